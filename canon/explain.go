@@ -1,0 +1,30 @@
+package canon
+
+// A Step is one rule's work on a URL: the whole URL before it and after it.
+type Step struct {
+	Rule          Rule
+	Before, After string
+}
+
+// An Explanation tells how a URL came to its canonical form: the rules that changed
+// something, in order. An input that was canonical already has no steps.
+type Explanation struct {
+	Input, Canonical string
+	Steps            []Step
+}
+
+// Explain canonicalizes raw and tells which rules changed what. Errors are those of
+// [Profile.AppendCanonical]; the steps up to the error are returned with it.
+// It is meant for people: it costs many times what Canonicalize does.
+func (p *Profile) Explain(raw string) (Explanation, error) {
+	e := Explanation{Input: raw}
+	var err error
+	if e.Steps, err = p.engine.steps([]byte(raw)); err != nil {
+		return e, err
+	}
+	e.Canonical = raw
+	if n := len(e.Steps); n > 0 {
+		e.Canonical = e.Steps[n-1].After
+	}
+	return e, nil
+}

@@ -1,0 +1,4 @@
+package canon
+
+// None is being written.
+func None() *Profile { return Qiita() }

@@ -1,0 +1,173 @@
+package canon
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+)
+
+// A Profile is one way of writing URLs canonically: a named, versioned list of rules.
+// It is immutable; derive another one with [Profile.With]. A Profile may be used by any
+// number of goroutines at once. Use it as *Profile, from one of the constructors.
+type Profile struct {
+	name    string
+	version int
+	spec    string // what follows "name:" in String; "" for a preset
+	rules   []RuleInfo
+	engine  engine
+}
+
+// engine is what runs behind a Profile. Both methods must be safe for concurrent use
+// and must neither keep nor change raw.
+type engine interface {
+	// appendCanonical appends the canonical form of raw to dst.
+	// On error it returns dst as it came, and an error that wraps one sentinel.
+	appendCanonical(dst, raw []byte) ([]byte, error)
+	// steps returns the steps from raw to its canonical form; each step's Before
+	// is the After of the one before it.
+	steps(raw []byte) ([]Step, error)
+}
+
+// deriver is an engine whose rules can be switched.
+type deriver interface {
+	// derive returns an engine with the options applied, its rules and its spec.
+	derive(opts []Option) (engine, []RuleInfo, string, error)
+}
+
+// funcEngine makes an engine of one function from text to text: a profile whose
+// rules can't be told apart. Its one step carries the name rule.
+type funcEngine struct {
+	rule Rule
+	f    func(raw string) (string, error)
+}
+
+func (e funcEngine) appendCanonical(dst, raw []byte) ([]byte, error) {
+	out, err := e.f(string(raw))
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, out...), nil
+}
+
+func (e funcEngine) steps(raw []byte) ([]Step, error) {
+	out, err := e.f(string(raw))
+	if err != nil || out == string(raw) {
+		return nil, err
+	}
+	return []Step{{Rule: e.rule, Before: string(raw), After: out}}, nil
+}
+
+// Name is the profile's name as typed on a command line: "qiita", "whatwg", …
+func (p *Profile) Name() string { return p.name }
+
+// Version grows when the canonical form of any URL changes between releases.
+func (p *Profile) Version() int { return p.version }
+
+// String is the profile in full, as [ParseProfile] reads it: the name, then what was
+// switched: "qiita:+strip-www,-collapse-slashes". Rules that came from a rule file
+// show as a digest, which ParseProfile refuses. Two profiles of one String and one
+// Version give equal canonical forms.
+func (p *Profile) String() string {
+	if p.spec == "" {
+		return p.name
+	}
+	return p.name + ":" + p.spec
+}
+
+// Rules lists the rules the profile applies, in order. The slice is the caller's.
+func (p *Profile) Rules() []RuleInfo { return append([]RuleInfo(nil), p.rules...) }
+
+// AppendCanonical appends the canonical form of raw to dst and returns the longer slice.
+// On error dst is returned unchanged; the error wraps [ErrURL], [ErrScheme] or [ErrTooLong].
+// raw is neither kept nor changed, and must not overlap the spare capacity of dst.
+func (p *Profile) AppendCanonical(dst, raw []byte) ([]byte, error) {
+	return p.engine.appendCanonical(dst, raw)
+}
+
+// Canonicalize returns the canonical form of raw: raw itself, or a part of it, when
+// nothing else changes. Errors are those of [Profile.AppendCanonical].
+func (p *Profile) Canonicalize(raw string) (string, error) {
+	out, err := p.engine.appendCanonical(nil, bytesOf(raw))
+	if err != nil {
+		return "", err
+	}
+	if string(out) == raw {
+		return raw, nil
+	}
+	return string(out), nil
+}
+
+// With derives a profile by options. Only qiita has rules to switch; for the others any
+// option is an error, and so is a rule name that does not exist.
+func (p *Profile) With(opts ...Option) (*Profile, error) {
+	if len(opts) == 0 {
+		return p, nil
+	}
+	d, ok := p.engine.(deriver)
+	if !ok {
+		return nil, fmt.Errorf("cannot derive from profile %s; got %d options; want none: its rules are fixed", p, len(opts))
+	}
+	e, rules, spec, err := d.derive(opts)
+	if err != nil {
+		return nil, fmt.Errorf("cannot derive from profile %s: %w", p, err)
+	}
+	return &Profile{name: p.name, version: p.version, spec: spec, rules: rules, engine: e}, nil
+}
+
+// WithRules derives a profile by a list as typed: "+strip-www,-collapse-slashes".
+// A name without sign counts as "+".
+func (p *Profile) WithRules(spec string) (*Profile, error) {
+	var opts []Option
+	for _, word := range strings.Split(spec, ",") {
+		switch word = strings.TrimSpace(word); {
+		case word == "":
+		case word[0] == '-':
+			opts = append(opts, Disable(Rule(word[1:])))
+		default:
+			opts = append(opts, Enable(Rule(strings.TrimPrefix(word, "+"))))
+		}
+	}
+	return p.With(opts...)
+}
+
+// ParseProfile reads a profile as typed: qiita, whatwg, hashed-n, hashed-p, c14n,
+// scrapy, safebrowsing, surt, none or purell:FLAG,FLAG; and what [Profile.String] gives.
+func ParseProfile(s string) (*Profile, error) {
+	name, spec, _ := strings.Cut(s, ":")
+	if name == "purell" {
+		return parsePurell(spec)
+	}
+	p, ok := preset(name)
+	if !ok {
+		return nil, fmt.Errorf("cannot parse profile; got %q; want qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none", s)
+	}
+	return p.WithRules(spec)
+}
+
+func preset(name string) (*Profile, bool) {
+	switch name {
+	case "qiita":
+		return Qiita(), true
+	case "whatwg":
+		return WHATWG(), true
+	case "hashed-n":
+		return HashedN(), true
+	case "hashed-p":
+		return HashedP(), true
+	case "c14n":
+		return C14N(), true
+	case "scrapy":
+		return Scrapy(), true
+	case "safebrowsing":
+		return SafeBrowsing(), true
+	case "surt":
+		return SURT(), true
+	case "none":
+		return None(), true
+	}
+	return nil, false
+}
+
+// bytesOf views a string as bytes without a copy. Engines only read raw, so the
+// string stays immutable.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -1,0 +1,4 @@
+package canon
+
+// SafeBrowsing is being written.
+func SafeBrowsing() *Profile { return Qiita() }

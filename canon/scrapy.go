@@ -1,0 +1,4 @@
+package canon
+
+// Scrapy is being written.
+func Scrapy() *Profile { return Qiita() }

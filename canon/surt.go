@@ -1,0 +1,4 @@
+package canon
+
+// SURT is being written.
+func SURT() *Profile { return Qiita() }
