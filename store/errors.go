@@ -1,0 +1,26 @@
+package store
+
+import "errors"
+
+var (
+	// ErrClosed is returned by every method after Close.
+	ErrClosed = errors.New("store: closed")
+	// ErrNotFound is returned for a key or queue nothing is known of.
+	ErrNotFound = errors.New("store: not found")
+	// ErrIdentity is returned by an open with another profile, version, key
+	// kind or Unicode version than the store was made with.
+	ErrIdentity = errors.New("store: made with another identity")
+	// ErrFormat is returned for a store of a newer or unknown format.
+	ErrFormat = errors.New("store: unknown format")
+	// ErrLocked is returned by an open while another process has the store.
+	ErrLocked = errors.New("store: in use by another process")
+	// ErrFailed is returned by writes after the disk failed: what was
+	// acknowledged is safe, and the store must be opened again.
+	ErrFailed = errors.New("store: failed, open it again")
+	// ErrCorrupt is returned where stored bytes don't match their checksum or
+	// format.
+	ErrCorrupt = errors.New("store: corrupt")
+	// ErrInvalid is returned for an argument that can't be stored, such as a
+	// queue key that is too long.
+	ErrInvalid = errors.New("store: invalid argument")
+)

@@ -1,0 +1,102 @@
+package store
+
+import "time"
+
+// Item is a URL offered to a store.
+type Item struct {
+	Key   Key    // identity in the crawl
+	Queue string // queue key, at most 255 bytes; "" records the key as seen and queues nothing
+	URL   string // text as found, handed to the fetcher unchanged
+	Meta  []byte // the caller's own, kept and handed out unchanged
+
+	// Due is when the URL may first be fetched. The default is at once.
+	Due time.Time
+	// Priority orders the URLs of one queue that are due: 0 to MaxPriority,
+	// higher first, then by due time, then by arrival. The default is 0.
+	Priority uint8
+	// Force queues the URL although its key was seen; if it is queued or
+	// leased already, nothing is queued. The default is false.
+	Force bool
+	// UnicodeHost says that the host is internationalised, so that the key
+	// depends on the Unicode version. The default is false.
+	UnicodeHost bool
+}
+
+// MaxPriority is the highest priority of an Item.
+const MaxPriority = 7
+
+// MaxQueueKey is the greatest length in bytes of a queue key.
+const MaxQueueKey = 255
+
+// AddOptions are the policy of one Add. The zero value sets no cap.
+type AddOptions struct {
+	// MaxPerQueue caps the URLs a queue may hold: a new URL beyond it is
+	// refused as Full and not recorded as seen. The default is no cap.
+	MaxPerQueue int64
+	// MaxHeld caps the URLs the crawl may hold, likewise. The default is no cap.
+	MaxHeld int64
+	// WantFirst asks for the first spelling of duplicates while it is kept,
+	// which costs a read for each. The default is false.
+	WantFirst bool
+}
+
+// Status is the answer for one offered URL.
+type Status uint8
+
+// The statuses of a Verdict.
+const (
+	New       Status = iota // recorded now, by this call and no other
+	Duplicate               // seen before, durably
+	Full                    // refused: the queue or crawl holds as much as it may; not recorded
+)
+
+// String returns "new", "duplicate" or "full".
+func (s Status) String() string {
+	switch s {
+	case New:
+		return "new"
+	case Duplicate:
+		return "duplicate"
+	case Full:
+		return "full"
+	}
+	return "unknown"
+}
+
+// Verdict is the answer for one offered URL.
+type Verdict struct {
+	Status Status
+	// Requeued says that a Force item, seen before, was queued again.
+	Requeued bool
+	// First is the spelling a duplicate was first found under, when it was
+	// asked for and is kept.
+	First string
+}
+
+// State says where a known URL is.
+type State uint8
+
+// The states of an Entry.
+const (
+	SeenOnly State = iota // recorded, never queued, or its text is no longer kept
+	Queued                // waiting in its queue
+	Leased                // in the hands of a fetcher, or its lease ran out and nobody asked since
+	Done                  // settled as done
+)
+
+// Entry is what a store knows of a URL. Text, queue and times are there only
+// while the text is kept: until it is done, or for good where the store keeps
+// URLs.
+type Entry struct {
+	Key      Key
+	State    State
+	Crawl    string
+	Queue    string
+	URL      string
+	Meta     []byte
+	Due      time.Time // zero when done
+	Created  time.Time // when it was first recorded
+	Expires  time.Time // end of the lease, when leased
+	Priority uint8
+	Attempts int // times it was leased since it was last queued as new or recrawl
+}

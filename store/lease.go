@@ -1,0 +1,94 @@
+package store
+
+import "time"
+
+// TakeRequest asks for URLs that are due.
+type TakeRequest struct {
+	Crawl string // "*" takes from any crawl
+	Queue string // only from this queue; "" takes from any, in fair rotation
+
+	// MaxURLs bounds the answer. The default is 1.
+	MaxURLs int
+	// MaxQueues bounds the number of queues taken from. The default is no bound.
+	MaxQueues int
+	// MaxPerQueue bounds what one queue gives. The default is 1.
+	MaxPerQueue int
+	// Lease is how long the URLs are held for the caller. The default is 30 s.
+	Lease time.Duration
+
+	// Delay is the politeness delay of queues that have none of their own:
+	// the least time between two takes from a queue. The default is none.
+	Delay time.Duration
+	// MaxInFlight bounds the leases of one queue at any time, for queues that
+	// have no bound of their own. The default is no bound.
+	MaxInFlight int
+}
+
+// Taken is the answer of Take.
+type Taken struct {
+	Leases []Lease
+	// Next is when something more may be there to take, if nothing is added
+	// before; zero when nothing is waiting. It is set when the answer is short.
+	Next time.Time
+}
+
+// Lease is a URL in the hands of a fetcher. Until it expires nobody else gets
+// the URL.
+type Lease struct {
+	Entry
+	// Token names this lease; a settlement with it is accepted once, even
+	// after expiry, unless the URL was handed out again. Never zero.
+	Token uint64
+}
+
+// Outcome is what becomes of a URL.
+type Outcome uint8
+
+// The outcomes of a Settlement.
+const (
+	Complete Outcome = iota // done: seen, no longer held
+	Requeue                 // held again, due at Due
+	Drop                    // no longer held and not counted as completed, still seen
+	Extend                  // still leased, until Due
+)
+
+// Settlement says what becomes of one URL.
+type Settlement struct {
+	Key Key
+	// Token is that of the lease; 0 settles the URL whoever holds it, ending
+	// any lease.
+	Token   uint64
+	Outcome Outcome
+	Due     time.Time // for Requeue (zero: at once) and Extend
+
+	// URL replaces the fetch URL. The default keeps it.
+	URL string
+	// Meta replaces the caller's data; nil keeps it.
+	Meta []byte
+	// Priority replaces the priority; nil keeps it.
+	Priority *uint8
+	// ResetAttempts begins the count of leases anew, as after a success.
+	ResetAttempts bool
+
+	// Create makes an unknown key known in the state of Outcome (Complete or
+	// Requeue), in this Queue; Token must be 0. The default is to answer Unknown.
+	Create bool
+	Queue  string
+	// UnicodeHost is that of Item, for Create.
+	UnicodeHost bool
+
+	// QueueChange is applied to the URL's queue in the same step; nil changes
+	// nothing.
+	QueueChange *QueueChange
+}
+
+// SettleStatus is the answer to one settlement.
+type SettleStatus uint8
+
+// The answers of Settle.
+const (
+	Settled SettleStatus = iota
+	Created              // was unknown, and was created as asked
+	Unknown              // the key isn't known, or not held and the outcome needs it held
+	Stale                // the token isn't that of the current lease: nothing changed
+)

@@ -1,0 +1,57 @@
+package store
+
+import "time"
+
+// QueueSettings are what an operator or a policy set on a queue. Zero values
+// mean that the caller's defaults hold.
+type QueueSettings struct {
+	Delay        time.Duration // least time between two takes; negative: none, whatever the default
+	MaxInFlight  int           // bound on leases at any time; negative: none
+	BlockedUntil time.Time     // not served before this
+	Limit        int64         // not served any more when so many URLs are completed; 0: no limit
+	Weight       uint8         // share in the rotation, 1 to 255; 0 is 1
+	Paused       bool          // not served
+}
+
+// QueueChange changes settings of a queue; nil fields stay as they are.
+type QueueChange struct {
+	Delay        *time.Duration
+	MaxInFlight  *int
+	BlockedUntil *time.Time
+	Limit        *int64
+	Weight       *uint8
+	Paused       *bool
+	// NotBefore moves the time of the next take, if it is later than what the
+	// delay says: an adaptive delay, counted from the end of a fetch.
+	NotBefore *time.Time
+	// MustExist makes Configure return ErrNotFound for a queue that neither
+	// holds nor completed anything. The default is to keep the settings for
+	// when it comes.
+	MustExist bool
+}
+
+// QueueInfo is the state of a queue.
+type QueueInfo struct {
+	Crawl string
+	Name  string
+	QueueSettings
+	Held      int64     // URLs queued or leased
+	InFlight  int64     // URLs leased
+	Completed int64     // URLs done
+	LastTake  time.Time // zero: never
+	Next      time.Time // when it may next be served, by delay and by the head's due time; zero when it holds nothing to serve
+}
+
+// Selection names what to forget. Crawl is always meant: "" is the default
+// crawl, "*" all. Of the others at most one is set; with none, the whole
+// crawl goes, with its queues and settings.
+type Selection struct {
+	Crawl string
+	Keys  []Key
+	// Queue forgets the URLs of one queue that are held, and the completed
+	// ones where the store keeps URLs; the queue keeps its settings.
+	Queue string
+	// Before forgets keys first recorded before this time and not held now.
+	// Backends may keep keys longer by up to their generation's length.
+	Before time.Time
+}

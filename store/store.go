@@ -1,0 +1,140 @@
+// Package store keeps what a crawl has seen and what it has queued, durably.
+//
+// One operation matters: add a batch. Which of these keys are new? Record
+// them, and queue their URLs, in one atomic and durable step. Of any number of
+// concurrent adds of one key at most one is ever told "new", and a caller is
+// told "duplicate" only when the write that made it one is durable.
+//
+// A [Store] is the short list of atomic steps a frontier is made of: add, take
+// what is due, settle, configure, forget, look up, scan. Policy (which delay,
+// which back-off, what a priority means) belongs to the caller: where a step
+// needs policy to be atomic, it takes it as a value. So a second backend is a
+// few hundred lines, and no rule is written twice.
+//
+// Backends: pebblestore (embedded, durable, the default), memstore (tests,
+// models, crawls that may be lost). The suite in storetest holds them to the
+// same contract.
+//
+// # Failure
+//
+// When a step returns an error other than the documented ones, the store
+// refuses rather than guesses: what was acknowledged stays, what was not is
+// there whole or not at all, and a store whose disk failed answers every
+// later write with [ErrFailed] until it is opened again.
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/firstseen/firstseen/hashkey"
+)
+
+// Key is the identity of a URL inside a crawl: the first 16 bytes of the
+// SHA-256 of its canonical form.
+type Key = hashkey.UrlShortHash
+
+// DefaultCrawl is the crawl meant by an empty crawl name.
+const DefaultCrawl = "DEFAULT"
+
+// Store is a durable seen-set and queue. All methods are safe for concurrent
+// use. A crawl is named by a string, "" meaning [DefaultCrawl], and comes into
+// being with its first key or setting.
+//
+// A context that ends before a step was accepted returns its error and nothing
+// was stored; once accepted, the step is carried out and its true result
+// returned, whatever becomes of the context.
+type Store interface {
+	// See records keys without queueing anything, and sets fresh[i] for each
+	// key that was new; of keys equal within the batch the first is new. The
+	// slices have equal length. All of the batch is durable when it returns.
+	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
+
+	// Add records and queues items, all or nothing, and returns a verdict for
+	// each, in order.
+	Add(ctx context.Context, crawl string, items []Item, opt AddOptions) ([]Verdict, error)
+
+	// Take leases URLs that are due, from queues that may be served, and
+	// starts the politeness delay of each queue it took from. Leases that ran
+	// out are handed out again, earliest first.
+	Take(ctx context.Context, req TakeRequest) (Taken, error)
+
+	// Settle ends leases and reschedules or completes URLs. The results are in
+	// order of the settlements. The call is atomic per crawl.
+	Settle(ctx context.Context, crawl string, s []Settlement) ([]SettleStatus, error)
+
+	// Configure changes the settings of one queue, of a crawl (queue "") or,
+	// with crawl "*" and queue "", the defaults of the whole store. A queue
+	// that holds nothing keeps its settings.
+	Configure(ctx context.Context, crawl, queue string, c QueueChange) error
+
+	// Forget removes what the selection names and returns how many keys went.
+	// A forgotten key is new again; a lease on it ends.
+	Forget(ctx context.Context, sel Selection) (int64, error)
+
+	// Lookup returns what is known of a key, or [ErrNotFound].
+	Lookup(ctx context.Context, crawl string, key Key) (Entry, error)
+
+	// QueueInfo returns the state of one queue, or [ErrNotFound] when the queue
+	// holds nothing, has completed nothing and has no settings.
+	QueueInfo(ctx context.Context, crawl, queue string) (QueueInfo, error)
+
+	// Stats returns exact counts in constant time: of one crawl, or of all of
+	// them with crawl "*". An unknown crawl has zero counts.
+	Stats(ctx context.Context, crawl string) (Stats, error)
+
+	// Crawls lists the crawls in order of name.
+	Crawls(ctx context.Context) ([]string, error)
+
+	// Queues lists the queues of a crawl ("*" for all) in order of crawl and
+	// name, beginning after the queue named after in that crawl ("" for the
+	// first). It ends with the first error.
+	Queues(ctx context.Context, crawl, after string) iter.Seq2[QueueInfo, error]
+
+	// Entries lists the URLs of a crawl whose text is kept, of one queue or,
+	// with queue "", of all: those held in order of service, then the
+	// completed ones in order of key. It ends with the first error.
+	Entries(ctx context.Context, crawl, queue string) iter.Seq2[Entry, error]
+
+	// Keys lists the keys seen in a crawl in ascending order. It ends with the
+	// first error.
+	Keys(ctx context.Context, crawl string) iter.Seq2[Key, error]
+
+	// Identity returns what the keys of this store are made by.
+	Identity() Identity
+
+	// Close waits for accepted steps and releases the store. Later calls
+	// return [ErrClosed].
+	Close() error
+}
+
+// Identity says how the keys of a store are made. A store is opened only with
+// the identity it was made with: other rules would make other keys.
+type Identity struct {
+	Profile string // canon profile with its rule changes, e.g. "qiita+strip-www"
+	Version int    // version of that profile's algorithm
+	KeyKind string // e.g. "url-short-hash"
+	Unicode string // version of the Unicode tables that host names went through
+}
+
+// SeeOptions modify See. The zero value is fine.
+type SeeOptions struct {
+	// UnicodeHosts says that some of the keys are of URLs with an
+	// internationalised host, whose key depends on the Unicode version. The
+	// default is false.
+	UnicodeHosts bool
+}
+
+// Stats are exact counts of a crawl or of a store.
+type Stats struct {
+	Seen      int64 // keys seen and not forgotten
+	Held      int64 // URLs queued or leased
+	InFlight  int64 // URLs leased, expired leases not yet handed out again included
+	Completed int64 // URLs settled as done and not queued again since
+	Queues    int64 // queues that hold or have completed something
+	Active    int64 // queues that hold something
+}
+
+// Clock tells the time; a store takes one so that tests can step it.
+type Clock func() time.Time
