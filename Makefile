@@ -1,0 +1,44 @@
+# Targets a person types. `make test` is what CI runs; it installs nothing but Go modules
+# unless a step below says so, and finishes in well under 30 minutes on two cores.
+
+GO      ?= go
+PKGS    ?= ./...
+COUNT   ?= 1
+FUZZ    ?= 5s
+export CGO_ENABLED ?= 1
+
+.PHONY: all build test vet unit race fuzz-smoke test-examples lint generate clean \
+        bench-canon bench-hashkey bench-store bench-frontier bench-replay bench torture
+
+all: build
+
+build:
+	$(GO) build -trimpath -o bin/firstseen ./cmd/firstseen
+
+# test: everything that must hold, on a plain machine.
+test: vet unit race fuzz-smoke test-examples
+	@git diff --quiet -- go.mod go.sum || { echo 'cannot pass: the tests changed go.mod or go.sum'; exit 1; }
+
+vet:
+	$(GO) vet $(PKGS)
+
+unit:
+	$(GO) test -count=$(COUNT) -timeout 20m $(PKGS)
+
+# race: the packages in which goroutines share state.
+race:
+	$(GO) test -race -count=$(COUNT) -timeout 20m ./canon ./hashkey/... ./store/... ./frontier/...
+
+# fuzz-smoke: each fuzz target for a few seconds, beyond its committed seeds.
+fuzz-smoke:
+	@sh cmd/internal/house/fuzz.sh $(FUZZ)
+
+# test-examples: the examples with modules of their own.
+test-examples:
+	@sh cmd/internal/house/examples.sh
+
+lint:
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+
+clean:
+	rm -rf bin
