@@ -1,0 +1,84 @@
+package house
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+const root = "../../.."
+
+// block is a fenced piece of the README: its language and its text.
+type block struct{ lang, text string }
+
+// TestReadme runs what the README shows: Go programs as they stand, and the
+// commands of each sh block, in the root of a clean copy's working directory.
+// Blocks in other languages are for reading only.
+func TestReadme(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs every snippet of the README")
+	}
+	if os.Getenv("FIRSTSEEN_IN_README") != "" {
+		t.Skip("already inside a run of the README")
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, b := range blocks(string(readme)) {
+		switch {
+		case b.lang == "go" && strings.HasPrefix(b.text, "package main"):
+			t.Run("go", func(t *testing.T) { runGo(t, b.text) })
+			ran++
+		case b.lang == "sh" && strings.TrimSpace(b.text) != "make test":
+			t.Run("sh", func(t *testing.T) { runShell(t, b.text) })
+			ran++
+		}
+	}
+	if ran < 3 {
+		t.Errorf("ran %d snippets of the README; want at least 3", ran)
+	}
+}
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
+
+func blocks(markdown string) []block {
+	var bs []block
+	for _, m := range fence.FindAllStringSubmatch(markdown, -1) {
+		bs = append(bs, block{lang: m[1], text: m[2]})
+	}
+	return bs
+}
+
+func runGo(t *testing.T, program string) {
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "go", "run", file)
+}
+
+// runShell runs a snippet with a scratch directory as $TMP, so that what it
+// makes is gone afterwards.
+func runShell(t *testing.T, script string) {
+	run(t, "sh", "-euc", script)
+}
+
+func run(t *testing.T, name string, args ...string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "TMP="+t.TempDir(), "FIRSTSEEN_IN_README=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("cannot run %s %q: %v\n%s", name, args, err, out)
+	}
+	t.Logf("%s", out)
+}
