@@ -1,0 +1,2 @@
+// Package hashkey makes keys from canonical forms of URLs.
+package hashkey
