@@ -1,0 +1,123 @@
+package canon
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/purell"
+)
+
+const purellAll = purell.FlagsAllGreedy | purell.FlagsAllNonGreedy
+
+func TestPurellIsPurell(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	eachInput(t, func(raw string) {
+		flags := purell.NormalizationFlags(random.Uint64()) & purellAll
+		checkPurell(t, raw, flags)
+		checkPurell(t, raw, purell.FlagsUsuallySafeGreedy)
+	})
+}
+
+func checkPurell(t *testing.T, raw string, flags purell.NormalizationFlags) {
+	t.Helper()
+	want, wantErr := purell.NormalizeURLString(raw, flags)
+	got, err := Purell(flags).AppendCanonical([]byte("kept "), []byte(raw))
+	if wantErr != nil {
+		if !errors.Is(err, ErrURL) || string(got) != "kept " {
+			t.Errorf("%q, flags %b: got %q, %v; want an ErrURL as purell has %v", raw, flags, got, err, wantErr)
+		}
+		return
+	}
+	if string(got) != "kept "+want || err != nil {
+		t.Errorf("%q, flags %b: got %q, %v; want %q", raw, flags, got, err, want)
+	}
+}
+
+func TestPurellRefusesAHugeHost(t *testing.T) {
+	p := Purell(purell.FlagsSafe)
+	for _, c := range []struct {
+		raw  string
+		want error
+	}{
+		{"http://" + strings.Repeat("ä", 1001) + "/", ErrTooLong},
+		{"http://h/" + strings.Repeat("ä", 1001), nil},
+		{"http://h/%zz" + strings.Repeat("a", 3000), ErrURL},
+	} {
+		if _, err := p.Canonicalize(c.raw); !errors.Is(err, c.want) {
+			t.Errorf("%.40q…: got error %v; want %v", c.raw, err, c.want)
+		}
+	}
+}
+
+func TestPurellAsTyped(t *testing.T) {
+	for _, c := range []struct{ in, out string }{
+		{"purell:safe", "purell:safe"},
+		{"purell:none", "purell:none"},
+		{"purell:FlagsSafe,FlagSortQuery", "purell:safe,sort-query"},
+		{"purell:remove-fragment, SortQuery", "purell:remove-fragment,sort-query"},
+		{"purell:usually-safe-greedy,remove-fragment", "purell:usually-safe-greedy,remove-fragment"},
+		{"purell:safe,remove-dot-segments,remove-trailing-slash", "purell:usually-safe-greedy"},
+		{"purell:all-non-greedy,remove-www", "purell:all-non-greedy,remove-www"},
+	} {
+		p, err := ParseProfile(c.in)
+		if err != nil || p.String() != c.out {
+			t.Errorf("%s: got %v, %v; want %s", c.in, p, err, c.out)
+		}
+	}
+	for _, in := range []string{"purell", "purell:", "purell:safe,", "purell:nonsense", "purell:safe,-sort-query"} {
+		if p, err := ParseProfile(in); err == nil {
+			t.Errorf("%s: got %s; want an error", in, p)
+		}
+	}
+}
+
+func TestPurellStringGivesTheFlagsBack(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		flags := purell.NormalizationFlags(random.Uint64())
+		s := Purell(flags).String()
+		p, err := ParseProfile(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.engine.(purellEngine).flags; got != flags&purellAll {
+			t.Fatalf("%s: got flags %b; want %b", s, got, flags&purellAll)
+		}
+	}
+}
+
+func TestPurellExplainsFlagByFlag(t *testing.T) {
+	p := Purell(purell.FlagsSafe | purell.FlagRemoveFragment | purell.FlagSortQuery)
+	e, err := p.Explain("HTTP://Host:80/%7ea?b&a#f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range e.Steps {
+		got = append(got, string(s.Rule)+" "+s.After)
+	}
+	want := []string{
+		"purell-parse http://Host:80/~a?b&a#f",
+		"lowercase-host http://host:80/~a?b&a#f",
+		"remove-default-port http://host/~a?b&a#f",
+		"remove-fragment http://host/~a?b&a",
+		"sort-query http://host/~a?a=&b=",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got steps\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if e.Canonical != "http://host/~a?a=&b=" {
+		t.Errorf("got %q; want the last step", e.Canonical)
+	}
+}
+
+func FuzzPurell(f *testing.F) {
+	for _, s := range []string{"http://пример.рф:8080/", "http://1.2..3./%2F?a;b=1", "http:a", "//h/%zz", "http://％４１.com"} {
+		f.Add(s, uint32(purell.FlagsAllGreedy))
+	}
+	f.Fuzz(func(t *testing.T, raw string, bits uint32) {
+		checkPurell(t, raw, purell.NormalizationFlags(bits)&purellAll)
+	})
+}
