@@ -1,13 +1,48 @@
 package canon
 
-// An Option changes the rules of a profile; see [Profile.With].
+import "fmt"
+
+// DefaultMaxLength is the length in bytes beyond which a URL is refused, raw or canonical,
+// unless [WithMaxLength] says otherwise: 1 MiB, far above what servers and browsers take.
+const DefaultMaxLength = 1 << 20
+
+// An Option changes a profile; see [Profile.With]. Options apply in the order given.
 type Option func(*settings) error
 
 // settings is what the options of a profile add up to.
-type settings struct{}
+type settings struct {
+	on        ruleSet
+	params    *paramRules
+	maxLength int
+}
 
-// Enable switches rules on.
-func Enable(rules ...Rule) Option { return func(*settings) error { return nil } }
+// Enable switches rules on: any optional rule, or one of the keep-… names.
+func Enable(rules ...Rule) Option {
+	return func(s *settings) error { return s.switchRules(rules, true) }
+}
 
-// Disable switches rules off.
-func Disable(rules ...Rule) Option { return func(*settings) error { return nil } }
+// Disable switches rules off: any optional rule, or one of the keep-… names.
+func Disable(rules ...Rule) Option {
+	return func(s *settings) error { return s.switchRules(rules, false) }
+}
+
+func (s *settings) switchRules(names []Rule, on bool) (err error) {
+	for _, r := range names {
+		if s.on, err = s.on.switchRule(r, on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WithMaxLength sets the greatest length of a URL in bytes, raw or canonical. A longer
+// one is refused with [ErrTooLong]. The default is DefaultMaxLength.
+func WithMaxLength(bytes int) Option {
+	return func(s *settings) error {
+		if bytes < 1 {
+			return fmt.Errorf("cannot set the longest URL; got %d bytes; want 1 or more", bytes)
+		}
+		s.maxLength = bytes
+		return nil
+	}
+}

@@ -30,31 +30,7 @@ type engine interface {
 
 // deriver is an engine whose rules can be switched.
 type deriver interface {
-	// derive returns an engine with the options applied, its rules and its spec.
-	derive(opts []Option) (engine, []RuleInfo, string, error)
-}
-
-// funcEngine makes an engine of one function from text to text: a profile whose
-// rules can't be told apart. Its one step carries the name rule.
-type funcEngine struct {
-	rule Rule
-	f    func(raw string) (string, error)
-}
-
-func (e funcEngine) appendCanonical(dst, raw []byte) ([]byte, error) {
-	out, err := e.f(string(raw))
-	if err != nil {
-		return dst, err
-	}
-	return append(dst, out...), nil
-}
-
-func (e funcEngine) steps(raw []byte) ([]Step, error) {
-	out, err := e.f(string(raw))
-	if err != nil || out == string(raw) {
-		return nil, err
-	}
-	return []Step{{Rule: e.rule, Before: string(raw), After: out}}, nil
+	derive(opts []Option) (*Profile, error)
 }
 
 // Name is the profile's name as typed on a command line: "qiita", "whatwg", …
@@ -107,11 +83,11 @@ func (p *Profile) With(opts ...Option) (*Profile, error) {
 	if !ok {
 		return nil, fmt.Errorf("cannot derive from profile %s; got %d options; want none: its rules are fixed", p, len(opts))
 	}
-	e, rules, spec, err := d.derive(opts)
+	derived, err := d.derive(opts)
 	if err != nil {
 		return nil, fmt.Errorf("cannot derive from profile %s: %w", p, err)
 	}
-	return &Profile{name: p.name, version: p.version, spec: spec, rules: rules, engine: e}, nil
+	return derived, nil
 }
 
 // WithRules derives a profile by a list as typed: "+strip-www,-collapse-slashes".

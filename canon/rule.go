@@ -1,14 +1,160 @@
 package canon
 
-// A Rule names one step of a profile: "collapse-slashes".
+import "fmt"
+
+// A Rule names one step of the qiita profile, as typed: "collapse-slashes". The steps
+// of the other profiles have names of their own, which cannot be switched.
 type Rule string
+
+// The rules in the order they run; what each does stands in the table rules.
+const (
+	TrimSpace          Rule = "trim-space"
+	DropNewlines       Rule = "drop-newlines"
+	LowercaseScheme    Rule = "lowercase-scheme"
+	FixSlashes         Rule = "fix-slashes"
+	KeepHashbang       Rule = "keep-hashbang"
+	DropFragment       Rule = "drop-fragment"
+	DropQuery          Rule = "drop-query"
+	EscapeUserinfo     Rule = "escape-userinfo"
+	LowercaseHost      Rule = "lowercase-host"
+	DecodeHost         Rule = "decode-host"
+	HostToASCII        Rule = "host-to-ascii"
+	CanonicalIP        Rule = "canonical-ip"
+	DefaultPort        Rule = "default-port"
+	StripTrailingDot   Rule = "strip-trailing-dot"
+	StripWWW           Rule = "strip-www"
+	FoldHTTPS          Rule = "fold-https"
+	EscapeStrayPercent Rule = "escape-stray-percent"
+	UppercaseEscapes   Rule = "uppercase-escapes"
+	DecodeUnreserved   Rule = "decode-unreserved"
+	EscapeIllegal      Rule = "escape-illegal"
+	LowercasePath      Rule = "lowercase-path"
+	StripSessionIDs    Rule = "strip-session-ids"
+	DotSegments        Rule = "dot-segments"
+	CollapseSlashes    Rule = "collapse-slashes"
+	StripTrailingSlash Rule = "strip-trailing-slash"
+	StripIndex         Rule = "strip-index"
+	EmptyPath          Rule = "empty-path"
+	DropEmptyPairs     Rule = "drop-empty-pairs"
+	CompleteParams     Rule = "complete-params"
+	StripTracking      Rule = "strip-tracking-params"
+	ScopedParams       Rule = "scoped-params"
+	DropEmptyParams    Rule = "drop-empty-params"
+	SortQuery          Rule = "sort-query"
+	DropEmptyQuery     Rule = "drop-empty-query"
+)
+
+// Names for switching a default rule off by switching something on.
+const (
+	KeepFragment         Rule = "keep-fragment"          // Disable(DropFragment)
+	KeepDuplicateSlashes Rule = "keep-duplicate-slashes" // Disable(CollapseSlashes)
+	KeepBareParams       Rule = "keep-bare-params"       // Disable(CompleteParams)
+	KeepParamOrder       Rule = "keep-param-order"       // Disable(SortQuery)
+)
 
 // RuleInfo describes a rule: what it does, where it comes from, what it can do wrong.
 type RuleInfo struct {
 	Rule     Rule   // the name, as typed
 	Does     string // what it does, in a sentence
-	Source   string // where it is specified
+	Source   string // where it is specified, or who does it
 	Risk     string // which distinct pages it can merge; "" if none is known
 	Optional bool   // whether it can be switched
 	Default  bool   // whether the preset has it on
+}
+
+// ruleID numbers the rules in the order of the table; a ruleSet is a set of them.
+type ruleID uint8
+
+type ruleSet uint64
+
+func (s ruleSet) has(id ruleID) bool         { return s&(1<<id) != 0 }
+func (s ruleSet) with(ids ...ruleID) ruleSet { return s | setOfRules(ids) }
+func (s ruleSet) without(id ruleID) ruleSet  { return s &^ (1 << id) }
+
+func setOfRules(ids []ruleID) (s ruleSet) {
+	for _, id := range ids {
+		s |= 1 << id
+	}
+	return s
+}
+
+const (
+	rTrimSpace ruleID = iota
+	rDropNewlines
+	rLowercaseScheme
+	rFixSlashes
+	rKeepHashbang
+	rDropFragment
+	rDropQuery
+	rEscapeUserinfo
+	rLowercaseHost
+	rDecodeHost
+	rHostToASCII
+	rCanonicalIP
+	rDefaultPort
+	rStripTrailingDot
+	rStripWWW
+	rFoldHTTPS
+	rEscapeStrayPercent
+	rUppercaseEscapes
+	rDecodeUnreserved
+	rEscapeIllegal
+	rLowercasePath
+	rStripSessionIDs
+	rDotSegments
+	rCollapseSlashes
+	rStripTrailingSlash
+	rStripIndex
+	rEmptyPath
+	rDropEmptyPairs
+	rCompleteParams
+	rStripTracking
+	rScopedParams
+	rDropEmptyParams
+	rSortQuery
+	rDropEmptyQuery
+	ruleCount
+)
+
+// alias gives the default rule that a keep-… name switches off.
+func alias(r Rule) (ruleID, bool) {
+	switch r {
+	case KeepFragment:
+		return rDropFragment, true
+	case KeepDuplicateSlashes:
+		return rCollapseSlashes, true
+	case KeepBareParams:
+		return rCompleteParams, true
+	case KeepParamOrder:
+		return rSortQuery, true
+	}
+	return 0, false
+}
+
+// switchRule gives s with one optional rule on or off.
+func (s ruleSet) switchRule(r Rule, on bool) (ruleSet, error) {
+	id, isAlias := alias(r)
+	if isAlias {
+		on = !on
+	} else if found := findRule(r); found < ruleCount {
+		id = found
+	} else {
+		return s, fmt.Errorf("cannot switch rule; got %q; want one of the optional rules: %s", r, optionalNames())
+	}
+	if !rules[id].Optional {
+		return s, fmt.Errorf("cannot switch rule; got %q, which is part of the form; want one of the optional rules: %s", r, optionalNames())
+	}
+	if on {
+		return s.with(id), nil
+	}
+	return s.without(id), nil
+}
+
+func findRule(r Rule) ruleID {
+	for id := range ruleCount {
+		if rules[id].Rule == r {
+			return id
+		}
+	}
+	return ruleCount
 }

@@ -1,0 +1,98 @@
+package canon
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+)
+
+// uts46 is ToASCII as the URL Standard calls it: non-transitional mapping, bidi and
+// joiner checks, hyphens and the lengths of the DNS not checked, and no ASCII letters
+// refused but the forbidden ones, which checkHost knows.
+var uts46 = idna.New(
+	idna.MapForLookup(),
+	idna.Transitional(false),
+	idna.StrictDomainName(false),
+	idna.CheckHyphens(false),
+	idna.BidiRule(),
+	idna.CheckJoiners(true),
+	idna.VerifyDNSLength(false),
+)
+
+// maxLabel bounds a non-ASCII label, in bytes. Punycode takes quadratic time; the
+// longest label the DNS can carry has 63 bytes.
+const maxLabel = 1000
+
+// UnicodeVersion is the version of the Unicode tables by which hosts with non-ASCII
+// letters are mapped. It changes with the Go release; see [HasUnicodeHost].
+func UnicodeVersion() string { return idna.UnicodeVersion }
+
+// hostToASCII maps a host that has non-ASCII letters to its xn-- form, and checks xn--
+// labels that are there. Any other host is plain ASCII and passes.
+func hostToASCII(host string) (string, error) {
+	if isASCII(host) && !hasUnicodeLabel(host) {
+		return host, nil
+	}
+	// idna would turn each bad byte into U+FFFD and so merge hosts.
+	if !utf8.ValidString(host) {
+		return "", fmt.Errorf("cannot map host; got %s; want UTF-8: %w", quote(host), ErrURL)
+	}
+	if n := longestLabel(host); n > maxLabel {
+		return "", fmt.Errorf("cannot map host; got a label of %d bytes; want at most %d: %w", n, maxLabel, ErrURL)
+	}
+	ascii, err := uts46.ToASCII(host)
+	if err != nil {
+		return "", fmt.Errorf("cannot map host; got %s; want one that UTS #46 allows (%v): %w", quote(host), err, ErrURL)
+	}
+	return ascii, nil
+}
+
+// hasUnicodeLabel tells whether a label of a lower-case ASCII host begins with xn--.
+func hasUnicodeLabel[T string | []byte](host T) bool {
+	const ace = "xn--"
+	for i := 0; i+len(ace) <= len(host); i++ {
+		if (i == 0 || host[i-1] == '.') && string(host[i:i+len(ace)]) == ace {
+			return true
+		}
+	}
+	return false
+}
+
+// longestLabel measures between ASCII dots and the three others UTS #46 knows.
+func longestLabel(host string) int {
+	longest := 0
+	for label := range strings.FieldsFuncSeq(host, func(r rune) bool {
+		return r == '.' || r == '\u3002' || r == '\uff0e' || r == '\uff61'
+	}) {
+		longest = max(longest, len(label))
+	}
+	return longest
+}
+
+// checkHost refuses a host that is empty or holds a forbidden domain code point, which
+// decoding and mapping can bring in ("%2F", "／").
+func checkHost(host string) error {
+	if host == "" {
+		return fmt.Errorf("cannot canonicalize; got an empty host; want one: %w", ErrURL)
+	}
+	if host[0] == '[' { // an address, checked by its parser
+		return nil
+	}
+	for i := range len(host) {
+		if c := host[i]; forbiddenDomain[c] {
+			return fmt.Errorf("cannot canonicalize; got host %s with %q; want none of the forbidden ones: %w", quote(host), c, ErrURL)
+		}
+	}
+	return nil
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,130 @@
+package canon
+
+import (
+	"fmt"
+	"strings"
+)
+
+// parts is a URL cut at its separators. Each part keeps its separator and its raw text,
+// so that join gives back exactly what was cut, whichever rules have run so far.
+type parts struct {
+	scheme   string // "http"
+	slashes  string // "://", or what stands for it: ":", ":/", ":\\\\"
+	userinfo string // "user:pass@", or ""
+	host     string // "example.com", "[::1]"
+	port     string // ":8080", ":", or ""
+	path     string // "/a/b", or ""
+	query    string // "?a=1", "?", or ""
+	fragment string // "#top", "#", or ""
+}
+
+func (p *parts) join() string {
+	return p.scheme + p.slashes + p.userinfo + p.host + p.port + p.path + p.query + p.fragment
+}
+
+// trimSpace cuts C0 controls and blanks off both ends (URL Standard 4.4, step 1).
+func trimSpace(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
+}
+
+// dropNewlines removes tabs and line ends, wherever they are (URL Standard 4.4, step 3).
+func dropNewlines(s string) string {
+	if !strings.ContainsAny(s, "\t\n\r") {
+		return s
+	}
+	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(s)
+}
+
+// split cuts a cleaned URL of a scheme that has a host as the URL Standard does:
+// any number of slashes and backslashes after the colon, the last "@" ends the userinfo.
+func split(s string) (parts, error) {
+	var p parts
+	n := schemeLen(s)
+	if n < 0 {
+		return p, fmt.Errorf("cannot split URL; got %s; want a scheme and a colon at its start: %w", quote(s), ErrURL)
+	}
+	if defaultPort(strings.ToLower(s[:n])) == "" {
+		return p, refuse(s, s[:n])
+	}
+	p.scheme, s = s[:n], s[n:]
+	n = len(s) - len(strings.TrimLeft(s[1:], `/\`))
+	p.slashes, s = s[:n], s[n:]
+	s, p.fragment = cutBefore(s, "#")
+	s, p.query = cutBefore(s, "?")
+	s, p.path = cutBefore(s, `/\`)
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		p.userinfo, s = s[:i+1], s[i+1:]
+	}
+	p.host, p.port = cutPort(s)
+	return p, nil
+}
+
+// schemeLen is the length of the scheme at the start of s, and -1 if there is none.
+func schemeLen(s string) int {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= lower(c) && lower(c) <= 'z':
+		case i > 0 && ('0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'):
+		case i > 0 && c == ':':
+			return i
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// refuse tells apart a URL of another scheme and what is no URL at all.
+func refuse(s, scheme string) error {
+	if _, err := parseOther(s); err != nil {
+		return err
+	}
+	return fmt.Errorf("cannot canonicalize; got scheme %s; want http, https or ftp: %w", quote(scheme), ErrScheme)
+}
+
+func defaultPort(scheme string) string {
+	switch scheme {
+	case "http":
+		return "80"
+	case "https":
+		return "443"
+	case "ftp":
+		return "21"
+	}
+	return ""
+}
+
+// cutBefore cuts s before the first of the bytes of seps.
+func cutBefore(s, seps string) (before, rest string) {
+	if i := strings.IndexAny(s, seps); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+// cutPort cuts before the first colon outside brackets (URL Standard, host state).
+func cutPort(s string) (host, port string) {
+	inside := false
+	for i := range len(s) {
+		switch s[i] {
+		case '[':
+			inside = true
+		case ']':
+			inside = false
+		case ':':
+			if !inside {
+				return s[:i], s[i:]
+			}
+		}
+	}
+	return s, ""
+}
+
+// quote shows a piece of input in an error message, cut to a length that suits one.
+func quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		return fmt.Sprintf("%q…", s[:most])
+	}
+	return fmt.Sprintf("%q", s)
+}

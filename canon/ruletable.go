@@ -1,0 +1,121 @@
+package canon
+
+import "strings"
+
+// ruleDef is a rule with the function that does it. before works on the text before it
+// is cut into parts, do on the parts; a rule has one of them.
+type ruleDef struct {
+	RuleInfo
+	before func(raw string) string
+	do     func(w *work) error
+}
+
+// rules is every rule of the qiita profile, in order; the index is the ruleID.
+// The risks are measured or reported ones, not guesses.
+var rules = [ruleCount]ruleDef{
+	rTrimSpace: {must(TrimSpace, "URL Standard 4.4 step 1",
+		"cuts blanks and control characters off both ends"), trimSpace, nil},
+	rDropNewlines: {must(DropNewlines, "URL Standard 4.4 step 3",
+		"removes tabs and line ends inside"), dropNewlines, nil},
+	rLowercaseScheme: {must(LowercaseScheme, "RFC 3986 6.2.2.1",
+		"lower-cases the scheme"), nil, (*work).lowercaseScheme},
+	rFixSlashes: {must(FixSlashes, "URL Standard 4.4, special authority states",
+		`writes "://" after the scheme and "/" for "\" in the path`), nil, (*work).fixSlashes},
+	rKeepHashbang: {optional(KeepHashbang, "Google AJAX crawling scheme (withdrawn)",
+		`spares a fragment that begins with "!" from drop-fragment`, ""), nil, nil},
+	rDropFragment: {byDefault(DropFragment, "RFC 9110 4.2.5: not sent to the server",
+		`drops the fragment; keep-fragment switches it off`,
+		"pages that a script builds from the fragment (#!, single-page sites): 37 of 100,016 top-100 URLs"), nil, (*work).dropFragment},
+	rDropQuery: {optional(DropQuery, "audits only",
+		"drops the whole query", "every page made from parameters"), nil, (*work).dropQuery},
+	rEscapeUserinfo: {must(EscapeUserinfo, "URL Standard 4.4, authority state; RFC 3986 6.2.2",
+		"normalises the escapes of user and password, and drops empty ones; keeps their case"), nil, (*work).escapeUserinfo},
+	rLowercaseHost: {must(LowercaseHost, "RFC 3986 6.2.2.1",
+		"lower-cases the ASCII letters of the host"), nil, (*work).lowercaseHost},
+	rDecodeHost: {must(DecodeHost, "URL Standard 3.5 step 4",
+		"decodes escapes in the host"), nil, (*work).decodeHost},
+	rHostToASCII: {must(HostToASCII, "UTS #46, non-transitional; URL Standard 3.3",
+		"maps a host with non-ASCII letters to its xn-- form"), nil, (*work).hostToASCII},
+	rCanonicalIP: {must(CanonicalIP, "URL Standard 3.5, IPv4 and IPv6 parsers",
+		"writes IPv4 in four decimal numbers, IPv6 in its shortest form"), nil, (*work).canonicalIP},
+	rDefaultPort: {must(DefaultPort, "RFC 3986 6.2.3",
+		"drops the scheme's default port, an empty port and leading zeros"), nil, (*work).defaultPort},
+	rStripTrailingDot: {optional(StripTrailingDot, "purell RemoveUnnecessaryHostDots; Safe Browsing",
+		"drops the final dot of a host", "none seen; a resolver's search list can tell them apart"), nil, (*work).stripTrailingDot},
+	rStripWWW: {optional(StripWWW, "Heritrix StripWWWRule; SURT",
+		`drops "www." before a host of two labels or more`,
+		"sites that serve something else without www: 4 of 5 measured servers answered 4xx"), nil, (*work).stripWWW},
+	rFoldHTTPS: {optional(FoldHTTPS, "purell ForceHTTP; SURT",
+		"writes https for http where the port is the default one", "sites whose two schemes differ"), nil, (*work).foldHTTPS},
+	rEscapeStrayPercent: {must(EscapeStrayPercent, "RFC 3986 2.4",
+		`writes %25 for a "%" that begins no escape`), nil, (*work).escapeStrayPercent},
+	rUppercaseEscapes: {must(UppercaseEscapes, "RFC 3986 6.2.2.1",
+		"upper-cases the digits of escapes"), nil, (*work).uppercaseEscapes},
+	rDecodeUnreserved: {must(DecodeUnreserved, "RFC 3986 6.2.2.2",
+		"decodes the escapes of letters, digits and -._~"), nil, (*work).decodeUnreserved},
+	rEscapeIllegal: {must(EscapeIllegal, "RFC 3986 2.1; URL Standard 1.3",
+		"escapes what may not stand raw"), nil, (*work).escapeIllegal},
+	rLowercasePath: {optional(LowercasePath, "SURT; audits only",
+		"lower-cases the path", "nearly every server with case-sensitive files: all 5 measured ones answered 4xx"), nil, (*work).lowercasePath},
+	rStripSessionIDs: {optional(StripSessionIDs, "Heritrix StripSessionIDs, webarchive-commons",
+		"drops session parameters from the query, and ;jsessionid=… and /(S(…))/ from the path",
+		"a parameter of one of these names that is no session: see SessionParams"), nil, (*work).stripSessionIDs},
+	rDotSegments: {must(DotSegments, "RFC 3986 5.2.4, 6.2.2.3",
+		`removes "." and ".." segments`), nil, (*work).dotSegments},
+	rCollapseSlashes: {byDefault(CollapseSlashes, "the Qiita article; no RFC",
+		"makes one slash of several in the path; keep-duplicate-slashes switches it off",
+		"URLs inside paths (/web/2020/http://…); different pages for 14 of 14 on gitweb, 30 of 60 on MediaWiki"), nil, (*work).collapseSlashes},
+	rStripTrailingSlash: {optional(StripTrailingSlash, "purell RemoveTrailingSlash; SURT",
+		"drops the final slash of a path but the root's", "different pages for 53 of 60 on MediaWiki, 4xx for 29 of 31 on Apache"), nil, (*work).stripTrailingSlash},
+	rStripIndex: {optional(StripIndex, "purell RemoveDirectoryIndex",
+		"drops index.html, default.aspx and the like from the end of a path", "servers whose directory page is another file"), nil, (*work).stripIndex},
+	rEmptyPath: {must(EmptyPath, "RFC 3986 6.2.3",
+		`writes "/" for an empty path`), nil, (*work).emptyPath},
+	rDropEmptyPairs: {must(DropEmptyPairs, "URL Standard 5.1 (form parsing)",
+		`drops the empty pairs of "&&"`), nil, (*work).dropEmptyPairs},
+	rCompleteParams: {byDefault(CompleteParams, "RFC 5849 3.4.1.3.1; the Qiita article",
+		`writes "a=" for "a"; keep-bare-params switches it off`,
+		"old CGI searches (?word) that tell them apart"), nil, (*work).completeParams},
+	rStripTracking: {optional(StripTracking, "see TrackingParams",
+		"drops parameters that only tell where a visitor came from", "10 of 42 measured DokuWiki pages changed a little"), nil, (*work).stripTracking},
+	rScopedParams: {optional(ScopedParams, "rule file",
+		"drops or keeps parameters as a rule file says for host and path", "as the rule file"), nil, (*work).scopedParams},
+	rDropEmptyParams: {optional(DropEmptyParams, "courlan, crawler-commons",
+		`drops parameters with an empty value ("a=")`, "flags given without a value"), nil, (*work).dropEmptyParams},
+	rSortQuery: {byDefault(SortQuery, "RFC 5849 3.4.1.3.2; the Qiita article",
+		"sorts the parameters; keep-param-order switches it off",
+		"order-sensitive servers (same page for 28 of 30 on MediaWiki)"), nil, (*work).sortQuery},
+	rDropEmptyQuery: {must(DropEmptyQuery, "the Qiita article; against the letter of RFC 3986 6.2.3",
+		`drops the "?" of an empty query`), nil, (*work).dropEmptyQuery},
+}
+
+func must(rule Rule, source, does string) RuleInfo {
+	return RuleInfo{Rule: rule, Source: source, Does: does, Default: true}
+}
+
+func byDefault(rule Rule, source, does, risk string) RuleInfo {
+	return RuleInfo{Rule: rule, Source: source, Does: does, Risk: risk, Default: true, Optional: true}
+}
+
+func optional(rule Rule, source, does, risk string) RuleInfo {
+	return RuleInfo{Rule: rule, Source: source, Does: does, Risk: risk, Optional: true}
+}
+
+func defaultRules() (s ruleSet) {
+	for id := range ruleCount {
+		if rules[id].Default {
+			s = s.with(id)
+		}
+	}
+	return s
+}
+
+func optionalNames() string {
+	var names []string
+	for id := range ruleCount {
+		if rules[id].Optional {
+			names = append(names, string(rules[id].Rule))
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,117 @@
+package canon
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+)
+
+// WHATWG is the serialization of the URL Standard, of any scheme, with the fragment:
+// the canonical form of the url-hash crate.
+//
+// Laws: idempotent, and by definition a WHATWG fixpoint. Query order, escapes and
+// duplicate slashes stay as they are found, so it merges far less than [Qiita] does.
+func WHATWG() *Profile {
+	return &Profile{name: "whatwg", version: 1, engine: appendEngine{rule: "whatwg", append: appendWHATWG}}
+}
+
+// maxAuthority bounds, in bytes, the authority of a URL that the parser library reads
+// whole: it takes quadratic time there.
+const maxAuthority = 8 << 10
+
+// appendWHATWG leaves to the library all it does well: everything but the authority of
+// http, https, ftp, ws and wss, whose hosts it refuses too often.
+func appendWHATWG(dst, raw []byte) ([]byte, error) {
+	if len(raw) > DefaultMaxLength {
+		return dst, fmt.Errorf("cannot canonicalize; got a URL of %d bytes; want at most %d: %w", len(raw), DefaultMaxLength, ErrTooLong)
+	}
+	s := dropNewlines(trimSpace(string(raw)))
+	if n := schemeLen(s); n < 0 || defaultPort(strings.ToLower(s[:n])) == "" {
+		out, err := parseOther(s)
+		return append(dst, out...), err
+	}
+	w, err := parseSpecial(s)
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, w.join()...), nil
+}
+
+// parseSpecial runs the authority rules, and has the library write the rest behind a
+// host that gives it nothing to do.
+func parseSpecial(s string) (*work, error) {
+	p, err := split(s)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{parts: p}
+	for _, id := range []ruleID{rLowercaseScheme, rFixSlashes, rLowercaseHost, rDecodeHost, rHostToASCII, rCanonicalIP, rDefaultPort} {
+		if err := rules[id].do(w); err != nil {
+			return nil, err
+		}
+	}
+	w.plainUserinfo()
+	u, err := whatwg.Parse(w.scheme + "://h" + escapeInvalid(w.path+w.query+w.fragment))
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse URL; got %s; want what the URL Standard allows (%v): %w", quote(s), err, ErrURL)
+	}
+	w.path, w.query, w.fragment = strings.TrimPrefix(u.Href(false), w.scheme+"://h"), "", ""
+	return w, nil
+}
+
+// plainUserinfo escapes user and password as the URL Standard does, and no more.
+func (w *work) plainUserinfo() {
+	info, _ := strings.CutSuffix(w.userinfo, "@")
+	user, pass, _ := strings.Cut(info, ":")
+	user, pass = escapeIllegal(user, whatwgUserinfoRaw), escapeIllegal(pass, whatwgUserinfoRaw)
+	w.userinfo = user
+	if pass != "" {
+		w.userinfo += ":" + pass
+	}
+	if w.userinfo != "" {
+		w.userinfo += "@"
+	}
+}
+
+// parseOther has the library read a whole URL of any scheme.
+func parseOther(s string) (string, error) {
+	if n := authorityLen(s); n > maxAuthority {
+		return "", fmt.Errorf("cannot parse URL; got an authority of %d bytes; want at most %d: %w", n, maxAuthority, ErrTooLong)
+	}
+	u, err := whatwg.Parse(escapeInvalid(s))
+	if err != nil {
+		return "", fmt.Errorf("cannot parse URL; got %s; want what the URL Standard allows (%v): %w", quote(s), err, ErrURL)
+	}
+	return u.Href(false), nil
+}
+
+// authorityLen measures what can be an authority: up to the first slash that is not
+// among those after the scheme, or "?" or "#".
+func authorityLen(s string) int {
+	_, rest, _ := strings.Cut(s, ":")
+	rest = strings.TrimLeft(rest, `/\`)
+	if i := strings.IndexAny(rest, `/?#`); i >= 0 {
+		return i
+	}
+	return len(rest)
+}
+
+// escapeInvalid escapes bytes that are no UTF-8, which the library would replace.
+func escapeInvalid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b []byte
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			b = appendEscape(b, s[i])
+		} else {
+			b = append(b, s[i:i+n]...)
+		}
+		i += n
+	}
+	return string(b)
+}
