@@ -1,0 +1,96 @@
+package synth
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"time"
+)
+
+// Capture is one fetch of a URL.
+type Capture struct {
+	Spelling
+	Time   time.Time
+	Status int
+	Digest [32]byte // SHA-1 in base32
+	Length int
+}
+
+// start is when the crawl of every web begins.
+var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// lag is how many pages after its first capture a URL is captured again, so
+// that the log is in order of time and yet made without memory.
+const lag = 500
+
+// captures calls yield with what is fetched in the turn of the k-th page p:
+// the page, perhaps a variant of it, and again what was fetched lag pages ago.
+func (w *Web) captures(k int64, p page, before *page, c *Capture, yield func(*Capture)) {
+	w.fetch(k, p, 0, 0, c, yield)
+	if before == nil {
+		return
+	}
+	for slot := range uint64(3) {
+		if unit(w.hash(tagCapture, before.id(), 8+slot)) < w.opt.Recapture {
+			w.fetch(k, *before, slot, 1, c, yield)
+		}
+	}
+	for slot := uint64(1); slot < 3; slot++ { // variants are found later, on other pages
+		w.fetch(k, *before, slot, 0, c, yield)
+	}
+}
+
+// fetch captures the page's own spelling (slot 0) or one of its variants, if
+// it has that many.
+func (w *Web) fetch(k int64, p page, slot, times uint64, c *Capture, yield func(*Capture)) {
+	rule := Own
+	if slot > 0 {
+		h := w.hash(tagCapture, p.id(), slot)
+		if unit(h) >= 2*w.opt.Variant {
+			return
+		}
+		rule = pickRule(again(h)>>8, false)
+	}
+	w.spell(&c.Spelling, p, rule, w.hash(tagCapture, p.id(), 16+slot))
+	if slot > 0 && c.Rule == Own {
+		return // the page has no such variant
+	}
+	c.Time = start.Add(time.Duration(k)*200*time.Millisecond + time.Duration(slot)*time.Millisecond)
+	c.Status, c.Length = 200, 1000+int(w.hash(tagDigest, c.Identity, 2)%50_000)
+	w.digest(p, c, slot<<1|times)
+	yield(c)
+}
+
+// digest sets the digest of a capture by what the page is: changing with
+// every fetch, empty, the same as on other hosts, or its own.
+func (w *Web) digest(p page, c *Capture, fetch uint64) {
+	content := w.hash(tagDigest, c.Identity, 0)
+	kind := unit(w.hash(tagMirror, c.Identity, 0))
+	switch {
+	case kind < 0.005:
+		copy(c.Digest[:], emptyDigest)
+		c.Length = 0
+		return
+	case kind < 0.025: // a soft 404: the host's own excuse
+		content = w.hash(tagMirror, uint64(p.host), 1)
+	case kind < 0.125: // mirrored from a pool of pages
+		content = w.hash(tagMirror, c.Identity%uint64(1+w.Pages()/20), 2)
+	case w.volatile(p.host) || unit(w.hash(tagVolatile, c.Identity, fetch)) < 0.02:
+		content = again(content ^ mix(fetch+1))
+	}
+	encode(&c.Digest, content)
+}
+
+// emptyDigest is that of no bytes at all.
+const emptyDigest = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+
+func (w *Web) volatile(host int32) bool {
+	return unit(w.hash(tagVolatile, uint64(host), 1<<63)) < w.opt.Volatile
+}
+
+func encode(dst *[32]byte, content uint64) {
+	var raw [20]byte
+	binary.BigEndian.PutUint64(raw[:], content)
+	binary.BigEndian.PutUint64(raw[8:], again(content))
+	binary.BigEndian.PutUint32(raw[16:], uint32(again(content+1)))
+	base32.StdEncoding.Encode(dst[:], raw[:])
+}

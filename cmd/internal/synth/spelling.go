@@ -1,0 +1,118 @@
+package synth
+
+import (
+	"strconv"
+)
+
+// Rule names a way in which a spelling differs from its page's own, by the
+// name of the canonicalization rule that undoes it.
+type Rule uint8
+
+// The rules, "" being the page's own spelling.
+const (
+	Own Rule = iota
+	Fragment
+	Scheme
+	WWW
+	TrailingSlash
+	ParamOrder
+	Tracking
+	Index
+	Session
+	HostCase
+	DefaultPort
+	DotSegments
+	DupSlashes
+	Unreserved
+	EscapeCase
+	EmptyQuery
+	EmptyParam
+	numRules
+)
+
+// ruleInfo gives a rule's name, its weight among the variants (per mille, from
+// real link streams), and on which share of hosts it does not hold.
+var ruleInfo = [numRules]struct {
+	name   string
+	weight int
+	wrong  float64
+}{
+	Own:           {"own", 0, 0},
+	Fragment:      {"drop-fragment", 450, 0},
+	Scheme:        {"fold-https", 150, 0.136},
+	WWW:           {"strip-www", 100, 0.05},
+	TrailingSlash: {"strip-trailing-slash", 60, 0.3},
+	ParamOrder:    {"sort-query", 60, 0.01},
+	Tracking:      {"strip-tracking-params", 50, 0.02},
+	Index:         {"strip-index", 40, 0.15},
+	Session:       {"strip-session-ids", 20, 0.03},
+	HostCase:      {"lowercase-host", 10, 0},
+	DefaultPort:   {"drop-default-port", 10, 0},
+	DotSegments:   {"remove-dot-segments", 10, 0},
+	DupSlashes:    {"collapse-slashes", 10, 0.4},
+	Unreserved:    {"decode-unreserved", 10, 0},
+	EscapeCase:    {"uppercase-escapes", 5, 0},
+	EmptyQuery:    {"drop-empty-query", 10, 0},
+	EmptyParam:    {"drop-empty-params", 5, 0.1},
+}
+
+// String returns the name of the canonicalization rule.
+func (r Rule) String() string { return ruleInfo[r].name }
+
+// pickRule chooses a variant by weight; captures have no fragments.
+func pickRule(h uint64, fragments bool) Rule {
+	total := 1000
+	lowest := Fragment
+	if !fragments {
+		total, lowest = 550, Scheme
+	}
+	n := int(h % uint64(total))
+	for r := lowest; r < numRules; r++ {
+		if n -= ruleInfo[r].weight; n < 0 {
+			return r
+		}
+	}
+	return Scheme
+}
+
+// holds says whether a rule holds for a page: whether the variant is the page.
+func (w *Web) holds(p page, r Rule) bool {
+	if unit(w.hash(tagHolds, uint64(p.host), uint64(r))) < ruleInfo[r].wrong {
+		return false
+	}
+	if ruleInfo[r].wrong == 0 {
+		return true // undone by RFC 3986 alone
+	}
+	h := w.hash(tagTwin, p.id(), 0)
+	return unit(h) >= w.opt.Twin || Rule(again(h)%uint64(numRules)) != r
+}
+
+// Spelling is one way to write a page's URL.
+type Spelling struct {
+	URL      []byte
+	Identity uint64 // of the page that the URL leads to
+	Rule     Rule   // by which it differs from the page's own spelling, or from its twin's
+}
+
+// appendIdentity appends the identity as the truth files have it.
+func (s Spelling) appendIdentity(dst []byte) []byte { return strconv.AppendUint(dst, s.Identity, 36) }
+
+// spell appends a page's URL to s.URL[:0], spelled by the rule if it can be.
+// salt varies the variants that have many forms.
+func (w *Web) spell(s *Spelling, p page, r Rule, salt uint64) {
+	t := w.text(p)
+	if !t.can(r) {
+		r = Own
+	}
+	s.Rule, s.Identity = r, w.identity(p, r)
+	s.URL = t.append(s.URL[:0], r, salt)
+}
+
+// identity is the number of the page that a spelling of p leads to.
+func (w *Web) identity(p page, r Rule) uint64 {
+	id := p.id() * uint64(numRules)
+	if r != Own && !w.holds(p, r) {
+		id += uint64(r)
+	}
+	return id
+}

@@ -1,0 +1,154 @@
+// Package synth makes a web that does not exist, with planted truth: streams
+// of links as a crawler discovers them, and logs of captures with digests, in
+// which it is known for each spelling which page it is and by which rule it
+// differs from the page's own.
+//
+// Everything is a function of the seed and a counter, and nothing is kept but
+// the sizes of the hosts. So a stream has the same bytes for any number of
+// workers, and can be begun at any page. Shapes follow published figures: Zipf
+// host sizes, 62 links a page (IRLbot), about nine repeats in ten links.
+package synth
+
+import (
+	"fmt"
+	"math"
+	"sort"
+)
+
+// Options shape a web. The zero value is a small one of 10,000 hosts.
+type Options struct {
+	// Seed chooses the web. The default is 1.
+	Seed uint64
+	// Hosts is their number. The default is 10,000.
+	Hosts int
+	// Pages is about how many pages they have together. The default is 20 a host.
+	Pages int64
+	// HostExponent a makes the host of rank r have r^-a of the pages. The
+	// default is 1.05.
+	HostExponent float64
+	// Links is the mean number of a page's own links, exponentially
+	// distributed. The default is 62.
+	Links float64
+	// Nav is the number of links that every page of a host shares. The default is 30.
+	Nav int
+	// Cross is the share of links that leave the host. The default is 0.2.
+	Cross float64
+	// Skew s makes a link's target the page at u^s of its host. The default is 2.
+	Skew float64
+	// Window is how many hosts are crawled at once, Quantum how many pages of
+	// one before the next has its turn. The default of both is 64.
+	Window, Quantum int
+	// Variant is the share of spellings that are not the page's own. The default is 0.12.
+	Variant float64
+	// Twin is the share of pages of which one variant is another page, beside
+	// the hosts on which a rule doesn't hold. The default is 0.004.
+	Twin float64
+	// Volatile is the share of hosts whose pages change with every fetch. The
+	// default is 0.25.
+	Volatile float64
+	// Recapture is the share of captured URLs that are captured again. The
+	// default is 0.15.
+	Recapture float64
+}
+
+func (o Options) withDefaults() Options {
+	setInt(&o.Hosts, 10_000)
+	setInt(&o.Nav, 30)
+	setInt(&o.Window, 64)
+	setInt(&o.Quantum, 64)
+	setFloat(&o.HostExponent, 1.05)
+	setFloat(&o.Links, 62)
+	setFloat(&o.Cross, 0.2)
+	setFloat(&o.Skew, 2)
+	setFloat(&o.Variant, 0.12)
+	setFloat(&o.Twin, 0.004)
+	setFloat(&o.Volatile, 0.25)
+	setFloat(&o.Recapture, 0.15)
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.Pages == 0 {
+		o.Pages = 20 * int64(o.Hosts)
+	}
+	return o
+}
+
+func setInt(p *int, value int) {
+	if *p == 0 {
+		*p = value
+	}
+}
+
+func setFloat(p *float64, value float64) {
+	if *p == 0 {
+		*p = value
+	}
+}
+
+// Web is a synthetic web. It is safe for concurrent use.
+type Web struct {
+	opt   Options
+	size  []int64 // pages of each host, by rank
+	order []int32 // hosts in the order they are crawled
+	first []int64 // pages crawled before each window of hosts, and after the last
+}
+
+// New returns the web of the options, or an error that names the option that
+// makes none.
+func New(opt Options) (*Web, error) {
+	opt = opt.withDefaults()
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	w := &Web{opt: opt, size: hostSizes(opt), order: make([]int32, opt.Hosts)}
+	for i := range w.order {
+		w.order[i] = int32(i)
+	}
+	sort.Slice(w.order, func(i, j int) bool {
+		return w.hash(tagOrder, uint64(w.order[i]), 0) < w.hash(tagOrder, uint64(w.order[j]), 0)
+	})
+	w.countWindows()
+	return w, nil
+}
+
+func (o Options) check() error {
+	for _, c := range []struct {
+		name string
+		ok   bool
+	}{
+		{"hosts", o.Hosts > 0 && o.Hosts <= math.MaxInt32},
+		{"pages", o.Pages > 0},
+		{"links", o.Links > 0 && o.Links <= 10_000},
+		{"nav", o.Nav >= 0 && o.Nav <= 10_000},
+		{"window", o.Window > 0},
+		{"quantum", o.Quantum > 0},
+		{"cross", share(o.Cross)},
+		{"variant", share(o.Variant)},
+		{"twin", share(o.Twin)},
+		{"volatile", share(o.Volatile)},
+		{"recapture", share(o.Recapture)},
+	} {
+		if !c.ok {
+			return fmt.Errorf("cannot make a web; got a value of %s that is out of range", c.name)
+		}
+	}
+	return nil
+}
+
+func share(f float64) bool { return f >= 0 && f <= 1 }
+
+// Pages is the number of pages of the web.
+func (w *Web) Pages() int64 { return w.first[len(w.first)-1] }
+
+func hostSizes(o Options) []int64 {
+	weight, sum := make([]float64, o.Hosts), 0.0
+	for i := range weight {
+		weight[i] = math.Pow(float64(i+1), -o.HostExponent)
+		sum += weight[i]
+	}
+	size := make([]int64, o.Hosts)
+	for i := range size {
+		size[i] = max(1, int64(float64(o.Pages)*weight[i]/sum))
+	}
+	return size
+}
