@@ -1,0 +1,138 @@
+package sched
+
+import (
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// maxCrawlName is the greatest length in bytes of the name of a crawl.
+const maxCrawlName = 255
+
+// AnyCrawl is the name that means all crawls.
+const AnyCrawl = "*"
+
+// CrawlName returns the name of one crawl with the default filled in.
+func CrawlName(name string) (string, error) {
+	if name == AnyCrawl {
+		return "", fmt.Errorf("cannot use crawl name; got %q; want one crawl: %w", name, store.ErrInvalid)
+	}
+	return CrawlNames(name)
+}
+
+// CrawlNames is [CrawlName] where [AnyCrawl] is allowed.
+func CrawlNames(name string) (string, error) {
+	if len(name) > maxCrawlName {
+		return "", fmt.Errorf("cannot use crawl name; got %d bytes; want at most %d: %w", len(name), maxCrawlName, store.ErrInvalid)
+	}
+	if name == "" {
+		return store.DefaultCrawl, nil
+	}
+	return name, nil
+}
+
+func checkQueue(name string) error {
+	if len(name) > store.MaxQueueKey {
+		return fmt.Errorf("cannot use queue key; got %d bytes; want at most %d: %w", len(name), store.MaxQueueKey, store.ErrInvalid)
+	}
+	return nil
+}
+
+func checkPriority(p uint8) error {
+	if p > store.MaxPriority {
+		return fmt.Errorf("cannot use priority; got %d; want at most %d: %w", p, store.MaxPriority, store.ErrInvalid)
+	}
+	return nil
+}
+
+// CheckItems returns [store.ErrInvalid] if one of the items can't be stored.
+func CheckItems(items []store.Item) error {
+	for i := range items {
+		if err := checkQueue(items[i].Queue); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+		if err := checkPriority(items[i].Priority); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// CheckSettlements is [CheckItems] for settlements.
+func CheckSettlements(list []store.Settlement) error {
+	for i := range list {
+		if err := checkSettlement(&list[i]); err != nil {
+			return fmt.Errorf("settlement %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkSettlement(s *store.Settlement) error {
+	switch {
+	case s.Outcome > store.Extend:
+		return fmt.Errorf("cannot settle; got outcome %d; want at most %d: %w", s.Outcome, store.Extend, store.ErrInvalid)
+	case s.Create && (s.Token != 0 || s.Queue == "" || s.Outcome != store.Complete && s.Outcome != store.Requeue):
+		return fmt.Errorf("cannot create by settlement; want token 0, a queue, outcome complete or requeue: %w", store.ErrInvalid)
+	}
+	if s.Priority != nil {
+		if err := checkPriority(*s.Priority); err != nil {
+			return err
+		}
+	}
+	if s.QueueChange != nil {
+		if err := CheckChange(s.QueueChange); err != nil {
+			return err
+		}
+	}
+	return checkQueue(s.Queue)
+}
+
+// CheckChange returns [store.ErrInvalid] for a change that can't be kept.
+func CheckChange(c *store.QueueChange) error {
+	if c.Limit != nil && *c.Limit < 0 {
+		return fmt.Errorf("cannot change queue; got limit %d; want 0 or more: %w", *c.Limit, store.ErrInvalid)
+	}
+	return nil
+}
+
+// CheckConfigure checks the arguments of Configure and fills in the crawl.
+func CheckConfigure(crawl, queue string, c *store.QueueChange) (string, error) {
+	if crawl == AnyCrawl && queue != "" {
+		return "", fmt.Errorf("cannot configure queue %q in all crawls; want one crawl: %w", queue, store.ErrInvalid)
+	}
+	if queue == "" && c.NotBefore != nil {
+		return "", fmt.Errorf("cannot set NotBefore of a crawl; want a queue: %w", store.ErrInvalid)
+	}
+	if err := CheckChange(c); err != nil {
+		return "", err
+	}
+	if err := checkQueue(queue); err != nil {
+		return "", err
+	}
+	return CrawlNames(crawl)
+}
+
+// CheckSelection checks a selection and fills in the crawl.
+func CheckSelection(sel store.Selection) (string, error) {
+	if one(sel.Keys != nil)+one(sel.Queue != "")+one(!sel.Before.IsZero()) > 1 {
+		return "", fmt.Errorf("cannot forget; got more than one of keys, queue and before: %w", store.ErrInvalid)
+	}
+	return CrawlNames(sel.Crawl)
+}
+
+// CheckTake checks a request and fills in the crawl.
+func CheckTake(r store.TakeRequest) (string, error) {
+	if r.Queue != "" && r.Crawl == AnyCrawl {
+		return "", fmt.Errorf("cannot take from queue %q of all crawls; want one crawl: %w", r.Queue, store.ErrInvalid)
+	}
+	return CrawlNames(r.Crawl)
+}
+
+// CheckListing checks the arguments of Queues and fills in the crawl.
+func CheckListing(crawl, after string) (string, error) {
+	if crawl == AnyCrawl && after != "" {
+		return "", fmt.Errorf("cannot list all crawls after queue %q; want one crawl: %w", after, store.ErrInvalid)
+	}
+	return CrawlNames(crawl)
+}

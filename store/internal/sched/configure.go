@@ -1,0 +1,72 @@
+package sched
+
+import (
+	"slices"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Configure applies a change to the queue. It has to be filed afterwards.
+func (q *Queue) Configure(c *store.QueueChange) {
+	s := *q.own()
+	Change(&s, c)
+	q.Settings = nil
+	if s != (store.QueueSettings{}) {
+		q.Settings = &s
+	}
+	if c.NotBefore != nil {
+		q.NotBefore = Ms(*c.NotBefore)
+	}
+}
+
+// Change applies a change to settings. Times are kept in whole milliseconds.
+func Change(s *store.QueueSettings, c *store.QueueChange) {
+	if c.Delay != nil {
+		s.Delay = time.Duration(DurMs(*c.Delay)) * time.Millisecond
+	}
+	if c.BlockedUntil != nil {
+		s.BlockedUntil = Time(Ms(*c.BlockedUntil))
+	}
+	set(&s.MaxInFlight, c.MaxInFlight)
+	set(&s.Limit, c.Limit)
+	set(&s.Weight, c.Weight)
+	set(&s.Paused, c.Paused)
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Exists reports whether there is anything to tell of the queue.
+func (q *Queue) Exists() bool {
+	return q.Held()+q.Completed > 0 || q.Settings != nil || q.NotBefore > 0
+}
+
+// Info returns the state of the queue.
+func (q *Queue) Info() store.QueueInfo {
+	return store.QueueInfo{
+		Crawl: q.Crawl.Name, Name: q.Name, QueueSettings: *q.own(),
+		Held: q.Held(), InFlight: q.InFlight(), Completed: q.Completed,
+		LastTake: Time(q.LastTake), Next: Time(q.Serves()),
+	}
+}
+
+// Refile files queues anew after a change to the settings of their crawl or of
+// the store, ready ones in the order they had.
+func Refile(queues []*Queue, now int64) {
+	slices.SortFunc(queues, func(a, b *Queue) int {
+		switch {
+		case a.turnsBefore(b):
+			return -1
+		case b.turnsBefore(a):
+			return 1
+		}
+		return 0
+	})
+	for _, q := range queues {
+		q.File(now)
+	}
+}

@@ -1,0 +1,125 @@
+package sched
+
+import "github.com/firstseen/firstseen/store"
+
+// none stands for the settings of a queue that has none.
+var none store.QueueSettings
+
+// own returns the settings of the queue, never nil.
+func (q *Queue) own() *store.QueueSettings {
+	if q.Settings == nil {
+		return &none
+	}
+	return q.Settings
+}
+
+// first returns the first of the three levels of a setting that is set.
+func first[T ~int | ~int64 | ~uint8](queue, crawl, all T) T {
+	if queue != 0 {
+		return queue
+	}
+	if crawl != 0 {
+		return crawl
+	}
+	return all
+}
+
+// delay returns the politeness delay in ms of a queue that leaves it to the
+// request, which asks for the given one.
+func (q *Queue) delay(asked int64) int64 {
+	set := first(q.own().Delay, q.Crawl.Settings.Delay, q.Crawl.sched.Defaults.Delay)
+	switch {
+	case set < 0:
+		return 0
+	case set > 0:
+		return DurMs(set)
+	}
+	return asked
+}
+
+// bound returns the bound on leases: 0 leaves it to the request, negative is
+// none.
+func (q *Queue) bound() int {
+	return first(q.own().MaxInFlight, q.Crawl.Settings.MaxInFlight, q.Crawl.sched.Defaults.MaxInFlight)
+}
+
+func (q *Queue) limit() int64 {
+	return first(q.own().Limit, q.Crawl.Settings.Limit, q.Crawl.sched.Defaults.Limit)
+}
+
+func (q *Queue) weight() uint64 {
+	return uint64(max(1, first(q.own().Weight, q.Crawl.Settings.Weight, q.Crawl.sched.Defaults.Weight)))
+}
+
+// polite is the time before which the delay and NotBefore allow no take.
+func (q *Queue) polite() int64 {
+	t := q.NotBefore
+	if q.LastTake > 0 {
+		t = max(t, q.LastTake+q.delay(q.LastDelay))
+	}
+	return t
+}
+
+// Serves is when the queue may next be served, by its delay and by what it
+// holds; [Never] if it holds nothing to serve.
+func (q *Queue) Serves() int64 {
+	if q.late > 0 {
+		return q.polite()
+	}
+	if q.head.Due == Never {
+		return Never
+	}
+	return max(q.polite(), q.head.Due)
+}
+
+// opens is when the queue may next be served by everything that time alone
+// changes; [Never] if it is not time that it waits for.
+func (q *Queue) opens() int64 {
+	set, limit, bound := q.own(), q.limit(), q.bound()
+	if set.Paused || limit > 0 && q.Completed >= limit || bound > 0 && int(q.live) >= bound {
+		return Never
+	}
+	t := q.Serves()
+	if t == Never {
+		return Never
+	}
+	return max(t, Ms(set.BlockedUntil))
+}
+
+// File puts the queue where it belongs after any change to it.
+func (q *Queue) File(now int64) {
+	q.unfile()
+	switch t := q.opens(); {
+	case t == Never:
+	case t > now:
+		q.wake = t
+		q.place = inWaiting
+		q.Crawl.waiting.Push(q)
+	default:
+		q.ready()
+	}
+}
+
+func (q *Queue) ready() {
+	c := q.Crawl
+	q.class = 0
+	if q.bound() == 0 {
+		q.class = q.live
+	}
+	// A queue that was away does not catch up on the turns it missed.
+	q.turn = max(q.turn, c.turn)
+	c.filed++
+	q.filed = c.filed
+	q.place = inReady
+	c.class(int(q.class)).Push(q)
+}
+
+func (q *Queue) unfile() {
+	switch q.place {
+	case inWaiting:
+		q.Crawl.waiting.Remove(q)
+	case inReady:
+		q.Crawl.class(int(q.class)).Remove(q)
+	}
+	q.place = nowhere
+}

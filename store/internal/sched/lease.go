@@ -1,0 +1,132 @@
+package sched
+
+import (
+	"bytes"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/heap"
+)
+
+// Record is a held URL.
+type Record struct {
+	Key      store.Key
+	URL      string
+	Meta     []byte
+	Due      int64
+	Created  int64
+	Seq      uint64 // order of arrival
+	Attempts uint32
+	Priority uint8
+}
+
+// Entry returns the record as callers see it, queued.
+func (r *Record) Entry(q *Queue) store.Entry {
+	return store.Entry{
+		Key: r.Key, State: store.Queued, Crawl: q.Crawl.Name, Queue: q.Name,
+		URL: r.URL, Meta: bytes.Clone(r.Meta), Due: Time(r.Due), Created: Time(r.Created),
+		Priority: r.Priority, Attempts: int(r.Attempts),
+	}
+}
+
+// Lease is a URL in the hands of a fetcher.
+type Lease struct {
+	Record
+	Queue *Queue
+	Token uint64
+	Until int64
+	late  bool // it ran out
+	slot  int32
+}
+
+// Entry returns the lease as callers see it.
+func (l *Lease) Entry() store.Entry {
+	e := l.Record.Entry(l.Queue)
+	e.State, e.Expires = store.Leased, Time(l.Until)
+	return e
+}
+
+func (l *Lease) slotOf() *int32 { return &l.slot }
+
+func (l *Lease) endsBefore(b *Lease) bool {
+	if l.Until != b.Until {
+		return l.Until < b.Until
+	}
+	return l.Token < b.Token
+}
+
+// Before reports whether the lease comes first in a listing: by its end, then
+// by its token.
+func (l *Lease) Before(b *Lease) bool { return l.endsBefore(b) }
+
+// Lease hands out a URL that was queued. The queue has to be filed afterwards.
+func (q *Queue) Lease(r Record, token uint64, until int64) *Lease {
+	l := &Lease{Record: r, Queue: q, Token: token, Until: until}
+	q.count(-1, 1, 0, 0)
+	l.run()
+	return l
+}
+
+// Restore puts back a lease as it was kept, counted already in its crawl.
+func (q *Queue) Restore(r Record, token uint64, until int64) {
+	l := &Lease{Record: r, Queue: q, Token: token, Until: until}
+	q.live++
+	l.run()
+}
+
+func (l *Lease) run() {
+	l.Queue.Crawl.Leases[l.Key] = l
+	l.Queue.Crawl.leases.Push(l)
+}
+
+// expire moves a lease that ran out to those its queue hands out again.
+func (l *Lease) expire(now int64) {
+	q := l.Queue
+	q.Crawl.leases.Remove(l)
+	q.count(0, -1, 1, 0)
+	l.late = true
+	if q.expired == nil {
+		q.expired = heap.New((*Lease).endsBefore, (*Lease).slotOf)
+	}
+	q.expired.Push(l)
+	q.File(now)
+}
+
+// Expired returns the lease of the queue that ran out first, nil if none did.
+func (q *Queue) Expired() *Lease {
+	if q.expired == nil {
+		return nil
+	}
+	return q.expired.Top()
+}
+
+// out takes the lease out of its heap.
+func (l *Lease) out() {
+	q := l.Queue
+	if !l.late {
+		q.Crawl.leases.Remove(l)
+		q.count(0, -1, 0, 0)
+		return
+	}
+	q.expired.Remove(l)
+	if q.expired.Len() == 0 {
+		q.expired = nil
+	}
+	l.late = false
+	q.count(0, 0, -1, 0)
+}
+
+// End ends the lease: the URL is no longer held. The queue has to be filed
+// afterwards.
+func (l *Lease) End() {
+	l.out()
+	delete(l.Queue.Crawl.Leases, l.Key)
+}
+
+// Renew lets the lease run under a token until a new time. The queue has to be
+// filed afterwards.
+func (l *Lease) Renew(token uint64, until int64) {
+	l.out()
+	l.Token, l.Until = token, until
+	l.Queue.count(0, 1, 0, 0)
+	l.Queue.Crawl.leases.Push(l)
+}

@@ -1,0 +1,165 @@
+package sched
+
+import (
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/heap"
+)
+
+// Queue is a queue in memory. A backend makes one when a queue gets its first
+// URL, and drops it when it holds nothing.
+type Queue struct {
+	Name  string
+	ID    uint64 // the backend's own
+	Crawl *Crawl
+	// Settings are nil when none was ever set.
+	Settings *store.QueueSettings
+	State
+
+	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
+	heads   *[store.MaxPriority + 1]Head
+	head    Head // the earliest of the heads; heads is nil while it is the only one
+	wake    int64
+	turn    uint64
+	filed   uint64
+	live    int32 // leases that did not run out
+	late    int32 // leases that did
+	slot    int32
+	class   int32
+	place   place
+	levels  uint8 // bit p: priority p has URLs queued
+}
+
+// State is what a backend keeps of a queue beside its settings.
+type State struct {
+	Queued    int64 // URLs waiting, leased ones not counted
+	Completed int64
+	LastTake  int64 // 0: never
+	LastDelay int64 // delay that the last take brought with it, in ms
+	NotBefore int64 // no take before this, whatever the delay; 0: none
+}
+
+// Head is the place in the queue of the first URL of one priority.
+type Head struct {
+	Due int64 // Never: there is no URL
+	Seq uint64
+}
+
+// place says which heap a queue is in.
+type place uint8
+
+const (
+	nowhere place = iota
+	inWaiting
+	inReady
+)
+
+// NewQueue returns a queue as it was kept. It is counted already in the
+// crawl's [Counts], so far as its state counts. It has to be filed once its
+// heads are set.
+func (c *Crawl) NewQueue(name string, id uint64, set *store.QueueSettings, st State) *Queue {
+	return &Queue{Name: name, ID: id, Crawl: c, Settings: set, State: st, head: Head{Due: Never}}
+}
+
+func (q *Queue) slotOf() *int32 { return &q.slot }
+
+func (q *Queue) wakesBefore(b *Queue) bool { return q.wake < b.wake }
+
+func (q *Queue) turnsBefore(b *Queue) bool {
+	if q.turn != b.turn {
+		return q.turn < b.turn
+	}
+	return q.filed < b.filed
+}
+
+// Held is the number of URLs queued or leased.
+func (q *Queue) Held() int64 { return q.Queued + q.InFlight() }
+
+// InFlight is the number of URLs leased, those whose lease ran out included.
+func (q *Queue) InFlight() int64 { return int64(q.live) + int64(q.late) }
+
+// Add changes the number of URLs queued and completed by the given amounts.
+func (q *Queue) Add(queued, completed int64) { q.count(queued, 0, 0, completed) }
+
+// count changes the numbers of the queue, and those of its crawl with them.
+func (q *Queue) count(queued int64, live, late int32, completed int64) {
+	held, inFlight, did := q.Held(), q.InFlight(), q.Completed
+	q.Queued += queued
+	q.live += live
+	q.late += late
+	q.Completed += completed
+	c := q.Crawl
+	c.Held += q.Held() - held
+	c.InFlight += q.InFlight() - inFlight
+	c.Completed += completed
+	c.Active += one(q.Held() > 0) - one(held > 0)
+	c.Queues += one(q.Held()+q.Completed > 0) - one(held+did > 0)
+	c.list()
+}
+
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// SetHead says which URL of a priority is first, after any change.
+func (q *Queue) SetHead(priority uint8, h Head) {
+	if h.Due == Never {
+		q.levels &^= 1 << priority
+	} else {
+		q.levels |= 1 << priority
+	}
+	if q.heads == nil {
+		if q.levels == 0 || q.levels == 1<<priority && h.Due != Never {
+			q.head = h
+			return
+		}
+		if h.Due == Never {
+			return // that level was empty before
+		}
+		q.spread(priority)
+	}
+	q.heads[priority] = h
+	q.head = Head{Due: Never}
+	for p := range q.heads {
+		if q.levels&(1<<p) != 0 && q.heads[p].Due < q.head.Due {
+			q.head = q.heads[p]
+		}
+	}
+}
+
+// spread makes room for more than one head. The one there was is of the other
+// level than the one that comes.
+func (q *Queue) spread(comes uint8) {
+	q.heads = new([store.MaxPriority + 1]Head)
+	for p := range q.heads {
+		if q.levels&(1<<p) != 0 && uint8(p) != comes {
+			q.heads[p] = q.head
+		}
+	}
+}
+
+// Head returns the first URL of a priority; its Due is [Never] if there is
+// none.
+func (q *Queue) Head(priority uint8) Head {
+	switch {
+	case q.levels&(1<<priority) == 0:
+		return Head{Due: Never}
+	case q.heads == nil:
+		return q.head
+	default:
+		return q.heads[priority]
+	}
+}
+
+// DueLevel returns the highest priority that has a URL due, and false if none
+// has.
+func (q *Queue) DueLevel(now int64) (uint8, bool) {
+	for p := store.MaxPriority; p >= 0; p-- {
+		if q.Head(uint8(p)).Due <= now {
+			return uint8(p), true
+		}
+	}
+	return 0, false
+}

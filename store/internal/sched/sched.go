@@ -1,0 +1,179 @@
+// Package sched decides which queue is served next. It is the in-memory part
+// that the backends of a store share: rotation, politeness, blocks, bounds,
+// leases and counts of the queues that hold something. What is inside a queue,
+// and what survives a restart, is the backend's.
+//
+// A queue that can't be served yet waits in a heap, by the time when it can; a
+// queue that can is in a heap by its turn in a weighted rotation. A call
+// touches the queues whose time has come and those it serves, so its cost
+// grows with the logarithm of the ready queues and not with the number of
+// queues. Settings of a whole crawl are looked up when a queue is filed, so
+// changing them is the one thing that costs a walk over the queues that hold
+// something.
+//
+// A queue that holds nothing is in no heap: a backend drops it from memory and
+// keeps its [State] and settings on its own side, to load them with the next
+// URL.
+//
+// Times are milliseconds since 1970. Nothing here is safe for concurrent use.
+package sched
+
+import (
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/heap"
+)
+
+// Sched is the scheduler of one store.
+type Sched struct {
+	Defaults store.QueueSettings // of the whole store
+	crawls   []*Crawl            // those that hold something, in order of rotation
+}
+
+// Crawl is the scheduler's part of one crawl.
+type Crawl struct {
+	Name     string
+	ID       uint64 // the backend's own
+	Settings store.QueueSettings
+	Counts
+	// Leases are the URLs leased, by key, those whose lease ran out included.
+	Leases map[store.Key]*Lease
+
+	sched   *Sched
+	listed  bool // it is in sched.crawls
+	waiting *heap.Heap[*Queue]
+	ready   []*class
+	leases  *heap.Heap[*Lease]
+	turn    uint64 // the turn of the queue served last
+	filed   uint64 // queues filed as ready, which settles equal turns
+}
+
+// Counts are what a crawl holds. The backend makes them durable.
+type Counts struct {
+	Held, InFlight, Completed, Queues, Active int64
+}
+
+// class holds the ready queues that have n leases in flight and leave the
+// bound to the request. Queues with a bound of their own, or none, are of
+// class 0.
+type class struct {
+	n      int
+	queues *heap.Heap[*Queue]
+}
+
+// NewCrawl returns a crawl that holds nothing.
+func (s *Sched) NewCrawl(name string) *Crawl {
+	return &Crawl{
+		Name: name, sched: s, Leases: make(map[store.Key]*Lease),
+		waiting: heap.New((*Queue).wakesBefore, (*Queue).slotOf),
+		leases:  heap.New((*Lease).endsBefore, (*Lease).slotOf),
+	}
+}
+
+// Restore sets the counts as they were kept.
+func (c *Crawl) Restore(n Counts) {
+	c.Counts = n
+	c.list()
+}
+
+// list puts the crawl into the rotation when it holds something.
+func (c *Crawl) list() {
+	if !c.listed && c.Held > 0 {
+		c.listed = true
+		c.sched.crawls = append(c.sched.crawls, c)
+	}
+}
+
+// unlist drops the crawls that hold nothing from the rotation.
+func (s *Sched) unlist() {
+	kept := s.crawls[:0]
+	for _, c := range s.crawls {
+		if c.listed = c.Held > 0; c.listed {
+			kept = append(kept, c)
+		}
+	}
+	clear(s.crawls[len(kept):])
+	s.crawls = kept
+}
+
+// class returns the ready queues of class n, made if need be.
+func (c *Crawl) class(n int) *heap.Heap[*Queue] {
+	i := 0
+	for i < len(c.ready) && c.ready[i].n < n {
+		i++
+	}
+	if i < len(c.ready) && c.ready[i].n == n {
+		return c.ready[i].queues
+	}
+	made := &class{n, heap.New((*Queue).turnsBefore, (*Queue).slotOf)}
+	c.ready = slices.Insert(c.ready, i, made)
+	return made.queues
+}
+
+// pick returns the ready queue whose turn it is; with a bound, of those that
+// have fewer leases. It returns nil if there is none.
+func (c *Crawl) pick(bound int) *Queue {
+	var best *Queue
+	for i := 0; i < len(c.ready) && (bound <= 0 || c.ready[i].n < bound); i++ {
+		if c.ready[i].queues.Len() == 0 {
+			c.ready = slices.Delete(c.ready, i, i+1)
+			i--
+			continue
+		}
+		if q := c.ready[i].queues.Top(); best == nil || q.turnsBefore(best) {
+			best = q
+		}
+	}
+	return best
+}
+
+// advance files anew the queues whose time has come and ends the leases that
+// ran out.
+func (c *Crawl) advance(now int64) {
+	for c.leases.Len() > 0 && c.leases.Top().Until <= now {
+		c.leases.Top().expire(now)
+	}
+	for c.waiting.Len() > 0 && c.waiting.Top().wake <= now {
+		c.waiting.Top().File(now)
+	}
+}
+
+// next is the earliest time at which the crawl may have something to serve
+// that it has not now; [Never] if nothing waits.
+func (c *Crawl) next(now int64) int64 {
+	if c.Settings.Paused {
+		return Never
+	}
+	t := Never
+	if c.waiting.Len() > 0 {
+		t = c.waiting.Top().wake
+	}
+	if c.leases.Len() > 0 {
+		t = min(t, c.leases.Top().Until)
+	}
+	if blocked := Ms(c.Settings.BlockedUntil); blocked > now {
+		if c.pick(0) != nil {
+			return blocked
+		}
+		t = max(t, blocked)
+	}
+	return t
+}
+
+// served reports whether the settings of the crawl let it be served.
+func (c *Crawl) served(now int64) bool { return open(&c.Settings, now) }
+
+// open reports whether settings neither pause nor block.
+func open(s *store.QueueSettings, now int64) bool {
+	return !s.Paused && Ms(s.BlockedUntil) <= now
+}
+
+// AddTo adds the counts to those of a store.
+func (n *Counts) AddTo(s *store.Stats) {
+	s.Held += n.Held
+	s.InFlight += n.InFlight
+	s.Completed += n.Completed
+	s.Queues += n.Queues
+	s.Active += n.Active
+}

@@ -1,0 +1,114 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// See records keys without queueing anything.
+func (s *Store) See(ctx context.Context, name string, keys []store.Key, fresh []bool, _ store.SeeOptions) error {
+	name, err := sched.CrawlName(name)
+	if err != nil {
+		return err
+	}
+	if len(keys) != len(fresh) {
+		return fmt.Errorf("cannot see keys; got %d answers; want %d: %w", len(fresh), len(keys), store.ErrInvalid)
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	for i, key := range keys {
+		c := s.crawl(name)
+		if fresh[i] = c.known[key] == nil; fresh[i] {
+			c.record(key, now)
+		}
+	}
+	return nil
+}
+
+func (c *crawl) record(key store.Key, now int64) *known {
+	k := &known{Record: sched.Record{Key: key, Created: now}}
+	c.known[key] = k
+	return k
+}
+
+// Add records and queues items.
+func (s *Store) Add(ctx context.Context, name string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
+	name, err := sched.CrawlName(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := sched.CheckItems(items); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	verdicts := make([]store.Verdict, len(items))
+	for i := range items {
+		verdicts[i] = s.add(s.crawl(name), &items[i], opt, now)
+	}
+	return verdicts, nil
+}
+
+func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) store.Verdict {
+	k := c.known[it.Key]
+	v := store.Verdict{}
+	if k != nil {
+		v.Status = store.Duplicate
+		if opt.WantFirst {
+			v.First = k.URL
+		}
+		if !it.Force || k.held() {
+			return v
+		}
+	}
+	if it.Queue != "" && c.full(it.Queue, opt) {
+		return store.Verdict{Status: store.Full, First: v.First}
+	}
+	if k == nil {
+		k = c.record(it.Key, now)
+	}
+	if it.Queue == "" {
+		return v
+	}
+	v.Requeued = v.Status == store.Duplicate
+	k.URL, k.Meta, k.Attempts, k.text = it.URL, bytes.Clone(it.Meta), 0, true
+	k.Priority, k.Due = it.Priority, sched.MsOr(it.Due, now)
+	s.enqueue(c.queue(it.Queue), k, now)
+	return v
+}
+
+func (k *known) held() bool { return k.state == store.Queued || k.state == store.Leased }
+
+func (c *crawl) full(queue string, opt store.AddOptions) bool {
+	if opt.MaxHeld > 0 && c.Held >= opt.MaxHeld {
+		return true
+	}
+	q := c.queues[queue]
+	return q != nil && opt.MaxPerQueue > 0 && q.Held() >= opt.MaxPerQueue
+}
+
+// enqueue queues a URL that is not held.
+func (s *Store) enqueue(q *queue, k *known, now int64) {
+	k.undo()
+	s.push(q, k)
+	q.Add(1, 0)
+	q.File(now)
+}
+
+// undo takes back that a URL was completed.
+func (k *known) undo() {
+	if k.state == store.Done {
+		k.queue.Add(0, -1)
+		k.state = store.SeenOnly
+	}
+}

@@ -1,0 +1,222 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Lookup returns what is known of a key.
+func (s *Store) Lookup(ctx context.Context, name string, key store.Key) (store.Entry, error) {
+	name, err := sched.CrawlName(name)
+	if err != nil {
+		return store.Entry{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Entry{}, err
+	}
+	defer s.mu.Unlock()
+	if c := s.crawls[name]; c != nil && c.known[key] != nil {
+		return c.entry(c.known[key]), nil
+	}
+	return store.Entry{}, fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
+}
+
+func (c *crawl) entry(k *known) store.Entry {
+	if !k.text {
+		return store.Entry{Key: k.Key, Crawl: c.Name}
+	}
+	if l := c.Leases[k.Key]; l != nil {
+		return l.Entry()
+	}
+	e := k.Entry(k.queue.Queue)
+	e.State = k.state
+	return e
+}
+
+// QueueInfo returns the state of one queue.
+func (s *Store) QueueInfo(ctx context.Context, name, queue string) (store.QueueInfo, error) {
+	name, err := sched.CrawlName(name)
+	if err != nil {
+		return store.QueueInfo{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.QueueInfo{}, err
+	}
+	defer s.mu.Unlock()
+	if c := s.crawls[name]; c != nil {
+		if q := c.queues[queue]; q != nil && q.Exists() {
+			return q.Info(), nil
+		}
+	}
+	return store.QueueInfo{}, fmt.Errorf("cannot find queue %q of crawl %q: %w", queue, name, store.ErrNotFound)
+}
+
+// Stats returns exact counts.
+func (s *Store) Stats(ctx context.Context, name string) (store.Stats, error) {
+	name, err := sched.CrawlNames(name)
+	if err != nil {
+		return store.Stats{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Stats{}, err
+	}
+	defer s.mu.Unlock()
+	var sum store.Stats
+	for _, c := range s.crawls {
+		if name == c.Name || name == sched.AnyCrawl {
+			c.AddTo(&sum)
+			sum.Seen += int64(len(c.known))
+		}
+	}
+	return sum, nil
+}
+
+// Crawls lists the crawls in order of name.
+func (s *Store) Crawls(ctx context.Context) ([]string, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	return names(s.crawls), nil
+}
+
+// Queues lists queues as they are when the listing begins.
+func (s *Store) Queues(ctx context.Context, name, after string) iter.Seq2[store.QueueInfo, error] {
+	return listed(func() ([]store.QueueInfo, error) {
+		name, err := sched.CheckListing(name, after)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.enter(ctx); err != nil {
+			return nil, err
+		}
+		defer s.mu.Unlock()
+		var list []store.QueueInfo
+		for _, c := range s.selected(name) {
+			for _, q := range c.sorted() {
+				if q.Name > after && q.Exists() {
+					list = append(list, q.Info())
+				}
+			}
+		}
+		return list, nil
+	})
+}
+
+// selected returns one crawl, or all in order of name.
+func (s *Store) selected(name string) []*crawl {
+	var list []*crawl
+	for _, n := range names(s.crawls) {
+		if n == name || name == sched.AnyCrawl {
+			list = append(list, s.crawls[n])
+		}
+	}
+	return list
+}
+
+func (c *crawl) sorted() []*queue {
+	var list []*queue
+	for _, name := range names(c.queues) {
+		list = append(list, c.queues[name])
+	}
+	return list
+}
+
+// Entries lists URLs as they are when the listing begins.
+func (s *Store) Entries(ctx context.Context, name, queue string) iter.Seq2[store.Entry, error] {
+	return listed(func() ([]store.Entry, error) {
+		name, err := sched.CrawlName(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.enter(ctx); err != nil {
+			return nil, err
+		}
+		defer s.mu.Unlock()
+		c := s.crawls[name]
+		if c == nil {
+			return nil, nil
+		}
+		return c.entries(queue), nil
+	})
+}
+
+// entries returns the URLs with text of one queue or all.
+func (c *crawl) entries(queue string) []store.Entry {
+	var list []*known
+	for _, k := range c.known {
+		if k.text && (queue == "" || k.queue.Name == queue) {
+			list = append(list, k)
+		}
+	}
+	slices.SortFunc(list, c.compare)
+	out := make([]store.Entry, len(list))
+	for i, k := range list {
+		out[i] = c.entry(k)
+	}
+	return out
+}
+
+// rank orders the states in a listing.
+var rank = [...]int{store.Leased: 0, store.Queued: 1, store.Done: 2}
+
+// compare orders URLs as a crawl lists them.
+func (c *crawl) compare(a, b *known) int {
+	switch {
+	case a.queue != b.queue:
+		if a.queue.Name < b.queue.Name {
+			return -1
+		}
+		return 1
+	case a.state != b.state:
+		return rank[a.state] - rank[b.state]
+	case a.state == store.Leased:
+		if c.Leases[a.Key].Before(c.Leases[b.Key]) {
+			return -1
+		}
+		return 1
+	case a.state == store.Queued:
+		return a.compare(b)
+	}
+	return compareKeys(a.Key, b.Key)
+}
+
+// Keys lists keys as they are when the listing begins.
+func (s *Store) Keys(ctx context.Context, name string) iter.Seq2[store.Key, error] {
+	return listed(func() ([]store.Key, error) {
+		name, err := sched.CrawlName(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.enter(ctx); err != nil {
+			return nil, err
+		}
+		defer s.mu.Unlock()
+		if c := s.crawls[name]; c != nil {
+			return slices.SortedFunc(maps.Keys(c.known), compareKeys), nil
+		}
+		return nil, nil
+	})
+}
+
+// listed yields what get returns, or its error.
+func listed[T any](get func() ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		list, err := get()
+		for _, x := range list {
+			if !yield(x, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
+}

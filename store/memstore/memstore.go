@@ -1,0 +1,186 @@
+// Package memstore is a [store.Store] in memory: for tests, for models of
+// larger stores, and for crawls that may be lost.
+//
+// It keeps every key with its text in Go maps, about 300 bytes a URL, and takes
+// one lock for each step. That is the trade: nothing to open, nothing on disk,
+// exact in all it tells (also where durable backends are allowed to be rough),
+// and gone with the process.
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/heap"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Options modify New. The zero value is fine.
+type Options struct {
+	// Identity says what the keys are made by. The default is the zero Identity.
+	Identity store.Identity
+	// Clock tells the time. The default is time.Now.
+	Clock store.Clock
+	// KeepURLs keeps the text of completed URLs. The default is to drop it.
+	KeepURLs bool
+}
+
+// Store is a store in memory. It is made by [New].
+type Store struct {
+	opt Options
+
+	mu     sync.Mutex
+	closed bool
+	sched  sched.Sched
+	crawls map[string]*crawl
+	seq    uint64 // of the URL queued last
+	token  uint64 // of the lease given last
+}
+
+var _ store.Store = (*Store)(nil)
+
+// crawl is what is known of a crawl.
+type crawl struct {
+	*sched.Crawl
+	known  map[store.Key]*known
+	queues map[string]*queue
+}
+
+// queue is a queue with its URLs in order of service.
+type queue struct {
+	*sched.Queue
+	levels [store.MaxPriority + 1]*heap.Heap[*known]
+}
+
+// known is what is known of a key.
+type known struct {
+	sched.Record
+	state store.State // Done also when the text is no longer kept
+	queue *queue      // where it is, or was completed; nil if it never was in any
+	text  bool        // URL, Meta and the rest of the record are kept
+	slot  int32
+}
+
+// New returns an empty store.
+func New(opt Options) *Store {
+	if opt.Clock == nil {
+		opt.Clock = time.Now
+	}
+	return &Store{opt: opt, crawls: make(map[string]*crawl)}
+}
+
+// Identity returns what the keys of this store are made by.
+func (s *Store) Identity() store.Identity { return s.opt.Identity }
+
+// Close makes later calls return [store.ErrClosed] and drops everything.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	s.closed, s.crawls = true, nil
+	return nil
+}
+
+// enter begins a step: with a nil error the store is locked.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return store.ErrClosed
+	}
+	return nil
+}
+
+func (s *Store) now() int64 { return sched.Now(s.opt.Clock()) }
+
+// crawl returns a crawl, made if need be.
+func (s *Store) crawl(name string) *crawl {
+	c := s.crawls[name]
+	if c == nil {
+		c = &crawl{s.sched.NewCrawl(name), make(map[store.Key]*known), make(map[string]*queue)}
+		s.crawls[name] = c
+	}
+	return c
+}
+
+// queue returns a queue, made if need be.
+func (c *crawl) queue(name string) *queue {
+	q := c.queues[name]
+	if q == nil {
+		q = &queue{Queue: c.NewQueue(name, 0, nil, sched.State{})}
+		c.queues[name] = q
+	}
+	return q
+}
+
+func (k *known) slotOf() *int32 { return &k.slot }
+
+func (k *known) before(b *known) bool {
+	if k.Due != b.Due {
+		return k.Due < b.Due
+	}
+	return k.Seq < b.Seq
+}
+
+// compare orders URLs as a queue lists them.
+func (k *known) compare(b *known) int {
+	switch {
+	case k.Priority != b.Priority:
+		return int(b.Priority) - int(k.Priority)
+	case k.before(b):
+		return -1
+	case b.before(k):
+		return 1
+	}
+	return 0
+}
+
+func compareKeys(a, b store.Key) int { return bytes.Compare(a[:], b[:]) }
+
+// push puts a URL into the queue as the last to arrive, without counting it.
+func (s *Store) push(q *queue, k *known) {
+	s.seq++
+	k.Seq, k.queue, k.state = s.seq, q, store.Queued
+	l := &q.levels[k.Priority]
+	if *l == nil {
+		*l = heap.New((*known).before, (*known).slotOf)
+	}
+	(*l).Push(k)
+	q.head(k.Priority)
+}
+
+// pull takes a queued URL out of its queue, without counting it.
+func (q *queue) pull(k *known) {
+	q.levels[k.Priority].Remove(k)
+	q.head(k.Priority)
+}
+
+// head tells the scheduler what is first.
+func (q *queue) head(priority uint8) {
+	l := q.levels[priority]
+	if l.Len() == 0 {
+		q.levels[priority] = nil
+		q.SetHead(priority, sched.Head{Due: sched.Never})
+		return
+	}
+	q.SetHead(priority, sched.Head{Due: l.Top().Due, Seq: l.Top().Seq})
+}
+
+// names returns the names of a map in order.
+func names[T any](m map[string]T) []string {
+	list := make([]string, 0, len(m))
+	for name := range m {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,86 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Take leases URLs that are due.
+func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
+	name, err := sched.CheckTake(req)
+	if err != nil {
+		return store.Taken{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Taken{}, err
+	}
+	defer s.mu.Unlock()
+	c := s.crawls[name]
+	if c == nil && name != sched.AnyCrawl {
+		return store.Taken{}, nil
+	}
+	var taken store.Taken
+	r := sched.NewRequest(req, s.now())
+	next := s.take(c, req.Queue, r, func(q *sched.Queue, n int) (int, error) {
+		got := s.serve(s.crawls[q.Crawl.Name].queues[q.Name], n, r)
+		taken.Leases = append(taken.Leases, got...)
+		return len(got), nil
+	})
+	taken.Next = sched.Time(next)
+	return taken, nil
+}
+
+// take takes from a queue, a crawl or, with c nil, all crawls.
+func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve) int64 {
+	var from *sched.Crawl
+	if c != nil {
+		from = c.Crawl
+	}
+	if queue == "" {
+		next, _ := s.sched.Take(from, r, serve) // serve returns no error
+		return next
+	}
+	q := c.queues[queue]
+	if q == nil {
+		return sched.Never
+	}
+	next, _ := s.sched.TakeFrom(q.Queue, r, serve)
+	return next
+}
+
+// serve leases up to n URLs of a queue.
+func (s *Store) serve(q *queue, n int, r sched.Request) []store.Lease {
+	var out []store.Lease
+	for len(out) < n {
+		l := q.Expired()
+		if l != nil {
+			s.token++
+			l.Renew(s.token, r.Until)
+		} else if k := q.due(r.Now); k != nil {
+			l = s.lease(k, r)
+		} else {
+			break
+		}
+		l.Attempts++
+		out = append(out, store.Lease{Entry: l.Entry(), Token: l.Token})
+	}
+	return out
+}
+
+// due returns the first URL that is due, or nil.
+func (q *queue) due(now int64) *known {
+	p, ok := q.DueLevel(now)
+	if !ok {
+		return nil
+	}
+	return q.levels[p].Top()
+}
+
+func (s *Store) lease(k *known, r sched.Request) *sched.Lease {
+	k.queue.pull(k)
+	k.state = store.Leased
+	s.token++
+	return k.queue.Lease(k.Record, s.token, r.Until)
+}
