@@ -1,0 +1,193 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+func gz(t *testing.T, texts ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	for _, text := range texts {
+		z := gzip.NewWriter(&out)
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+func zst(t *testing.T, dict []byte, texts ...string) []byte {
+	t.Helper()
+	var options []zstd.EOption
+	if dict != nil {
+		options = append(options, zstd.WithEncoderDictRaw(0, dict))
+	}
+	z, err := zstd.NewWriter(nil, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	for _, text := range texts {
+		out = z.EncodeAll([]byte(text), out)
+	}
+	return out
+}
+
+func skippable(magic byte, content []byte) []byte {
+	n := len(content)
+	return append([]byte{magic, 0x2a, 0x4d, 0x18, byte(n), byte(n >> 8), byte(n >> 16), 0}, content...)
+}
+
+func TestOpenTellsCompressionByContent(t *testing.T) {
+	dict := []byte(strings.Repeat("http://example.com/a/dictionary ", 40))
+	want := "http://a.example/\nhttp://example.com/a/dictionary\n"
+	cases := map[string][]byte{
+		"plain":              []byte(want),
+		"gzip":               gz(t, want),
+		"gzip members":       gz(t, want[:7], "", want[7:]),
+		"zstd frames":        zst(t, nil, want[:7], want[7:]),
+		"skippable first":    append(skippable(0x51, []byte("note")), zst(t, nil, want)...),
+		"dictionary":         append(skippable(0x5d, dict), zst(t, dict, want[:20], want[20:])...),
+		"packed dictionary":  append(skippable(0x5d, zst(t, nil, string(dict))), zst(t, dict, want)...),
+		"skippable in midst": append(zst(t, nil, want[:9]), append(skippable(0x5f, []byte("x")), zst(t, nil, want[9:])...)...),
+	}
+	for name, stored := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "misnamed.txt")
+			if err := os.WriteFile(path, stored, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for source, stdin := range map[string]io.Reader{path: nil, "-": bytes.NewReader(stored)} {
+				f, err := Open(source, stdin)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := io.ReadAll(f)
+				if err != nil || string(got) != want {
+					t.Errorf("got %q, %v; want %q", got, err, want)
+				}
+				if f.Offset() != int64(len(stored)) {
+					t.Errorf("got offset %d; want %d", f.Offset(), len(stored))
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestOpenFails(t *testing.T) {
+	for name, source := range map[string]string{"missing": filepath.Join(t.TempDir(), "none"), "directory": t.TempDir()} {
+		if f, err := Open(source, nil); err == nil {
+			t.Errorf("%s: got %v; want an error", name, f)
+		}
+	}
+	cut := append(skippable(0x5d, nil)[:4], 0xff, 0xff, 0xff, 0xff)
+	if _, err := Open("-", bytes.NewReader(cut)); err == nil {
+		t.Error("dictionary of 4 GiB: got no error")
+	}
+}
+
+func TestBinary(t *testing.T) {
+	for text, want := range map[string]bool{"http://a/\n": false, "": false, "\x7fELF\x00\x01": true, "h\x00t\x00": true} {
+		f, err := Open("-", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Binary(); got != want {
+			t.Errorf("Binary of %q: got %v; want %v", text, got, want)
+		}
+	}
+}
+
+func TestBlocksGiveEveryLineOnce(t *testing.T) {
+	line := strings.Repeat("x", 99) + "\n"
+	texts := map[string]string{
+		"empty":             "",
+		"one line":          line,
+		"no last line end":  line + "tail",
+		"several blocks":    strings.Repeat(line, 3*blockSize/100+7),
+		"block ends at end": strings.Repeat("y", blockSize-1) + "\n" + line,
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			var got strings.Builder
+			next := int64(1)
+			for b, err := range Blocks(iotest.HalfReader(strings.NewReader(text))) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.First != next || b.TooLong {
+					t.Errorf("got first line %d, too long %v; want %d", b.First, b.TooLong, next)
+				}
+				next += b.Lines
+				got.Write(b.Text)
+				b.Release()
+			}
+			if got.String() != text {
+				t.Errorf("got %d bytes back; want the %d that went in", got.Len(), len(text))
+			}
+		})
+	}
+}
+
+func TestBlocksSkipALineTooLong(t *testing.T) {
+	text := "a\n" + strings.Repeat("z", 5*blockSize) + "\nb\n"
+	var lines []string
+	for b, err := range Blocks(strings.NewReader(text)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.TooLong {
+			lines = append(lines, "too long")
+			if b.First != 2 || b.Lines != 1 {
+				t.Errorf("got line %d, %d lines; want line 2, 1 line", b.First, b.Lines)
+			}
+			continue
+		}
+		Lines(b.Text, func(line []byte) bool { lines = append(lines, string(line)); return true })
+	}
+	if got := strings.Join(lines, ","); got != "a,too long,b" {
+		t.Errorf("got %s; want a,too long,b", got)
+	}
+}
+
+func TestBlocksKeepWhatCameBeforeAnError(t *testing.T) {
+	stored := gz(t, "http://a/\nhttp://b/\n"+strings.Repeat("c", 1000))
+	f, err := Open("-", bytes.NewReader(stored[:len(stored)-12]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	var last error
+	for b, err := range Blocks(f) {
+		if last = err; b != nil {
+			text = append(text, b.Text...)
+		}
+	}
+	if !bytes.HasPrefix(text, []byte("http://a/\nhttp://b/\n")) || !errors.Is(last, io.ErrUnexpectedEOF) {
+		t.Errorf("got %.30q, %v; want both lines and %v", text, last, io.ErrUnexpectedEOF)
+	}
+}
+
+func TestLines(t *testing.T) {
+	var got []string
+	Lines([]byte("a\r\n\nb\rc\nlast"), func(line []byte) bool { got = append(got, string(line)); return true })
+	if want := "a||b\rc|last"; strings.Join(got, "|") != want {
+		t.Errorf("got %q; want %s", got, want)
+	}
+}

@@ -1,0 +1,155 @@
+package input
+
+import (
+	"bytes"
+	"io"
+	"iter"
+	"sync"
+)
+
+// blockSize is the length of a block, and so of the longest line.
+const blockSize = 1 << 20
+
+// A Block is a run of whole lines.
+type Block struct {
+	// Text holds the lines with their line ends; the last line of the input may
+	// have none.
+	Text []byte
+	// First is the number of the first line, counted from 1.
+	First int64
+	// Lines is how many there are.
+	Lines int64
+	// TooLong says that this is the beginning of one line that is longer than a
+	// block; the rest of it was skipped.
+	TooLong bool
+
+	buf *[]byte
+}
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, blockSize); return &b }}
+
+// Release gives the memory of the block back; Text is not valid any more.
+func (b *Block) Release() {
+	if b.buf != nil {
+		buffers.Put(b.buf)
+		b.buf, b.Text = nil, nil
+	}
+}
+
+// Blocks cuts r into blocks. A block belongs to the caller until it is released.
+// The sequence ends with the input or with the first error; what was read before
+// an error comes as a block first, its last line perhaps cut short.
+func Blocks(r io.Reader) iter.Seq2[*Block, error] {
+	return func(yield func(*Block, error) bool) {
+		c := cutter{r: r, line: 1}
+		for {
+			b, err := c.next()
+			if b != nil && !yield(b, nil) {
+				return
+			}
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// cutter holds what was read past the last line end.
+type cutter struct {
+	r    io.Reader
+	rest []byte
+	line int64
+}
+
+// next gives a block, an error, or both.
+func (c *cutter) next() (*Block, error) {
+	buf := buffers.Get().(*[]byte)
+	n := copy(*buf, c.rest)
+	m, err := fill(c.r, (*buf)[n:])
+	text := (*buf)[:n+m]
+	c.rest = nil
+	if len(text) == 0 {
+		buffers.Put(buf)
+		return nil, err
+	}
+	b := &Block{Text: text, First: c.line, buf: buf}
+	if err == nil {
+		err = c.cut(b)
+	}
+	b.Lines = countLines(b.Text)
+	c.line += b.Lines
+	return b, err
+}
+
+// fill reads until p is full. Unlike io.ReadFull it gives the reader's own error, so
+// that a plain end can be told from one that a decompressor complains of.
+func fill(r io.Reader, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var m int
+		m, err = r.Read(p[n:])
+		n += m
+	}
+	if n == len(p) {
+		err = nil // the reader gives it again
+	}
+	return n, err
+}
+
+// cut moves what follows the last line end to the next block.
+func (c *cutter) cut(b *Block) error {
+	i := bytes.LastIndexByte(b.Text, '\n')
+	if i < 0 {
+		b.TooLong = true
+		return c.skipLine()
+	}
+	c.rest = bytes.Clone(b.Text[i+1:])
+	b.Text = b.Text[:i+1]
+	return nil
+}
+
+// skipLine reads to the end of the line.
+func (c *cutter) skipLine() error {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := c.r.Read(*buf)
+		if i := bytes.IndexByte((*buf)[:n], '\n'); i >= 0 {
+			c.rest = bytes.Clone((*buf)[i+1 : n])
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func countLines(text []byte) int64 {
+	n := int64(bytes.Count(text, []byte{'\n'}))
+	if text[len(text)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// Lines calls f with each line of text, without its line end, until f returns
+// false. Line ends are LF and CR LF.
+func Lines(text []byte, f func(line []byte) bool) {
+	for len(text) > 0 {
+		line := text
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			line, text = text[:i], text[i+1:]
+		} else {
+			text = nil
+		}
+		if n := len(line); n > 0 && line[n-1] == '\r' {
+			line = line[:n-1]
+		}
+		if !f(line) {
+			return
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+)
+
+// ErrBinary means that an input holds no text.
+var ErrBinary = errors.New("binary data")
+
+// A File is an opened input, without its compression.
+type File struct {
+	// Name is as it was given, "-" for standard input.
+	Name string
+	// Size is the length of the stored file in bytes, 0 when it isn't known.
+	Size int64
+	// Compression is "gzip", "zstd" or "".
+	Compression string
+
+	r      *bufio.Reader
+	stored *counter
+	close  []func() error
+}
+
+// A counter counts the stored bytes read so far, for a progress display that
+// looks on from another goroutine.
+type counter struct {
+	r io.Reader
+	n atomic.Int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// Open opens a file, or stdin for the name "-". An empty input is fine.
+func Open(name string, stdin io.Reader) (*File, error) {
+	f := &File{Name: name, stored: &counter{r: stdin}}
+	if name != "-" {
+		if err := f.openPath(name); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.decompress(bufio.NewReaderSize(f.stored, 256<<10)); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot open %s: %w", name, err), f.Close())
+	}
+	return f, nil
+}
+
+func (f *File) openPath(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("cannot open input: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New("got a directory; want a file")
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot open %s: %w", name, err), file.Close())
+	}
+	if info.Mode().IsRegular() {
+		f.Size = info.Size()
+	}
+	f.stored.r = file
+	f.close = append(f.close, file.Close)
+	return nil
+}
+
+// Read reads the decompressed bytes.
+func (f *File) Read(p []byte) (int, error) { return f.r.Read(p) }
+
+// Peek shows up to n of the next bytes without reading them; fewer when the
+// input ends or fails before.
+func (f *File) Peek(n int) []byte {
+	p, _ := f.r.Peek(n) // a failure shows at the Read that meets it
+	return p
+}
+
+// Reader gives the decompressed bytes with a look-ahead of 256 KiB.
+func (f *File) Reader() *bufio.Reader { return f.r }
+
+// Offset is the number of stored bytes read so far; safe from any goroutine.
+func (f *File) Offset() int64 { return f.stored.n.Load() }
+
+// Close releases the file.
+func (f *File) Close() error {
+	var errs []error
+	for _, c := range f.close {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// Binary tells whether the next bytes are no text: a NUL is among them. UTF-16
+// counts as binary, too.
+func (f *File) Binary() bool {
+	return bytes.IndexByte(f.Peek(8<<10), 0) >= 0
+}
