@@ -1,0 +1,195 @@
+package pebblestore
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// op is one step of a caller. Its results are fields that apply fills and the
+// caller reads when do has returned nil.
+type op interface {
+	// weight is about how many rows the step writes or keys it looks up.
+	weight() int
+	// apply carries the step out. The committer calls it, alone and holding
+	// Store.mu. It must find every error before it changes anything: an error
+	// goes to its caller, and the group goes on.
+	apply(tx *txn) error
+}
+
+// request is an op on its way to the committer and back.
+type request struct {
+	op    op
+	state atomic.Int32
+	err   error
+	done  chan struct{}
+}
+
+const (
+	waiting int32 = iota
+	accepted
+	withdrawn
+)
+
+// do hands o to the committer and waits until it is durable. Until the
+// committer takes it, the end of ctx withdraws it.
+func (s *Store) do(ctx context.Context, o op) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := &request{op: o, done: make(chan struct{})}
+	if err := s.enqueue(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+	}
+	if r.state.CompareAndSwap(waiting, withdrawn) {
+		return ctx.Err()
+	}
+	<-r.done
+	return r.err
+}
+
+// enqueue puts r in the committer's queue. Close waits for the gate, so
+// nothing comes after the queue is closed.
+func (s *Store) enqueue(ctx context.Context, r *request) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	select {
+	case s.queue <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// committer serves the queue until it is closed.
+func (s *Store) committer() {
+	defer close(s.stopped)
+	var group []*request
+	for r := range s.queue {
+		group = s.gather(append(group[:0], r))
+		s.commitGroup(group)
+		clear(group)
+	}
+}
+
+// gather adds to the group what waits, up to GroupKeys, and with GroupWait
+// what comes in that time.
+func (s *Store) gather(group []*request) []*request {
+	var timeout <-chan time.Time
+	if s.opt.GroupWait > 0 {
+		timeout = time.After(s.opt.GroupWait)
+	}
+	for n := group[0].op.weight(); n < s.opt.GroupKeys; {
+		r := s.next(timeout)
+		if r == nil {
+			break
+		}
+		group = append(group, r)
+		n += r.op.weight()
+	}
+	return group
+}
+
+// next returns a waiting request; if there is none it waits for one until the
+// timeout, or not at all when that is nil.
+func (s *Store) next(timeout <-chan time.Time) *request {
+	select {
+	case r := <-s.queue:
+		return r
+	default:
+	}
+	if timeout == nil {
+		return nil
+	}
+	select {
+	case r := <-s.queue:
+		return r
+	case <-timeout:
+		return nil
+	}
+}
+
+// commitGroup applies the steps of a group, commits them together and answers.
+func (s *Store) commitGroup(group []*request) {
+	tx := s.begin()
+	for _, r := range group {
+		if !r.state.CompareAndSwap(waiting, accepted) {
+			r.op = nil
+			continue
+		}
+		if r.err = s.failure(); r.err == nil {
+			r.err = s.applyOne(tx, r.op)
+		}
+	}
+	err := s.finish(tx)
+	for _, r := range group {
+		if r.op == nil {
+			continue
+		}
+		if r.err == nil {
+			r.err = err
+		}
+		close(r.done)
+	}
+}
+
+func (s *Store) applyOne(tx *txn, o op) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return o.apply(tx)
+}
+
+// finish writes what the group changed and syncs it. A failure is final.
+func (s *Store) finish(tx *txn) error {
+	s.writeDirty(tx)
+	err := tx.err
+	if err == nil && !tx.batch.Empty() {
+		err = commitBatch(tx.batch)
+	}
+	if err != nil {
+		return s.fail(err)
+	}
+	for _, f := range tx.after {
+		f()
+	}
+	return tx.batch.Close()
+}
+
+// commitBatch commits with a sync. Pebble calls Logger.Fatalf when a commit
+// fails; our logger makes that a panic, which is an error here.
+func commitBatch(b *pebble.Batch) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot commit: %v", r)
+		}
+	}()
+	return b.Commit(pebble.Sync)
+}
+
+// fail makes err the answer to all later writes.
+func (s *Store) fail(err error) error {
+	wrapped := fmt.Errorf("%w: %w", store.ErrFailed, err)
+	s.failed.CompareAndSwap(nil, &wrapped)
+	return *s.failed.Load()
+}
+
+// failure returns what fail was told first, or nil.
+func (s *Store) failure() error {
+	if p := s.failed.Load(); p != nil {
+		return *p
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package pebblestore_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+func Example() {
+	s, err := pebblestore.Open("demo", pebblestore.Options{FS: vfs.NewMem()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+
+	keys := []store.Key{
+		hashkey.SumShort([]byte("http://example.com/")),
+		hashkey.SumShort([]byte("http://example.com/about")),
+		hashkey.SumShort([]byte("http://example.com/")),
+	}
+	fresh := make([]bool, len(keys))
+	if err := s.See(context.Background(), "", keys, fresh, store.SeeOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(fresh)
+	// Output: [true true false]
+}

@@ -1,0 +1,218 @@
+package pebblestore
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// formatVersion is the version of the rows that this package writes. It
+// refuses any other.
+const formatVersion = 1
+
+// Names of the meta rows.
+const (
+	metaFormat   = 1 // version4
+	metaIdentity = 2 // profile | version | key kind | Unicode version
+	metaFlags    = 3 // flags1
+	metaSecret   = 4 // 48 random bytes, see fingerprint.go
+	metaNext     = 5 // next crawl4 | next generation4
+)
+
+// flagUnicodeHosts says that keys of internationalised hosts were recorded.
+const flagUnicodeHosts = 1
+
+// secretLen is the length of the secret that fingerprints are mixed with.
+const secretLen = 48
+
+func metaKey(name byte) []byte { return []byte{tableMeta, name} }
+
+// appendNext appends the value of the metaNext row.
+func appendNext(dst []byte, crawl, gen uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, crawl), gen)
+}
+
+// appendIdentity appends id: its version as a uvarint, then each string after
+// its length as a uvarint.
+func appendIdentity(dst []byte, id store.Identity) []byte {
+	dst = binary.AppendUvarint(dst, uint64(id.Version))
+	for _, s := range []string{id.Profile, id.KeyKind, id.Unicode} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+	}
+	return dst
+}
+
+func parseIdentity(b []byte) (store.Identity, error) {
+	var id store.Identity
+	v, n := binary.Uvarint(b)
+	if n <= 0 || v > 1<<31 {
+		return id, fmt.Errorf("cannot read identity; got %x: %w", b, store.ErrCorrupt)
+	}
+	id.Version, b = int(v), b[n:]
+	for _, dst := range []*string{&id.Profile, &id.KeyKind, &id.Unicode} {
+		l, n := binary.Uvarint(b)
+		if n <= 0 || l > uint64(len(b)-n) {
+			return id, fmt.Errorf("cannot read identity; got %x: %w", b, store.ErrCorrupt)
+		}
+		*dst, b = string(b[n:n+int(l)]), b[n+int(l):]
+	}
+	return id, nil
+}
+
+// loadMeta reads the meta rows into s, or stamps a new database.
+func (s *Store) loadMeta() error {
+	version, err := s.get(metaKey(metaFormat))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return s.stampNew()
+	}
+	if err != nil {
+		return err
+	}
+	if len(version) != 4 || binary.BigEndian.Uint32(version) != formatVersion {
+		return fmt.Errorf("cannot open store; got format %x; want %d: %w", version, formatVersion, store.ErrFormat)
+	}
+	if err := s.loadNumbers(); err != nil {
+		return err
+	}
+	return s.loadIdentity()
+}
+
+func (s *Store) loadNumbers() error {
+	flags, err := s.getLen(metaKey(metaFlags), 1)
+	if err != nil {
+		return err
+	}
+	s.unicodeHosts = flags[0]&flagUnicodeHosts != 0
+	next, err := s.getLen(metaKey(metaNext), 8)
+	if err != nil {
+		return err
+	}
+	s.nextCrawl, s.nextGen = binary.BigEndian.Uint32(next), binary.BigEndian.Uint32(next[4:])
+	secret, err := s.getLen(metaKey(metaSecret), secretLen)
+	copy(s.secret[:], secret)
+	return err
+}
+
+// loadIdentity compares the identity of the store with the one asked for.
+func (s *Store) loadIdentity() error {
+	row, err := s.get(metaKey(metaIdentity))
+	if err != nil {
+		return fmt.Errorf("cannot read identity: %w: %w", store.ErrCorrupt, err)
+	}
+	have, err := parseIdentity(row)
+	if err != nil {
+		return err
+	}
+	want := fillIdentity(s.opt.Identity, have)
+	s.identity = want
+	if want == have {
+		return nil
+	}
+	onlyUnicode := have
+	onlyUnicode.Unicode = want.Unicode
+	if onlyUnicode != want {
+		return fmt.Errorf("cannot open store; got keys of %+v; want %+v: %w", have, want, store.ErrIdentity)
+	}
+	if s.unicodeHosts {
+		return fmt.Errorf("cannot open store; got keys of internationalised hosts by Unicode %s; want Unicode %s; "+
+			"add its URLs to a new store (firstseen export --urls, then firstseen import): %w", have.Unicode, want.Unicode, store.ErrIdentity)
+	}
+	if s.opt.ReadOnly {
+		return nil
+	}
+	// No key depends on the Unicode version, so the new one is as true.
+	return s.db.Set(metaKey(metaIdentity), appendIdentity(nil, want), pebble.Sync)
+}
+
+// fillIdentity takes the zero fields of id from have.
+func fillIdentity(id, have store.Identity) store.Identity {
+	if id.Profile == "" {
+		id.Profile = have.Profile
+	}
+	if id.Version == 0 {
+		id.Version = have.Version
+	}
+	if id.KeyKind == "" {
+		id.KeyKind = have.KeyKind
+	}
+	if id.Unicode == "" {
+		id.Unicode = have.Unicode
+	}
+	return id
+}
+
+// stampNew writes the meta rows of a new store, in a database that must be
+// empty.
+func (s *Store) stampNew() error {
+	if err := s.mustBeEmpty(); err != nil {
+		return err
+	}
+	if s.opt.ReadOnly || s.opt.MustExist {
+		return fmt.Errorf("cannot open store; got an empty database; want one made before: %w", store.ErrNotFound)
+	}
+	if _, err := rand.Read(s.secret[:]); err != nil {
+		return fmt.Errorf("cannot make a secret: %w", err)
+	}
+	s.identity = s.opt.Identity
+	s.nextCrawl, s.nextGen = 1, 1
+	b := s.db.NewBatch()
+	defer b.Close()
+	for _, row := range []struct {
+		name  byte
+		value []byte
+	}{
+		{metaFormat, binary.BigEndian.AppendUint32(nil, formatVersion)},
+		{metaIdentity, appendIdentity(nil, s.identity)},
+		{metaFlags, []byte{0}},
+		{metaSecret, s.secret[:]},
+		{metaNext, appendNext(nil, 1, 1)},
+	} {
+		if err := b.Set(metaKey(row.name), row.value, nil); err != nil {
+			return fmt.Errorf("cannot stamp a new store: %w", err)
+		}
+	}
+	return b.Commit(pebble.Sync)
+}
+
+// mustBeEmpty refuses a Pebble database that somebody else made.
+func (s *Store) mustBeEmpty() error {
+	it, err := s.db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	found := it.First()
+	if err := it.Close(); err != nil {
+		return err
+	}
+	if found {
+		return fmt.Errorf("cannot open store; got a Pebble database without our format row: %w", store.ErrFormat)
+	}
+	return nil
+}
+
+// get returns a copy of a row's value, or pebble.ErrNotFound.
+func (s *Store) get(key []byte) ([]byte, error) {
+	v, closer, err := s.db.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	v = append([]byte(nil), v...)
+	return v, closer.Close()
+}
+
+// getLen is get for a row that must be there with n bytes.
+func (s *Store) getLen(key []byte, n int) ([]byte, error) {
+	v, err := s.get(key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read row %x: %w: %w", key, store.ErrCorrupt, err)
+	}
+	if len(v) != n {
+		return nil, fmt.Errorf("cannot read row %x; got %d bytes; want %d: %w", key, len(v), n, store.ErrCorrupt)
+	}
+	return v, nil
+}

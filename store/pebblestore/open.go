@@ -1,0 +1,166 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Store is a store.Store in one Pebble database.
+type Store struct {
+	opt      Options
+	db       *pebble.DB
+	identity store.Identity
+	secret   [secretLen]byte
+
+	gate    sync.RWMutex // held for reading while db is used, for writing by Close
+	closed  bool
+	queue   chan *request
+	stopped chan struct{} // closed when the committer has ended
+	failed  atomic.Pointer[error]
+
+	mu           sync.RWMutex // guards what follows: written by the committer alone
+	crawls       map[string]*crawl
+	byNum        map[uint32]*crawl
+	nextCrawl    uint32
+	nextGen      uint32
+	unicodeHosts bool
+	sched        scheduler
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens or makes the store in a directory.
+//
+// Errors: store.ErrLocked while another process has it; store.ErrIdentity when
+// it was made with another identity; store.ErrFormat when it is not ours or
+// newer than this program; store.ErrCorrupt when its rows can't be read;
+// store.ErrNotFound when it must exist and doesn't.
+func Open(dir string, opt Options) (*Store, error) {
+	opt = opt.withDefaults()
+	db, err := pebble.Open(dir, pebbleOptions(opt))
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	s := &Store{
+		opt: opt, db: db,
+		queue:   make(chan *request, opt.Backlog),
+		stopped: make(chan struct{}),
+		crawls:  map[string]*crawl{},
+		byNum:   map[uint32]*crawl{},
+	}
+	if err := s.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), db.Close())
+	}
+	go s.committer()
+	return s, nil
+}
+
+// load brings what is on disk into memory.
+func (s *Store) load() error {
+	if err := s.loadMeta(); err != nil {
+		return err
+	}
+	if err := s.loadCrawls(); err != nil {
+		return err
+	}
+	if err := s.loadSeen(); err != nil {
+		return err
+	}
+	return s.loadQueues()
+}
+
+// scan calls f for the rows of a table in order; key and value are valid
+// during the call.
+func (s *Store) scan(lo, hi []byte, f func(key, value []byte) error) (err error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := f(it.Key(), v); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+func (s *Store) loadCrawls() error {
+	err := s.scan([]byte{tableCrawl}, rowBound(tableCrawl), func(key, value []byte) error {
+		if len(key) != 5 {
+			return fmt.Errorf("cannot read crawl row %x: %w", key, store.ErrCorrupt)
+		}
+		c := &crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value), seen: mapIndex{}}
+		s.crawls[c.name], s.byNum[c.num] = c, c
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.scan([]byte{tableGen}, rowBound(tableGen), s.loadGeneration)
+}
+
+func (s *Store) loadGeneration(key, value []byte) error {
+	if len(key) != 5 || len(value) != 20 {
+		return fmt.Errorf("cannot read generation row %x, %d bytes: %w", key, len(value), store.ErrCorrupt)
+	}
+	c := s.byNum[binary.BigEndian.Uint32(value)]
+	if c == nil {
+		return fmt.Errorf("cannot read generation row %x; got unknown crawl %x: %w", key, value[:4], store.ErrCorrupt)
+	}
+	c.gens = append(c.gens, &generation{
+		num:     binary.BigEndian.Uint32(key[1:]),
+		created: time.Unix(0, int64(binary.BigEndian.Uint64(value[4:]))),
+		keys:    int64(binary.BigEndian.Uint64(value[12:])),
+	})
+	return nil
+}
+
+// loadSeen fills the indexes.
+func (s *Store) loadSeen() error {
+	for _, c := range s.crawls {
+		for _, g := range c.gens {
+			err := s.scan(appendNumbered(nil, tableSeen, g.num), afterNumbered(tableSeen, g.num), func(key, _ []byte) error {
+				if len(key) != seenRowLen {
+					return fmt.Errorf("cannot read seen row %x: %w", key, store.ErrCorrupt)
+				}
+				k := store.Key(key[5:])
+				c.seen.insert(&k)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close implements store.Store.
+func (s *Store) Close() error {
+	s.gate.Lock()
+	if s.closed {
+		s.gate.Unlock()
+		return store.ErrClosed
+	}
+	s.closed = true
+	close(s.queue)
+	s.gate.Unlock()
+	<-s.stopped
+	return s.db.Close()
+}
+
+var _ io.Closer = (*Store)(nil)

@@ -1,0 +1,190 @@
+package pebblestore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store"
+)
+
+var testIdentity = store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
+
+// testKey returns a key made of n, spread as real keys are.
+func testKey(n int) store.Key {
+	return hashkey.SumShort(binary.BigEndian.AppendUint64(nil, uint64(n)))
+}
+
+func testKeys(lo, hi int) []store.Key {
+	keys := make([]store.Key, 0, hi-lo)
+	for n := lo; n < hi; n++ {
+		keys = append(keys, testKey(n))
+	}
+	return keys
+}
+
+func mustOpen(t testing.TB, dir string, opt Options) *Store {
+	t.Helper()
+	s, err := Open(dir, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// see records keys and returns how many were new.
+func see(t testing.TB, s *Store, crawl string, keys []store.Key) int {
+	t.Helper()
+	fresh := make([]bool, len(keys))
+	if err := s.See(context.Background(), crawl, keys, fresh, store.SeeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range fresh {
+		if f {
+			n++
+		}
+	}
+	return n
+}
+
+func TestReopenKeepsKeys(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, "db", Options{FS: fs, Identity: testIdentity})
+	if n := see(t, s, "", testKeys(0, 1000)); n != 1000 {
+		t.Fatalf("got %d new; want 1000", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, "db", Options{FS: fs})
+	defer s.Close()
+	if n := see(t, s, "", testKeys(500, 1500)); n != 500 {
+		t.Fatalf("got %d new; want 500", n)
+	}
+	if got := s.Identity(); got != testIdentity {
+		t.Fatalf("got %+v; want %+v", got, testIdentity)
+	}
+	st, err := s.Stats(context.Background(), "*")
+	if err != nil || st.Seen != 1500 {
+		t.Fatalf("got %+v, %v; want 1500 seen", st, err)
+	}
+}
+
+func TestOneNewAmongCallers(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	var fresh atomic.Int64
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() { fresh.Add(int64(see(t, s, "", testKeys(0, 2000)))) })
+	}
+	wg.Wait()
+	if fresh.Load() != 2000 {
+		t.Fatalf("got %d new; want 2000", fresh.Load())
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	other := testIdentity
+	other.Profile = "whatwg"
+	unicode := testIdentity
+	unicode.Unicode = "17.0.0"
+	for _, tt := range []struct {
+		name string
+		prep func(t *testing.T, s *Store)
+		opt  Options
+		want error
+	}{
+		{name: "profile", opt: Options{Identity: other}, want: store.ErrIdentity},
+		{name: "unicode, no such host", opt: Options{Identity: unicode}},
+		{name: "unicode, such a host", opt: Options{Identity: unicode}, want: store.ErrIdentity, prep: func(t *testing.T, s *Store) {
+			err := s.See(context.Background(), "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{UnicodeHosts: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "newer format", want: store.ErrFormat, prep: func(t *testing.T, s *Store) {
+			if err := s.db.Set(metaKey(metaFormat), []byte{0, 0, 0, 2}, pebble.Sync); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "read only", opt: Options{ReadOnly: true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			s := mustOpen(t, "db", Options{FS: fs, Identity: testIdentity})
+			if tt.prep != nil {
+				tt.prep(t, s)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			tt.opt.FS = fs
+			s, err := Open("db", tt.opt)
+			if !errors.Is(err, tt.want) {
+				t.Fatalf("got %v; want %v", err, tt.want)
+			}
+			if err == nil {
+				s.Close()
+			}
+		})
+	}
+}
+
+func TestOpenTwice(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
+	defer s.Close()
+	if _, err := Open(dir, Options{}); !errors.Is(err, store.ErrLocked) {
+		t.Fatalf("got %v; want ErrLocked", err)
+	}
+}
+
+func TestMustExist(t *testing.T) {
+	if _, err := Open("none", Options{FS: vfs.NewMem(), MustExist: true}); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("got %v; want ErrNotFound", err)
+	}
+}
+
+func TestForeignDatabase(t *testing.T) {
+	fs := vfs.NewMem()
+	db, err := pebble.Open("db", &pebble.Options{FS: fs, FormatMajorVersion: pebble.FormatNewest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Set([]byte("a"), nil, pebble.Sync), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open("db", Options{FS: fs}); !errors.Is(err, store.ErrFormat) {
+		t.Fatalf("got %v; want ErrFormat", err)
+	}
+}
+
+func TestKeysInOrder(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	see(t, s, "a", testKeys(0, 20_000))
+	see(t, s, "b", testKeys(5, 6))
+	var last store.Key
+	n := 0
+	for k, err := range s.Keys(context.Background(), "a") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 && string(last[:]) >= string(k[:]) {
+			t.Fatalf("got %x after %x", k, last)
+		}
+		last, n = k, n+1
+	}
+	if n != 20_000 {
+		t.Fatalf("got %d keys; want 20000", n)
+	}
+}

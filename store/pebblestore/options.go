@@ -1,0 +1,54 @@
+package pebblestore
+
+import (
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Options modify Open. The zero value is fine.
+type Options struct {
+	// Identity is what the keys are made by. Zero fields are taken from the
+	// store; a new store is stamped with what is given here. A store made with
+	// another identity is refused. The default is that of the store.
+	Identity store.Identity
+
+	// FS is the file system. The default is the machine's.
+	FS vfs.FS
+	// ReadOnly opens for reading alone; writes return store.ErrInvalid.
+	// The default is false.
+	ReadOnly bool
+	// MustExist refuses to make a new store. The default is false.
+	MustExist bool
+	// Clock tells the time. The default is time.Now.
+	Clock store.Clock
+
+	// GroupKeys bounds the keys committed by one sync. The default is 65,536.
+	GroupKeys int
+	// GroupWait is how long a group waits for more callers before it is
+	// written, which saves syncs and costs every caller that time. The default
+	// is not to wait: a group is what came while the one before was written.
+	GroupWait time.Duration
+	// Backlog bounds the steps that wait for the committer; callers beyond it
+	// wait outside, where their context can still call them back. The default
+	// is 1,024.
+	Backlog int
+}
+
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.GroupKeys <= 0 {
+		o.GroupKeys = 1 << 16
+	}
+	if o.Backlog <= 0 {
+		o.Backlog = 1024
+	}
+	return o
+}

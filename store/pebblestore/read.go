@@ -1,0 +1,214 @@
+package pebblestore
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// usable returns ErrClosed after Close.
+func (s *Store) usable() error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// Identity implements store.Store.
+func (s *Store) Identity() store.Identity { return s.identity }
+
+// Crawls implements store.Store.
+func (s *Store) Crawls(ctx context.Context) ([]string, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	names := []string{}
+	for _, c := range s.selected("*") {
+		names = append(names, c.name)
+	}
+	return names, nil
+}
+
+// Stats implements store.Store.
+func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
+	if err := s.usable(); err != nil {
+		return store.Stats{}, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var st store.Stats
+	for _, c := range s.selected(crawl) {
+		st.Seen += c.count()
+		c.queues.addStats(&st)
+	}
+	return st, nil
+}
+
+// Keys implements store.Store. Keys recorded or forgotten while it runs may be
+// in the list or not.
+func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
+	return func(yield func(store.Key, error) bool) {
+		var from store.Key
+		buf := make([]store.Key, 0, keysPage)
+		for more := true; more; {
+			var err error
+			buf, more, err = s.page(ctx, crawl, &from, buf[:0])
+			for _, k := range buf {
+				if !yield(k, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(store.Key{}, err)
+				return
+			}
+		}
+	}
+}
+
+// keysPage is how many keys are read before they are handed out, so that no
+// iterator is open while the caller's code runs, which may call Close.
+const keysPage = 8192
+
+// page fills buf with the keys from *from on, moves *from behind them, and
+// says whether there may be more.
+func (s *Store) page(ctx context.Context, crawl string, from *store.Key, buf []store.Key) ([]store.Key, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return buf, false, err
+	}
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return buf, false, store.ErrClosed
+	}
+	m, err := s.openMerge(crawl, from)
+	if err != nil {
+		return buf, false, err
+	}
+	for len(m.its) > 0 && len(buf) < cap(buf) {
+		buf = append(buf, store.Key(m.its[0].Key()[5:]))
+		m.next()
+	}
+	more := len(m.its) > 0
+	m.close()
+	if len(buf) > 0 {
+		*from = buf[len(buf)-1]
+		more = more && increment(from)
+	}
+	return buf, more, m.err
+}
+
+// increment makes k the key after it, and returns false when it was the last.
+func increment(k *store.Key) bool {
+	for i := len(k) - 1; i >= 0; i-- {
+		k[i]++
+		if k[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lookupSeen is Lookup for what the seen rows tell.
+func (s *Store) lookupSeen(name string, key store.Key) (store.Entry, error) {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return store.Entry{}, store.ErrClosed
+	}
+	s.mu.RLock()
+	c := s.crawls[crawlName(name)]
+	var gens []*generation
+	if c != nil {
+		gens = c.gens
+	}
+	s.mu.RUnlock()
+	for _, g := range gens {
+		_, err := s.get(appendSeenRow(nil, g.num, &key))
+		if err == nil {
+			return store.Entry{Key: key, Crawl: c.name, Created: g.created}, nil
+		}
+		if !errors.Is(err, pebble.ErrNotFound) {
+			return store.Entry{}, err
+		}
+	}
+	return store.Entry{}, store.ErrNotFound
+}
+
+// merge reads the seen rows of several generations as one ascending run.
+type merge struct {
+	its []*pebble.Iterator
+	err error
+}
+
+func (s *Store) openMerge(name string, from *store.Key) (*merge, error) {
+	s.mu.RLock()
+	var gens []uint32
+	for _, c := range s.selected(name) {
+		for _, g := range c.gens {
+			gens = append(gens, g.num)
+		}
+	}
+	s.mu.RUnlock()
+	m := &merge{}
+	for _, g := range gens {
+		it, err := s.db.NewIter(&pebble.IterOptions{
+			LowerBound: appendSeenRow(nil, g, from),
+			UpperBound: afterNumbered(tableSeen, g),
+		})
+		if err != nil {
+			m.close()
+			return nil, err
+		}
+		if it.First() {
+			m.its = append(m.its, it)
+		} else {
+			m.drop(it)
+		}
+	}
+	heap.Init(m)
+	return m, nil
+}
+
+func (m *merge) Len() int           { return len(m.its) }
+func (m *merge) Less(i, j int) bool { return bytes.Compare(m.its[i].Key()[5:], m.its[j].Key()[5:]) < 0 }
+func (m *merge) Swap(i, j int)      { m.its[i], m.its[j] = m.its[j], m.its[i] }
+func (m *merge) Push(x any)         { m.its = append(m.its, x.(*pebble.Iterator)) }
+func (m *merge) Pop() any {
+	last := m.its[len(m.its)-1]
+	m.its = m.its[:len(m.its)-1]
+	return last
+}
+
+func (m *merge) next() {
+	if m.its[0].Next() {
+		if len(m.its) > 1 {
+			heap.Fix(m, 0)
+		}
+		return
+	}
+	m.drop(heap.Pop(m).(*pebble.Iterator))
+}
+
+func (m *merge) drop(it *pebble.Iterator) {
+	if err := it.Close(); err != nil && m.err == nil {
+		m.err = err
+	}
+}
+
+func (m *merge) close() {
+	for _, it := range m.its {
+		m.drop(it)
+	}
+	m.its = nil
+}

@@ -1,0 +1,125 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// txn is what the steps of one group write: one batch, one time.
+//
+// A step changes the state in memory and says the same in rows through set,
+// delete and deleteRange. The first error of these sticks, and fails the
+// group, and with it the store: they fail only when the program is wrong.
+type txn struct {
+	s     *Store
+	batch *pebble.Batch
+	now   time.Time // the group's time
+	err   error
+	key   []byte
+	dirty []*generation
+	owner []*crawl // of dirty, same order
+	after []func() // run when the group is durable
+}
+
+func (s *Store) begin() *txn {
+	return &txn{s: s, batch: s.db.NewBatch(), now: s.opt.Clock()}
+}
+
+func (tx *txn) note(err error) {
+	if tx.err == nil {
+		tx.err = err
+	}
+}
+
+// set writes a row; key and value may be reused at once.
+func (tx *txn) set(key, value []byte) { tx.note(tx.batch.Set(key, value, nil)) }
+
+// delete removes a row.
+func (tx *txn) delete(key []byte) { tx.note(tx.batch.Delete(key, nil)) }
+
+// deleteRange removes the rows from lo up to, not including, hi.
+func (tx *txn) deleteRange(lo, hi []byte) { tx.note(tx.batch.DeleteRange(lo, hi, nil)) }
+
+// onDurable has f run when the group is durable, before its answers.
+func (tx *txn) onDurable(f func()) { tx.after = append(tx.after, f) }
+
+// crawl returns the crawl of that name, or nil when there is none and none is
+// to be made.
+func (tx *txn) crawl(name string, make bool) *crawl {
+	name = crawlName(name)
+	c := tx.s.crawls[name]
+	if c == nil && make {
+		c = tx.newCrawl(name)
+	}
+	return c
+}
+
+func (tx *txn) newCrawl(name string) *crawl {
+	s := tx.s
+	c := &crawl{num: s.nextCrawl, name: name, seen: mapIndex{}}
+	s.nextCrawl++
+	s.crawls[name] = c
+	s.byNum[c.num] = c
+	tx.set(appendNumbered(nil, tableCrawl, c.num), []byte(name))
+	tx.newGeneration(c)
+	return c
+}
+
+func (tx *txn) newGeneration(c *crawl) {
+	g := &generation{num: tx.s.nextGen, created: tx.now}
+	tx.s.nextGen++
+	c.gens = append(c.gens, g)
+	tx.touch(c, g)
+	tx.set(metaKey(metaNext), appendNext(nil, tx.s.nextCrawl, tx.s.nextGen))
+}
+
+// touch has the row of g written with the group.
+func (tx *txn) touch(c *crawl, g *generation) {
+	if !g.dirty {
+		g.dirty = true
+		tx.dirty = append(tx.dirty, g)
+		tx.owner = append(tx.owner, c)
+	}
+}
+
+// writeDirty adds the rows of the generations whose counts changed.
+func (s *Store) writeDirty(tx *txn) {
+	for i, g := range tx.dirty {
+		g.dirty = false
+		tx.set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, tx.owner[i].num, g))
+	}
+}
+
+func appendGeneration(dst []byte, crawl uint32, g *generation) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, crawl)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(g.created.UnixNano()))
+	return binary.BigEndian.AppendUint64(dst, uint64(g.keys))
+}
+
+// known says whether k was seen in c.
+func (tx *txn) known(c *crawl, k *store.Key) bool { return c.seen.has(k) }
+
+// record records k as seen in c, and says whether it was new.
+func (tx *txn) record(c *crawl, k *store.Key) bool {
+	if !c.seen.insert(k) {
+		return false
+	}
+	g := c.gens[len(c.gens)-1]
+	g.keys++
+	tx.touch(c, g)
+	tx.key = appendSeenRow(tx.key[:0], g.num, k)
+	tx.set(tx.key, nil)
+	return true
+}
+
+// unicodeHosts notes that keys of internationalised hosts are in the store.
+func (tx *txn) unicodeHosts() {
+	if !tx.s.unicodeHosts {
+		tx.s.unicodeHosts = true
+		tx.set(metaKey(metaFlags), []byte{flagUnicodeHosts})
+	}
+}
