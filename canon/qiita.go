@@ -72,7 +72,7 @@ func (q *qiita) spec() string {
 			sep = ","
 		}
 	}
-	if q.params != nil {
+	if q.params != nil && q.on.has(rScopedParams) {
 		spec += sep + "file=" + q.params.digest
 		sep = ","
 	}
