@@ -1,7 +1,23 @@
 package canon
 
-// appendEngine makes an engine of one append function: a profile whose rules can't be
-// told apart. Its one step carries the name rule.
+// The secondary profiles are other people's canonical forms, each kept as it is.
+// Their rules are not told apart: one rule, of the profile's own name, does it all.
+
+// fixed makes such a profile, of version 1. The rule names it.
+func fixed(info RuleInfo, f func(dst, raw []byte) ([]byte, error)) *Profile {
+	info.Default = true
+	return &Profile{name: string(info.Rule), version: 1, rules: []RuleInfo{info}, engine: appendEngine{info.Rule, f}}
+}
+
+// ofText makes an append function of one from text to text.
+func ofText(f func(raw string) (string, error)) func(dst, raw []byte) ([]byte, error) {
+	return func(dst, raw []byte) ([]byte, error) {
+		out, err := f(string(raw))
+		return append(dst, out...), err
+	}
+}
+
+// appendEngine is the engine of one append function.
 type appendEngine struct {
 	rule   Rule
 	append func(dst, raw []byte) ([]byte, error)
