@@ -35,6 +35,15 @@ type Options struct {
 	// wait outside, where their context can still call them back. The default
 	// is 1,024.
 	Backlog int
+
+	// MemTableBytes is the size of Pebble's write buffer; up to four of them
+	// are in memory while they are flushed. The default is 64 MiB.
+	MemTableBytes int
+	// CacheBytes is the size of Pebble's block cache, which its write buffers
+	// are charged to. The default is 256 MiB, and at least four write buffers.
+	CacheBytes int64
+	// TableBytes is the size of the tables on disk. The default is 32 MiB.
+	TableBytes int64
 }
 
 func (o Options) withDefaults() Options {
@@ -49,6 +58,15 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Backlog <= 0 {
 		o.Backlog = 1024
+	}
+	if o.MemTableBytes <= 0 {
+		o.MemTableBytes = 64 << 20
+	}
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = max(256<<20, 4*int64(o.MemTableBytes))
+	}
+	if o.TableBytes <= 0 {
+		o.TableBytes = 32 << 20
 	}
 	return o
 }

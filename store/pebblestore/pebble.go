@@ -19,10 +19,12 @@ func pebbleOptions(opt Options) *pebble.Options {
 		ErrorIfNotExists:   opt.MustExist || opt.ReadOnly,
 		FormatMajorVersion: pebble.FormatNewest,
 		Logger:             logger{},
-		MemTableSize:       64 << 20,
-		CacheSize:          256 << 20,
+		MemTableSize:       uint64(opt.MemTableBytes),
+		CacheSize:          opt.CacheBytes,
 	}
+	o.MemTableStopWritesThreshold = 4
 	for i := range o.Levels {
+		o.TargetFileSizes[i] = opt.TableBytes
 		o.Levels[i].BlockSize = 16 << 10
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
