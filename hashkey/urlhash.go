@@ -1,24 +1,43 @@
 package hashkey
 
 import (
+	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
+	"crypto/sha512"
+	"unsafe"
 )
 
 // UrlHash is the SHA-256 of a canonical form, its 32 bytes in digest order.
+// It is comparable with ==, and fit as a map key.
 type UrlHash [32]byte
 
-// UrlShortHash is the first 16 bytes of a UrlHash.
+// UrlShortHash is the first 16 bytes of a UrlHash: the key of a seen-set.
 type UrlShortHash [16]byte
 
-// UrlVeryShortHash is the first 8 bytes of a UrlHash.
+// UrlVeryShortHash is the first 8 bytes of a UrlHash: enough to pick a bucket, too
+// short to tell URLs apart.
 type UrlVeryShortHash [8]byte
 
-// Sum returns the hash of a canonical form.
+// Sum returns the hash of a canonical form. It does not look at what it hashes:
+// two spellings of one URL get two hashes.
 func Sum(canonical []byte) UrlHash { return sha256.Sum256(canonical) }
+
+// SumString is [Sum] of a string, without a copy of it.
+func SumString(canonical string) UrlHash { return Sum(bytesOf(canonical)) }
 
 // SumShort returns the short hash of a canonical form.
 func SumShort(canonical []byte) UrlShortHash { return Sum(canonical).Short() }
+
+// SumShortString is [SumShort] of a string, without a copy of it.
+func SumShortString(canonical string) UrlShortHash { return SumString(canonical).Short() }
+
+// UrlHashCrate returns what release 0.1.0 of the url-hash crate computes: the first
+// 32 bytes of the SHA-384, though its documentation says SHA-256. It has nothing
+// in common with [Sum] of the same bytes; use it only to meet hashes made by the crate.
+func UrlHashCrate(canonical []byte) UrlHash {
+	digest := sha512.Sum384(canonical)
+	return UrlHash(digest[:32])
+}
 
 // Short returns the first 16 bytes.
 func (h UrlHash) Short() UrlShortHash { return UrlShortHash(h[:16]) }
@@ -29,5 +48,24 @@ func (h UrlHash) VeryShort() UrlVeryShortHash { return UrlVeryShortHash(h[:8]) }
 // VeryShort returns the first 8 bytes.
 func (h UrlShortHash) VeryShort() UrlVeryShortHash { return UrlVeryShortHash(h[:8]) }
 
-// Hex returns 32 lower-case hexadecimal digits.
-func (h UrlShortHash) Hex() string { return hex.EncodeToString(h[:]) }
+// StartsWith tells whether p is the short form of h.
+func (h UrlHash) StartsWith(p UrlShortHash) bool { return h.Short() == p }
+
+// StartsWithJust tells whether p is the very short form of h.
+func (h UrlHash) StartsWithJust(p UrlVeryShortHash) bool { return h.VeryShort() == p }
+
+// StartsWith tells whether p is the very short form of h.
+func (h UrlShortHash) StartsWith(p UrlVeryShortHash) bool { return h.VeryShort() == p }
+
+// Compare orders hashes by their bytes, as the hexadecimal forms sort: -1, 0 or 1.
+// Sort with slices.SortFunc(hashes, UrlHash.Compare).
+func (h UrlHash) Compare(o UrlHash) int { return bytes.Compare(h[:], o[:]) }
+
+// Compare orders hashes by their bytes; see [UrlHash.Compare].
+func (h UrlShortHash) Compare(o UrlShortHash) int { return bytes.Compare(h[:], o[:]) }
+
+// Compare orders hashes by their bytes; see [UrlHash.Compare].
+func (h UrlVeryShortHash) Compare(o UrlVeryShortHash) int { return bytes.Compare(h[:], o[:]) }
+
+// bytesOf views a string as bytes without a copy. Hashing only reads them.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
