@@ -1,0 +1,206 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// An Input is a named source of batches. Open is called once, from a goroutine of
+// its own; the sequence ends with its first error.
+type Input struct {
+	Name string
+	Open func() iter.Seq2[*Batch, error]
+}
+
+// Options say how to replay.
+type Options struct {
+	// Profile canonicalizes. The default is canon.Qiita.
+	Profile *canon.Profile
+	// Store records what was seen. It must be set.
+	Store store.Store
+	// Crawl is the crawl in the store. The default is the store's default crawl.
+	Crawl string
+	// Workers is the number of goroutines that hash and canonicalize. The default
+	// is the number of processors.
+	Workers int
+	// ExactBudget bounds the memory of the exact table, in bytes. The default is 512 MiB.
+	ExactBudget int64
+	// TempDir is where hashes beyond the budget go. The default is os.TempDir.
+	TempDir string
+	// Counters are updated while the replay runs. The default is none.
+	Counters *Counters
+}
+
+// Counters tell of a running replay, to any goroutine.
+type Counters struct {
+	URLs, Exact, Unique atomic.Int64
+}
+
+// lookAhead is how many batches of each input may wait for their turn.
+const lookAhead = 24
+
+// seeBatch is how many keys go to the store at once. A sync is paid once a batch.
+const seeBatch = 16 << 10
+
+type engine struct {
+	opt    Options
+	hash   hasher
+	exact  *table
+	last   column[repeats]
+	events uint64 // all events so far, those of the exact table's stage
+
+	tasks chan func()
+	tally *tally
+	ahead context.Context // ends when the inputs are to stop
+	stop  context.CancelCauseFunc
+}
+
+// Run replays the inputs one after another, each in its order, and tells what it
+// found. When ctx ends, or the store fails, it stops reading; the result then
+// holds for what was read and stored before, and the error is the store's.
+// Inputs that can't be read are in the result; the others are read all the same.
+func Run(ctx context.Context, inputs []Input, opt Options) (*Result, error) {
+	e, err := newEngine(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	toTally := make(chan *Batch, e.opt.Workers+2)
+	var workers, last sync.WaitGroup
+	for range e.opt.Workers {
+		workers.Go(func() {
+			for task := range e.tasks {
+				task()
+			}
+		})
+	}
+	last.Go(func() { e.tally.run(toTally) })
+	e.dispatch(inputs, toTally)
+	close(toTally)
+	last.Wait()
+	close(e.tasks)
+	workers.Wait()
+	result, err := e.finish(inputs)
+	result.Seconds = time.Since(start).Seconds()
+	result.Interrupted = ctx.Err() != nil
+	return result, err
+}
+
+func newEngine(ctx context.Context, opt Options) (*engine, error) {
+	if opt.Store == nil {
+		return nil, errors.New("cannot replay; got no store; want one")
+	}
+	if opt.Profile == nil {
+		opt.Profile = canon.Qiita()
+	}
+	if opt.Workers <= 0 {
+		opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	if opt.ExactBudget <= 0 {
+		opt.ExactBudget = 512 << 20
+	}
+	if opt.Counters == nil {
+		opt.Counters = &Counters{}
+	}
+	e := &engine{opt: opt, hash: newHasher(), exact: newTable(opt.ExactBudget), tasks: make(chan func(), opt.Workers)}
+	e.ahead, e.stop = context.WithCancelCause(ctx)
+	var err error
+	e.tally, err = newTally(ctx, opt, e.stop)
+	return e, err
+}
+
+// dispatch brings the inputs' batches in order and takes them through the exact
+// table. A few inputs are opened ahead, so that a small one doesn't wait for its
+// decompression.
+func (e *engine) dispatch(inputs []Input, toTally chan<- *Batch) {
+	queues := make([]chan *Batch, len(inputs))
+	errs := make([]error, len(inputs))
+	opened := 0
+	for i := range inputs {
+		for ; opened < len(inputs) && opened <= i+e.opt.Workers; opened++ {
+			queues[opened] = make(chan *Batch, lookAhead)
+			go e.read(inputs[opened], opened, queues[opened], &errs[opened])
+		}
+		for b := range queues[i] {
+			<-b.ready
+			e.lookUp(b)
+			b.ready = make(chan struct{})
+			e.tasks <- func() { b.canonicalize(e.opt.Profile); close(b.ready) }
+			toTally <- b
+		}
+		if errs[i] != nil { // the queue's end makes it visible
+			e.tally.inputFailed(inputs[i].Name, errs[i])
+		}
+	}
+}
+
+// read produces an input's batches until it ends or the replay is to stop.
+func (e *engine) read(in Input, number int, queue chan<- *Batch, failure *error) {
+	defer close(queue)
+	if e.ahead.Err() != nil {
+		return
+	}
+	for b, err := range in.Open() {
+		if err != nil {
+			*failure = err
+			return
+		}
+		b.number, b.ready = number, make(chan struct{})
+		e.tasks <- func() { b.prepare(e.hash); close(b.ready) }
+		queue <- b
+		if e.ahead.Err() != nil {
+			return
+		}
+	}
+}
+
+// repeats is what the exact table's stage keeps of a spelling.
+type repeats struct {
+	last  uint32 // number of the event, modulo 2^32
+	count uint32 // events after the first
+}
+
+// lookUp takes a batch through the exact table.
+func (e *engine) lookUp(b *Batch) {
+	b.ordinals = make([]uint32, len(b.Events))
+	for i, s := range b.sums {
+		ordinal, fresh := e.exact.number(s)
+		b.ordinals[i] = ordinal
+		if fresh || ordinal == noOrdinal {
+			b.found = append(b.found, found{event: uint32(i)})
+		}
+		if ordinal != noOrdinal {
+			r := e.last.at(ordinal)
+			if !fresh {
+				r.count++
+				b.exact++
+			}
+			r.last = uint32(e.events)
+		}
+		e.events++
+	}
+	e.opt.Counters.URLs.Add(int64(len(b.Events)))
+	e.opt.Counters.Exact.Add(b.exact)
+}
+
+func (e *engine) finish(inputs []Input) (*Result, error) {
+	e.stop(nil)
+	r, err := e.tally.result(e)
+	r.Inputs = len(inputs)
+	for i := range r.FirstRefusals {
+		r.FirstRefusals[i].Input = inputs[r.FirstRefusals[i].number].Name
+	}
+	if err != nil {
+		err = fmt.Errorf("cannot finish the replay: %w", err)
+	}
+	return r, err
+}
