@@ -1,0 +1,169 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Add offers one URL of the default crawl. It is AddBatch for one.
+func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
+	return f.AddURL(ctx, URL{URL: url})
+}
+
+// AddURL offers one URL.
+func (f *Frontier) AddURL(ctx context.Context, url URL) (Result, error) {
+	results, err := f.AddBatch(ctx, []URL{url})
+	if err != nil {
+		return Result{}, err
+	}
+	return results[0], nil
+}
+
+// AddBatch offers URLs and returns a result for each, in order. A refused URL
+// never stops its batch. New URLs are recorded as seen and queued in one atomic
+// step, durable when AddBatch returns; of equal URLs in a batch the first is
+// new. Big batches are canonicalized on several cores.
+//
+// An error says that the store failed, not that a URL was bad. There are no
+// results then, and the URLs of one crawl were added all or not at all: adding
+// them again is safe, and may answer "duplicate" for what is queued already.
+func (f *Frontier) AddBatch(ctx context.Context, urls []URL) ([]Result, error) {
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	defer f.leave()
+	results := make([]Result, len(urls))
+	offers := make([]offer, len(urls))
+	f.prepareAll(urls, results, offers)
+	if err := f.addOffers(ctx, offers); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// addOffers stores prepared offers, crawl by crawl, fills in their results and
+// tells who wants to know.
+func (f *Frontier) addOffers(ctx context.Context, offers []offer) error {
+	for len(offers) > 0 {
+		same, rest := splitByCrawl(offers)
+		if err := f.addToCrawl(ctx, same); err != nil {
+			return err
+		}
+		offers = rest
+	}
+	return nil
+}
+
+// splitByCrawl returns the offers of the first one's crawl, and the others.
+// Order within each is kept.
+func splitByCrawl(offers []offer) (same, rest []offer) {
+	stored := offers[0].crawl.stored
+	i := 1
+	for i < len(offers) && offers[i].crawl.stored == stored {
+		i++
+	}
+	if i == len(offers) {
+		return offers, nil
+	}
+	same = append(make([]offer, 0, len(offers)), offers[:i]...)
+	for _, o := range offers[i:] {
+		if o.crawl.stored == stored {
+			same = append(same, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	return same, rest
+}
+
+func (f *Frontier) addToCrawl(ctx context.Context, offers []offer) error {
+	counts := queryCounts{f: f}
+	if err := counts.count(ctx, offers); err != nil {
+		counts.settle(false)
+		return err
+	}
+	items, places := itemsOf(offers)
+	verdicts, err := f.storeAdd(ctx, offers[0].crawl, items)
+	if err != nil {
+		counts.settle(false)
+		return err
+	}
+	queued := false
+	for i, v := range verdicts {
+		offers[places[i]].result.take(v)
+		queued = queued || v.Status == store.New || v.Requeued
+	}
+	counts.settle(true)
+	if queued {
+		f.wake()
+	}
+	f.report(offers)
+	return nil
+}
+
+// itemsOf gathers the items of the offers that aren't refused, and the place
+// of each among the offers.
+func itemsOf(offers []offer) (items []store.Item, places []int32) {
+	items = make([]store.Item, 0, len(offers))
+	places = make([]int32, 0, len(offers))
+	for i := range offers {
+		if offers[i].result.Status != Refused {
+			items = append(items, offers[i].item)
+			places = append(places, int32(i))
+		}
+	}
+	return items, places
+}
+
+func (f *Frontier) storeAdd(ctx context.Context, c crawl, items []store.Item) ([]store.Verdict, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	verdicts, err := f.store.Add(ctx, c.stored, items, store.AddOptions{
+		MaxPerQueue: f.opt.MaxPerQueue,
+		MaxHeld:     f.opt.MaxHeld,
+		WantFirst:   !f.opt.SkipFirst,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot add %d URLs to crawl %q: %w", len(items), c.name, err)
+	}
+	return verdicts, nil
+}
+
+func (r *Result) take(v store.Verdict) {
+	switch v.Status {
+	case store.New:
+		r.Status = New
+	case store.Duplicate:
+		r.Status, r.Requeued, r.First = Duplicate, v.Requeued, v.First
+	default:
+		r.refuse(ReasonFull)
+	}
+}
+
+// report counts refusals and tells the hook what became of each offer.
+func (f *Frontier) report(offers []offer) {
+	for i := range offers {
+		o := &offers[i]
+		if o.result.Status == Refused {
+			f.refused.add(o.crawl.name, o.result.Reason, o.url.URL)
+		}
+		if f.opt.OnEvent != nil {
+			f.emit(o.event())
+		}
+	}
+}
+
+func (o *offer) event() Event {
+	e := Event{Kind: EventAdded, Crawl: o.crawl.name, Queue: o.result.Queue, URL: o.url.URL,
+		Canonical: o.result.Canonical, Key: o.result.Key, Reason: o.result.Reason}
+	switch {
+	case o.result.Status == Refused:
+		e.Kind = EventRefused
+	case o.result.Status == Duplicate && !o.result.Requeued:
+		e.Kind = EventDuplicate
+	}
+	return e
+}

@@ -1,0 +1,219 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+)
+
+type noAds struct{}
+
+func (noAds) Excluded(canonical string) bool { return strings.Contains(canonical, "/ads/") }
+
+func TestAddBatchAnswersEachURL(t *testing.T) {
+	f := open(t, Options{MaxDepth: 3, Exclude: noAds{}})
+	long := strings.Repeat("a", 3000)
+	tests := []struct {
+		url       URL
+		status    Status
+		reason    Reason
+		canonical string
+		first     string
+	}{
+		{URL{URL: "http://a.example/b?y&x=1"}, New, "", "http://a.example/b?x=1&y=", ""},
+		{URL{URL: "http://A.example:80/b?x=1&y="}, Duplicate, "", "http://a.example/b?x=1&y=", "http://a.example/b?y&x=1"},
+		{URL{URL: "no url"}, Refused, ReasonURL, "", ""},
+		{URL{URL: ""}, Refused, ReasonURL, "", ""},
+		{URL{URL: "mailto:a@b.example"}, Refused, ReasonScheme, "", ""},
+		{URL{URL: "http://a.example/" + long}, Refused, ReasonTooLong, "http://a.example/" + long, ""},
+		{URL{URL: "http://a.example/ads/1"}, Refused, ReasonExcluded, "http://a.example/ads/1", ""},
+		{URL{URL: "http://a.example/deep", Depth: 4}, Refused, ReasonDepth, "http://a.example/deep", ""},
+		{URL{URL: "http://a.example/deep", Depth: 3}, New, "", "http://a.example/deep", ""},
+		{URL{URL: "http://a.example/q", Queue: strings.Repeat("q", 256)}, Refused, ReasonQueue, "http://a.example/q", ""},
+		{URL{URL: "http://a.example/q", Queue: strings.Repeat("q", 255)}, New, "", "http://a.example/q", ""},
+		{URL{URL: "http://a.example/q", Crawl: "*"}, Refused, ReasonCrawl, "", ""},
+		{URL{URL: "http://a.example/q", Crawl: "x|exact"}, Refused, ReasonCrawl, "", ""},
+		{URL{URL: "http://a.example/q", Crawl: "other"}, New, "", "http://a.example/q", ""},
+	}
+	urls := make([]URL, len(tests))
+	for i, tt := range tests {
+		urls[i] = tt.url
+	}
+	for i, r := range addAll(t, f, urls...) {
+		tt := tests[i]
+		if r.Status != tt.status || r.Reason != tt.reason || r.Canonical != tt.canonical || r.First != tt.first {
+			t.Errorf("%.60s: got %v %q %.60q first %q; want %v %q %.60q first %q", tt.url.URL,
+				r.Status, r.Reason, r.Canonical, r.First, tt.status, tt.reason, tt.canonical, tt.first)
+		}
+		if want := hashkey.SumShort([]byte(tt.canonical)); tt.canonical != "" && tt.reason != ReasonQueue && r.Key != want {
+			t.Errorf("%.60s: got key %x; want %x", tt.url.URL, r.Key, want)
+		}
+		if hasErr := r.Err != nil; hasErr != (r.Canonical == "" && r.Reason != ReasonCrawl) {
+			t.Errorf("%.60s: got error %v with reason %q", tt.url.URL, r.Err, r.Reason)
+		}
+	}
+	stats, err := f.Stats(bg, "*")
+	must(t, err)
+	if stats.Seen != 4 || stats.Held != 4 {
+		t.Errorf("got %d seen, %d held; want 4 and 4: what is refused is not recorded", stats.Seen, stats.Held)
+	}
+}
+
+func TestRefusalsAreCountedAndListed(t *testing.T) {
+	f := open(t, Options{})
+	for i := range 12 {
+		addOne(t, f, URL{URL: fmt.Sprintf("gopher://h.example/%d", i)})
+	}
+	addAll(t, f, URL{URL: "::", Crawl: "b"}, URL{URL: "http://ok.example/"})
+	got := slices.Collect(f.Refusals())
+	if len(got) != 2 || got[0].Reason != ReasonScheme || got[0].Count != 12 || got[1].Crawl != "b" || got[1].Count != 1 {
+		t.Fatalf("got %+v; want 12 of scheme in DEFAULT, 1 in b", got)
+	}
+	if ex := got[0].Examples; len(ex) != maxExamples || ex[0] != "gopher://h.example/2" || ex[9] != "gopher://h.example/11" {
+		t.Errorf("got examples %q; want the last 10", ex)
+	}
+}
+
+// TestBigBatchIsAsManySmallOnes holds the parallel path to the plain one.
+func TestBigBatchIsAsManySmallOnes(t *testing.T) {
+	var urls []URL
+	for i := range 5000 {
+		urls = append(urls, URL{URL: fmt.Sprintf("http://h%d.example/p?q=%d", i%7, i%1700)}, URL{URL: "::bad"})
+	}
+	big, small := open(t, Options{}), open(t, Options{})
+	got := addAll(t, big, urls...)
+	for i, u := range urls {
+		want := addOne(t, small, u)
+		if g := got[i]; g.Status != want.Status || g.Reason != want.Reason || g.Key != want.Key || g.First != want.First || g.Queue != want.Queue {
+			t.Fatalf("URL %d %s: got %+v; want %+v", i, u.URL, g, want)
+		}
+	}
+}
+
+func TestOrderOfResultsAcrossCrawls(t *testing.T) {
+	f := open(t, Options{})
+	var urls []URL
+	for i := range 30 {
+		urls = append(urls, URL{URL: fmt.Sprintf("http://h.example/%d", i/3), Crawl: []string{"a", "b", ""}[i%3]})
+	}
+	for i, r := range addAll(t, f, append(urls, urls...)...) {
+		want := New
+		if i >= 30 {
+			want = Duplicate
+		}
+		if r.Status != want || r.Canonical != urls[i%30].URL {
+			t.Errorf("result %d: got %v of %s; want %v of %s", i, r.Status, r.Canonical, want, urls[i%30].URL)
+		}
+	}
+	names, err := f.Crawls(bg)
+	must(t, err)
+	if !slices.Equal(names, []string{"DEFAULT", "a", "b"}) {
+		t.Errorf("got crawls %q", names)
+	}
+}
+
+func TestCapsRefuseAsFull(t *testing.T) {
+	f := open(t, Options{MaxPerQueue: 2, MaxHeld: 3})
+	var got []Reason
+	for _, u := range []string{"http://a.example/1", "http://a.example/2", "http://a.example/3", "http://b.example/1", "http://c.example/1", "http://a.example/1"} {
+		got = append(got, addOne(t, f, URL{URL: u}).Reason)
+	}
+	if want := []Reason{"", "", ReasonFull, "", ReasonFull, ""}; !slices.Equal(got, want) {
+		t.Errorf("got %q; want %q", got, want)
+	}
+}
+
+func TestForceQueuesWhatWasSeen(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	u := URL{URL: "http://a.example/", Force: true}
+	if r := addOne(t, f, u); r.Status != New || r.Requeued {
+		t.Fatalf("got %+v; want new", r)
+	}
+	if r := addOne(t, f, u); r.Status != Duplicate || r.Requeued {
+		t.Fatalf("got %+v; want a duplicate left where it is", r)
+	}
+	must(t, f.Done(bg, leaseOne(t, f)))
+	if r := addOne(t, f, u); r.Status != Duplicate || !r.Requeued {
+		t.Fatalf("got %+v; want a duplicate queued again", r)
+	}
+	leaseOne(t, f)
+}
+
+func TestDiscriminatorMakesAnotherKey(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	for _, disc := range []string{"", "POST", "de", "\x00"} {
+		if r := addOne(t, f, URL{URL: "http://a.example/", Discriminator: disc}); r.Status != New {
+			t.Errorf("discriminator %q: got %v; want new", disc, r.Status)
+		}
+	}
+	seen := map[string]bool{}
+	for range 4 {
+		l := leaseOne(t, f)
+		seen[l.Discriminator] = true
+		must(t, f.Done(bg, l))
+	}
+	if len(seen) != 4 {
+		t.Errorf("got discriminators %v back; want all four", seen)
+	}
+}
+
+func TestExactCrawlTellsSpellingsAndQueuesApart(t *testing.T) {
+	f := open(t, Options{Exact: []string{"raw"}})
+	offers := []URL{
+		{URL: "http://a.example/#1"}, {URL: "http://a.example/#2"}, {URL: "HTTP://A.example/"},
+		{URL: "http://a.example/#1", Queue: "k"}, {URL: "not a URL", Queue: "k"},
+	}
+	for i := range offers {
+		offers[i].Crawl = "raw"
+		if r := addOne(t, f, offers[i]); r.Status != New {
+			t.Errorf("%s in %q: got %v %q; want new", offers[i].URL, offers[i].Queue, r.Status, r.Reason)
+		}
+		if r := addOne(t, f, offers[i]); r.Status != Duplicate {
+			t.Errorf("%s again: got %v; want duplicate", offers[i].URL, r.Status)
+		}
+	}
+	if r := addOne(t, f, URL{URL: "no queue", Crawl: "raw"}); r.Reason != ReasonQueue {
+		t.Errorf("got %v %q; want refused for its queue", r.Status, r.Reason)
+	}
+	if q, err := f.Queue(bg, "raw", "a.example"); err != nil || q.Held != 3 || q.Crawl != "raw" {
+		t.Errorf("got queue %+v, %v; want 3 URLs in crawl raw", q, err)
+	}
+	names, err := f.Crawls(bg)
+	if must(t, err); !slices.Equal(names, []string{"raw"}) {
+		t.Errorf("got crawls %q; want raw alone", names)
+	}
+}
+
+func TestExactCrawlStaysExact(t *testing.T) {
+	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})
+	first := open(t, Options{Store: s, Exact: []string{"raw"}})
+	addOne(t, first, URL{URL: "http://a.example/#1", Crawl: "raw"})
+	again := open(t, Options{Store: s})
+	if r := addOne(t, again, URL{URL: "http://a.example/#2", Crawl: "raw"}); r.Status != New {
+		t.Errorf("got %v; want new: the store knows that the crawl is exact", r.Status)
+	}
+	addOne(t, again, URL{URL: "http://a.example/", Crawl: "plain"})
+	if err := again.SetExact(bg, "plain"); !errors.Is(err, store.ErrIdentity) {
+		t.Errorf("got %v; want ErrIdentity for a crawl with keys", err)
+	}
+	must(t, again.SetExact(bg, "raw"))
+}
+
+func TestOpenRefuses(t *testing.T) {
+	whatwg := memstore.New(memstore.Options{Identity: identityOf(canon.WHATWG())})
+	if _, err := Open(Options{Store: whatwg}); !errors.Is(err, store.ErrIdentity) {
+		t.Errorf("got %v; want ErrIdentity for the store of another profile", err)
+	}
+	for _, opt := range []Options{{Dir: "x", Store: whatwg}, {Lease: -1}, {MaxDepth: -1}, {Adaptive: Adaptive{Factor: -1}}, {Exact: []string{"*"}}} {
+		if f, err := Open(opt); err == nil {
+			t.Errorf("got %v opened with %+v; want an error", f, opt)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package frontier
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// EventKind says what happened to a URL.
+type EventKind uint8
+
+// The kinds of an Event.
+const (
+	EventAdded      EventKind = iota + 1 // queued as new, or queued again by Force
+	EventDuplicate                       // offered, but seen before
+	EventRefused                         // offered, but refused for Reason
+	EventAliased                         // recorded as another spelling of a page, for Reason
+	EventLeased                          // handed out
+	EventDone                            // completed
+	EventRetried                         // put back after a failure
+	EventRecrawl                         // put back for another time, after success
+	EventDropped                         // given up
+	EventReleased                        // put back untouched
+	EventRedirected                      // to be followed under the same lease
+)
+
+var eventNames = [...]string{"", "added", "duplicate", "refused", "aliased", "leased", "done", "retried", "recrawl", "dropped", "released", "redirected"}
+
+// String returns the kind in lower case: "added".
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return "unknown"
+}
+
+// Event is what happened to a URL, for metrics and logs.
+type Event struct {
+	Kind      EventKind
+	Crawl     string
+	Queue     string
+	URL       string    // as found, or as fetched
+	Canonical string    // for offered URLs that have one
+	Key       store.Key // zero for URLs without a canonical form
+	Reason    Reason    // of EventRefused; the caller's of EventAliased
+	// Took is the time from Lease.Started to the settlement, for settlements of leases.
+	Took time.Duration
+}
+
+// emit tells the hook, if there is one.
+func (f *Frontier) emit(e Event) {
+	if f.opt.OnEvent != nil {
+		f.opt.OnEvent(e)
+	}
+}
+
+// maxExamples bounds the refused URLs kept for each reason.
+const maxExamples = 10
+
+// Refusal counts the URLs of a crawl that were refused for one reason since
+// Open, with the latest few of them.
+type Refusal struct {
+	Crawl    string
+	Reason   Reason
+	Count    int64
+	Examples []string // at most 10, oldest first, each cut to 256 bytes
+}
+
+type refusalKey struct {
+	crawl  string
+	reason Reason
+}
+
+// refusals counts refusals. Memory is bounded by the number of crawls: a name
+// no crawl can have is counted under "".
+type refusals struct {
+	mu sync.Mutex
+	m  map[refusalKey]*Refusal
+}
+
+func (r *refusals) add(crawl string, reason Reason, url string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := refusalKey{crawl, reason}
+	c := r.m[k]
+	if c == nil {
+		if r.m == nil {
+			r.m = make(map[refusalKey]*Refusal)
+		}
+		c = &Refusal{Crawl: crawl, Reason: reason}
+		r.m[k] = c
+	}
+	c.Count++
+	if len(c.Examples) == maxExamples {
+		c.Examples = append(c.Examples[:0], c.Examples[1:]...)
+	}
+	c.Examples = append(c.Examples, url[:min(len(url), 256)])
+}
+
+// list copies the counts, in order of crawl and reason.
+func (r *refusals) list() []Refusal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]Refusal, 0, len(r.m))
+	for _, c := range r.m {
+		one := *c
+		one.Examples = slices.Clone(c.Examples)
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Refusal) int {
+		return cmp.Or(cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(a.Reason, b.Reason))
+	})
+	return all
+}
+
+// Refusals lists what was refused since Open, by crawl and reason. The counts
+// are of this process, not of the store.
+func (f *Frontier) Refusals() iter.Seq[Refusal] { return slices.Values(f.refused.list()) }

@@ -1,0 +1,129 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Known is a URL whose state the caller knows: from an earlier crawl, or from a
+// fetcher that holds no lease of ours.
+type Known struct {
+	URL
+	// Next is when to fetch it next. The default, zero, is never again: it is
+	// completed.
+	Next time.Time
+}
+
+// Put creates or overwrites URLs in the state given, ending any lease on them.
+// Traps, depth limits and caps don't apply; what can't have a key is refused.
+// Results are New for URLs that were unknown, Duplicate for those that were
+// overwritten (they keep the spelling they were first found under while that
+// is kept). Of equal URLs in a batch the last one counts.
+func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	defer f.leave()
+	results := make([]Result, len(known))
+	byCrawl := make(map[string]*puts, 1)
+	p := preparer{f: f}
+	for i := range known {
+		o := offer{url: &known[i].URL, result: &results[i]}
+		if !p.resolve(o.url.Crawl) {
+			o.result.refuse(ReasonCrawl)
+		} else if o.crawl = p.crawl; p.canonicalize(&o) {
+			p.fill(&o)
+			add(byCrawl, &o, known[i].Next)
+			continue
+		}
+		f.report([]offer{o})
+	}
+	for stored, puts := range byCrawl {
+		if err := f.put(ctx, stored, puts); err != nil {
+			return nil, err
+		}
+	}
+	if len(byCrawl) > 0 {
+		f.wake()
+	}
+	return results, nil
+}
+
+// puts are the settlements of one crawl, each with its result and its text.
+type puts struct {
+	settlements []store.Settlement
+	results     []*Result
+	texts       []string
+}
+
+func add(byCrawl map[string]*puts, o *offer, next time.Time) {
+	p := byCrawl[o.crawl.stored]
+	if p == nil {
+		p = &puts{}
+		byCrawl[o.crawl.stored] = p
+	}
+	s := store.Settlement{Key: o.item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true,
+		Meta: o.item.Meta, Queue: o.item.Queue, UnicodeHost: o.item.UnicodeHost}
+	if s.Meta == nil {
+		s.Meta = record{}.replacing()
+	}
+	if next.IsZero() {
+		s.Outcome = store.Complete
+	}
+	if o.item.Priority > 0 {
+		s.Priority = &o.item.Priority
+	}
+	p.settlements = append(p.settlements, s)
+	p.results = append(p.results, o.result)
+	p.texts = append(p.texts, o.url.URL)
+}
+
+// put overwrites what is known, then creates what is not: so that a known URL
+// keeps its first spelling.
+func (f *Frontier) put(ctx context.Context, stored string, p *puts) error {
+	statuses, err := f.store.Settle(ctx, stored, p.settlements)
+	if err != nil {
+		return fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
+	}
+	missing := puts{}
+	for i, status := range statuses {
+		p.results[i].Status = Duplicate
+		if status == store.Unknown {
+			s := p.settlements[i]
+			s.Create, s.URL = true, p.texts[i]
+			missing.settlements = append(missing.settlements, s)
+			missing.results = append(missing.results, p.results[i])
+		} else {
+			f.emitPut(stored, p, i)
+		}
+	}
+	if len(missing.settlements) == 0 {
+		return nil
+	}
+	statuses, err = f.store.Settle(ctx, stored, missing.settlements)
+	if err != nil {
+		return fmt.Errorf("cannot create %d known URLs: %w", len(missing.settlements), err)
+	}
+	for i, status := range statuses {
+		if status == store.Created {
+			missing.results[i].Status = New
+		}
+		f.emitPut(stored, &missing, i)
+	}
+	return nil
+}
+
+func (f *Frontier) emitPut(stored string, p *puts, i int) {
+	if f.opt.OnEvent == nil {
+		return
+	}
+	s := &p.settlements[i]
+	kind := EventRecrawl
+	if s.Outcome == store.Complete {
+		kind = EventDone
+	}
+	f.emit(Event{Kind: kind, Crawl: shown(stored), Queue: s.Queue, URL: s.URL, Canonical: p.results[i].Canonical, Key: s.Key})
+}

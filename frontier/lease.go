@@ -1,0 +1,148 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Lease is a URL in the hands of a fetcher. Until Expires nobody else gets it.
+// Settle it by [Frontier.Done] or one of its siblings.
+type Lease struct {
+	URL           string // to be fetched as it stands
+	Crawl         string
+	Queue         string
+	Key           store.Key
+	Meta          []byte // as given with the URL
+	Depth         int
+	Redirects     int // hops that led here
+	Discriminator string
+	Priority      uint8
+	Attempts      int // times it was leased, this one included
+	Created       time.Time
+	Expires       time.Time
+	// Started is when the fetch began, for the adaptive delay: the time of the
+	// lease, or what its holder sets.
+	Started time.Time
+	// Token names the lease in the store. Crawl, Key and Token alone make a
+	// Lease that can be settled, if it travelled by wire.
+	Token uint64
+}
+
+// LeaseRequest says what to lease. The zero value asks for one URL of any queue.
+type LeaseRequest struct {
+	// Crawl is the crawl to take from. The default is "*": any.
+	Crawl string
+	// Queue is the only queue to take from; Crawl must then be named. The
+	// default is any, in fair rotation.
+	Queue string
+	// Max bounds the answer. The default is 1.
+	Max int
+	// MaxQueues bounds the queues taken from. The default is no bound.
+	MaxQueues int
+	// MaxPerQueue bounds what one queue gives at once, however long its delay:
+	// the fetcher must then space them. The default is 1.
+	MaxPerQueue int
+	// Lease is how long the URLs are held. The default is Options.Lease.
+	Lease time.Duration
+	// Delay is the delay of queues that have none of their own; negative is
+	// none. The default is Options.Delay.
+	Delay time.Duration
+	// MaxInFlight is the bound of queues that have none of their own; negative
+	// is none. The default is Options.MaxInFlight.
+	MaxInFlight int
+}
+
+// Lease hands out up to n URLs that may be fetched now, from n queues, in fair
+// rotation. It does not wait: there may be none. The leases are durable when
+// it returns.
+func (f *Frontier) Lease(ctx context.Context, n int) ([]*Lease, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	leases, _, err := f.LeaseFrom(ctx, LeaseRequest{Max: n})
+	return leases, err
+}
+
+// LeaseFrom is Lease for those who want more of one queue, or only some. It
+// does not wait either; next is when asking again may give more if nothing is
+// added before, zero when nothing is waiting or the answer is full.
+func (f *Frontier) LeaseFrom(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error) {
+	if err := f.enter(); err != nil {
+		return nil, time.Time{}, err
+	}
+	defer f.leave()
+	return f.take(ctx, req)
+}
+
+func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.Time, error) {
+	from, err := f.takeRequest(req)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	taken, err := f.store.Take(ctx, from)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("cannot lease URLs: %w", err)
+	}
+	leases := make([]*Lease, 0, len(taken.Leases))
+	now := time.Now()
+	for i := range taken.Leases {
+		l, err := leaseOf(&taken.Leases[i], now)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		leases = append(leases, l)
+		if f.opt.OnEvent != nil {
+			f.emit(Event{Kind: EventLeased, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key})
+		}
+	}
+	return leases, taken.Next, nil
+}
+
+func (f *Frontier) takeRequest(req LeaseRequest) (store.TakeRequest, error) {
+	if req.Crawl == "" {
+		req.Crawl = "*"
+	}
+	if req.Crawl == "*" && req.Queue != "" {
+		return store.TakeRequest{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
+	}
+	stored, err := f.crawls.stored(req.Crawl)
+	if err != nil {
+		return store.TakeRequest{}, err
+	}
+	return store.TakeRequest{
+		Crawl:       stored,
+		Queue:       req.Queue,
+		MaxURLs:     max(req.Max, 1),
+		MaxQueues:   max(req.MaxQueues, 0),
+		MaxPerQueue: max(req.MaxPerQueue, 1),
+		Lease:       or(max(req.Lease, 0), f.opt.Lease),
+		Delay:       max(or(req.Delay, f.opt.Delay), 0),
+		MaxInFlight: max(or(req.MaxInFlight, f.opt.MaxInFlight), 0),
+	}, nil
+}
+
+func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
+	r, err := decodeRecord(l.Meta)
+	if err != nil {
+		return nil, fmt.Errorf("cannot lease %q: %w", l.URL, err)
+	}
+	return &Lease{
+		URL:           l.URL,
+		Crawl:         shown(l.Crawl),
+		Queue:         l.Queue,
+		Key:           l.Key,
+		Meta:          r.meta,
+		Depth:         r.depth,
+		Redirects:     r.hops,
+		Discriminator: r.disc,
+		Priority:      l.Priority,
+		Attempts:      l.Attempts,
+		Created:       l.Created,
+		Expires:       l.Expires,
+		Started:       now,
+		Token:         l.Token,
+	}, nil
+}

@@ -1,0 +1,241 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Entry is what is known of a URL.
+type Entry struct {
+	store.Entry
+	Canonical     string // the form asked for, from Lookup
+	Depth         int
+	Redirects     int
+	Discriminator string
+	// Alias is the reason and the URL that made it an alias, "" if it is none.
+	Alias string
+}
+
+// Lookup tells what is known of a URL, in any spelling. It returns
+// store.ErrNotFound for one never seen, and the refusal of one that can't have
+// a key. URL, Crawl, Queue (in exact crawls) and Discriminator matter.
+func (f *Frontier) Lookup(ctx context.Context, u URL) (Entry, error) {
+	if err := f.enter(); err != nil {
+		return Entry{}, err
+	}
+	defer f.leave()
+	r, c := f.identify(u)
+	if r.Status == Refused {
+		return Entry{}, refusalError(u.URL, &r)
+	}
+	e, err := f.store.Lookup(ctx, c.stored, r.Key)
+	if err != nil {
+		return Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, err)
+	}
+	entry, err := entryOf(e)
+	entry.Canonical = r.Canonical
+	return entry, err
+}
+
+// Identify returns the canonical form, key and queue of a URL without looking
+// anything up; its Status is zero, or Refused.
+func (f *Frontier) Identify(u URL) Result {
+	r, _ := f.identify(u)
+	return r
+}
+
+func (f *Frontier) identify(u URL) (Result, crawl) {
+	var r Result
+	p := preparer{f: f}
+	if !p.resolve(u.Crawl) {
+		r.refuse(ReasonCrawl)
+		return r, crawl{}
+	}
+	o := offer{url: &u, result: &r, crawl: p.crawl}
+	p.canonicalize(&o)
+	return r, p.crawl
+}
+
+func refusalError(url string, r *Result) error {
+	if r.Err != nil {
+		return fmt.Errorf("cannot identify %q: %w", url, r.Err)
+	}
+	return fmt.Errorf("cannot identify %q; got a bad %s: %w", url, r.Reason, store.ErrInvalid)
+}
+
+func entryOf(e store.Entry) (Entry, error) {
+	r, err := decodeRecord(e.Meta)
+	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
+	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Alias: r.alias}, err
+}
+
+// Stats returns exact counts, in constant time: of one crawl, "" being the
+// default one, or of all with "*".
+func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error) {
+	return withCrawl(f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
+}
+
+// Queue returns the state of a queue, or store.ErrNotFound.
+func (f *Frontier) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
+	return withCrawl(f, crawl, func(stored string) (store.QueueInfo, error) {
+		q, err := f.store.QueueInfo(ctx, stored, queue)
+		q.Crawl = shown(q.Crawl)
+		return q, err
+	})
+}
+
+// Crawls lists the crawls in order of name.
+func (f *Frontier) Crawls(ctx context.Context) ([]string, error) {
+	return withCrawl(f, "*", func(string) ([]string, error) {
+		names, err := f.store.Crawls(ctx)
+		for i := range names {
+			names[i] = shown(names[i])
+		}
+		slices.Sort(names)
+		return slices.Compact(names), err
+	})
+}
+
+// Queues lists the queues of a crawl ("*" for all) in order of crawl and name,
+// beginning after the one named after ("" for the first).
+func (f *Frontier) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
+	return list(f, crawl, func(stored string) iter.Seq2[store.QueueInfo, error] {
+		return mapped(f.store.Queues(ctx, stored, after), func(q store.QueueInfo) (store.QueueInfo, error) {
+			q.Crawl = shown(q.Crawl)
+			return q, nil
+		})
+	})
+}
+
+// Entries lists the URLs of a crawl whose text is kept, of one queue or, with
+// queue "", of all: first those held in order of service, then the completed
+// ones in order of key.
+func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[Entry, error] {
+	return list(f, crawl, func(stored string) iter.Seq2[Entry, error] {
+		return mapped(f.store.Entries(ctx, stored, queue), entryOf)
+	})
+}
+
+// Keys lists the keys seen in a crawl in ascending order.
+func (f *Frontier) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
+	return list(f, crawl, func(stored string) iter.Seq2[store.Key, error] { return f.store.Keys(ctx, stored) })
+}
+
+// Configure changes the settings of a queue, of a crawl (queue "") or of all
+// (crawl "*", queue ""), durably. Zero settings leave things to Options.
+func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
+	_, err := withCrawl(f, crawl, func(stored string) (struct{}, error) {
+		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, crawl, err)
+	}
+	f.wake()
+	return nil
+}
+
+// Block keeps a queue unserved until the given time; a zero time unblocks it.
+func (f *Frontier) Block(ctx context.Context, crawl, queue string, until time.Time) error {
+	return f.Configure(ctx, crawl, queue, store.QueueChange{BlockedUntil: &until})
+}
+
+// Pause keeps a queue, a crawl (queue "") or all (crawl "*") unserved, or
+// serves it again.
+func (f *Frontier) Pause(ctx context.Context, crawl, queue string, paused bool) error {
+	return f.Configure(ctx, crawl, queue, store.QueueChange{Paused: &paused})
+}
+
+// Selection names what to forget, in a crawl ("" is the default one, "*" all).
+// Of the other fields one is set; with none, the whole crawl goes.
+type Selection struct {
+	Crawl string
+	// URLs are forgotten in any spelling; their own Crawl is not looked at.
+	URLs []URL
+	Keys []store.Key
+	// Queue forgets what one queue holds, and what it completed where the
+	// store keeps URLs.
+	Queue string
+	// Before forgets what was first recorded before this time and isn't held.
+	Before time.Time
+}
+
+// Forget makes URLs new again and returns how many keys went. Leases on them
+// end. The counts of the query trap begin anew.
+func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
+	keys := slices.Clone(sel.Keys)
+	for _, u := range sel.URLs {
+		u.Crawl = strings.TrimPrefix(sel.Crawl, "*")
+		r, _ := f.identify(u)
+		if r.Status == Refused {
+			return 0, refusalError(u.URL, &r)
+		}
+		keys = append(keys, r.Key)
+	}
+	if len(keys) == 0 && sel.URLs != nil || len(keys) == 0 && sel.Keys != nil {
+		return 0, nil // an empty list is no word for all
+	}
+	n, err := withCrawl(f, sel.Crawl, func(stored string) (int64, error) {
+		return f.store.Forget(ctx, store.Selection{Crawl: stored, Keys: keys, Queue: sel.Queue, Before: sel.Before})
+	})
+	if err != nil {
+		return n, fmt.Errorf("cannot forget: %w", err)
+	}
+	if f.queries != nil {
+		f.queries.reset()
+	}
+	f.wake()
+	return n, nil
+}
+
+// withCrawl runs a call on the store with the stored name of a crawl.
+func withCrawl[T any](f *Frontier, crawl string, call func(stored string) (T, error)) (T, error) {
+	var none T
+	if err := f.enter(); err != nil {
+		return none, err
+	}
+	defer f.leave()
+	stored, err := f.crawls.stored(crawl)
+	if err != nil {
+		return none, err
+	}
+	return call(stored)
+}
+
+// list is withCrawl for an iterator: Close waits for its end.
+func list[T any](f *Frontier, crawl string, of func(stored string) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		if err := f.enter(); err != nil {
+			yield(none, err)
+			return
+		}
+		defer f.leave()
+		stored, err := f.crawls.stored(crawl)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		of(stored)(yield)
+	}
+}
+
+// mapped applies a function to what an iterator yields, and ends with the first error.
+func mapped[A, B any](seq iter.Seq2[A, error], apply func(A) (B, error)) iter.Seq2[B, error] {
+	return func(yield func(B, error) bool) {
+		for a, err := range seq {
+			var b B
+			if err == nil {
+				b, err = apply(a)
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+	}
+}

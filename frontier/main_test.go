@@ -1,0 +1,81 @@
+package frontier
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if crashChild() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var bg = context.Background()
+
+// open opens a frontier for a test and closes it at its end.
+func open(t testing.TB, opt Options) *Frontier {
+	t.Helper()
+	f, err := Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func addAll(t testing.TB, f *Frontier, urls ...URL) []Result {
+	t.Helper()
+	results, err := f.AddBatch(bg, urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != len(urls) {
+		t.Fatalf("got %d results; want %d", len(results), len(urls))
+	}
+	return results
+}
+
+func addOne(t testing.TB, f *Frontier, u URL) Result {
+	t.Helper()
+	return addAll(t, f, u)[0]
+}
+
+// leaseOne returns the one lease there is to have.
+func leaseOne(t testing.TB, f *Frontier) *Lease {
+	t.Helper()
+	leases, err := f.Lease(bg, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(leases) != 1 {
+		t.Fatalf("got %d leases; want 1", len(leases))
+	}
+	return leases[0]
+}
+
+// leaseNone fails if there is anything to lease.
+func leaseNone(t testing.TB, f *Frontier) {
+	t.Helper()
+	leases, err := f.Lease(bg, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(leases) != 0 {
+		t.Fatalf("got lease of %s; want none", leases[0].URL)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,177 @@
+package frontier
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// Options configure a Frontier. The zero value works: it is a frontier in
+// memory with canonical dedup, one fetch per host and second, and the traps on.
+//
+// What is durable belongs to the store: settings of single queues and crawls
+// ([Frontier.Configure]) outlive the process. Options are the policy of this
+// process, and may differ at the next Open, except Profile.
+type Options struct {
+	// Dir is the directory of the store on disk, made when missing. The
+	// default is "": a store in memory, gone when the process ends.
+	Dir string
+	// Store is a store to use instead of Dir; it stays the caller's and is not
+	// closed. The default is none.
+	Store store.Store
+	// KeepURLs keeps the text of completed URLs in the store of Dir, for
+	// listings and first spellings. The default is false: 16 bytes remain.
+	KeepURLs bool
+
+	// Profile makes canonical forms. Scoped rule files come with it. The
+	// default is canon.Qiita().
+	Profile *canon.Profile
+	// Exact names crawls without canonical dedup: identity is the URL as found
+	// together with its queue key, as URLFrontier has it. See also
+	// [Frontier.SetExact]. The default is none.
+	Exact []string
+	// QueueBy gives the queue key of a URL that came without one. The default
+	// is ByHost.
+	QueueBy QueueFunc
+
+	// Delay is the least time from one hand-out of a queue to the next, for
+	// queues without a delay of their own; negative is none. The default is 1 s.
+	Delay time.Duration
+	// Adaptive lengthens the delay with the time a fetch took. The default is
+	// not to.
+	Adaptive Adaptive
+	// MaxInFlight bounds the leases of one queue at any time, for queues
+	// without a bound of their own; negative is none. The default is 1.
+	MaxInFlight int
+	// Lease is how long a URL is held for its fetcher: longer than the slowest
+	// fetch. The default is 2 min.
+	Lease time.Duration
+	// Retry is the back-off of [Frontier.Retry]. The default is that of Backoff.
+	Retry Backoff
+
+	// MaxPerQueue caps the URLs one queue may hold; more are refused as
+	// [ReasonFull]. The default is no cap.
+	MaxPerQueue int64
+	// MaxHeld caps the URLs one crawl may hold, likewise. The default is no cap.
+	MaxHeld int64
+	// MaxFetched stops serving a queue after so many completed URLs. It
+	// becomes the store's default at Open and stays so until set otherwise.
+	// The default is to leave the store's default as it is.
+	MaxFetched int64
+	// MaxDepth refuses URLs further than this from a seed ([URL.Depth]). The
+	// default is no limit.
+	MaxDepth int
+	// MaxRedirects bounds a chain of redirects; negative allows none. The
+	// default is 10.
+	MaxRedirects int
+	// Traps are limits on URLs that crawler traps are made of. The default is
+	// that of Traps: all on.
+	Traps Traps
+	// Exclude refuses what it says, asked with the canonical form. It must be
+	// safe for concurrent use. The default is to exclude nothing.
+	Exclude Excluder
+
+	// SeenFor is the age after which a URL that isn't held counts as new. A
+	// sweep forgets them, at Open and then every eighth of SeenFor, or every
+	// hour if that is shorter, so a URL may be remembered by so much longer,
+	// and by what store.Selection says of Before. The default is for ever.
+	SeenFor time.Duration
+	// SkipFirst leaves Result.First empty and so saves a read for each
+	// duplicate. The default is false: first spellings are told.
+	SkipFirst bool
+	// OnEvent is called for each event after it is durable, on the goroutine
+	// that caused it, concurrently. It must be quick. The default is none.
+	OnEvent func(Event)
+}
+
+// Excluder says which URLs never to fetch, given canonical forms.
+type Excluder interface {
+	Excluded(canonical string) bool
+}
+
+// Adaptive makes a slow server's queue wait longer: from the end of a fetch
+// that took t, Factor times t pass before the next hand-out, if that is later
+// than what the delay says. A fetch begins at [Lease.Started] and ends when it
+// is settled.
+type Adaptive struct {
+	// Factor is how many times the fetch time to wait. The default is 0: off.
+	Factor float64
+	// Max bounds the wait. The default is 30 s.
+	Max time.Duration
+}
+
+// Backoff spaces the attempts at one URL: Base, twice Base, four times Base,
+// and so on up to Max.
+type Backoff struct {
+	// Base is the wait after the first failure. The default is 30 s.
+	Base time.Duration
+	// Max bounds the wait. The default is 1 h.
+	Max time.Duration
+	// Attempts is how often a URL is leased in all before Retry drops it;
+	// negative is without end. The default is 5.
+	Attempts int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Profile == nil {
+		o.Profile = canon.Qiita()
+	}
+	if o.QueueBy == nil {
+		o.QueueBy = ByHost
+	}
+	o.Delay = orOff(o.Delay, time.Second)
+	o.MaxInFlight = orOff(o.MaxInFlight, 1)
+	o.MaxRedirects = orOff(o.MaxRedirects, 10)
+	o.Lease = or(o.Lease, 2*time.Minute)
+	o.Adaptive.Max = or(o.Adaptive.Max, 30*time.Second)
+	o.Retry.Base = or(o.Retry.Base, 30*time.Second)
+	o.Retry.Max = or(o.Retry.Max, time.Hour)
+	o.Retry.Attempts = or(o.Retry.Attempts, 5)
+	o.Traps = o.Traps.withDefaults()
+	return o
+}
+
+func (o Options) validate() error {
+	if o.Dir != "" && o.Store != nil {
+		return fmt.Errorf("cannot open frontier; got both Dir %q and Store; want one of them", o.Dir)
+	}
+	for name, d := range map[string]time.Duration{"Lease": o.Lease, "SeenFor": o.SeenFor, "Retry.Base": o.Retry.Base, "Retry.Max": o.Retry.Max, "Adaptive.Max": o.Adaptive.Max} {
+		if d < 0 {
+			return fmt.Errorf("cannot open frontier; got %s %v; want none below 0", name, d)
+		}
+	}
+	for name, n := range map[string]int64{"MaxPerQueue": o.MaxPerQueue, "MaxHeld": o.MaxHeld, "MaxFetched": o.MaxFetched, "MaxDepth": int64(o.MaxDepth)} {
+		if n < 0 {
+			return fmt.Errorf("cannot open frontier; got %s %d; want none below 0", name, n)
+		}
+	}
+	if o.Adaptive.Factor < 0 {
+		return fmt.Errorf("cannot open frontier; got Adaptive.Factor %v; want none below 0", o.Adaptive.Factor)
+	}
+	return nil
+}
+
+// wait is the back-off after the given number of attempts.
+func (b Backoff) wait(attempts int) time.Duration {
+	d := b.Base
+	for ; attempts > 1 && d < b.Max; attempts-- {
+		d *= 2
+	}
+	return min(d, b.Max)
+}
+
+func (b Backoff) exhausted(attempts int) bool { return b.Attempts > 0 && attempts >= b.Attempts }
+
+// or returns v, or the default for a zero v.
+func or[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// orOff returns v, the default for a zero v, and zero ("off" in a store) for a
+// negative v.
+func orOff[T int | time.Duration](v, def T) T { return max(or(v, def), 0) }

@@ -1,0 +1,125 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// record is what a frontier keeps with a URL, in the store's Meta: its own
+// fields, then the caller's data. The zero record is kept as no bytes at all.
+//
+//	flags byte | depth uvarint | hops uvarint | len(disc) uvarint, disc | alias… | meta
+//
+// Each field is there if its flag is set.
+type record struct {
+	depth int    // links from a seed
+	hops  int    // redirects that led here
+	disc  string // discriminator
+	alias string // "reason target" of a URL that is only an alias
+	meta  []byte
+}
+
+const (
+	hasDepth = 1 << iota
+	hasHops
+	hasDisc
+	hasAlias
+	knownFlags = hasDepth | hasHops | hasDisc | hasAlias
+)
+
+func (r record) encode() []byte {
+	var flags byte
+	b := append(make([]byte, 0, 1+len(r.disc)+len(r.alias)+len(r.meta)+8), 0)
+	if r.depth > 0 {
+		flags |= hasDepth
+		b = binary.AppendUvarint(b, uint64(r.depth))
+	}
+	if r.hops > 0 {
+		flags |= hasHops
+		b = binary.AppendUvarint(b, uint64(r.hops))
+	}
+	if r.disc != "" {
+		flags |= hasDisc
+		b = appendText(b, r.disc)
+	}
+	if r.alias != "" {
+		flags |= hasAlias
+		b = appendText(b, r.alias)
+	}
+	if flags == 0 && len(r.meta) == 0 {
+		return nil
+	}
+	b[0] = flags
+	return append(b, r.meta...)
+}
+
+// replacing is encode for a Settlement, where nil would keep what is there.
+func (r record) replacing() []byte {
+	if b := r.encode(); b != nil {
+		return b
+	}
+	return []byte{0}
+}
+
+func decodeRecord(b []byte) (r record, err error) {
+	if len(b) == 0 {
+		return r, nil
+	}
+	flags := b[0]
+	if flags&^knownFlags != 0 {
+		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x: %w", flags, knownFlags, store.ErrCorrupt)
+	}
+	d := decoder{b: b[1:]}
+	if flags&hasDepth != 0 {
+		r.depth = int(d.uvarint())
+	}
+	if flags&hasHops != 0 {
+		r.hops = int(d.uvarint())
+	}
+	if flags&hasDisc != 0 {
+		r.disc = d.text()
+	}
+	if flags&hasAlias != 0 {
+		r.alias = d.text()
+	}
+	if d.bad {
+		return record{}, fmt.Errorf("cannot read the frontier's data of a URL; got %d bytes; want more: %w", len(b), store.ErrCorrupt)
+	}
+	if len(d.b) > 0 {
+		r.meta = d.b
+	}
+	return r, nil
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// decoder reads fields until one is cut short, and is bad from then on.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 || v > 1<<31 {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) text() string {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.b, d.bad = nil, true
+		return ""
+	}
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}

@@ -1,0 +1,168 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Redirection is what to do about a redirect.
+type Redirection struct {
+	// Follow is the lease under which to fetch the target now: the same page
+	// under another spelling. It is nil when there is nothing to fetch now,
+	// and the lease that was redirected is then over.
+	Follow *Lease
+	// Target is the answer for the target, offered like a link, when Follow
+	// is nil; Status Refused with ReasonRedirects ends a chain or a loop.
+	Target Result
+}
+
+// Redirect tells that fetching a lease was answered by a redirect to target, an
+// absolute URL.
+//
+// A target with the key of its source (http to https under a rule that folds
+// them, a slash more or less) is the page itself: it is not "duplicate", but to
+// be followed, and becomes the URL the frontier hands out for this page. The
+// lease stays, is held for Options.Lease from now, and has a hop more.
+//
+// Any other target is added, at the depth and priority of its source, and the
+// lease is done; where the target was seen there is nothing more to fetch. If
+// the process dies between these two steps, the source is handed out again.
+//
+// When the chain is longer than [Options.MaxRedirects] hops, the lease is
+// dropped and the target refused. A loop is a chain without end if its keys
+// are equal, and a duplicate otherwise.
+func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redirection, error) {
+	if err := f.enter(); err != nil {
+		return Redirection{}, err
+	}
+	defer f.leave()
+	offers, results := f.offerTarget(l, target)
+	r := &results[0]
+	if l.Redirects >= f.opt.MaxRedirects {
+		r.refuse(ReasonRedirects)
+	}
+	if r.Status != Refused && r.Key == l.Key {
+		return f.follow(ctx, l, target)
+	}
+	tooMany := r.Reason == ReasonRedirects
+	if !tooMany {
+		offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: l.Discriminator}.encode()
+	}
+	if err := f.addOffers(ctx, offers); err != nil {
+		return Redirection{}, err
+	}
+	outcome := Done
+	if tooMany {
+		outcome = Drop
+	}
+	return Redirection{Target: *r}, f.end(ctx, l, outcome)
+}
+
+// offerTarget prepares a redirect's target as a link of its source. In an exact
+// crawl it keeps its own queue, as any link does.
+func (f *Frontier) offerTarget(l *Lease, target string) ([]offer, []Result) {
+	urls := []URL{{URL: target, Crawl: l.Crawl, Depth: l.Depth, Priority: l.Priority, Discriminator: l.Discriminator}}
+	results := make([]Result, 1)
+	offers := make([]offer, 1)
+	f.prepareAll(urls, results, offers)
+	return offers, results
+}
+
+// follow makes target the fetch URL of a lease.
+func (f *Frontier) follow(ctx context.Context, l *Lease, target string) (Redirection, error) {
+	next := *l
+	next.URL, next.Redirects = target, l.Redirects+1
+	next.Expires = time.Now().Add(f.opt.Lease)
+	statuses, err := f.settleStored(ctx, l.Crawl, []store.Settlement{{
+		Key: l.Key, Token: l.Token, Outcome: store.Extend, Due: next.Expires, URL: target,
+		Meta: record{depth: next.Depth, hops: next.Redirects, disc: next.Discriminator, meta: next.Meta}.replacing(),
+	}})
+	if err != nil {
+		return Redirection{}, err
+	}
+	if statuses[0] != store.Settled {
+		return Redirection{}, fmt.Errorf("cannot follow redirect of %q: %w", l.URL, ErrStale)
+	}
+	f.emit(Event{Kind: EventRedirected, Crawl: l.Crawl, Queue: l.Queue, URL: target, Key: l.Key})
+	return Redirection{Follow: &next, Target: Result{Status: Duplicate, Key: l.Key, Queue: l.Queue, First: l.URL}}, nil
+}
+
+// end settles a lease whose answer the caller has already.
+func (f *Frontier) end(ctx context.Context, l *Lease, outcome Outcome) error {
+	answers, err := f.settle(ctx, []Settlement{{Lease: l, Outcome: outcome}})
+	if err == nil && answers[0] == Stale {
+		err = fmt.Errorf("cannot settle redirected %q: %w", l.URL, ErrStale)
+	}
+	return err
+}
+
+func (f *Frontier) settleStored(ctx context.Context, crawl string, s []store.Settlement) ([]store.SettleStatus, error) {
+	stored, err := f.crawls.stored(crawl)
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := f.store.Settle(ctx, stored, s)
+	if err != nil {
+		return nil, fmt.Errorf("cannot settle in crawl %q: %w", crawl, err)
+	}
+	return statuses, nil
+}
+
+// Alias tells that alias names the page of l: its rel=canonical, or the target
+// of a permanent redirect. It is marked as seen, for the reason given, without
+// being fetched, and taken out of its queue if it waits there; it counts as
+// completed. l itself is not settled. The answer is New if the alias was
+// unknown. The reason goes to [Options.OnEvent], and [Frontier.Lookup] tells it
+// where the store keeps URLs.
+func (f *Frontier) Alias(ctx context.Context, l *Lease, alias, reason string) (Result, error) {
+	if err := f.enter(); err != nil {
+		return Result{}, err
+	}
+	defer f.leave()
+	offers, results := f.offerTarget(l, alias)
+	r := &results[0]
+	if r.Status == Refused {
+		f.report(offers)
+		return *r, nil
+	}
+	if r.Key == l.Key {
+		r.Status, r.First = Duplicate, l.URL
+		return *r, nil
+	}
+	if err := f.markAlias(ctx, &offers[0], reason+" "+l.URL); err != nil {
+		return Result{}, err
+	}
+	f.emit(Event{Kind: EventAliased, Crawl: l.Crawl, Queue: r.Queue, URL: alias, Canonical: r.Canonical, Key: r.Key, Reason: Reason(reason)})
+	return *r, nil
+}
+
+// markAlias completes an alias that is unknown or queued. One that is leased
+// is left to its fetcher.
+func (f *Frontier) markAlias(ctx context.Context, o *offer, why string) error {
+	o.result.Status = Duplicate
+	e, err := f.store.Lookup(ctx, o.crawl.stored, o.item.Key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil:
+		return fmt.Errorf("cannot look up alias %q: %w", o.url.URL, err)
+	case e.State != store.Queued:
+		o.result.First = e.URL
+		return nil
+	}
+	statuses, err := f.settleStored(ctx, o.crawl.name, []store.Settlement{{
+		Key: o.item.Key, Outcome: store.Complete, Create: true, Queue: o.item.Queue, URL: o.item.URL,
+		Meta: record{disc: o.url.Discriminator, alias: why}.replacing(), UnicodeHost: o.item.UnicodeHost,
+	}})
+	if err != nil {
+		return err
+	}
+	if statuses[0] == store.Created {
+		o.result.Status = New
+	}
+	f.wake()
+	return nil
+}

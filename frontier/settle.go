@@ -1,0 +1,240 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Outcome is what becomes of a leased URL.
+type Outcome uint8
+
+// The outcomes of a Settlement.
+const (
+	Done    Outcome = iota // fetched: seen for good
+	Retry                  // failed: again after the back-off or At, dropped after too many attempts
+	Recrawl                // fetched: again at At, with a new count of attempts
+	Drop                   // given up: seen, not completed
+	Release                // not tried: again at once
+	Extend                 // still being fetched: held until At, or for Options.Lease from now
+)
+
+// Settlement says what becomes of one lease.
+type Settlement struct {
+	Lease   *Lease
+	Outcome Outcome
+	// At is the time meant by the outcome. The default is the back-off for
+	// Retry, at once for Recrawl, Options.Lease from now for Extend.
+	At time.Time
+	// BlockQueue keeps the whole queue unserved until then, as a Retry-After
+	// asks. The default is not to.
+	BlockQueue time.Time
+	// Meta replaces the caller's data. The default, nil, keeps it.
+	Meta []byte
+	// Priority replaces the priority. The default, nil, keeps it.
+	Priority *uint8
+}
+
+// Settled is the answer to a Settlement.
+type Settled uint8
+
+// The answers of Settle.
+const (
+	OK     Settled = iota // as asked
+	GaveUp                // Retry had no attempt left: the URL was dropped
+	Stale                 // the lease is over (see ErrStale): nothing changed
+)
+
+// String returns "ok", "gave-up" or "stale".
+func (s Settled) String() string { return [...]string{"ok", "gave-up", "stale"}[min(s, Stale)] }
+
+// Done completes a lease: the URL is seen for good. A lease that ran out is
+// still accepted, once, unless the URL was handed out again.
+func (f *Frontier) Done(ctx context.Context, l *Lease) error {
+	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Done})
+	return err
+}
+
+// Retry puts a URL back after a failure: until at, or, if that is zero, for the
+// back-off of its attempts. When it has no attempt left it is dropped, and
+// again is false.
+func (f *Frontier) Retry(ctx context.Context, l *Lease, at time.Time) (again bool, err error) {
+	s, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Retry, At: at})
+	return err == nil && s == OK, err
+}
+
+// RetryAfter is Retry for an answer that asks to be left alone for a while
+// (Retry-After): nothing of the queue is handed out before until.
+func (f *Frontier) RetryAfter(ctx context.Context, l *Lease, until time.Time) (again bool, err error) {
+	s, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Retry, At: until, BlockQueue: until})
+	return err == nil && s == OK, err
+}
+
+// Recrawl completes a lease and queues its URL for another time.
+func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
+	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Recrawl, At: at})
+	return err
+}
+
+// Drop gives a URL up: it stays seen, and isn't counted as completed.
+func (f *Frontier) Drop(ctx context.Context, l *Lease) error {
+	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Drop})
+	return err
+}
+
+// Release gives a URL back that was not fetched, as at a shutdown.
+func (f *Frontier) Release(ctx context.Context, l *Lease) error {
+	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Release})
+	return err
+}
+
+// Extend holds a URL until the given time, or for Options.Lease from now.
+func (f *Frontier) Extend(ctx context.Context, l *Lease, until time.Time) error {
+	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Extend, At: until})
+	return err
+}
+
+func (f *Frontier) settleOne(ctx context.Context, s Settlement) (Settled, error) {
+	answers, err := f.Settle(ctx, []Settlement{s})
+	if err != nil {
+		return 0, err
+	}
+	if answers[0] == Stale {
+		return Stale, fmt.Errorf("cannot settle %q: %w", s.Lease.URL, ErrStale)
+	}
+	return answers[0], nil
+}
+
+// Settle settles many leases in one durable step per crawl, and returns an
+// answer for each, in order. On an error there are no answers, and the leases
+// of one crawl were settled all or not at all.
+func (f *Frontier) Settle(ctx context.Context, settlements []Settlement) ([]Settled, error) {
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	defer f.leave()
+	return f.settle(ctx, settlements)
+}
+
+func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Settled, error) {
+	now := time.Now()
+	answers := make([]Settled, len(settlements))
+	byCrawl := make(map[string][]int, 1)
+	for i, s := range settlements {
+		stored, err := f.crawls.stored(s.Lease.Crawl)
+		if err != nil {
+			return nil, err
+		}
+		byCrawl[stored] = append(byCrawl[stored], i)
+	}
+	for stored, places := range byCrawl {
+		if err := f.settleCrawl(ctx, stored, settlements, places, answers, now); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlement, places []int, answers []Settled, now time.Time) error {
+	out := make([]store.Settlement, len(places))
+	for i, p := range places {
+		out[i], answers[p] = f.settlement(&all[p], now)
+	}
+	statuses, err := f.store.Settle(ctx, stored, out)
+	if err != nil {
+		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), shown(stored), err)
+	}
+	for i, p := range places {
+		if statuses[i] != store.Settled {
+			answers[p] = Stale
+			continue
+		}
+		f.emitSettled(&all[p], answers[p], now)
+	}
+	f.wake()
+	return nil
+}
+
+// settlement puts the policy into the store's terms.
+func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, Settled) {
+	l := s.Lease
+	out := store.Settlement{Key: l.Key, Token: l.Token, Due: s.At, Priority: s.Priority}
+	answer := OK
+	switch s.Outcome {
+	case Done:
+		out.Outcome = store.Complete
+	case Drop:
+		out.Outcome = store.Drop
+	case Retry:
+		out.Outcome = store.Requeue
+		if f.opt.Retry.exhausted(l.Attempts) {
+			out.Outcome, answer = store.Drop, GaveUp
+		} else if s.At.IsZero() {
+			out.Due = now.Add(f.opt.Retry.wait(l.Attempts))
+		}
+	case Recrawl:
+		out.Outcome, out.ResetAttempts = store.Requeue, true
+	case Release:
+		out.Outcome, out.Due = store.Requeue, time.Time{}
+	case Extend:
+		out.Outcome = store.Extend
+		if s.At.IsZero() {
+			out.Due = now.Add(f.opt.Lease)
+		}
+	}
+	out.Meta = s.record(out.Outcome)
+	out.QueueChange = f.queueChange(s, now)
+	return out, answer
+}
+
+// record returns what replaces the frontier's data of a URL, nil for no change.
+func (s *Settlement) record(outcome store.Outcome) []byte {
+	r := record{depth: s.Lease.Depth, hops: s.Lease.Redirects, disc: s.Lease.Discriminator, meta: s.Lease.Meta}
+	if s.Meta != nil {
+		r.meta = s.Meta
+	} else if s.Outcome != Recrawl || r.hops == 0 {
+		return nil
+	}
+	if s.Outcome == Recrawl {
+		r.hops = 0
+	}
+	return r.replacing()
+}
+
+// queueChange returns what a settlement means for its queue, nil for nothing.
+func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange {
+	var c store.QueueChange
+	if !s.BlockQueue.IsZero() {
+		c.BlockedUntil = &s.BlockQueue
+	}
+	fetched := s.Outcome != Release && s.Outcome != Extend
+	if f.opt.Adaptive.Factor > 0 && fetched && !s.Lease.Started.IsZero() {
+		wait := time.Duration(f.opt.Adaptive.Factor * float64(max(now.Sub(s.Lease.Started), 0)))
+		at := now.Add(min(wait, f.opt.Adaptive.Max))
+		c.NotBefore = &at
+	}
+	if c == (store.QueueChange{}) {
+		return nil
+	}
+	return &c
+}
+
+var settledEvents = [...]EventKind{Done: EventDone, Retry: EventRetried, Recrawl: EventRecrawl, Drop: EventDropped, Release: EventReleased, Extend: 0}
+
+func (f *Frontier) emitSettled(s *Settlement, answer Settled, now time.Time) {
+	if f.opt.OnEvent == nil || s.Outcome == Extend || int(s.Outcome) >= len(settledEvents) {
+		return
+	}
+	kind := settledEvents[s.Outcome]
+	if answer == GaveUp {
+		kind = EventDropped
+	}
+	l := s.Lease
+	e := Event{Kind: kind, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key}
+	if !l.Started.IsZero() {
+		e.Took = max(now.Sub(l.Started), 0)
+	}
+	f.emit(e)
+}

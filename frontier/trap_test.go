@@ -1,0 +1,130 @@
+package frontier
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+)
+
+func TestTrapLimits(t *testing.T) {
+	off := Traps{URLLength: -1, PathDepth: -1, Repeats: -1, Queries: -1}
+	const base = "http://h.example"
+	tests := []struct {
+		traps Traps
+		url   string
+		want  Reason
+	}{
+		{Traps{}, base + "/" + strings.Repeat("x", 2048-len(base)-1), ""},
+		{Traps{}, base + "/" + strings.Repeat("x", 2048-len(base)), ReasonTooLong},
+		{Traps{URLLength: -1}, base + "/" + strings.Repeat("x", 9000), ""},
+		{Traps{PathDepth: 3}, base + "/a/b/c", ""},
+		{Traps{PathDepth: 3}, base + "/a/b/c/", ""},
+		{Traps{PathDepth: 3}, base + "/a/b/c/d", ReasonPathDepth},
+		{Traps{PathDepth: 3}, base + "/?q=/a/b/c/d", ""},
+		{Traps{Repeats: 2}, base + "/a/b/a/", ""},
+		{Traps{Repeats: 2}, base + "/a/b/a/a", ReasonRepeats},
+		{Traps{Repeats: 2}, base + "/a?q=/a/a/a", ""},
+		{Traps{PathDepth: -1}, base + strings.Repeat("/x/y", 60), ReasonRepeats},
+		{Traps{PathDepth: -1}, base + "/" + numbered(100), ""},
+		{off, base + strings.Repeat("/x", 3000), ""},
+		{Traps{Off: true}, base + strings.Repeat("/x", 3000), ""},
+		{Traps{PathDepth: 1}, base, ""},
+	}
+	for _, tt := range tests {
+		f := open(t, Options{Traps: tt.traps})
+		if r := addOne(t, f, URL{URL: tt.url}); r.Reason != tt.want {
+			t.Errorf("%.60s under %+v: got %q; want %q", tt.url, tt.traps, r.Reason, tt.want)
+		}
+	}
+}
+
+func numbered(n int) string {
+	var parts []string
+	for i := range n {
+		parts = append(parts, fmt.Sprint(i))
+	}
+	return strings.Join(parts, "/")
+}
+
+func TestQueryTrapCountsDistinctNewQueries(t *testing.T) {
+	f := open(t, Options{Traps: Traps{Queries: 3}})
+	reason := func(u string) Reason { return addOne(t, f, URL{URL: u}).Reason }
+	for i := range 3 {
+		for range 5 { // duplicates don't count
+			if got := reason(fmt.Sprintf("http://h.example/cal?day=%d", i)); got != "" {
+				t.Fatalf("day %d: got %q; want it taken", i, got)
+			}
+		}
+	}
+	if got := reason("http://h.example/cal?day=4"); got != ReasonQueries {
+		t.Errorf("got %q; want %q", got, ReasonQueries)
+	}
+	if r := addOne(t, f, URL{URL: "http://h.example/cal?day=1"}); r.Status != Duplicate {
+		t.Errorf("got %v; want a known URL to stay a duplicate", r.Status)
+	}
+	for _, u := range []string{"http://h.example/cal", "http://h.example/other?day=4", "http://g.example/cal?day=4"} {
+		if got := reason(u); got != "" {
+			t.Errorf("%s: got %q; want it taken", u, got)
+		}
+	}
+	if r := addOne(t, f, URL{URL: "http://h.example/cal?day=4", Crawl: "other"}); r.Status != New {
+		t.Errorf("got %v; want crawls counted apart", r.Status)
+	}
+}
+
+func TestQueryTrapWithinOneBatch(t *testing.T) {
+	f := open(t, Options{Traps: Traps{Queries: 10}})
+	var urls []URL
+	for i := range 40 {
+		urls = append(urls, URL{URL: fmt.Sprintf("http://h.example/?q=%d", i/2)})
+	}
+	count := map[Status]int{}
+	for _, r := range addAll(t, f, urls...) {
+		count[r.Status]++
+	}
+	if want := map[Status]int{New: 10, Duplicate: 10, Refused: 20}; !maps.Equal(count, want) {
+		t.Errorf("got %v; want %v: repeats take no place", count, want)
+	}
+	for i, r := range addAll(t, f, urls[:20]...) {
+		if r.Status != Duplicate {
+			t.Errorf("URL %d again: got %v; want duplicate", i, r.Status)
+		}
+	}
+	if r := addOne(t, f, urls[39]); r.Reason != ReasonQueries {
+		t.Errorf("got %v; want the path full still", r.Status)
+	}
+}
+
+func TestQueryTrapMemoryIsBoundedAndHeavyPathsStay(t *testing.T) {
+	q := newQueryTrap(1000)
+	for i := range 1000 {
+		if !q.take("c", "http://h.example/heavy") {
+			t.Fatalf("refused at %d; want 1000 taken", i)
+		}
+		for j := range 500 { // half a million paths seen once
+			q.take("c", fmt.Sprintf("http://h.example/%d/%d", i, j))
+		}
+	}
+	if q.take("c", "http://h.example/heavy") {
+		t.Error("got a heavy path forgotten under churn; want it refused")
+	}
+	if len(q.sets) != querySets {
+		t.Errorf("got %d sets; want %d", len(q.sets), querySets)
+	}
+}
+
+func TestForgetResetsQueryTrap(t *testing.T) {
+	f := open(t, Options{Traps: Traps{Queries: 1}})
+	a, b := URL{URL: "http://h.example/?q=1"}, URL{URL: "http://h.example/?q=2"}
+	addOne(t, f, a)
+	if r := addOne(t, f, b); r.Reason != ReasonQueries {
+		t.Fatalf("got %q; want %q", r.Reason, ReasonQueries)
+	}
+	if _, err := f.Forget(bg, Selection{URLs: []URL{a}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := addOne(t, f, b); r.Status != New {
+		t.Errorf("got %v %q; want new", r.Status, r.Reason)
+	}
+}

@@ -1,0 +1,112 @@
+package frontier
+
+import (
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// URL is a URL offered to a frontier. Only URL must be set.
+type URL struct {
+	// URL is the text as found. It is handed to the fetcher unchanged.
+	URL string
+	// Crawl names a crawl: each has its own seen URLs and queues. The default
+	// is store.DefaultCrawl.
+	Crawl string
+	// Queue is the queue key, 1 to 255 bytes. The default is what
+	// [Options.QueueBy] says.
+	Queue string
+	// Meta is the caller's own data, kept with the URL while it is held. The
+	// default is none.
+	Meta []byte
+	// Due is when the URL may first be fetched. The default is at once.
+	Due time.Time
+	// Priority puts URLs of one queue that are due in order: 0 to
+	// store.MaxPriority, higher first; greater values count as that. The
+	// default is 0.
+	Priority uint8
+	// Depth is the number of links from a seed. The default is 0, a seed.
+	Depth int
+	// Discriminator is mixed into the key, so that one URL can stand for
+	// several things to fetch: a method, a digest of a body, a language. The
+	// default is none.
+	Discriminator string
+	// Force queues the URL although it was seen; if it is queued or leased
+	// already, nothing happens. The default is false.
+	Force bool
+}
+
+// Links makes URLs found on the page of a lease: of its crawl, one level deeper.
+func Links(from *Lease, found ...string) []URL {
+	urls := make([]URL, len(found))
+	for i, u := range found {
+		urls[i] = URL{URL: u, Crawl: from.Crawl, Depth: from.Depth + 1}
+	}
+	return urls
+}
+
+// Status is the answer for one offered URL.
+type Status uint8
+
+// The statuses of a Result.
+const (
+	// New says that the URL was never seen and is now queued: nobody else was
+	// or will be told so.
+	New Status = iota + 1
+	// Duplicate says that the URL was seen before.
+	Duplicate
+	// Refused says that the URL was not recorded, for the Reason given.
+	Refused
+)
+
+// String returns "new", "duplicate" or "refused".
+func (s Status) String() string {
+	switch s {
+	case New:
+		return "new"
+	case Duplicate:
+		return "duplicate"
+	case Refused:
+		return "refused"
+	}
+	return "unknown"
+}
+
+// Reason says in a short stable word why a URL was refused.
+type Reason string
+
+// The reasons of a refusal.
+const (
+	ReasonURL       Reason = "url"                // no URL: see Result.Err
+	ReasonScheme    Reason = "scheme"             // a scheme the profile doesn't take
+	ReasonTooLong   Reason = "too-long"           // longer than Traps.URLLength or the profile takes
+	ReasonCrawl     Reason = "crawl"              // no name for a crawl
+	ReasonQueue     Reason = "queue"              // no queue key, or one too long
+	ReasonExcluded  Reason = "excluded"           // Options.Exclude said so
+	ReasonDepth     Reason = "depth"              // further from a seed than Options.MaxDepth
+	ReasonPathDepth Reason = "path-depth"         // Traps.PathDepth
+	ReasonRepeats   Reason = "repeated-segments"  // Traps.Repeats
+	ReasonQueries   Reason = "query-growth"       // Traps.Queries
+	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
+	ReasonRedirects Reason = "too-many-redirects" // Options.MaxRedirects
+)
+
+// Result is the answer for one offered URL.
+type Result struct {
+	Status Status
+	// Requeued says that a Force URL, seen before, was queued again.
+	Requeued bool
+	// Reason says why it was refused.
+	Reason Reason
+	// Err tells more of a refusal for ReasonURL, ReasonScheme and ReasonTooLong.
+	Err error
+	// Canonical is the form it was compared by; "" if it has none.
+	Canonical string
+	// Key is its identity in the crawl; zero if it has no canonical form or no queue.
+	Key store.Key
+	// Queue is its queue key.
+	Queue string
+	// First is the spelling a duplicate was first found under, while that is
+	// kept and unless Options.SkipFirst is set.
+	First string
+}
