@@ -71,3 +71,12 @@ func lower(c byte) byte {
 	}
 	return c
 }
+
+// lowerText lower-cases ASCII letters and leaves all other bytes, valid UTF-8 or not.
+func lowerText(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		b[i] = lower(c)
+	}
+	return string(b)
+}

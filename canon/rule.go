@@ -16,8 +16,8 @@ const (
 	DropFragment       Rule = "drop-fragment"
 	DropQuery          Rule = "drop-query"
 	EscapeUserinfo     Rule = "escape-userinfo"
-	LowercaseHost      Rule = "lowercase-host"
 	DecodeHost         Rule = "decode-host"
+	LowercaseHost      Rule = "lowercase-host"
 	HostToASCII        Rule = "host-to-ascii"
 	CanonicalIP        Rule = "canonical-ip"
 	DefaultPort        Rule = "default-port"
@@ -87,8 +87,8 @@ const (
 	rDropFragment
 	rDropQuery
 	rEscapeUserinfo
-	rLowercaseHost
 	rDecodeHost
+	rLowercaseHost
 	rHostToASCII
 	rCanonicalIP
 	rDefaultPort

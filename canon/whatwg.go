@@ -47,7 +47,7 @@ func parseSpecial(s string) (*work, error) {
 		return nil, err
 	}
 	w := &work{parts: p}
-	for _, id := range []ruleID{rLowercaseScheme, rFixSlashes, rLowercaseHost, rDecodeHost, rHostToASCII, rCanonicalIP, rDefaultPort} {
+	for _, id := range []ruleID{rLowercaseScheme, rFixSlashes, rDecodeHost, rLowercaseHost, rHostToASCII, rCanonicalIP, rDefaultPort} {
 		if err := rules[id].do(w); err != nil {
 			return nil, err
 		}

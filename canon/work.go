@@ -93,12 +93,7 @@ func normalizeEscapes(s string, raw *byteSet) string {
 }
 
 func (w *work) lowercaseHost() error {
-	w.host = strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r | 0x20
-		}
-		return r
-	}, w.host)
+	w.host = lowerText(w.host)
 	return nil
 }
 
