@@ -33,26 +33,40 @@ func (h UrlShortHash) Display() string { return string(appendDisplay(nil, h[:]))
 func (h UrlVeryShortHash) Display() string { return string(appendDisplay(nil, h[:])) }
 
 // ParseUrlHash reads 64 hexadecimal digits of either case.
-func ParseUrlHash(s string) (h UrlHash, err error) { return h, parseHex(h[:], s) }
+func ParseUrlHash(s string) (h UrlHash, err error) {
+	err = parseHex(h[:], s)
+	return h, err
+}
 
 // ParseUrlShortHash reads 32 hexadecimal digits of either case.
-func ParseUrlShortHash(s string) (h UrlShortHash, err error) { return h, parseHex(h[:], s) }
+func ParseUrlShortHash(s string) (h UrlShortHash, err error) {
+	err = parseHex(h[:], s)
+	return h, err
+}
 
 // ParseUrlVeryShortHash reads 16 hexadecimal digits of either case.
-func ParseUrlVeryShortHash(s string) (h UrlVeryShortHash, err error) { return h, parseHex(h[:], s) }
+func ParseUrlVeryShortHash(s string) (h UrlVeryShortHash, err error) {
+	err = parseHex(h[:], s)
+	return h, err
+}
 
 // ParseUrlHashDisplay reads what [UrlHash.Display] writes, and nothing else: no signs,
 // no leading zeros.
-func ParseUrlHashDisplay(s string) (h UrlHash, err error) { return h, parseDisplay(h[:], s) }
+func ParseUrlHashDisplay(s string) (h UrlHash, err error) {
+	err = parseDisplay(h[:], s)
+	return h, err
+}
 
 // ParseUrlShortHashDisplay reads what [UrlShortHash.Display] writes.
 func ParseUrlShortHashDisplay(s string) (h UrlShortHash, err error) {
-	return h, parseDisplay(h[:], s)
+	err = parseDisplay(h[:], s)
+	return h, err
 }
 
 // ParseUrlVeryShortHashDisplay reads what [UrlVeryShortHash.Display] writes.
 func ParseUrlVeryShortHashDisplay(s string) (h UrlVeryShortHash, err error) {
-	return h, parseDisplay(h[:], s)
+	err = parseDisplay(h[:], s)
+	return h, err
 }
 
 func appendDisplay(dst, hash []byte) []byte {
