@@ -1,0 +1,55 @@
+// Command embedded is a whole crawler in one page: it crawls a site that it
+// serves itself on loopback, where each page is linked under four spellings,
+// and fetches each page once.
+//
+//	go run ./examples/embedded [-db DIR]
+//
+// With -db the frontier is on disk: stop the program at any time, start it
+// again, and it goes on where it was.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/signal"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+func main() {
+	dir := flag.String("db", "", "directory of the frontier; in memory when empty")
+	pages := flag.Int("pages", 9, "pages of the site, at most 10")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *dir, *pages); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, dir string, pages int) error {
+	web := newSite(pages)
+	server := httptest.NewServer(web)
+	defer server.Close()
+
+	f, err := frontier.Open(frontier.Options{
+		Dir:   dir,
+		Delay: -1, // it is our own server; leave this away for others'
+	})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c := &crawler{frontier: f, client: server.Client()}
+	if err := c.crawl(ctx, server.URL+"/"); err != nil {
+		return err
+	}
+	served, repeated := web.counts()
+	fmt.Printf("%d links: %d new, %d duplicate, %d refused\n", c.links, c.count[frontier.New], c.count[frontier.Duplicate], c.count[frontier.Refused])
+	fmt.Printf("%d pages served, %d of them more than once\n", served, repeated)
+	return nil
+}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"context"
+	"os"
+)
+
+func Example() {
+	if err := run(context.Background(), "", 9); err != nil {
+		os.Stderr.WriteString(err.Error())
+	}
+	// Output:
+	// 41 links: 8 new, 24 duplicate, 9 refused
+	// 9 pages served, 0 of them more than once
+}

@@ -1,0 +1,272 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+func TestHostsInTurnEachInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1})
+		for i := range 3 {
+			for _, h := range []string{"a", "b", "c"} {
+				addOne(t, f, URL{URL: fmt.Sprintf("http://%s.example/%d", h, i)})
+			}
+		}
+		var got []string
+		for l, err := range f.Leases(bg) {
+			must(t, err)
+			got = append(got, l.URL[7:8]+l.URL[len(l.URL)-1:])
+			must(t, f.Done(bg, l))
+		}
+		if want := []string{"a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"}; !slices.Equal(got, want) {
+			t.Errorf("got %q; want %q", got, want)
+		}
+	})
+}
+
+func TestPriorityThenDueThenArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1})
+		now := time.Now()
+		for _, u := range []URL{
+			{URL: "http://a.example/3"}, {URL: "http://a.example/4"},
+			{URL: "http://a.example/2", Due: now.Add(-time.Hour)},
+			{URL: "http://a.example/5", Priority: 7, Due: now.Add(time.Hour)},
+			{URL: "http://a.example/1", Priority: 9},
+		} {
+			addOne(t, f, u)
+		}
+		for i := 1; i <= 5; i++ {
+			l, err := f.Next(bg)
+			must(t, err)
+			if want := fmt.Sprintf("http://a.example/%d", i); l.URL != want {
+				t.Errorf("got %s; want %s", l.URL, want)
+			}
+			must(t, f.Done(bg, l))
+		}
+		if waited := time.Since(now); waited != time.Hour {
+			t.Errorf("waited %v; want 1h: the last was due then", waited)
+		}
+	})
+}
+
+func TestDelayAndInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: 250 * time.Millisecond, MaxInFlight: 2})
+		for i := range 4 {
+			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+		}
+		start := time.Now()
+		first, err := f.Next(bg)
+		must(t, err)
+		leaseNone(t, f)
+		if _, err = f.Next(bg); err != nil || time.Since(start) != 250*time.Millisecond {
+			t.Fatalf("second after %v, %v; want after 250ms", time.Since(start), err)
+		}
+		time.AfterFunc(time.Second, func() { must(t, f.Done(bg, first)) })
+		if _, err = f.Next(bg); err != nil || time.Since(start) != 1250*time.Millisecond {
+			t.Fatalf("third after %v, %v; want when the first was done: two in flight is the most", time.Since(start), err)
+		}
+	})
+}
+
+func TestQueueSettingsGoBeforeOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: time.Minute})
+		none, many := time.Duration(-1), 5
+		must(t, f.Configure(bg, "", "a.example", store.QueueChange{Delay: &none, MaxInFlight: &many}))
+		for i := range 3 {
+			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+			leaseOne(t, f)
+		}
+	})
+}
+
+func TestAdaptiveDelayFollowsFetchTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: time.Second, Adaptive: Adaptive{Factor: 2, Max: 10 * time.Second}})
+		for i := range 4 {
+			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+		}
+		for _, tt := range []struct{ took, started, want time.Duration }{
+			{took: 3 * time.Second, want: 6 * time.Second},
+			{took: time.Minute, want: 10 * time.Second},
+			{took: time.Minute, started: 59 * time.Second, want: 2 * time.Second},
+		} {
+			l, err := f.Next(bg)
+			must(t, err)
+			l.Started = l.Started.Add(tt.started)
+			time.Sleep(tt.took)
+			must(t, f.Done(bg, l))
+			end := time.Now()
+			next, err := f.Next(bg)
+			must(t, err)
+			if waited := time.Since(end); waited != tt.want {
+				t.Errorf("after a fetch of %v begun at %v: waited %v; want %v", tt.took, tt.started, waited, tt.want)
+			}
+			must(t, f.Release(bg, next))
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+func TestRetryBacksOffAndGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, Retry: Backoff{Base: time.Minute, Max: 3 * time.Minute, Attempts: 4}})
+		addOne(t, f, URL{URL: "http://a.example/"})
+		var waits []time.Duration
+		for {
+			l, err := f.Next(bg)
+			must(t, err)
+			failed := time.Now()
+			again, err := f.Retry(bg, l, time.Time{})
+			must(t, err)
+			if !again {
+				break
+			}
+			next, err := f.Next(bg)
+			must(t, err)
+			waits = append(waits, time.Since(failed))
+			must(t, f.Release(bg, next)) // an attempt too: the fetcher had it
+		}
+		if want := []time.Duration{time.Minute, 3 * time.Minute}; !slices.Equal(waits, want) {
+			t.Errorf("waited %v; want %v", waits, want)
+		}
+		if e, err := f.Lookup(bg, URL{URL: "http://a.example/"}); err != nil || e.State != store.SeenOnly {
+			t.Errorf("got %v, %v; want the URL seen and no longer held", e.State, err)
+		}
+	})
+}
+
+func TestBackoffWait(t *testing.T) {
+	b := Backoff{Base: 10 * time.Second, Max: time.Minute}
+	for attempts, want := range []time.Duration{10, 10, 20, 40, 60, 60} {
+		if got := b.wait(attempts); got != want*time.Second {
+			t.Errorf("after %d attempts: got %v; want %v", attempts, got, want*time.Second)
+		}
+	}
+	if b.wait(1<<40) != time.Minute {
+		t.Error("got more than Max after many attempts")
+	}
+}
+
+func TestRetryAfterBlocksTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1})
+		addAll(t, f, URL{URL: "http://a.example/1"}, URL{URL: "http://a.example/2"})
+		until := time.Now().Add(time.Hour)
+		again, err := f.RetryAfter(bg, leaseOne(t, f), until)
+		if err != nil || !again {
+			t.Fatalf("got %v, %v; want another attempt", again, err)
+		}
+		if _, err := f.Next(bg); err != nil || !time.Now().Equal(until) {
+			t.Errorf("got one at %v, %v; want none of the queue before %v", time.Now(), err, until)
+		}
+	})
+}
+
+func TestLateDoneIsAcceptedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, Lease: time.Minute})
+		addOne(t, f, URL{URL: "http://a.example/"})
+		late := leaseOne(t, f)
+		time.Sleep(2 * time.Minute)
+		must(t, f.Done(bg, late))
+		if err := f.Done(bg, late); !errors.Is(err, ErrStale) {
+			t.Errorf("got %v the second time; want ErrStale", err)
+		}
+		leaseNone(t, f)
+	})
+}
+
+func TestExpiredLeaseIsHandedOutAgainAndItsHolderIsStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, Lease: time.Minute})
+		addOne(t, f, URL{URL: "http://a.example/", Meta: []byte("mine"), Depth: 3})
+		first, start := leaseOne(t, f), time.Now()
+		second, err := f.Next(bg)
+		must(t, err)
+		if time.Since(start) != time.Minute || second.Attempts != 2 || string(second.Meta) != "mine" || second.Depth != 3 {
+			t.Errorf("got %+v after %v; want the same after 1m, attempt 2", second, time.Since(start))
+		}
+		for name, err := range map[string]error{"done": f.Done(bg, first), "drop": f.Drop(bg, first), "extend": f.Extend(bg, first, time.Time{})} {
+			if !errors.Is(err, ErrStale) {
+				t.Errorf("%s: got %v; want ErrStale", name, err)
+			}
+		}
+		must(t, f.Done(bg, second))
+	})
+}
+
+func TestExtendHoldsLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, Lease: time.Minute})
+		addOne(t, f, URL{URL: "http://a.example/"})
+		l, start := leaseOne(t, f), time.Now()
+		time.Sleep(50 * time.Second)
+		must(t, f.Extend(bg, l, time.Time{}))
+		if _, err := f.Next(bg); err != nil || time.Since(start) != 110*time.Second {
+			t.Errorf("handed out again after %v, %v; want 1m50s", time.Since(start), err)
+		}
+	})
+}
+
+func TestRecrawlAtATimeWithNewMeta(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, Retry: Backoff{Attempts: 1}})
+		addOne(t, f, URL{URL: "http://a.example/", Meta: []byte("etag 1"), Depth: 2})
+		l, at, prio := leaseOne(t, f), time.Now().Add(24*time.Hour), uint8(5)
+		answers, err := f.Settle(bg, []Settlement{{Lease: l, Outcome: Recrawl, At: at, Meta: []byte("etag 2"), Priority: &prio}})
+		if err != nil || answers[0] != OK {
+			t.Fatalf("got %v, %v; want ok", answers, err)
+		}
+		again, err := f.Next(bg)
+		must(t, err)
+		if !time.Now().Equal(at) || string(again.Meta) != "etag 2" || again.Depth != 2 || again.Priority != 5 || again.Attempts != 1 {
+			t.Errorf("got %+v at %v; want it at %v with new data and attempts counted anew", again, time.Now(), at)
+		}
+	})
+}
+
+func TestLeaseFromOneQueueAndSettleInBatch(t *testing.T) {
+	f := open(t, Options{Delay: -1, MaxInFlight: -1})
+	for i := range 5 {
+		addAll(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i), Crawl: "c"}, URL{URL: fmt.Sprintf("http://b.example/%d", i)})
+	}
+	leases, _, err := f.LeaseFrom(bg, LeaseRequest{Crawl: "c", Queue: "a.example", Max: 4, MaxPerQueue: 4})
+	must(t, err)
+	var settle []Settlement
+	for _, l := range leases {
+		if l.Queue != "a.example" || l.Crawl != "c" {
+			t.Errorf("got %s of %s; want only what was asked for", l.URL, l.Crawl)
+		}
+		// What travelled by wire has a name and a token alone.
+		settle = append(settle, Settlement{Lease: &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}})
+	}
+	other := leaseOne(t, f)
+	settle = append(settle, Settlement{Lease: other, Outcome: Drop}, settle[0])
+	answers, err := f.Settle(bg, settle)
+	if want := []Settled{OK, OK, OK, OK, OK, Stale}; err != nil || !slices.Equal(answers, want) {
+		t.Errorf("got %v, %v; want %v", answers, err, want)
+	}
+	if _, _, err := f.LeaseFrom(bg, LeaseRequest{Queue: "a.example"}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("got %v; want ErrInvalid for a queue of no crawl", err)
+	}
+}
+
+func TestMaxFetchedStopsAQueue(t *testing.T) {
+	f := open(t, Options{Delay: -1, MaxFetched: 2})
+	for i := range 4 {
+		addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+	}
+	must(t, f.Done(bg, leaseOne(t, f)))
+	must(t, f.Done(bg, leaseOne(t, f)))
+	leaseNone(t, f)
+}

@@ -1,0 +1,140 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestRedirectToTheSameKeyIsFollowed is the trap that loses whole sites: the
+// rules say that http and https are one page, and http redirects to https.
+func TestRedirectToTheSameKeyIsFollowed(t *testing.T) {
+	folding, err := canon.Qiita().With(canon.Enable("fold-https"))
+	must(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Profile: folding, Delay: -1, Lease: time.Minute})
+		addOne(t, f, URL{URL: "http://a.example/", Meta: []byte("m"), Depth: 1})
+		l := leaseOne(t, f)
+		time.Sleep(50 * time.Second)
+		r, err := f.Redirect(bg, l, "https://a.example/")
+		if err != nil || r.Follow == nil || r.Follow.URL != "https://a.example/" || r.Follow.Redirects != 1 || string(r.Follow.Meta) != "m" {
+			t.Fatalf("got %+v, %v; want to be told to follow", r, err)
+		}
+		time.Sleep(50 * time.Second)
+		leaseNone(t, f) // the lease was held for longer
+		if again, err := f.Retry(bg, r.Follow, time.Now()); err != nil || !again {
+			t.Fatalf("got %v, %v; want the lease still good", again, err)
+		}
+		if l = leaseOne(t, f); l.URL != "https://a.example/" || l.Redirects != 1 || l.Depth != 1 {
+			t.Errorf("got %+v; want the new fetch URL handed out", l)
+		}
+		must(t, f.Recrawl(bg, l, time.Now()))
+		if l = leaseOne(t, f); l.Redirects != 0 || string(l.Meta) != "m" {
+			t.Errorf("got %+v; want the hops counted anew for a recrawl", l)
+		}
+		must(t, f.Done(bg, l))
+		if r := addOne(t, f, URL{URL: "http://a.example/"}); r.Status != Duplicate {
+			t.Errorf("got %v; want the source a duplicate still", r.Status)
+		}
+	})
+}
+
+func TestRedirectToAnotherKeyIsALink(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	addOne(t, f, URL{URL: "http://a.example/", Depth: 2, Priority: 3})
+	l := leaseOne(t, f)
+	r, err := f.Redirect(bg, l, "http://b.example/")
+	if err != nil || r.Follow != nil || r.Target.Status != New {
+		t.Fatalf("got %+v, %v; want a new target", r, err)
+	}
+	if err := f.Done(bg, l); !errors.Is(err, ErrStale) {
+		t.Errorf("got %v; want the source settled", err)
+	}
+	if l = leaseOne(t, f); l.URL != "http://b.example/" || l.Depth != 2 || l.Priority != 3 || l.Redirects != 1 {
+		t.Errorf("got %+v; want the target at its source's depth and priority", l)
+	}
+	// A loop by other keys: its source was seen.
+	if r, err = f.Redirect(bg, l, "http://a.example/"); err != nil || r.Target.Status != Duplicate {
+		t.Errorf("got %+v, %v; want the loop to end as a duplicate", r, err)
+	}
+	leaseNone(t, f)
+}
+
+func TestRedirectChainsAreBounded(t *testing.T) {
+	for name, target := range map[string]func(i int) string{
+		"other pages": func(i int) string { return fmt.Sprintf("http://a.example/%d", i) },
+		"same page":   func(i int) string { return fmt.Sprintf("http://a.example/#%d", i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := open(t, Options{Delay: -1, MaxRedirects: 3})
+			addOne(t, f, URL{URL: "http://a.example/"})
+			l := leaseOne(t, f)
+			for i := 1; i <= 3; i++ {
+				r, err := f.Redirect(bg, l, target(i))
+				must(t, err)
+				if l = r.Follow; l == nil {
+					l = leaseOne(t, f)
+				}
+			}
+			r, err := f.Redirect(bg, l, target(4))
+			if err != nil || r.Follow != nil || r.Target.Status != Refused || r.Target.Reason != ReasonRedirects {
+				t.Errorf("got %+v, %v; want the chain refused", r, err)
+			}
+			leaseNone(t, f)
+			if stats, err := f.Stats(bg, ""); err != nil || stats.Held != 0 {
+				t.Errorf("got %+v, %v; want nothing held", stats, err)
+			}
+		})
+	}
+}
+
+func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
+	f := open(t, Options{Delay: -1})
+	addOne(t, f, URL{URL: "http://a.example/"})
+	l := leaseOne(t, f)
+	r, err := f.Redirect(bg, l, "itms://store.example/")
+	if err != nil || r.Target.Reason != ReasonScheme {
+		t.Errorf("got %+v, %v; want refused for its scheme", r, err)
+	}
+	if _, err := f.Redirect(bg, l, "http://a.example/#x"); !errors.Is(err, ErrStale) {
+		t.Errorf("got %v; want ErrStale: the lease is over", err)
+	}
+}
+
+func TestAliasIsSeenWithItsReason(t *testing.T) {
+	var events []Event
+	f := open(t, Options{Delay: -1, KeepURLs: true, OnEvent: func(e Event) {
+		if e.Kind == EventAliased {
+			events = append(events, e)
+		}
+	}})
+	addOne(t, f, URL{URL: "http://a.example/page"})
+	l := leaseOne(t, f)
+	addOne(t, f, URL{URL: "http://a.example/queued"})
+	for _, tt := range []struct {
+		alias string
+		want  Status
+	}{{"http://a.example/canonical", New}, {"http://a.example/queued", Duplicate}, {"http://a.example/page#x", Duplicate}, {"http://a.example/canonical", Duplicate}, {"data:x", Refused}} {
+		r, err := f.Alias(bg, l, tt.alias, "rel-canonical")
+		if err != nil || r.Status != tt.want {
+			t.Errorf("%s: got %v, %v; want %v", tt.alias, r.Status, err, tt.want)
+		}
+	}
+	must(t, f.Done(bg, l))
+	leaseNone(t, f) // the queued alias is no longer to be fetched
+	if r := addOne(t, f, URL{URL: "http://a.example/canonical"}); r.Status != Duplicate {
+		t.Errorf("got %v; want the alias seen", r.Status)
+	}
+	e, err := f.Lookup(bg, URL{URL: "http://a.example/canonical?"})
+	if err != nil || e.Alias != "rel-canonical http://a.example/page" || e.State != store.Done {
+		t.Errorf("got %+v, %v; want the reason of the alias", e, err)
+	}
+	if len(events) != 3 || events[0].Reason != "rel-canonical" {
+		t.Errorf("got events %+v; want one for each alias of another key", events)
+	}
+}
