@@ -94,3 +94,20 @@ func encode(dst *[32]byte, content uint64) {
 	binary.BigEndian.PutUint32(raw[16:], uint32(again(content+1)))
 	base32.StdEncoding.Encode(dst[:], raw[:])
 }
+
+// Captures calls yield with every capture in order of time, until it returns
+// false. The capture is valid until yield returns.
+func (w *Web) Captures(yield func(*Capture) bool) {
+	var c Capture
+	cur, behind := w.cursorAt(0), w.cursorAt(0)
+	more := true
+	for k := int64(0); more && k < w.Pages(); k++ {
+		p, _ := cur.next()
+		var before *page
+		if k >= lag {
+			b, _ := behind.next()
+			before = &b
+		}
+		w.captures(k, p, before, &c, func(c *Capture) { more = more && yield(c) })
+	}
+}

@@ -2,6 +2,8 @@ package synth
 
 import (
 	"strconv"
+
+	"github.com/firstseen/firstseen/canon"
 )
 
 // Rule names a way in which a spelling differs from its page's own, by the
@@ -33,31 +35,31 @@ const (
 // ruleInfo gives a rule's name, its weight among the variants (per mille, from
 // real link streams), and on which share of hosts it does not hold.
 var ruleInfo = [numRules]struct {
-	name   string
+	name   canon.Rule
 	weight int
 	wrong  float64
 }{
 	Own:           {"own", 0, 0},
-	Fragment:      {"drop-fragment", 450, 0},
-	Scheme:        {"fold-https", 150, 0.136},
-	WWW:           {"strip-www", 100, 0.05},
-	TrailingSlash: {"strip-trailing-slash", 60, 0.3},
-	ParamOrder:    {"sort-query", 60, 0.01},
-	Tracking:      {"strip-tracking-params", 50, 0.02},
-	Index:         {"strip-index", 40, 0.15},
-	Session:       {"strip-session-ids", 20, 0.03},
-	HostCase:      {"lowercase-host", 10, 0},
-	DefaultPort:   {"drop-default-port", 10, 0},
-	DotSegments:   {"remove-dot-segments", 10, 0},
-	DupSlashes:    {"collapse-slashes", 10, 0.4},
-	Unreserved:    {"decode-unreserved", 10, 0},
-	EscapeCase:    {"uppercase-escapes", 5, 0},
-	EmptyQuery:    {"drop-empty-query", 10, 0},
-	EmptyParam:    {"drop-empty-params", 5, 0.1},
+	Fragment:      {canon.DropFragment, 450, 0},
+	Scheme:        {canon.FoldHTTPS, 150, 0.136},
+	WWW:           {canon.StripWWW, 100, 0.05},
+	TrailingSlash: {canon.StripTrailingSlash, 60, 0.3},
+	ParamOrder:    {canon.SortQuery, 60, 0.01},
+	Tracking:      {canon.StripTracking, 50, 0.02},
+	Index:         {canon.StripIndex, 40, 0.15},
+	Session:       {canon.StripSessionIDs, 20, 0.03},
+	HostCase:      {canon.LowercaseHost, 10, 0},
+	DefaultPort:   {canon.DefaultPort, 10, 0},
+	DotSegments:   {canon.DotSegments, 10, 0},
+	DupSlashes:    {canon.CollapseSlashes, 10, 0.4},
+	Unreserved:    {canon.DecodeUnreserved, 10, 0},
+	EscapeCase:    {canon.UppercaseEscapes, 5, 0},
+	EmptyQuery:    {canon.DropEmptyQuery, 10, 0},
+	EmptyParam:    {canon.DropEmptyParams, 5, 0.1},
 }
 
 // String returns the name of the canonicalization rule.
-func (r Rule) String() string { return ruleInfo[r].name }
+func (r Rule) String() string { return string(ruleInfo[r].name) }
 
 // pickRule chooses a variant by weight; captures have no fragments.
 func pickRule(h uint64, fragments bool) Rule {

@@ -1,0 +1,126 @@
+package audit
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// log makes a log of captures written as "URL digest second status".
+func captureLog(t *testing.T, captures ...Capture) *Log {
+	t.Helper()
+	l := NewLog(Options{MinControl: 1})
+	for _, c := range captures {
+		if err := l.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+func at(second int64, url, digest string) Capture {
+	return Capture{URL: url, Digest: digest, Time: time.Unix(second, 0), Status: 200}
+}
+
+func runForms(t *testing.T, l *Log) map[string]Verdict {
+	t.Helper()
+	forms, err := Forms(canon.Qiita())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), l, forms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]Verdict{}
+	for _, v := range r.Forms {
+		byName[v.Name] = v
+	}
+	return byName
+}
+
+func TestOutcomes(t *testing.T) {
+	moved := at(1, "http://f.com/", "")
+	moved.Status, moved.Redirect = 301, "HTTPS://f.com:443/"
+	gone := at(1, "https://e.com/", "")
+	gone.Status = 404
+	for _, c := range []struct {
+		name string
+		log  []Capture
+		want Outcome
+	}{
+		{"same", []Capture{at(1, "http://a.com/", "A"), at(2, "https://a.com/", "A")}, Same},
+		{"nearest in time", []Capture{at(1, "http://a.com/", "A"), at(9, "https://a.com/", "B"), at(10, "http://a.com/", "B")}, Same},
+		{"different", []Capture{at(1, "http://b.com/", "A"), at(2, "https://b.com/", "B")}, Different},
+		{"volatile", []Capture{at(1, "http://c.com/", "A"), at(2, "https://c.com/", "B"), at(3, "http://c.com/", "C")}, Volatile},
+		{"no digest", []Capture{at(1, "http://d.com/", ""), at(2, "https://d.com/", "B")}, NoDigest},
+		{"empty body", []Capture{at(1, "http://d.com/", "sha1:"+EmptyBody), at(2, "https://d.com/", EmptyBody)}, NoDigest},
+		{"error", []Capture{at(1, "http://e.com/", "A"), gone}, Failed},
+		{"redirect into the form", []Capture{moved, at(2, "https://f.com/", "B")}, Redirect},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := runForms(t, captureLog(t, c.log...))["fold-https"]
+			if v.Merges != 1 || v.Outcomes[c.want] != 1 {
+				t.Errorf("got %d merges, %v; want one: %s", v.Merges, v.Counts, c.want)
+			}
+		})
+	}
+}
+
+func TestDigestsOfManyHostsDoNotCount(t *testing.T) {
+	l := captureLog(t)
+	for _, host := range []string{"a", "b", "c", "d", "e", "f"} {
+		for _, scheme := range []string{"http", "https"} {
+			if err := l.Add(at(1, scheme+"://"+host+".com/", "SPACER")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if v := runForms(t, l)["fold-https"]; v.Outcomes[NoDigest] != 6 {
+		t.Errorf("got %v; want no verdict from a digest of six hosts", v.Counts)
+	}
+}
+
+// TestRuleAlone: a rule that is always on is judged on the URL as found, one
+// that can be switched on top of those, and each only on its own merges.
+func TestRuleAlone(t *testing.T) {
+	l := captureLog(t,
+		at(1, "http://a.com/%7ex", "A"), at(1, "http://a.com/~x", "A"), // decode-unreserved (and the case of the escape)
+		at(1, "http://b.com:80/", "B"), at(1, "http://b.com/", "B"), at(1, "http://www.b.com/", "B"),
+		at(1, "http://c.com/?b=1&a=2", "C"), at(1, "http://c.com/?a=2&b=1", "C"),
+	)
+	got := runForms(t, l)
+	for name, want := range map[string]int{
+		"default-port": 1, "strip-www": 1, "sort-query": 1, "fold-https": 0, "always": 2,
+		"profile qiita": 3, "eager": 4, "drop-query": 1, "surt": 4,
+	} {
+		if got[name].Merges != want {
+			t.Errorf("%s: got %d merges; want %d", name, got[name].Merges, want)
+		}
+	}
+}
+
+func TestRepeatsAndRecall(t *testing.T) {
+	l := captureLog(t,
+		at(1, "http://a.com/", "A"), at(2, "http://www.a.com/", "A"), // explained by strip-www
+		at(1, "http://b.com/1", "B"), at(2, "http://b.com/2", "B"), // by no rule
+		at(1, "http://c.com/", "C"), at(2, "http://c.com/", "C")) // one URL: no repeat
+	forms, err := Forms(canon.Qiita())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(context.Background(), l, forms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Captures != 6 || r.URLs != 5 || r.Recaptured != 1 || r.Repeats != 2 {
+		t.Errorf("got %d captures of %d URLs, %d again, %d repeats; want 6, 5, 1, 2", r.Captures, r.URLs, r.Recaptured, r.Repeats)
+	}
+	for _, v := range r.Forms {
+		if want := map[string]int{"strip-www": 1, "eager": 1, "surt": 1}[v.Name]; v.Explains != want {
+			t.Errorf("%s explains %d repeats; want %d", v.Name, v.Explains, want)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package audit
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"strings"
+	"time"
+)
+
+// Capture is one fetch of a URL as a log tells it.
+type Capture struct {
+	URL      string
+	Time     time.Time
+	Status   int    // of HTTP; 0 where the log doesn't tell, as of a revisit
+	Digest   string // of the content in any one alphabet; "" where the log doesn't tell
+	Redirect string // where the fetch was redirected to; "" if it wasn't
+}
+
+// Log holds the captures of one or more logs: 16 bytes for each capture, and
+// each distinct URL and digest once. It is not safe for concurrent use.
+type Log struct {
+	urls      table
+	digests   table
+	captures  []capture
+	redirects map[uint32][]uint32 // from URL to URL
+	options   Options
+	sorted    bool
+}
+
+// capture is a Capture in small.
+type capture struct {
+	url    uint32
+	time   uint32 // seconds since 1970
+	digest uint32 // number of the digest plus one; 0: none that counts
+	status uint16
+}
+
+// Options modify the judgement. The zero value is what the method prescribes.
+type Options struct {
+	// MaxHosts leaves out digests that more hosts than this share: soft 404s,
+	// spacer images, robots.txt. The default is 5.
+	MaxHosts int
+	// MinControl is how many recaptures a cluster needs to be a control. The
+	// default is 5.
+	MinControl int
+	// StableShare is the share of unchanged recaptures from which a cluster is
+	// stable. The default is 0.8.
+	StableShare float64
+	// Confidence of the intervals. The default is 0.95.
+	Confidence float64
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxHosts == 0 {
+		o.MaxHosts = 5
+	}
+	if o.MinControl == 0 {
+		o.MinControl = 5
+	}
+	if o.StableShare == 0 {
+		o.StableShare = 0.8
+	}
+	if o.Confidence == 0 {
+		o.Confidence = 0.95
+	}
+	return o
+}
+
+// NewLog returns a log without captures.
+func NewLog(opt Options) *Log {
+	return &Log{urls: newTable(), digests: newTable(), redirects: map[uint32][]uint32{}, options: opt.withDefaults()}
+}
+
+// EmptyBody is the SHA-1, in base32, of no bytes: not a content to compare.
+const EmptyBody = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+
+// Add adds a capture. It fails when there are more URLs or captures than the
+// log can number, 2^32 - 2.
+func (l *Log) Add(c Capture) error {
+	id, err := l.urls.add(c.URL)
+	if err != nil {
+		return err
+	}
+	small := capture{url: id, time: seconds(c.Time), status: uint16(max(0, min(c.Status, math.MaxUint16)))}
+	if d := digestOf(c.Digest); d != "" {
+		n, err := l.digests.add(d)
+		if err != nil {
+			return err
+		}
+		small.digest = n + 1
+	}
+	l.captures = append(l.captures, small)
+	l.sorted = false
+	if c.Redirect != "" && c.Redirect != c.URL {
+		return l.AddRedirect(c.URL, c.Redirect)
+	}
+	return nil
+}
+
+// AddRedirect notes that a fetch of one URL was redirected to another.
+func (l *Log) AddRedirect(from, to string) error {
+	a, err := l.urls.add(from)
+	if err != nil {
+		return err
+	}
+	b, err := l.urls.add(to)
+	if err != nil {
+		return err
+	}
+	for _, known := range l.redirects[a] {
+		if known == b {
+			return nil
+		}
+	}
+	l.redirects[a] = append(l.redirects[a], b)
+	return nil
+}
+
+// digestOf takes the name of the algorithm off, and refuses what isn't content.
+func digestOf(s string) string {
+	if _, after, ok := strings.Cut(s, ":"); ok {
+		s = after
+	}
+	if s == "-" || s == EmptyBody {
+		return ""
+	}
+	return s
+}
+
+func seconds(t time.Time) uint32 {
+	return uint32(max(0, min(t.Unix(), math.MaxUint32)))
+}
+
+// table numbers distinct strings and keeps their text in one piece.
+type table struct {
+	seed  maphash.Seed
+	index map[uint64]uint32
+	text  []byte
+	end   []uint64
+}
+
+func newTable() table {
+	return table{seed: maphash.MakeSeed(), index: map[uint64]uint32{}}
+}
+
+func (t *table) len() int { return len(t.end) }
+
+func (t *table) at(id uint32) []byte {
+	from := uint64(0)
+	if id > 0 {
+		from = t.end[id-1]
+	}
+	return t.text[from:t.end[id]:t.end[id]]
+}
+
+// add returns the number of s. Where two strings have one hash, the later
+// takes the next free one.
+func (t *table) add(s string) (uint32, error) {
+	h := maphash.String(t.seed, s)
+	for ; ; h++ {
+		id, ok := t.index[h]
+		if !ok {
+			break
+		}
+		if string(t.at(id)) == s {
+			return id, nil
+		}
+	}
+	if len(t.end) >= math.MaxUint32-1 {
+		return 0, fmt.Errorf("cannot number another string; got %d already", len(t.end))
+	}
+	id := uint32(len(t.end))
+	t.text = append(t.text, s...)
+	t.end = append(t.end, uint64(len(t.text)))
+	t.index[h] = id
+	return id, nil
+}

@@ -1,0 +1,114 @@
+package audit
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/synth"
+)
+
+// TestRecoversPlantedTruth audits webs of which it is known which spellings
+// are one page, at three shares of hosts that change with every fetch. In at
+// least 95 % of the verdicts the interval, at 99 %, must hold the truth; and at
+// least half of the rules that merged something must get a verdict.
+func TestRecoversPlantedTruth(t *testing.T) {
+	seeds := uint64(2)
+	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
+		seeds = 20
+	}
+	for _, volatile := range []float64{0.10, 0.25, 0.50} {
+		verdicts, held, none, naive := 0, 0, 0, 0
+		for seed := uint64(1); seed <= seeds; seed++ {
+			l, identity := plantedLog(t, seed, volatile)
+			for _, j := range judgePlanted(t, l, identity) {
+				switch {
+				case j.verdict.Verdict == nil:
+					none++
+					continue
+				case j.holds():
+					held++
+				default:
+					t.Logf("seed %d, %.0f %% volatile, %s: truth %.4f, got %.4f in %.4f of %d (%.0f) trials, naive %.4f", seed, 100*volatile,
+						j.verdict.Name, j.truth, j.verdict.Verdict.Share, j.verdict.Verdict.Interval, j.verdict.Verdict.Trials, j.verdict.Verdict.Effective, j.verdict.Naive)
+				}
+				verdicts++
+				if w := Wilson(j.verdict.Naive*float64(j.verdict.Merges), float64(j.verdict.Merges), 0.99); w.Low <= j.truth && j.truth <= w.High {
+					naive++
+				}
+			}
+		}
+		t.Logf("%.0f %% volatile hosts: %d of %d verdicts hold the truth (naive: %d); %d rules without a verdict", 100*volatile, held, verdicts, naive, none)
+		if float64(held) < 0.95*float64(verdicts) {
+			t.Errorf("got %d of %d verdicts right; want 95 %%", held, verdicts)
+		}
+		if verdicts < none {
+			t.Errorf("got %d verdicts and %d rules without; want at least half", verdicts, none)
+		}
+	}
+}
+
+func plantedLog(t *testing.T, seed uint64, volatile float64) (*Log, map[string]uint64) {
+	w, err := synth.New(synth.Options{Seed: seed, Hosts: 600, Pages: 60_000, Volatile: volatile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, identity := NewLog(Options{Confidence: 0.99}), map[string]uint64{}
+	w.Captures(func(c *synth.Capture) bool {
+		identity[string(c.URL)] = c.Identity
+		err = l.Add(Capture{URL: string(c.URL), Time: c.Time, Status: c.Status, Digest: string(c.Digest[:])})
+		return err == nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, identity
+}
+
+// judged is a verdict beside the truth: the share of its merges that are one page.
+type judged struct {
+	verdict Verdict
+	truth   float64
+}
+
+func (j judged) holds() bool {
+	const rounding = 1e-9
+	i := j.verdict.Verdict.Interval
+	return i.Low-rounding <= j.truth && j.truth <= i.High+rounding
+}
+
+// judgePlanted judges the rules that a crawler may switch, and those always on
+// that the web has spellings of.
+func judgePlanted(t *testing.T, l *Log, identity map[string]uint64) []judged {
+	forms, err := Forms(canon.Qiita())
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms = slices.DeleteFunc(forms, func(f Form) bool { return f.Kind == OnlyHere || f.Kind == RuleSet })
+	r, err := Run(context.Background(), l, forms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := newIndex(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []judged
+	for i, v := range r.Forms {
+		if v.Merges == 0 {
+			continue
+		}
+		right := 0
+		x.group(&forms[i]).each(func(urls []uint32) {
+			for _, b := range urls[1:] {
+				if identity[string(x.urls.at(urls[0]))] == identity[string(x.urls.at(b))] {
+					right++
+				}
+			}
+		})
+		all = append(all, judged{v, float64(right) / float64(v.Merges)})
+	}
+	return all
+}

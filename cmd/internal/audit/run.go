@@ -1,0 +1,198 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// examples is how many counter-examples, and hosts, a verdict shows.
+const examples = 10
+
+// Run judges each form by the captures of a log.
+func Run(ctx context.Context, l *Log, forms []Form) (*Report, error) {
+	x, err := newIndex(l)
+	if err != nil {
+		return nil, fmt.Errorf("cannot index the log: %w", err)
+	}
+	r := x.summary()
+	repeats := x.repeats()
+	r.Repeats = repeats.count
+	for i := range forms {
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+		g := x.group(&forms[i])
+		v := x.verdict(g, &forms[i])
+		v.Explains = repeats.explainedBy(g)
+		r.Forms = append(r.Forms, v)
+	}
+	return r, nil
+}
+
+func (x *index) summary() *Report {
+	r := &Report{Captures: len(x.captures)}
+	for i, c := range x.captures {
+		if c.usable() {
+			r.Digests++
+		}
+		if i == 0 || c.url != x.captures[i-1].url {
+			r.URLs++
+			if len(x.of(c.url)) > 1 {
+				r.Recaptured++
+			}
+		}
+	}
+	return r
+}
+
+// verdict judges the merges of one grouping.
+func (x *index) verdict(g *grouping, f *Form) Verdict {
+	v := Verdict{Name: f.Name, Kind: f.Kind}
+	s := newSums(x)
+	g.each(func(urls []uint32) {
+		for _, b := range urls[1:] {
+			outcome, near := x.judge(urls[0], b, g.sameForm)
+			v.Merges++
+			v.Outcomes[outcome]++
+			s.add(&v, urls[0], b, outcome, near)
+		}
+	})
+	s.conclude(&v)
+	return v
+}
+
+// sums gathers what the pairs of one form say.
+type sums struct {
+	x        *index
+	trials   tally
+	control  float64            // sum of the shares of the stable controls
+	controls map[uint64]control // the stable controls used, each once
+	gaps     []uint32
+	hosts    map[uint32]*HostLoss
+}
+
+func newSums(x *index) *sums {
+	return &sums{x: x, trials: tally{}, controls: map[uint64]control{}, hosts: map[uint32]*HostLoss{}}
+}
+
+func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
+	host := s.x.host[b]
+	loss := s.hosts[host]
+	if loss == nil {
+		loss = &HostLoss{Host: string(s.x.hosts.at(host))}
+		s.hosts[host] = loss
+	}
+	loss.Merges++
+	if o != Same && o != Different && o != Volatile {
+		return
+	}
+	s.gaps = append(s.gaps, max(near[0].time, near[1].time)-min(near[0].time, near[1].time))
+	c, stable := s.x.stable(a, b)
+	v.Expected += c.share()
+	if o == Different {
+		loss.Different++
+		s.example(v, a, b, near, stable)
+	}
+	if !stable {
+		return
+	}
+	v.Stable++
+	success := 0.0
+	if o == Same {
+		v.Held++
+		success = 1
+	}
+	s.trials.add(host, success)
+	s.control += c.share()
+	s.controls[s.x.cluster[a]^s.x.cluster[b]<<1] = c
+}
+
+// example keeps the first few pairs that differ, those with a stable control
+// before others.
+func (s *sums) example(v *Verdict, a, b uint32, near [2]capture, stable bool) {
+	at := len(v.Examples)
+	if at == examples {
+		at = slices.IndexFunc(v.Examples, func(e Example) bool { return !e.Stable })
+		if at < 0 || !stable {
+			return
+		}
+	} else {
+		v.Examples = append(v.Examples, Example{})
+	}
+	v.Examples[at] = Example{
+		A: string(s.x.urls.at(a)), B: string(s.x.urls.at(b)), Stable: stable,
+		DigestA: string(s.x.digests.at(near[0].digest - 1)), DigestB: string(s.x.digests.at(near[1].digest - 1)),
+		TimeA: time.Unix(int64(near[0].time), 0).UTC(), TimeB: time.Unix(int64(near[1].time), 0).UTC(),
+	}
+}
+
+func (s *sums) conclude(v *Verdict) {
+	v.Counts = map[Outcome]int{}
+	for o, n := range v.Outcomes {
+		if n > 0 {
+			v.Counts[Outcome(o)] = n
+		}
+	}
+	if n := v.Outcomes[Same] + v.Outcomes[Different] + v.Outcomes[Volatile]; n > 0 {
+		v.Naive = float64(v.Outcomes[Same]) / float64(n)
+	}
+	if len(s.gaps) > 0 {
+		slices.Sort(s.gaps)
+		v.Median = time.Duration(s.gaps[len(s.gaps)/2]) * time.Second
+	}
+	for _, loss := range s.hosts {
+		if loss.Different > 0 {
+			v.Lost = append(v.Lost, *loss)
+		}
+	}
+	slices.SortFunc(v.Lost, func(a, b HostLoss) int {
+		return cmp.Or(cmp.Compare(b.Different, a.Different), cmp.Compare(a.Host, b.Host))
+	})
+	v.Lost = v.Lost[:min(len(v.Lost), examples)]
+	s.estimate(v)
+}
+
+// estimate puts back what the control says that change took: if pages hold
+// still c of the time, then a share p of one page shows as p·c of one content.
+// Redirects are sure.
+func (s *sums) estimate(v *Verdict) {
+	redirects, n := float64(v.Outcomes[Redirect]), float64(v.Stable)
+	if v.Merges == 0 {
+		v.Why = "it merged nothing"
+		return
+	}
+	if n+redirects < MinStable {
+		v.Why = fmt.Sprintf("%d pairs with a stable control or a redirect; want %d", int(n+redirects), MinStable)
+		return
+	}
+	e := &Estimate{Trials: int(n + redirects), Share: 1, Interval: Interval{1, 1}}
+	if n > 0 {
+		k, _ := s.trials.sum()
+		e.Effective = s.trials.effective()
+		held := Wilson(k/n*e.Effective, e.Effective, s.x.options.Confidence)
+		control := s.controlInterval()
+		mix := func(p, c float64) float64 { return (redirects + n*min(1, p/c)) / (redirects + n) }
+		e.Share = mix(k/n, s.control/n)
+		e.Interval = Interval{mix(held.Low, control.High), mix(held.High, control.Low)}
+	}
+	e.Effective += redirects
+	v.Verdict = e
+}
+
+// controlInterval is what the controls that were used leave open.
+func (s *sums) controlInterval() Interval {
+	var all control
+	for _, c := range s.controls {
+		all = all.plus(c)
+	}
+	share := s.control / float64(max(1, int(sumTrials(s.trials))))
+	return Wilson(share*float64(all.pairs), float64(all.pairs), s.x.options.Confidence)
+}
+
+func sumTrials(t tally) float64 {
+	_, n := t.sum()
+	return n
+}
