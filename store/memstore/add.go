@@ -99,16 +99,18 @@ func (c *crawl) full(queue string, opt store.AddOptions) bool {
 
 // enqueue queues a URL that is not held.
 func (s *Store) enqueue(q *queue, k *known, now int64) {
-	k.undo()
+	k.undo(now)
 	s.push(q, k)
 	q.Add(1, 0)
 	q.File(now)
 }
 
-// undo takes back that a URL was completed.
-func (k *known) undo() {
+// undo takes back that a URL was completed, which may bring its queue under its
+// limit again.
+func (k *known) undo(now int64) {
 	if k.state == store.Done {
 		k.queue.Add(0, -1)
+		k.queue.File(now)
 		k.state = store.SeenOnly
 	}
 }

@@ -66,7 +66,7 @@ func (c *crawl) drop(k *known, now int64) {
 	case store.Leased:
 		c.Leases[k.Key].End()
 	case store.Done:
-		k.undo()
+		k.undo(now)
 	}
 	if k.queue != nil {
 		k.queue.File(now)

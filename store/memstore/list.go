@@ -50,6 +50,7 @@ func (s *Store) QueueInfo(ctx context.Context, name, queue string) (store.QueueI
 	}
 	defer s.mu.Unlock()
 	if c := s.crawls[name]; c != nil {
+		c.Advance(s.now())
 		if q := c.queues[queue]; q != nil && q.Exists() {
 			return q.Info(), nil
 		}
@@ -99,6 +100,7 @@ func (s *Store) Queues(ctx context.Context, name, after string) iter.Seq2[store.
 		defer s.mu.Unlock()
 		var list []store.QueueInfo
 		for _, c := range s.selected(name) {
+			c.Advance(s.now())
 			for _, q := range c.sorted() {
 				if q.Name > after && q.Exists() {
 					list = append(list, q.Info())

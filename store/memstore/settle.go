@@ -72,9 +72,10 @@ func (s *Store) make(c *crawl, st *store.Settlement, now int64) *queue {
 	if k == nil {
 		k = c.record(st.Key, now)
 	}
-	k.undo()
+	k.undo(now)
 	k.URL, k.Meta, k.Priority, k.Attempts = st.URL, bytes.Clone(st.Meta), 0, 0
 	k.text, k.queue = true, c.queue(st.Queue)
+	k.Change(st)
 	s.outcome(k, st, now)
 	return k.queue
 }
@@ -96,7 +97,7 @@ func (s *Store) apply(c *crawl, k *known, st *store.Settlement, now int64) *queu
 		k.queue.pull(k)
 		k.queue.Add(-1, 0)
 	case store.Done:
-		k.undo()
+		k.undo(now)
 		k.Attempts = 0
 	}
 	k.Change(st)

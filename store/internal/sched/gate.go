@@ -63,13 +63,14 @@ func (q *Queue) polite() int64 {
 // Serves is when the queue may next be served, by its delay and by what it
 // holds; [Never] if it holds nothing to serve.
 func (q *Queue) Serves() int64 {
-	if q.late > 0 {
-		return q.polite()
+	first := q.head.Due
+	if l := q.Expired(); l != nil {
+		first = min(first, l.Until)
 	}
-	if q.head.Due == Never {
+	if first == Never {
 		return Never
 	}
-	return max(q.polite(), q.head.Due)
+	return max(q.polite(), first)
 }
 
 // opens is when the queue may next be served by everything that time alone

@@ -128,9 +128,9 @@ func (c *Crawl) pick(bound int) *Queue {
 	return best
 }
 
-// advance files anew the queues whose time has come and ends the leases that
+// Advance files anew the queues whose time has come and ends the leases that
 // ran out.
-func (c *Crawl) advance(now int64) {
+func (c *Crawl) Advance(now int64) {
 	for c.leases.Len() > 0 && c.leases.Top().Until <= now {
 		c.leases.Top().expire(now)
 	}
@@ -140,8 +140,8 @@ func (c *Crawl) advance(now int64) {
 }
 
 // next is the earliest time at which the crawl may have something to serve
-// that it has not now; [Never] if nothing waits.
-func (c *Crawl) next(now int64) int64 {
+// for this bound that it has not now; [Never] if nothing waits.
+func (c *Crawl) next(now int64, bound int) int64 {
 	if c.Settings.Paused {
 		return Never
 	}
@@ -153,7 +153,7 @@ func (c *Crawl) next(now int64) int64 {
 		t = min(t, c.leases.Top().Until)
 	}
 	if blocked := Ms(c.Settings.BlockedUntil); blocked > now {
-		if c.pick(0) != nil {
+		if c.pick(bound) != nil {
 			return blocked
 		}
 		t = max(t, blocked)

@@ -51,9 +51,7 @@ func (s *Sched) Take(c *Crawl, r Request, serve Serve) (next int64, err error) {
 		crawls = s.crawls
 	}
 	for _, c := range crawls {
-		if c.served(r.Now) {
-			c.advance(r.Now)
-		}
+		c.Advance(r.Now)
 	}
 	if open(&s.Defaults, r.Now) {
 		err = t.rotate(crawls)
@@ -65,7 +63,7 @@ func (s *Sched) Take(c *Crawl, r Request, serve Serve) (next int64, err error) {
 func (s *Sched) TakeFrom(q *Queue, r Request, serve Serve) (next int64, err error) {
 	t := &taking{Request: r, serve: serve}
 	c := q.Crawl
-	c.advance(r.Now)
+	c.Advance(r.Now)
 	if open(&s.Defaults, r.Now) && c.served(r.Now) && q.offers(r.MaxInFlight) {
 		q.unfile()
 		err = t.from(q)
@@ -169,7 +167,7 @@ func (s *Sched) short(t *taking, crawls []*Crawl) int64 {
 		return next
 	}
 	for _, c := range crawls {
-		at := c.next(t.Now)
+		at := c.next(t.Now, t.MaxInFlight)
 		if c.served(t.Now) && c.pick(t.MaxInFlight) != nil {
 			at = t.Now
 		}

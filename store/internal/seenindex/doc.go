@@ -1,0 +1,32 @@
+// Package seenindex answers "was this key recorded?" from memory, at 8.9 to 10.4
+// bytes a key and some 30 ns a question, erring so rarely that a crawl of a
+// billion URLs is expected to lose fewer than one in a million of its runs.
+//
+// # The idea
+//
+// A key is 16 bytes of a SHA-256. Its first two bytes choose one of 65,536
+// segments, so that keys in order walk memory in order: a sorted batch, or a
+// scan of the database at open, has its segments at hand. What a segment keeps
+// of a key is a fingerprint: a keyed hash of all 16 bytes. As the hash is
+// strongly universal and its key is a secret of the store, nobody can prepare
+// two URLs that collide; any two keys do with probability 2^-64 (see [Odds]).
+//
+// # The table
+//
+// A segment is a sorted array with gaps (linear probing in order): a
+// fingerprint's home is its share of the array's length, and those whose home
+// is taken sit right of it, all in ascending order. A question ends at the
+// first greater fingerprint, so an unknown key costs no more than a known one
+// even when nine slots in ten are full. Growing copies one segment of some
+// hundred slots, in order, into one an eighth longer: no long pause, and never
+// much room unused. Nothing but the fingerprint is needed for that, which is
+// why the home comes from the fingerprint.
+//
+// # Memory
+//
+// Arrays live in slabs outside the Go heap, each for arrays of one length; the
+// hole of a freed array is filled by the last one of that length. So the
+// memory in use is the memory counted, whatever the garbage collector does.
+//
+// An index is not safe for concurrent use.
+package seenindex

@@ -1,0 +1,218 @@
+package seenindex
+
+import "math"
+
+// Mode is what an index keeps of a key.
+type Mode uint8
+
+// The modes, by falling precision.
+const (
+	FP64     Mode = iota // 64-bit fingerprint: 8.9 to 10.4 bytes a key
+	FP40                 // 40-bit fingerprint: 5.6 to 6.7 bytes a key
+	Exact128             // the whole key: 17.8 to 20.8 bytes
+)
+
+// String returns the mode's name as users type it.
+func (m Mode) String() string {
+	switch m {
+	case FP64:
+		return "fp64"
+	case FP40:
+		return "fp40"
+	case Exact128:
+		return "exact128"
+	}
+	return "unknown"
+}
+
+// Bits returns how many bits of two keys must agree for them to be taken for
+// one: those of the segment and of what is kept.
+func (m Mode) Bits() int {
+	switch m {
+	case FP40:
+		return 16 + 40
+	case Exact128:
+		return 128
+	}
+	return 16 + 64
+}
+
+// Odds returns how many of n different URLs, added one after the other, are
+// expected to be taken for one seen before, and so lost: n²/2 pairs, each
+// alike in b bits by chance. For the widths here:
+//
+//	n       exact128   fp64      fp40
+//	1e6     0          4e-13     7e-6
+//	1e8     0          4e-9      0.07
+//	1e9     0          4e-7      7
+//	1e10    0          4e-5      694
+//
+// Exact128 keeps whole keys, so it adds nothing to what the keys themselves
+// collide, which is 1.5e-21 for 1e9.
+func Odds(m Mode, n float64) float64 {
+	if m == Exact128 {
+		return 0
+	}
+	return n * n / 2 / math.Exp2(float64(m.Bits()))
+}
+
+// BytesPerKey is the greatest memory a key takes in an index of more than a
+// million keys.
+func (m Mode) BytesPerKey() float64 {
+	switch m {
+	case FP40:
+		return 7.5
+	case Exact128:
+		return 23
+	}
+	return 12
+}
+
+// smallMax is how many keys are kept whole in a map before an index becomes a
+// table: below it segments would be nearly empty.
+const smallMax = 1 << 16
+
+// Index is a set of keys.
+type Index struct {
+	mode   Mode
+	secret secret
+	small  map[Key]struct{} // nil when the table is used
+	big    words
+}
+
+// words is a table of any widths.
+type words interface {
+	add(k *Key) bool
+	addSorted(keys []Key, order []uint32, fresh []bool)
+	has(k *Key) bool
+	drop(k *Key) bool
+	reserve(n int64)
+	len() int64
+	bytes() int64
+	close()
+}
+
+// New returns an empty index. Indexes of one secret err alike.
+func New(mode Mode, s *[SecretLen]byte) *Index {
+	return &Index{mode: mode, secret: newSecret(s), small: map[Key]struct{}{}}
+}
+
+func (x *Index) newWords() words {
+	s := &x.secret
+	switch x.mode {
+	case FP40:
+		return newTable(func(k *Key) (uint32, uint8) {
+			h := s.hash(halves(k))
+			return max(uint32(h>>32), 1), uint8(h >> 24)
+		})
+	case Exact128:
+		// (a + f(b))·m is a permutation of a for each b and odd m, so that the
+		// two words are the key.
+		return newTable(func(k *Key) (uint64, uint64) {
+			a, b := halves(k)
+			p := (a + s.hash(0, b)) * (s[4] | 1)
+			if p == 0 {
+				p, b = 1, ^b // the place of zero, which marks a gap
+			}
+			return p, b
+		})
+	}
+	return newTable(func(k *Key) (uint64, struct{}) {
+		return max(s.hash(halves(k)), 1), struct{}{}
+	})
+}
+
+// grow turns the map into a table.
+func (x *Index) grow() {
+	x.big = x.newWords()
+	for k := range x.small {
+		x.big.add(&k)
+	}
+	x.small = nil
+}
+
+// Reserve makes room for n keys in all, so that adding them needs no growing.
+func (x *Index) Reserve(n int64) {
+	if n <= smallMax {
+		return
+	}
+	if x.small != nil {
+		x.grow()
+	}
+	x.big.reserve(n)
+}
+
+// Add records k and says whether it was new.
+func (x *Index) Add(k *Key) bool {
+	if x.small == nil {
+		return x.big.add(k)
+	}
+	n := len(x.small)
+	x.small[*k] = struct{}{}
+	if len(x.small) == n {
+		return false
+	}
+	if n >= smallMax {
+		x.grow()
+	}
+	return true
+}
+
+// AddSorted records keys[i] for each i of order, and sets fresh[i] if it was
+// new. It is fastest when the order is that of the keys.
+func (x *Index) AddSorted(keys []Key, order []uint32, fresh []bool) {
+	if x.small == nil {
+		x.big.addSorted(keys, order, fresh)
+		return
+	}
+	for _, i := range order {
+		fresh[i] = x.Add(&keys[i])
+	}
+}
+
+// Has says whether k was recorded.
+func (x *Index) Has(k *Key) bool {
+	if x.small == nil {
+		return x.big.has(k)
+	}
+	_, ok := x.small[*k]
+	return ok
+}
+
+// Remove forgets k and says whether it was recorded. In a mode that errs,
+// removing a key that was never added may forget another.
+func (x *Index) Remove(k *Key) bool {
+	if x.small == nil {
+		return x.big.drop(k)
+	}
+	n := len(x.small)
+	delete(x.small, *k)
+	return len(x.small) < n
+}
+
+// Len returns the number of keys.
+func (x *Index) Len() int64 {
+	if x.small == nil {
+		return x.big.len()
+	}
+	return int64(len(x.small))
+}
+
+// Bytes returns the memory the index takes.
+func (x *Index) Bytes() int64 {
+	if x.small == nil {
+		return x.big.bytes()
+	}
+	return int64(len(x.small)) * 40 // about, for a Go map of 16-byte keys
+}
+
+// Mode returns the mode of the index.
+func (x *Index) Mode() Mode { return x.mode }
+
+// Close gives the memory back. The index must not be used afterwards.
+func (x *Index) Close() {
+	if x.big != nil {
+		x.big.close()
+	}
+	x.small, x.big = map[Key]struct{}{}, nil
+}

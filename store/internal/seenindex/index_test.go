@@ -1,0 +1,224 @@
+package seenindex
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+var modes = []Mode{FP64, FP40, Exact128}
+
+func testSecret() *[SecretLen]byte {
+	var s [SecretLen]byte
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range s {
+		s[i] = byte(r.Uint32())
+	}
+	return &s
+}
+
+func testKey(n int) Key {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n)))
+	return Key(sum[:16])
+}
+
+// TestModel compares with a map under random adds and removes, from small to
+// well into the table.
+func TestModel(t *testing.T) {
+	for _, m := range modes {
+		t.Run(m.String(), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(7, 7))
+			x := New(m, testSecret())
+			defer x.Close()
+			model := map[Key]bool{}
+			for i := range 600_000 {
+				k := testKey(rng.IntN(300_000))
+				if rng.IntN(4) == 0 {
+					if got := x.Remove(&k); got != model[k] {
+						t.Fatalf("step %d: got removed %v; want %v", i, got, model[k])
+					}
+					delete(model, k)
+					continue
+				}
+				if got := x.Add(&k); got == model[k] {
+					t.Fatalf("step %d: got new %v; want %v", i, got, !model[k])
+				}
+				model[k] = true
+			}
+			if x.small != nil || x.Len() != int64(len(model)) {
+				t.Fatalf("got %d keys, small %v; want %d in a table", x.Len(), x.small != nil, len(model))
+			}
+			for n := range 300_000 {
+				k := testKey(n)
+				if x.Has(&k) != model[k] {
+					t.Fatalf("key %d: got %v; want %v", n, x.Has(&k), model[k])
+				}
+			}
+		})
+	}
+}
+
+// TestOneSegment piles keys into one segment, as an attacker who grinds the
+// first two bytes of hashes might.
+func TestOneSegment(t *testing.T) {
+	for _, m := range modes {
+		x := New(m, testSecret())
+		for n := range 200_000 {
+			k := testKey(n)
+			k[0], k[1] = 3, 4
+			if !x.Add(&k) {
+				t.Fatalf("%s: key %d isn't new", m, n)
+			}
+		}
+		for n := range 200_000 {
+			k := testKey(n)
+			k[0], k[1] = 3, 4
+			if !x.Has(&k) || !x.Remove(&k) {
+				t.Fatalf("%s: key %d isn't there", m, n)
+			}
+		}
+		if x.Len() != 0 {
+			t.Fatalf("%s: got %d keys; want none", m, x.Len())
+		}
+		x.Close()
+	}
+}
+
+func TestAddSorted(t *testing.T) {
+	x := New(FP64, testSecret())
+	defer x.Close()
+	for from := 0; from < 400_000; from += 10_000 {
+		keys := make([]Key, 0, 15_000)
+		for n := max(0, from-5000); n < from+10_000; n++ {
+			keys = append(keys, testKey(n))
+		}
+		rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		order := make([]uint32, len(keys))
+		for i := range order {
+			order[i] = uint32(i)
+		}
+		slices.SortFunc(order, func(a, b uint32) int { return slices.Compare(keys[a][:], keys[b][:]) })
+		fresh := make([]bool, len(keys))
+		x.AddSorted(keys, order, fresh)
+		n := 0
+		for _, f := range fresh {
+			if f {
+				n++
+			}
+		}
+		if n != 10_000 {
+			t.Fatalf("from %d: got %d new; want 10000", from, n)
+		}
+	}
+}
+
+// TestMemory holds the promised bytes a key, growing and reserved.
+func TestMemory(t *testing.T) {
+	const n = 3_000_000
+	rng := rand.New(rand.NewPCG(3, 3))
+	x := New(FP64, testSecret())
+	defer x.Close()
+	var worst float64
+	for i := 1; i <= n; i++ {
+		var k Key
+		binary.BigEndian.PutUint64(k[:], rng.Uint64())
+		binary.BigEndian.PutUint64(k[8:], rng.Uint64())
+		x.Add(&k)
+		if i >= 1_000_000 && i%10_000 == 0 {
+			worst = max(worst, float64(x.Bytes())/float64(i))
+		}
+	}
+	t.Logf("worst %.2f bytes a key while growing from 1 to 3 million", worst)
+	if worst > 13 {
+		t.Errorf("got %.2f bytes a key while growing; want at most 13", worst)
+	}
+	y := New(FP64, testSecret())
+	defer y.Close()
+	y.Reserve(n)
+	t.Logf("%.2f bytes a key reserved", float64(y.Bytes())/n)
+}
+
+func TestOdds(t *testing.T) {
+	if got := Odds(FP64, 1e9); got > 1e-6 {
+		t.Errorf("got %g URLs lost of a billion; want fewer than 1e-6", got)
+	}
+	for _, tt := range []struct {
+		m    Mode
+		n    float64
+		want string
+	}{
+		{FP64, 1e6, "4e-13"}, {FP64, 1e8, "4e-09"}, {FP64, 1e9, "4e-07"}, {FP64, 1e10, "4e-05"},
+		{FP40, 1e6, "7e-06"}, {FP40, 1e8, "0.07"}, {FP40, 1e9, "7"}, {FP40, 1e10, "7e+02"}, {Exact128, 1e10, "0"},
+	} {
+		if got := fmt.Sprintf("%.0g", Odds(tt.m, tt.n)); got != tt.want {
+			t.Errorf("%s, %g: got %s; want %s", tt.m, tt.n, got, tt.want)
+		}
+	}
+}
+
+// TestFP40Errs shows that the odds are real: at 40 bits in one segment, a
+// number of keys near the birthday bound collides about as often as Odds says.
+func TestFP40Errs(t *testing.T) {
+	const n = 3_000_000
+	x := New(FP40, testSecret())
+	defer x.Close()
+	x.Reserve(segments * 100)
+	lost := 0
+	rng := rand.New(rand.NewPCG(0, 5))
+	for range n {
+		var k Key
+		binary.BigEndian.PutUint64(k[:], rng.Uint64()&(1<<48-1))
+		binary.BigEndian.PutUint64(k[8:], rng.Uint64())
+		if !x.Add(&k) {
+			lost++
+		}
+	}
+	want := float64(n) * n / 2 / (1 << 40)
+	if f := float64(lost); f < want/3 || f > 3*want {
+		t.Errorf("got %d of %d lost; want about %.1f", lost, n, want)
+	}
+}
+
+func BenchmarkAddSorted(b *testing.B) {
+	for _, n := range []int{1_000_000, 10_000_000} {
+		for _, dup := range []bool{true, false} {
+			b.Run(fmt.Sprintf("n=%d/dup=%v", n, dup), func(b *testing.B) { benchSorted(b, n, dup) })
+		}
+	}
+}
+
+func benchSorted(b *testing.B, n int, dup bool) {
+	x := New(FP64, testSecret())
+	defer x.Close()
+	rng := rand.New(rand.NewPCG(3, 3))
+	random := func() (k Key) {
+		binary.BigEndian.PutUint64(k[:], rng.Uint64())
+		binary.BigEndian.PutUint64(k[8:], rng.Uint64())
+		return k
+	}
+	known := make([]Key, n)
+	for i := range known {
+		known[i] = random()
+		x.Add(&known[i])
+	}
+	const size = 10_000
+	keys, fresh, order := make([]Key, size), make([]bool, size), make([]uint32, size)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	b.ResetTimer()
+	for done := 0; done < b.N; done += size {
+		b.StopTimer()
+		for i := range keys {
+			if keys[i] = random(); dup {
+				keys[i] = known[rng.IntN(n)]
+			}
+		}
+		slices.SortFunc(keys, func(a, b Key) int { return slices.Compare(a[:], b[:]) })
+		b.StartTimer()
+		x.AddSorted(keys, order, fresh)
+	}
+}

@@ -1,0 +1,18 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package seenindex
+
+import "golang.org/x/sys/unix"
+
+// mapMemory returns n zeroed bytes outside the Go heap.
+func mapMemory(n int) []byte {
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return make([]byte, n) // the heap says what is wrong when it can't either
+	}
+	adviseHuge(b)
+	return b
+}
+
+// unmapMemory gives b back. For bytes of the heap it does nothing.
+func unmapMemory(b []byte) { _ = unix.Munmap(b) }

@@ -1,0 +1,195 @@
+package seenindex
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// table keeps of each key a primary word, which orders it in its segment, and
+// a secondary one, which is compared only. A primary word is never zero.
+type table[P uint32 | uint64, S comparable] struct {
+	segs  [segments]segment
+	mem   *allocator
+	n     int64
+	words func(k *Key) (P, S)
+	shift uint // of a primary word to the top of 64 bits
+	sink  P    // keeps the fetches of addSorted from being optimised away
+}
+
+// segment is an array of slots and the number of keys in it.
+type segment struct {
+	array unsafe.Pointer // slots primary words, then as many secondary ones
+	n     uint32
+	place uint32
+	slots uint32
+	tail  uint8 // slots at the end that are nobody's home: they take those displaced there
+	class uint8
+}
+
+func newTable[P uint32 | uint64, S comparable](words func(*Key) (P, S)) *table[P, S] {
+	var p P
+	var s S
+	return &table[P, S]{
+		mem:   newAllocator(int(unsafe.Sizeof(p) + unsafe.Sizeof(s))),
+		words: words,
+		shift: 64 - 8*uint(unsafe.Sizeof(p)),
+	}
+}
+
+// arrays are the words of a segment.
+func (t *table[P, S]) arrays(g *segment) ([]P, []S) {
+	var p P
+	n := int(g.slots)
+	return unsafe.Slice((*P)(g.array), n),
+		unsafe.Slice((*S)(unsafe.Add(g.array, n*int(unsafe.Sizeof(p)))), n)
+}
+
+// home is where p belongs in the array of g.
+func (t *table[P, S]) home(p P, g *segment) int {
+	hi, _ := bits.Mul64(uint64(p)<<t.shift, uint64(g.slots-uint32(g.tail)))
+	return int(hi)
+}
+
+// find returns the slot of p and s, or the slot where they belong.
+func (t *table[P, S]) find(g *segment, p P, s S) (int, bool) {
+	if g.slots == 0 {
+		return 0, false
+	}
+	ps, ss := t.arrays(g)
+	i := t.home(p, g)
+	for ; i < len(ps); i++ {
+		switch v := ps[i]; {
+		case v == 0 || v > p:
+			return i, false
+		case v == p && ss[i] == s:
+			return i, true
+		}
+	}
+	return i, false
+}
+
+// insert records p and s and says whether they were new.
+func (t *table[P, S]) insert(seg uint32, p P, s S) bool {
+	g := &t.segs[seg]
+	i, found := t.find(g, p, s)
+	if found {
+		return false
+	}
+	for full(g) || !t.shiftIn(g, i, p, s) {
+		t.resize(seg, g.class+1)
+		i, _ = t.find(g, p, s)
+	}
+	g.n++
+	t.n++
+	return true
+}
+
+// full says whether another key would take a segment over nine tenths.
+func full(g *segment) bool { return 10*(g.n+1) > 9*g.slots }
+
+// shiftIn puts p and s in slot i, moving those from there to the next gap one
+// to the right. It returns false if there is no gap.
+func (t *table[P, S]) shiftIn(g *segment, i int, p P, s S) bool {
+	ps, ss := t.arrays(g)
+	gap := i
+	for gap < len(ps) && ps[gap] != 0 {
+		gap++
+	}
+	if gap == len(ps) {
+		return false
+	}
+	copy(ps[i+1:gap+1], ps[i:gap])
+	copy(ss[i+1:gap+1], ss[i:gap])
+	ps[i], ss[i] = p, s
+	return true
+}
+
+// remove forgets p and s and says whether they were there.
+func (t *table[P, S]) remove(seg uint32, p P, s S) bool {
+	g := &t.segs[seg]
+	i, found := t.find(g, p, s)
+	if !found {
+		return false
+	}
+	ps, ss := t.arrays(g)
+	end := i + 1
+	for end < len(ps) && ps[end] != 0 && t.home(ps[end], g) < end {
+		end++
+	}
+	copy(ps[i:end-1], ps[i+1:end])
+	copy(ss[i:end-1], ss[i+1:end])
+	ps[end-1] = 0
+	g.n--
+	t.n--
+	if g.class > 0 && 2*g.n < g.slots {
+		t.resize(seg, t.classFor(g.n))
+	}
+	return true
+}
+
+// classFor returns the least class that holds n keys with some to come.
+func (t *table[P, S]) classFor(n uint32) uint8 {
+	lo, hi := 0, len(t.mem.classes)-1
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if uint32(t.mem.classes[mid].slots)*8 >= 10*(n+1) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return uint8(lo)
+}
+
+// resize moves a segment into an array of class c, or a longer one if its end
+// would not do.
+func (t *table[P, S]) resize(seg uint32, c uint8) {
+	g := &t.segs[seg]
+	if g.slots == 0 {
+		c = max(c, 1) - 1 // the first array is of class 0
+	}
+	for old := *g; ; c++ {
+		g.array, g.place = t.mem.get(c, seg)
+		g.class, g.slots = c, uint32(t.mem.classes[c].slots)
+		g.tail = uint8(min(16, g.slots/8))
+		if t.refill(g, &old) {
+			t.free(&old)
+			return
+		}
+		t.free(g)
+	}
+}
+
+// refill copies the keys of old in order into the empty array of g. It returns
+// false if they run over its end.
+func (t *table[P, S]) refill(g, old *segment) bool {
+	if old.n == 0 {
+		return true
+	}
+	ps, ss := t.arrays(g)
+	ops, oss := t.arrays(old)
+	next := 0
+	for i, p := range ops {
+		if p == 0 {
+			continue
+		}
+		at := max(next, t.home(p, g))
+		if at >= len(ps) {
+			return false
+		}
+		ps[at], ss[at] = p, oss[i]
+		next = at + 1
+	}
+	return true
+}
+
+// free gives back the array of g, which no segment uses any more.
+func (t *table[P, S]) free(g *segment) {
+	if g.slots == 0 {
+		return
+	}
+	if moved, ok := t.mem.put(g.class, g.array, g.place); ok {
+		m := &t.segs[moved]
+		m.array, m.place = g.array, g.place
+	}
+}

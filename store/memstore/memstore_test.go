@@ -1,0 +1,17 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, storetest.Backend{
+		Open: func(_ testing.TB, env storetest.Env) store.Store {
+			return memstore.New(memstore.Options{Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs})
+		},
+	})
+}

@@ -1,0 +1,264 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// effective returns the settings of a queue with those of its crawl and of the
+// store filled in; pause and block are those of the queue alone.
+func (m *model) effective(c *modelCrawl, q *modelQueue) store.QueueSettings {
+	s := q.set
+	s.Delay = cmp.Or(s.Delay, c.set.Delay, m.defaults.Delay)
+	s.MaxInFlight = cmp.Or(s.MaxInFlight, c.set.MaxInFlight, m.defaults.MaxInFlight)
+	s.Limit = cmp.Or(s.Limit, c.set.Limit, m.defaults.Limit)
+	return s
+}
+
+// polite is the time before which no take is allowed.
+func (m *model) polite(c *modelCrawl, q *modelQueue) time.Time {
+	t := q.notBefore
+	if q.lastTake.IsZero() {
+		return t
+	}
+	delay := m.effective(c, q).Delay
+	switch {
+	case delay == 0:
+		delay = q.lastDelay
+	case delay < 0:
+		delay = 0
+	}
+	return later(t, q.lastTake.Add(delay))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// earlier is the earlier of two times of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// order lists what the queue has to give at a time, first the leases that ran
+// out.
+func (c *modelCrawl) order(queue string, now time.Time) []*modelURL {
+	var late, due []*modelURL
+	for _, u := range c.held(queue) {
+		if u.State == store.Leased && !u.Expires.After(now) {
+			late = append(late, u)
+		}
+		if u.State == store.Queued && !u.Due.After(now) {
+			due = append(due, u)
+		}
+	}
+	slices.SortFunc(late, func(a, b *modelURL) int {
+		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.token, b.token))
+	})
+	slices.SortFunc(due, compareService)
+	return append(late, due...)
+}
+
+// serves is QueueInfo.Next.
+func (m *model) serves(c *modelCrawl, q *modelQueue) time.Time {
+	var first time.Time
+	for _, u := range c.held(q.name) {
+		switch {
+		case u.State == store.Queued:
+			first = earlier(first, u.Due)
+		case !u.Expires.After(m.now):
+			first = earlier(first, u.Expires)
+		}
+	}
+	if first.IsZero() {
+		return first
+	}
+	return later(first, m.polite(c, q))
+}
+
+// gives lists what a request may get from a queue now.
+func (m *model) gives(c *modelCrawl, q *modelQueue, req store.TakeRequest) []*modelURL {
+	s := m.effective(c, q)
+	if m.closed(c) || s.Paused || s.BlockedUntil.After(m.now) || m.polite(c, q).After(m.now) ||
+		s.Limit > 0 && c.completed(q.name) >= s.Limit {
+		return nil
+	}
+	list := c.order(q.name, m.now)
+	n := min(len(list), max(1, req.MaxPerQueue))
+	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
+	if bound > 0 {
+		n = min(n, bound-m.live(c, q.name))
+	}
+	return list[:max(0, n)]
+}
+
+// closed reports whether nothing is served of the crawl.
+func (m *model) closed(c *modelCrawl) bool {
+	return m.defaults.Paused || c.set.Paused || m.defaults.BlockedUntil.After(m.now) || c.set.BlockedUntil.After(m.now)
+}
+
+// selected lists the crawls a name means.
+func (m *model) selected(name string) (list []*modelCrawl) {
+	for _, c := range m.crawls {
+		if name == "*" || c.name == name {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *modelCrawl) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+// take judges an answer of Take, and carries it out.
+func (m *model) take(req store.TakeRequest, got store.Taken) error {
+	groups := grouped(got.Leases)
+	for i, g := range groups {
+		if err := m.judge(req, g, i == len(groups)-1 && len(got.Leases) == max(1, req.MaxURLs)); err != nil {
+			return err
+		}
+	}
+	if len(got.Leases) > max(1, req.MaxURLs) || req.MaxQueues > 0 && len(groups) > req.MaxQueues {
+		return fmt.Errorf("got %d URLs of %d queues; want at most %d of %d", len(got.Leases), len(groups), req.MaxURLs, req.MaxQueues)
+	}
+	if err := m.complete(req, got, groups); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		m.lease(req, g)
+	}
+	if want := m.next(req, got); !want.Equal(got.Next) {
+		return fmt.Errorf("got next %v; want %v", got.Next, want)
+	}
+	return nil
+}
+
+// grouped splits leases into runs of one queue.
+func grouped(leases []store.Lease) (groups [][]store.Lease) {
+	for i, l := range leases {
+		if i == 0 || l.Crawl != leases[i-1].Crawl || l.Queue != leases[i-1].Queue {
+			groups = append(groups, nil)
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], l)
+	}
+	return groups
+}
+
+// judge says whether a queue may give these URLs, and if it gives all it has
+// to, unless it was cut off by the number wanted.
+func (m *model) judge(req store.TakeRequest, g []store.Lease, cut bool) error {
+	c := m.crawls[g[0].Crawl]
+	if c == nil || req.Crawl != "*" && c.name != req.Crawl || req.Queue != "" && req.Queue != g[0].Queue {
+		return fmt.Errorf("got a URL of crawl %q queue %q, which wasn't asked for", g[0].Crawl, g[0].Queue)
+	}
+	want := m.gives(c, c.queue(g[0].Queue), req)
+	if len(g) > len(want) || len(g) < len(want) && !cut {
+		return fmt.Errorf("got %d URLs of queue %q; want %d", len(g), g[0].Queue, len(want))
+	}
+	for i, l := range g {
+		if l.Key != want[i].Key {
+			return fmt.Errorf("got key %x as number %d of queue %q; want %x", l.Key[:4], i, l.Queue, want[i].Key[:4])
+		}
+		e := want[i].Entry
+		e.State, e.Attempts, e.Expires = store.Leased, e.Attempts+1, m.now.Add(cmp.Or(req.Lease, 30*time.Second))
+		if err := sameEntry(l.Entry, e); err != nil {
+			return err
+		}
+		if l.Token == 0 {
+			return fmt.Errorf("got token 0 for %x", l.Key[:4])
+		}
+	}
+	return nil
+}
+
+// complete reports a queue that had something to give and was passed over
+// although more was wanted, and a queue that gave twice.
+func (m *model) complete(req store.TakeRequest, got store.Taken, groups [][]store.Lease) error {
+	gave := map[[2]string]bool{}
+	for _, g := range groups {
+		at := [2]string{g[0].Crawl, g[0].Queue}
+		if gave[at] {
+			return fmt.Errorf("queue %q gave twice", at[1])
+		}
+		gave[at] = true
+	}
+	if len(got.Leases) == max(1, req.MaxURLs) || req.MaxQueues > 0 && len(groups) == req.MaxQueues {
+		return nil
+	}
+	for _, c := range m.selected(req.Crawl) {
+		for _, q := range c.queues {
+			if (req.Queue == "" || req.Queue == q.name) && !gave[[2]string{c.name, q.name}] && len(m.gives(c, q, req)) > 0 {
+				return fmt.Errorf("queue %q gave nothing; want %d URLs", q.name, len(m.gives(c, q, req)))
+			}
+		}
+	}
+	return nil
+}
+
+func (m *model) lease(req store.TakeRequest, g []store.Lease) {
+	c := m.crawls[g[0].Crawl]
+	q := c.queue(g[0].Queue)
+	q.lastTake, q.lastDelay = m.now, req.Delay
+	for _, l := range g {
+		u := c.urls[l.Key]
+		u.State, u.token, u.Expires = store.Leased, l.Token, l.Expires
+		u.Attempts++
+	}
+}
+
+// next is Taken.Next after a take.
+func (m *model) next(req store.TakeRequest, got store.Taken) (next time.Time) {
+	if len(got.Leases) == max(1, req.MaxURLs) || m.defaults.Paused {
+		return next
+	}
+	for _, c := range m.selected(req.Crawl) {
+		if c.set.Paused {
+			continue
+		}
+		for _, q := range c.queues {
+			if req.Queue == "" || req.Queue == q.name {
+				next = earlier(next, m.nextOf(c, q, req))
+			}
+		}
+	}
+	return next
+}
+
+// nextOf is when a queue may have something to give that it has not now.
+func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest) (next time.Time) {
+	s := m.effective(c, q)
+	live := m.live(c, q.name)
+	if live > 0 {
+		next = m.firstEnd(c)
+	}
+	opens := later(m.serves(c, q), s.BlockedUntil)
+	bounded := opens.After(m.now) && s.MaxInFlight == 0 // the request's bound is looked at when its time has come
+	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
+	if !m.serves(c, q).IsZero() && !s.Paused && !(s.Limit > 0 && c.completed(q.name) >= s.Limit) &&
+		(bounded || bound <= 0 || live < bound) {
+		next = earlier(next, later(opens, m.now))
+	}
+	if next.IsZero() {
+		return next
+	}
+	return later(later(next, c.set.BlockedUntil), m.defaults.BlockedUntil)
+}
+
+// firstEnd is when the first lease of a crawl ends: that is when a queue with a
+// lease is looked at again, though the lease may be another queue's.
+func (m *model) firstEnd(c *modelCrawl) (end time.Time) {
+	for _, u := range c.held("") {
+		if u.State == store.Leased && u.Expires.After(m.now) {
+			end = earlier(end, u.Expires)
+		}
+	}
+	return end
+}

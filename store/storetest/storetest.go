@@ -1,0 +1,140 @@
+// Package storetest is the suite that every [store.Store] passes: each
+// sentence of the interface as a test, and random steps judged by a model.
+//
+// The model is plain on purpose. It keeps lists, searches them from end to end,
+// and shares no code with any backend; where the interface leaves a choice (whose
+// turn is it?) it doesn't choose but judges the choice made. Time is a clock that
+// the tests step, so nothing sleeps and a delay of an hour costs nothing.
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Env is what a store under test is opened with.
+type Env struct {
+	Clock    store.Clock
+	Identity store.Identity
+	KeepURLs bool // keep the text of completed URLs
+}
+
+// Backend is what the suite needs of a backend.
+type Backend struct {
+	// Open opens a new, empty store. The suite closes it.
+	Open func(t testing.TB, env Env) store.Store
+	// Reopen ends the use of a store and opens what is left of it. It may
+	// close it first or take its disk as a crash would leave it. The default
+	// is that the store doesn't outlive its process; tests of that are skipped.
+	Reopen func(t testing.TB, s store.Store, env Env) store.Store
+	// Seeds is the number of random histories for the model. The default is 20.
+	Seeds int
+	// Steps is the length of each. The default is 300.
+	Steps int
+}
+
+// Run runs the suite.
+func Run(t *testing.T, b Backend) {
+	for _, keep := range []bool{false, true} {
+		name := "drop-urls"
+		if keep {
+			name = "keep-urls"
+		}
+		t.Run(name, func(t *testing.T) {
+			for _, c := range cases {
+				t.Run(c.name, func(t *testing.T) {
+					c.run(newFixture(t, b, keep))
+				})
+			}
+		})
+	}
+	t.Run("model", func(t *testing.T) { runModel(t, b) })
+}
+
+// testCase is a test of one sentence or two.
+type testCase struct {
+	name string
+	run  func(f *fixture)
+}
+
+var cases = slicesConcat()
+
+func slicesConcat(lists ...[]testCase) (all []testCase) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// Start is the time at which every test begins.
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+var identity = store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
+
+// fixture is a test with a store and its clock.
+type fixture struct {
+	*testing.T
+	b   Backend
+	s   store.Store
+	env Env
+	ctx context.Context
+	*clock
+}
+
+func newFixture(t *testing.T, b Backend, keep bool) *fixture {
+	c := &clock{now: start}
+	f := &fixture{T: t, b: b, ctx: t.Context(), clock: c}
+	f.env = Env{Clock: c.Now, Identity: identity, KeepURLs: keep}
+	f.s = b.Open(t, f.env)
+	t.Cleanup(func() {
+		if err := f.s.Close(); err != nil && !errors.Is(err, store.ErrClosed) {
+			t.Errorf("cannot close: %v", err)
+		}
+	})
+	return f
+}
+
+// reopen opens the store anew, or skips the test.
+func (f *fixture) reopen() {
+	f.Helper()
+	if f.b.Reopen == nil {
+		f.Skip("the store doesn't outlive its process")
+	}
+	f.s = f.b.Reopen(f.T, f.s, f.env)
+}
+
+// key returns the nth of many keys that are spread over the key space.
+func key(n int) (k store.Key) {
+	binary.BigEndian.PutUint64(k[:], uint64(n+1)*0x9e3779b97f4a7c15)
+	binary.BigEndian.PutUint64(k[8:], uint64(n+1)*0xbf58476d1ce4e5b9)
+	return k
+}
+
+// check fails the test on an error.
+func (f *fixture) check(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// wantErr fails the test unless the error is the wanted one.
+func (f *fixture) wantErr(err, want error) {
+	f.Helper()
+	if !errors.Is(err, want) {
+		f.Fatalf("got error %v; want %v", err, want)
+	}
+}
+
+// equal fails the test unless both are equal.
+func equal[T comparable](f *fixture, what string, got, want T) {
+	f.Helper()
+	if got != want {
+		f.Fatalf("got %s %v; want %v", what, got, want)
+	}
+}
