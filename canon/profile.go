@@ -28,6 +28,11 @@ type engine interface {
 	steps(raw []byte) ([]Step, error)
 }
 
+// stringEngine is an engine that can cut strings rather than copy them.
+type stringEngine interface {
+	canonicalize(raw string) (string, error)
+}
+
 // deriver is an engine whose rules can be switched.
 type deriver interface {
 	derive(opts []Option) (*Profile, error)
@@ -63,6 +68,9 @@ func (p *Profile) AppendCanonical(dst, raw []byte) ([]byte, error) {
 // Canonicalize returns the canonical form of raw: raw itself, or a part of it, when
 // nothing else changes. Errors are those of [Profile.AppendCanonical].
 func (p *Profile) Canonicalize(raw string) (string, error) {
+	if e, ok := p.engine.(stringEngine); ok {
+		return e.canonicalize(raw)
+	}
 	out, err := p.engine.appendCanonical(nil, bytesOf(raw))
 	if err != nil {
 		return "", err

@@ -1,6 +1,9 @@
 package canon
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Qiita is the default profile: the six steps of the Qiita article on URL
 // canonicalization, made safe for a crawler. Its canonical forms keep two laws, under
@@ -13,43 +16,96 @@ func Qiita() *Profile {
 var qiitaPreset = newQiita(settings{on: defaultRules(), maxLength: DefaultMaxLength})
 
 func newQiita(s settings) *Profile {
-	e := &qiita{s}
-	return &Profile{name: "qiita", version: 1, spec: e.spec(), rules: e.infos(), engine: e}
+	added := s.on &^ defaultRules()
+	q := &qiita{
+		settings: s,
+		quick:    added.without(rKeepHashbang) == 0,
+		filters:  added&setOfRules(pairFilters) != 0,
+	}
+	return &Profile{name: "qiita", version: 1, spec: q.spec(), rules: q.infos(), engine: q}
 }
+
+var pairFilters = []ruleID{rStripTracking, rStripSessionIDs, rScopedParams, rDropEmptyParams}
 
 // qiita is the engine of the profile.
-type qiita struct{ settings }
-
-func (q *qiita) appendCanonical(dst, raw []byte) ([]byte, error) {
-	if err := q.checkLength(len(raw), "URL"); err != nil {
-		return dst, err
-	}
-	out, err := run(string(raw), q.on, q.params, nil)
-	if err == nil {
-		err = q.checkLength(len(out), "canonical form")
-	}
-	if err != nil {
-		return dst, err
-	}
-	return append(dst, out...), nil
+type qiita struct {
+	settings
+	quick   bool // no rule is on that changes what scan finds canonical
+	filters bool // a rule is on that drops parameters
 }
 
-func (q *qiita) checkLength(n int, what string) error {
-	if n > q.maxLength {
-		return fmt.Errorf("cannot canonicalize; got a %s of %d bytes; want at most %d: %w", what, n, q.maxLength, ErrTooLong)
+func (q *qiita) appendCanonical(dst, raw []byte) ([]byte, error) {
+	if len(raw) > q.maxLength {
+		return dst, q.tooLong(len(raw), "URL")
 	}
-	return nil
+	l, ok := scan(raw)
+	if ok && q.isClean(raw, &l) {
+		return append(dst, raw[:l.end]...), nil
+	}
+	return q.appendOther(dst, raw, &l, ok)
+}
+
+// canonicalize is appendCanonical for strings; what is clean is cut, not copied.
+func (q *qiita) canonicalize(raw string) (string, error) {
+	if len(raw) > q.maxLength {
+		return "", q.tooLong(len(raw), "URL")
+	}
+	s := bytesOf(raw)
+	l, ok := scan(s)
+	if ok && q.isClean(s, &l) {
+		return raw[:l.end], nil
+	}
+	var room [256]byte
+	out, err := q.appendOther(room[:0], s, &l, ok)
+	if err != nil || string(out) == raw {
+		return raw[:len(out)], err
+	}
+	return string(out), nil
+}
+
+// isClean tells whether the canonical form is raw up to its fragment.
+func (q *qiita) isClean(raw []byte, l *layout) bool {
+	return l.pathOK && l.queryOK && q.quick && (l.end == len(raw) || !q.keepsFragment(raw[l.end:]))
+}
+
+// appendOther is for URLs that have to be rewritten, the fast way if scan was ok.
+func (q *qiita) appendOther(dst, raw []byte, l *layout, ok bool) (out []byte, err error) {
+	if ok && !q.needsSlow(raw, l) {
+		out = q.appendRewritten(dst, raw, l)
+	} else if out, err = q.appendSlow(dst, raw); err != nil {
+		return dst, err
+	}
+	if n := len(out) - len(dst); n > q.maxLength {
+		return dst, q.tooLong(n, "canonical form")
+	}
+	return out, nil
+}
+
+func (q *qiita) appendSlow(dst, raw []byte) ([]byte, error) {
+	out, err := run(string(raw), q.on, q.params, nil)
+	return append(dst, out...), err
+}
+
+// needsSlow tells whether an optional rule has work that only the slow path does:
+// sessions in the path, newlines in a fragment that is kept.
+func (q *qiita) needsSlow(raw []byte, l *layout) bool {
+	return q.on.has(rStripSessionIDs) && bytes.ContainsAny(raw[l.path:l.query], ";(") ||
+		l.end < len(raw) && q.keepsFragment(raw[l.end:]) && bytes.ContainsAny(raw[l.end:], "\t\n\r")
+}
+
+func (q *qiita) tooLong(n int, what string) error {
+	return fmt.Errorf("cannot canonicalize; got a %s of %d bytes; want at most %d: %w", what, n, q.maxLength, ErrTooLong)
 }
 
 func (q *qiita) steps(raw []byte) (steps []Step, err error) {
-	if err := q.checkLength(len(raw), "URL"); err != nil {
-		return nil, err
+	if len(raw) > q.maxLength {
+		return nil, q.tooLong(len(raw), "URL")
 	}
 	out, err := run(string(raw), q.on, q.params, func(r Rule, before, after string) {
 		steps = append(steps, Step{r, before, after})
 	})
-	if err == nil {
-		err = q.checkLength(len(out), "canonical form")
+	if err == nil && len(out) > q.maxLength {
+		err = q.tooLong(len(out), "canonical form")
 	}
 	return steps, err
 }

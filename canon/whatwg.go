@@ -53,7 +53,7 @@ func parseSpecial(s string) (*work, error) {
 		}
 	}
 	w.plainUserinfo()
-	u, err := whatwg.Parse(w.scheme + "://h" + escapeInvalid(w.path+w.query+w.fragment))
+	u, err := whatwg.Parse(w.scheme + "://h" + escapeBadUTF8(w.path+w.query+w.fragment))
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse URL; got %s; want what the URL Standard allows (%v): %w", quote(s), err, ErrURL)
 	}
@@ -80,7 +80,7 @@ func parseOther(s string) (string, error) {
 	if n := authorityLen(s); n > maxAuthority {
 		return "", fmt.Errorf("cannot parse URL; got an authority of %d bytes; want at most %d: %w", n, maxAuthority, ErrTooLong)
 	}
-	u, err := whatwg.Parse(escapeInvalid(s))
+	u, err := whatwg.Parse(escapeBadUTF8(s))
 	if err != nil {
 		return "", fmt.Errorf("cannot parse URL; got %s; want what the URL Standard allows (%v): %w", quote(s), err, ErrURL)
 	}
@@ -98,8 +98,8 @@ func authorityLen(s string) int {
 	return len(rest)
 }
 
-// escapeInvalid escapes bytes that are no UTF-8, which the library would replace.
-func escapeInvalid(s string) string {
+// escapeBadUTF8 escapes bytes that are no UTF-8, which the library would replace.
+func escapeBadUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}

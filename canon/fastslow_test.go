@@ -1,0 +1,37 @@
+package canon
+
+import (
+	"testing"
+)
+
+// checkFastIsSlow holds both ways of a profile to the answer of the slow path alone.
+func checkFastIsSlow(t *testing.T, p *Profile, raw []byte) {
+	t.Helper()
+	q := p.engine.(*qiita)
+	want, wantErr := run(string(raw), q.on, q.params, nil)
+	if wantErr != nil {
+		want = ""
+	}
+	got, err := p.AppendCanonical(nil, raw)
+	if string(got) != want || Code(err) != Code(wantErr) {
+		t.Errorf("%s of %q: got %q, %v; the slow path gives %q, %v", p, raw, got, err, want, wantErr)
+	}
+	text, err := p.Canonicalize(string(raw))
+	if text != want || Code(err) != Code(wantErr) {
+		t.Errorf("%s of string %q: got %q, %v; the slow path gives %q, %v", p, raw, text, err, want, wantErr)
+	}
+	e, err := p.Explain(string(raw))
+	if e.Canonical != want || Code(err) != Code(wantErr) {
+		t.Errorf("%s of %q explained: got %q, %v; the slow path gives %q, %v", p, raw, e.Canonical, err, want, wantErr)
+	}
+}
+
+// FuzzFastIsSlow holds the one-pass path equal to the rules run one by one.
+func FuzzFastIsSlow(f *testing.F) {
+	seedLaws(f)
+	f.Fuzz(func(t *testing.T, tail []byte, bits uint32, prefix uint8) {
+		raw := append([]byte(prefixes[int(prefix)%len(prefixes)]), tail...)
+		checkFastIsSlow(t, subset(t, bits), raw)
+		checkFastIsSlow(t, Qiita(), raw)
+	})
+}

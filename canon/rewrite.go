@@ -1,0 +1,192 @@
+package canon
+
+import "bytes"
+
+// The second half of the fast path: what scan found wanting is written anew, straight
+// into the caller's buffer. The order of the rules is that of the table.
+
+// appendRewritten appends the canonical form of a URL that scan has laid out.
+func (q *qiita) appendRewritten(dst, s []byte, l *layout) []byte {
+	dst = q.appendAuthority(dst, s, l)
+	path := len(dst)
+	dst = q.appendPath(dst, s[l.path:l.query], l.pathOK)
+	if l.query < l.end && !q.on.has(rDropQuery) {
+		if l.queryOK && !q.filters {
+			dst = append(dst, s[l.query:l.end]...)
+		} else {
+			dst = q.appendQuery(dst, s[l.query+1:l.end], path)
+		}
+	}
+	if l.end < len(s) && q.keepsFragment(s[l.end:]) {
+		dst = append(dst, '#')
+		dst = appendNormal(dst, s[l.end+1:], fragmentRaw)
+	}
+	return dst
+}
+
+// keepsFragment takes the fragment with its "#". A kept "#" alone stays.
+func (q *qiita) keepsFragment(fragment []byte) bool {
+	return !q.on.has(rDropFragment) || q.on.has(rKeepHashbang) && len(fragment) > 1 && fragment[1] == '!'
+}
+
+func (q *qiita) appendAuthority(dst, s []byte, l *layout) []byte {
+	scheme, host, port := s[:l.host], s[l.host:l.hostEnd], s[l.hostEnd:l.path]
+	if q.on.has(rStripWWW) {
+		host = stripWWW(host)
+	}
+	if q.on.has(rFoldHTTPS) && len(scheme) == len("http://") && len(port) == 0 {
+		dst = append(dst, "https://"...)
+	} else {
+		dst = append(dst, scheme...)
+	}
+	dst = append(dst, host...)
+	return append(dst, port...)
+}
+
+// stripWWW drops "www." as often as two labels are left behind it.
+func stripWWW(host []byte) []byte {
+	for {
+		rest, ok := bytes.CutPrefix(host, []byte("www."))
+		if dot := bytes.IndexByte(rest, '.'); !ok || dot <= 0 || dot == len(rest)-1 {
+			return host
+		}
+		host = rest
+	}
+}
+
+// appendNormal appends a part with the four percent rules done.
+func appendNormal(dst, s []byte, raw *byteSet) []byte {
+	for i := 0; i < len(s); {
+		run := i
+		for i < len(s) && raw[s[i]] {
+			i++
+		}
+		dst = append(dst, s[run:i]...)
+		if i == len(s) {
+			break
+		}
+		c, width := s[i], 1
+		switch {
+		case c != '%':
+			dst = appendEscape(dst, c)
+		case !isEscape(s, i):
+			dst = append(dst, "%25"...)
+		default:
+			c, width = unhex[s[i+1]]<<4|unhex[s[i+2]], 3
+			if isUnreserved[c] {
+				dst = append(dst, c)
+			} else {
+				dst = appendEscape(dst, c)
+			}
+		}
+		i += width
+	}
+	return dst
+}
+
+// appendPath appends a path, which begins with a slash or is empty.
+func (q *qiita) appendPath(dst, path []byte, ok bool) []byte {
+	if len(path) == 0 {
+		return append(dst, '/')
+	}
+	start := len(dst)
+	if ok {
+		dst = append(dst, path...)
+	} else {
+		dst = appendNormal(dst, path, pathRaw)
+	}
+	if q.on.has(rLowercasePath) {
+		lowerPath(dst[start:])
+	}
+	if !ok {
+		dst = removeDotSegments(dst, start)
+		if q.on.has(rCollapseSlashes) {
+			dst = collapse(dst, start)
+		}
+	}
+	if q.on.has(rStripTrailingSlash) {
+		dst = trimSlashes(dst, start)
+	}
+	if q.on.has(rStripIndex) {
+		dst = q.trimIndex(dst, start)
+	}
+	return dst
+}
+
+func lowerPath(path []byte) {
+	for i := 0; i < len(path); i++ {
+		if path[i] == '%' {
+			i += 2
+		} else {
+			path[i] = lower(path[i])
+		}
+	}
+}
+
+// removeDotSegments removes dot segments from the path at start, in place. A ".." gives up
+// the segment before it, empty or not; each byte is given up once, so it is linear.
+func removeDotSegments(dst []byte, start int) []byte {
+	path := dst[start:]
+	if !bytes.Contains(path, []byte("/.")) {
+		return dst
+	}
+	to := 0 // path[:to] is done and lacks its last slash, path[from] is a slash
+	for from := 0; from < len(path); {
+		next := len(path)
+		if i := bytes.IndexByte(path[from+1:], '/'); i >= 0 {
+			next = from + 1 + i
+		}
+		switch segment := path[from+1 : next]; string(segment) {
+		case "..":
+			to = max(bytes.LastIndexByte(path[:to], '/'), 0)
+			fallthrough
+		case ".":
+			if next == len(path) {
+				path[to] = '/'
+				to++
+			}
+		default:
+			to += copy(path[to:], path[from:next])
+		}
+		from = next
+	}
+	return dst[:start+to]
+}
+
+// collapse makes one slash of several, in place.
+func collapse(dst []byte, start int) []byte {
+	i := bytes.Index(dst[start:], []byte("//"))
+	if i < 0 {
+		return dst
+	}
+	to := start + i + 1
+	for from := to; from < len(dst); from++ {
+		if dst[from] != '/' || dst[from-1] != '/' {
+			dst[to] = dst[from]
+			to++
+		}
+	}
+	return dst[:to]
+}
+
+func trimSlashes(dst []byte, start int) []byte {
+	for len(dst) > start+1 && dst[len(dst)-1] == '/' {
+		dst = dst[:len(dst)-1]
+	}
+	return dst
+}
+
+// trimIndex drops a default document, and those that trimming slashes uncovers.
+func (q *qiita) trimIndex(dst []byte, start int) []byte {
+	for {
+		cut := start + bytes.LastIndexByte(dst[start:], '/') + 1
+		if len(dst)-cut > len("index.shtml") || !isIndexName(string(dst[cut:])) {
+			return dst
+		}
+		dst = dst[:cut]
+		if !q.on.has(rStripTrailingSlash) {
+			return dst
+		}
+		dst = trimSlashes(dst, start)
+	}
+}

@@ -1,0 +1,123 @@
+package canon
+
+import (
+	"bytes"
+	"slices"
+)
+
+// manyPairs is how many parameters are handled without allocating.
+const manyPairs = 32
+
+// appendQuery appends "?" and the parameters of a query, or nothing if none is left.
+// The canonical path stands in dst[path:], the host before it.
+func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
+	before := len(dst)
+	var scopes []*scope
+	if q.params != nil && q.on.has(rScopedParams) {
+		scopes = q.params.scopesFor(bareHost(dst[:path]), dst[path:])
+	}
+	dst = append(dst, '?')
+	base := len(dst)
+	var room [manyPairs]pair
+	pairs, sorted := room[:0], true
+	for len(query) > 0 {
+		text := query
+		if i := bytes.IndexByte(query, '&'); i >= 0 {
+			text, query = query[:i], query[i+1:]
+		} else {
+			query = nil
+		}
+		if len(text) == 0 {
+			continue
+		}
+		p := pair{start: len(dst) - base}
+		dst = q.appendPair(dst, text, base, &p)
+		if q.filters && q.drops(dst[base:], p, scopes) {
+			dst = dst[:base+p.start]
+			continue
+		}
+		if sorted && len(pairs) > 0 {
+			sorted = comparePairs(dst[base:], pairs[len(pairs)-1], p) <= 0
+		}
+		pairs = append(pairs, p)
+		dst = append(dst, '&')
+	}
+	if len(pairs) == 0 {
+		return dst[:before]
+	}
+	dst = dst[:len(dst)-1]
+	if !sorted && q.on.has(rSortQuery) {
+		dst = appendSorted(dst, base, pairs)
+	}
+	return dst
+}
+
+// appendPair appends one parameter, its escapes normalised, and notes where it stands.
+func (q *qiita) appendPair(dst, text []byte, base int, p *pair) []byte {
+	equals := bytes.IndexByte(text, '=')
+	if equals < 0 {
+		dst = appendNormal(dst, text, queryRaw)
+		p.nameEnd = len(dst) - base
+		if q.on.has(rCompleteParams) {
+			dst = append(dst, '=')
+		}
+	} else {
+		dst = appendNormal(dst, text[:equals], queryRaw)
+		p.nameEnd = len(dst) - base
+		dst = appendNormal(dst, text[equals:], queryRaw)
+	}
+	p.end = len(dst) - base
+	return dst
+}
+
+// drops tells whether an optional rule drops the parameter.
+func (q *qiita) drops(s []byte, p pair, scopes []*scope) bool {
+	name, value := p.name(s), p.value(s)
+	switch {
+	case q.on.has(rStripTracking) && tracking.matches(name, value):
+	case q.on.has(rStripSessionIDs) && sessions.matches(name, value):
+	case q.on.has(rDropEmptyParams) && p.nameEnd < p.end && len(value) == 0:
+	case dropsParam(scopes, name):
+	default:
+		return false
+	}
+	return true
+}
+
+// appendSorted sorts the parameters in dst[base:]. They are written in order behind
+// what is there, then moved to its place, so that no other buffer is needed.
+func appendSorted(dst []byte, base int, pairs []pair) []byte {
+	s := dst[base:]
+	if len(pairs) <= 12 {
+		insertionSort(s, pairs)
+	} else {
+		slices.SortFunc(pairs, func(a, b pair) int { return comparePairs(s, a, b) })
+	}
+	end := len(dst)
+	for _, p := range pairs {
+		dst = append(dst, dst[base+p.start:base+p.end]...)
+		dst = append(dst, '&')
+	}
+	n := copy(dst[base:], dst[end:len(dst)-1])
+	return dst[:base+n]
+}
+
+func insertionSort(s []byte, pairs []pair) {
+	for i := 1; i < len(pairs); i++ {
+		p, k := pairs[i], i
+		for k > 0 && comparePairs(s, pairs[k-1], p) > 0 {
+			pairs[k] = pairs[k-1]
+			k--
+		}
+		pairs[k] = p
+	}
+}
+
+// bareHost is the host, without port, of a URL of the fast path that ends before its path.
+func bareHost(authority []byte) []byte {
+	host := authority[bytes.LastIndexByte(authority, '/')+1:]
+	if i := bytes.IndexByte(host, ':'); i >= 0 {
+		host = host[:i]
+	}
+	return host
+}
