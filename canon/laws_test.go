@@ -18,7 +18,7 @@ var lawSeeds = []string{
 	"http://faß.de/", "http://％４１.com", "http://a%2fb/", "ftp://u:p@%41", "http://xn--a/", "http://h:65536/", "http://h:/", "ftp://u:@h:21/",
 	"http://h?&&", "http://h?=", "http://h?a&a=&=a&b+c=%20&b%20c=+", "http://h?a%5B%5D=1&a[]=1", "http://h?c%40=1&c@=2&c2",
 	"http://h?utm_source=x&UTM%5FMedium=y&gclid=&a=1&phpsessid=1&sid=0123456789abcdef0123456789ABCDEF",
-	"http://h/index.html/index.html", "http://h/a/index.html/", "http://h/x/..;jsessionid=1/y", "http://h/a/;jsessionid=1/b", "http://h/.;jsessionid=2",
+	"http://h/index.html/index.html", "http://h/a/index.html/", "http://h/a/Default.aspx?x", "http://h/x/..;jsessionid=1/y", "http://h/a/;jsessionid=1/b", "http://h/.;jsessionid=2",
 	"http://h/(S(abcdefghijklmnopqrstuvwx))/../a.aspx", "http://h/a'b?it's", "http://h/\xff?\xfe#\xfd", "http://h/ed\xed\xa0\x80", "mailto:a@b", "//h/a", "",
 	"http://u@@h:@i/", "http://h/a%00b?c%00", "http://h/wiki/page?oldid=1&id=2&ref=3", "http://h/Case%C3%a9",
 }

@@ -180,7 +180,7 @@ func trimSlashes(dst []byte, start int) []byte {
 func (q *qiita) trimIndex(dst []byte, start int) []byte {
 	for {
 		cut := start + bytes.LastIndexByte(dst[start:], '/') + 1
-		if len(dst)-cut > len("index.shtml") || !isIndexName(string(dst[cut:])) {
+		if len(dst)-cut > longestIndex || !isIndexName(string(dst[cut:])) {
 			return dst
 		}
 		dst = dst[:cut]

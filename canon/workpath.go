@@ -65,6 +65,8 @@ var indexNames = []string{
 	"index.cgi", "index.pl", "default.html", "default.htm", "default.asp", "default.aspx",
 }
 
+const longestIndex = len("default.aspx")
+
 func isIndexName(s string) bool {
 	for _, name := range indexNames {
 		if strings.EqualFold(s, name) {
