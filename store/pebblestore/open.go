@@ -103,7 +103,7 @@ func (s *Store) loadCrawls() error {
 		if len(key) != 5 {
 			return fmt.Errorf("cannot read crawl row %x: %w", key, store.ErrCorrupt)
 		}
-		c := &crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value), seen: mapIndex{}}
+		c := &crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value), seen: s.newIndex()}
 		s.crawls[c.name], s.byNum[c.num] = c, c
 		return nil
 	})
@@ -129,26 +129,6 @@ func (s *Store) loadGeneration(key, value []byte) error {
 	return nil
 }
 
-// loadSeen fills the indexes.
-func (s *Store) loadSeen() error {
-	for _, c := range s.crawls {
-		for _, g := range c.gens {
-			err := s.scan(appendNumbered(nil, tableSeen, g.num), afterNumbered(tableSeen, g.num), func(key, _ []byte) error {
-				if len(key) != seenRowLen {
-					return fmt.Errorf("cannot read seen row %x: %w", key, store.ErrCorrupt)
-				}
-				k := store.Key(key[5:])
-				c.seen.insert(&k)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // Close implements store.Store.
 func (s *Store) Close() error {
 	s.gate.Lock()
@@ -160,6 +140,9 @@ func (s *Store) Close() error {
 	close(s.queue)
 	s.gate.Unlock()
 	<-s.stopped
+	for _, c := range s.crawls {
+		c.seen.Close()
+	}
 	return s.db.Close()
 }
 

@@ -15,12 +15,15 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if len(keys) == 0 {
 		return s.usable()
 	}
-	return s.do(ctx, &seeOp{crawl: crawl, keys: keys, fresh: fresh, opt: opt})
+	sorter := sorters.Get().(*sorter)
+	defer sorters.Put(sorter)
+	return s.do(ctx, &seeOp{crawl: crawl, keys: keys, order: sorter.sort(keys), fresh: fresh, opt: opt})
 }
 
 type seeOp struct {
 	crawl string
 	keys  []store.Key
+	order []uint32 // of keys, made by the caller's goroutine
 	fresh []bool
 	opt   store.SeeOptions
 }
@@ -32,8 +35,6 @@ func (o *seeOp) apply(tx *txn) error {
 	if o.opt.UnicodeHosts {
 		tx.unicodeHosts()
 	}
-	for i := range o.keys {
-		o.fresh[i] = tx.record(c, &o.keys[i])
-	}
+	tx.recordSorted(c, o.keys, o.order, o.fresh)
 	return nil
 }

@@ -19,7 +19,6 @@ type txn struct {
 	batch *pebble.Batch
 	now   time.Time // the group's time
 	err   error
-	key   []byte
 	dirty []*generation
 	owner []*crawl // of dirty, same order
 	after []func() // run when the group is durable
@@ -60,7 +59,7 @@ func (tx *txn) crawl(name string, make bool) *crawl {
 
 func (tx *txn) newCrawl(name string) *crawl {
 	s := tx.s
-	c := &crawl{num: s.nextCrawl, name: name, seen: mapIndex{}}
+	c := &crawl{num: s.nextCrawl, name: name, seen: s.newIndex()}
 	s.nextCrawl++
 	s.crawls[name] = c
 	s.byNum[c.num] = c
@@ -101,18 +100,17 @@ func appendGeneration(dst []byte, crawl uint32, g *generation) []byte {
 }
 
 // known says whether k was seen in c.
-func (tx *txn) known(c *crawl, k *store.Key) bool { return c.seen.has(k) }
+func (tx *txn) known(c *crawl, k *store.Key) bool { return c.seen.Has(k) }
 
 // record records k as seen in c, and says whether it was new.
 func (tx *txn) record(c *crawl, k *store.Key) bool {
-	if !c.seen.insert(k) {
+	if !c.seen.Add(k) {
 		return false
 	}
 	g := c.gens[len(c.gens)-1]
 	g.keys++
 	tx.touch(c, g)
-	tx.key = appendSeenRow(tx.key[:0], g.num, k)
-	tx.set(tx.key, nil)
+	tx.setSeen(g, k)
 	return true
 }
 

@@ -3,13 +3,15 @@ package seenindex
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/firstseen/firstseen/hashkey"
 )
 
 // SecretLen is the length in bytes of a secret.
 const SecretLen = 48
 
-// Key is the 16-byte key of a URL.
-type Key = [16]byte
+// Key is the key of a URL: the first 16 bytes of a SHA-256.
+type Key = hashkey.UrlShortHash
 
 // secret is three 128-bit multipliers, high word first.
 type secret [6]uint64
