@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,8 +180,28 @@ func TestBlocksKeepWhatCameBeforeAnError(t *testing.T) {
 			text = append(text, b.Text...)
 		}
 	}
-	if !bytes.HasPrefix(text, []byte("http://a/\nhttp://b/\n")) || !errors.Is(last, io.ErrUnexpectedEOF) {
+	if string(text) != "http://a/\nhttp://b/\n" || !errors.Is(last, io.ErrUnexpectedEOF) {
 		t.Errorf("got %.30q, %v; want both lines and %v", text, last, io.ErrUnexpectedEOF)
+	}
+}
+
+// TestBlocksDontWaitForASlowWriter reads lines before the writer goes on.
+func TestBlocksDontWaitForASlowWriter(t *testing.T) {
+	r, w := io.Pipe()
+	lines := []string{"http://a/\n", "http://b/\nhttp://", "c/\n"}
+	next, stop := iter.Pull2(Blocks(r))
+	defer stop()
+	var got strings.Builder
+	for _, line := range lines {
+		go func() { _, _ = w.Write([]byte(line)) }()
+		b, err, _ := next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Write(b.Text)
+	}
+	if want := strings.Join(lines, ""); got.String() != want {
+		t.Errorf("got %q; want %q", got.String(), want)
 	}
 }
 

@@ -2,6 +2,7 @@ package input
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"iter"
 	"sync"
@@ -38,7 +39,7 @@ func (b *Block) Release() {
 
 // Blocks cuts r into blocks. A block belongs to the caller until it is released.
 // The sequence ends with the input or with the first error; what was read before
-// an error comes as a block first, its last line perhaps cut short.
+// an error comes as a block first, without a last line that was cut short.
 func Blocks(r io.Reader) iter.Seq2[*Block, error] {
 	return func(yield func(*Block, error) bool) {
 		c := cutter{r: r, line: 1}
@@ -70,28 +71,35 @@ func (c *cutter) next() (*Block, error) {
 	buf := buffers.Get().(*[]byte)
 	n := copy(*buf, c.rest)
 	m, err := fill(c.r, (*buf)[n:])
-	text := (*buf)[:n+m]
+	b := &Block{Text: (*buf)[:n+m], First: c.line, buf: buf}
 	c.rest = nil
-	if len(text) == 0 {
-		buffers.Put(buf)
-		return nil, err
+	if err != io.EOF && len(b.Text) > 0 {
+		err = errors.Join(err, c.cut(b, err != nil))
 	}
-	b := &Block{Text: text, First: c.line, buf: buf}
-	if err == nil {
-		err = c.cut(b)
+	if len(b.Text) == 0 {
+		b.Release()
+		return nil, err
 	}
 	b.Lines = countLines(b.Text)
 	c.line += b.Lines
 	return b, err
 }
 
-// fill reads until p is full. Unlike io.ReadFull it gives the reader's own error, so
-// that a plain end can be told from one that a decompressor complains of.
+// promptRead is the length of a read that ends a block: someone writes line by
+// line, and may look at the outcome. Programs write at least 4 KiB when they hurry.
+const promptRead = 4096
+
+// fill reads until p is full, or a short read ends a line. Unlike io.ReadFull it gives
+// the reader's own error, so that a plain end can be told from one that a
+// decompressor complains of.
 func fill(r io.Reader, p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		var m int
 		m, err = r.Read(p[n:])
 		n += m
+		if m > 0 && m < promptRead && bytes.IndexByte(p[n-m:n], '\n') >= 0 {
+			return n, err
+		}
 	}
 	if n == len(p) {
 		err = nil // the reader gives it again
@@ -99,14 +107,17 @@ func fill(r io.Reader, p []byte) (n int, err error) {
 	return n, err
 }
 
-// cut moves what follows the last line end to the next block.
-func (c *cutter) cut(b *Block) error {
+// cut moves what follows the last line end to the next block, or drops it if the
+// input broke off there: half a line is another line.
+func (c *cutter) cut(b *Block, broken bool) error {
 	i := bytes.LastIndexByte(b.Text, '\n')
-	if i < 0 {
+	if i < 0 && !broken {
 		b.TooLong = true
 		return c.skipLine()
 	}
-	c.rest = bytes.Clone(b.Text[i+1:])
+	if !broken {
+		c.rest = bytes.Clone(b.Text[i+1:])
+	}
 	b.Text = b.Text[:i+1]
 	return nil
 }
@@ -129,7 +140,7 @@ func (c *cutter) skipLine() error {
 
 func countLines(text []byte) int64 {
 	n := int64(bytes.Count(text, []byte{'\n'}))
-	if text[len(text)-1] != '\n' {
+	if len(text) > 0 && text[len(text)-1] != '\n' {
 		n++
 	}
 	return n

@@ -59,6 +59,7 @@ type engine struct {
 	events uint64 // all events so far, those of the exact table's stage
 
 	tasks chan func()
+	done  chan struct{} // closed when no more tasks are needed
 	tally *tally
 	ahead context.Context // ends when the inputs are to stop
 	stop  context.CancelCauseFunc
@@ -77,17 +78,13 @@ func Run(ctx context.Context, inputs []Input, opt Options) (*Result, error) {
 	toTally := make(chan *Batch, e.opt.Workers+2)
 	var workers, last sync.WaitGroup
 	for range e.opt.Workers {
-		workers.Go(func() {
-			for task := range e.tasks {
-				task()
-			}
-		})
+		workers.Go(e.work)
 	}
 	last.Go(func() { e.tally.run(toTally) })
 	e.dispatch(inputs, toTally)
 	close(toTally)
 	last.Wait()
-	close(e.tasks)
+	close(e.done)
 	workers.Wait()
 	result, err := e.finish(inputs)
 	result.Seconds = time.Since(start).Seconds()
@@ -111,11 +108,23 @@ func newEngine(ctx context.Context, opt Options) (*engine, error) {
 	if opt.Counters == nil {
 		opt.Counters = &Counters{}
 	}
-	e := &engine{opt: opt, hash: newHasher(), exact: newTable(opt.ExactBudget), tasks: make(chan func(), opt.Workers)}
+	e := &engine{opt: opt, hash: newHasher(), exact: newTable(opt.ExactBudget), tasks: make(chan func(), opt.Workers), done: make(chan struct{})}
 	e.ahead, e.stop = context.WithCancelCause(ctx)
 	var err error
 	e.tally, err = newTally(ctx, opt, e.stop)
 	return e, err
+}
+
+// work carries out tasks, which never wait for anything.
+func (e *engine) work() {
+	for {
+		select {
+		case task := <-e.tasks:
+			task()
+		case <-e.done:
+			return
+		}
+	}
 }
 
 // dispatch brings the inputs' batches in order and takes them through the exact
@@ -130,17 +139,35 @@ func (e *engine) dispatch(inputs []Input, toTally chan<- *Batch) {
 			queues[opened] = make(chan *Batch, lookAhead)
 			go e.read(inputs[opened], opened, queues[opened], &errs[opened])
 		}
-		for b := range queues[i] {
+		for b, ok := e.next(queues[i]); ok; b, ok = e.next(queues[i]) {
 			<-b.ready
 			e.lookUp(b)
 			b.ready = make(chan struct{})
 			e.tasks <- func() { b.canonicalize(e.opt.Profile); close(b.ready) }
 			toTally <- b
 		}
+		if e.ahead.Err() != nil {
+			return
+		}
 		if errs[i] != nil { // the queue's end makes it visible
 			e.tally.inputFailed(inputs[i].Name, errs[i])
 		}
 	}
+}
+
+// next waits for a batch. When the replay is to stop, it gives those that are there,
+// but doesn't wait for an input that may be silent for long.
+func (e *engine) next(queue <-chan *Batch) (b *Batch, ok bool) {
+	select {
+	case b, ok = <-queue:
+		return b, ok
+	default:
+	}
+	select {
+	case b, ok = <-queue:
+	case <-e.ahead.Done():
+	}
+	return b, ok
 }
 
 // read produces an input's batches until it ends or the replay is to stop.
@@ -155,9 +182,14 @@ func (e *engine) read(in Input, number int, queue chan<- *Batch, failure *error)
 			return
 		}
 		b.number, b.ready = number, make(chan struct{})
-		e.tasks <- func() { b.prepare(e.hash); close(b.ready) }
-		queue <- b
-		if e.ahead.Err() != nil {
+		select {
+		case e.tasks <- func() { b.prepare(e.hash); close(b.ready) }:
+		case <-e.ahead.Done():
+			return
+		}
+		select {
+		case queue <- b:
+		case <-e.ahead.Done():
 			return
 		}
 	}

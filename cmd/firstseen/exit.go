@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses.
+const (
+	statusOK      = 0
+	statusRefused = 1 // some input was refused
+	statusMisuse  = 2
+	statusFailed  = 3
+)
+
+// errRefused ends a command whose output already says what was refused.
+var errRefused = errors.New("some input was refused")
+
+// failure marks an error of running a command, as against one of calling it.
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
+
+// misuse marks an error of calling a command that only running it could find.
+type misuse struct{ error }
+
+func (m misuse) Unwrap() error { return m.error }
+
+func misusef(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
+
+// running wraps what a command does: its errors are failures unless they say
+// otherwise. Errors outside of it come from reading flags and arguments.
+func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := f(cmd, args)
+		var m misuse
+		if err == nil || errors.As(err, &m) || errors.Is(err, errRefused) {
+			return err
+		}
+		return failure{err}
+	}
+}
+
+// status tells what went wrong, on stderr, and gives the exit status.
+func (a *app) status(err error) int {
+	var f failure
+	switch {
+	case err == nil:
+		return statusOK
+	case errors.As(err, &f):
+		fmt.Fprintf(a.err, "firstseen: %v\n", err)
+		return statusFailed
+	case errors.Is(err, errRefused):
+		return statusRefused
+	}
+	fmt.Fprintf(a.err, "firstseen: %v\nSee 'firstseen help'.\n", err)
+	return statusMisuse
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newExplainCmd(a *app) *cobra.Command {
+	var urls urlFlags
+	var profile profileFlags
+	var rules bool
+	cmd := &cobra.Command{
+		Use:   "explain [URL…]",
+		Short: "Tell which rules changed a URL, and how",
+		Long: `Tell for each URL, from the arguments or from stdin, which rules changed it on the
+way to its canonical form. With --list the rules of the profile, instead.`,
+		Example: `  firstseen explain 'http://example.com/%7Euser/?b=2&a=1'`,
+		Args:    cobra.ArbitraryArgs,
+		RunE: running(func(_ *cobra.Command, args []string) error {
+			p, err := profile.open()
+			if err != nil {
+				return err
+			}
+			if rules {
+				return listRules(a, p, urls.json)
+			}
+			return urls.each(a, args, func(raw string) (answer, error) { return explain(p, raw) })
+		}),
+	}
+	urls.add(cmd.Flags())
+	profile.add(cmd.Flags())
+	cmd.Flags().BoolVar(&rules, "list", false, "list the rules of the profile, in order")
+	return cmd
+}
+
+// text shows an explanation to a person.
+func (e explained) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", e.Input)
+	for _, c := range e.Changes {
+		fmt.Fprintf(&b, "  %-22s %s\n", c.Rule, c.After)
+	}
+	if len(e.Changes) == 0 {
+		b.WriteString("  is canonical already\n")
+	}
+	fmt.Fprintf(&b, "  = %s\n  key %s", e.Canonical, e.Key)
+	return b.String()
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// profileFlags are --profile, --rules and --rule-file, the same for every command.
+type profileFlags struct{ profile, rules, file string }
+
+func (p *profileFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&p.profile, "profile", "qiita",
+		"canonical form: qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none")
+	flags.StringVar(&p.rules, "rules", "", `rules to switch, as "+strip-www,-collapse-slashes"; only qiita has such rules`)
+	flags.StringVar(&p.file, "rule-file", "", "JSON file of rules for the parameters of hosts and paths")
+}
+
+func (p *profileFlags) open() (*canon.Profile, error) {
+	profile, err := canon.ParseProfile(p.profile)
+	if err == nil && p.rules != "" {
+		profile, err = profile.WithRules(p.rules)
+	}
+	if err != nil {
+		return nil, misuse{err}
+	}
+	if p.file != "" {
+		return withRuleFile(profile, p.file)
+	}
+	return profile, nil
+}
+
+func withRuleFile(profile *canon.Profile, name string) (*canon.Profile, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open rule file: %w", err)
+	}
+	defer file.Close()
+	profile, err = profile.With(canon.WithRuleFile(file))
+	if err != nil {
+		return nil, misusef("cannot use rule file %s: %w", name, err)
+	}
+	return profile, nil
+}
+
+// identity is what a store is stamped with whose keys this profile makes.
+func identity(p *canon.Profile) store.Identity {
+	return store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// app is what the subcommands share: the process's streams and its log.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	log      *slog.Logger
+}
+
+// run runs the command line and gives the exit status.
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	a := &app{in: in, out: out, err: errOut, log: slog.New(slog.DiscardHandler)}
+	root := newRootCmd(a)
+	root.SetArgs(args)
+	return a.status(root.ExecuteContext(ctx))
+}
+
+func newRootCmd(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "firstseen",
+		Short:         "Canonical forms of URLs, and whether they were seen before",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	level := root.PersistentFlags().String("log-level", "info", "least level that is logged: debug, info, warn or error")
+	format := root.PersistentFlags().String("log-format", "text", "form of the log on stderr: text or json")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := flagsFromEnv(cmd.Flags(), os.LookupEnv); err != nil {
+			return err
+		}
+		return a.openLog(*level, *format)
+	}
+	root.AddCommand(
+		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newReplayCmd(a), newVersionCmd(a),
+		newGenCmd(a),
+	)
+	return root
+}
+
+// openLog sets the log up, on stderr.
+func (a *app) openLog(level, format string) error {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return fmt.Errorf("cannot log; got level %q; want debug, info, warn or error", level)
+	}
+	options := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "text":
+		a.log = slog.New(slog.NewTextHandler(a.err, options))
+	case "json":
+		a.log = slog.New(slog.NewJSONHandler(a.err, options))
+	default:
+		return fmt.Errorf("cannot log; got format %q; want text or json", format)
+	}
+	return nil
+}
+
+// flagsFromEnv sets the flags that weren't given from FIRSTSEEN_… variables.
+func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var failed error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "FIRSTSEEN_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := lookup(name)
+		if !ok || f.Changed || failed != nil || f.Name == "help" {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			failed = fmt.Errorf("cannot read variable %s: %w", name, err)
+		}
+	})
+	return failed
+}

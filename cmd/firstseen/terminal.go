@@ -1,0 +1,18 @@
+//go:build !linux
+
+package main
+
+import (
+	"io"
+	"os"
+)
+
+// isTerminal tells whether a person looks at what is written.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

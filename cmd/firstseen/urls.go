@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/hashkey"
+)
+
+// urlFlags say where the URLs of canon, explain and hash come from.
+type urlFlags struct {
+	input string
+	json  bool
+}
+
+func (u *urlFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&u.input, "input", "lines", "form of stdin: lines, or jsonl (objects with a field input)")
+	flags.BoolVar(&u.json, "json", false, "write one JSON object for each input")
+}
+
+// maxInput bounds a line of stdin; canonical forms are bounded by far less.
+const maxInput = 64 << 20
+
+// inputs gives the URLs of the arguments or, without any, of stdin. An error of the
+// pair is the input's own, unless it is a failure, which ends the sequence.
+func (u *urlFlags) inputs(a *app, args []string) (iter.Seq2[string, error], error) {
+	if u.input != "lines" && u.input != "jsonl" {
+		return nil, misusef("cannot read input; got --input %s; want lines or jsonl", u.input)
+	}
+	texts := fromArgs(args)
+	if len(args) == 0 {
+		texts = fromLines(a.in)
+	}
+	if u.input == "jsonl" {
+		texts = fromJSON(texts)
+	}
+	return texts, nil
+}
+
+func fromArgs(args []string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, arg := range args {
+			if !yield(arg, nil) {
+				return
+			}
+		}
+	}
+}
+
+func fromLines(r io.Reader) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(make([]byte, 64<<10), maxInput)
+		for lines.Scan() {
+			if !yield(lines.Text(), nil) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield("", failure{fmt.Errorf("cannot read standard input: %w", err)})
+		}
+	}
+}
+
+// errJSON means that a line of --input jsonl isn't what it should be.
+var errJSON = errors.New("bad input object")
+
+func fromJSON(lines iter.Seq2[string, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for line, err := range lines {
+			var object struct {
+				Input *string `json:"input"`
+			}
+			if err == nil {
+				if err = json.Unmarshal([]byte(line), &object); err != nil || object.Input == nil {
+					err = fmt.Errorf("cannot read line; want an object with a text field input: %w", errJSON)
+				} else {
+					line = *object.Input
+				}
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+// inputError is an error in the JSON output of every command.
+type inputError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func describe(err error) *inputError {
+	code := canon.Code(err)
+	if errors.Is(err, errJSON) {
+		code = "json"
+	}
+	return &inputError{Code: code, Message: err.Error()}
+}
+
+// An answer is what a command has to say of one input. Its JSON form is the object
+// of --json; its text is the line, or lines, of plain output.
+type answer interface{ text() string }
+
+type refusedJSON struct {
+	Input string      `json:"input"`
+	Error *inputError `json:"error"`
+}
+
+// each asks f about every input and writes the answers in order: in plain form a
+// refused input is an empty line, with its reason on stderr.
+func (u *urlFlags) each(a *app, args []string, f func(raw string) (answer, error)) error {
+	texts, err := u.inputs(a, args)
+	if err != nil {
+		return err
+	}
+	out := newOutput(a.out)
+	refused := false
+	for raw, err := range texts {
+		var end failure
+		if errors.As(err, &end) {
+			return errors.Join(err, out.Flush())
+		}
+		var got answer
+		if err == nil {
+			got, err = f(raw)
+		}
+		if err != nil {
+			refused = true
+			u.refuse(a, out, raw, err)
+		} else if u.json {
+			out.json(got)
+		} else {
+			out.line(got.text())
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	if refused {
+		return errRefused
+	}
+	return nil
+}
+
+func (u *urlFlags) refuse(a *app, out *output, raw string, err error) {
+	if u.json {
+		out.json(refusedJSON{raw, describe(err)})
+		return
+	}
+	out.line("")
+	out.flushIfTerminal()
+	fmt.Fprintf(a.err, "firstseen: %s: %v\n", shown(raw), err)
+}
+
+// shown is a URL as it can stand in a message.
+func shown(raw string) string {
+	const most = 120
+	if len(raw) > most {
+		raw = raw[:most] + "…"
+	}
+	return fmt.Sprintf("%q", strings.ToValidUTF8(raw, "\uFFFD"))
+}
+
+func key(form string) string { return hashkey.SumShortString(form).Hex() }
