@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// Config configures a Server. The zero value serves on loopback in the clear.
+type Config struct {
+	// GRPCAddr is the host:port of the gRPC interface. The default is 127.0.0.1:7071.
+	GRPCAddr string
+	// HTTPAddr is the host:port of the HTTP interface; "off" for none. The
+	// default is 127.0.0.1:7072.
+	HTTPAddr string
+	// TLS is used on both. The default is to serve in the clear.
+	TLS TLSConfig
+	// TokensFile names the file of bearer tokens. The default is to ask for none.
+	TokensFile string
+	// InsecurePublic allows an address beyond loopback without TLS. The
+	// default is false.
+	InsecurePublic bool
+
+	// MaxMessage bounds a message in bytes. The default is 4 MiB.
+	MaxMessage int
+	// MaxConnections bounds the open connections of each port. The default is 16384.
+	MaxConnections int
+	// MaxStreams bounds the calls under way on one connection. The default is 256.
+	MaxStreams int
+	// MaxCalls bounds the calls under way in all; more are refused as
+	// RESOURCE_EXHAUSTED. The default is 1024.
+	MaxCalls int
+	// MaxURL bounds a URL in bytes; a longer one is SKIPPED. The default is 65536.
+	MaxURL int
+	// MaxMetadata bounds the metadata of a URL in bytes, likewise. The default is 65536.
+	MaxMetadata int
+	// MaxInHand bounds, in bytes, what all calls together hold of messages
+	// that wait for their commit. The default is 64 MiB.
+	MaxInHand int64
+
+	// Dir is the directory whose disk is watched. The default is none.
+	Dir string
+	// MinFree is how many bytes of that disk stay free: with less, writes are
+	// refused until there is a tenth more. The default is 1 GiB; negative is off.
+	MinFree int64
+
+	// Drain bounds the orderly end. The default is 20 s.
+	Drain time.Duration
+	// IdleTimeout closes connections without a call. The default is 15 min.
+	IdleTimeout time.Duration
+	// HandshakeTimeout closes connections that say nothing. The default is 10 s.
+	HandshakeTimeout time.Duration
+
+	// Node is what ListNodes answers. The default is the gRPC address.
+	Node string
+	// Logger takes the log. The default is slog.Default().
+	Logger *slog.Logger
+	// Level is set by SetLogLevel. The default is to ignore that call.
+	Level *slog.LevelVar
+	// Profile returns the profile of the frontier, for explanations. The
+	// default is canon.Qiita.
+	Profile func() *canon.Profile
+	// Reload is called by Server.Reload, for rules and the like. The default
+	// is to do nothing.
+	Reload func(context.Context) error
+}
+
+func (c Config) withDefaults() Config {
+	def(&c.GRPCAddr, "127.0.0.1:7071")
+	def(&c.HTTPAddr, "127.0.0.1:7072")
+	def(&c.MaxMessage, 4<<20)
+	def(&c.MaxConnections, 16384)
+	def(&c.MaxStreams, 256)
+	def(&c.MaxCalls, 1024)
+	def(&c.MaxURL, 1<<16)
+	def(&c.MaxMetadata, 1<<16)
+	def(&c.MaxInHand, 64<<20)
+	def(&c.MinFree, 1<<30)
+	def(&c.Drain, 20*time.Second)
+	def(&c.IdleTimeout, 15*time.Minute)
+	def(&c.HandshakeTimeout, 10*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Profile == nil {
+		c.Profile = canon.Qiita
+	}
+	if c.Reload == nil {
+		c.Reload = func(context.Context) error { return nil }
+	}
+	return c
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Check returns everything that would keep a server of this configuration
+// from starting, as far as can be told without taking its ports.
+func (c Config) Check(ctx context.Context) error {
+	c = c.withDefaults()
+	errs := []error{checkAddress(ctx, "grpc", c.GRPCAddr, c.TLS.enabled(), c.InsecurePublic)}
+	if c.HTTPAddr != "off" {
+		errs = append(errs, checkAddress(ctx, "http", c.HTTPAddr, c.TLS.enabled(), c.InsecurePublic))
+	}
+	_, err := loadKeyring(c.TLS)
+	errs = append(errs, err)
+	_, err = loadTokens(c.TokensFile)
+	errs = append(errs, err)
+	for name, n := range map[string]int64{
+		"max-message": int64(c.MaxMessage), "max-connections": int64(c.MaxConnections), "max-streams": int64(c.MaxStreams),
+		"max-calls": int64(c.MaxCalls), "max-url": int64(c.MaxURL), "max-metadata": int64(c.MaxMetadata), "max-in-hand": c.MaxInHand,
+	} {
+		if n <= 0 {
+			errs = append(errs, fmt.Errorf("cannot serve; got --%s %d; want more than 0", name, n))
+		}
+	}
+	return errors.Join(errs...)
+}

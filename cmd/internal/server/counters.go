@@ -1,0 +1,78 @@
+package server
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// counters are what the server counts. /metrics and the dashboard read the
+// same ones. The first group carries URLFrontier's names, so that its Grafana
+// dashboard works; the second our own.
+type counters struct {
+	getCalls       prometheus.Counter
+	getURLs        prometheus.Counter
+	getLatency     prometheus.Summary
+	putCalls       prometheus.Counter
+	batchCalls     prometheus.Counter
+	putURLs        prometheus.Counter
+	putKind        *prometheus.CounterVec // discovered="true" or "false"
+	putIgnored     prometheus.Counter
+	putCompleted   prometheus.Counter
+	discoveredURLs prometheus.Counter // putKind, resolved
+	knownURLs      prometheus.Counter
+
+	verdicts  *prometheus.CounterVec // verdict: new, duplicate, refused, failed
+	fresh     prometheus.Counter
+	duplicate prometheus.Counter
+	refused   prometheus.Counter
+	failed    prometheus.Counter
+	reasons   *prometheus.CounterVec // reason
+	settled   *prometheus.CounterVec // outcome: done, recrawl, retry, dropped, released
+	commit    prometheus.Histogram
+	batch     prometheus.Histogram
+	lease     prometheus.Histogram
+	calls     *prometheus.CounterVec // call, code
+}
+
+func newCounters(r prometheus.Registerer) *counters {
+	c := &counters{
+		getCalls:     counter(r, "frontier_getURLs_calls_total", "Calls of GetURLs and /v1/lease."),
+		getURLs:      counter(r, "frontier_getURLs_total", "URLs handed out."),
+		putCalls:     counter(r, "frontier_putURLs_calls_total", "Streams of PutURLs."),
+		batchCalls:   counter(r, "frontier_putDiscovered_calls_total", "Streams of PutDiscovered."),
+		putURLs:      counter(r, "frontier_putURLs_total", "URLs put, discovered or known, by any call."),
+		putIgnored:   counter(r, "frontier_putURLs_ignored_total", "Discovered URLs that were known already."),
+		putCompleted: counter(r, "frontier_putURLs_completed_total", "URLs put as completed."),
+		putKind:      vector(r, "frontier_putURLs_discovered_total", "URLs put, by whether they were discovered.", "discovered"),
+
+		verdicts: vector(r, "firstseen_urls_offered_total", "URLs offered, by verdict.", "verdict"),
+		reasons:  vector(r, "firstseen_urls_refused_total", "URLs refused, by reason.", "reason"),
+		settled:  vector(r, "firstseen_urls_settled_total", "URLs settled, by outcome.", "outcome"),
+		calls:    vector(r, "firstseen_calls_total", "Calls ended, by name and code.", "call", "code"),
+		commit: histogram(r, "firstseen_commit_seconds", "Time from a batch to its durable answer.",
+			prometheus.ExponentialBuckets(0.0001, 2, 16)),
+		batch: histogram(r, "firstseen_batch_urls", "URLs that shared a commit.", prometheus.ExponentialBuckets(1, 2, 13)),
+		lease: histogram(r, "firstseen_lease_seconds", "Time of a lease call.", prometheus.ExponentialBuckets(0.0001, 2, 16)),
+	}
+	c.getLatency = prometheus.NewSummary(prometheus.SummaryOpts{Name: "frontier_getURLs_latency_seconds", Help: "Time of a lease call."})
+	r.MustRegister(c.getLatency)
+	c.discoveredURLs, c.knownURLs = c.putKind.WithLabelValues("true"), c.putKind.WithLabelValues("false")
+	c.fresh, c.duplicate = c.verdicts.WithLabelValues("new"), c.verdicts.WithLabelValues("duplicate")
+	c.refused, c.failed = c.verdicts.WithLabelValues("refused"), c.verdicts.WithLabelValues("failed")
+	return c
+}
+
+func counter(r prometheus.Registerer, name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	r.MustRegister(c)
+	return c
+}
+
+func vector(r prometheus.Registerer, name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	r.MustRegister(c)
+	return c
+}
+
+func histogram(r prometheus.Registerer, name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	r.MustRegister(h)
+	return h
+}

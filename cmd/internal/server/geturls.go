@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+const (
+	// defaultLease is how long URLs are held for a client that doesn't say.
+	defaultLease = 30 * time.Second
+	// takeAtOnce bounds the URLs leased in one step, so that a client that asks
+	// for everything is served piece by piece, and holds none of what it
+	// doesn't read.
+	takeAtOnce = 4096
+	// unbounded stands for "no bound" where the frontier has none of its own.
+	unbounded = 1 << 30
+)
+
+// GetURLs implements the call. One queue is never served to two callers: a
+// step of the store leases its URLs and starts its delay.
+func (s *Server) GetURLs(p *frontierpb.GetParams, stream frontierpb.URLFrontier_GetURLsServer) error {
+	s.count.getCalls.Inc()
+	began := time.Now()
+	defer func() {
+		s.count.getLatency.Observe(time.Since(began).Seconds())
+		s.count.lease.Observe(time.Since(began).Seconds())
+	}()
+	req, ok := leaseRequest(p)
+	if !ok {
+		return nil
+	}
+	queues := int(p.MaxQueues)
+	for p.MaxQueues == 0 || queues > 0 {
+		req.MaxQueues = queues
+		leases, err := s.leaseSome(stream.Context(), req)
+		if err != nil {
+			return err
+		}
+		if err := s.sendLeases(stream, leases); err != nil {
+			return err
+		}
+		queues -= countQueues(leases)
+		if len(leases) < req.Max || s.isDraining() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// leaseRequest returns what to lease; ok is false for a request nothing can
+// match: a queue without the crawl it is in.
+func leaseRequest(p *frontierpb.GetParams) (req frontier.LeaseRequest, ok bool) {
+	req = frontier.LeaseRequest{
+		Crawl:       "*",
+		Queue:       p.Key,
+		MaxPerQueue: int(min(p.MaxUrlsPerQueue, unbounded)),
+		MaxInFlight: int(min(p.MaxUrlsPerQueue, unbounded)),
+		Lease:       time.Duration(p.DelayRequestable) * time.Second,
+	}
+	if named, set := p.Item.(*frontierpb.GetParams_CrawlID); set {
+		req.Crawl = crawlName(named.CrawlID)
+	}
+	if req.MaxPerQueue == 0 {
+		req.MaxPerQueue, req.MaxInFlight = unbounded, -1
+	}
+	if req.Lease == 0 {
+		req.Lease = defaultLease
+	}
+	req.Max = takeAtOnce
+	if p.MaxQueues > 0 {
+		req.Max = int(min(uint64(req.MaxPerQueue)*uint64(p.MaxQueues), takeAtOnce))
+	}
+	return req, p.Key == "" || req.Crawl != "*"
+}
+
+// leaseSome leases. A write is refused on a full disk, and a lease is one.
+func (s *Server) leaseSome(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, error) {
+	if err := s.roomFor(1); err != nil {
+		return nil, err
+	}
+	leases, _, err := s.f.LeaseFrom(ctx, req)
+	if err != nil {
+		return nil, s.fault("lease", err)
+	}
+	s.count.getURLs.Add(float64(len(leases)))
+	return leases, nil
+}
+
+// sendLeases hands leases over. What could not be sent is given back, so that
+// it needn't wait for its lease to run out.
+func (s *Server) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases []*frontier.Lease) error {
+	for i, l := range leases {
+		info := &frontierpb.URLInfo{Url: l.URL, Key: l.Queue, CrawlID: l.Crawl}
+		unpackMeta(info, l.Meta)
+		if err := stream.Send(info); err != nil {
+			s.release(leases[i:])
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) release(leases []*frontier.Lease) {
+	back := make([]frontier.Settlement, len(leases))
+	for i, l := range leases {
+		back[i] = frontier.Settlement{Lease: l, Outcome: frontier.Release}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if _, err := s.f.Settle(ctx, back); err != nil {
+		s.log.Warn("leases nobody took stay until they run out", "leases", len(back), "error", err)
+	}
+}
+
+// countQueues counts the different queues of leases; those of one queue come
+// together.
+func countQueues(leases []*frontier.Lease) int {
+	n := 0
+	for i, l := range leases {
+		if i == 0 || l.Queue != leases[i-1].Queue || l.Crawl != leases[i-1].Crawl {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+)
+
+// clock is a clock that tests step.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Now()} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// running is a server on loopback, over a store in memory.
+type running struct {
+	*Server
+	clock *clock
+	store store.Store
+	stop  func() error // drains and waits
+}
+
+// profileOf gives the store an identity, and the frontier a profile.
+func openFrontier(t testing.TB, p *canon.Profile, c *clock) (*frontier.Frontier, store.Store) {
+	t.Helper()
+	st := memstore.New(memstore.Options{
+		KeepURLs: true,
+		Clock:    c.Now,
+		Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()},
+	})
+	f, err := frontier.Open(frontier.Options{Store: st, Profile: p, SkipFirst: true, MaxInFlight: -1, Traps: frontier.Traps{Off: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f, st
+}
+
+// start runs a server until the test ends.
+func start(t testing.TB, p *canon.Profile, cfg Config) *running {
+	t.Helper()
+	c := newClock()
+	f, st := openFrontier(t, p, c)
+	cfg.GRPCAddr, cfg.HTTPAddr = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Profile = func() *canon.Profile { return p }
+	cfg.Drain = 5 * time.Second
+	s, err := New(t.Context(), f, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	stop := sync.OnceValue(func() error {
+		cancel()
+		return <-served
+	})
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &running{Server: s, clock: c, store: st, stop: stop}
+}
+
+// client connects to a server in the clear.
+func (r *running) client(t testing.TB, opts ...grpc.DialOption) frontierpb.URLFrontierClient {
+	t.Helper()
+	return frontierpb.NewURLFrontierClient(r.dial(t, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...))
+}
+
+func (r *running) dial(t testing.TB, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(r.GRPCAddr(), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // a test may have closed it
+	return conn
+}
+
+// url is the address of a path of the HTTP interface.
+func (r *running) url(path string) string { return "http://" + r.HTTPAddr() + path }
+
+func temp(t testing.TB, name string) string { return filepath.Join(t.TempDir(), name) }

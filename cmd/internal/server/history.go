@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+const (
+	sampleEvery = 5 * time.Second
+	samples     = 720 // an hour
+)
+
+// sample is the state of some counters at a time, for the curves of the
+// dashboard.
+type sample struct {
+	At        time.Time `json:"at"`
+	New       float64   `json:"new"`
+	Duplicate float64   `json:"duplicate"`
+	Refused   float64   `json:"refused"`
+	Leased    float64   `json:"leased"`
+	Completed float64   `json:"completed"`
+	Held      int64     `json:"held"`
+	InFlight  int64     `json:"in_flight"`
+}
+
+// history keeps the samples of the last hour, oldest first. Safe for
+// concurrent use.
+type history struct {
+	mu   sync.Mutex
+	ring []sample
+}
+
+func (h *history) add(s sample) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.ring) == samples {
+		h.ring = append(h.ring[:0], h.ring[1:]...)
+	}
+	h.ring = append(h.ring, s)
+}
+
+func (h *history) list() []sample {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]sample{}, h.ring...)
+}
+
+// record takes samples until ctx ends.
+func (s *Server) record(ctx context.Context) {
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		s.history.add(s.sample(ctx))
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Server) sample(ctx context.Context) sample {
+	c := s.count
+	out := sample{At: time.Now(), New: value(c.fresh), Duplicate: value(c.duplicate), Refused: value(c.refused),
+		Leased: value(c.getURLs), Completed: value(c.putCompleted)}
+	if st, err := s.f.Stats(ctx, "*"); err == nil {
+		out.Held, out.InFlight = st.Held, st.InFlight
+	}
+	return out
+}
+
+func value(c prometheus.Counter) float64 {
+	var m dto.Metric
+	if c.Write(&m) != nil {
+		return 0
+	}
+	return m.GetCounter().GetValue()
+}
+
+// getHistory answers the samples of the last hour and one of now.
+func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"samples": append(s.history.list(), s.sample(r.Context()))})
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/firstseen/firstseen/cmd/internal/dashboard"
+)
+
+// newHTTP makes the HTTP server. Headers must come soon and are bounded;
+// bodies are streamed, so that they have no time limit as a whole, and each
+// line of them is bounded instead.
+func (s *Server) newHTTP() *http.Server {
+	return &http.Server{
+		Handler:           s.routes(),
+		ReadHeaderTimeout: s.cfg.HandshakeTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return context.Background() },
+	}
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	handle := func(pattern string, need Scope, h http.HandlerFunc) {
+		mux.HandleFunc(pattern, s.tokens.guard(need, s.limited(h)))
+	}
+	handle("POST /v1/urls", Write, s.postURLs)
+	handle("POST /v1/lease", Write, s.postLease)
+	handle("POST /v1/done", Write, s.postDone)
+	handle("GET /v1/explain", Read, s.getExplain)
+	handle("GET /v1/stats", Read, s.getStats)
+	handle("GET /v1/history", Read, s.getHistory)
+	handle("GET /v1/queues", Read, s.getQueues)
+	handle("GET /openapi.json", Open, getOpenAPI)
+	handle("GET /metrics", Read, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", s.getReady)
+	mux.Handle("GET /{$}", dashboard.Handler())
+	mux.Handle("GET /dashboard/", http.StripPrefix("/dashboard", dashboard.Handler()))
+	return s.ownOrigin(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// ownOrigin refuses, on a loopback listener, requests by a name that isn't
+// this machine's: a page elsewhere whose name was pointed at 127.0.0.1 (DNS
+// rebinding) must not reach a daemon that trusts loopback.
+func (s *Server) ownOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if tcp, ok := local.(*net.TCPAddr); ok && tcp.IP.IsLoopback() && s.tokens == nil && !isLocalName(r.Host) {
+			writeError(w, http.StatusForbidden, "host", "want a loopback name in Host")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isLocalName(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport
+	}
+	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
+		return ip.IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// limited counts a request among the calls under way.
+func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := s.calls.enter(); err != nil {
+			writeError(w, http.StatusTooManyRequests, "busy", "too many calls under way")
+			return
+		}
+		defer s.calls.leave()
+		next(w, r)
+	}
+}
+
+// getReady says whether the server takes work: not while it drains, nor while
+// the store fails. A full disk leaves it ready, since reads work.
+func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
+	if s.isDraining() {
+		writeText(w, http.StatusServiceUnavailable, "draining")
+		return
+	}
+	if _, err := s.f.Stats(r.Context(), "*"); err != nil {
+		writeText(w, http.StatusServiceUnavailable, "store: "+codeOf(err).String())
+		return
+	}
+	writeText(w, http.StatusOK, "ready")
+}
+
+func writeText(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text + "\n")) // a client that went away needs no answer
+}
+
+// faultBody is the body of every refusal.
+type faultBody struct {
+	Error faultDetail `json:"error"`
+}
+
+type faultDetail struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	writeJSON(w, status, faultBody{faultDetail{code, message}})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n')) // a client that went away needs no answer
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// doneBody is the body of POST /v1/done.
+type doneBody struct {
+	Leases []doneLease `json:"leases"`
+}
+
+type doneLease struct {
+	Crawl    string `json:"crawl,omitempty"`
+	Key      string `json:"key"`
+	Token    string `json:"token"`
+	Attempts int    `json:"attempts,omitempty"`
+	// Outcome is done, retry, recrawl, drop, release or extend.
+	Outcome string    `json:"outcome,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+	// BlockQueueUntil keeps the queue unserved, as a Retry-After asks.
+	BlockQueueUntil time.Time `json:"block_queue_until,omitzero"`
+}
+
+type doneAnswer struct {
+	Answers []string `json:"answers"` // ok, gave-up or stale
+}
+
+var outcomes = map[string]frontier.Outcome{
+	"": frontier.Done, "done": frontier.Done, "retry": frontier.Retry, "recrawl": frontier.Recrawl,
+	"drop": frontier.Drop, "release": frontier.Release, "extend": frontier.Extend,
+}
+
+var outcomeLabels = map[frontier.Outcome]string{
+	frontier.Done: "done", frontier.Retry: "retry", frontier.Recrawl: "recrawl",
+	frontier.Drop: "dropped", frontier.Release: "released", frontier.Extend: "extended",
+}
+
+func (d *doneLease) settlement() (frontier.Settlement, error) {
+	l := &frontier.Lease{Crawl: d.Crawl, Attempts: d.Attempts}
+	outcome, ok := outcomes[d.Outcome]
+	if !ok {
+		return frontier.Settlement{}, fmt.Errorf("cannot settle; got outcome %.20q; want done, retry, recrawl, drop, release or extend: %w", d.Outcome, store.ErrInvalid)
+	}
+	if n, err := hex.Decode(l.Key[:], []byte(d.Key[:min(len(d.Key), 2*len(l.Key))])); err != nil || n != len(l.Key) || len(d.Key) != 2*n {
+		return frontier.Settlement{}, fmt.Errorf("cannot settle; got key %.40q; want %d hex digits: %w", d.Key, 2*len(l.Key), store.ErrInvalid)
+	}
+	var err error
+	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
+		return frontier.Settlement{}, fmt.Errorf("cannot settle; got token %.40q; want that of a lease: %w", d.Token, store.ErrInvalid)
+	}
+	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil}, nil
+}
+
+func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[doneBody](s, w, r)
+	if !ok {
+		return
+	}
+	settlements := make([]frontier.Settlement, len(body.Leases))
+	var err error
+	for i := range body.Leases {
+		if settlements[i], err = body.Leases[i].settlement(); err != nil {
+			s.writeFault(w, "settle", err)
+			return
+		}
+	}
+	if err := s.roomFor(len(settlements)); err != nil {
+		s.writeFault(w, "settle", err)
+		return
+	}
+	answers, err := s.f.Settle(r.Context(), settlements)
+	if err != nil {
+		s.writeFault(w, "settle", err)
+		return
+	}
+	out := doneAnswer{Answers: make([]string, len(answers))}
+	for i, a := range answers {
+		out.Answers[i] = a.String()
+		s.countSettled(settlements[i].Outcome, a)
+	}
+	writeJSON(w, http.StatusOK, out)
+}
+
+func (s *Server) countSettled(outcome frontier.Outcome, a frontier.Settled) {
+	label := outcomeLabels[outcome]
+	switch {
+	case a == frontier.Stale:
+		label = "stale"
+	case a == frontier.GaveUp:
+		label = "dropped"
+	case outcome == frontier.Done:
+		s.count.putCompleted.Inc()
+	}
+	s.count.settled.WithLabelValues(label).Inc()
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// explanation is the answer of GET /v1/explain.
+type explanation struct {
+	Input     string       `json:"input"`
+	Canonical string       `json:"canonical,omitempty"`
+	Key       string       `json:"key,omitempty"`
+	Queue     string       `json:"queue,omitempty"`
+	Profile   string       `json:"profile"`
+	Changes   []change     `json:"changes"`
+	Known     *knownURL    `json:"known,omitempty"`
+	Error     *faultDetail `json:"error,omitempty"`
+}
+
+type change struct {
+	Rule   string `json:"rule"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// knownURL is what the store knows of a URL.
+type knownURL struct {
+	State    string    `json:"state"`
+	First    string    `json:"first,omitempty"` // the spelling it was first found under, while that is kept
+	Queue    string    `json:"queue,omitempty"`
+	Due      time.Time `json:"due,omitzero"`
+	Created  time.Time `json:"created,omitzero"`
+	Expires  time.Time `json:"expires,omitzero"`
+	Attempts int       `json:"attempts,omitempty"`
+}
+
+var stateNames = map[store.State]string{
+	store.SeenOnly: "seen", store.Queued: "queued", store.Leased: "leased", store.Done: "done",
+}
+
+// getExplain says how a URL is read, and what is known of it. A URL that is
+// refused has an explanation too.
+func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	u := frontier.URL{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue")}
+	if u.URL == "" {
+		writeError(w, http.StatusBadRequest, "invalid", "want a query parameter url")
+		return
+	}
+	if len(u.URL) > s.cfg.MaxURL {
+		writeError(w, http.StatusBadRequest, "too-long", "URL too long")
+		return
+	}
+	e := s.explain(u)
+	entry, err := s.f.Lookup(r.Context(), u)
+	switch {
+	case e.Error != nil:
+	case err == nil:
+		e.Known = &knownURL{State: stateNames[entry.State], First: entry.URL, Queue: entry.Entry.Queue,
+			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts}
+	case !errors.Is(err, store.ErrNotFound):
+		s.writeFault(w, "look up", err)
+		return
+	}
+	writeJSON(w, http.StatusOK, e)
+}
+
+func (s *Server) explain(u frontier.URL) explanation {
+	id := s.f.Identify(u)
+	e := explanation{Input: u.URL, Canonical: id.Canonical, Queue: id.Queue, Profile: s.cfg.Profile().String(), Changes: []change{}}
+	if id.Status == frontier.Refused {
+		e.Error = &faultDetail{string(id.Reason), "refused: " + string(id.Reason)}
+		if id.Err != nil {
+			e.Error.Message = id.Err.Error()
+		}
+		return e
+	}
+	e.Key = hex.EncodeToString(id.Key[:])
+	steps, err := s.cfg.Profile().Explain(u.URL)
+	if err == nil && steps.Canonical == id.Canonical { // not in an exact crawl
+		for _, st := range steps.Steps {
+			e.Changes = append(e.Changes, change{string(st.Rule), st.Before, st.After})
+		}
+	}
+	return e
+}
+
+// rulesBetween names the rules that changed either spelling, in order, each
+// once.
+func (s *Server) rulesBetween(spellings ...string) []string {
+	var names []string
+	had := make(map[canon.Rule]bool)
+	for _, raw := range spellings {
+		e, err := s.cfg.Profile().Explain(raw)
+		if err != nil {
+			continue
+		}
+		for _, st := range e.Steps {
+			if !had[st.Rule] {
+				had[st.Rule] = true
+				names = append(names, string(st.Rule))
+			}
+		}
+	}
+	return names
+}

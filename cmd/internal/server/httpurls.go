@@ -1,0 +1,197 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// urlLine is a line of POST /v1/urls.
+type urlLine struct {
+	URL      string              `json:"url"`
+	ID       string              `json:"id,omitempty"`
+	Crawl    string              `json:"crawl,omitempty"`
+	Queue    string              `json:"queue,omitempty"`
+	Metadata map[string][]string `json:"metadata,omitempty"`
+	Due      time.Time           `json:"due,omitzero"`
+	Priority uint8               `json:"priority,omitempty"`
+	Depth    int                 `json:"depth,omitempty"`
+	Force    bool                `json:"force,omitempty"`
+}
+
+// verdictLine is the answer to one.
+type verdictLine struct {
+	ID        string       `json:"id,omitempty"`
+	URL       string       `json:"url"`
+	Verdict   string       `json:"verdict"` // new, duplicate, refused, failed
+	Canonical string       `json:"canonical,omitempty"`
+	Key       string       `json:"key,omitempty"`
+	Queue     string       `json:"queue,omitempty"`
+	Requeued  bool         `json:"requeued,omitempty"`
+	First     string       `json:"first,omitempty"` // the spelling a duplicate was first found under
+	Rules     []string     `json:"rules,omitempty"` // what made a duplicate's spelling equal
+	Error     *faultDetail `json:"error,omitempty"`
+}
+
+const (
+	// linesAtOnce is how many lines share a commit at most.
+	linesAtOnce = 1024
+	// lineTimeout is how long a client may take for the next piece of its body,
+	// or for reading the next piece of the answer.
+	lineTimeout = time.Minute
+)
+
+// postURLs answers each line of the body with a line, in order. Lines are
+// committed together as far as they have arrived, so that a client may also
+// converse line by line.
+func (s *Server) postURLs(w http.ResponseWriter, r *http.Request) {
+	if s.disk.full() {
+		s.writeFault(w, "add URLs", errDiskLow)
+		return
+	}
+	rc := http.NewResponseController(w)
+	_ = rc.EnableFullDuplex() // HTTP/2 has it anyway
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	body := bufio.NewReaderSize(r.Body, 64<<10)
+	var out bytes.Buffer
+	for {
+		_ = rc.SetReadDeadline(time.Now().Add(lineTimeout))
+		lines, end := readLines(body, s.cfg.MaxURL+s.cfg.MaxMetadata)
+		s.answerLines(r.Context(), lines, &out)
+		if end != nil && !errors.Is(end, io.EOF) {
+			writeLine(&out, verdictLine{Verdict: "failed", Error: &faultDetail{"body", end.Error()}})
+		}
+		_ = rc.SetWriteDeadline(time.Now().Add(lineTimeout))
+		if _, err := w.Write(out.Bytes()); err != nil || end != nil || s.isDraining() {
+			return
+		}
+		if out.Reset(); rc.Flush() != nil {
+			return
+		}
+	}
+}
+
+var errLongLine = errors.New("line too long")
+
+// readLines reads lines until none has arrived in whole, and at least one. It
+// returns what it read together with the error that ended it.
+func readLines(r *bufio.Reader, max int) (lines [][]byte, err error) {
+	bytesRead := 0
+	for len(lines) == 0 || len(lines) < linesAtOnce && bytesRead < windowBytes && r.Buffered() > 0 {
+		line, err := readLine(r, max)
+		if bytesRead += len(line); len(bytes.TrimSpace(line)) > 0 {
+			lines = append(lines, line)
+		}
+		if err != nil {
+			return lines, err
+		}
+	}
+	return lines, nil
+}
+
+func readLine(r *bufio.Reader, max int) ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := r.ReadSlice('\n')
+		if len(line)+len(piece) > max {
+			return nil, fmt.Errorf("%w; want at most %d bytes", errLongLine, max)
+		}
+		if line = append(line, piece...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// answerLines commits lines and writes their verdicts.
+func (s *Server) answerLines(ctx context.Context, lines [][]byte, out *bytes.Buffer) {
+	verdicts := make([]verdictLine, len(lines))
+	var adds addList
+	for i, line := range lines {
+		u, err := s.parseLine(line, &verdicts[i])
+		if err != nil {
+			verdicts[i].Verdict = "refused"
+			verdicts[i].Error = err
+			s.countUnread(true)
+			continue
+		}
+		adds.add(u, i)
+	}
+	results, err := s.guardedAdd(ctx, adds.urls)
+	for i, place := range adds.places {
+		if err != nil {
+			verdicts[place].Verdict = "failed"
+			verdicts[place].Error = &faultDetail{"unavailable", "not stored; send it again"}
+			continue
+		}
+		s.fillVerdict(ctx, &verdicts[place], &results[i], &adds.urls[i])
+	}
+	for _, v := range verdicts {
+		writeLine(out, v)
+	}
+}
+
+func writeLine(out *bytes.Buffer, v verdictLine) {
+	b, err := json.Marshal(v)
+	if err != nil { // no value of this type fails
+		return
+	}
+	out.Write(append(b, '\n'))
+}
+
+// parseLine reads a line, and what the verdict repeats of it.
+func (s *Server) parseLine(line []byte, v *verdictLine) (frontier.URL, *faultDetail) {
+	var l urlLine
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		return frontier.URL{}, &faultDetail{"json", err.Error()}
+	}
+	v.ID, v.URL = l.ID, l.URL
+	info := &frontierpb.URLInfo{Url: l.URL, Key: l.Queue, CrawlID: l.Crawl}
+	for name, values := range l.Metadata {
+		if info.Metadata == nil {
+			info.Metadata = make(map[string]*frontierpb.StringList, len(l.Metadata))
+		}
+		info.Metadata[name] = &frontierpb.StringList{Values: values}
+	}
+	u, ok := s.urlOf(info)
+	if !ok {
+		return u, &faultDetail{"too-long", fmt.Sprintf("want a URL of 1 to %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
+	}
+	u.Due, u.Priority, u.Depth, u.Force = l.Due, l.Priority, l.Depth, l.Force
+	return u, nil
+}
+
+// fillVerdict puts a result into a line. For a duplicate it asks for the first
+// spelling, and for the rules that made the two equal.
+func (s *Server) fillVerdict(ctx context.Context, v *verdictLine, r *frontier.Result, u *frontier.URL) {
+	v.Verdict, v.Canonical, v.Queue, v.Requeued = r.Status.String(), r.Canonical, r.Queue, r.Requeued
+	if r.Status == frontier.Refused {
+		v.Error = &faultDetail{string(r.Reason), "refused: " + string(r.Reason)}
+		if r.Err != nil {
+			v.Error.Message = r.Err.Error()
+		}
+		return
+	}
+	v.Key = hex.EncodeToString(r.Key[:])
+	if r.Status != frontier.Duplicate {
+		return
+	}
+	e, err := s.f.Lookup(ctx, *u)
+	if err != nil || e.URL == "" {
+		return
+	}
+	if v.First = e.URL; v.First != u.URL {
+		v.Rules = s.rulesBetween(u.URL, v.First)
+	}
+}

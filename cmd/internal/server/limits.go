@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"runtime/debug"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// callLimit bounds the calls under way in the whole server. Safe for
+// concurrent use.
+type callLimit struct {
+	max int64
+	now atomic.Int64
+}
+
+func (l *callLimit) enter() error {
+	if l.now.Add(1) > l.max {
+		l.now.Add(-1)
+		return status.Errorf(codes.ResourceExhausted, "cannot take another call; got %d under way; want fewer", l.max)
+	}
+	return nil
+}
+
+func (l *callLimit) leave() { l.now.Add(-1) }
+
+func (l *callLimit) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.leave()
+	return next(ctx, req)
+}
+
+func (l *callLimit) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.leave()
+	return next(srv, ss)
+}
+
+// recovery turns a panic of one call into an error of that call and a log
+// entry: a daemon that leases for many must outlive a bug in a listing.
+func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+	defer s.recovered(info.FullMethod, &err)
+	return next(ctx, req)
+}
+
+func (s *Server) recoverStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer s.recovered(info.FullMethod, &err)
+	return next(srv, ss)
+}
+
+func (s *Server) recovered(method string, err *error) {
+	if v := recover(); v != nil {
+		s.log.Error("call panicked", "call", method, "panic", v, "stack", string(debug.Stack()))
+		*err = status.Error(codes.Internal, "internal error, see the server's log")
+	}
+}
+
+// budget bounds the bytes that calls hold between reading and commit.
+type budget struct {
+	sem *semaphore.Weighted
+	max int64
+}
+
+func newBudget(max int64) *budget { return &budget{semaphore.NewWeighted(max), max} }
+
+// take waits until n bytes are free, and returns what gives them back.
+func (b *budget) take(ctx context.Context, n int64) (func(), error) {
+	n = min(n, b.max)
+	if err := b.sem.Acquire(ctx, n); err != nil {
+		return nil, err
+	}
+	return func() { b.sem.Release(n) }, nil
+}

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store"
+)
+
+// pageSize is the size of a page for clients that don't say.
+const pageSize = 100
+
+// GetStats implements the call. An unknown crawl or queue has zeros.
+func (s *Server) GetStats(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Stats, error) {
+	crawl := crawlName(p.CrawlID)
+	if p.Key != "" {
+		return s.queueStats(ctx, crawl, p.Key)
+	}
+	st, err := s.f.Stats(ctx, crawl)
+	if err != nil {
+		return nil, s.fault("count", err)
+	}
+	return statsOf(crawl, st), nil
+}
+
+func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
+	return &frontierpb.Stats{
+		Size:           uint64(st.Held),
+		InProcess:      uint32(min(st.InFlight, 1<<32-1)),
+		NumberOfQueues: uint64(st.Queues),
+		CrawlID:        crawl,
+		Counts: map[string]uint64{
+			"completed":     uint64(st.Completed),
+			"active_queues": uint64(st.Active),
+			"seen":          uint64(st.Seen),
+		},
+	}
+}
+
+func (s *Server) queueStats(ctx context.Context, crawl, key string) (*frontierpb.Stats, error) {
+	q, err := s.f.Queue(ctx, crawl, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return statsOf(crawl, store.Stats{}), nil
+	}
+	if err != nil {
+		return nil, s.fault("count", err)
+	}
+	st := store.Stats{Seen: q.Held + q.Completed, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Queues: 1}
+	if q.Held > 0 {
+		st.Active = 1
+	}
+	return statsOf(crawl, st), nil
+}
+
+// ListQueues implements the call. Unlike URLFrontier's, pages are in order of
+// name, and so stay the same while queues are served.
+func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*frontierpb.QueueList, error) {
+	crawl := crawlName(p.CrawlID)
+	st, err := s.f.Stats(ctx, crawl)
+	if err != nil {
+		return nil, s.fault("list queues", err)
+	}
+	size := cmp.Or(p.Size, pageSize)
+	list := &frontierpb.QueueList{Total: uint64(st.Queues), Start: p.Start, Size: size, CrawlID: crawl}
+	skip, now := p.Start, time.Now()
+	for q, err := range s.f.Queues(ctx, crawl, "") {
+		switch {
+		case err != nil:
+			return nil, s.fault("list queues", err)
+		case !p.IncludeInactive && (q.Held == 0 || q.BlockedUntil.After(now)):
+		case q.Held+q.Completed == 0 && q.LastTake.IsZero(): // settings of a queue that never was
+		case skip > 0:
+			skip--
+		default:
+			list.Values = append(list.Values, q.Name)
+		}
+		if len(list.Values) == int(size) {
+			break
+		}
+	}
+	return list, nil
+}
+
+// ListCrawls implements the call.
+func (s *Server) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontierpb.StringList, error) {
+	names, err := s.f.Crawls(ctx)
+	if err != nil {
+		return nil, s.fault("list crawls", err)
+	}
+	return &frontierpb.StringList{Values: names}, nil
+}
+
+// ListNodes implements the call.
+func (s *Server) ListNodes(context.Context, *frontierpb.Empty) (*frontierpb.StringList, error) {
+	return &frontierpb.StringList{Values: []string{cmp.Or(s.cfg.Node, s.GRPCAddr())}}, nil
+}
+
+// ListURLs implements the call.
+func (s *Server) ListURLs(p *frontierpb.ListUrlParams, stream frontierpb.URLFrontier_ListURLsServer) error {
+	crawl := crawlName(p.CrawlID)
+	match := matcher(p.GetFilter(), p.GetIgnoreCase())
+	skip, left := p.Start, cmp.Or(p.Size, pageSize)
+	for e, err := range s.f.Entries(stream.Context(), crawl, p.Key) {
+		if err != nil {
+			return s.fault("list URLs", err)
+		}
+		if !match(e.URL) {
+			continue
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		if err := stream.Send(itemOf(&e, crawl)); err != nil {
+			return err
+		}
+		if left--; left == 0 || s.isDraining() {
+			break
+		}
+	}
+	return nil
+}
+
+// matcher says whether a URL contains a text.
+func matcher(filter string, ignoreCase bool) func(string) bool {
+	switch {
+	case filter == "":
+		return func(string) bool { return true }
+	case ignoreCase:
+		filter = strings.ToLower(filter)
+		return func(u string) bool { return strings.Contains(strings.ToLower(u), filter) }
+	}
+	return func(u string) bool { return strings.Contains(u, filter) }
+}
+
+// itemOf is the wire form of what is known of a URL.
+func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
+	info := &frontierpb.URLInfo{Url: e.URL, Key: e.Queue, CrawlID: crawl}
+	unpackMeta(info, e.Meta)
+	known := &frontierpb.KnownURLItem{Info: info}
+	if e.State == store.Queued || e.State == store.Leased {
+		known.RefetchableFromDate = max(dateOf(e.Due), 1)
+	}
+	return &frontierpb.URLItem{
+		Item:         &frontierpb.URLItem_Known{Known: known},
+		ID:           e.URL,
+		CreationDate: dateOf(e.Created),
+	}
+}
+
+// CountURLs implements the call: off a counter, and by a scan only where a
+// filter asks for it.
+func (s *Server) CountURLs(ctx context.Context, p *frontierpb.CountUrlParams) (*frontierpb.Long, error) {
+	if p.GetFilter() == "" {
+		st, err := s.GetStats(ctx, &frontierpb.QueueWithinCrawlParams{Key: p.Key, CrawlID: p.CrawlID})
+		if err != nil {
+			return nil, err
+		}
+		return &frontierpb.Long{Value: st.Counts["seen"]}, nil
+	}
+	match := matcher(p.GetFilter(), p.GetIgnoreCase())
+	var n uint64
+	for e, err := range s.f.Entries(ctx, crawlName(p.CrawlID), p.Key) {
+		if err != nil {
+			return nil, s.fault("count URLs", err)
+		}
+		if match(e.URL) {
+			n++
+		}
+	}
+	return &frontierpb.Long{Value: n}, nil
+}
+
+// GetURLStatus implements the call.
+func (s *Server) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusRequest) (*frontierpb.URLItem, error) {
+	if p.Url == "" {
+		return nil, status.Error(codes.InvalidArgument, "cannot look up; got no URL")
+	}
+	crawl := crawlName(p.CrawlID)
+	e, err := s.f.Lookup(ctx, frontier.URL{URL: p.Url, Queue: p.Key, Crawl: crawl})
+	if err != nil {
+		return nil, s.fault("look up", err)
+	}
+	e.URL, e.Queue = cmp.Or(e.URL, p.Url), cmp.Or(e.Queue, p.Key)
+	return itemOf(&e, crawl), nil
+}

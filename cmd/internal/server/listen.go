@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// checkAddress refuses an address that others than this machine can reach,
+// unless what goes over it is encrypted or the operator insists.
+func checkAddress(ctx context.Context, flag, address string, encrypted, insist bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("cannot listen; got --%s %q; want host:port: %w", flag, address, err)
+	}
+	if encrypted || insist || isLoopback(ctx, host) {
+		return nil
+	}
+	return fmt.Errorf("cannot listen on --%s %s in the clear; want a loopback address, --tls-cert and --tls-key, or --insecure-public", flag, address)
+}
+
+// isLoopback is true only if every address the host stands for is.
+func isLoopback(ctx context.Context, host string) bool {
+	if host == "" {
+		return false // all interfaces
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback()
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupIP(ctx, "ip", host)
+	for _, ip := range ips {
+		if !ip.IsLoopback() {
+			return false
+		}
+	}
+	return err == nil && len(ips) > 0
+}
+
+// listen opens a TCP port that holds at most max connections; more wait in
+// the kernel's queue, which is bounded too.
+func listen(ctx context.Context, address string, max int) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	return netutil.LimitListener(l, max), nil
+}

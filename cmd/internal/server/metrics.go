@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// gauges are read from the store when somebody looks: they are exact, and cost
+// the same however much is stored.
+type gauges struct {
+	s     *Server
+	descs map[string]*prometheus.Desc
+}
+
+var gaugeHelp = map[string]string{
+	"firstseen_seen_keys":       "Keys seen and not forgotten.",
+	"firstseen_held_urls":       "URLs queued or leased.",
+	"firstseen_in_flight_urls":  "URLs leased.",
+	"firstseen_completed_urls":  "URLs settled as done.",
+	"firstseen_queues":          "Queues that hold or completed something.",
+	"firstseen_active_queues":   "Queues that hold something.",
+	"firstseen_disk_free_bytes": "Free space on the store's disk, at the last look.",
+	"firstseen_writes_refused":  "1 while writes are refused because the disk is nearly full.",
+	"firstseen_open_calls":      "gRPC calls under way.",
+}
+
+func (s *Server) registerGauges() {
+	g := &gauges{s: s, descs: make(map[string]*prometheus.Desc)}
+	for name, help := range gaugeHelp {
+		g.descs[name] = prometheus.NewDesc(name, help, nil, nil)
+	}
+	s.registry.MustRegister(g, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+// Describe implements prometheus.Collector.
+func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range g.descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *gauges) Collect(ch chan<- prometheus.Metric) {
+	put := func(name string, v float64) {
+		ch <- prometheus.MustNewConstMetric(g.descs[name], prometheus.GaugeValue, v)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if st, err := g.s.f.Stats(ctx, "*"); err == nil {
+		putStats(put, st)
+	}
+	put("firstseen_disk_free_bytes", float64(g.s.disk.last.Load()))
+	put("firstseen_open_calls", float64(g.s.calls.now.Load()))
+	refused := 0.0
+	if g.s.disk.full() {
+		refused = 1
+	}
+	put("firstseen_writes_refused", refused)
+}
+
+func putStats(put func(string, float64), st store.Stats) {
+	put("firstseen_seen_keys", float64(st.Seen))
+	put("firstseen_held_urls", float64(st.Held))
+	put("firstseen_in_flight_urls", float64(st.InFlight))
+	put("firstseen_completed_urls", float64(st.Completed))
+	put("firstseen_queues", float64(st.Queues))
+	put("firstseen_active_queues", float64(st.Active))
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// urlOf puts a message into the frontier's terms; ok is false for what is
+// refused before anybody looks at it.
+func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.URL, ok bool) {
+	if info.GetUrl() == "" || len(info.Url) > s.cfg.MaxURL {
+		return u, false
+	}
+	meta, ok := s.packMeta(info.Metadata)
+	if !ok {
+		return u, false
+	}
+	return frontier.URL{URL: info.Url, Queue: info.Key, Crawl: crawlName(info.CrawlID), Meta: meta}, true
+}
+
+// crawlName reads blanks as no name, as URLFrontier does.
+func crawlName(id string) string {
+	if strings.TrimSpace(id) == "" {
+		return defaultCrawl
+	}
+	return id
+}
+
+// packMeta is the wire form of a URLInfo with nothing but metadata, so that
+// unpacking is one merge into the answer.
+func (s *Server) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
+	if len(m) == 0 {
+		return nil, true
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&frontierpb.URLInfo{Metadata: m})
+	return b, err == nil && len(b) <= s.cfg.MaxMetadata
+}
+
+// unpackMeta adds metadata to a message. What isn't metadata of ours, such as
+// that of a URL added by other means, is left out.
+func unpackMeta(info *frontierpb.URLInfo, meta []byte) {
+	if len(meta) == 0 {
+		return
+	}
+	var only frontierpb.URLInfo
+	if proto.Unmarshal(meta, &only) == nil {
+		info.Metadata = only.Metadata
+	}
+}
+
+// maxSeconds is the year 5138: a greater date can't be meant as seconds, and
+// is read as milliseconds.
+const maxSeconds = 100_000_000_000
+
+// dueOf is the time of a refetchable_from_date other than 0.
+func dueOf(date uint64) time.Time {
+	if date > maxSeconds {
+		return time.UnixMilli(int64(min(date, maxSeconds*1000)))
+	}
+	return time.Unix(int64(date), 0)
+}
+
+// dateOf is the wire form of a time, 0 for none.
+func dateOf(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(max(t.Unix(), 1))
+}
+
+// add offers URLs to the frontier, counts the verdicts, and returns no results
+// when they could not be stored.
+func (s *Server) add(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+	if len(urls) == 0 {
+		return nil, nil
+	}
+	began := time.Now()
+	results, err := s.f.AddBatch(ctx, urls)
+	s.countAdded(len(urls), results, err, began)
+	return results, err
+}
+
+func (s *Server) countAdded(n int, results []frontier.Result, err error, began time.Time) {
+	c := s.count
+	c.putURLs.Add(float64(n))
+	c.discoveredURLs.Add(float64(n))
+	c.batch.Observe(float64(n))
+	if err != nil {
+		c.failed.Add(float64(n))
+		s.log.Error("cannot add URLs", "urls", n, "error", err)
+		return
+	}
+	c.commit.Observe(time.Since(began).Seconds())
+	var fresh, duplicate, refused float64
+	for i := range results {
+		switch r := &results[i]; r.Status {
+		case frontier.New:
+			fresh++
+		case frontier.Duplicate:
+			duplicate++
+		default:
+			refused++
+			c.reasons.WithLabelValues(string(r.Reason)).Inc()
+		}
+	}
+	c.fresh.Add(fresh)
+	c.duplicate.Add(duplicate)
+	c.putIgnored.Add(duplicate)
+	c.refused.Add(refused)
+}
+
+// put states what became of URLs.
+func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+	if len(known) == 0 {
+		return nil, nil
+	}
+	began := time.Now()
+	results, err := s.f.Put(ctx, known)
+	c := s.count
+	c.putURLs.Add(float64(len(known)))
+	c.knownURLs.Add(float64(len(known)))
+	c.batch.Observe(float64(len(known)))
+	if err != nil {
+		c.failed.Add(float64(len(known)))
+		s.log.Error("cannot put URLs", "urls", len(known), "error", err)
+		return nil, err
+	}
+	c.commit.Observe(time.Since(began).Seconds())
+	for i := range results {
+		s.countPut(&results[i], known[i].Next.IsZero())
+	}
+	return results, nil
+}
+
+func (s *Server) countPut(r *frontier.Result, completed bool) {
+	switch {
+	case r.Status == frontier.Refused:
+		s.count.refused.Inc()
+		s.count.reasons.WithLabelValues(string(r.Reason)).Inc()
+	case completed:
+		s.count.putCompleted.Inc()
+		s.count.settled.WithLabelValues("done").Inc()
+	default:
+		s.count.settled.WithLabelValues("recrawl").Inc()
+	}
+}

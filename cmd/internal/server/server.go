@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// Server serves one frontier. Make it with New, then Listen, then Serve once.
+type Server struct {
+	frontierpb.UnimplementedURLFrontierServer
+
+	cfg      Config
+	f        *frontier.Frontier
+	log      *slog.Logger
+	tokens   *tokens
+	keys     *keyring
+	disk     *diskGate
+	calls    *callLimit
+	inHand   *budget
+	count    *counters
+	registry *prometheus.Registry
+	health   *health.Server
+
+	grpc       *grpc.Server
+	http       *http.Server
+	grpcL      net.Listener
+	httpL      net.Listener
+	draining   chan struct{} // closed when the server begins to end
+	drainOnce  sync.Once
+	history    history
+	stopped    chan struct{} // closed when Serve returns
+	paused     atomic.Bool   // nothing is handed out
+	background sync.WaitGroup
+}
+
+// New makes a server for a frontier, which stays the caller's. It takes no
+// port yet.
+func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error) {
+	if err := cfg.Check(ctx); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	s := &Server{
+		cfg:      cfg,
+		f:        f,
+		log:      cfg.Logger,
+		calls:    &callLimit{max: int64(cfg.MaxCalls)},
+		inHand:   newBudget(cfg.MaxInHand),
+		registry: prometheus.NewRegistry(),
+		health:   health.NewServer(),
+		draining: make(chan struct{}),
+		stopped:  make(chan struct{}),
+	}
+	var err error
+	if s.keys, err = loadKeyring(cfg.TLS); err != nil {
+		return nil, err
+	}
+	if s.tokens, err = loadTokens(cfg.TokensFile); err != nil {
+		return nil, err
+	}
+	s.disk = newDiskGate(cfg.Dir, cfg.MinFree, cfg.Logger)
+	s.count = newCounters(s.registry)
+	s.registerGauges()
+	s.grpc = s.newGRPC()
+	s.http = s.newHTTP()
+	return s, nil
+}
+
+// Listen takes the ports. Clients may connect from then on, and are served by
+// Serve.
+func (s *Server) Listen(ctx context.Context) error {
+	var err error
+	if s.grpcL, err = listen(ctx, s.cfg.GRPCAddr, s.cfg.MaxConnections); err != nil {
+		return err
+	}
+	if s.cfg.HTTPAddr == "off" {
+		return nil
+	}
+	if s.httpL, err = listen(ctx, s.cfg.HTTPAddr, s.cfg.MaxConnections); err != nil {
+		return errors.Join(err, s.grpcL.Close())
+	}
+	return nil
+}
+
+// GRPCAddr returns the address of the gRPC interface after Listen.
+func (s *Server) GRPCAddr() string { return s.grpcL.Addr().String() }
+
+// HTTPAddr returns the address of the HTTP interface after Listen, "" if there
+// is none.
+func (s *Server) HTTPAddr() string {
+	if s.httpL == nil {
+		return ""
+	}
+	return s.httpL.Addr().String()
+}
+
+// Serve serves until ctx ends, then drains: what was read is committed and
+// answered, streams end with UNAVAILABLE, and clients find no new connection.
+// It returns nil after an orderly end.
+func (s *Server) Serve(ctx context.Context) error {
+	defer close(s.stopped)
+	s.warn()
+	watching, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	s.background.Go(func() { s.disk.watch(watching) })
+	s.background.Go(func() { s.record(watching) })
+	failed := make(chan error, 2)
+	go func() { failed <- s.serveGRPC() }()
+	if s.httpL != nil {
+		go func() { failed <- s.serveHTTP() }()
+	}
+	s.log.Info("serving", "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "tls", s.keys != nil, "tokens", s.tokens != nil)
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	s.drain()
+	unwatch()
+	s.background.Wait()
+	return err
+}
+
+func (s *Server) serveGRPC() error {
+	if err := s.grpc.Serve(s.grpcL); err != nil {
+		return fmt.Errorf("cannot serve gRPC: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) serveHTTP() error {
+	serve := func() error { return s.http.Serve(s.httpL) }
+	if s.keys != nil {
+		s.http.TLSConfig = s.keys.config("h2", "http/1.1")
+		serve = func() error { return s.http.ServeTLS(s.httpL, "", "") }
+	}
+	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("cannot serve HTTP: %w", err)
+	}
+	return nil
+}
+
+// warn logs what an operator may not have meant.
+func (s *Server) warn() {
+	ctx := context.Background()
+	host, _, _ := net.SplitHostPort(s.GRPCAddr())
+	if isLoopback(ctx, host) {
+		return
+	}
+	if s.keys == nil {
+		s.log.Warn("serving in the clear beyond this machine", "grpc", s.GRPCAddr())
+	}
+	if s.tokens == nil && s.cfg.TLS.ClientCAFile == "" {
+		s.log.Warn("serving beyond this machine without tokens or client certificates: whoever reaches the port may do everything")
+	}
+}
+
+// Reload renews tokens, certificates and what Config.Reload does. What can't
+// be renewed stays as it was and is in the error; the others are renewed.
+func (s *Server) Reload(ctx context.Context) error {
+	return errors.Join(s.tokens.reload(), s.keys.reload(), s.cfg.Reload(ctx))
+}

@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store"
+)
+
+// These calls change how queues are served. What they set is durable, and is
+// kept for queues that hold nothing yet.
+
+// BlockQueueUntil implements the call.
+func (s *Server) BlockQueueUntil(ctx context.Context, p *frontierpb.BlockQueueParams) (*frontierpb.Empty, error) {
+	var until time.Time
+	if p.Time != 0 {
+		until = dueOf(p.Time)
+	}
+	return s.configure(ctx, p.CrawlID, p.Key, store.QueueChange{BlockedUntil: &until})
+}
+
+// SetDelay implements the call. A delay of 0 means none, and not the default.
+func (s *Server) SetDelay(ctx context.Context, p *frontierpb.QueueDelayParams) (*frontierpb.Empty, error) {
+	delay := time.Duration(p.DelayRequestable) * time.Second
+	if delay == 0 {
+		delay = -1
+	}
+	change := store.QueueChange{Delay: &delay}
+	if p.Key == "" {
+		return s.configureAll(ctx, change)
+	}
+	return s.configure(ctx, p.CrawlID, p.Key, change)
+}
+
+// SetCrawlLimit implements the call.
+func (s *Server) SetCrawlLimit(ctx context.Context, p *frontierpb.CrawlLimitParams) (*frontierpb.Empty, error) {
+	limit := int64(p.Limit)
+	return s.configure(ctx, p.CrawlID, p.Key, store.QueueChange{Limit: &limit, MustExist: true})
+}
+
+// configure changes one queue. Without a key there is none to change.
+func (s *Server) configure(ctx context.Context, crawl, key string, c store.QueueChange) (*frontierpb.Empty, error) {
+	if key == "" {
+		return nil, status.Error(codes.InvalidArgument, "cannot change a queue; got no key")
+	}
+	if err := s.f.Configure(ctx, crawlName(crawl), key, c); err != nil {
+		return nil, s.fault("change a queue", err)
+	}
+	return &frontierpb.Empty{}, nil
+}
+
+func (s *Server) configureAll(ctx context.Context, c store.QueueChange) (*frontierpb.Empty, error) {
+	if err := s.f.Configure(ctx, "*", "", c); err != nil {
+		return nil, s.fault("change the defaults", err)
+	}
+	return &frontierpb.Empty{}, nil
+}
+
+// SetActive implements the call. The pause is durable.
+func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
+	paused := !p.State
+	resp, err := s.configureAll(ctx, store.QueueChange{Paused: &paused})
+	if err == nil {
+		s.paused.Store(paused)
+		s.log.Info("active state was set", "active", p.State)
+	}
+	return resp, err
+}
+
+// GetActive implements the call.
+func (s *Server) GetActive(context.Context, *frontierpb.Local) (*frontierpb.Boolean, error) {
+	return &frontierpb.Boolean{State: !s.paused.Load()}, nil
+}
+
+// SetLogLevel implements the call.
+func (s *Server) SetLogLevel(_ context.Context, p *frontierpb.LogLevelParams) (*frontierpb.Empty, error) {
+	levels := map[frontierpb.LogLevelParams_Level]slog.Level{
+		frontierpb.LogLevelParams_TRACE: slog.LevelDebug - 4,
+		frontierpb.LogLevelParams_DEBUG: slog.LevelDebug,
+		frontierpb.LogLevelParams_INFO:  slog.LevelInfo,
+		frontierpb.LogLevelParams_WARN:  slog.LevelWarn,
+		frontierpb.LogLevelParams_ERROR: slog.LevelError,
+	}
+	level, ok := levels[p.Level]
+	if !ok {
+		return nil, status.Errorf(codes.InvalidArgument, "cannot set log level; got %d", p.Level)
+	}
+	if s.cfg.Level != nil {
+		s.cfg.Level.Set(level)
+	}
+	return &frontierpb.Empty{}, nil
+}

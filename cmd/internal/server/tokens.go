@@ -1,0 +1,97 @@
+package server
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+)
+
+// minToken is the least length of a token: 16 random letters and digits are 95
+// bits.
+const minToken = 16
+
+// tokens answers what a bearer token allows. Only digests of tokens are kept,
+// so that no log, dump or comparison of unequal time gives one away. Safe for
+// concurrent use.
+type tokens struct {
+	file string
+	set  atomic.Pointer[map[[sha256.Size]byte]Scope]
+}
+
+// loadTokens reads a token file: a scope and a token a line, separated by
+// blanks; empty lines and lines that begin with # are skipped. An empty name
+// gives nil, which allows everything.
+func loadTokens(file string) (*tokens, error) {
+	if file == "" {
+		return nil, nil
+	}
+	t := &tokens{file: file}
+	return t, t.reload()
+}
+
+// reload reads the file again; on error the tokens stay as they were.
+func (t *tokens) reload() error {
+	if t == nil {
+		return nil
+	}
+	f, err := os.Open(t.file)
+	if err != nil {
+		return fmt.Errorf("cannot read tokens: %w", err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o007 != 0 {
+		return fmt.Errorf("cannot use tokens of %s; got mode %v; want no access for others (chmod o=)", t.file, info.Mode().Perm())
+	}
+	set := make(map[[sha256.Size]byte]Scope)
+	scan := bufio.NewScanner(f)
+	for n := 1; scan.Scan(); n++ {
+		if err := addToken(set, scan.Text()); err != nil {
+			return fmt.Errorf("%s line %d: %w", t.file, n, err)
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return fmt.Errorf("cannot read tokens: %w", err)
+	}
+	if len(set) == 0 {
+		return fmt.Errorf("cannot use tokens of %s; got none; want a line such as: write <token>", t.file)
+	}
+	t.set.Store(&set)
+	return nil
+}
+
+// addToken never puts a token into an error.
+func addToken(set map[[sha256.Size]byte]Scope, line string) error {
+	fields := strings.Fields(line)
+	if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+		return nil
+	}
+	if len(fields) != 2 {
+		return fmt.Errorf("cannot read token; got %d words; want a scope and a token", len(fields))
+	}
+	scope, err := parseScope(fields[0])
+	if err != nil {
+		return err
+	}
+	if len(fields[1]) < minToken {
+		return fmt.Errorf("cannot use token; got %d bytes; want at least %d", len(fields[1]), minToken)
+	}
+	set[sha256.Sum256([]byte(fields[1]))] = scope
+	return nil
+}
+
+// allow says whether a request with this Authorization header may do what
+// needs the scope; known tells a wrong scope from no or a wrong token.
+func (t *tokens) allow(header string, need Scope) (ok, known bool) {
+	if t == nil || need == Open {
+		return true, true
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return false, false
+	}
+	have, known := (*t.set.Load())[sha256.Sum256([]byte(strings.TrimSpace(token)))]
+	return known && have >= need, known
+}
