@@ -91,11 +91,14 @@ func (f *genFlags) run(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	buffered := bufio.NewWriterSize(out, 1<<20)
 	done, err := web.Write(ctx, buffered, f.write)
-	if err := errors.Join(err, buffered.Flush()); err != nil {
-		return fmt.Errorf("cannot write the web; go on from page %d: %w", done.Next, err)
+	if err == nil || ctx.Err() != nil { // interrupted: what was made is whole pages
+		err = errors.Join(err, buffered.Flush())
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("cannot write the web; the output is cut short: %w", err)
 	}
 	fmt.Fprintf(a.err, "%d lines; next page %d of %d\n", done.Lines, done.Next, web.Pages())
-	return nil
+	return err
 }
 
 // create opens a file to write, or stdout for "-".

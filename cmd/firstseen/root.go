@@ -51,6 +51,7 @@ func newRootCmd(a *app) *cobra.Command {
 	root.AddCommand(
 		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newReplayCmd(a), newVersionCmd(a),
 		newGenCmd(a),
+		newGenCmd(a),
 	)
 	return root
 }

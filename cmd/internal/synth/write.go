@@ -42,11 +42,8 @@ func (w *Web) Write(ctx context.Context, out io.Writer, opt WriteOptions) (Writt
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
 	done := Written{Next: opt.From}
-	if err := opt.Format.check(); err != nil {
+	if err := w.Check(opt); err != nil {
 		return done, err
-	}
-	if opt.From < 0 || opt.From > w.Pages() {
-		return done, fmt.Errorf("cannot begin at page %d; want 0 to %d", opt.From, w.Pages())
 	}
 	if opt.From == 0 {
 		if _, err := io.WriteString(out, opt.Format.header()); err != nil {
@@ -66,6 +63,20 @@ func (w *Web) Write(ctx context.Context, out io.Writer, opt WriteOptions) (Writt
 		}
 	}
 	return done, ctx.Err()
+}
+
+// Check returns the error that Write would refuse the options with, or nil.
+func (w *Web) Check(opt WriteOptions) error {
+	if opt.From < 0 || opt.From > w.Pages() {
+		return fmt.Errorf("cannot begin at page %d; want 0 to %d", opt.From, w.Pages())
+	}
+	if opt.Lines < 0 {
+		return fmt.Errorf("cannot write %d lines; want 0 or more", opt.Lines)
+	}
+	if opt.Format == "" {
+		return nil
+	}
+	return opt.Format.check()
 }
 
 // chunk is the lines of some pages.
