@@ -105,8 +105,8 @@ func TestQiitaAgainstPurell(t *testing.T) {
 	for _, d := range divergences {
 		t.Logf("%7d %s", count[d.name], d.name)
 	}
-	if agreed < total/2 {
-		t.Errorf("got %d of %d inputs in the agreement subset; want most: a subset that is empty proves nothing", agreed, total)
+	if agreed < total/3 {
+		t.Errorf("got %d of %d inputs in the agreement subset; want a third: a subset that is empty proves nothing", agreed, total)
 	}
 }
 

@@ -36,8 +36,8 @@ func pySplit(raw string) (pyURL, error) {
 	return u, nil
 }
 
-// join does as urlunsplit: empty parts lose their separators, and a scheme known to
-// have an authority gets "//" even for an empty one.
+// join does as urlunsplit: a scheme known to have an authority gets "//" even for an
+// empty one.
 func (u pyURL) join() string {
 	s := u.path
 	if u.netloc != "" || pyUsesNetloc(u.scheme) && !strings.HasPrefix(s, "//") {
@@ -46,6 +46,11 @@ func (u pyURL) join() string {
 		}
 		s = "//" + u.netloc + s
 	}
+	return u.around(s)
+}
+
+// around puts scheme, query and fragment around the rest. Empty ones lose their separators.
+func (u pyURL) around(s string) string {
 	if u.scheme != "" {
 		s = u.scheme + ":" + s
 	}
@@ -61,7 +66,7 @@ func (u pyURL) join() string {
 func pyUsesNetloc(scheme string) bool {
 	switch scheme {
 	case "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https", "shttp",
-		"snews", "prospero", "rtsp", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git", "git+ssh", "ws", "wss":
+		"snews", "prospero", "rtsp", "rtsps", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git", "git+ssh", "ws", "wss":
 		return true
 	}
 	return false
@@ -79,7 +84,7 @@ func pyCheckNetloc(netloc string) error {
 			return fmt.Errorf("brackets around %s, which is no IPv6 address: %w", quote(inside), ErrURL)
 		}
 	}
-	return pyCheckNFKC(netloc)
+	return pyCheckNFKC(netloc, "/?#@:")
 }
 
 // pyBracketed tells whether a host may stand in brackets: an IPv6 address, with a zone
@@ -94,12 +99,12 @@ func pyBracketed(host string) bool {
 }
 
 // pyCheckNFKC refuses a host that Unicode compatibility would give a separator of URLs.
-func pyCheckNFKC(netloc string) error {
+func pyCheckNFKC(netloc, separators string) error {
 	if isASCII(netloc) {
 		return nil
 	}
 	plain := strings.NewReplacer("@", "", ":", "", "#", "", "?", "").Replace(netloc)
-	if strings.ContainsAny(norm.NFKC.String(plain), "/?#@:") {
+	if mapped := norm.NFKC.String(plain); mapped != plain && strings.ContainsAny(mapped, separators) {
 		return fmt.Errorf("a host that NFKC turns into one with a separator: %w", ErrURL)
 	}
 	return nil
