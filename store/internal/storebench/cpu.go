@@ -1,0 +1,39 @@
+//go:build linux
+
+package storebench
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// processCPU is the processor time of this process.
+func processCPU() time.Duration { return usage(unix.RUSAGE_SELF) }
+
+// threadCPU is the processor time of the calling thread.
+func threadCPU() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+func usage(who int) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(who, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// MaxRSS is the greatest memory of this process so far, in bytes.
+func MaxRSS() int64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Maxrss << 10
+}
+
