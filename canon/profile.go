@@ -2,6 +2,7 @@ package canon
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unsafe"
 )
@@ -98,20 +99,38 @@ func (p *Profile) With(opts ...Option) (*Profile, error) {
 	return derived, nil
 }
 
-// WithRules derives a profile by a list as typed: "+strip-www,-collapse-slashes".
-// A name without sign counts as "+".
+// WithRules derives a profile by a list as typed: "+strip-www,-collapse-slashes". A name
+// without sign counts as "+"; "max=N" is [WithMaxLength]. It reads what follows the colon
+// in [Profile.String], but for the digest of a rule file.
 func (p *Profile) WithRules(spec string) (*Profile, error) {
 	var opts []Option
 	for _, word := range strings.Split(spec, ",") {
-		switch word = strings.TrimSpace(word); {
-		case word == "":
-		case word[0] == '-':
-			opts = append(opts, Disable(Rule(word[1:])))
-		default:
-			opts = append(opts, Enable(Rule(strings.TrimPrefix(word, "+"))))
+		if word = strings.TrimSpace(word); word != "" {
+			opts = append(opts, optionOf(word))
 		}
 	}
 	return p.With(opts...)
+}
+
+func optionOf(word string) Option {
+	key, value, _ := strings.Cut(word, "=")
+	switch {
+	case key == "max":
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return func(*settings) error {
+				return fmt.Errorf("cannot set the longest URL; got %q; want a number of bytes", value)
+			}
+		}
+		return WithMaxLength(n)
+	case key == "file":
+		return func(*settings) error {
+			return fmt.Errorf("cannot add a rule file; got its digest %s; want the file itself", value)
+		}
+	case word[0] == '-':
+		return Disable(Rule(word[1:]))
+	}
+	return Enable(Rule(strings.TrimPrefix(word, "+")))
 }
 
 // ParseProfile reads a profile as typed: qiita, whatwg, hashed-n, hashed-p, c14n,

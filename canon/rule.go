@@ -116,6 +116,8 @@ const (
 	ruleCount
 )
 
+var aliases = []Rule{KeepFragment, KeepDuplicateSlashes, KeepBareParams, KeepParamOrder}
+
 // alias gives the default rule that a keep-… name switches off.
 func alias(r Rule) (ruleID, bool) {
 	switch r {

@@ -3,6 +3,7 @@ package canon
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -109,9 +110,11 @@ func (f *fileReader) entry(params *paramRules) error {
 	case err != nil:
 		return err
 	case host == "":
-		return fmt.Errorf(`got an entry without host; want one, "*" for all`)
-	case dropSeen == keepSeen:
-		return fmt.Errorf("got an entry with drop %t and keep %t; want one of the two", dropSeen, keepSeen)
+		return errors.New(`got an entry without host; want one, "*" for all`)
+	case dropSeen && keepSeen:
+		return errors.New("got an entry with both drop and keep; want one of them")
+	case !dropSeen && !keepSeen:
+		return errors.New("got an entry with neither drop nor keep; want one of them")
 	}
 	sc := &scope{path: path}
 	if dropSeen {
@@ -168,11 +171,14 @@ func scopeHost(s string) (string, error) {
 	if domain, ok := strings.CutPrefix(s, "*."); ok {
 		prefix, host = "*.", domain
 	}
-	u, err := run("http://"+host+"/", defaultRules(), nil, nil)
-	if want := strings.ToLower(host); err != nil || isASCII(host) && u != "http://"+want+"/" {
-		return "", fmt.Errorf(`got host %q; want a canonical one without port, "*.domain" or "*"`, s)
+	w := &work{}
+	w.host, w.port = cutPort(host)
+	for _, rule := range []func(*work) error{(*work).lowercaseHost, (*work).hostToASCII, (*work).canonicalIP} {
+		if err := rule(w); err != nil || w.port != "" {
+			return "", fmt.Errorf(`got host %q; want a valid one without port, "*.domain" or "*"`, s)
+		}
 	}
-	return prefix + strings.TrimSuffix(u[len("http://"):], "/"), nil
+	return prefix + w.host, nil
 }
 
 // scopePath checks a path and gives its canonical form.

@@ -112,6 +112,9 @@ func defaultRules() (s ruleSet) {
 
 func optionalNames() string {
 	var names []string
+	for _, a := range aliases {
+		names = append(names, string(a))
+	}
 	for id := range ruleCount {
 		if rules[id].Optional {
 			names = append(names, string(rules[id].Rule))

@@ -1,0 +1,143 @@
+package canon
+
+import "fmt"
+
+// A Comparison tells whether two URLs are one under a profile, and by which rules.
+type Comparison struct {
+	A, B Explanation
+	// Same tells whether the canonical forms are equal.
+	Same bool
+	// Rules is a smallest set of rules that makes A and B equal, in order: none of them
+	// can be spared, and no smaller set does it. Nil unless Same; empty if A equals B as typed.
+	Rules []Rule
+	// Missing is a smallest set of rules, off in this profile, that would make A and B
+	// equal if they were on. Nil if Same, or if no set would.
+	Missing []Rule
+}
+
+// Compare explains two URLs and tells by which rules they merge, or would. The error is
+// that of the first URL that has no canonical form. It costs much more than comparing
+// canonical forms: use it on pairs a person wants to see.
+func (p *Profile) Compare(a, b string) (Comparison, error) {
+	var c Comparison
+	var err error
+	if c.A, err = p.Explain(a); err != nil {
+		return c, fmt.Errorf("cannot compare; first URL: %w", err)
+	}
+	if c.B, err = p.Explain(b); err != nil {
+		return c, fmt.Errorf("cannot compare; second URL: %w", err)
+	}
+	c.Same = c.A.Canonical == c.B.Canonical
+	q, isQiita := p.engine.(*qiita)
+	switch {
+	case isQiita && c.Same:
+		c.Rules = q.smallest(a, b, 0, q.firing(q.on, a, b))
+	case isQiita:
+		c.Missing = q.missing(a, b)
+	case c.Same:
+		c.Rules = rulesOf(c.A, c.B)
+	}
+	return c, nil
+}
+
+// rulesOf lists the rules of two explanations, where they can't be taken apart.
+func rulesOf(explanations ...Explanation) []Rule {
+	out, seen := []Rule{}, map[Rule]bool{}
+	for _, e := range explanations {
+		for _, s := range e.Steps {
+			if !seen[s.Rule] {
+				seen[s.Rule] = true
+				out = append(out, s.Rule)
+			}
+		}
+	}
+	return out
+}
+
+// missing tries what rules that are off could do: first those meant for crawling, then
+// the two that are for audits only.
+func (q *qiita) missing(a, b string) []Rule {
+	all := q.on
+	for id := range ruleCount {
+		if rules[id].Optional && id != rKeepHashbang {
+			all = all.with(id)
+		}
+	}
+	for _, on := range []ruleSet{all.without(rDropQuery).without(rLowercasePath), all} {
+		if q.equalUnder(on, a, b) {
+			return q.smallest(a, b, q.on, q.firing(on, a, b)&^q.on)
+		}
+	}
+	return nil
+}
+
+// firing is the rules of on that change one of the URLs.
+func (q *qiita) firing(on ruleSet, urls ...string) (fired ruleSet) {
+	for _, raw := range urls {
+		_, _ = run(raw, on, q.params, func(r Rule, _, _ string) { fired = fired.with(findRule(r)) })
+	}
+	return fired
+}
+
+func (q *qiita) equalUnder(on ruleSet, a, b string) bool {
+	ca, errA := run(a, on, q.params, nil)
+	cb, errB := run(b, on, q.params, nil)
+	return errA == nil && errB == nil && ca == cb
+}
+
+// manyRules is how many candidates are tried in all combinations.
+const manyRules = 12
+
+// smallest finds a smallest subset of candidates that, with the rules of base, makes a
+// and b equal; all of them do. Of many candidates it gives a set from which none can be
+// spared, found by leaving out one after the other.
+func (q *qiita) smallest(a, b string, base, candidates ruleSet) []Rule {
+	if a == b {
+		return []Rule{}
+	}
+	ids := candidates.ids()
+	if len(ids) > manyRules {
+		for _, id := range ids {
+			if rest := candidates.without(id); q.equalUnder(base|rest, a, b) {
+				candidates = rest
+			}
+		}
+		return candidates.names()
+	}
+	for size := 0; size < len(ids); size++ {
+		if found, ok := q.choose(a, b, base, ids, size); ok {
+			return (found &^ base).names()
+		}
+	}
+	return candidates.names()
+}
+
+// choose tries all ways to add size of the ids to set.
+func (q *qiita) choose(a, b string, set ruleSet, ids []ruleID, size int) (ruleSet, bool) {
+	if size == 0 {
+		return set, q.equalUnder(set, a, b)
+	}
+	for i := 0; i+size <= len(ids); i++ {
+		if found, ok := q.choose(a, b, set.with(ids[i]), ids[i+1:], size-1); ok {
+			return found, true
+		}
+	}
+	return 0, false
+}
+
+func (s ruleSet) ids() (ids []ruleID) {
+	for id := range ruleCount {
+		if s.has(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (s ruleSet) names() []Rule {
+	names := []Rule{}
+	for _, id := range s.ids() {
+		names = append(names, rules[id].Rule)
+	}
+	return names
+}

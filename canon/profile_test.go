@@ -1,0 +1,173 @@
+package canon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestParseProfileReadsWhatStringWrites(t *testing.T) {
+	for _, spec := range []string{
+		"qiita", "whatwg", "hashed-n", "hashed-p", "c14n", "scrapy", "safebrowsing", "surt", "none",
+		"qiita:+strip-www,-collapse-slashes", "qiita:+keep-hashbang,+strip-tracking-params,max=100",
+	} {
+		p, err := ParseProfile(spec)
+		if err != nil {
+			t.Errorf("%s: %v", spec, err)
+			continue
+		}
+		name, _, _ := strings.Cut(spec, ":")
+		if p.String() != spec || p.Name() != name || p.Version() < 1 {
+			t.Errorf("%s: got %s, named %s, version %d", spec, p, p.Name(), p.Version())
+		}
+	}
+}
+
+func TestParseProfileRefuses(t *testing.T) {
+	for _, spec := range []string{"", "Qiita", "qiita:+nope", "qiita:file=00", "qiita:max=0", "qiita:max=x", "none:+strip-www"} {
+		if p, err := ParseProfile(spec); err == nil {
+			t.Errorf("%q: got %s; want an error", spec, p)
+		}
+	}
+}
+
+func TestOptionsApplyInOrder(t *testing.T) {
+	p, err := Qiita().With(Enable(StripWWW, KeepFragment), Disable(StripWWW), Enable(StripWWW), Disable(KeepFragment))
+	if err != nil || p.String() != "qiita:+strip-www" {
+		t.Errorf("got %s, %v; want qiita:+strip-www", p, err)
+	}
+	back, err := p.WithRules("-strip-www")
+	if err != nil || back.String() != "qiita" {
+		t.Errorf("got %s, %v; want qiita", back, err)
+	}
+	if Qiita().String() != "qiita" {
+		t.Error("deriving changed the preset")
+	}
+}
+
+func TestRulesAreDocumented(t *testing.T) {
+	all, err := Qiita().WithRules(strings.ReplaceAll("+"+optionalNames(), ", ", ",+"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[Rule]bool{}
+	for _, r := range all.Rules() {
+		if r.Rule == "" || r.Does == "" || r.Source == "" || seen[r.Rule] {
+			t.Errorf("got %+v; want a name of its own, what it does, and a source", r)
+		}
+		if r.Optional && r.Risk == "" && r.Rule != KeepHashbang {
+			t.Errorf("%s: no risk given", r.Rule)
+		}
+		seen[r.Rule] = true
+	}
+	if len(Qiita().Rules()) >= len(all.Rules()) || !slices.Contains(Qiita().Rules(), all.Rules()[0]) {
+		t.Error("the preset lists more than the rules that are on")
+	}
+}
+
+func TestHostOfCanonicalForms(t *testing.T) {
+	for _, c := range []struct {
+		in, host string
+		unicode  bool
+	}{
+		{"http://example.com/a@b", "example.com", false},
+		{"https://u:p@h:8080/?x", "h:8080", false},
+		{"ftp://[::1]:21/", "[::1]:21", false},
+		{"http://a.xn--wgv71a119e.jp/", "a.xn--wgv71a119e.jp", true},
+		{"http://axn--b.c/xn--d", "axn--b.c", false},
+		{"http://h", "h", false},
+		{"mailto:a@b", "", false},
+		{"com,example)/a", "", false},
+		{"", "", false},
+		{"http://", "", false},
+	} {
+		got := Host([]byte(c.in))
+		if string(got) != c.host || (got == nil) != (c.host == "") || HasUnicodeHost([]byte(c.in)) != c.unicode {
+			t.Errorf("%q: got host %q, Unicode %t; want %q, %t", c.in, got, HasUnicodeHost([]byte(c.in)), c.host, c.unicode)
+		}
+	}
+	if UnicodeVersion() == "" {
+		t.Error("no Unicode version")
+	}
+}
+
+func TestLengthIsBounded(t *testing.T) {
+	p, err := Qiita().With(WithMaxLength(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in, code := range map[string]string{
+		"http://h/" + strings.Repeat("a", 11):               "",
+		"http://h/" + strings.Repeat("a", 12):               "too-long",
+		"http://h/" + strings.Repeat(" ", 3) + "b":          "",
+		"http://h/" + strings.Repeat(" ", 4) + "b":          "too-long", // three bytes for each blank
+		`http:\\h\` + strings.Repeat(" ", 4) + "b":          "too-long",
+		"http://h/" + strings.Repeat("a", 5) + "#long long": "too-long",
+	} {
+		got, err := p.AppendCanonical(nil, []byte(in))
+		if Code(err) != code || len(got) > 20 {
+			t.Errorf("%q: got %q, %v; want code %q", in, got, err, code)
+		}
+		if _, err := p.Explain(in); Code(err) != code {
+			t.Errorf("%q explained: got %v; want code %q", in, err, code)
+		}
+	}
+}
+
+func TestCodes(t *testing.T) {
+	for err, code := range map[error]string{
+		nil: "", ErrURL: "url", ErrScheme: "scheme", ErrTooLong: "too-long",
+		fmt.Errorf("x: %w", ErrScheme): "scheme", errors.New("other"): "url",
+	} {
+		if got := Code(err); got != code {
+			t.Errorf("%v: got %q; want %q", err, got, code)
+		}
+	}
+}
+
+func TestCanonicalizeDoesNotCopyWhatIsCanonical(t *testing.T) {
+	p := Qiita()
+	for _, raw := range []string{"http://example.com/a/b?c=1&d=2", "https://example.com/x#top", "http://xn--wgv71a119e.jp/", "http://127.0.0.1/"} {
+		got, err := p.Canonicalize(raw)
+		if err != nil || len(got) == 0 || &bytesOf(got)[0] != &bytesOf(raw)[0] {
+			t.Errorf("%q: got %q, %v; want a part of the input itself", raw, got, err)
+		}
+	}
+}
+
+func TestAppendDoesNotAllocate(t *testing.T) {
+	p, dst := Qiita(), make([]byte, 0, 4096)
+	for _, raw := range [][]byte{
+		[]byte("http://example.com/a/b?c=1&d=2"),
+		[]byte("https://example.com/a//b/../%7ec?d=1&c&b=%20&a=" + strings.Repeat("x", 300)),
+	} {
+		if n := testing.AllocsPerRun(100, func() { dst, _ = p.AppendCanonical(dst[:0], raw) }); n != 0 {
+			t.Errorf("%q: got %v allocations; want none", raw, n)
+		}
+	}
+}
+
+func TestProfilesAreSafeForConcurrentUse(t *testing.T) {
+	p, err := Qiita().With(Enable(StripTracking), WithRuleFile(strings.NewReader(lawRuleFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			var dst []byte
+			for _, s := range lawSeeds {
+				want, wantErr := p.Canonicalize(s)
+				dst, err := p.AppendCanonical(dst[:0], []byte(s))
+				if !bytes.Equal(dst, []byte(want)) || Code(err) != Code(wantErr) {
+					t.Errorf("%q: got %q, %v; want %q, %v", s, dst, err, want, wantErr)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
