@@ -37,6 +37,9 @@ func (w *Web) captures(k int64, p page, before *page, c *Capture, yield func(*Ca
 	for slot := uint64(1); slot < 3; slot++ { // variants are found later, on other pages
 		w.fetch(k, *before, slot, 0, c, yield)
 	}
+	for slot := range uint64(2 * numParams) {
+		w.fetchParam(k, *before, slot, c, yield)
+	}
 }
 
 // fetch captures the page's own spelling (slot 0) or one of its variants, if
@@ -54,10 +57,26 @@ func (w *Web) fetch(k int64, p page, slot, times uint64, c *Capture, yield func(
 	if slot > 0 && c.Rule == Own {
 		return // the page has no such variant
 	}
-	c.Time = start.Add(time.Duration(k)*200*time.Millisecond + time.Duration(slot)*time.Millisecond)
-	c.Status, c.Length = 200, 1000+int(w.hash(tagDigest, c.Identity, 2)%50_000)
-	w.digest(p, c, slot<<1|times)
+	w.complete(k, p, slot<<1|times, c)
 	yield(c)
+}
+
+// fetchParam captures a page with one more parameter.
+func (w *Web) fetchParam(k int64, p page, slot uint64, c *Capture, yield func(*Capture)) {
+	h := w.hash(tagParam, p.id(), slot)
+	if unit(h) >= w.opt.Params/2 || !w.text(p).can(EmptyParam) {
+		return
+	}
+	w.spellParam(&c.Spelling, p, int(slot%numParams), again(h))
+	w.complete(k, p, 32+slot, c)
+	yield(c)
+}
+
+// complete sets what was fetched; fetch numbers the fetches of a page.
+func (w *Web) complete(k int64, p page, fetch uint64, c *Capture) {
+	c.Time = start.Add(time.Duration(k)*200*time.Millisecond + time.Duration(fetch)*time.Millisecond)
+	c.Status, c.Length = 200, 1000+int(w.hash(tagDigest, c.Identity, 2)%50_000)
+	w.digest(p, c, fetch)
 }
 
 // digest sets the digest of a capture by what the page is: changing with

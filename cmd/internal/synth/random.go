@@ -16,6 +16,7 @@ const (
 	tagVolatile
 	tagCapture
 	tagMirror
+	tagParam
 )
 
 // mix is the finaliser of splitmix64.

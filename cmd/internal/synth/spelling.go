@@ -29,6 +29,8 @@ const (
 	EscapeCase
 	EmptyQuery
 	EmptyParam
+	NeutralParam
+	MeaningfulParam
 	numRules
 )
 
@@ -56,6 +58,9 @@ var ruleInfo = [numRules]struct {
 	EscapeCase:    {canon.UppercaseEscapes, 5, 0},
 	EmptyQuery:    {canon.DropEmptyQuery, 10, 0},
 	EmptyParam:    {canon.DropEmptyParams, 5, 0.1},
+
+	NeutralParam:    {"neutral-param", 0, 0},
+	MeaningfulParam: {"meaningful-param", 0, 0},
 }
 
 // String returns the name of the canonicalization rule.
@@ -110,9 +115,12 @@ func (w *Web) spell(s *Spelling, p page, r Rule, salt uint64) {
 	s.URL = t.append(s.URL[:0], r, salt)
 }
 
+// perPage is how many identities a page may have with its variants.
+const perPage = uint64(numRules) + numParams*paramValues
+
 // identity is the number of the page that a spelling of p leads to.
 func (w *Web) identity(p page, r Rule) uint64 {
-	id := p.id() * uint64(numRules)
+	id := p.id() * perPage
 	if r != Own && !w.holds(p, r) {
 		id += uint64(r)
 	}

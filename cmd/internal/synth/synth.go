@@ -46,6 +46,10 @@ type Options struct {
 	// Volatile is the share of hosts whose pages change with every fetch. The
 	// default is 0.25.
 	Volatile float64
+	// Params is the chance of each of four further captures of a page made
+	// from parameters, with one more parameter: each host has two such names that
+	// change the page and two that don't. The default is 0.
+	Params float64
 	// Recapture is the share of captured URLs that are captured again. The
 	// default is 0.15.
 	Recapture float64
@@ -126,6 +130,7 @@ func (o Options) check() error {
 		{"variant", share(o.Variant)},
 		{"twin", share(o.Twin)},
 		{"volatile", share(o.Volatile)},
+		{"params", share(o.Params)},
 		{"recapture", share(o.Recapture)},
 	} {
 		if !c.ok {
