@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -141,6 +142,9 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 	out := make([]store.Settlement, len(places))
 	for i, p := range places {
 		out[i], answers[p] = f.settlement(&all[p], now)
+		if err := f.keepLongerBlock(ctx, stored, all[p].Lease.Queue, out[i].QueueChange); err != nil {
+			return err
+		}
 	}
 	statuses, err := f.store.Settle(ctx, stored, out)
 	if err != nil {
@@ -219,6 +223,25 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 		return nil
 	}
 	return &c
+}
+
+// keepLongerBlock takes a block out of a change when the queue is blocked for
+// longer already: a Retry-After must not end what an operator asked for.
+func (f *Frontier) keepLongerBlock(ctx context.Context, stored, queue string, c *store.QueueChange) error {
+	if c == nil || c.BlockedUntil == nil || queue == "" {
+		return nil
+	}
+	q, err := f.store.QueueInfo(ctx, stored, queue)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the block of queue %q: %w", queue, err)
+	}
+	if q.BlockedUntil.After(*c.BlockedUntil) {
+		c.BlockedUntil = nil
+	}
+	return nil
 }
 
 var settledEvents = [...]EventKind{Done: EventDone, Retry: EventRetried, Recrawl: EventRecrawl, Drop: EventDropped, Release: EventReleased, Extend: 0}

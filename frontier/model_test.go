@@ -1,0 +1,280 @@
+package frontier
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// The model is what a frontier is meant to do, written the slow and plain way:
+// lists that are searched from end to end, and times that are compared. It was
+// written before it was ever run against a store, and shares no code with one.
+
+type modelState int
+
+const (
+	mSeen modelState = iota
+	mQueued
+	mLeased
+	mDone
+)
+
+// modelURL is one page, whatever its spelling.
+type modelURL struct {
+	crawl, page string
+	queue       *modelQueue
+	state       modelState
+	spelling    string
+	priority    uint8
+	due         time.Time
+	arrival     int
+	attempts    int
+	expires     time.Time
+	lease       *Lease // the latest hand-out
+	leasedAs    int    // order of hand-outs
+}
+
+type modelQueue struct {
+	crawl, host string
+	delay       time.Duration // 0: the default
+	blocked     time.Time
+	paused      bool
+	lastTake    time.Time
+	passed      int // services of others while it could have been served
+}
+
+type modelPolicy struct {
+	delay       time.Duration
+	maxInFlight int
+	lease       time.Duration
+	backoff     Backoff
+	maxPerQueue int
+}
+
+type model struct {
+	policy   modelPolicy
+	urls     []*modelURL
+	queues   []*modelQueue
+	paused   map[string]bool // crawls
+	arrivals int
+	leases   int
+}
+
+func (m *model) find(crawl, page string) *modelURL {
+	for _, u := range m.urls {
+		if u.crawl == crawl && u.page == page {
+			return u
+		}
+	}
+	return nil
+}
+
+func (m *model) queue(crawl, host string) *modelQueue {
+	for _, q := range m.queues {
+		if q.crawl == crawl && q.host == host {
+			return q
+		}
+	}
+	q := &modelQueue{crawl: crawl, host: host}
+	m.queues = append(m.queues, q)
+	return q
+}
+
+func (u *modelURL) held() bool { return u.state == mQueued || u.state == mLeased }
+
+func (m *model) heldIn(q *modelQueue) (n int) {
+	for _, u := range m.urls {
+		if u.queue == q && u.held() {
+			n++
+		}
+	}
+	return n
+}
+
+// offered is what the model says to an offer.
+type offered struct {
+	status   Status
+	requeued bool
+	reason   Reason
+	first    string
+}
+
+func (m *model) add(crawl, page, host, spelling string, o URL, now time.Time) offered {
+	u := m.find(crawl, page)
+	q := m.queue(crawl, host)
+	if u != nil {
+		first := ""
+		if u.held() {
+			first = u.spelling
+		}
+		if !o.Force || u.held() {
+			return offered{status: Duplicate, first: first}
+		}
+	}
+	if m.heldIn(q) >= m.policy.maxPerQueue {
+		return offered{status: Refused, reason: ReasonFull}
+	}
+	answer := offered{status: Duplicate, requeued: true}
+	if u == nil {
+		u = &modelURL{crawl: crawl, page: page}
+		m.urls = append(m.urls, u)
+		answer = offered{status: New}
+	}
+	u.queue, u.spelling, u.priority, u.attempts = q, spelling, o.Priority, 0
+	m.enqueue(u, o.Due, now)
+	return answer
+}
+
+func (m *model) enqueue(u *modelURL, due, now time.Time) {
+	if due.IsZero() {
+		due = now
+	}
+	m.arrivals++
+	u.state, u.due, u.arrival = mQueued, due, m.arrivals
+}
+
+// running returns the leases of a queue that have not run out.
+func (m *model) running(q *modelQueue, now time.Time) (n int) {
+	for _, u := range m.urls {
+		if u.queue == q && u.state == mLeased && u.expires.After(now) {
+			n++
+		}
+	}
+	return n
+}
+
+// gate names the rule that keeps a queue from being served, "" if none does.
+func (m *model) gate(q *modelQueue, now time.Time) string {
+	delay := m.policy.delay
+	if q.delay != 0 {
+		delay = max(q.delay, 0)
+	}
+	switch {
+	case q.paused || m.paused[q.crawl]:
+		return "paused"
+	case q.blocked.After(now):
+		return "blocked"
+	case !q.lastTake.IsZero() && q.lastTake.Add(delay).After(now):
+		return "delay"
+	case m.running(q, now) >= m.policy.maxInFlight:
+		return "in flight"
+	case m.head(q, now) == nil:
+		return "nothing due"
+	}
+	return ""
+}
+
+// head returns what a queue would hand out: leases that ran out, earliest
+// first, then by priority, due time and arrival.
+func (m *model) head(q *modelQueue, now time.Time) *modelURL {
+	var late, due []*modelURL
+	for _, u := range m.urls {
+		switch {
+		case u.queue != q:
+		case u.state == mLeased && !u.expires.After(now):
+			late = append(late, u)
+		case u.state == mQueued && !u.due.After(now):
+			due = append(due, u)
+		}
+	}
+	if len(late) > 0 {
+		return slices.MinFunc(late, func(a, b *modelURL) int {
+			return cmp.Or(a.expires.Compare(b.expires), cmp.Compare(a.leasedAs, b.leasedAs))
+		})
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	return slices.MinFunc(due, func(a, b *modelURL) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), a.due.Compare(b.due), cmp.Compare(a.arrival, b.arrival))
+	})
+}
+
+func (m *model) leaseOut(u *modelURL, l *Lease, now time.Time) {
+	m.leases++
+	u.state, u.lease, u.leasedAs = mLeased, l, m.leases
+	u.expires = now.Add(m.policy.lease)
+	u.attempts++
+	u.queue.lastTake, u.queue.passed = now, 0
+}
+
+// settle says what becomes of a hand-out; stale ones change nothing.
+func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settled {
+	if u.state != mLeased || u.lease != l {
+		return Stale
+	}
+	if s.BlockQueue.After(u.queue.blocked) {
+		u.queue.blocked = s.BlockQueue
+	}
+	switch s.Outcome {
+	case Done:
+		u.state = mDone
+	case Drop:
+		u.state = mSeen
+	case Release:
+		m.enqueue(u, time.Time{}, now)
+	case Recrawl:
+		u.attempts = 0
+		m.enqueue(u, s.At, now)
+	case Extend:
+		u.expires = s.At
+	case Retry:
+		if u.attempts >= m.policy.backoff.Attempts {
+			u.state = mSeen
+			return GaveUp
+		}
+		if s.At.IsZero() {
+			s.At = now.Add(m.backoff(u.attempts))
+		}
+		m.enqueue(u, s.At, now)
+	}
+	return OK
+}
+
+func (m *model) backoff(attempts int) time.Duration {
+	wait := m.policy.backoff.Base
+	for range attempts - 1 {
+		wait *= 2
+	}
+	return min(wait, m.policy.backoff.Max)
+}
+
+func (m *model) put(crawl, page, host, spelling string, next, now time.Time) Status {
+	u, status := m.find(crawl, page), Duplicate
+	if u == nil {
+		u, status = &modelURL{crawl: crawl, page: page}, New
+		m.urls = append(m.urls, u)
+	}
+	if !u.held() {
+		u.spelling, u.queue, u.priority = spelling, m.queue(crawl, host), 0
+	}
+	u.attempts = 0
+	if u.state = mDone; !next.IsZero() {
+		m.enqueue(u, next, now)
+	}
+	return status
+}
+
+func (m *model) forget(u *modelURL) {
+	m.urls = slices.DeleteFunc(m.urls, func(v *modelURL) bool { return u == v })
+}
+
+// counts returns what Stats should say of a crawl.
+func (m *model) counts(crawl string) (seen, held, inFlight, completed int64) {
+	for _, u := range m.urls {
+		if u.crawl != crawl {
+			continue
+		}
+		seen++
+		switch u.state {
+		case mQueued:
+			held++
+		case mLeased:
+			held++
+			inFlight++
+		case mDone:
+			completed++
+		}
+	}
+	return seen, held, inFlight, completed
+}
