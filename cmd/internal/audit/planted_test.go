@@ -51,19 +51,10 @@ func TestRecoversPlantedTruth(t *testing.T) {
 }
 
 func plantedLog(t *testing.T, seed uint64, volatile float64) (*Log, map[string]uint64) {
-	w, err := synth.New(synth.Options{Seed: seed, Hosts: 600, Pages: 60_000, Volatile: volatile})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, identity := NewLog(Options{Confidence: 0.99}), map[string]uint64{}
-	w.Captures(func(c *synth.Capture) bool {
-		identity[string(c.URL)] = c.Identity
-		err = l.Add(Capture{URL: string(c.URL), Time: c.Time, Status: c.Status, Digest: string(c.Digest[:])})
-		return err == nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	opt := synth.Options{Seed: seed, Hosts: 600, Pages: 60_000, Volatile: volatile}
+	l, _ := logOf(t, opt, func([]byte) bool { return true })
+	_, identity := logOf(t, opt, func([]byte) bool { return false })
+	l.options.Confidence = 0.99
 	return l, identity
 }
 

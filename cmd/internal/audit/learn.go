@@ -1,0 +1,222 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"slices"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// Proposal is a parameter that can be dropped at a place, as far as the log
+// tells.
+type Proposal struct {
+	Host, Path string // the place, as a rule file names it: everything below the path
+	Param      string
+	Learned    Evidence // from one half of the log's pages
+	Validated  Evidence // from the other half, which had no say
+	Saves      int      // URLs of the log it would have saved
+	Example    [2]string
+}
+
+// Evidence is what pairs that differ in one parameter say of it.
+type Evidence struct {
+	Pairs    int      // that had contents to compare and a stable control
+	Held     int      // of them, the same
+	Interval Interval // of the share of pairs that are one page
+}
+
+// Candidate is a parameter that was not proposed, and why.
+type Candidate struct {
+	Host, Path, Param string
+	URLs              int // that it makes more than there would be without it
+	Pairs, Held       int // with a stable control
+	Why               string
+}
+
+// Learned is what a log teaches.
+type Learned struct {
+	Proposals []Proposal
+	LeftOut   []Candidate
+}
+
+// LearnOptions modify Learn. The zero value is careful.
+type LearnOptions struct {
+	// MinPairs is how many stable pairs each half must have. The default is 10.
+	MinPairs int
+	// MinShare is the least share of pairs, in each half and with what change
+	// took put back, that must be one page. The default is 0.97.
+	MinShare float64
+	// MaxLeftOut bounds the list of candidates that were not proposed, those
+	// that make most URLs first. The default is 200.
+	MaxLeftOut int
+}
+
+func (o LearnOptions) withDefaults() LearnOptions {
+	if o.MinPairs == 0 {
+		o.MinPairs = 10
+	}
+	if o.MinShare == 0 {
+		o.MinShare = 0.97
+	}
+	if o.MaxLeftOut == 0 {
+		o.MaxLeftOut = 200
+	}
+	return o
+}
+
+// Learn looks for parameters that make URLs but not pages, for each host and
+// directory. One half of the pages, chosen by hash, proposes; the other half
+// must agree. A parameter that could not be tested is never proposed.
+func Learn(ctx context.Context, l *Log, opt LearnOptions) (*Learned, error) {
+	x, err := newIndex(l)
+	if err != nil {
+		return nil, fmt.Errorf("cannot index the log: %w", err)
+	}
+	safe := canon.Qiita()
+	learn := &learner{index: x, opt: opt.withDefaults(), safe: safe, places: map[place]*lesson{}}
+	// URLs that the safe rules merge differ in no parameter: one of them is enough.
+	learn.ids = x.firstsOf(&Form{append: safe.AppendCanonical})
+	for i, id := range learn.ids {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		learn.sight(id)
+	}
+	return learn.conclude(), nil
+}
+
+// place is where a parameter stands.
+type place struct{ host, path, param string }
+
+// lesson is what is known of a parameter at a place.
+type lesson struct {
+	pages map[uint64][]uint32 // URLs by what they are without the parameter
+}
+
+type learner struct {
+	*index
+	opt    LearnOptions
+	safe   *canon.Profile
+	ids    []uint32 // the URLs that count
+	places map[place]*lesson
+	buf    []byte
+}
+
+// parts cuts a URL's canonical form into what stands before the query, and
+// the pairs of the query. They are valid until the next call.
+func (l *learner) parts(id uint32) (front []byte, pairs [][]byte, ok bool) {
+	form, err := l.safe.AppendCanonical(l.buf[:0], l.urls.at(id))
+	if err != nil {
+		return nil, nil, false
+	}
+	l.buf = form
+	front, query, _ := bytes.Cut(form, []byte{'?'})
+	if len(query) > 0 {
+		pairs = bytes.Split(query, []byte{'&'})
+	}
+	return front, pairs, true
+}
+
+// sight files a URL under each of its parameters, and under the places that
+// know parameters it lacks only when they are judged.
+func (l *learner) sight(id uint32) {
+	front, pairs, ok := l.parts(id)
+	if !ok || len(pairs) == 0 {
+		return
+	}
+	host, dir := string(hostName(canon.Host(front))), string(directory(front))
+	for i, pair := range pairs {
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		if len(name) == 0 || i > 0 && slices.ContainsFunc(pairs[:i], func(p []byte) bool { return sameName(p, name) }) {
+			continue
+		}
+		p := place{host, dir, string(name)}
+		lesson := l.places[p]
+		if lesson == nil {
+			lesson = newLesson()
+			l.places[p] = lesson
+		}
+		page := without(l.seed, front, pairs, name)
+		lesson.pages[page] = append(lesson.pages[page], id)
+	}
+}
+
+func newLesson() *lesson { return &lesson{pages: map[uint64][]uint32{}} }
+
+func sameName(pair, name []byte) bool {
+	n, _, _ := bytes.Cut(pair, []byte{'='})
+	return bytes.Equal(n, name)
+}
+
+// hostName takes the port off.
+func hostName(host []byte) []byte {
+	if i := bytes.LastIndexByte(host, ':'); i >= 0 && !bytes.HasSuffix(host, []byte{']'}) {
+		return host[:i]
+	}
+	return host
+}
+
+// directory returns the path up to its last slash.
+func directory(front []byte) []byte {
+	_, path, _ := bytes.Cut(front, []byte("://"))
+	i := bytes.IndexByte(path, '/')
+	if i < 0 {
+		return []byte{'/'}
+	}
+	path = path[i:]
+	return path[:bytes.LastIndexByte(path, '/')+1]
+}
+
+// without hashes a URL as it is without a parameter, whatever the order of the
+// others.
+func without(seed maphash.Seed, front []byte, pairs [][]byte, name []byte) uint64 {
+	var sum [16]byte
+	binary.LittleEndian.PutUint64(sum[:], maphash.Bytes(seed, front))
+	rest := uint64(0)
+	for _, pair := range pairs {
+		if !sameName(pair, name) {
+			rest += maphash.Bytes(seed, pair) // a sum forgets the order
+		}
+	}
+	binary.LittleEndian.PutUint64(sum[8:], rest)
+	return maphash.Bytes(seed, sum[:])
+}
+
+// conclude judges every place and sorts the answers by what they save.
+func (l *learner) conclude() *Learned {
+	found := &Learned{}
+	l.sightWithout()
+	for p, lesson := range l.places {
+		saves := lesson.saves()
+		if saves == 0 {
+			continue // the parameter has one value for each page
+		}
+		if proposal, candidate := l.judgePlace(p, lesson); candidate != nil {
+			candidate.URLs = saves
+			found.LeftOut = append(found.LeftOut, *candidate)
+		} else {
+			proposal.Saves = saves
+			found.Proposals = append(found.Proposals, *proposal)
+		}
+	}
+	slices.SortFunc(found.Proposals, func(a, b Proposal) int {
+		return cmp.Or(cmp.Compare(b.Saves, a.Saves), cmp.Compare(a.Host+a.Path+a.Param, b.Host+b.Path+b.Param))
+	})
+	slices.SortFunc(found.LeftOut, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host+a.Path+a.Param, b.Host+b.Path+b.Param))
+	})
+	found.LeftOut = found.LeftOut[:min(len(found.LeftOut), l.opt.MaxLeftOut)]
+	return found
+}
+
+func (s *lesson) saves() (n int) {
+	for _, urls := range s.pages {
+		n += len(urls) - 1
+	}
+	return n
+}
