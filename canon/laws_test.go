@@ -93,6 +93,25 @@ func checkIdempotent(t *testing.T, p *Profile, raw []byte) {
 	}
 }
 
+// FuzzWHATWG holds the whatwg profile equal to a parser that is not ours, but where
+// parserErrs says that parser is wrong.
+func FuzzWHATWG(f *testing.F) {
+	seedLaws(f)
+	f.Fuzz(func(t *testing.T, tail []byte, _ uint32, prefix uint8) {
+		raw := prefixes[int(prefix)%len(prefixes)] + string(tail)
+		got, err := WHATWG().Canonicalize(raw)
+		u, theirs := whatwg.Parse(escapeBadUTF8(raw))
+		switch {
+		case err == nil && parserErrs(got) || err != nil && len(raw) > maxLabel:
+		case (err == nil) != (theirs == nil):
+			t.Errorf("%q: got %q, %v; a WHATWG parser gives %q, %v", raw, got, err, u, theirs)
+		case err == nil && got != u.Href(false):
+			t.Errorf("%q: got %q; a WHATWG parser gives %q", raw, got, u.Href(false))
+		}
+		checkIdempotent(t, WHATWG(), []byte(raw))
+	})
+}
+
 // FuzzFixpoint holds WHATWG(f(x)) = f(x), with a parser that is not ours.
 func FuzzFixpoint(f *testing.F) {
 	seedLaws(f)

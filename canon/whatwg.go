@@ -17,12 +17,8 @@ func WHATWG() *Profile {
 	return &Profile{name: "whatwg", version: 1, engine: appendEngine{rule: "whatwg", append: appendWHATWG}}
 }
 
-// maxAuthority bounds, in bytes, the authority of a URL that the parser library reads
-// whole: it takes quadratic time there.
-const maxAuthority = 8 << 10
-
-// appendWHATWG leaves to the library all it does well: everything but the authority of
-// http, https, ftp, ws and wss, whose hosts it refuses too often.
+// appendWHATWG writes http, https and ftp itself, and leaves other schemes to the
+// library, which for these three refuses too many hosts and takes quadratic time.
 func appendWHATWG(dst, raw []byte) ([]byte, error) {
 	if len(raw) > DefaultMaxLength {
 		return dst, fmt.Errorf("cannot canonicalize; got a URL of %d bytes; want at most %d: %w", len(raw), DefaultMaxLength, ErrTooLong)
@@ -32,33 +28,41 @@ func appendWHATWG(dst, raw []byte) ([]byte, error) {
 		out, err := parseOther(s)
 		return append(dst, out...), err
 	}
-	w, err := parseSpecial(s)
-	if err != nil {
-		return dst, err
-	}
-	return append(dst, w.join()...), nil
-}
-
-// parseSpecial runs the authority rules, and has the library write the rest behind a
-// host that gives it nothing to do.
-func parseSpecial(s string) (*work, error) {
 	p, err := split(s)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
 	w := &work{parts: p}
 	for _, id := range []ruleID{rLowercaseScheme, rFixSlashes, rDecodeHost, rLowercaseHost, rHostToASCII, rCanonicalIP, rDefaultPort} {
 		if err := rules[id].do(w); err != nil {
-			return nil, err
+			return dst, err
 		}
 	}
 	w.plainUserinfo()
-	u, err := whatwg.Parse(w.scheme + "://h" + escapeBadUTF8(w.path+w.query+w.fragment))
-	if err != nil {
-		return nil, fmt.Errorf("cannot parse URL; got %s; want what the URL Standard allows (%v): %w", quote(s), err, ErrURL)
+	w.plainRest()
+	return append(dst, w.join()...), nil
+}
+
+// plainRest escapes path, query and fragment as the URL Standard does, and no more;
+// a dot of a dot segment may be escaped.
+func (w *work) plainRest() {
+	w.path = "/" + escapeIllegal(strings.TrimPrefix(w.path, "/"), whatwgPathRaw)
+	segments := strings.Split(w.path, "/")
+	for i, segment := range segments {
+		if len(segment) <= len("%2e%2e") {
+			if dots := strings.ReplaceAll(lowerText(segment), "%2e", "."); dots == "." || dots == ".." {
+				segments[i] = dots
+			}
+		}
 	}
-	w.path, w.query, w.fragment = strings.TrimPrefix(u.Href(false), w.scheme+"://h"), "", ""
-	return w, nil
+	w.path = strings.Join(segments, "/")
+	_ = w.dotSegments()
+	if w.query != "" {
+		w.query = "?" + escapeIllegal(w.query[1:], whatwgQueryRaw)
+	}
+	if w.fragment != "" {
+		w.fragment = "#" + escapeIllegal(w.fragment[1:], whatwgFragmentRaw)
+	}
 }
 
 // plainUserinfo escapes user and password as the URL Standard does, and no more.
@@ -75,10 +79,20 @@ func (w *work) plainUserinfo() {
 	}
 }
 
+// The library takes quadratic time for what follows, in bytes: the authority, and the
+// path by its number of slashes. These bounds keep it below a tenth of a second.
+const (
+	maxAuthority = 8 << 10
+	maxSlashWork = 1 << 27 // slashes times bytes
+)
+
 // parseOther has the library read a whole URL of any scheme.
 func parseOther(s string) (string, error) {
 	if n := authorityLen(s); n > maxAuthority {
 		return "", fmt.Errorf("cannot parse URL; got an authority of %d bytes; want at most %d: %w", n, maxAuthority, ErrTooLong)
+	}
+	if n := strings.Count(s, "/") + strings.Count(s, `\`); n*len(s) > maxSlashWork {
+		return "", fmt.Errorf("cannot parse URL; got %d slashes in %d bytes; want fewer: %w", n, len(s), ErrTooLong)
 	}
 	u, err := whatwg.Parse(escapeBadUTF8(s))
 	if err != nil {
