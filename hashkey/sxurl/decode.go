@@ -1,0 +1,128 @@
+package sxurl
+
+import "fmt"
+
+// Fields are a key taken apart: what is in it in clear, and the slices as numbers.
+type Fields struct {
+	Scheme                                        string // "https", "http" or "ftp"
+	Port                                          uint16
+	TLD, Domain, Subdomain, Path, Query, Fragment uint64
+
+	// What the header says is there. HasPort means a port other than the scheme's.
+	// HasPath means a path other than "/"; V0 does not tell, and leaves it false.
+	HasSubdomain, HasPort, HasPath, HasQuery, HasFragment bool
+}
+
+// Decode takes a key apart. It fails with [ErrVersion] or [ErrScheme] when the header
+// is none of the layout's, in V1 with [ErrReserved]; a Strict codec also
+// with [ErrReserved], [ErrPort] and [ErrPortFlag].
+func (c Codec) Decode(k Key) (Fields, error) {
+	t := c.Layout.table()
+	b := k.bits()
+	f := Fields{
+		Port: uint16(b.get(t.port)),
+		TLD:  b.get(t.tld), Domain: b.get(t.domain), Subdomain: b.get(t.subdomain),
+		Path: b.get(t.path), Query: b.get(t.query), Fragment: b.get(t.fragment),
+	}
+	var err error
+	if f.Scheme, err = c.Layout.scheme(b.get(t.head)); err != nil {
+		return Fields{}, err
+	}
+	flags := b.get(t.flags)
+	f.HasSubdomain, f.HasPort, f.HasPath = flags&t.hasSubdomain != 0, flags&t.hasPort != 0, flags&t.hasPath != 0
+	f.HasQuery, f.HasFragment = flags&t.hasQuery != 0, flags&t.hasFrag != 0
+	if c.Strict {
+		if err := f.check(flags & t.reserved); err != nil {
+			return Fields{}, err
+		}
+	}
+	return f, nil
+}
+
+// DecodeHex is [ParseKey] and [Codec.Decode] in one.
+func (c Codec) DecodeHex(s string) (Fields, error) {
+	k, err := ParseKey(s)
+	if err != nil {
+		return Fields{}, err
+	}
+	return c.Decode(k)
+}
+
+// scheme reads the header.
+func (l Layout) scheme(head uint64) (string, error) {
+	code, reserved := head>>4, head&15
+	if l == V0 {
+		if version := head >> 8; version != 1 {
+			return "", fmt.Errorf("cannot decode SXURL; got version %d; want 1: %w", version, ErrVersion)
+		}
+		code, reserved = head>>5&7, 0
+	}
+	switch {
+	case code > 2:
+		return "", fmt.Errorf("cannot decode SXURL; got scheme code %d; want 0, 1 or 2: %w", code, ErrScheme)
+	case reserved != 0:
+		return "", fmt.Errorf("cannot decode SXURL; got second digit %x; want 0: %w", reserved, ErrReserved)
+	}
+	return [...]string{"https", "http", "ftp"}[code], nil
+}
+
+// check is what Strict adds.
+func (f *Fields) check(reserved uint64) error {
+	switch {
+	case reserved != 0:
+		return fmt.Errorf("cannot decode SXURL; got reserved bits %b; want 0: %w", reserved, ErrReserved)
+	case f.Port == 0:
+		return fmt.Errorf("cannot decode SXURL; got port 0; want 1 to 65535: %w", ErrPort)
+	case f.HasPort != (f.Port != defaultPort(f.Scheme)):
+		return fmt.Errorf("cannot decode SXURL; got port %d for %s with flag %t; want the flag for ports other than the scheme's: %w", f.Port, f.Scheme, f.HasPort, ErrPortFlag)
+	}
+	return nil
+}
+
+// HostKey returns the key that all URLs of a key's scheme and host share: port, path,
+// query and fragment become 0, and of the flags only that of the subdomain stays. It
+// refuses what [Codec.Decode] refuses.
+func (c Codec) HostKey(k Key) (Key, error) {
+	f, err := c.Decode(k)
+	if err != nil {
+		return Key{}, err
+	}
+	t := c.Layout.table()
+	old := k.bits()
+	var b bits
+	b.put(t.head, header(c.Layout, f.Scheme))
+	b.put(t.flags, old.get(t.flags)&t.hasSubdomain)
+	for _, slice := range [...]field{t.tld, t.domain, t.subdomain} {
+		b.put(slice, old.get(slice))
+	}
+	return b.key(), nil
+}
+
+// HostKeyHex is [Codec.HostKey] of hexadecimal forms. With Crate it does not look at the
+// digits of scheme and host, whatever they are, and copies them in the case they have.
+// (The crate's own function ends the program when a character straddles its cuts.)
+func (c Codec) HostKeyHex(s string) (string, error) {
+	if c.Crate && c.Layout == V1 {
+		return crateHostKeyHex(s)
+	}
+	k, err := ParseKey(s)
+	if err != nil {
+		return "", err
+	}
+	k, err = c.HostKey(k)
+	if err != nil {
+		return "", err
+	}
+	return k.Hex(), nil
+}
+
+func crateHostKeyHex(s string) (string, error) {
+	if len(s) != 64 {
+		return "", fmt.Errorf("cannot take host of SXURL; got %d bytes; want 64: %w", len(s), ErrLength)
+	}
+	hi, lo := nibble[s[32]], nibble[s[33]]
+	if hi|lo > 15 {
+		return "", fmt.Errorf("cannot take host of SXURL; got flags %q; want two hexadecimal digits: %w", s[32:34], ErrHex)
+	}
+	return fmt.Sprintf("%s%x%031x", s[:32], hi&8, 0), nil
+}
