@@ -44,6 +44,7 @@ type Server struct {
 	stopped    chan struct{} // closed when Serve returns
 	paused     atomic.Bool   // nothing is handed out
 	background sync.WaitGroup
+	working    tally // calls that do something
 }
 
 // New makes a server for a frontier, which stays the caller's. It takes no

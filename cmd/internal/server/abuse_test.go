@@ -1,0 +1,259 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/firstseen/firstseen/canon"
+	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// alive fails the test if an honest client isn't served.
+func (r *running) alive(t testing.TB) {
+	t.Helper()
+	if _, err := r.client(t).GetActive(t.Context(), &pb.Local{}); err != nil {
+		t.Errorf("an honest client: %v", err)
+	}
+}
+
+func TestOversized(t *testing.T) {
+	r := start(t, canon.None(), Config{MaxMessage: 1 << 16})
+	stream, err := r.client(t).PutURLs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := (&player{}).item("http://a.com/ known=0")
+	big.ID = strings.Repeat("x", 1<<17)
+	_ = stream.Send(big) // the refusal may come first
+	if _, err := stream.Recv(); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("got %v; want ResourceExhausted", err)
+	}
+	_, err = r.client(t).GetStats(t.Context(), &pb.QueueWithinCrawlParams{Key: strings.Repeat("k", 1<<17)})
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("unary: got %v; want ResourceExhausted", err)
+	}
+	r.alive(t)
+}
+
+func TestOversizedMetadata(t *testing.T) {
+	r := start(t, canon.None(), Config{MaxMetadata: 100, MaxURL: 50})
+	acks := r.putItems(t.Context(), []*pb.URLItem{
+		(&player{}).item("http://a.com/1 m.a=" + strings.Repeat("x", 50)),
+		(&player{}).item("http://a.com/2 m.a=" + strings.Repeat("x", 100)),
+		(&player{}).item("http://a.com/" + strings.Repeat("x", 50)),
+	})
+	for i, want := range []pb.AckMessage_Status{pb.AckMessage_OK, pb.AckMessage_SKIPPED, pb.AckMessage_SKIPPED} {
+		if acks[i].Status != want {
+			t.Errorf("item %d: got %s; want %s", i, acks[i].Status, want)
+		}
+	}
+}
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// settings is an empty SETTINGS frame.
+const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+// TestGarbage sends what no client would. The server ends those connections
+// and serves the others.
+func TestGarbage(t *testing.T) {
+	r := start(t, canon.None(), Config{HandshakeTimeout: 100 * time.Millisecond})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	noise := make([]byte, 1<<16)
+	for i := range noise {
+		noise[i] = byte(rnd.Uint32())
+	}
+	for name, bytes := range map[string]string{
+		"nothing":              "",
+		"noise":                string(noise),
+		"http/1":               "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"half a preface":       preface[:10],
+		"frames before":        preface + string(noise),
+		"a frame of 16 MB":     preface + "\xff\xff\xff\x00\x00\x00\x00\x00\x01" + string(noise),
+		"unknown stream":       preface + settings + "\x00\x00\x04\x00\x01\x00\x00\x00\x07abcd",
+		"garbage headers":      preface + settings + "\x00\x00\x08\x01\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff",
+		"window of zero":       preface + settings + "\x00\x00\x04\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+		"continuation of none": preface + settings + "\x00\x00\x01\x09\x00\x00\x00\x00\x01x",
+	} {
+		for _, addr := range []string{r.GRPCAddr(), r.HTTPAddr()} {
+			send(t, addr, bytes)
+		}
+		t.Log(name)
+	}
+	r.alive(t)
+}
+
+// send writes to a connection, ends its side, and waits for the server to end
+// the other.
+func send(t *testing.T, addr, bytes string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(conn, bytes) // the server may have closed it
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+	var late net.Error
+	if _, err := io.Copy(io.Discard, conn); errors.As(err, &late) && late.Timeout() {
+		t.Errorf("%.20q to %s: the server keeps the connection", bytes, addr)
+	}
+}
+
+// TestHalfOpen checks that a client that says nothing, or only half, is not
+// kept.
+func TestHalfOpen(t *testing.T) {
+	r := start(t, canon.None(), Config{HandshakeTimeout: 50 * time.Millisecond})
+	for addr, half := range map[string]string{r.GRPCAddr(): preface[:7], r.HTTPAddr(): "GET /v1/stats HTTP/1.1\r\nHost: local"} {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.WriteString(conn, half); err != nil {
+			t.Fatal(err)
+		}
+		var late net.Error
+		if _, err := io.Copy(io.Discard, conn); errors.As(err, &late) && late.Timeout() {
+			t.Errorf("%s: the server keeps a half-open connection", addr)
+		}
+	}
+}
+
+// asIdler makes the test binary hold idle connections to the address given, so
+// that each side has open files of its own.
+const asIdler = "FIRSTSEEN_TEST_IDLER"
+
+// idleConnections is how many.
+const idleConnections = 10_000
+
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(asIdler); addr != "" {
+		idle(addr)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// idle finishes the handshake of many connections, says so on stdout, and says
+// nothing more until stdin ends.
+func idle(addr string) {
+	conns := make([]net.Conn, idleConnections)
+	for i := range conns {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			_, err = io.WriteString(conn, preface+settings)
+		}
+		if err == nil { // the server's settings come when its side is set up
+			_, err = conn.Read(make([]byte, 16))
+		}
+		if err != nil {
+			fmt.Println(i, err)
+			return
+		}
+		conns[i] = conn
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(conns)
+}
+
+// TestIdleConnections has ten thousand connections that have finished the
+// handshake and say nothing more.
+func TestIdleConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens 10,000 connections")
+	}
+	var lim unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil || lim.Cur < idleConnections+500 {
+		t.Skipf("needs %d open files; got a limit of %d, %v", idleConnections+500, lim.Cur, err)
+	}
+	r := start(t, canon.None(), Config{HandshakeTimeout: time.Minute})
+	before := heap()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), asIdler+"="+r.GRPCAddr())
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("the idle client: %q, %v", line, err)
+	}
+	r.alive(t)
+	per := (int64(heap()) - int64(before)) / idleConnections
+	t.Logf("%d bytes of heap and stack for each idle connection", per)
+	if per > 64<<10 {
+		t.Errorf("got %d bytes for each idle connection; want at most 64 KiB", per)
+	}
+	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+		t.Error(err)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
+}
+
+func TestCallLimit(t *testing.T) {
+	r := start(t, canon.None(), Config{MaxCalls: 2})
+	c := r.client(t)
+	for range 2 {
+		if err := hold(t, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := hold(t, c); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("third call: got %v; want ResourceExhausted", err)
+	}
+}
+
+// hold opens a stream and leaves it open, after one answer.
+func hold(t *testing.T, c pb.URLFrontierClient) error {
+	t.Helper()
+	stream, err := c.PutDiscovered(t.Context())
+	if err != nil {
+		return err
+	}
+	_ = stream.Send(&pb.DiscoveredBatch{}) // the refusal may come first
+	_, err = stream.Recv()
+	return err
+}
+
+// TestPanic checks that a bug in one call ends only that call.
+func TestPanic(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	_, err := r.recoverUnary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/x/Y"}, func(context.Context, any) (any, error) {
+		panic("bug")
+	})
+	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "bug") {
+		t.Errorf("got %v; want Internal, and nothing of the panic", err)
+	}
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/firstseen/firstseen/canon"
+	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// TestDrain ends a server under an open stream: every item is acked or never
+// stored, and the stream ends with UNAVAILABLE.
+func TestDrain(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	stream, err := r.client(t).PutURLs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error)
+	go func() {
+		for i := 0; stream.Send((&player{}).item(fmt.Sprintf("http://a.com/%d id=%d", i, i))) == nil; i++ {
+		}
+	}()
+	acked := int64(0)
+	for err == nil {
+		var ack *pb.AckMessage
+		if ack, err = stream.Recv(); err == nil {
+			if acked++; acked == 1000 {
+				go func() { stopped <- r.stop() }()
+			}
+			if ack.Status != pb.AckMessage_OK {
+				t.Errorf("item %s: got %s", ack.ID, ack.Status)
+			}
+		}
+	}
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("got %v; want Unavailable", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	st, err := r.store.Stats(t.Context(), "*")
+	if err != nil || st.Seen != acked || acked < 1000 {
+		t.Errorf("got %d URLs stored, %v; want the %d that were acked", st.Seen, err, acked)
+	}
+}
+
+// TestReadiness follows health and readiness to the end.
+func TestReadiness(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	watch, err := grpc_health_v1.NewHealthClient(r.dial(t, insecureOption())).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "urlfrontier.URLFrontier"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err := watch.Recv(); err != nil || h.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Errorf("got %v, %v; want SERVING", h, err)
+	}
+	if got := get(t, r.url("/readyz")); got != "200 ready\n" {
+		t.Errorf("got %q; want ready", got)
+	}
+	stopped := make(chan error)
+	go func() { stopped <- r.stop() }()
+	if h, err := watch.Recv(); err != nil || h.Status != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("got %v, %v; want NOT_SERVING", h, err)
+	}
+	if _, err := watch.Recv(); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("got %v; want the watch to end with the server", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func get(t testing.TB, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s", resp.StatusCode, body)
+}
+
+// TestDiskLow fills a disk and makes room again.
+func TestDiskLow(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	free := int64(50)
+	gate := &diskGate{minFree: 100, log: r.log, free: func() (int64, error) { return free, nil }}
+	gate.look()
+	r.disk.low.Store(gate.full())
+	c := r.client(t)
+	if ack := putOne(t, c); ack != pb.AckMessage_FAIL {
+		t.Errorf("put: got %s; want FAIL", ack)
+	}
+	leases, err := c.GetURLs(t.Context(), &pb.GetParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leases.Recv(); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("get: got %v; want ResourceExhausted", err)
+	}
+	if resp, err := http.Post(r.url("/v1/urls"), "application/x-ndjson", nil); err != nil || resp.StatusCode != http.StatusInsufficientStorage {
+		t.Errorf("HTTP: got %v, %v; want 507", resp, err)
+	}
+	if got := get(t, r.url("/readyz")); got != "200 ready\n" {
+		t.Errorf("got %q; want ready, since reads work", got)
+	}
+	for _, step := range []struct {
+		free int64
+		full bool
+	}{{100, true}, {109, true}, {110, false}, {100, false}, {99, true}, {200, false}} {
+		free = step.free
+		if gate.look(); gate.full() != step.full {
+			t.Errorf("with %d bytes free: got full %t; want %t", step.free, gate.full(), step.full)
+		}
+	}
+	r.disk.low.Store(gate.full())
+	if ack := putOne(t, c); ack != pb.AckMessage_OK {
+		t.Errorf("put with room again: got %s; want OK", ack)
+	}
+}
+
+func putOne(t testing.TB, c pb.URLFrontierClient) pb.AckMessage_Status {
+	t.Helper()
+	stream, err := c.PutURLs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send((&player{}).item("http://a.com/")); err != nil {
+		t.Fatal(err)
+	}
+	ack, err := stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ack.Status
+}
