@@ -43,6 +43,26 @@ func (f *Frontier) AddBatch(ctx context.Context, urls []URL) ([]Result, error) {
 	return results, nil
 }
 
+// See records URLs as seen without queueing them, and answers as AddBatch does:
+// a duplicate filter for crawlers that keep their own queue. Of any number of
+// concurrent calls one is told New.
+func (f *Frontier) See(ctx context.Context, urls []URL) ([]Result, error) {
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	defer f.leave()
+	results := make([]Result, len(urls))
+	offers := make([]offer, len(urls))
+	f.prepareAll(urls, results, offers)
+	for i := range offers {
+		offers[i].item.Queue, offers[i].item.Force = "", false
+	}
+	if err := f.addOffers(ctx, offers); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
 // addOffers stores prepared offers, crawl by crawl, fills in their results and
 // tells who wants to know.
 func (f *Frontier) addOffers(ctx context.Context, offers []offer) error {

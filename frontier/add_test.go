@@ -217,3 +217,18 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestSeeRecordsWithoutQueueing(t *testing.T) {
+	f := open(t, Options{})
+	u := URL{URL: "http://a.example/", Force: true}
+	for i, want := range []Status{New, Duplicate, Duplicate} {
+		results, err := f.See(bg, []URL{u})
+		if err != nil || results[0].Status != want || results[0].Requeued {
+			t.Errorf("time %d: got %+v, %v; want %v", i, results, err, want)
+		}
+	}
+	leaseNone(t, f)
+	if r := addOne(t, f, u); !r.Requeued {
+		t.Errorf("got %+v; want it queued by force", r)
+	}
+}

@@ -55,7 +55,7 @@
 //
 // # Map
 //
-//   - adding: [Frontier.Add], [Frontier.AddBatch], [Frontier.Put], [Frontier.Alias]
+//   - adding: [Frontier.Add], [Frontier.AddBatch], [Frontier.See], [Frontier.Put], [Frontier.Alias]
 //   - fetching: [Frontier.Next], [Frontier.Leases], [Frontier.Lease], [Frontier.LeaseFrom]
 //   - settling: [Frontier.Done], [Frontier.Retry], [Frontier.Recrawl], [Frontier.Drop],
 //     [Frontier.Release], [Frontier.Extend], [Frontier.Redirect], [Frontier.Settle]

@@ -1,0 +1,141 @@
+// Command concurrent is a crawler with many fetchers: each takes its own
+// leases, all share one frontier, and no host is asked more often than its
+// delay allows. Interrupt it and it gives back what it holds; with -db it goes
+// on from there.
+//
+//	go run ./examples/concurrent [-db DIR] [-workers N]
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+func main() {
+	dir := flag.String("db", "", "directory of the frontier; in memory when empty")
+	workers := flag.Int("workers", 16, "fetchers")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *dir, *workers); err != nil {
+		log.Fatal(err)
+	}
+}
+
+const delay = 50 * time.Millisecond
+
+func run(ctx context.Context, dir string, workers int) error {
+	w := newWeb(6, 5)
+	defer w.server.Close()
+	var leased, done atomic.Int64
+	f, err := frontier.Open(frontier.Options{
+		Dir:   dir,
+		Delay: delay,
+		OnEvent: func(e frontier.Event) {
+			switch e.Kind {
+			case frontier.EventLeased:
+				leased.Add(1)
+			case frontier.EventDone:
+				done.Add(1)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	c := &crawler{f: f, client: w.client()}
+	_, err = f.Add(ctx, "http://host0.example/0")
+	if err == nil {
+		err = c.crawl(ctx, workers)
+	}
+	// Whatever happened: what was acknowledged is safe, and Close ends cleanly.
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	pages, repeated, closest := w.report()
+	fmt.Printf("%d leased, %d done\n", leased.Load(), done.Load())
+	fmt.Printf("%d pages served, %d of them more than once\n", pages, repeated)
+	if closest < delay*8/10 { // times of arrival, not of hand-out: they jitter
+		fmt.Printf("two requests to one host within %v\n", closest)
+	}
+	return nil
+}
+
+type crawler struct {
+	f      *frontier.Frontier
+	client *http.Client
+}
+
+// crawl runs the fetchers until nothing is left, or until the context ends.
+func (c *crawler) crawl(ctx context.Context, workers int) error {
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() { errs[i] = c.work(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (c *crawler) work(ctx context.Context) error {
+	for lease, err := range c.f.Leases(ctx) {
+		switch {
+		case errors.Is(err, context.Canceled) || errors.Is(err, store.ErrClosed):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := c.visit(ctx, lease); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit fetches one page. What is done about it must be done even if the
+// context has ended meanwhile.
+func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) error {
+	settle := context.WithoutCancel(ctx)
+	links, err := c.fetch(ctx, lease.URL)
+	if ctx.Err() != nil {
+		return c.f.Release(settle, lease) // not fetched: the next run begins with it
+	}
+	if err != nil {
+		_, err := c.f.Retry(settle, lease, time.Time{})
+		return err
+	}
+	if _, err := c.f.AddBatch(settle, frontier.Links(lease, links...)); err != nil {
+		return err
+	}
+	return c.f.Done(settle, lease)
+}
+
+// fetch returns the links of a page, which are its lines.
+func (c *crawler) fetch(ctx context.Context, url string) (links []string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		links = append(links, lines.Text())
+	}
+	return links, nil
+}

@@ -1,0 +1,72 @@
+// Command recrawl visits a few pages again and again, each as often as it
+// changes, and remembers the schedule on disk.
+//
+//	go run ./examples/recrawl -for 5s [-db DIR]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+func main() {
+	dir := flag.String("db", "", "directory of the frontier; in memory when empty")
+	span := flag.Duration("for", 5*time.Second, "how long to run")
+	flag.Parse()
+	ctx, cancel := context.WithTimeout(context.Background(), *span)
+	defer cancel()
+	if err := run(ctx, *dir); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run recrawls a site of two pages: one changes with every visit, one never.
+func run(ctx context.Context, dir string) error {
+	var visits atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/news" {
+			fmt.Fprintln(w, visits.Add(1))
+			return
+		}
+		fmt.Fprintln(w, "about us")
+	}))
+	defer server.Close()
+
+	f, err := frontier.Open(frontier.Options{Dir: dir, Delay: 10 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	_, err = f.AddBatch(ctx, []frontier.URL{{URL: server.URL + "/news"}, {URL: server.URL + "/about"}})
+	if err == nil {
+		r := &recrawler{f: f, fetch: get, first: 400 * time.Millisecond, soonest: 50 * time.Millisecond, latest: time.Minute, onVisit: show}
+		err = r.loop(ctx)
+	}
+	return errors.Join(err, f.Close())
+}
+
+func show(url string, changed bool, next time.Duration) {
+	fmt.Printf("%s changed: %-5v next in %v\n", url, changed, next)
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+}

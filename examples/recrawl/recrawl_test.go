@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+// TestPagesAreVisitedAsOftenAsTheyChange runs a day of the loop in the time of
+// synctest, without a network.
+func TestPagesAreVisitedAsOftenAsTheyChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, err := frontier.Open(frontier.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		visits := map[string]int{}
+		r := &recrawler{
+			f: f, first: time.Hour, soonest: 10 * time.Minute, latest: 12 * time.Hour,
+			fetch: func(_ context.Context, url string) ([]byte, error) {
+				switch url {
+				case "http://a.example/news":
+					return fmt.Append(nil, time.Now()), nil
+				case "http://b.example/broken":
+					return nil, errors.New("no answer")
+				}
+				return []byte("as ever"), nil
+			},
+			onVisit: func(url string, _ bool, _ time.Duration) { visits[url]++ },
+		}
+		for _, u := range []string{"http://a.example/news", "http://a.example/about", "http://b.example/broken"} {
+			if _, err := f.Add(t.Context(), u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		if err := r.loop(ctx); err != nil {
+			t.Fatal(err)
+		}
+		// News: at 0, 1 h, 1.5 h, 1.75 h and then each 10 minutes (a quarter of an
+		// hour halved is less than the bound): 4 + 133. About: at 0, 1, 3, 7 and 15 h.
+		if n, a := visits["http://a.example/news"], visits["http://a.example/about"]; n != 137 || a != 5 {
+			t.Errorf("got %d visits of news and %d of about in a day; want 137 and 5", n, a)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestRunOnLoopback(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := run(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+}
