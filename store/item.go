@@ -95,7 +95,7 @@ type Entry struct {
 	URL      string
 	Meta     []byte
 	Due      time.Time // zero when done
-	Created  time.Time // when it was first recorded
+	Created  time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
 	Expires  time.Time // end of the lease, when leased
 	Priority uint8
 	Attempts int // times it was leased since it was last queued as new or recrawl

@@ -33,7 +33,7 @@ func (s *Store) See(ctx context.Context, name string, keys []store.Key, fresh []
 }
 
 func (c *crawl) record(key store.Key, now int64) *known {
-	k := &known{Record: sched.Record{Key: key, Created: now}}
+	k := &known{Record: sched.Record{Key: key}, seen: now}
 	c.known[key] = k
 	return k
 }
@@ -81,10 +81,18 @@ func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) s
 		return v
 	}
 	v.Requeued = v.Status == store.Duplicate
-	k.URL, k.Meta, k.Attempts, k.text = it.URL, bytes.Clone(it.Meta), 0, true
+	k.keepText(now)
+	k.URL, k.Meta, k.Attempts = it.URL, bytes.Clone(it.Meta), 0
 	k.Priority, k.Due = it.Priority, sched.MsOr(it.Due, now)
 	s.enqueue(c.queue(it.Queue), k, now)
 	return v
+}
+
+// keepText begins to keep the text of a URL, if it isn't kept.
+func (k *known) keepText(now int64) {
+	if !k.text {
+		k.text, k.Created = true, now
+	}
 }
 
 func (k *known) held() bool { return k.state == store.Queued || k.state == store.Leased }

@@ -41,7 +41,7 @@ func (s *Store) forget(c *crawl, sel store.Selection, now int64) int64 {
 		}
 	case !sel.Before.IsZero():
 		for _, k := range c.known {
-			if !k.held() && k.Created < sched.Ms(sel.Before) {
+			if !k.held() && k.seen < sched.Ms(sel.Before) {
 				c.drop(k, now)
 			}
 		}

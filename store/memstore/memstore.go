@@ -59,6 +59,7 @@ type queue struct {
 // known is what is known of a key.
 type known struct {
 	sched.Record
+	seen  int64       // when it was recorded
 	state store.State // Done also when the text is no longer kept
 	queue *queue      // where it is, or was completed; nil if it never was in any
 	text  bool        // URL, Meta and the rest of the record are kept

@@ -74,7 +74,8 @@ func (s *Store) make(c *crawl, st *store.Settlement, now int64) *queue {
 	}
 	k.undo(now)
 	k.URL, k.Meta, k.Priority, k.Attempts = st.URL, bytes.Clone(st.Meta), 0, 0
-	k.text, k.queue = true, c.queue(st.Queue)
+	k.keepText(now)
+	k.queue = c.queue(st.Queue)
 	k.Change(st)
 	s.outcome(k, st, now)
 	return k.queue

@@ -4,37 +4,56 @@ import (
 	"context"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // Add implements store.Store.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
+	crawl, err := sched.CrawlName(crawl)
+	if err != nil {
+		return nil, err
+	}
+	if err := sched.CheckItems(items); err != nil {
+		return nil, err
+	}
 	if len(items) == 0 {
 		return nil, s.usable()
 	}
-	o := &addOp{crawl: crawl, items: items, opt: opt}
-	err := s.do(ctx, o)
-	return o.verdicts, err
+	o := &addOp{
+		crawl: crawl, items: items, opt: opt,
+		keys: make([]store.Key, len(items)), fresh: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)),
+	}
+	for i := range items {
+		o.keys[i] = items[i].Key
+	}
+	sorter := sorters.Get().(*sorter)
+	defer sorters.Put(sorter)
+	o.order = sorter.sort(o.keys)
+	if err := s.do(ctx, o); err != nil {
+		return nil, err
+	}
+	return o.verdicts, nil
 }
 
 type addOp struct {
 	crawl    string
 	items    []store.Item
 	opt      store.AddOptions
+	keys     []store.Key // of items
+	order    []uint32    // of keys, made by the caller's goroutine
+	fresh    []bool
 	verdicts []store.Verdict
 }
 
 func (o *addOp) weight() int { return len(o.items) }
 
 func (o *addOp) apply(tx *txn) error {
-	c := tx.crawl(o.crawl, true)
-	o.verdicts = make([]store.Verdict, len(o.items))
 	for i := range o.items {
 		if o.items[i].UnicodeHost {
 			tx.unicodeHosts()
-		}
-		if !tx.record(c, &o.items[i].Key) {
-			o.verdicts[i].Status = store.Duplicate
+			break
 		}
 	}
+	tx.queueItems(o)
 	return nil
 }

@@ -154,29 +154,37 @@ func (s *Store) applyOne(tx *txn, o op) error {
 
 // finish writes what the group changed and syncs it. A failure is final.
 func (s *Store) finish(tx *txn) error {
+	s.mu.Lock()
 	s.writeDirty(tx)
+	s.writeQueues(tx)
+	s.mu.Unlock()
 	err := tx.err
-	if err == nil && !tx.batch.Empty() {
-		err = commitBatch(tx.batch)
+	switch {
+	case err != nil:
+	case !tx.batch.Empty():
+		err = commitBatch(tx.batch, pebble.Sync)
+	case s.sched.unsynced:
+		err = s.db.LogData(nil, pebble.Sync) // an empty batch would not sync
 	}
 	if err != nil {
 		return s.fail(err)
 	}
+	s.sched.unsynced = false
 	for _, f := range tx.after {
 		f()
 	}
 	return tx.batch.Close()
 }
 
-// commitBatch commits with a sync. Pebble calls Logger.Fatalf when a commit
+// commitBatch commits b. Pebble calls Logger.Fatalf when a commit
 // fails; our logger makes that a panic, which is an error here.
-func commitBatch(b *pebble.Batch) (err error) {
+func commitBatch(b *pebble.Batch, w *pebble.WriteOptions) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("cannot commit: %v", r)
 		}
 	}()
-	return b.Commit(pebble.Sync)
+	return b.Commit(w)
 }
 
 // fail makes err the answer to all later writes.

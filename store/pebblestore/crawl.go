@@ -2,6 +2,8 @@ package pebblestore
 
 import (
 	"cmp"
+	"encoding/binary"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,8 +28,34 @@ type crawl struct {
 type generation struct {
 	num     uint32
 	created time.Time
+	last    time.Time // when a key was last recorded
 	keys    int64
-	dirty   bool // its row differs from the count here
+	dirty   bool // its row is to be written with the group
+}
+
+// generationLen is the length of the value of a generation row.
+const generationLen = 4 + 8 + 8 + 8
+
+// appendGeneration appends the value of the row of g.
+func appendGeneration(dst []byte, crawl uint32, g *generation) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, crawl)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(g.created.UnixNano()))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(g.last.UnixNano()))
+	return binary.BigEndian.AppendUint64(dst, uint64(g.keys))
+}
+
+// parseGeneration is the inverse of appendGeneration, for a row and its key.
+func parseGeneration(key, value []byte) (crawl uint32, g *generation, err error) {
+	if len(key) != 5 || len(value) != generationLen {
+		return 0, nil, fmt.Errorf("cannot read generation row %x; got %d bytes; want %d: %w", key, len(value), generationLen, store.ErrCorrupt)
+	}
+	nano := func(b []byte) time.Time { return time.Unix(0, int64(binary.BigEndian.Uint64(b))) }
+	return binary.BigEndian.Uint32(value), &generation{
+		num:     binary.BigEndian.Uint32(key[1:]),
+		created: nano(value[4:]),
+		last:    nano(value[12:]),
+		keys:    int64(binary.BigEndian.Uint64(value[20:])),
+	}, nil
 }
 
 // count returns how many keys the crawl has seen.

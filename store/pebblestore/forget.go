@@ -3,11 +3,177 @@ package pebblestore
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // Forget implements store.Store.
+//
+// A crawl goes in no time, whatever its size. Keys by age go by generation: one
+// whose last key was recorded before the time is dropped with a range deletion.
+// Its rows are read once (not rewritten), at about ten million a second, to
+// take them out of the index, and other writes wait for that. So a key may
+// outlive the time by up to Options.Generation. Keys held in a queue stay, and
+// count as recorded anew.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
-	return 0, errors.New("pebblestore: no forgetting yet")
+	if _, err := sched.CheckSelection(sel); err != nil {
+		return 0, err
+	}
+	o := &forgetOp{sel: sel}
+	err := s.do(ctx, o)
+	return o.n, err
+}
+
+type forgetOp struct {
+	sel store.Selection
+	n   int64
+}
+
+func (o *forgetOp) weight() int { return len(o.sel.Keys) }
+
+func (o *forgetOp) apply(tx *txn) error {
+	if tx.flush(); tx.err != nil {
+		return tx.err
+	}
+	for _, c := range tx.s.selected(o.sel.Crawl) {
+		n, err := o.forget(tx, c)
+		if err != nil {
+			return err
+		}
+		o.n += n
+	}
+	return nil
+}
+
+func (o *forgetOp) forget(tx *txn, c *crawl) (int64, error) {
+	switch {
+	case o.sel.Keys != nil:
+		return tx.forgetKeys(c, o.sel.Keys)
+	case o.sel.Queue != "":
+		keys, err := tx.queueKeys(c, o.sel.Queue)
+		if err != nil {
+			return 0, err
+		}
+		return tx.forgetKeys(c, keys)
+	case !o.sel.Before.IsZero():
+		return tx.expire(c, o.sel.Before)
+	}
+	return tx.forgetCrawl(c), nil
+}
+
+// forgetCrawl drops a crawl with all it has.
+func (tx *txn) forgetCrawl(c *crawl) int64 {
+	n := c.count()
+	for _, g := range c.gens {
+		tx.dropGeneration(g)
+	}
+	tx.forgetQueues(c)
+	tx.delete(appendNumbered(nil, tableCrawl, c.num))
+	delete(tx.s.crawls, c.name)
+	delete(tx.s.byNum, c.num)
+	c.seen.Close()
+	return n
+}
+
+// dropGeneration removes the rows of g.
+func (tx *txn) dropGeneration(g *generation) {
+	tx.delete(appendNumbered(nil, tableGen, g.num))
+	tx.deleteRange(appendNumbered(nil, tableSeen, g.num), afterNumbered(tableSeen, g.num))
+}
+
+// forgetKeys removes single keys. The rows are looked for first, so that an
+// error leaves everything as it was.
+func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
+	found := map[store.Key]*generation{}
+	for i := range keys {
+		g, err := tx.s.generationOf(c, &keys[i])
+		if err != nil {
+			return 0, err
+		}
+		if g != nil {
+			found[keys[i]] = g
+		}
+	}
+	for k, g := range found {
+		tx.forgetHeld(c, &k)
+		c.seen.Remove(&k)
+		tx.delete(appendSeenRow(nil, g.num, &k))
+		g.keys--
+		tx.touch(c, g)
+	}
+	return int64(len(found)), nil
+}
+
+// generationOf returns the generation that has a committed row of k, or nil.
+func (s *Store) generationOf(c *crawl, k *store.Key) (*generation, error) {
+	for _, g := range slices.Backward(c.gens) {
+		_, closer, err := s.db.Get(appendSeenRow(nil, g.num, k))
+		if err == nil {
+			return g, closer.Close()
+		}
+		if !errors.Is(err, pebble.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// expire drops the generations whose last key was recorded before t.
+func (tx *txn) expire(c *crawl, t time.Time) (n int64, err error) {
+	var old, kept []*generation
+	for _, g := range c.gens {
+		if g.keys > 0 && g.last.Before(t) {
+			old = append(old, g)
+		} else {
+			kept = append(kept, g)
+		}
+	}
+	var gone []store.Key
+	var held, done []pointed
+	for _, g := range old {
+		_, err := tx.s.readKeys(appendNumbered(nil, tableSeen, g.num), afterNumbered(tableSeen, g.num), func(keys []store.Key) {
+			for i := range keys {
+				p, isHeld := tx.pointed(c, &keys[i])
+				switch {
+				case isHeld:
+					held = append(held, p)
+					continue
+				case p.queue != 0:
+					done = append(done, p)
+				}
+				gone = append(gone, keys[i])
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	for _, g := range old {
+		tx.dropGeneration(g)
+		tx.untouch(g)
+	}
+	if len(old) > 0 {
+		c.gens = kept
+		tx.keepHeld(c, held)
+	}
+	for i := range gone {
+		c.seen.Remove(&gone[i])
+	}
+	tx.forgetDone(c, done)
+	return int64(len(gone)), nil
+}
+
+// keepHeld writes rows for keys whose generation went.
+func (tx *txn) keepHeld(c *crawl, keys []pointed) {
+	g := tx.generation(c)
+	for i := range keys {
+		tx.setPointer(g, &keys[i].key, &keys[i].pointer)
+	}
+	g.keys += int64(len(keys))
+	tx.touch(c, g)
 }

@@ -106,53 +106,10 @@ func addAll(x *seenindex.Index, keys []store.Key) {
 	x.AddSorted(keys, order, make([]bool, len(keys)))
 }
 
-// sorter orders the keys of a batch as the index and Pebble have them.
-type sorter struct{ order, spare []uint32 }
-
-var sorters = sync.Pool{New: func() any { return new(sorter) }}
-
-// sort returns the indexes of keys in order of the keys' first two bytes,
-// equal ones in order of index: nearly sorted is all that the index and
-// Pebble's write buffer need, and equal keys keep their order.
-func (s *sorter) sort(keys []store.Key) []uint32 {
-	n := len(keys)
-	if cap(s.order) < n {
-		s.order, s.spare = make([]uint32, n), make([]uint32, n)
-	}
-	a, b := s.order[:n], s.spare[:n]
-	var low, high [256]uint32
-	for i := range keys {
-		low[keys[i][1]]++
-		high[keys[i][0]]++
-	}
-	starts(&low)
-	starts(&high)
-	for i := range keys {
-		at := &low[keys[i][1]]
-		b[*at] = uint32(i)
-		*at++
-	}
-	for _, i := range b {
-		at := &high[keys[i][0]]
-		a[*at] = i
-		*at++
-	}
-	return a
-}
-
-// starts turns counts into the places where each begins.
-func starts(counts *[256]uint32) {
-	var sum uint32
-	for i, n := range counts {
-		counts[i] = sum
-		sum += n
-	}
-}
-
 // recordSorted is record for many keys: it sets fresh[i] for each i of order.
 func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []bool) {
 	c.seen.AddSorted(keys, order, fresh)
-	g := c.gens[len(c.gens)-1]
+	g := tx.generation(c)
 	n := g.keys
 	for _, i := range order {
 		if fresh[i] {
@@ -161,6 +118,7 @@ func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []
 		}
 	}
 	if g.keys > n {
+		g.last = tx.now
 		tx.touch(c, g)
 	}
 }

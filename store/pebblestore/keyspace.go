@@ -10,7 +10,7 @@ import (
 const (
 	tableMeta  = 'M' // M | name                     -> see meta.go
 	tableCrawl = 'C' // C | crawl4                   -> name
-	tableGen   = 'G' // G | gen4                     -> crawl4 | created8 | keys8
+	tableGen   = 'G' // G | gen4                     -> crawl4 | created8 | last8 | keys8
 	tableSeen  = 'S' // S | gen4 | key16             -> empty, or what the queue side notes
 )
 

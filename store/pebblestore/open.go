@@ -7,7 +7,6 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -114,18 +113,15 @@ func (s *Store) loadCrawls() error {
 }
 
 func (s *Store) loadGeneration(key, value []byte) error {
-	if len(key) != 5 || len(value) != 20 {
-		return fmt.Errorf("cannot read generation row %x, %d bytes: %w", key, len(value), store.ErrCorrupt)
+	num, g, err := parseGeneration(key, value)
+	if err != nil {
+		return err
 	}
-	c := s.byNum[binary.BigEndian.Uint32(value)]
+	c := s.byNum[num]
 	if c == nil {
-		return fmt.Errorf("cannot read generation row %x; got unknown crawl %x: %w", key, value[:4], store.ErrCorrupt)
+		return fmt.Errorf("cannot read generation row %x; got unknown crawl %d: %w", key, num, store.ErrCorrupt)
 	}
-	c.gens = append(c.gens, &generation{
-		num:     binary.BigEndian.Uint32(key[1:]),
-		created: time.Unix(0, int64(binary.BigEndian.Uint64(value[4:]))),
-		keys:    int64(binary.BigEndian.Uint64(value[12:])),
-	})
+	c.gens = append(c.gens, g)
 	return nil
 }
 

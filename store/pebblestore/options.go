@@ -25,6 +25,15 @@ type Options struct {
 	// Clock tells the time. The default is time.Now.
 	Clock store.Clock
 
+	// KeepURLs keeps the text of completed URLs, so that they can be listed and
+	// a duplicate's first spelling told. The default is to keep keys only.
+	KeepURLs bool
+
+	// Generation is how long new keys of a crawl go into one generation: the
+	// unit, and so the granularity, in which keys are forgotten by age.
+	// Negative means for ever. The default is 30 days.
+	Generation time.Duration
+
 	// GroupKeys bounds the keys committed by one sync. The default is 65,536.
 	GroupKeys int
 	// GroupWait is how long a group waits for more callers before it is
@@ -52,6 +61,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Generation == 0 {
+		o.Generation = 30 * 24 * time.Hour
 	}
 	if o.GroupKeys <= 0 {
 		o.GroupKeys = 1 << 16

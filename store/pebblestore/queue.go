@@ -1,81 +1,186 @@
 package pebblestore
 
 import (
-	"context"
-	"errors"
-	"iter"
-
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // This file and its neighbours queue*.go, take*.go, settle*.go, recover*.go
-// are the queue side. What the engine offers it:
+// are the queue side.
 //
-//	op      a step the committer applies: commit.go
-//	txn     the group's rows, time, seen set: txn.go
-//	do      hands an op to the committer and waits until it is durable
-//	mu      held by the committer while it applies; readers take it for reading
-//	scan    rows of a table; get a row
-//
-// and what the engine asks of it is below.
+// In memory are the queues that hold something, each with its state and the
+// place of its first URLs, and the leases. On disk are the URLs, in order of
+// service, and the state of every queue. So memory grows with the queues in
+// use and not with the URLs, and opening reads no URLs.
 
 // scheduler is the queue side's state of the whole store. Guarded by Store.mu.
-type scheduler struct{}
+type scheduler struct {
+	sched.Sched
+	seq      uint64         // of the URL queued last
+	token    uint64         // of the lease given last
+	changed  bool           // these numbers or the defaults, so that their row is to be written
+	crawls   []*crawl       // whose row is to be written
+	queues   []*sched.Queue // whose row may have to be written, or which may be dropped
+	touched  []*sched.Queue // by this step, to be filed at its end
+	unsynced bool           // rows of this group are in the database without a sync
+}
 
 // queueState is the queue side's state of one crawl. Guarded by Store.mu.
-type queueState struct{}
+type queueState struct {
+	*sched.Crawl                         // nil until anything is queued or set
+	loaded       map[string]*sched.Queue // those that hold something
+	byNum        map[uint32]*sched.Queue // the same
+	next         uint32                  // the number of the next queue
+	changed      bool                    // its row is to be written
+}
+
+// Marks of a sched.Queue.
+const (
+	markListed  = 1 << iota // it is in scheduler.queues
+	markChanged             // its row is to be written
+	markTouched             // it is in scheduler.touched
+)
+
+// queuesOf returns the queue side's state of c, made if need be.
+func (s *Store) queuesOf(c *crawl) *queueState {
+	if c.queues.Crawl == nil {
+		c.queues = queueState{
+			Crawl:  s.sched.NewCrawl(c.name),
+			loaded: map[string]*sched.Queue{}, byNum: map[uint32]*sched.Queue{}, next: 1,
+		}
+		c.queues.ID = uint64(c.num)
+	}
+	return &c.queues
+}
+
+// crawlOf returns the crawl of a queue, nil when it was forgotten.
+func (s *Store) crawlOf(q *sched.Queue) *crawl { return s.byNum[uint32(q.Crawl.ID)] }
 
 // addStats adds the crawl's queue counts.
-func (q *queueState) addStats(st *store.Stats) {}
-
-// loadQueues brings the queue rows into memory. It runs at open, after the
-// crawls and the seen index, before the committer; it may write to s.db.
-func (s *Store) loadQueues() error { return nil }
-
-// forgetQueues removes the queue rows and state of a whole crawl, within a
-// Forget; the seen side is the engine's.
-func (tx *txn) forgetQueues(c *crawl) {}
-
-// forgetHeld removes one key's queue rows and state, ending its lease.
-func (tx *txn) forgetHeld(c *crawl, k *store.Key) {}
-
-// isHeld says whether k is queued or leased, so that it may not expire.
-func (c *crawl) isHeld(k *store.Key) bool { return false }
-
-// errQueues is the answer of what the queue side hasn't taken over yet.
-var errQueues = errors.New("pebblestore: no queues yet")
-
-// Take implements store.Store.
-func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
-	return store.Taken{}, errQueues
+func (qs *queueState) addStats(st *store.Stats) {
+	if qs.Crawl != nil {
+		qs.AddTo(st)
+	}
 }
 
-// Settle implements store.Store.
-func (s *Store) Settle(ctx context.Context, crawl string, in []store.Settlement) ([]store.SettleStatus, error) {
-	return nil, errQueues
+// queue returns a queue of c, made if need be.
+func (tx *txn) queue(c *crawl, name string) *sched.Queue {
+	if q := tx.oldQueue(c, name); q != nil {
+		return q
+	}
+	qs := tx.s.queuesOf(c)
+	q := qs.NewQueue(name, uint64(qs.next), nil, sched.State{})
+	qs.next++
+	tx.changedCrawl(c)
+	tx.set(appendNameRow(nil, c.num, uint32(q.ID)), []byte(name))
+	tx.load(qs, q)
+	tx.changedQueue(q)
+	return q
 }
 
-// Configure implements store.Store.
-func (s *Store) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
-	return errQueues
+// oldQueue returns a queue of c, or nil if there never was one of this name.
+func (tx *txn) oldQueue(c *crawl, name string) *sched.Queue {
+	qs := tx.s.queuesOf(c)
+	if q := qs.loaded[name]; q != nil {
+		return q
+	}
+	if qs.next == 1 {
+		return nil
+	}
+	// The row of a queue that isn't loaded is never in a batch to come.
+	tx.key = appendQueueRow(tx.key[:0], c.num, name)
+	row, closer, ok := tx.get(tx.s.db, tx.key)
+	if !ok {
+		return nil
+	}
+	defer closer.Close()
+	q, err := parseQueue(qs.Crawl, name, row)
+	if err != nil {
+		tx.note(err)
+		return nil
+	}
+	tx.load(qs, q)
+	return q
 }
 
-// Lookup implements store.Store.
-func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
-	return s.lookupSeen(crawl, key)
+// numberedQueue returns the queue of c with this number, or nil.
+func (tx *txn) numberedQueue(c *crawl, num uint32) *sched.Queue {
+	if q := tx.s.queuesOf(c).byNum[num]; q != nil {
+		return q
+	}
+	row, closer, ok := tx.get(tx.reader(), appendNameRow(nil, c.num, num))
+	if !ok {
+		return nil
+	}
+	name := string(row)
+	tx.note(closer.Close())
+	return tx.oldQueue(c, name)
 }
 
-// QueueInfo implements store.Store.
-func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
-	return store.QueueInfo{}, store.ErrNotFound
+// load makes q known in memory. The end of the group drops it if it holds
+// nothing then.
+func (tx *txn) load(qs *queueState, q *sched.Queue) {
+	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
+	tx.listQueue(q)
 }
 
-// Queues implements store.Store.
-func (s *Store) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
-	return func(func(store.QueueInfo, error) bool) {}
+func (tx *txn) listQueue(q *sched.Queue) {
+	if q.Marks&markListed == 0 {
+		q.Marks |= markListed
+		tx.s.sched.queues = append(tx.s.sched.queues, q)
+	}
 }
 
-// Entries implements store.Store.
-func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
-	return func(func(store.Entry, error) bool) {}
+// changedQueue has the row of q written with the group and q filed at the end
+// of the step.
+func (tx *txn) changedQueue(q *sched.Queue) {
+	tx.changedRow(q)
+	if q.Marks&markTouched == 0 {
+		q.Marks |= markTouched
+		tx.s.sched.touched = append(tx.s.sched.touched, q)
+	}
+}
+
+// changedRow has the row of q written with the group.
+func (tx *txn) changedRow(q *sched.Queue) {
+	tx.listQueue(q)
+	if q.Marks&markChanged == 0 {
+		q.Marks |= markChanged
+		if c := tx.s.crawlOf(q); c != nil {
+			tx.changedCrawl(c)
+		}
+	}
+}
+
+func (tx *txn) changedCrawl(c *crawl) {
+	if !c.queues.changed {
+		c.queues.changed = true
+		tx.s.sched.crawls = append(tx.s.sched.crawls, c)
+	}
+}
+
+// file ends a step: queues that it changed go where they belong now.
+func (tx *txn) file() {
+	sc := &tx.s.sched
+	now := sched.Now(tx.now)
+	for _, q := range sc.touched {
+		q.Marks &^= markTouched
+		q.File(now)
+	}
+	clear(sc.touched)
+	sc.touched = sc.touched[:0]
+}
+
+// nextSeq returns the number of a URL that is queued.
+func (tx *txn) nextSeq() uint64 {
+	tx.s.sched.changed = true
+	tx.s.sched.seq++
+	return tx.s.sched.seq
+}
+
+// nextToken returns the token of a lease.
+func (tx *txn) nextToken() uint64 {
+	tx.s.sched.changed = true
+	tx.s.sched.token++
+	return tx.s.sched.token
 }

@@ -1,7 +1,6 @@
 package pebblestore
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,9 +18,16 @@ type txn struct {
 	batch *pebble.Batch
 	now   time.Time // the group's time
 	err   error
-	dirty []*generation
-	owner []*crawl // of dirty, same order
-	after []func() // run when the group is durable
+	// key and value are scratch space.
+	key, value []byte
+	dirty      []dirtyGeneration
+	after      []func() // run when the group is durable
+}
+
+// dirtyGeneration is a generation whose row is to be written, and its crawl.
+type dirtyGeneration struct {
+	crawl uint32
+	*generation
 }
 
 func (s *Store) begin() *txn {
@@ -64,39 +70,46 @@ func (tx *txn) newCrawl(name string) *crawl {
 	s.crawls[name] = c
 	s.byNum[c.num] = c
 	tx.set(appendNumbered(nil, tableCrawl, c.num), []byte(name))
-	tx.newGeneration(c)
+	tx.generation(c)
 	return c
 }
 
-func (tx *txn) newGeneration(c *crawl) {
-	g := &generation{num: tx.s.nextGen, created: tx.now}
+// generation returns the generation that takes new keys of c, which is a new
+// one when there is none or the last is old.
+func (tx *txn) generation(c *crawl) *generation {
+	if n := len(c.gens); n > 0 {
+		g := c.gens[n-1]
+		if tx.s.opt.Generation < 0 || g.keys == 0 || tx.now.Sub(g.created) < tx.s.opt.Generation {
+			return g
+		}
+	}
+	g := &generation{num: tx.s.nextGen, created: tx.now, last: tx.now}
 	tx.s.nextGen++
 	c.gens = append(c.gens, g)
 	tx.touch(c, g)
 	tx.set(metaKey(metaNext), appendNext(nil, tx.s.nextCrawl, tx.s.nextGen))
+	return g
 }
 
 // touch has the row of g written with the group.
 func (tx *txn) touch(c *crawl, g *generation) {
 	if !g.dirty {
 		g.dirty = true
-		tx.dirty = append(tx.dirty, g)
-		tx.owner = append(tx.owner, c)
+		tx.dirty = append(tx.dirty, dirtyGeneration{c.num, g})
 	}
 }
+
+// untouch takes back touch, for a generation that is dropped.
+func (tx *txn) untouch(g *generation) { g.dirty = false }
 
 // writeDirty adds the rows of the generations whose counts changed.
 func (s *Store) writeDirty(tx *txn) {
-	for i, g := range tx.dirty {
-		g.dirty = false
-		tx.set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, tx.owner[i].num, g))
+	for _, d := range tx.dirty {
+		if d.dirty {
+			d.dirty = false
+			tx.set(appendNumbered(nil, tableGen, d.num), appendGeneration(nil, d.crawl, d.generation))
+		}
 	}
-}
-
-func appendGeneration(dst []byte, crawl uint32, g *generation) []byte {
-	dst = binary.BigEndian.AppendUint32(dst, crawl)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(g.created.UnixNano()))
-	return binary.BigEndian.AppendUint64(dst, uint64(g.keys))
 }
 
 // known says whether k was seen in c.
@@ -107,8 +120,9 @@ func (tx *txn) record(c *crawl, k *store.Key) bool {
 	if !c.seen.Add(k) {
 		return false
 	}
-	g := c.gens[len(c.gens)-1]
+	g := tx.generation(c)
 	g.keys++
+	g.last = tx.now
 	tx.touch(c, g)
 	tx.setSeen(g, k)
 	return true

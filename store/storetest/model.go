@@ -42,6 +42,7 @@ type modelURL struct {
 	text    bool
 	token   uint64
 	arrival int
+	seen    time.Time
 }
 
 func newModel(keep bool, now time.Time) *model {
@@ -119,15 +120,23 @@ func (m *model) add(crawl string, it store.Item, opt store.AddOptions) store.Ver
 		return v
 	}
 	v.Requeued = v.Status == store.Duplicate
+	m.keepText(u)
 	u.URL, u.Meta, u.Priority, u.Attempts = it.URL, it.Meta, it.Priority, 0
 	m.enqueue(c, u, it.Queue, it.Due)
 	return v
 }
 
 func (m *model) see(c *modelCrawl, key store.Key) *modelURL {
-	u := &modelURL{Entry: store.Entry{Key: key, Crawl: c.name, Created: m.now}}
+	u := &modelURL{Entry: store.Entry{Key: key, Crawl: c.name}, seen: m.now}
 	c.urls[key] = u
 	return u
+}
+
+// keepText begins to keep the text of a URL, if it isn't kept.
+func (m *model) keepText(u *modelURL) {
+	if !u.text {
+		u.text, u.Created = true, m.now
+	}
 }
 
 func (m *model) enqueue(c *modelCrawl, u *modelURL, queue string, due time.Time) {
@@ -187,6 +196,7 @@ func (m *model) answer(u *modelURL, s store.Settlement) store.SettleStatus {
 
 // make fills a URL from a settlement that creates it.
 func (m *model) make(u *modelURL, s store.Settlement) {
+	m.keepText(u)
 	u.URL, u.Meta, u.Priority, u.Attempts, u.Queue = s.URL, s.Meta, 0, 0, s.Queue
 }
 
@@ -265,7 +275,7 @@ func (m *model) forget(c *modelCrawl, sel store.Selection) (gone int64) {
 	for key, u := range c.urls {
 		if all || slices.Contains(sel.Keys, key) ||
 			sel.Queue != "" && u.text && u.Queue == sel.Queue ||
-			!sel.Before.IsZero() && !u.held() && u.Created.Before(sel.Before) {
+			!sel.Before.IsZero() && !u.held() && u.seen.Before(sel.Before) {
 			delete(c.urls, key)
 			gone++
 		}

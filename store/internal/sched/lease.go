@@ -34,8 +34,10 @@ type Lease struct {
 	Queue *Queue
 	Token uint64
 	Until int64
-	late  bool // it ran out
-	slot  int32
+	// Rewritten is the backend's: the row of the lease was written more than once.
+	Rewritten bool
+	late      bool // it ran out
+	slot      int32
 }
 
 // Entry returns the lease as callers see it.
@@ -68,7 +70,7 @@ func (q *Queue) Lease(r Record, token uint64, until int64) *Lease {
 
 // Restore puts back a lease as it was kept, counted already in its crawl.
 func (q *Queue) Restore(r Record, token uint64, until int64) {
-	l := &Lease{Record: r, Queue: q, Token: token, Until: until}
+	l := &Lease{Record: r, Queue: q, Token: token, Until: until, Rewritten: true}
 	q.live++
 	l.run()
 }

@@ -14,6 +14,7 @@ type Queue struct {
 	// Settings are nil when none was ever set.
 	Settings *store.QueueSettings
 	State
+	Marks uint8 // the backend's own
 
 	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
 	heads   *[store.MaxPriority + 1]Head
@@ -163,3 +164,6 @@ func (q *Queue) DueLevel(now int64) (uint8, bool) {
 	}
 	return 0, false
 }
+
+// Levels has bit p set if URLs of priority p are queued.
+func (q *Queue) Levels() uint8 { return q.levels }

@@ -1,0 +1,124 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// stepClock is a clock that tests move.
+type stepClock struct{ now time.Time }
+
+func newStepClock() *stepClock {
+	return &stepClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+func (c *stepClock) Now() time.Time       { return c.now }
+func (c *stepClock) step(d time.Duration) { c.now = c.now.Add(d) }
+
+func forget(t testing.TB, s *Store, sel store.Selection) int64 {
+	t.Helper()
+	n, err := s.Forget(context.Background(), sel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func reopen(t testing.TB, s *Store, dir string, opt Options) *Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return mustOpen(t, dir, opt)
+}
+
+func wantSeen(t testing.TB, s *Store, crawl string, want int64) {
+	t.Helper()
+	st, err := s.Stats(context.Background(), crawl)
+	if err != nil || st.Seen != want {
+		t.Fatalf("got %+v, %v; want %d seen in %q", st, err, want, crawl)
+	}
+}
+
+func TestForgetKeys(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	see(t, s, "", testKeys(0, 100))
+	if n := forget(t, s, store.Selection{Keys: testKeys(90, 110)}); n != 10 {
+		t.Fatalf("got %d forgotten; want 10", n)
+	}
+	wantSeen(t, s, "", 90)
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	wantSeen(t, s, "", 90)
+	if n := see(t, s, "", testKeys(80, 100)); n != 10 {
+		t.Fatalf("got %d new; want 10", n)
+	}
+}
+
+func TestForgetCrawl(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	see(t, s, "a", testKeys(0, 100))
+	see(t, s, "b", testKeys(0, 50))
+	if n := forget(t, s, store.Selection{Crawl: "a"}); n != 100 {
+		t.Fatalf("got %d forgotten; want 100", n)
+	}
+	if names, err := s.Crawls(context.Background()); err != nil || len(names) != 1 || names[0] != "b" {
+		t.Fatalf("got %v, %v; want b alone", names, err)
+	}
+	if n := see(t, s, "a", testKeys(0, 10)); n != 10 {
+		t.Fatalf("got %d new; want 10", n)
+	}
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	wantSeen(t, s, "a", 10)
+	wantSeen(t, s, "b", 50)
+	if n := forget(t, s, store.Selection{Crawl: "*"}); n != 60 {
+		t.Fatalf("got %d forgotten; want 60", n)
+	}
+}
+
+func TestForgetBefore(t *testing.T) {
+	clock := newStepClock()
+	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: 24 * time.Hour}
+	s := mustOpen(t, "db", opt)
+	for day := range 5 {
+		see(t, s, "", testKeys(100*day, 100*day+100))
+		see(t, s, "", testKeys(0, 100)) // asked again, and no younger for it
+		clock.step(24 * time.Hour)
+	}
+	start := clock.now.Add(-5 * 24 * time.Hour)
+	if n := forget(t, s, store.Selection{Before: start.Add(2*24*time.Hour + 1)}); n != 300 {
+		t.Fatalf("got %d forgotten; want those of three days, 300", n)
+	}
+	wantSeen(t, s, "", 200)
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	wantSeen(t, s, "", 200)
+	if n := see(t, s, "", testKeys(0, 500)); n != 300 {
+		t.Fatalf("got %d new; want 300", n)
+	}
+	clock.step(time.Hour)
+	if n := forget(t, s, store.Selection{Before: clock.now}); n != 500 {
+		t.Fatalf("got %d forgotten; want all 500", n)
+	}
+	if n := see(t, s, "", testKeys(0, 5)); n != 5 {
+		t.Fatalf("got %d new; want 5", n)
+	}
+}
+
+func TestForgetRefusesTwoSelections(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	_, err := s.Forget(context.Background(), store.Selection{Keys: testKeys(0, 1), Queue: "q"})
+	if !errors.Is(err, store.ErrInvalid) {
+		t.Fatalf("got %v; want ErrInvalid", err)
+	}
+}

@@ -1,0 +1,72 @@
+package pebblestore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Configure implements store.Store.
+func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
+	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
+	if err != nil {
+		return err
+	}
+	return s.do(ctx, &configureOp{crawl, queue, ch})
+}
+
+type configureOp struct {
+	crawl, queue string
+	change       store.QueueChange
+}
+
+func (o *configureOp) weight() int { return 1 }
+
+func (o *configureOp) apply(tx *txn) error {
+	defer tx.file()
+	s := tx.s
+	switch {
+	case o.crawl == sched.AnyCrawl:
+		sched.Change(&s.sched.Defaults, &o.change)
+		s.sched.changed = true
+		for _, c := range s.crawls {
+			tx.refile(c)
+		}
+		return nil
+	case o.change.MustExist && !o.exists(tx):
+		return fmt.Errorf("cannot configure queue %q of crawl %q: %w", o.queue, o.crawl, store.ErrNotFound)
+	}
+	c := tx.crawl(o.crawl, true)
+	if o.queue == "" {
+		sched.Change(&s.queuesOf(c).Settings, &o.change)
+		tx.changedCrawl(c)
+		tx.refile(c)
+		return nil
+	}
+	q := tx.queue(c, o.queue)
+	q.Configure(&o.change)
+	tx.changedQueue(q)
+	return nil
+}
+
+// exists reports whether the queue holds or has completed anything, or whether
+// the crawl is known, with queue "".
+func (o *configureOp) exists(tx *txn) bool {
+	c := tx.s.crawls[o.crawl]
+	if c == nil || o.queue == "" {
+		return c != nil
+	}
+	q := tx.oldQueue(c, o.queue)
+	return q != nil && q.Held()+q.Completed > 0
+}
+
+// refile files all queues of a crawl anew.
+func (tx *txn) refile(c *crawl) {
+	list := make([]*sched.Queue, 0, len(c.queues.loaded))
+	for _, q := range c.queues.loaded {
+		list = append(list, q)
+	}
+	sched.Refile(list, sched.Now(tx.now))
+}

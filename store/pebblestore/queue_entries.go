@@ -1,0 +1,150 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Entries implements store.Store. A URL that moves while the listing runs may
+// be in it twice or not at all; one that doesn't is in it once.
+func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		name, err := sched.CrawlName(crawl)
+		if err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		at := &entryCursor{crawl: name, only: queue}
+		paged(ctx, s, at.page, yield)
+	}
+}
+
+// part is a part of the listing of a queue.
+type part int
+
+const (
+	partLeases part = iota
+	partQueued
+	partDone
+	partEnd
+)
+
+// entryCursor is how far a listing of URLs has come.
+type entryCursor struct {
+	crawl string
+	only  string // the queue asked for, or "" for all
+	queue string // the queue it is in
+	part  part
+	from  []byte // the row to begin with; nil for the first of the part
+}
+
+// page returns the next entries, and whether there may be more.
+func (at *entryCursor) page(tx *txn) ([]store.Entry, bool, error) {
+	c := tx.s.crawls[at.crawl]
+	if c == nil {
+		return nil, false, nil
+	}
+	var list []store.Entry
+	for len(list) < listPage {
+		q, err := at.current(tx, c)
+		if q == nil || err != nil {
+			return list, false, err
+		}
+		if list, err = at.more(tx, c, q, list); err != nil {
+			return list, false, err
+		}
+	}
+	return list, true, nil
+}
+
+// current returns the queue that the listing is in, nil at its end.
+func (at *entryCursor) current(tx *txn, c *crawl) (*sched.Queue, error) {
+	if at.queue == "" && at.only != "" {
+		at.queue = at.only
+	}
+	if at.queue != "" && at.part < partEnd {
+		return tx.oldQueue(c, at.queue), tx.err
+	}
+	if at.only != "" {
+		return nil, nil
+	}
+	q, err := tx.nextQueue(c, at.queue)
+	if q != nil {
+		at.queue, at.part, at.from = q.Name, partLeases, nil
+	}
+	return q, err
+}
+
+// more appends what comes next of a queue, up to the end of a part or a page.
+func (at *entryCursor) more(tx *txn, c *crawl, q *sched.Queue, list []store.Entry) ([]store.Entry, error) {
+	num := uint32(q.ID)
+	switch at.part {
+	case partLeases:
+		list = append(list, leaseEntries(c, q)...)
+	case partQueued:
+		return at.rows(tx, list, appendOrderPrefix(nil, c.num, num), appendOrderPrefix(nil, c.num, num+1),
+			func(key, value []byte) (store.Entry, error) {
+				rec, err := recordAt(key, value)
+				return rec.Entry(q), err
+			})
+	case partDone:
+		return at.rows(tx, list, appendDonePrefix(nil, c.num, num), appendDonePrefix(nil, c.num, num+1),
+			func(_, value []byte) (store.Entry, error) {
+				rec, err := parsePlaced(value)
+				e := rec.Entry(q)
+				e.State = store.Done
+				return e, err
+			})
+	}
+	at.part++
+	return list, nil
+}
+
+// rows appends the entries of the rows between lo and hi that come next.
+func (at *entryCursor) rows(tx *txn, list []store.Entry, lo, hi []byte, read func(key, value []byte) (store.Entry, error)) ([]store.Entry, error) {
+	if at.from != nil {
+		lo = at.from
+	}
+	err := tx.s.scan(lo, hi, func(key, value []byte) error {
+		if len(list) >= listPage {
+			at.from = append([]byte(nil), key...)
+			return errPage
+		}
+		e, err := read(key, value)
+		list = append(list, e)
+		return err
+	})
+	if errors.Is(err, errPage) {
+		return list, nil
+	}
+	at.part, at.from = at.part+1, nil
+	return list, err
+}
+
+// leaseEntries returns the leases of a queue, earliest end first.
+func leaseEntries(c *crawl, q *sched.Queue) []store.Entry {
+	var leases []*sched.Lease
+	if q.InFlight() > 0 {
+		for _, l := range c.queues.Leases {
+			if l.Queue == q {
+				leases = append(leases, l)
+			}
+		}
+	}
+	slices.SortFunc(leases, func(a, b *sched.Lease) int {
+		if a.Before(b) {
+			return -1
+		}
+		return 1
+	})
+	out := make([]store.Entry, len(leases))
+	for i, l := range leases {
+		out[i] = l.Entry()
+	}
+	return out
+}

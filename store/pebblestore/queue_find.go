@@ -1,0 +1,195 @@
+package pebblestore
+
+import (
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// found is where a known key is.
+type found struct {
+	state store.State // Done also when the text is gone
+	gen   *generation // of its seen row; not looked up for a lease
+	ptr   pointer     // what that row says
+	queue *sched.Queue
+	lease *sched.Lease
+	rec   sched.Record // what is kept of it, with text
+	text  bool
+}
+
+func (f *found) held() bool { return f.state == store.Queued || f.state == store.Leased }
+
+// find finds a key of c that the index knows.
+func (tx *txn) find(c *crawl, k *store.Key) found {
+	if l := tx.s.queuesOf(c).Leases[*k]; l != nil {
+		return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record, text: true}
+	}
+	f := tx.findSeen(c, k)
+	if f.ptr.queue == 0 {
+		return f
+	}
+	f.state = store.Done
+	switch {
+	case tx.findQueued(c, k, &f):
+		f.state = store.Queued
+	default:
+		tx.findDone(c, k, &f)
+	}
+	f.queue = tx.numberedQueue(c, f.ptr.queue)
+	if f.queue == nil {
+		f.state, f.text = store.SeenOnly, false
+	}
+	return f
+}
+
+// findSeen reads the seen row. It is not there if the index errs.
+func (tx *txn) findSeen(c *crawl, k *store.Key) (f found) {
+	for i := len(c.gens) - 1; i >= 0; i-- {
+		tx.key = appendSeenRow(tx.key[:0], c.gens[i].num, k)
+		row, closer, ok := tx.get(tx.reader(), tx.key)
+		if !ok {
+			continue
+		}
+		f.gen = c.gens[i]
+		if len(row) > 0 {
+			ptr, err := parsePointer(row)
+			tx.note(err)
+			f.ptr = ptr
+		}
+		tx.note(closer.Close())
+		return f
+	}
+	return f
+}
+
+// findQueued reads the queued URL that the seen row points to, if it is there.
+func (tx *txn) findQueued(c *crawl, k *store.Key, f *found) bool {
+	if f.ptr.at.Seq == 0 {
+		return false
+	}
+	tx.key = appendOrderRow(tx.key[:0], c.num, f.ptr.queue, f.ptr.priority, f.ptr.at)
+	row, closer, ok := tx.get(tx.reader(), tx.key)
+	if !ok {
+		return false
+	}
+	rec, err := parseRecord(row, f.ptr.priority, f.ptr.at)
+	tx.note(err)
+	tx.note(closer.Close())
+	f.rec, f.text = rec, true
+	return rec.Key == *k
+}
+
+// findDone reads the text of a completed URL, if it is kept.
+func (tx *txn) findDone(c *crawl, k *store.Key, f *found) {
+	tx.key = appendDoneRow(tx.key[:0], c.num, f.ptr.queue, k)
+	row, closer, ok := tx.get(tx.reader(), tx.key)
+	if !ok {
+		return
+	}
+	rec, err := parsePlaced(row)
+	tx.note(err)
+	tx.note(closer.Close())
+	f.rec, f.text = rec, true
+}
+
+// entry returns what callers are told of a key.
+func (f *found) entry(c *crawl, k *store.Key) store.Entry {
+	switch {
+	case f.lease != nil:
+		return f.lease.Entry()
+	case f.text:
+		e := f.rec.Entry(f.queue)
+		e.State = f.state
+		return e
+	}
+	return store.Entry{Key: *k, Crawl: c.name}
+}
+
+// point writes the seen row of a known key with a pointer; the zero pointer
+// says that it is seen and no more.
+func (tx *txn) point(c *crawl, f *found, k *store.Key, p *pointer) {
+	g := f.gen
+	if g == nil && len(c.gens) > 1 {
+		g = tx.findSeen(c, k).gen
+	} else if g == nil && f.lease != nil {
+		g = c.gens[0]
+	}
+	if g == nil { // known by an error of the index alone: now it is there
+		g = tx.newKeys(c, 1)
+	}
+	tx.setPointer(g, k, p)
+}
+
+// release takes a known URL from where it is: out of its queue, out of its
+// lease, or from the completed ones. Its record is the caller's now.
+func (tx *txn) release(c *crawl, f *found) {
+	q := f.queue
+	switch f.state {
+	case store.Queued:
+		tx.singleDelete(appendOrderRow(nil, c.num, uint32(q.ID), f.rec.Priority, f.ptr.at))
+		q.Add(-1, 0)
+		tx.fixHead(c, q, f.rec.Priority, f.ptr.at)
+	case store.Leased:
+		tx.deleteLease(f.lease)
+		f.lease.End()
+	case store.Done:
+		q.Add(0, -1)
+		if f.text {
+			tx.delete(appendDoneRow(nil, c.num, uint32(q.ID), &f.rec.Key))
+		}
+	default:
+		return
+	}
+	tx.changedQueue(q)
+}
+
+// fixHead looks for a new head after the URL at a place was removed.
+func (tx *txn) fixHead(c *crawl, q *sched.Queue, priority uint8, gone sched.Head) {
+	if q.Head(priority) != gone {
+		return
+	}
+	lo := appendOrderRow(nil, c.num, uint32(q.ID), priority, gone)
+	hi := appendLevelEnd(nil, c.num, uint32(q.ID), priority)
+	it, err := tx.reader().NewIter(bounds(lo, hi))
+	if err != nil {
+		tx.note(err)
+		return
+	}
+	head := sched.Head{Due: sched.Never}
+	if it.First() {
+		_, head, err = orderPlace(it.Key())
+		tx.note(err)
+	}
+	tx.note(it.Close())
+	q.SetHead(priority, head)
+}
+
+// deleteLease removes the row of a lease.
+func (tx *txn) deleteLease(l *sched.Lease) {
+	tx.key = appendLeaseRow(tx.key[:0], l.Token)
+	if l.Rewritten {
+		tx.delete(tx.key)
+	} else {
+		tx.singleDelete(tx.key)
+	}
+}
+
+// enqueue queues a URL that is not held, as the last to arrive, and returns
+// its place. The seen row is the caller's.
+func (tx *txn) enqueue(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
+	rec.Seq = tx.nextSeq()
+	at := sched.Head{Due: rec.Due, Seq: rec.Seq}
+	tx.setQueued(c, q, rec)
+	if h := q.Head(rec.Priority); at.Due < h.Due {
+		q.SetHead(rec.Priority, at)
+	}
+	q.Add(1, 0)
+	tx.changedQueue(q)
+	return pointer{uint32(q.ID), rec.Priority, at}
+}
+
+// setQueued writes the row of a queued URL.
+func (tx *txn) setQueued(c *crawl, q *sched.Queue, rec *sched.Record) {
+	tx.key = appendOrderRow(tx.key[:0], c.num, uint32(q.ID), rec.Priority, sched.Head{Due: rec.Due, Seq: rec.Seq})
+	tx.value = appendRecord(tx.value[:0], rec)
+	tx.set(tx.key, tx.value)
+}

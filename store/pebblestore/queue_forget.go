@@ -1,0 +1,96 @@
+package pebblestore
+
+import (
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// forgetQueues removes the queue rows and state of a whole crawl, within a
+// Forget; the seen side is the engine's.
+func (tx *txn) forgetQueues(c *crawl) {
+	qs := &c.queues
+	if qs.Crawl == nil {
+		return
+	}
+	for _, l := range qs.Leases {
+		tx.deleteLease(l)
+	}
+	for _, table := range []byte{tableOrder, tableQueue, tableName, tableDone} {
+		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
+	}
+	tx.delete(appendNumbered(nil, tableCrawlQueues, c.num))
+	qs.Restore(sched.Counts{}) // the scheduler drops a crawl that holds nothing
+	qs.changed = false
+}
+
+// forgetHeld removes what the queue side has of a key that is forgotten, held
+// or not.
+func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
+	f := tx.find(c, k)
+	tx.release(c, &f)
+	tx.file()
+}
+
+// pointed is a key that may be forgotten for its age, and what its row says.
+type pointed struct {
+	key store.Key
+	pointer
+}
+
+// pointed reads the row of k and says whether k is queued or leased, so that
+// it may not be forgotten for its age.
+func (tx *txn) pointed(c *crawl, k *store.Key) (pointed, bool) {
+	f := tx.findSeen(c, k)
+	p := pointed{*k, f.ptr}
+	return p, f.ptr.queue != 0 && (tx.s.queuesOf(c).Leases[*k] != nil || tx.findQueued(c, k, &f))
+}
+
+// forgetDone takes keys that were completed, whose seen rows are gone, out of
+// the counts, with their text.
+func (tx *txn) forgetDone(c *crawl, keys []pointed) {
+	for i := range keys {
+		tx.delete(appendDoneRow(nil, c.num, keys[i].queue, &keys[i].key))
+		if q := tx.numberedQueue(c, keys[i].queue); q != nil {
+			q.Add(0, -1)
+			tx.changedQueue(q)
+		}
+	}
+	tx.file()
+}
+
+// queueKeys returns the keys of a queue whose text is kept: those held and
+// those completed.
+func (tx *txn) queueKeys(c *crawl, name string) (keys []store.Key, err error) {
+	q := tx.oldQueue(c, name)
+	if q == nil {
+		return nil, tx.err
+	}
+	for _, l := range c.queues.Leases {
+		if l.Queue == q {
+			keys = append(keys, l.Key)
+		}
+	}
+	num := uint32(q.ID)
+	err = tx.s.scan(appendOrderPrefix(nil, c.num, num), appendOrderPrefix(nil, c.num, num+1), func(key, value []byte) error {
+		rec, err := recordAt(key, value)
+		keys = append(keys, rec.Key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = tx.s.scan(appendDonePrefix(nil, c.num, num), appendDonePrefix(nil, c.num, num+1), func(key, _ []byte) error {
+		keys = append(keys, store.Key(key[9:]))
+		return nil
+	})
+	return keys, err
+}
+
+// recordAt reads a queued URL.
+func recordAt(key, value []byte) (sched.Record, error) {
+	priority, at, err := orderPlace(key)
+	if err != nil {
+		return sched.Record{}, err
+	}
+	return parseRecord(value, priority, at)
+}

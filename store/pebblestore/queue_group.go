@@ -1,0 +1,91 @@
+package pebblestore
+
+import (
+	"errors"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// writeQueues adds the rows of the queues and crawls that changed, and drops
+// from memory the queues that hold nothing. The batch is committed right after,
+// so that a dropped queue can be read back at once.
+func (s *Store) writeQueues(tx *txn) {
+	sc := &s.sched
+	for _, q := range sc.queues {
+		c := s.crawlOf(q)
+		if c == nil {
+			continue // forgotten meanwhile
+		}
+		if q.Marks&markChanged != 0 {
+			tx.key = appendQueueRow(tx.key[:0], c.num, q.Name)
+			tx.value = appendQueue(tx.value[:0], q)
+			tx.set(tx.key, tx.value)
+		}
+		q.Marks = 0
+		if q.Held() == 0 {
+			delete(c.queues.loaded, q.Name)
+			delete(c.queues.byNum, uint32(q.ID))
+		}
+	}
+	clear(sc.queues)
+	sc.queues = sc.queues[:0]
+	for _, c := range sc.crawls {
+		if c.queues.changed && s.byNum[c.num] == c {
+			tx.set(appendNumbered(nil, tableCrawlQueues, c.num), appendCrawlQueues(nil, &c.queues))
+		}
+		c.queues.changed = false
+	}
+	clear(sc.crawls)
+	sc.crawls = sc.crawls[:0]
+	if sc.changed {
+		sc.changed = false
+		tx.set([]byte{tableCrawlQueues}, appendScheduler(nil, sc))
+	}
+}
+
+// flush makes the steps before this one readable in the database, at the
+// beginning of a step. The group is synced at its end all the same, and a
+// power cut keeps steps whole: it keeps a beginning of the batches.
+func (tx *txn) flush() {
+	if tx.batch.Empty() || tx.err != nil {
+		return
+	}
+	tx.s.writeDirty(tx)
+	tx.s.writeQueues(tx)
+	if tx.err == nil {
+		tx.note(commitBatch(tx.batch, pebble.NoSync))
+	}
+	tx.s.sched.unsynced = true
+	tx.batch = tx.s.db.NewBatch()
+}
+
+// reader reads the rows as this step left them so far. It is good until the
+// next write.
+func (tx *txn) reader() pebble.Reader {
+	switch {
+	case tx.batch.Empty():
+		return tx.s.db
+	case !tx.batch.Indexed():
+		indexed := tx.s.db.NewIndexedBatch()
+		tx.note(indexed.Apply(tx.batch, nil))
+		tx.note(tx.batch.Close())
+		tx.batch = indexed
+	}
+	return tx.batch
+}
+
+// get returns a row if there is one; an error fails the group.
+func (tx *txn) get(r pebble.Reader, key []byte) ([]byte, io.Closer, bool) {
+	v, closer, err := r.Get(key)
+	if err == nil {
+		return v, closer, true
+	}
+	if !errors.Is(err, pebble.ErrNotFound) {
+		tx.note(err)
+	}
+	return nil, nil, false
+}
+
+// singleDelete removes a row that was set exactly once.
+func (tx *txn) singleDelete(key []byte) { tx.note(tx.batch.SingleDelete(key, nil)) }

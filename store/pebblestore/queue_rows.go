@@ -1,0 +1,223 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// The tables of the queue side. FORMAT.md draws the rows.
+const (
+	tableOrder       = 'Q' // Q | crawl4 | queue4 | 7-priority | due6 | seq6 -> record
+	tableLease       = 'L' // L | token8 -> crawl | queue | until | place | record
+	tableQueue       = 'H' // H | crawl4 | name -> number, state and settings
+	tableName        = 'N' // N | crawl4 | queue4 -> name
+	tableDone        = 'D' // D | crawl4 | queue4 | key16 -> place | record
+	tableCrawlQueues = 'K' // K | crawl4 -> counts and settings; K -> numbers and defaults
+)
+
+func appendQueueRow(dst []byte, crawl uint32, name string) []byte {
+	return append(appendNumbered(dst, tableQueue, crawl), name...)
+}
+
+func appendNameRow(dst []byte, crawl, queue uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableName, crawl), queue)
+}
+
+func appendLeaseRow(dst []byte, token uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, tableLease), token)
+}
+
+func appendDonePrefix(dst []byte, crawl, queue uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableDone, crawl), queue)
+}
+
+func appendDoneRow(dst []byte, crawl, queue uint32, k *store.Key) []byte {
+	return append(appendDonePrefix(dst, crawl, queue), k[:]...)
+}
+
+func appendOrderPrefix(dst []byte, crawl, queue uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableOrder, crawl), queue)
+}
+
+// orderRowLen is the length of the key of a queued URL.
+const orderRowLen = 1 + 4 + 4 + 1 + 6 + 6
+
+// appendOrderRow appends the key of a queued URL.
+func appendOrderRow(dst []byte, crawl, queue uint32, priority uint8, at sched.Head) []byte {
+	dst = append(appendOrderPrefix(dst, crawl, queue), store.MaxPriority-priority)
+	return appendUint48(appendUint48(dst, uint64(at.Due)), at.Seq)
+}
+
+// appendLevelEnd appends the key after all URLs of one priority.
+func appendLevelEnd(dst []byte, crawl, queue uint32, priority uint8) []byte {
+	return append(appendOrderPrefix(dst, crawl, queue), store.MaxPriority-priority+1)
+}
+
+func appendUint48(dst []byte, n uint64) []byte {
+	return append(dst, byte(n>>40), byte(n>>32), byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+}
+
+func uint48(b []byte) uint64 {
+	return uint64(b[0])<<40 | uint64(b[1])<<32 | uint64(b[2])<<24 | uint64(b[3])<<16 | uint64(b[4])<<8 | uint64(b[5])
+}
+
+// orderPlace returns the place that the key of a queued URL tells.
+func orderPlace(key []byte) (priority uint8, at sched.Head, err error) {
+	if len(key) != orderRowLen || key[9] > store.MaxPriority {
+		return 0, at, fmt.Errorf("cannot read queue row %x: %w", key, store.ErrCorrupt)
+	}
+	return store.MaxPriority - key[9], sched.Head{Due: int64(uint48(key[10:])), Seq: uint48(key[16:])}, nil
+}
+
+// dueBase is subtracted from due times in seen rows, which makes them shorter:
+// the beginning of 2020.
+const dueBase = 1_577_836_800_000
+
+// pointer is what a seen row says of a key that was queued: where it went. It
+// stays when the URL goes from there, and then says that the URL is done.
+type pointer struct {
+	queue    uint32
+	priority uint8
+	at       sched.Head // Seq 0: it never was in the queue
+}
+
+// appendPointer appends the value of a seen row.
+func appendPointer(dst []byte, p pointer) []byte {
+	dst = binary.AppendUvarint(dst, uint64(p.queue))
+	dst = binary.AppendUvarint(dst, zigzag(p.at.Due-dueBase)<<3|uint64(p.priority))
+	return binary.AppendUvarint(dst, p.at.Seq)
+}
+
+func parsePointer(b []byte) (pointer, error) {
+	r := fields{b: b}
+	p := pointer{queue: uint32(r.uint())}
+	due := r.uint()
+	p.priority, p.at.Due = uint8(due&7), unzigzag(due>>3)+dueBase
+	p.at.Seq = r.uint()
+	return p, r.end("seen row", b)
+}
+
+func zigzag(n int64) uint64 { return uint64(n<<1) ^ uint64(n>>63) }
+
+func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
+
+// appendRecord appends the value of a queued URL, whose place is in the key.
+func appendRecord(dst []byte, r *sched.Record) []byte {
+	dst = append(dst, r.Key[:]...)
+	dst = binary.AppendUvarint(dst, zigzag(r.Due-r.Created))
+	dst = binary.AppendUvarint(dst, uint64(r.Attempts))
+	dst = binary.AppendUvarint(dst, uint64(len(r.Meta)))
+	dst = append(dst, r.Meta...)
+	return append(dst, r.URL...)
+}
+
+// parseRecord is the inverse. It copies what it keeps.
+func parseRecord(b []byte, priority uint8, at sched.Head) (sched.Record, error) {
+	rec := sched.Record{Due: at.Due, Seq: at.Seq, Priority: priority}
+	r := fields{b: b}
+	copy(rec.Key[:], r.take(len(rec.Key)))
+	rec.Created = at.Due - unzigzag(r.uint())
+	rec.Attempts = uint32(r.uint())
+	if n := r.uint(); n > 0 {
+		rec.Meta = append([]byte(nil), r.take(int(min(n, 1<<31)))...)
+	}
+	rec.URL = string(r.b)
+	r.b = nil
+	return rec, r.end("record", b)
+}
+
+// appendPlaced appends a record with its place.
+func appendPlaced(dst []byte, r *sched.Record) []byte {
+	dst = append(dst, r.Priority)
+	dst = binary.AppendUvarint(dst, uint64(r.Due))
+	dst = binary.AppendUvarint(dst, r.Seq)
+	return appendRecord(dst, r)
+}
+
+func parsePlaced(b []byte) (sched.Record, error) {
+	r := fields{b: b}
+	priority := r.byte()
+	at := sched.Head{Due: int64(r.uint()), Seq: r.uint()}
+	if r.bad {
+		return sched.Record{}, r.end("record", b)
+	}
+	return parseRecord(r.b, priority, at)
+}
+
+// appendLease appends the value of a lease.
+func appendLease(dst []byte, l *sched.Lease) []byte {
+	dst = binary.AppendUvarint(dst, l.Queue.Crawl.ID)
+	dst = binary.AppendUvarint(dst, l.Queue.ID)
+	dst = binary.AppendUvarint(dst, uint64(l.Until))
+	return appendPlaced(dst, &l.Record)
+}
+
+// leaseRow is a lease as it was kept.
+type leaseRow struct {
+	crawl, queue uint32
+	until        int64
+	token        uint64
+	rec          sched.Record
+}
+
+func parseLease(key, b []byte) (l leaseRow, err error) {
+	if len(key) != 9 {
+		return l, fmt.Errorf("cannot read lease row %x: %w", key, store.ErrCorrupt)
+	}
+	r := fields{b: b}
+	l = leaseRow{crawl: uint32(r.uint()), queue: uint32(r.uint()), until: int64(r.uint()), token: binary.BigEndian.Uint64(key[1:])}
+	if r.bad {
+		return l, r.end("lease", b)
+	}
+	l.rec, err = parsePlaced(r.b)
+	return l, err
+}
+
+// fields reads a value field by field; an error sticks.
+type fields struct {
+	b   []byte
+	bad bool
+}
+
+func (r *fields) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *fields) int() int64 { return unzigzag(r.uint()) }
+
+func (r *fields) take(n int) []byte {
+	if n > len(r.b) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	v := r.b[:n]
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *fields) byte() byte {
+	if b := r.take(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+// end returns an error unless all was read.
+func (r *fields) end(what string, b []byte) error {
+	if r.bad || len(r.b) > 0 {
+		return fmt.Errorf("cannot read %s; got %x: %w", what, b, store.ErrCorrupt)
+	}
+	return nil
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -1,0 +1,107 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// appendSettings appends settings, in 7 bytes when none is set.
+func appendSettings(dst []byte, s *store.QueueSettings) []byte {
+	dst = binary.AppendUvarint(dst, zigzag(sched.DurMs(s.Delay)))
+	dst = binary.AppendUvarint(dst, zigzag(int64(s.MaxInFlight)))
+	dst = binary.AppendUvarint(dst, uint64(sched.Ms(s.BlockedUntil)))
+	dst = binary.AppendUvarint(dst, uint64(s.Limit))
+	paused := byte(0)
+	if s.Paused {
+		paused = 1
+	}
+	return append(dst, s.Weight, paused)
+}
+
+func (r *fields) settings() store.QueueSettings {
+	return store.QueueSettings{
+		Delay:        ms(r.int()),
+		MaxInFlight:  int(r.int()),
+		BlockedUntil: sched.Time(int64(r.uint())),
+		Limit:        int64(r.uint()),
+		Weight:       r.byte(),
+		Paused:       r.byte() != 0,
+	}
+}
+
+// appendQueue appends the value of a queue's row: number, state, heads, and
+// the settings if there are any.
+func appendQueue(dst []byte, q *sched.Queue) []byte {
+	for _, n := range [...]uint64{
+		q.ID, uint64(q.Queued), uint64(q.Completed), uint64(q.LastTake), uint64(q.LastDelay), uint64(q.NotBefore), uint64(q.Levels()),
+	} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	for p := range uint8(store.MaxPriority + 1) {
+		if h := q.Head(p); h.Due != sched.Never {
+			dst = binary.AppendUvarint(dst, uint64(h.Due))
+			dst = binary.AppendUvarint(dst, h.Seq)
+		}
+	}
+	if q.Settings != nil {
+		dst = appendSettings(dst, q.Settings)
+	}
+	return dst
+}
+
+// parseQueue is the inverse. The queue has to be filed.
+func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
+	r := fields{b: b}
+	id := r.uint()
+	st := sched.State{
+		Queued: int64(r.uint()), Completed: int64(r.uint()),
+		LastTake: int64(r.uint()), LastDelay: int64(r.uint()), NotBefore: int64(r.uint()),
+	}
+	q := c.NewQueue(name, id, nil, st)
+	levels := r.uint()
+	for p := range uint8(store.MaxPriority + 1) {
+		if levels&(1<<p) != 0 {
+			q.SetHead(p, sched.Head{Due: int64(r.uint()), Seq: r.uint()})
+		}
+	}
+	if len(r.b) > 0 {
+		set := r.settings()
+		q.Settings = &set
+	}
+	return q, r.end("queue", b)
+}
+
+// appendCrawlQueues appends the value of a crawl's queue row.
+func appendCrawlQueues(dst []byte, qs *queueState) []byte {
+	for _, n := range [...]uint64{
+		uint64(qs.next), uint64(qs.Held), uint64(qs.InFlight), uint64(qs.Completed), uint64(qs.Queues), uint64(qs.Active),
+	} {
+		dst = binary.AppendUvarint(dst, n)
+	}
+	return appendSettings(dst, &qs.Settings)
+}
+
+func (qs *queueState) parse(b []byte) error {
+	r := fields{b: b}
+	qs.next = uint32(r.uint())
+	qs.Restore(sched.Counts{
+		Held: int64(r.uint()), InFlight: int64(r.uint()), Completed: int64(r.uint()), Queues: int64(r.uint()), Active: int64(r.uint()),
+	})
+	qs.Settings = r.settings()
+	return r.end("crawl's queues", b)
+}
+
+// appendScheduler appends the value of the store's queue row.
+func appendScheduler(dst []byte, sc *scheduler) []byte {
+	dst = binary.AppendUvarint(dst, sc.seq)
+	dst = binary.AppendUvarint(dst, sc.token)
+	return appendSettings(dst, &sc.Defaults)
+}
+
+func (sc *scheduler) parse(b []byte) error {
+	r := fields{b: b}
+	sc.seq, sc.token, sc.Defaults = r.uint(), r.uint(), r.settings()
+	return r.end("scheduler", b)
+}

@@ -1,0 +1,102 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// loadQueues brings the queues that hold something and the leases into memory.
+// It reads a row for each queue and each lease, and no queued URL.
+func (s *Store) loadQueues() error {
+	if err := s.loadScheduler(); err != nil {
+		return err
+	}
+	leases, err := s.loadLeases()
+	if err != nil {
+		return err
+	}
+	now := sched.Now(s.opt.Clock())
+	err = s.scan([]byte{tableQueue}, rowBound(tableQueue), func(key, value []byte) error {
+		return s.loadQueue(key, value, leases, now)
+	})
+	if err == nil && len(leases) > 0 {
+		err = fmt.Errorf("cannot load leases; got %d queues with leases and no row: %w", len(leases), store.ErrCorrupt)
+	}
+	return err
+}
+
+// loadScheduler reads the rows of the store and the crawls.
+func (s *Store) loadScheduler() error {
+	row, err := s.get([]byte{tableCrawlQueues})
+	if err == nil {
+		err = s.sched.parse(row)
+	}
+	if err != nil && !errors.Is(err, pebble.ErrNotFound) {
+		return err
+	}
+	return s.scan(appendNumbered(nil, tableCrawlQueues, 0), rowBound(tableCrawlQueues), func(key, value []byte) error {
+		c := s.numbered(key, 5)
+		if c == nil {
+			return fmt.Errorf("cannot load queues of crawl %x; got no such crawl: %w", key, store.ErrCorrupt)
+		}
+		return s.queuesOf(c).parse(value)
+	})
+}
+
+// numbered returns the crawl that the key of a row names, nil if it is too
+// short or names none.
+func (s *Store) numbered(key []byte, least int) *crawl {
+	if len(key) < least {
+		return nil
+	}
+	return s.byNum[binary.BigEndian.Uint32(key[1:])]
+}
+
+// queueNum names a queue of any crawl.
+type queueNum struct{ crawl, queue uint32 }
+
+func (s *Store) loadLeases() (map[queueNum][]leaseRow, error) {
+	leases := map[queueNum][]leaseRow{}
+	err := s.scan([]byte{tableLease}, rowBound(tableLease), func(key, value []byte) error {
+		l, err := parseLease(key, value)
+		at := queueNum{l.crawl, l.queue}
+		leases[at] = append(leases[at], l)
+		return err
+	})
+	return leases, err
+}
+
+// loadQueue loads a queue that holds something, and takes its leases from the
+// map.
+func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now int64) error {
+	c := s.numbered(key, 5)
+	if c == nil {
+		return fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
+	}
+	id, n := binary.Uvarint(value)
+	if n <= 0 {
+		return fmt.Errorf("cannot load queue %q; got %x: %w", key, value, store.ErrCorrupt)
+	}
+	at := queueNum{c.num, uint32(id)}
+	if queued, _ := binary.Uvarint(value[n:]); queued == 0 && leases[at] == nil {
+		return nil
+	}
+	qs := s.queuesOf(c)
+	q, err := parseQueue(qs.Crawl, string(key[5:]), value)
+	if err != nil {
+		return err
+	}
+	for _, l := range leases[at] {
+		q.Restore(l.rec, l.token, l.until)
+	}
+	delete(leases, at)
+	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
+	q.File(now)
+	return nil
+}

@@ -1,0 +1,69 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// sorter orders the keys of a batch as the index and Pebble have them.
+type sorter struct{ order, spare []uint32 }
+
+var sorters = sync.Pool{New: func() any { return new(sorter) }}
+
+// sort returns the indexes of keys in order of the keys' first two bytes,
+// equal ones in order of index: nearly sorted is all that the index and
+// Pebble's write buffer need, and equal keys keep their order.
+func (s *sorter) sort(keys []store.Key) []uint32 {
+	n := len(keys)
+	if cap(s.order) < n {
+		s.order, s.spare = make([]uint32, n), make([]uint32, n)
+	}
+	a, b := s.order[:n], s.spare[:n]
+	if n < smallSort {
+		return insertionSort(a, keys)
+	}
+	var low, high [256]uint32
+	for i := range keys {
+		low[keys[i][1]]++
+		high[keys[i][0]]++
+	}
+	starts(&low)
+	starts(&high)
+	for i := range keys {
+		at := &low[keys[i][1]]
+		b[*at] = uint32(i)
+		*at++
+	}
+	for _, i := range b {
+		at := &high[keys[i][0]]
+		a[*at] = i
+		*at++
+	}
+	return a
+}
+
+// starts turns counts into the places where each begins.
+func starts(counts *[256]uint32) {
+	var sum uint32
+	for i, n := range counts {
+		counts[i] = sum
+		sum += n
+	}
+}
+
+// smallSort is the number of keys below which counting costs more than it saves.
+const smallSort = 64
+
+func insertionSort(order []uint32, keys []store.Key) []uint32 {
+	prefix := func(i uint32) uint16 { return binary.BigEndian.Uint16(keys[i][:2]) }
+	for i := range order {
+		j := i
+		for ; j > 0 && prefix(order[j-1]) > prefix(uint32(i)); j-- {
+			order[j] = order[j-1]
+		}
+		order[j] = uint32(i)
+	}
+	return order
+}

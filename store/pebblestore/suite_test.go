@@ -1,0 +1,39 @@
+package pebblestore
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/storetest"
+)
+
+// suiteOptions are small tables, so that small tests see flushes and
+// compactions.
+func suiteOptions(env storetest.Env, fs vfs.FS) Options {
+	return Options{
+		FS: fs, Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs,
+		MemTableBytes: 64 << 10, TableBytes: 32 << 10, CacheBytes: 1 << 20,
+	}
+}
+
+func openSuite(t testing.TB, env storetest.Env, fs vfs.FS) store.Store {
+	s, err := Open("db", suiteOptions(env, fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSuite(t *testing.T) {
+	storetest.Run(t, storetest.Backend{
+		Open: func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem()) },
+		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openSuite(t, env, s.(*Store).opt.FS)
+		},
+	})
+}

@@ -1,0 +1,164 @@
+package pebblestore
+
+import (
+	"context"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Take implements store.Store.
+func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
+	crawl, err := sched.CheckTake(req)
+	if err != nil {
+		return store.Taken{}, err
+	}
+	o := &takeOp{crawl: crawl, req: req}
+	if err := s.do(ctx, o); err != nil {
+		return store.Taken{}, err
+	}
+	return o.taken, nil
+}
+
+type takeOp struct {
+	crawl string
+	req   store.TakeRequest
+	taken store.Taken
+}
+
+func (o *takeOp) weight() int { return min(max(1, o.req.MaxURLs), 1<<16) }
+
+func (o *takeOp) apply(tx *txn) error {
+	tx.flush()
+	t := &taker{txn: tx, takeOp: o, r: sched.NewRequest(o.req, sched.Now(tx.now))}
+	next, err := t.take()
+	tx.note(err)
+	if t.it != nil {
+		tx.note(t.it.Close())
+	}
+	tx.file()
+	o.taken.Next = sched.Time(next)
+	return nil
+}
+
+// taker carries out a Take. It reads the queues in the database alone, which
+// flush brought up to date: within the step no queue is read twice.
+type taker struct {
+	*txn
+	*takeOp
+	r  sched.Request
+	it *pebble.Iterator
+	lo []byte
+	hi []byte
+}
+
+func (t *taker) take() (int64, error) {
+	if t.takeOp.crawl == sched.AnyCrawl {
+		return t.s.sched.Take(nil, t.r, t.serve)
+	}
+	c := t.s.crawls[t.takeOp.crawl]
+	if c == nil {
+		return sched.Never, nil
+	}
+	qs := t.s.queuesOf(c)
+	if t.req.Queue == "" {
+		return t.s.sched.Take(qs.Crawl, t.r, t.serve)
+	}
+	if q := qs.loaded[t.req.Queue]; q != nil {
+		return t.s.sched.TakeFrom(q, t.r, t.serve)
+	}
+	return sched.Never, nil
+}
+
+// serve leases up to n URLs of a queue: those whose lease ran out, then those
+// due, highest priority first.
+func (t *taker) serve(q *sched.Queue, n int) (int, error) {
+	c := t.s.crawlOf(q)
+	got := 0
+	for ; got < n && q.Expired() != nil; got++ {
+		t.renew(q.Expired())
+	}
+	for got < n {
+		priority, ok := q.DueLevel(t.r.Now)
+		if !ok {
+			break
+		}
+		k, err := t.level(c, q, priority, n-got)
+		if err != nil {
+			return got, err
+		}
+		got += k
+	}
+	if got > 0 {
+		t.changedRow(q)
+	}
+	return got, nil
+}
+
+// renew leases again a URL whose lease ran out.
+func (t *taker) renew(l *sched.Lease) {
+	t.deleteLease(l)
+	l.Renew(t.nextToken(), t.r.Until)
+	l.Rewritten = false
+	t.give(l)
+}
+
+// give writes a lease and hands it out.
+func (t *taker) give(l *sched.Lease) {
+	l.Attempts++
+	t.key = appendLeaseRow(t.key[:0], l.Token)
+	t.value = appendLease(t.value[:0], l)
+	t.set(t.key, t.value)
+	t.taken.Leases = append(t.taken.Leases, store.Lease{Entry: l.Entry(), Token: l.Token})
+}
+
+// level leases up to n due URLs of one priority, and sets the new head.
+func (t *taker) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, error) {
+	if err := t.seek(c, q, priority); err != nil {
+		return 0, err
+	}
+	got, head := 0, sched.Head{Due: sched.Never}
+	for ok := t.it.First(); ok; ok = t.it.Next() {
+		_, at, err := orderPlace(t.it.Key())
+		if err != nil {
+			return got, err
+		}
+		if got == n || at.Due > t.r.Now {
+			head = at
+			break
+		}
+		value, err := t.it.ValueAndErr()
+		if err != nil {
+			return got, err
+		}
+		rec, err := parseRecord(value, priority, at)
+		if err != nil {
+			return got, err
+		}
+		t.singleDelete(t.it.Key())
+		t.give(q.Lease(rec, t.nextToken(), t.r.Until))
+		got++
+	}
+	q.SetHead(priority, head)
+	return got, t.it.Error()
+}
+
+// seek puts the iterator on the URLs of one priority, beginning with the head:
+// before it are only rows that are gone, which cost time to pass by.
+func (t *taker) seek(c *crawl, q *sched.Queue, priority uint8) error {
+	t.lo = appendOrderRow(t.lo[:0], c.num, uint32(q.ID), priority, q.Head(priority))
+	t.hi = appendLevelEnd(t.hi[:0], c.num, uint32(q.ID), priority)
+	if t.it != nil {
+		t.it.SetBounds(t.lo, t.hi)
+		return nil
+	}
+	it, err := t.s.db.NewIter(bounds(t.lo, t.hi))
+	t.it = it
+	return err
+}
+
+func bounds(lo, hi []byte) *pebble.IterOptions {
+	return &pebble.IterOptions{LowerBound: lo, UpperBound: hi}
+}
