@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 var httpStatus = map[codes.Code]int{
@@ -35,11 +36,11 @@ var faultCode = map[int]string{
 // client's doing.
 func (s *Server) writeFault(w http.ResponseWriter, what string, err error) {
 	err = s.fault(what, err)
-	status, ok := httpStatus[codeOf(err)]
+	code, ok := httpStatus[codeOf(err)]
 	if !ok {
-		status = http.StatusInternalServerError
+		code = http.StatusInternalServerError
 	}
-	writeError(w, status, faultCode[status], err.Error())
+	writeError(w, code, faultCode[code], status.Convert(err).Message())
 }
 
 // readJSON reads a body that is one JSON value of T and nothing else.

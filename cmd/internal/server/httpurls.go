@@ -164,9 +164,12 @@ func (s *Server) parseLine(line []byte, v *verdictLine) (frontier.URL, *faultDet
 		}
 		info.Metadata[name] = &frontierpb.StringList{Values: values}
 	}
+	if l.URL == "" {
+		return frontier.URL{}, &faultDetail{string(frontier.ReasonURL), "want a url"}
+	}
 	u, ok := s.urlOf(info)
 	if !ok {
-		return u, &faultDetail{"too-long", fmt.Sprintf("want a URL of 1 to %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
+		return u, &faultDetail{"too-long", fmt.Sprintf("want a URL of at most %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force = l.Due, l.Priority, l.Depth, l.Force
 	return u, nil
