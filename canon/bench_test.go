@@ -19,7 +19,9 @@ func eachCorpus(b *testing.B, f func(b *testing.B, urls [][]byte)) {
 			urls := corpus(b, name)
 			b.ReportAllocs()
 			b.ResetTimer()
+			done := reportCPU(b)
 			f(b, urls)
+			done()
 		})
 	}
 }
