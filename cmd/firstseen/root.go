@@ -50,8 +50,8 @@ func newRootCmd(a *app) *cobra.Command {
 	}
 	root.AddCommand(
 		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newReplayCmd(a), newVersionCmd(a),
-		newGenCmd(a),
-		newGenCmd(a),
+		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
+		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
 	)
 	return root
 }

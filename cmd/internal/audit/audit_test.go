@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -26,19 +27,21 @@ func at(second int64, url, digest string) Capture {
 
 func runForms(t *testing.T, l *Log) map[string]Verdict {
 	t.Helper()
-	forms, err := Forms(canon.Qiita())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Run(context.Background(), l, forms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := runAudit(t, l, Request{Profile: canon.Qiita()})
 	byName := map[string]Verdict{}
 	for _, v := range r.Forms {
 		byName[v.Name] = v
 	}
 	return byName
+}
+
+func runAudit(t *testing.T, l *Log, req Request) *Report {
+	t.Helper()
+	r, err := Run(context.Background(), l, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func TestOutcomes(t *testing.T) {
@@ -63,7 +66,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			v := runForms(t, captureLog(t, c.log...))["fold-https"]
 			if v.Merges != 1 || v.Outcomes[c.want] != 1 {
-				t.Errorf("got %d merges, %v; want one: %s", v.Merges, v.Counts, c.want)
+				t.Errorf("got %d merges, %v; want one: %s", v.Merges, v.Outcomes, c.want)
 			}
 		})
 	}
@@ -79,7 +82,7 @@ func TestDigestsOfManyHostsDoNotCount(t *testing.T) {
 		}
 	}
 	if v := runForms(t, l)["fold-https"]; v.Outcomes[NoDigest] != 6 {
-		t.Errorf("got %v; want no verdict from a digest of six hosts", v.Counts)
+		t.Errorf("got %v; want no verdict from a digest of six hosts", v.Outcomes)
 	}
 }
 
@@ -107,14 +110,7 @@ func TestRepeatsAndRecall(t *testing.T) {
 		at(1, "http://a.com/", "A"), at(2, "http://www.a.com/", "A"), // explained by strip-www
 		at(1, "http://b.com/1", "B"), at(2, "http://b.com/2", "B"), // by no rule
 		at(1, "http://c.com/", "C"), at(2, "http://c.com/", "C")) // one URL: no repeat
-	forms, err := Forms(canon.Qiita())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Run(context.Background(), l, forms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := runAudit(t, l, Request{Profile: canon.Qiita()})
 	if r.Captures != 6 || r.URLs != 5 || r.Recaptured != 1 || r.Repeats != 2 {
 		t.Errorf("got %d captures of %d URLs, %d again, %d repeats; want 6, 5, 1, 2", r.Captures, r.URLs, r.Recaptured, r.Repeats)
 	}
@@ -122,5 +118,32 @@ func TestRepeatsAndRecall(t *testing.T) {
 		if want := map[string]int{"strip-www": 1, "eager": 1, "surt": 1}[v.Name]; v.Explains != want {
 			t.Errorf("%s explains %d repeats; want %d", v.Name, v.Explains, want)
 		}
+	}
+}
+
+func TestLeaveOneOutAttributionAndAgainst(t *testing.T) {
+	l := captureLog(t,
+		at(1, "http://a.com/?b=1&a=2", "A"), at(1, "http://a.com/?a=2&b=1", "A"), // sort-query
+		at(1, "http://b.com//x?q", "B"), at(1, "http://b.com/x?q=", "B"), // two rules, neither alone
+		at(1, "http://c.com/", "C"), at(1, "http://www.c.com/", "D")) // only with strip-www
+	www, err := canon.Qiita().With(canon.Enable(canon.StripWWW), canon.Disable(canon.SortQuery))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runAudit(t, l, Request{Profile: canon.Qiita(), Against: www})
+	left := map[string]int{}
+	for _, v := range r.Forms {
+		if v.LeftOut != nil && *v.LeftOut != 0 {
+			left[v.Name] = *v.LeftOut
+		}
+	}
+	if want := map[string]int{"sort-query": 1, "collapse-slashes": 1, "complete-params": 1}; !maps.Equal(left, want) {
+		t.Errorf("leave-one-out: got %v; want %v", left, want)
+	}
+	if len(r.Attributed) != 2 || r.Attributed[0].Merges != 1 || len(r.Attributed[0].Rules)+len(r.Attributed[1].Rules) != 3 {
+		t.Errorf("got attribution %+v; want one merge by one rule, one by two", r.Attributed)
+	}
+	if r.Against.Joined.Outcomes[Different] != 1 || r.Against.Joined.Merges != 1 || r.Against.Split.Merges != 1 || r.Against.Split.Outcomes[Same] != 1 {
+		t.Errorf("got against %+v; want one wrong join and one right split", r.Against)
 	}
 }

@@ -15,33 +15,37 @@ import (
 // Proposal is a parameter that can be dropped at a place, as far as the log
 // tells.
 type Proposal struct {
-	Host, Path string // the place, as a rule file names it: everything below the path
-	Param      string
-	Learned    Evidence // from one half of the log's pages
-	Validated  Evidence // from the other half, which had no say
-	Saves      int      // URLs of the log it would have saved
-	Example    [2]string
+	Host      string    `json:"host"` // the place, as a rule file names it: everything below the path
+	Path      string    `json:"path"`
+	Param     string    `json:"param"`
+	Learned   Evidence  `json:"learned"`   // from one half of the log's pages
+	Validated Evidence  `json:"validated"` // from the other half, which had no say
+	Saves     int       `json:"saves"`     // URLs of the log it would have saved
+	Example   [2]string `json:"example"`
 }
 
 // Evidence is what pairs that differ in one parameter say of it.
 type Evidence struct {
-	Pairs    int      // that had contents to compare and a stable control
-	Held     int      // of them, the same
-	Interval Interval // of the share of pairs that are one page
+	Pairs    int      `json:"pairs"`    // that had contents to compare and a stable control
+	Held     int      `json:"held"`     // of them, the same
+	Interval Interval `json:"interval"` // of the share of pairs that are one page
 }
 
 // Candidate is a parameter that was not proposed, and why.
 type Candidate struct {
-	Host, Path, Param string
-	URLs              int // that it makes more than there would be without it
-	Pairs, Held       int // with a stable control
-	Why               string
+	Host  string `json:"host"`
+	Path  string `json:"path"`
+	Param string `json:"param"`
+	URLs  int    `json:"urls"`  // that it makes more than there would be without it
+	Pairs int    `json:"pairs"` // with a stable control
+	Held  int    `json:"held"`  // of them, the same
+	Why   string `json:"why"`
 }
 
 // Learned is what a log teaches.
 type Learned struct {
-	Proposals []Proposal
-	LeftOut   []Candidate
+	Proposals []Proposal  `json:"proposals"`
+	LeftOut   []Candidate `json:"left_out"`
 }
 
 // LearnOptions modify Learn. The zero value is careful.

@@ -6,18 +6,35 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/firstseen/firstseen/canon"
 )
 
 // examples is how many counter-examples, and hosts, a verdict shows.
 const examples = 10
 
-// Run judges each form by the captures of a log.
-func Run(ctx context.Context, l *Log, forms []Form) (*Report, error) {
+// Request is what to judge.
+type Request struct {
+	// Profile is the set of rules that the log's owner uses or means to use.
+	Profile *canon.Profile
+	// Against is another profile to compare it with; nil for none.
+	Against *canon.Profile
+}
+
+// Run judges each rule, the usual sets of rules and the profile by the
+// captures of a log. When the context ends it returns what it has, and the
+// context's error.
+func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
+	forms, err := Forms(req.Profile)
+	if err != nil {
+		return nil, err
+	}
 	x, err := newIndex(l)
 	if err != nil {
 		return nil, fmt.Errorf("cannot index the log: %w", err)
 	}
 	r := x.summary()
+	r.Profile = req.Profile.String()
 	repeats := x.repeats()
 	r.Repeats = repeats.count
 	for i := range forms {
@@ -29,11 +46,18 @@ func Run(ctx context.Context, l *Log, forms []Form) (*Report, error) {
 		v.Explains = repeats.explainedBy(g)
 		r.Forms = append(r.Forms, v)
 	}
+	if err := x.leaveOneOut(ctx, r, req.Profile); err != nil {
+		return r, err
+	}
+	r.Attributed = x.attribute(req.Profile)
+	if req.Against != nil {
+		r.Against = x.against(req.Profile, req.Against)
+	}
 	return r, nil
 }
 
 func (x *index) summary() *Report {
-	r := &Report{Captures: len(x.captures)}
+	r := &Report{Captures: len(x.captures), Confidence: x.options.Confidence}
 	for i, c := range x.captures {
 		if c.usable() {
 			r.Digests++
@@ -130,18 +154,12 @@ func (s *sums) example(v *Verdict, a, b uint32, near [2]capture, stable bool) {
 }
 
 func (s *sums) conclude(v *Verdict) {
-	v.Counts = map[Outcome]int{}
-	for o, n := range v.Outcomes {
-		if n > 0 {
-			v.Counts[Outcome(o)] = n
-		}
-	}
 	if n := v.Outcomes[Same] + v.Outcomes[Different] + v.Outcomes[Volatile]; n > 0 {
 		v.Naive = float64(v.Outcomes[Same]) / float64(n)
 	}
 	if len(s.gaps) > 0 {
 		slices.Sort(s.gaps)
-		v.Median = time.Duration(s.gaps[len(s.gaps)/2]) * time.Second
+		v.Gap = float64(s.gaps[len(s.gaps)/2])
 	}
 	for _, loss := range s.hosts {
 		if loss.Different > 0 {

@@ -3,7 +3,10 @@ package audit
 import "math"
 
 // Interval is a range of a share, 0 to 1.
-type Interval struct{ Low, High float64 }
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
 
 // Wilson returns the score interval of a share of which n trials showed k. n
 // needn't be whole: it may be the effective number of trials. With n = 0

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/cmd/internal/crawllog"
+)
+
+// auditFlags are the flags of the audit command.
+type auditFlags struct {
+	profile profileFlags
+	options audit.Options
+	against string
+	base    string
+	json    bool
+}
+
+func newAuditCmd(a *app) *cobra.Command {
+	var f auditFlags
+	cmd := &cobra.Command{
+		Use:   "audit FILE…",
+		Short: "Judge canonicalization rules by the content that crawl logs tell",
+		Long: `Read crawl logs that tell digests of what was fetched (CDX, CDXJ, WARC, Heritrix crawl.log,
+Common Crawl index and others, told by their content) and judge each rule: of the pairs of
+URLs it merges, how many were one page? A verdict stands only on pairs from places where
+fetching a URL again mostly gave the same content; below 20 such pairs there is none.`,
+		Example: `  firstseen audit crawl.cdx.gz crawl.log
+  firstseen audit --rules +strip-www --against whatwg --json crawl.cdx`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
+	}
+	f.profile.add(cmd.Flags())
+	addJudgeFlags(cmd.Flags(), &f.options, &f.base)
+	cmd.Flags().StringVar(&f.against, "against", "", "another profile, to tell what a change to it would join and split")
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	return cmd
+}
+
+// addJudgeFlags adds what audit and learn share.
+func addJudgeFlags(flags *pflag.FlagSet, o *audit.Options, base *string) {
+	flags.IntVar(&o.MaxHosts, "max-hosts", 5, "leave out contents that more hosts than this share")
+	flags.IntVar(&o.MinControl, "min-control", 5, "fetches of known URLs that a place needs to be a control")
+	flags.Float64Var(&o.StableShare, "stable", 0.8, "share of unchanged fetches from which a place is stable")
+	flags.Float64Var(&o.Confidence, "confidence", 0.95, "of the intervals")
+	flags.StringVar(base, "base", "", `put before the targets of access logs that name no host, as "http://example.com"`)
+}
+
+func checkJudgeFlags(o audit.Options) error {
+	if o.MaxHosts < 1 || o.MinControl < 1 || o.StableShare <= 0 || o.StableShare > 1 || o.Confidence <= 0 || o.Confidence >= 1 {
+		return misusef("cannot judge; got --max-hosts %d, --min-control %d, --stable %v, --confidence %v; want 1 or more, 1 or more, a share above 0, one between 0 and 1",
+			o.MaxHosts, o.MinControl, o.StableShare, o.Confidence)
+	}
+	return nil
+}
+
+func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
+	if err := checkJudgeFlags(f.options); err != nil {
+		return err
+	}
+	req := audit.Request{}
+	var err error
+	if req.Profile, err = f.profile.open(); err != nil {
+		return err
+	}
+	if f.against != "" {
+		if req.Against, err = canon.ParseProfile(f.against); err != nil {
+			return misuse{err}
+		}
+	}
+	began := time.Now()
+	log, refused, err := a.loadCaptures(ctx, names, f.options, f.base)
+	if err != nil {
+		return err
+	}
+	report, err := audit.Run(ctx, log, req)
+	if err != nil {
+		return err
+	}
+	out := newOutput(a.out)
+	if f.json {
+		out.json(report)
+	} else {
+		writeAudit(out, report, time.Since(began))
+	}
+	return endOutput(out, refused)
+}
+
+// endOutput flushes, and gives the error that says whether input was refused.
+func endOutput(out *output, refused int64) error {
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	if refused > 0 {
+		return errRefused
+	}
+	return nil
+}
+
+// loadCaptures reads logs, and counts the lines that could not be read; the
+// first of them are told on stderr.
+func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Options, base string) (log *audit.Log, bad int64, err error) {
+	files := &fileSet{stdin: a.in}
+	defer files.close()
+	log = audit.NewLog(opt)
+	for _, name := range names {
+		n, err := a.loadFile(ctx, log, files, name, base, bad)
+		if bad += n; err != nil {
+			return nil, bad, err
+		}
+	}
+	if bad > 0 {
+		fmt.Fprintf(a.err, "firstseen: %d lines could not be read\n", bad)
+	}
+	return log, bad, nil
+}
+
+// shownBad is how many unreadable lines are told.
+const shownBad = 20
+
+func (a *app) loadFile(ctx context.Context, log *audit.Log, files *fileSet, name, base string, before int64) (bad int64, err error) {
+	f, err := files.open(name)
+	if err != nil {
+		return 0, err
+	}
+	_, records := crawllog.Read(f, crawllog.Options{Base: base}, nil)
+	for r, err := range records {
+		if ctx.Err() != nil {
+			return bad, fmt.Errorf("interrupted while reading %s: %w", name, ctx.Err())
+		}
+		var line *crawllog.LineError
+		switch {
+		case errors.As(err, &line):
+			if bad++; before+bad <= shownBad {
+				fmt.Fprintf(a.err, "firstseen: %s: %v\n", name, err)
+			}
+			continue
+		case err != nil:
+			return bad, fmt.Errorf("cannot read %s: %w", name, err)
+		}
+		if err := addRecord(log, r); err != nil {
+			return bad, err
+		}
+	}
+	return bad, nil
+}
+
+// addRecord adds a record of a log, if it is a fetch.
+func addRecord(log *audit.Log, r crawllog.Record) error {
+	if r.RedirectedFrom && r.Via != "" {
+		if err := log.AddRedirect(r.Via, r.URL); err != nil {
+			return err
+		}
+	}
+	c := audit.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: resolve(r.URL, r.Redirect)}
+	switch {
+	case r.Kind == crawllog.Revisit:
+		c.Status = 0 // the content's own status was told with its first capture
+	case r.Kind != crawllog.Fetch || r.Status < 0:
+		return nil
+	}
+	return log.Add(c)
+}
+
+// resolve makes the target of a redirect absolute.
+func resolve(base, target string) string {
+	if target == "" {
+		return ""
+	}
+	b, err := url.Parse(base)
+	if err != nil {
+		return target
+	}
+	t, err := b.Parse(target)
+	if err != nil {
+		return target
+	}
+	return t.String()
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/audit"
+)
+
+// learnFlags are the flags of the learn command.
+type learnFlags struct {
+	judge  audit.Options
+	learn  audit.LearnOptions
+	base   string
+	output string
+	json   bool
+}
+
+func newLearnCmd(a *app) *cobra.Command {
+	var f learnFlags
+	cmd := &cobra.Command{
+		Use:   "learn FILE…",
+		Short: "Find the parameters that make URLs but not pages",
+		Long: `Read crawl logs that tell digests and find, for each host and directory, parameters that
+can be dropped: one half of the pages proposes, the other half must agree. What could not
+be tested is never proposed, and listed with the reason.
+
+With --output the proposals are written as a rule file, which every --rule-file takes.`,
+		Example: `  firstseen learn --output rules.json crawl.cdx.gz
+  firstseen replay --rule-file rules.json crawl.cdx.gz`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
+	}
+	addJudgeFlags(cmd.Flags(), &f.judge, &f.base)
+	cmd.Flags().IntVar(&f.learn.MinPairs, "min-pairs", 10, "pairs with a stable control that each half must have")
+	cmd.Flags().Float64Var(&f.learn.MinShare, "min-share", 0.97, "least share of the pairs that must be one page")
+	cmd.Flags().IntVar(&f.learn.MaxLeftOut, "left-out", 200, "how many of the parameters that were not proposed to list")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write, "-" for stdout in place of the list`)
+	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	return cmd
+}
+
+func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
+	if err := checkJudgeFlags(f.judge); err != nil {
+		return err
+	}
+	if f.learn.MinPairs < 1 || f.learn.MinShare <= 0 || f.learn.MinShare > 1 || f.learn.MaxLeftOut < 0 {
+		return misusef("cannot learn; got --min-pairs %d, --min-share %v, --left-out %d; want 1 or more, a share above 0, 0 or more",
+			f.learn.MinPairs, f.learn.MinShare, f.learn.MaxLeftOut)
+	}
+	log, refused, err := a.loadCaptures(ctx, names, f.judge, f.base)
+	if err != nil {
+		return err
+	}
+	learned, err := audit.Learn(ctx, log, f.learn)
+	if err != nil {
+		return err
+	}
+	if err := f.writeRules(a, learned); err != nil {
+		return err
+	}
+	out := newOutput(a.out)
+	switch {
+	case f.output == "-":
+	case f.json:
+		out.json(learned)
+	default:
+		writeLearned(out, learned)
+	}
+	return endOutput(out, refused)
+}
+
+// writeRules writes the rule file, having made sure that it can be read.
+func (f *learnFlags) writeRules(a *app, learned *audit.Learned) (err error) {
+	if f.output == "" {
+		return nil
+	}
+	var rules bytes.Buffer
+	if err := learned.WriteRuleFile(&rules); err != nil {
+		return err
+	}
+	if _, err := canon.Qiita().With(canon.WithRuleFile(bytes.NewReader(rules.Bytes()))); err != nil {
+		return fmt.Errorf("cannot use the rules that were learned: %w", err)
+	}
+	out, err := a.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err := out.Write(rules.Bytes()); err != nil {
+		return fmt.Errorf("cannot write rule file: %w", err)
+	}
+	return nil
+}
+
+func writeLearned(out *output, l *audit.Learned) {
+	out.line(fmt.Sprintf("%d parameters can be dropped", len(l.Proposals)))
+	for _, p := range l.Proposals {
+		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %d of %d pairs the same, validated on %d of %d", grouped(int64(p.Saves)),
+			p.Host, p.Path, p.Param, p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs))
+	}
+	if len(l.LeftOut) == 0 {
+		return
+	}
+	out.line(fmt.Sprintf("\nnot proposed, and why (%d)", len(l.LeftOut)))
+	for _, c := range l.LeftOut {
+		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %s", grouped(int64(c.URLs)), c.Host, c.Path, c.Param, c.Why))
+	}
+}
