@@ -7,11 +7,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"time"
 
 	"github.com/firstseen/firstseen/hashkey"
@@ -26,8 +28,20 @@ func main() {
 	length := flag.Duration("length", 15*time.Second, "length of each load")
 	batch := flag.Int("batch", 10_000, "keys in a call")
 	skew := flag.Bool("skew", false, "draw duplicates as links are")
+	callers := flag.Int("callers", 0, "callers at once; 0: one caller, at 90, 70 and 50 % duplicates")
+	profile := flag.String("cpuprofile", "", "file for a CPU profile of the loads")
 	flag.Parse()
-	if err := run(*dir, int(*keys), storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			log.Fatal(err)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	if err := run(*dir, int(*keys), *callers, storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -40,7 +54,7 @@ func (e engine) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 
 func (engine) CPU() time.Duration { return 0 }
 
-func run(dir string, n int, l storebench.Load) error {
+func run(dir string, n, callers int, l storebench.Load) error {
 	if dir == "" {
 		tmp, err := os.MkdirTemp("", "firstseen-bench")
 		if err != nil {
@@ -62,6 +76,12 @@ func run(dir string, n int, l storebench.Load) error {
 	fmt.Printf("load %d keys: %.0f keys/s\n", n, float64(n)/time.Since(start).Seconds())
 	for _, dup := range []float64{0.9, 0.7, 0.5} {
 		l.Dup = dup
+		if callers > 0 {
+			l.Dup = 0.7
+			r, err := stream.RunCallers(engine{s}, callers, l)
+			fmt.Printf("%d callers  %v\n", callers, r)
+			return errors.Join(err, s.Close())
+		}
 		r, err := stream.Run(engine{s}, l)
 		if err != nil {
 			return err

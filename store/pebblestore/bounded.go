@@ -81,7 +81,7 @@ func (b *bounded) slot(k *store.Key) *store.Key {
 
 // isRecent says whether k is surely recorded.
 func (b *bounded) isRecent(k *store.Key) bool {
-	if *b.slot(k) == *k {
+	if *b.slot(k) == *k && *k != (store.Key{}) { // which an empty slot is like
 		return true
 	}
 	_, ok := b.pending[*k]

@@ -170,6 +170,11 @@ func (s *Store) finish(tx *txn) error {
 		return s.fail(err)
 	}
 	s.sched.unsynced = false
+	for _, d := range tx.dirty {
+		d.crawl.seen.committed()
+	}
+	s.groups++
+	s.keepBudget()
 	for _, f := range tx.after {
 		f()
 	}

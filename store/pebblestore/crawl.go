@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
 // crawl is the state of one crawl in memory. The committer alone writes it,
@@ -18,7 +17,7 @@ type crawl struct {
 	name string
 	// gens are its generations, oldest first; the last takes new keys.
 	gens []*generation
-	seen *seenindex.Index
+	seen seenSet
 	// queues is the queue side's state of the crawl.
 	queues queueState
 }

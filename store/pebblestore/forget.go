@@ -47,6 +47,7 @@ func (o *forgetOp) apply(tx *txn) error {
 		}
 		o.n += n
 	}
+	tx.flush() // what was forgotten must not be found by a look-up of this group
 	return nil
 }
 
@@ -76,7 +77,7 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 	tx.delete(appendNumbered(nil, tableCrawl, c.num))
 	delete(tx.s.crawls, c.name)
 	delete(tx.s.byNum, c.num)
-	c.seen.Close()
+	c.seen.close()
 	return n
 }
 
@@ -101,7 +102,7 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	}
 	for k, g := range found {
 		tx.forgetHeld(c, &k)
-		c.seen.Remove(&k)
+		c.seen.remove(&k)
 		tx.delete(appendSeenRow(nil, g.num, &k))
 		g.keys--
 		tx.touch(c, g)
@@ -162,7 +163,7 @@ func (tx *txn) expire(c *crawl, t time.Time) (n int64, err error) {
 		tx.keepHeld(c, held)
 	}
 	for i := range gone {
-		c.seen.Remove(&gone[i])
+		c.seen.remove(&gone[i])
 	}
 	tx.forgetDone(c, done)
 	return int64(len(gone)), nil

@@ -12,18 +12,24 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
-// loadSeen fills the indexes from the seen rows, which takes about 0.1 s for a
-// million keys and core.
+// loadSeen fills the sets from the seen rows, which takes about 0.1 s of a core
+// for a million keys.
 func (s *Store) loadSeen() error {
 	for _, c := range s.crawls {
-		c.seen.Reserve(c.count())
-		for _, g := range c.gens {
-			if err := s.loadGenerationKeys(c, g); err != nil {
-				return err
-			}
+		if err := s.loadCrawlKeys(c, c.seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) loadCrawlKeys(c *crawl, set seenSet) error {
+	set.reserve(c.count())
+	for _, g := range c.gens {
+		if err := s.loadGenerationKeys(c, g, set); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -31,8 +37,8 @@ func (s *Store) loadSeen() error {
 
 // loadGenerationKeys reads the keys of g, in ranges that are read at once, and
 // compares their number with what its row says.
-func (s *Store) loadGenerationKeys(c *crawl, g *generation) error {
-	var mu sync.Mutex // guards c.seen
+func (s *Store) loadGenerationKeys(c *crawl, g *generation, set seenSet) error {
+	var mu sync.Mutex // guards set
 	var total atomic.Int64
 	var eg errgroup.Group
 	eg.SetLimit(runtime.GOMAXPROCS(0))
@@ -41,7 +47,7 @@ func (s *Store) loadGenerationKeys(c *crawl, g *generation) error {
 			n, err := s.readKeys(r[0], r[1], func(keys []store.Key) {
 				mu.Lock()
 				defer mu.Unlock()
-				addAll(c.seen, keys)
+				set.learn(keys)
 			})
 			total.Add(n)
 			return err
@@ -97,18 +103,11 @@ func (s *Store) readKeys(lo, hi []byte, f func([]store.Key)) (n int64, err error
 	return n + int64(len(buf)), it.Error()
 }
 
-// addAll adds keys, which are in order.
-func addAll(x *seenindex.Index, keys []store.Key) {
-	order := make([]uint32, len(keys))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	x.AddSorted(keys, order, make([]bool, len(keys)))
-}
-
 // recordSorted is record for many keys: it sets fresh[i] for each i of order.
-func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []bool) {
-	c.seen.AddSorted(keys, order, fresh)
+func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []bool) error {
+	if err := c.seen.addSorted(keys, order, fresh); err != nil {
+		return err
+	}
 	g := tx.generation(c)
 	n := g.keys
 	for _, i := range order {
@@ -121,6 +120,7 @@ func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []
 		g.last = tx.now
 		tx.touch(c, g)
 	}
+	return nil
 }
 
 // setSeen writes a seen row with an empty value.
@@ -131,5 +131,3 @@ func (tx *txn) setSeen(g *generation, k *store.Key) {
 	copy(row.Key[5:], k[:])
 	tx.note(row.Finish())
 }
-
-func (s *Store) newIndex() *seenindex.Index { return seenindex.New(seenindex.FP64, &s.secret) }

@@ -20,6 +20,9 @@ type Store struct {
 	identity store.Identity
 	secret   [secretLen]byte
 
+	mode   IndexMode
+	groups int // committed; the committer's
+
 	gate    sync.RWMutex // held for reading while db is used, for writing by Close
 	closed  bool
 	queue   chan *request
@@ -45,6 +48,9 @@ var _ store.Store = (*Store)(nil)
 // store.ErrNotFound when it must exist and doesn't.
 func Open(dir string, opt Options) (*Store, error) {
 	opt = opt.withDefaults()
+	if err := opt.checkIndex(); err != nil {
+		return nil, err
+	}
 	db, err := pebble.Open(dir, pebbleOptions(opt))
 	if err != nil {
 		return nil, openError(dir, err)
@@ -70,6 +76,10 @@ func (s *Store) load() error {
 	}
 	if err := s.loadCrawls(); err != nil {
 		return err
+	}
+	s.mode = s.opt.chooseMode(s.keys())
+	for _, c := range s.crawls {
+		c.seen = s.newSeen(c)
 	}
 	if err := s.loadSeen(); err != nil {
 		return err
@@ -102,7 +112,7 @@ func (s *Store) loadCrawls() error {
 		if len(key) != 5 {
 			return fmt.Errorf("cannot read crawl row %x: %w", key, store.ErrCorrupt)
 		}
-		c := &crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value), seen: s.newIndex()}
+		c := &crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value)}
 		s.crawls[c.name], s.byNum[c.num] = c, c
 		return nil
 	})
@@ -137,7 +147,7 @@ func (s *Store) Close() error {
 	s.gate.Unlock()
 	<-s.stopped
 	for _, c := range s.crawls {
-		c.seen.Close()
+		c.seen.close()
 	}
 	return s.db.Close()
 }

@@ -34,6 +34,19 @@ type Options struct {
 	// Negative means for ever. The default is 30 days.
 	Generation time.Duration
 
+	// Index is how the keys are held in memory. The default is IndexAuto.
+	Index IndexMode
+	// IndexBytes is the memory that the keys may take, without Pebble's cache.
+	// With IndexAuto the most precise of fp64, fp40 and bounded that fits is
+	// chosen at open, with room for a quarter more; when a memory index outgrows
+	// the budget, the store becomes bounded, for which writes wait about 0.1 s a
+	// million keys. The default is no bound.
+	IndexBytes int64
+	// Exact verifies in Pebble every key that the index calls a duplicate, which
+	// costs a read each. The default trusts the index; Store.Index says at what
+	// odds.
+	Exact bool
+
 	// GroupKeys bounds the keys committed by one sync. The default is 65,536.
 	GroupKeys int
 	// GroupWait is how long a group waits for more callers before it is

@@ -48,7 +48,7 @@ func (o *addOp) plain() bool {
 // addPlain asks the index for all keys at once, in the order it has them, and
 // queues the new ones in order of arrival.
 func (a *adder) addPlain() {
-	a.c.seen.AddSorted(a.keys, a.order, a.fresh)
+	a.note(a.c.seen.addSorted(a.keys, a.order, a.fresh))
 	ptrs := make([]pointer, len(a.items))
 	var n int64
 	for i := range a.items {
@@ -125,7 +125,7 @@ func (a *adder) add(i int) store.Verdict {
 		a.requeue(i, &f)
 		return v
 	}
-	a.c.seen.Add(&it.Key)
+	a.note(a.c.seen.addSorted(a.keys[i:i+1], first, a.fresh[i:i+1]))
 	p := a.place(i)
 	a.setPointer(a.newKeys(a.c, 1), &it.Key, &p)
 	a.added[it.Key] = i

@@ -32,9 +32,11 @@ func (o *seeOp) weight() int { return len(o.keys) }
 
 func (o *seeOp) apply(tx *txn) error {
 	c := tx.crawl(o.crawl, true)
+	if err := tx.recordSorted(c, o.keys, o.order, o.fresh); err != nil {
+		return err
+	}
 	if o.opt.UnicodeHosts {
 		tx.unicodeHosts()
 	}
-	tx.recordSorted(c, o.keys, o.order, o.fresh)
 	return nil
 }

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"time"
+	"unsafe"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -26,7 +27,7 @@ type txn struct {
 
 // dirtyGeneration is a generation whose row is to be written, and its crawl.
 type dirtyGeneration struct {
-	crawl uint32
+	crawl *crawl
 	*generation
 }
 
@@ -65,7 +66,8 @@ func (tx *txn) crawl(name string, make bool) *crawl {
 
 func (tx *txn) newCrawl(name string) *crawl {
 	s := tx.s
-	c := &crawl{num: s.nextCrawl, name: name, seen: s.newIndex()}
+	c := &crawl{num: s.nextCrawl, name: name}
+	c.seen = s.newSeen(c)
 	s.nextCrawl++
 	s.crawls[name] = c
 	s.byNum[c.num] = c
@@ -95,7 +97,7 @@ func (tx *txn) generation(c *crawl) *generation {
 func (tx *txn) touch(c *crawl, g *generation) {
 	if !g.dirty {
 		g.dirty = true
-		tx.dirty = append(tx.dirty, dirtyGeneration{c.num, g})
+		tx.dirty = append(tx.dirty, dirtyGeneration{c, g})
 	}
 }
 
@@ -107,26 +109,26 @@ func (s *Store) writeDirty(tx *txn) {
 	for _, d := range tx.dirty {
 		if d.dirty {
 			d.dirty = false
-			tx.set(appendNumbered(nil, tableGen, d.num), appendGeneration(nil, d.crawl, d.generation))
+			tx.set(appendNumbered(nil, tableGen, d.num), appendGeneration(nil, d.crawl.num, d.generation))
 		}
 	}
 }
 
 // known says whether k was seen in c.
-func (tx *txn) known(c *crawl, k *store.Key) bool { return c.seen.Has(k) }
+func (tx *txn) known(c *crawl, k *store.Key) bool {
+	known, err := c.seen.has(k)
+	tx.note(err)
+	return known
+}
 
 // record records k as seen in c, and says whether it was new.
 func (tx *txn) record(c *crawl, k *store.Key) bool {
-	if !c.seen.Add(k) {
-		return false
-	}
-	g := tx.generation(c)
-	g.keys++
-	g.last = tx.now
-	tx.touch(c, g)
-	tx.setSeen(g, k)
-	return true
+	var fresh [1]bool
+	tx.note(tx.recordSorted(c, unsafe.Slice(k, 1), first, fresh[:]))
+	return fresh[0]
 }
+
+var first = []uint32{0}
 
 // unicodeHosts notes that keys of internationalised hosts are in the store.
 func (tx *txn) unicodeHosts() {

@@ -36,4 +36,3 @@ func MaxRSS() int64 {
 	}
 	return u.Maxrss << 10
 }
-

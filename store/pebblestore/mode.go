@@ -1,0 +1,139 @@
+package pebblestore
+
+import (
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/seenindex"
+)
+
+// IndexMode is how a store holds its keys in memory.
+type IndexMode string
+
+// The index modes. What they cost at 50 million keys, and what they err:
+//
+//	mode       memory a key   wrongly dropped of a billion URLs
+//	exact128   18 to 21 B     none
+//	fp64       9 to 10.4 B    4e-7 expected
+//	fp40       6 to 7 B       7 expected
+//	bounded    as budgeted    none; most duplicates cost a read of Pebble
+const (
+	IndexAuto    IndexMode = ""
+	IndexFP64    IndexMode = "fp64"
+	IndexFP40    IndexMode = "fp40"
+	IndexExact   IndexMode = "exact128"
+	IndexBounded IndexMode = "bounded"
+)
+
+// IndexInfo is what Store.Index reports.
+type IndexInfo struct {
+	Mode  IndexMode
+	Keys  int64
+	Bytes int64 // of memory
+	// WronglyDropped is the expected number of URLs wrongly called duplicates
+	// while the keys there now were added one after the other.
+	WronglyDropped float64
+}
+
+// Index reports how the keys are held in memory.
+func (s *Store) Index() IndexInfo {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	info := IndexInfo{Mode: s.mode, Keys: s.keys(), Bytes: s.indexBytes()}
+	if m, ok := s.mode.memory(); ok && !s.opt.Exact {
+		for _, c := range s.crawls {
+			info.WronglyDropped += seenindex.Odds(m, float64(c.count()))
+		}
+	}
+	return info
+}
+
+// memory returns the mode of a memory index.
+func (m IndexMode) memory() (seenindex.Mode, bool) {
+	switch m {
+	case IndexFP64:
+		return seenindex.FP64, true
+	case IndexFP40:
+		return seenindex.FP40, true
+	case IndexExact:
+		return seenindex.Exact128, true
+	}
+	return 0, false
+}
+
+// checkIndex refuses unknown modes.
+func (o *Options) checkIndex() error {
+	if _, ok := o.Index.memory(); ok || o.Index == IndexAuto || o.Index == IndexBounded {
+		return nil
+	}
+	return fmt.Errorf("cannot open store; got index mode %q; want fp64, fp40, exact128 or bounded: %w", o.Index, store.ErrInvalid)
+}
+
+// chooseMode returns the mode for a store of n keys.
+func (o *Options) chooseMode(n int64) IndexMode {
+	switch {
+	case o.Index != IndexAuto:
+		return o.Index
+	case o.IndexBytes <= 0 || fits(seenindex.FP64, n, o.IndexBytes):
+		return IndexFP64
+	case fits(seenindex.FP40, n, o.IndexBytes):
+		return IndexFP40
+	}
+	return IndexBounded
+}
+
+// fits says whether n keys and a quarter more are within the budget.
+func fits(m seenindex.Mode, n, budget int64) bool {
+	return float64(n)*1.25*m.BytesPerKey() <= float64(budget)
+}
+
+// newSeen returns an empty set for c.
+func (s *Store) newSeen(c *crawl) seenSet {
+	rows := &rowReader{db: s.db, c: c}
+	m, ok := s.mode.memory()
+	if !ok {
+		return newBounded(rows, &s.secret, s.opt.IndexBytes)
+	}
+	set := memory{seenindex.New(m, &s.secret)}
+	if s.opt.Exact && s.mode != IndexExact {
+		return &exact{memory: set, rows: rows, pending: map[store.Key]struct{}{}}
+	}
+	return set
+}
+
+// keys is the number of keys of all crawls.
+func (s *Store) keys() (n int64) {
+	for _, c := range s.crawls {
+		n += c.count()
+	}
+	return n
+}
+
+func (s *Store) indexBytes() (n int64) {
+	for _, c := range s.crawls {
+		n += c.seen.bytes()
+	}
+	return n
+}
+
+// keepBudget makes the store bounded when its index has outgrown its budget.
+// It looks at every 64th group.
+func (s *Store) keepBudget() {
+	if s.groups%64 != 0 || s.opt.Index != IndexAuto || s.opt.IndexBytes <= 0 || s.mode == IndexBounded ||
+		s.indexBytes() <= s.opt.IndexBytes {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mode = IndexBounded
+	for _, c := range s.crawls {
+		set := s.newSeen(c)
+		if err := s.loadCrawlKeys(c, set); err != nil {
+			s.opt.Index = IndexBounded // don't try again; c keeps the index it has
+			set.close()
+			continue
+		}
+		c.seen.close()
+		c.seen = set
+	}
+}
