@@ -25,8 +25,10 @@ type backend struct {
 
 func memBackend() backend {
 	return backend{
-		name:   "memstore",
-		open:   func() (store.Store, error) { return memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())}), nil },
+		name: "memstore",
+		open: func() (store.Store, error) {
+			return memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())}), nil
+		},
 		reopen: func(s store.Store) (store.Store, error) { return s, nil },
 	}
 }

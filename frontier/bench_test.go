@@ -1,0 +1,171 @@
+package frontier
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// discovered makes the load that the closest peer was measured with: n offers
+// of URLs of so many hosts, few hosts having most, 70 % of them seen before,
+// the duplicates mostly of early URLs.
+func discovered(n, hosts int) []URL {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	urls := make([]URL, 0, n)
+	for len(urls) < n {
+		if len(urls) > 100 && rnd.Float64() < 0.7 {
+			x := rnd.Float64()
+			urls = append(urls, urls[int(x*x*float64(len(urls)))])
+			continue
+		}
+		x := rnd.Float64()
+		host := int(x * x * float64(hosts))
+		urls = append(urls, URL{URL: fmt.Sprintf("https://www.host-%05d.example/articles/2026/%02d/%08x-some-title.html?page=%d", host, rnd.IntN(12)+1, rnd.Uint32(), rnd.IntN(9)+1)})
+	}
+	return urls
+}
+
+// count is a number from the environment, for long runs.
+func count(name string, def int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+		return n
+	}
+	return def
+}
+
+// benchStores are the stores that benchmarks compare.
+var benchStores = []string{"memstore", "pebblestore"}
+
+func openBench(b *testing.B, kind string, opt Options) *Frontier {
+	b.Helper()
+	if kind == "pebblestore" {
+		opt.Dir = b.TempDir()
+	}
+	return open(b, opt)
+}
+
+// BenchmarkAdd adds discovered URLs in batches of 10,000, each durable when it
+// returns, traps and events as they are by default. One op is the whole load.
+func BenchmarkAdd(b *testing.B) {
+	urls := discovered(count("FIRSTSEEN_BENCH_N", 1_000_000), 10_000)
+	for _, kind := range benchStores {
+		for _, batch := range []int{100, 10_000} {
+			for _, skip := range []bool{false, true} {
+				b.Run(fmt.Sprintf("%s/batch=%d/skipFirst=%v", kind, batch, skip), func(b *testing.B) {
+					for b.Loop() {
+						b.StopTimer()
+						f := openBench(b, kind, Options{SkipFirst: skip})
+						b.StartTimer()
+						addInBatches(b, f, urls, batch)
+						b.StopTimer()
+						must(b, f.Close())
+						b.StartTimer()
+					}
+					b.ReportMetric(float64(len(urls))*float64(b.N)/b.Elapsed().Seconds(), "URLs/s")
+				})
+			}
+		}
+	}
+}
+
+func addInBatches(b *testing.B, f *Frontier, urls []URL, batch int) {
+	for i := 0; i < len(urls); i += batch {
+		if _, err := f.AddBatch(bg, urls[i:min(i+batch, len(urls))]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCycle leases and completes: 4 fetchers with 1,000 URLs at a time. One
+// op is one URL.
+func BenchmarkCycle(b *testing.B) {
+	for _, kind := range benchStores {
+		for _, n := range []int{10, 100, 1000} {
+			b.Run(fmt.Sprintf("%s/at-once=%d", kind, n), func(b *testing.B) {
+				f := openBench(b, kind, Options{Delay: -1, MaxInFlight: -1, SkipFirst: true})
+				fill(b, f, b.N+4*n, 10_000)
+				b.ResetTimer()
+				cycle(b, f, b.N, n)
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "URLs/s")
+			})
+		}
+	}
+}
+
+// fill queues n URLs, evenly over hosts.
+func fill(b *testing.B, f *Frontier, n, hosts int) {
+	b.Helper()
+	urls := make([]URL, 0, 10_000)
+	for i := range n {
+		urls = append(urls, URL{URL: fmt.Sprintf("https://www.host-%05d.example/articles/2026/%08x-some-title.html", i%hosts, i)})
+		if len(urls) == cap(urls) || i == n-1 {
+			if _, err := f.AddBatch(bg, urls); err != nil {
+				b.Fatal(err)
+			}
+			urls = urls[:0]
+		}
+	}
+}
+
+// cycle leases and completes n URLs.
+func cycle(b *testing.B, f *Frontier, n, atOnce int) {
+	for n > 0 {
+		leases, _, err := f.LeaseFrom(bg, LeaseRequest{Max: min(atOnce, n), MaxPerQueue: 10})
+		if err != nil || len(leases) == 0 {
+			b.Fatalf("got %d leases, %v; want some", len(leases), err)
+		}
+		settle := make([]Settlement, len(leases))
+		for i, l := range leases {
+			settle[i].Lease = l
+		}
+		if _, err := f.Settle(bg, settle); err != nil {
+			b.Fatal(err)
+		}
+		n -= len(leases)
+	}
+}
+
+// BenchmarkLeaseByQueues is one Lease and Done with ever more queues that wait
+// or are empty, and ten that may be served.
+func BenchmarkLeaseByQueues(b *testing.B) {
+	for _, kind := range benchStores {
+		for _, queues := range []int{1000, 10_000, 100_000, count("FIRSTSEEN_BENCH_QUEUES", 1_000_000)} {
+			b.Run(fmt.Sprintf("%s/queues=%d", kind, queues), func(b *testing.B) {
+				f := openBench(b, kind, Options{Delay: -1, SkipFirst: true})
+				crowd(b, f, queues)
+				b.ResetTimer()
+				for range b.N {
+					leases, err := f.Lease(bg, 1)
+					if err != nil || len(leases) != 1 {
+						b.Fatalf("got %d leases, %v; want 1", len(leases), err)
+					}
+					must(b, f.Recrawl(bg, leases[0], time.Unix(1, 0)))
+				}
+			})
+		}
+	}
+}
+
+// crowd makes queues: half of them completed and empty, half waiting for
+// tomorrow, and ten that are ready.
+func crowd(b *testing.B, f *Frontier, queues int) {
+	b.Helper()
+	tomorrow := time.Now().Add(24 * time.Hour)
+	known := make([]Known, 0, 10_000)
+	for i := range queues {
+		k := Known{URL: URL{URL: fmt.Sprintf("https://host-%07d.example/", i)}}
+		if i%2 == 0 {
+			k.Next = tomorrow
+		}
+		if known = append(known, k); len(known) == cap(known) || i == queues-1 {
+			if _, err := f.Put(bg, known); err != nil {
+				b.Fatal(err)
+			}
+			known = known[:0]
+		}
+	}
+	fill(b, f, 10, 10)
+}
