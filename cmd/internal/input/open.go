@@ -54,6 +54,25 @@ func Open(name string, stdin io.Reader) (*File, error) {
 	return f, nil
 }
 
+// New makes a File of a reader that is closed with it.
+func New(name string, stored io.ReadCloser) (*File, error) {
+	f := &File{Name: name, stored: &counter{r: stored}, close: []func() error{stored.Close}}
+	if err := f.decompress(bufio.NewReaderSize(f.stored, 64<<10)); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot open %s: %w", name, err), f.Close())
+	}
+	return f, nil
+}
+
+// Stored gives the stored bytes of a regular file, for formats that are read from
+// their end; nil for anything else.
+func (f *File) Stored() (io.ReaderAt, int64) {
+	file, ok := f.stored.r.(*os.File)
+	if !ok || f.Size == 0 {
+		return nil, 0
+	}
+	return file, f.Size
+}
+
 func (f *File) openPath(name string) error {
 	file, err := os.Open(name)
 	if err != nil {

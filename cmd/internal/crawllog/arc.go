@@ -1,0 +1,59 @@
+package crawllog
+
+import (
+	"io"
+	"strings"
+)
+
+// arc reads a record of an ARC file, 1.0 or 2.0:
+//
+//	url ip YYYYMMDDhhmmss mime [status checksum location offset filename] length
+//
+// The URL may hold blanks, so the columns are counted from the right. The first
+// record, filedesc:, describes the file; in it stands which version.
+func (w *warcReader) arc(line string) error {
+	fields := strings.Fields(line)
+	n := len(fields)
+	if n < 5 {
+		return &LineError{Line: w.number, Text: line, Err: bad("got %d columns; want the header of a record", n)}
+	}
+	at := n - 3 // of the time
+	if n >= 10 && digitTime(fields[at]).IsZero() {
+		at = n - 8
+	}
+	if digitTime(fields[at]).IsZero() {
+		return &LineError{Line: w.number, Text: line, Err: bad("got %q; want a time", fields[at])}
+	}
+	r := Record{URL: strings.Join(fields[:at-1], " "), Time: digitTime(fields[at]), MIME: given(fields[at+1]), Length: number(fields[n-1])}
+	if at == n-8 {
+		r.Status, r.Digest, r.Redirect = int(number(fields[at+2])), bareDigest(fields[at+3]), given(fields[at+4])
+	}
+	if strings.HasPrefix(r.URL, "filedesc:") {
+		return w.arcVersion(r.Length)
+	}
+	r.Length = max(r.Length, 0) // some writers give -1
+	block := &io.LimitedReader{R: w.r, N: r.Length}
+	readHTTP(&r, block)
+	r.Kind = kindOf(r.URL, Fetch)
+	if !w.opt.Links {
+		w.emit(r)
+	}
+	return w.pass(block)
+}
+
+// arcVersion passes the version block. Some tools give it no length: then it is two
+// lines and the names of the columns.
+func (w *warcReader) arcVersion(length int64) error {
+	if length >= 0 {
+		if err := w.pass(&io.LimitedReader{R: w.r, N: length}); err != nil {
+			return err
+		}
+		return errSkip
+	}
+	for range 2 {
+		if _, err := w.headerLine(); err != nil {
+			return cutShort(err)
+		}
+	}
+	return errSkip
+}

@@ -1,0 +1,127 @@
+package crawllog
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/firstseen/firstseen/cmd/internal/input"
+)
+
+// Format is the form of a log.
+type Format string
+
+// The formats.
+const (
+	List      Format = "list"       // one URL a line
+	Table     Format = "table"      // tabs or commas, a URL in one column
+	CDX       Format = "cdx"        // archive index, all header variants
+	CDXJ      Format = "cdxj"       // archive index with JSON, Common Crawl's too
+	WARC      Format = "warc"       // archive
+	ARC       Format = "arc"        // its predecessor
+	WACZ      Format = "wacz"       // zip of WARC files
+	Heritrix  Format = "heritrix"   // crawl.log, 1.x and 3.x
+	Access    Format = "access"     // Apache and nginx, common, combined and vhost
+	JSON      Format = "json"       // objects: feeds, frontier dumps, index servers, nginx
+	NutchCSV  Format = "nutch-csv"  // readdb -dump -format csv
+	NutchText Format = "nutch-text" // readdb -dump -format normal
+	Scrapy    Format = "scrapy"     // log
+	Wget      Format = "wget"       // log, verbose and -nv
+	Parquet   Format = "parquet"    // told, not read
+	Binary    Format = "binary"     // told, not read
+)
+
+// Formats lists the formats that can be read.
+func Formats() []Format {
+	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget}
+}
+
+// headSize is how much of a log its format is told by.
+const headSize = 64 << 10
+
+// DetectFile tells the format of an opened log by its first bytes.
+func DetectFile(f *input.File) Format { return Detect(f.Peek(headSize)) }
+
+// Detect tells the format of a log that begins with head, decompressed. A log of
+// nothing it knows is a list.
+func Detect(head []byte) Format {
+	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return WACZ
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return Parquet
+	case bytes.HasPrefix(head, []byte("WARC/")):
+		return WARC
+	case bytes.HasPrefix(head, []byte("filedesc:")):
+		return ARC
+	case bytes.IndexByte(head[:min(len(head), 8<<10)], 0) >= 0:
+		return Binary
+	}
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	switch line, _, _ := bytes.Cut(head, []byte("\n")); {
+	case isCDXHeader(string(line)):
+		return CDX
+	case bytes.HasPrefix(line, []byte(nutchHeader)):
+		return NutchCSV
+	}
+	return vote(head)
+}
+
+// votes is how many lines are asked; one odd line at the head decides nothing.
+const votes = 40
+
+// vote takes the format that most of the first lines look like.
+func vote(head []byte) Format {
+	count := map[Format]int{}
+	asked := 0
+	whole := head
+	if i := bytes.LastIndexByte(head, '\n'); i > 0 {
+		whole = head[:i]
+	}
+	input.Lines(whole, func(line []byte) bool {
+		if f := detectLine(string(line)); f != "" {
+			count[f]++
+			asked++
+		}
+		return asked < votes
+	})
+	best := List
+	for _, f := range Formats() {
+		if count[f] > count[best] {
+			best = f
+		}
+	}
+	return best
+}
+
+// detectLine tells what a line looks like; "" for one that could be of any format.
+func detectLine(line string) Format {
+	switch {
+	case strings.TrimSpace(line) == "":
+		return ""
+	case strings.HasPrefix(line, "!") && strings.ContainsAny(line, "[{"):
+		return CDXJ
+	case line[0] == '{' || line[0] == '[':
+		return JSON
+	case strings.Contains(line, nutchVersion):
+		return NutchText
+	}
+	return detectFields(line)
+}
+
+// detectFields asks the parsers of one-line formats.
+func detectFields(line string) Format {
+	for _, try := range []struct {
+		format Format
+		parse  func(string, func(Record)) error
+	}{
+		{CDXJ, parseCDXJ}, {Heritrix, parseHeritrix}, {Access, accessParser("").parse},
+		{CDX, detectCDX}, {Wget, detectWget}, {Scrapy, detectScrapy},
+		{Table, (&tableParser{}).line}, {List, detectList},
+	} {
+		found := false
+		if try.parse(line, func(Record) { found = true }) == nil && found {
+			return try.format
+		}
+	}
+	return ""
+}

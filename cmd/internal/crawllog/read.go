@@ -1,0 +1,170 @@
+package crawllog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/firstseen/firstseen/cmd/internal/input"
+)
+
+// Options modify reading. The zero value is fine.
+type Options struct {
+	// Format is the format to read. The default is to tell it by the content.
+	Format Format
+	// Base is put before the targets of access logs that don't name the host, as in
+	// "http://example.com". The default is "http://host.invalid".
+	Base string
+	// URLField is the field of a JSON object that holds the URL. The default is
+	// "url", or what the program that made the log calls it.
+	URLField string
+	// Links asks for the outlinks that WARC metadata records hold, and not for the
+	// fetches. The default is false.
+	Links bool
+}
+
+// DefaultBase stands for the host that an access log doesn't name.
+const DefaultBase = "http://host.invalid"
+
+func (o Options) withDefaults() Options {
+	if o.Base == "" {
+		o.Base = DefaultBase
+	}
+	return o
+}
+
+// Read reads the records of a log, and tells its format. The lines that hold none
+// are counted in skipped, which may be nil and is right when the sequence has ended.
+func Read(f *input.File, opt Options, skipped *int64) (Format, iter.Seq2[Record, error]) {
+	opt = opt.withDefaults()
+	if opt.Format == "" {
+		opt.Format = DetectFile(f)
+	}
+	if skipped == nil {
+		skipped = new(int64)
+	}
+	switch opt.Format {
+	case WARC, ARC:
+		return opt.Format, readWARC(f, opt, skipped)
+	case WACZ:
+		return WACZ, readWACZ(f, opt, skipped)
+	case Parquet, Binary:
+		return opt.Format, failed(fmt.Errorf("cannot read %s; got %s; want text or WARC: %w", f.Name, opt.Format, input.ErrBinary))
+	}
+	p, err := newParser(opt)
+	if err != nil {
+		return opt.Format, failed(err)
+	}
+	return opt.Format, lines(f, p, skipped)
+}
+
+func failed(err error) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) { yield(Record{}, err) }
+}
+
+// A parser reads a format line by line. It may hold lines back until a record is
+// whole. The error of a line is errSkip, or says why it can't be read.
+type parser interface {
+	line(text string, emit func(Record)) error
+	end(emit func(Record)) error
+}
+
+// stateless is a parser of lines that are a record each.
+type stateless func(text string, emit func(Record)) error
+
+func (p stateless) line(text string, emit func(Record)) error { return p(text, emit) }
+func (stateless) end(func(Record)) error                      { return nil }
+
+// newParser gives the parser of a format of lines.
+func newParser(opt Options) (parser, error) {
+	switch opt.Format {
+	case List:
+		return stateless(parseList), nil
+	case Table:
+		return &tableParser{}, nil
+	case CDX:
+		return &cdxParser{}, nil
+	case CDXJ:
+		return stateless(parseCDXJ), nil
+	case Heritrix:
+		return stateless(parseHeritrix), nil
+	case Access:
+		return stateless(accessParser(opt.Base).parse), nil
+	case JSON:
+		return &jsonParser{opt: opt}, nil
+	case NutchCSV:
+		return stateless(parseNutchCSV), nil
+	case NutchText:
+		return &nutchParser{}, nil
+	case Scrapy:
+		return stateless(parseScrapy), nil
+	case Wget:
+		return &wgetParser{}, nil
+	}
+	return nil, fmt.Errorf("cannot read log; got format %q; want one of %v", opt.Format, Formats())
+}
+
+// lineRun is one reading of lines.
+type lineRun struct {
+	p       parser
+	yield   func(Record, error) bool
+	number  int64
+	stopped bool
+	skipped *int64
+}
+
+func (r *lineRun) emit(rec Record) {
+	if rec.Line == 0 {
+		rec.Line = r.number
+	}
+	r.stopped = r.stopped || !r.yield(rec, nil)
+}
+
+// lines reads a log of lines.
+func lines(f *input.File, p parser, skipped *int64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		run := &lineRun{p: p, yield: yield, skipped: skipped}
+		for block, err := range input.Blocks(f) {
+			if err != nil {
+				yield(Record{}, fmt.Errorf("cannot read %s to its end: %w", f.Name, err))
+				return
+			}
+			run.block(block)
+			block.Release()
+			if run.stopped {
+				return
+			}
+		}
+		run.check(p.end(run.emit), "")
+	}
+}
+
+func (r *lineRun) block(b *input.Block) {
+	if b.TooLong {
+		r.number++
+		r.check(bad("got a line of more than %d bytes", len(b.Text)), string(b.Text[:200]))
+		return
+	}
+	text := b.Text
+	if b.First == 1 {
+		text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	}
+	input.Lines(text, func(line []byte) bool {
+		r.number++
+		s := string(line)
+		r.check(r.p.line(s, r.emit), s)
+		return !r.stopped
+	})
+}
+
+// check counts a line without a record, or gives its error.
+func (r *lineRun) check(err error, text string) {
+	switch {
+	case err == nil || r.stopped:
+	case errors.Is(err, errSkip):
+		*r.skipped++
+	default:
+		r.stopped = !r.yield(Record{}, &LineError{Line: r.number, Text: text, Err: err})
+	}
+}

@@ -1,0 +1,222 @@
+package crawllog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/firstseen/firstseen/cmd/internal/input"
+)
+
+// TestTranscripts compares what the readers make of the logs of testdata, and of
+// text in the transcripts, with what was checked by hand.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var opt Options
+			var file, format string
+			d.MaybeScanArgs(t, "file", &file)
+			d.MaybeScanArgs(t, "format", &format)
+			d.MaybeScanArgs(t, "base", &opt.Base)
+			d.MaybeScanArgs(t, "field", &opt.URLField)
+			d.MaybeScanArgs(t, "links", &opt.Links)
+			opt.Format = Format(format)
+			return transcript(t, open(t, file, d.Input+"\n"), opt)
+		})
+	})
+}
+
+func open(t *testing.T, file, text string) *input.File {
+	t.Helper()
+	name := "-"
+	if file != "" {
+		name = filepath.Join("testdata", "logs", file)
+	}
+	f, err := input.Open(name, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func transcript(t *testing.T, f *input.File, opt Options) string {
+	t.Helper()
+	var out strings.Builder
+	var skipped int64
+	format, records := Read(f, opt, &skipped)
+	fmt.Fprintf(&out, "%s\n", format)
+	for r, err := range records {
+		if err != nil {
+			fmt.Fprintf(&out, "! %v\n", err)
+			continue
+		}
+		out.WriteString(describe(r))
+	}
+	if skipped > 0 {
+		fmt.Fprintf(&out, "(%d without a record)\n", skipped)
+	}
+	return out.String()
+}
+
+// describe writes a record on one line, fields without a value left out.
+func describe(r Record) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s %q", r.Line, r.Kind, r.URL)
+	field := func(name string, v any, zero bool) {
+		if !zero {
+			fmt.Fprintf(&b, " %s=%v", name, v)
+		}
+	}
+	field("at", r.Time.Format(time.RFC3339), r.Time.IsZero())
+	field("status", r.Status, r.Status == 0)
+	field("mime", r.MIME, r.MIME == "")
+	field("digest", r.Digest, r.Digest == "")
+	field("to", r.Redirect, r.Redirect == "")
+	field("via", r.Via, r.Via == "")
+	field("redirected", "yes", !r.RedirectedFrom)
+	field("length", r.Length, r.Length == 0)
+	return b.String() + "\n"
+}
+
+func TestReadEndsWhenTheCallerDoes(t *testing.T) {
+	for _, file := range []string{"heritrix3.log", "wget-verbose.log", "wholefile.warc.gz", "nutch.txt", "urlfrontier-dump.jsonl"} {
+		_, records := Read(open(t, file, ""), Options{}, nil)
+		n := 0
+		for range records {
+			n++
+			break
+		}
+		if n != 1 {
+			t.Errorf("%s: got %d steps; want 1", file, n)
+		}
+	}
+}
+
+func TestReadRefusesAnUnknownFormat(t *testing.T) {
+	for format, want := range map[Format]error{"nonsense": nil, Parquet: input.ErrBinary, WACZ: nil} {
+		_, records := Read(open(t, "", "http://a/"), Options{Format: format}, nil)
+		for _, err := range records {
+			if err == nil || want != nil && !errors.Is(err, want) {
+				t.Errorf("%s: got %v; want an error (%v)", format, err, want)
+			}
+		}
+	}
+}
+
+// FuzzDetectAndRead reads whatever the bytes look like, and bytes as every format:
+// readers must end, and must not fail on text but for its end.
+func FuzzDetectAndRead(f *testing.F) {
+	files, err := filepath.Glob("testdata/logs/*")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("got %v, %v; want logs to begin with", files, err)
+	}
+	for _, name := range files {
+		in, err := input.Open(name, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		text, err := io.ReadAll(io.LimitReader(in, 4000))
+		if err := errors.Join(err, in.Close()); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { readAs(t, text, "") })
+}
+
+func readAs(t *testing.T, text []byte, format Format) {
+	in, err := input.Open("-", strings.NewReader(string(text)))
+	if err != nil {
+		return // what looks compressed and isn't
+	}
+	defer in.Close()
+	var skipped int64
+	_, records := Read(in, Options{Format: format}, &skipped)
+	n, last := int64(0), int64(0)
+	for r, err := range records {
+		n++
+		if err == nil && r.Line < last && r.Line != 0 && format != NutchText && format != Wget && format != "" {
+			t.Errorf("got line %d after line %d", r.Line, last)
+		}
+		last = r.Line
+	}
+	if n+skipped > int64(len(text))+1 {
+		t.Errorf("got %d records and %d lines without one of %d bytes", n, skipped, len(text))
+	}
+}
+
+func FuzzCDX(f *testing.F) {
+	fuzzFormat(f, CDX, " CDX N b a m s k r M S V g\nk 2020 http://a/ t/p 200 D - - 1 2 f\n")
+}
+func FuzzCDXJ(f *testing.F) {
+	fuzzFormat(f, CDXJ, "!meta {}\ncom,a)/ 2020 {\"url\":\"http://a/\",\"status\":200}\n")
+}
+func FuzzHeritrix(f *testing.F) {
+	fuzzFormat(f, Heritrix, "2006-08-15T09:53:58.470Z 1 53 dns:a - - text/dns #1 2+3 - -\n")
+}
+func FuzzAccess(f *testing.F) {
+	fuzzFormat(f, Access, "h.example 1.1.1.1 - - [21/Nov/2026:08:55:44 +0000] \"GET /\\x22 HTTP/1.1\" 200 5\n")
+}
+func FuzzJSON(f *testing.F) {
+	fuzzFormat(f, JSON, "[[\"original\",\"timestamp\"],\n[\"http://a/\",\"2020\"]]\n{\"url\":\"b\"}\n")
+}
+func FuzzNutchCSV(f *testing.F) {
+	fuzzFormat(f, NutchCSV, nutchHeader+"\n\"http://a/\",2,\"db_fetched\",x,y,0,1,1,1,\"00\",\"\"\n")
+}
+func FuzzNutchText(f *testing.F) {
+	fuzzFormat(f, NutchText, "http://a/\tVersion: 7\nStatus: 2 (db_fetched)\n\n")
+}
+func FuzzScrapy(f *testing.F) {
+	fuzzFormat(f, Scrapy, "2026-11-21 09:09:33 [x] DEBUG: Redirecting (301) to <GET b> from <GET a>\n")
+}
+func FuzzWget(f *testing.F) {
+	fuzzFormat(f, Wget, "--2026-11-21 09:09:31--  http://a/\nLocation: /b [following]\n")
+}
+func FuzzTable(f *testing.F) { fuzzFormat(f, Table, "n\turl\n1\thttp://a/\n") }
+func FuzzList(f *testing.F)  { fuzzFormat(f, List, "http://a/\r\n\n") }
+func FuzzARC(f *testing.F) {
+	fuzzFormat(f, ARC, "filedesc://x 1 20140301000000 t/p -1\n1\n2\nhttp://a/ 1 2014 t/p 3\nabc\n")
+}
+func FuzzWARC(f *testing.F) {
+	fuzzFormat(f, WARC, "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://a/>\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n")
+}
+
+func fuzzFormat(f *testing.F, format Format, seed string) {
+	f.Add([]byte(seed))
+	f.Fuzz(func(t *testing.T, text []byte) { readAs(t, text, format) })
+}
+
+// TestWARCTraps has folded headers, a record without URI, one cut short.
+func TestWARCTraps(t *testing.T) {
+	warc := strings.Join([]string{
+		"WARC/1.0", "WARC-Type: resource", "WARC-Target-URI: http://a.example/", " folded", "Content-Type: text/plain", "Content-Length: 2", "", "ab", "",
+		"WARC/1.1", "WARC-Type: response", "Content-Length: 0", "", "", "",
+		"WARC/1.0", "WARC-Type: metadata", "WARC-Target-URI: http://a.example/", "Content-Length: 49", "",
+		"outlink: http://b.example/ L a/@href", "via: none", "",
+		"WARC/1.0", "WARC-Type: resource", "WARC-Target-URI: <http://c.example/>", "Content-Length: 500", "", "abc",
+	}, "\r\n")
+	fetches := `warc
+1 fetch "http://a.example/folded" mime=text/plain length=2
+! line 2: got a response record without a URI
+4 fetch "http://c.example/" length=500
+! cannot read - beyond record 4: unexpected EOF
+(1 without a record)
+`
+	links := `warc
+3 link "http://b.example/" via=http://a.example/
+! cannot read - beyond record 4: unexpected EOF
+(2 without a record)
+`
+	for want, opt := range map[string]Options{fetches: {}, links: {Links: true}} {
+		if got := transcript(t, open(t, "", warc), opt); got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	}
+}

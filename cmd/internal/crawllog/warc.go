@@ -1,0 +1,267 @@
+package crawllog
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/input"
+)
+
+// A warcReader reads WARC 1.0 and 1.1 (ISO 28500) and ARC files, a record at a time.
+// Contents are passed over: of a block only the head of the HTTP message is read.
+type warcReader struct {
+	r       *bufio.Reader
+	opt     Options
+	number  int64 // of the record
+	skipped *int64
+	emit    func(Record)
+}
+
+// Bounds on what is read of a record: its headers, and of the HTTP message.
+const (
+	maxWARCHeader = 1 << 20
+	maxHTTPHeader = 64 << 10
+	maxMetadata   = 16 << 20
+)
+
+func readWARC(f *input.File, opt Options, skipped *int64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) { readWARCFrom(f.Reader(), f.Name, opt, skipped, yield) }
+}
+
+// readWARCFrom reads one file and tells whether the caller wants more.
+func readWARCFrom(r *bufio.Reader, name string, opt Options, skipped *int64, yield func(Record, error) bool) bool {
+	stopped := false
+	w := &warcReader{r: r, opt: opt, skipped: skipped}
+	w.emit = func(rec Record) {
+		rec.Line = w.number
+		stopped = stopped || !yield(rec, nil)
+	}
+	for !stopped {
+		err := w.record()
+		var line *LineError
+		switch {
+		case err == io.EOF:
+			return !stopped
+		case errors.Is(err, errSkip):
+			*skipped++
+		case errors.As(err, &line):
+			stopped = !yield(Record{}, err)
+		case err != nil:
+			return yield(Record{}, fmt.Errorf("cannot read %s beyond record %d: %w", name, w.number, err))
+		}
+	}
+	return false
+}
+
+// record reads a record, whichever of the two formats it is of; they don't mix, but
+// to ask costs nothing.
+func (w *warcReader) record() error {
+	if err := w.skipBlank(); err != nil {
+		return err
+	}
+	w.number++
+	line, err := w.headerLine()
+	if err != nil {
+		return cutShort(err)
+	}
+	if strings.HasPrefix(line, "WARC/") {
+		return w.warc()
+	}
+	return w.arc(line)
+}
+
+// skipBlank passes the empty lines between records.
+func (w *warcReader) skipBlank() error {
+	for {
+		c, err := w.r.Peek(1)
+		if err != nil {
+			return err
+		}
+		if c[0] != '\r' && c[0] != '\n' {
+			return nil
+		}
+		_, _ = w.r.Discard(1)
+	}
+}
+
+// headerLine reads a line of a header, without its end.
+func (w *warcReader) headerLine() (string, error) {
+	var long []byte
+	for {
+		part, err := w.r.ReadSlice('\n')
+		if err == nil && long == nil {
+			return strings.TrimRight(string(part), "\r\n"), nil
+		}
+		long = append(long, part...)
+		switch {
+		case err == nil:
+			return strings.TrimRight(string(long), "\r\n"), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return "", err
+		case len(long) > maxWARCHeader:
+			return "", fmt.Errorf("got a header line of more than %d bytes", maxWARCHeader)
+		}
+	}
+}
+
+// cutShort turns an end inside a record into an error.
+func cutShort(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// warcHeader is what is read of a record's header.
+type warcHeader struct {
+	kind, uri, date, digest, contentType string
+	length                               int64
+}
+
+func (w *warcReader) warc() error {
+	h := warcHeader{length: -1}
+	last := ""
+	for {
+		line, err := w.headerLine()
+		if err != nil {
+			return cutShort(err)
+		}
+		if line == "" {
+			break
+		}
+		if line[0] == ' ' || line[0] == '\t' { // folded
+			h.set(last, strings.TrimSpace(line))
+			continue
+		}
+		name, value, _ := strings.Cut(line, ":")
+		last = name
+		h.set(name, strings.TrimSpace(value))
+	}
+	if h.length < 0 {
+		return fmt.Errorf("got record %d without a Content-Length", w.number)
+	}
+	block := &io.LimitedReader{R: w.r, N: h.length}
+	outcome := w.warcRecord(h, block)
+	if err := w.pass(block); err != nil {
+		return err
+	}
+	return outcome
+}
+
+// pass reads to the end of a block.
+func (w *warcReader) pass(block *io.LimitedReader) error {
+	for block.N > 0 {
+		n, err := w.r.Discard(int(min(block.N, 1<<30)))
+		block.N -= int64(n)
+		if err != nil {
+			return cutShort(err)
+		}
+	}
+	return nil
+}
+
+func (h *warcHeader) set(name, value string) {
+	switch {
+	case strings.EqualFold(name, "WARC-Type"):
+		h.kind = value
+	case strings.EqualFold(name, "WARC-Target-URI"):
+		h.uri += strings.TrimSuffix(strings.TrimPrefix(value, "<"), ">") // wget writes <uri>
+	case strings.EqualFold(name, "WARC-Date"):
+		h.date = value
+	case strings.EqualFold(name, "WARC-Payload-Digest"):
+		h.digest = value
+	case strings.EqualFold(name, "Content-Type"):
+		h.contentType = value
+	case strings.EqualFold(name, "Content-Length"):
+		h.length = number(value)
+	}
+}
+
+// warcRecord makes a record of captures. Requests repeat the URL of their response;
+// warcinfo is of no URL. The digest is that of the payload, never of the block: wget
+// gives revisits the digest of an empty block.
+func (w *warcReader) warcRecord(h warcHeader, block io.Reader) error {
+	r := Record{URL: h.uri, Time: layoutTime(time.RFC3339Nano, h.date), Digest: bareDigest(h.digest), Length: h.length}
+	switch h.kind {
+	case "response", "resource":
+		r.Kind = kindOf(r.URL, Fetch)
+	case "revisit":
+		r.Kind = kindOf(r.URL, Revisit)
+	case "metadata":
+		if w.opt.Links {
+			return w.outlinks(r, block)
+		}
+		return errSkip
+	default:
+		return errSkip
+	}
+	if w.opt.Links {
+		return errSkip
+	}
+	if r.URL == "" {
+		return &LineError{Line: w.number, Text: h.kind, Err: bad("got a %s record without a URI", h.kind)}
+	}
+	if strings.HasPrefix(h.contentType, "application/http") {
+		readHTTP(&r, block)
+	} else {
+		r.MIME = h.contentType
+	}
+	w.emit(r)
+	return nil
+}
+
+// readHTTP reads the head of an HTTP message: its status, type and location. What is
+// no HTTP leaves the record as it is.
+func readHTTP(r *Record, block io.Reader) {
+	head := bufio.NewReaderSize(io.LimitReader(block, maxHTTPHeader), 4<<10)
+	line, _ := head.ReadSlice('\n')
+	version, rest, ok := bytes.Cut(line, []byte(" "))
+	if !ok || !bytes.HasPrefix(version, []byte("HTTP/")) {
+		return
+	}
+	code, _, _ := bytes.Cut(bytes.TrimRight(rest, "\r\n"), []byte(" "))
+	r.Status = int(number(string(code)))
+	for {
+		line, err := head.ReadSlice('\n')
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if err != nil || !ok {
+			return
+		}
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Type")):
+			kind, _, _ := strings.Cut(string(bytes.TrimSpace(value)), ";")
+			r.MIME = strings.TrimSpace(kind)
+		case bytes.EqualFold(name, []byte("Location")):
+			r.Redirect = string(bytes.TrimSpace(value))
+		}
+	}
+}
+
+// outlinks reads what Heritrix writes of a page: lines "outlink: url hop context".
+func (w *warcReader) outlinks(page Record, block io.Reader) error {
+	lines := bufio.NewScanner(io.LimitReader(block, maxMetadata))
+	lines.Buffer(nil, 1<<20)
+	found := false
+	for lines.Scan() {
+		link, ok := strings.CutPrefix(lines.Text(), "outlink: ")
+		if !ok {
+			continue
+		}
+		fields := strings.Fields(link)
+		if len(fields) == 0 {
+			continue
+		}
+		found = true
+		w.emit(Record{URL: fields[0], Kind: Link, Time: page.Time, Via: page.URL})
+	}
+	if !found {
+		return errSkip
+	}
+	return nil // what a line too long hides is lost; the record is not
+}
