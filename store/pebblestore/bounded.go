@@ -15,22 +15,26 @@ type bounded struct {
 	filters []*seenindex.Filter // the last one learns; each is twice the one before
 	secret  *[secretLen]byte
 	max     int64                  // bytes of filters; beyond it the last one fills up
-	recent  []store.Key            // each in the place its key says
+	recent  []store.Key            // a power of two, each in the place its key says
 	pending map[store.Key]struct{} // learnt, and not yet to be read
 	hits    []uint32
 	known   []bool
 }
 
-// recentKeys is the size of the cache of recent keys: 16 MB.
-const recentKeys = 1 << 20
+// The cache of recent keys has a place for each key of a small crawl, and
+// 16 MB for a great one.
+const (
+	minRecent = 1 << 12
+	maxRecent = 1 << 20
+)
 
 // firstFilter is how many keys the first filter of a new crawl is made for.
-const firstFilter = 1 << 20
+const firstFilter = 1 << 16
 
 func newBounded(rows *rowReader, secret *[secretLen]byte, budget int64) *bounded {
 	return &bounded{
 		rows: rows, secret: secret, max: budget,
-		recent:  make([]store.Key, recentKeys),
+		recent:  make([]store.Key, minRecent),
 		pending: map[store.Key]struct{}{},
 	}
 }
@@ -41,6 +45,23 @@ func (b *bounded) reserve(n int64) {
 		n = min(n, b.max*8/12)
 	}
 	b.filters = append(b.filters, seenindex.NewFilter(n, b.secret))
+	b.growRecent(n)
+}
+
+// growRecent makes the cache as great as n keys deserve.
+func (b *bounded) growRecent(n int64) {
+	size := len(b.recent)
+	for size < maxRecent && int64(size) < n {
+		size *= 2
+	}
+	if size == len(b.recent) {
+		return
+	}
+	old := b.recent
+	b.recent = make([]store.Key, size)
+	for i := range old {
+		*b.slot(&old[i]) = old[i]
+	}
 }
 
 // learn1 adds k to the last filter, or to a new one twice as great if that is
@@ -53,6 +74,7 @@ func (b *bounded) learn1(k *store.Key) {
 	if last.Full() && (b.max == 0 || b.filterBytes()+2*last.Bytes() <= b.max) {
 		last = seenindex.NewFilter(last.Bytes()*2*8/12, b.secret)
 		b.filters = append(b.filters, last)
+		b.growRecent(last.Bytes() * 8 / 12)
 	}
 	last.Add(k)
 }
@@ -76,7 +98,7 @@ func (b *bounded) perhaps(k *store.Key) bool {
 // slot is the place of k in the cache. Keys are hashes; their last bytes say
 // nothing about the order of the batch.
 func (b *bounded) slot(k *store.Key) *store.Key {
-	return &b.recent[binary.LittleEndian.Uint32(k[12:])%recentKeys]
+	return &b.recent[int(binary.LittleEndian.Uint32(k[12:]))&(len(b.recent)-1)]
 }
 
 // isRecent says whether k is surely recorded.
@@ -146,6 +168,6 @@ func (b *bounded) filterBytes() (n int64) {
 	return n
 }
 
-func (b *bounded) bytes() int64 { return b.filterBytes() + recentKeys*int64(len(store.Key{})) }
+func (b *bounded) bytes() int64 { return b.filterBytes() + int64(len(b.recent)*len(store.Key{})) }
 
 func (b *bounded) close() { b.filters, b.recent = nil, nil }
