@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // scrapyNetloc writes userinfo, host and port anew: the userinfo decoded and escaped
@@ -35,9 +37,21 @@ func scrapyNetloc(netloc string) (string, error) {
 		}
 		host = "[" + shortestIPv6(strings.ToLower(host)) + "]"
 	} else {
-		host = pyLower(idna2003(host))
+		host = pyLower(scrapyASCII(host))
 	}
 	return userinfo + host + port, nil
+}
+
+// scrapyASCII maps a host to ASCII after NFKC, and leaves one that cannot be mapped.
+func scrapyASCII(host string) string {
+	if isASCII(host) {
+		return host
+	}
+	plain := strings.NewReplacer("@", "", ":", "", "#", "", "?", "").Replace(host)
+	if ascii, ok := idna2003(norm.NFKC.String(plain)); ok {
+		return ascii
+	}
+	return host
 }
 
 // cutScrapyPort cuts at the brackets where there are any, else at the first colon.
