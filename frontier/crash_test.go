@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // The child of the crash tests is this test binary, told by its environment to
@@ -103,4 +105,77 @@ func runAndKill(t *testing.T, dir, run string, lines int) killed {
 		t.Fatalf("child ended with %v after %d URLs; want it killed at work", err, len(k.added))
 	}
 	return k
+}
+
+// TestKilledProcessLosesNothing kills real processes at work, again and again
+// on the same directory, and then asks whether all they were told is true.
+func TestKilledProcessLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	var all killed
+	for run := range count("FIRSTSEEN_TORTURE_N", 3) {
+		k := runAndKill(t, dir, fmt.Sprintf("run%d", run), 300+170*(run%7))
+		all.added = append(all.added, k.added...)
+		all.leased = append(all.leased, k.leased...)
+		all.done = append(all.done, k.done...)
+	}
+	t.Logf("%d added, %d leased, %d done", len(all.added), len(all.leased), len(all.done))
+	f := open(t, crashOptions(dir))
+	state := checkStates(t, f, all)
+	for _, u := range all.added {
+		if r := addOne(t, f, URL{URL: u}); r.Status != Duplicate {
+			t.Errorf("%s: got %v; want duplicate, it was told new", u, r.Status)
+		}
+	}
+	checkNoneLeasedTwice(t, f, state)
+}
+
+// checkStates looks up every URL a child was told something of. A child that
+// died between a step and telling of it may have gone one step further.
+func checkStates(t *testing.T, f *Frontier, all killed) map[string]store.State {
+	t.Helper()
+	state := map[string]store.State{}
+	least := map[string]store.State{}
+	for _, u := range all.added {
+		least[u] = store.Queued
+	}
+	for _, u := range all.leased {
+		least[u] = store.Leased
+	}
+	for _, u := range all.done {
+		least[u] = store.Done
+	}
+	for u, want := range least {
+		e, err := f.Lookup(bg, URL{URL: u})
+		if err != nil || e.State < want || e.URL != u {
+			t.Errorf("%s: got state %v, URL %q, %v; want at least state %v", u, e.State, e.URL, err, want)
+		}
+		state[u] = e.State
+	}
+	return state
+}
+
+// checkNoneLeasedTwice drains the queues: what a killed child had leased stays
+// leased for its hour, all else comes once, in each host's order.
+func checkNoneLeasedTwice(t *testing.T, f *Frontier, state map[string]store.State) {
+	t.Helper()
+	got := map[string]bool{}
+	for {
+		leases, err := f.Lease(bg, 50)
+		must(t, err)
+		if len(leases) == 0 {
+			break
+		}
+		for _, l := range leases {
+			if got[l.URL] || state[l.URL] == store.Leased || state[l.URL] == store.Done {
+				t.Errorf("%s handed out in state %v, before: %v; want it once, and not while it is leased", l.URL, state[l.URL], got[l.URL])
+			}
+			got[l.URL] = true
+			must(t, f.Done(bg, l))
+		}
+	}
+	for u, s := range state {
+		if s == store.Queued && !got[u] {
+			t.Errorf("%s was queued and never handed out", u)
+		}
+	}
 }

@@ -11,9 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // backend makes a store and can open it again.
@@ -33,7 +36,29 @@ func memBackend() backend {
 	}
 }
 
-func backends() []backend { return []backend{memBackend()} }
+// pebbleBackend is pebblestore on a file system in memory: a reopened store
+// has what was synced.
+func pebbleBackend() backend {
+	var fs vfs.FS
+	open := func() (store.Store, error) {
+		return pebblestore.Open("db", pebblestore.Options{Identity: identityOf(canon.Qiita()), FS: fs})
+	}
+	return backend{
+		name: "pebblestore",
+		open: func() (store.Store, error) {
+			fs = vfs.NewMem()
+			return open()
+		},
+		reopen: func(s store.Store) (store.Store, error) {
+			if err := s.Close(); err != nil {
+				return s, err
+			}
+			return open()
+		},
+	}
+}
+
+func backends() []backend { return []backend{memBackend(), pebbleBackend()} }
 
 // TestModel runs random operations against the model on every backend.
 func TestModel(t *testing.T) {

@@ -20,7 +20,11 @@ func openStore(opt Options) (s store.Store, owned bool, err error) {
 	case opt.Dir == "":
 		return memstore.New(memstore.Options{Identity: id, KeepURLs: opt.KeepURLs}), true, nil
 	}
-	s, err = pebblestore.Open(opt.Dir, pebblestore.Options{Identity: id})
+	s, err = pebblestore.Open(opt.Dir, pebblestore.Options{
+		Identity:   id,
+		KeepURLs:   opt.KeepURLs,
+		Generation: opt.SeenFor / 8, // keys are forgotten by the generation
+	})
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot open frontier: %w", err)
 	}

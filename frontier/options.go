@@ -75,8 +75,9 @@ type Options struct {
 
 	// SeenFor is the age after which a URL that isn't held counts as new. A
 	// sweep forgets them, at Open and then every eighth of SeenFor, or every
-	// hour if that is shorter, so a URL may be remembered by so much longer,
-	// and by what store.Selection says of Before. The default is for ever.
+	// hour if that is shorter; on disk by the generation, another eighth. So a
+	// URL may be remembered for up to a quarter longer; for one in a Store of
+	// the caller's, that is its own affair. The default is for ever.
 	SeenFor time.Duration
 	// SkipFirst leaves Result.First empty and so saves a read for each
 	// duplicate. The default is false: first spellings are told.

@@ -14,8 +14,14 @@ import (
 // is it worth finding out who sits there.
 type queryCounts struct {
 	f       *Frontier
-	counted []*offer
-	tight   map[string]map[store.Key]bool // keys with a place, of paths that were full
+	counted []counted
+	tight   map[uint64]map[store.Key]bool // keys with a place, of paths that were full
+}
+
+// counted is an offer that has a place, and the hash of its path.
+type counted struct {
+	o    *offer
+	path uint64
 }
 
 // count refuses the offers that would be too many for their path. One that is
@@ -30,70 +36,71 @@ func (c *queryCounts) count(ctx context.Context, offers []offer) error {
 		if !ok || o.result.Status == Refused {
 			continue
 		}
-		if err := c.one(ctx, o, base); err != nil {
+		if err := c.one(ctx, counted{o, c.f.queries.hash(o.crawl.stored, base)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *queryCounts) one(ctx context.Context, o *offer, base string) error {
-	full := c.tight[base]
+func (c *queryCounts) one(ctx context.Context, n counted) error {
+	full := c.tight[n.path]
 	if full == nil {
-		if c.take(o, base) {
+		if c.take(n) {
 			return nil
 		}
-		if err := c.tighten(ctx, o, base); err != nil {
+		if err := c.tighten(ctx, n.path); err != nil {
 			return err
 		}
-		full = c.tight[base]
+		full = c.tight[n.path]
 	}
-	known, err := c.known(ctx, o)
-	if known || err != nil || full[o.item.Key] {
+	known, err := c.known(ctx, n.o)
+	if known || err != nil || full[n.o.item.Key] {
 		return err
 	}
-	if !c.take(o, base) {
-		o.result.refuse(ReasonQueries)
+	if !c.take(n) {
+		n.o.result.refuse(ReasonQueries)
 		return nil
 	}
-	full[o.item.Key] = true
+	full[n.o.item.Key] = true
 	return nil
 }
 
-func (c *queryCounts) take(o *offer, base string) bool {
-	if !c.f.queries.take(o.crawl.stored, base) {
+func (c *queryCounts) take(n counted) bool {
+	if !c.f.queries.take(n.path) {
 		return false
 	}
-	c.counted = append(c.counted, o)
+	c.counted = append(c.counted, n)
 	return true
 }
 
 // tighten frees the places of a path that this batch took for URLs that won't
 // be new: repeated in the batch, or known.
-func (c *queryCounts) tighten(ctx context.Context, full *offer, base string) error {
+func (c *queryCounts) tighten(ctx context.Context, path uint64) error {
 	keys := make(map[store.Key]bool)
 	kept := c.counted[:0]
-	for _, o := range c.counted {
-		if b, _ := withoutQuery(o.result.Canonical); b != base {
-			kept = append(kept, o)
+	for i, n := range c.counted {
+		if n.path != path {
+			kept = append(kept, n)
 			continue
 		}
-		known, err := c.known(ctx, o)
+		known, err := c.known(ctx, n.o)
 		if err != nil {
+			c.counted = append(kept, c.counted[i:]...)
 			return err
 		}
-		if known || keys[o.item.Key] {
-			c.f.queries.giveBack(full.crawl.stored, base)
+		if known || keys[n.o.item.Key] {
+			c.f.queries.giveBack(path)
 			continue
 		}
-		keys[o.item.Key] = true
-		kept = append(kept, o)
+		keys[n.o.item.Key] = true
+		kept = append(kept, n)
 	}
 	c.counted = kept
 	if c.tight == nil {
-		c.tight = make(map[string]map[store.Key]bool)
+		c.tight = make(map[uint64]map[store.Key]bool)
 	}
-	c.tight[base] = keys
+	c.tight[path] = keys
 	return nil
 }
 
@@ -111,10 +118,9 @@ func (c *queryCounts) known(ctx context.Context, o *offer) (bool, error) {
 // settle gives back the places of offers that did not become new; of all of
 // them if nothing was stored.
 func (c *queryCounts) settle(stored bool) {
-	for _, o := range c.counted {
-		if !stored || o.result.Status != New {
-			base, _ := withoutQuery(o.result.Canonical)
-			c.f.queries.giveBack(o.crawl.stored, base)
+	for _, n := range c.counted {
+		if !stored || n.o.result.Status != New {
+			c.f.queries.giveBack(n.path)
 		}
 	}
 }

@@ -37,10 +37,14 @@ func newQueryTrap(limit int) *queryTrap {
 	return &queryTrap{limit: uint32(min(limit, 1<<31)), seed: maphash.MakeSeed()}
 }
 
+// hash stands for a path in the methods below.
+func (q *queryTrap) hash(crawl, base string) uint64 {
+	return maphash.Comparable(q.seed, pathKey{crawl, base})
+}
+
 // take counts one query string more for a path and says whether that is still
 // within the limit; if not, nothing is counted.
-func (q *queryTrap) take(crawl, base string) bool {
-	h := maphash.Comparable(q.seed, pathKey{crawl, base})
+func (q *queryTrap) take(h uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.sets == nil {
@@ -60,8 +64,7 @@ func (q *queryTrap) take(crawl, base string) bool {
 }
 
 // giveBack undoes a take whose URL turned out not to be new.
-func (q *queryTrap) giveBack(crawl, base string) {
-	h := maphash.Comparable(q.seed, pathKey{crawl, base})
+func (q *queryTrap) giveBack(h uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.sets == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"testing"
 )
 
 func Example() {
@@ -12,4 +13,10 @@ func Example() {
 	// Output:
 	// 41 links: 8 new, 24 duplicate, 9 refused
 	// 9 pages served, 0 of them more than once
+}
+
+func TestOnDisk(t *testing.T) {
+	if err := run(context.Background(), t.TempDir(), 9); err != nil {
+		t.Fatal(err)
+	}
 }
