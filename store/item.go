@@ -14,8 +14,9 @@ type Item struct {
 	// Priority orders the URLs of one queue that are due: 0 to MaxPriority,
 	// higher first, then by due time, then by arrival. The default is 0.
 	Priority uint8
-	// Force queues the URL although its key was seen; if it is queued or
-	// leased already, nothing is queued. The default is false.
+	// Force queues the URL although its key was seen, in this queue and as if
+	// it were new; if it is queued or leased already, nothing is queued. Caps
+	// hold: beyond them it is Full. The default is false.
 	Force bool
 	// UnicodeHost says that the host is internationalised, so that the key
 	// depends on the Unicode version. The default is false.

@@ -5,7 +5,7 @@ import "time"
 // TakeRequest asks for URLs that are due.
 type TakeRequest struct {
 	Crawl string // "*" takes from any crawl
-	Queue string // only from this queue; "" takes from any, in fair rotation
+	Queue string // only from this queue of one crawl; "" takes from any, in fair rotation
 
 	// MaxURLs bounds the answer. The default is 1.
 	MaxURLs int
@@ -19,16 +19,19 @@ type TakeRequest struct {
 	// Delay is the politeness delay of queues that have none of their own:
 	// the least time between two takes from a queue. The default is none.
 	Delay time.Duration
-	// MaxInFlight bounds the leases of one queue at any time, for queues that
-	// have no bound of their own. The default is no bound.
+	// MaxInFlight bounds the leases of one queue that run at any time, for
+	// queues that have no bound of their own; leases that ran out don't count.
+	// The default is no bound.
 	MaxInFlight int
 }
 
 // Taken is the answer of Take.
 type Taken struct {
 	Leases []Lease
-	// Next is when something more may be there to take, if nothing is added
-	// before; zero when nothing is waiting. It is set when the answer is short.
+	// Next is when something more may be there to take, if nothing is added,
+	// settled or changed before; zero when nothing is waiting. It is set when
+	// the answer has fewer URLs than asked for, and is the time of the call
+	// when MaxQueues or MaxPerQueue left something.
 	Next time.Time
 }
 
@@ -49,7 +52,7 @@ const (
 	Complete Outcome = iota // done: seen, no longer held
 	Requeue                 // held again, due at Due
 	Drop                    // no longer held and not counted as completed, still seen
-	Extend                  // still leased, until Due
+	Extend                  // still leased under the same token, until Due (zero: it ends now)
 )
 
 // Settlement says what becomes of one URL.
@@ -71,7 +74,9 @@ type Settlement struct {
 	ResetAttempts bool
 
 	// Create makes an unknown key known in the state of Outcome (Complete or
-	// Requeue), in this Queue; Token must be 0. The default is to answer Unknown.
+	// Requeue), in this Queue, which must be named; Token must be 0. A known
+	// key that isn't held is settled so, too, unless its text is kept. The
+	// default is to answer Unknown.
 	Create bool
 	Queue  string
 	// UnicodeHost is that of Item, for Create.
@@ -85,10 +90,12 @@ type Settlement struct {
 // SettleStatus is the answer to one settlement.
 type SettleStatus uint8
 
-// The answers of Settle.
+// The answers of Settle. What is done already is Settled again, and changes no
+// count: Complete of a completed URL. A completed URL whose text is kept can be
+// requeued by token 0.
 const (
 	Settled SettleStatus = iota
 	Created              // was unknown, and was created as asked
-	Unknown              // the key isn't known, or not held and the outcome needs it held
-	Stale                // the token isn't that of the current lease: nothing changed
+	Unknown              // the key isn't known, or isn't held and the outcome needs it held: nothing changed
+	Stale                // the token isn't that of the current lease, or Extend of a URL that isn't leased: nothing changed
 )

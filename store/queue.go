@@ -22,11 +22,12 @@ type QueueChange struct {
 	Weight       *uint8
 	Paused       *bool
 	// NotBefore moves the time of the next take, if it is later than what the
-	// delay says: an adaptive delay, counted from the end of a fetch.
+	// delay says: an adaptive delay, counted from the end of a fetch. It
+	// replaces the one set before. Only a queue has it.
 	NotBefore *time.Time
 	// MustExist makes Configure return ErrNotFound for a queue that neither
-	// holds nor completed anything. The default is to keep the settings for
-	// when it comes.
+	// holds nor completed anything, or an unknown crawl. The default is to keep
+	// the settings for when it comes. In a settlement it means nothing.
 	MustExist bool
 }
 
@@ -39,7 +40,10 @@ type QueueInfo struct {
 	InFlight  int64     // URLs leased
 	Completed int64     // URLs done
 	LastTake  time.Time // zero: never
-	Next      time.Time // when it may next be served, by delay and by the head's due time; zero when it holds nothing to serve
+	// Next is when it may next be served, by its delay and by the due times of
+	// what is queued or the end of leases that ran out; zero when there is
+	// nothing of these. Blocks, bounds and limits are not looked at.
+	Next time.Time
 }
 
 // Selection names what to forget. Crawl is always meant: "" is the default
@@ -47,7 +51,9 @@ type QueueInfo struct {
 // crawl goes, with its queues and settings.
 type Selection struct {
 	Crawl string
-	Keys  []Key
+	// Keys forgets these, held or not. An empty slice that isn't nil names no
+	// key, and so forgets nothing.
+	Keys []Key
 	// Queue forgets the URLs of one queue that are held, and the completed
 	// ones where the store keeps URLs; the queue keeps its settings.
 	Queue string

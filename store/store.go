@@ -15,6 +15,12 @@
 // models, crawls that may be lost). The suite in storetest holds them to the
 // same contract.
 //
+// # Time
+//
+// Times and durations are kept in whole milliseconds: those before which nothing
+// may happen (due, blocked until, not before, the end of a lease, a delay) are
+// rounded up. Times before 1970 are taken for 1970.
+//
 // # Failure
 //
 // When a step returns an error other than the documented ones, the store
@@ -39,15 +45,17 @@ type Key = hashkey.UrlShortHash
 const DefaultCrawl = "DEFAULT"
 
 // Store is a durable seen-set and queue. All methods are safe for concurrent
-// use. A crawl is named by a string, "" meaning [DefaultCrawl], and comes into
-// being with its first key or setting.
+// use. A crawl is named by a string of at most 255 bytes, "" meaning
+// [DefaultCrawl], and comes into being with its first key or setting. The name
+// "*" means all crawls where a method says so. What a method can't take, it
+// refuses whole with [ErrInvalid].
 //
 // A context that ends before a step was accepted returns its error and nothing
 // was stored; once accepted, the step is carried out and its true result
 // returned, whatever becomes of the context.
 type Store interface {
-	// See records keys without queueing anything, and sets fresh[i] for each
-	// key that was new; of keys equal within the batch the first is new. The
+	// See records keys without queueing anything, and sets fresh[i] to whether
+	// keys[i] was new; of keys equal within the batch the first is new. The
 	// slices have equal length. All of the batch is durable when it returns.
 	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
 
@@ -55,9 +63,11 @@ type Store interface {
 	// each, in order.
 	Add(ctx context.Context, crawl string, items []Item, opt AddOptions) ([]Verdict, error)
 
-	// Take leases URLs that are due, from queues that may be served, and
-	// starts the politeness delay of each queue it took from. Leases that ran
-	// out are handed out again, earliest first.
+	// Take leases URLs that are due, from queues that may be served, each at
+	// most once a call, and starts the politeness delay of each queue it took
+	// from. A queue gives first its leases that ran out, earliest first, under
+	// a new token, and then what is due, as [Item.Priority] says. The leases of
+	// a queue are together in the answer.
 	Take(ctx context.Context, req TakeRequest) (Taken, error)
 
 	// Settle ends leases and reschedules or completes URLs. The results are in
@@ -65,8 +75,11 @@ type Store interface {
 	Settle(ctx context.Context, crawl string, s []Settlement) ([]SettleStatus, error)
 
 	// Configure changes the settings of one queue, of a crawl (queue "") or,
-	// with crawl "*" and queue "", the defaults of the whole store. A queue
-	// that holds nothing keeps its settings.
+	// with crawl "*" and queue "", of the whole store. A queue that holds
+	// nothing keeps its settings. Delay, MaxInFlight, Limit and Weight of a
+	// crawl or the store are those of queues that have none of their own, the
+	// nearest first, before those of a request; a pause or block of a crawl or
+	// the store stops all its queues.
 	Configure(ctx context.Context, crawl, queue string, c QueueChange) error
 
 	// Forget removes what the selection names and returns how many keys went.
@@ -87,14 +100,17 @@ type Store interface {
 	// Crawls lists the crawls in order of name.
 	Crawls(ctx context.Context) ([]string, error)
 
-	// Queues lists the queues of a crawl ("*" for all) in order of crawl and
-	// name, beginning after the queue named after in that crawl ("" for the
-	// first). It ends with the first error.
+	// Queues lists the queues that QueueInfo tells of, in a crawl ("*" for all,
+	// with after ""), in order of crawl and name, beginning after the queue
+	// named after ("" for the first). It ends with the first error. A listing
+	// shows each thing that stays as it is meanwhile; of one that changes, it
+	// may show the old state or the new, or both when it moved.
 	Queues(ctx context.Context, crawl, after string) iter.Seq2[QueueInfo, error]
 
 	// Entries lists the URLs of a crawl whose text is kept, of one queue or,
-	// with queue "", of all: those held in order of service, then the
-	// completed ones in order of key. It ends with the first error.
+	// with queue "", of all queues in order of name: the leased ones by the end
+	// of their lease, the queued ones by priority, due time and arrival, then
+	// the completed ones by key. It ends with the first error.
 	Entries(ctx context.Context, crawl, queue string) iter.Seq2[Entry, error]
 
 	// Keys lists the keys seen in a crawl in ascending order. It ends with the
@@ -131,7 +147,7 @@ type Stats struct {
 	Seen      int64 // keys seen and not forgotten
 	Held      int64 // URLs queued or leased
 	InFlight  int64 // URLs leased, expired leases not yet handed out again included
-	Completed int64 // URLs settled as done and not queued again since
+	Completed int64 // URLs settled as done, and not queued again or forgotten since
 	Queues    int64 // queues that hold or have completed something
 	Active    int64 // queues that hold something
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"container/heap"
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // usable returns ErrClosed after Close.
@@ -58,6 +58,10 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 // in the list or not.
 func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
 	return func(yield func(store.Key, error) bool) {
+		if _, err := sched.CrawlName(crawl); err != nil {
+			yield(store.Key{}, err)
+			return
+		}
 		var from store.Key
 		buf := make([]store.Key, 0, keysPage)
 		for more := true; more; {
@@ -117,32 +121,6 @@ func increment(k *store.Key) bool {
 		}
 	}
 	return false
-}
-
-// lookupSeen is Lookup for what the seen rows tell.
-func (s *Store) lookupSeen(name string, key store.Key) (store.Entry, error) {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
-		return store.Entry{}, store.ErrClosed
-	}
-	s.mu.RLock()
-	c := s.crawls[crawlName(name)]
-	var gens []*generation
-	if c != nil {
-		gens = c.gens
-	}
-	s.mu.RUnlock()
-	for _, g := range gens {
-		_, err := s.get(appendSeenRow(nil, g.num, &key))
-		if err == nil {
-			return store.Entry{Key: key, Crawl: c.name, Created: g.created}, nil
-		}
-		if !errors.Is(err, pebble.ErrNotFound) {
-			return store.Entry{}, err
-		}
-	}
-	return store.Entry{}, store.ErrNotFound
 }
 
 // merge reads the seen rows of several generations as one ascending run.

@@ -5,10 +5,15 @@ import (
 	"fmt"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // See implements store.Store.
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
+	crawl, err := sched.CrawlName(crawl)
+	if err != nil {
+		return err
+	}
 	if len(keys) != len(fresh) {
 		return fmt.Errorf("cannot record keys; got %d keys and %d answers; want as many: %w", len(keys), len(fresh), store.ErrInvalid)
 	}

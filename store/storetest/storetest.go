@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,16 +63,9 @@ type testCase struct {
 	run  func(f *fixture)
 }
 
-var cases = slicesConcat()
+var cases = slices.Concat(addCases, takeCases, settleCases, queueCases, forgetCases, listCases, lifeCases)
 
-func slicesConcat(lists ...[]testCase) (all []testCase) {
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
-}
-
-// Start is the time at which every test begins.
+// start is the time at which every test begins.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 var identity = store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}

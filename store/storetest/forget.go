@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+var forgetCases = []testCase{
+	{"forgotten keys are new again, and their leases end", func(f *fixture) {
+		f.fill("a", 0, 4)
+		done, held := f.one(), f.one()
+		f.end(done, store.Complete)
+		f.forget(3, store.Selection{Keys: []store.Key{key(0), key(1), key(2), key(2), key(9)}})
+		f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
+		equal(f, "settlement of a forgotten lease", f.end(held, store.Complete), store.Unknown)
+		f.wantStatus(f.add(item(0, "a"), item(1, "a"), item(2, "a"), item(3, "a")), store.New, store.New, store.New, store.Duplicate)
+		f.wantKeys(f.takeAll(), 3, 0, 1, 2)
+		f.forget(0, store.Selection{Keys: []store.Key{}})
+	}},
+	{"a forgotten queue keeps its settings", func(f *fixture) {
+		f.fill("a", 0, 5)
+		f.fill("b", 10, 1)
+		w := uint8(9)
+		f.set("a", store.QueueChange{Weight: &w})
+		f.end(f.take(store.TakeRequest{Queue: "a"})[0], store.Complete)
+		f.take(store.TakeRequest{Queue: "a"})
+		f.forget(4+one(f.env.KeepURLs), store.Selection{Queue: "a"})
+		info := f.info("a")
+		equal(f, "weight", info.Weight, 9)
+		equal(f, "held", info.Held, 0)
+		equal(f, "completed", info.Completed, one(!f.env.KeepURLs))
+		f.wantKeys(f.takeAll(), 10)
+		f.forget(0, store.Selection{Queue: "none"})
+	}},
+	{"old keys are forgotten, held ones are not", func(f *fixture) {
+		f.fill("a", 0, 3)
+		f.end(f.one(), store.Complete)
+		f.one()
+		f.add(item(5, ""))
+		f.forget(0, store.Selection{Before: f.Now()})
+		f.step(1000 * time.Hour) // more than any backend's generation
+		f.add(item(6, ""))
+		f.forget(2, store.Selection{Before: f.Now()})
+		f.wantStats(store.Stats{Seen: 3, Held: 2, InFlight: 1, Queues: 1, Active: 1})
+		f.wantStatus(f.add(item(0, ""), item(1, ""), item(2, ""), item(5, ""), item(6, "")),
+			store.New, store.Duplicate, store.Duplicate, store.New, store.Duplicate)
+		f.wantKeys(f.takeAll(), 1, 2)
+	}},
+	{"a forgotten crawl is gone with its settings", func(f *fixture) {
+		yes := true
+		f.fill("a", 0, 3)
+		l := f.one()
+		f.check(f.s.Configure(f.ctx, "", "", store.QueueChange{Paused: &yes}))
+		f.set("a", store.QueueChange{Paused: &yes})
+		_, err := f.s.Add(f.ctx, "b", []store.Item{item(0, "a")}, store.AddOptions{})
+		f.check(err)
+		f.forget(3, store.Selection{})
+		names, err := f.s.Crawls(f.ctx)
+		f.check(err)
+		f.check(sameList(names, []string{"b"}, sameValue))
+		equal(f, "settlement", f.end(l, store.Complete), store.Unknown)
+		f.fill("a", 0, 3)
+		f.wantKeys(f.takeAll(), 0, 1, 2)
+	}},
+	{"all crawls can be meant", func(f *fixture) {
+		for _, crawl := range []string{"", "b", "c"} {
+			_, err := f.s.Add(f.ctx, crawl, []store.Item{item(0, "a"), item(1, "b"), item(2, "")}, store.AddOptions{})
+			f.check(err)
+		}
+		f.forget(3, store.Selection{Crawl: "*", Keys: []store.Key{key(0)}})
+		f.forget(3, store.Selection{Crawl: "*", Queue: "b"})
+		f.forget(3, store.Selection{Crawl: "*"})
+		names, err := f.s.Crawls(f.ctx)
+		f.check(err)
+		equal(f, "crawls", len(names), 0)
+		f.forget(0, store.Selection{Crawl: "none"})
+	}},
+	{"a selection says one thing", func(f *fixture) {
+		f.fill("a", 0, 1)
+		for _, sel := range []store.Selection{
+			{Keys: []store.Key{key(0)}, Queue: "a"}, {Keys: []store.Key{}, Before: f.Now()}, {Queue: "a", Before: f.Now()},
+		} {
+			_, err := f.s.Forget(f.ctx, sel)
+			f.wantErr(err, store.ErrInvalid)
+		}
+		f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
+	}},
+}
+
+func (f *fixture) forget(want int64, sel store.Selection) {
+	f.Helper()
+	got, err := f.s.Forget(f.ctx, sel)
+	f.check(err)
+	equal(f, "forgotten keys", got, want)
+}

@@ -1,0 +1,134 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+var listCases = []testCase{
+	{"queues are listed in order of crawl and name", func(f *fixture) {
+		w := uint8(2)
+		f.set("m", store.QueueChange{Weight: &w})
+		f.fill("z", 0, 1)
+		f.fill("a\x00b", 1, 1)
+		f.fill("a", 2, 1)
+		_, err := f.s.Add(f.ctx, "X", []store.Item{item(0, "q")}, store.AddOptions{})
+		f.check(err)
+		f.wantQueues("", "", "a", "a\x00b", "m", "z")
+		f.wantQueues("", "a", "a\x00b", "m", "z")
+		f.wantQueues("", "b", "m", "z")
+		f.wantQueues("", "z")
+		f.wantQueues("none", "")
+		f.wantQueues("*", "", "a", "a\x00b", "m", "z", "q")
+		_, err = collect(f.s.Queues(f.ctx, "*", "a"))
+		f.wantErr(err, store.ErrInvalid)
+	}},
+	{"URLs are listed by queue: leased, queued, done", func(f *fixture) {
+		f.fill("b", 0, 3)
+		f.fill("a", 10, 3)
+		high := item(20, "b")
+		high.Priority = 1
+		f.add(high, item(30, ""))
+		f.end(f.take(store.TakeRequest{Queue: "b"})[0], store.Complete) // 20
+		f.take(store.TakeRequest{Queue: "b", Lease: time.Hour})         // 0
+		f.take(store.TakeRequest{Queue: "b", Lease: time.Minute})       // 1
+		want := []int{1, 0, 2}
+		if f.env.KeepURLs {
+			want = append(want, 20)
+		}
+		f.wantEntries("b", want...)
+		f.wantEntries("", append([]int{10, 11, 12}, want...)...)
+		f.wantEntries("none")
+	}},
+	{"listings are longer than a page", func(f *fixture) {
+		const n = 3000
+		items := make([]store.Item, n)
+		for i := range items {
+			items[i] = item(i, fmt.Sprintf("q%04d", i/2))
+		}
+		f.add(items...)
+		entries, err := collect(f.s.Entries(f.ctx, "", ""))
+		f.check(err)
+		equal(f, "entries", len(entries), n)
+		for i, e := range entries {
+			equal(f, "entry", e.URL, url(i))
+		}
+		queues, err := collect(f.s.Queues(f.ctx, "", ""))
+		f.check(err)
+		equal(f, "queues", len(queues), n/2)
+		keys, err := collect(f.s.Keys(f.ctx, ""))
+		f.check(err)
+		equal(f, "keys", len(keys), n)
+	}},
+	{"a long queue is listed whole", func(f *fixture) {
+		const n = 3000
+		f.fill("a", 0, n)
+		for _, l := range f.take(store.TakeRequest{MaxURLs: n / 2, MaxPerQueue: n}) {
+			f.end(l, store.Complete)
+		}
+		entries, err := collect(f.s.Entries(f.ctx, "", "a"))
+		f.check(err)
+		equal(f, "entries", len(entries), n/2+n/2*int(one(f.env.KeepURLs)))
+	}},
+	{"a listing can be left, and the store used meanwhile", func(f *fixture) {
+		f.fill("a", 0, 3)
+		for range f.s.Keys(f.ctx, "") {
+			f.add(item(100, "b"))
+			break
+		}
+		for e := range f.s.Entries(f.ctx, "", "") {
+			f.settle(store.Settlement{Key: e.Key, Outcome: store.Drop})
+			break
+		}
+		for q := range f.s.Queues(f.ctx, "", "") {
+			f.take(store.TakeRequest{Queue: q.Name})
+			break
+		}
+	}},
+	{"one crawl is listed at a time", func(f *fixture) {
+		_, err := collect(f.s.Keys(f.ctx, "*"))
+		f.wantErr(err, store.ErrInvalid)
+		_, err = collect(f.s.Entries(f.ctx, "*", ""))
+		f.wantErr(err, store.ErrInvalid)
+		_, err = f.s.Lookup(f.ctx, "*", key(1))
+		f.wantErr(err, store.ErrInvalid)
+		keys, err := collect(f.s.Keys(f.ctx, "none"))
+		f.check(err)
+		equal(f, "keys", len(keys), 0)
+	}},
+	{"an unknown crawl has zero counts", func(f *fixture) {
+		st, err := f.s.Stats(f.ctx, "none")
+		f.check(err)
+		equal(f, "stats", st, store.Stats{})
+		names, err := f.s.Crawls(f.ctx)
+		f.check(err)
+		equal(f, "crawls", len(names), 0)
+	}},
+}
+
+func (f *fixture) wantQueues(crawl, after string, want ...string) {
+	f.Helper()
+	list, err := collect(f.s.Queues(f.ctx, crawl, after))
+	f.check(err)
+	var names []string
+	for _, q := range list {
+		names = append(names, q.Name)
+	}
+	f.check(sameList(names, want, sameValue))
+}
+
+func (f *fixture) wantEntries(queue string, want ...int) {
+	f.Helper()
+	list, err := collect(f.s.Entries(f.ctx, "", queue))
+	f.check(err)
+	var urls, wanted []string
+	for _, e := range list {
+		urls = append(urls, e.URL)
+	}
+	for _, n := range want {
+		wanted = append(wanted, url(n))
+	}
+	f.check(sameList(urls, wanted, sameValue))
+}

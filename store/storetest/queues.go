@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+var queueCases = []testCase{
+	{"a queue that holds nothing keeps its settings", func(f *fixture) {
+		_, err := f.s.QueueInfo(f.ctx, "", "a")
+		f.wantErr(err, store.ErrNotFound)
+		f.set("a", allSettings(f))
+		want := store.QueueInfo{Crawl: store.DefaultCrawl, Name: "a", QueueSettings: store.QueueSettings{
+			Delay: time.Second, MaxInFlight: 2, BlockedUntil: f.ahead(time.Hour), Limit: 9, Weight: 4, Paused: true}}
+		f.check(sameInfo(f.info("a"), want))
+		f.fill("a", 0, 1)
+		want.Held, want.Next = 1, f.Now()
+		f.check(sameInfo(f.info("a"), want))
+		f.wantKeys(f.takeAll())
+	}},
+	{"settings can be asked to be of a queue that is there", func(f *fixture) {
+		must := store.QueueChange{MustExist: true}
+		f.wantErr(f.s.Configure(f.ctx, "", "a", must), store.ErrNotFound)
+		f.wantErr(f.s.Configure(f.ctx, "none", "", must), store.ErrNotFound)
+		f.fill("a", 0, 1)
+		f.check(f.s.Configure(f.ctx, "", "a", must))
+		f.end(f.one(), store.Complete)
+		f.check(f.s.Configure(f.ctx, "", "a", must))
+		f.check(f.s.Configure(f.ctx, "", "", must))
+	}},
+	{"fields that are nil stay", func(f *fixture) {
+		f.set("a", allSettings(f))
+		nine := 9
+		f.set("a", store.QueueChange{MaxInFlight: &nine})
+		got := f.info("a")
+		equal(f, "bound", got.MaxInFlight, 9)
+		equal(f, "limit", got.Limit, 9)
+		equal(f, "delay", got.Delay, time.Second)
+	}},
+	{"a new delay counts from the last take", func(f *fixture) {
+		f.fill("a", 0, 9)
+		f.one()
+		f.step(time.Second)
+		d := 3 * time.Second
+		f.set("a", store.QueueChange{Delay: &d})
+		f.wantKeys(f.takeAll())
+		f.check(sameTimes(times{"next", f.info("a").Next, f.ahead(2 * time.Second)}))
+		f.step(2 * time.Second)
+		f.one()
+	}},
+	{"NotBefore holds if it is later than the delay", func(f *fixture) {
+		f.fill("a", 0, 9)
+		d, soon, late := 3*time.Second, f.ahead(time.Second), f.ahead(5*time.Second)
+		f.set("a", store.QueueChange{Delay: &d})
+		f.one()
+		f.set("a", store.QueueChange{NotBefore: &soon})
+		f.check(sameTimes(times{"next", f.info("a").Next, f.ahead(3 * time.Second)}))
+		f.set("a", store.QueueChange{NotBefore: &late})
+		f.check(sameTimes(times{"next", f.info("a").Next, late}))
+		f.wantErr(f.s.Configure(f.ctx, "", "", store.QueueChange{NotBefore: &late}), store.ErrInvalid)
+	}},
+	{"a queue tells its state", func(f *fixture) {
+		f.fill("a", 0, 4)
+		l := f.one()
+		f.end(l, store.Complete)
+		taken := f.Now()
+		f.step(time.Second)
+		f.take(store.TakeRequest{Delay: time.Minute})
+		want := store.QueueInfo{Crawl: store.DefaultCrawl, Name: "a", Held: 3, InFlight: 1, Completed: 1,
+			LastTake: taken.Add(time.Second), Next: f.ahead(time.Minute)}
+		f.check(sameInfo(f.info("a"), want))
+		f.wantStats(store.Stats{Seen: 4, Held: 3, InFlight: 1, Completed: 1, Queues: 1, Active: 1})
+	}},
+	{"the delay outlives the queue's URLs", func(f *fixture) {
+		f.fill("a", 0, 1)
+		f.end(f.take(store.TakeRequest{Delay: time.Minute})[0], store.Complete)
+		f.fill("a", 1, 1)
+		f.wantKeys(f.takeAll())
+		f.step(time.Minute)
+		f.wantKeys(f.takeAll(), 1)
+	}},
+	{"crawl and store give queues what they don't say", func(f *fixture) {
+		f.fill("a", 0, 9)
+		one, two, limit := 1, 2, int64(1)
+		f.check(f.s.Configure(f.ctx, "*", "", store.QueueChange{MaxInFlight: &one}))
+		l := f.takeAll()
+		f.wantKeys(l, 0)
+		f.check(f.s.Configure(f.ctx, "", "", store.QueueChange{MaxInFlight: &two}))
+		f.wantKeys(f.takeAll(), 1)
+		f.check(f.s.Configure(f.ctx, "", "", store.QueueChange{Limit: &limit}))
+		f.end(l[0], store.Complete)
+		f.wantKeys(f.takeAll())
+		limit = 5
+		f.set("a", store.QueueChange{Limit: &limit})
+		f.wantKeys(f.takeAll(), 2)
+	}},
+	{"what can't be set is refused", func(f *fixture) {
+		below := int64(-1)
+		f.wantErr(f.s.Configure(f.ctx, "", "a", store.QueueChange{Limit: &below}), store.ErrInvalid)
+		f.wantErr(f.s.Configure(f.ctx, "*", "a", store.QueueChange{}), store.ErrInvalid)
+		f.wantErr(f.s.Configure(f.ctx, "", strings.Repeat("q", store.MaxQueueKey+1), store.QueueChange{}), store.ErrInvalid)
+		_, err := f.s.QueueInfo(f.ctx, "*", "a")
+		f.wantErr(err, store.ErrInvalid)
+	}},
+}
+
+// allSettings changes everything that can be kept.
+func allSettings(f *fixture) store.QueueChange {
+	d, n, until, limit, w, yes := time.Second, 2, f.ahead(time.Hour), int64(9), uint8(4), true
+	return store.QueueChange{Delay: &d, MaxInFlight: &n, BlockedUntil: &until, Limit: &limit, Weight: &w, Paused: &yes}
+}

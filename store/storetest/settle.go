@@ -1,0 +1,214 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+var settleCases = []testCase{
+	{"complete is accepted once", func(f *fixture) {
+		f.fill("a", 0, 1)
+		l := f.one()
+		equal(f, "answer", f.end(l, store.Complete), store.Settled)
+		f.wantStats(store.Stats{Seen: 1, Completed: 1, Queues: 1})
+		equal(f, "second answer", f.end(l, store.Complete), store.Stale)
+		f.wantStats(store.Stats{Seen: 1, Completed: 1, Queues: 1})
+		f.wantStatus(f.add(item(0, "a")), store.Duplicate)
+		e := f.lookup(0)
+		if !f.env.KeepURLs {
+			f.check(sameEntry(e, store.Entry{Key: key(0), Crawl: store.DefaultCrawl}))
+			return
+		}
+		f.check(sameEntry(e, store.Entry{Key: key(0), State: store.Done, Crawl: store.DefaultCrawl, Queue: "a", URL: url(0),
+			Created: start, Attempts: 1}))
+	}},
+	{"a late settlement is accepted unless the URL was handed out again", func(f *fixture) {
+		f.fill("a", 0, 2)
+		first, second := f.one(), f.one()
+		f.step(time.Hour)
+		equal(f, "late", f.end(second, store.Complete), store.Settled)
+		again := f.one()
+		equal(f, "handed out again", again.Key, first.Key)
+		equal(f, "too late", f.end(first, store.Complete), store.Stale)
+		equal(f, "the new lease", f.end(again, store.Complete), store.Settled)
+	}},
+	{"requeue keeps or changes what it says", requeue},
+	{"drop leaves the key seen and not completed", func(f *fixture) {
+		f.fill("a", 0, 1)
+		equal(f, "answer", f.end(f.one(), store.Drop), store.Settled)
+		f.wantStats(store.Stats{Seen: 1})
+		equal(f, "state", f.lookup(0).State, store.SeenOnly)
+		f.wantStatus(f.add(item(0, "a")), store.Duplicate)
+		equal(f, "drop of what isn't held", f.settle(store.Settlement{Key: key(0), Outcome: store.Drop}), store.Unknown)
+	}},
+	{"extend moves the end of a lease", func(f *fixture) {
+		f.fill("a", 0, 1)
+		l := f.one()
+		extend := store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Extend, Due: f.ahead(time.Hour)}
+		equal(f, "answer", f.settle(extend), store.Settled)
+		f.step(30 * time.Minute)
+		f.wantKeys(f.takeAll())
+		f.step(time.Hour)
+		extend.Due = f.ahead(time.Minute)
+		equal(f, "answer after the end", f.settle(extend), store.Settled)
+		f.wantKeys(f.takeAll())
+		equal(f, "same token", f.end(l, store.Complete), store.Settled)
+		equal(f, "extend of what isn't held", f.settle(store.Settlement{Key: l.Key, Outcome: store.Extend}), store.Unknown)
+		f.fill("b", 1, 1)
+		equal(f, "extend of what isn't leased", f.settle(store.Settlement{Key: key(1), Outcome: store.Extend}), store.Stale)
+	}},
+	{"token 0 settles whoever holds the URL", func(f *fixture) {
+		f.fill("a", 0, 3)
+		l := f.one()
+		equal(f, "leased", f.settle(store.Settlement{Key: key(0)}), store.Settled)
+		equal(f, "the lease ended", f.end(l, store.Complete), store.Stale)
+		equal(f, "queued", f.settle(store.Settlement{Key: key(1), Outcome: store.Requeue, Due: f.ahead(time.Hour)}), store.Settled)
+		equal(f, "queued, to be dropped", f.settle(store.Settlement{Key: key(2), Outcome: store.Drop}), store.Settled)
+		f.wantKeys(f.takeAll())
+		f.step(time.Hour)
+		f.wantKeys(f.takeAll(), 1)
+		f.wantStats(store.Stats{Seen: 3, Held: 1, InFlight: 1, Completed: 1, Queues: 1, Active: 1})
+	}},
+	{"unknown keys and wrong tokens change nothing", func(f *fixture) {
+		f.fill("a", 0, 1)
+		l := f.one()
+		yes := true
+		for _, o := range []store.Outcome{store.Complete, store.Requeue, store.Drop, store.Extend} {
+			equal(f, "unknown", f.settle(store.Settlement{Key: key(9), Outcome: o}), store.Unknown)
+			equal(f, "unknown with token", f.settle(store.Settlement{Key: key(9), Token: 7, Outcome: o}), store.Unknown)
+			equal(f, "wrong token", f.settle(store.Settlement{Key: l.Key, Token: l.Token + 1, Outcome: o, URL: "x",
+				QueueChange: &store.QueueChange{Paused: &yes}}), store.Stale)
+		}
+		f.check(sameEntry(f.lookup(0), l.Entry))
+		equal(f, "paused", f.info("a").Paused, false)
+		f.wantStats(store.Stats{Seen: 1, Held: 1, InFlight: 1, Queues: 1, Active: 1})
+	}},
+	{"create makes unknown keys known", create},
+	{"completing twice counts once", func(f *fixture) {
+		done := store.Settlement{Key: key(0), Create: true, Queue: "a", URL: url(0)}
+		equal(f, "first", f.settle(done), store.Created)
+		equal(f, "second", f.settle(done), store.Settled)
+		done.Create, done.Queue = false, ""
+		equal(f, "without create", f.settle(done), store.Settled)
+		f.wantStats(store.Stats{Seen: 1, Completed: 1, Queues: 1})
+	}},
+	{"the queue changes in the same step", func(f *fixture) {
+		f.fill("a", 0, 2)
+		l := f.one()
+		until := f.ahead(time.Minute)
+		f.settle(store.Settlement{Key: l.Key, Token: l.Token, QueueChange: &store.QueueChange{NotBefore: &until}})
+		f.check(sameTimes(times{"next", f.info("a").Next, until}))
+		f.wantKeys(f.takeAll())
+		f.step(time.Minute)
+		f.wantKeys(f.takeAll(), 1)
+	}},
+	{"one call settles in order", func(f *fixture) {
+		f.fill("a", 0, 2)
+		l := f.one()
+		got, err := f.s.Settle(f.ctx, "", []store.Settlement{
+			{Key: l.Key, Token: l.Token, Outcome: store.Requeue, URL: "second"},
+			{Key: l.Key, Token: l.Token},
+			{Key: l.Key, Outcome: store.Requeue, Due: f.ahead(time.Hour)},
+			{Key: key(1), Outcome: store.Drop},
+			{Key: key(1), Outcome: store.Drop},
+		})
+		f.check(err)
+		f.check(sameList(got, []store.SettleStatus{store.Settled, store.Stale, store.Settled, store.Settled, store.Unknown}, sameValue))
+		e := f.lookup(0)
+		equal(f, "URL", e.URL, "second")
+		f.check(sameTimes(times{"due", e.Due, f.ahead(time.Hour)}))
+		f.wantStats(store.Stats{Seen: 2, Held: 1, Queues: 1, Active: 1})
+	}},
+	{"what can't be settled is refused whole", func(f *fixture) {
+		f.fill("a", 0, 1)
+		high := uint8(store.MaxPriority + 1)
+		below := int64(-1)
+		for _, bad := range []store.Settlement{
+			{Key: key(1), Outcome: store.Extend + 1},
+			{Key: key(1), Create: true},
+			{Key: key(1), Create: true, Queue: "a", Token: 1},
+			{Key: key(1), Create: true, Queue: "a", Outcome: store.Drop},
+			{Key: key(1), Priority: &high},
+			{Key: key(1), QueueChange: &store.QueueChange{Limit: &below}},
+		} {
+			_, err := f.s.Settle(f.ctx, "", []store.Settlement{{Key: key(0)}, bad})
+			f.wantErr(err, store.ErrInvalid)
+		}
+		_, err := f.s.Settle(f.ctx, "*", []store.Settlement{{Key: key(0)}})
+		f.wantErr(err, store.ErrInvalid)
+		f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
+	}},
+}
+
+func requeue(f *fixture) {
+	it := item(0, "a")
+	it.Meta, it.Priority = []byte("m"), 2
+	f.add(it)
+	l := f.one()
+	f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Requeue, Due: f.ahead(time.Minute)})
+	want := store.Entry{Key: it.Key, State: store.Queued, Crawl: store.DefaultCrawl, Queue: "a", URL: it.URL, Meta: it.Meta,
+		Due: f.ahead(time.Minute), Created: start, Priority: 2, Attempts: 1}
+	f.check(sameEntry(f.lookup(0), want))
+	f.wantKeys(f.takeAll())
+	f.step(time.Minute)
+	l = f.one()
+	equal(f, "attempts", l.Attempts, 2)
+	five := uint8(5)
+	f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Requeue, URL: "u", Meta: []byte{}, Priority: &five, ResetAttempts: true})
+	want.URL, want.Meta, want.Priority, want.Attempts, want.Due = "u", nil, 5, 0, f.Now()
+	f.check(sameEntry(f.lookup(0), want))
+	l = f.one()
+	f.end(l, store.Complete)
+	answer := f.settle(store.Settlement{Key: l.Key, Outcome: store.Requeue})
+	if !f.env.KeepURLs {
+		equal(f, "requeue without text", answer, store.Unknown)
+		return
+	}
+	equal(f, "requeue of a completed URL", answer, store.Settled)
+	want.Due = f.Now()
+	f.check(sameEntry(f.lookup(0), want))
+	f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
+}
+
+func create(f *fixture) {
+	three := uint8(3)
+	make := store.Settlement{Key: key(0), Outcome: store.Requeue, Due: f.ahead(time.Minute), Create: true, Queue: "a",
+		URL: url(0), Meta: []byte("m"), Priority: &three}
+	equal(f, "unknown", f.settle(make), store.Created)
+	want := store.Entry{Key: key(0), State: store.Queued, Crawl: store.DefaultCrawl, Queue: "a", URL: url(0), Meta: []byte("m"),
+		Due: f.ahead(time.Minute), Created: f.Now(), Priority: 3}
+	f.check(sameEntry(f.lookup(0), want))
+	f.wantStatus(f.add(item(0, "a")), store.Duplicate)
+
+	make.Queue, make.Due = "elsewhere", time.Time{}
+	equal(f, "queued", f.settle(make), store.Settled)
+	equal(f, "queue", f.lookup(0).Queue, "a")
+
+	l := f.one()
+	make.Outcome = store.Complete
+	equal(f, "leased", f.settle(make), store.Settled)
+	equal(f, "the lease ended", f.end(l, store.Complete), store.Stale)
+	f.wantStats(store.Stats{Seen: 1, Completed: 1, Queues: 1})
+
+	make.Outcome = store.Requeue
+	equal(f, "completed", f.settle(make), store.Settled)
+	queue := "elsewhere" // the text is gone, and the queue with it
+	if f.env.KeepURLs {
+		queue = "a"
+	}
+	equal(f, "queue", f.lookup(0).Queue, queue)
+	f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
+
+	f.add(item(1, ""))
+	make.Key, make.Outcome = key(1), store.Complete
+	equal(f, "seen only", f.settle(make), store.Settled)
+	f.wantStats(store.Stats{Seen: 2, Held: 1, Completed: 1, Queues: 1 + one(f.env.KeepURLs), Active: 1})
+}
+
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

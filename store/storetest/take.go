@@ -1,0 +1,260 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+var takeCases = []testCase{
+	{"a queue gives by priority, due time, arrival", func(f *fixture) {
+		at := func(n int, priority uint8, due time.Duration) store.Item {
+			it := item(n, "a")
+			it.Priority, it.Due = priority, f.ahead(due)
+			return it
+		}
+		f.add(at(1, 0, -time.Second), at(2, 0, -time.Minute), at(3, 1, -time.Second), at(4, 0, -time.Minute),
+			at(5, 7, time.Hour), at(6, 2, time.Millisecond))
+		f.wantKeys(f.takeAll(), 3, 2, 4, 1)
+		f.step(time.Millisecond)
+		f.wantKeys(f.takeAll(), 6)
+	}},
+	{"the defaults are one URL for 30 seconds", func(f *fixture) {
+		f.fill("a", 0, 3)
+		got := f.taken(store.TakeRequest{})
+		f.wantKeys(got.Leases, 0)
+		equal(f, "lease", got.Leases[0].Expires.Sub(f.Now()), 30*time.Second)
+		equal(f, "next of an answer that isn't short", got.Next, time.Time{})
+		f.wantKeys(f.take(store.TakeRequest{MaxURLs: 5}), 1)
+	}},
+	{"an answer is bounded in URLs, queues, and URLs of a queue", func(f *fixture) {
+		f.fill("a", 0, 9)
+		f.fill("b", 10, 9)
+		f.fill("c", 20, 9)
+		f.wantKeys(f.take(store.TakeRequest{MaxURLs: 5, MaxPerQueue: 2}), 0, 1, 10, 11, 20)
+		f.wantKeys(f.take(store.TakeRequest{MaxURLs: 9, MaxPerQueue: 1, MaxQueues: 2}), 2, 12)
+	}},
+	{"the delay of the request starts at the take", func(f *fixture) {
+		f.fill("a", 0, 3)
+		req := store.TakeRequest{MaxURLs: 2, Delay: time.Second}
+		got := f.taken(req)
+		f.wantKeys(got.Leases, 0)
+		f.check(sameTimes(times{"next", got.Next, f.ahead(time.Second)}))
+		f.step(999 * time.Millisecond)
+		f.wantKeys(f.take(req))
+		f.step(time.Millisecond)
+		f.wantKeys(f.take(req), 1)
+		f.wantKeys(f.take(store.TakeRequest{}))
+	}},
+	{"the delay nearest to the queue holds", nearestDelay},
+	{"a bound on leases is never passed", inFlight},
+	{"a lease that ran out is handed out again, earliest first", func(f *fixture) {
+		f.fill("a", 0, 3)
+		long := f.take(store.TakeRequest{Lease: 2 * time.Second})
+		short := f.take(store.TakeRequest{Lease: time.Second})
+		f.step(time.Second - time.Millisecond)
+		f.wantKeys(f.takeAll(), 2)
+		f.step(time.Minute)
+		got := f.takeAll()
+		f.wantKeys(got, 1, 0, 2)
+		equal(f, "attempts", got[0].Attempts, 2)
+		if got[0].Token == short[0].Token || got[1].Token == long[0].Token {
+			f.Fatal("got the token of the lease that ran out; want another")
+		}
+		f.wantStats(store.Stats{Seen: 3, Held: 3, InFlight: 3, Queues: 1, Active: 1})
+	}},
+	{"a lease that ran out is still told as leased", func(f *fixture) {
+		f.fill("a", 0, 1)
+		l := f.one()
+		f.step(time.Hour)
+		e := f.lookup(0)
+		equal(f, "state", e.State, store.Leased)
+		f.check(sameTimes(times{"expires", e.Expires, l.Expires}))
+		f.wantStats(store.Stats{Seen: 1, Held: 1, InFlight: 1, Queues: 1, Active: 1})
+		equal(f, "in flight", f.info("a").InFlight, 1)
+	}},
+	{"turns are shared fairly, by weight", weights},
+	{"crawls take turns", func(f *fixture) {
+		f.fill("a", 0, 6)
+		for i := range 2 {
+			_, err := f.s.Add(f.ctx, "b", []store.Item{item(100+i, "a")}, store.AddOptions{})
+			f.check(err)
+		}
+		var order string
+		for range 5 {
+			order += f.take(store.TakeRequest{Crawl: "*"})[0].Crawl[:1]
+		}
+		if n := countOf(order[:4], 'b'); n != 2 {
+			f.Fatalf("got turns %s; want each crawl twice in four", order)
+		}
+	}},
+	{"pause, block and limit of a queue", func(f *fixture) {
+		f.fill("a", 0, 3)
+		yes, no := true, false
+		f.set("a", store.QueueChange{Paused: &yes})
+		f.wantKeys(f.take(store.TakeRequest{}))
+		f.set("a", store.QueueChange{Paused: &no})
+		f.end(f.one(), store.Complete)
+		until, limit := f.ahead(time.Minute), int64(2)
+		f.set("a", store.QueueChange{BlockedUntil: &until, Limit: &limit})
+		f.wantKeys(f.take(store.TakeRequest{}))
+		f.step(time.Minute)
+		f.end(f.one(), store.Complete)
+		f.wantKeys(f.take(store.TakeRequest{}))
+		limit = 0
+		f.set("a", store.QueueChange{Limit: &limit})
+		f.one()
+	}},
+	{"pause and block of a crawl and of the store", stops},
+	{"one queue can be asked", func(f *fixture) {
+		f.fill("a", 0, 1)
+		f.fill("b", 1, 2)
+		f.wantKeys(f.take(store.TakeRequest{Queue: "b", MaxURLs: 9, MaxPerQueue: 9}), 1, 2)
+		f.wantKeys(f.take(store.TakeRequest{Queue: "b"}))
+		f.wantKeys(f.take(store.TakeRequest{Queue: "none"}))
+		f.wantKeys(f.take(store.TakeRequest{Crawl: "none"}))
+		_, err := f.s.Take(f.ctx, store.TakeRequest{Crawl: "*", Queue: "a"})
+		f.wantErr(err, store.ErrInvalid)
+	}},
+	{"a short answer says when there is more", func(f *fixture) {
+		equal(f, "next of nothing", f.taken(store.TakeRequest{}).Next, time.Time{})
+		it := item(0, "a")
+		it.Due = f.ahead(time.Hour)
+		f.add(it)
+		f.check(sameTimes(times{"next", f.taken(store.TakeRequest{}).Next, it.Due}))
+		f.fill("b", 1, 1)
+		f.check(sameTimes(times{"next", f.taken(store.TakeRequest{MaxURLs: 2, Lease: time.Minute}).Next, f.ahead(time.Minute)}))
+	}},
+	{"due times are kept to the millisecond, and nothing is served early", func(f *fixture) {
+		it := item(0, "a")
+		it.Due = f.ahead(time.Microsecond)
+		f.add(it)
+		f.wantKeys(f.takeAll())
+		f.step(time.Millisecond)
+		f.wantKeys(f.takeAll(), 0)
+	}},
+}
+
+func nearestDelay(f *fixture) {
+	delay := func(crawl, queue string, d time.Duration) {
+		f.Helper()
+		f.check(f.s.Configure(f.ctx, crawl, queue, store.QueueChange{Delay: &d}))
+	}
+	served := func(after time.Duration) {
+		f.Helper()
+		req := store.TakeRequest{Delay: time.Second}
+		f.wantOne(req)
+		if after == 0 {
+			return
+		}
+		f.step(after - time.Millisecond)
+		f.wantKeys(f.take(req))
+		f.step(time.Millisecond)
+	}
+	f.fill("a", 0, 20)
+	delay("*", "", 2*time.Second)
+	served(2 * time.Second)
+	delay("", "", 3*time.Second)
+	served(3 * time.Second)
+	delay("", "a", 4*time.Second)
+	served(4 * time.Second)
+	delay("", "a", -1)
+	served(0)
+	served(0)
+	delay("", "a", 0)
+	served(0) // nothing of the queue's own any more: 3 s since the take before
+}
+
+// wantOne takes one URL, stepping the clock to when there is one.
+func (f *fixture) wantOne(req store.TakeRequest) {
+	f.Helper()
+	got := f.taken(req)
+	if len(got.Leases) == 0 && !got.Next.IsZero() {
+		f.step(got.Next.Sub(f.Now()))
+		got = f.taken(req)
+	}
+	equal(f, "leases", len(got.Leases), 1)
+}
+
+func inFlight(f *fixture) {
+	f.fill("a", 0, 10)
+	req := store.TakeRequest{MaxURLs: 9, MaxPerQueue: 9, MaxInFlight: 3, Lease: time.Minute}
+	got := f.take(req)
+	f.wantKeys(got, 0, 1, 2)
+	f.wantKeys(f.take(req))
+	f.end(got[1], store.Complete)
+	f.wantKeys(f.take(req), 3)
+	req.MaxInFlight = 4
+	f.wantKeys(f.take(req), 4)
+	two := 2
+	f.set("a", store.QueueChange{MaxInFlight: &two})
+	req.MaxInFlight = 9
+	f.wantKeys(f.take(req))
+	f.step(time.Hour)
+	f.wantKeys(f.take(req), 0, 2) // both ran out first: two leases may run
+	f.wantKeys(f.take(req))
+	none := -1
+	f.set("a", store.QueueChange{MaxInFlight: &none})
+	req.MaxInFlight = 1
+	f.wantKeys(f.take(req), 3, 4, 5, 6, 7, 8, 9)
+}
+
+func weights(f *fixture) {
+	three := uint8(3)
+	f.fill("a", 0, 300)
+	f.fill("b", 1000, 300)
+	f.fill("c", 2000, 300)
+	f.set("c", store.QueueChange{Weight: &three})
+	turns := map[string]int{}
+	for range 100 {
+		turns[f.one().Queue]++
+	}
+	if turns["a"] < 19 || turns["a"] > 21 || turns["b"] < 19 || turns["b"] > 21 {
+		f.Fatalf("got turns %v in 100; want 20, 20, 60", turns)
+	}
+	// One that was away doesn't catch up.
+	f.fill("late", 3000, 300)
+	clear(turns)
+	for range 60 {
+		turns[f.one().Queue]++
+	}
+	if turns["late"] < 9 || turns["late"] > 11 {
+		f.Fatalf("got turns %v in 60 after one more queue came; want 10 of it", turns)
+	}
+}
+
+func stops(f *fixture) {
+	f.fill("a", 0, 9)
+	yes, no := true, false
+	for _, crawl := range []string{"", "*"} {
+		set := func(c store.QueueChange) {
+			f.Helper()
+			f.check(f.s.Configure(f.ctx, crawl, "", c))
+		}
+		for _, from := range []store.TakeRequest{{}, {Crawl: "*"}, {Queue: "a"}} {
+			set(store.QueueChange{Paused: &yes})
+			got := f.taken(from)
+			f.wantKeys(got.Leases)
+			equal(f, "next while paused", got.Next, time.Time{})
+			set(store.QueueChange{Paused: &no})
+			until := f.ahead(time.Minute)
+			set(store.QueueChange{BlockedUntil: &until})
+			got = f.taken(from)
+			f.wantKeys(got.Leases)
+			f.check(sameTimes(times{"next while blocked", got.Next, until}))
+			f.step(time.Minute)
+			l := f.take(from)
+			equal(f, "leases", len(l), 1)
+			f.end(l[0], store.Complete)
+		}
+	}
+}
+
+func countOf(s string, c rune) (n int) {
+	for _, r := range s {
+		if r == c {
+			n++
+		}
+	}
+	return n
+}
