@@ -6,6 +6,9 @@ import "fmt"
 // unless [WithMaxLength] says otherwise: 1 MiB, far above what servers and browsers take.
 const DefaultMaxLength = 1 << 20
 
+// mostBytes keeps all offsets in a form, three times as long as its URL, below 32 bits.
+const mostBytes = 1 << 30
+
 // An Option changes a profile; see [Profile.With]. Options apply in the order given.
 type Option func(*settings) error
 
@@ -39,8 +42,8 @@ func (s *settings) switchRules(names []Rule, on bool) (err error) {
 // one is refused with [ErrTooLong]. The default is DefaultMaxLength.
 func WithMaxLength(bytes int) Option {
 	return func(s *settings) error {
-		if bytes < 1 {
-			return fmt.Errorf("cannot set the longest URL; got %d bytes; want 1 or more", bytes)
+		if bytes < 1 || bytes > mostBytes {
+			return fmt.Errorf("cannot set the longest URL; got %d bytes; want 1 to %d", bytes, mostBytes)
 		}
 		s.maxLength = bytes
 		return nil

@@ -19,7 +19,7 @@ func (q *qiita) appendRewritten(dst, s []byte, l *layout) []byte {
 	}
 	if l.end < len(s) && q.keepsFragment(s[l.end:]) {
 		dst = append(dst, '#')
-		dst = appendNormal(dst, s[l.end+1:], fragmentRaw)
+		dst = appendNormal(dst, s[l.end+1:], inFragment)
 	}
 	return dst
 }
@@ -54,11 +54,15 @@ func stripWWW(host []byte) []byte {
 	}
 }
 
-// appendNormal appends a part with the four percent rules done.
-func appendNormal(dst, s []byte, raw *byteSet) []byte {
+// appendNormal appends a part with the four percent rules done; what is of the class
+// stays as it is.
+func appendNormal(dst, s []byte, class uint8) []byte {
 	for i := 0; i < len(s); {
 		run := i
-		for i < len(s) && raw[s[i]] {
+		for i+8 <= len(s) && allOf(s[i:i+8:i+8], class) {
+			i += 8
+		}
+		for i < len(s) && classes[s[i]]&class != 0 {
 			i++
 		}
 		dst = append(dst, s[run:i]...)
@@ -93,7 +97,7 @@ func (q *qiita) appendPath(dst, path []byte, ok bool) []byte {
 	if ok {
 		dst = append(dst, path...)
 	} else {
-		dst = appendNormal(dst, path, pathRaw)
+		dst = appendNormal(dst, path, inPath)
 	}
 	if q.on.has(rLowercasePath) {
 		lowerPath(dst[start:])

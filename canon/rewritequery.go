@@ -5,12 +5,18 @@ import (
 	"slices"
 )
 
-// manyPairs is how many parameters are handled without allocating.
+// manyPairs is how many parameters are handled without allocating, and how many of them
+// are sorted by insertion.
 const manyPairs = 32
 
 // appendQuery appends "?" and the parameters of a query, or nothing if none is left.
 // The canonical path stands in dst[path:], the host before it.
 func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
+	if !q.filters && q.on.has(rSortQuery) {
+		if out, ok := q.appendSimple(dst, query); ok {
+			return out
+		}
+	}
 	before := len(dst)
 	var scopes []*scope
 	if q.params != nil && q.on.has(rScopedParams) {
@@ -21,19 +27,14 @@ func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
 	var room [manyPairs]pair
 	pairs, sorted := room[:0], true
 	for len(query) > 0 {
-		text := query
-		if i := bytes.IndexByte(query, '&'); i >= 0 {
-			text, query = query[:i], query[i+1:]
-		} else {
-			query = nil
-		}
-		if len(text) == 0 {
+		var text []byte
+		if text, query = cutPair(query); len(text) == 0 {
 			continue
 		}
-		p := pair{start: len(dst) - base}
+		p := pair{start: uint32(len(dst) - base)}
 		dst = q.appendPair(dst, text, base, &p)
 		if q.filters && q.drops(dst[base:], p, scopes) {
-			dst = dst[:base+p.start]
+			dst = dst[:base+int(p.start)]
 			continue
 		}
 		if sorted && len(pairs) > 0 {
@@ -52,21 +53,65 @@ func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
 	return dst
 }
 
+// appendSimple is appendQuery for parameters that are only in the wrong order, bare or
+// empty, as nine in ten are: they are sorted where they stand, and copied once.
+func (q *qiita) appendSimple(dst, query []byte) (out []byte, ok bool) {
+	var room [manyPairs]pair
+	n := 0
+	for i := 0; i < len(query); i++ {
+		p := pair{start: uint32(i)}
+		i = skipClass(query, i, inName)
+		p.nameEnd = uint32(i)
+		if i < len(query) && query[i] == '=' {
+			i = skipClass(query, i+1, inValue)
+		}
+		p.end = uint32(i)
+		if i < len(query) && query[i] != '&' || n == manyPairs {
+			return dst, false
+		}
+		if p.start == p.end {
+			continue
+		}
+		k := n
+		for k > 0 && comparePairs(query, room[k-1], p) > 0 {
+			room[k] = room[k-1]
+			k--
+		}
+		room[k] = p
+		n++
+	}
+	for i, p := range room[:n] {
+		dst = append(dst, "?&"[min(i, 1)])
+		dst = append(dst, p.text(query)...)
+		if p.nameEnd == p.end && q.on.has(rCompleteParams) {
+			dst = append(dst, '=')
+		}
+	}
+	return dst, true
+}
+
+func cutPair(query []byte) (text, rest []byte) {
+	if i := bytes.IndexByte(query, '&'); i >= 0 {
+		return query[:i], query[i+1:]
+	}
+	return query, nil
+}
+
 // appendPair appends one parameter, its escapes normalised, and notes where it stands.
 func (q *qiita) appendPair(dst, text []byte, base int, p *pair) []byte {
 	equals := bytes.IndexByte(text, '=')
 	if equals < 0 {
-		dst = appendNormal(dst, text, queryRaw)
-		p.nameEnd = len(dst) - base
+		dst = appendNormal(dst, text, inValue)
+		p.nameEnd = uint32(len(dst) - base)
 		if q.on.has(rCompleteParams) {
 			dst = append(dst, '=')
 		}
 	} else {
-		dst = appendNormal(dst, text[:equals], queryRaw)
-		p.nameEnd = len(dst) - base
-		dst = appendNormal(dst, text[equals:], queryRaw)
+		dst = appendNormal(dst, text[:equals], inValue)
+		p.nameEnd = uint32(len(dst) - base)
+		dst = appendNormal(dst, text[equals:], inValue)
 	}
-	p.end = len(dst) - base
+	p.end = uint32(len(dst) - base)
 	return dst
 }
 
@@ -88,29 +133,14 @@ func (q *qiita) drops(s []byte, p pair, scopes []*scope) bool {
 // what is there, then moved to its place, so that no other buffer is needed.
 func appendSorted(dst []byte, base int, pairs []pair) []byte {
 	s := dst[base:]
-	if len(pairs) <= 12 {
-		insertionSort(s, pairs)
-	} else {
-		slices.SortFunc(pairs, func(a, b pair) int { return comparePairs(s, a, b) })
-	}
+	slices.SortFunc(pairs, func(a, b pair) int { return comparePairs(s, a, b) })
 	end := len(dst)
 	for _, p := range pairs {
-		dst = append(dst, dst[base+p.start:base+p.end]...)
+		dst = append(dst, p.text(dst[base:])...)
 		dst = append(dst, '&')
 	}
 	n := copy(dst[base:], dst[end:len(dst)-1])
 	return dst[:base+n]
-}
-
-func insertionSort(s []byte, pairs []pair) {
-	for i := 1; i < len(pairs); i++ {
-		p, k := pairs[i], i
-		for k > 0 && comparePairs(s, pairs[k-1], p) > 0 {
-			pairs[k] = pairs[k-1]
-			k--
-		}
-		pairs[k] = p
-	}
 }
 
 // bareHost is the host, without port, of a URL of the fast path that ends before its path.

@@ -21,11 +21,14 @@ type layout struct {
 
 // Byte classes of the scan. A byte outside a class is looked at one by one.
 const (
-	inHost    = 1 << iota // a-z 0-9 . _ ("-" can make an xn-- label)
-	inPath                // stays in a path; dots and slashes are also looked at by pairs
-	inName                // stays in a parameter name
-	inValue               // stays in a parameter value
-	isNewline             // tab, LF, CR: removed before anything else
+	inHost     = 1 << iota // a-z 0-9 . _ ("-" can make an xn-- label)
+	inPath                 // stays in a path; dots and slashes are also looked at by pairs
+	inName                 // stays in a parameter name
+	inValue                // stays in a parameter value
+	inFragment             // stays in a fragment
+	isNewline              // tab, LF, CR: removed before anything else
+	isHash                 // ends a query
+	isPlain                // unreserved: stands for itself in a sort key
 )
 
 var classes = func() (t [256]uint8) {
@@ -42,6 +45,15 @@ var classes = func() (t [256]uint8) {
 		}
 		if queryRaw[c] && c != '&' && c != '=' {
 			t[i] |= inName
+		}
+		if fragmentRaw[c] {
+			t[i] |= inFragment
+		}
+		if c == '#' {
+			t[i] |= isHash
+		}
+		if isUnreserved[c] {
+			t[i] |= isPlain
 		}
 		if c == '\t' || c == '\n' || c == '\r' {
 			t[i] |= isNewline
@@ -87,6 +99,10 @@ func scan(s []byte) (l layout, ok bool) {
 func scanAuthority(s []byte, i int) (path, hostEnd int) {
 	start, n := i, len(s)
 	for i < n {
+		if i+8 <= n && allOf(s[i:i+8:i+8], inHost) {
+			i += 8
+			continue
+		}
 		for i < n && classes[s[i]]&inHost != 0 {
 			i++
 		}
@@ -163,107 +179,4 @@ func scanPort(s []byte, i int, isHTTPS bool) int {
 		return -1
 	}
 	return i
-}
-
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// scanPath runs to the "?", "#" or end of a path. ok tells whether it is canonical;
-// end is -1 if it has bytes only the slow path knows.
-//
-// Eight bytes at a time: all in the class, and no slash followed by a slash or a dot.
-// A byte x of w is zero in w^(x in every byte), and (v-ones)&^v&highs marks zero bytes;
-// it can mark too many, never too few, and what is marked is looked at one by one.
-func scanPath(s []byte, i int) (end int, ok bool) {
-	n := len(s)
-	if i == n || s[i] != '/' {
-		return i, false // empty
-	}
-	for {
-		for i+9 <= n {
-			b := s[i : i+9 : i+9]
-			if classes[b[0]]&classes[b[1]]&classes[b[2]]&classes[b[3]]&classes[b[4]]&classes[b[5]]&classes[b[6]]&classes[b[7]]&inPath == 0 {
-				break
-			}
-			w, next := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[1:])
-			slash := w ^ ones*'/'
-			slash = (slash - ones) &^ slash & highs
-			dot := next ^ ones*'.' // a dot is 0x2e
-			dot &^= ones           // and a slash 0x2f: both are zero now
-			dot = (dot - ones) &^ dot & highs
-			if slash&dot != 0 {
-				break
-			}
-			i += 8
-		}
-		if i, end, ok = scanPathBytes(s, i, min(i+8, n)); end != more {
-			return end, ok
-		}
-	}
-}
-
-// more, as an end, says that the part goes on.
-const more = -2
-
-// scanPathBytes looks at the bytes from i to stop one by one. It gives the next offset
-// and end = more, or else the end as scanPath does.
-func scanPathBytes(s []byte, i, stop int) (next, end int, ok bool) {
-	for i < stop {
-		switch c := s[i]; {
-		case c == '/':
-			if dirtySlash(s, i) {
-				return i, scanDirtyPath(s, i), false
-			}
-			i++
-		case classes[c]&inPath != 0:
-			i++
-		case c == '?' || c == '#':
-			return i, i, true
-		case c == '%' && isCanonicalEscape(s, i):
-			i += 3
-		default:
-			return i, scanDirtyPath(s, i), false
-		}
-	}
-	if i >= len(s) {
-		return i, len(s), true
-	}
-	return i, more, true
-}
-
-// dirtySlash tells whether an empty or a dot segment follows the slash at i.
-func dirtySlash(s []byte, i int) bool {
-	if i++; i >= len(s) {
-		return false
-	}
-	if s[i] == '.' {
-		if i++; i < len(s) && s[i] == '.' {
-			i++
-		}
-		return i == len(s) || s[i] == '/' || s[i] == '?' || s[i] == '#'
-	}
-	return s[i] == '/'
-}
-
-func scanDirtyPath(s []byte, i int) (end int) {
-	for ; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '?' || c == '#':
-			return i
-		case c == '\\' || classes[c]&isNewline != 0:
-			return -1
-		}
-	}
-	return i
-}
-
-// isCanonicalEscape tells whether an escape begins at i that stays as it is.
-func isCanonicalEscape(s []byte, i int) bool {
-	if i+2 >= len(s) {
-		return false
-	}
-	hi, lo := s[i+1], s[i+2]
-	return hi < 'a' && lo < 'a' && unhex[hi] != notHex && unhex[lo] != notHex && !isUnreserved[unhex[hi]<<4|unhex[lo]]
 }

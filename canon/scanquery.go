@@ -9,13 +9,13 @@ func scanQuery(s []byte, i int) (end int, ok bool) {
 	n := len(s)
 	var before pair
 	for first := true; ; first = false {
-		p := pair{start: i}
+		p := pair{start: uint32(i)}
 		if i = skipClass(s, i, inName); i == n || s[i] != '=' {
 			return scanDirtyQuery(s, i), false
 		}
-		p.nameEnd = i
+		p.nameEnd = uint32(i)
 		i = skipClass(s, i+1, inValue)
-		p.end = i
+		p.end = uint32(i)
 		if !first && comparePairs(s, before, p) > 0 {
 			return scanDirtyQuery(s, i), false
 		}
@@ -44,19 +44,27 @@ func skipClass(s []byte, i int, class uint8) int {
 }
 
 func scanDirtyQuery(s []byte, i int) (end int) {
-	for ; i < len(s); i++ {
-		if s[i] == '#' {
+	for {
+		for i+8 <= len(s) && noneOf(s[i:i+8:i+8], isNewline|isHash) {
+			i += 8
+		}
+		for stop := min(i+8, len(s)); i < stop; i++ {
+			switch {
+			case s[i] == '#':
+				return i
+			case classes[s[i]]&isNewline != 0:
+				return -1
+			}
+		}
+		if i == len(s) {
 			return i
 		}
-		if classes[s[i]]&isNewline != 0 {
-			return -1
-		}
 	}
-	return i
 }
 
-// pair is a query parameter by offset. A bare one has nameEnd == end.
-type pair struct{ start, nameEnd, end int }
+// pair is a query parameter by offset. A bare one has nameEnd == end. Sorting moves
+// pairs about, so they are kept small; lengths are bounded accordingly.
+type pair struct{ start, nameEnd, end uint32 }
 
 func (p pair) name(s []byte) []byte { return s[p.start:p.nameEnd] }
 func (p pair) text(s []byte) []byte { return s[p.start:p.end] }
@@ -71,6 +79,10 @@ func (p pair) value(s []byte) []byte {
 // comparePairs orders two parameters, with their escapes normalised, as RFC 5849
 // 3.4.1.3.2 does: by name, then value; then, where it leaves them equal, by text.
 func comparePairs(s []byte, a, b pair) int {
+	// Most names differ in their first letter, and most letters are plain.
+	if ca, cb := s[a.start], s[b.start]; ca != cb && classes[ca]&classes[cb]&isPlain != 0 {
+		return int(ca) - int(cb)
+	}
 	if c := compareKeys(a.name(s), b.name(s)); c != 0 {
 		return c
 	}
