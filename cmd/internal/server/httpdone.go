@@ -45,6 +45,9 @@ var outcomeLabels = map[frontier.Outcome]string{
 func (d *doneLease) settlement() (frontier.Settlement, error) {
 	l := &frontier.Lease{Crawl: d.Crawl, Attempts: d.Attempts}
 	outcome, ok := outcomes[d.Outcome]
+	if d.Attempts < 0 || d.Attempts > unbounded {
+		return frontier.Settlement{}, fmt.Errorf("cannot settle; got attempts %d; want 0 to %d: %w", d.Attempts, unbounded, store.ErrInvalid)
+	}
 	if !ok {
 		return frontier.Settlement{}, fmt.Errorf("cannot settle; got outcome %.20q; want done, retry, recrawl, drop, release or extend: %w", d.Outcome, store.ErrInvalid)
 	}
@@ -61,6 +64,10 @@ func (d *doneLease) settlement() (frontier.Settlement, error) {
 func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[doneBody](s, w, r)
 	if !ok {
+		return
+	}
+	if body.Leases == nil {
+		writeError(w, http.StatusBadRequest, "invalid", "want leases")
 		return
 	}
 	settlements := make([]frontier.Settlement, len(body.Leases))

@@ -53,11 +53,15 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid", "want a query parameter url")
 		return
 	}
-	if len(u.URL) > s.cfg.MaxURL {
-		writeError(w, http.StatusBadRequest, "too-long", "URL too long")
+	if len(u.URL) > s.cfg.MaxURL || len(u.Queue) > store.MaxQueueKey {
+		writeError(w, http.StatusBadRequest, "too-long", "URL or queue too long")
 		return
 	}
 	e := s.explain(u)
+	if e.Error != nil && e.Error.Code == string(frontier.ReasonCrawl) {
+		writeError(w, http.StatusBadRequest, e.Error.Code, "no crawl can have this name")
+		return
+	}
 	entry, err := s.f.Lookup(r.Context(), u)
 	switch {
 	case e.Error != nil:

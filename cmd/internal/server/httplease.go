@@ -52,11 +52,17 @@ func (b *leaseBody) request() (frontier.LeaseRequest, error) {
 			return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got %s %d; want 0 to %d: %w", name, n, unbounded, store.ErrInvalid)
 		}
 	}
+	if len(b.Queue) > store.MaxQueueKey {
+		return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got a queue of %d bytes; want at most %d: %w", len(b.Queue), store.MaxQueueKey, store.ErrInvalid)
+	}
 	req := frontier.LeaseRequest{Crawl: b.Crawl, Queue: b.Queue, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
 		MaxPerQueue: b.MaxPerQueue, MaxInFlight: b.MaxPerQueue,
 		Lease: min(time.Duration(b.LeaseSeconds)*time.Second, maxLease)}
 	if req.Lease == 0 {
 		req.Lease = defaultLease
+	}
+	if req.Crawl == "" && req.Queue != "" {
+		req.Crawl = defaultCrawl
 	}
 	return req, nil
 }

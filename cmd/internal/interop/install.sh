@@ -1,0 +1,14 @@
+#!/bin/sh
+# Installs what the interop tests need, and prints the variables to run them
+# with: the Java dependencies into Maven's local repository, and a Python
+# virtual environment in the directory given.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+venv=${1:?usage: install.sh DIRECTORY}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+mvn -q -B -f "$here/java/pom.xml" -DbuildDirectory="$scratch" -Dmdep.outputFile="$scratch/path" \
+	compile dependency:build-classpath >&2
+python3 -m venv "$venv" >&2
+"$venv/bin/pip" install -q grpcio grpcio-tools schemathesis >&2
+echo "FIRSTSEEN_PYTHON=$venv/bin/python"
