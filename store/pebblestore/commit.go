@@ -42,6 +42,9 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if s.opt.ReadOnly {
+		return fmt.Errorf("cannot write: the store is open for reading only: %w", store.ErrInvalid)
+	}
 	r := &request{op: o, done: make(chan struct{})}
 	if err := s.enqueue(ctx, r); err != nil {
 		return err

@@ -56,8 +56,12 @@ func (s *Store) loadGenerationKeys(c *crawl, g *generation, set seenSet) error {
 	if err := eg.Wait(); err != nil {
 		return err
 	}
+	if total.Load() != g.keys && s.opt.Repair {
+		g.keys = total.Load()
+		return s.db.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, c.num, g), pebble.Sync)
+	}
 	if total.Load() != g.keys {
-		return fmt.Errorf("cannot load generation %d of crawl %q; got %d keys; want %d as its row says; repair it with verify: %w",
+		return fmt.Errorf("cannot load generation %d of crawl %q; got %d keys; want %d as its row says; open it with Repair to take the keys as they are: %w",
 			g.num, c.name, total.Load(), g.keys, store.ErrCorrupt)
 	}
 	return nil

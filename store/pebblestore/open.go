@@ -16,7 +16,9 @@ import (
 // Store is a store.Store in one Pebble database.
 type Store struct {
 	opt      Options
+	dir      string
 	db       *pebble.DB
+	pebble   *pebble.Options
 	identity store.Identity
 	secret   [secretLen]byte
 
@@ -51,19 +53,21 @@ func Open(dir string, opt Options) (*Store, error) {
 	if err := opt.checkIndex(); err != nil {
 		return nil, err
 	}
-	db, err := pebble.Open(dir, pebbleOptions(opt))
+	popt := pebbleOptions(opt)
+	popt.EnsureDefaults()
+	db, err := pebble.Open(dir, popt)
 	if err != nil {
 		return nil, openError(dir, err)
 	}
 	s := &Store{
-		opt: opt, db: db,
+		opt: opt, dir: dir, db: db, pebble: popt,
 		queue:   make(chan *request, opt.Backlog),
 		stopped: make(chan struct{}),
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
 	}
 	if err := s.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), db.Close())
 	}
 	go s.committer()
 	return s, nil
@@ -73,6 +77,11 @@ func Open(dir string, opt Options) (*Store, error) {
 func (s *Store) load() error {
 	if err := s.loadMeta(); err != nil {
 		return err
+	}
+	if !s.opt.ReadOnly {
+		if err := s.removeTempTables(); err != nil {
+			return err
+		}
 	}
 	if err := s.loadCrawls(); err != nil {
 		return err

@@ -188,3 +188,14 @@ func TestKeysInOrder(t *testing.T) {
 		t.Fatalf("got %d keys; want 20000", n)
 	}
 }
+
+func wantOpenError(t testing.TB, dir string, opt Options, want error) {
+	t.Helper()
+	s, err := Open(dir, opt)
+	if err == nil {
+		s.Close()
+	}
+	if !errors.Is(err, want) {
+		t.Fatalf("got %v; want %v", err, want)
+	}
+}

@@ -22,6 +22,9 @@ type Options struct {
 	ReadOnly bool
 	// MustExist refuses to make a new store. The default is false.
 	MustExist bool
+	// Repair lets a store open whose counts differ from its rows: the rows are
+	// taken as true. The default refuses, with store.ErrCorrupt.
+	Repair bool
 	// Clock tells the time. The default is time.Now.
 	Clock store.Clock
 

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -45,11 +46,23 @@ func (logger) Fatalf(format string, args ...any) {
 func openError(dir string, err error) error {
 	switch {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
-		return fmt.Errorf("cannot open store %s: %w: %w", dir, store.ErrNotFound, err)
+		err = fmt.Errorf("%w: %w", store.ErrNotFound, err)
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), err.Error() == "lock held by current process":
-		return fmt.Errorf("cannot open store %s: %w: %w", dir, store.ErrLocked, err)
-	case pebble.IsCorruptionError(err):
-		return fmt.Errorf("cannot open store %s: %w: %w", dir, store.ErrCorrupt, err)
+		err = fmt.Errorf("%w: %w", store.ErrLocked, err)
+	case strings.Contains(err.Error(), "written by a newer"), strings.Contains(err.Error(), "format major version"):
+		err = fmt.Errorf("%w: %w", store.ErrFormat, err)
+	default:
+		err = corruption(err)
 	}
 	return fmt.Errorf("cannot open store %s: %w", dir, err)
+}
+
+// corruption marks an error of Pebble that means damaged files, and says what
+// to do.
+func corruption(err error) error {
+	if err == nil || !pebble.IsCorruptionError(err) || errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w: %w; the disk returned other bytes than were written: "+
+		"check it, then restore a copy of the directory or import an export", store.ErrCorrupt, err)
 }

@@ -85,6 +85,10 @@ func (tx *txn) generation(c *crawl) *generation {
 			return g
 		}
 	}
+	return tx.addGeneration(c)
+}
+
+func (tx *txn) addGeneration(c *crawl) *generation {
 	g := &generation{num: tx.s.nextGen, created: tx.now, last: tx.now}
 	tx.s.nextGen++
 	c.gens = append(c.gens, g)

@@ -1,0 +1,256 @@
+// Package keyfile reads and writes portable files of sorted keys: how a
+// seen-set moves between stores, machines and backends.
+//
+// A file says how its keys were made, so that it is not mixed with others; it
+// is in blocks with checksums, so that a reader has checked a key before it
+// hands it out; and it ends with a count, so that a part is not taken for the
+// whole. All numbers are big-endian:
+//
+//	+----------------+----------+----------------------------------------+--------+
+//	| "firstseen.k1" | length 4 | identity and flags, see below          | CRC 4  |  header
+//	+----------------+----------+----------------------------------------+--------+
+//	| count 4, not zero         | count keys of 16 bytes, ascending      | CRC 4  |  block, any number
+//	+---------------------------+----------------------------------------+--------+
+//	| 0, 4 bytes                | keys in the file 8                     | CRC 4  |  end
+//	+---------------------------+----------------------------------------+--------+
+//
+// The identity is: profile version (uvarint); profile, key kind and Unicode version,
+// each after its length (uvarint); flags (1 byte, bit 0: keys of
+// internationalised hosts are among them). A CRC is CRC-32C of its row up to there.
+// The keys ascend strictly across blocks too.
+package keyfile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+const (
+	magic     = "firstseen.k1"
+	blockKeys = 4096
+	maxBlock  = 1 << 20 // keys that a reader accepts in a block
+	maxHeader = 1 << 16
+	keyLen    = len(store.Key{})
+)
+
+// Header says how the keys of a file were made.
+type Header struct {
+	Identity store.Identity
+	// UnicodeHosts says that keys of internationalised hosts may be among
+	// them, so that they belong to that Unicode version.
+	UnicodeHosts bool
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Write writes a file of the keys that seq gives, which must ascend strictly,
+// and returns their number. It ends with the first error of seq or w.
+func Write(w io.Writer, h Header, seq iter.Seq2[store.Key, error]) (int64, error) {
+	bw := bufio.NewWriterSize(w, 1<<20)
+	e := &encoder{w: bw}
+	e.row(appendHeader([]byte(magic), h))
+	var last store.Key
+	n := int64(0)
+	block := make([]byte, 4, 4+blockKeys*keyLen+4)
+	for k, err := range seq {
+		if err != nil {
+			return n, err
+		}
+		if n > 0 && bytes.Compare(last[:], k[:]) >= 0 {
+			return n, fmt.Errorf("cannot write key file; got key %x after %x; want ascending ones: %w", k, last, store.ErrInvalid)
+		}
+		last = k
+		n++
+		if block = append(block, k[:]...); len(block) == 4+blockKeys*keyLen {
+			block = e.block(block)
+		}
+		if e.err != nil {
+			return n, e.err
+		}
+	}
+	if len(block) > 4 {
+		e.block(block)
+	}
+	e.row(binary.BigEndian.AppendUint64(make([]byte, 4), uint64(n)))
+	return n, errors.Join(e.err, bw.Flush())
+}
+
+type encoder struct {
+	w   io.Writer
+	err error
+}
+
+// row writes b and its checksum.
+func (e *encoder) row(b []byte) {
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	if _, err := e.w.Write(b); err != nil && e.err == nil {
+		e.err = fmt.Errorf("cannot write key file: %w", err)
+	}
+}
+
+// block writes a block whose count is yet to be filled in, and empties it.
+func (e *encoder) block(b []byte) []byte {
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4)/uint32(keyLen))
+	e.row(b)
+	return b[:4]
+}
+
+func appendHeader(dst []byte, h Header) []byte {
+	var b []byte
+	b = binary.AppendUvarint(b, uint64(h.Identity.Version))
+	for _, s := range []string{h.Identity.Profile, h.Identity.KeyKind, h.Identity.Unicode} {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	var flags byte
+	if h.UnicodeHosts {
+		flags = 1
+	}
+	b = append(b, flags)
+	return append(binary.BigEndian.AppendUint32(dst, uint32(len(b))), b...)
+}
+
+func parseHeader(b []byte) (h Header, err error) {
+	bad := fmt.Errorf("cannot read key file header; got %x: %w", b, store.ErrCorrupt)
+	v, n := binary.Uvarint(b)
+	if n <= 0 || v > 1<<31-1 {
+		return h, bad
+	}
+	h.Identity.Version, b = int(v), b[n:]
+	for _, dst := range []*string{&h.Identity.Profile, &h.Identity.KeyKind, &h.Identity.Unicode} {
+		l, n := binary.Uvarint(b)
+		if n <= 0 || l > uint64(len(b)-n) {
+			return h, bad
+		}
+		*dst, b = string(b[n:n+int(l)]), b[n+int(l):]
+	}
+	if len(b) != 1 {
+		return h, bad
+	}
+	h.UnicodeHosts = b[0]&1 != 0
+	return h, nil
+}
+
+// Reader reads a file. Use [NewReader].
+type Reader struct {
+	r    *bufio.Reader
+	h    Header
+	last store.Key
+	n    int64
+}
+
+// NewReader reads the header of a file. A file that is none returns
+// [store.ErrFormat], a damaged one [store.ErrCorrupt].
+func NewReader(r io.Reader) (*Reader, error) {
+	br := bufio.NewReaderSize(r, 1<<20)
+	head := make([]byte, len(magic)+4)
+	if _, err := io.ReadFull(br, head); err != nil || string(head[:len(magic)]) != magic {
+		return nil, fmt.Errorf("cannot read key file; got start %q; want %q: %w", head[:len(magic)], magic, store.ErrFormat)
+	}
+	n := binary.BigEndian.Uint32(head[len(magic):])
+	if n > maxHeader {
+		return nil, fmt.Errorf("cannot read key file header; got %d bytes; want at most %d: %w", n, maxHeader, store.ErrCorrupt)
+	}
+	row, err := checked(br, head, int(n))
+	if err != nil {
+		return nil, err
+	}
+	h, err := parseHeader(row[len(head):])
+	return &Reader{r: br, h: h}, err
+}
+
+// checked reads n bytes and a checksum of start and them, and returns start and
+// them.
+func checked(r io.Reader, start []byte, n int) ([]byte, error) {
+	row := make([]byte, len(start)+n+4)
+	copy(row, start)
+	if _, err := io.ReadFull(r, row[len(start):]); err != nil {
+		return nil, truncated(err)
+	}
+	body := row[:len(row)-4]
+	if got, want := crc32.Checksum(body, castagnoli), binary.BigEndian.Uint32(row[len(body):]); got != want {
+		return nil, fmt.Errorf("cannot read key file; got checksum %08x; want %08x: %w", got, want, store.ErrCorrupt)
+	}
+	return body, nil
+}
+
+func truncated(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("cannot read key file; it ends too early: %w", store.ErrCorrupt)
+	}
+	return fmt.Errorf("cannot read key file: %w", err)
+}
+
+// Header returns what the file says of its keys.
+func (r *Reader) Header() Header { return r.h }
+
+// Keys lists the keys, which ascend strictly. It ends with the first error, and
+// with one if the file is not whole. It can be used once.
+func (r *Reader) Keys() iter.Seq2[store.Key, error] {
+	return func(yield func(store.Key, error) bool) {
+		for {
+			block, err := r.block()
+			if err != nil {
+				yield(store.Key{}, err)
+				return
+			}
+			if block == nil {
+				return
+			}
+			for ; len(block) > 0; block = block[keyLen:] {
+				k := store.Key(block[:keyLen])
+				if r.n > 0 && bytes.Compare(r.last[:], k[:]) >= 0 {
+					yield(store.Key{}, fmt.Errorf("cannot read key file; got key %x after %x; want ascending ones: %w", k, r.last, store.ErrCorrupt))
+					return
+				}
+				r.last = k
+				r.n++
+				if !yield(k, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// block returns the keys of the next block, or nil at the end.
+func (r *Reader) block() ([]byte, error) {
+	var count [4]byte
+	if _, err := io.ReadFull(r.r, count[:]); err != nil {
+		return nil, truncated(err)
+	}
+	n := binary.BigEndian.Uint32(count[:])
+	if n == 0 {
+		return nil, r.end(count[:])
+	}
+	if n > maxBlock {
+		return nil, fmt.Errorf("cannot read key file; got a block of %d keys; want at most %d: %w", n, maxBlock, store.ErrCorrupt)
+	}
+	row, err := checked(r.r, count[:], int(n)*keyLen)
+	if err != nil {
+		return nil, err
+	}
+	return row[4:], nil
+}
+
+// end reads the last row.
+func (r *Reader) end(start []byte) error {
+	row, err := checked(r.r, start, 8)
+	if err != nil {
+		return err
+	}
+	if want := binary.BigEndian.Uint64(row[4:]); uint64(r.n) != want {
+		return fmt.Errorf("cannot read key file; got %d keys; want %d: %w", r.n, want, store.ErrCorrupt)
+	}
+	if _, err := r.r.ReadByte(); err != io.EOF {
+		return fmt.Errorf("cannot read key file; got bytes after its end: %w", store.ErrCorrupt)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package pebblestore
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// wantSound verifies a store that should have nothing wrong.
+func wantSound(t testing.TB, s *Store) {
+	t.Helper()
+	r, err := s.Verify(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		t.Errorf("row %x: %s", f.Row, f.Text)
+	}
+	st, err := s.Stats(context.Background(), "*")
+	if err != nil || st.Seen != r.Keys {
+		t.Errorf("got %d seen rows; want %d (%v)", r.Keys, st.Seen, err)
+	}
+}
+
+// TestVerifyFinds puts one wrong thing after the other into a database.
+func TestVerifyFinds(t *testing.T) {
+	key := testKey(3)
+	for _, tt := range []struct {
+		name string
+		do   func(s *Store, b *pebble.Batch) error
+		want string
+	}{
+		{"nothing", func(*Store, *pebble.Batch) error { return nil }, ""},
+		{"lost row", func(s *Store, b *pebble.Batch) error {
+			return b.Delete(appendSeenRow(nil, 1, &key), nil)
+		}, "has 99 rows; its count says 100"},
+		{"row more", func(s *Store, b *pebble.Batch) error {
+			k := testKey(1000)
+			return b.Set(appendSeenRow(nil, 1, &k), nil, nil)
+		}, "doesn't have this key"},
+		{"orphan", func(s *Store, b *pebble.Batch) error {
+			return b.Set(appendSeenRow(nil, 77, &key), nil, nil)
+		}, "a generation that isn't there"},
+		{"short row", func(s *Store, b *pebble.Batch) error {
+			return b.Set([]byte{tableSeen, 0, 0, 0, 1, 9}, nil, nil)
+		}, "a seen row of 6 bytes"},
+		{"count", func(s *Store, b *pebble.Batch) error {
+			g := &generation{num: 1, keys: 5}
+			return b.Set(appendNumbered(nil, tableGen, 1), appendGeneration(nil, 1, g), nil)
+		}, "the row says 5 keys; memory says 100"},
+		{"unknown table", func(s *Store, b *pebble.Batch) error {
+			return b.Set([]byte("zzz"), nil, nil)
+		}, "table"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+			defer s.Close()
+			see(t, s, "", testKeys(0, 100))
+			b := s.db.NewBatch()
+			if err := tt.do(s, b); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Commit(pebble.Sync); err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.Verify(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.want == "" && len(r.Findings) == 0 {
+				return
+			}
+			for _, f := range r.Findings {
+				if strings.Contains(f.Text, tt.want) && tt.want != "" {
+					return
+				}
+			}
+			t.Errorf("got %v; want one that says %q", r.Findings, tt.want)
+		})
+	}
+}
+
+// TestRepairTakesRows opens a store whose count is wrong.
+func TestRepairTakesRows(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	see(t, s, "", testKeys(0, 100))
+	k := testKey(3)
+	if err := s.db.Delete(appendSeenRow(nil, 1, &k), pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantOpenError(t, "db", opt, store.ErrCorrupt)
+	opt.Repair = true
+	s = mustOpen(t, "db", opt)
+	wantSeen(t, s, "", 99)
+	opt.Repair = false
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	wantSeen(t, s, "", 99)
+	wantSound(t, s)
+}
