@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"iter"
 	"os"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 // A fileSet is the inputs of a replay: it knows how much of them was read.
 type fileSet struct {
 	stdin io.Reader
+	log   replay.LogOptions
 
 	mu    sync.Mutex
 	total int64 // stored bytes of all, 0 when not known
@@ -23,7 +25,7 @@ func (s *fileSet) inputs(names []string) []replay.Input {
 	var list []replay.Input
 	total, known := int64(0), true
 	for _, name := range names {
-		list = append(list, listOf(s, name))
+		list = append(list, replay.Input{Name: name, Open: func() iter.Seq2[*replay.Batch, error] { return s.batches(name) }})
 		info, err := os.Stat(name)
 		known = known && err == nil && info.Mode().IsRegular()
 		if known {
@@ -34,6 +36,14 @@ func (s *fileSet) inputs(names []string) []replay.Input {
 		s.total = total
 	}
 	return list
+}
+
+func (s *fileSet) batches(name string) iter.Seq2[*replay.Batch, error] {
+	f, err := s.open(name)
+	if err != nil {
+		return func(yield func(*replay.Batch, error) bool) { yield(nil, err) }
+	}
+	return replay.Log(f, s.log)
 }
 
 func (s *fileSet) open(name string) (*input.File, error) {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -22,17 +21,25 @@ type replayFlags struct {
 	json, keys bool
 	hosts      int
 	memory     int64
+	log        logFlags
+	byRule     bool
+	filters    bool
 }
 
 func newReplayCmd(a *app) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay FILE…",
-		Short: "Measure the duplicates in lists of URLs",
-		Long: `Read lists of URLs, one a line, plain, gzip or zstd, "-" for stdin, and tell how many
-were exact duplicates, how many more are one URL in canonical form, and how many are
-unique. What was seen is kept in --db for the next run, or else in a temporary
-directory that is removed afterwards.
+		Short: "Measure the duplicates in crawl logs and lists of URLs",
+		Long: `Read lists of URLs and crawl logs, plain, gzip or zstd, "-" for stdin, and tell how
+many of the URLs were exact duplicates, how many more are one URL in canonical form, and
+how many are unique. What was seen is kept in --db for the next run, or else in a
+temporary directory that is removed afterwards.
+
+Told by their content and read: lists, tables with a column of URLs, CDX, CDXJ, Common
+Crawl's index, WARC, ARC, WACZ, Heritrix crawl.log, Nutch dumps, Scrapy feeds and logs,
+access logs of Apache and nginx, wget logs, dumps of URLFrontier and StormCrawler.
+Compression is undone. Lines that can't be read are counted and the first 20 shown.
 
 Ctrl-C stops reading and tells what was found until then.`,
 		Example: `  firstseen replay urls.txt.zst
@@ -43,6 +50,9 @@ Ctrl-C stops reading and tells what was found until then.`,
 	f.profile.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.db, "db", "", "directory of the seen-set; made if need be; default: a temporary one")
 	cmd.Flags().StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
+	f.log.add(cmd.Flags())
+	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "tell what each rule that can be switched does, alone and beside the others")
+	cmd.Flags().BoolVar(&f.filters, "filters", false, "tell how Bloom filters and a HyperLogLog would have done")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	cmd.Flags().BoolVar(&f.keys, "keys-sha256", false, "tell the SHA-256 of the crawl's keys, 16 bytes each, sorted and joined")
 	cmd.Flags().IntVar(&f.hosts, "hosts", 10, "how many hosts to list, those with most duplicates first")
@@ -55,20 +65,26 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 		return misusef("cannot replay; got --hosts %d, --exact-memory %d; want no less than 0 and 1", f.hosts, f.memory)
 	}
 	p, err := f.profile.open()
+	if err == nil {
+		err = f.log.check()
+	}
 	if err != nil {
 		return err
+	}
+	if f.byRule && p.Name() != "qiita" {
+		return misusef("cannot compare rules; got --by-rule with profile %s; want qiita, whose rules can be switched", p)
 	}
 	w, err := openWorkspace(f.db, p)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	files := &fileSet{stdin: a.in}
+	files := &fileSet{stdin: a.in, log: f.log.options()}
 	defer files.close()
 	counters := &replay.Counters{}
 	shown := showProgress(a.err, files, counters)
 	result, err := replay.Run(ctx, files.inputs(names), replay.Options{
-		Profile: p, Store: w, Crawl: f.crawl, ExactBudget: f.memory << 20, Counters: counters,
+		Profile: p, Store: w, Crawl: f.crawl, ExactBudget: f.memory << 20, ByRule: f.byRule, Counters: counters,
 	})
 	shown.stop()
 	if result == nil {
@@ -79,6 +95,13 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 
 // tell writes the result. What couldn't be read is on stderr and in the status.
 func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s store.Store) error {
+	if f.filters {
+		filters, err := replay.MeasureFilters(context.WithoutCancel(ctx), s, f.crawl)
+		if err != nil {
+			return err
+		}
+		r.Filters = &filters
+	}
 	sum := ""
 	if f.keys {
 		var err error
@@ -134,15 +157,4 @@ func keysSHA256(ctx context.Context, s store.Store, crawl string) (string, error
 		h.Write(key[:])
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// listOf makes an input of a file's lines.
-func listOf(files *fileSet, name string) replay.Input {
-	return replay.Input{Name: name, Open: func() iter.Seq2[*replay.Batch, error] {
-		f, err := files.open(name)
-		if err != nil {
-			return func(yield func(*replay.Batch, error) bool) { yield(nil, err) }
-		}
-		return replay.List(f)
-	}}
 }

@@ -48,6 +48,11 @@ func (r replayReport) write(out *output) {
 		count(r.New, "of them new: the seen-set knew the others")
 	}
 	r.writeHosts(out)
+	r.writeInputs(out)
+	r.writeRepeats(out)
+	r.writeRules(out)
+	r.writeFindings(out)
+	r.writeFilters(out)
 	r.writeRefusals(out)
 	out.line(fmt.Sprintf("\n%.2f s, %s URLs/s", r.Seconds, grouped(int64(r.Rate))))
 	if r.KeysSHA256 != "" {

@@ -17,6 +17,7 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	log      *slog.Logger
+	level    slog.LevelVar // of log; serve lets its clients change it
 }
 
 // run runs the command line and gives the exit status.
@@ -50,8 +51,7 @@ func newRootCmd(a *app) *cobra.Command {
 	}
 	root.AddCommand(
 		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newReplayCmd(a), newVersionCmd(a),
-		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
-		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
+		newGenCmd(a), newAuditCmd(a), newLearnCmd(a), newServeCmd(a),
 	)
 	return root
 }
@@ -62,7 +62,8 @@ func (a *app) openLog(level, format string) error {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return fmt.Errorf("cannot log; got level %q; want debug, info, warn or error", level)
 	}
-	options := &slog.HandlerOptions{Level: l}
+	a.level.Set(l)
+	options := &slog.HandlerOptions{Level: &a.level}
 	switch format {
 	case "text":
 		a.log = slog.New(slog.NewTextHandler(a.err, options))

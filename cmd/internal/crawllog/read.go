@@ -49,8 +49,10 @@ func Read(f *input.File, opt Options, skipped *int64) (Format, iter.Seq2[Record,
 		return opt.Format, readWARC(f, opt, skipped)
 	case WACZ:
 		return WACZ, readWACZ(f, opt, skipped)
-	case Parquet, Binary:
-		return opt.Format, failed(fmt.Errorf("cannot read %s; got %s; want text or WARC: %w", f.Name, opt.Format, input.ErrBinary))
+	case Parquet:
+		return Parquet, failed(fmt.Errorf("cannot read %s; got Parquet; want its rows as JSON lines: %w", f.Name, input.ErrBinary))
+	case Binary:
+		return opt.Format, failed(fmt.Errorf("cannot read %s; got %w; want text or an archive", f.Name, input.ErrBinary))
 	}
 	p, err := newParser(opt)
 	if err != nil {

@@ -15,6 +15,8 @@ type Batch struct {
 	Text []byte
 	// Events are the URLs; nil with Split set means one a line of Text.
 	Events []Event
+	// Format is what the input is.
+	Format string
 	// Split says that Text is whole lines, to be split into events.
 	Split bool
 	// First is the number of the first line.
@@ -23,8 +25,10 @@ type Batch struct {
 	Lines int64
 	// Blank is how many of them hold nothing.
 	Blank int64
-	// Skipped is how many records are no fetch or link, such as DNS look-ups.
+	// Skipped is how many records are no event of the kind that is replayed.
 	Skipped int64
+	// Kinds counts the events by what the log says of them.
+	Kinds Kinds
 	// Bad are records that can't be read, and how many there are.
 	Bad      []Refusal
 	BadCount int64
@@ -36,6 +40,7 @@ type Batch struct {
 	ordinals []uint32 // of the spelling, or noOrdinal
 	found    []found  // what the exact table didn't know
 	exact    int64    // events answered by the exact table
+	base     uint64   // number of the first event
 	canon    []byte   // canonical forms of found
 	ready    chan struct{}
 }
@@ -45,11 +50,24 @@ type Batch struct {
 type Event struct {
 	Start, End uint32
 	Line       uint32 // counted from the batch's first
-	Status     int16  // of HTTP, 0 when there is none
 	Time       int64  // seconds since 1970, 0 when unknown
 	Size       int64  // bytes fetched, 0 when unknown
 	// To is the place of a redirect's target in the text; none if both are 0.
 	ToStart, ToEnd uint32
+}
+
+// Kinds are how many events were fetches, fetches of content that had not changed,
+// and links that were found.
+type Kinds struct {
+	Fetches  int64 `json:"fetches"`
+	Revisits int64 `json:"revisits"`
+	Links    int64 `json:"links"`
+}
+
+func (k *Kinds) add(o Kinds) {
+	k.Fetches += o.Fetches
+	k.Revisits += o.Revisits
+	k.Links += o.Links
 }
 
 // found is an event whose spelling wasn't known: its number in the batch and what
@@ -61,6 +79,10 @@ type found struct {
 	hostAt     uint32
 	key        store.Key
 	unicode    bool
+	traps      trapSet
+	redirect   redirect
+	to         []byte // canonical form that it redirects to
+	group      uint64 // of the sample for the rules
 	err        error
 }
 
@@ -125,6 +147,7 @@ func (b *Batch) split() {
 		number++
 		return true
 	})
+	b.Kinds.Links = int64(len(b.Events))
 }
 
 func isBlank(line []byte) bool {

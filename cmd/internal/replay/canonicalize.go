@@ -2,14 +2,17 @@ package replay
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/hashkey"
 )
 
 // canonicalize makes the canonical form and key of what the exact table didn't
-// know. It touches the batch only.
-func (b *Batch) canonicalize(p *canon.Profile) {
+// know. It touches the batch only. With groups it also tells which spellings all
+// rules together would join.
+func (b *Batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
+	var scratch []byte
 	for i := range b.found {
 		f := &b.found[i]
 		f.start = uint32(len(b.canon))
@@ -24,6 +27,17 @@ func (b *Batch) canonicalize(p *canon.Profile) {
 		if host := canon.Host(form); len(host) > 0 {
 			f.hostAt = f.start + uint32(bytes.Index(form, host))
 			f.host = uint32(len(host))
+		}
+		f.traps, scratch = trapsOf(form, scratch)
+		if e := b.Events[f.event]; e.ToEnd > e.ToStart {
+			f.redirect, f.to = classify(p, b.spelling(f.event), form, b.Text[e.ToStart:e.ToEnd])
+		}
+		if groups != nil {
+			var err error
+			if scratch, err = groups.AppendCanonical(scratch[:0], b.spelling(f.event)); err == nil {
+				key := hashkey.SumShort(scratch)
+				f.group = binary.BigEndian.Uint64(key[8:])
+			}
 		}
 	}
 }

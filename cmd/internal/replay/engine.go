@@ -36,6 +36,9 @@ type Options struct {
 	ExactBudget int64
 	// TempDir is where hashes beyond the budget go. The default is os.TempDir.
 	TempDir string
+	// ByRule measures what each rule does, on a sample of at most 24 MiB of the
+	// distinct spellings. The default is not to.
+	ByRule bool
 	// Counters are updated while the replay runs. The default is none.
 	Counters *Counters
 }
@@ -44,6 +47,12 @@ type Options struct {
 type Counters struct {
 	URLs, Exact, Unique atomic.Int64
 }
+
+// The stretches that series begin with: events, and seconds.
+const (
+	eventStretch = 1 << 10
+	timeStretch  = 60
+)
 
 // lookAhead is how many batches of each input may wait for their turn.
 const lookAhead = 24
@@ -57,6 +66,11 @@ type engine struct {
 	exact  *table
 	last   column[repeats]
 	events uint64 // all events so far, those of the exact table's stage
+	gaps   gaps
+	series *series
+	clock  *series
+	bytes  column[int64] // of repeats, where the log tells sizes
+	rules  *variants
 
 	tasks chan func()
 	done  chan struct{} // closed when no more tasks are needed
@@ -92,13 +106,18 @@ func Run(ctx context.Context, inputs []Input, opt Options) (*Result, error) {
 	return result, err
 }
 
+func (o Options) profile() *canon.Profile {
+	if o.Profile == nil {
+		return canon.Qiita()
+	}
+	return o.Profile
+}
+
 func newEngine(ctx context.Context, opt Options) (*engine, error) {
 	if opt.Store == nil {
 		return nil, errors.New("cannot replay; got no store; want one")
 	}
-	if opt.Profile == nil {
-		opt.Profile = canon.Qiita()
-	}
+	opt.Profile = opt.profile()
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -109,8 +128,14 @@ func newEngine(ctx context.Context, opt Options) (*engine, error) {
 		opt.Counters = &Counters{}
 	}
 	e := &engine{opt: opt, hash: newHasher(), exact: newTable(opt.ExactBudget), tasks: make(chan func(), opt.Workers), done: make(chan struct{})}
+	e.series, e.clock = newSeries(eventStretch), newSeries(timeStretch)
 	e.ahead, e.stop = context.WithCancelCause(ctx)
 	var err error
+	if opt.ByRule {
+		if e.rules, err = newVariants(opt.Profile); err != nil {
+			return nil, err
+		}
+	}
 	e.tally, err = newTally(ctx, opt, e.stop)
 	return e, err
 }
@@ -134,6 +159,10 @@ func (e *engine) dispatch(inputs []Input, toTally chan<- *Batch) {
 	queues := make([]chan *Batch, len(inputs))
 	errs := make([]error, len(inputs))
 	opened := 0
+	var groups *canon.Profile
+	if e.rules != nil {
+		groups = e.rules.all
+	}
 	for i := range inputs {
 		for ; opened < len(inputs) && opened <= i+e.opt.Workers; opened++ {
 			queues[opened] = make(chan *Batch, lookAhead)
@@ -143,7 +172,7 @@ func (e *engine) dispatch(inputs []Input, toTally chan<- *Batch) {
 			<-b.ready
 			e.lookUp(b)
 			b.ready = make(chan struct{})
-			e.tasks <- func() { b.canonicalize(e.opt.Profile); close(b.ready) }
+			e.tasks <- func() { b.canonicalize(e.opt.Profile, groups); close(b.ready) }
 			toTally <- b
 		}
 		if e.ahead.Err() != nil {
@@ -204,19 +233,16 @@ type repeats struct {
 // lookUp takes a batch through the exact table.
 func (e *engine) lookUp(b *Batch) {
 	b.ordinals = make([]uint32, len(b.Events))
+	b.base = e.events
 	for i, s := range b.sums {
 		ordinal, fresh := e.exact.number(s)
 		b.ordinals[i] = ordinal
 		if fresh || ordinal == noOrdinal {
 			b.found = append(b.found, found{event: uint32(i)})
 		}
-		if ordinal != noOrdinal {
-			r := e.last.at(ordinal)
-			if !fresh {
-				r.count++
-				b.exact++
-			}
-			r.last = uint32(e.events)
+		e.note(&b.Events[i], ordinal, fresh)
+		if !fresh && ordinal != noOrdinal {
+			b.exact++
 		}
 		e.events++
 	}
@@ -224,10 +250,40 @@ func (e *engine) lookUp(b *Batch) {
 	e.opt.Counters.Exact.Add(b.exact)
 }
 
+// note counts an event in the series, and its distance if it is a repeat.
+func (e *engine) note(event *Event, ordinal uint32, fresh bool) {
+	repeat := int64(0)
+	if ordinal != noOrdinal {
+		r := e.last.at(ordinal)
+		if !fresh {
+			repeat = 1
+			r.count++
+			e.gaps.add(uint64(uint32(e.events) - r.last))
+			if event.Size > 0 {
+				*e.bytes.at(ordinal) += event.Size
+			}
+		}
+		r.last = uint32(e.events)
+	}
+	p := e.series.at(int64(e.events))
+	p.Events++
+	p.Exact += repeat
+	if event.Time > 0 {
+		p = e.clock.at(event.Time)
+		p.Events++
+		p.Exact += repeat
+	}
+}
+
 func (e *engine) finish(inputs []Input) (*Result, error) {
 	e.stop(nil)
 	r, err := e.tally.result(e)
-	r.Inputs = len(inputs)
+	for i := range inputs {
+		if i >= len(r.Inputs) {
+			r.Inputs = append(r.Inputs, InputStats{})
+		}
+		r.Inputs[i].Input = inputs[i].Name
+	}
 	for i := range r.FirstRefusals {
 		r.FirstRefusals[i].Input = inputs[r.FirstRefusals[i].number].Name
 	}

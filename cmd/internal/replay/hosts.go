@@ -11,6 +11,9 @@ type HostStats struct {
 	URLs   int64  `json:"urls"`   // events
 	Exact  int64  `json:"exact"`  // exact repeats
 	Unique int64  `json:"unique"` // canonical forms
+	// Bytes are what the log says was fetched, and what of it for duplicates.
+	Bytes          int64 `json:"bytes,omitempty"`
+	DuplicateBytes int64 `json:"duplicate_bytes,omitempty"`
 }
 
 // Duplicates is how many events brought nothing new.

@@ -31,7 +31,7 @@ func List(f *input.File) iter.Seq2[*Batch, error] {
 }
 
 func listBatch(block *input.Block) *Batch {
-	b := &Batch{First: block.First, Lines: block.Lines, block: block}
+	b := &Batch{Format: "list", First: block.First, Lines: block.Lines, block: block}
 	if block.TooLong {
 		b.BadCount = 1
 		b.Bad = []Refusal{{Line: block.First, Text: excerpt(block.Text), Code: "too-long",

@@ -29,6 +29,16 @@ func (s *seenSet) Stats(context.Context, string) (store.Stats, error) {
 	return store.Stats{Seen: int64(len(s.keys))}, nil
 }
 
+func (s *seenSet) Keys(context.Context, string) iter.Seq2[store.Key, error] {
+	return func(yield func(store.Key, error) bool) {
+		for k := range s.keys {
+			if !yield(k, nil) {
+				return
+			}
+		}
+	}
+}
+
 func (s *seenSet) See(_ context.Context, _ string, keys []store.Key, fresh []bool, _ store.SeeOptions) error {
 	if s.failAfter == 0 {
 		return errDisk
@@ -83,7 +93,7 @@ func TestRunCounts(t *testing.T) {
 	if len(r.FirstRefusals) != 2 || r.FirstRefusals[0].Line != 6 || r.FirstRefusals[1].Line != 8 || r.FirstRefusals[0].Input != "small" {
 		t.Errorf("got first refusals %+v; want lines 6 and 8 of small", r.FirstRefusals)
 	}
-	if got, want := fmt.Sprint(r.Hosts), "[{a.example 4 1 1} {b.example 2 0 1}]"; got != want {
+	if got, want := fmt.Sprint(r.Hosts), "[{a.example 4 1 1 0 0} {b.example 2 0 1 0 0}]"; got != want {
 		t.Errorf("got hosts %s; want %s", got, want)
 	}
 }

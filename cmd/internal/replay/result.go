@@ -5,7 +5,6 @@ import "errors"
 // A Result is what a replay found. URLs = ExactUnique + ExactDuplicates, and
 // ExactUnique = Unique + CanonicalDuplicates.
 type Result struct {
-	Inputs  int   `json:"inputs"`
 	Lines   int64 `json:"lines"`
 	Blank   int64 `json:"blank"`
 	Skipped int64 `json:"skipped"` // records that are no fetch or link
@@ -20,12 +19,24 @@ type Result struct {
 	Duplicates          int64 `json:"duplicates"`
 	New                 int64 `json:"new"` // of Unique: those the store didn't know before
 
+	Bytes          int64 `json:"bytes,omitempty"` // fetched, where the log tells
+	DuplicateBytes int64 `json:"duplicate_bytes,omitempty"`
+
 	Seconds       float64          `json:"seconds"`
 	Interrupted   bool             `json:"interrupted,omitempty"`
 	RefusedBy     map[string]int64 `json:"refused_by,omitempty"`
 	FirstRefusals []Refusal        `json:"first_refusals,omitempty"`
 	Errors        []InputError     `json:"errors,omitempty"`
 	Hosts         []HostStats      `json:"hosts"` // by duplicates, all of them
+	Inputs        []InputStats     `json:"inputs"`
+	Kinds         Kinds            `json:"kinds"`
+	Traps         []Trap           `json:"traps"`
+	Redirects     []Redirect       `json:"redirects"`
+	Repeats       Gaps             `json:"repeats"`   // distances of exact repeats, in events
+	OverTime      Series           `json:"over_time"` // by time, where the log tells it
+	Stream        Series           `json:"stream"`    // by events
+	Rules         *Rules           `json:"rules,omitempty"`
+	Filters       *Filters         `json:"filters,omitempty"`
 	// Spilled is how many spellings were beyond the budget of the exact table;
 	// repeats among them aren't attributed to a host as exact ones.
 	Spilled int64 `json:"spilled,omitempty"`
@@ -47,6 +58,8 @@ func (t *tally) result(e *engine) (*Result, error) {
 		Lines: t.lines.lines, Blank: t.lines.blank, Skipped: t.lines.skipped, Bad: t.lines.bad,
 		New: t.isNew, Unique: t.isNew, RefusedBy: t.refused, Errors: t.files.list, Spilled: t.spill.n,
 	}
+	r.Inputs, r.Kinds, r.Traps, r.Redirects = t.inputs, t.kinds, t.traps.result(), t.redirects.result()
+	r.Repeats, r.OverTime, r.Stream = e.gaps.result(), merged(e.clock, t.clock), merged(e.series, t.series)
 	t.sumSpellings(e, r)
 	over, err := t.spill.distinct()
 	r.ExactUnique += over
@@ -58,6 +71,8 @@ func (t *tally) result(e *engine) (*Result, error) {
 	r.Hosts = t.hosts.byDuplicates()
 	for _, h := range r.Hosts {
 		r.URLs += h.URLs
+		r.Bytes += h.Bytes
+		r.DuplicateBytes += h.DuplicateBytes
 	}
 	if t.lines.bad > 0 {
 		r.RefusedBy["bad-record"] = t.lines.bad
@@ -69,6 +84,9 @@ func (t *tally) result(e *engine) (*Result, error) {
 	r.CanonicalDuplicates = r.ExactUnique - r.Unique
 	r.Duplicates = r.URLs - r.Unique
 	r.FirstRefusals = t.bad
+	if t.sample != nil {
+		r.Rules = t.sample.measure(e.rules, t.opt.Workers, r.ExactUnique, r.Unique)
+	}
 	return r, errors.Join(t.failed, err, t.close())
 }
 
@@ -84,6 +102,11 @@ func (t *tally) sumSpellings(e *engine, r *Result) {
 			h := t.hosts.at(owner - firstHost)
 			h.URLs += times + 1
 			h.Exact += times
+			if i>>chunkBits < uint32(len(e.bytes.chunks)) {
+				repeated := *e.bytes.at(i)
+				h.Bytes += repeated
+				h.DuplicateBytes += repeated
+			}
 			r.ExactUnique++
 		}
 	}

@@ -32,6 +32,15 @@ type tally struct {
 	earlier *keySet // the keys of this run, where the store had some before
 	refused map[string]int64
 	files   fileErrors
+
+	inputs    []InputStats
+	kinds     Kinds
+	heldKinds Kinds
+	series    *series // of unique URLs
+	clock     *series
+	traps     trapCounts
+	redirects redirectCounts
+	sample    *sample
 }
 
 // lineCounts are the counts of a batch that need no store.
@@ -48,7 +57,12 @@ func (l *lineCounts) add(m lineCounts) {
 type pending struct {
 	ordinal uint32
 	host    uint32
+	input   int
 	sum     sum
+	event   int64
+	time    int64
+	size    int64
+	traps   trapSet
 }
 
 // mostBad is how many refusals are told in full.
@@ -63,6 +77,10 @@ type fileErrors struct {
 func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*tally, error) {
 	t := &tally{opt: opt, ctx: context.WithoutCancel(ctx), stop: stop, hosts: newHosts(), refused: map[string]int64{}}
 	t.spill.dir, t.spill.name = opt.TempDir, "exact"
+	t.series, t.clock = newSeries(eventStretch), newSeries(timeStretch)
+	if opt.ByRule {
+		t.sample = newSample()
+	}
 	stats, err := opt.Store.Stats(ctx, opt.Crawl)
 	if err != nil {
 		return nil, err
@@ -104,26 +122,41 @@ func (t *tally) fail(err error) {
 
 func (t *tally) count(b *Batch) error {
 	t.held.add(lineCounts{b.Lines, b.Blank, b.Skipped, b.BadCount})
+	t.heldKinds.add(b.Kinds)
 	for _, r := range b.Bad {
 		r.number = b.number
 		t.tell(r)
 	}
 	for i := range b.found {
 		f := &b.found[i]
-		ordinal := b.ordinals[f.event]
 		if f.err != nil {
-			t.refuse(b, f, ordinal)
+			t.refuse(b, f, b.ordinals[f.event])
 			continue
 		}
-		host := t.hosts.number(b.canon[f.hostAt : f.hostAt+f.host])
-		t.pending = append(t.pending, pending{ordinal, host, b.sums[f.event]})
-		t.keys = append(t.keys, f.key)
-		t.unicode = t.unicode || f.unicode
+		t.accept(b, f)
 	}
+	t.countInput(b)
 	if len(t.keys) >= seeBatch {
 		return t.flush()
 	}
 	return nil
+}
+
+// accept takes a spelling with a canonical form up for the store.
+func (t *tally) accept(b *Batch, f *found) {
+	event := b.Events[f.event]
+	form := b.canon[f.start:f.end]
+	t.pending = append(t.pending, pending{
+		ordinal: b.ordinals[f.event], host: t.hosts.number(b.canon[f.hostAt : f.hostAt+f.host]), input: b.number,
+		sum: b.sums[f.event], event: int64(b.base) + int64(f.event), time: event.Time, size: event.Size, traps: f.traps,
+	})
+	t.keys = append(t.keys, f.key)
+	t.unicode = t.unicode || f.unicode
+	t.traps.show(f.traps, form)
+	t.redirects.add(f.redirect, b.spelling(f.event), f.to)
+	if t.sample != nil {
+		t.sample.add(f.group, b.spelling(f.event))
+	}
 }
 
 // refuse counts a URL that has no canonical form, with all its repeats.
@@ -161,27 +194,36 @@ func (t *tally) flush() error {
 		}
 	}
 	t.lines.add(t.held)
-	t.held = lineCounts{}
+	t.kinds.add(t.heldKinds)
+	t.held, t.heldKinds = lineCounts{}, Kinds{}
 	t.pending, t.keys, t.unicode = t.pending[:0], t.keys[:0], false
 	return nil
 }
 
 func (t *tally) answered(p pending, key store.Key, fresh bool) error {
-	h := t.hosts.at(p.host)
-	if t.earlier != nil {
-		first, err := t.earlier.add(key)
-		if err != nil {
-			return err
-		}
-		if first {
-			h.Unique++
-		}
-	} else if fresh {
-		h.Unique++
-	}
 	if fresh {
 		t.isNew++
 		t.opt.Counters.Unique.Add(1)
+	}
+	unique := fresh
+	if t.earlier != nil {
+		var err error
+		if unique, err = t.earlier.add(key); err != nil {
+			return err
+		}
+	}
+	h := t.hosts.at(p.host)
+	h.Bytes += p.size
+	if unique {
+		h.Unique++
+		t.traps.add(p.traps)
+		t.inputs[p.input].Unique++
+		t.series.at(p.event).Unique++
+		if p.time > 0 {
+			t.clock.at(p.time).Unique++
+		}
+	} else {
+		h.DuplicateBytes += p.size
 	}
 	if p.ordinal != noOrdinal {
 		*t.owner.at(p.ordinal) = p.host + firstHost

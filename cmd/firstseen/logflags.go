@@ -1,0 +1,39 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/cmd/internal/crawllog"
+	"github.com/firstseen/firstseen/cmd/internal/replay"
+)
+
+// logFlags say how logs are read.
+type logFlags struct{ format, base, field, events string }
+
+func (l *logFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&l.format, "format", "auto", "format of the input: auto, list, table, cdx, cdxj, warc, arc, wacz, heritrix, access, json, nutch-csv, nutch-text, scrapy or wget")
+	flags.StringVar(&l.base, "base", crawllog.DefaultBase, "put before the targets of access logs that name no host")
+	flags.StringVar(&l.field, "url-field", "", `field of JSON objects that holds the URL; default: "url", or as the program that wrote them calls it`)
+	flags.StringVar(&l.events, "events", "auto", "records to count: fetches, links (found, not fetched), all, or auto: fetches for Heritrix, else all")
+}
+
+func (l *logFlags) check() error {
+	if l.format != "auto" && !slices.Contains(crawllog.Formats(), crawllog.Format(l.format)) {
+		return misusef("cannot read logs; got --format %q; want auto or one of %v", l.format, crawllog.Formats())
+	}
+	if !slices.Contains([]string{"auto", "all", "fetches", "links"}, l.events) {
+		return misusef("cannot read logs; got --events %q; want auto, all, fetches or links", l.events)
+	}
+	return nil
+}
+
+func (l *logFlags) options() replay.LogOptions {
+	o := replay.LogOptions{Events: replay.Choice(l.events)}
+	o.Base, o.URLField = l.base, l.field
+	if l.format != "auto" {
+		o.Format = crawllog.Format(l.format)
+	}
+	return o
+}

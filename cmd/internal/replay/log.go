@@ -1,0 +1,162 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/firstseen/firstseen/cmd/internal/crawllog"
+	"github.com/firstseen/firstseen/cmd/internal/input"
+)
+
+// Choice says which records of a log are events.
+type Choice string
+
+// The choices. Auto takes fetches where a log of fetches also lists what it only
+// found (Heritrix), and everything elsewhere.
+const (
+	Auto    Choice = "auto"
+	All     Choice = "all"
+	Fetches Choice = "fetches"
+	Links   Choice = "links"
+)
+
+// takes tells whether a record of a kind is an event.
+func (c Choice) takes(format crawllog.Format, kind crawllog.Kind) bool {
+	link := kind == crawllog.Link
+	switch {
+	case kind == crawllog.Other:
+		return false
+	case c == Fetches || c == Auto && format == crawllog.Heritrix:
+		return !link
+	case c == Links:
+		return link
+	}
+	return true
+}
+
+// LogOptions say how to read a log.
+type LogOptions struct {
+	crawllog.Options
+	// Events chooses the records. The default is Auto.
+	Events Choice
+}
+
+// Log reads any log that package crawllog can read; a list of URLs by a shorter way.
+func Log(f *input.File, opt LogOptions) iter.Seq2[*Batch, error] {
+	if opt.Format == "" {
+		opt.Format = crawllog.DetectFile(f)
+	}
+	if opt.Events == "" {
+		opt.Events = Auto
+	}
+	if opt.Format == crawllog.List {
+		return List(f)
+	}
+	opt.Links = opt.Events == Links
+	return func(yield func(*Batch, error) bool) {
+		b := &logBatcher{opt: opt, yield: yield}
+		var records iter.Seq2[crawllog.Record, error]
+		b.format, records = crawllog.Read(f, opt.Options, &b.skipped)
+		for r, err := range records {
+			if !b.take(r, err) {
+				return
+			}
+		}
+		b.flush()
+	}
+}
+
+// batchText and batchEvents are when a batch is full.
+const (
+	batchText   = 512 << 10
+	batchEvents = 8 << 10
+)
+
+// A logBatcher gathers records into batches.
+type logBatcher struct {
+	opt     LogOptions
+	format  crawllog.Format
+	yield   func(*Batch, error) bool
+	b       *Batch
+	skipped int64 // by the reader, up to now
+	counted int64 // of skipped, those that a batch has
+}
+
+// take takes a record or an error, and tells whether to go on.
+func (l *logBatcher) take(r crawllog.Record, err error) bool {
+	var line *crawllog.LineError
+	switch {
+	case errors.As(err, &line):
+		l.bad(line)
+	case err != nil:
+		return l.flush() && l.yield(nil, err)
+	default:
+		l.record(r)
+	}
+	if l.b != nil && (len(l.b.Text) >= batchText || len(l.b.Events) >= batchEvents) {
+		return l.flush()
+	}
+	return true
+}
+
+func (l *logBatcher) batch(line int64) *Batch {
+	if l.b == nil {
+		l.b = &Batch{Format: string(l.format), First: line}
+	}
+	return l.b
+}
+
+func (l *logBatcher) bad(e *crawllog.LineError) {
+	b := l.batch(e.Line)
+	b.Lines++
+	if b.BadCount++; len(b.Bad) < mostBad {
+		b.Bad = append(b.Bad, Refusal{Line: e.Line, Text: excerpt([]byte(e.Text)), Code: "bad-record", Reason: fmt.Sprint(e.Err)})
+	}
+}
+
+func (l *logBatcher) record(r crawllog.Record) {
+	b := l.batch(r.Line)
+	b.Lines++
+	if !l.opt.Events.takes(l.format, r.Kind) {
+		b.Skipped++
+		return
+	}
+	switch r.Kind {
+	case crawllog.Revisit:
+		b.Kinds.Revisits++
+	case crawllog.Link:
+		b.Kinds.Links++
+	default:
+		b.Kinds.Fetches++
+	}
+	e := Event{Line: uint32(max(r.Line-b.First, 0)), Size: r.Length}
+	if !r.Time.IsZero() {
+		e.Time = r.Time.Unix()
+	}
+	e.Start, e.End = b.append(r.URL)
+	if r.Redirect != "" {
+		e.ToStart, e.ToEnd = b.append(r.Redirect)
+	}
+	b.Events = append(b.Events, e)
+}
+
+func (b *Batch) append(s string) (start, end uint32) {
+	start = uint32(len(b.Text))
+	b.Text = append(b.Text, s...)
+	return start, uint32(len(b.Text))
+}
+
+// flush hands the batch on, with the lines that held no record.
+func (l *logBatcher) flush() bool {
+	if l.b == nil && l.skipped == l.counted {
+		return true
+	}
+	b := l.batch(1)
+	n := l.skipped - l.counted
+	b.Lines += n
+	b.Skipped += n
+	l.counted = l.skipped
+	l.b = nil
+	return l.yield(b, nil)
+}

@@ -1,0 +1,218 @@
+package replay
+
+import (
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firstseen/firstseen/cmd/internal/crawllog"
+	"github.com/firstseen/firstseen/cmd/internal/input"
+)
+
+// logInput reads one of the small logs that package crawllog is tested with.
+func logInput(t *testing.T, name string, opt LogOptions) Input {
+	t.Helper()
+	f, err := input.Open(filepath.Join("..", "crawllog", "testdata", "logs", name), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return Input{Name: name, Open: func() iter.Seq2[*Batch, error] { return Log(f, opt) }}
+}
+
+func TestLogTellsFetchesFromLinks(t *testing.T) {
+	for _, c := range []struct {
+		file   string
+		events Choice
+		want   string
+	}{
+		{"heritrix3.log", Auto, "lines 8 skipped 6 {2 0 0}"},
+		{"heritrix3.log", Links, "lines 8 skipped 8 {0 0 0}"},
+		{"nutch.csv", Auto, "lines 6 skipped 1 {4 0 1}"},
+		{"nutch.csv", Fetches, "lines 6 skipped 2 {4 0 0}"},
+		{"scrapy.log", Auto, "lines 11 skipped 3 {6 0 2}"},
+		{"scrapy.log", Links, "lines 11 skipped 9 {0 0 2}"},
+		{"cdx11.cdx", Auto, "lines 5 skipped 3 {2 0 0}"},
+		{"apache-weird.log", All, "lines 24 skipped 4 {20 0 0}"},
+		{"urlfrontier-dump.jsonl", Auto, "lines 4 skipped 0 {2 0 2}"},
+	} {
+		r := mustRun(t, newSeenSet(), Options{}, logInput(t, c.file, LogOptions{Events: c.events}))
+		if got := fmt.Sprintf("lines %d skipped %d %v", r.Lines, r.Skipped, r.Kinds); got != c.want {
+			t.Errorf("%s, events %s: got %s; want %s", c.file, c.events, got, c.want)
+		}
+	}
+}
+
+func TestRunTellsOfEachInput(t *testing.T) {
+	r := mustRun(t, newSeenSet(), Options{},
+		listInput(t, "list", "http://docs.lab.test/z\nnot\nnot\nhttp://docs.lab.test/z\n"), logInput(t, "nutch.txt", LogOptions{}),
+		logInput(t, "wget.cdx", LogOptions{Options: crawllog.Options{Format: crawllog.CDX}}))
+	want := "[{list list 4 2 2 1} {nutch.txt nutch-text 5 5 0 4} {wget.cdx cdx 6 5 0 5}]"
+	if got := fmt.Sprint(r.Inputs); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	line := " CDX N b a m s k r M S V g\n"
+	for i, c := range [][2]string{
+		{"http://a.example/x", "https://a.example/x"}, {"https://b.example/", "http://b.example/"}, {"http://c.example/", "http://www.c.example/"},
+		{"http://www.d.example/", "http://d.example"}, {"http://e.example/x", "/x/"}, {"http://f.example/x", "y"},
+		{"http://g.example/x", "https://www.other.example/"}, {"http://h.example:80/x", "http://h.example/x"},
+	} {
+		line += fmt.Sprintf("k 2014010303%04d %s text/html 301 - %s - 1 2 f\n", i, c[0], c[1])
+	}
+	f, err := input.Open("-", strings.NewReader(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := mustRun(t, newSeenSet(), Options{}, Input{Name: "cdx", Open: func() iter.Seq2[*Batch, error] { return Log(f, LogOptions{}) }})
+	var got []string
+	for _, x := range r.Redirects {
+		got = append(got, fmt.Sprintf("%s %d", x.Kind, x.Count))
+	}
+	want := "to the same canonical form 1, http to https 1, https to http 1, adds www. 1, drops www. 1, " +
+		"adds or drops a trailing slash 1, elsewhere on the host 1, to another host 1"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+	}
+	if len(r.OverTime.Points) == 0 || r.OverTime.Points[0].Unique != 8 || r.Bytes != 8 {
+		t.Errorf("got %+v, %d bytes; want all 8 in one stretch of time, a byte each", r.OverTime, r.Bytes)
+	}
+}
+
+func TestTraps(t *testing.T) {
+	for form, want := range map[string]trapSet{
+		"http://a.example/": 0,
+		"http://a.example/1/2/3/4/5/6/7/8/9/10/11/12/13":            deepPath,
+		"http://a.example/ab/ab/x/ab":                               repeatedSegment,
+		"http://a.example/events?month=2":                           calendar,
+		"http://a.example/x;jsessionid=1":                           sessionID,
+		"http://a.example/?PHPSESSID=1":                             sessionID,
+		"http://a.example/pub/?C=N;O=D":                             sortLink,
+		"http://a.example/?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&i=9&j=0": manyParameters,
+		"http://a.example/?nosid=1":                                 0,
+	} {
+		if got, _ := trapsOf([]byte(form), nil); got != want {
+			t.Errorf("%s: got %b; want %b", form, got, want)
+		}
+	}
+}
+
+// TestGaps holds a quantile to the true one, within the width of its step.
+func TestGaps(t *testing.T) {
+	var g gaps
+	for d := uint64(1); d <= 10_000; d++ {
+		g.add(d)
+	}
+	r := g.result()
+	for _, q := range r.Window {
+		want := int64(q.Share * 10_000)
+		if q.Limit < want || q.Limit > want+want/8+1 {
+			t.Errorf("got %d for share %v; want %d or an eighth more", q.Limit, q.Share, want)
+		}
+	}
+	if len(r.Window) != 5 || r.Within[len(r.Within)-1].Count != 10_000 {
+		t.Errorf("got %+v; want five quantiles, and all repeats in the last count", r)
+	}
+	for d := uint64(0); d < 1<<20; d = d*9/8 + 1 {
+		if step := gapStep(d); gapLimit(step) < int64(d) || step > 0 && gapLimit(step-1) >= int64(d) {
+			t.Errorf("distance %d is in step %d, up to %d", d, step, gapLimit(step))
+		}
+	}
+}
+
+func TestSeriesWidens(t *testing.T) {
+	a, b := newSeries(10), newSeries(10)
+	for x := range int64(100_000) {
+		a.at(x).Events++
+		if x%3 == 0 {
+			b.at(x/4).Unique++
+		}
+	}
+	m := merged(a, b)
+	var events, unique int64
+	for i, p := range m.Points {
+		events += p.Events
+		unique += p.Unique
+		if i > 0 && p.At != m.Points[i-1].At+m.Width {
+			t.Errorf("got %d after %d; want steps of %d", p.At, m.Points[i-1].At, m.Width)
+		}
+	}
+	if events != 100_000 || unique != 33_334 || len(m.Points) > mostPoints {
+		t.Errorf("got %d events, %d unique in %d points", events, unique, len(m.Points))
+	}
+}
+
+func TestByRule(t *testing.T) {
+	text := "http://a.example/#1\nhttp://a.example/#2\nhttp://a.example/\nhttp://a.example\n" +
+		"http://www.a.example/\nhttps://a.example/x?b=1&a=2\nhttps://a.example/x?a=2&b=1\nhttp://b.example/\n"
+	r := mustRun(t, newSeenSet(), Options{ByRule: true, Workers: 2}, listInput(t, "list", text)).Rules
+	// The standards join http://a.example with its slash; the profile joins fragments
+	// and orders; www. would join one more.
+	if got, want := fmt.Sprintf("%d %d %d %d", r.Spellings, r.Fixed, r.Profile, r.All), "8 7 4 3"; got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	effects := map[string]RuleEffect{}
+	for _, e := range r.Rules {
+		effects[e.Rule] = e
+	}
+	for rule, want := range map[string]RuleEffect{
+		"drop-fragment": {Active: true, Alone: 2, Marginal: 2}, "sort-query": {Active: true, Alone: 1, Marginal: 1},
+		"strip-www": {Alone: 1, Marginal: 1}, "fold-https": {},
+	} {
+		e := effects[rule]
+		if e.Active != want.Active || e.Alone != want.Alone || e.Marginal != want.Marginal || (e.One != "") != (want.Marginal > 0) {
+			t.Errorf("%s: got %+v; want %+v", rule, e, want)
+		}
+	}
+}
+
+// TestSampleKeepsWholeGroups scales what a halved sample shows to the whole.
+func TestSampleKeepsWholeGroups(t *testing.T) {
+	v, err := newVariants(Options{}.profile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSample()
+	s.most = 64 << 10
+	const pages = 20_000
+	for i := range uint64(pages) {
+		for _, fragment := range []string{"", "#a", "#b"} {
+			s.add(i*0x9e3779b97f4a7c15>>7, fmt.Appendf(nil, "http://a.example/%d%s", i, fragment))
+		}
+	}
+	r := s.measure(v, 2, 3*pages, pages)
+	if s.halved == 0 || s.bytes > s.most || r.Share != 1/float64(int(1)<<s.halved) {
+		t.Errorf("got %d bytes, halved %d times, share %v", s.bytes, s.halved, r.Share)
+	}
+	if got := r.Rules[0].Alone; got < 2*pages*9/10 || got > 2*pages*11/10 {
+		t.Errorf("got %d merged by %s; want about %d", got, r.Rules[0].Rule, 2*pages)
+	}
+}
+
+func TestMeasureFilters(t *testing.T) {
+	s := newSeenSet()
+	mustRun(t, s, Options{}, listInput(t, "list", numbered(30_000)))
+	f, err := MeasureFilters(t.Context(), s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Keys != 30_000 || f.Estimate < 29_000 || f.Estimate > 31_000 {
+		t.Errorf("got %d keys, estimate %d; want about 30,000", f.Keys, f.Estimate)
+	}
+	// A filter that fills up errs less on the way: about a quarter of its rate.
+	if n := f.Bloom[0].Dropped; n < 10 || n > 300 {
+		t.Errorf("got %d dropped by a filter of 1 %%; want about 60", n)
+	}
+}
+
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "http://h.example/%d\n", i)
+	}
+	return b.String()
+}

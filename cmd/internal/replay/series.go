@@ -1,0 +1,94 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Point is what happened in one stretch of a stream: events, those that were exact
+// repeats, and those that were unique.
+type Point struct {
+	At     int64 `json:"at"` // where the stretch begins: an event's number, or seconds since 1970
+	Events int64 `json:"events"`
+	Exact  int64 `json:"exact"`
+	Unique int64 `json:"unique"`
+}
+
+// A Series is a stream cut in stretches of one width, in order.
+type Series struct {
+	Width  int64   `json:"width"`
+	Points []Point `json:"points"`
+}
+
+// mostPoints bounds a series; beyond it the stretches become twice as wide.
+const mostPoints = 240
+
+// series collects a Series whose length isn't known before. One goroutine uses it.
+type series struct {
+	width  int64
+	points map[int64]*Point
+	key    int64 // of last
+	last   *Point
+}
+
+func newSeries(width int64) *series { return &series{width: width, points: map[int64]*Point{}} }
+
+// at gives the stretch that x is in.
+func (s *series) at(x int64) *Point {
+	key := x / s.width
+	if s.last != nil && key == s.key {
+		return s.last
+	}
+	p := s.points[key]
+	if p == nil {
+		p = &Point{}
+		s.points[key] = p
+		for len(s.points) > mostPoints {
+			s.widen()
+		}
+		key = x / s.width
+		p = s.points[key]
+	}
+	s.key, s.last = key, p
+	return p
+}
+
+// widen merges stretches in pairs.
+func (s *series) widen() {
+	s.width *= 2
+	wide := make(map[int64]*Point, len(s.points)/2+1)
+	for key, p := range s.points {
+		if q := wide[key/2]; q != nil {
+			q.add(*p)
+		} else {
+			wide[key/2] = p
+		}
+	}
+	s.points, s.last = wide, nil
+}
+
+func (p *Point) add(q Point) {
+	p.Events += q.Events
+	p.Exact += q.Exact
+	p.Unique += q.Unique
+}
+
+// merged is what two stages saw of one stream.
+func merged(a, b *series) Series {
+	for a.width < b.width {
+		a.widen()
+	}
+	for b.width < a.width {
+		b.widen()
+	}
+	for key, p := range b.points {
+		a.at(key * a.width).add(*p)
+	}
+	out := Series{Width: a.width, Points: make([]Point, 0, len(a.points))}
+	for key, p := range a.points {
+		p.At = key * a.width
+		out.Points = append(out.Points, *p)
+	}
+	slices.SortFunc(out.Points, func(p, q Point) int { return cmp.Compare(p.At, q.At) })
+	return out
+}
