@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -47,49 +49,77 @@ func openBench(b *testing.B, kind string, opt Options) *Frontier {
 	return open(b, opt)
 }
 
-// BenchmarkAdd adds discovered URLs in batches of 10,000, each durable when it
-// returns, traps and events as they are by default. One op is the whole load.
+// BenchmarkAdd adds discovered URLs, each batch durable when it returns, traps
+// on as they are by default. One op is the whole load.
 func BenchmarkAdd(b *testing.B) {
 	urls := discovered(count("FIRSTSEEN_BENCH_N", 1_000_000), 10_000)
 	for _, kind := range benchStores {
-		for _, batch := range []int{100, 10_000} {
-			for _, skip := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%s/batch=%d/skipFirst=%v", kind, batch, skip), func(b *testing.B) {
+		for _, load := range []struct{ adders, batch int }{{16, 100}, {4, 2000}, {1, 10_000}, {4, 10_000}} {
+			for _, skip := range []bool{true, false} {
+				b.Run(fmt.Sprintf("%s/adders=%d/batch=%d/skipFirst=%v", kind, load.adders, load.batch, skip), func(b *testing.B) {
+					var cpu time.Duration
 					for b.Loop() {
 						b.StopTimer()
 						f := openBench(b, kind, Options{SkipFirst: skip})
 						b.StartTimer()
-						addInBatches(b, f, urls, batch)
+						before := cpuTime()
+						addConcurrently(b, f, urls, load.adders, load.batch)
+						cpu += cpuTime() - before
 						b.StopTimer()
 						must(b, f.Close())
 						b.StartTimer()
 					}
-					b.ReportMetric(float64(len(urls))*float64(b.N)/b.Elapsed().Seconds(), "URLs/s")
+					report(b, len(urls)*b.N, cpu)
 				})
 			}
 		}
 	}
 }
 
-func addInBatches(b *testing.B, f *Frontier, urls []URL, batch int) {
-	for i := 0; i < len(urls); i += batch {
-		if _, err := f.AddBatch(bg, urls[i:min(i+batch, len(urls))]); err != nil {
-			b.Fatal(err)
-		}
-	}
+// report gives the rate, and the CPU time of a URL, which other load on the
+// machine changes less.
+func report(b *testing.B, urls int, cpu time.Duration) {
+	b.ReportMetric(float64(urls)/b.Elapsed().Seconds(), "URLs/s")
+	b.ReportMetric(float64(cpu.Nanoseconds())/float64(urls), "cpu-ns/URL")
 }
 
-// BenchmarkCycle leases and completes: 4 fetchers with 1,000 URLs at a time. One
-// op is one URL.
+func addConcurrently(b *testing.B, f *Frontier, urls []URL, adders, batch int) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range adders {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(int64(batch))) - batch
+				if i >= len(urls) {
+					return
+				}
+				if _, err := f.AddBatch(bg, urls[i:min(i+batch, len(urls))]); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkCycle leases and completes, so many at once by each of 4 fetchers.
+// One op is one URL.
 func BenchmarkCycle(b *testing.B) {
+	const fetchers = 4
 	for _, kind := range benchStores {
 		for _, n := range []int{10, 100, 1000} {
-			b.Run(fmt.Sprintf("%s/at-once=%d", kind, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/fetchers=%d/at-once=%d", kind, fetchers, n), func(b *testing.B) {
 				f := openBench(b, kind, Options{Delay: -1, MaxInFlight: -1, SkipFirst: true})
-				fill(b, f, b.N+4*n, 10_000)
+				fill(b, f, b.N+fetchers*n, 10_000)
 				b.ResetTimer()
-				cycle(b, f, b.N, n)
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "URLs/s")
+				before := cpuTime()
+				var wg sync.WaitGroup
+				for range fetchers {
+					wg.Go(func() { cycle(b, f, b.N/fetchers, n) })
+				}
+				wg.Wait()
+				report(b, b.N, cpuTime()-before)
 			})
 		}
 	}
@@ -115,14 +145,16 @@ func cycle(b *testing.B, f *Frontier, n, atOnce int) {
 	for n > 0 {
 		leases, _, err := f.LeaseFrom(bg, LeaseRequest{Max: min(atOnce, n), MaxPerQueue: 10})
 		if err != nil || len(leases) == 0 {
-			b.Fatalf("got %d leases, %v; want some", len(leases), err)
+			b.Errorf("got %d leases, %v; want some", len(leases), err)
+			return
 		}
 		settle := make([]Settlement, len(leases))
 		for i, l := range leases {
 			settle[i].Lease = l
 		}
 		if _, err := f.Settle(bg, settle); err != nil {
-			b.Fatal(err)
+			b.Error(err)
+			return
 		}
 		n -= len(leases)
 	}
@@ -137,6 +169,7 @@ func BenchmarkLeaseByQueues(b *testing.B) {
 				f := openBench(b, kind, Options{Delay: -1, SkipFirst: true})
 				crowd(b, f, queues)
 				b.ResetTimer()
+				before := cpuTime()
 				for range b.N {
 					leases, err := f.Lease(bg, 1)
 					if err != nil || len(leases) != 1 {
@@ -144,6 +177,7 @@ func BenchmarkLeaseByQueues(b *testing.B) {
 					}
 					must(b, f.Recrawl(bg, leases[0], time.Unix(1, 0)))
 				}
+				b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,11 @@ func crashChild() bool {
 	if dir == "" {
 		return false
 	}
-	if err := crashCrawl(dir, os.Getenv(crashRun)); err != nil {
+	work := func() error { return crashCrawl(dir, os.Getenv(crashRun)) }
+	if n, err := strconv.Atoi(os.Getenv(fillEnv)); err == nil {
+		work = func() error { return fillChild(dir, n) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
