@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"sync"
 
 	"github.com/firstseen/firstseen/canon"
 )
@@ -33,6 +34,8 @@ type index struct {
 	hosts    table
 	seed     maphash.Seed
 	firsts   map[*Form][]uint32 // of the base forms
+	sole     sync.Once
+	soleRule []uint8 // see soleRules
 }
 
 // newIndex sorts the captures and measures the controls.

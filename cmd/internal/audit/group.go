@@ -5,14 +5,18 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 // grouping is the captured URLs brought together by a form.
 type grouping struct {
-	x    *index
-	form []uint64 // hash of each URL's form
-	ids  []uint32 // the URLs that count, by form, then shortest, then lexical
+	x       *index
+	form    []uint64 // hash of each URL's form
+	singles []uint32 // URLs that count and whose form no other one has
+	ids     []uint32 // the others, by form, then shortest, then lexical
 }
 
 // group brings together the captured URLs by a form. Of the URLs that are one
@@ -20,14 +24,9 @@ type grouping struct {
 func (x *index) group(f *Form) *grouping {
 	g := &grouping{x: x, form: x.forms(f)}
 	if f.base != nil {
-		g.ids = slices.Clone(x.firstsOf(f.base))
+		g.divide(x.firstsOf(f.base))
 	} else {
-		g.ids = make([]uint32, 0, len(g.form))
-		for id := range g.form {
-			if x.first[id] < x.first[id+1] {
-				g.ids = append(g.ids, uint32(id))
-			}
-		}
+		g.divide(x.captured())
 	}
 	slices.SortFunc(g.ids, func(a, b uint32) int {
 		if c := cmp.Compare(g.form[a], g.form[b]); c != 0 {
@@ -38,6 +37,38 @@ func (x *index) group(f *Form) *grouping {
 	return g
 }
 
+// captured lists the URLs that were captured; others are only the targets of
+// redirects.
+func (x *index) captured() []uint32 {
+	ids := make([]uint32, 0, x.urls.len())
+	for id := range uint32(x.urls.len()) {
+		if x.first[id] < x.first[id+1] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// divide tells the URLs that are surely alone from those to be sorted, so that
+// few are: most forms have one URL. Two bits are kept for each of many slots,
+// "once" and "more than once"; sharing a slot by chance costs only time.
+func (g *grouping) divide(ids []uint32) {
+	slots := uint64(1) << max(6, bits.Len(uint(len(ids)))+2)
+	once, more := make([]uint64, slots/64), make([]uint64, slots/64)
+	for _, id := range ids {
+		slot := g.form[id] & (slots - 1)
+		more[slot/64] |= once[slot/64] & (1 << (slot % 64))
+		once[slot/64] |= 1 << (slot % 64)
+	}
+	for _, id := range ids {
+		if slot := g.form[id] & (slots - 1); more[slot/64]>>(slot%64)&1 == 0 {
+			g.singles = append(g.singles, id)
+		} else {
+			g.ids = append(g.ids, id)
+		}
+	}
+}
+
 func (x *index) compareURLs(a, b uint32) int {
 	u, v := x.urls.at(a), x.urls.at(b)
 	return cmp.Or(cmp.Compare(len(u), len(v)), bytes.Compare(u, v))
@@ -46,40 +77,60 @@ func (x *index) compareURLs(a, b uint32) int {
 // forms hashes the form of every URL. One that has none is alone.
 func (x *index) forms(f *Form) []uint64 {
 	forms := make([]uint64, x.urls.len())
-	var buf []byte
-	for id := range forms {
-		url := x.urls.at(uint32(id))
-		var err error
-		if buf, err = f.append(buf[:0], url); err != nil {
-			buf = binary.LittleEndian.AppendUint32(append(buf[:0], "no form "...), uint32(id))
+	x.eachURL(func() func(id uint32) {
+		var buf []byte
+		return func(id uint32) {
+			var err error
+			if buf, err = f.of(x, buf[:0], id); err != nil {
+				buf = binary.LittleEndian.AppendUint32(append(buf[:0], "no form "...), id)
+			}
+			forms[id] = maphash.Bytes(x.seed, buf)
 		}
-		forms[id] = maphash.Bytes(x.seed, buf)
-	}
+	})
 	return forms
+}
+
+// eachURL calls what start returns for every URL, on all processors: start
+// once on each.
+func (x *index) eachURL(start func() func(id uint32)) {
+	n, parts := x.urls.len(), runtime.GOMAXPROCS(0)
+	var wg sync.WaitGroup
+	for part := range parts {
+		wg.Go(func() {
+			do := start()
+			for id := n * part / parts; id < n*(part+1)/parts; id++ {
+				do(uint32(id))
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // each calls yield with every group of two or more URLs, the first in front.
 func (g *grouping) each(yield func(urls []uint32)) {
+	g.eachGroup(func(urls []uint32) {
+		if len(urls) > 1 {
+			yield(urls)
+		}
+	})
+}
+
+// eachGroup calls yield with the groups of the URLs that were sorted.
+func (g *grouping) eachGroup(yield func(urls []uint32)) {
 	for from := 0; from < len(g.ids); {
 		to := from + 1
 		for to < len(g.ids) && g.form[g.ids[to]] == g.form[g.ids[from]] {
 			to++
 		}
-		if to-from > 1 {
-			yield(g.ids[from:to])
-		}
+		yield(g.ids[from:to])
 		from = to
 	}
 }
 
-// firsts returns the first URL of each group.
+// firsts returns the first URL of each group, in no order.
 func (g *grouping) firsts() []uint32 {
-	firsts := g.ids[:0:0]
-	for i, id := range g.ids {
-		if i == 0 || g.form[id] != g.form[g.ids[i-1]] {
-			firsts = append(firsts, id)
-		}
-	}
+	firsts := slices.Clone(g.singles)
+	g.eachGroup(func(urls []uint32) { firsts = append(firsts, urls[0]) })
 	return firsts
 }
 

@@ -12,6 +12,9 @@ type Form struct {
 	Kind Kind
 	// append appends the form of a URL; a URL without a form is one of its own.
 	append func(dst, url []byte) ([]byte, error)
+	// alone, if not 0, numbers the rule that must be the only one to change a
+	// URL, as soleRules does; other URLs stay as found.
+	alone uint8
 	// base is the form whose merges don't count, because they are there
 	// anyway; nil is the URL as found.
 	base *Form
@@ -42,8 +45,8 @@ func Forms(profile *canon.Profile) ([]Form, error) {
 	}
 	base := &Form{Name: "always", Kind: RuleSet, append: bare.AppendCanonical}
 	var forms []Form
-	for _, r := range canon.AllRules() {
-		f, err := formOf(r, bare, base)
+	for i, r := range canon.AllRules() {
+		f, err := formOf(i, r, bare, base)
 		if err != nil {
 			return nil, err
 		}
@@ -78,13 +81,13 @@ func barest() (*canon.Profile, error) {
 }
 
 // formOf returns the form of one rule, or nil for rules that need a file or
-// that only modify another one.
-func formOf(r canon.RuleInfo, bare *canon.Profile, base *Form) (*Form, error) {
+// that only modify another one. i is the rule's place among all.
+func formOf(i int, r canon.RuleInfo, bare *canon.Profile, base *Form) (*Form, error) {
 	switch {
 	case r.Rule == canon.ScopedParams || r.Rule == canon.KeepHashbang:
 		return nil, nil
 	case !r.Optional:
-		return &Form{Name: string(r.Rule), Kind: Always, append: alone(r.Rule, bare)}, nil
+		return &Form{Name: string(r.Rule), Kind: Always, alone: uint8(i + 1), append: bare.AppendCanonical}, nil
 	}
 	p, err := bare.With(canon.Enable(r.Rule))
 	if err != nil {
@@ -97,24 +100,53 @@ func formOf(r canon.RuleInfo, bare *canon.Profile, base *Form) (*Form, error) {
 	return &Form{Name: string(r.Rule), Kind: kind, append: p.AppendCanonical, base: base}, nil
 }
 
-// alone is the form of URLs that this one rule makes canonical; others stay as
-// they are. Most URLs are canonical, so the explanation is rarely asked for.
-func alone(rule canon.Rule, bare *canon.Profile) func(dst, url []byte) ([]byte, error) {
-	return func(dst, url []byte) ([]byte, error) {
-		n := len(dst)
-		dst, err := bare.AppendCanonical(dst, url)
-		if err != nil || string(dst[n:]) == string(url) {
-			return dst, err
-		}
-		e, err := bare.Explain(string(url))
-		if err != nil {
-			return dst[:n], err
-		}
-		for _, s := range e.Steps {
-			if s.Rule != rule {
-				return append(dst[:n], url...), nil
-			}
-		}
-		return dst, nil
+// of appends the form of a URL of the log.
+func (f *Form) of(x *index, dst []byte, id uint32) ([]byte, error) {
+	url := x.urls.at(id)
+	if f.alone != 0 && x.soleRules()[id] != f.alone {
+		return append(dst, url...), nil
 	}
+	return f.append(dst, url)
+}
+
+// soleRules tells for each URL which rule alone makes it canonical when
+// nothing is switched on: its place among canon.AllRules, from 1; 0 where none
+// or several do. Most URLs are canonical
+// as they are, so few must be explained, and each once for all rules.
+func (x *index) soleRules() []uint8 {
+	x.sole.Do(func() {
+		x.soleRule = make([]uint8, x.urls.len())
+		bare, err := barest()
+		if err != nil {
+			return // Forms has returned this error before
+		}
+		number := map[canon.Rule]uint8{}
+		for i, r := range canon.AllRules() {
+			number[r.Rule] = uint8(i + 1)
+		}
+		x.eachURL(func() func(id uint32) {
+			var buf []byte
+			return func(id uint32) { buf = x.findSole(bare, number, buf, id) }
+		})
+	})
+	return x.soleRule
+}
+
+func (x *index) findSole(bare *canon.Profile, number map[canon.Rule]uint8, buf []byte, id uint32) []byte {
+	url := x.urls.at(id)
+	form, err := bare.AppendCanonical(buf[:0], url)
+	if err != nil || string(form) == string(url) {
+		return form
+	}
+	e, err := bare.Explain(string(url))
+	if err != nil {
+		return form
+	}
+	for _, s := range e.Steps {
+		if s.Rule != e.Steps[0].Rule {
+			return form
+		}
+	}
+	x.soleRule[id] = number[e.Steps[0].Rule]
+	return form
 }
