@@ -105,6 +105,9 @@ func eachInput(t *testing.T, f func(raw string)) {
 	for _, set := range []string{"crawl", "c14n", "hashed_uri"} {
 		t.Run(set, func(t *testing.T) { eachRow(t, set, func(_ *testing.T, r row) { f(r.Input) }) })
 	}
+	if testing.Short() {
+		return
+	}
 	for _, name := range corpora {
 		t.Run(filepath.Base(name), func(t *testing.T) { t.Logf("%d URLs", eachURL(t, name, f)) })
 	}
