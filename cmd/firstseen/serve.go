@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/server"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// serveFlags are the flags of the serve command.
+type serveFlags struct {
+	profile profileFlags
+	server  server.Config
+
+	db          string
+	config      string
+	check       bool
+	exact       []string
+	keepURLs    bool
+	traps       bool
+	delay       time.Duration
+	maxPerQueue int64
+	maxHeld     int64
+	seenFor     time.Duration
+	cache       int64
+}
+
+func newServeCmd(a *app) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a frontier to fetchers, over gRPC (the URLFrontier protocol) and HTTP",
+		Long: `Serve a frontier: clients offer URLs, lease what may be fetched now, and say what
+became of it. Any client of crawler-commons URLFrontier works unchanged over gRPC.
+An OK is on disk, synced.
+
+Both ports listen on loopback unless told otherwise, and an address beyond it wants
+TLS. Tokens are read from a file of lines "read TOKEN", "write TOKEN" or
+"admin TOKEN".
+
+SIGTERM and Ctrl-C drain: what was read is committed and answered. SIGHUP renews
+tokens, certificates and the rule file. Settings may also stand in --config, a line
+"name = value" for each flag; variables of the environment win over it, and flags
+over both.`,
+		Example: `  firstseen serve --db crawl.db
+  firstseen serve --db crawl.db --grpc 0.0.0.0:7071 --tls-cert s.pem --tls-key s.key --tokens tokens
+  firstseen serve --config /etc/firstseen/serve.conf --check`,
+		Args: cobra.NoArgs,
+		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			if err := a.readSettings(cmd.Flags(), f.config); err != nil {
+				return misuse{err}
+			}
+			return f.run(cmd.Context(), a)
+		}),
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *serveFlags) run(ctx context.Context, a *app) error {
+	p, err := f.profile.open()
+	if err != nil {
+		return err
+	}
+	var current atomic.Pointer[canon.Profile]
+	current.Store(p)
+	f.server.Profile, f.server.Logger, f.server.Level, f.server.Dir = current.Load, a.log, &a.level, f.db
+	if err := errors.Join(f.server.Check(ctx), f.checkLimits()); err != nil {
+		return misuse{err}
+	}
+	if f.check {
+		_, err := fmt.Fprintf(a.out, "ok\ndb %s\nprofile %s\ngrpc %s\nhttp %s\n", f.db, p, f.server.GRPCAddr, f.server.HTTPAddr)
+		return err
+	}
+	front, closeAll, err := f.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	err = f.serve(ctx, a, front)
+	return errors.Join(err, closeAll())
+}
+
+func (f *serveFlags) checkLimits() error {
+	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor)} {
+		if n < 0 {
+			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", name, n)
+		}
+	}
+	if f.cache < 16 {
+		return fmt.Errorf("cannot serve; got --cache %d; want at least 16 MiB", f.cache)
+	}
+	return nil
+}
+
+// open opens the store and a frontier on it, and returns what closes both.
+func (f *serveFlags) open(ctx context.Context, p *canon.Profile) (*frontier.Frontier, func() error, error) {
+	st, err := pebblestore.Open(f.db, f.storeOptions(p))
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
+	}
+	delay := f.delay
+	if delay == 0 {
+		delay = -1
+	}
+	front, err := frontier.Open(frontier.Options{
+		Store: st, Profile: p, Exact: f.exact, SkipFirst: true,
+		Delay: delay, MaxInFlight: -1, Lease: 30 * time.Second,
+		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, SeenFor: f.seenFor,
+		Traps: frontier.Traps{Off: !f.traps},
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, st.Close())
+	}
+	return front, func() error { return errors.Join(front.Close(), st.Close()) }, nil
+}
+
+// serve runs the server until ctx ends.
+func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier) error {
+	s, err := server.New(ctx, front, f.server)
+	if err != nil {
+		return err
+	}
+	if err := s.Listen(ctx); err != nil {
+		return err
+	}
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	go reloadOn(ctx, hup, a, s)
+	return s.Serve(ctx)
+}
+
+// reloadOn renews what can be renewed at each signal, until ctx ends.
+func reloadOn(ctx context.Context, hup <-chan os.Signal, a *app, s *server.Server) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			if err := s.Reload(ctx); err != nil {
+				a.log.Error("not everything was reloaded; what is named here stays as it was", "error", err)
+				continue
+			}
+			a.log.Info("reloaded")
+		}
+	}
+}
+
+// storeOptions bounds the memory of the store: block cache and write buffers.
+func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
+	return pebblestore.Options{
+		Identity:      identity(p),
+		KeepURLs:      f.keepURLs,
+		CacheBytes:    f.cache << 20,
+		MemTableBytes: int(min(f.cache/4, 64)) << 20,
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func (f *serveFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	f.profile.add(fs)
+	fs.StringVar(&f.config, "config", "", `file of settings, a line "name = value" for each flag`)
+	fs.BoolVar(&f.check, "check", false, "check the settings and end")
+	f.addStore(fs)
+	f.addPolicy(fs)
+	f.addNetwork(fs)
+	f.addLimits(fs)
+}
+
+func (f *serveFlags) addStore(fs *pflag.FlagSet) {
+	fs.StringVar(&f.db, "db", "firstseen.db", "directory of the store; made if need be")
+	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed URLs, for clients that list or count them")
+	fs.Int64Var(&f.cache, "cache", 64, "MiB of memory for the store's cache and write buffers")
+	fs.Int64Var(&f.server.MinFree, "min-free", 1<<30, "bytes of the disk that stay free: with less, writes are refused; -1 for no such bound")
+}
+
+func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.exact, "exact", nil, "crawls without canonical dedup, where a URL is its exact text and key")
+	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two servings of a queue, unless SetDelay says otherwise; 0 for none")
+	fs.BoolVar(&f.traps, "traps", false, "refuse URLs that look like those of crawler traps")
+	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "greatest number of URLs a queue may hold; 0 for no bound")
+	fs.Int64Var(&f.maxHeld, "max-held", 0, "greatest number of URLs a crawl may hold; 0 for no bound")
+	fs.DurationVar(&f.seenFor, "seen-for", 0, "age after which a URL counts as new again; 0 for ever")
+}
+
+func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
+	c := &f.server
+	fs.StringVar(&c.GRPCAddr, "grpc", "127.0.0.1:7071", "address of the gRPC interface")
+	fs.StringVar(&c.HTTPAddr, "http", "127.0.0.1:7072", "address of the HTTP interface, or off")
+	fs.StringVar(&c.TLS.CertFile, "tls-cert", "", "certificate, PEM")
+	fs.StringVar(&c.TLS.KeyFile, "tls-key", "", "key of the certificate, PEM")
+	fs.StringVar(&c.TLS.ClientCAFile, "tls-client-ca", "", "roots that clients must have a certificate of, PEM")
+	fs.StringVar(&c.TokensFile, "tokens", "", `file of bearer tokens, lines "read TOKEN", "write TOKEN" or "admin TOKEN"`)
+	fs.BoolVar(&c.InsecurePublic, "insecure-public", false, "allow addresses beyond loopback without TLS")
+	fs.StringVar(&c.Node, "node", "", "what ListNodes answers; default: the gRPC address")
+	fs.DurationVar(&c.Drain, "drain", 20*time.Second, "how long an orderly end may take")
+	fs.DurationVar(&c.IdleTimeout, "idle-timeout", 15*time.Minute, "close connections without a call after this")
+}
+
+func (f *serveFlags) addLimits(fs *pflag.FlagSet) {
+	c := &f.server
+	fs.IntVar(&c.MaxMessage, "max-message", 4<<20, "greatest message in bytes")
+	fs.IntVar(&c.MaxURL, "max-url", 1<<16, "greatest URL in bytes; longer ones are SKIPPED")
+	fs.IntVar(&c.MaxMetadata, "max-metadata", 1<<16, "greatest metadata of a URL in bytes, likewise")
+	fs.IntVar(&c.MaxConnections, "max-connections", 16384, "connections of each port")
+	fs.IntVar(&c.MaxStreams, "max-streams", 256, "calls under way on one connection")
+	fs.IntVar(&c.MaxCalls, "max-calls", 1024, "calls under way in all")
+	fs.Int64Var(&c.MaxInHand, "max-in-hand", 64<<20, "bytes of messages that wait for their commit, in all")
+}
+
+// readSettings applies a file of settings, and opens the log again by them.
+func (a *app) readSettings(flags *pflag.FlagSet, name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := flagsFromFile(flags, name); err != nil {
+		return err
+	}
+	return a.openLog(flags.Lookup("log-level").Value.String(), flags.Lookup("log-format").Value.String())
+}
+
+// flagsFromFile sets the flags that neither the command line nor the
+// environment gave from a file of lines "name = value". Empty lines and those
+// that begin with # are skipped.
+func flagsFromFile(flags *pflag.FlagSet, name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("cannot read settings: %w", err)
+	}
+	defer file.Close()
+	given := make(map[string]bool)
+	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	scan := bufio.NewScanner(file)
+	for n := 1; scan.Scan(); n++ {
+		if err := setFromLine(flags, given, scan.Text()); err != nil {
+			return fmt.Errorf("%s line %d: %w", name, n, err)
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return fmt.Errorf("cannot read settings: %w", err)
+	}
+	return nil
+}
+
+func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error {
+	line = strings.TrimSpace(line)
+	if line == "" || strings.HasPrefix(line, "#") {
+		return nil
+	}
+	name, value, ok := strings.Cut(line, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	flag := flags.Lookup(name)
+	if !ok || flag == nil || name == "config" || name == "help" {
+		return fmt.Errorf("cannot use setting; got %q; want the name of a flag, =, and its value", name)
+	}
+	if given[name] {
+		return nil
+	}
+	if err := flags.Set(name, value); err != nil {
+		return fmt.Errorf("cannot use setting %s: %w", name, err)
+	}
+	return nil
+}
