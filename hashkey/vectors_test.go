@@ -41,6 +41,11 @@ func TestUrlhashVectorsFromInput(t *testing.T) {
 		} else if err == nil {
 			checkUrlhash(t, r, canonical)
 		}
+		sum, err1 := SumURL(r.Input)
+		crate, err2 := SumURLCrate(r.Input)
+		if (err1 != nil) != (r.Error != "") || (err2 != nil) != (r.Error != "") || err1 == nil && (sum.Hex() != r.Sha256 || crate.Hex() != r.Crate) {
+			t.Errorf("%s: sums of %q: got %s, %s, %v, %v; want %s, %s, %q", r.ID, r.Input, sum, crate, err1, err2, r.Sha256, r.Crate, r.Error)
+		}
 	})
 	t.Logf("urlhash: %d rows judged", judged)
 }

@@ -1,6 +1,9 @@
 package sxurl
 
-import "fmt"
+import (
+	"encoding/hex"
+	"fmt"
+)
 
 // Fields are a key taken apart: what is in it in clear, and the slices as numbers.
 type Fields struct {
@@ -16,54 +19,62 @@ type Fields struct {
 // Decode takes a key apart. It fails with [ErrVersion] or [ErrScheme] when the header
 // is none of the layout's, in V1 with [ErrReserved]; a Strict codec also
 // with [ErrReserved], [ErrPort] and [ErrPortFlag].
-func (c Codec) Decode(k Key) (Fields, error) {
-	t := c.Layout.table()
+func (c Codec) Decode(k Key) (f Fields, err error) {
 	b := k.bits()
-	f := Fields{
-		Port: uint16(b.get(t.port)),
-		TLD:  b.get(t.tld), Domain: b.get(t.domain), Subdomain: b.get(t.subdomain),
-		Path: b.get(t.path), Query: b.get(t.query), Fragment: b.get(t.fragment),
+	err = c.decode(&f, &b)
+	return f, err
+}
+
+// DecodeHex is [ParseKey] and [Codec.Decode] in one.
+func (c Codec) DecodeHex(s string) (f Fields, err error) {
+	b, err := parseBits(s)
+	if err == nil {
+		err = c.decode(&f, &b)
 	}
-	var err error
-	if f.Scheme, err = c.Layout.scheme(b.get(t.head)); err != nil {
-		return Fields{}, err
+	return f, err
+}
+
+// decode fills f; on error it leaves it zero.
+func (c Codec) decode(f *Fields, b *bits) error {
+	t := c.Layout.table()
+	code, err := c.Layout.scheme(b.get(t.head))
+	if err != nil {
+		return err
 	}
+	f.Scheme, f.Port = schemes[code], uint16(b.get(t.port))
+	f.TLD, f.Domain, f.Subdomain = b.get(t.tld), b.get(t.domain), b.get(t.subdomain)
+	f.Path, f.Query, f.Fragment = b.get(t.path), b.get(t.query), b.get(t.fragment)
 	flags := b.get(t.flags)
 	f.HasSubdomain, f.HasPort, f.HasPath = flags&t.hasSubdomain != 0, flags&t.hasPort != 0, flags&t.hasPath != 0
 	f.HasQuery, f.HasFragment = flags&t.hasQuery != 0, flags&t.hasFrag != 0
 	if c.Strict {
 		if err := f.check(flags & t.reserved); err != nil {
-			return Fields{}, err
+			*f = Fields{}
+			return err
 		}
 	}
-	return f, nil
+	return nil
 }
 
-// DecodeHex is [ParseKey] and [Codec.Decode] in one.
-func (c Codec) DecodeHex(s string) (Fields, error) {
-	k, err := ParseKey(s)
-	if err != nil {
-		return Fields{}, err
-	}
-	return c.Decode(k)
-}
+// schemes are by their codes.
+var schemes = [...]string{"https", "http", "ftp"}
 
-// scheme reads the header.
-func (l Layout) scheme(head uint64) (string, error) {
-	code, reserved := head>>4, head&15
+// scheme reads the header, and returns the code.
+func (l Layout) scheme(head uint64) (code int, err error) {
+	n, reserved := head>>4, head&15
 	if l == V0 {
 		if version := head >> 8; version != 1 {
-			return "", fmt.Errorf("cannot decode SXURL; got version %d; want 1: %w", version, ErrVersion)
+			return 0, fmt.Errorf("cannot decode SXURL; got version %d; want 1: %w", version, ErrVersion)
 		}
-		code, reserved = head>>5&7, 0
+		n, reserved = head>>5&7, 0
 	}
 	switch {
-	case code > 2:
-		return "", fmt.Errorf("cannot decode SXURL; got scheme code %d; want 0, 1 or 2: %w", code, ErrScheme)
+	case n > 2:
+		return 0, fmt.Errorf("cannot decode SXURL; got scheme code %d; want 0, 1 or 2: %w", n, ErrScheme)
 	case reserved != 0:
-		return "", fmt.Errorf("cannot decode SXURL; got second digit %x; want 0: %w", reserved, ErrReserved)
+		return 0, fmt.Errorf("cannot decode SXURL; got second digit %x; want 0: %w", reserved, ErrReserved)
 	}
-	return [...]string{"https", "http", "ftp"}[code], nil
+	return int(n), nil
 }
 
 // check is what Strict adds.
@@ -120,9 +131,9 @@ func crateHostKeyHex(s string) (string, error) {
 	if len(s) != 64 {
 		return "", fmt.Errorf("cannot take host of SXURL; got %d bytes; want 64: %w", len(s), ErrLength)
 	}
-	hi, lo := nibble[s[32]], nibble[s[33]]
-	if hi|lo > 15 {
+	flags, err := hex.DecodeString(s[32:34])
+	if err != nil {
 		return "", fmt.Errorf("cannot take host of SXURL; got flags %q; want two hexadecimal digits: %w", s[32:34], ErrHex)
 	}
-	return fmt.Sprintf("%s%x%031x", s[:32], hi&8, 0), nil
+	return fmt.Sprintf("%s%x%031x", s[:32], flags[0]>>4&8, 0), nil
 }

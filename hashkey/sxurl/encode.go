@@ -43,8 +43,9 @@ func (c Codec) AppendEncode(dst []byte, url string) ([]byte, error) {
 // the parts; a scheme other than http and ftp counts as https.
 func (c Codec) EncodeParts(p Parts) Key {
 	t := c.Layout.table()
-	h := hostBits(c.Layout, t, p)
-	return c.finish(t, h, p)
+	b := hostBits(c.Layout, t, p)
+	b.put(t.head, header(c.Layout, p.Scheme))
+	return c.finish(t, b, p)
 }
 
 // EncodeHost returns the key that all URLs of this URL's scheme and host share: without port,
@@ -57,15 +58,15 @@ func (c Codec) EncodeHost(url string) (Key, error) {
 	}
 	t := c.Layout.table()
 	b := hostBits(c.Layout, t, p)
+	b.put(t.head, header(c.Layout, p.Scheme))
 	if c.Crate {
 		b.put(t.flags, t.hasPort)
 	}
 	return b.key(), nil
 }
 
-// hostBits are header, TLD, domain and subdomain, with the flag of the last.
+// hostBits are TLD, domain and subdomain, with the flag of the last.
 func hostBits(l Layout, t *layout, p Parts) (b bits) {
-	b.put(t.head, header(l, p.Scheme))
 	b.put(t.tld, l.hash(t.tld.label, p.TLD, t.tld.width))
 	b.put(t.domain, l.hash(t.domain.label, p.Domain, t.domain.width))
 	if p.Subdomain != "" {

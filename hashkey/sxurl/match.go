@@ -2,7 +2,6 @@ package sxurl
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -12,36 +11,22 @@ import (
 // absent. Host asks about TLD, domain and subdomain together.
 //
 // It fails as [Codec.Decode] does, and with [ErrComponent] for a component that is not in a key.
-// With Crate, Host is such a component.
+// With Crate, Host is such a component. To ask many keys the same, make a [Probe].
 func (c Codec) Match(k Key, component Component, value string) (bool, error) {
-	f, err := c.Decode(k)
+	p, err := c.Probe(component, value)
 	if err != nil {
 		return false, err
 	}
-	return c.MatchFields(&f, component, value)
+	return p.Match(k)
 }
 
-// MatchFields is [Codec.Match] of a key that is decoded already.
-func (c Codec) MatchFields(f *Fields, component Component, value string) (bool, error) {
-	if c.Loose {
-		value = normalizeProbe(component, value)
-	}
-	switch component {
-	case Scheme:
-		return f.Scheme == value, nil
-	case Port:
-		n, err := strconv.ParseUint(strings.TrimPrefix(value, "+"), 10, 16)
-		return err == nil && f.Port == uint16(n), nil
-	case Host:
-		if !c.Crate {
-			return c.matchHost(f, value)
-		}
-	}
-	want, err := c.Layout.Hash(component, value)
+// MatchHex is [ParseKey] and [Codec.Match] in one.
+func (c Codec) MatchHex(key string, component Component, value string) (bool, error) {
+	p, err := c.Probe(component, value)
 	if err != nil {
-		return false, fmt.Errorf("cannot match: %w", err)
+		return false, err
 	}
-	return f.slice(component) == want, nil
+	return p.MatchHex(key)
 }
 
 // MatchName is [Codec.Match] by the component's name, as [ParseComponent] reads it. With
@@ -64,39 +49,6 @@ func (c Codec) MatchName(k Key, name, value string) (bool, error) {
 func (t *layout) label(c Component) string {
 	f, _ := t.field(c)
 	return f.label
-}
-
-func (c Codec) matchHost(f *Fields, host string) (bool, error) {
-	tld, domain, subdomain, err := SplitHost(host)
-	if err != nil {
-		return false, nil
-	}
-	for _, part := range [...]struct {
-		c     Component
-		value string
-	}{{TLD, tld}, {Domain, domain}, {Subdomain, subdomain}} {
-		want, err := c.Layout.Hash(part.c, part.value)
-		if err != nil || f.slice(part.c) != want {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-func (f *Fields) slice(c Component) uint64 {
-	switch c {
-	case TLD:
-		return f.TLD
-	case Domain:
-		return f.Domain
-	case Subdomain:
-		return f.Subdomain
-	case Path:
-		return f.Path
-	case Query:
-		return f.Query
-	}
-	return f.Fragment
 }
 
 // normalizeProbe writes a value as encoding does. What it cannot read it leaves.

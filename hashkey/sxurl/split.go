@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/hashkey/internal/plain"
 )
 
 // Parts are the components of a URL as they are encoded: as the URL Standard writes them,
@@ -22,6 +23,9 @@ var whatwg = canon.WHATWG()
 // ParseParts takes a URL apart. It fails with [ErrURL], [ErrScheme], [ErrHost],
 // [ErrHostLength], [ErrLabel] or [ErrCharacter].
 func ParseParts(url string) (Parts, error) {
+	if u, ok := plain.Parse(url); ok {
+		return plainParts(url, u)
+	}
 	if err := checkAuthority(url); err != nil {
 		return Parts{}, err
 	}
@@ -30,6 +34,32 @@ func ParseParts(url string) (Parts, error) {
 		return Parts{}, err
 	}
 	return partsOf(canonical)
+}
+
+// plainParts takes apart a URL that is already in its canonical form.
+func plainParts(url string, u plain.URL) (p Parts, err error) {
+	host := url[u.SchemeLen+3 : u.HostEnd]
+	if err := ValidateHost(host); err != nil {
+		return Parts{}, err
+	}
+	p = plainRest(url, u)
+	p.TLD, p.Domain, p.Subdomain, err = SplitHost(host)
+	return p, err
+}
+
+// plainRest is all but the host.
+func plainRest(url string, u plain.URL) Parts {
+	p := Parts{Scheme: url[:u.SchemeLen], Port: u.Port, Path: url[u.Path:u.PathEnd]}
+	if u.Port == 0 {
+		p.Port = defaultPort(p.Scheme)
+	}
+	if u.Query > 0 {
+		p.Query = url[u.Query:u.QueryEnd]
+	}
+	if u.Fragment > 0 {
+		p.Fragment = url[u.Fragment:]
+	}
+	return p
 }
 
 // checkAuthority refuses, as the crate does, what the URL Standard would mend: no host
@@ -43,6 +73,9 @@ func checkAuthority(url string) error {
 }
 
 func canonicalize(url string) (string, error) {
+	if _, ok := plain.Parse(url); ok {
+		return url, nil
+	}
 	canonical, err := whatwg.Canonicalize(url)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", err, ErrURL)

@@ -1,6 +1,7 @@
 package sxurl
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -62,12 +63,10 @@ func (u *URL) Port() (port uint16, ok bool) {
 	case u.pieces.hasPort:
 		return u.pieces.port, true
 	case u.crate:
-		ok = u.pieces.hasHost && strings.Contains(u.raw, u.pieces.host+":")
-		port = defaultPort(u.pieces.scheme)
-		if ok && port == 0 {
-			port = 80
+		if !u.pieces.hasHost || !strings.Contains(u.raw, u.pieces.host+":") {
+			return 0, false
 		}
-		return port, ok
+		return cmp.Or(defaultPort(u.pieces.scheme), 80), true
 	}
 	return u.writtenPort()
 }
@@ -163,9 +162,14 @@ func decodeForm(s string) string {
 		switch {
 		case s[i] == '+':
 			b.WriteByte(' ')
-		case s[i] == '%' && i+2 < len(s) && nibble[s[i+1]]|nibble[s[i+2]] <= 15:
-			b.WriteByte(nibble[s[i+1]]<<4 | nibble[s[i+2]])
-			i += 2
+		case s[i] == '%' && i+2 < len(s):
+			c, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
+			if err != nil {
+				c = '%'
+			} else {
+				i += 2
+			}
+			b.WriteByte(byte(c))
 		default:
 			b.WriteByte(s[i])
 		}

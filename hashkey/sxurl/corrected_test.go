@@ -1,0 +1,154 @@
+package sxurl
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// TestReadmeExamples are the examples of the crate's README that its code refuses or
+// answers otherwise; ours do what they say.
+func TestReadmeExamples(t *testing.T) {
+	k, err := Codec{}.Encode("https://api.github.com/repos/rust-lang/rust")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"subdomain", "sub"} {
+		if ok, err := (Codec{}).MatchName(k, name, "api"); !ok || err != nil {
+			t.Errorf("match of %s: got %t, %v; want true", name, ok, err)
+		}
+	}
+	if _, err := (Codec{Crate: true}).MatchName(k, "subdomain", "api"); !errors.Is(err, ErrComponent) {
+		t.Errorf("as the crate: got %v; want ErrComponent", err)
+	}
+	for host, want := range map[string]bool{"api.github.com": true, "github.com": false, "com": false, "": false} {
+		if ok, err := (Codec{}).Match(k, Host, host); ok != want || err != nil {
+			t.Errorf("match of host %q: got %t, %v; want %t", host, ok, err, want)
+		}
+	}
+}
+
+// TestCorrected holds each difference between our way and the crate's.
+func TestCorrected(t *testing.T) {
+	port := func(u *URL) string { p, ok := u.Port(); return fmt.Sprint(p, ok) }
+	flags := func(u *URL) string { return fmt.Sprint(u.IsHTTPS(), u.HasQuery()) }
+	host := func(u *URL) string {
+		tld, domain, _, err := u.SplitHost()
+		return fmt.Sprint(domain, " ", tld, " ", err != nil)
+	}
+	file := func(u *URL) string { name, ok := u.Filename(); return fmt.Sprint(name, ok) }
+	without := func(c Component) func(u *URL) string {
+		return func(u *URL) string { s, err := u.Without(c); return fmt.Sprint(s, err != nil) }
+	}
+	for _, c := range []struct {
+		name, url   string
+		f           func(*URL) string
+		ours, crate string
+	}{
+		{"port in upper case", "HTTPS://EXAMPLE.com:443", port, "443 true", "0 false"},
+		{"port in a query", "https://example.com/?u=example.com:1", port, "0 false", "443 true"},
+		{"port after a user", "https://u:1@example.com/", port, "0 false", "0 false"},
+		{"port of wss", "wss://example.com:443/", port, "443 true", "80 true"},
+		{"no port after a colon", "http://example.com:/", port, "0 false", "80 true"},
+		{"scheme in upper case", "HTTPS://h.com/", flags, "true false", "false false"},
+		{"question in a fragment", "https://h.com/#a?b", flags, "true false", "true true"},
+		{"an address is no domain", "http://10.1.2.3/", host, "  true", "2 3 false"},
+		{"a folder is no file", "http://h.com/a.d/", file, "false", "a.dtrue"},
+		{"empty segments stay", "http://h.com/a//b/c.d", without(Filename), "http://h.com/a//b/false", "http://h.com/a/b/false"},
+		{"an opaque path", "mailto:a@b", without(Path), "true", "mailto:%2Ffalse"},
+		{"an address keeps its numbers", "http://10.1.2.3/", without(Subdomain), "true", "http://2.0.0.3/false"},
+	} {
+		for _, way := range []struct {
+			codec Codec
+			want  string
+		}{{Codec{}, c.ours}, {Codec{Crate: true}, c.crate}} {
+			u, err := way.codec.ParseURL(c.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.f(u); got != way.want {
+				t.Errorf("%s: %q, crate %t: got %q; want %q", c.name, c.url, way.codec.Crate, got, way.want)
+			}
+		}
+	}
+}
+
+func TestSixtyFourBitsOfV1(t *testing.T) {
+	ours, err1 := Codec{Layout: V1}.HashComponent("tld", []byte("com"), 64)
+	crate, err2 := Codec{Layout: V1, Crate: true}.HashComponent("tld", []byte("com"), 64)
+	low, err3 := Codec{Layout: V1}.HashComponent("tld", []byte("com"), 63)
+	if ours&(1<<63-1) != low || ours == 0 || crate != 0 || errors.Join(err1, err2, err3) != nil {
+		t.Errorf("got %x, as the crate %x, 63 bits %x, %v, %v, %v", ours, crate, low, err1, err2, err3)
+	}
+	for _, n := range []int{-1, 65} {
+		if _, err := (Codec{}).HashComponent("tld", nil, n); !errors.Is(err, ErrBits) {
+			t.Errorf("%d bits: got %v; want ErrBits", n, err)
+		}
+	}
+}
+
+func TestLooseProbes(t *testing.T) {
+	k, err := Codec{}.Encode("https://www.bücher.example.co.uk/ä b?q=é#f g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		component Component
+		value     string
+		plain     bool // matches without Loose too
+	}{
+		{TLD, ".CO.UK", false}, {TLD, "co.uk", true}, {Domain, "Example", false}, {Subdomain, "WWW.Bücher", false},
+		{Subdomain, "www.xn--bcher-kva", true}, {Path, "ä b", false}, {Path, "/%C3%A4%20b", true},
+		{Query, "?q=é", false}, {Query, "q=%C3%A9", true}, {Fragment, "#f g", false}, {Fragment, "f%20g", true},
+		{Host, "WWW.Bücher.Example.co.uk", false}, {Scheme, "HTTPS", false}, {Scheme, "https", true}, {Port, "443", true},
+	} {
+		for _, loose := range []bool{false, true} {
+			got, err := Codec{Loose: loose}.Match(k, c.component, c.value)
+			if want := loose || c.plain; got != want || err != nil {
+				t.Errorf("%s=%q, loose %t: got %t, %v; want %t", c.component, c.value, loose, got, err, want)
+			}
+		}
+	}
+}
+
+func TestEncoderMakesTheCodecsKeys(t *testing.T) {
+	urls := []string{
+		"https://www.example.com/a?b#c", "http://www.example.com:8080/", "ftp://www.example.com/x", "https://example.com/",
+		"HTTP://EXAMPLE.com", "https://a_b.com/", "https://localhost/", "https://1.2.3.4/", "http://a..b/", "http://é.com/", "mailto:x", "http://-a.com/",
+	}
+	for _, l := range []Layout{V0, V1} {
+		codec := Codec{Layout: l}
+		e := NewEncoder(codec)
+		for range 2 {
+			for _, u := range urls {
+				want, wantErr := codec.Encode(u)
+				got, err := e.EncodeBytes([]byte(u))
+				if got != want || crateName(err, "") != crateName(wantErr, "") {
+					t.Errorf("%q: got %v, %v; want %v, %v", u, got, err, want, wantErr)
+				}
+			}
+		}
+	}
+}
+
+func TestHotPathsDoNotAllocate(t *testing.T) {
+	url := []byte("https://www.example.com/some/path?with=query#and-fragment")
+	e := NewEncoder(Codec{})
+	buf, err := e.AppendEncode(nil, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := string(buf)
+	probe, _ := Codec{}.Probe(Domain, "example")
+	for name, f := range map[string]func(){
+		"Encoder.AppendEncode": func() { buf, _ = e.AppendEncode(buf[:0], url) },
+		"DecodeHex":            func() { _, _ = Codec{}.DecodeHex(key) },
+		"Probe.MatchHex":       func() { _, _ = probe.MatchHex(key) },
+		"Codec.MatchHex":       func() { _, _ = Codec{}.MatchHex(key, Domain, "example") },
+		"HashComponent":        func() { _, _ = V0.Hash(Path, "/some/path") },
+	} {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s: got %v allocations; want none", name, n)
+		}
+	}
+}

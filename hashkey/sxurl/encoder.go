@@ -1,0 +1,85 @@
+package sxurl
+
+import (
+	"encoding/hex"
+	"hash/maphash"
+	"unsafe"
+
+	"github.com/firstseen/firstseen/hashkey/internal/plain"
+)
+
+// Encoder encodes many URLs. It remembers the hosts it has met last, so that a host that
+// comes again costs one look-up instead of a search in the public suffix list and three
+// hashes, and allocates nothing. Its keys are those of its [Codec]. An Encoder is for one
+// goroutine at a time, and takes about half a megabyte.
+type Encoder struct {
+	codec Codec
+	seed  maphash.Seed
+	hosts []host
+}
+
+// host is what the bits of a key say of a host, without the scheme.
+type host struct {
+	name string
+	buf  []byte // the memory of name, used again for the next host here
+	bits bits
+}
+
+// hosts is how many hosts an Encoder remembers: each has one place, and the last one
+// that came there has it.
+const hosts = 1 << 12
+
+// NewEncoder returns an Encoder of a codec's keys.
+func NewEncoder(c Codec) *Encoder {
+	return &Encoder{codec: c, seed: maphash.MakeSeed(), hosts: make([]host, hosts)}
+}
+
+// Encode returns the key of a URL, as [Codec.Encode] does.
+func (e *Encoder) Encode(url string) (Key, error) {
+	u, ok := plain.Parse(url)
+	if !ok {
+		return e.codec.Encode(url)
+	}
+	b, err := e.host(url[u.SchemeLen+3 : u.HostEnd])
+	if err != nil {
+		return Key{}, err
+	}
+	t := e.codec.Layout.table()
+	p := plainRest(url, u)
+	b.put(t.head, header(e.codec.Layout, p.Scheme))
+	return e.codec.finish(t, b, p), nil
+}
+
+// EncodeBytes is [Encoder.Encode] of bytes. url is neither kept nor changed.
+func (e *Encoder) EncodeBytes(url []byte) (Key, error) {
+	return e.Encode(unsafe.String(unsafe.SliceData(url), len(url)))
+}
+
+// AppendEncode appends the 64 hexadecimal digits of a URL's key to dst. On error dst is
+// returned unchanged.
+func (e *Encoder) AppendEncode(dst, url []byte) ([]byte, error) {
+	k, err := e.EncodeBytes(url)
+	if err != nil {
+		return dst, err
+	}
+	return hex.AppendEncode(dst, k[:]), nil
+}
+
+// host returns the bits of a host, from memory if it is there.
+func (e *Encoder) host(name string) (bits, error) {
+	h := &e.hosts[maphash.String(e.seed, name)%hosts]
+	if h.name == name {
+		return h.bits, nil
+	}
+	if err := ValidateHost(name); err != nil {
+		return bits{}, err
+	}
+	tld, domain, subdomain, err := SplitHost(name)
+	if err != nil {
+		return bits{}, err
+	}
+	h.bits = hostBits(e.codec.Layout, e.codec.Layout.table(), Parts{TLD: tld, Domain: domain, Subdomain: subdomain})
+	h.buf = append(h.buf[:0], name...)
+	h.name = unsafe.String(unsafe.SliceData(h.buf), len(h.buf))
+	return h.bits, nil
+}

@@ -1,0 +1,68 @@
+package sxurl
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestStrict(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		layout Layout
+		url    string
+		at     int // digit to change
+		digit  byte
+		want   Reason // of a strict codec; others take the key
+	}{
+		{"as encoded", V0, "https://a.com/", 0, '1', ""},
+		{"reserved bit", V0, "https://a.com/", 2, '1', ErrReserved},
+		{"flag without port", V0, "https://a.com/", 2, '2', ErrPortFlag},
+		{"port without flag", V0, "https://a.com/", 33, 'c', ErrPortFlag},
+		{"port 0", V0, "https://a.com:0/", 0, '1', ErrPort},
+		{"other port", V0, "https://a.com:8443/", 0, '1', ""},
+		{"as encoded", V1, "https://a.com/", 1, '0', ""},
+		{"reserved bit", V1, "https://a.com/", 33, '4', ErrReserved},
+		{"flag without port", V1, "https://a.com/", 32, '4', ErrPortFlag},
+		{"port without flag", V1, "https://a.com/", 37, 'c', ErrPortFlag},
+	} {
+		key, err := Codec{Layout: c.layout}.AppendEncode(nil, c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key[c.at] = c.digit
+		if _, err := (Codec{Layout: c.layout}).DecodeHex(string(key)); err != nil {
+			t.Errorf("%s: got %v; want no error unless strict", c.name, err)
+		}
+		_, err = Codec{Layout: c.layout, Strict: true}.DecodeHex(string(key))
+		if c.want == "" && err != nil || c.want != "" && !errors.Is(err, c.want) {
+			t.Errorf("%s, layout %d: got %v; want %q", c.name, c.layout, err, c.want)
+		}
+		_, err = Codec{Layout: c.layout, Strict: true}.MatchHex(string(key), Port, "443")
+		if c.want == "" && err != nil || c.want != "" && !errors.Is(err, c.want) {
+			t.Errorf("%s, layout %d: match got %v; want %q", c.name, c.layout, err, c.want)
+		}
+	}
+}
+
+func TestHeaderErrorsOfBothKinds(t *testing.T) {
+	for _, c := range []struct {
+		layout Layout
+		head   string
+		want   Reason
+	}{
+		{V0, "00", ErrVersion}, {V0, "20", ErrVersion}, {V0, "16", ErrScheme}, {V0, "1e", ErrScheme},
+		{V1, "30", ErrScheme}, {V1, "01", ErrReserved}, {V1, "2f", ErrReserved},
+	} {
+		key := c.head + "00000000000000000000000000000000000000000000000000000000000000"
+		codec := Codec{Layout: c.layout}
+		if f, err := codec.DecodeHex(key); !errors.Is(err, c.want) || f != (Fields{}) {
+			t.Errorf("%s: got %+v, %v; want %q", c.head, f, err, c.want)
+		}
+		if _, err := codec.MatchHex(key, TLD, "com"); !errors.Is(err, c.want) {
+			t.Errorf("%s: match got %v; want %q", c.head, err, c.want)
+		}
+		if _, err := codec.HostKeyHex(key); !errors.Is(err, c.want) {
+			t.Errorf("%s: host got %v; want %q", c.head, err, c.want)
+		}
+	}
+}
