@@ -34,21 +34,27 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Read reads the records of a log, and tells its format. The lines that hold none
-// are counted in skipped, which may be nil and is right when the sequence has ended.
-func Read(f *input.File, opt Options, skipped *int64) (Format, iter.Seq2[Record, error]) {
+// Counts are what a reading came by, up to the record at hand.
+type Counts struct {
+	Lines   int64 // lines, or records of an archive
+	Skipped int64 // those that hold no record of a URL
+}
+
+// Read reads the records of a log, and tells its format. It keeps counts up to date,
+// which may be nil.
+func Read(f *input.File, opt Options, counts *Counts) (Format, iter.Seq2[Record, error]) {
 	opt = opt.withDefaults()
 	if opt.Format == "" {
 		opt.Format = DetectFile(f)
 	}
-	if skipped == nil {
-		skipped = new(int64)
+	if counts == nil {
+		counts = new(Counts)
 	}
 	switch opt.Format {
 	case WARC, ARC:
-		return opt.Format, readWARC(f, opt, skipped)
+		return opt.Format, readWARC(f, opt, counts)
 	case WACZ:
-		return WACZ, readWACZ(f, opt, skipped)
+		return WACZ, readWACZ(f, opt, counts)
 	case Parquet:
 		return Parquet, failed(fmt.Errorf("cannot read %s; got Parquet; want its rows as JSON lines: %w", f.Name, input.ErrBinary))
 	case Binary:
@@ -58,7 +64,7 @@ func Read(f *input.File, opt Options, skipped *int64) (Format, iter.Seq2[Record,
 	if err != nil {
 		return opt.Format, failed(err)
 	}
-	return opt.Format, lines(f, p, skipped)
+	return opt.Format, lines(f, p, counts)
 }
 
 func failed(err error) iter.Seq2[Record, error] {
@@ -113,7 +119,7 @@ type lineRun struct {
 	yield   func(Record, error) bool
 	number  int64
 	stopped bool
-	skipped *int64
+	counts  *Counts
 }
 
 func (r *lineRun) emit(rec Record) {
@@ -124,9 +130,9 @@ func (r *lineRun) emit(rec Record) {
 }
 
 // lines reads a log of lines.
-func lines(f *input.File, p parser, skipped *int64) iter.Seq2[Record, error] {
+func lines(f *input.File, p parser, counts *Counts) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		run := &lineRun{p: p, yield: yield, skipped: skipped}
+		run := &lineRun{p: p, yield: yield, counts: counts}
 		for block, err := range input.Blocks(f) {
 			if err != nil {
 				yield(Record{}, fmt.Errorf("cannot read %s to its end: %w", f.Name, err))
@@ -144,7 +150,7 @@ func lines(f *input.File, p parser, skipped *int64) iter.Seq2[Record, error] {
 
 func (r *lineRun) block(b *input.Block) {
 	if b.TooLong {
-		r.number++
+		r.next()
 		r.check(bad("got a line of more than %d bytes", len(b.Text)), string(b.Text[:200]))
 		return
 	}
@@ -153,11 +159,16 @@ func (r *lineRun) block(b *input.Block) {
 		text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	}
 	input.Lines(text, func(line []byte) bool {
-		r.number++
+		r.next()
 		s := string(line)
 		r.check(r.p.line(s, r.emit), s)
 		return !r.stopped
 	})
+}
+
+func (r *lineRun) next() {
+	r.number++
+	r.counts.Lines++
 }
 
 // check counts a line without a record, or gives its error.
@@ -165,7 +176,7 @@ func (r *lineRun) check(err error, text string) {
 	switch {
 	case err == nil || r.stopped:
 	case errors.Is(err, errSkip):
-		*r.skipped++
+		r.counts.Skipped++
 	default:
 		r.stopped = !r.yield(Record{}, &LineError{Line: r.number, Text: text, Err: err})
 	}

@@ -49,8 +49,8 @@ func open(t *testing.T, file, text string) *input.File {
 func transcript(t *testing.T, f *input.File, opt Options) string {
 	t.Helper()
 	var out strings.Builder
-	var skipped int64
-	format, records := Read(f, opt, &skipped)
+	var counts Counts
+	format, records := Read(f, opt, &counts)
 	fmt.Fprintf(&out, "%s\n", format)
 	for r, err := range records {
 		if err != nil {
@@ -59,8 +59,8 @@ func transcript(t *testing.T, f *input.File, opt Options) string {
 		}
 		out.WriteString(describe(r))
 	}
-	if skipped > 0 {
-		fmt.Fprintf(&out, "(%d without a record)\n", skipped)
+	if counts.Skipped > 0 {
+		fmt.Fprintf(&out, "(%d without a record)\n", counts.Skipped)
 	}
 	return out.String()
 }
@@ -137,8 +137,8 @@ func readAs(t *testing.T, text []byte, format Format) {
 		return // what looks compressed and isn't
 	}
 	defer in.Close()
-	var skipped int64
-	_, records := Read(in, Options{Format: format}, &skipped)
+	var counts Counts
+	_, records := Read(in, Options{Format: format}, &counts)
 	n, last := int64(0), int64(0)
 	for r, err := range records {
 		n++
@@ -147,8 +147,8 @@ func readAs(t *testing.T, text []byte, format Format) {
 		}
 		last = r.Line
 	}
-	if n+skipped > int64(len(text))+1 {
-		t.Errorf("got %d records and %d lines without one of %d bytes", n, skipped, len(text))
+	if n+counts.Skipped > int64(len(text))+1 {
+		t.Errorf("got %d records and %d lines without one of %d bytes", n, counts.Skipped, len(text))
 	}
 }
 

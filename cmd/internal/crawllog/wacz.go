@@ -13,7 +13,7 @@ import (
 
 // readWACZ reads the WARC files in the archive folder of a WACZ (webrecorder WACZ
 // 1.1.1). A zip has its index at the end, so it can't be read from a pipe.
-func readWACZ(f *input.File, opt Options, skipped *int64) iter.Seq2[Record, error] {
+func readWACZ(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		stored, size := f.Stored()
 		if stored == nil {
@@ -31,7 +31,7 @@ func readWACZ(f *input.File, opt Options, skipped *int64) iter.Seq2[Record, erro
 				continue
 			}
 			found = true
-			if !readMember(member, opt, skipped, yield) {
+			if !readMember(member, opt, counts, yield) {
 				return
 			}
 		}
@@ -42,7 +42,7 @@ func readWACZ(f *input.File, opt Options, skipped *int64) iter.Seq2[Record, erro
 }
 
 // readMember reads one WARC file and tells whether the caller wants more.
-func readMember(member *zip.File, opt Options, skipped *int64, yield func(Record, error) bool) bool {
+func readMember(member *zip.File, opt Options, counts *Counts, yield func(Record, error) bool) bool {
 	stored, err := member.Open()
 	if err != nil {
 		return yield(Record{}, fmt.Errorf("cannot open %s: %w", member.Name, err))
@@ -52,5 +52,5 @@ func readMember(member *zip.File, opt Options, skipped *int64, yield func(Record
 		return yield(Record{}, errors.Join(err, stored.Close()))
 	}
 	defer func() { _ = warc.Close() }() // read only
-	return readWARCFrom(bufio.NewReaderSize(warc, 64<<10), member.Name, opt, skipped, yield)
+	return readWARCFrom(bufio.NewReaderSize(warc, 64<<10), member.Name, opt, counts, yield)
 }

@@ -16,11 +16,11 @@ import (
 // A warcReader reads WARC 1.0 and 1.1 (ISO 28500) and ARC files, a record at a time.
 // Contents are passed over: of a block only the head of the HTTP message is read.
 type warcReader struct {
-	r       *bufio.Reader
-	opt     Options
-	number  int64 // of the record
-	skipped *int64
-	emit    func(Record)
+	r      *bufio.Reader
+	opt    Options
+	number int64 // of the record
+	counts *Counts
+	emit   func(Record)
 }
 
 // Bounds on what is read of a record: its headers, and of the HTTP message.
@@ -30,14 +30,14 @@ const (
 	maxMetadata   = 16 << 20
 )
 
-func readWARC(f *input.File, opt Options, skipped *int64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) { readWARCFrom(f.Reader(), f.Name, opt, skipped, yield) }
+func readWARC(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) { readWARCFrom(f.Reader(), f.Name, opt, counts, yield) }
 }
 
 // readWARCFrom reads one file and tells whether the caller wants more.
-func readWARCFrom(r *bufio.Reader, name string, opt Options, skipped *int64, yield func(Record, error) bool) bool {
+func readWARCFrom(r *bufio.Reader, name string, opt Options, counts *Counts, yield func(Record, error) bool) bool {
 	stopped := false
-	w := &warcReader{r: r, opt: opt, skipped: skipped}
+	w := &warcReader{r: r, opt: opt, counts: counts}
 	w.emit = func(rec Record) {
 		rec.Line = w.number
 		stopped = stopped || !yield(rec, nil)
@@ -49,7 +49,7 @@ func readWARCFrom(r *bufio.Reader, name string, opt Options, skipped *int64, yie
 		case err == io.EOF:
 			return !stopped
 		case errors.Is(err, errSkip):
-			*skipped++
+			counts.Skipped++
 		case errors.As(err, &line):
 			stopped = !yield(Record{}, err)
 		case err != nil:
@@ -66,6 +66,7 @@ func (w *warcReader) record() error {
 		return err
 	}
 	w.number++
+	w.counts.Lines++
 	line, err := w.headerLine()
 	if err != nil {
 		return cutShort(err)

@@ -57,7 +57,7 @@ func Log(f *input.File, opt LogOptions) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		b := &logBatcher{opt: opt, yield: yield}
 		var records iter.Seq2[crawllog.Record, error]
-		b.format, records = crawllog.Read(f, opt.Options, &b.skipped)
+		b.format, records = crawllog.Read(f, opt.Options, &b.counts)
 		for r, err := range records {
 			if !b.take(r, err) {
 				return
@@ -79,8 +79,8 @@ type logBatcher struct {
 	format  crawllog.Format
 	yield   func(*Batch, error) bool
 	b       *Batch
-	skipped int64 // by the reader, up to now
-	counted int64 // of skipped, those that a batch has
+	counts  crawllog.Counts // by the reader, up to now
+	counted crawllog.Counts // of counts, what batches have
 }
 
 // take takes a record or an error, and tells whether to go on.
@@ -109,7 +109,6 @@ func (l *logBatcher) batch(line int64) *Batch {
 
 func (l *logBatcher) bad(e *crawllog.LineError) {
 	b := l.batch(e.Line)
-	b.Lines++
 	if b.BadCount++; len(b.Bad) < mostBad {
 		b.Bad = append(b.Bad, Refusal{Line: e.Line, Text: excerpt([]byte(e.Text)), Code: "bad-record", Reason: fmt.Sprint(e.Err)})
 	}
@@ -117,7 +116,6 @@ func (l *logBatcher) bad(e *crawllog.LineError) {
 
 func (l *logBatcher) record(r crawllog.Record) {
 	b := l.batch(r.Line)
-	b.Lines++
 	if !l.opt.Events.takes(l.format, r.Kind) {
 		b.Skipped++
 		return
@@ -149,14 +147,13 @@ func (b *Batch) append(s string) (start, end uint32) {
 
 // flush hands the batch on, with the lines that held no record.
 func (l *logBatcher) flush() bool {
-	if l.b == nil && l.skipped == l.counted {
+	if l.b == nil && l.counts == l.counted {
 		return true
 	}
 	b := l.batch(1)
-	n := l.skipped - l.counted
-	b.Lines += n
-	b.Skipped += n
-	l.counted = l.skipped
+	b.Lines += l.counts.Lines - l.counted.Lines
+	b.Skipped += l.counts.Skipped - l.counted.Skipped
+	l.counted = l.counts
 	l.b = nil
 	return l.yield(b, nil)
 }

@@ -49,7 +49,7 @@ func TestRunTellsOfEachInput(t *testing.T) {
 	r := mustRun(t, newSeenSet(), Options{},
 		listInput(t, "list", "http://docs.lab.test/z\nnot\nnot\nhttp://docs.lab.test/z\n"), logInput(t, "nutch.txt", LogOptions{}),
 		logInput(t, "wget.cdx", LogOptions{Options: crawllog.Options{Format: crawllog.CDX}}))
-	want := "[{list list 4 2 2 1} {nutch.txt nutch-text 5 5 0 4} {wget.cdx cdx 6 5 0 5}]"
+	want := "[{list list 4 2 2 1} {nutch.txt nutch-text 56 5 0 4} {wget.cdx cdx 6 5 0 5}]"
 	if got := fmt.Sprint(r.Inputs); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
