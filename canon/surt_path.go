@@ -28,28 +28,42 @@ func surtDots(path string) string {
 	return "/" + strings.Join(append(names, kept[last]), "/")
 }
 
+// A session is a pattern of session ids, in lower case, and a word without which it
+// cannot match. Of several matches the last one goes.
+type session struct {
+	word    string
+	pattern *regexp.Regexp
+}
+
 // The session ids that surt knows: ASP.NET's in the path, and in the query those of
-// Java, PHP, plain "sid", ASP and ColdFusion. The last match goes.
+// Java, PHP, plain "sid", ASP and ColdFusion.
 var (
-	pathSessions = []*regexp.Regexp{
-		regexp.MustCompile(`(?i)^(.*/)(?:\((?:[a-z]\([0-9a-z]{24}\))+\)/)([^?]+\.aspx.*)$`),
-		regexp.MustCompile(`(?i)^(.*/)(?:\([0-9a-z]{24}\)/)([^?]+\.aspx.*)$`),
+	pathSessions = []session{
+		{".aspx", regexp.MustCompile(`^(.*/)(?:\((?:[a-z]\([0-9a-z]{24}\))+\)/)([^?]+\.aspx.*)$`)},
+		{".aspx", regexp.MustCompile(`^(.*/)(?:\([0-9a-z]{24}\)/)([^?]+\.aspx.*)$`)},
 	}
-	querySessions = []*regexp.Regexp{
-		regexp.MustCompile(`(?i)^(.*)jsessionid=[0-9a-z]{32}(?:&(.*))?$`),
-		regexp.MustCompile(`(?i)^(.*)phpsessid=[0-9a-z]{32}(?:&(.*))?$`),
-		regexp.MustCompile(`(?i)^(.*)sid=[0-9a-z]{32}(?:&(.*))?$`),
-		regexp.MustCompile(`(?i)^(.*)aspsessionid[a-z]{8}=[a-z]{24}(?:&(.*))?$`),
-		regexp.MustCompile(`(?i)^(.*)cfid=[^&]+&cftoken=[^&]+(?:&(.*))?$`),
+	querySessions = []session{
+		{"jsessionid=", regexp.MustCompile(`^(.*)jsessionid=[0-9a-z]{32}(?:&(.*))?$`)},
+		{"phpsessid=", regexp.MustCompile(`^(.*)phpsessid=[0-9a-z]{32}(?:&(.*))?$`)},
+		{"sid=", regexp.MustCompile(`^(.*)sid=[0-9a-z]{32}(?:&(.*))?$`)},
+		{"aspsessionid", regexp.MustCompile(`^(.*)aspsessionid[a-z]{8}=[a-z]{24}(?:&(.*))?$`)},
+		{"cftoken=", regexp.MustCompile(`^(.*)cfid=[^&]+&cftoken=[^&]+(?:&(.*))?$`)},
 	}
 )
 
-// surtPath takes an escaped path: session ids go, then case, then one slash at the end.
-func surtPath(path string) string {
-	for _, re := range pathSessions {
-		path = re.ReplaceAllString(path, "$1$2")
+func stripSessions(s string, sessions []session) string {
+	for _, x := range sessions {
+		if strings.Contains(s, x.word) {
+			s = x.pattern.ReplaceAllString(s, "$1$2")
+		}
 	}
-	path = asciiLower(path)
+	return s
+}
+
+// surtPath takes an escaped path to lower case, without session ids and without one
+// slash at the end.
+func surtPath(path string) string {
+	path = stripSessions(asciiLower(path), pathSessions)
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}
@@ -60,10 +74,7 @@ func surtPath(path string) string {
 // and sorts by name, then value; a parameter without "=" comes before one with it.
 func surtQuery(query string) string {
 	query = string(escapeMinimal(nil, unescapeFully(query)))
-	for _, re := range querySessions {
-		query = re.ReplaceAllString(query, "$1$2")
-	}
-	params := strings.Split(asciiLower(query), "&")
+	params := strings.Split(stripSessions(asciiLower(query), querySessions), "&")
 	slices.SortStableFunc(params, func(a, b string) int {
 		nameA, valueA, hasA := strings.Cut(a, "=")
 		nameB, valueB, hasB := strings.Cut(b, "=")
