@@ -28,8 +28,8 @@ type HashedOptions struct {
 	KeepQuery bool
 	// KeepFragment keeps the fragment, the draft's flag +frag. The default is false.
 	KeepFragment bool
-	// Literal leaves escapes of unreserved characters alone, which the draft's text
-	// asks for and its own example does not do. The basic form never decodes.
+	// Literal leaves escapes of unreserved characters alone, as the draft's text says
+	// to the letter; the draft's own example decodes them. The basic form never does.
 	// The default is false.
 	Literal bool
 }
@@ -45,7 +45,7 @@ type HashedParts struct{ Query, Fragment bool }
 // The one possible error is that raw has no scheme: the draft hashes absolute URIs only.
 // It wraps [ErrURL], and dst is returned unchanged. Any other bytes have a form, for
 // nothing is validated, trimmed or encoded. Only ASCII letters are lower-cased.
-// Steps refer to Appendix A of the draft.
+// The steps named in this package's comments are those of Appendix A.
 func AppendHashed(dst, raw []byte, o HashedOptions) ([]byte, HashedParts, error) {
 	n := schemeLen(string(raw))
 	if n < 0 {
