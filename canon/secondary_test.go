@@ -3,12 +3,9 @@ package canon
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -52,50 +49,8 @@ func eachLine[T any](t *testing.T, file string, f func(t *testing.T, row T)) int
 	return n
 }
 
-// shared gives the path of a file of the shared corpora, which are not in the repository,
-// and skips the test where it is absent.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("FIRSTSEEN_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared")
-	}
-	file := filepath.Join(dir, name)
-	if _, err := os.Stat(file); err != nil {
-		t.Skipf("corpus not here: %v", err)
-	}
-	return file
-}
-
 // corpora is the files of real URLs, one a line.
 var corpora = []string{"logs/urls/top100.txt.gz", "logs/urls/sites_href.txt.gz", "logs/urls/ada_kasztp.txt"}
-
-// eachURL calls f for each line of a shared corpus and returns their number.
-func eachURL(t *testing.T, name string, f func(raw string)) int {
-	t.Helper()
-	file, err := os.Open(shared(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	var r io.Reader = file
-	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(file); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n := 0
-	s := bufio.NewScanner(r)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		n++
-		f(s.Text())
-	}
-	if s.Err() != nil {
-		t.Fatal(s.Err())
-	}
-	return n
-}
 
 // eachInput calls f for every input of the oracles' vectors in the repository and of the
 // shared corpora, those that are here.
@@ -109,6 +64,12 @@ func eachInput(t *testing.T, f func(raw string)) {
 		return
 	}
 	for _, name := range corpora {
-		t.Run(filepath.Base(name), func(t *testing.T) { t.Logf("%d URLs", eachURL(t, name, f)) })
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			urls := corpus(t, name)
+			for _, raw := range urls {
+				f(string(raw))
+			}
+			t.Logf("%d URLs", len(urls))
+		})
 	}
 }
