@@ -89,7 +89,7 @@ function tiles(s, now) {
   const share = now && now.share !== null ? now.share.toFixed(0) + ' %' : '–';
   const all = [
     ['held', number(s.held)], ['in flight', number(s.in_flight)], ['completed', number(s.completed)], ['seen', number(s.seen)],
-    ['queues, with URLs', number(s.queues) + ', ' + number(s.active_queues)], ['offered / s', now ? number(now.offered) : '–'],
+    ['queues, ' + number(s.active_queues) + ' with URLs', number(s.queues)], ['offered / s', now ? number(now.offered) : '–'],
     ['handed out / s', now ? number(now.leased) : '–'], ['duplicates now', share],
   ];
   $('tiles').replaceChildren(...all.map(([name, value]) => {
