@@ -35,8 +35,8 @@ func appendHashedHier(dst, hier []byte, scheme string, o HashedOptions) []byte {
 // appendHashedPathP appends a path without its empty segments (step 6), its last name
 // with a short ending (step 7) and without the name of an index page (step 8). All empty
 // segments go, the last too, yet step 8 leaves one: "/test/" becomes "/test", and
-// "/test/index.html" becomes "/test/". The draft's examples want it so, which makes
-// variant P the only one that needs a second run to come to rest.
+// "/test/index.html" becomes "/test/". The draft's examples want it so; by that, the
+// form of a form in variant P can be another one.
 func appendHashedPathP(dst, path []byte, scheme string) []byte {
 	var squeezed []byte
 	last := 0

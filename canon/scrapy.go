@@ -36,7 +36,7 @@ func scrapy(raw string) (string, error) {
 	case path == "":
 		path = "/"
 	case path[0] == '/':
-		path = removeDots(scrapyPath(path))
+		path = resolveDots(scrapyPath(path))
 	default:
 		path = scrapyPath(path)
 	}

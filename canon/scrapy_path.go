@@ -12,10 +12,12 @@ func cutParams(scheme, path string) (string, string) {
 	switch scheme {
 	case "", "ftp", "hdl", "prospero", "http", "imap", "https", "shttp", "rtsp", "rtsps", "rtspu", "sip", "sips", "mms", "sftp", "tel":
 		last := strings.LastIndexByte(path, '/') + 1
-		if i := strings.IndexByte(path[last:], ';'); i >= 0 && len(path[last+i:]) > 1 {
-			return path[:last+i], path[last+i:]
-		} else if i >= 0 {
-			return path[:last+i], ""
+		if i := strings.IndexByte(path[last:], ';'); i >= 0 {
+			path, params := path[:last+i], path[last+i:]
+			if params == ";" {
+				params = ""
+			}
+			return path, params
 		}
 	}
 	return path, ""
@@ -40,29 +42,6 @@ func scrapyPath(path string) string {
 		i += 2
 	}
 	return string(b)
-}
-
-// removeDots resolves dot segments as RFC 3986, 5.2.4, in a path that begins with "/".
-func removeDots(path string) string {
-	if !strings.Contains(path, "/.") {
-		return path
-	}
-	segments := strings.Split(path[1:], "/")
-	var out []string
-	for i, s := range segments {
-		last := i == len(segments)-1
-		switch {
-		case s == ".." && len(out) > 0:
-			out = out[:len(out)-1]
-		case s != "." && s != "..":
-			out = append(out, s)
-			continue
-		}
-		if last {
-			out = append(out, "")
-		}
-	}
-	return "/" + strings.Join(out, "/")
 }
 
 // scrapyQuery decodes each parameter as a form does, sorts by name and value, and encodes

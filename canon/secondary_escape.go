@@ -2,7 +2,7 @@ package canon
 
 import "strings"
 
-// What SafeBrowsing and SURT share: the escaping of the Safe Browsing documents.
+// What SafeBrowsing shares with SURT, the escaping, and with Scrapy, the dot segments.
 
 // unescapeFully decodes escapes until none is left. Each byte is looked at once: a byte
 // that completes an escape replaces it, and may itself complete the next one. Escapes
@@ -34,9 +34,13 @@ func escapeMinimal(dst []byte, s string) []byte {
 	return dst
 }
 
-// resolveDots takes "." and ".." out of a path; an empty path becomes "/". A ".." takes
-// the segment before it along, an empty one too, and nothing at the root.
+// resolveDots takes "." and ".." out of a path as RFC 3986, 5.2.4, does; an empty path
+// becomes "/". A ".." takes the segment before it along, an empty one too, and nothing
+// at the root.
 func resolveDots(path string) string {
+	if path != "" && !strings.Contains(path, "/.") {
+		return path
+	}
 	var out []string
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, s := range segments {

@@ -60,7 +60,10 @@ func label2003(label string) (string, bool) {
 func nameprep(label string) (string, bool) {
 	var mapped strings.Builder
 	for _, r := range label {
-		if !unicode.Is(mappedToNothing, r) {
+		switch {
+		case r < utf8.RuneSelf:
+			mapped.WriteByte(lower(byte(r)))
+		case !unicode.Is(mappedToNothing, r):
 			mapped.WriteString(mapCaseNFKC(string(r)))
 		}
 	}
