@@ -26,8 +26,8 @@ type Lease struct {
 	// Started is when the fetch began, for the adaptive delay: the time of the
 	// lease, or what its holder sets.
 	Started time.Time
-	// Token names the lease in the store. Crawl, Key and Token alone make a
-	// Lease that can be settled, if it travelled by wire.
+	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
+	// and Token alone are enough to settle it.
 	Token uint64
 }
 

@@ -270,3 +270,39 @@ func TestMaxFetchedStopsAQueue(t *testing.T) {
 	must(t, f.Done(bg, leaseOne(t, f)))
 	leaseNone(t, f)
 }
+
+func TestLeaseByItsTokenAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, Retry: Backoff{Base: time.Minute, Attempts: 2}})
+		addOne(t, f, URL{URL: "http://a.example/", Depth: 3, Meta: []byte("m")})
+		for attempt, want := range []bool{true, false} {
+			l, err := f.Next(bg)
+			must(t, err)
+			if l.Depth != 3 || (attempt == 1) != (string(l.Meta) == "new") {
+				t.Errorf("got %+v; want depth 3, and the data of the settlement before", l)
+			}
+			wire := &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token}
+			answers, err := f.Settle(bg, []Settlement{{Lease: wire, Outcome: Retry, Meta: []byte("new")}})
+			if err != nil || (answers[0] == OK) != want {
+				t.Errorf("attempt %d: got %v, %v; want another one: %v", attempt+1, answers, err, want)
+			}
+			if answers, err := f.Settle(bg, []Settlement{{Lease: wire, Outcome: Retry}}); err != nil || answers[0] != Stale {
+				t.Errorf("got %v, %v the second time; want stale", answers, err)
+			}
+		}
+	})
+}
+
+func TestRetryAfterNeverShortensABlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1})
+		addOne(t, f, URL{URL: "http://a.example/"})
+		l, long := leaseOne(t, f), time.Now().Add(24*time.Hour)
+		must(t, f.Block(bg, "", "a.example", long))
+		_, err := f.RetryAfter(bg, l, time.Now().Add(time.Minute))
+		must(t, err)
+		if _, err := f.Next(bg); err != nil || !time.Now().Equal(long) {
+			t.Errorf("got one at %v, %v; want none before %v", time.Now(), err, long)
+		}
+	})
+}

@@ -21,7 +21,7 @@ type Redirection struct {
 }
 
 // Redirect tells that fetching a lease was answered by a redirect to target, an
-// absolute URL.
+// absolute URL. It needs the whole lease, as it was handed out.
 //
 // A target with the key of its source (http to https under a rule that folds
 // them, a slash more or less) is the page itself: it is not "duplicate", but to

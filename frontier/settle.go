@@ -141,8 +141,12 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlement, places []int, answers []Settled, now time.Time) error {
 	out := make([]store.Settlement, len(places))
 	for i, p := range places {
-		out[i], answers[p] = f.settlement(&all[p], now)
-		if err := f.keepLongerBlock(ctx, stored, all[p].Lease.Queue, out[i].QueueChange); err != nil {
+		s, err := f.completed(ctx, stored, all[p])
+		if err != nil {
+			return err
+		}
+		out[i], answers[p] = f.settlement(&s, now)
+		if err := f.keepLongerBlock(ctx, stored, s.Lease.Queue, out[i].QueueChange); err != nil {
 			return err
 		}
 	}
@@ -159,6 +163,26 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 	}
 	f.wake()
 	return nil
+}
+
+// completed fills in a lease that was made anew from its name and token, where
+// the settlement needs more than these: a lease that was handed out has one
+// attempt or more.
+func (f *Frontier) completed(ctx context.Context, stored string, s Settlement) (Settlement, error) {
+	needs := s.Outcome == Retry || s.Outcome == Recrawl || s.Meta != nil || !s.BlockQueue.IsZero()
+	if s.Lease.Attempts > 0 || !needs {
+		return s, nil
+	}
+	e, err := f.store.Lookup(ctx, stored, s.Lease.Key)
+	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased {
+		return s, nil // the lease is stale, which the store will say
+	}
+	if err != nil {
+		return s, fmt.Errorf("cannot look up a lease: %w", err)
+	}
+	l, err := leaseOf(&store.Lease{Entry: e, Token: s.Lease.Token}, s.Lease.Started)
+	s.Lease = l
+	return s, err
 }
 
 // settlement puts the policy into the store's terms.
