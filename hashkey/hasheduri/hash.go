@@ -1,0 +1,99 @@
+package hasheduri
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// Variant says how far a URI is made canonical before it is hashed (draft, Appendix A). It is
+// not in the hashed URI: who compares must agree on it with who hashed.
+type Variant = canon.HashedVariant
+
+// The variants.
+const (
+	None = canon.HashedBasic    // only the scheme is lower-cased
+	N    = canon.HashedVariantN // steps that keep what a URI names, by the standards
+	P    = canon.HashedVariantP // also steps that keep it on usual servers: case, index pages, …
+)
+
+// Hasher makes and matches hashed URIs. The zero value is ready. Any number of goroutines
+// may use one at once.
+type Hasher struct {
+	// Algorithm is the hash of Sum. The default is "sha1".
+	Algorithm string
+	// Variant is how far URIs are made canonical. The default is None.
+	Variant Variant
+	// KeepQuery makes Sum cover the query, where there is one. The default is to drop it.
+	KeepQuery bool
+	// KeepFragment makes Sum cover the fragment, where there is one. The default is to drop it.
+	KeepFragment bool
+	// Literal leaves escapes of letters, digits and the like as they are, as the draft's
+	// text has it. The default is to decode them in N and P, as its example does.
+	Literal bool
+	// Base is the absolute URI that relative references are resolved against. The
+	// default is none, so that they are refused.
+	Base string
+	// Algorithms are private algorithms. The default is none.
+	Algorithms Algorithms
+}
+
+// Sum hashes a URI (draft, section 4). The flags say what the hash covers: a query or
+// fragment that was to be kept, and is there. It fails with [ErrRelative] for a relative
+// reference without base, and with [ErrUnknownAlgorithm].
+func (h *Hasher) Sum(uri string) (URI, error) {
+	algorithm := h.Algorithm
+	if algorithm == "" {
+		algorithm = "sha1"
+	}
+	var text, sum [256]byte
+	form, parts, err := h.appendForm(text[:0], uri, h.KeepQuery, h.KeepFragment)
+	if err != nil {
+		return URI{}, err
+	}
+	digest, err := h.Algorithms.appendDigest(sum[:0], algorithm, form)
+	if err != nil {
+		return URI{}, err
+	}
+	return URI{Algorithm: algorithm, Hash: hex.EncodeToString(digest), Fragment: parts.Fragment, Query: parts.Query}, nil
+}
+
+// Match tells whether a candidate is the URI that u hides, or has the same canonical form. It
+// takes the algorithm and what to keep from u, the variant and the rest from h. It fails
+// as Sum does.
+func (h *Hasher) Match(u URI, candidate string) (bool, error) {
+	var text, sum [256]byte
+	form, _, err := h.appendForm(text[:0], candidate, u.Query, u.Fragment)
+	if err != nil {
+		return false, err
+	}
+	digest, err := h.Algorithms.appendDigest(sum[:0], u.Algorithm, form)
+	if err != nil {
+		return false, err
+	}
+	return hex.EncodeToString(digest) == u.Hash, nil
+}
+
+// AppendForm appends the text that Sum hashes.
+func (h *Hasher) AppendForm(dst []byte, uri string) ([]byte, error) {
+	dst, _, err := h.appendForm(dst, uri, h.KeepQuery, h.KeepFragment)
+	return dst, err
+}
+
+func (h *Hasher) appendForm(dst []byte, uri string, query, fragment bool) ([]byte, canon.HashedParts, error) {
+	o := canon.HashedOptions{Variant: h.Variant, KeepQuery: query, KeepFragment: fragment, Literal: h.Literal}
+	dst, parts, err := canon.AppendHashed(dst, bytesOf(uri), o)
+	if err == nil {
+		return dst, parts, nil
+	}
+	if h.Base == "" {
+		return dst, parts, errors.Join(fmt.Errorf("cannot hash relative reference; got %q and no base: %w", uri[:min(len(uri), 200)], ErrRelative), err)
+	}
+	absolute, err := resolve(h.Base, uri)
+	if err != nil {
+		return dst, parts, err
+	}
+	return canon.AppendHashed(dst, bytesOf(absolute), o)
+}

@@ -1,0 +1,163 @@
+package hasheduri
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// List is a set of hashed URIs that a URL can be looked up in: an exclusion list that does
+// not say what it excludes. It does not change, so any number of goroutines may use it
+// at once. It holds the digests alone, a little more than their bytes: 20.7 bytes an
+// entry for sha1.
+type List struct {
+	hasher Hasher
+	groups []group // of one form each, those with equal flags side by side
+	pool   sync.Pool
+}
+
+// group are the entries of one algorithm and the same flags: a URL needs one digest for
+// all of them.
+type group struct {
+	algorithm       string
+	query, fragment bool
+	digests         digests
+}
+
+// ReadList reads a text file with a hashed URI a line. Empty lines and lines that begin with
+// "#" do not count, nor does space around a URI. The hasher says which variant the entries
+// were made with, and knows their private algorithms; its Base, Algorithm and Keep
+// fields do not matter. The error names the line.
+//
+// While it reads, it needs about twice the memory that the list will have.
+func ReadList(r io.Reader, h Hasher) (*List, error) {
+	h.Base = ""
+	b := listBuilder{hasher: h, groups: map[group0][]byte{}}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		if err := b.add(lines.Text()); err != nil {
+			return nil, fmt.Errorf("cannot read list; line %d: %w", n, err)
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("cannot read list; line %d: got more than %d bytes; want a hashed URI: %w", n+1, maxLine, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("cannot read list after line %d: %w", n, err)
+	}
+	return b.list(), nil
+}
+
+// maxLine is far more than a digest of any algorithm takes, in bytes.
+const maxLine = 64 << 10
+
+type listBuilder struct {
+	hasher Hasher
+	groups map[group0][]byte // digests one after another
+	buf    []byte
+}
+
+// group0 is a group before it has its digests; size is theirs in bytes.
+type group0 struct {
+	algorithm       string
+	query, fragment bool
+	size            int
+}
+
+func (b *listBuilder) add(line string) error {
+	line = strings.TrimSpace(line)
+	if line == "" || line[0] == '#' {
+		return nil
+	}
+	u, err := Parse(line)
+	if err != nil {
+		return err
+	}
+	size, err := b.size(u.Algorithm)
+	if err != nil {
+		return err
+	}
+	if len(u.Hash) != 2*size {
+		return refuse(line, fmt.Sprintf("a hash of %d digits", 2*size), ErrHashLength)
+	}
+	g := group0{u.Algorithm, u.Query, u.Fragment, size}
+	b.groups[g], err = hex.AppendDecode(b.groups[g], bytesOf(u.Hash))
+	return err
+}
+
+// size is that of an algorithm's digests, in bytes.
+func (b *listBuilder) size(algorithm string) (n int, err error) {
+	b.buf, err = b.hasher.Algorithms.appendDigest(b.buf[:0], algorithm, nil)
+	return len(b.buf), err
+}
+
+func (b *listBuilder) list() *List {
+	l := &List{hasher: b.hasher, pool: sync.Pool{New: func() any { return new([]byte) }}}
+	for g, flat := range b.groups {
+		l.groups = append(l.groups, group{g.algorithm, g.query, g.fragment, newDigests(flat, g.size)})
+		delete(b.groups, g)
+	}
+	slices.SortFunc(l.groups, func(a, b group) int {
+		return strings.Compare(a.key(), b.key())
+	})
+	return l
+}
+
+func (g group) key() string { return fmt.Sprint(g.query, g.fragment, g.algorithm) }
+
+// Len is the number of different entries.
+func (l *List) Len() (n int) {
+	for _, g := range l.groups {
+		n += g.digests.len()
+	}
+	return n
+}
+
+// Bytes is the memory that the entries take.
+func (l *List) Bytes() (n int) {
+	for _, g := range l.groups {
+		n += cap(g.digests.flat) + 4*cap(g.digests.starts)
+	}
+	return n
+}
+
+// Match returns an entry that hides this URL, if there is one. The URL is brought into
+// canonical form once for each combination of flags in the list, and hashed once for
+// each algorithm with them, however many entries there are. A relative reference
+// matches nothing.
+func (l *List) Match(url string) (entry URI, ok bool) {
+	buf := l.pool.Get().(*[]byte)
+	defer l.pool.Put(buf)
+	form := -1 // the group whose form is in buf
+	end := 0   // of that form
+	for i := range l.groups {
+		g := &l.groups[i]
+		var err error
+		if form < 0 || g.query != l.groups[form].query || g.fragment != l.groups[form].fragment {
+			if *buf, _, err = l.hasher.appendForm((*buf)[:0], url, g.query, g.fragment); err != nil {
+				return URI{}, false
+			}
+			form, end = i, len(*buf)
+		}
+		if *buf, err = l.hasher.Algorithms.appendDigest((*buf)[:end], g.algorithm, (*buf)[:end]); err != nil {
+			return URI{}, false
+		}
+		if digest := (*buf)[end:]; g.digests.has(digest) {
+			return URI{g.algorithm, hex.EncodeToString(digest), g.fragment, g.query}, true
+		}
+	}
+	return URI{}, false
+}
+
+// Excluded tells whether an entry of the list hides this URL.
+func (l *List) Excluded(url string) bool {
+	_, ok := l.Match(url)
+	return ok
+}
