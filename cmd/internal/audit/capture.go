@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-	"hash/maphash"
 	"math"
 	"strings"
 	"time"
@@ -130,49 +128,4 @@ func digestOf(s string) string {
 
 func seconds(t time.Time) uint32 {
 	return uint32(max(0, min(t.Unix(), math.MaxUint32)))
-}
-
-// table numbers distinct strings and keeps their text in one piece.
-type table struct {
-	seed  maphash.Seed
-	index map[uint64]uint32
-	text  []byte
-	end   []uint64
-}
-
-func newTable() table {
-	return table{seed: maphash.MakeSeed(), index: map[uint64]uint32{}}
-}
-
-func (t *table) len() int { return len(t.end) }
-
-func (t *table) at(id uint32) []byte {
-	from := uint64(0)
-	if id > 0 {
-		from = t.end[id-1]
-	}
-	return t.text[from:t.end[id]:t.end[id]]
-}
-
-// add returns the number of s. Where two strings have one hash, the later
-// takes the next free one.
-func (t *table) add(s string) (uint32, error) {
-	h := maphash.String(t.seed, s)
-	for ; ; h++ {
-		id, ok := t.index[h]
-		if !ok {
-			break
-		}
-		if string(t.at(id)) == s {
-			return id, nil
-		}
-	}
-	if len(t.end) >= math.MaxUint32-1 {
-		return 0, fmt.Errorf("cannot number another string; got %d already", len(t.end))
-	}
-	id := uint32(len(t.end))
-	t.text = append(t.text, s...)
-	t.end = append(t.end, uint64(len(t.text)))
-	t.index[h] = id
-	return id, nil
 }
