@@ -23,6 +23,7 @@ type scheduler struct {
 	queues   []*sched.Queue // whose row may have to be written, or which may be dropped
 	touched  []*sched.Queue // by this step, to be filed at its end
 	unsynced bool           // rows of this group are in the database without a sync
+	ahead    map[*sched.Queue]*ahead
 }
 
 // queueState is the queue side's state of one crawl. Guarded by Store.mu.

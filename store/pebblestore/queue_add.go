@@ -1,6 +1,8 @@
 package pebblestore
 
 import (
+	"slices"
+
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -45,19 +47,30 @@ func (o *addOp) plain() bool {
 	return true
 }
 
-// addPlain asks the index for all keys at once, in the order it has them, and
-// queues the new ones in order of arrival.
+// addPlain asks the index for all keys at once, and queues the new ones in order
+// of arrival. Seen rows are written in order of key and queued URLs in order of
+// queue, which Pebble takes in twice as fast as rows in any order.
 func (a *adder) addPlain() {
 	a.note(a.c.seen.addSorted(a.keys, a.order, a.fresh))
+	recs := make([]sched.Record, 0, len(a.items))
+	rows := make([]uint64, 0, len(a.items)) // queue number and index in recs
 	ptrs := make([]pointer, len(a.items))
 	var n int64
 	for i := range a.items {
-		if a.fresh[i] {
-			n++
-			ptrs[i] = a.place(i)
-		} else {
+		if !a.fresh[i] {
 			a.verdicts[i].Status = store.Duplicate
+			continue
 		}
+		n++
+		if it := &a.items[i]; it.Queue != "" {
+			recs = append(recs, a.record(it))
+			ptrs[i] = a.arrive(a.queue(a.c, it.Queue), &recs[len(recs)-1])
+			rows = append(rows, uint64(ptrs[i].queue)<<32|uint64(len(recs)-1))
+		}
+	}
+	slices.Sort(rows)
+	for _, row := range rows {
+		a.setQueued(a.c, uint32(row>>32), &recs[uint32(row)])
 	}
 	if n == 0 {
 		return
@@ -70,16 +83,21 @@ func (a *adder) addPlain() {
 	}
 }
 
+// record returns the record of an item that is new.
+func (a *adder) record(it *store.Item) sched.Record {
+	return sched.Record{
+		Key: it.Key, URL: it.URL, Meta: it.Meta, Priority: it.Priority,
+		Due: sched.MsOr(it.Due, a.now), Created: a.now,
+	}
+}
+
 // place queues a new item, if it is to be queued.
 func (a *adder) place(i int) pointer {
 	it := &a.items[i]
 	if it.Queue == "" {
 		return pointer{}
 	}
-	rec := sched.Record{
-		Key: it.Key, URL: it.URL, Meta: it.Meta, Priority: it.Priority,
-		Due: sched.MsOr(it.Due, a.now), Created: a.now,
-	}
+	rec := a.record(it)
 	return a.enqueue(a.c, a.queue(a.c, it.Queue), &rec)
 }
 
@@ -159,10 +177,7 @@ func (a *adder) requeue(i int, f *found) {
 		return
 	}
 	a.release(a.c, f)
-	rec := sched.Record{
-		Key: it.Key, URL: it.URL, Meta: it.Meta, Priority: it.Priority,
-		Due: sched.MsOr(it.Due, a.now), Created: a.now,
-	}
+	rec := a.record(it)
 	if f.text {
 		rec.Created = f.rec.Created
 	}

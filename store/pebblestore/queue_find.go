@@ -127,6 +127,7 @@ func (tx *txn) release(c *crawl, f *found) {
 	case store.Queued:
 		tx.singleDelete(appendOrderRow(nil, c.num, uint32(q.ID), f.rec.Priority, f.ptr.at))
 		q.Add(-1, 0)
+		delete(tx.s.sched.ahead, q)
 		tx.fixHead(c, q, f.rec.Priority, f.ptr.at)
 	case store.Leased:
 		tx.deleteLease(f.lease)
@@ -176,9 +177,16 @@ func (tx *txn) deleteLease(l *sched.Lease) {
 // enqueue queues a URL that is not held, as the last to arrive, and returns
 // its place. The seen row is the caller's.
 func (tx *txn) enqueue(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
+	p := tx.arrive(q, rec)
+	tx.setQueued(c, p.queue, rec)
+	return p
+}
+
+// arrive is enqueue without the row of the URL.
+func (tx *txn) arrive(q *sched.Queue, rec *sched.Record) pointer {
 	rec.Seq = tx.nextSeq()
-	at := sched.Head{Due: rec.Due, Seq: rec.Seq}
-	tx.setQueued(c, q, rec)
+	at := rec.Place()
+	tx.s.sched.queuedAt(q, rec.Priority, at)
 	if h := q.Head(rec.Priority); at.Due < h.Due {
 		q.SetHead(rec.Priority, at)
 	}
@@ -188,8 +196,8 @@ func (tx *txn) enqueue(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
 }
 
 // setQueued writes the row of a queued URL.
-func (tx *txn) setQueued(c *crawl, q *sched.Queue, rec *sched.Record) {
-	tx.key = appendOrderRow(tx.key[:0], c.num, uint32(q.ID), rec.Priority, sched.Head{Due: rec.Due, Seq: rec.Seq})
+func (tx *txn) setQueued(c *crawl, queue uint32, rec *sched.Record) {
+	tx.key = appendOrderRow(tx.key[:0], c.num, queue, rec.Priority, rec.Place())
 	tx.value = appendRecord(tx.value[:0], rec)
 	tx.set(tx.key, tx.value)
 }

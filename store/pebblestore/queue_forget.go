@@ -15,6 +15,9 @@ func (tx *txn) forgetQueues(c *crawl) {
 	for _, l := range qs.Leases {
 		tx.deleteLease(l)
 	}
+	for _, q := range qs.loaded {
+		delete(tx.s.sched.ahead, q)
+	}
 	for _, table := range []byte{tableOrder, tableQueue, tableName, tableDone} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}

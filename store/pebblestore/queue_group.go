@@ -26,6 +26,7 @@ func (s *Store) writeQueues(tx *txn) {
 		if q.Held() == 0 {
 			delete(c.queues.loaded, q.Name)
 			delete(c.queues.byNum, uint32(q.ID))
+			delete(sc.ahead, q)
 		}
 	}
 	clear(sc.queues)

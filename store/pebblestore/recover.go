@@ -14,6 +14,7 @@ import (
 // loadQueues brings the queues that hold something and the leases into memory.
 // It reads a row for each queue and each lease, and no queued URL.
 func (s *Store) loadQueues() error {
+	s.sched.ahead = map[*sched.Queue]*ahead{}
 	if err := s.loadScheduler(); err != nil {
 		return err
 	}

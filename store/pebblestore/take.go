@@ -116,33 +116,24 @@ func (t *taker) give(l *sched.Lease) {
 
 // level leases up to n due URLs of one priority, and sets the new head.
 func (t *taker) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, error) {
-	if err := t.seek(c, q, priority); err != nil {
+	rows, err := t.rows(c, q, priority, n)
+	if err != nil {
 		return 0, err
 	}
-	got, head := 0, sched.Head{Due: sched.Never}
-	for ok := t.it.First(); ok; ok = t.it.Next() {
-		_, at, err := orderPlace(t.it.Key())
-		if err != nil {
-			return got, err
-		}
-		if got == n || at.Due > t.r.Now {
-			head = at
-			break
-		}
-		value, err := t.it.ValueAndErr()
-		if err != nil {
-			return got, err
-		}
-		rec, err := parseRecord(value, priority, at)
-		if err != nil {
-			return got, err
-		}
-		t.singleDelete(t.it.Key())
-		t.give(q.Lease(rec, t.nextToken(), t.r.Until))
-		got++
+	got := 0
+	for ; got < min(n, len(rows)) && rows[got].Due <= t.r.Now; got++ {
+		rec := &rows[got]
+		t.key = appendOrderRow(t.key[:0], c.num, uint32(q.ID), priority, rec.Place())
+		t.singleDelete(t.key)
+		t.give(q.Lease(*rec, t.nextToken(), t.r.Until))
+	}
+	head := sched.Head{Due: sched.Never}
+	if got < len(rows) {
+		head = rows[got].Place()
 	}
 	q.SetHead(priority, head)
-	return got, t.it.Error()
+	t.s.sched.keepAhead(q, priority, rows[got:])
+	return got, nil
 }
 
 // seek puts the iterator on the URLs of one priority, beginning with the head:

@@ -19,6 +19,9 @@ type Record struct {
 	Priority uint8
 }
 
+// Place returns the place of the URL among those of its priority.
+func (r *Record) Place() Head { return Head{Due: r.Due, Seq: r.Seq} }
+
 // Entry returns the record as callers see it, queued.
 func (r *Record) Entry(q *Queue) store.Entry {
 	return store.Entry{
