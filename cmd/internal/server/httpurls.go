@@ -51,10 +51,15 @@ const (
 	lineTimeout = time.Minute
 )
 
-// postURLs answers each line of the body with a line, in order. Lines are
+// postURLs answers each line of the body with a line, in order.
+func (s *Server) postURLs(w http.ResponseWriter, r *http.Request) {
+	s.streamLines(w, r, s.answerLines)
+}
+
+// streamLines answers each line of a body with a line, in order. Lines are
 // committed together as far as they have arrived, so that a client may also
 // converse line by line.
-func (s *Server) postURLs(w http.ResponseWriter, r *http.Request) {
+func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func(context.Context, [][]byte, *bytes.Buffer)) {
 	if s.disk.full() {
 		s.writeFault(w, "add URLs", errDiskLow)
 		return
@@ -67,7 +72,7 @@ func (s *Server) postURLs(w http.ResponseWriter, r *http.Request) {
 	for {
 		_ = rc.SetReadDeadline(time.Now().Add(lineTimeout))
 		lines, end := readLines(body, s.cfg.MaxURL+s.cfg.MaxMetadata)
-		s.answerLines(r.Context(), lines, &out)
+		answer(r.Context(), lines, &out)
 		if end != nil && !errors.Is(end, io.EOF) {
 			writeLine(&out, verdictLine{Verdict: "failed", Error: &faultDetail{"body", end.Error()}})
 		}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/store"
@@ -23,7 +21,7 @@ const (
 // before.
 func (s *Server) PutURLs(stream frontierpb.URLFrontier_PutURLsServer) error {
 	s.count.putCalls.Inc()
-	return pump(s, stream.Context(), putWindow, stream.Recv, sizeOf[*frontierpb.URLItem], func(items []*frontierpb.URLItem) error {
+	return pump(s, stream.Context(), putWindow, stream.Recv, sizeOfItem, func(items []*frontierpb.URLItem) error {
 		acks := s.putItems(stream.Context(), items)
 		for i := range acks {
 			if err := stream.Send(&acks[i]); err != nil {
@@ -34,7 +32,35 @@ func (s *Server) PutURLs(stream frontierpb.URLFrontier_PutURLsServer) error {
 	})
 }
 
-func sizeOf[M proto.Message](m M) int { return proto.Size(m) }
+// perMessage is about what a message costs in memory besides its texts.
+const perMessage = 128
+
+func sizeOfItem(it *frontierpb.URLItem) int {
+	info := it.GetDiscovered().GetInfo()
+	if info == nil {
+		info = it.GetKnown().GetInfo()
+	}
+	return len(it.GetID()) + sizeOfInfo(info)
+}
+
+func sizeOfInfo(info *frontierpb.URLInfo) int {
+	n := perMessage + len(info.GetUrl()) + len(info.GetKey()) + len(info.GetCrawlID())
+	for name, list := range info.GetMetadata() {
+		n += perMessage + len(name)
+		for _, v := range list.GetValues() {
+			n += 16 + len(v)
+		}
+	}
+	return n
+}
+
+func sizeOfBatch(b *frontierpb.DiscoveredBatch) int {
+	n := perMessage + len(b.GetID())
+	for _, info := range b.GetItems() {
+		n += sizeOfInfo(info)
+	}
+	return n
+}
 
 // putItems commits items and returns their acks, in order. Within a batch,
 // discovered URLs go first: a client that states a result and offers the same
@@ -146,7 +172,7 @@ func (s *Server) guardedAdd(ctx context.Context, urls []frontier.URL) ([]frontie
 // together, and answered each on its own.
 func (s *Server) PutDiscovered(stream frontierpb.URLFrontier_PutDiscoveredServer) error {
 	s.count.batchCalls.Inc()
-	return pump(s, stream.Context(), batchWindow, stream.Recv, sizeOf[*frontierpb.DiscoveredBatch], func(batches []*frontierpb.DiscoveredBatch) error {
+	return pump(s, stream.Context(), batchWindow, stream.Recv, sizeOfBatch, func(batches []*frontierpb.DiscoveredBatch) error {
 		for _, ack := range s.putBatches(stream.Context(), batches) {
 			if err := stream.Send(ack); err != nil {
 				return err
