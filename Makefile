@@ -42,3 +42,7 @@ lint:
 
 clean:
 	rm -rf bin
+
+# bench-canon: the canonicalizer beside its rivals in one run, as ratios.
+bench-canon:
+	cd canon/rivals && $(GO) run .
