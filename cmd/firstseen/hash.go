@@ -21,7 +21,7 @@ type family struct {
 
 // families lists the families, in the order of the help.
 func families() []family {
-	return []family{urlHashFamily(), urlHashCrateFamily()}
+	return append(append([]family{urlHashFamily(), urlHashCrateFamily()}, sxurlFamilies()...), hashedURIFamily())
 }
 
 func newHashCmd(a *app) *cobra.Command {
@@ -34,10 +34,17 @@ func newHashCmd(a *app) *cobra.Command {
 		Short: "Hash URLs to their keys",
 		Long: `Hash URLs, from the arguments or from stdin: one line of output for each input, empty
 if it is refused. The family says which hash; it is made of the canonical form that
---profile names, by default qiita, and for url-hash-crate the one of that crate, whatwg.`,
-		Example: `  firstseen hash --json http://example.com/`,
-		Args:    cobra.ArbitraryArgs,
+--profile names, by default qiita, and for url-hash-crate and sxurl the one of those
+crates, whatwg. A hashed-uri has a canonical form of its own, by --variant. With --match
+the answer is the entry of a list of hashed URIs that hides the URL, or "-".`,
+		Example: `  firstseen hash --json http://example.com/
+  firstseen hash --family hashed-uri --variant N --keep-query 'http://example.com/?q'
+  firstseen hash --match not-to-fetch.txt --variant N < urls.txt`,
+		Args: cobra.ArbitraryArgs,
 		RunE: running(func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("match") && !cmd.Flags().Changed("family") {
+				name = "hashed-uri"
+			}
 			f, err := findFamily(known, name)
 			if err != nil {
 				return err

@@ -51,7 +51,7 @@ func newRootCmd(a *app) *cobra.Command {
 	}
 	root.AddCommand(
 		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newReplayCmd(a), newVersionCmd(a),
-		newGenCmd(a), newAuditCmd(a), newLearnCmd(a), newServeCmd(a),
+		newGenCmd(a), newAuditCmd(a), newLearnCmd(a), newServeCmd(a), newSXURLCmd(a),
 	)
 	return root
 }

@@ -101,8 +101,12 @@ type inputError struct {
 
 func describe(err error) *inputError {
 	code := canon.Code(err)
-	if errors.Is(err, errJSON) {
+	var coded interface{ Code() string }
+	switch {
+	case errors.Is(err, errJSON):
 		code = "json"
+	case errors.As(err, &coded):
+		code = coded.Code() // a reason of sxurl or hasheduri
 	}
 	return &inputError{Code: code, Message: err.Error()}
 }

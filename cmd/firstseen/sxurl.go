@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/hashkey/sxurl"
+)
+
+func newSXURLCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sxurl",
+		Short: "Index entries whose slices stand for the parts of a URL",
+		Long: `Make, read and filter SXURLs: 64 hexadecimal digits in which scheme, public suffix, domain,
+subdomain, port, path, query and fragment each have a place of their own. They are for
+finding URLs, not for telling whether one was seen: slices are short, and collide.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSXURLEncodeCmd(a), newSXURLDecodeCmd(a), newSXURLMatchCmd(a), newSXURLFilterCmd(a))
+	return cmd
+}
+
+// sxurlFlags say which encoding the keys have.
+type sxurlFlags struct {
+	layout string
+	strict bool
+}
+
+func (s *sxurlFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&s.layout, "layout", "0.2", "encoding, by the release of the crate that has it: 0.2 or 1.1")
+}
+
+func (s *sxurlFlags) addStrict(flags *pflag.FlagSet) {
+	flags.BoolVar(&s.strict, "strict", false, "refuse keys with reserved bits, port 0 or a port that its flag denies")
+}
+
+func (s *sxurlFlags) codec() (sxurl.Codec, error) {
+	c := sxurl.Codec{Strict: s.strict, Loose: true}
+	switch s.layout {
+	case "0.1", "0.2":
+	case "1.1":
+		c.Layout = sxurl.V1
+	default:
+		return c, misusef("cannot use SXURL; got --layout %q; want 0.2 or 1.1", s.layout)
+	}
+	return c, nil
+}
+
+func newSXURLEncodeCmd(a *app) *cobra.Command {
+	var urls urlFlags
+	var keys sxurlFlags
+	cmd := &cobra.Command{
+		Use:     "encode [URL…]",
+		Short:   "Make the SXURLs of URLs",
+		Long:    "Make the SXURLs of URLs from the arguments or stdin: one line for each, empty if it is refused.",
+		Example: "  firstseen sxurl encode https://docs.example.com/",
+		RunE: running(func(cmd *cobra.Command, args []string) error {
+			c, err := keys.codec()
+			if err != nil {
+				return err
+			}
+			encoder := sxurl.NewEncoder(c)
+			return urls.each(a, args, func(raw string) (answer, error) {
+				key, err := encoder.Encode(raw)
+				return sxurlHashed{raw, key.Hex()}, err
+			})
+		}),
+	}
+	urls.add(cmd.Flags())
+	keys.add(cmd.Flags())
+	return cmd
+}
+
+// sxurlDecoded is the answer of decode: the slices in as many digits as they have.
+type sxurlDecoded struct {
+	Input     string   `json:"input"`
+	Scheme    string   `json:"scheme"`
+	Port      uint16   `json:"port"`
+	TLD       string   `json:"tld"`
+	Domain    string   `json:"domain"`
+	Subdomain string   `json:"subdomain"`
+	Path      string   `json:"path"`
+	Query     string   `json:"query"`
+	Fragment  string   `json:"fragment"`
+	Present   []string `json:"present"`
+}
+
+func (d sxurlDecoded) text() string {
+	return fmt.Sprintf("%s port=%d tld=%s domain=%s subdomain=%s path=%s query=%s fragment=%s", d.Scheme, d.Port, d.TLD, d.Domain, d.Subdomain, d.Path, d.Query, d.Fragment)
+}
+
+func newSXURLDecodeCmd(a *app) *cobra.Command {
+	var urls urlFlags
+	var keys sxurlFlags
+	cmd := &cobra.Command{
+		Use:   "decode [KEY…]",
+		Short: "Take SXURLs apart",
+		Long:  "Take SXURLs from the arguments or stdin apart: scheme and port in clear, the rest as slices of hashes.",
+		RunE: running(func(cmd *cobra.Command, args []string) error {
+			c, err := keys.codec()
+			if err != nil {
+				return err
+			}
+			return urls.each(a, args, func(raw string) (answer, error) { return decodeSXURL(c, raw) })
+		}),
+	}
+	urls.add(cmd.Flags())
+	keys.add(cmd.Flags())
+	keys.addStrict(cmd.Flags())
+	return cmd
+}
+
+func decodeSXURL(c sxurl.Codec, raw string) (answer, error) {
+	key, err := sxurl.ParseKey(raw)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.Decode(key)
+	if err != nil {
+		return nil, err
+	}
+	hex := key.Hex()
+	slice := func(component sxurl.Component) string {
+		from, to, _ := c.Layout.Slice(component)
+		return hex[from:to]
+	}
+	d := sxurlDecoded{
+		Input: raw, Scheme: f.Scheme, Port: f.Port, TLD: slice(sxurl.TLD), Domain: slice(sxurl.Domain), Subdomain: slice(sxurl.Subdomain),
+		Path: slice(sxurl.Path), Query: slice(sxurl.Query), Fragment: slice(sxurl.Fragment), Present: []string{},
+	}
+	for _, part := range []struct {
+		name string
+		is   bool
+	}{{"subdomain", f.HasSubdomain}, {"port", f.HasPort}, {"path", f.HasPath}, {"query", f.HasQuery}, {"fragment", f.HasFragment}} {
+		if part.is {
+			d.Present = append(d.Present, part.name)
+		}
+	}
+	return d, nil
+}
