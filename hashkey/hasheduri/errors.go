@@ -1,6 +1,9 @@
 package hasheduri
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Reason says why something was refused: the short, stable code for reports. Every
 // error of this package wraps exactly one, but for those of reading a list.
@@ -26,9 +29,12 @@ const (
 )
 
 // Error returns the reason as a sentence would.
-func (r Reason) Error() string { return "hashed URI: " + string(r) }
+func (r Reason) Error() string { return "hashed URI: " + strings.ReplaceAll(string(r), "-", " ") }
 
 func refuse(s, want string, reason Reason) error {
 	const most = 200
 	return fmt.Errorf("cannot parse hashed URI; got %q; want %s: %w", s[:min(len(s), most)], want, reason)
 }
+
+// Code returns the reason itself, for reports.
+func (r Reason) Code() string { return string(r) }

@@ -2,7 +2,6 @@ package hasheduri
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"github.com/firstseen/firstseen/canon"
@@ -89,7 +88,7 @@ func (h *Hasher) appendForm(dst []byte, uri string, query, fragment bool) ([]byt
 		return dst, parts, nil
 	}
 	if h.Base == "" {
-		return dst, parts, errors.Join(fmt.Errorf("cannot hash relative reference; got %q and no base: %w", uri[:min(len(uri), 200)], ErrRelative), err)
+		return dst, parts, fmt.Errorf("cannot hash URI; got %q and no base; want a scheme and a colon at its start: %w", uri[:min(len(uri), 200)], ErrRelative)
 	}
 	absolute, err := resolve(h.Base, uri)
 	if err != nil {

@@ -50,3 +50,38 @@ const (
 
 // Error returns the reason in a few words.
 func (r Reason) Error() string { return string(r) }
+
+// Code returns the reason's short, stable name, for reports.
+func (r Reason) Code() string {
+	switch r {
+	case ErrURL:
+		return "url"
+	case ErrScheme:
+		return "scheme"
+	case ErrHost:
+		return "host"
+	case ErrHostLength:
+		return "host-length"
+	case ErrLabel:
+		return "label"
+	case ErrCharacter:
+		return "character"
+	case ErrJoin:
+		return "base"
+	case ErrLength:
+		return "length"
+	case ErrHex:
+		return "hex"
+	case ErrVersion:
+		return "version"
+	case ErrReserved:
+		return "reserved"
+	case ErrPort:
+		return "port"
+	case ErrPortFlag:
+		return "port-flag"
+	case ErrComponent:
+		return "component"
+	}
+	return "bits"
+}

@@ -78,10 +78,15 @@ func canonicalize(url string) (string, error) {
 	}
 	canonical, err := whatwg.Canonicalize(url)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", err, ErrURL)
+		return "", urlError{err}
 	}
 	return canonical, nil
 }
+
+// urlError is an error of package canon that is also ErrURL.
+type urlError struct{ error }
+
+func (e urlError) Unwrap() []error { return []error{e.error, ErrURL} }
 
 // partsOf takes apart what the URL Standard has written.
 func partsOf(canonical string) (p Parts, err error) {
