@@ -92,7 +92,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 }
 
 func (f *serveFlags) checkLimits() error {
-	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor)} {
+	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor), "delay": int64(f.delay)} {
 		if n < 0 {
 			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", name, n)
 		}

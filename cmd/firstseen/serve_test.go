@@ -1,0 +1,335 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// daemon is a serve process.
+type daemon struct {
+	t          testing.TB
+	cmd        *exec.Cmd
+	grpc, http string
+	log        *logTail
+}
+
+// startDaemon runs serve on a store and waits until it serves.
+func startDaemon(t testing.TB, db string, flags ...string) *daemon {
+	t.Helper()
+	d := &daemon{t: t, grpc: freeAddr(t), http: freeAddr(t), log: &logTail{}}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"serve", "--db", db, "--grpc", d.grpc, "--http", d.http, "--min-free", "-1"}, flags...)
+	d.cmd = exec.Command(self, args...)
+	d.cmd.Env = append(os.Environ(), asCommand+"=1")
+	d.cmd.Stderr = d.log
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.cmd.Process.Kill() }) // it may have ended
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := d.client().GetActive(ctx, &pb.Local{}, grpc.WaitForReady(true)); err != nil && status.Code(err) != codes.Unauthenticated {
+		t.Fatalf("%v\n%s", err, d.log)
+	}
+	return d
+}
+
+// logTail keeps what a process writes.
+type logTail struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logTail) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logTail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (d *daemon) client() pb.URLFrontierClient {
+	d.t.Helper()
+	conn, err := grpc.NewClient(d.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = conn.Close() }) // nothing is written through it any more
+	return pb.NewURLFrontierClient(conn)
+}
+
+// end sends a signal and returns the exit status.
+func (d *daemon) end(sig os.Signal) int {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(sig); err != nil {
+		d.t.Fatal(err)
+	}
+	err := d.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		d.t.Fatal(err)
+	}
+	return d.cmd.ProcessState.ExitCode()
+}
+
+// writer puts URLs on one stream, as fast as it can, until the server is gone,
+// and keeps what was acknowledged.
+type writer struct {
+	acked map[string]bool
+	err   error
+}
+
+func (d *daemon) write(w *writer, name string, started chan<- struct{}) {
+	stream, err := d.client().PutURLs(d.t.Context())
+	if err != nil {
+		w.err = err
+		return
+	}
+	go func() {
+		for i := 0; ; i++ {
+			u := &pb.URLInfo{Url: fmt.Sprintf("http://%s-%d.example/%d", name, i%20, i)}
+			if stream.Send(&pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: u}}}) != nil {
+				return
+			}
+		}
+	}()
+	for {
+		ack, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		if ack.Status != pb.AckMessage_OK {
+			w.err = fmt.Errorf("%s: got %s; want OK", ack.ID, ack.Status)
+			return
+		}
+		w.acked[ack.ID] = true
+		if len(w.acked) == 500 {
+			close(started)
+		}
+	}
+}
+
+// TestServeKill9 kills the daemon in the middle of writes, again and again on
+// one store: what was acknowledged is there, is SKIPPED when offered again, and
+// is handed out once.
+func TestServeKill9(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	rounds := 3
+	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
+		rounds = 200
+	}
+	db := filepath.Join(t.TempDir(), "db")
+	acked := map[string]bool{}
+	leased := map[string]bool{}
+	for round := range rounds {
+		d := startDaemon(t, db, "--delay", "0")
+		w := &writer{acked: map[string]bool{}}
+		started, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			d.write(w, fmt.Sprintf("round%d", round), started)
+		}()
+		select {
+		case <-started:
+		case <-done:
+			t.Fatalf("round %d: the writer ended: %v\n%s", round, w.err, d.log)
+		}
+		lease(t, d, leased, 50)
+		d.end(syscall.SIGKILL)
+		<-done
+		if w.err != nil {
+			t.Fatal(w.err)
+		}
+		for u := range w.acked {
+			acked[u] = true
+		}
+	}
+	d := startDaemon(t, db, "--delay", "0")
+	checkAcked(t, d, acked)
+	lease(t, d, leased, 1<<20)
+	for u := range acked {
+		if !leased[u] {
+			t.Errorf("%s was acknowledged and never handed out", u)
+		}
+	}
+	t.Logf("%d rounds, %d URLs acknowledged", rounds, len(acked))
+	if got := d.end(syscall.SIGTERM); got != 0 {
+		t.Errorf("got exit status %d; want 0\n%s", got, d.log)
+	}
+}
+
+// lease takes up to n URLs for an hour, and fails for one that is leased
+// already.
+func lease(t *testing.T, d *daemon, leased map[string]bool, n int) {
+	t.Helper()
+	queues := uint32(n)
+	stream, err := d.client().GetURLs(t.Context(), &pb.GetParams{MaxQueues: queues, DelayRequestable: 3600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		u, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leased[u.Url] {
+			t.Errorf("%s was handed out twice within its lease", u.Url)
+		}
+		leased[u.Url] = true
+	}
+}
+
+// checkAcked offers what was acknowledged again.
+func checkAcked(t *testing.T, d *daemon, acked map[string]bool) {
+	t.Helper()
+	stream, err := d.client().PutDiscovered(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &pb.DiscoveredBatch{}
+	send := func() {
+		if err := stream.Send(b); err != nil {
+			t.Fatal(err)
+		}
+		ack, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range ack.Statuses {
+			if s != pb.AckMessage_SKIPPED {
+				t.Errorf("%s: got %s when offered again; want SKIPPED", b.Items[i].Url, s)
+			}
+		}
+		b.Reset()
+	}
+	for u := range acked {
+		if b.Items = append(b.Items, &pb.URLInfo{Url: u}); len(b.Items) == 1000 {
+			send()
+		}
+	}
+	send()
+}
+
+// TestServeSignals drains at SIGTERM, and renews tokens at SIGHUP.
+func TestServeSignals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	write := func(text string) {
+		if err := os.WriteFile(tokens, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("read first-0123456789abcdef\n")
+	d := startDaemon(t, filepath.Join(dir, "db"), "--tokens", tokens)
+	code := func(token string) codes.Code {
+		_, err := d.client().GetActive(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token), &pb.Local{})
+		return status.Code(err)
+	}
+	if got := code("first-0123456789abcdef"); got != codes.OK {
+		t.Errorf("got %s; want OK", got)
+	}
+	write("read second-0123456789abcdef\n")
+	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for code("second-0123456789abcdef") != codes.OK { // until it was read, or the test times out
+		if strings.Contains(d.log.String(), "not everything") {
+			t.Fatal(d.log)
+		}
+	}
+	if got := d.end(syscall.SIGTERM); got != 0 {
+		t.Errorf("got exit status %d; want 0\n%s", got, d.log)
+	}
+	for _, want := range []string{"serving", "reloaded", "draining", "drained"} {
+		if !strings.Contains(d.log.String(), "msg="+want) {
+			t.Errorf("the log lacks %q:\n%s", want, d.log)
+		}
+	}
+	if strings.Contains(d.log.String(), "0123456789abcdef") {
+		t.Errorf("a token is in the log:\n%s", d.log)
+	}
+}
+
+// TestServeKeepsSettings restarts the daemon: delays, blocks, leases and the
+// pause are as before.
+func TestServeKeepsSettings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	db := filepath.Join(t.TempDir(), "db")
+	d := startDaemon(t, db)
+	resp, err := http.Post("http://"+d.http+"/v1/urls", "application/x-ndjson", strings.NewReader(`{"url":"http://a.example/1"}`+"\n"+`{"url":"http://b.example/1"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if n := countLines(resp.Body); n != 2 {
+		t.Errorf("got %d verdicts; want 2", n)
+	}
+	leased := map[string]bool{}
+	lease(t, d, leased, 1)
+	if _, err := d.client().BlockQueueUntil(t.Context(), &pb.BlockQueueParams{Key: "b.example", Time: uint64(time.Now().Unix() + 3600)}); err != nil {
+		t.Fatal(err)
+	}
+	d.end(syscall.SIGKILL)
+	d = startDaemon(t, db)
+	lease(t, d, leased, 10)
+	if len(leased) != 1 || !leased["http://a.example/1"] {
+		t.Errorf("got %v; want only the first, leased before", leased)
+	}
+	d.end(syscall.SIGTERM)
+}
+
+func countLines(r io.Reader) int {
+	n := 0
+	for scan := bufio.NewScanner(r); scan.Scan(); n++ {
+	}
+	return n
+}
