@@ -3,6 +3,7 @@ package canon
 import (
 	"bytes"
 	"fmt"
+	"unsafe"
 )
 
 // Qiita is the default profile: the six steps of the Qiita article on URL
@@ -55,12 +56,27 @@ func (q *qiita) canonicalize(raw string) (string, error) {
 	if ok && q.isClean(s, &l) {
 		return raw[:l.end], nil
 	}
-	var room [256]byte
+	if len(raw) > shortURL {
+		return q.rewriteLong(raw, &l, ok)
+	}
+	var room [shortURL * 5 / 4]byte // on the stack
 	out, err := q.appendOther(room[:0], s, &l, ok)
 	if err != nil || string(out) == raw {
 		return raw[:len(out)], err
 	}
 	return string(out), nil
+}
+
+// shortURL is the length up to which a string is rewritten on the stack.
+const shortURL = 256
+
+// rewriteLong makes the buffer it writes to the string, since nobody else has it.
+func (q *qiita) rewriteLong(raw string, l *layout, ok bool) (string, error) {
+	out, err := q.appendOther(make([]byte, 0, len(raw)+len(raw)/8), bytesOf(raw), l, ok)
+	if err != nil || string(out) == raw {
+		return raw[:len(out)], err
+	}
+	return unsafe.String(unsafe.SliceData(out), len(out)), nil
 }
 
 // isClean tells whether the canonical form is raw up to its fragment.
