@@ -6,11 +6,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/report"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -24,6 +29,9 @@ type replayFlags struct {
 	log        logFlags
 	byRule     bool
 	filters    bool
+	report     string // HTML file
+	csv        string // of the hosts
+	title      string
 }
 
 func newReplayCmd(a *app) *cobra.Command {
@@ -53,6 +61,9 @@ Ctrl-C stops reading and tells what was found until then.`,
 	f.log.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "tell what each rule that can be switched does, alone and beside the others")
 	cmd.Flags().BoolVar(&f.filters, "filters", false, "tell how Bloom filters and a HyperLogLog would have done")
+	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule (where the profile has rules to switch) and --filters")
+	cmd.Flags().StringVar(&f.title, "title", "", "title of the report; default: the names of the inputs")
+	cmd.Flags().StringVar(&f.csv, "csv", "", "write the counts of all hosts as a CSV file")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	cmd.Flags().BoolVar(&f.keys, "keys-sha256", false, "tell the SHA-256 of the crawl's keys, 16 bytes each, sorted and joined")
 	cmd.Flags().IntVar(&f.hosts, "hosts", 10, "how many hosts to list, those with most duplicates first")
@@ -61,36 +72,91 @@ Ctrl-C stops reading and tells what was found until then.`,
 }
 
 func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err error) {
-	if f.hosts < 0 || f.memory <= 0 {
-		return misusef("cannot replay; got --hosts %d, --exact-memory %d; want no less than 0 and 1", f.hosts, f.memory)
-	}
-	p, err := f.profile.open()
-	if err == nil {
-		err = f.log.check()
-	}
+	p, err := f.check()
 	if err != nil {
 		return err
 	}
-	if f.byRule && p.Name() != "qiita" {
-		return misusef("cannot compare rules; got --by-rule with profile %s; want qiita, whose rules can be switched", p)
+	var files outFiles
+	defer files.drop()
+	if err := files.open(f.report, f.csv); err != nil {
+		return err
 	}
 	w, err := openWorkspace(f.db, p)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
+	result, err := f.replay(ctx, a, names, p, w)
+	if result == nil {
+		return err
+	}
+	f.titled(names)
+	return errors.Join(err, f.tell(ctx, a, result, w), f.write(files, result, p))
+}
+
+// check reads the flags that a mistake can be in, and makes the profile.
+func (f *replayFlags) check() (*canon.Profile, error) {
+	if f.hosts < 0 || f.memory <= 0 {
+		return nil, misusef("cannot replay; got --hosts %d, --exact-memory %d; want no less than 0 and 1", f.hosts, f.memory)
+	}
+	p, err := f.profile.open()
+	if err == nil {
+		err = f.log.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.byRule && p.Name() != "qiita" {
+		return nil, misusef("cannot compare rules; got --by-rule with profile %s; want qiita, whose rules can be switched", p)
+	}
+	f.byRule = f.byRule || f.report != "" && p.Name() == "qiita"
+	f.filters = f.filters || f.report != ""
+	return p, nil
+}
+
+func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *canon.Profile, s store.Store) (*replay.Result, error) {
 	files := &fileSet{stdin: a.in, log: f.log.options()}
 	defer files.close()
 	counters := &replay.Counters{}
 	shown := showProgress(a.err, files, counters)
-	result, err := replay.Run(ctx, files.inputs(names), replay.Options{
-		Profile: p, Store: w, Crawl: f.crawl, ExactBudget: f.memory << 20, ByRule: f.byRule, Counters: counters,
+	defer shown.stop()
+	return replay.Run(ctx, files.inputs(names), replay.Options{
+		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory << 20, ByRule: f.byRule, Counters: counters,
 	})
-	shown.stop()
-	if result == nil {
-		return err
+}
+
+// outFiles are the files that a run is asked for.
+type outFiles struct{ report, csv *outFile }
+
+func (o *outFiles) open(report, csv string) (err error) {
+	if o.report, err = newOutFile(report); err == nil {
+		o.csv, err = newOutFile(csv)
 	}
-	return errors.Join(err, f.tell(ctx, a, result, w))
+	return err
+}
+
+func (o *outFiles) drop() {
+	o.report.drop()
+	o.csv.drop()
+}
+
+// titled names the report after the inputs, unless it has a name.
+func (f *replayFlags) titled(names []string) {
+	switch {
+	case f.title != "":
+	case len(names) == 1:
+		f.title = filepath.Base(names[0])
+	default:
+		f.title = fmt.Sprintf("%s and %d more", filepath.Base(names[0]), len(names)-1)
+	}
+}
+
+func (f *replayFlags) write(files outFiles, r *replay.Result, p *canon.Profile) error {
+	return errors.Join(
+		files.report.write(func(w io.Writer) error {
+			return report.Write(w, report.Data{Result: r, Title: f.title, Profile: p.String(), Made: time.Now()})
+		}),
+		files.csv.write(func(w io.Writer) error { return hostsCSV(w, r.Hosts) }))
 }
 
 // tell writes the result. What couldn't be read is on stderr and in the status.
@@ -110,11 +176,11 @@ func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s stor
 		}
 	}
 	out := newOutput(a.out)
-	report := newReplayReport(r, f.hosts, sum)
+	summary := newReplayReport(r, f.hosts, sum)
 	if f.json {
-		out.json(report)
+		out.json(summary)
 	} else {
-		report.write(out)
+		summary.write(out)
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("cannot write output: %w", err)

@@ -127,7 +127,7 @@ func (p *cdxParser) record(fields []string, emit func(Record)) error {
 		return fields[place]
 	}
 	r := Record{URL: strings.Join(fields[l.url:l.url+1+more], " "), Time: digitTime(get(l.time)), MIME: given(get(l.mime)),
-		Status: int(number(get(l.status))), Digest: bareDigest(get(l.digest)), Redirect: given(get(l.redir)), Length: number(get(l.len))}
+		Status: int(number(get(l.status))), Digest: bareDigest(get(l.digest)), Redirect: redirectColumn(get(l.redir)), Length: number(get(l.len))}
 	if r.Time.IsZero() {
 		return bad("got time %q; want digits", get(l.time))
 	}
@@ -140,6 +140,14 @@ func (p *cdxParser) record(fields []string, emit func(Record)) error {
 	}
 	emit(r)
 	return nil
+}
+
+// redirectColumn undoes what wget does to an absolute target: it escapes the colon.
+func redirectColumn(s string) string {
+	if i := strings.Index(s, "%3A//"); i > 0 && i < 6 {
+		return s[:i] + "://" + s[i+len("%3A//"):]
+	}
+	return given(s)
 }
 
 func (p *cdxParser) end(func(Record)) error { return nil }

@@ -20,8 +20,12 @@ type Series struct {
 	Points []Point `json:"points"`
 }
 
-// mostPoints bounds a series; beyond it the stretches become twice as wide.
-const mostPoints = 240
+// A series has at most so many stretches in which something happened, and is so many
+// stretches long at most; beyond that they become twice as wide.
+const (
+	mostPoints = 240
+	mostLength = 480
+)
 
 // series collects a Series whose length isn't known before. One goroutine uses it.
 type series struct {
@@ -29,6 +33,8 @@ type series struct {
 	points map[int64]*Point
 	key    int64 // of last
 	last   *Point
+	low    int64 // the first and last stretch
+	high   int64
 }
 
 func newSeries(width int64) *series { return &series{width: width, points: map[int64]*Point{}} }
@@ -41,9 +47,12 @@ func (s *series) at(x int64) *Point {
 	}
 	p := s.points[key]
 	if p == nil {
-		p = &Point{}
-		s.points[key] = p
-		for len(s.points) > mostPoints {
+		if len(s.points) == 0 {
+			s.low, s.high = key, key
+		}
+		s.low, s.high = min(s.low, key), max(s.high, key)
+		s.points[key] = &Point{}
+		for len(s.points) > mostPoints || s.high-s.low >= mostLength {
 			s.widen()
 		}
 		key = x / s.width
@@ -65,6 +74,7 @@ func (s *series) widen() {
 		}
 	}
 	s.points, s.last = wide, nil
+	s.low, s.high = s.low/2, s.high/2
 }
 
 func (p *Point) add(q Point) {

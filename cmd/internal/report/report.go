@@ -1,0 +1,125 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/replay"
+)
+
+// Data is what a report is made of.
+type Data struct {
+	*replay.Result
+	Title   string
+	Profile string
+	Made    time.Time
+	// MostHosts bounds the table of hosts. The default is 250.
+	MostHosts int
+}
+
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed style.css
+	style string
+	//go:embed script.js
+	script string
+)
+
+// page is what the template sees beside the data.
+type page struct {
+	Data
+	Style     template.CSS
+	Script    template.JS
+	Cards     []card
+	Share     template.HTML // of the URLs, as one bar
+	Stream    *figure
+	OverTime  *figure
+	Repeats   *figure
+	RuleBars  *figure
+	HostRows  []hostRow
+	HostsMore int64
+}
+
+// A card is a key figure.
+type card struct{ Value, Name, Note string }
+
+// A figure is a chart with the figures it is drawn from.
+type figure struct {
+	Title, Note string
+	SVG         template.HTML
+	Columns     []string
+	Rows        [][]string
+}
+
+// hostRow is a line of the table of hosts. Cumulative is the share of all duplicates
+// that this host and those above it have.
+type hostRow struct {
+	replay.HostStats
+	Share, Cumulative float64
+}
+
+// Write writes the report.
+func Write(w io.Writer, d Data) error {
+	if d.MostHosts <= 0 {
+		d.MostHosts = 250
+	}
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"n": grouped, "bytes": bytesText, "percent": percent, "pct": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
+		"pct2": func(x float64) string { return fmt.Sprintf("%g %%", 100*x) },
+	}).Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("cannot make the report: %w", err)
+	}
+	p := page{Data: d, Style: template.CSS(style), Script: template.JS(script), Cards: cards(d), Share: shareBar(d.Result)}
+	p.Stream = streamFigure(d.Result)
+	p.OverTime = timeFigure(d.Result)
+	p.Repeats = repeatsFigure(d.Result)
+	p.RuleBars = rulesFigure(d.Result)
+	p.HostRows = hostRows(d.Result, d.MostHosts)
+	p.HostsMore = int64(max(0, len(d.Hosts)-d.MostHosts))
+	if err := t.Execute(w, p); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	return nil
+}
+
+func cards(d Data) []card {
+	list := []card{
+		{grouped(d.URLs), "URLs", fmt.Sprintf("in %s lines, inputs: %d", grouped(d.Lines), len(d.Inputs))},
+		{percent(d.Duplicates, d.URLs), "duplicates", grouped(d.Duplicates) + " URLs brought nothing new"},
+		{percent(d.ExactDuplicates, d.URLs), "exact duplicates", grouped(d.ExactDuplicates) + ", letter by letter"},
+		{percent(d.CanonicalDuplicates, d.URLs), "found by canonicalization", grouped(d.CanonicalDuplicates) + " more, one URL spelled in another way"},
+		{grouped(d.Unique), "unique", "on " + grouped(int64(len(d.Hosts))) + " hosts"},
+	}
+	if d.New != d.Unique {
+		list = append(list, card{grouped(d.New), "new", "the seen-set knew the other unique ones from earlier runs"})
+	}
+	if d.DuplicateBytes > 0 {
+		list = append(list, card{bytesText(d.DuplicateBytes), "fetched for duplicates", percent(d.DuplicateBytes, d.Bytes) + " of " + bytesText(d.Bytes)})
+	}
+	if d.Refused > 0 {
+		list = append(list, card{grouped(d.Refused), "refused", "lines that are no URL, or can't be read"})
+	}
+	return list
+}
+
+func hostRows(r *replay.Result, most int) []hostRow {
+	rows := []hostRow{}
+	sum := int64(0)
+	for _, h := range r.Hosts[:min(most, len(r.Hosts))] {
+		sum += h.Duplicates()
+		row := hostRow{HostStats: h}
+		if h.URLs > 0 {
+			row.Share = float64(h.Duplicates()) / float64(h.URLs)
+		}
+		if r.Duplicates > 0 {
+			row.Cumulative = float64(sum) / float64(r.Duplicates)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

@@ -1,0 +1,176 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/firstseen/firstseen/cmd/internal/replay"
+)
+
+// hostile is what an attacker would log.
+const hostile = `http://a.example/"><script>alert(1)</script>`
+
+// sample is a result with something in every part of the report.
+func sample() *replay.Result {
+	r := &replay.Result{
+		Lines: 1300, URLs: 1200, Refused: 100, ExactUnique: 400, ExactDuplicates: 800, Unique: 300, CanonicalDuplicates: 100, Duplicates: 900, New: 200,
+		Bytes: 5 << 20, DuplicateBytes: 3 << 20, Seconds: 1.25, Interrupted: true,
+		Inputs:        []replay.InputStats{{Input: "a.cdx", Format: "cdx", Lines: 1300, URLs: 1200, Refused: 100, Unique: 300}},
+		Errors:        []replay.InputError{{Input: "b.gz", Message: "cannot read b.gz"}},
+		FirstRefusals: []replay.Refusal{{Input: "a.cdx", Line: 7, Text: hostile, Code: "url", Reason: "not a URL"}},
+		Traps:         []replay.Trap{{Name: "calendar", Unique: 3, Example: hostile}},
+		Redirects:     []replay.Redirect{{Kind: "adds www.", Count: 2, From: hostile, To: "http://www.a.example/"}},
+		Filters:       &replay.Filters{Keys: 300, Estimate: 301, Bloom: []replay.Filter{{Rate: 0.01, Bytes: 400, Dropped: 1}}},
+		Rules: &replay.Rules{Share: 0.5, Spellings: 400, Fixed: 390, Profile: 300, All: 280,
+			Rules: []replay.RuleEffect{{Rule: "drop-fragment", Active: true, Alone: 90, Marginal: 90, One: hostile, Other: "http://a.example/"}}},
+		Repeats: replay.Gaps{Within: []replay.Count{{Limit: 1, Count: 10}, {Limit: 3, Count: 500}, {Limit: 7, Count: 800}}},
+	}
+	for i := range int64(40) {
+		r.Hosts = append(r.Hosts, replay.HostStats{Host: fmt.Sprintf("h%d.example", i), URLs: 30, Unique: i, Exact: 5, DuplicateBytes: 1024 * i})
+	}
+	r.Hosts[3].Host = "x<b>.example"
+	for i := range int64(5) {
+		r.Stream.Points = append(r.Stream.Points, replay.Point{At: i * 240, Events: 240, Exact: 160, Unique: 60})
+		r.OverTime.Points = append(r.OverTime.Points, replay.Point{At: 1_700_000_000 + i*i*3600, Events: 240, Exact: 160, Unique: 60})
+	}
+	r.Stream.Width, r.OverTime.Width = 240, 3600
+	return r
+}
+
+func write(t *testing.T, r *replay.Result) string {
+	t.Helper()
+	var out bytes.Buffer
+	d := Data{Result: r, Title: "Crawl of <November>", Profile: "qiita", Made: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), MostHosts: 30}
+	if err := Write(&out, d); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriteTellsEverything(t *testing.T) {
+	text := write(t, sample())
+	for _, want := range []string{"Crawl of &lt;November&gt;", "75.0 %", "66.7 %", "8.3 %", "3 MiB", "60.0 % of 5 MiB", "Interrupted", "cannot read b.gz",
+		"10 more hosts", "x&lt;b&gt;.example", "drop-fragment", "adds www.", "calendar", "estimates 301", "a.cdx", "estimated from 50.0 %", "each step is one hour"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+}
+
+// TestWriteStandsAlone looks for anything that would be fetched, and for text of the
+// logs that became markup.
+func TestWriteStandsAlone(t *testing.T) {
+	doc, err := html.Parse(strings.NewReader(write(t, sample())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, tables := 0, 0
+	for n := range doc.Descendants() {
+		switch n.Data {
+		case "script":
+			scripts++
+		case "table":
+			tables++
+		case "link", "img", "iframe", "object", "base", "b":
+			t.Errorf("got <%s>; want nothing from outside", n.Data)
+		}
+		for _, a := range n.Attr {
+			if a.Key == "src" || a.Key == "href" || strings.HasPrefix(a.Key, "on") {
+				t.Errorf("got %s=%q in <%s>", a.Key, a.Val, n.Data)
+			}
+		}
+	}
+	if scripts != 1 || tables < 8 {
+		t.Errorf("got %d scripts and %d tables; want our one script and every table", scripts, tables)
+	}
+	if regexp.MustCompile(`url\(|@import|https?://[^"]*\.(js|css)`).MatchString(style + script) {
+		t.Error("the style or the script loads something")
+	}
+}
+
+func TestWriteNothing(t *testing.T) {
+	text := write(t, &replay.Result{Inputs: []replay.InputStats{{Input: "empty"}}})
+	if !strings.Contains(text, "There was no URL in the input") || strings.Contains(text, "NaN") {
+		t.Errorf("got %.300s; want a word that there was nothing", text)
+	}
+}
+
+// TestStacked holds the outline of a part to its shares, with a gap in it.
+func TestStacked(t *testing.T) {
+	marks := []mark{{0, 0.25, []float64{0.5, 0.5}, "one"}, {0.25, 0.5, []float64{1, 0}, "two"}, {0.75, 1, []float64{0, 1}, "three"}}
+	path := steps(marks, 0)
+	if n := strings.Count(path, "M"); n != 2 || strings.Count(path, "Z") != 2 {
+		t.Errorf("got %d shapes; want 2, for the gap", n)
+	}
+	for _, want := range []string{
+		fmt.Sprintf("M%.1f %.1f", left, top+plotHeight/2), fmt.Sprintf("L%.1f %.1f", left+plotWidth/2, top), fmt.Sprintf("L%.1f %.1f", left+plotWidth, top+plotHeight),
+	} {
+		if !strings.Contains(path, want) {
+			t.Errorf("got %s; want %s in it", path, want)
+		}
+	}
+	svg := stacked("a & b", marks, []tick{{0, "<"}}, []string{"exact", "unique"})
+	if strings.Count(string(svg), "data-tip=") != 3 || !strings.Contains(string(svg), `aria-label="a &amp; b"`) || !strings.Contains(string(svg), "&lt;") {
+		t.Errorf("got %s; want three places to point at, and text escaped", svg)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for got, want := range map[string]string{
+		grouped(-1234567): "-1,234,567", grouped(0): "0", short(1_640_000): "1.64M", short(999): "999", bytesText(1023): "1023 B", bytesText(3 << 30): "3 GiB",
+		percent(1, 0): "–", span(60): "one minute", span(7200): "2 hours", span(90): "1.5 minutes", span(5): "5 seconds", clock(0, 60): "1970-01-01 00:00",
+	} {
+		if got != want {
+			t.Errorf("got %q; want %q", got, want)
+		}
+	}
+}
+
+// probe runs in the browser after the report's own script: it sorts the hosts by
+// their last column but one, and says what it sees in an attribute.
+const probe = `<script>
+var t=document.querySelector('table[data-name=hosts]'),b=t.tHead.querySelectorAll('button');
+b[6].click();
+var down=t.tBodies[0].rows[0].cells[6].textContent;
+b[6].click();
+document.body.dataset.probe=[b.length,down,t.tBodies[0].rows[0].cells[6].textContent,
+ document.documentElement.scrollWidth<=innerWidth?'fits':'too wide',document.querySelectorAll('button.save').length].join(' ');
+</script>`
+
+// TestInBrowser opens the report in Chromium, at the width of a desktop and of a
+// phone: the tables sort, and nothing but them is wider than the window.
+func TestInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skipf("needs Chromium: %v", err)
+	}
+	text := write(t, sample())
+	file := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "</body>", probe+"</body>", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf(`data-probe="8 29 0 fits %d"`, strings.Count(text, "<table"))
+	for _, size := range []string{"1280,900", "390,800"} {
+		cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+			"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--window-size="+size, "--dump-dom", "file://"+file)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("cannot run %s: %v", chromium, err)
+		}
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("at %s: got %s; want %s", size, regexp.MustCompile(`data-probe="[^"]*"`).Find(out), want)
+		}
+	}
+}

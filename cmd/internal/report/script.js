@@ -1,0 +1,70 @@
+(function () {
+  "use strict";
+  var tip = document.getElementById("tip");
+  function show(e) {
+    var t = e.target.closest && e.target.closest("[data-tip]");
+    if (!t) { tip.hidden = true; return; }
+    tip.textContent = t.dataset.tip;
+    tip.hidden = false;
+    var w = tip.offsetWidth, h = tip.offsetHeight;
+    var x = Math.min(Math.max(8, e.clientX - w / 2), innerWidth - w - 8);
+    var y = e.clientY - h - 14 < 8 ? e.clientY + 18 : e.clientY - h - 14;
+    tip.style.left = x + "px";
+    tip.style.top = y + "px";
+  }
+  document.addEventListener("pointermove", show);
+  document.addEventListener("pointerdown", show);
+  document.addEventListener("scroll", function () { tip.hidden = true; }, true);
+  // The script's own tip takes the place of the browser's.
+  document.querySelectorAll("[data-tip] title").forEach(function (t) {
+    t.parentNode.setAttribute("aria-label", t.textContent);
+    t.remove();
+  });
+
+  function value(row, i) {
+    var cell = row.cells[i];
+    return cell.dataset.sort !== undefined ? Number(cell.dataset.sort) : cell.textContent.trim();
+  }
+  function sort(table, i, head) {
+    var down = head.getAttribute("aria-sort") !== "descending";
+    table.querySelectorAll("th[aria-sort]").forEach(function (h) { h.removeAttribute("aria-sort"); });
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    var body = table.tBodies[0], rows = Array.from(body.rows);
+    rows.sort(function (a, b) {
+      var x = value(a, i), y = value(b, i);
+      var c = typeof x === "number" ? x - y : x.localeCompare(y);
+      return down ? -c : c;
+    });
+    rows.forEach(function (r) { body.appendChild(r); });
+  }
+  function csv(table) {
+    return Array.from(table.rows).map(function (r) {
+      return Array.from(r.cells).map(function (c) {
+        var s = c.dataset.sort !== undefined ? c.dataset.sort : c.innerText.trim();
+        return /[",\n]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
+      }).join(",");
+    }).join("\r\n") + "\r\n";
+  }
+  document.querySelectorAll("table").forEach(function (table) {
+    Array.from(table.tHead.rows[0].cells).forEach(function (head, i) {
+      var b = document.createElement("button");
+      b.type = "button";
+      b.textContent = head.textContent;
+      head.textContent = "";
+      head.appendChild(b);
+      b.addEventListener("click", function () { sort(table, i, head); });
+    });
+    var save = document.createElement("button");
+    save.type = "button";
+    save.className = "save";
+    save.textContent = "Save this table as CSV";
+    save.addEventListener("click", function () {
+      var a = document.createElement("a");
+      a.href = URL.createObjectURL(new Blob([csv(table)], { type: "text/csv" }));
+      a.download = table.dataset.name.toLowerCase().replace(/[^a-z]+/g, "-") + ".csv";
+      a.click();
+      URL.revokeObjectURL(a.href);
+    });
+    table.parentNode.after(save);
+  });
+})();
