@@ -57,15 +57,14 @@ func cutWebScheme(s string) (scheme, rest string, err error) {
 
 // webHost finds the host in an authority and normalizes it.
 func webHost(authority string) string {
-	host := authority[strings.LastIndexByte(authority, '@')+1:]
-	if inner, port, ok := strings.Cut(host, "]"); ok && strings.HasPrefix(inner, "[") && strings.Trim(port, ":"+digits) == "" {
+	host := trimDotsAndPort(authority[strings.LastIndexByte(authority, '@')+1:])
+	if inner, ok := strings.CutSuffix(host, "]"); ok && strings.HasPrefix(inner, "[") {
 		if ip, ok := webIPv6(inner[1:]); ok {
 			return ip
 		}
 	}
-	host = trimDotsAndPort(host)
 	if !isASCII(host) {
-		if mapped, err := hostToASCII(host); err == nil && checkHost(mapped) == nil {
+		if mapped, err := hostToASCII(host); err == nil && checkHost(mapped) == nil && mapped[0] != '[' {
 			host = trimDotsAndPort(mapped)
 		}
 	}

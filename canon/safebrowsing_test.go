@@ -18,6 +18,8 @@ func TestSafeBrowsingWhereTheTextIsSilent(t *testing.T) {
 		{"http://www.ümlat.com/", "http://www.xn--mlat-zra.com/", ""},
 		{"http://www.%C3%BCmlat.com/", "http://www.xn--mlat-zra.com/", ""},
 		{"http://％４１.com/", "http://%EF%BC%85%EF%BC%94%EF%BC%91.com/", ""},
+		{"http://［%2e/］/", "http://%EF%BC%BB/%EF%BC%BD/", ""},
+		{"http://［::1］/", "http://%EF%BC%BB::1%EF%BC%BD/", ""},
 		{"http://a。。b/", "http://a.b/", ""},
 		{"http://12.0x12.01234/", "http://12.18.2.156/", ""},
 		{"http://1.2.3.256/", "http://1.2.3.256/", ""},
@@ -25,6 +27,8 @@ func TestSafeBrowsingWhereTheTextIsSilent(t *testing.T) {
 		{"http://[64:ff9b::1.2.3.4]/", "http://1.2.3.4/", ""},
 		{"http://[2001:0db8:0000::1]/", "http://[2001:db8::1]/", ""},
 		{"http://[x]/", "http://[x]/", ""},
+		{"http://[::0001].:80/", "http://[::1]/", ""},
+		{"http://[::1]4/", "http://[::1]4/", ""},
 		{"http://h/a//../b", "http://h/a/b", ""},
 		{"http://h/%2e%2e/%2e/a%3Fb", "http://h/a?b", ""},
 		{"http://h?q", "http://h/?q", ""},
@@ -37,7 +41,7 @@ func TestSafeBrowsingWhereTheTextIsSilent(t *testing.T) {
 }
 
 func FuzzSafeBrowsing(f *testing.F) {
-	for _, s := range []string{"http://%25%32%35.com//%2e./x?%3f#y", "http://[::FFFF:1.2.3.4]:80/", "a:1:2.", "％４１.com", "http://ü。/", " %20"} {
+	for _, s := range []string{"http://%25%32%35.com//%2e./x?%3f#y", "http://[::FFFF:1.2.3.4]:80/", "a:1:2.", "％４１.com", "http://ü。/", " %20", "p://[::FF1:1.1.2.3]4."} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
