@@ -70,7 +70,7 @@ func script(t *testing.T, bin, dir, text string) string {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	got := strings.ReplaceAll(out.String(), dir, "$DIR")
+	got := strings.NewReplacer(dir, "$DIR", data, "$DATA").Replace(out.String())
 	got = unsteady.ReplaceAllStringFunc(got, func(s string) string {
 		switch {
 		case s[0] == '"':
