@@ -155,7 +155,7 @@ func (o *importOp) ingest(tx *txn, c *crawl, fresh []bool) error {
 	if tx.err != nil {
 		return tx.err
 	}
-	if err := s.db.LogData(nil, pebble.Sync); err != nil {
+	if err := guard(func() error { return s.db.LogData(nil, pebble.Sync) }); err != nil {
 		return err
 	}
 	rows, count := s.tempTables()
@@ -181,7 +181,7 @@ func (o *importOp) ingest(tx *txn, c *crawl, fresh []bool) error {
 	if err != nil {
 		return err
 	}
-	return s.db.Ingest(context.Background(), []string{count, rows})
+	return guard(func() error { return s.db.Ingest(context.Background(), []string{count, rows}) })
 }
 
 // writeTable writes a table of the rows that fill sets, and syncs it.

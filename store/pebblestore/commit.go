@@ -52,13 +52,19 @@ func (s *Store) do(ctx context.Context, o op) error {
 	select {
 	case <-r.done:
 		return r.err
+	case <-s.dead:
+		return s.failure()
 	case <-ctx.Done():
 	}
 	if r.state.CompareAndSwap(waiting, withdrawn) {
 		return ctx.Err()
 	}
-	<-r.done
-	return r.err
+	select {
+	case <-r.done:
+		return r.err
+	case <-s.dead:
+		return s.failure()
+	}
 }
 
 // enqueue puts r in the committer's queue. Close waits for the gate, so
@@ -72,6 +78,8 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 	select {
 	case s.queue <- r:
 		return nil
+	case <-s.dead:
+		return s.failure()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -80,6 +88,7 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 // committer serves the queue until it is closed.
 func (s *Store) committer() {
 	defer close(s.stopped)
+	s.health.committer.Store(goroutine())
 	var group []*request
 	for r := range s.queue {
 		group = s.gather(append(group[:0], r))
@@ -127,15 +136,16 @@ func (s *Store) next(timeout <-chan time.Time) *request {
 
 // commitGroup applies the steps of a group, commits them together and answers.
 func (s *Store) commitGroup(group []*request) {
+	if s.isDead() {
+		return // which those who wait know
+	}
 	tx := s.begin()
 	for _, r := range group {
 		if !r.state.CompareAndSwap(waiting, accepted) {
 			r.op = nil
 			continue
 		}
-		if r.err = s.failure(); r.err == nil {
-			r.err = s.applyOne(tx, r.op)
-		}
+		r.err = s.applyOne(tx, r.op)
 	}
 	err := s.finish(tx)
 	for _, r := range group {
@@ -167,10 +177,11 @@ func (s *Store) finish(tx *txn) error {
 	case !tx.batch.Empty():
 		err = commitBatch(tx.batch, pebble.Sync)
 	case s.sched.unsynced:
-		err = s.db.LogData(nil, pebble.Sync) // an empty batch would not sync
+		err = guard(func() error { return s.db.LogData(nil, pebble.Sync) }) // an empty batch would not sync
 	}
 	if err != nil {
-		return s.fail(err)
+		s.die(err)
+		return s.failure()
 	}
 	s.sched.unsynced = false
 	for _, d := range tx.dirty {
@@ -184,28 +195,21 @@ func (s *Store) finish(tx *txn) error {
 	return tx.batch.Close()
 }
 
-// commitBatch commits b. Pebble calls Logger.Fatalf when a commit
-// fails; our logger makes that a panic, which is an error here.
-func commitBatch(b *pebble.Batch, w *pebble.WriteOptions) (err error) {
+// commitBatch commits b.
+func commitBatch(b *pebble.Batch, w *pebble.WriteOptions) error {
+	return guard(func() error { return b.Commit(w) })
+}
+
+// guard turns a panic of Pebble, which is how it fails to open or commit, by
+// itself or through Fatalf, into an error.
+func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("cannot commit: %v", r)
+			err = fmt.Errorf("pebble: %v", r)
+			if cause, ok := r.(error); ok {
+				err = cause
+			}
 		}
 	}()
-	return b.Commit(w)
-}
-
-// fail makes err the answer to all later writes.
-func (s *Store) fail(err error) error {
-	wrapped := fmt.Errorf("%w: %w", store.ErrFailed, err)
-	s.failed.CompareAndSwap(nil, &wrapped)
-	return *s.failed.Load()
-}
-
-// failure returns what fail was told first, or nil.
-func (s *Store) failure() error {
-	if p := s.failed.Load(); p != nil {
-		return *p
-	}
-	return nil
+	return f()
 }

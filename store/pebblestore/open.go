@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -15,10 +14,12 @@ import (
 
 // Store is a store.Store in one Pebble database.
 type Store struct {
-	opt      Options
-	dir      string
-	db       *pebble.DB
-	pebble   *pebble.Options
+	opt    Options
+	dir    string
+	db     *pebble.DB
+	pebble *pebble.Options
+	*health
+	watch    *watchFS
 	identity store.Identity
 	secret   [secretLen]byte
 
@@ -29,7 +30,6 @@ type Store struct {
 	closed  bool
 	queue   chan *request
 	stopped chan struct{} // closed when the committer has ended
-	failed  atomic.Pointer[error]
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
 	crawls       map[string]*crawl
@@ -53,22 +53,30 @@ func Open(dir string, opt Options) (*Store, error) {
 	if err := opt.checkIndex(); err != nil {
 		return nil, err
 	}
-	popt := pebbleOptions(opt)
+	h := newHealth()
+	watch := &watchFS{FS: opt.FS, h: h, readOnly: opt.ReadOnly}
+	popt := pebbleOptions(opt, watch)
 	popt.EnsureDefaults()
-	db, err := pebble.Open(dir, popt)
+	h.committer.Store(goroutine()) // for now: its fatal errors are ours
+	var db *pebble.DB
+	err := guard(func() (err error) {
+		db, err = pebble.Open(dir, popt)
+		return err
+	})
 	if err != nil {
 		return nil, openError(dir, err)
 	}
 	s := &Store{
-		opt: opt, dir: dir, db: db, pebble: popt,
+		opt: opt, dir: dir, db: db, pebble: popt, health: h, watch: watch,
 		queue:   make(chan *request, opt.Backlog),
 		stopped: make(chan struct{}),
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
 	}
 	if err := s.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), db.Close())
+		return nil, errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
 	}
+	watch.on.Store(true)
 	go s.committer()
 	return s, nil
 }
@@ -154,11 +162,44 @@ func (s *Store) Close() error {
 	s.closed = true
 	close(s.queue)
 	s.gate.Unlock()
-	<-s.stopped
+	select {
+	case <-s.stopped:
+	case <-s.dead:
+	}
+	if s.isDead() {
+		return errors.Join(s.failure(), s.shut())
+	}
+	err := s.shut()
+	if s.isDead() {
+		return errors.Join(s.failure(), err)
+	}
 	for _, c := range s.crawls {
 		c.seen.close()
 	}
-	return s.db.Close()
+	return err
+}
+
+// shut gives the directory back.
+func (s *Store) shut() error {
+	done := make(chan error, 1)
+	if !s.isDead() {
+		go func() { done <- s.closePebble() }()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-s.dead:
+		return s.watch.fence()
+	}
+}
+
+// closePebble leaves nothing in the log: tables have a checksum for every
+// block, but damage to the last records of a log can look like a torn write.
+func (s *Store) closePebble() error {
+	if s.opt.ReadOnly {
+		return s.db.Close()
+	}
+	return errors.Join(s.db.Flush(), s.db.Close())
 }
 
 var _ io.Closer = (*Store)(nil)

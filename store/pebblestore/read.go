@@ -12,12 +12,15 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// usable returns ErrClosed after Close.
+// usable returns ErrClosed after Close, and ErrFailed when the store is dead.
 func (s *Store) usable() error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if s.closed {
 		return store.ErrClosed
+	}
+	if s.isDead() {
+		return s.failure()
 	}
 	return nil
 }

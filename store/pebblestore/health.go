@@ -1,0 +1,118 @@
+package pebblestore
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// health notices that the disk fails, which Pebble doesn't tell those who wait
+// for it:
+//
+//   - a log that can't be written: see watchFS;
+//   - a manifest that can't: Pebble calls Fatalf, in the committer's goroutine,
+//     where a panic brings it back as an error, or in one of its own, which
+//     can neither go on nor unwind, and is parked;
+//   - tables that can't: Pebble tries again for ever, while writers wait for
+//     room. After some failures in a row it is enough.
+//
+// The store is dead then: it answers everybody with ErrFailed. Close puts up the
+// fence of watchFS instead of closing Pebble.
+type health struct {
+	failed    atomic.Pointer[error]
+	dead      chan struct{} // closed when nobody may wait for Pebble any more
+	once      sync.Once
+	committer atomic.Int64 // its goroutine
+	misses    atomic.Int64 // background failures in a row
+}
+
+// maxMisses is how many background failures in a row are one too many.
+const maxMisses = 20
+
+func newHealth() *health { return &health{dead: make(chan struct{})} }
+
+// failure returns what die was told first, or nil.
+func (h *health) failure() error {
+	if p := h.failed.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// die makes err the answer to everything from now on, and frees those who wait.
+func (h *health) die(err error) {
+	wrapped := fmt.Errorf("%w: %w", store.ErrFailed, err)
+	h.failed.CompareAndSwap(nil, &wrapped)
+	h.once.Do(func() { close(h.dead) })
+}
+
+func (h *health) isDead() bool {
+	select {
+	case <-h.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// Infof and Errorf drop Pebble's talk.
+func (h *health) Infof(string, ...any)  {}
+func (h *health) Errorf(string, ...any) {}
+
+// Fatalf implements pebble.Logger: it doesn't return.
+func (h *health) Fatalf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	for _, arg := range args {
+		if cause, ok := arg.(error); ok {
+			err = fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+cause.Error()), cause)
+		}
+	}
+	if goroutine() == h.committer.Load() {
+		panic(err)
+	}
+	h.die(err)
+	select {}
+}
+
+// goroutine is the number of the calling goroutine, as its stack says.
+func goroutine() int64 {
+	var buf [64]byte
+	fields := strings.Fields(string(buf[:runtime.Stack(buf[:], false)]))
+	if len(fields) < 2 {
+		return 0
+	}
+	n, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (h *health) listener() *pebble.EventListener {
+	good := func(err error) {
+		if err == nil {
+			h.misses.Store(0)
+		}
+	}
+	return &pebble.EventListener{
+		BackgroundError: func(err error) {
+			if errors.Is(err, pebble.ErrCancelledCompaction) {
+				return
+			}
+			if h.misses.Add(1) >= maxMisses {
+				h.die(fmt.Errorf("cannot write tables, tried %d times: %w", maxMisses, err))
+			}
+		},
+		DataCorruption: func(pebble.DataCorruptionInfo) {}, // the read that met it says so
+		FlushEnd:       func(i pebble.FlushInfo) { good(i.Err) },
+		CompactionEnd:  func(i pebble.CompactionInfo) { good(i.Err) },
+	}
+}

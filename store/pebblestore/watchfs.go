@@ -1,0 +1,183 @@
+package pebblestore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// watchFS is the file system under Pebble. It does two things:
+//
+// When a log can't be written or a directory not be synced, Pebble may panic
+// with its locks in disorder, which ends the process. Here such an error ends
+// the store: it is dead, and the goroutine that met it is parked.
+//
+// A dead store can't be closed in Pebble, whose goroutines may still run. The
+// fence parks each of them at its next change of the disk, so that the
+// directory can be opened again.
+type watchFS struct {
+	vfs.FS
+	h  *health
+	on atomic.Bool // set when the store is open: before, errors come back from Open
+
+	mu     sync.RWMutex // held for reading during each change
+	fenced bool
+
+	readOnly bool
+	lock     io.Closer
+}
+
+// fence waits for the changes under way and gives the lock back; later changes
+// never come back.
+func (fs *watchFS) fence() error {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.fenced = true
+	return fs.lock.Close()
+}
+
+// change makes a change of the disk.
+func (fs *watchFS) change(f func() error) error {
+	fs.mu.RLock()
+	if fs.fenced {
+		fs.mu.RUnlock()
+		select {}
+	}
+	defer fs.mu.RUnlock()
+	return f()
+}
+
+// vital is change for what Pebble can't do without.
+func (fs *watchFS) vital(f func() error) error {
+	err := fs.change(f)
+	if err != nil && fs.on.Load() {
+		fs.h.die(fmt.Errorf("cannot write the log or sync a directory: %w", err))
+		select {}
+	}
+	return err
+}
+
+func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
+
+// create makes a file by f, watched.
+func (fs *watchFS) create(name string, f func() (vfs.File, error)) (file vfs.File, err error) {
+	do := fs.change
+	if isLog(name) {
+		do = fs.vital
+	}
+	err = do(func() (err error) {
+		file, err = f()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &watchFile{File: file, fs: fs, do: do}, nil
+}
+
+// Create implements vfs.FS.
+func (fs *watchFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.create(name, func() (vfs.File, error) { return fs.FS.Create(name, c) })
+}
+
+// ReuseForWrite implements vfs.FS.
+func (fs *watchFS) ReuseForWrite(oldName, newName string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.create(newName, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldName, newName, c) })
+}
+
+// OpenReadWrite implements vfs.FS.
+func (fs *watchFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return fs.create(name, func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, c, opts...) })
+}
+
+// OpenDir implements vfs.FS.
+func (fs *watchFS) OpenDir(name string) (vfs.File, error) {
+	f, err := fs.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &watchFile{File: f, fs: fs, do: fs.vital}, nil
+}
+
+// Link implements vfs.FS.
+func (fs *watchFS) Link(oldName, newName string) error {
+	return fs.change(func() error { return fs.FS.Link(oldName, newName) })
+}
+
+// Remove implements vfs.FS.
+func (fs *watchFS) Remove(name string) error {
+	return fs.change(func() error { return fs.FS.Remove(name) })
+}
+
+// RemoveAll implements vfs.FS.
+func (fs *watchFS) RemoveAll(name string) error {
+	return fs.change(func() error { return fs.FS.RemoveAll(name) })
+}
+
+// Rename implements vfs.FS.
+func (fs *watchFS) Rename(oldName, newName string) error {
+	return fs.change(func() error { return fs.FS.Rename(oldName, newName) })
+}
+
+// Lock implements vfs.FS. Where nothing can be written, reading needs no lock.
+func (fs *watchFS) Lock(name string) (io.Closer, error) {
+	c, err := fs.FS.Lock(name)
+	if err != nil && fs.readOnly && errors.Is(err, syscall.EROFS) {
+		return noLock{}, nil
+	}
+	fs.lock = c
+	return c, err
+}
+
+type noLock struct{}
+
+func (noLock) Close() error { return nil }
+
+// Unwrap implements vfs.FS.
+func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
+
+// watchFile is a file or directory that is written through its watchFS.
+type watchFile struct {
+	vfs.File
+	fs *watchFS
+	do func(func() error) error
+}
+
+// Write implements vfs.File.
+func (f *watchFile) Write(p []byte) (n int, err error) {
+	err = f.do(func() (err error) {
+		n, err = f.File.Write(p)
+		return err
+	})
+	return n, err
+}
+
+// WriteAt implements vfs.File.
+func (f *watchFile) WriteAt(p []byte, off int64) (n int, err error) {
+	err = f.do(func() (err error) {
+		n, err = f.File.WriteAt(p, off)
+		return err
+	})
+	return n, err
+}
+
+// Sync implements vfs.File.
+func (f *watchFile) Sync() error { return f.do(f.File.Sync) }
+
+// SyncData implements vfs.File.
+func (f *watchFile) SyncData() error { return f.do(f.File.SyncData) }
+
+// SyncTo implements vfs.File.
+func (f *watchFile) SyncTo(length int64) (full bool, err error) {
+	err = f.do(func() (err error) {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, err
+}
