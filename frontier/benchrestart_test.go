@@ -43,16 +43,18 @@ func BenchmarkRestart(b *testing.B) {
 	n := count("FIRSTSEEN_BENCH_QUEUED", 200_000)
 	b.Run(fmt.Sprintf("pebblestore/queued=%d", n), func(b *testing.B) {
 		var disk, heap float64
+		var cpu time.Duration
 		for b.Loop() {
 			b.StopTimer()
 			dir := b.TempDir()
 			fillAndKill(b, dir, n)
-			before := heapBytes()
+			before, used := heapBytes(), cpuTime()
 			b.StartTimer()
 			f, err := Open(crashOptions(dir))
 			must(b, err)
 			leaseOne(b, f)
 			b.StopTimer()
+			cpu += cpuTime() - used
 			heap += heapBytes() - before
 			must(b, f.Close())
 			disk += dirBytes(b, dir)
@@ -61,6 +63,7 @@ func BenchmarkRestart(b *testing.B) {
 		b.ReportMetric(disk/float64(b.N)/float64(n), "disk-B/URL")
 		b.ReportMetric(heap/float64(b.N)/float64(n), "heap-B/URL")
 		b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms-to-lease")
+		b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms")
 	})
 }
 

@@ -164,6 +164,31 @@ func (m *model) gate(q *modelQueue, now time.Time) string {
 	return ""
 }
 
+// opens returns the first time from now on, and before the deadline, at which a
+// queue may be served if nothing but time passes; zero if there is none. Only
+// at the times that stand somewhere in the model can anything change.
+func (m *model) opens(deadline time.Time) time.Time {
+	times := []time.Time{time.Now()}
+	for _, u := range m.urls {
+		times = append(times, u.due, u.expires)
+	}
+	for _, q := range m.queues {
+		times = append(times, q.blocked, q.lastTake.Add(max(q.delay, 0)), q.lastTake.Add(m.policy.delay))
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	for _, at := range times {
+		if at.Before(time.Now()) || !at.Before(deadline) {
+			continue
+		}
+		for _, q := range m.queues {
+			if m.gate(q, at) == "" {
+				return at
+			}
+		}
+	}
+	return time.Time{}
+}
+
 // head returns what a queue would hand out: leases that ran out, earliest
 // first, then by priority, due time and arrival.
 func (m *model) head(q *modelQueue, now time.Time) *modelURL {

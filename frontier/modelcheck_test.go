@@ -192,6 +192,22 @@ var mutants = []struct {
 	{"knows no bound in flight", taking(func(r *store.TakeRequest) { r.MaxInFlight = 0 }), []string{invPolite}},
 	{"takes twice from a queue", taking(func(r *store.TakeRequest) { r.MaxPerQueue = 2 }), []string{invPolite}},
 	{"serves less than it could", taking(func(r *store.TakeRequest) { r.MaxQueues = 1 }), []string{invIdle}},
+	{"says too late when to ask again", func() mutant {
+		return mutant{take: func(s store.Store, req store.TakeRequest) (store.Taken, error) {
+			taken, err := s.Take(bg, req)
+			if !taken.Next.IsZero() {
+				taken.Next = taken.Next.Add(time.Millisecond)
+			}
+			return taken, err
+		}}
+	}, []string{invIdle}},
+	{"does not say when to ask again", func() mutant {
+		return mutant{take: func(s store.Store, req store.TakeRequest) (store.Taken, error) {
+			taken, err := s.Take(bg, req)
+			taken.Next = time.Time{}
+			return taken, err
+		}}
+	}, []string{invIdle}},
 	{"starves a crawl", func() mutant {
 		return mutant{take: func(s store.Store, req store.TakeRequest) (store.Taken, error) {
 			if req.Crawl == "*" {

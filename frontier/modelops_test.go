@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -99,6 +100,30 @@ func (r *modelRun) lookup() error {
 		return breaks(invLost, "lookup %s: got %s, state %d; want %s, state %d", spelling, e.URL, e.State, u.spelling, u.state)
 	}
 	return nil
+}
+
+// next waits for whatever comes first: it must come at the very time when the
+// rules allow it, and not at all if that is after the deadline.
+func (r *modelRun) next() error {
+	deadline := time.Now().Add(time.Duration(r.rnd.IntN(4000)) * time.Millisecond)
+	want := r.m.opens(deadline)
+	ctx, cancel := context.WithDeadline(bg, deadline)
+	defer cancel()
+	l, err := r.f.Next(ctx)
+	r.note("next until %v: %v, %v", deadline, l, err)
+	switch {
+	case want.IsZero() && errors.Is(err, context.DeadlineExceeded):
+		return nil
+	case want.IsZero() && err == nil && !time.Now().Equal(deadline): // at that very time both may be
+		return breaks(invPolite, "%s handed out at %v; want nothing before %v", l.URL, time.Now(), deadline)
+	case errors.Is(err, context.DeadlineExceeded):
+		return breaks(invIdle, "nothing handed out until %v; want it at %v", deadline, want)
+	case err != nil:
+		return err
+	case !want.IsZero() && !time.Now().Equal(want):
+		return breaks(invIdle, "%s handed out at %v; want it at %v", l.URL, time.Now(), want)
+	}
+	return r.checkLeases([]*Lease{l}, 1, func(*modelQueue) bool { return true })
 }
 
 // takeAndRelease hands out one URL after the other and gets each back at once:

@@ -74,7 +74,7 @@ func (r *modelRun) run(n int) error {
 		do     func() error
 	}{
 		{30, r.add}, {30, r.lease}, {10, r.leaseOneQueue}, {40, r.settle}, {12, r.step}, {4, r.put},
-		{3, r.forget}, {3, r.block}, {2, r.pause}, {3, r.setDelay}, {3, r.lookup}, {1, r.restart}, {1, r.takeAndRelease},
+		{3, r.forget}, {3, r.block}, {2, r.pause}, {3, r.setDelay}, {3, r.lookup}, {1, r.restart}, {1, r.takeAndRelease}, {12, r.next},
 	}
 	total := 0
 	for _, op := range ops {

@@ -80,7 +80,8 @@ type Options struct {
 	// the caller's, that is its own affair. The default is for ever.
 	SeenFor time.Duration
 	// SkipFirst leaves Result.First empty and so saves a read for each
-	// duplicate. The default is false: first spellings are told.
+	// duplicate: bulk loads on disk are several times as fast. The default is
+	// false: first spellings are told.
 	SkipFirst bool
 	// OnEvent is called for each event after it is durable, on the goroutine
 	// that caused it, concurrently. It must be quick. The default is none.
