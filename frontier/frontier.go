@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
@@ -15,7 +16,7 @@ import (
 // package comment. All methods are safe for concurrent use.
 type Frontier struct {
 	opt     Options
-	profile *canon.Profile
+	profile atomic.Pointer[canon.Profile]
 	// hostHidden says that the profile's forms are no place to read a host from.
 	hostHidden bool
 	store      store.Store
@@ -55,13 +56,13 @@ func newFrontier(opt Options, s store.Store, owned bool) (*Frontier, error) {
 	name := opt.Profile.Name()
 	f := &Frontier{
 		opt:        opt,
-		profile:    opt.Profile,
 		hostHidden: name == "surt" || name == "none",
 		store:      s,
 		owned:      owned,
 		crawls:     crawlTable{all: name == "none"},
 		closing:    make(chan struct{}),
 	}
+	f.profile.Store(opt.Profile)
 	if !opt.Traps.Off {
 		f.queries = newQueryTrap(opt.Traps.Queries)
 	}

@@ -103,7 +103,7 @@ func (p *preparer) canonicalize(o *offer) bool {
 	if o.crawl.exact {
 		p.scratch = append(p.scratch[:0], raw...)
 	} else {
-		p.scratch, err = p.f.profile.AppendCanonical(p.scratch[:0], view(raw))
+		p.scratch, err = p.f.profile.Load().AppendCanonical(p.scratch[:0], view(raw))
 	}
 	if err == nil && len(p.scratch) == 0 {
 		err = canon.ErrURL

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -69,13 +68,11 @@ over both.`,
 }
 
 func (f *serveFlags) run(ctx context.Context, a *app) error {
-	p, err := f.profile.open()
+	base, p, err := f.profiles()
 	if err != nil {
 		return err
 	}
-	var current atomic.Pointer[canon.Profile]
-	current.Store(p)
-	f.server.Profile, f.server.Logger, f.server.Level, f.server.Dir = current.Load, a.log, &a.level, f.db
+	f.server.Logger, f.server.Level, f.server.Dir = a.log, &a.level, f.db
 	if err := errors.Join(f.server.Check(ctx), f.checkLimits()); err != nil {
 		return misuse{err}
 	}
@@ -83,12 +80,26 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		_, err := fmt.Fprintf(a.out, "ok\ndb %s\nprofile %s\ngrpc %s\nhttp %s\n", f.db, p, f.server.GRPCAddr, f.server.HTTPAddr)
 		return err
 	}
-	front, closeAll, err := f.open(ctx, p)
+	front, closeAll, err := f.open(base)
 	if err != nil {
 		return err
 	}
-	err = f.serve(ctx, a, front)
+	if err = front.SetProfile(p); err == nil {
+		err = f.serve(ctx, a, front)
+	}
 	return errors.Join(err, closeAll())
+}
+
+// profiles returns the profile that the store belongs to, and that with the
+// rule file, which may change while the store lives.
+func (f *serveFlags) profiles() (base, p *canon.Profile, err error) {
+	without := f.profile
+	without.file = ""
+	if base, err = without.open(); err != nil {
+		return nil, nil, err
+	}
+	p, err = f.profile.open()
+	return base, p, err
 }
 
 func (f *serveFlags) checkLimits() error {
@@ -104,7 +115,7 @@ func (f *serveFlags) checkLimits() error {
 }
 
 // open opens the store and a frontier on it, and returns what closes both.
-func (f *serveFlags) open(ctx context.Context, p *canon.Profile) (*frontier.Frontier, func() error, error) {
+func (f *serveFlags) open(p *canon.Profile) (*frontier.Frontier, func() error, error) {
 	st, err := pebblestore.Open(f.db, f.storeOptions(p))
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
@@ -127,6 +138,14 @@ func (f *serveFlags) open(ctx context.Context, p *canon.Profile) (*frontier.Fron
 
 // serve runs the server until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier) error {
+	f.server.Profile = front.Profile
+	f.server.Reload = func(context.Context) error {
+		_, p, err := f.profiles()
+		if err != nil {
+			return err
+		}
+		return front.SetProfile(p)
+	}
 	s, err := server.New(ctx, front, f.server)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -295,6 +296,61 @@ func TestServeSignals(t *testing.T) {
 	if strings.Contains(d.log.String(), "0123456789abcdef") {
 		t.Errorf("a token is in the log:\n%s", d.log)
 	}
+}
+
+// TestServeReloadsRules changes the rule file under a running daemon, and
+// opens the store again under the new one.
+func TestServeReloadsRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	rules := filepath.Join(dir, "rules.json")
+	write := func(text string) {
+		if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"params":[]}`)
+	d := startDaemon(t, filepath.Join(dir, "db"), "--rule-file", rules)
+	canonical := func() string {
+		resp, err := http.Get("http://" + d.http + "/v1/explain?url=http://a.example/%3Fid%3D1%26ref%3D2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var e struct{ Canonical string }
+		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+		return e.Canonical
+	}
+	if got, want := canonical(), "http://a.example/?id=1&ref=2"; got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	write(`{"params":[{"host":"a.example","drop":["ref"]}]}`)
+	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	const want = "http://a.example/?id=1"
+	for canonical() != want { // until it was read, or the test times out
+	}
+	write("nonsense")
+	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(d.log.String(), "not everything was reloaded") {
+	}
+	if got := canonical(); got != want {
+		t.Errorf("after a bad rule file: got %s; want %s", got, want)
+	}
+	d.end(syscall.SIGTERM)
+	write(`{"params":[{"host":"*","keep":["id"]}]}`)
+	d = startDaemon(t, filepath.Join(dir, "db"), "--rule-file", rules)
+	if got := canonical(); got != want {
+		t.Errorf("after a restart: got %s; want %s", got, want)
+	}
+	d.end(syscall.SIGTERM)
 }
 
 // TestServeKeepsSettings restarts the daemon: delays, blocks, leases and the
