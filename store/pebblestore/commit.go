@@ -145,6 +145,7 @@ func (s *Store) commitGroup(group []*request) {
 			r.op = nil
 			continue
 		}
+		s.accepted.Add(1)
 		r.err = s.applyOne(tx, r.op)
 	}
 	err := s.finish(tx)

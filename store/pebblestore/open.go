@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -23,8 +24,9 @@ type Store struct {
 	identity store.Identity
 	secret   [secretLen]byte
 
-	mode   IndexMode
-	groups int // committed; the committer's
+	mode     IndexMode
+	groups   int          // committed; the committer's
+	accepted atomic.Int64 // steps
 
 	gate    sync.RWMutex // held for reading while db is used, for writing by Close
 	closed  bool

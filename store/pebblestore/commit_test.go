@@ -1,0 +1,152 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// stalledDisk is a disk whose log syncs wait.
+type stalledDisk struct {
+	mu   sync.Mutex
+	gate chan struct{}
+}
+
+func (d *stalledDisk) stall() func() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	gate := make(chan struct{})
+	d.gate = gate
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.gate == gate {
+			close(gate)
+			d.gate = nil
+		}
+	}
+}
+
+func (d *stalledDisk) wait(op errorfs.Op) error {
+	if op.Kind != errorfs.OpFileSync && op.Kind != errorfs.OpFileSyncData && op.Kind != errorfs.OpFileSyncTo {
+		return nil
+	}
+	d.mu.Lock()
+	gate := d.gate
+	d.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	return nil
+}
+
+func openStalled(t *testing.T, opt Options) (*Store, *stalledDisk) {
+	disk := &stalledDisk{}
+	opt.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.wait))
+	return mustOpen(t, "db", opt), disk
+}
+
+// TestDuplicateWaitsForDisk: while the write of a key waits for the disk, nobody
+// is told that it is a duplicate.
+func TestDuplicateWaitsForDisk(t *testing.T) {
+	s, disk := openStalled(t, Options{})
+	defer s.Close()
+	release := disk.stall()
+	answers := make(chan int, 2)
+	for range 2 {
+		go func() { answers <- see(t, s, "", testKeys(0, 1)) }()
+	}
+	select {
+	case n := <-answers:
+		t.Fatalf("got %d new before the disk answered", n)
+	case <-time.After(50 * time.Millisecond):
+	}
+	release()
+	if n := <-answers + <-answers; n != 1 {
+		t.Fatalf("got %d new; want 1", n)
+	}
+}
+
+// TestContextBeforeAndAfter: a step that waits for its turn is withdrawn with
+// its context, and leaves nothing; one that is being written is carried out.
+func TestContextBeforeAndAfter(t *testing.T) {
+	s, disk := openStalled(t, Options{Backlog: 1})
+	defer s.Close()
+	release := disk.stall()
+	ctx, cancel := context.WithCancel(context.Background())
+	first := make(chan error, 1)
+	var fresh [1]bool
+	go func() { first <- s.See(ctx, "", testKeys(0, 1), fresh[:], store.SeeOptions{}) }()
+	for s.accepted.Load() == 0 {
+		runtime.Gosched() // the first step is on its way
+	}
+	rest := make(chan error, 3)
+	for i := range 3 { // one in the queue, two outside of it
+		go func() {
+			rest <- s.See(ctx, "", testKeys(1+i, 2+i), make([]bool, 1), store.SeeOptions{})
+		}()
+	}
+	cancel()
+	for range 3 {
+		if err := <-rest; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v; want Canceled", err)
+		}
+	}
+	release()
+	if err := <-first; err != nil || !fresh[0] {
+		t.Errorf("got %v, %v; want the true result of a step that was accepted", fresh[0], err)
+	}
+	if n := see(t, s, "", testKeys(0, 4)); n != 3 {
+		t.Errorf("got %d new; want the three that were withdrawn", n)
+	}
+}
+
+// TestGroupWait: with a wait, callers that come meanwhile share a commit.
+func TestGroupWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mustOpen(t, "db", Options{FS: vfs.NewMem(), GroupWait: time.Second})
+		var wg sync.WaitGroup
+		start := time.Now()
+		for i := range 20 {
+			wg.Go(func() { see(t, s, "", testKeys(i, i+1)) })
+		}
+		wg.Wait()
+		if d := time.Since(start); d != time.Second {
+			t.Errorf("callers waited %v; want 1s", d)
+		}
+		if s.groups != 1 {
+			t.Errorf("got %d commits; want 1", s.groups)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestClosed(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	_, statsErr := s.Stats(ctx, "")
+	_, forgetErr := s.Forget(ctx, store.Selection{})
+	_, verifyErr := s.Verify(ctx)
+	for name, err := range map[string]error{
+		"See": s.See(ctx, "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{}), "See none": s.See(ctx, "", nil, nil, store.SeeOptions{}),
+		"Stats": statsErr, "Forget": forgetErr, "Verify": verifyErr, "Close": s.Close(),
+	} {
+		if !errors.Is(err, store.ErrClosed) {
+			t.Errorf("%s: got %v; want ErrClosed", name, err)
+		}
+	}
+}
