@@ -374,8 +374,20 @@ func TestServeKeepsSettings(t *testing.T) {
 	if _, err := d.client().BlockQueueUntil(t.Context(), &pb.BlockQueueParams{Key: "b.example", Time: uint64(time.Now().Unix() + 3600)}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := d.client().SetActive(t.Context(), &pb.Active{State: false}); err != nil {
+		t.Fatal(err)
+	}
 	d.end(syscall.SIGKILL)
 	d = startDaemon(t, db)
+	if b, err := d.client().GetActive(t.Context(), &pb.Local{}); err != nil || b.State {
+		t.Errorf("active after a restart: got %v, %v; want false", b, err)
+	}
+	if _, err := d.client().SetActive(t.Context(), &pb.Active{State: true}); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := d.client().ListCrawls(t.Context(), &pb.Local{}); err != nil || len(l.Values) != 1 {
+		t.Errorf("got crawls %v, %v; want DEFAULT alone", l, err)
+	}
 	lease(t, d, leased, 10)
 	if len(leased) != 1 || !leased["http://a.example/1"] {
 		t.Errorf("got %v; want only the first, leased before", leased)

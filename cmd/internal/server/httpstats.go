@@ -55,7 +55,7 @@ func (s *Server) getStats(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := answerOf(crawl, st)
-	if a.Crawls, err = s.f.Crawls(r.Context()); err != nil {
+	if a.Crawls, err = s.crawlNames(r.Context()); err != nil {
 		s.writeFault(w, "list crawls", err)
 		return
 	}

@@ -91,7 +91,7 @@ func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fro
 
 // ListCrawls implements the call.
 func (s *Server) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontierpb.StringList, error) {
-	names, err := s.f.Crawls(ctx)
+	names, err := s.crawlNames(ctx)
 	if err != nil {
 		return nil, s.fault("list crawls", err)
 	}

@@ -72,6 +72,9 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	if s.tokens, err = loadTokens(cfg.TokensFile); err != nil {
 		return nil, err
 	}
+	if err := s.recallPause(ctx); err != nil {
+		return nil, err
+	}
 	s.disk = newDiskGate(cfg.Dir, cfg.MinFree, cfg.Logger)
 	s.count = newCounters(s.registry)
 	s.registerGauges()

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -61,15 +63,44 @@ func (s *Server) configureAll(ctx context.Context, c store.QueueChange) (*fronti
 	return &frontierpb.Empty{}, nil
 }
 
+// controlCrawl is where the server keeps what it must know of itself after a
+// restart: a queue's pause stands for the pause of all. The store has no word
+// to ask for the settings of all. It is not listed.
+const controlCrawl, activeQueue = ".serve", "active"
+
 // SetActive implements the call. The pause is durable.
 func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
 	paused := !p.State
-	resp, err := s.configureAll(ctx, store.QueueChange{Paused: &paused})
+	change := store.QueueChange{Paused: &paused}
+	if _, err := s.configure(ctx, controlCrawl, activeQueue, change); err != nil {
+		return nil, err
+	}
+	resp, err := s.configureAll(ctx, change)
 	if err == nil {
 		s.paused.Store(paused)
 		s.log.Info("active state was set", "active", p.State)
 	}
 	return resp, err
+}
+
+// recallPause applies the pause that was set before a restart; again, since a
+// crash may have come between its two halves.
+func (s *Server) recallPause(ctx context.Context) error {
+	q, err := s.f.Queue(ctx, controlCrawl, activeQueue)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.paused.Store(q.Paused)
+	return s.f.Pause(ctx, "*", "", q.Paused)
+}
+
+// crawlNames lists the crawls of clients.
+func (s *Server) crawlNames(ctx context.Context) ([]string, error) {
+	names, err := s.f.Crawls(ctx)
+	return slices.DeleteFunc(names, func(name string) bool { return name == controlCrawl }), err
 }
 
 // GetActive implements the call.
