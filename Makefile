@@ -8,7 +8,7 @@ FUZZ    ?= 5s
 export CGO_ENABLED ?= 1
 
 .PHONY: all build test vet unit race fuzz-smoke test-examples lint generate clean \
-        bench-canon bench-hashkey bench-store bench-frontier bench-replay bench torture
+        test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench torture
 
 all: build
 
@@ -32,6 +32,21 @@ race:
 # fuzz-smoke: each fuzz target for a few seconds, beyond its committed seeds.
 fuzz-smoke:
 	@sh cmd/internal/house/fuzz.sh $(FUZZ)
+
+# test-interop: clients that others made, against our server. Installs what they
+# need: Java stubs into Maven's repository, Python packages into INTEROP_VENV.
+INTEROP_VENV ?= bin/interop-venv
+test-interop:
+	@mkdir -p bin
+	@env=$$(sh cmd/internal/interop/install.sh $(abspath $(INTEROP_VENV))) && \
+	env $$env $(GO) test -count=1 -v -timeout 20m ./cmd/internal/interop
+
+# bench-serve: our daemon under load, and URLFrontier beside it in the same run
+# when PEER names its jar.
+PEER ?=
+bench-serve: build
+	$(GO) build -o bin/loadgen ./cmd/internal/loadgen
+	bin/loadgen --ours bin/firstseen --peer '$(PEER)' $(LOADGEN)
 
 # test-examples: the examples with modules of their own.
 test-examples:
