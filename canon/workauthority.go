@@ -16,7 +16,7 @@ func (w *work) defaultPort() error {
 	if !ok {
 		return fmt.Errorf("cannot read port; got %s; want a number up to 65535: %w", quote(w.port), ErrURL)
 	}
-	if number == defaultPort(w.scheme) {
+	if w.scheme == "ftp" && number == defaultPort("ftp") {
 		number = ""
 	}
 	u := url.URL{Scheme: w.scheme, Host: w.host + ":" + number, Path: "/"}
