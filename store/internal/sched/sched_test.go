@@ -1,0 +1,195 @@
+package sched
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestHeadsAgree compares the heads of a queue with eight plain ones.
+func TestHeadsAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		var s Sched
+		q := s.NewCrawl("c").NewQueue("q", 1, nil, State{})
+		var plain [store.MaxPriority + 1]Head
+		for p := range plain {
+			plain[p].Due = Never
+		}
+		for range 40 {
+			p, h := uint8(rng.IntN(8)), Head{Due: rng.Int64N(100), Seq: rng.Uint64N(9)}
+			if rng.IntN(3) == 0 {
+				h = Head{Due: Never}
+			}
+			q.SetHead(p, h)
+			plain[p] = h
+			checkHeads(t, q, plain)
+		}
+	}
+}
+
+func checkHeads(t *testing.T, q *Queue, plain [store.MaxPriority + 1]Head) {
+	t.Helper()
+	first, level, due := Never, uint8(0), false
+	for p, h := range plain {
+		if got := q.Head(uint8(p)); got.Due != h.Due || h.Due != Never && got != h {
+			t.Fatalf("got head %v of priority %d; want %v", got, p, h)
+		}
+		first = min(first, h.Due)
+		if h.Due <= 50 {
+			level, due = uint8(p), true
+		}
+	}
+	if got := q.Serves(); got != first {
+		t.Fatalf("got %d as the first due time; want %d", got, first)
+	}
+	if l, ok := q.DueLevel(50); ok != due || ok && l != level {
+		t.Fatalf("got level %d %v; want %d %v", l, ok, level, due)
+	}
+}
+
+// TestServesInTurn says that a queue that was served is last in the rotation,
+// and that one that waited is not before those that were there.
+func TestServesInTurn(t *testing.T) {
+	s := &Sched{}
+	c := s.NewCrawl("c")
+	queues := map[string]*Queue{}
+	for _, name := range []string{"a", "b", "c"} {
+		queues[name] = ready(c, name, 100)
+	}
+	var order string
+	for range 7 {
+		order += takeOne(t, s, c)
+	}
+	queues["d"] = ready(c, "d", 100)
+	for range 5 {
+		order += takeOne(t, s, c)
+	}
+	if want := "abcabcabcdab"; order != want {
+		t.Errorf("got turns %s; want %s", order, want)
+	}
+}
+
+// ready returns a queue of n URLs that are due.
+func ready(c *Crawl, name string, n int64) *Queue {
+	q := c.NewQueue(name, 0, nil, State{})
+	q.SetHead(0, Head{Due: 1, Seq: 1})
+	q.Add(n, 0)
+	q.File(1)
+	return q
+}
+
+// takeOne takes one URL and settles it, and returns its queue.
+func takeOne(t *testing.T, s *Sched, c *Crawl) (name string) {
+	t.Helper()
+	r := NewRequest(store.TakeRequest{}, 10)
+	_, err := s.Take(c, r, func(q *Queue, n int) (int, error) {
+		if n != 1 {
+			t.Errorf("got room for %d; want 1", n)
+		}
+		name += q.Name
+		q.Lease(Record{}, 1, r.Until).End()
+		return 1, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestServeErrorKeepsQueues says that a queue whose URLs could not be read
+// stays in the rotation.
+func TestServeErrorKeepsQueues(t *testing.T) {
+	s := &Sched{}
+	c := s.NewCrawl("c")
+	ready(c, "a", 1)
+	fail := fmt.Errorf("cannot read")
+	_, err := s.Take(c, NewRequest(store.TakeRequest{}, 10), func(*Queue, int) (int, error) { return 0, fail })
+	if err != fail {
+		t.Errorf("got error %v; want %v", err, fail)
+	}
+	if got := takeOne(t, s, c); got != "a" {
+		t.Errorf("got queue %q; want a", got)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	for _, c := range []struct {
+		t    time.Time
+		want int64
+	}{
+		{time.Time{}, 0},
+		{time.UnixMilli(5), 5},
+		{time.UnixMilli(5).Add(1), 6},
+		{time.Unix(0, 0), 1},
+		{time.Unix(-9, 0), 1},
+		{time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), maxMs},
+	} {
+		if got := Ms(c.t); got != c.want {
+			t.Errorf("%v: got %d ms; want %d", c.t, got, c.want)
+		}
+	}
+	for d, want := range map[time.Duration]int64{0: 0, 1: 1, -1: -1, time.Second: 1000, time.Second + 1: 1001} {
+		if got := DurMs(d); got != want {
+			t.Errorf("%v: got %d ms; want %d", d, got, want)
+		}
+	}
+}
+
+// TestWaitingQueueIsSmall states the memory of a queue that waits: its struct,
+// its place in a heap, and nothing else of the scheduler's.
+func TestWaitingQueueIsSmall(t *testing.T) {
+	const n = 20_000
+	s := &Sched{}
+	c := s.NewCrawl("c")
+	before := heapBytes()
+	keep := make([]*Queue, n)
+	for i := range keep {
+		q := c.NewQueue("", uint64(i), nil, State{Queued: 1})
+		q.SetHead(0, Head{Due: int64(1000 + i), Seq: 1})
+		q.File(1)
+		keep[i] = q
+	}
+	got := (heapBytes() - before) / n
+	runtime.KeepAlive(keep)
+	t.Logf("%d bytes a queue", got)
+	if got > 260 {
+		t.Errorf("got %d bytes a queue; want at most 260", got)
+	}
+}
+
+func heapBytes() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkTake shows the cost of a turn beside any number of ready queues.
+func BenchmarkTake(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("ready=%d", n), func(b *testing.B) {
+			s := &Sched{}
+			c := s.NewCrawl("c")
+			for i := range n {
+				ready(c, fmt.Sprint(i), 1<<40)
+			}
+			now := int64(10)
+			for b.Loop() {
+				now++
+				r := NewRequest(store.TakeRequest{Delay: time.Millisecond}, now)
+				if _, err := s.Take(c, r, func(q *Queue, _ int) (int, error) {
+					q.Lease(Record{}, 1, r.Until).End()
+					return 1, nil
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
