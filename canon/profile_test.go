@@ -50,22 +50,43 @@ func TestOptionsApplyInOrder(t *testing.T) {
 }
 
 func TestRulesAreDocumented(t *testing.T) {
-	all, err := Qiita().WithRules(strings.ReplaceAll("+"+optionalNames(), ", ", ",+"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[Rule]bool{}
-	for _, r := range all.Rules() {
+	for _, r := range AllRules() {
 		if r.Rule == "" || r.Does == "" || r.Source == "" || seen[r.Rule] {
 			t.Errorf("got %+v; want a name of its own, what it does, and a source", r)
 		}
 		if r.Optional && r.Risk == "" && r.Rule != KeepHashbang {
 			t.Errorf("%s: no risk given", r.Rule)
 		}
+		if on := slices.Contains(Qiita().Rules(), r); on != r.Default {
+			t.Errorf("%s: got on %t in the preset; want %t", r.Rule, on, r.Default)
+		}
 		seen[r.Rule] = true
 	}
-	if len(Qiita().Rules()) >= len(all.Rules()) || !slices.Contains(Qiita().Rules(), all.Rules()[0]) {
-		t.Error("the preset lists more than the rules that are on")
+}
+
+// TestParamListsAreWellFormed looks at what the look-up relies on.
+func TestParamListsAreWellFormed(t *testing.T) {
+	for _, p := range append(TrackingParams(), SessionParams()...) {
+		name := strings.TrimSuffix(p.Name, "*")
+		if name == "" || name != strings.ToLower(name) || len(name) > longestKnown || p.Source == "" {
+			t.Errorf("got %+v; want a lower-case name of up to %d bytes and a source", p, longestKnown)
+		}
+		if !slices.Contains([]string{"", "digits", "id32"}, p.Value) {
+			t.Errorf("%s: got values %q", p.Name, p.Value)
+		}
+	}
+}
+
+// TestCompareUnderFixedProfiles wants the one name that a profile without rules has.
+func TestCompareUnderFixedProfiles(t *testing.T) {
+	c, err := WHATWG().Compare("HTTP://h/", "http://h")
+	if err != nil || !c.Same || !slices.Equal(c.Rules, []Rule{"whatwg"}) || c.Missing != nil {
+		t.Errorf("got %+v, %v; want one form by whatwg", c, err)
+	}
+	c, err = WHATWG().Compare("http://h/a", "http://h/b")
+	if err != nil || c.Same || c.Rules != nil || c.Missing != nil {
+		t.Errorf("got %+v, %v; want two forms", c, err)
 	}
 }
 
