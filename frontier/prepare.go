@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"bytes"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -145,9 +146,17 @@ func (p *preparer) fill(o *offer) {
 		Due:         u.Due,
 		Priority:    min(u.Priority, store.MaxPriority),
 		Force:       u.Force,
-		UnicodeHost: !o.crawl.exact && canon.HasUnicodeHost(p.scratch),
+		UnicodeHost: !o.crawl.exact && p.hasUnicodeHost(),
 	}
 }
+
+// hasUnicodeHost looks for the label that nearly no URL has before it looks
+// where that label is.
+func (p *preparer) hasUnicodeHost() bool {
+	return bytes.Contains(p.scratch, punycode) && canon.HasUnicodeHost(p.scratch)
+}
+
+var punycode = []byte("xn--")
 
 // checkForm returns the reason to refuse a URL by its form and depth, or "".
 func (f *Frontier) checkForm(canonical string, depth int) Reason {

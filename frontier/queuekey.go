@@ -18,11 +18,34 @@ type QueueFunc func(url string) string
 // ByHost queues by host name, in lower case, without user and port: the
 // servers behind several ports of a name are taken for one machine.
 func ByHost(url string) string {
-	host := authorityOf(url)
-	if i := strings.LastIndexByte(host, '@'); i >= 0 {
-		host = host[i+1:]
+	start := strings.Index(url, "://") + 3
+	if start < 3 {
+		return ""
 	}
-	return strings.ToLower(withoutPort(host))
+	end, port, lower := len(url), -1, true
+scan: // one pass, since this is done for every URL that is offered
+	for i := start; i < len(url); i++ {
+		switch c := url[i]; {
+		case c == '/' || c == '?' || c == '#' || c == '\\':
+			end = i
+			break scan
+		case c == '@':
+			start, port = i+1, -1
+		case c == ':':
+			port = i
+		case c == ']':
+			port = -1 // what colons there were belong to the address
+		case 'A' <= c && c <= 'Z' || c >= 0x80:
+			lower = false
+		}
+	}
+	if port >= 0 {
+		end = port
+	}
+	if lower {
+		return url[start:end]
+	}
+	return strings.ToLower(url[start:end])
 }
 
 // ByDomain queues by registered domain (one label more than the public
@@ -80,26 +103,6 @@ func (c *addrCache) get(host string) string {
 	}
 	c.known[strings.Clone(host)] = key
 	return key
-}
-
-// authorityOf returns what stands between "://" and the path, or "".
-func authorityOf(url string) string {
-	_, rest, ok := strings.Cut(url, "://")
-	if !ok {
-		return ""
-	}
-	if i := strings.IndexAny(rest, `/?#\`); i >= 0 {
-		return rest[:i]
-	}
-	return rest
-}
-
-// withoutPort cuts ":port", but not a part of "[::1]".
-func withoutPort(host string) string {
-	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
-		return host[:i]
-	}
-	return host
 }
 
 func isIP(host string) bool {

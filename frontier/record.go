@@ -30,6 +30,9 @@ const (
 )
 
 func (r record) encode() []byte {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.alias == "" && len(r.meta) == 0 {
+		return nil
+	}
 	var flags byte
 	b := append(make([]byte, 0, 1+len(r.disc)+len(r.alias)+len(r.meta)+8), 0)
 	if r.depth > 0 {
@@ -47,9 +50,6 @@ func (r record) encode() []byte {
 	if r.alias != "" {
 		flags |= hasAlias
 		b = appendText(b, r.alias)
-	}
-	if flags == 0 && len(r.meta) == 0 {
-		return nil
 	}
 	b[0] = flags
 	return append(b, r.meta...)

@@ -98,9 +98,8 @@ func mostRepeatedOfMany(path string) int {
 
 // pathOf returns the path of a canonical form, "" if it has none.
 func pathOf(canonical string) string {
-	if i := strings.IndexAny(canonical, "?#"); i >= 0 {
-		canonical = canonical[:i]
-	}
+	canonical, _, _ = strings.Cut(canonical, "?")
+	canonical, _, _ = strings.Cut(canonical, "#")
 	if i := strings.Index(canonical, "://"); i >= 0 {
 		canonical = canonical[i+3:]
 	}
