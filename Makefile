@@ -48,6 +48,10 @@ bench-serve: build
 	$(GO) build -o bin/loadgen ./cmd/internal/loadgen
 	bin/loadgen --ours bin/firstseen --peer '$(PEER)' $(LOADGEN)
 
+# bench-replay: replay beside sort, awk and w3lib on the same real stream.
+bench-replay:
+	@sh cmd/firstseen/rivals/replay.sh
+
 # test-examples: the examples with modules of their own.
 test-examples:
 	@sh cmd/internal/house/examples.sh
