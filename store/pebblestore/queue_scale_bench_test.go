@@ -3,7 +3,7 @@ package pebblestore
 import (
 	"context"
 	"fmt"
-	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -87,7 +87,8 @@ func takeAndRequeue(b *testing.B, s *Store) {
 }
 
 // BenchmarkRestart opens a store of 5 million queued URLs as kill -9 leaves
-// it, up to the first lease.
+// it, up to the first lease: Pebble's checkpoint has the tables and the log as
+// they are, with nothing flushed for it.
 func BenchmarkRestart(b *testing.B) {
 	const n, hosts = 5_000_000, 10_000
 	dir := b.TempDir()
@@ -100,8 +101,8 @@ func BenchmarkRestart(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		b.StopTimer()
-		left := b.TempDir()
-		if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+		left := filepath.Join(b.TempDir(), "left")
+		if err := s.db.Checkpoint(left); err != nil {
 			b.Fatal(err)
 		}
 		runtime.GC()

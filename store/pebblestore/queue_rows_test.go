@@ -1,0 +1,113 @@
+package pebblestore
+
+import (
+	"bytes"
+	"encoding/hex"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+func sampleRecord() sched.Record {
+	return sched.Record{
+		Key: store.Key{0xaa, 15: 0xbb}, URL: "http://a/", Meta: []byte("m"), Due: 1_577_836_801_000,
+		Created: 1_577_836_800_999, Seq: 300, Attempts: 2, Priority: 3,
+	}
+}
+
+func sampleQueue() *sched.Queue {
+	q := new(sched.Sched).NewCrawl("c").NewQueue("q", 5, &store.QueueSettings{
+		Delay: -time.Second, MaxInFlight: 2, BlockedUntil: time.UnixMilli(77).UTC(), Limit: 9, Weight: 4, Paused: true,
+	}, sched.State{Queued: 2, Completed: 3, LastTake: 4, LastDelay: 1000, NotBefore: 6})
+	q.SetHead(0, sched.Head{Due: 10, Seq: 1})
+	q.SetHead(7, sched.Head{Due: 11, Seq: 2})
+	return q
+}
+
+// TestRows holds the rows to the bytes that FORMAT.md draws.
+func TestRows(t *testing.T) {
+	rec := sampleRecord()
+	lease := &sched.Lease{Record: rec, Queue: sampleQueue(), Token: 7, Until: 128}
+	lease.Queue.Crawl.ID = 9
+	for _, c := range []struct {
+		name string
+		got  []byte
+		want string
+	}{
+		{"Q key", appendOrderRow(nil, 1, 2, 3, rec.Place()), "51 00000001 00000002 04 016f5e66ebe8 00000000012c"},
+		{"record", appendRecord(nil, &rec), "aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
+		{"pointer", appendPointer(nil, pointer{2, 3, rec.Place()}), "02 837d ac02"},
+		{"H key", appendQueueRow(nil, 1, "q"), "48 00000001 71"},
+		{"queue", appendQueue(nil, lease.Queue), "05 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01"},
+		{"N key", appendNameRow(nil, 1, 2), "4e 00000001 00000002"},
+		{"L key", appendLeaseRow(nil, 7), "4c 0000000000000007"},
+		{"lease", appendLease(nil, lease), "09 05 8001 03 e8d79bf3f52d ac02 aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
+		{"D key", appendDoneRow(nil, 1, 2, &rec.Key), "44 00000001 00000002 aa0000000000000000000000000000bb"},
+	} {
+		want, err := hex.DecodeString(string(bytes.ReplaceAll([]byte(c.want), []byte(" "), nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(c.got, want) {
+			t.Errorf("%s: got %x; want %x", c.name, c.got, want)
+		}
+	}
+}
+
+// TestRowsComeBack says that each row is read as it was written.
+func TestRowsComeBack(t *testing.T) {
+	rec := sampleRecord()
+	if got, err := recordAt(appendOrderRow(nil, 1, 2, 3, rec.Place()), appendRecord(nil, &rec)); err != nil || !reflect.DeepEqual(got, rec) {
+		t.Errorf("got %+v, %v; want %+v", got, err, rec)
+	}
+	if got, err := parsePlaced(appendPlaced(nil, &rec)); err != nil || !reflect.DeepEqual(got, rec) {
+		t.Errorf("got %+v, %v; want %+v", got, err, rec)
+	}
+	for _, p := range []pointer{{2, 3, rec.Place()}, {1 << 31, 7, sched.Head{Due: 1, Seq: 1 << 40}}, {queue: 1}} {
+		if got, err := parsePointer(appendPointer(nil, p)); err != nil || got != p {
+			t.Errorf("got %+v, %v; want %+v", got, err, p)
+		}
+	}
+	q := sampleQueue()
+	got, err := parseQueue(q.Crawl, "q", appendQueue(nil, q))
+	if err != nil || got.State != q.State || *got.Settings != *q.Settings || got.ID != q.ID || got.Levels() != q.Levels() ||
+		got.Head(0) != q.Head(0) || got.Head(7) != q.Head(7) {
+		t.Errorf("got %+v, %v; want %+v", got, err, q)
+	}
+	lease := &sched.Lease{Record: rec, Queue: q, Token: 7, Until: 128}
+	l, err := parseLease(appendLeaseRow(nil, 7), appendLease(nil, lease))
+	if err != nil || l.token != 7 || l.until != 128 || l.queue != 5 || !reflect.DeepEqual(l.rec, rec) {
+		t.Errorf("got %+v, %v; want %+v", l, err, lease)
+	}
+}
+
+// FuzzRows feeds the readers of rows with anything: they return what they
+// would write, or an error.
+func FuzzRows(f *testing.F) {
+	rec := sampleRecord()
+	f.Add(appendRecord(nil, &rec))
+	f.Add(appendPlaced(nil, &rec))
+	f.Add(appendQueue(nil, sampleQueue()))
+	f.Add(appendPointer(nil, pointer{2, 3, rec.Place()}))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c := new(sched.Sched).NewCrawl("c")
+		if q, err := parseQueue(c, "q", b); err == nil && q.ID > 0 {
+			again, err := parseQueue(c, "q", appendQueue(nil, q))
+			if err != nil || again.State != q.State {
+				t.Errorf("got %+v, %v; want %+v", again, err, q)
+			}
+		}
+		if rec, err := parsePlaced(b); err == nil {
+			again, err := parsePlaced(appendPlaced(nil, &rec))
+			if err != nil || !reflect.DeepEqual(again, rec) {
+				t.Errorf("got %+v, %v; want %+v", again, err, rec)
+			}
+		}
+		_, _ = parsePointer(b)
+		_, _ = parseLease(appendLeaseRow(nil, 1), b)
+	})
+}
