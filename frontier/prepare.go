@@ -1,8 +1,8 @@
 package frontier
 
 import (
-	"bytes"
 	"runtime"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -146,17 +146,10 @@ func (p *preparer) fill(o *offer) {
 		Due:         u.Due,
 		Priority:    min(u.Priority, store.MaxPriority),
 		Force:       u.Force,
-		UnicodeHost: !o.crawl.exact && p.hasUnicodeHost(),
+		// Nearly no URL has such a label anywhere, so look for that first.
+		UnicodeHost: !o.crawl.exact && strings.Contains(o.result.Canonical, "xn--") && canon.HasUnicodeHost(p.scratch),
 	}
 }
-
-// hasUnicodeHost looks for the label that nearly no URL has before it looks
-// where that label is.
-func (p *preparer) hasUnicodeHost() bool {
-	return bytes.Contains(p.scratch, punycode) && canon.HasUnicodeHost(p.scratch)
-}
-
-var punycode = []byte("xn--")
 
 // checkForm returns the reason to refuse a URL by its form and depth, or "".
 func (f *Frontier) checkForm(canonical string, depth int) Reason {
