@@ -10,5 +10,5 @@ trap 'rm -rf "$scratch"' EXIT
 mvn -q -B -f "$here/java/pom.xml" -DbuildDirectory="$scratch" -Dmdep.outputFile="$scratch/path" \
 	compile dependency:build-classpath >&2
 python3 -m venv "$venv" >&2
-"$venv/bin/pip" install -q grpcio grpcio-tools schemathesis >&2
+"$venv/bin/pip" install -q grpcio==1.85.1 grpcio-tools==1.85.1 schemathesis==4.32.5 >&2
 echo "FIRSTSEEN_PYTHON=$venv/bin/python"

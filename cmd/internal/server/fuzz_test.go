@@ -1,0 +1,71 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// FuzzLines sends bodies to the two line interfaces: each line that isn't blank
+// gets one line of JSON, whatever it says.
+func FuzzLines(f *testing.F) {
+	for _, seed := range []string{
+		`{"url":"http://a.com/"}` + "\n" + `{"url":"http://A.com","crawl":"c","queue":"q","priority":9,"metadata":{"a":["b"]}}`,
+		`{"known":{"info":{"url":"http://a.com/"},"refetchableFromDate":"18446744073709551615"}}`,
+		"\n\n{}\n[]\nnull\n\"\"", `{"url":"http://a.com/","due":"0001-01-01T00:00:00Z","depth":-1,"force":true}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	r := start(f, canon.Qiita(), Config{MaxURL: 100, MaxMetadata: 100})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		lines, _ := readLines(bufio.NewReaderSize(bytes.NewReader(body), 16), 200)
+		for _, answer := range []func(context.Context, [][]byte, *bytes.Buffer){r.answerLines, r.importLines} {
+			var out bytes.Buffer
+			answer(t.Context(), lines, &out)
+			n := 0
+			for line := range bytes.Lines(out.Bytes()) {
+				if n++; !json.Valid(line) {
+					t.Errorf("got %q; want JSON", line)
+				}
+			}
+			if n != len(lines) {
+				t.Errorf("got %d lines; want %d", n, len(lines))
+			}
+		}
+	})
+}
+
+// FuzzItem puts any item: an ack with its ID comes back, and what was OK can be
+// looked up.
+func FuzzItem(f *testing.F) {
+	f.Add([]byte(`{"discovered":{"info":{"url":"http://a.com/","key":"k"}},"ID":"x"}`))
+	f.Add([]byte(`{"known":{"info":{"url":"http://a.com/","crawlID":"*"},"refetchableFromDate":"99999999999999"}}`))
+	r := start(f, canon.None(), Config{})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var it frontierpb.URLItem
+		if protojson.Unmarshal(text, &it) != nil {
+			return
+		}
+		acks := r.putItems(t.Context(), []*frontierpb.URLItem{&it})
+		if it.ID != "" && acks[0].ID != it.ID {
+			t.Errorf("got ID %q; want %q", acks[0].ID, it.ID)
+		}
+		info := it.GetDiscovered().GetInfo()
+		if it.GetKnown() != nil {
+			info = it.GetKnown().GetInfo()
+		}
+		if acks[0].Status != frontierpb.AckMessage_OK {
+			return
+		}
+		if _, err := r.GetURLStatus(t.Context(), &frontierpb.URLStatusRequest{Url: info.Url, Key: info.Key, CrawlID: info.CrawlID}); err != nil {
+			t.Errorf("%q was OK and is not found: %v", info.Url, err)
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/firstseen/firstseen/canon"
+	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// fill puts n URLs of each of some hosts.
+func fill(t *testing.T, r *running, hosts, n int) {
+	t.Helper()
+	b := &pb.DiscoveredBatch{}
+	for h := range hosts {
+		for i := range n {
+			b.Items = append(b.Items, &pb.URLInfo{Url: fmt.Sprintf("http://host%d.example/%d", h, i)})
+		}
+	}
+	acks := r.putBatches(t.Context(), []*pb.DiscoveredBatch{b})
+	if len(acks) != 1 || len(acks[0].Statuses) != hosts*n {
+		t.Fatalf("got %d acks; want 1", len(acks))
+	}
+}
+
+// TestGetEverything asks without bounds for more than is leased at once.
+func TestGetEverything(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	fill(t, r, 100, 123)
+	if _, err := r.client(t).SetDelay(t.Context(), &pb.QueueDelayParams{}); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := r.client(t).GetURLs(t.Context(), &pb.GetParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for {
+		u, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[u.Url] {
+			t.Errorf("%s came twice", u.Url)
+		}
+		seen[u.Url] = true
+	}
+	if len(seen) != 12300 {
+		t.Errorf("got %d URLs; want 12300", len(seen))
+	}
+}
+
+// TestGetBounds asks with many clients at once: no URL comes twice, no queue
+// is served to two, and each gets no more than it asked for.
+func TestGetBounds(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	fill(t, r, 40, 10)
+	var mu sync.Mutex
+	seen, server := map[string]int{}, map[string]int{}
+	var wg sync.WaitGroup
+	for k := range 8 {
+		c := r.client(t)
+		wg.Go(func() {
+			stream, err := c.GetURLs(t.Context(), &pb.GetParams{MaxQueues: 7, MaxUrlsPerQueue: 3})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			queues := map[string]int{}
+			for {
+				u, err := stream.Recv()
+				if err != nil {
+					break
+				}
+				queues[u.Key]++
+				mu.Lock()
+				seen[u.Url]++
+				if was, ok := server[u.Key]; ok && was != k {
+					t.Errorf("queue %s was served to two", u.Key)
+				}
+				server[u.Key] = k
+				mu.Unlock()
+			}
+			for queue, n := range queues {
+				if n > 3 {
+					t.Errorf("queue %s gave %d; want at most 3", queue, n)
+				}
+			}
+			if len(queues) > 7 {
+				t.Errorf("got %d queues; want at most 7", len(queues))
+			}
+		})
+	}
+	wg.Wait()
+	if len(seen) != 120 {
+		t.Errorf("got %d URLs; want 3 of each of 40 queues", len(seen))
+	}
+}
+
+// breaking is a stream whose client goes away after some messages.
+type breaking struct {
+	grpc.ServerStream
+	ctx  context.Context
+	left int
+	got  []string
+}
+
+func (b *breaking) Context() context.Context { return b.ctx }
+
+func (b *breaking) Send(u *pb.URLInfo) error {
+	if b.left--; b.left < 0 {
+		return errors.New("the client is gone")
+	}
+	b.got = append(b.got, u.Url)
+	return nil
+}
+
+// TestGetGivesBack checks that what a client did not take needn't wait for its
+// lease to run out.
+func TestGetGivesBack(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	fill(t, r, 10, 1)
+	gone := &breaking{ctx: t.Context(), left: 4}
+	if err := r.GetURLs(&pb.GetParams{DelayRequestable: 3600}, gone); err == nil || len(gone.got) != 4 {
+		t.Errorf("got %d URLs, %v; want 4 and an error", len(gone.got), err)
+	}
+	if st, err := r.f.Stats(t.Context(), "*"); err != nil || st.InFlight != 4 {
+		t.Errorf("got %d in flight, %v; want 4", st.InFlight, err)
+	}
+}
+
+// TestOneNew puts the same URLs by several streams at once: each is OK once.
+func TestOneNew(t *testing.T) {
+	const streams, n = 4, 2000
+	r := start(t, canon.Qiita(), Config{})
+	var ok atomic.Int64
+	var wg sync.WaitGroup
+	for range streams {
+		stream, err := r.client(t).PutURLs(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			for i := range n {
+				if err := stream.Send((&player{}).item(fmt.Sprintf("http://h%d.example/%d", i%7, i))); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			if err := stream.CloseSend(); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			for acks := 0; ; acks++ {
+				ack, err := stream.Recv()
+				if errors.Is(err, io.EOF) && acks == n {
+					return
+				}
+				if err != nil {
+					t.Errorf("after %d acks: %v", acks, err)
+					return
+				}
+				if ack.Status == pb.AckMessage_OK {
+					ok.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if ok.Load() != n {
+		t.Errorf("got %d OK; want %d", ok.Load(), n)
+	}
+}
