@@ -1,6 +1,8 @@
 package canon
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,8 +44,12 @@ func setOfFile(file string) (set string) {
 
 func TestCrawlVectors(t *testing.T) {
 	p := Qiita()
-	eachRow(t, "crawl", func(t *testing.T, r struct{ ID, Input, Canonical, Error string }) {
+	eachRow(t, "crawl", func(t *testing.T, r struct{ ID, Input, Canonical, Short, Error string }) {
 		checkRow(t, p, r.ID, r.Input, r.Canonical, r.Error)
+		sum := sha256.Sum256([]byte(r.Canonical))
+		if short := hex.EncodeToString(sum[:16]); r.Error == "" && short != r.Short {
+			t.Errorf("%s: got key %s of %q; want %s", r.ID, short, r.Canonical, r.Short)
+		}
 	})
 }
 
