@@ -139,13 +139,13 @@ func (p *preparer) queueOf(o *offer) string {
 func (p *preparer) fill(o *offer) {
 	u := o.url
 	o.item = store.Item{
-		Key:         o.result.Key,
-		Queue:       o.result.Queue,
-		URL:         u.URL,
-		Meta:        record{depth: u.Depth, disc: u.Discriminator, meta: u.Meta}.encode(),
-		Due:         u.Due,
-		Priority:    min(u.Priority, store.MaxPriority),
-		Force:       u.Force,
+		Key:      o.result.Key,
+		Queue:    o.result.Queue,
+		URL:      u.URL,
+		Meta:     record{depth: u.Depth, disc: u.Discriminator, meta: u.Meta}.encode(),
+		Due:      u.Due,
+		Priority: min(u.Priority, store.MaxPriority),
+		Force:    u.Force,
 		// Nearly no URL has such a label anywhere, so look for that first.
 		UnicodeHost: !o.crawl.exact && strings.Contains(o.result.Canonical, "xn--") && canon.HasUnicodeHost(p.scratch),
 	}
