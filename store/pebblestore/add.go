@@ -27,9 +27,10 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 		o.keys[i] = items[i].Key
 	}
 	sorter := sorters.Get().(*sorter)
-	defer sorters.Put(sorter)
 	o.order = sorter.sort(o.keys)
-	if err := s.do(ctx, o); err != nil {
+	err = s.do(ctx, o)
+	sorter.put(err)
+	if err != nil {
 		return nil, err
 	}
 	return o.verdicts, nil

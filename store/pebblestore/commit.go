@@ -139,16 +139,21 @@ func (s *Store) commitGroup(group []*request) {
 	if s.isDead() {
 		return // which those who wait know
 	}
-	tx := s.begin()
+	tx, start, steps := s.begin(), time.Now(), 0
 	for _, r := range group {
 		if !r.state.CompareAndSwap(waiting, accepted) {
 			r.op = nil
 			continue
 		}
 		s.accepted.Add(1)
+		steps++
 		r.err = s.applyOne(tx, r.op)
 	}
+	info := GroupInfo{Steps: steps, Rows: int(tx.batch.Count()), Bytes: tx.batch.Len(), Apply: time.Since(start)}
 	err := s.finish(tx)
+	if info.Sync = time.Since(start) - info.Apply; s.opt.Observer != nil && err == nil {
+		s.opt.Observer.Group(info)
+	}
 	for _, r := range group {
 		if r.op == nil {
 			continue
@@ -188,7 +193,7 @@ func (s *Store) finish(tx *txn) error {
 	for _, d := range tx.dirty {
 		d.crawl.seen.committed()
 	}
-	s.groups++
+	s.groups.Add(1)
 	s.keepBudget()
 	for _, f := range tx.after {
 		f()

@@ -123,8 +123,8 @@ func TestGroupWait(t *testing.T) {
 		if d := time.Since(start); d != time.Second {
 			t.Errorf("callers waited %v; want 1s", d)
 		}
-		if s.groups != 1 {
-			t.Errorf("got %d commits; want 1", s.groups)
+		if s.groups.Load() != 1 {
+			t.Errorf("got %d commits; want 1", s.groups.Load())
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

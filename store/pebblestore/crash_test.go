@@ -90,7 +90,10 @@ func (w *world) live() {
 		}
 		return nil
 	}))
-	s, err := Open("db", Options{FS: fs, MemTableBytes: 64 << 10, TableBytes: 32 << 10, CacheBytes: 1 << 20})
+	opt := tiny(fs)
+	mode := modeOptions[w.rng.IntN(len(modeOptions))]
+	opt.Index, opt.Exact = mode.Index, mode.Exact
+	s, err := Open("db", opt)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -181,6 +184,7 @@ func (w *world) check() {
 		}
 	}
 	w.checkCalls(there, offered)
+	wantSound(w.t, s)
 	if err := s.Close(); err != nil {
 		w.t.Fatal(err)
 	}

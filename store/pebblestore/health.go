@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -32,6 +33,9 @@ type health struct {
 	once      sync.Once
 	committer atomic.Int64 // its goroutine
 	misses    atomic.Int64 // background failures in a row
+
+	stallBegan atomic.Int64 // ns since 1970; 0: writes don't wait for Pebble now
+	stalled    atomic.Int64 // ns in all
 }
 
 // maxMisses is how many background failures in a row are one too many.
@@ -109,6 +113,12 @@ func (h *health) listener() *pebble.EventListener {
 			}
 			if h.misses.Add(1) >= maxMisses {
 				h.die(fmt.Errorf("cannot write tables, tried %d times: %w", maxMisses, err))
+			}
+		},
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stallBegan.Store(time.Now().UnixNano()) },
+		WriteStallEnd: func() {
+			if began := h.stallBegan.Swap(0); began != 0 {
+				h.stalled.Add(time.Now().UnixNano() - began)
 			}
 		},
 		DataCorruption: func(pebble.DataCorruptionInfo) {}, // the read that met it says so

@@ -119,7 +119,7 @@ func (s *Store) indexBytes() (n int64) {
 // keepBudget makes the store bounded when its index has outgrown its budget.
 // It looks at every 64th group.
 func (s *Store) keepBudget() {
-	if s.groups%64 != 0 || s.opt.Index != IndexAuto || s.opt.IndexBytes <= 0 || s.mode == IndexBounded ||
+	if s.groups.Load()%64 != 0 || s.opt.Index != IndexAuto || s.opt.IndexBytes <= 0 || s.mode == IndexBounded ||
 		s.indexBytes() <= s.opt.IndexBytes {
 		return
 	}

@@ -25,7 +25,7 @@ type Store struct {
 	secret   [secretLen]byte
 
 	mode     IndexMode
-	groups   int          // committed; the committer's
+	groups   atomic.Int64 // committed
 	accepted atomic.Int64 // steps
 
 	gate    sync.RWMutex // held for reading while db is used, for writing by Close

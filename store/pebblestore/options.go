@@ -61,6 +61,9 @@ type Options struct {
 	// is 1,024.
 	Backlog int
 
+	// Observer is told of every commit. The default is nobody.
+	Observer Observer
+
 	// MemTableBytes is the size of Pebble's write buffer; up to four of them
 	// are in memory while they are flushed. The default is 64 MiB.
 	MemTableBytes int

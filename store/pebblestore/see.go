@@ -21,8 +21,9 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 		return s.usable()
 	}
 	sorter := sorters.Get().(*sorter)
-	defer sorters.Put(sorter)
-	return s.do(ctx, &seeOp{crawl: crawl, keys: keys, order: sorter.sort(keys), fresh: fresh, opt: opt})
+	err = s.do(ctx, &seeOp{crawl: crawl, keys: keys, order: sorter.sort(keys), fresh: fresh, opt: opt})
+	sorter.put(err)
+	return err
 }
 
 type seeOp struct {

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"encoding/binary"
+	"errors"
 	"sync"
 
 	"github.com/firstseen/firstseen/store"
@@ -11,6 +12,14 @@ import (
 type sorter struct{ order, spare []uint32 }
 
 var sorters = sync.Pool{New: func() any { return new(sorter) }}
+
+// put gives s back for the next caller, unless the step's end is unknown and the
+// committer may still read it.
+func (s *sorter) put(err error) {
+	if !errors.Is(err, store.ErrFailed) {
+		sorters.Put(s)
+	}
+}
 
 // sort returns the indexes of keys in order of the keys' first two bytes,
 // equal ones in order of index: nearly sorted is all that the index and

@@ -1,0 +1,79 @@
+package pebblestore
+
+import (
+	"context"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Observer is told what a store does, as it does it; see Options.Observer. Its
+// methods are called from the committer and must be quick.
+type Observer interface {
+	// Group is told of each group that was committed.
+	Group(GroupInfo)
+}
+
+// GroupInfo is one commit.
+type GroupInfo struct {
+	Steps int           // calls that shared it
+	Rows  int           // written
+	Bytes int           // of them, in the log
+	Apply time.Duration // deciding, in memory
+	Sync  time.Duration // writing and syncing
+}
+
+// Metrics are numbers of a store at one moment, for a dashboard.
+type Metrics struct {
+	store.Stats
+	Index IndexInfo
+
+	Waiting int   // steps in the queue of the committer
+	Groups  int64 // commits since open
+	Steps   int64 // steps since open
+
+	DiskBytes    int64         // tables and log
+	WrittenBytes int64         // by log, flushes and compactions, since open
+	LogBytes     int64         // of it, by the log
+	UserBytes    int64         // of it, what steps asked to write
+	CacheHits    int64         // of Pebble's block cache, since open
+	CacheMisses  int64         //
+	StallTime    time.Duration // writes waited for flushes or compactions, since open
+	L0Tables     int64         // not yet compacted: rising means that compaction lags
+}
+
+// WriteAmp is bytes written for each byte that steps asked to write.
+func (m *Metrics) WriteAmp() float64 {
+	if m.UserBytes == 0 {
+		return 0
+	}
+	return float64(m.WrittenBytes) / float64(m.UserBytes)
+}
+
+// Metrics returns the numbers of now.
+func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
+	stats, err := s.Stats(ctx, "*")
+	if err != nil {
+		return Metrics{}, err
+	}
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return Metrics{}, store.ErrClosed
+	}
+	p := s.db.Metrics()
+	m := Metrics{
+		Stats: stats, Index: s.Index(),
+		Waiting: len(s.queue), Groups: s.groups.Load(), Steps: s.accepted.Load(),
+		DiskBytes:   int64(p.DiskSpaceUsage()),
+		LogBytes:    int64(p.WAL.BytesWritten),
+		UserBytes:   int64(p.WAL.BytesIn),
+		CacheHits:   p.BlockCache.Hits,
+		CacheMisses: p.BlockCache.Misses,
+		StallTime:   time.Duration(s.stalled.Load()),
+		L0Tables:    p.Levels[0].TablesCount,
+	}
+	total := p.Total()
+	m.WrittenBytes = int64(total.TableBytesFlushed+total.TableBytesCompacted+total.TableBytesIngested) + m.LogBytes
+	return m, nil
+}
