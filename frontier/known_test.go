@@ -92,3 +92,25 @@ func TestPutAcrossCrawlsAndRefusals(t *testing.T) {
 		t.Errorf("got %v; want ErrNotFound", err)
 	}
 }
+
+func TestPutTakesPriorityAndQueue(t *testing.T) {
+	for _, b := range backends() {
+		t.Run(b.name, func(t *testing.T) {
+			s, err := b.open()
+			must(t, err)
+			t.Cleanup(func() { must(t, s.Close()) })
+			f := open(t, Options{Store: s, Delay: -1})
+			u := URL{URL: "http://a.example/", Priority: 5, Queue: "mine", Depth: 2}
+			for i, want := range []Status{New, Duplicate} {
+				results, err := f.Put(bg, []Known{{URL: u, Next: time.Unix(1, 0)}})
+				if err != nil || results[0].Status != want {
+					t.Fatalf("got %+v, %v; want %v", results, err, want)
+				}
+				e, err := f.Lookup(bg, u)
+				if err != nil || e.Priority != 5 || e.Queue != "mine" || e.Depth != 2 || e.State != store.Queued {
+					t.Errorf("put %d: got %+v, %v; want it as put", i, e, err)
+				}
+			}
+		})
+	}
+}
