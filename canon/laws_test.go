@@ -24,7 +24,8 @@ var lawSeeds = []string{
 }
 
 // prefixes put whatever the fuzzer finds into each part of a URL.
-var prefixes = []string{"", "http://", "https://example.com/", "http://www.h/?", "http://h/#", "https://a.b/x/../?a=b&", "ftp://u:p@", "http://h:"}
+var prefixes = []string{"", "http://", "https://example.com/", "http://www.h/?", "http://h/#", "https://a.b/x/../?a=b&", "ftp://u:p@", "http://h:",
+	"http://www.a.example.com/wiki?x=1&", "http://h/wiki/?ref=1&id=2&"}
 
 // subset derives the profile whose optional rules are those of the bits.
 func subset(t testing.TB, bits uint32) *Profile {
@@ -53,7 +54,7 @@ func subset(t testing.TB, bits uint32) *Profile {
 
 const lawRuleFile = `{"params": [
 	{"host": "h", "path": "/wiki", "keep": ["id", "a[]"]},
-	{"host": "*.example.com", "drop": ["x*"]},
+	{"host": "*.example.com", "path": "/wiki", "drop": ["x*"]},
 	{"host": "*", "drop": ["ref", "b c"]}]}`
 
 func seedLaws(f *testing.F) {
