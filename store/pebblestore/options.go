@@ -95,6 +95,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = max(256<<20, 4*int64(o.MemTableBytes))
+		if o.Index == IndexBounded {
+			o.CacheBytes = max(768<<20, o.CacheBytes)
+		}
 	}
 	if o.TableBytes <= 0 {
 		o.TableBytes = 32 << 20

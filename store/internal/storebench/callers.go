@@ -21,7 +21,7 @@ func (s *Stream) RunCallers(e Engine, callers int, l Load) (Result, error) {
 	var stop atomic.Bool
 	timer := time.AfterFunc(l.Length, func() { stop.Store(true) })
 	defer timer.Stop()
-	cpu, start := processCPU()+e.CPU(), time.Now()
+	cpu, start := ProcessCPU()+e.CPU(), time.Now()
 	var wg sync.WaitGroup
 	for c := range callers {
 		wg.Go(func() {
@@ -33,7 +33,7 @@ func (s *Stream) RunCallers(e Engine, callers int, l Load) (Result, error) {
 		})
 	}
 	wg.Wait()
-	r := Result{Wall: time.Since(start), CPU: processCPU() + e.CPU() - cpu}
+	r := Result{Wall: time.Since(start), CPU: ProcessCPU() + e.CPU() - cpu}
 	var all []time.Duration
 	for c, p := range parts {
 		if errs[c] != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processCPU is the processor time of this process.
-func processCPU() time.Duration { return usage(unix.RUSAGE_SELF) }
+// ProcessCPU is the processor time of this process so far.
+func ProcessCPU() time.Duration { return usage(unix.RUSAGE_SELF) }
 
 // threadCPU is the processor time of the calling thread.
 func threadCPU() time.Duration {

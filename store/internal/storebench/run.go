@@ -110,7 +110,7 @@ func (s *Stream) Run(e Engine, l Load) (Result, error) {
 	var r Result
 	var calls []time.Duration
 	keys, want, fresh := make([]hashkey.UrlShortHash, l.Batch), make([]bool, l.Batch), make([]bool, l.Batch)
-	cpu, making := processCPU()+e.CPU(), time.Duration(0)
+	cpu, making := ProcessCPU()+e.CPU(), time.Duration(0)
 	for r.Wall < l.Length && (l.MaxKeys == 0 || r.Keys < l.MaxKeys) && s.Known+l.Batch <= len(s.All) {
 		t := threadCPU()
 		s.fill(keys, want, l)
@@ -126,7 +126,7 @@ func (s *Stream) Run(e Engine, l Load) (Result, error) {
 		r.judge(want, fresh)
 		making += threadCPU() - t
 	}
-	r.CPU = processCPU() + e.CPU() - cpu - making
+	r.CPU = ProcessCPU() + e.CPU() - cpu - making
 	r.percentiles(calls)
 	return r, nil
 }
