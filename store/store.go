@@ -19,7 +19,9 @@
 //
 // Times and durations are kept in whole milliseconds: those before which nothing
 // may happen (due, blocked until, not before, the end of a lease, a delay) are
-// rounded up. Times before 1970 are taken for 1970.
+// rounded up. Times before 1970 are taken for 1970. A clock that is set back
+// makes queues and leases wait until it has caught up; nothing is lost or served
+// early by that.
 //
 // # Failure
 //

@@ -22,4 +22,13 @@
 // Asking Pebble costs 2 to 9 µs of CPU a key, a hundred times what the rest of
 // an add costs, so every key has a fingerprint in memory and Pebble is only
 // written. FORMAT.md draws the rows on disk.
+//
+// # The queues
+//
+// URLs that wait are on disk alone, in order of service; in memory are the
+// leases and about 300 bytes for each queue that holds something, with the
+// place of its first URLs. So choosing costs the same beside a million queues
+// as beside a thousand, and opening reads no queued URL. A seen row points to
+// where its URL was queued and is not written again when the URL is leased or
+// done: what the row points to is gone then, and that says it.
 package pebblestore
