@@ -48,9 +48,39 @@ bench-serve: build
 	$(GO) build -o bin/loadgen ./cmd/internal/loadgen
 	bin/loadgen --ours bin/firstseen --peer '$(PEER)' $(LOADGEN)
 
+# bench: every part beside its rivals, one after the other; needs what each rival
+# needs (its page says what) and leaves out those that aren't there.
+bench: bench-canon bench-hashkey bench-store bench-frontier bench-serve bench-replay
+
+# bench-canon: the canonicalizer beside its rivals in one run, as ratios.
+bench-canon:
+	cd canon/rivals && $(GO) run .
+
+# bench-hashkey: url-hash and SXURL beside the crates they come from; needs cargo.
+bench-hashkey:
+	@sh hashkey/rivals/run.sh
+
+# bench-store: the seen-set at shares of duplicates, then beside other stores.
+STOREBENCH ?= -keys 10e6 -length 15s
+bench-store:
+	$(GO) run ./store/bench $(STOREBENCH)
+	cd store/rivals && $(GO) run . -keys 10e6 -length 15s
+
+bench-frontier:
+	$(GO) test -run - -bench Add -benchtime 1x ./frontier
+	$(GO) test -run - -bench Cycle -benchtime 200000x ./frontier
+	$(GO) test -run - -bench LeaseByQueues -benchtime 1000x -timeout 1h ./frontier
+	$(GO) test -run - -bench Restart -benchtime 1x -timeout 1h ./frontier
+	$(GO) test -run - -bench IdleQueue -benchtime 1x ./frontier
+
 # bench-replay: replay beside sort, awk and w3lib on the same real stream.
 bench-replay:
 	@sh cmd/firstseen/rivals/replay.sh
+
+# torture: power cuts, kills, mutants and random operations in full counts; hours.
+torture:
+	FIRSTSEEN_TORTURE=1 $(GO) test -count=1 -v -timeout 12h ./store/... ./frontier ./canon ./cmd/...
+	@sh cmd/internal/house/fuzz.sh 30m
 
 # test-examples: the examples with modules of their own.
 test-examples:
@@ -61,7 +91,3 @@ lint:
 
 clean:
 	rm -rf bin
-
-# bench-canon: the canonicalizer beside its rivals in one run, as ratios.
-bench-canon:
-	cd canon/rivals && $(GO) run .
