@@ -2,7 +2,7 @@
 // URLs in one run, turn and turn about. It prints the median of the processor time of each,
 // and their ratio.
 //
-//	rivals [-rounds N] RUST-PROGRAM URL-FILE…
+//	rivals [-rounds N] [-only TEXT] RUST-PROGRAM URL-FILE…
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	rounds := flag.Int("rounds", 11, "how often each operation runs over all URLs")
+	only := flag.String("only", "", "run only operations whose name holds this")
 	flag.Parse()
 	if flag.NArg() < 2 {
 		log.Fatal("usage: rivals [-rounds N] RUST-PROGRAM URL-FILE…")
@@ -37,6 +38,9 @@ func main() {
 	fmt.Printf("%d URLs, median of %d rounds, ns of processor time per URL or key\n\n", len(urls), *rounds)
 	fmt.Printf("%-18s %-34s %8s %8s %7s\n", "crate", "ours", "crate", "ours", "faster")
 	for _, op := range operations(urls) {
+		if !strings.Contains(op.crate+" "+op.name, *only) {
+			continue
+		}
 		if err := compare(rival, op, *rounds); err != nil {
 			log.Fatal(err)
 		}

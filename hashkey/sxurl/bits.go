@@ -26,54 +26,56 @@ func (b *bits) key() (k Key) {
 
 // put sets a slice that is still 0. v must fit it.
 func (b *bits) put(f field, v uint64) {
-	i, shift := f.from/64, 64-f.from%64-f.width
-	if shift >= 0 {
-		b[i] |= v << shift
+	i, end := f.from/64, f.from%64+f.width
+	if end <= 64 {
+		b[i&3] |= v << ((64 - end) & 63)
 		return
 	}
-	b[i] |= v >> -shift
-	b[i+1] |= v << (64 + shift)
+	b[i&3] |= v >> ((end - 64) & 63)
+	b[(i+1)&3] |= v << ((128 - end) & 63)
 }
 
+// get finds a slice: it shifts it to the left end, with what follows in the next word, and
+// then to the right. The masks tell the compiler that no index and no shift is too big.
 func (b *bits) get(f field) uint64 {
-	i, shift := f.from/64, 64-f.from%64-f.width
-	if shift >= 0 {
-		return b[i] >> shift & (1<<f.width - 1)
-	}
-	return (b[i]<<-shift | b[i+1]>>(64+shift)) & (1<<f.width - 1)
+	i, skip := f.from/64, f.from&63
+	left := b[i&3]<<skip | b[(i+1)&3]>>1>>(63-skip)
+	return left >> ((64 - f.width) & 63)
 }
 
-// parseBits reads 64 hexadecimal digits, eight at a time.
-func parseBits(s string) (b bits, err error) {
+// parse reads 64 hexadecimal digits, sixteen at a time. On error it leaves b as it was.
+func (b *bits) parse(s string) error {
 	if len(s) != 64 {
-		return bits{}, fmt.Errorf("cannot parse SXURL; got %d bytes; want 64 hexadecimal digits: %w", len(s), ErrLength)
+		return fmt.Errorf("cannot parse SXURL; got %d bytes; want 64 hexadecimal digits: %w", len(s), ErrLength)
 	}
-	text := unsafe.Slice(unsafe.StringData(s), len(s)) // only read
-	var wrong uint64
-	for i := range b {
-		hi, w1 := eightDigits(binary.LittleEndian.Uint64(text[16*i:]))
-		lo, w2 := eightDigits(binary.LittleEndian.Uint64(text[16*i+8:]))
-		b[i] = uint64(hi)<<32 | uint64(lo)
-		wrong |= w1 | w2
+	text := (*[64]byte)(unsafe.Pointer(unsafe.StringData(s))) // only read
+	w0, wrong0 := sixteenDigits(text, 0)
+	w1, wrong1 := sixteenDigits(text, 16)
+	w2, wrong2 := sixteenDigits(text, 32)
+	w3, wrong3 := sixteenDigits(text, 48)
+	if wrong0|wrong1|wrong2|wrong3 != 0 {
+		return fmt.Errorf("cannot parse SXURL; got %q; want 64 hexadecimal digits: %w", s, ErrHex)
 	}
-	if wrong != 0 {
-		return bits{}, fmt.Errorf("cannot parse SXURL; got %q; want 64 hexadecimal digits: %w", s, ErrHex)
-	}
-	return b, nil
+	b[0], b[1], b[2], b[3] = w0, w1, w2, w3
+	return nil
 }
 
-// eightDigits reads eight hexadecimal digits at once, each a byte of x, the first the lowest.
-// wrong is 0 if that is what they are. Bit 6 of a byte tells letters from digits, and
-// writing the value again tells whether it was one.
-func eightDigits(x uint64) (value uint32, wrong uint64) {
+// sixteenDigits reads hexadecimal digits eight at once, each a byte of a number, the first
+// the lowest. wrong is 0 if digits is what they are. Bit 6 of a byte tells letters from
+// digits, and writing the value again tells whether it was one.
+func sixteenDigits(text *[64]byte, from uint) (value, wrong uint64) {
 	const each = 0x0101010101010101
-	letter := x >> 6 & each
-	v := x&(15*each) + 9*letter
-	aboveNine := (v + 0x76*each) >> 7 & each
-	again := v + '0'*each + ('a'-10-'0')*aboveNine
-	wrong = v&(0xf0*each) | (again ^ (x | letter<<5))
+	for i := range uint(2) {
+		x := binary.LittleEndian.Uint64(text[(from+8*i)&63:])
+		letter := x >> 6 & each
+		v := x&(15*each) + 9*letter
+		aboveNine := (v + 0x76*each) >> 7 & each
+		again := v + '0'*each + ('a'-10-'0')*aboveNine
+		wrong |= v&(0xf0*each) | (again ^ (x | letter<<5))
 
-	v = (v<<4 | v>>8) & 0x00ff00ff00ff00ff
-	v = (v | v>>8) & 0x0000ffff0000ffff
-	return mathbits.ReverseBytes32(uint32(v | v>>16)), wrong
+		v = (v<<4 | v>>8) & 0x00ff00ff00ff00ff
+		v = (v | v>>8) & 0x0000ffff0000ffff
+		value = value<<32 | uint64(mathbits.ReverseBytes32(uint32(v|v>>16)))
+	}
+	return value, wrong
 }

@@ -27,8 +27,8 @@ func (c Codec) Decode(k Key) (f Fields, err error) {
 
 // DecodeHex is [ParseKey] and [Codec.Decode] in one.
 func (c Codec) DecodeHex(s string) (f Fields, err error) {
-	b, err := parseBits(s)
-	if err == nil {
+	var b bits
+	if err = b.parse(s); err == nil {
 		err = c.decode(&f, &b)
 	}
 	return f, err

@@ -19,7 +19,7 @@ func (c Codec) HashComponent(label string, data []byte, n int) (uint64, error) {
 	if c.Crate && c.Layout == V1 && n == 64 {
 		return 0, nil
 	}
-	return c.Layout.hash(label, string(data), n), nil
+	return c.Layout.hash(label, string(data), uint(n)), nil
 }
 
 // Hash returns the slice that stands for a value of a component, as a number. An empty
@@ -39,7 +39,7 @@ func (l Layout) Hash(c Component, value string) (uint64, error) {
 // scratch is where label and value meet when they are too long for the stack.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-func (l Layout) hash(label, value string, n int) uint64 {
+func (l Layout) hash(label, value string, n uint) uint64 {
 	var small [256]byte
 	if len(label)+1+len(value) <= len(small) {
 		return l.cut(sha256.Sum256(append(append(append(small[:0], label...), 0), value...)), n)
@@ -51,7 +51,7 @@ func (l Layout) hash(label, value string, n int) uint64 {
 	return l.cut(sum, n)
 }
 
-func (l Layout) cut(digest [32]byte, n int) uint64 {
+func (l Layout) cut(digest [32]byte, n uint) uint64 {
 	last := digest[24:]
 	if l == V1 {
 		return binary.LittleEndian.Uint64(last) & (1<<n - 1)

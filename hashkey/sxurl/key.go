@@ -13,7 +13,8 @@ type Key [32]byte
 // ParseKey reads 64 hexadecimal digits of either case. It does not look at what they
 // mean; [Codec.Decode] does.
 func ParseKey(s string) (k Key, err error) {
-	b, err := parseBits(s)
+	var b bits
+	err = b.parse(s)
 	return b.key(), err
 }
 

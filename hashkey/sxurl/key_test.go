@@ -68,7 +68,7 @@ func TestSlicesFillTheKey(t *testing.T) {
 	for _, l := range []Layout{V0, V1} {
 		table := l.table()
 		var b bits
-		total := 0
+		total := uint(0)
 		fields := []field{table.head, table.tld, table.domain, table.subdomain, table.path, table.query, table.fragment, table.port}
 		if l == V1 {
 			fields = append(fields, table.flags)

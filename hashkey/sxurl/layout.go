@@ -52,7 +52,7 @@ func ParseComponent(name string) (Component, error) {
 // field is the place of a slice in a key, in bits from the first, and the label that
 // is hashed with it.
 type field struct {
-	from, width int
+	from, width uint
 	label       string
 }
 
@@ -115,5 +115,5 @@ func (l Layout) Slice(c Component) (from, to int, err error) {
 	if !ok {
 		return 0, 0, fmt.Errorf("cannot slice SXURL; got component %q; want tld, domain, subdomain, port, path, query or fragment: %w", c, ErrComponent)
 	}
-	return f.from / 4, (f.from + f.width) / 4, nil
+	return int(f.from / 4), int(f.from+f.width) / 4, nil
 }

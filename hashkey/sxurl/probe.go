@@ -95,8 +95,8 @@ func (p *Probe) match(b *bits) (bool, error) {
 
 // MatchHex is [ParseKey] and [Probe.Match] in one.
 func (p *Probe) MatchHex(key string) (bool, error) {
-	b, err := parseBits(key)
-	if err != nil {
+	var b bits
+	if err := b.parse(key); err != nil {
 		return false, err
 	}
 	return p.match(&b)

@@ -34,11 +34,20 @@ fn keys(urls: &[&str], encode: impl Fn(&str) -> Option<String>) -> Vec<String> {
     urls.iter().filter_map(|u| encode(u)).collect()
 }
 
-/// Runs f over all items once; the sum keeps the compiler from leaving work out.
+/// Runs f over all items, again and again for a tenth of a second at least; the sum keeps the
+/// compiler from leaving work out.
 fn time<T: AsRef<str>>(items: &[T], f: impl Fn(&str) -> u8) -> (usize, u128, u64) {
-    let start = processor_time();
-    let sum = items.iter().map(|i| f(black_box(i.as_ref())) as u64).sum();
-    (items.len(), processor_time() - start, sum)
+    let (start, mut done, mut sum) = (processor_time(), 0, 0u64);
+    loop {
+        for i in items {
+            sum += f(black_box(i.as_ref())) as u64;
+        }
+        done += items.len();
+        let took = processor_time() - start;
+        if took >= 100_000_000 {
+            return (done, took, sum);
+        }
+    }
 }
 
 /// Nanoseconds this thread has had, which other work on the machine does not lengthen much.
