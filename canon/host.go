@@ -43,15 +43,39 @@ func hostToASCII(host string) (string, error) {
 		return "", fmt.Errorf("cannot map host; got a label of %d bytes; want at most %d: %w", n, maxLabel, ErrURL)
 	}
 	ascii, err := uts46.ToASCII(host)
+	if err == nil {
+		err = checkLabels(host)
+	}
 	if err != nil {
 		return "", fmt.Errorf("cannot map host; got %s; want one that UTS #46 allows (%v): %w", quote(host), err, ErrURL)
 	}
 	return ascii, nil
 }
 
+// checkLabels refuses two things that x/net/idna lets pass and UTS #46 does not: a label
+// that is "xn--" and no more, of which it makes nothing, and one that begins with "xn--"
+// and is not ASCII, which it decodes all the same. An "a" before a label keeps it from
+// decoding, so that what the label maps to can be seen.
+func checkLabels(host string) error {
+	for label := range strings.FieldsFuncSeq(host, isDot) {
+		mapped, _ := uts46.ToUnicode("a" + label)
+		if rest, ok := strings.CutPrefix(mapped, "a"+ace); ok && (rest == "" || !isASCII(rest)) {
+			return fmt.Errorf("label %q is no encoding", label)
+		}
+	}
+	return nil
+}
+
+// ace begins a label that encodes another in ASCII (RFC 3490).
+const ace = "xn--"
+
+// isDot knows the ASCII dot and the three others that UTS #46 maps to it.
+func isDot(r rune) bool {
+	return r == '.' || r == '\u3002' || r == '\uff0e' || r == '\uff61'
+}
+
 // hasUnicodeLabel tells whether a label of a lower-case ASCII host begins with xn--.
 func hasUnicodeLabel[T string | []byte](host T) bool {
-	const ace = "xn--"
 	for i := 0; i+len(ace) <= len(host); i++ {
 		if (i == 0 || host[i-1] == '.') && string(host[i:i+len(ace)]) == ace {
 			return true
@@ -60,12 +84,9 @@ func hasUnicodeLabel[T string | []byte](host T) bool {
 	return false
 }
 
-// longestLabel measures between ASCII dots and the three others UTS #46 knows.
 func longestLabel(host string) int {
 	longest := 0
-	for label := range strings.FieldsFuncSeq(host, func(r rune) bool {
-		return r == '.' || r == '\u3002' || r == '\uff0e' || r == '\uff61'
-	}) {
+	for label := range strings.FieldsFuncSeq(host, isDot) {
 		longest = max(longest, len(label))
 	}
 	return longest
@@ -76,9 +97,6 @@ func longestLabel(host string) int {
 func checkHost(host string) error {
 	if host == "" {
 		return fmt.Errorf("cannot canonicalize; got an empty host; want one: %w", ErrURL)
-	}
-	if host[0] == '[' { // an address, checked by its parser
-		return nil
 	}
 	for i := range len(host) {
 		if c := host[i]; forbiddenDomain[c] {

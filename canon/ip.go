@@ -7,18 +7,7 @@ import (
 	"strings"
 )
 
-// canonicalIP writes a host that is an address in its one form: "0x7f.1" is 127.0.0.1,
-// "[0:0::1]" is [::1]. Other hosts pass (URL Standard 3.5, host parser).
-func canonicalIP(host string) (string, error) {
-	switch {
-	case strings.HasPrefix(host, "["):
-		return canonicalIPv6(host)
-	case endsInNumber(host):
-		return canonicalIPv4(host)
-	}
-	return host, nil
-}
-
+// canonicalIPv6 reads "[0:0::1]" and writes "[::1]" (URL Standard 3.5, IPv6 parser).
 func canonicalIPv6(host string) (string, error) {
 	inner, closed := strings.CutSuffix(host[1:], "]")
 	addr, err := netip.ParseAddr(inner)

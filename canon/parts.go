@@ -12,6 +12,7 @@ type parts struct {
 	slashes  string // "://", or what stands for it: ":", ":/", ":\\\\"
 	userinfo string // "user:pass@", or ""
 	host     string // "example.com", "[::1]"
+	literal  bool   // the host was found in brackets: an IPv6 address or an error
 	port     string // ":8080", ":", or ""
 	path     string // "/a/b", or ""
 	query    string // "?a=1", "?", or ""
@@ -56,6 +57,7 @@ func split(s string) (parts, error) {
 		p.userinfo, s = s[:i+1], s[i+1:]
 	}
 	p.host, p.port = cutPort(s)
+	p.literal = strings.HasPrefix(p.host, "[")
 	return p, nil
 }
 

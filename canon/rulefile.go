@@ -173,6 +173,7 @@ func scopeHost(s string) (string, error) {
 	}
 	w := &work{}
 	w.host, w.port = cutPort(host)
+	w.literal = strings.HasPrefix(host, "[")
 	for _, rule := range []func(*work) error{(*work).lowercaseHost, (*work).hostToASCII, (*work).canonicalIP} {
 		if err := rule(w); err != nil || w.port != "" {
 			return "", fmt.Errorf(`got host %q; want a valid one without port, "*.domain" or "*"`, s)

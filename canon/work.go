@@ -98,20 +98,24 @@ func (w *work) lowercaseHost() error {
 }
 
 func (w *work) decodeHost() error {
-	if !strings.HasPrefix(w.host, "[") {
+	if !w.literal {
 		w.host = unescape(w.host)
 	}
 	return nil
 }
 
 func (w *work) hostToASCII() (err error) {
-	w.host, err = hostToASCII(w.host)
+	if !w.literal {
+		w.host, err = hostToASCII(w.host)
+	}
 	return err
 }
 
 func (w *work) canonicalIP() (err error) {
-	if err = checkHost(w.host); err == nil {
-		w.host, err = canonicalIP(w.host)
+	if w.literal {
+		w.host, err = canonicalIPv6(w.host)
+	} else if err = checkHost(w.host); err == nil && endsInNumber(w.host) {
+		w.host, err = canonicalIPv4(w.host)
 	}
 	return err
 }
