@@ -42,7 +42,7 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.opt.ReadOnly {
+	if _, reads := o.(readOp); s.opt.ReadOnly && !reads {
 		return fmt.Errorf("cannot write: the store is open for reading only: %w", store.ErrInvalid)
 	}
 	r := &request{op: o, done: make(chan struct{})}

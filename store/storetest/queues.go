@@ -96,6 +96,19 @@ var queueCases = []testCase{
 		f.set("a", store.QueueChange{Limit: &limit})
 		f.wantKeys(f.takeAll(), 2)
 	}},
+	{"a queue under its limit again is served again", func(f *fixture) {
+		f.fill("a", 0, 2)
+		limit := int64(1)
+		f.set("a", store.QueueChange{Limit: &limit})
+		f.end(f.one(), store.Complete)
+		f.wantKeys(f.takeAll())
+		elsewhere := item(0, "b")
+		elsewhere.Force = true
+		f.add(elsewhere)
+		f.wantKeys(f.take(store.TakeRequest{Queue: "a"}), 1)
+		f.forget(1, store.Selection{Keys: []store.Key{key(1)}})
+		f.wantKeys(f.takeAll(), 0)
+	}},
 	{"what can't be set is refused", func(f *fixture) {
 		below := int64(-1)
 		f.wantErr(f.s.Configure(f.ctx, "", "a", store.QueueChange{Limit: &below}), store.ErrInvalid)

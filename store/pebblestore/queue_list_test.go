@@ -1,0 +1,53 @@
+package pebblestore
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestReadOnlyTellsOfQueues says that a store open for reading alone tells of
+// URLs, queues and leases, and takes no step that writes.
+func TestReadOnlyTellsOfQueues(t *testing.T) {
+	fs, ctx := vfs.NewMem(), t.Context()
+	s, err := Open("db", Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := []store.Item{{Key: testKey(1), Queue: "a", URL: "u"}, {Key: testKey(2), Queue: "b", URL: "v"}}
+	if _, err := s.Add(ctx, "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Take(ctx, store.TakeRequest{Queue: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open("db", Options{FS: fs, ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if e, err := s.Lookup(ctx, "", testKey(1)); err != nil || e.State != store.Leased || e.URL != "u" {
+		t.Errorf("got %+v, %v; want the leased URL", e, err)
+	}
+	if q, err := s.QueueInfo(ctx, "", "b"); err != nil || q.Held != 1 {
+		t.Errorf("got %+v, %v; want a queue of 1", q, err)
+	}
+	n := 0
+	for _, err := range s.Entries(ctx, "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 2 {
+		t.Errorf("got %d entries; want 2", n)
+	}
+	if _, err := s.Take(ctx, store.TakeRequest{}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("got error %v of a take; want %v", err, store.ErrInvalid)
+	}
+}
