@@ -11,8 +11,9 @@ import (
 type allocator struct {
 	slotBytes int
 	classes   []class
-	bytes     int64 // mapped
-	live      int64 // handed out
+	spare     [][]byte // slabs to be used again
+	bytes     int64    // mapped
+	live      int64    // handed out
 }
 
 // class is the arrays of one length.
@@ -75,8 +76,28 @@ func (a *allocator) mapSlab(n int) []byte {
 	for size < 4*n {
 		size *= 2
 	}
+	for i, mem := range a.spare {
+		if len(mem) >= size {
+			a.spare = slices.Delete(a.spare, i, i+1)
+			return mem
+		}
+	}
 	a.bytes += int64(size)
 	return mapMemory(size)
+}
+
+// maxSpare is how many slabs are kept for the next need: keys that come in
+// order fill one segment after the other, and each goes through all classes.
+const maxSpare = 2
+
+// unmapSlab takes a slab back.
+func (a *allocator) unmapSlab(mem []byte) {
+	a.spare = append(a.spare, mem)
+	if len(a.spare) > maxSpare {
+		a.bytes -= int64(len(a.spare[0]))
+		unmapMemory(a.spare[0])
+		a.spare = slices.Delete(a.spare, 0, 1)
+	}
 }
 
 // put frees the array at p in place of class c. If another array had to move
@@ -95,8 +116,7 @@ func (a *allocator) put(c uint8, p unsafe.Pointer, place uint32) (moved uint32, 
 	}
 	cl.owners = cl.owners[:last]
 	if s.used == 0 {
-		a.bytes -= int64(len(s.mem))
-		unmapMemory(s.mem)
+		a.unmapSlab(s.mem)
 		cl.slabs = cl.slabs[:len(cl.slabs)-1]
 	}
 	if 4*len(cl.owners) < cap(cl.owners) {
@@ -113,5 +133,9 @@ func (a *allocator) close() {
 		}
 		a.classes[i].slabs, a.classes[i].owners = nil, nil
 	}
+	for _, mem := range a.spare {
+		unmapMemory(mem)
+	}
+	a.spare = nil
 	a.bytes, a.live = 0, 0
 }
