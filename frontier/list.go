@@ -155,7 +155,8 @@ func (f *Frontier) Pause(ctx context.Context, crawl, queue string, paused bool) 
 // Of the other fields one is set; with none, the whole crawl goes.
 type Selection struct {
 	Crawl string
-	// URLs are forgotten in any spelling; their own Crawl is not looked at.
+	// URLs are forgotten in any spelling; their own Crawl is not looked at. For
+	// those of an exact crawl, name the crawl: their keys are made otherwise.
 	URLs []URL
 	Keys []store.Key
 	// Queue forgets what one queue holds, and what it completed where the

@@ -34,7 +34,7 @@ func newQueryTrap(limit int) *queryTrap {
 	if limit <= 0 {
 		return nil
 	}
-	return &queryTrap{limit: uint32(min(limit, 1<<31)), seed: maphash.MakeSeed()}
+	return &queryTrap{limit: uint32(min(limit, 1<<31-1)), seed: maphash.MakeSeed()}
 }
 
 // hash stands for a path in the methods below.

@@ -105,7 +105,7 @@ type decoder struct {
 
 func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
-	if n <= 0 || v > 1<<31 {
+	if n <= 0 || v > 1<<31-1 {
 		d.b, d.bad = nil, true
 		return 0
 	}
