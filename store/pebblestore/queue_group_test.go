@@ -1,0 +1,52 @@
+package pebblestore
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestFlushLeavesWholeSteps cuts the power in the middle of a group, after a
+// flush: the steps before it are there with all their rows.
+func TestFlushLeavesWholeSteps(t *testing.T) {
+	fs, ctx := vfs.NewCrashableMem(), t.Context()
+	s, err := Open("db", Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	add := &addOp{
+		crawl: store.DefaultCrawl, items: []store.Item{{Key: testKey(1), Queue: "a", URL: "u"}},
+		keys: []store.Key{testKey(1)}, order: []uint32{0}, fresh: make([]bool, 1), verdicts: make([]store.Verdict, 1),
+	}
+	var left *vfs.MemFS
+	err = s.do(ctx, readOp(func(tx *txn) error {
+		if err := add.apply(tx); err != nil {
+			return err
+		}
+		tx.flush()
+		if err := s.db.LogData(nil, pebble.Sync); err != nil { // so that the disk has what was flushed
+			return err
+		}
+		left = fs.CrashClone(vfs.CrashCloneCfg{})
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := Open("db", Options{FS: left})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer after.Close()
+	want := store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1}
+	if got, err := after.Stats(ctx, ""); err != nil || got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	if got, err := after.Take(ctx, store.TakeRequest{}); err != nil || len(got.Leases) != 1 {
+		t.Errorf("got %+v, %v; want the URL", got, err)
+	}
+}
