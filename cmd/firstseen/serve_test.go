@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -159,6 +160,9 @@ func TestServeKill9(t *testing.T) {
 	rounds := 3
 	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
 		rounds = 200
+	}
+	if n, err := strconv.Atoi(os.Getenv("FIRSTSEEN_TORTURE_N")); err == nil {
+		rounds = n
 	}
 	db := filepath.Join(t.TempDir(), "db")
 	acked := map[string]bool{}
