@@ -13,7 +13,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// runModel runs random histories, more of them with FIRSTSEEN_TORTURE_N set.
+// runModel runs random histories: a hundred times as many under
+// FIRSTSEEN_TORTURE=1, or as many as FIRSTSEEN_TORTURE_N says.
 func runModel(t *testing.T, b Backend) {
 	seeds, steps := b.Seeds, b.Steps
 	if seeds == 0 {
@@ -24,6 +25,8 @@ func runModel(t *testing.T, b Backend) {
 	}
 	if n, err := strconv.Atoi(os.Getenv("FIRSTSEEN_TORTURE_N")); err == nil {
 		seeds = n
+	} else if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		seeds *= 100
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
