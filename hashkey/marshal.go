@@ -109,11 +109,11 @@ func (h UrlVeryShortHash) Format(w fmt.State, verb rune) { format(w, verb, h[:])
 func format(w fmt.State, verb rune, hash []byte) {
 	switch verb {
 	case 's', 'v', 'x':
-		io.WriteString(w, hex.EncodeToString(hash))
+		_, _ = io.WriteString(w, hex.EncodeToString(hash))
 	case 'X':
 		fmt.Fprintf(w, "%X", hash)
 	case 'd':
-		w.Write(appendDisplay(nil, hash))
+		_, _ = w.Write(appendDisplay(nil, hash))
 	default:
 		fmt.Fprintf(w, "%%!%c(hash=%x)", verb, hash)
 	}
