@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,9 +103,10 @@ func TestInterrupt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// More than the pipe holds: when the last write returns, the lines are being read.
-	for range 3000 {
-		fmt.Fprintln(stdin, "http://a.example/"+strings.Repeat("x", 100))
+	// Several blocks: when the last write returns, the first of them is being counted.
+	lines := strings.Repeat("http://a.example/"+strings.Repeat("x", 100)+"\n", 30_000)
+	if _, err := io.WriteString(stdin, lines); err != nil {
+		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,23 @@ const (
 // errRefused ends a command whose output already says what was refused.
 var errRefused = errors.New("some input was refused")
 
+// worst joins errors. That some input was refused counts only where nothing failed.
+func worst(errs ...error) error {
+	var failed []error
+	refused := false
+	for _, err := range errs {
+		if err == errRefused {
+			refused = true
+		} else if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) == 0 && refused {
+		return errRefused
+	}
+	return errors.Join(failed...)
+}
+
 // failure marks an error of running a command, as against one of calling it.
 type failure struct{ error }
 

@@ -85,13 +85,19 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Close()) }()
+	defer func() {
+		closed := w.Close()
+		if errors.Is(err, store.ErrFailed) && errors.Is(closed, store.ErrFailed) {
+			closed = nil // told already
+		}
+		err = worst(err, closed)
+	}()
 	result, err := f.replay(ctx, a, names, p, w)
 	if result == nil {
 		return err
 	}
 	f.titled(names)
-	return errors.Join(err, f.tell(ctx, a, result, w), f.write(files, result, p))
+	return worst(err, f.tell(ctx, a, result, w), f.write(files, result, p))
 }
 
 // check reads the flags that a mistake can be in, and makes the profile.
