@@ -12,7 +12,7 @@ import (
 )
 
 // List is a set of hashed URIs that a URL can be looked up in: an exclusion list that does
-// not say what it excludes. It does not change, so any number of goroutines may use it
+// not say what it excludes. It is a frontier.Excluder. It does not change, so any number of goroutines may use it
 // at once. It holds the digests alone, a little more than their bytes: 20.7 bytes an
 // entry for sha1.
 type List struct {
@@ -156,8 +156,26 @@ func (l *List) Match(url string) (entry URI, ok bool) {
 	return URI{}, false
 }
 
-// Excluded tells whether an entry of the list hides this URL.
+// Excluded tells whether an entry of the list hides this URL, for a crawler that has it in a
+// canonical form only. In those a path is never empty, while the draft keeps "http://h" and
+// "http://h/" apart; so for a URL without more path than "/" both are looked for.
 func (l *List) Excluded(url string) bool {
-	_, ok := l.Match(url)
+	if _, ok := l.Match(url); ok {
+		return true
+	}
+	bare, ok := withoutRoot(url)
+	if ok {
+		_, ok = l.Match(bare)
+	}
 	return ok
+}
+
+// withoutRoot drops a path that is "/" alone; ok tells whether there was one.
+func withoutRoot(url string) (bare string, ok bool) {
+	r := cut(url)
+	if r.authority == "" || r.path != "/" {
+		return "", false
+	}
+	r.path = ""
+	return r.join(), true
 }

@@ -73,6 +73,19 @@ func TestListAgreesWithMatch(t *testing.T) {
 	}
 }
 
+// TestExcludedKnowsTheEmptyPath: the draft's own example has no slash; a canonical form has.
+func TestExcludedKnowsTheEmptyPath(t *testing.T) {
+	l := list(t, Hasher{Variant: N}, "hashed:sha1=87ed28009f511ed7ef630180a229ba257180a481") // http://www.thus.net
+	for url, want := range map[string][2]bool{                                               // Match, Excluded
+		"http://www.thus.net": {true, true}, "http://www.thus.net/": {false, true}, "http://www.thus.net/?q#f": {false, true},
+		"http://www.thus.net/a": {false, false}, "http://www.thus.net//": {false, false}, "/": {false, false}, "x:/": {false, false},
+	} {
+		if _, ok := l.Match(url); ok != want[0] || l.Excluded(url) != want[1] {
+			t.Errorf("%s: got %t, %t; want %v", url, ok, l.Excluded(url), want)
+		}
+	}
+}
+
 func TestEmptyList(t *testing.T) {
 	l := list(t, Hasher{}, "", "# nothing")
 	if l.Len() != 0 || l.Excluded("http://h/") {
