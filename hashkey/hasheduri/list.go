@@ -12,8 +12,8 @@ import (
 )
 
 // List is a set of hashed URIs that a URL can be looked up in: an exclusion list that does
-// not say what it excludes. It is a frontier.Excluder. It does not change, so any number of goroutines may use it
-// at once. It holds the digests alone, a little more than their bytes: 20.7 bytes an
+// not say what it excludes. It is a frontier.Excluder. It does not change, so any number
+// of goroutines may use it at once. It holds the digests and little more: 20.9 bytes an
 // entry for sha1.
 type List struct {
 	hasher Hasher
