@@ -26,7 +26,7 @@ import (
 
 func main() {
 	var b bench
-	flag.StringVar(&b.dir, "dir", "", "directory of the database; it is removed afterwards (default: a temporary one)")
+	flag.StringVar(&b.dir, "dir", "", "where to make the database, which is removed afterwards (default: the temporary directory)")
 	flag.Float64Var(&b.keys, "keys", 10e6, "keys loaded before measuring")
 	flag.DurationVar(&b.load.Length, "length", 15*time.Second, "length of each load")
 	flag.IntVar(&b.load.Batch, "batch", 10_000, "keys in a call")
@@ -72,10 +72,8 @@ func (e engine) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 func (engine) CPU() time.Duration { return 0 }
 
 func (b *bench) run() (err error) {
-	if b.dir == "" {
-		if b.dir, err = os.MkdirTemp("", "firstseen-bench"); err != nil {
-			return err
-		}
+	if b.dir, err = os.MkdirTemp(b.dir, "firstseen-bench"); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	b.stream = storebench.NewStream(int(b.keys) + int(b.load.Length.Seconds()*3e6))
@@ -124,8 +122,11 @@ func (b *bench) fill(s *pebblestore.Store) error {
 			}
 		}
 	}, store.SeeOptions{})
-	if err != nil || fresh != int64(n) {
-		return fmt.Errorf("imported %d of %d: %w", fresh, n, err)
+	if err != nil {
+		return err
+	}
+	if fresh != int64(n) {
+		return fmt.Errorf("cannot import; got %d new keys; want %d", fresh, n)
 	}
 	b.stream.Known = n
 	w.print("import of sorted keys", int64(n))
