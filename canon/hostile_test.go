@@ -46,6 +46,9 @@ func hostile(n int) map[string]string {
 		"scheme":            fill("", "h", "://h/"),
 		"opaque":            fill("mailto:", "a@", "b"),
 		"other authority":   fill("x://", "u@", "h/"),
+		"bad other host":    fill("x://h", "\x91", "/"),
+		"data":              fill("data:image/png;base64,", "iVBOR/AA", ""),
+		"script":            fill("javascript:", "f();", ""),
 		"fragment":          fill("http://h/#", "%41 ", ""),
 		"query with quotes": fill("http://h/?", "'=", ""),
 	}
@@ -88,6 +91,15 @@ func TestHostileInput(t *testing.T) {
 				}
 				_, _ = WHATWG().Canonicalize(raw)
 			})
+		}
+	}
+}
+
+// TestLongOpaqueURLsAreOfAnotherScheme: not too long, for reports that count by reason.
+func TestLongOpaqueURLsAreOfAnotherScheme(t *testing.T) {
+	for _, name := range []string{"data", "script", "opaque"} {
+		if _, err := Qiita().Canonicalize(hostile(100_000)[name]); Code(err) != "scheme" {
+			t.Errorf("%s: got %v; want code scheme", name, err)
 		}
 	}
 }

@@ -82,32 +82,40 @@ func (w *work) plainUserinfo() {
 // The library takes quadratic time for what follows, in bytes: the authority, and the
 // path by its number of slashes. These bounds keep it below a tenth of a second.
 const (
-	maxAuthority = 8 << 10
+	maxAuthority = 1 << 10
 	maxSlashWork = 1 << 27 // slashes times bytes
 )
 
 // parseOther has the library read a whole URL of any scheme.
 func parseOther(s string) (string, error) {
-	if n := authorityLen(s); n > maxAuthority {
+	s = escapeBadUTF8(s)
+	scheme, rest, _ := strings.Cut(s, ":")
+	switch lowerText(scheme) {
+	case "ws", "wss", "file": // any slashes, even none, begin an authority
+		rest = "//" + strings.TrimLeft(rest, `/\`)
+	}
+	if n := authorityLen(rest); n > maxAuthority {
 		return "", fmt.Errorf("cannot parse URL; got an authority of %d bytes; want at most %d: %w", n, maxAuthority, ErrTooLong)
 	}
-	if n := strings.Count(s, "/") + strings.Count(s, `\`); n*len(s) > maxSlashWork {
+	if n := strings.Count(rest, "/") + strings.Count(rest, `\`); rest != "" && rest[0] == '/' && n*len(s) > maxSlashWork {
 		return "", fmt.Errorf("cannot parse URL; got %d slashes in %d bytes; want fewer: %w", n, len(s), ErrTooLong)
 	}
-	u, err := whatwg.Parse(escapeBadUTF8(s))
+	u, err := whatwg.Parse(s)
 	if err != nil {
 		return "", fmt.Errorf("cannot parse URL; got %s; want what the URL Standard allows (%v): %w", quote(s), err, ErrURL)
 	}
 	return u.Href(false), nil
 }
 
-// authorityLen measures what can be an authority: up to the first slash that is not
-// among those after the scheme, or "?" or "#".
-func authorityLen(s string) int {
-	_, rest, _ := strings.Cut(s, ":")
-	rest = strings.TrimLeft(rest, `/\`)
-	if i := strings.IndexAny(rest, `/?#`); i >= 0 {
+// authorityLen measures the authority of what follows a scheme. An opaque path, such as
+// those of data: and mailto:, has none.
+func authorityLen(rest string) int {
+	rest, ok := strings.CutPrefix(rest, "//")
+	if i := strings.IndexAny(rest, `/?#`); ok && i >= 0 {
 		return i
+	}
+	if !ok {
+		return 0
 	}
 	return len(rest)
 }
