@@ -51,7 +51,8 @@ func newRootCmd(a *app) *cobra.Command {
 	}
 	root.AddCommand(
 		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newReplayCmd(a), newVersionCmd(a),
-		newGenCmd(a), newAuditCmd(a), newLearnCmd(a), newServeCmd(a), newSXURLCmd(a),
+		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
+		newStatsCmd(a), newExportCmd(a), newImportCmd(a), newForgetCmd(a), newVerifyCmd(a), newServeCmd(a), newSXURLCmd(a),
 	)
 	return root
 }

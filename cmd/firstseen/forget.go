@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// forgetFlags say what to forget: exactly one of them.
+type forgetFlags struct {
+	crawl, queue, before string
+	urls                 []string
+	all                  bool
+}
+
+func newForgetCmd(a *app) *cobra.Command {
+	var f forgetFlags
+	cmd := &cobra.Command{
+		Use:   "forget --db DIR",
+		Short: "Make what was seen new again",
+		Long: `Forget some of a crawl, or all of it: what is found again counts as new. The daemon must
+not be running on the store.`,
+		Example: `  firstseen forget --db crawl.db --url https://example.com/a
+  firstseen forget --db crawl.db --before 2026-01-31
+  firstseen forget --db crawl.db --crawl old --all`,
+		Args: cobra.NoArgs,
+	}
+	withStore(cmd, &pebblestore.Options{}, &f.crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
+		sel, err := f.selection(s.Identity())
+		if err != nil {
+			return err
+		}
+		n, err := s.Forget(ctx, sel)
+		if err != nil {
+			return fmt.Errorf("cannot forget: %w", err)
+		}
+		if _, err := fmt.Fprintf(a.out, "%s forgotten\n", grouped(n)); err != nil {
+			return fmt.Errorf("cannot write output: %w", err)
+		}
+		return nil
+	})
+	cmd.Flags().StringArrayVar(&f.urls, "url", nil, "a URL, in any spelling; may be given again")
+	cmd.Flags().StringVar(&f.queue, "queue", "", "the URLs of a queue")
+	cmd.Flags().StringVar(&f.before, "before", "", "what was first seen before a day, or a time as 2026-01-31T12:00:00Z")
+	cmd.Flags().BoolVar(&f.all, "all", false, "the whole crawl, with its queues and settings")
+	cmd.MarkFlagsMutuallyExclusive("url", "queue", "before", "all")
+	cmd.MarkFlagsOneRequired("url", "queue", "before", "all")
+	return cmd
+}
+
+func (f *forgetFlags) selection(id store.Identity) (sel store.Selection, err error) {
+	sel = store.Selection{Crawl: f.crawl, Queue: f.queue}
+	if f.before != "" {
+		if sel.Before, err = parseDay(f.before); err != nil {
+			return sel, misuse{err}
+		}
+	}
+	if len(f.urls) == 0 {
+		return sel, nil
+	}
+	p, err := canon.ParseProfile(id.Profile)
+	if err != nil {
+		return sel, fmt.Errorf("cannot tell the URL's key: %w", err)
+	}
+	for _, url := range f.urls {
+		form, err := p.Canonicalize(url)
+		if err != nil {
+			return sel, misuse{err}
+		}
+		sel.Keys = append(sel.Keys, hashkey.SumShort([]byte(form)))
+	}
+	return sel, nil
+}
+
+// parseDay reads a day, in UTC, or a time.
+func parseDay(s string) (time.Time, error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("cannot read time; got %q; want a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z", s)
+}
+
+func newVerifyCmd(a *app) *cobra.Command {
+	var crawl string
+	cmd := &cobra.Command{
+		Use:   "verify --db DIR",
+		Short: "Compare a store with itself, row by row",
+		Long: `Read the whole store and check it: checksums, the form of every row, every count, the
+index in memory and the queues. Each finding says what is wrong and what it means.
+--repair opens a store whose counts differ from its rows, and takes the rows as true.`,
+		Args: cobra.NoArgs,
+	}
+	opt := &pebblestore.Options{}
+	withStore(cmd, opt, &crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
+		return verify(ctx, a, s)
+	})
+	cmd.Flags().BoolVar(&opt.Repair, "repair", false, "take the rows as true where the counts differ")
+	_ = cmd.Flags().MarkHidden("crawl") // the whole store is read
+	return cmd
+}
+
+func verify(ctx context.Context, a *app, s *pebblestore.Store) error {
+	report, err := s.Verify(ctx)
+	if report != nil {
+		out := newOutput(a.out)
+		out.line(fmt.Sprintf("%s rows read, %s keys", grouped(report.Rows), grouped(report.Keys)))
+		for _, f := range report.Findings {
+			out.line(fmt.Sprintf("row %x: %s", f.Row, f.Text))
+		}
+		if report.More > 0 {
+			out.line(fmt.Sprintf("and %d more", report.More))
+		}
+		err = errors.Join(err, out.Flush())
+		if err == nil && len(report.Findings) > 0 {
+			err = fmt.Errorf("cannot vouch for the store; got %d findings; want none", int64(len(report.Findings))+report.More)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot verify: %w", err)
+	}
+	return nil
+}

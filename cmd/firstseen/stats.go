@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// openStore opens a store that must be there, whatever made its keys.
+func openStore(dir string, opt pebblestore.Options) (*pebblestore.Store, error) {
+	opt.MustExist = true
+	return pebblestore.Open(dir, opt)
+}
+
+// withStore adds --db and --crawl to a command that works on a store, and has
+// it call do.
+func withStore(cmd *cobra.Command, opt *pebblestore.Options, crawl *string, do func(ctx context.Context, s *pebblestore.Store, args []string) error) {
+	dir := cmd.Flags().String("db", "", "directory of the store")
+	cmd.Flags().StringVar(crawl, "crawl", store.DefaultCrawl, "crawl that is meant")
+	cmd.RunE = running(func(cmd *cobra.Command, args []string) error {
+		if *dir == "" {
+			return misusef("cannot work on a store; got no --db; want its directory")
+		}
+		s, err := openStore(*dir, *opt)
+		if err != nil {
+			return err
+		}
+		err = do(cmd.Context(), s, args)
+		return errors.Join(err, s.Close())
+	})
+}
+
+// storeStats is the answer of the stats command.
+type storeStats struct {
+	Crawl     string     `json:"crawl"`
+	Seen      int64      `json:"seen"`
+	Held      int64      `json:"held"`
+	InFlight  int64      `json:"in_flight"`
+	Completed int64      `json:"completed"`
+	Queues    int64      `json:"queues"`
+	Active    int64      `json:"active_queues"`
+	DiskBytes int64      `json:"disk_bytes"` // of the whole store
+	Profile   string     `json:"profile"`
+	Version   int        `json:"profile_version"`
+	Unicode   string     `json:"unicode"`
+	Index     indexStats `json:"index"`
+	Crawls    []string   `json:"crawls"`
+}
+
+// indexStats is how the keys are held in memory.
+type indexStats struct {
+	Mode           string  `json:"mode"`
+	Bytes          int64   `json:"bytes"`
+	WronglyDropped float64 `json:"wrongly_dropped"`
+}
+
+func newStatsCmd(a *app) *cobra.Command {
+	var crawl string
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:     "stats --db DIR",
+		Short:   "Tell what a store holds",
+		Example: `  firstseen stats --db crawl.db --crawl "*" --json`,
+		Args:    cobra.NoArgs,
+	}
+	withStore(cmd, &pebblestore.Options{ReadOnly: true}, &crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
+		st, err := statsOf(ctx, s, crawl)
+		if err != nil {
+			return err
+		}
+		out := newOutput(a.out)
+		if asJSON {
+			out.json(st)
+		} else {
+			st.write(out)
+		}
+		return endOutput(out, 0)
+	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}
+
+func statsOf(ctx context.Context, s *pebblestore.Store, crawl string) (storeStats, error) {
+	counts, err := s.Stats(ctx, crawl)
+	if err != nil {
+		return storeStats{}, fmt.Errorf("cannot count: %w", err)
+	}
+	metrics, err := s.Metrics(ctx)
+	if err != nil {
+		return storeStats{}, fmt.Errorf("cannot read metrics: %w", err)
+	}
+	crawls, err := s.Crawls(ctx)
+	if err != nil {
+		return storeStats{}, fmt.Errorf("cannot list crawls: %w", err)
+	}
+	id := s.Identity()
+	return storeStats{
+		Crawl: crawl, Seen: counts.Seen, Held: counts.Held, InFlight: counts.InFlight, Completed: counts.Completed,
+		Queues: counts.Queues, Active: counts.Active, DiskBytes: metrics.DiskBytes,
+		Profile: id.Profile, Version: id.Version, Unicode: id.Unicode, Crawls: crawls,
+		Index: indexStats{string(metrics.Index.Mode), metrics.Index.Bytes, metrics.Index.WronglyDropped},
+	}, nil
+}
+
+func (st storeStats) write(out *output) {
+	for _, row := range []struct {
+		n    int64
+		what string
+	}{
+		{st.Seen, "seen"}, {st.Held, "queued or leased"}, {st.InFlight, "leased"}, {st.Completed, "completed"},
+		{st.Queues, "queues"}, {st.Active, "queues that hold something"}, {st.DiskBytes, "bytes on disk, of the whole store"},
+		{st.Index.Bytes, "bytes of index in memory, " + st.Index.Mode},
+	} {
+		out.line(fmt.Sprintf("%15s  %s", grouped(row.n), row.what))
+	}
+	out.line(fmt.Sprintf("\nprofile %s, version %d, Unicode %s\ncrawls %q", st.Profile, st.Version, st.Unicode, st.Crawls))
+}
