@@ -34,7 +34,7 @@ func firstBytes(url string, n int) []byte {
 	return sum[:16]
 }
 
-// hostOf makes queue names of items the same for the same host.
+// benchItems are n URLs from the given one on, queued by host.
 func benchItems(from, n, hosts int) []store.Item {
 	items := make([]store.Item, n)
 	for i := range items {
@@ -111,7 +111,8 @@ func BenchmarkAddTakeSettle(b *testing.B) {
 		if err := s.db.Flush(); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(dirBytes(b, dir))/n, "disk-B/queued")
+		b.ReportMetric(float64(dirBytes(b, dir))/n, "dir-B/queued")
+		b.ReportMetric(float64(s.db.Metrics().Total().TablesSize)/n, "tables-B/queued")
 		cycleBench(b, s, n, 1000, 10)
 		if err := s.Close(); err != nil {
 			b.Fatal(err)

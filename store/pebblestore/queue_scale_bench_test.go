@@ -106,6 +106,7 @@ func BenchmarkRestart(b *testing.B) {
 			b.Fatal(err)
 		}
 		runtime.GC()
+		cpu := cpuTime()
 		b.StartTimer()
 		again, err := Open(left, Options{})
 		if err != nil {
@@ -116,6 +117,7 @@ func BenchmarkRestart(b *testing.B) {
 			b.Fatal(len(got.Leases), err)
 		}
 		b.StopTimer()
+		b.ReportMetric((cpuTime() - cpu).Seconds(), "cpu-s")
 		if err := again.Close(); err != nil {
 			b.Fatal(err)
 		}
