@@ -21,6 +21,7 @@ import (
 type serveFlags struct {
 	profile profileFlags
 	server  server.Config
+	exclude excludeFlags
 
 	db          string
 	config      string
@@ -76,11 +77,15 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err := errors.Join(f.server.Check(ctx), f.checkLimits()); err != nil {
 		return misuse{err}
 	}
+	excluded, err := f.exclude.open()
+	if err != nil {
+		return err
+	}
 	if f.check {
 		_, err := fmt.Fprintf(a.out, "ok\ndb %s\nprofile %s\ngrpc %s\nhttp %s\n", f.db, p, f.server.GRPCAddr, f.server.HTTPAddr)
 		return err
 	}
-	front, closeAll, err := f.open(base)
+	front, closeAll, err := f.open(base, excluded)
 	if err != nil {
 		return err
 	}
@@ -115,7 +120,7 @@ func (f *serveFlags) checkLimits() error {
 }
 
 // open opens the store and a frontier on it, and returns what closes both.
-func (f *serveFlags) open(p *canon.Profile) (*frontier.Frontier, func() error, error) {
+func (f *serveFlags) open(p *canon.Profile, excluded frontier.Excluder) (*frontier.Frontier, func() error, error) {
 	st, err := pebblestore.Open(f.db, f.storeOptions(p))
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
@@ -128,7 +133,7 @@ func (f *serveFlags) open(p *canon.Profile) (*frontier.Frontier, func() error, e
 		Store: st, Profile: p, Exact: f.exact, SkipFirst: true,
 		Delay: delay, MaxInFlight: -1, Lease: 30 * time.Second,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, SeenFor: f.seenFor,
-		Traps: frontier.Traps{Off: !f.traps},
+		Traps: frontier.Traps{Off: !f.traps}, Exclude: excluded,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())

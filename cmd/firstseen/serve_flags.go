@@ -18,6 +18,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.check, "check", false, "check the settings and end")
 	f.addStore(fs)
 	f.addPolicy(fs)
+	f.exclude.add(fs)
 	f.addNetwork(fs)
 	f.addLimits(fs)
 }
