@@ -120,7 +120,7 @@ func (s *Store) loadIdentity() error {
 	}
 	if s.unicodeHosts {
 		return fmt.Errorf("cannot open store; got keys of internationalised hosts by Unicode %s; want Unicode %s; "+
-			"add its URLs to a new store (firstseen export --urls, then firstseen import): %w", have.Unicode, want.Unicode, store.ErrIdentity)
+			"give the URLs whose text is kept to a new store (firstseen export --db OLD --urls | firstseen replay --db NEW -): %w", have.Unicode, want.Unicode, store.ErrIdentity)
 	}
 	if s.opt.ReadOnly {
 		return nil
