@@ -1,0 +1,21 @@
+#!/bin/sh
+# Installs by apt the programs that some tests drive, where they are missing and can be installed.
+# Without them those tests are skipped, and say why.
+set -u
+missing=
+need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
+need chromium chromium
+need mvn maven
+need protoc protobuf-compiler
+need zstd zstd
+python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+	echo "not here, so the tests that drive them are skipped:$missing"
+	exit 0
+fi
+echo "installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # a list of names
+apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+	echo "cannot install$missing; the tests that drive them are skipped"
