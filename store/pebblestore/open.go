@@ -59,12 +59,7 @@ func Open(dir string, opt Options) (*Store, error) {
 	watch := &watchFS{FS: opt.FS, h: h, readOnly: opt.ReadOnly}
 	popt := pebbleOptions(opt, watch)
 	popt.EnsureDefaults()
-	h.committer.Store(goroutine()) // for now: its fatal errors are ours
-	var db *pebble.DB
-	err := guard(func() (err error) {
-		db, err = pebble.Open(dir, popt)
-		return err
-	})
+	db, err := openPebble(dir, popt, h, watch)
 	if err != nil {
 		return nil, openError(dir, err)
 	}
@@ -81,6 +76,32 @@ func Open(dir string, opt Options) (*Store, error) {
 	watch.on.Store(true)
 	go s.committer()
 	return s, nil
+}
+
+// openPebble opens the database, unless the disk fails meanwhile: replaying a log
+// onto a full disk, Pebble would try for ever. It is left to itself then, behind
+// the fence.
+func openPebble(dir string, popt *pebble.Options, h *health, watch *watchFS) (*pebble.DB, error) {
+	type opened struct {
+		db  *pebble.DB
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		h.committer.Store(goroutine()) // for now: its fatal errors are ours
+		var o opened
+		o.err = guard(func() (err error) {
+			o.db, err = pebble.Open(dir, popt)
+			return err
+		})
+		done <- o
+	}()
+	select {
+	case o := <-done:
+		return o.db, o.err
+	case <-h.dead:
+		return nil, errors.Join(h.failure(), watch.fence())
+	}
 }
 
 // load brings what is on disk into memory.

@@ -39,6 +39,9 @@ func (fs *watchFS) fence() error {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.fenced = true
+	if fs.lock == nil {
+		return nil
+	}
 	return fs.lock.Close()
 }
 
