@@ -109,7 +109,7 @@ func FuzzWHATWG(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tail []byte, _ uint32, prefix uint8) {
 		raw := prefixes[int(prefix)%len(prefixes)] + string(tail)
 		got, err := WHATWG().Canonicalize(raw)
-		u, theirs := whatwg.Parse(escapeBadUTF8(raw))
+		u, theirs := whatwg.Parse(escapeInvalid(raw))
 		switch {
 		case err == nil && parserErrs(got):
 		case (err == nil) != (theirs == nil) && (len(raw) > maxLabel || judgesHostsOtherwise(raw)):

@@ -3,7 +3,6 @@ package canon
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
@@ -88,7 +87,7 @@ const (
 
 // parseOther has the library read a whole URL of any scheme.
 func parseOther(s string) (string, error) {
-	s = escapeBadUTF8(s)
+	s = escapeInvalid(s)
 	scheme, rest, _ := strings.Cut(s, ":")
 	switch lowerText(scheme) {
 	case "ws", "wss", "file": // any slashes, even none, begin an authority
@@ -118,22 +117,4 @@ func authorityLen(rest string) int {
 		return 0
 	}
 	return len(rest)
-}
-
-// escapeBadUTF8 escapes bytes that are no UTF-8, which the library would replace.
-func escapeBadUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b []byte
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			b = appendEscape(b, s[i])
-		} else {
-			b = append(b, s[i:i+n]...)
-		}
-		i += n
-	}
-	return string(b)
 }

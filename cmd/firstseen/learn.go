@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -87,12 +87,8 @@ func (f *learnFlags) writeRules(a *app, learned *audit.Learned) (err error) {
 	if _, err := canon.Qiita().With(canon.WithRuleFile(bytes.NewReader(rules.Bytes()))); err != nil {
 		return fmt.Errorf("cannot use the rules that were learned: %w", err)
 	}
-	out, err := a.create(f.output)
+	_, err = a.writeOut(f.output, func(w io.Writer) (int64, error) { return rules.WriteTo(w) })
 	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if _, err := out.Write(rules.Bytes()); err != nil {
 		return fmt.Errorf("cannot write rule file: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/report"
 )
 
 // replayReport is a result as it is written: its JSON form is the object of --json.
@@ -92,14 +93,8 @@ func (r replayReport) writeRefusals(out *output) {
 	}
 }
 
-// grouped writes a number with commas between thousands.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+// grouped writes a number as the report does.
+func grouped(n int64) string { return report.Grouped(n) }
 
 func percent(part, whole int64) string {
 	if whole == 0 {

@@ -3,7 +3,6 @@ package audit
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -160,12 +159,7 @@ func (x *index) measureControls() {
 func (c capture) usable() bool { return c.digest > 0 && (c.status == 0 || c.status == 200) }
 
 // hostKey is where the control of a whole host is kept.
-func hostKey(host uint32) uint64 {
-	var b [8]byte
-	binary.LittleEndian.PutUint32(b[:], host)
-	b[7] = 0xff
-	return binary.LittleEndian.Uint64(b[:])
-}
+func hostKey(host uint32) uint64 { return 0xff<<56 | uint64(host) }
 
 // controlOf returns the control of a pair: that of the two clusters together
 // or, where they were hardly fetched again, of the hosts. ok is false if even

@@ -121,7 +121,7 @@ func shareBar(r *replay.Result) template.HTML {
 		class, name string
 	}{{r.ExactDuplicates, "exact", "exact duplicates"}, {r.CanonicalDuplicates, "canonical", "found by canonicalization"}, {r.Unique, "unique", "unique"}} {
 		w := width * float64(part.n) / float64(r.URLs)
-		tip := fmt.Sprintf("%s %s, %s", grouped(part.n), part.name, percent(part.n, r.URLs))
+		tip := fmt.Sprintf("%s %s, %s", Grouped(part.n), part.name, percent(part.n, r.URLs))
 		fmt.Fprintf(&b, `<rect class="%s" x="%.2f" y="0" width="%.2f" height="34" data-tip="%s"><title>%s</title></rect>`, part.class, x, math.Max(w-1, 0), tip, tip)
 		x += w
 	}

@@ -18,13 +18,13 @@ func streamFigure(r *replay.Result) *figure {
 	}
 	end := points[len(points)-1].At + points[len(points)-1].Events
 	name := func(p replay.Point) string {
-		return fmt.Sprintf("URLs %s to %s", grouped(p.At+1), grouped(p.At+p.Events))
+		return fmt.Sprintf("URLs %s to %s", Grouped(p.At+1), Grouped(p.At+p.Events))
 	}
 	var ticks []tick
 	for i := range 5 {
 		ticks = append(ticks, tick{float64(i) / 4, short(end * int64(i) / 4)})
 	}
-	return shares("Along the stream", "What the URLs were, in the order they came; each step is "+grouped(r.Stream.Width)+" URLs.",
+	return shares("Along the stream", "What the URLs were, in the order they came; each step is "+Grouped(r.Stream.Width)+" URLs.",
 		points, ticks, name, func(at int64) float64 { return math.Min(float64(at)/float64(end), 1) }, r.Stream.Width)
 }
 
@@ -40,7 +40,7 @@ func timeFigure(r *replay.Result) *figure {
 	for i := range 4 {
 		ticks = append(ticks, tick{float64(i)/4 + 0.06, clock(begin+(end-begin)*int64(i)/4, w)})
 	}
-	name := func(p replay.Point) string { return clock(p.At, w) + " UTC, " + grouped(p.Events) + " URLs" }
+	name := func(p replay.Point) string { return clock(p.At, w) + " UTC, " + Grouped(p.Events) + " URLs" }
 	return shares("Over time", "What the URLs were by the time in the log (UTC); each step is "+span(w)+". Where nothing is drawn, nothing was logged.",
 		points, ticks, name, func(at int64) float64 { return float64(at-begin) / float64(end-begin) }, w)
 }
@@ -72,7 +72,7 @@ func shares(title, note string, points []replay.Point, ticks []tick, name func(r
 		share := func(n int64) float64 { return float64(n) / float64(p.Events) }
 		marks = append(marks, mark{from: place(p.At), to: place(p.At + width), parts: []float64{share(p.Exact), share(canonical), share(p.Unique)},
 			tip: fmt.Sprintf("%s: %s exact, %s by canonicalization, %s unique", name(p), percent(p.Exact, p.Events), percent(canonical, p.Events), percent(p.Unique, p.Events))})
-		f.Rows = append(f.Rows, []string{name(p), grouped(p.Events), grouped(p.Exact), grouped(canonical), grouped(p.Unique)})
+		f.Rows = append(f.Rows, []string{name(p), Grouped(p.Events), Grouped(p.Exact), Grouped(canonical), Grouped(p.Unique)})
 	}
 	f.SVG = stacked(title+": shares of exact duplicates, duplicates found by canonicalization and unique URLs", marks, ticks, []string{"exact", "canonical", "unique"})
 	return f
@@ -92,11 +92,11 @@ func repeatsFigure(r *replay.Result) *figure {
 	for i, c := range within {
 		from, to := float64(i)/float64(len(within)), float64(i+1)/float64(len(within))
 		marks = append(marks, mark{from, to, []float64{float64(c.Count) / float64(total)},
-			fmt.Sprintf("the last %s URLs: %s of the repeats", grouped(c.Limit), percent(c.Count, total))})
+			fmt.Sprintf("the last %s URLs: %s of the repeats", Grouped(c.Limit), percent(c.Count, total))})
 		if every := len(within)/6 + 1; i%every == 0 {
 			ticks = append(ticks, tick{(from + to) / 2, short(c.Limit)})
 		}
-		f.Rows = append(f.Rows, []string{grouped(c.Limit), grouped(c.Count), percent(c.Count, total)})
+		f.Rows = append(f.Rows, []string{Grouped(c.Limit), Grouped(c.Count), percent(c.Count, total)})
 	}
 	f.SVG = stacked("Share of exact repeats within a number of URLs", marks, ticks, []string{"exact"})
 	return f
@@ -122,10 +122,10 @@ func rulesFigure(r *replay.Result) *figure {
 		if e.Active {
 			class = "exact"
 		}
-		tip := html.EscapeString(fmt.Sprintf("%s: %s alone, %s beside the others", e.Rule, grouped(e.Alone), grouped(e.Marginal)))
+		tip := html.EscapeString(fmt.Sprintf("%s: %s alone, %s beside the others", e.Rule, Grouped(e.Alone), Grouped(e.Marginal)))
 		fmt.Fprintf(&b, `<text class="name" x="%g" y="%.1f" text-anchor="end">%s</text>`, nameWidth-8, y+16, html.EscapeString(e.Rule))
 		fmt.Fprintf(&b, `<rect class="%s" x="%g" y="%.1f" width="%.1f" height="16" rx="2" data-tip="%s"><title>%s</title></rect>`, class, nameWidth, y+4, math.Max(w, 1), tip, tip)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f">%s</text>`, nameWidth+w+6, y+16, grouped(e.Alone))
+		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f">%s</text>`, nameWidth+w+6, y+16, Grouped(e.Alone))
 	}
 	b.WriteString(`</svg>`)
 	f.SVG = template.HTML(b.String()) // made of numbers and escaped text only

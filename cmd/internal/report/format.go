@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-func grouped(n int64) string {
+// Grouped writes a number with commas between thousands.
+func Grouped(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

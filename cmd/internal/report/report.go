@@ -68,7 +68,7 @@ func Write(w io.Writer, d Data) error {
 		d.MostHosts = 250
 	}
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"n": grouped, "bytes": bytesText, "percent": percent, "pct": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
+		"n": Grouped, "bytes": bytesText, "percent": percent, "pct": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
 		"pct2": func(x float64) string { return fmt.Sprintf("%g %%", 100*x) },
 	}).Parse(pageText)
 	if err != nil {
@@ -89,20 +89,20 @@ func Write(w io.Writer, d Data) error {
 
 func cards(d Data) []card {
 	list := []card{
-		{grouped(d.URLs), "URLs", fmt.Sprintf("in %s lines, inputs: %d", grouped(d.Lines), len(d.Inputs))},
-		{percent(d.Duplicates, d.URLs), "duplicates", grouped(d.Duplicates) + " URLs brought nothing new"},
-		{percent(d.ExactDuplicates, d.URLs), "exact duplicates", grouped(d.ExactDuplicates) + ", letter by letter"},
-		{percent(d.CanonicalDuplicates, d.URLs), "found by canonicalization", grouped(d.CanonicalDuplicates) + " more, one URL spelled in another way"},
-		{grouped(d.Unique), "unique", "on " + grouped(int64(len(d.Hosts))) + " hosts"},
+		{Grouped(d.URLs), "URLs", fmt.Sprintf("in %s lines, inputs: %d", Grouped(d.Lines), len(d.Inputs))},
+		{percent(d.Duplicates, d.URLs), "duplicates", Grouped(d.Duplicates) + " URLs brought nothing new"},
+		{percent(d.ExactDuplicates, d.URLs), "exact duplicates", Grouped(d.ExactDuplicates) + ", letter by letter"},
+		{percent(d.CanonicalDuplicates, d.URLs), "found by canonicalization", Grouped(d.CanonicalDuplicates) + " more, one URL spelled in another way"},
+		{Grouped(d.Unique), "unique", "on " + Grouped(int64(len(d.Hosts))) + " hosts"},
 	}
 	if d.New != d.Unique {
-		list = append(list, card{grouped(d.New), "new", "the seen-set knew the other unique ones from earlier runs"})
+		list = append(list, card{Grouped(d.New), "new", "the seen-set knew the other unique ones from earlier runs"})
 	}
 	if d.DuplicateBytes > 0 {
 		list = append(list, card{bytesText(d.DuplicateBytes), "fetched for duplicates", percent(d.DuplicateBytes, d.Bytes) + " of " + bytesText(d.Bytes)})
 	}
 	if d.Refused > 0 {
-		list = append(list, card{grouped(d.Refused), "refused", "lines that are no URL, or can't be read"})
+		list = append(list, card{Grouped(d.Refused), "refused", "lines that are no URL, or can't be read"})
 	}
 	return list
 }

@@ -126,7 +126,7 @@ func TestStacked(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
-		grouped(-1234567): "-1,234,567", grouped(0): "0", short(1_640_000): "1.64M", short(999): "999", bytesText(1023): "1023 B", bytesText(3 << 30): "3 GiB",
+		Grouped(-1234567): "-1,234,567", Grouped(0): "0", short(1_640_000): "1.64M", short(999): "999", bytesText(1023): "1023 B", bytesText(3 << 30): "3 GiB",
 		percent(1, 0): "–", span(60): "one minute", span(7200): "2 hours", span(90): "1.5 minutes", span(5): "5 seconds", clock(0, 60): "1970-01-01 00:00",
 	} {
 		if got != want {
