@@ -162,24 +162,26 @@ func (c capture) usable() bool { return c.digest > 0 && (c.status == 0 || c.stat
 func hostKey(host uint32) uint64 { return 0xff<<56 | uint64(host) }
 
 // controlOf returns the control of a pair: that of the two clusters together
-// or, where they were hardly fetched again, of the hosts. ok is false if even
-// those were fetched again too seldom.
-func (x *index) controlOf(a, b uint32) (c control, ok bool) {
-	c = x.controls[x.cluster[a]]
-	if x.cluster[a] != x.cluster[b] {
-		c = c.plus(x.controls[x.cluster[b]])
+// or, where they were hardly fetched again, of the hosts; and the keys of what
+// it is made of. ok is false if even those were fetched again too seldom.
+func (x *index) controlOf(a, b uint32) (c control, of [2]uint64, ok bool) {
+	of = [2]uint64{x.cluster[a], x.cluster[b]}
+	if c = x.together(of); c.pairs < x.options.MinControl {
+		of = [2]uint64{hostKey(x.host[a]), hostKey(x.host[b])}
+		c = x.together(of)
 	}
-	if c.pairs >= x.options.MinControl {
-		return c, true
-	}
-	c = x.controls[hostKey(x.host[a])]
-	if x.host[a] != x.host[b] {
-		c = c.plus(x.controls[hostKey(x.host[b])])
-	}
-	return c, c.pairs >= x.options.MinControl
+	return c, of, c.pairs >= x.options.MinControl
 }
 
-func (x *index) stable(a, b uint32) (c control, ok bool) {
-	c, ok = x.controlOf(a, b)
-	return c, ok && c.share() >= x.options.StableShare
+func (x *index) together(of [2]uint64) control {
+	if of[0] == of[1] {
+		return x.controls[of[0]]
+	}
+	return x.controls[of[0]].plus(x.controls[of[1]])
+}
+
+// stable returns the control of a pair, and whether it is stable.
+func (x *index) stable(a, b uint32) (c control, of [2]uint64, ok bool) {
+	c, of, ok = x.controlOf(a, b)
+	return c, of, ok && c.share() >= x.options.StableShare
 }

@@ -74,7 +74,7 @@ func (l *learner) weigh(e *evidence, a, b uint32) int {
 		e.Pairs, e.Held, e.control = e.Pairs+1, e.Held+1, e.control+1
 		return 1
 	}
-	c, stable := l.stable(a, b)
+	c, _, stable := l.stable(a, b)
 	if !stable {
 		return 1
 	}

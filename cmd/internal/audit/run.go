@@ -114,7 +114,7 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 		return
 	}
 	s.gaps = append(s.gaps, max(near[0].time, near[1].time)-min(near[0].time, near[1].time))
-	c, stable := s.x.stable(a, b)
+	c, of, stable := s.x.stable(a, b)
 	v.Expected += c.share()
 	if o == Different {
 		loss.Different++
@@ -131,7 +131,9 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 	}
 	s.trials.add(host, success)
 	s.control += c.share()
-	s.controls[s.x.cluster[a]^s.x.cluster[b]<<1] = c
+	for _, key := range of {
+		s.controls[key] = s.x.controls[key]
+	}
 }
 
 // example keeps the first few pairs that differ, those with a stable control
