@@ -20,7 +20,7 @@ func (l *learner) sightWithout() {
 		if !ok {
 			continue
 		}
-		page := without(l.seed, front, pairs, nil)
+		page := without(front, pairs, nil)
 		key := [2]string{string(hostName(canon.Host(front))), string(directory(front))}
 		for _, lesson := range byPlace[key] {
 			if urls, ok := lesson.pages[page]; ok && !slices.Contains(urls, id) {

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/maphash"
+	"hash/fnv"
 	"slices"
 
 	"github.com/firstseen/firstseen/canon"
@@ -145,7 +144,7 @@ func (l *learner) sight(id uint32) {
 			lesson = newLesson()
 			l.places[p] = lesson
 		}
-		page := without(l.seed, front, pairs, name)
+		page := without(front, pairs, name)
 		lesson.pages[page] = append(lesson.pages[page], id)
 	}
 }
@@ -177,18 +176,29 @@ func directory(front []byte) []byte {
 }
 
 // without hashes a URL as it is without a parameter, whatever the order of the
-// others.
-func without(seed maphash.Seed, front []byte, pairs [][]byte, name []byte) uint64 {
-	var sum [16]byte
-	binary.LittleEndian.PutUint64(sum[:], maphash.Bytes(seed, front))
-	rest := uint64(0)
+// others. It is the same in every run, so that the halves are too.
+func without(front []byte, pairs [][]byte, name []byte) uint64 {
+	page := stableHash(front)
 	for _, pair := range pairs {
 		if !sameName(pair, name) {
-			rest += maphash.Bytes(seed, pair) // a sum forgets the order
+			page += stableHash(pair) // a sum forgets the order
 		}
 	}
-	binary.LittleEndian.PutUint64(sum[8:], rest)
-	return maphash.Bytes(seed, sum[:])
+	return mix(page)
+}
+
+// stableHash is FNV-1a, mixed.
+func stableHash(b []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(b) // it never fails
+	return mix(h.Sum64())
+}
+
+// mix spreads a hash over all its bits, as splitmix64 ends.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // conclude judges every place and sorts the answers by what they save.
