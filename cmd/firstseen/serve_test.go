@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
@@ -91,7 +92,10 @@ func freeAddr(t testing.TB) string {
 
 func (d *daemon) client() pb.URLFrontierClient {
 	d.t.Helper()
-	conn, err := grpc.NewClient(d.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	// A process that is starting refuses the first attempt; the usual second
+	// one comes a second later.
+	soon := grpc.ConnectParams{MinConnectTimeout: 5 * time.Second, Backoff: backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.5, MaxDelay: 50 * time.Millisecond}}
+	conn, err := grpc.NewClient(d.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(soon))
 	if err != nil {
 		d.t.Fatal(err)
 	}
