@@ -89,6 +89,7 @@ func FuzzHashed(f *testing.F) {
 	for _, s := range []string{"http://U@H:080/a%62c//index.html?q#f", "x:y", "http://[::0A]:/", "file:///a", "http://h/test/index.html", "http://@@h:00", "http://h/a.jpeg.html"} {
 		f.Add([]byte(s), uint8(1))
 	}
+	eachMutant(func(raw []byte, bits uint32) { f.Add(raw, uint8(bits)) })
 	f.Fuzz(func(t *testing.T, raw []byte, bits uint8) {
 		o := HashedOptions{Variant: HashedVariant(bits % 3), KeepQuery: bits&4 != 0, KeepFragment: bits&8 != 0, Literal: bits&16 != 0}
 		before := bytes.Clone(raw)

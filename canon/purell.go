@@ -49,34 +49,26 @@ func runPurell(raw string, flags purell.NormalizationFlags) (string, error) {
 }
 
 // steps adds one flag at a time, in the order purell runs them, so that each flag
-// shows its own work. What purell does without any flag comes first.
-func (e purellEngine) steps(raw []byte) ([]Step, error) {
-	var steps []Step
+// shows its own work. What purell does without any flag comes first. A host may be one
+// that purell refuses until a later flag lower-cases it: the last run decides.
+func (e purellEngine) steps(raw []byte) (steps []Step, err error) {
 	before, with := string(raw), purell.NormalizationFlags(0)
-	add := func(rule Rule) error {
-		after, err := runPurell(string(raw), with)
-		if err != nil {
-			return err
-		}
-		if after != before {
+	add := func(rule Rule) {
+		after, failed := runPurell(string(raw), with)
+		err = failed
+		if failed == nil && after != before {
 			steps = append(steps, Step{Rule: rule, Before: before, After: after})
 			before = after
 		}
-		return nil
 	}
-	if err := add(purellParse); err != nil {
-		return nil, err
-	}
+	add(purellParse)
 	for _, f := range purellFlags {
-		if e.flags&f.flag == 0 {
-			continue
-		}
-		with |= f.flag
-		if err := add(Rule(f.name)); err != nil {
-			return steps, err
+		if e.flags&f.flag != 0 {
+			with |= f.flag
+			add(Rule(f.name))
 		}
 	}
-	return steps, nil
+	return steps, err
 }
 
 func parsePurell(spec string) (*Profile, error) {

@@ -115,5 +115,6 @@ func FuzzQiitaAgainstPurell(f *testing.F) {
 		f.Add(d.like)
 	}
 	f.Add("HTTPS://Host.Example:443/a//b/../%7e?b=%41&a#f")
+	eachMutant(func(raw []byte, _ uint32) { f.Add(string(raw)) })
 	f.Fuzz(func(t *testing.T, raw string) { checkAgainstPurell(t, raw, map[string]int{}) })
 }

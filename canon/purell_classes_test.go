@@ -58,7 +58,7 @@ var divergences = []divergence{
 	{"IPv6 literal, which purell only lower-cases", "accept host", "http://[::0]/", func(in rawParts) bool { return strings.ContainsAny(in.host, "[]:") }},
 	{"host that ends in a number", "accept host", "http://0x7f.1/", func(in rawParts) bool { return endsInNumber(strings.ToLower(in.host)) }},
 	{"IDN: purell maps by older rules and takes the port for a part of the label", "accept host port", "http://日本語。jp/", func(in rawParts) bool {
-		return hasHigh(in.host) || strings.Contains(strings.ToLower(in.host), "xn--")
+		return hasHigh(unescape(in.host)) || strings.Contains(strings.ToLower(in.host), "xn--")
 	}},
 	{"port that is not 1 to 5 digits, or has leading zeros", "accept port", "http://h:080/", func(in rawParts) bool { return in.port != "" && !plainPort(in.port) }},
 	{"port above 65535", "accept", "http://h:65536/", func(in rawParts) bool { return len(in.port) > 4 }},

@@ -117,6 +117,7 @@ func FuzzPurell(f *testing.F) {
 	for _, s := range []string{"http://пример.рф:8080/", "http://1.2..3./%2F?a;b=1", "http:a", "//h/%zz", "http://％４１.com"} {
 		f.Add(s, uint32(purell.FlagsAllGreedy))
 	}
+	eachMutant(func(raw []byte, bits uint32) { f.Add(string(raw), bits) })
 	f.Fuzz(func(t *testing.T, raw string, bits uint32) {
 		checkPurell(t, raw, purell.NormalizationFlags(bits)&purellAll)
 	})

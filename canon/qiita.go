@@ -17,13 +17,20 @@ func Qiita() *Profile {
 var qiitaPreset = newQiita(settings{on: defaultRules(), maxLength: DefaultMaxLength})
 
 func newQiita(s settings) *Profile {
-	added := s.on &^ defaultRules()
-	q := &qiita{
-		settings: s,
-		quick:    added.without(rKeepHashbang) == 0,
-		filters:  added&setOfRules(pairFilters) != 0,
+	q := &qiita{settings: s}
+	q.note()
+	if !s.on.has(rScopedRules) {
+		q.sites = nil
 	}
 	return &Profile{name: "qiita", version: 1, spec: q.spec(), rules: q.infos(), engine: q}
+}
+
+var presetRules, filterRules = defaultRules(), setOfRules(pairFilters)
+
+// note sets what follows from the rules that are on.
+func (q *qiita) note() {
+	added := q.on &^ presetRules
+	q.quick, q.filters = added.without(rKeepHashbang) == 0, added&filterRules != 0
 }
 
 var pairFilters = []ruleID{rStripTracking, rStripSessionIDs, rScopedParams, rDropEmptyParams}
@@ -86,6 +93,9 @@ func (q *qiita) isClean(raw []byte, l *layout) bool {
 
 // appendOther is for URLs that have to be rewritten, the fast way if scan was ok.
 func (q *qiita) appendOther(dst, raw []byte, l *layout, ok bool) (out []byte, err error) {
+	if q.sites != nil {
+		return q.appendAtSite(dst, raw, l, ok)
+	}
 	if ok && !q.needsSlow(raw, l) {
 		out = q.appendRewritten(dst, raw, l)
 	} else if out, err = q.appendSlow(dst, raw); err != nil {
@@ -103,10 +113,10 @@ func (q *qiita) appendSlow(dst, raw []byte) ([]byte, error) {
 }
 
 // needsSlow tells whether an optional rule has work that only the slow path does:
-// sessions in the path, newlines in a fragment that is kept.
+// sessions in the path, newlines in a fragment that is kept, or is once they are gone.
 func (q *qiita) needsSlow(raw []byte, l *layout) bool {
 	return q.on.has(rStripSessionIDs) && bytes.ContainsAny(raw[l.path:l.query], ";(") ||
-		l.end < len(raw) && q.keepsFragment(raw[l.end:]) && bytes.ContainsAny(raw[l.end:], "\t\n\r")
+		l.end < len(raw) && q.mayKeepFragment() && bytes.ContainsAny(raw[l.end:], "\t\n\r")
 }
 
 func (q *qiita) tooLong(n int, what string) error {
@@ -117,8 +127,9 @@ func (q *qiita) steps(raw []byte) (steps []Step, err error) {
 	if len(raw) > q.maxLength {
 		return nil, q.tooLong(len(raw), "URL")
 	}
-	out, err := run(string(raw), q.on, q.params, func(r Rule, before, after string) {
-		steps = append(steps, Step{r, before, after})
+	on := q.onFor(string(raw))
+	out, err := run(string(raw), on, q.params, func(r Rule, before, after string) {
+		steps = append(steps, Step{Rule: r, Before: before, After: after, Scope: q.scopeOf(r, on, before)})
 	})
 	if err == nil && len(out) > q.maxLength {
 		err = q.tooLong(len(out), "canonical form")
@@ -139,13 +150,13 @@ func (q *qiita) infos() (infos []RuleInfo) {
 func (q *qiita) spec() string {
 	spec, sep := "", ""
 	for id := range ruleCount {
-		if on := q.on.has(id); on != rules[id].Default && id != rScopedParams {
+		if on := q.on.has(id); on != rules[id].Default && id != rScopedParams && id != rScopedRules {
 			spec += sep + map[bool]string{true: "+", false: "-"}[on] + string(rules[id].Rule)
 			sep = ","
 		}
 	}
-	if q.params != nil && q.on.has(rScopedParams) {
-		spec += sep + "file=" + q.params.digest
+	if digest, ok := q.fileDigest(); ok {
+		spec += sep + "file=" + digest
 		sep = ","
 	}
 	if q.maxLength != DefaultMaxLength {

@@ -24,6 +24,9 @@ func (q *qiita) appendRewritten(dst, s []byte, l *layout) []byte {
 	return dst
 }
 
+// mayKeepFragment tells whether some fragments stay.
+func (q *qiita) mayKeepFragment() bool { return !q.on.has(rDropFragment) || q.on.has(rKeepHashbang) }
+
 // keepsFragment takes the fragment with its "#". A kept "#" alone stays.
 func (q *qiita) keepsFragment(fragment []byte) bool {
 	return !q.on.has(rDropFragment) || q.on.has(rKeepHashbang) && len(fragment) > 1 && fragment[1] == '!'

@@ -44,6 +44,7 @@ func FuzzSafeBrowsing(f *testing.F) {
 	for _, s := range []string{"http://%25%32%35.com//%2e./x?%3f#y", "http://[::FFFF:1.2.3.4]:80/", "a:1:2.", "％４１.com", "http://ü。/", " %20", "p://[::FF1:1.1.2.3]4."} {
 		f.Add(s)
 	}
+	eachMutant(func(raw []byte, _ uint32) { f.Add(string(raw)) })
 	f.Fuzz(func(t *testing.T, raw string) {
 		once, err := SafeBrowsing().Canonicalize(raw)
 		if err != nil {

@@ -42,10 +42,11 @@ func TestSecondaryProfilesAsTyped(t *testing.T) {
 // FuzzSecondaryProfiles holds what every profile promises for any bytes: an error that
 // wraps one sentinel, or a form; dst and raw untouched; one answer from all methods.
 func FuzzSecondaryProfiles(f *testing.F) {
-	for _, s := range []string{"", "http://U:P@Ä.example:080/%2e%2E//x;y?b=%41&a#f", "\xff\x00", "x:", "[::", "http://[::1%é]", "1.2.3.4:5/(S(0123456789abcdefghijklmn))/a.aspx"} {
+	for _, s := range []string{"", "http://U:P@Ä.example:080/%2e%2E//x;y?b=%41&a#f", "\xff\x00", "x:", "[::", "http://[::1%é]", "http://xn--bcé-İkva.ch/", "1.2.3.4:5/(S(0123456789abcdefghijklmn))/a.aspx"} {
 		f.Add(s)
 	}
 	profiles := secondary()
+	eachMutant(func(raw []byte, _ uint32) { f.Add(string(raw)) })
 	f.Fuzz(func(t *testing.T, raw string) {
 		for name, p := range profiles {
 			checkPromises(t, name, p, raw)

@@ -2,6 +2,7 @@
 # Runs every fuzz target of the main module for the time given (default 5s each), one after another.
 set -eu
 time=${1:-5s}
+export FIRSTSEEN_FUZZING=1
 for pkg in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...); do
 	for target in $(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$pkg"/*_test.go 2>/dev/null | sed 's/^func //' | sort -u); do
 		echo "fuzz $target in ${pkg#"$PWD"/}"
