@@ -8,6 +8,7 @@ need chromium chromium
 need mvn maven
 need protoc protobuf-compiler
 need zstd zstd
+need redis-server redis-server
 python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then

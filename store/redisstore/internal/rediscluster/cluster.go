@@ -1,0 +1,155 @@
+package rediscluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Slots is the number of hash slots of a cluster.
+const Slots = 16384
+
+// Options say what to start. The zero value is one server alone.
+type Options struct {
+	// Dir is where the nodes keep their files, each in a directory of its own.
+	// The default is a temporary directory that Close removes.
+	Dir string
+	// Masters is the number of masters of a cluster. The default is 0, which
+	// means one server that isn't in cluster mode.
+	Masters int
+	// ReplicasEach is the number of replicas of each master. The default is 0.
+	ReplicasEach int
+	// NodeTimeout is how long a node may be silent before the others take it for
+	// dead. The default is 1 s.
+	NodeTimeout time.Duration
+	// Password is asked of clients and nodes. The default is none.
+	Password string
+	// Config are further lines of configuration, later ones win. The default
+	// is an append-only file synced every second, and no snapshots.
+	Config []string
+}
+
+// Cluster is a set of servers: of n masters with r replicas each, Nodes[:n] are
+// the masters at the start, and the replicas of master i begin at Nodes[n+i*r].
+type Cluster struct {
+	Nodes []*Node
+
+	opt       Options
+	dir       string
+	temporary bool
+}
+
+// ErrUnavailable is returned by Start where there is no redis-server to run.
+var ErrUnavailable = errors.New("no redis-server here")
+
+// Start starts servers and waits until they serve: in a cluster, until every
+// node knows every other, all slots are owned and all replicas are in sync.
+func Start(ctx context.Context, opt Options) (*Cluster, error) {
+	if _, err := exec.LookPath("redis-server"); err != nil || !supported {
+		return nil, fmt.Errorf("cannot start redis: %w", ErrUnavailable)
+	}
+	if opt.NodeTimeout == 0 {
+		opt.NodeTimeout = time.Second
+	}
+	c := &Cluster{opt: opt, dir: opt.Dir}
+	if c.dir == "" {
+		var err error
+		if c.dir, err = os.MkdirTemp("", "rediscluster-"); err != nil {
+			return nil, fmt.Errorf("cannot start redis: %w", err)
+		}
+		c.temporary = true
+	}
+	err := c.startNodes(ctx, max(1, opt.Masters*(1+opt.ReplicasEach)))
+	if err == nil && opt.Masters > 0 {
+		err = c.form(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close kills the servers, and removes a temporary directory.
+func (c *Cluster) Close() error {
+	var errs []error
+	for _, n := range c.Nodes {
+		errs = append(errs, n.Kill())
+	}
+	if c.temporary {
+		errs = append(errs, os.RemoveAll(c.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Addrs are the addresses of all nodes.
+func (c *Cluster) Addrs() []string {
+	addrs := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		addrs[i] = n.Addr
+	}
+	return addrs
+}
+
+// startNodes starts count servers at once.
+func (c *Cluster) startNodes(ctx context.Context, count int) error {
+	c.Nodes = make([]*Node, count)
+	errs := make([]error, count)
+	var wg sync.WaitGroup
+	from := 12000 + rand.IntN(18000) // so that clusters of other processes are seldom met
+	for i := range c.Nodes {
+		n, next, err := c.newNode(i, from)
+		if err != nil {
+			return errors.Join(fmt.Errorf("cannot prepare a node: %w", err), wgWait(&wg))
+		}
+		c.Nodes[i], from = n, next
+		wg.Go(func() { errs[i] = n.start(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func wgWait(wg *sync.WaitGroup) error {
+	wg.Wait()
+	return nil
+}
+
+// newNode writes the configuration of node i, with ports from that given on.
+func (c *Cluster) newNode(i, from int) (n *Node, next int, err error) {
+	port, err := freePort(from)
+	if err != nil {
+		return nil, 0, err
+	}
+	bus, err := freePort(port + 1)
+	if err != nil {
+		return nil, 0, err
+	}
+	n = &Node{Addr: "127.0.0.1:" + strconv.Itoa(port), dir: filepath.Join(c.dir, strconv.Itoa(i)), password: c.opt.Password}
+	if err := os.Mkdir(n.dir, 0o700); err != nil {
+		return nil, 0, err
+	}
+	return n, bus + 1, writeConf(n.dir, c.conf(n.dir, port, bus))
+}
+
+func (c *Cluster) conf(dir string, port, bus int) []string {
+	lines := []string{
+		"bind 127.0.0.1", "port " + strconv.Itoa(port), "dir " + dir, "logfile redis.log",
+		`save ""`, "appendonly yes", "appendfsync everysec", "enable-debug-command local",
+		"repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-timeout 10",
+	}
+	if c.opt.Password != "" {
+		lines = append(lines, "requirepass "+c.opt.Password, "masterauth "+c.opt.Password)
+	}
+	if c.opt.Masters > 0 {
+		lines = append(lines, "cluster-enabled yes", "cluster-config-file nodes.conf", "cluster-port "+strconv.Itoa(bus),
+			"cluster-node-timeout "+strconv.FormatInt(c.opt.NodeTimeout.Milliseconds(), 10),
+			"cluster-require-full-coverage no", "cluster-allow-replica-migration no")
+	}
+	return append(lines, c.opt.Config...)
+}

@@ -1,0 +1,80 @@
+package rediscluster
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestSingleAnswers(t *testing.T) {
+	addr := Single(t)
+	c, err := dial(t.Context(), addr, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if reply, err := c.do("INFO", "server"); err != nil || reply == "" {
+		t.Fatalf("got %v, %v; want what the server is", reply, err)
+	}
+}
+
+func TestMasterDiesReplicaTakesOver(t *testing.T) {
+	c := New(t, 3, 1)
+	ctx := limited(t)
+	master := must(c.Master(ctx, 0))(t)
+	if master != 0 {
+		t.Fatalf("master of slot 0 is %d; want 0", master)
+	}
+	if got := must(c.Replicas(ctx, 0))(t); len(got) != 1 || got[0] != 3 {
+		t.Fatalf("replicas of 0 are %v; want [3]", got)
+	}
+	check(t, c.Nodes[0].Kill())
+	if now := must(c.WaitFailover(ctx, 0, 0))(t); now != 3 {
+		t.Fatalf("slot 0 went to %d; want 3", now)
+	}
+	check(t, c.Nodes[0].Restart(ctx))
+	check(t, c.WaitHealthy(ctx))
+	check(t, c.Promote(ctx, 0))
+	check(t, c.WaitHealthy(ctx))
+	if now := must(c.Master(ctx, 0))(t); now != 0 {
+		t.Errorf("slot 0 is at %d after the promotion; want 0", now)
+	}
+}
+
+func TestSlotsMoveWithTheirKeys(t *testing.T) {
+	c := New(t, 2, 0, "appendonly no")
+	ctx := limited(t)
+	first := must(c.Nodes[0].Do(ctx, "CLUSTER", "KEYSLOT", "{a1}"))(t).(int64)
+	from := must(c.Master(ctx, int(first)))(t)
+	for i := range 120 {
+		must(c.Nodes[from].Do(ctx, "SET", fmt.Sprintf("{a1}%d", i), "x"))(t)
+	}
+	check(t, c.MoveSlots(ctx, int(first), int(first), from, 1-from))
+	if got := must(c.Nodes[1-from].Do(ctx, "CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(first)))(t); got != int64(120) {
+		t.Errorf("the new owner has %v keys; want 120", got)
+	}
+	check(t, c.WaitHealthy(ctx))
+}
+
+// limited is the context of a test that must not hang.
+func limited(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		check(t, err)
+		return v
+	}
+}

@@ -1,0 +1,45 @@
+package rediscluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// startTimeout is how long a test waits for servers to be ready, on a machine
+// that does other things too.
+const startTimeout = time.Minute
+
+// Single starts one server that isn't in cluster mode and keeps nothing on disk, with
+// further lines of configuration, and returns its address. It ends with the test.
+func Single(t testing.TB, config ...string) (addr string) {
+	t.Helper()
+	return startFor(t, Options{Config: append([]string{"appendonly no"}, config...)}).Nodes[0].Addr
+}
+
+// New starts a cluster of masters with replicasEach replicas each, and further
+// lines of configuration. It ends with the test.
+func New(t testing.TB, masters, replicasEach int, config ...string) *Cluster {
+	t.Helper()
+	return startFor(t, Options{Masters: masters, ReplicasEach: replicasEach, Config: config})
+}
+
+func startFor(t testing.TB, opt Options) *Cluster {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	c, err := Start(ctx, opt)
+	if errors.Is(err, ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}

@@ -1,0 +1,235 @@
+package rediscluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// member is a line of CLUSTER NODES: a node as another one sees it.
+type member struct {
+	id, master string
+	flags      []string
+	slots      [][2]int // first and last
+}
+
+func (m member) is(flag string) bool { return slices.Contains(m.flags, flag) }
+
+func anyFlag(ms []member, flag string) bool {
+	return slices.ContainsFunc(ms, func(m member) bool { return m.is(flag) })
+}
+
+// members asks the node for its view of the cluster.
+func (n *Node) members(ctx context.Context) ([]member, error) {
+	reply, err := n.Do(ctx, "CLUSTER", "NODES")
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask %s for the cluster: %w", n.Addr, err)
+	}
+	text, _ := reply.(string)
+	var all []member
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 8 {
+			return nil, fmt.Errorf("cannot read CLUSTER NODES; got %q; want 8 fields or more", line)
+		}
+		m := member{id: f[0], master: strings.TrimLeft(f[3], "-"), flags: strings.Split(f[2], ",")}
+		for _, s := range f[8:] {
+			if r, ok := parseSlots(s); ok {
+				m.slots = append(m.slots, r)
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// parseSlots reads "5" or "0-100"; slots that are on their way ("[5->-…]") are skipped.
+func parseSlots(s string) (r [2]int, ok bool) {
+	first, last, isRange := strings.Cut(s, "-")
+	if !isRange {
+		last = first
+	}
+	a, errA := strconv.Atoi(first)
+	b, errB := strconv.Atoi(last)
+	return [2]int{a, b}, errA == nil && errB == nil
+}
+
+// ask returns the view of the cluster that most masters it knows share: that of the first
+// node that answers and isn't cut off.
+func (c *Cluster) ask(ctx context.Context) ([]member, error) {
+	var errs []error
+	for _, n := range c.Nodes {
+		if n.PID() == 0 {
+			continue
+		}
+		short, cancel := context.WithTimeout(ctx, c.opt.NodeTimeout)
+		members, err := n.members(short)
+		cancel()
+		if err == nil && !c.cutOff(members) {
+			return members, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("cannot find a node that answers: %w", errors.Join(errs...))
+}
+
+// cutOff says whether a view is that of a node which sees less than half of the
+// others.
+func (c *Cluster) cutOff(view []member) bool {
+	failing := 0
+	for _, m := range view {
+		if m.is("fail") || m.is("fail?") {
+			failing++
+		}
+	}
+	return failing*2 > len(view)
+}
+
+// index returns the place in Nodes of a node's name, -1 for none.
+func (c *Cluster) index(id string) int {
+	return slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == id })
+}
+
+// Master returns the index in Nodes of the master of a slot.
+func (c *Cluster) Master(ctx context.Context, slot int) (int, error) {
+	members, err := c.ask(ctx)
+	if err != nil {
+		return -1, err
+	}
+	for _, m := range members {
+		for _, r := range m.slots {
+			if m.is("master") && !m.is("fail") && r[0] <= slot && slot <= r[1] {
+				return c.index(m.id), nil
+			}
+		}
+	}
+	return -1, fmt.Errorf("cannot find the master of slot %d: nobody has it", slot)
+}
+
+// Masters returns the indices of the masters that live and own slots.
+func (c *Cluster) Masters(ctx context.Context) ([]int, error) {
+	return c.pick(ctx, func(m member) bool { return m.is("master") && !m.is("fail") && len(m.slots) > 0 })
+}
+
+// Replicas returns the indices of the replicas of a node that live.
+func (c *Cluster) Replicas(ctx context.Context, master int) ([]int, error) {
+	return c.pick(ctx, func(m member) bool { return m.is("slave") && !m.is("fail") && m.master == c.Nodes[master].ID })
+}
+
+func (c *Cluster) pick(ctx context.Context, want func(member) bool) ([]int, error) {
+	members, err := c.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	for _, m := range members {
+		if want(m) {
+			found = append(found, c.index(m.id))
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// WaitFailover waits until a node that was a master is one no more in the eyes of the
+// others, and returns the index of the one that has its slot now.
+func (c *Cluster) WaitFailover(ctx context.Context, old, slot int) (int, error) {
+	now := -1
+	err := until(ctx, "fails over", func(ctx context.Context) (bool, error) {
+		m, err := c.Master(ctx, slot)
+		if err != nil {
+			return false, nil //nolint:nilerr // during an election nobody may have it
+		}
+		now = m
+		return m != old, nil
+	})
+	return now, err
+}
+
+// Promote makes a replica the master of its shard, in an orderly way: the old
+// master waits until the replica has all.
+func (c *Cluster) Promote(ctx context.Context, replica int) error {
+	n := c.Nodes[replica]
+	var asked time.Time
+	return until(ctx, "is promoted", func(ctx context.Context) (bool, error) {
+		info, err := n.Info(ctx, "replication")
+		if err != nil || info["role"] == "master" {
+			return err == nil, err
+		}
+		if time.Since(asked) < 6*time.Second { // a node gives an attempt up after 5 s
+			return false, nil
+		}
+		asked = time.Now()
+		_, err = n.Do(ctx, "CLUSTER", "FAILOVER")
+		return false, err
+	})
+}
+
+// WaitHealthy waits until all nodes that run see the same cluster and it is well: all
+// slots served, no node failing, replicas in sync with masters that know them.
+func (c *Cluster) WaitHealthy(ctx context.Context) error {
+	return until(ctx, "is healthy", func(ctx context.Context) (bool, error) {
+		replicas, attached, view := 0, 0, ""
+		for _, n := range c.Nodes {
+			if n.PID() == 0 {
+				continue
+			}
+			h, ok := n.health(ctx)
+			if !ok || view != "" && h.view != view {
+				return false, nil
+			}
+			view = h.view
+			attached += h.replicas
+			if h.isReplica {
+				replicas++
+			}
+		}
+		return replicas == attached, nil
+	})
+}
+
+// health is what a node says of itself and the others.
+type health struct {
+	view      string // who is master of what, the same text on nodes that agree
+	isReplica bool
+	replicas  int // in sync with this node
+}
+
+// health asks a node; ok is whether it sees all well.
+func (n *Node) health(ctx context.Context) (h health, ok bool) {
+	state, err := n.Do(ctx, "CLUSTER", "INFO")
+	text, _ := state.(string)
+	if err != nil || !strings.Contains(text, "cluster_state:ok") || !strings.Contains(text, "cluster_slots_ok:16384") {
+		return h, false
+	}
+	members, err := n.members(ctx)
+	if err != nil || anyFlag(members, "fail?") || anyFlag(members, "handshake") {
+		return h, false
+	}
+	h.view = viewOf(members)
+	info, err := n.Info(ctx, "replication")
+	if err != nil {
+		return h, false
+	}
+	for name, value := range info {
+		if strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online") {
+			h.replicas++
+		}
+	}
+	h.isReplica = info["role"] == "slave"
+	return h, !h.isReplica || info["master_link_status"] == "up"
+}
+
+// viewOf is the text of a view: nodes in order of their names.
+func viewOf(members []member) string {
+	var lines []string
+	for _, m := range members {
+		lines = append(lines, fmt.Sprintln(m.id, m.master, m.is("master"), m.is("fail"), m.slots))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
