@@ -34,6 +34,7 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc(pattern, s.tokens.guard(need, s.limited(h)))
 	}
 	handle("POST /v1/urls", Write, s.postURLs)
+	handle("POST /v1/seen", Write, s.postSeen)
 	handle("POST /v1/import", Write, s.postImport)
 	handle("POST /v1/lease", Write, s.postLease)
 	handle("POST /v1/done", Write, s.postDone)

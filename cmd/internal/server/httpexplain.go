@@ -48,13 +48,13 @@ var stateNames = map[store.State]string{
 // refused has an explanation too.
 func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	u := frontier.URL{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue")}
+	u := frontier.URL{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
 	if u.URL == "" {
 		writeError(w, http.StatusBadRequest, "invalid", "want a query parameter url")
 		return
 	}
-	if len(u.URL) > s.cfg.MaxURL || len(u.Queue) > store.MaxQueueKey {
-		writeError(w, http.StatusBadRequest, "too-long", "URL or queue too long")
+	if len(u.URL) > s.cfg.MaxURL || len(u.Queue) > store.MaxQueueKey || len(u.Discriminator) > maxDiscriminator {
+		writeError(w, http.StatusBadRequest, "too-long", "URL, queue or discriminator too long")
 		return
 	}
 	e := s.explain(u)

@@ -14,12 +14,17 @@ import (
 
 // leaseBody is the body of POST /v1/lease.
 type leaseBody struct {
-	Crawl        string `json:"crawl,omitempty"`
-	Queue        string `json:"queue,omitempty"`
-	Max          int    `json:"max,omitempty"`
-	MaxQueues    int    `json:"max_queues,omitempty"`
-	MaxPerQueue  int    `json:"max_per_queue,omitempty"`
-	LeaseSeconds int    `json:"lease_seconds,omitempty"`
+	Crawl       string `json:"crawl,omitempty"`
+	Queue       string `json:"queue,omitempty"`
+	Max         int    `json:"max,omitempty"`
+	MaxQueues   int    `json:"max_queues,omitempty"`
+	MaxPerQueue int    `json:"max_per_queue,omitempty"`
+	// MaxInFlight bounds the leases of a queue at any time. The default is MaxPerQueue.
+	MaxInFlight  int `json:"max_in_flight,omitempty"`
+	LeaseSeconds int `json:"lease_seconds,omitempty"`
+	// DelaySeconds is the delay of queues that have none of their own. The
+	// default is the server's.
+	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
 }
 
 type leaseAnswer struct {
@@ -41,13 +46,15 @@ type leasedURL struct {
 	Depth    int                 `json:"depth,omitempty"`
 	Priority uint8               `json:"priority,omitempty"`
 	Expires  time.Time           `json:"expires"`
+
+	Discriminator string `json:"discriminator,omitempty"`
 }
 
 // maxLease bounds a lease.
 const maxLease = 7 * 24 * time.Hour
 
 func (b *leaseBody) request() (frontier.LeaseRequest, error) {
-	for name, n := range map[string]int{"max": b.Max, "max_queues": b.MaxQueues, "max_per_queue": b.MaxPerQueue, "lease_seconds": b.LeaseSeconds} {
+	for name, n := range map[string]int{"max": b.Max, "max_queues": b.MaxQueues, "max_per_queue": b.MaxPerQueue, "max_in_flight": b.MaxInFlight, "lease_seconds": b.LeaseSeconds} {
 		if n < 0 || n > unbounded {
 			return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got %s %d; want 0 to %d: %w", name, n, unbounded, store.ErrInvalid)
 		}
@@ -61,10 +68,32 @@ func (b *leaseBody) request() (frontier.LeaseRequest, error) {
 	if req.Lease == 0 {
 		req.Lease = defaultLease
 	}
+	if b.MaxInFlight > 0 {
+		req.MaxInFlight = b.MaxInFlight
+	}
+	var err error
+	if req.Delay, err = b.delay(); err != nil {
+		return req, err
+	}
 	if req.Crawl == "" && req.Queue != "" {
 		req.Crawl = defaultCrawl
 	}
 	return req, nil
+}
+
+// delay is the delay in the frontier's terms: 0 is the server's own, and
+// negative is none.
+func (b *leaseBody) delay() (time.Duration, error) {
+	switch d := b.DelaySeconds; {
+	case d == nil:
+		return 0, nil
+	case !(*d >= 0 && *d <= maxLease.Seconds()):
+		return 0, fmt.Errorf("cannot lease; got delay_seconds %v; want 0 to %v: %w", *d, maxLease.Seconds(), store.ErrInvalid)
+	case *d == 0:
+		return -1, nil
+	default:
+		return max(time.Duration(*d*float64(time.Second)), time.Nanosecond), nil
+	}
 }
 
 func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +129,7 @@ func wireLease(l *frontier.Lease) leasedURL {
 	var info frontierpb.URLInfo
 	unpackMeta(&info, l.Meta)
 	out := leasedURL{Crawl: l.Crawl, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10), Attempts: l.Attempts,
-		URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires}
+		URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator}
 	for name, list := range info.Metadata {
 		if out.Metadata == nil {
 			out.Metadata = make(map[string][]string, len(info.Metadata))

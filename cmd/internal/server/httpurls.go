@@ -27,6 +27,9 @@ type urlLine struct {
 	Priority uint8               `json:"priority,omitempty"`
 	Depth    int                 `json:"depth,omitempty"`
 	Force    bool                `json:"force,omitempty"`
+	// Discriminator makes several things to fetch of one URL, such as a method
+	// and the digest of a body.
+	Discriminator string `json:"discriminator,omitempty"`
 }
 
 // verdictLine is the answer to one.
@@ -49,11 +52,35 @@ const (
 	// lineTimeout is how long a client may take for the next piece of its body,
 	// or for reading the next piece of the answer.
 	lineTimeout = time.Minute
+	// maxDiscriminator bounds a discriminator in bytes.
+	maxDiscriminator = 255
 )
 
-// postURLs answers each line of the body with a line, in order.
+// postURLs queues the URLs of the body's lines, and answers each with a line,
+// in order.
 func (s *Server) postURLs(w http.ResponseWriter, r *http.Request) {
-	s.streamLines(w, r, s.answerLines)
+	s.streamLines(w, r, s.answering(s.guardedAdd, isBrief(r)))
+}
+
+// postSeen records the URLs of the body's lines as seen without queueing them,
+// and answers in the same way: a duplicate filter for crawlers that keep their
+// own queue.
+func (s *Server) postSeen(w http.ResponseWriter, r *http.Request) {
+	s.streamLines(w, r, s.answering(s.guardedSee, isBrief(r)))
+}
+
+// offering puts URLs into the frontier.
+type offering func(context.Context, []frontier.URL) ([]frontier.Result, error)
+
+// isBrief tells whether the answers shall be the verdict and the key alone,
+// which saves a read for each duplicate.
+func isBrief(r *http.Request) bool { return r.URL.Query().Has("brief") }
+
+// answering answers lines by what became of their URLs.
+func (s *Server) answering(offer offering, brief bool) func(context.Context, [][]byte, *bytes.Buffer) {
+	return func(ctx context.Context, lines [][]byte, out *bytes.Buffer) {
+		s.answerLines(ctx, lines, out, offer, brief)
+	}
 }
 
 // streamLines answers each line of a body with a line, in order. Lines are
@@ -118,7 +145,7 @@ func readLine(r *bufio.Reader, max int) ([]byte, error) {
 }
 
 // answerLines commits lines and writes their verdicts.
-func (s *Server) answerLines(ctx context.Context, lines [][]byte, out *bytes.Buffer) {
+func (s *Server) answerLines(ctx context.Context, lines [][]byte, out *bytes.Buffer, offer offering, brief bool) {
 	verdicts := make([]verdictLine, len(lines))
 	var adds addList
 	for i, line := range lines {
@@ -131,14 +158,19 @@ func (s *Server) answerLines(ctx context.Context, lines [][]byte, out *bytes.Buf
 		}
 		adds.add(u, i)
 	}
-	results, err := s.guardedAdd(ctx, adds.urls)
+	results, err := offer(ctx, adds.urls)
 	for i, place := range adds.places {
 		if err != nil {
 			verdicts[place].Verdict = "failed"
 			verdicts[place].Error = &faultDetail{"unavailable", "not stored; send it again"}
 			continue
 		}
-		s.fillVerdict(ctx, &verdicts[place], &results[i], &adds.urls[i])
+		verdicts[place].fill(&results[i])
+		if brief {
+			verdicts[place].Canonical, verdicts[place].Queue = "", ""
+		} else if results[i].Status == frontier.Duplicate {
+			s.tellFirst(ctx, &verdicts[place], &adds.urls[i])
+		}
 	}
 	for _, v := range verdicts {
 		writeLine(out, v)
@@ -176,13 +208,15 @@ func (s *Server) parseLine(line []byte, v *verdictLine) (frontier.URL, *faultDet
 	if !ok {
 		return u, &faultDetail{"too-long", fmt.Sprintf("want a URL of at most %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
 	}
-	u.Due, u.Priority, u.Depth, u.Force = l.Due, l.Priority, l.Depth, l.Force
+	if len(l.Discriminator) > maxDiscriminator {
+		return u, &faultDetail{"too-long", fmt.Sprintf("want a discriminator of at most %d bytes", maxDiscriminator)}
+	}
+	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
 	return u, nil
 }
 
-// fillVerdict puts a result into a line. For a duplicate it asks for the first
-// spelling, and for the rules that made the two equal.
-func (s *Server) fillVerdict(ctx context.Context, v *verdictLine, r *frontier.Result, u *frontier.URL) {
+// fill puts a result into a line.
+func (v *verdictLine) fill(r *frontier.Result) {
 	v.Verdict, v.Canonical, v.Queue, v.Requeued = r.Status.String(), r.Canonical, r.Queue, r.Requeued
 	if r.Status == frontier.Refused {
 		v.Error = &faultDetail{string(r.Reason), "refused: " + string(r.Reason)}
@@ -192,9 +226,11 @@ func (s *Server) fillVerdict(ctx context.Context, v *verdictLine, r *frontier.Re
 		return
 	}
 	v.Key = hex.EncodeToString(r.Key[:])
-	if r.Status != frontier.Duplicate {
-		return
-	}
+}
+
+// tellFirst asks for the first spelling of a duplicate, and for the rules that
+// made the two equal.
+func (s *Server) tellFirst(ctx context.Context, v *verdictLine, u *frontier.URL) {
 	e, err := s.f.Lookup(ctx, *u)
 	if err != nil || e.URL == "" {
 		return
@@ -202,4 +238,15 @@ func (s *Server) fillVerdict(ctx context.Context, v *verdictLine, r *frontier.Re
 	if v.First = e.URL; v.First != u.URL {
 		v.Rules = s.rulesBetween(u.URL, v.First)
 	}
+}
+
+// guardedSee records URLs as seen where the disk has room.
+func (s *Server) guardedSee(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+	if err := s.roomFor(len(urls)); err != nil || len(urls) == 0 {
+		return nil, err
+	}
+	began := time.Now()
+	results, err := s.f.See(ctx, urls)
+	s.countAdded(len(urls), results, err, began)
+	return results, err
 }
