@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -20,6 +19,8 @@ type line struct {
 	waiting []*waiter
 	serving bool          // the goroutine is there
 	wake    chan struct{} // closed and replaced when something changed
+	// watching is how many wait for a change in LeaseWait.
+	watching int
 }
 
 // waiter is one caller; got has room for its one answer.
@@ -118,7 +119,7 @@ func (f *Frontier) wake() {
 }
 
 func (l *line) signal() {
-	if l.serving {
+	if l.serving || l.watching > 0 {
 		close(l.wake)
 		l.wake = make(chan struct{})
 	}
@@ -139,7 +140,7 @@ func (f *Frontier) serveLine() {
 			f.giveBack(f.line.hand(leases))
 		default:
 			f.tellFinished()
-			f.sleep(next, changed)
+			f.sleep(context.Background(), next, changed)
 		}
 	}
 }
@@ -193,21 +194,6 @@ func (f *Frontier) tellFinished() {
 		}
 		return w.ends
 	})
-}
-
-// sleep waits for a change, for the given time if it isn't zero, or for Close.
-func (f *Frontier) sleep(until time.Time, changed <-chan struct{}) {
-	var due <-chan time.Time
-	if !until.IsZero() {
-		t := time.NewTimer(max(time.Until(until), time.Millisecond))
-		defer t.Stop()
-		due = t.C
-	}
-	select {
-	case <-changed:
-	case <-due:
-	case <-f.closing:
-	}
 }
 
 // giveBack releases leases nobody took.

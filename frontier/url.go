@@ -96,6 +96,9 @@ type Result struct {
 	Status Status
 	// Requeued says that a Force URL, seen before, was queued again.
 	Requeued bool
+	// Resent says that the URL was sent before and the answer got lost, so that
+	// a Duplicate may be this caller's own. Only frontiers behind a wire set it.
+	Resent bool
 	// Reason says why it was refused.
 	Reason Reason
 	// Err tells more of a refusal for ReasonURL, ReasonScheme and ReasonTooLong.
