@@ -1,0 +1,122 @@
+package captures
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Add offers captures to the sample. A capture without a canonical form, or with a digest or
+// redirect that is too long, is left out. On an error some of the captures may have been taken.
+func (s *Sample) Add(all ...Capture) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	for i := range all {
+		if err := s.add(&all[i]); err != nil {
+			return fmt.Errorf("cannot keep capture of %.100q: %w", all[i].URL, err)
+		}
+	}
+	for s.stats.Rows > s.opt.MaxRows && s.level() < 63 {
+		if err := s.halve(); err != nil {
+			return fmt.Errorf("cannot halve captures: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Sample) add(c *Capture) error {
+	form, err := s.coarse.AppendCanonical(nil, []byte(c.URL))
+	if err != nil || len(c.Digest) > maxText || len(c.Redirect) > maxText {
+		return nil
+	}
+	s.stats.Taken++
+	place, spelling := hash64(form), hash64([]byte(c.URL))
+	if !kept(place, s.level()) {
+		return nil
+	}
+	return s.put(place, spelling, c)
+}
+
+// put writes a capture to the slot it belongs to.
+func (s *Sample) put(place, spelling uint64, c *Capture) error {
+	b := s.db.NewBatch()
+	defer b.Close()
+	known, err := s.has(keyOf(place, spelling, first))
+	if err != nil {
+		return err
+	}
+	slot, more := byte(first), true
+	if known {
+		slot = latest
+		again, err := s.has(keyOf(place, spelling, latest))
+		if err != nil {
+			return err
+		}
+		more = !again
+	} else if ok, err := s.countSpelling(b, place); err != nil || !ok {
+		return err
+	}
+	if err := b.Set(keyOf(place, spelling, slot), c.append(nil), nil); err != nil {
+		return err
+	}
+	if err := b.Commit(pebble.NoSync); err != nil {
+		return err
+	}
+	if more {
+		s.stats.Rows++
+	}
+	return nil
+}
+
+// countSpelling counts one more spelling of a place, if there is room for it.
+func (s *Sample) countSpelling(b *pebble.Batch, place uint64) (ok bool, err error) {
+	n, err := s.spellings(place)
+	if err != nil {
+		return false, err
+	}
+	if n >= uint64(s.opt.MaxSpellings) {
+		s.stats.Full++
+		return false, nil
+	}
+	return true, b.Set(placeKey(countRow, place), binary.AppendUvarint(nil, n+1), nil)
+}
+
+func (s *Sample) has(key []byte) (bool, error) {
+	_, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, closer.Close()
+}
+
+// level is how many leading zero bits a place needs.
+func (s *Sample) level() uint8 { return uint8(bits.Len64(uint64(1/s.stats.Share)) - 1) }
+
+// halve leaves out half of the places.
+func (s *Sample) halve() error {
+	level := s.level() + 1
+	from, _ := bound(level)
+	b := s.db.NewBatch()
+	defer b.Close()
+	err := errors.Join(
+		b.DeleteRange(placeKey(captureRow, from), []byte{captureRow + 1}, nil),
+		b.DeleteRange(placeKey(countRow, from), []byte{countRow + 1}, nil),
+		b.Set([]byte(levelKey), []byte{level}, nil))
+	if err != nil {
+		return err
+	}
+	if err := b.Commit(pebble.NoSync); err != nil {
+		return err
+	}
+	s.stats.Share = share(level)
+	return s.count()
+}

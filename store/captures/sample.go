@@ -1,0 +1,203 @@
+package captures
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// Options configure a Sample. The zero value works.
+type Options struct {
+	// MaxRows bounds the captures held: about 150 bytes of disk each. The default is 1,000,000.
+	MaxRows int
+	// MaxSpellings bounds the spellings of one place; further ones are not taken. The
+	// default is 1,000.
+	MaxSpellings int
+	// ReadOnly opens a sample to read, and fails if there is none. The default is false.
+	ReadOnly bool
+	// FS is the file system. The default is that of the machine.
+	FS vfs.FS
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxRows <= 0 {
+		o.MaxRows = 1_000_000
+	}
+	if o.MaxSpellings <= 0 {
+		o.MaxSpellings = 1_000
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	return o
+}
+
+// Sample is a bounded sample of captures on disk. All methods are safe for concurrent use.
+type Sample struct {
+	opt    Options
+	coarse *canon.Profile
+	db     *pebble.DB
+
+	mu     sync.Mutex
+	stats  Stats
+	closed bool
+}
+
+// Stats tell how much a sample holds.
+type Stats struct {
+	Rows  int     // captures held
+	Share float64 // of all places, those that are kept: 1, a half, a quarter …
+	Taken int64   // captures given to Add since Open, without those that have no canonical form
+	Full  int64   // of these, not taken since their place had too many spellings
+}
+
+// ErrClosed is returned by the methods of a closed Sample.
+var ErrClosed = errors.New("sample is closed")
+
+// Open opens the sample in a directory, which is made when missing. One process can have
+// it open at a time.
+func Open(dir string, opt Options) (*Sample, error) {
+	opt = opt.withDefaults()
+	coarse, err := coarsest()
+	if err != nil {
+		return nil, fmt.Errorf("cannot open captures: %w", err)
+	}
+	cache := pebble.NewCache(4 << 20)
+	defer cache.Unref()
+	db, err := pebble.Open(dir, &pebble.Options{
+		FS: opt.FS, Cache: cache, MemTableSize: 4 << 20, Logger: silent{}, ReadOnly: opt.ReadOnly, ErrorIfNotExists: opt.ReadOnly,
+		FormatMajorVersion: pebble.FormatNewest,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot open captures in %s: %w", dir, err)
+	}
+	s := &Sample{opt: opt, coarse: coarse, db: db, stats: Stats{Share: 1}}
+	if err := s.load(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// silent takes what Pebble says of its own work: errors come back from its calls.
+type silent struct{}
+
+func (silent) Infof(string, ...any)  {}
+func (silent) Errorf(string, ...any) {}
+func (silent) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf("captures: "+format, args...)) // Pebble calls this where its own state is lost
+}
+
+func (s *Sample) load() error {
+	level, err := s.get([]byte(levelKey))
+	if err == nil && len(level) == 1 {
+		s.stats.Share = share(level[0])
+	} else if err != nil && !errors.Is(err, pebble.ErrNotFound) {
+		return fmt.Errorf("cannot read captures: %w", err)
+	}
+	return s.count()
+}
+
+// count counts the rows anew.
+func (s *Sample) count() error {
+	it, err := s.db.NewIter(captureRows())
+	if err != nil {
+		return fmt.Errorf("cannot count captures: %w", err)
+	}
+	s.stats.Rows = 0
+	for it.First(); it.Valid(); it.Next() {
+		s.stats.Rows++
+	}
+	return it.Close()
+}
+
+func captureRows() *pebble.IterOptions {
+	return &pebble.IterOptions{LowerBound: []byte{captureRow}, UpperBound: []byte{captureRow + 1}}
+}
+
+func (s *Sample) get(key []byte) ([]byte, error) {
+	v, closer, err := s.db.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	v = bytes.Clone(v)
+	return v, closer.Close()
+}
+
+// Stats tells how much the sample holds.
+func (s *Sample) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+// All lists the captures held, those of a place together, and of a spelling in order of
+// time. It lists what was there when it began, and ends at the first error.
+func (s *Sample) All() iter.Seq2[Capture, error] {
+	return func(yield func(Capture, error) bool) {
+		it, err := s.iterator()
+		if err != nil {
+			yield(Capture{}, err)
+			return
+		}
+		for it.First(); it.Valid(); it.Next() {
+			c, err := parseCapture(it.Value())
+			if err != nil {
+				err = fmt.Errorf("cannot read capture %x: %w", it.Key(), err)
+			}
+			if !yield(c, err) || err != nil {
+				break
+			}
+		}
+		if err := it.Close(); err != nil {
+			yield(Capture{}, fmt.Errorf("cannot read captures: %w", err))
+		}
+	}
+}
+
+func (s *Sample) iterator() (*pebble.Iterator, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	it, err := s.db.NewIter(captureRows())
+	if err != nil {
+		return nil, fmt.Errorf("cannot read captures: %w", err)
+	}
+	return it, nil
+}
+
+// Close closes the sample. Listings under way must have ended. A second Close does nothing.
+func (s *Sample) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("cannot close captures: %w", err)
+	}
+	return nil
+}
+
+// spellings reads how many spellings a place has.
+func (s *Sample) spellings(place uint64) (uint64, error) {
+	v, err := s.get(placeKey(countRow, place))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return 0, nil
+	}
+	n, width := binary.Uvarint(v)
+	if err == nil && width <= 0 {
+		err = errRow
+	}
+	return n, err
+}
