@@ -12,39 +12,48 @@ import (
 // Add offers captures to the sample. A capture without a canonical form, or with a digest or
 // redirect that is too long, is left out. On an error some of the captures may have been taken.
 func (s *Sample) Add(all ...Capture) error {
+	if err := s.guard.failure(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
+	return s.addAll(all)
+}
+
+func (s *Sample) addAll(all []Capture) error {
+	st := *s.stats.Load()
+	defer func() { s.stats.Store(&st) }()
 	for i := range all {
-		if err := s.add(&all[i]); err != nil {
+		if err := s.add(&st, &all[i]); err != nil {
 			return fmt.Errorf("cannot keep capture of %.100q: %w", all[i].URL, err)
 		}
 	}
-	for s.stats.Rows > s.opt.MaxRows && s.level() < 63 {
-		if err := s.halve(); err != nil {
+	for st.Rows > s.opt.MaxRows && st.level() < 63 {
+		if err := s.halve(&st); err != nil {
 			return fmt.Errorf("cannot halve captures: %w", err)
 		}
 	}
 	return nil
 }
 
-func (s *Sample) add(c *Capture) error {
+func (s *Sample) add(st *Stats, c *Capture) error {
 	form, err := s.coarse.AppendCanonical(nil, []byte(c.URL))
 	if err != nil || len(c.Digest) > maxText || len(c.Redirect) > maxText {
 		return nil
 	}
-	s.stats.Taken++
+	st.Taken++
 	place, spelling := hash64(form), hash64([]byte(c.URL))
-	if !kept(place, s.level()) {
+	if !kept(place, st.level()) {
 		return nil
 	}
-	return s.put(place, spelling, c)
+	return s.put(st, place, spelling, c)
 }
 
 // put writes a capture to the slot it belongs to.
-func (s *Sample) put(place, spelling uint64, c *Capture) error {
+func (s *Sample) put(st *Stats, place, spelling uint64, c *Capture) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	known, err := s.has(keyOf(place, spelling, first))
@@ -59,7 +68,7 @@ func (s *Sample) put(place, spelling uint64, c *Capture) error {
 			return err
 		}
 		more = !again
-	} else if ok, err := s.countSpelling(b, place); err != nil || !ok {
+	} else if ok, err := s.countSpelling(st, b, place); err != nil || !ok {
 		return err
 	}
 	if err := b.Set(keyOf(place, spelling, slot), c.append(nil), nil); err != nil {
@@ -69,19 +78,19 @@ func (s *Sample) put(place, spelling uint64, c *Capture) error {
 		return err
 	}
 	if more {
-		s.stats.Rows++
+		st.Rows++
 	}
 	return nil
 }
 
 // countSpelling counts one more spelling of a place, if there is room for it.
-func (s *Sample) countSpelling(b *pebble.Batch, place uint64) (ok bool, err error) {
+func (s *Sample) countSpelling(st *Stats, b *pebble.Batch, place uint64) (ok bool, err error) {
 	n, err := s.spellings(place)
 	if err != nil {
 		return false, err
 	}
 	if n >= uint64(s.opt.MaxSpellings) {
-		s.stats.Full++
+		st.Full++
 		return false, nil
 	}
 	return true, b.Set(placeKey(countRow, place), binary.AppendUvarint(nil, n+1), nil)
@@ -99,11 +108,11 @@ func (s *Sample) has(key []byte) (bool, error) {
 }
 
 // level is how many leading zero bits a place needs.
-func (s *Sample) level() uint8 { return uint8(bits.Len64(uint64(1/s.stats.Share)) - 1) }
+func (st *Stats) level() uint8 { return uint8(bits.Len64(uint64(1/st.Share)) - 1) }
 
 // halve leaves out half of the places.
-func (s *Sample) halve() error {
-	level := s.level() + 1
+func (s *Sample) halve(st *Stats) error {
+	level := st.level() + 1
 	from, _ := bound(level)
 	b := s.db.NewBatch()
 	defer b.Close()
@@ -117,6 +126,7 @@ func (s *Sample) halve() error {
 	if err := b.Commit(pebble.NoSync); err != nil {
 		return err
 	}
-	s.stats.Share = share(level)
-	return s.count()
+	st.Share = share(level)
+	st.Rows, err = s.count()
+	return err
 }

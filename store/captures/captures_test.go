@@ -167,6 +167,23 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
+// What is offered before Close is there after it; what finds no room is counted.
+func TestOffer(t *testing.T) {
+	fsys := vfs.NewMem()
+	s := open(t, fsys, Options{})
+	const n = 3 * waiting
+	for i := range n {
+		s.Offer(Capture{URL: fmt.Sprintf("http://h%d.example/", i), Time: noon, Digest: "d"})
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Stats()
+	if got := len(list(t, open(t, fsys, Options{}))); got != st.Rows || int64(got)+st.Dropped != n {
+		t.Errorf("got %d captures, %d dropped; want %d in all", got, st.Dropped, n)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	if _, err := Open("nowhere", Options{FS: vfs.NewMem(), ReadOnly: true}); err == nil {
 		t.Error("opened a sample that isn't there to read; want an error")

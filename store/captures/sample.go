@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -45,10 +46,16 @@ type Sample struct {
 	opt    Options
 	coarse *canon.Profile
 	db     *pebble.DB
+	guard  *guard
 
-	mu     sync.Mutex
-	stats  Stats
+	offers  chan Capture
+	dropped atomic.Int64
+	worker  sync.WaitGroup
+
+	mu     sync.Mutex // held while rows are written
 	closed bool
+
+	stats atomic.Pointer[Stats]
 }
 
 // Stats tell how much a sample holds.
@@ -57,6 +64,8 @@ type Stats struct {
 	Share float64 // of all places, those that are kept: 1, a half, a quarter …
 	Taken int64   // captures given to Add since Open, without those that have no canonical form
 	Full  int64   // of these, not taken since their place had too many spellings
+	// Dropped counts captures given to Offer that found no room to wait, or a disk that failed.
+	Dropped int64
 }
 
 // ErrClosed is returned by the methods of a closed Sample.
@@ -72,50 +81,46 @@ func Open(dir string, opt Options) (*Sample, error) {
 	}
 	cache := pebble.NewCache(4 << 20)
 	defer cache.Unref()
+	g := &guard{}
 	db, err := pebble.Open(dir, &pebble.Options{
-		FS: opt.FS, Cache: cache, MemTableSize: 4 << 20, Logger: silent{}, ReadOnly: opt.ReadOnly, ErrorIfNotExists: opt.ReadOnly,
+		FS: opt.FS, Cache: cache, MemTableSize: 4 << 20, Logger: g, ReadOnly: opt.ReadOnly, ErrorIfNotExists: opt.ReadOnly,
 		FormatMajorVersion: pebble.FormatNewest,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open captures in %s: %w", dir, err)
 	}
-	s := &Sample{opt: opt, coarse: coarse, db: db, stats: Stats{Share: 1}}
-	if err := s.load(); err != nil {
+	s := &Sample{opt: opt, coarse: coarse, db: db, guard: g, offers: make(chan Capture, waiting)}
+	st, err := s.load()
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	s.stats.Store(&st)
+	s.worker.Go(s.takeOffers)
 	return s, nil
 }
 
-// silent takes what Pebble says of its own work: errors come back from its calls.
-type silent struct{}
-
-func (silent) Infof(string, ...any)  {}
-func (silent) Errorf(string, ...any) {}
-func (silent) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("captures: "+format, args...)) // Pebble calls this where its own state is lost
-}
-
-func (s *Sample) load() error {
+// load reads the level and counts the rows.
+func (s *Sample) load() (Stats, error) {
+	st := Stats{Share: 1}
 	level, err := s.get([]byte(levelKey))
 	if err == nil && len(level) == 1 {
-		s.stats.Share = share(level[0])
+		st.Share = share(level[0])
 	} else if err != nil && !errors.Is(err, pebble.ErrNotFound) {
-		return fmt.Errorf("cannot read captures: %w", err)
+		return st, fmt.Errorf("cannot read captures: %w", err)
 	}
-	return s.count()
+	st.Rows, err = s.count()
+	return st, err
 }
 
-// count counts the rows anew.
-func (s *Sample) count() error {
+func (s *Sample) count() (rows int, err error) {
 	it, err := s.db.NewIter(captureRows())
 	if err != nil {
-		return fmt.Errorf("cannot count captures: %w", err)
+		return 0, fmt.Errorf("cannot count captures: %w", err)
 	}
-	s.stats.Rows = 0
 	for it.First(); it.Valid(); it.Next() {
-		s.stats.Rows++
+		rows++
 	}
-	return it.Close()
+	return rows, it.Close()
 }
 
 func captureRows() *pebble.IterOptions {
@@ -131,11 +136,11 @@ func (s *Sample) get(key []byte) ([]byte, error) {
 	return v, closer.Close()
 }
 
-// Stats tells how much the sample holds.
+// Stats tells how much the sample holds. It never waits for the disk.
 func (s *Sample) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stats
+	st := *s.stats.Load()
+	st.Dropped = s.dropped.Load()
+	return st
 }
 
 // All lists the captures held, those of a place together, and of a spelling in order of
@@ -175,14 +180,21 @@ func (s *Sample) iterator() (*pebble.Iterator, error) {
 	return it, nil
 }
 
-// Close closes the sample. Listings under way must have ended. A second Close does nothing.
+// Close takes what is still on offer and closes the sample. Listings under way must have
+// ended, and nobody may call Offer any more. A second Close does nothing.
 func (s *Sample) Close() error {
+	if err := s.guard.failure(); err != nil {
+		return fmt.Errorf("cannot close captures: %w", err)
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
 		return nil
 	}
-	s.closed = true
+	close(s.offers)
+	s.worker.Wait()
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("cannot close captures: %w", err)
 	}
