@@ -31,7 +31,7 @@ func (p *Profile) Compare(a, b string) (Comparison, error) {
 	q, isQiita := p.engine.(*qiita)
 	switch {
 	case isQiita && c.Same:
-		c.Rules = q.smallest(a, b, 0, q.firing(q.on, a, b))
+		c.Rules = q.smallest(a, b, 0, q.firing(q.onFor(a), a, b)) // one form, one site
 	case isQiita:
 		c.Missing = q.missing(a, b)
 	case c.Same:
@@ -57,15 +57,16 @@ func rulesOf(explanations ...Explanation) []Rule {
 // missing tries what rules that are off could do: first those meant for crawling, then
 // the two that are for audits only.
 func (q *qiita) missing(a, b string) []Rule {
-	all := q.on
+	ours := q.onFor(a) & q.onFor(b)
+	all := ours
 	for id := range ruleCount {
-		if rules[id].Optional && id != rKeepHashbang {
+		if rules[id].Optional && id != rKeepHashbang && id != rScopedRules {
 			all = all.with(id)
 		}
 	}
 	for _, on := range []ruleSet{all.without(rDropQuery).without(rLowercasePath), all} {
 		if q.equalUnder(on, a, b) {
-			return q.smallest(a, b, q.on, q.firing(on, a, b)&^q.on)
+			return q.smallest(a, b, ours, q.firing(on, a, b)&^ours)
 		}
 	}
 	return nil

@@ -4,6 +4,9 @@ package canon
 type Step struct {
 	Rule          Rule
 	Before, After string
+	// Scope is the entry of a rule file by which the rule holds here, its host and
+	// path: "example.com/wiki". Empty for a rule that holds everywhere.
+	Scope string
 }
 
 // An Explanation tells how a URL came to its canonical form: the rules that changed
@@ -11,6 +14,9 @@ type Step struct {
 type Explanation struct {
 	Input, Canonical string
 	Steps            []Step
+	// Sites are the entries for sites of a rule file that hold for this URL, the one
+	// with the last word first: "example.com/wiki +strip-www,-collapse-slashes".
+	Sites []string
 }
 
 // Explain canonicalizes raw and tells which rules changed what. Errors are those of
@@ -21,6 +27,9 @@ func (p *Profile) Explain(raw string) (Explanation, error) {
 	var err error
 	if e.Steps, err = p.engine.steps([]byte(raw)); err != nil {
 		return e, err
+	}
+	if q, ok := p.engine.(*qiita); ok {
+		e.Sites = q.sitesOf(raw)
 	}
 	e.Canonical = raw
 	if n := len(e.Steps); n > 0 {

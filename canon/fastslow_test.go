@@ -8,7 +8,7 @@ import (
 func checkFastIsSlow(t *testing.T, p *Profile, raw []byte) {
 	t.Helper()
 	q := p.engine.(*qiita)
-	want, wantErr := run(string(raw), q.on, q.params, nil)
+	want, wantErr := run(string(raw), q.onFor(string(raw)), q.params, nil)
 	if wantErr != nil {
 		want = ""
 	}

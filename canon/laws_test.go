@@ -32,7 +32,7 @@ func subset(t testing.TB, bits uint32) *Profile {
 	t.Helper()
 	var opts []Option
 	for id := range ruleCount {
-		if !rules[id].Optional || id == rScopedParams {
+		if !rules[id].Optional || id == rScopedParams || id == rScopedRules {
 			continue
 		}
 		if bits&1 != 0 {

@@ -16,6 +16,7 @@ type Option func(*settings) error
 type settings struct {
 	on        ruleSet
 	params    *paramRules
+	sites     *siteRules
 	maxLength int
 }
 

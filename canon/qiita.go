@@ -17,11 +17,8 @@ func Qiita() *Profile {
 var qiitaPreset = newQiita(settings{on: defaultRules(), maxLength: DefaultMaxLength})
 
 func newQiita(s settings) *Profile {
-	q := &qiita{settings: s}
+	q := &qiita{settings: s, scoped: s.sites != nil && s.on.has(rScopedRules)}
 	q.note()
-	if !s.on.has(rScopedRules) {
-		q.sites = nil
-	}
 	return &Profile{name: "qiita", version: 1, spec: q.spec(), rules: q.infos(), engine: q}
 }
 
@@ -40,6 +37,7 @@ type qiita struct {
 	settings
 	quick   bool // no rule is on that changes what scan finds canonical
 	filters bool // a rule is on that drops parameters
+	scoped  bool // which rules are on depends on host and path
 }
 
 func (q *qiita) appendCanonical(dst, raw []byte) ([]byte, error) {
@@ -93,9 +91,14 @@ func (q *qiita) isClean(raw []byte, l *layout) bool {
 
 // appendOther is for URLs that have to be rewritten, the fast way if scan was ok.
 func (q *qiita) appendOther(dst, raw []byte, l *layout, ok bool) (out []byte, err error) {
-	if q.sites != nil {
+	if q.scoped {
 		return q.appendAtSite(dst, raw, l, ok)
 	}
+	return q.appendHere(dst, raw, l, ok)
+}
+
+// appendHere is appendOther where it is known which rules are on.
+func (q *qiita) appendHere(dst, raw []byte, l *layout, ok bool) (out []byte, err error) {
 	if ok && !q.needsSlow(raw, l) {
 		out = q.appendRewritten(dst, raw, l)
 	} else if out, err = q.appendSlow(dst, raw); err != nil {
@@ -129,7 +132,7 @@ func (q *qiita) steps(raw []byte) (steps []Step, err error) {
 	}
 	on := q.onFor(string(raw))
 	out, err := run(string(raw), on, q.params, func(r Rule, before, after string) {
-		steps = append(steps, Step{Rule: r, Before: before, After: after, Scope: q.scopeOf(r, on, before)})
+		steps = append(steps, Step{Rule: r, Before: before, After: after, Scope: q.scopeOf(r, string(raw), before)})
 	})
 	if err == nil && len(out) > q.maxLength {
 		err = q.tooLong(len(out), "canonical form")

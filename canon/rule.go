@@ -12,6 +12,7 @@ const (
 	DropNewlines       Rule = "drop-newlines"
 	LowercaseScheme    Rule = "lowercase-scheme"
 	FixSlashes         Rule = "fix-slashes"
+	ScopedRules        Rule = "scoped-rules"
 	KeepHashbang       Rule = "keep-hashbang"
 	DropFragment       Rule = "drop-fragment"
 	DropQuery          Rule = "drop-query"
@@ -83,6 +84,7 @@ const (
 	rDropNewlines
 	rLowercaseScheme
 	rFixSlashes
+	rScopedRules
 	rKeepHashbang
 	rDropFragment
 	rDropQuery
@@ -135,21 +137,30 @@ func alias(r Rule) (ruleID, bool) {
 
 // switchRule gives s with one optional rule on or off.
 func (s ruleSet) switchRule(r Rule, on bool) (ruleSet, error) {
+	id, on, err := switched(r, on)
+	switch {
+	case err != nil:
+		return s, err
+	case on:
+		return s.with(id), nil
+	}
+	return s.without(id), nil
+}
+
+// switched tells which rule a name switches, and whether on or off.
+func switched(r Rule, on bool) (ruleID, bool, error) {
 	id, isAlias := alias(r)
 	if isAlias {
 		on = !on
 	} else if found := findRule(r); found < ruleCount {
 		id = found
 	} else {
-		return s, fmt.Errorf("cannot switch rule; got %q; want one of the optional rules: %s", r, optionalNames())
+		return 0, on, fmt.Errorf("cannot switch rule; got %q; want one of the optional rules: %s", r, optionalNames())
 	}
 	if !rules[id].Optional {
-		return s, fmt.Errorf("cannot switch rule; got %q, which is part of the form; want one of the optional rules: %s", r, optionalNames())
+		return 0, on, fmt.Errorf("cannot switch rule; got %q, which is part of the form; want one of the optional rules: %s", r, optionalNames())
 	}
-	if on {
-		return s.with(id), nil
-	}
-	return s.without(id), nil
+	return id, on, nil
 }
 
 func findRule(r Rule) ruleID {

@@ -13,8 +13,12 @@ import (
 // file go. A rule file is one JSON object:
 //
 //	{
-//	  "comment": "free text, here and in each entry of params",
+//	  "comment": "free text, here and in each entry",
 //	  "rules":   ["+strip-www", "-collapse-slashes"],
+//	  "sites":   [
+//	    {"host": "example.org", "rules": ["+fold-https", "-strip-www"]},
+//	    {"host": "*.example.com", "path": "/docs", "rules": ["+strip-index"]}
+//	  ],
 //	  "params":  [
 //	    {"host": "wiki.example.org", "path": "/w/", "drop": ["oldid", "utm_*"]},
 //	    {"host": "*.example.com", "keep": ["id", "page"]},
@@ -22,12 +26,25 @@ import (
 //	  ]
 //	}
 //
-// An entry of params holds at one host, at all hosts below a domain ("*.example.com"),
-// or everywhere ("*"), without regard to the port; and at a path and all below it, whole
-// segments only ("/" at the end: only below). It drops the parameters named, or all but
-// those to keep; a name may end in "*". Where several entries hold, a parameter goes if
-// one of them drops it. Host and path are compared with those of the canonical form, so
-// with strip-www on no entry for a www host holds.
+// An entry holds at one host, at all hosts below a domain ("*.example.com"), or everywhere
+// ("*"), without regard to scheme and port; and at a path and all below it, whole segments
+// only.
+//
+// An entry of sites switches rules on or off there. Of several that hold, the most specific
+// one that names a rule has the last word: host before "*.domain" before "*", then the
+// longer path, then the later entry. An entry is looked up by host and path with all folds
+// done (see below), so it holds for www.example.org as for example.org, for "/docs/" and
+// "/docs/index.html" as for "/docs", and is written in the short form. All optional rules
+// can be switched so but strip-session-ids and lowercase-path.
+//
+// An entry of params drops the parameters named, or all but those to keep; a name may end
+// in "*". Where several hold, a parameter goes if one of them drops it. A "/" at the end of
+// its path means: only below. Its host and path are compared with those of the canonical
+// form, so where strip-www is on no entry for a www host holds.
+//
+// The folds that make the site of a URL are strip-www, strip-trailing-dot, collapse-slashes,
+// strip-index and strip-trailing-slash. No entry can change the site, so what holds for a
+// URL holds for its canonical form, and the laws of [Qiita] stay kept.
 //
 // Errors tell the line. The reader is read to its end.
 func WithRuleFile(r io.Reader) Option {
@@ -45,7 +62,7 @@ func WithRuleFile(r io.Reader) Option {
 }
 
 func (f *fileReader) read(s *settings) error {
-	params := newParamRules()
+	params, sites := &paramRules{hostTable: newHostTable()}, &siteRules{hostTable: newHostTable()}
 	on := s.on
 	err := f.object(func(key string) (err error) {
 		switch key {
@@ -55,8 +72,10 @@ func (f *fileReader) read(s *settings) error {
 			err = f.array(func() error { return f.switchOne(&on) })
 		case "params":
 			err = f.array(func() error { return f.entry(params) })
+		case "sites":
+			err = f.array(func() error { return f.site(sites) })
 		default:
-			err = fmt.Errorf("got key %q; want comment, rules or params", key)
+			err = fmt.Errorf("got key %q; want comment, rules, params or sites", key)
 		}
 		return err
 	})
@@ -66,20 +85,31 @@ func (f *fileReader) read(s *settings) error {
 	if err != nil {
 		return err
 	}
-	s.on, s.params = on.with(rScopedParams), params
+	s.on, s.params, s.sites = on.with(rScopedParams).without(rScopedRules), params, nil
+	if sites.digest != "" {
+		s.on, s.sites = s.on.with(rScopedRules), sites
+	}
 	return nil
 }
 
 func (f *fileReader) switchOne(on *ruleSet) error {
-	word, err := f.text()
-	if err != nil {
-		return err
+	rule, plus, err := f.signed()
+	if err == nil {
+		*on, err = on.switchRule(rule, plus)
 	}
-	if word == "" || word[0] != '+' && word[0] != '-' {
-		return fmt.Errorf("got rule %q; want a name after + or -", word)
-	}
-	*on, err = on.switchRule(Rule(word[1:]), word[0] == '+')
 	return err
+}
+
+// signed reads a rule after + or -.
+func (f *fileReader) signed() (r Rule, plus bool, err error) {
+	word, err := f.text()
+	if err == nil && (word == "" || word[0] != '+' && word[0] != '-') {
+		err = fmt.Errorf("got rule %q; want a name after + or -", word)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return Rule(word[1:]), word[0] == '+', nil
 }
 
 // entry reads one entry of params.
@@ -116,13 +146,68 @@ func (f *fileReader) entry(params *paramRules) error {
 	case !dropSeen && !keepSeen:
 		return errors.New("got an entry with neither drop nor keep; want one of them")
 	}
-	sc := &scope{path: path}
+	sc := &scope{host: host, path: path}
 	if dropSeen {
 		sc.drop = newNameSet(drop)
 	} else {
 		sc.keep = newNameSet(keep)
 	}
-	params.add(host, sc, fmt.Sprintf("%q %q %t %q", host, path, dropSeen, append(drop, keep...)))
+	params.add(sc)
+	params.digest = chainDigest(params.digest, fmt.Sprintf("%q %q %t %q", host, path, dropSeen, append(drop, keep...)))
+	return nil
+}
+
+// switchAt reads one rule of an entry for a site.
+func (f *fileReader) switchAt(sc *scope) error {
+	rule, plus, err := f.signed()
+	if err != nil {
+		return err
+	}
+	id, on, err := switched(rule, plus)
+	switch {
+	case err != nil:
+		return err
+	case !perSite.has(id):
+		return fmt.Errorf("got rule %q, which can't be switched for a site; want one of %v", rule, perSite.names())
+	case (sc.on | sc.off).has(id):
+		return fmt.Errorf("got rule %q, switched before; want it once", rule)
+	case on:
+		sc.on = sc.on.with(id)
+	default:
+		sc.off = sc.off.with(id)
+	}
+	sc.text = strings.TrimPrefix(sc.text+","+map[bool]string{true: "+", false: "-"}[plus]+string(rule), ",")
+	return nil
+}
+
+// site reads one entry of sites.
+func (f *fileReader) site(sites *siteRules) error {
+	sc := &scope{}
+	err := f.object(func(key string) (err error) {
+		switch key {
+		case "comment":
+			_, err = f.text()
+		case "host":
+			sc.host, err = f.checked(siteHost)
+		case "path":
+			sc.path, err = f.checked(sitePath)
+		case "rules":
+			err = f.array(func() error { return f.switchAt(sc) })
+		default:
+			err = fmt.Errorf("got key %q; want host, path, rules or comment", key)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case sc.host == "":
+		return errors.New(`got an entry without host; want one, "*" for all`)
+	case sc.on|sc.off == 0:
+		return errors.New("got an entry without rules; want some to switch")
+	}
+	sites.add(sc)
+	sites.digest = chainDigest(sites.digest, fmt.Sprintf("%q %q %v %v", sc.host, sc.path, sc.on.names(), sc.off.names()))
 	return nil
 }
 
@@ -143,59 +228,8 @@ func (f *fileReader) names() (names []string, err error) {
 	return names, err
 }
 
-func newParamRules() *paramRules {
-	return &paramRules{exact: map[string][]*scope{}, below: map[string][]*scope{}}
-}
-
-// add files the scope under its host, and its text into the digest.
-func (r *paramRules) add(host string, sc *scope, text string) {
-	domain, below := strings.CutPrefix(host, "*.")
-	switch {
-	case host == "*":
-		r.all = append(r.all, sc)
-	case below:
-		r.below[domain] = append(r.below[domain], sc)
-	default:
-		r.exact[host] = append(r.exact[host], sc)
-	}
-	sum := sha256.Sum256([]byte(r.digest + "\n" + text))
-	r.digest = hex.EncodeToString(sum[:8])
-}
-
-// scopeHost checks a host and gives its canonical form.
-func scopeHost(s string) (string, error) {
-	prefix, host := "", s
-	if s == "*" {
-		return s, nil
-	}
-	if domain, ok := strings.CutPrefix(s, "*."); ok {
-		prefix, host = "*.", domain
-	}
-	w := &work{}
-	w.host, w.port = cutPort(host)
-	w.literal = strings.HasPrefix(host, "[")
-	for _, rule := range []func(*work) error{(*work).lowercaseHost, (*work).hostToASCII, (*work).canonicalIP} {
-		if err := rule(w); err != nil || w.port != "" {
-			return "", fmt.Errorf(`got host %q; want a valid one without port, "*.domain" or "*"`, s)
-		}
-	}
-	return prefix + w.host, nil
-}
-
-// scopePath checks a path and gives its canonical form.
-func scopePath(s string) (string, error) {
-	path := normalizeEscapes(s, pathRaw)
-	w := &work{parts: parts{path: path}}
-	_ = w.dotSegments()
-	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, `?#\`) || w.path != path {
-		return "", fmt.Errorf(`got path %q; want one that begins with "/", without "?", "#", "\" and dot segments`, s)
-	}
-	return path, nil
-}
-
-func scopeName(s string) (string, error) {
-	if s == "" || strings.ContainsAny(s, "&=#") || strings.Contains(strings.TrimSuffix(s, "*"), "*") {
-		return "", fmt.Errorf(`got parameter name %q; want one without "&", "=" and "#" (write %%26, %%3D, %%23), "*" at most at the end`, s)
-	}
-	return s, nil
+// chainDigest is the digest of what digest stands for, and then text.
+func chainDigest(digest, text string) string {
+	sum := sha256.Sum256([]byte(digest + "\n" + text))
+	return hex.EncodeToString(sum[:8])
 }

@@ -21,6 +21,8 @@ var rules = [ruleCount]ruleDef{
 		"lower-cases the scheme"), nil, (*work).lowercaseScheme},
 	rFixSlashes: {must(FixSlashes, "URL Standard 4.4, special authority states",
 		`writes "://" after the scheme and "/" for "\" in the path`), nil, (*work).fixSlashes},
+	rScopedRules: {optional(ScopedRules, "rule file",
+		"switches other rules on or off as a rule file says for host and path", "as the rules that it switches on"), nil, nil},
 	rKeepHashbang: {optional(KeepHashbang, "Google AJAX crawling scheme (withdrawn)",
 		`spares a fragment that begins with "!" from drop-fragment`, ""), nil, nil},
 	rDropFragment: {byDefault(DropFragment, "RFC 9110 4.2.5: not sent to the server",

@@ -2,82 +2,22 @@ package canon
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
-// paramRules are the parameter rules of a rule file, found by host. A nil one has none.
-type paramRules struct {
-	exact  map[string][]*scope // by host
-	below  map[string][]*scope // by the domain after "*."
-	all    []*scope            // host "*"
-	digest string              // of the file's rules, for Profile.String
-}
-
-// scope is one rule: at these paths of this host, drop these parameters, or all but these.
+// scope is one entry of a rule file: at these paths of this host, drop these parameters,
+// or all but these; or switch these rules.
 type scope struct {
-	path string
-	drop *nameSet // nil if the scope keeps
-	keep *nameSet // nil if the scope drops
+	path    string
+	drop    *nameSet // nil if the scope keeps
+	keep    *nameSet // nil if the scope drops
+	on, off ruleSet  // of an entry for a site
+	host    string   // as in the file, for people
+	text    string   // what else the entry says, for people
 }
 
-// nameSet is a set of parameter names as they are emitted, case-sensitive.
-type nameSet struct {
-	exact    map[string]bool
-	prefixes []string
-}
-
-func newNameSet(names []string) *nameSet {
-	s := &nameSet{exact: map[string]bool{}}
-	for _, name := range names {
-		prefix, isPrefix := strings.CutSuffix(name, "*")
-		name = normalizeEscapes(prefix, queryRaw)
-		if isPrefix {
-			s.prefixes = append(s.prefixes, name)
-		} else {
-			s.exact[name] = true
-		}
-	}
-	return s
-}
-
-func (s *nameSet) has(name []byte) bool {
-	if s.exact[string(name)] {
-		return true
-	}
-	for _, p := range s.prefixes {
-		if len(name) >= len(p) && string(name[:len(p)]) == p {
-			return true
-		}
-	}
-	return false
-}
-
-// scopesFor gives the scopes that hold at a canonical host and path. They depend on
-// nothing a parameter rule changes, so a second run finds the same ones.
-func (r *paramRules) scopesFor(host, path []byte) []*scope {
-	if r == nil {
-		return nil
-	}
-	found := appendAt(nil, r.all, path)
-	found = appendAt(found, r.exact[string(host)], path)
-	for {
-		dot := bytes.IndexByte(host, '.')
-		if dot < 0 || len(r.below) == 0 {
-			return found
-		}
-		host = host[dot+1:]
-		found = appendAt(found, r.below[string(host)], path)
-	}
-}
-
-func appendAt(found, scopes []*scope, path []byte) []*scope {
-	for _, s := range scopes {
-		if s.covers(path) {
-			found = append(found, s)
-		}
-	}
-	return found
-}
+func (s *scope) String() string { return s.host + s.path }
 
 // covers compares whole segments: "/wiki" covers "/wiki" and "/wiki/a", not "/wikipedia".
 func (s *scope) covers(path []byte) bool {
@@ -88,12 +28,64 @@ func (s *scope) covers(path []byte) bool {
 	return n == 0 || len(path) == n || s.path[n-1] == '/' || path[n] == '/'
 }
 
-// dropsParam tells whether one of the scopes drops the parameter.
-func dropsParam(scopes []*scope, name []byte) bool {
-	for _, s := range scopes {
-		if s.drop != nil && s.drop.has(name) || s.keep != nil && !s.keep.has(name) {
-			return true
+// hostTable finds scopes by host.
+type hostTable struct {
+	exact map[string][]*scope // by host
+	below map[string][]*scope // by the domain after "*."
+	all   []*scope            // host "*"
+}
+
+func newHostTable() hostTable {
+	return hostTable{exact: map[string][]*scope{}, below: map[string][]*scope{}}
+}
+
+// add files a scope before those that say less, which are those of shorter paths and, of
+// one path, the earlier ones.
+func (t *hostTable) add(sc *scope) {
+	domain, below := strings.CutPrefix(sc.host, "*.")
+	switch {
+	case sc.host == "*":
+		t.all = insertScope(t.all, sc)
+	case below:
+		t.below[domain] = insertScope(t.below[domain], sc)
+	default:
+		t.exact[sc.host] = insertScope(t.exact[sc.host], sc)
+	}
+}
+
+func insertScope(list []*scope, sc *scope) []*scope {
+	i := slices.IndexFunc(list, func(s *scope) bool { return len(s.path) <= len(sc.path) })
+	if i < 0 {
+		i = len(list)
+	}
+	return slices.Insert(list, i, sc)
+}
+
+// each calls yield with the scopes of a host, whatever their paths, until it returns
+// false: those for the host itself, then those for what it is below, the longest domain
+// first, then those for every host.
+func (t *hostTable) each(host []byte, yield func(*scope) bool) {
+	if !eachOf(t.exact[string(host)], yield) {
+		return
+	}
+	for len(t.below) > 0 {
+		dot := bytes.IndexByte(host, '.')
+		if dot < 0 {
+			break
+		}
+		host = host[dot+1:]
+		if !eachOf(t.below[string(host)], yield) {
+			return
 		}
 	}
-	return false
+	eachOf(t.all, yield)
+}
+
+func eachOf(scopes []*scope, yield func(*scope) bool) bool {
+	for _, s := range scopes {
+		if !yield(s) {
+			return false
+		}
+	}
+	return true
 }

@@ -70,10 +70,20 @@ func unquote(s string) string {
 	return strings.NewReplacer(`\t`, "\t", `\n`, "\n", `\r`, "\r", `\x20`, " ").Replace(s)
 }
 
+func at(scope string) string {
+	if scope == "" {
+		return ""
+	}
+	return " at " + scope
+}
+
 func steps(e Explanation) string {
 	var out strings.Builder
 	for _, s := range e.Steps {
-		fmt.Fprintf(&out, "%-22s %q\n", s.Rule, s.After)
+		fmt.Fprintf(&out, "%-22s %q%s\n", s.Rule, s.After, at(s.Scope))
+	}
+	for _, s := range e.Sites {
+		fmt.Fprintf(&out, "site %s\n", s)
 	}
 	return out.String()
 }

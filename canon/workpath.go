@@ -104,10 +104,9 @@ func stripPathSessions(path string) string {
 	segments := strings.Split(path, "/")
 	kept := segments[:0]
 	for _, s := range segments {
-		if isASPSession(s) {
-			continue
+		if s = stripJSession(s); !isASPSession(s) { // what the one leaves, the other may find
+			kept = append(kept, s)
 		}
-		kept = append(kept, stripJSession(s))
 	}
 	if path = strings.Join(kept, "/"); !strings.HasPrefix(path, "/") {
 		return "/" + path
