@@ -38,6 +38,8 @@ func (s *Server) routes() http.Handler {
 	handle("POST /v1/import", Write, s.postImport)
 	handle("POST /v1/lease", Write, s.postLease)
 	handle("POST /v1/done", Write, s.postDone)
+	handle("POST /v1/redirect", Write, s.postRedirect)
+	handle("POST /v1/queue", Write, s.postQueue)
 	handle("GET /v1/explain", Read, s.getExplain)
 	handle("GET /v1/stats", Read, s.getStats)
 	handle("GET /v1/history", Read, s.getHistory)

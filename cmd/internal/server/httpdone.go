@@ -26,6 +26,9 @@ type doneLease struct {
 	At      time.Time `json:"at,omitzero"`
 	// BlockQueueUntil keeps the queue unserved, as a Retry-After asks.
 	BlockQueueUntil time.Time `json:"block_queue_until,omitzero"`
+	// Meta replaces the URL's data, as stored; Priority its priority.
+	Meta     []byte `json:"meta,omitempty"`
+	Priority *uint8 `json:"priority,omitempty"`
 }
 
 type doneAnswer struct {
@@ -58,7 +61,10 @@ func (d *doneLease) settlement() (frontier.Settlement, error) {
 	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
 		return frontier.Settlement{}, fmt.Errorf("cannot settle; got token %.40q; want that of a lease: %w", d.Token, store.ErrInvalid)
 	}
-	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil}, nil
+	if d.Meta != nil {
+		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
+	}
+	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: d.Meta, Priority: d.Priority}, nil
 }
 
 func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
@@ -20,17 +22,27 @@ type leaseBody struct {
 	MaxQueues   int    `json:"max_queues,omitempty"`
 	MaxPerQueue int    `json:"max_per_queue,omitempty"`
 	// MaxInFlight bounds the leases of a queue at any time. The default is MaxPerQueue.
-	MaxInFlight  int `json:"max_in_flight,omitempty"`
-	LeaseSeconds int `json:"lease_seconds,omitempty"`
+	MaxInFlight  int     `json:"max_in_flight,omitempty"`
+	LeaseSeconds float64 `json:"lease_seconds,omitempty"`
 	// DelaySeconds is the delay of queues that have none of their own. The
 	// default is the server's.
 	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+	// WaitSeconds is how long to wait for something to hand out; the wait ends
+	// early when the crawl has nothing queued or leased. The default is not to wait.
+	WaitSeconds float64 `json:"wait_seconds,omitempty"`
+	// Stay waits on when the crawl has nothing queued or leased.
+	Stay bool `json:"stay,omitempty"`
+	// RawMeta asks for the data of a URL as the bytes that are stored, instead of
+	// as metadata.
+	RawMeta bool `json:"raw_meta,omitempty"`
 }
 
 type leaseAnswer struct {
 	Leases []leasedURL `json:"leases"`
-	// Next is when asking again may give more.
+	// Next is when asking again may give more; not told by an answer that was waited for.
 	Next time.Time `json:"next,omitzero"`
+	// Finished says that the crawl has nothing queued or leased; only told when waited for.
+	Finished bool `json:"finished,omitempty"`
 }
 
 // leasedURL is a lease on the wire. The first four fields name it when it is
@@ -47,16 +59,27 @@ type leasedURL struct {
 	Priority uint8               `json:"priority,omitempty"`
 	Expires  time.Time           `json:"expires"`
 
-	Discriminator string `json:"discriminator,omitempty"`
+	Discriminator string    `json:"discriminator,omitempty"`
+	Redirects     int       `json:"redirects,omitempty"`
+	Created       time.Time `json:"created,omitzero"`
+	// URLBytes is the URL where it isn't UTF-8, which JSON can't carry.
+	URLBytes []byte `json:"url_bytes,omitempty"`
+	// Meta is the URL's data as stored, when it was asked for.
+	Meta []byte `json:"meta,omitempty"`
 }
 
 // maxLease bounds a lease.
 const maxLease = 7 * 24 * time.Hour
 
 func (b *leaseBody) request() (frontier.LeaseRequest, error) {
-	for name, n := range map[string]int{"max": b.Max, "max_queues": b.MaxQueues, "max_per_queue": b.MaxPerQueue, "max_in_flight": b.MaxInFlight, "lease_seconds": b.LeaseSeconds} {
+	for name, n := range map[string]int{"max": b.Max, "max_queues": b.MaxQueues, "max_per_queue": b.MaxPerQueue, "max_in_flight": b.MaxInFlight} {
 		if n < 0 || n > unbounded {
 			return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got %s %d; want 0 to %d: %w", name, n, unbounded, store.ErrInvalid)
+		}
+	}
+	for name, n := range map[string]float64{"lease_seconds": b.LeaseSeconds, "wait_seconds": b.WaitSeconds} {
+		if !(n >= 0 && n <= unbounded) {
+			return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got %s %v; want 0 to %d: %w", name, n, unbounded, store.ErrInvalid)
 		}
 	}
 	if len(b.Queue) > store.MaxQueueKey {
@@ -64,7 +87,7 @@ func (b *leaseBody) request() (frontier.LeaseRequest, error) {
 	}
 	req := frontier.LeaseRequest{Crawl: b.Crawl, Queue: b.Queue, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
 		MaxPerQueue: b.MaxPerQueue, MaxInFlight: b.MaxPerQueue,
-		Lease: min(time.Duration(b.LeaseSeconds)*time.Second, maxLease)}
+		Lease: seconds(b.LeaseSeconds, maxLease)}
 	if req.Lease == 0 {
 		req.Lease = defaultLease
 	}
@@ -110,31 +133,98 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	began := time.Now()
-	leases, next, err := s.f.LeaseFrom(r.Context(), req)
+	answer, err := s.lease(r.Context(), &body, req)
 	if err != nil {
 		s.writeFault(w, "lease", err)
 		return
 	}
 	s.count.getCalls.Inc()
-	s.count.getURLs.Add(float64(len(leases)))
-	s.count.lease.Observe(time.Since(began).Seconds())
-	answer := leaseAnswer{Leases: make([]leasedURL, len(leases)), Next: next}
-	for i, l := range leases {
-		answer.Leases[i] = wireLease(l)
+	s.count.getURLs.Add(float64(len(answer.Leases)))
+	if body.WaitSeconds == 0 {
+		s.count.lease.Observe(time.Since(began).Seconds())
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
 
-func wireLease(l *frontier.Lease) leasedURL {
-	var info frontierpb.URLInfo
-	unpackMeta(&info, l.Meta)
-	out := leasedURL{Crawl: l.Crawl, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10), Attempts: l.Attempts,
-		URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator}
-	for name, list := range info.Metadata {
-		if out.Metadata == nil {
-			out.Metadata = make(map[string][]string, len(info.Metadata))
+func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequest) (leaseAnswer, error) {
+	var answer leaseAnswer
+	var leases []*frontier.Lease
+	var err error
+	if b.WaitSeconds > 0 {
+		leases, answer.Finished, err = s.leaseWait(ctx, b, req)
+	} else {
+		leases, answer.Next, err = s.f.LeaseFrom(ctx, req)
+	}
+	answer.Leases = make([]leasedURL, len(leases))
+	for i, l := range leases {
+		answer.Leases[i] = wireLease(l, b.RawMeta)
+	}
+	return answer, err
+}
+
+// maxWait bounds the wait of a request, for the sake of what is between.
+const maxWait = time.Minute
+
+// leaseWait waits as long as the request says, as its client stays, and as the
+// server isn't draining. What nobody is there to take is given back.
+func (s *Server) leaseWait(ctx context.Context, b *leaseBody, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
+	waiting, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, maxWait), time.Millisecond))
+	defer cancel()
+	go func() {
+		select {
+		case <-s.draining:
+			cancel()
+		case <-waiting.Done():
 		}
-		out.Metadata[name] = append([]string{}, list.GetValues()...)
+	}()
+	leases, finished, err := s.f.LeaseWait(waiting, req, !b.Stay)
+	switch {
+	case err == nil || waiting.Err() == nil:
+	case s.isDraining():
+		err = errDraining
+	default:
+		err = ctx.Err() // its own end is no error, the client's is
+	}
+	if len(leases) > 0 && ctx.Err() != nil {
+		for _, l := range leases {
+			// If this fails the lease runs out by itself.
+			_ = s.f.Release(context.WithoutCancel(ctx), l)
+		}
+		return nil, false, ctx.Err()
+	}
+	return leases, finished, err
+}
+
+// seconds is a number of seconds from the wire as a duration, at most max.
+func seconds(n float64, max time.Duration) time.Duration {
+	return time.Duration(min(n, max.Seconds()) * float64(time.Second))
+}
+
+// wireLease puts a lease on the wire, its data as metadata or as it is stored.
+func wireLease(l *frontier.Lease, raw bool) leasedURL {
+	out := leasedURL{Crawl: l.Crawl, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10), Attempts: l.Attempts,
+		URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator,
+		Redirects: l.Redirects, Created: l.Created}
+	if !utf8.ValidString(l.URL) {
+		out.URLBytes = []byte(l.URL)
+	}
+	if raw {
+		out.Meta = l.Meta
+	} else {
+		out.Metadata = wireMetadata(l.Meta)
+	}
+	return out
+}
+
+func wireMetadata(meta []byte) map[string][]string {
+	var info frontierpb.URLInfo
+	unpackMeta(&info, meta)
+	if len(info.Metadata) == 0 {
+		return nil
+	}
+	out := make(map[string][]string, len(info.Metadata))
+	for name, list := range info.Metadata {
+		out[name] = append([]string{}, list.GetValues()...)
 	}
 	return out
 }

@@ -30,6 +30,18 @@ type urlLine struct {
 	// Discriminator makes several things to fetch of one URL, such as a method
 	// and the digest of a body.
 	Discriminator string `json:"discriminator,omitempty"`
+	// URLBytes is the URL, in place of it, where it isn't UTF-8.
+	URLBytes []byte `json:"url_bytes,omitempty"`
+	// Meta is data to keep with the URL as it is, in place of metadata.
+	Meta []byte `json:"meta,omitempty"`
+}
+
+// textOr is what JSON carried as text, or, where that can't be, as bytes.
+func textOr(text string, bytes []byte) string {
+	if len(bytes) > 0 {
+		return string(bytes)
+	}
+	return text
 }
 
 // verdictLine is the answer to one.
@@ -101,7 +113,11 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func
 		lines, end := readLines(body, s.cfg.MaxURL+s.cfg.MaxMetadata)
 		answer(r.Context(), lines, &out)
 		if end != nil && !errors.Is(end, io.EOF) {
-			writeLine(&out, verdictLine{Verdict: "failed", Error: &faultDetail{"body", end.Error()}})
+			code := "body"
+			if errors.Is(end, errLongLine) {
+				code = string(frontier.ReasonTooLong)
+			}
+			writeLine(&out, verdictLine{Verdict: "failed", Error: &faultDetail{code, end.Error()}})
 		}
 		_ = rc.SetWriteDeadline(time.Now().Add(lineTimeout))
 		if _, err := w.Write(out.Bytes()); err != nil || end != nil || s.isDraining() {
@@ -194,6 +210,7 @@ func (s *Server) parseLine(line []byte, v *verdictLine) (frontier.URL, *faultDet
 		return frontier.URL{}, &faultDetail{"json", err.Error()}
 	}
 	v.ID, v.URL = l.ID, l.URL
+	l.URL = textOr(l.URL, l.URLBytes)
 	info := &frontierpb.URLInfo{Url: l.URL, Key: l.Queue, CrawlID: l.Crawl}
 	for name, values := range l.Metadata {
 		if info.Metadata == nil {
@@ -205,7 +222,13 @@ func (s *Server) parseLine(line []byte, v *verdictLine) (frontier.URL, *faultDet
 		return frontier.URL{}, &faultDetail{string(frontier.ReasonURL), "want a url"}
 	}
 	u, ok := s.urlOf(info)
-	if !ok {
+	if len(l.Meta) > 0 && u.Meta != nil {
+		return u, &faultDetail{"json", "want metadata or meta, not both"}
+	}
+	if len(l.Meta) > 0 {
+		u.Meta = l.Meta
+	}
+	if !ok || len(u.Meta) > s.cfg.MaxMetadata {
 		return u, &faultDetail{"too-long", fmt.Sprintf("want a URL of at most %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
 	}
 	if len(l.Discriminator) > maxDiscriminator {
