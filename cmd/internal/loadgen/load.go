@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-
-	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
 // load is a sequence of URLs.
@@ -23,11 +21,11 @@ func mix(x uint64) uint64 {
 
 func unit(x uint64) float64 { return float64(mix(x)>>11) / (1 << 53) }
 
-// urls returns the sequence. A repeat is more likely of an early URL, as on
-// the web, where home pages are linked most.
-func (l load) urls() []*pb.URLInfo {
-	infos := make([]*pb.URLInfo, 0, l.sends)
-	var unique []*pb.URLInfo
+// urls returns the sequence, each URL as an encoded URLInfo. A repeat is more
+// likely of an early URL, as on the web, where home pages are linked most.
+func (l load) urls() [][]byte {
+	infos := make([][]byte, 0, l.sends)
+	var unique [][]byte
 	for i := range uint64(l.sends) {
 		if len(unique) > 0 && unit(3*i) < l.repeats {
 			infos = append(infos, unique[int(float64(len(unique))*math.Pow(unit(3*i+1), 2))])
@@ -35,7 +33,7 @@ func (l load) urls() []*pb.URLInfo {
 		}
 		host := int(float64(l.hosts) * math.Pow(unit(3*i+1), 2))
 		key := fmt.Sprintf("host%d.example", host)
-		u := &pb.URLInfo{Url: fmt.Sprintf("https://%s/section/%x/page-%d.html?id=%d", key, mix(i)>>44, i, mix(i)%1_000_000), Key: key}
+		u := encodeInfo(fmt.Sprintf("https://%s/section/%x/page-%d.html?id=%d", key, mix(i)>>44, i, mix(i)%1_000_000), key)
 		unique = append(unique, u)
 		infos = append(infos, u)
 	}
@@ -43,8 +41,8 @@ func (l load) urls() []*pb.URLInfo {
 }
 
 // share returns every n-th of the URLs, beginning with the k-th.
-func share(urls []*pb.URLInfo, k, n int) []*pb.URLInfo {
-	var part []*pb.URLInfo
+func share(urls [][]byte, k, n int) [][]byte {
+	var part [][]byte
 	for i := k; i < len(urls); i += n {
 		part = append(part, urls[i])
 	}

@@ -41,7 +41,7 @@ func main() {
 func (s *settings) run(ctx context.Context) error {
 	urls := s.load.urls()
 	fmt.Printf("%d sends of %d hosts, %.0f %% repeats; client and server share this machine\n", s.load.sends, s.load.hosts, 100*s.load.repeats)
-	fmt.Printf("%-18s %-28s %10s %10s %12s %20s\n", "server", "phase", "URLs", "URLs/s", "CPU s/1M", "GetURLs p50/p99 ms")
+	fmt.Printf("%-18s %-28s %10s %10s %9s %7s %20s\n", "server", "phase", "URLs", "URLs/s", "CPU s/1M", "client", "GetURLs p50/p99 ms")
 	for range s.runs {
 		for profile := range strings.SplitSeq(s.profiles, ",") {
 			err := s.each(ctx, urls, func() (*target, error) { return startOurs(ctx, s.ours, profile) })
@@ -60,8 +60,8 @@ func (s *settings) run(ctx context.Context) error {
 }
 
 // each runs the two loads, each on a fresh server.
-func (s *settings) each(ctx context.Context, urls []*pb.URLInfo, open func() (*target, error)) error {
-	for _, phases := range []func(context.Context, *target, []*pb.URLInfo) error{s.single, s.batches} {
+func (s *settings) each(ctx context.Context, urls [][]byte, open func() (*target, error)) error {
+	for _, phases := range []func(context.Context, *target, [][]byte) error{s.single, s.batches} {
 		t, err := open()
 		if err != nil {
 			return err
@@ -78,27 +78,27 @@ func (s *settings) each(ctx context.Context, urls []*pb.URLInfo, open func() (*t
 }
 
 // single puts one by one, then fetches with one client.
-func (s *settings) single(ctx context.Context, t *target, urls []*pb.URLInfo) error {
+func (s *settings) single(ctx context.Context, t *target, urls [][]byte) error {
 	return t.all(ctx, []phase{
-		{"PutURLs", func() (result, error) { return t.putURLs(ctx, urls, 1024) }},
-		{"PutURLs, all known", func() (result, error) { return t.putURLs(ctx, urls, 1024) }},
-		{"cycle, 1 client, 10 queues", func() (result, error) { return t.cycle(ctx, 1, 10, 100_000, s.limit) }},
+		{"PutURLs", func() (result, error) { return t.putURLs(urls, 1024) }},
+		{"PutURLs, all known", func() (result, error) { return t.putURLs(urls, 1024) }},
+		{"cycle, 1 client, 10 queues", func() (result, error) { return t.cycle(1, 10, 100_000, s.limit) }},
 	})
 }
 
 // batches puts batches of 100, then fetches with four clients, and asks an
 // empty frontier.
-func (s *settings) batches(ctx context.Context, t *target, urls []*pb.URLInfo) error {
+func (s *settings) batches(ctx context.Context, t *target, urls [][]byte) error {
 	list := []phase{
-		{"PutDiscovered x100", func() (result, error) { return t.putDiscovered(ctx, urls, 100, 4000) }},
-		{"PutDiscovered, all known", func() (result, error) { return t.putDiscovered(ctx, urls, 100, 4000) }},
-		{"cycle, 4 clients, 100 queues", func() (result, error) { return t.cycle(ctx, 4, 100, 100_000, s.limit) }},
-		{"drain in one call", func() (result, error) { return t.drain(ctx) }},
+		{"PutDiscovered x100", func() (result, error) { return t.putDiscovered(urls, 100, 4000) }},
+		{"PutDiscovered, all known", func() (result, error) { return t.putDiscovered(urls, 100, 4000) }},
+		{"cycle, 4 clients, 100 queues", func() (result, error) { return t.cycle(4, 100, 100_000, s.limit) }},
+		{"drain in one call", func() (result, error) { return t.drain() }},
 	}
 	if s.queues > 0 {
 		list = append(list,
-			phase{fmt.Sprintf("%d empty queues", s.queues), func() (result, error) { return t.emptyQueues(ctx, s.queues) }},
-			phase{"GetURLs, nothing due", func() (result, error) { return t.gets(ctx, 200) }})
+			phase{fmt.Sprintf("%d empty queues", s.queues), func() (result, error) { return t.emptyQueues(s.queues) }},
+			phase{"GetURLs, nothing due", func() (result, error) { return t.gets(200) }})
 	}
 	return t.all(ctx, list)
 }
@@ -128,15 +128,16 @@ func (t *target) all(ctx context.Context, phases []phase) error {
 }
 
 func (r *result) print(name string) {
-	perMillion, latency := "", ""
+	perMillion, own, latency := "", "", ""
 	if r.urls > 0 {
-		perMillion = fmt.Sprintf("%.1f", r.cpu.Seconds()/float64(r.urls)*1e6)
+		perMillion = fmt.Sprintf("%.2f", r.cpu.Seconds()/float64(r.urls)*1e6)
+		own = fmt.Sprintf("%.2f", r.own.Seconds()/float64(r.urls)*1e6)
 	}
 	if n := len(r.latencies); n > 0 {
 		slices.Sort(r.latencies)
 		latency = fmt.Sprintf("%.1f/%.1f", ms(r.latencies[n/2]), ms(r.latencies[n*99/100]))
 	}
-	fmt.Printf("%-18s %-28s %10d %10.0f %12s %20s\n", name, r.phase, r.urls, float64(r.urls)/r.took.Seconds(), perMillion, latency)
+	fmt.Printf("%-18s %-28s %10d %10.0f %9s %7s %20s\n", name, r.phase, r.urls, float64(r.urls)/r.took.Seconds(), perMillion, own, latency)
 	if r.failed > 0 {
 		fmt.Printf("%-18s %d URLs FAILED\n", name, r.failed)
 	}

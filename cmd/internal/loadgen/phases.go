@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
-
-	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
 // result is what a phase did.
@@ -20,134 +16,140 @@ type result struct {
 	urls      int64
 	took      time.Duration
 	cpu       time.Duration // of the server
+	own       time.Duration // of this process
 	latencies []time.Duration
 	failed    int64
 }
 
 // measure runs a phase and charges it with the server's processor time.
 func (t *target) measure(phase string, run func() (result, error)) (result, error) {
-	before, began := t.cpu(), time.Now()
+	before, own, began := t.cpu(), ownCPU(), time.Now()
 	r, err := run()
-	r.phase, r.took, r.cpu = phase, time.Since(began), t.cpu()-before
+	r.phase, r.took, r.cpu, r.own = phase, time.Since(began), t.cpu()-before, ownCPU()-own
 	if err != nil {
 		err = fmt.Errorf("%s, %s: %w", t.name, phase, err)
 	}
 	return r, err
 }
 
-// parallel runs f on n clients of their own connections.
-func (t *target) parallel(n int, f func(k int, c pb.URLFrontierClient) error) error {
+// ownCPU is the processor time this process has used.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// parallel runs f on n clients, each with a connection.
+func (t *target) parallel(n int, f func(k int, w *wire) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	for k := range n {
-		c, closeConn, err := t.dial()
+		w, err := dialWire(t.addr)
 		if err != nil {
 			return err
 		}
 		wg.Go(func() {
-			defer closeConn()
-			errs[k] = f(k, c)
+			defer w.close()
+			errs[k] = f(k, w)
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
 }
 
-// putURLs sends URLs one by one over two streams, at most window in flight on
-// each.
-func (t *target) putURLs(ctx context.Context, urls []*pb.URLInfo, window int) (result, error) {
-	var failed, done atomic.Int64
-	err := t.parallel(2, func(k int, c pb.URLFrontierClient) error {
-		stream, err := c.PutURLs(ctx)
-		if err != nil {
-			return err
-		}
-		slots := make(chan struct{}, window)
-		sent := make(chan error, 1)
-		go func() {
-			for i, u := range share(urls, k, 2) {
-				slots <- struct{}{}
-				item := &pb.URLItem{ID: strconv.Itoa(i), Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: u}}}
-				if err := stream.Send(item); err != nil {
-					sent <- err
-					return
-				}
+// put sends messages on a call, one for each of n, and keeps at most window of
+// them unanswered. answered tells how many were, under the lock of the wire.
+func (c *call) put(n, window int, answered func() int64, message func(dst []byte, i int) []byte) error {
+	var buf []byte
+	sent, allowed := 0, 0
+	for sent < n {
+		if allowed == 0 {
+			if err := c.w.flush(); err != nil {
+				return err
 			}
-			sent <- stream.CloseSend()
-		}()
-		for {
-			ack, err := stream.Recv()
-			if errors.Is(err, io.EOF) {
-				return <-sent
-			}
+			err := c.wait(func() bool {
+				allowed = window - (sent - int(answered()))
+				return allowed > window/4
+			})
 			if err != nil {
 				return err
 			}
-			if done.Add(1); ack.Status == pb.AckMessage_FAIL {
-				failed.Add(1)
+			if allowed <= 0 {
+				return errors.New("cannot send; the call has ended")
 			}
-			<-slots
 		}
+		buf = appendPrefixed(buf[:0], func(b []byte) []byte { return message(b, sent) })
+		if err := c.send(buf); err != nil {
+			return err
+		}
+		sent++
+		allowed--
+	}
+	return c.w.flush()
+}
+
+// putURLs sends URLs one by one over two streams, at most window in flight on
+// each.
+func (t *target) putURLs(urls [][]byte, window int) (result, error) {
+	var r [2]tally
+	err := t.parallel(2, func(k int, w *wire) error {
+		c, err := w.start("PutURLs", r[k].countAck)
+		if err != nil {
+			return err
+		}
+		part := share(urls, k, 2)
+		err = c.put(len(part), window, func() int64 { return r[k].done },
+			func(dst []byte, i int) []byte { return appendItem(dst, part[i], false, i) })
+		if err != nil {
+			return err
+		}
+		return errors.Join(c.finish(), c.end())
 	})
-	return result{urls: done.Load(), failed: failed.Load()}, err
+	return sum(r), err
 }
 
 // putDiscovered sends URLs in batches over two streams, at most window URLs in
 // flight on each.
-func (t *target) putDiscovered(ctx context.Context, urls []*pb.URLInfo, size, window int) (result, error) {
-	var failed, done atomic.Int64
-	err := t.parallel(2, func(k int, c pb.URLFrontierClient) error {
-		stream, err := c.PutDiscovered(ctx)
+func (t *target) putDiscovered(urls [][]byte, size, window int) (result, error) {
+	var r [2]tally
+	err := t.parallel(2, func(k int, w *wire) error {
+		c, err := w.start("PutDiscovered", r[k].countBatch)
 		if err != nil {
 			return err
 		}
-		slots := make(chan struct{}, max(window/size, 1))
-		sent := make(chan error, 1)
-		go func() {
-			for batch := range slices.Chunk(share(urls, k, 2), size) {
-				slots <- struct{}{}
-				if err := stream.Send(&pb.DiscoveredBatch{Items: batch}); err != nil {
-					sent <- err
-					return
-				}
-			}
-			sent <- stream.CloseSend()
-		}()
-		for {
-			ack, err := stream.Recv()
-			if errors.Is(err, io.EOF) {
-				return <-sent
-			}
-			if err != nil {
-				return err
-			}
-			done.Add(int64(len(ack.Statuses)))
-			for _, s := range ack.Statuses {
-				if s == pb.AckMessage_FAIL {
-					failed.Add(1)
-				}
-			}
-			<-slots
+		batches := slices.Collect(slices.Chunk(share(urls, k, 2), size))
+		err = c.put(len(batches), max(window/size, 1), func() int64 { return r[k].acks },
+			func(dst []byte, i int) []byte { return appendBatch(dst, batches[i]) })
+		if err != nil {
+			return err
 		}
+		return errors.Join(c.finish(), c.end())
 	})
-	return result{urls: done.Load(), failed: failed.Load()}, err
+	return sum(r), err
+}
+
+func sum(r [2]tally) result {
+	return result{urls: r[0].done + r[1].done, failed: r[0].failed + r[1].failed}
 }
 
 // cycle fetches: it takes URLs and completes each, until it did so many or
 // time is up.
-func (t *target) cycle(ctx context.Context, clients int, queues uint32, most int64, limit time.Duration) (result, error) {
+func (t *target) cycle(clients int, queues uint32, most int64, limit time.Duration) (result, error) {
 	var done atomic.Int64
 	var mu sync.Mutex
 	var all []time.Duration
 	end := time.Now().Add(limit)
-	err := t.parallel(clients, func(_ int, c pb.URLFrontierClient) error {
-		stream, err := c.PutURLs(ctx)
+	err := t.parallel(clients, func(_ int, get *wire) error {
+		f, err := t.newFinisher()
 		if err != nil {
 			return err
 		}
+		defer f.close()
 		for done.Load() < most && time.Now().Before(end) {
 			began := time.Now()
-			urls, err := take(ctx, c, &pb.GetParams{MaxQueues: queues, MaxUrlsPerQueue: 10})
+			urls, err := take(get, encodeParams(queues, 10))
 			if err != nil {
 				return err
 			}
@@ -157,106 +159,70 @@ func (t *target) cycle(ctx context.Context, clients int, queues uint32, most int
 			if len(urls) == 0 && done.Load() == 0 {
 				return errors.New("got nothing to fetch")
 			}
-			if err := complete(stream, urls); err != nil {
+			if err := f.complete(urls); err != nil {
 				return err
 			}
 			if done.Add(int64(len(urls))); len(urls) == 0 {
 				return nil
 			}
 		}
-		return stream.CloseSend()
+		return f.end()
 	})
 	return result{urls: done.Load(), latencies: all}, err
 }
 
-func take(ctx context.Context, c pb.URLFrontierClient, p *pb.GetParams) ([]*pb.URLInfo, error) {
-	stream, err := c.GetURLs(ctx, p)
+// take is a GetURLs call. The URLs are as they came.
+func take(w *wire, params []byte) ([][]byte, error) {
+	var urls [][]byte
+	c, err := w.start("GetURLs", func(msg []byte) { urls = append(urls, slices.Clone(msg)) })
 	if err != nil {
 		return nil, err
 	}
-	var urls []*pb.URLInfo
-	for {
-		u, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return urls, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		urls = append(urls, u)
+	if err := c.send(appendPrefixed(nil, func(b []byte) []byte { return append(b, params...) })); err != nil {
+		return nil, err
 	}
+	if err := c.finish(); err != nil {
+		return nil, err
+	}
+	return urls, c.end()
 }
+
+// finisher completes URLs over one PutURLs stream.
+type finisher struct {
+	w    *wire
+	call *call
+	got  tally
+	sent int64
+}
+
+func (t *target) newFinisher() (*finisher, error) {
+	w, err := dialWire(t.addr)
+	if err != nil {
+		return nil, err
+	}
+	f := &finisher{w: w}
+	f.call, err = w.start("PutURLs", f.got.countAck)
+	return f, err
+}
+
+func (f *finisher) close() { f.w.close() }
 
 // complete puts URLs as done and waits for their acks.
-func complete(stream pb.URLFrontier_PutURLsClient, urls []*pb.URLInfo) error {
-	sent := make(chan error, 1)
-	go func() {
-		for _, u := range urls {
-			if err := stream.Send(&pb.URLItem{Item: &pb.URLItem_Known{Known: &pb.KnownURLItem{Info: u}}}); err != nil {
-				sent <- err
-				return
-			}
-		}
-		sent <- nil
-	}()
-	for range urls {
-		if _, err := stream.Recv(); err != nil {
-			return err
-		}
-	}
-	return <-sent
-}
-
-// drain takes everything in one call.
-func (t *target) drain(ctx context.Context) (result, error) {
-	c, closeConn, err := t.dial()
+func (f *finisher) complete(urls [][]byte) error {
+	base := f.sent
+	f.sent += int64(len(urls))
+	err := f.call.put(len(urls), 1024, func() int64 { return f.got.done - base },
+		func(dst []byte, i int) []byte { return appendItem(dst, urls[i], true, i) })
 	if err != nil {
-		return result{}, err
+		return err
 	}
-	defer closeConn()
-	urls, err := take(ctx, c, &pb.GetParams{})
-	return result{urls: int64(len(urls))}, err
+	return f.call.wait(func() bool { return f.got.done >= f.sent })
 }
 
-// emptyQueues makes n queues and completes nearly all of them, then asks for
-// work many times.
-func (t *target) emptyQueues(ctx context.Context, n int) (result, error) {
-	var r result
-	err := t.parallel(2, func(k int, c pb.URLFrontierClient) error {
-		stream, err := c.PutURLs(ctx)
-		if err != nil {
-			return err
-		}
-		for first := k * 1000; first < n; first += 2000 {
-			var urls []*pb.URLInfo
-			for i := first; i < min(first+1000, n); i++ {
-				urls = append(urls, &pb.URLInfo{Url: fmt.Sprintf("https://empty%d.example/", i), Key: fmt.Sprintf("empty%d.example", i)})
-			}
-			if err := complete(stream, urls); err != nil {
-				return err
-			}
-		}
-		return stream.CloseSend()
-	})
-	return r, err
-}
-
-// gets asks for work so many times, and keeps each call's time.
-func (t *target) gets(ctx context.Context, calls int) (result, error) {
-	c, closeConn, err := t.dial()
-	if err != nil {
-		return result{}, err
+func (f *finisher) end() error {
+	err := errors.Join(f.call.finish(), f.call.end())
+	if f.got.failed > 0 {
+		err = errors.Join(err, fmt.Errorf("got FAIL for %d completed URLs", f.got.failed))
 	}
-	defer closeConn()
-	var r result
-	for range calls {
-		began := time.Now()
-		urls, err := take(ctx, c, &pb.GetParams{MaxQueues: 10, MaxUrlsPerQueue: 10})
-		if err != nil {
-			return r, err
-		}
-		r.latencies = append(r.latencies, time.Since(began))
-		r.urls += int64(len(urls))
-	}
-	return r, nil
+	return err
 }
