@@ -31,6 +31,9 @@ type Options struct {
 	NodeTimeout time.Duration
 	// Password is asked of clients and nodes. The default is none.
 	Password string
+	// Partitions puts a network between the nodes that Isolate can cut. The
+	// default is that they speak to each other directly.
+	Partitions bool
 	// Config are further lines of configuration, later ones win. The default
 	// is an append-only file synced every second, and no snapshots.
 	Config []string
@@ -42,6 +45,7 @@ type Cluster struct {
 	Nodes []*Node
 
 	opt       Options
+	net       *network // nil without Options.Partitions
 	dir       string
 	temporary bool
 }
@@ -59,6 +63,9 @@ func Start(ctx context.Context, opt Options) (*Cluster, error) {
 		opt.NodeTimeout = time.Second
 	}
 	c := &Cluster{opt: opt, dir: opt.Dir}
+	if opt.Partitions {
+		c.net = newNetwork()
+	}
 	if c.dir == "" {
 		var err error
 		if c.dir, err = os.MkdirTemp("", "rediscluster-"); err != nil {
@@ -81,6 +88,9 @@ func (c *Cluster) Close() error {
 	var errs []error
 	for _, n := range c.Nodes {
 		errs = append(errs, n.Kill())
+	}
+	if c.net != nil {
+		errs = append(errs, c.net.close())
 	}
 	if c.temporary {
 		errs = append(errs, os.RemoveAll(c.dir))
@@ -134,7 +144,17 @@ func (c *Cluster) newNode(i, from int) (n *Node, next int, err error) {
 	if err := os.Mkdir(n.dir, 0o700); err != nil {
 		return nil, 0, err
 	}
-	return n, bus + 1, writeConf(n.dir, c.conf(n.dir, port, bus))
+	lines := c.conf(n.dir, port, bus)
+	n.bus = bus
+	if c.net != nil {
+		door, err := c.net.door(i, bus)
+		if err != nil {
+			return nil, 0, err
+		}
+		n.bus = door
+		lines = append(lines, "cluster-announce-ip 127.0.0.1", "cluster-announce-bus-port "+strconv.Itoa(door), "bind-source-addr "+source(i), "protected-mode no")
+	}
+	return n, bus + 1, writeConf(n.dir, lines)
 }
 
 func (c *Cluster) conf(dir string, port, bus int) []string {

@@ -47,15 +47,7 @@ func (c *Cluster) meet(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			bus, err := other.Do(ctx, "CONFIG", "GET", "cluster-port")
-			if err != nil {
-				return err
-			}
-			pair, _ := bus.([]any)
-			if len(pair) != 2 {
-				return fmt.Errorf("cannot read cluster-port of %s; got %v", other.Addr, bus)
-			}
-			if _, err := n.Do(ctx, "CLUSTER", "MEET", host, port, fmt.Sprint(pair[1])); err != nil {
+			if _, err := n.Do(ctx, "CLUSTER", "MEET", host, port, strconv.Itoa(other.bus)); err != nil {
 				return err
 			}
 		}

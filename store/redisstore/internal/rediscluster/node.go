@@ -22,6 +22,7 @@ type Node struct {
 	ID   string // its name in the cluster; "" of a server alone
 
 	dir, password string
+	bus           int // the port that the other nodes use
 
 	mu   sync.Mutex
 	proc *os.Process

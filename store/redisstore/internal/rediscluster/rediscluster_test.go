@@ -57,6 +57,17 @@ func TestSlotsMoveWithTheirKeys(t *testing.T) {
 	check(t, c.WaitHealthy(ctx))
 }
 
+func TestAnIsolatedMasterIsReplaced(t *testing.T) {
+	c := NewPartitionable(t, 3, 1)
+	ctx := limited(t)
+	check(t, c.Isolate(ctx, 0))
+	if now := must(c.WaitFailover(ctx, 0, 0))(t); now != 3 {
+		t.Errorf("slot 0 went to %d; want 3", now)
+	}
+	check(t, c.Rejoin(ctx, 0))
+	check(t, c.WaitHealthy(ctx))
+}
+
 // limited is the context of a test that must not hang.
 func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)

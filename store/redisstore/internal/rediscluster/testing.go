@@ -25,6 +25,13 @@ func New(t testing.TB, masters, replicasEach int, config ...string) *Cluster {
 	return startFor(t, Options{Masters: masters, ReplicasEach: replicasEach, Config: config})
 }
 
+// NewPartitionable starts a cluster like New, with a network between its nodes
+// that Isolate can cut.
+func NewPartitionable(t testing.TB, masters, replicasEach int, config ...string) *Cluster {
+	t.Helper()
+	return startFor(t, Options{Masters: masters, ReplicasEach: replicasEach, Config: config, Partitions: true})
+}
+
 func startFor(t testing.TB, opt Options) *Cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
