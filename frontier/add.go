@@ -40,6 +40,9 @@ func (f *Frontier) AddBatch(ctx context.Context, urls []URL) ([]Result, error) {
 	if err := f.addOffers(ctx, offers); err != nil {
 		return nil, err
 	}
+	if err := f.addProbes(ctx, offers); err != nil {
+		return nil, err
+	}
 	return results, nil
 }
 

@@ -15,6 +15,8 @@ type Known struct {
 	// Next is when to fetch it next. The default, zero, is never again: it is
 	// completed.
 	Next time.Time
+	// Fetched tells what the fetch gave. The default is nothing.
+	Fetched *Fetched
 }
 
 // Put creates or overwrites URLs in the state given, ending any lease on them.
@@ -45,6 +47,10 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 		if err := f.put(ctx, stored, puts); err != nil {
 			return nil, err
 		}
+	}
+	now := time.Now()
+	for i := range known {
+		f.keep(known[i].Fetched, known[i].URL.URL, now)
 	}
 	if len(byCrawl) > 0 {
 		f.wake()

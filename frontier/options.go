@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/captures"
 )
 
 // Options configure a Frontier. The zero value works: it is a frontier in
@@ -72,6 +73,15 @@ type Options struct {
 	// Exclude refuses what it says, asked with the canonical form. It must be
 	// safe for concurrent use. The default is to exclude nothing.
 	Exclude Excluder
+
+	// Captures takes what settlements tell of fetches ([Fetched]), for audits of the rules
+	// on a live frontier. It stays the caller's, to be closed after the frontier. The
+	// default is none.
+	Captures *captures.Sample
+	// Probe is the share of duplicate spellings, 0 to 1, that are queued all the same, each
+	// once: without them a rule that is on is never tested, since what it merges is
+	// fetched under one spelling only. The default is 0.
+	Probe float64
 
 	// SeenFor is the age after which a URL that isn't held counts as new. A
 	// sweep forgets them, at Open and then every eighth of SeenFor, or every
@@ -148,6 +158,9 @@ func (o Options) validate() error {
 		if n < 0 {
 			return fmt.Errorf("cannot open frontier; got %s %d; want none below 0", name, n)
 		}
+	}
+	if !(o.Probe >= 0 && o.Probe <= 1) {
+		return fmt.Errorf("cannot open frontier; got Probe %v; want 0 to 1", o.Probe)
 	}
 	if o.Adaptive.Factor < 0 {
 		return fmt.Errorf("cannot open frontier; got Adaptive.Factor %v; want none below 0", o.Adaptive.Factor)

@@ -36,6 +36,9 @@ type Settlement struct {
 	Meta []byte
 	// Priority replaces the priority. The default, nil, keeps it.
 	Priority *uint8
+	// Fetched tells what the fetch gave, also where the lease is over. The default is
+	// nothing.
+	Fetched *Fetched
 }
 
 // Settled is the answer to a Settlement.
@@ -155,6 +158,7 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), shown(stored), err)
 	}
 	for i, p := range places {
+		f.keep(all[p].Fetched, all[p].Lease.URL, now)
 		if statuses[i] != store.Settled {
 			answers[p] = Stale
 			continue
