@@ -45,6 +45,9 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if _, reads := o.(readOp); s.opt.ReadOnly && !reads {
 		return fmt.Errorf("cannot write: the store is open for reading only: %w", store.ErrInvalid)
 	}
+	if err := s.awaitIndex(ctx, o); err != nil {
+		return err
+	}
 	r := &request{op: o, done: make(chan struct{})}
 	if err := s.enqueue(ctx, r); err != nil {
 		return err

@@ -137,7 +137,7 @@ func (tx *txn) expire(c *crawl, t time.Time) (n int64, err error) {
 	var gone []store.Key
 	var held, done []pointed
 	for _, g := range old {
-		_, err := tx.s.readKeys(appendNumbered(nil, tableSeen, g.num), afterNumbered(tableSeen, g.num), func(keys []store.Key) {
+		_, err := tx.s.readKeys(tx.s.db, appendNumbered(nil, tableSeen, g.num), afterNumbered(tableSeen, g.num), func(keys []store.Key) {
 			for i := range keys {
 				p, isHeld := tx.pointed(c, &keys[i])
 				switch {

@@ -119,7 +119,7 @@ func (s *Store) indexBytes() (n int64) {
 // keepBudget makes the store bounded when its index has outgrown its budget.
 // It looks at every 64th group.
 func (s *Store) keepBudget() {
-	if s.groups.Load()%64 != 0 || s.opt.Index != IndexAuto || s.opt.IndexBytes <= 0 || s.mode == IndexBounded ||
+	if !s.indexed() || s.groups.Load()%64 != 0 || s.opt.Index != IndexAuto || s.opt.IndexBytes <= 0 || s.mode == IndexBounded ||
 		s.indexBytes() <= s.opt.IndexBytes {
 		return
 	}
@@ -128,7 +128,7 @@ func (s *Store) keepBudget() {
 	s.mode = IndexBounded
 	for _, c := range s.crawls {
 		set := s.newSeen(c)
-		if err := s.loadCrawlKeys(c, set); err != nil {
+		if err := s.loadCrawlKeys(s.db, c, set); err != nil {
 			s.opt.Index = IndexBounded // don't try again; c keeps the index it has
 			set.close()
 			continue

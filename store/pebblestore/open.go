@@ -33,6 +33,12 @@ type Store struct {
 	queue   chan *request
 	stopped chan struct{} // closed when the committer has ended
 
+	compactions *compactions
+	loaded      chan struct{}  // closed when the index of keys is there
+	loadErr     error          // why it isn't; set before loaded is closed
+	closing     chan struct{}  // closed by Close
+	behind      sync.WaitGroup // what fills the index
+
 	mu           sync.RWMutex // guards what follows: written by the committer alone
 	crawls       map[string]*crawl
 	byNum        map[uint32]*crawl
@@ -59,6 +65,8 @@ func Open(dir string, opt Options) (*Store, error) {
 	watch := &watchFS{FS: opt.FS, h: h, readOnly: opt.ReadOnly}
 	popt := pebbleOptions(opt, watch)
 	popt.EnsureDefaults()
+	held := newCompactions()
+	popt.Experimental.CompactionScheduler = held
 	db, err := openPebble(dir, popt, h, watch)
 	if err != nil {
 		return nil, openError(dir, err)
@@ -67,8 +75,12 @@ func Open(dir string, opt Options) (*Store, error) {
 		opt: opt, dir: dir, db: db, pebble: popt, health: h, watch: watch,
 		queue:   make(chan *request, opt.Backlog),
 		stopped: make(chan struct{}),
+		loaded:  make(chan struct{}),
+		closing: make(chan struct{}),
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
+
+		compactions: held,
 	}
 	if err := s.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
@@ -118,13 +130,10 @@ func (s *Store) load() error {
 		return err
 	}
 	s.mode = s.opt.chooseMode(s.keys())
-	for _, c := range s.crawls {
-		c.seen = s.newSeen(c)
-	}
-	if err := s.loadSeen(); err != nil {
+	if err := s.loadQueues(); err != nil {
 		return err
 	}
-	return s.loadQueues()
+	return s.loadIndex()
 }
 
 // scan calls f for the rows of a table in order; key and value are valid
@@ -183,12 +192,14 @@ func (s *Store) Close() error {
 		return store.ErrClosed
 	}
 	s.closed = true
+	close(s.closing)
 	close(s.queue)
 	s.gate.Unlock()
 	select {
 	case <-s.stopped:
 	case <-s.dead:
 	}
+	s.behind.Wait()
 	if s.isDead() {
 		return errors.Join(s.failure(), s.shut())
 	}

@@ -45,6 +45,15 @@ type Options struct {
 	// the budget, the store becomes bounded, for which writes wait about 0.1 s a
 	// million keys. The default is no bound.
 	IndexBytes int64
+	// LoadBehind has Open return once the queues and leases are in memory, and
+	// fills the index of keys behind it, about 0.1 s a million keys. Until then
+	// Take, settlements by lease, settings and listings work, and what asks
+	// whether a key is new waits. What Open would refuse of the keys, each call
+	// returns instead. It means nothing with ReadOnly or Repair. The default is
+	// false.
+	LoadBehind bool
+	// holdLoad holds up LoadBehind until it is closed; for tests.
+	holdLoad chan struct{}
 	// Exact verifies in Pebble every key that the index calls a duplicate, which
 	// costs a read each. The default trusts the index; Store.Index says at what
 	// odds.

@@ -18,22 +18,30 @@ func suiteOptions(env storetest.Env, fs vfs.FS) Options {
 	}
 }
 
-func openSuite(t testing.TB, env storetest.Env, fs vfs.FS) store.Store {
-	s, err := Open("db", suiteOptions(env, fs))
+func openSuite(t testing.TB, env storetest.Env, fs vfs.FS, behind bool) store.Store {
+	opt := suiteOptions(env, fs)
+	opt.LoadBehind = behind
+	s, err := Open("db", opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func TestSuite(t *testing.T) {
-	storetest.Run(t, storetest.Backend{
-		Open: func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem()) },
+func TestSuite(t *testing.T) { storetest.Run(t, suiteBackend(false)) }
+
+// TestSuiteLoadBehind reopens stores that fill their index while the test goes
+// on.
+func TestSuiteLoadBehind(t *testing.T) { storetest.Run(t, suiteBackend(true)) }
+
+func suiteBackend(behind bool) storetest.Backend {
+	return storetest.Backend{
+		Open: func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem(), behind) },
 		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			return openSuite(t, env, s.(*Store).opt.FS)
+			return openSuite(t, env, s.(*Store).opt.FS, behind)
 		},
-	})
+	}
 }

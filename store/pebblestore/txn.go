@@ -120,6 +120,11 @@ func (s *Store) writeDirty(tx *txn) {
 
 // known says whether k was seen in c.
 func (tx *txn) known(c *crawl, k *store.Key) bool {
+	if !tx.s.indexed() { // no step before that writes or removes a seen row
+		g, err := tx.s.generationOf(c, k)
+		tx.note(err)
+		return g != nil
+	}
 	known, err := c.seen.has(k)
 	tx.note(err)
 	return known

@@ -1,0 +1,137 @@
+package pebblestore
+
+import (
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// compactions lets Pebble run as many compactions at once as it wants to, as its
+// own scheduler does, but none before begin: pebble.Open waits for the
+// compaction that its flush of the log sets off, a second or more, and filling
+// the index wants the processors and the disk for itself.
+type compactions struct {
+	mu      sync.Mutex // taken after Pebble's locks
+	db      pebble.DBForCompaction
+	running int
+	begun   bool
+	over    bool
+
+	poke  chan struct{} // there may be room for another compaction
+	stop  chan struct{} // closed by Unregister
+	ended chan struct{} // closed when grants has ended
+}
+
+func newCompactions() *compactions {
+	return &compactions{poke: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+}
+
+// begin lets compactions run.
+func (c *compactions) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun || c.over || c.db == nil {
+		return
+	}
+	c.begun = true
+	go c.grants()
+	c.poked()
+}
+
+// poked wakes grants. It may be called with any lock held.
+func (c *compactions) poked() {
+	select {
+	case c.poke <- struct{}{}:
+	default:
+	}
+}
+
+// grants starts the compactions that had to wait.
+func (c *compactions) grants() {
+	defer close(c.ended)
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-c.poke:
+		}
+		for c.grant() {
+		}
+	}
+}
+
+// grant starts a compaction that waits, if there is one and room for it.
+func (c *compactions) grant() bool {
+	if waiting, _ := c.db.GetWaitingCompaction(); !waiting {
+		return false
+	}
+	if ok, _ := c.TrySchedule(); !ok {
+		return false
+	}
+	if c.db.Schedule(c) {
+		return true
+	}
+	c.add(-1)
+	return false
+}
+
+func (c *compactions) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running += n
+}
+
+// Register implements pebble.CompactionScheduler.
+func (c *compactions) Register(_ int, db pebble.DBForCompaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.db = db
+}
+
+// Unregister implements pebble.CompactionScheduler: nothing is started when it
+// has returned.
+func (c *compactions) Unregister() {
+	c.mu.Lock()
+	c.over = true
+	begun := c.begun
+	c.mu.Unlock()
+	close(c.stop)
+	if begun {
+		<-c.ended
+	}
+}
+
+// TrySchedule implements pebble.CompactionScheduler.
+func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.begun || c.over || c.running >= c.db.GetAllowedWithoutPermission() {
+		return false, nil
+	}
+	c.running++
+	return true, c
+}
+
+// UpdateGetAllowedWithoutPermission implements pebble.CompactionScheduler: a
+// flush may have brought more to do.
+func (c *compactions) UpdateGetAllowedWithoutPermission() { c.poked() }
+
+// Done implements pebble.CompactionGrantHandle.
+func (c *compactions) Done() {
+	c.add(-1)
+	c.poked()
+}
+
+// Started implements pebble.CompactionGrantHandle.
+func (*compactions) Started() {}
+
+// MeasureCPU implements pebble.CompactionGrantHandle.
+func (*compactions) MeasureCPU(pebble.CompactionGoroutineKind) {}
+
+// CumulativeStats implements pebble.CompactionGrantHandle.
+func (*compactions) CumulativeStats(pebble.CompactionGrantHandleStats) {}
+
+var (
+	_ pebble.CompactionScheduler   = (*compactions)(nil)
+	_ pebble.CompactionGrantHandle = (*compactions)(nil)
+)
