@@ -41,7 +41,7 @@ func memBackend() backend {
 func pebbleBackend() backend {
 	var fs vfs.FS
 	open := func() (store.Store, error) {
-		return pebblestore.Open("db", pebblestore.Options{Identity: identityOf(canon.Qiita()), FS: fs})
+		return pebblestore.Open("db", pebblestore.Options{Identity: identityOf(canon.Qiita()), FS: fs, LoadBehind: true})
 	}
 	return backend{
 		name: "pebblestore",

@@ -24,6 +24,7 @@ func openStore(opt Options) (s store.Store, owned bool, err error) {
 		Identity:   id,
 		KeepURLs:   opt.KeepURLs,
 		Generation: opt.SeenFor / 8, // keys are forgotten by the generation
+		LoadBehind: true,
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot open frontier: %w", err)
