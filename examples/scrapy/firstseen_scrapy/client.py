@@ -1,0 +1,96 @@
+"""The daemon's HTTP interface over one kept connection, by the standard library alone."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+
+class Unavailable(Exception):
+    """The daemon can't be reached or can't store: the same call may work later.
+
+    maybe_done says that the call may have been carried out all the same.
+    """
+
+    def __init__(self, message: str, maybe_done: bool = False):
+        super().__init__(message)
+        self.maybe_done = maybe_done
+
+
+class Refused(Exception):
+    """The daemon wants no such call: it will not work later either."""
+
+
+class Client:
+    """One connection. Not safe for concurrent use: each thread has its own."""
+
+    def __init__(self, url: str, token: str = "", ca_file: str = "", timeout: float = 60):
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Refused(f"cannot use FIRSTSEEN_URL; got {url!r}; want http://host:port or https://host:port")
+        self._url, self._prefix = url, parts.path.rstrip("/")
+        self._headers = {"Content-Type": "application/x-ndjson"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        if parts.scheme == "https":
+            context = ssl.create_default_context(cafile=ca_file or None)
+            self._conn: http.client.HTTPConnection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=timeout, context=context
+            )
+        else:
+            self._conn = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+
+    def close(self) -> None:
+        self._conn.close()
+
+    def urls(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Queue what is new; a verdict for each line."""
+        return self._lines("/v1/urls?brief", lines)
+
+    def seen(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Record as seen and queue nothing; a verdict for each line."""
+        return self._lines("/v1/seen?brief", lines)
+
+    def lease(self, body: dict[str, Any]) -> dict[str, Any]:
+        return self._json("POST", "/v1/lease", body)
+
+    def settle(self, leases: list[dict[str, Any]]) -> list[str]:
+        return self._json("POST", "/v1/done", {"leases": leases})["answers"]
+
+    def stats(self, crawl: str) -> dict[str, Any]:
+        return self._json("GET", "/v1/stats?crawl=" + quote(crawl, safe=""))
+
+    def _json(self, method: str, path: str, body: Any = None) -> Any:
+        return json.loads(self._call(method, path, None if body is None else json.dumps(body).encode()))
+
+    def _lines(self, path: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        text = self._call("POST", path, "".join(json.dumps(line) + "\n" for line in lines).encode())
+        verdicts = [json.loads(line) for line in text.splitlines()]
+        if len(verdicts) < len(lines) or any(v["verdict"] == "failed" for v in verdicts):
+            raise Unavailable(f"got {len(verdicts)} answers to {len(lines)} lines, not all stored", maybe_done=True)
+        return verdicts
+
+    def _call(self, method: str, path: str, body: bytes | None) -> bytes:
+        sent = False
+        try:
+            if self._conn.sock is None:
+                self._conn.connect()
+            sent = True
+            self._conn.request(method, self._prefix + path, body, self._headers)
+            response = self._conn.getresponse()
+            text = response.read()
+        except (OSError, http.client.HTTPException) as e:
+            self._conn.close()
+            raise Unavailable(f"cannot reach firstseen at {self._url}: {e!r}", maybe_done=sent) from e
+        return self._checked(response.status, text)
+
+    def _checked(self, status: int, text: bytes) -> bytes:
+        if status == 200:
+            return text
+        message = f"{self._url} answered {status}: {text[:300].decode(errors='replace').strip()}"
+        if status in (429, 503, 504, 507) or status >= 500:
+            raise Unavailable(message)
+        raise Refused(message)

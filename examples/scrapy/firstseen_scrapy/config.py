@@ -1,0 +1,63 @@
+"""What a crawl is set to, read from Scrapy's settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import NotConfigured
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+@dataclass(frozen=True)
+class Config:
+    """The FIRSTSEEN_ settings. README.md says what each means."""
+
+    url: str
+    token: str
+    ca_file: str
+    crawl: str
+    delay: float
+    lease: int
+    prefetch: int
+    per_domain: int
+    give_up: float
+    filter_start: bool
+    keep_open: bool
+    pickles: bool
+    cache: int
+    debug: bool
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Config:
+        s = crawler.settings
+        serializer = s.get("FIRSTSEEN_SERIALIZER", "json")
+        if serializer not in ("json", "pickle"):
+            raise NotConfigured(f"cannot read settings; got FIRSTSEEN_SERIALIZER {serializer!r}; want json or pickle")
+        config = cls(
+            url=s.get("FIRSTSEEN_URL", "http://127.0.0.1:7072"),
+            token=s.get("FIRSTSEEN_TOKEN", ""),
+            ca_file=s.get("FIRSTSEEN_CA_FILE", ""),
+            crawl=s.get("FIRSTSEEN_CRAWL", "%(spider)s") % {"spider": _spider_name(crawler)},
+            delay=s.getfloat("FIRSTSEEN_DELAY", s.getfloat("DOWNLOAD_DELAY")),
+            lease=s.getint("FIRSTSEEN_LEASE", 60),
+            prefetch=s.getint("FIRSTSEEN_PREFETCH", 2 * (s.getint("CONCURRENT_REQUESTS") or 16)),
+            per_domain=s.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or 8,
+            give_up=s.getfloat("FIRSTSEEN_GIVE_UP", 300),
+            filter_start=s.getbool("FIRSTSEEN_FILTER_START", True),
+            keep_open=s.getbool("FIRSTSEEN_KEEP_OPEN", False),
+            pickles=serializer == "pickle",
+            cache=s.getint("FIRSTSEEN_CACHE", 100_000),
+            debug=s.getbool("DUPEFILTER_DEBUG"),
+        )
+        if config.lease < 1 or config.prefetch < 1:
+            raise NotConfigured(
+                f"cannot read settings; got FIRSTSEEN_LEASE {config.lease}, FIRSTSEEN_PREFETCH {config.prefetch}; want 1 or more"
+            )
+        return config
+
+
+def _spider_name(crawler: Crawler) -> str:
+    return (crawler.spider or crawler.spidercls).name

@@ -1,0 +1,75 @@
+"""The duplicate filter alone, for those who keep Scrapy's scheduler."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from scrapy import Request, Spider
+from scrapy.dupefilters import BaseDupeFilter
+
+from . import request as requests
+from .client import Client
+from .config import Config
+from .outbox import persist
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+
+class DupeFilter(BaseDupeFilter):
+    """Asks the daemon whether a request was seen, and records it, in one atomic step.
+
+    Scrapy wants the answer at once, so that each unknown request costs a round trip with
+    a synced write. What this process knows as seen is kept in a bounded cache: that
+    never changes, and nearly all links of a real crawl are repeats.
+
+    What is seen is on disk before the request is queued. So if the process is killed,
+    requests that waited in Scrapy's own queue are seen and gone; the Scheduler is the
+    way out.
+    """
+
+    def __init__(self, crawler: Crawler):
+        self.config = c = Config.of(crawler)
+        self._stats = crawler.stats
+        self._client = Client(c.url, c.token, c.ca_file)
+        self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._told = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DupeFilter:
+        return cls(crawler)
+
+    def request_seen(self, request: Request) -> bool:
+        disc = requests.discriminator(request)
+        if (request.url, disc) in self._known:
+            self._known.move_to_end((request.url, disc))
+            return True
+        line = {"url": request.url, "crawl": self.config.crawl, "discriminator": disc}
+        (verdict,), lost = persist(lambda: self._client.seen([line]), lambda: self.config.give_up, time.sleep)
+        self._remember(request.url, disc)
+        if verdict["verdict"] == "refused":
+            self._stats.inc_value(f"firstseen/refused/{verdict['error']['code']}")
+            return verdict["error"]["code"] != "scheme"  # data:, file:, s3: are not for a frontier
+        # After a lost answer a duplicate may be this very request: rather twice than never.
+        return verdict["verdict"] == "duplicate" and not lost
+
+    def _remember(self, url: str, disc: str) -> None:
+        if self.config.cache > 0:
+            self._known[url, disc] = None
+            if len(self._known) > self.config.cache:
+                self._known.popitem(last=False)
+
+    def close(self, reason: str) -> None:
+        self._client.close()
+
+    def log(self, request: Request, spider: Spider) -> None:
+        self._stats.inc_value("dupefilter/filtered")
+        if self.config.debug or not self._told:
+            end = "" if self.config.debug else " - no more duplicates will be shown (see DUPEFILTER_DEBUG to show all duplicates)"
+            logger.debug("Filtered duplicate request: %s%s", request, end, extra={"spider": spider})
+        self._told = True

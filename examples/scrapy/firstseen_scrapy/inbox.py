@@ -1,0 +1,168 @@
+"""What comes from the daemon: leases, fetched ahead by a thread of its own.
+
+A lease that waits here or is being fetched is held by heartbeats, from the thread, so
+that a callback that computes for minutes loses nothing; when the process dies they stop,
+and within FIRSTSEEN_LEASE seconds its leases are handed out again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from .client import Client, Refused, Unavailable
+from .config import Config
+from .outbox import Outbox, persist
+
+_POLL = 1.0  # seconds between questions when nothing is known to be due
+
+
+class Inbox:
+    """The thread, and the leases this process holds.
+
+    delivered is called on the thread with new leases, or with none when the crawl may
+    have come to its end; failed with the error that ended it.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        config: Config,
+        outbox: Outbox,
+        delivered: Callable[[list[dict[str, Any]]], None],
+        failed: Callable[[Exception], None],
+    ):
+        self._client, self._config, self._outbox = client, config, outbox
+        self._delivered, self._failed = delivered, failed
+        self._changed = threading.Condition()
+        self._held: dict[str, dict[str, Any]] = {}  # by token
+        self._buffered = 0
+        self._poked = self._closing = False
+        self._drained_at = -1
+        self._extend_at = time.monotonic() + config.lease / 3
+        self._skew = timedelta()  # the daemon's clock less ours
+        self._thread = threading.Thread(target=self._run, name="firstseen-inbox", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def poke(self) -> None:
+        """Says that there may be something to lease now."""
+        with self._changed:
+            self._poked = True
+            self._changed.notify_all()
+
+    def taken(self) -> None:
+        """Says that a lease left the buffer for the downloader."""
+        with self._changed:
+            self._buffered -= 1
+            if self._wanted():
+                self._changed.notify_all()
+
+    def settled(self, lease: dict[str, Any]) -> None:
+        """Ends the holding of a lease."""
+        with self._changed:
+            self._held.pop(lease["token"], None)
+
+    def drained(self) -> bool:
+        """Whether the crawl held nothing when last asked, and nothing was sent since."""
+        return self._outbox.idle() and self._drained_at == self._outbox.version
+
+    def close(self, timeout: float) -> None:
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(timeout)
+
+    def _wanted(self) -> bool:
+        return self._buffered <= self._config.prefetch // 2
+
+    def _run(self) -> None:
+        try:
+            wait = 0.0
+            while self._sleep(wait):
+                if time.monotonic() >= self._extend_at:
+                    self._extend()
+                wait = self._lease() if self._wanted() else _POLL
+        except (Refused, Unavailable) as e:
+            if not self._closing:
+                self._failed(e)
+        finally:
+            self._client.close()
+
+    def _sleep(self, seconds: float) -> bool:
+        """Waits, or is woken; False at the end."""
+        until = min(time.monotonic() + seconds, self._extend_at)
+        with self._changed:
+            was = self._wanted()
+            while not self._closing and not self._poked and (left := until - time.monotonic()) > 0:
+                self._changed.wait(left)
+                if self._wanted() and not was:
+                    break
+            self._poked = False
+            return not self._closing
+
+    def _lease(self) -> float:
+        """Leases what there is, and returns how long to wait before asking again."""
+        version, idle = self._outbox.version, self._outbox.idle()
+        answer = self._call(lambda: self._client.lease(self._request()))
+        now = datetime.now().astimezone()
+        leases = answer["leases"]
+        if leases:
+            self._skew = _time(leases[0]["expires"]) - timedelta(seconds=self._config.lease) - now
+            with self._changed:
+                self._buffered += len(leases)
+                self._held.update((lease["token"], lease) for lease in leases)
+            self._delivered(leases)
+        elif idle and version == self._outbox.version and self._holds_nothing():
+            self._drained_at = version
+            self._delivered([])
+        if not answer.get("next"):
+            return 0.0 if len(leases) == self._config.prefetch else _POLL
+        due = (_time(answer["next"]) - self._skew - now).total_seconds()
+        return min(max(due, 0.002 if leases else 0.02), _POLL)
+
+    def _request(self) -> dict[str, Any]:
+        c = self._config
+        body = {"crawl": c.crawl, "max": c.prefetch, "lease_seconds": c.lease, "delay_seconds": c.delay}
+        if c.delay == 0:
+            body |= {"max_per_queue": c.per_domain, "max_in_flight": 1 << 30}
+        return body
+
+    def _holds_nothing(self) -> bool:
+        return self._call(lambda: self._client.stats(self._config.crawl))["held"] == 0
+
+    def _extend(self) -> None:
+        self._extend_at = time.monotonic() + self._config.lease / 3
+        with self._changed:
+            held = list(self._held.values())
+        if not held:
+            return
+        until = datetime.now().astimezone() + self._skew + timedelta(seconds=self._config.lease)
+        outcome = {"outcome": "extend", "at": until.isoformat()}
+        self._call(lambda: self._client.settle(
+            [{k: lease[k] for k in ("crawl", "key", "token", "attempts")} | outcome for lease in held]
+        ))  # fmt: skip
+
+    def _call(self, call: Callable[[], Any]) -> Any:
+        def pause(seconds: float) -> None:
+            with self._changed:
+                if self._closing:
+                    raise Unavailable("closing")
+                self._changed.wait(seconds)
+
+        return persist(call, lambda: self._config.give_up, pause)[0]
+
+
+def _time(text: str) -> datetime:
+    """Reads a time in RFC 3339, which may have nanoseconds."""
+    if text.endswith("Z"):
+        text = text[:-1] + "+00:00"
+    head, dot, tail = text.partition(".")
+    if dot:
+        digits = len(tail) - len(tail.lstrip("0123456789"))
+        text = f"{head}.{tail[:digits][:6].ljust(6, '0')}{tail[digits:]}"
+    return datetime.fromisoformat(text)

@@ -1,0 +1,175 @@
+"""What goes to the daemon: requests to be queued, and leases that are over.
+
+A thread of its own sends all that has gathered in one call, so that the synced write is
+shared by many requests and Scrapy's loop waits for none. The order is what makes a kill
+harmless: a lease is settled in a later call than the requests its callback yielded,
+never before these are on disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scrapy import Request
+
+from .client import Client, Refused, Unavailable
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 500  # entries of one call
+_BYTES_AT_ONCE = 200_000  # of lines, so that neither side waits for the other's answer
+_ROOM = 5_000  # entries that may wait; then Scrapy's loop does
+
+
+@dataclass(slots=True)
+class Offer:
+    """A request on its way into the daemon."""
+
+    request: Request
+    line: dict[str, Any]
+    size: int
+    queued: bool  # else only seen: the request itself can't leave this process
+    source: str = ""  # key of the lease that was redirected here
+    verdict: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Settlement:
+    """A lease that is over."""
+
+    lease: dict[str, Any]
+    outcome: str
+    answer: str = ""
+
+    def body(self) -> dict[str, Any]:
+        return {k: self.lease[k] for k in ("crawl", "key", "token", "attempts")} | {"outcome": self.outcome}
+
+
+class Outbox:
+    """The thread and what waits for it.
+
+    Called on the thread: delivered with entries that were answered, sent after that,
+    failed with the error that ended it.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        delivered: Callable[[list[Offer | Settlement]], None],
+        sent: Callable[[], None],
+        failed: Callable[[Exception], None],
+        give_up: float,
+    ):
+        self._client, self._give_up = client, give_up
+        self._delivered, self._sent, self._failed = delivered, sent, failed
+        self._changed = threading.Condition()
+        self._waiting: deque[Offer | Settlement] = deque()
+        self._sending = 0
+        self._closing = self._dead = False
+        self.version = 0  # grows with whatever is put in or answered
+        self._thread = threading.Thread(target=self._run, name="firstseen-outbox", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, entry: Offer | Settlement) -> None:
+        """Adds an entry; waits while there is no room."""
+        with self._changed:
+            while len(self._waiting) >= _ROOM and not self._dead:
+                self._changed.wait()
+            self._waiting.append(entry)
+            self.version += 1
+            self._changed.notify_all()
+
+    def idle(self) -> bool:
+        with self._changed:
+            return not self._waiting and not self._sending
+
+    def close(self, timeout: float) -> bool:
+        """Sends what waits and ends; False if that took too long."""
+        with self._changed:
+            self._closing = True
+            self._give_up = min(self._give_up, timeout)
+            self._changed.notify_all()
+        self._thread.join(timeout)
+        return self.idle()
+
+    def _run(self) -> None:
+        try:
+            while entries := self._take():
+                self._send(entries)
+                self._delivered(entries)
+                with self._changed:
+                    self._sending = 0
+                    self.version += 1
+                self._sent()
+        except (Refused, Unavailable) as e:
+            with self._changed:
+                self._dead = True
+                self._changed.notify_all()
+            self._failed(e)
+        finally:
+            self._client.close()
+
+    def _take(self) -> list[Offer | Settlement]:
+        """Waits for entries; none is the end."""
+        with self._changed:
+            while not self._waiting and not self._closing:
+                self._changed.wait()
+            entries: list[Offer | Settlement] = []
+            size = 0
+            while self._waiting and len(entries) < _AT_ONCE and size < _BYTES_AT_ONCE:
+                entries.append(entry := self._waiting.popleft())
+                size += entry.size if isinstance(entry, Offer) else 0
+            self._sending = len(entries)
+            self._changed.notify_all()
+            return entries
+
+    def _send(self, entries: list[Offer | Settlement]) -> None:
+        offers = [e for e in entries if isinstance(e, Offer)]
+        for send, queued in ((self._client.urls, True), (self._client.seen, False)):
+            some = [o for o in offers if o.queued is queued]
+            if some:
+                verdicts, lost = self._persist(lambda send=send, some=some: send([o.line for o in some]))
+                for offer, verdict in zip(some, verdicts):
+                    offer.verdict = verdict
+                    if lost and not queued and verdict["verdict"] == "duplicate":
+                        verdict["verdict"] = "new"  # perhaps told to a call whose answer was lost
+        over = [e for e in entries if isinstance(e, Settlement)]
+        if over:
+            answers, _ = self._persist(lambda: self._client.settle([s.body() for s in over]))
+            for settlement, answer in zip(over, answers):
+                settlement.answer = answer
+
+    def _persist(self, call: Callable[[], Any]) -> tuple[Any, bool]:
+        """Calls until it works, and says whether an answer was lost on the way."""
+        return persist(call, lambda: self._give_up, self._pause)
+
+    def _pause(self, seconds: float) -> None:
+        with self._changed:
+            if not self._closing:
+                self._changed.wait(seconds)
+                return
+        time.sleep(min(seconds, 0.2))
+
+
+def persist(call: Callable[[], Any], give_up: Callable[[], float], pause: Callable[[float], None]) -> tuple[Any, bool]:
+    """Calls until it works or give_up seconds have passed, longer and longer apart."""
+    began, wait, lost = time.monotonic(), 0.1, False
+    while True:
+        try:
+            return call(), lost
+        except Unavailable as e:
+            lost = lost or e.maybe_done
+            if time.monotonic() - began + wait > give_up():
+                raise
+            if wait > 1:
+                logger.warning("%s; trying again", e)
+            pause(wait)
+            wait = min(2 * wait, 5)

@@ -1,0 +1,313 @@
+"""The scheduler: requests go to the daemon, leases come back as requests."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider, signals
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import deferred_from_coro
+
+from . import request as requests
+from .client import Client, Refused, Unavailable
+from .config import Config
+from .inbox import Inbox
+from .outbox import Offer, Outbox, Settlement
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_CLOSE_WITHIN = 30  # seconds
+_MAX_LINE = 60_000  # bytes of a written request; the daemon's bound is 65,536
+
+
+class Scheduler(BaseScheduler):
+    """Keeps the queue and the duplicate filter of a crawl in a firstseen daemon.
+
+    A request whose URL the daemon doesn't take (data:, file:), or that can't be written
+    down, waits in memory instead and is lost with the process, as in Scrapy's own.
+    """
+
+    def __init__(self, crawler: Crawler):
+        self.crawler, self.config = crawler, Config.of(crawler)
+        self.stats = crawler.stats
+        self._arrived: deque[tuple[Callable[[Any], None], Any]] = deque()  # from the threads
+        self._buffer: list[tuple[int, int, dict[str, Any], Request]] = []  # leased, not yet fetched
+        self._memory: list[tuple[int, int, Request]] = []
+        self._order = itertools.count()
+        self._fetching: dict[Request, dict[str, Any]] = {}  # with their leases
+        self._answered: set[Request] = set()
+        self._told_duplicate = self._told_memory = self._failing = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Scheduler:
+        return cls(crawler)
+
+    # What the engine calls.
+
+    def open(self, spider: Spider) -> None:
+        c = self.config
+        self.spider = spider
+        self._in_loop = _loop_caller()
+        try:
+            stats = self._client().stats(c.crawl)
+        except (Refused, Unavailable) as e:
+            raise NotConfigured(f"{e}; is `firstseen serve` running there (FIRSTSEEN_URL, FIRSTSEEN_TOKEN)?") from e
+        self._outbox = Outbox(
+            self._client(), self._hand(self._on_answers), lambda: self._inbox.poke(), self._hand(self._on_failure), c.give_up
+        )
+        self._inbox = Inbox(self._client(), c, self._outbox, self._hand(self._on_leases), self._hand(self._on_failure))
+        self.crawler.signals.connect(self._on_response, signals.response_received)
+        self._outbox.start()
+        self._inbox.start()
+        log = {"crawl": c.crawl, "held": stats["held"], "seen": stats["seen"]}
+        if stats["seen"] and not stats["held"]:
+            logger.warning(
+                "Crawl %(crawl)r has seen %(seen)d URLs and nothing waits: it is finished, unless its start"
+                " requests are new. Another FIRSTSEEN_CRAWL begins anew", log, extra={"spider": spider})  # fmt: skip
+        elif stats["seen"]:
+            logger.info("Resuming crawl %(crawl)r (%(held)d requests wait, %(seen)d seen)", log, extra={"spider": spider})
+
+    def has_pending_requests(self) -> bool:
+        self._settle_finished()
+        return bool(self.config.keep_open or self._buffer or self._memory or not self._inbox.drained() or self._arrived)
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Takes every request: whether it is a duplicate is known a moment later, and
+        the request_dropped signal and the statistics are then as Scrapy's own."""
+        disc = requests.discriminator(request)
+        if request.dont_filter and not self._is_filtered_start(request):
+            disc = requests.unique(disc)
+        line: dict[str, Any] = {"url": request.url, "crawl": self.config.crawl}
+        if disc:
+            line["discriminator"] = disc
+        try:
+            metadata = requests.dump(request, self.spider, self.config.pickles)
+            size = len(next(iter(metadata.values()))[0])
+            if size > _MAX_LINE:
+                raise requests.Unserializable(f"got {size} characters; want at most {_MAX_LINE}")
+        except requests.Unserializable as e:
+            self._tell_memory(e)
+            self._outbox.put(Offer(request, line, len(request.url), queued=False))
+            return True
+        line |= {"metadata": metadata, "priority": requests.level(request.priority), "depth": request.meta.get("depth", 0)}
+        if queue := request.meta.get("firstseen_queue"):
+            line["queue"] = queue
+        self._outbox.put(Offer(request, line, size + len(request.url), queued=True, source=self._source(request)))
+        return True
+
+    def next_request(self) -> Request | None:
+        self._settle_finished()
+        if self._memory:
+            request = heapq.heappop(self._memory)[-1]
+            self._count("scheduler/dequeued/memory")
+        elif self._buffer:
+            _, _, lease, request = heapq.heappop(self._buffer)
+            self._fetching[request] = lease
+            self._inbox.taken()
+            self._count("scheduler/dequeued/firstseen")
+        else:
+            return None
+        self._count("scheduler/dequeued")
+        return request
+
+    def close(self, reason: str) -> None:
+        """Settles what was fetched and gives back what wasn't."""
+        self._settle_finished()
+        self._drain()
+        self._inbox.close(_CLOSE_WITHIN)
+        self._drain()
+        for lease in [*self._fetching.values(), *(entry[2] for entry in self._buffer)]:
+            self._outbox.put(Settlement(lease, "release"))
+        if not self._outbox.close(_CLOSE_WITHIN):
+            logger.error("firstseen did not take all answers; what was being fetched will be fetched again")
+        self._failing = True  # too late to close for it
+        self._drain()
+        if self._memory:
+            logger.warning("%d requests that can't leave this process were not fetched", len(self._memory))
+
+    def __len__(self) -> int:
+        return len(self._buffer) + len(self._memory)
+
+    # Requests on their way out.
+
+    def _is_filtered_start(self, request: Request) -> bool:
+        """Whether it is a start request, asked once for the whole crawl though Scrapy
+        marks it dont_filter: a resumed run would begin by fetching them all again. A
+        retry of one is no start; a request whose meta was copied from one is deeper."""
+        meta = request.meta
+        return bool(
+            self.config.filter_start and meta.get("is_start_request") and not meta.get("depth") and not meta.get("retry_times")
+        )
+
+    def _source(self, request: Request) -> str:
+        """The key of the lease that was redirected to this request."""
+        urls = request.meta.get("redirect_urls") if request.meta.get("redirect_times") else None
+        if urls:
+            for fetching, lease in self._fetching.items():
+                if fetching.url == urls[-1]:
+                    return lease["key"]
+        return ""
+
+    def _tell_memory(self, e: Exception) -> None:
+        self._count("scheduler/unserializable")
+        if not self._told_memory:
+            self._told_memory = True
+            logger.warning("%s. It waits in memory and is lost if the process dies; no more of these are logged", e,
+                           extra={"spider": self.spider})  # fmt: skip
+
+    # Leases that are over.
+
+    def _settle_finished(self) -> None:
+        """Settles what the engine is done with: the callback has ended, what it yielded
+        went through the pipelines or into the outbox."""
+        self._drain()
+        if not self._fetching:
+            return
+        slot = _slot(self.crawler)
+        finished = [r for r in self._fetching if r not in slot.inprogress]
+        for request in finished:
+            # A request without an answer was redirected, retried as another, or failed.
+            outcome = "done" if request in self._answered else "drop"
+            self._answered.discard(request)
+            self._outbox.put(Settlement(self._fetching.pop(request), outcome))
+
+    def _on_response(self, response: Any, request: Request) -> None:
+        if request in self._fetching:
+            self._answered.add(request)
+
+    # What the threads bring, in the loop's thread.
+
+    def _hand(self, take: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Makes a callback of a thread one of the loop."""
+
+        def from_thread(what: Any) -> None:
+            self._arrived.append((take, what))
+            self._in_loop(self._wake)
+
+        return from_thread
+
+    def _wake(self) -> None:
+        self._drain()
+        slot = _slot(self.crawler)
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    def _drain(self) -> None:
+        while self._arrived:
+            take, what = self._arrived.popleft()
+            take(what)
+
+    def _on_leases(self, leases: list[dict[str, Any]]) -> None:
+        for lease in leases:
+            try:
+                request = requests.load(lease, self.spider, self.config.pickles)
+            except Exception:  # of other code: a callback that is gone, a class that moved
+                logger.exception("cannot read the request of %s; dropped", lease["url"], extra={"spider": self.spider})
+                self._count("firstseen/unreadable")
+                self._inbox.taken()
+                self._outbox.put(Settlement(lease, "drop"))
+                continue
+            heapq.heappush(self._buffer, (-request.priority, next(self._order), lease, request))
+
+    def _on_answers(self, entries: list[Offer | Settlement]) -> None:
+        for entry in entries:
+            if isinstance(entry, Settlement):
+                self._inbox.settled(entry.lease)
+                self._count(f"firstseen/settled/{entry.outcome if entry.answer == 'ok' else entry.answer}")
+            else:
+                self._on_verdict(entry)
+
+    def _on_verdict(self, offer: Offer) -> None:
+        verdict = offer.verdict or {}
+        match verdict["verdict"]:
+            case "new" if offer.queued:
+                self._count("scheduler/enqueued/firstseen")
+                self._count("scheduler/enqueued")
+            case "new":
+                self._remember(offer.request)
+            case "duplicate" if offer.source and verdict["key"] == offer.source:
+                # A page that redirects to itself, or to another spelling: no duplicate.
+                line = offer.line | {"discriminator": requests.unique(offer.line.get("discriminator", ""))}
+                self._outbox.put(Offer(offer.request, line, offer.size, offer.queued))
+            case "duplicate":
+                self._log_duplicate(offer.request)
+                self._dropped(offer.request)
+            case _:
+                self._on_refusal(offer.request, verdict["error"])
+
+    def _on_refusal(self, request: Request, error: dict[str, str]) -> None:
+        self._count(f"firstseen/refused/{error['code']}")
+        if error["code"] == "scheme":
+            self._remember(request)  # data:, file:, s3: are not for a frontier
+            return
+        logger.debug("firstseen refused %s: %s", request, error["message"], extra={"spider": self.spider})
+        self._dropped(request)
+
+    def _remember(self, request: Request) -> None:
+        heapq.heappush(self._memory, (-request.priority, next(self._order), request))
+        self._count("scheduler/enqueued/memory")
+        self._count("scheduler/enqueued")
+
+    def _dropped(self, request: Request) -> None:
+        self.crawler.signals.send_catch_log(signals.request_dropped, request=request, spider=self.spider)
+
+    def _log_duplicate(self, request: Request) -> None:
+        self._count("dupefilter/filtered")
+        if self.config.debug:
+            logger.debug("Filtered duplicate request: %s", request, extra={"spider": self.spider})
+        elif not self._told_duplicate:
+            self._told_duplicate = True
+            logger.debug("Filtered duplicate request: %s - no more duplicates will be shown"
+                         " (see DUPEFILTER_DEBUG to show all duplicates)", request, extra={"spider": self.spider})  # fmt: skip
+
+    def _on_failure(self, e: Exception) -> None:
+        if self._failing:
+            return
+        self._failing = True
+        logger.error("%s; closing the spider: run it again to go on", e, extra={"spider": self.spider})
+        engine = self.crawler.engine
+        if hasattr(engine, "close_spider_async"):
+            deferred_from_coro(engine.close_spider_async(reason="firstseen_unavailable"))
+        else:
+            engine.close_spider(self.spider, "firstseen_unavailable")
+
+    def _client(self) -> Client:
+        return Client(self.config.url, self.config.token, self.config.ca_file)
+
+    def _count(self, name: str) -> None:
+        self.stats.inc_value(name)
+
+
+def _slot(crawler: Crawler) -> Any:
+    """The engine's slot: what is in progress, and the call that asks us for more. It
+    has no public name; without it nothing would say when a callback has ended."""
+    engine = crawler.engine
+    return getattr(engine, "_slot", None) or getattr(engine, "slot", None)
+
+
+def _loop_caller() -> Callable[[Callable[[], None]], None]:
+    """Gives what runs a function in the loop's thread."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        from twisted.internet import reactor
+
+        return reactor.callFromThread
+
+    def call(f: Callable[[], None]) -> None:
+        try:
+            loop.call_soon_threadsafe(f)
+        except RuntimeError:  # the loop is closed: there is nobody left to tell
+            logger.debug("an answer of firstseen came after the end")
+
+    return call

@@ -1,0 +1,113 @@
+"""A daemon, and crawls as processes of their own, so that both can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PROJECT = HERE / "project"
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Daemon:
+    """`firstseen serve` on ports of its own. FIRSTSEEN_BIN names the program."""
+
+    def __init__(self, directory: str, *flags: str):
+        self._port, self._db = free_port(), os.path.join(directory, "db")
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._flags = ["--grpc", f"127.0.0.1:{free_port()}", "--http", self.url[len("http://") :], "--min-free", "-1", *flags]
+        self.start()
+
+    def start(self) -> None:
+        program = os.environ.get("FIRSTSEEN_BIN", "firstseen")
+        self._process = subprocess.Popen(
+            [program, "serve", "--db", self._db, *self._flags], stderr=subprocess.DEVNULL
+        )
+        for _ in range(200):
+            try:
+                urllib.request.urlopen(self.url + "/healthz", timeout=5).read()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise TimeoutError("the daemon does not answer")
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def state(self, crawl: str, url: str) -> str:
+        """seen, queued, leased, done, or nothing."""
+        query = urllib.parse.urlencode({"crawl": crawl, "url": url})
+        with urllib.request.urlopen(f"{self.url}/v1/explain?{query}", timeout=5) as answer:
+            return json.load(answer).get("known", {}).get("state", "")
+
+    def stats(self, crawl: str) -> dict:
+        with urllib.request.urlopen(f"{self.url}/v1/stats?crawl={crawl}", timeout=5) as answer:
+            return json.load(answer)
+
+
+class Crawl:
+    """`scrapy crawl SPIDER` under way. Its log and its items are files."""
+
+    def __init__(self, spider: str, site: str, **settings: object):
+        self._dir = tempfile.TemporaryDirectory()
+        self.items_file = os.path.join(self._dir.name, "items.jsonl")
+        self._log = os.path.join(self._dir.name, "log")
+        command = [sys.executable, "-m", "scrapy", "crawl", spider, "-a", f"site={site}", "-o", self.items_file]
+        for name, value in settings.items():
+            command += ["-s", f"{name}={value}"]
+        self._process = subprocess.Popen(command, cwd=PROJECT, stderr=open(self._log, "wb"))
+
+    def kill(self) -> None:
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def wait(self, seconds: float = 90) -> Crawl:
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"the crawl does not end:\n{self.log()[-4000:]}") from None
+        return self
+
+    def log(self) -> str:
+        return Path(self._log).read_text(errors="replace")
+
+    def items(self) -> list[dict]:
+        return [json.loads(line) for line in Path(self.items_file).read_text().splitlines()]
+
+
+class CrawlCase(unittest.TestCase):
+    """A test with a daemon of its own."""
+
+    flags: tuple[str, ...] = ()
+
+    def setUp(self) -> None:
+        self._dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self._dir.cleanup)
+        self.daemon = Daemon(self._dir.name, *self.flags)
+        self.addCleanup(self.daemon.kill)
+
+    def crawl(self, spider: str, site: str, **settings: object) -> Crawl:
+        return Crawl(spider, site, FIRSTSEEN_URL=self.daemon.url, **settings)
+
+    def assert_each_page_once(self, fetched: dict[str, int], pages: int, except_for: set[str] = frozenset()) -> None:
+        self.assertEqual(set(fetched), {f"/p/{n}" for n in range(pages)})
+        twice = {path for path, n in fetched.items() if n > 1}
+        self.assertLessEqual(twice, set(except_for))

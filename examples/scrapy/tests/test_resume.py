@@ -1,0 +1,66 @@
+"""Kills, and crawls that go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import time
+import unittest
+
+from site_on_loopback import Site
+from support import CrawlCase
+
+PAGES = 150
+
+
+class ResumeTest(CrawlCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.site = Site(PAGES, delay=0.02)
+        self.addCleanup(self.site.close)
+
+    def test_spider_killed(self) -> None:
+        """Each page is in the access log once, but those that were being fetched."""
+        first = self.crawl("tree", self.site.url, FIRSTSEEN_LEASE=3)
+        self.site.wait_for(40)
+        first.kill()
+        time.sleep(0.2)  # for requests on the wire
+        in_flight = {
+            path for path in self.site.fetched() if self.daemon.state("tree", self.site.url + path) != "done"
+        }
+        before = sum(self.site.fetched().values())
+        second = self.crawl("tree", self.site.url, FIRSTSEEN_LEASE=3).wait()
+        fetched = self.site.fetched()
+        self.assertLess(before, PAGES)
+        self.assertIn("Resuming crawl 'tree'", second.log())
+        self.assert_each_page_once(fetched, PAGES, except_for=in_flight)
+        twice = sorted(path for path, n in fetched.items() if n > 1)
+        print(f"killed after {before} of {PAGES} pages; in flight: {sorted(in_flight)}; fetched twice: {twice}")
+        self.assertEqual((self.daemon.stats("tree")["held"], self.daemon.stats("tree")["seen"]), (0, PAGES))
+
+    def test_daemon_killed(self) -> None:
+        """The spider waits for the daemon and goes on; nothing is fetched twice."""
+        crawl = self.crawl("tree", self.site.url)
+        self.site.wait_for(40)
+        self.daemon.kill()
+        self.daemon.start()
+        crawl.wait()
+        self.assert_each_page_once(self.site.fetched(), PAGES)
+        self.assertEqual(len(crawl.items()), PAGES)
+
+    def test_two_processes_share_a_crawl(self) -> None:
+        crawls = [self.crawl("tree", self.site.url) for _ in range(2)]
+        items = [len(crawl.wait().items()) for crawl in crawls]
+        self.assert_each_page_once(self.site.fetched(), PAGES)
+        self.assertEqual(sum(items), PAGES)
+        print(f"two processes shared {PAGES} pages: {items}")
+
+    def test_interrupted(self) -> None:
+        """Ctrl-C gives back what was leased ahead, so that the next run starts at once."""
+        first = self.crawl("tree", self.site.url, CLOSESPIDER_PAGECOUNT=40, FIRSTSEEN_LEASE=3600).wait()
+        self.assertIn("closespider_pagecount", first.log())
+        self.assertEqual(self.daemon.stats("tree")["in_flight"], 0)
+        self.crawl("tree", self.site.url).wait()
+        self.assert_each_page_once(self.site.fetched(), PAGES)
+
+
+if __name__ == "__main__":
+    unittest.main()
