@@ -57,6 +57,9 @@ type Config struct {
 
 	// Node is what ListNodes answers. The default is the gRPC address.
 	Node string
+	// Members tells of the other daemons on the same store. The default is that
+	// there are none.
+	Members Members
 	// Logger takes the log. The default is slog.Default().
 	Logger *slog.Logger
 	// Level is set by SetLogLevel. The default is to ignore that call.

@@ -81,6 +81,9 @@ func (s *Server) leaseSome(ctx context.Context, req frontier.LeaseRequest) ([]*f
 	if err := s.roomFor(1); err != nil {
 		return nil, err
 	}
+	if s.pausedHere.Load() {
+		return nil, nil
+	}
 	leases, _, err := s.f.LeaseFrom(ctx, req)
 	if err != nil {
 		return nil, s.fault("lease", err)

@@ -147,6 +147,9 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequest) (leaseAnswer, error) {
+	if s.pausedHere.Load() {
+		return leaseAnswer{Leases: []leasedURL{}}, nil
+	}
 	var answer leaseAnswer
 	var leases []*frontier.Lease
 	var err error

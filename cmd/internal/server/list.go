@@ -22,9 +22,13 @@ const pageSize = 100
 func (s *Server) GetStats(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Stats, error) {
 	crawl := crawlName(p.CrawlID)
 	if p.Key != "" {
-		return s.queueStats(ctx, crawl, p.Key)
+		return s.queueStats(ctx, crawl, p.Key, p.Local)
 	}
-	st, err := s.f.Stats(ctx, crawl)
+	count := s.f.Stats
+	if p.Local && s.cfg.Members != nil {
+		count = s.localStats
+	}
+	st, err := count(ctx, crawl)
 	if err != nil {
 		return nil, s.fault("count", err)
 	}
@@ -45,9 +49,13 @@ func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
 	}
 }
 
-func (s *Server) queueStats(ctx context.Context, crawl, key string) (*frontierpb.Stats, error) {
+func (s *Server) queueStats(ctx context.Context, crawl, key string, local bool) (*frontierpb.Stats, error) {
+	mine, err := s.share(ctx, local)
+	if err != nil {
+		return nil, s.fault("count", err)
+	}
 	q, err := s.f.Queue(ctx, crawl, key)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && !mine(crawl, key) {
 		return statsOf(crawl, store.Stats{}), nil
 	}
 	if err != nil {
@@ -68,6 +76,10 @@ func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fro
 	if err != nil {
 		return nil, s.fault("list queues", err)
 	}
+	mine, err := s.share(ctx, p.Local)
+	if err != nil {
+		return nil, s.fault("list queues", err)
+	}
 	size := cmp.Or(p.Size, pageSize)
 	list := &frontierpb.QueueList{Total: uint64(st.Queues), Start: p.Start, Size: size, CrawlID: crawl}
 	skip, now := p.Start, time.Now()
@@ -76,6 +88,7 @@ func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fro
 		case err != nil:
 			return nil, s.fault("list queues", err)
 		case !p.IncludeInactive && (q.Held == 0 || q.BlockedUntil.After(now)):
+		case !mine(crawl, q.Name):
 		case q.Held+q.Completed == 0 && q.LastTake.IsZero(): // settings of a queue that never was
 		case skip > 0:
 			skip--
@@ -98,21 +111,20 @@ func (s *Server) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontier
 	return &frontierpb.StringList{Values: names}, nil
 }
 
-// ListNodes implements the call.
-func (s *Server) ListNodes(context.Context, *frontierpb.Empty) (*frontierpb.StringList, error) {
-	return &frontierpb.StringList{Values: []string{cmp.Or(s.cfg.Node, s.GRPCAddr())}}, nil
-}
-
 // ListURLs implements the call.
 func (s *Server) ListURLs(p *frontierpb.ListUrlParams, stream frontierpb.URLFrontier_ListURLsServer) error {
 	crawl := crawlName(p.CrawlID)
 	match := matcher(p.GetFilter(), p.GetIgnoreCase())
+	mine, err := s.share(stream.Context(), p.Local)
+	if err != nil {
+		return s.fault("list URLs", err)
+	}
 	skip, left := p.Start, cmp.Or(p.Size, pageSize)
 	for e, err := range s.f.Entries(stream.Context(), crawl, p.Key) {
 		if err != nil {
 			return s.fault("list URLs", err)
 		}
-		if !match(e.URL) {
+		if !match(e.URL) || !mine(crawl, e.Queue) {
 			continue
 		}
 		if skip > 0 {
@@ -160,19 +172,24 @@ func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
 // filter asks for it.
 func (s *Server) CountURLs(ctx context.Context, p *frontierpb.CountUrlParams) (*frontierpb.Long, error) {
 	if p.GetFilter() == "" {
-		st, err := s.GetStats(ctx, &frontierpb.QueueWithinCrawlParams{Key: p.Key, CrawlID: p.CrawlID})
+		st, err := s.GetStats(ctx, &frontierpb.QueueWithinCrawlParams{Key: p.Key, CrawlID: p.CrawlID, Local: p.GetLocal()})
 		if err != nil {
 			return nil, err
 		}
 		return &frontierpb.Long{Value: st.Counts["seen"]}, nil
 	}
 	match := matcher(p.GetFilter(), p.GetIgnoreCase())
+	crawl := crawlName(p.CrawlID)
+	mine, err := s.share(ctx, p.GetLocal())
+	if err != nil {
+		return nil, s.fault("count URLs", err)
+	}
 	var n uint64
-	for e, err := range s.f.Entries(ctx, crawlName(p.CrawlID), p.Key) {
+	for e, err := range s.f.Entries(ctx, crawl, p.Key) {
 		if err != nil {
 			return nil, s.fault("count URLs", err)
 		}
-		if match(e.URL) {
+		if match(e.URL) && mine(crawl, e.Queue) {
 			n++
 		}
 	}

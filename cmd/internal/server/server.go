@@ -43,6 +43,7 @@ type Server struct {
 	history    history
 	stopped    chan struct{} // closed when Serve returns
 	paused     atomic.Bool   // nothing is handed out
+	pausedHere atomic.Bool   // nothing is handed out by this one of several daemons
 	background sync.WaitGroup
 	working    tally // calls that do something
 }
@@ -121,6 +122,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer unwatch()
 	s.background.Go(func() { s.disk.watch(watching) })
 	s.background.Go(func() { s.record(watching) })
+	s.background.Go(func() { s.beat(watching) })
 	failed := make(chan error, 2)
 	go func() { failed <- s.serveGRPC() }()
 	if s.httpL != nil {

@@ -68,9 +68,15 @@ func (s *Server) configureAll(ctx context.Context, c store.QueueChange) (*fronti
 // to ask for the settings of all. It is not listed.
 const controlCrawl, activeQueue = ".serve", "active"
 
-// SetActive implements the call. The pause is durable.
+// SetActive implements the call. The pause is durable, but for that of one of
+// several daemons alone, which is local and ends with it.
 func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
 	paused := !p.State
+	if p.Local && s.cfg.Members != nil {
+		s.pausedHere.Store(paused)
+		s.log.Info("active state of this node was set", "active", p.State)
+		return &frontierpb.Empty{}, nil
+	}
 	change := store.QueueChange{Paused: &paused}
 	if _, err := s.configure(ctx, controlCrawl, activeQueue, change); err != nil {
 		return nil, err
@@ -86,15 +92,23 @@ func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontier
 // recallPause applies the pause that was set before a restart; again, since a
 // crash may have come between its two halves.
 func (s *Server) recallPause(ctx context.Context) error {
-	q, err := s.f.Queue(ctx, controlCrawl, activeQueue)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	known, err := s.readPause(ctx)
+	if err != nil || !known {
 		return err
 	}
+	return s.f.Pause(ctx, "*", "", s.paused.Load())
+}
+
+// readPause asks the store for the pause, which another daemon may have set. known
+// says whether it ever was.
+func (s *Server) readPause(ctx context.Context) (known bool, err error) {
+	q, err := s.f.Queue(ctx, controlCrawl, activeQueue)
+	known = !errors.Is(err, store.ErrNotFound)
+	if known && err != nil {
+		return false, err
+	}
 	s.paused.Store(q.Paused)
-	return s.f.Pause(ctx, "*", "", q.Paused)
+	return known, nil
 }
 
 // crawlNames lists the crawls of clients.
@@ -104,8 +118,13 @@ func (s *Server) crawlNames(ctx context.Context) ([]string, error) {
 }
 
 // GetActive implements the call.
-func (s *Server) GetActive(context.Context, *frontierpb.Local) (*frontierpb.Boolean, error) {
-	return &frontierpb.Boolean{State: !s.paused.Load()}, nil
+func (s *Server) GetActive(ctx context.Context, p *frontierpb.Local) (*frontierpb.Boolean, error) {
+	if s.cfg.Members != nil {
+		if _, err := s.readPause(ctx); err != nil {
+			return nil, s.fault("tell the active state", err)
+		}
+	}
+	return &frontierpb.Boolean{State: !s.paused.Load() && !(p.GetLocal() && s.pausedHere.Load())}, nil
 }
 
 // SetLogLevel implements the call.
