@@ -17,7 +17,7 @@ from .client import Client, Refused, Unavailable
 from .config import Config
 from .outbox import Outbox, persist
 
-_POLL = 1.0  # seconds between questions when nothing is known to be due
+_POLL = 0.05, 1.0  # seconds between questions when nothing is known to be due, at first and at most
 
 
 class Inbox:
@@ -42,6 +42,7 @@ class Inbox:
         self._buffered = 0
         self._poked = self._closing = False
         self._drained_at = -1
+        self._poll = _POLL[0]
         self._extend_at = time.monotonic() + config.lease / 3
         self._skew = timedelta()  # the daemon's clock less ours
         self._thread = threading.Thread(target=self._run, name="firstseen-inbox", daemon=True)
@@ -86,7 +87,7 @@ class Inbox:
             while self._sleep(wait):
                 if time.monotonic() >= self._extend_at:
                     self._extend()
-                wait = self._lease() if self._wanted() else _POLL
+                wait = self._lease() if self._wanted() else _POLL[1]
         except (Refused, Unavailable) as e:
             if not self._closing:
                 self._failed(e)
@@ -108,7 +109,8 @@ class Inbox:
     def _lease(self) -> float:
         """Leases what there is, and returns how long to wait before asking again."""
         version, idle = self._outbox.version, self._outbox.idle()
-        answer = self._call(lambda: self._client.lease(self._request()))
+        asked = max(self._config.prefetch - self._buffered, 1)
+        answer = self._call(lambda: self._client.lease(self._request(asked)))
         now = datetime.now().astimezone()
         leases = answer["leases"]
         if leases:
@@ -117,17 +119,22 @@ class Inbox:
                 self._buffered += len(leases)
                 self._held.update((lease["token"], lease) for lease in leases)
             self._delivered(leases)
+            self._poll = _POLL[0]
         elif idle and version == self._outbox.version and self._holds_nothing():
             self._drained_at = version
             self._delivered([])
-        if not answer.get("next"):
-            return 0.0 if len(leases) == self._config.prefetch else _POLL
-        due = (_time(answer["next"]) - self._skew - now).total_seconds()
-        return min(max(due, 0.002 if leases else 0.02), _POLL)
+        if len(leases) == asked:
+            return 0.0
+        # Other processes may add something at any time.
+        wait, self._poll = self._poll, min(2 * self._poll, _POLL[1])
+        if answer.get("next"):
+            due = (_time(answer["next"]) - self._skew - now).total_seconds()
+            wait = min(wait, max(due, 0.002 if leases else 0.02))
+        return wait
 
-    def _request(self) -> dict[str, Any]:
+    def _request(self, max_leases: int) -> dict[str, Any]:
         c = self._config
-        body = {"crawl": c.crawl, "max": c.prefetch, "lease_seconds": c.lease, "delay_seconds": c.delay}
+        body = {"crawl": c.crawl, "max": max_leases, "lease_seconds": c.lease, "delay_seconds": c.delay}
         if c.delay == 0:
             body |= {"max_per_queue": c.per_domain, "max_in_flight": 1 << 30}
         return body

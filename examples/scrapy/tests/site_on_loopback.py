@@ -6,19 +6,33 @@ import threading
 import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+
+
+class Access(NamedTuple):
+    method: str
+    path: str
+    body: bytes
+    headers: dict[str, str]
+    time: float
+
+
+class Server(ThreadingHTTPServer):
+    def handle_error(self, *args: object) -> None:
+        """Says nothing of clients that were killed."""
 
 
 class Site:
     """Pages /p/0 to /p/<n-1>: a tree by threes, and links back in other spellings.
 
-    log holds (method, path, body, headers) of each request, in order of arrival.
+    log holds method, path, body, headers and time of each request, in order of arrival.
     """
 
     def __init__(self, pages: int, delay: float = 0.0):
         self.pages, self.delay = pages, delay
-        self.log: list[tuple[str, str, bytes, dict[str, str]]] = []
+        self.log: list[Access] = []
         self._grown = threading.Condition()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = Server(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
@@ -28,7 +42,7 @@ class Site:
 
     def fetched(self) -> Counter[str]:
         with self._grown:
-            return Counter(path for _, path, _, _ in self.log)
+            return Counter(access.path for access in self.log)
 
     def wait_for(self, requests: int, seconds: float = 60) -> None:
         """Waits until so many requests have come in."""
@@ -36,9 +50,9 @@ class Site:
             if not self._grown.wait_for(lambda: len(self.log) >= requests, seconds):
                 raise TimeoutError(f"got {len(self.log)} requests; want {requests}")
 
-    def page(self, path: str) -> tuple[int, dict[str, str], str]:
-        """Status, headers and text of a page; tests add their own."""
-        n = int(path.removeprefix("/p/"))
+    def page(self, access: Access) -> tuple[int, dict[str, str], str]:
+        """Status, headers and text of a page; tests have their own."""
+        n = int(access.path.removeprefix("/p/"))
         links = [f"/p/{k}" for k in range(3 * n + 1, 3 * n + 4) if k < self.pages]
         links += ["/p/0", "/./p/%30#top", f"{self.url.upper().replace('HTTP', 'http')}/p/{n}", f"/p/{n // 2}"]
         return 200, {}, "".join(f"<a href='{link}'>x</a>" for link in links)
@@ -49,11 +63,12 @@ class Site:
 
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                access = Access(self.command, self.path, body, dict(self.headers), time.monotonic())
                 with site._grown:
-                    site.log.append((self.command, self.path, body, dict(self.headers)))
+                    site.log.append(access)
                     site._grown.notify_all()
                 time.sleep(site.delay)
-                status, headers, text = site.page(self.path)
+                status, headers, text = site.page(access)
                 page = text.encode()
                 self.send_response(status)
                 for name, value in {"Content-Type": "text/html", "Content-Length": str(len(page)), **headers}.items():

@@ -47,7 +47,7 @@ class ResumeTest(CrawlCase):
         self.assertEqual(len(crawl.items()), PAGES)
 
     def test_two_processes_share_a_crawl(self) -> None:
-        crawls = [self.crawl("tree", self.site.url) for _ in range(2)]
+        crawls = [self.crawl("tree", self.site.url, CONCURRENT_REQUESTS=2) for _ in range(2)]
         items = [len(crawl.wait().items()) for crawl in crawls]
         self.assert_each_page_once(self.site.fetched(), PAGES)
         self.assertEqual(sum(items), PAGES)

@@ -1,0 +1,129 @@
+"""Every kind of request, through the daemon and back."""
+
+from __future__ import annotations
+
+import unittest
+
+from scrapy import FormRequest, Request, Spider
+from site_on_loopback import Access, Site
+from support import CrawlCase
+
+from firstseen_scrapy import request as requests
+
+
+class OddSite(Site):
+    """Pages that redirect to themselves until a cookie is set, or fail at first."""
+
+    def page(self, access: Access) -> tuple[int, dict[str, str], str]:
+        times = self.fetched()[access.path]
+        match access.path:
+            case "/start":
+                return 302, {"Location": "/wall"}, ""
+            case "/wall" if "seen=1" not in access.headers.get("Cookie", ""):
+                return 302, {"Location": "/wall", "Set-Cookie": "seen=1"}, ""
+            case "/json" if times == 1:
+                return 503, {}, "not now"
+            case "/gone":
+                return 404, {}, "gone"
+        return 200, {}, "here"
+
+
+class RequestsTest(CrawlCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.site = OddSite(0)
+        self.addCleanup(self.site.close)
+
+    def test_everything_survives(self) -> None:
+        """Killed before the requests are fetched, another process fetches them as they were."""
+        first = self.crawl("odd", self.site.url, FIRSTSEEN_LEASE=1, DOWNLOAD_DELAY=2, DOWNLOAD_DELAY_JITTER=0)
+        self.site.wait_for(3)  # start, and the wall twice
+        while self.daemon.stats("odd")["held"] < 7:
+            pass
+        first.kill()
+        second = self.crawl("odd", self.site.url, FIRSTSEEN_LEASE=1, RETRY_TIMES=2).wait()
+        forms = [a for a in self.site.log if a.path == "/form" and a.method == "POST"]
+        self.assertEqual({a.body for a in forms}, {b"q=%C3%A4+b&page=1", b"q=other"})
+        odd = next(a for a in forms if a.body != b"q=other")
+        self.assertEqual((odd.headers["X-Odd"], odd.headers["Content-Type"]), ("yes", "application/x-www-form-urlencoded"))
+        self.assertIn("c=1", odd.headers["Cookie"])
+        items = second.items()
+        self.assertIn({
+            "callback": "form", "n": 7, "meta": repr([(1, b"\xff"), {"a"}, "three"]), "class": "FormRequest",
+            "priority": 250, "flags": ["odd"], "errback": "failed"}, items)  # fmt: skip
+        self.assertEqual([i["n"] for i in items if i["callback"] == "form"], [7, 8])
+        self.assertIn({"callback": "json", "url": "/json", "status": 200}, items)
+        self.assertEqual([a.body for a in self.site.log if a.path == "/json"], [b'{"a": [1, null]}'] * 2)
+
+    def test_escape_hatches(self) -> None:
+        """dont_filter, other schemes, lambdas, self-redirects, retries: as with Scrapy's own."""
+        crawl = self.crawl("odd", self.site.url).wait()
+        self.assertEqual(
+            self.site.fetched(),
+            {"/start": 1, "/wall": 2, "/form": 3, "/json": 2, "/lambda": 1, "/object": 1, "/gone": 1, "/again": 2},
+        )
+        items = [(i["callback"], i.get("url", "").replace(self.site.url, "")) for i in crawl.items()]
+        self.assertEqual(sorted(items), sorted([
+            ("form", ""), ("form", ""), ("json", "/form"), ("json", "/json"), ("json", "data:,hello"), ("lambda", "/lambda"),
+            ("json", "/object"), ("json", "/gone"), ("json", "/again"), ("json", "/again")]))  # fmt: skip
+        self.assertIn("'dupefilter/filtered': 1,", crawl.log())
+        self.assertIn("'scheduler/unserializable': 2,", crawl.log())
+        again = self.crawl("odd", self.site.url).wait()
+        self.assertIn("it is finished", again.log())
+        self.assertEqual(self.site.fetched()["/start"], 1)
+
+    def test_urls_of_others(self) -> None:
+        """A URL that curl put into the crawl is a request like any."""
+        import urllib.request
+
+        line = f'{{"url":"{self.site.url}/by-hand","crawl":"odd","metadata":{{"note":["x"]}}}}'
+        urllib.request.urlopen(self.daemon.url + "/v1/urls", line.encode(), timeout=5).read()
+        self.crawl("odd", self.site.url).wait()
+        self.assertEqual(self.site.fetched()["/by-hand"], 1)
+
+
+class WrittenTest(unittest.TestCase):
+    """Requests as text."""
+
+    def there_and_back(self, r: Request, pickles: bool = False) -> Request:
+        metadata = requests.dump(r, Spider("s"), pickles)
+        return requests.load({"url": r.url, "metadata": metadata}, Spider("s"), pickles)
+
+    def test_round_trip(self) -> None:
+        metas = [{}, {"$b": 1}, {"a": {"$t": "x"}}, {1: 2, (3,): b"\x00"}, {"x": [(), {"a", 1}, None, 1.5, "\ud800", "é"]}]
+        for meta in metas:
+            r = FormRequest("http://a.com/", formdata={"x": "1"}, meta=meta, priority=-5)
+            got = self.there_and_back(r)
+            self.assertEqual((got.to_dict(), type(got)), (r.to_dict(), FormRequest))
+
+    def test_plain_requests_are_short(self) -> None:
+        self.assertEqual(requests.dump(Request("http://a.com/"), Spider("s")), {"scrapy": ["{}"]})
+
+    def test_what_cannot_be_written(self) -> None:
+        for r in (Request("http://a.com/", meta={"x": object()}), Request("http://a.com/", callback=lambda r: None)):
+            with self.assertRaises(requests.Unserializable):
+                requests.dump(r, Spider("s"))
+
+    def test_pickles_only_when_asked_for(self) -> None:
+        r = Request("http://a.com/", meta={"x": range(3)})
+        self.assertEqual(self.there_and_back(r, pickles=True).meta, r.meta)
+        pickled = requests.dump(r, Spider("s"), pickles=True)
+        with self.assertRaisesRegex(requests.Unserializable, "got pickle"):
+            requests.load({"url": r.url, "metadata": pickled}, Spider("s"))
+
+    def test_identity(self) -> None:
+        of = requests.discriminator
+        self.assertEqual(of(Request("http://a.com/")), "")
+        post = of(Request("http://a.com/", method="POST", body=b"x"))
+        self.assertEqual(post, "POST 11f6ad8ec52a2984abaafd7c3b516503785c2072")
+        self.assertNotEqual(post, of(Request("http://a.com/", method="PUT", body=b"x")))
+        self.assertEqual(of(Request("http://a.com/", meta={"firstseen_discriminator": "de"})), "de")
+        self.assertNotEqual(requests.unique(post), requests.unique(post))
+
+    def test_levels(self) -> None:
+        got = [requests.level(p) for p in (-1000, -100, -10, -2, -1, 0, 1, 2, 10, 100, 10**6)]
+        self.assertEqual(got, [0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 7])
+
+
+if __name__ == "__main__":
+    unittest.main()
