@@ -26,15 +26,16 @@ func (t *table[P, S]) drop(k *Key) bool {
 func (t *table[P, S]) addSorted(keys []Key, order []uint32, fresh []bool) {
 	var ps [ahead]P
 	var ss [ahead]S
+	var homes, ends [ahead]unsafe.Pointer
 	for len(order) > 0 {
 		n := min(ahead, len(order))
-		var sum P
 		for j, i := range order[:n] {
 			k := &keys[i]
 			ps[j], ss[j] = t.words(k)
-			sum += t.peek(&t.segs[segmentOf(k)], ps[j])
+			homes[j], ends[j] = t.slot(&t.segs[segmentOf(k)], ps[j])
 		}
-		t.sink = sum
+		fetch(t, homes[:n])
+		fetch(t, ends[:n])
 		for j, i := range order[:n] {
 			fresh[i] = t.insert(segmentOf(&keys[i]), ps[j], ss[j])
 		}
@@ -42,12 +43,27 @@ func (t *table[P, S]) addSorted(keys []Key, order []uint32, fresh []bool) {
 	}
 }
 
-// peek reads the word at the home of p.
-func (t *table[P, S]) peek(g *segment, p P) P {
+// slot is the address of the home of p, and of where most walks from there end.
+func (t *table[P, S]) slot(g *segment, p P) (home, end unsafe.Pointer) {
 	if g.slots == 0 {
-		return 0
+		return unsafe.Pointer(&t.sink), unsafe.Pointer(&t.sink)
 	}
-	return *(*P)(unsafe.Add(g.array, t.home(p, g)*int(unsafe.Sizeof(p))))
+	size := unsafe.Sizeof(p)
+	h := t.home(p, g)
+	return unsafe.Add(g.array, h*int(size)), unsafe.Add(g.array, min(h+walk, int(g.slots)-1)*int(size))
+}
+
+// walk is how many slots are seldom passed in a look-up.
+const walk = 7
+
+// fetch reads the words at the homes. Nothing else is in this loop, so that the
+// processor gets to many of them while it waits for the first.
+func fetch[P uint32 | uint64, S comparable](t *table[P, S], homes []unsafe.Pointer) {
+	var sum P
+	for _, at := range homes {
+		sum += *(*P)(at)
+	}
+	t.sink = sum
 }
 
 // reserve gives every segment room for its share of n keys and the spread of
