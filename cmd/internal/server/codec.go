@@ -1,0 +1,113 @@
+package server
+
+import (
+	"google.golang.org/grpc/encoding"
+	encodingproto "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// codec is protobuf, with ways of its own for the messages that come and go by
+// the million.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2(encodingproto.Name)} }
+
+// Unmarshal implements encoding.CodecV2.
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	switch m := v.(type) {
+	case *putItem:
+		return m.from.item(data, m)
+	case *putBatch:
+		return m.from.batch(data, m)
+	}
+	return c.CodecV2.Unmarshal(data, v)
+}
+
+// Marshal implements encoding.CodecV2.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if m, ok := v.(*encoded); ok {
+		return m.buffers[:], nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// encoded is a message that is ready to be sent. Those of a batch share a slab:
+// the transport lets go of them at about the same time.
+type encoded struct {
+	data    mem.SliceBuffer
+	buffers [1]mem.Buffer
+}
+
+// encodeAll encodes n messages, each appended by one call.
+func encodeAll(n, sizeHint int, appendOne func(dst []byte, i int) []byte) []encoded {
+	out := make([]encoded, n)
+	slab := make([]byte, 0, n*sizeHint)
+	for i := range out {
+		if cap(slab)-len(slab) < sizeHint {
+			slab = make([]byte, 0, (n-i)*sizeHint)
+		}
+		at := len(slab)
+		slab = appendOne(slab, i)
+		out[i].data = slab[at:len(slab):len(slab)]
+		out[i].buffers[0] = &out[i].data
+	}
+	return out
+}
+
+// appendAck appends an AckMessage.
+func appendAck(dst []byte, id string, st frontierpb.AckMessage_Status) []byte {
+	dst = appendString(dst, 1, id)
+	if st != 0 {
+		dst = append(dst, varint2, byte(st))
+	}
+	return dst
+}
+
+// appendBatchAck appends a BatchAck.
+func appendBatchAck(dst []byte, id string, statuses []frontierpb.AckMessage_Status) []byte {
+	dst = appendString(dst, 1, id)
+	if len(statuses) == 0 {
+		return dst
+	}
+	dst = protowire.AppendVarint(append(dst, bytes2), uint64(len(statuses)))
+	for _, st := range statuses {
+		dst = append(dst, byte(st))
+	}
+	return dst
+}
+
+// appendLease appends the URLInfo of a lease.
+func appendLease(dst []byte, l *frontier.Lease) []byte {
+	dst = appendString(dst, 1, l.URL)
+	dst = appendString(dst, 2, l.Queue)
+	if isMetadata(l.Meta) {
+		dst = append(dst, l.Meta...)
+	}
+	return appendString(dst, 4, l.Crawl)
+}
+
+// isMetadata says whether a URL's data is metadata as this package stores it.
+// What isn't, such as that of a URL added by other means, is not for the wire.
+func isMetadata(b []byte) bool {
+	for len(b) > 0 {
+		tag, value, rest, ok := field(b)
+		if !ok || tag != bytes3 || !isEntry(value) {
+			return false
+		}
+		b = rest
+	}
+	return true
+}
+
+// appendString appends a string field, as proto3 does: not at all if empty.
+func appendString(dst []byte, number byte, s string) []byte {
+	if s == "" {
+		return dst
+	}
+	dst = protowire.AppendVarint(append(dst, number<<3|byte(protowire.BytesType)), uint64(len(s)))
+	return append(dst, s...)
+}

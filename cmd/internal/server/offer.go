@@ -1,0 +1,73 @@
+package server
+
+import (
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// offered is a URL as a client sent it, in the frontier's terms. ok is false
+// for one that is refused before anybody looks at it.
+type offered struct {
+	url frontier.URL
+	ok  bool
+}
+
+// putItem is a URLItem: what codec reads of it.
+type putItem struct {
+	offered
+	id    string
+	known bool   // the state of a URL is told, not a URL offered
+	date  uint64 // refetchable_from_date, when known
+	size  int    // about its bytes in memory
+
+	from *messageReader // reads it
+}
+
+// putBatch is a DiscoveredBatch.
+type putBatch struct {
+	id   string
+	urls []offered
+	size int
+
+	from *messageReader
+}
+
+// itemOf is a URLItem that was decoded by the generated code.
+func (s *Server) itemOf(m *frontierpb.URLItem) *putItem {
+	it := &putItem{id: m.GetID()}
+	info := m.GetDiscovered().GetInfo()
+	if known := m.GetKnown(); known != nil {
+		it.known, it.date = true, known.RefetchableFromDate
+		info = known.GetInfo()
+	}
+	it.url, it.ok = s.urlOf(info)
+	if it.id == "" {
+		it.id = info.GetUrl()
+	}
+	it.size = len(m.GetID()) + sizeOfInfo(info)
+	return it
+}
+
+// batchOf is a DiscoveredBatch, likewise.
+func (s *Server) batchOf(m *frontierpb.DiscoveredBatch) *putBatch {
+	b := &putBatch{id: m.GetID(), urls: make([]offered, len(m.GetItems())), size: perMessage + len(m.GetID())}
+	for i, info := range m.GetItems() {
+		b.urls[i].url, b.urls[i].ok = s.urlOf(info)
+		b.size += sizeOfInfo(info)
+	}
+	return b
+}
+
+// perMessage is about what a URL costs in memory besides its texts.
+const perMessage = 192
+
+func sizeOfInfo(info *frontierpb.URLInfo) int {
+	n := perMessage + len(info.GetUrl()) + len(info.GetKey()) + len(info.GetCrawlID())
+	for name, list := range info.GetMetadata() {
+		n += perMessage + len(name)
+		for _, v := range list.GetValues() {
+			n += 16 + len(v)
+		}
+	}
+	return n
+}
