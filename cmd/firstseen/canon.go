@@ -47,12 +47,14 @@ type explained struct {
 	Canonical string   `json:"canonical"`
 	Key       string   `json:"key"`
 	Changes   []change `json:"changes"`
+	Sites     []string `json:"sites,omitempty"` // entries of a rule file that hold here
 }
 
 type change struct {
 	Rule   string `json:"rule"`
 	Before string `json:"before"`
 	After  string `json:"after"`
+	Scope  string `json:"scope,omitempty"` // the entry of a rule file by which the rule holds here
 }
 
 func explain(p *canon.Profile, raw string) (explained, error) {
@@ -62,7 +64,7 @@ func explain(p *canon.Profile, raw string) (explained, error) {
 	}
 	changes := make([]change, 0, len(e.Steps))
 	for _, s := range e.Steps {
-		changes = append(changes, change{string(s.Rule), s.Before, s.After})
+		changes = append(changes, change{string(s.Rule), s.Before, s.After, s.Scope})
 	}
-	return explained{Input: raw, Canonical: e.Canonical, Key: key(e.Canonical), Changes: changes}, nil
+	return explained{Input: raw, Canonical: e.Canonical, Key: key(e.Canonical), Changes: changes, Sites: e.Sites}, nil
 }

@@ -41,6 +41,12 @@ func (e explained) text() string {
 	fmt.Fprintf(&b, "%s\n", e.Input)
 	for _, c := range e.Changes {
 		fmt.Fprintf(&b, "  %-22s %s\n", c.Rule, c.After)
+		if c.Scope != "" {
+			fmt.Fprintf(&b, "  %-22s by the rule file's entry for %s\n", "", c.Scope)
+		}
+	}
+	for _, s := range e.Sites {
+		fmt.Fprintf(&b, "  %-22s %s\n", "entry for a site", s)
 	}
 	if len(e.Changes) == 0 {
 		b.WriteString("  is canonical already\n")

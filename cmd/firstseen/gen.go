@@ -65,6 +65,8 @@ func (f *genFlags) add(cmd *cobra.Command) {
 	flags.Float64Var(&f.web.Twin, "twin", 0.004, "share of pages with a look-alike that is another page")
 	flags.Float64Var(&f.web.Volatile, "volatile", 0.25, "share of hosts whose pages change with every fetch")
 	flags.Float64Var(&f.web.Params, "params", 0, "chance of captures with further parameters, two neutral and two meaningful names a host")
+	flags.Float64Var(&f.web.Redirects, "redirects", 0, "share of hosts that answer www, scheme, final slash or index file with a redirect")
+	flags.Float64Var(&f.web.Sections, "sections", 0, "share of the hosts that tell final slashes apart of which the dated directories don't")
 	flags.Float64Var(&f.web.Recapture, "recapture", 0.15, "share of captured URLs that are captured again")
 }
 

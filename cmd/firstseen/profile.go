@@ -17,7 +17,7 @@ func (p *profileFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&p.profile, "profile", "qiita",
 		"canonical form: qiita, whatwg, hashed-n, hashed-p, c14n, purell:FLAG,…, scrapy, safebrowsing, surt or none")
 	flags.StringVar(&p.rules, "rules", "", `rules to switch, as "+strip-www,-collapse-slashes"; only qiita has such rules`)
-	flags.StringVar(&p.file, "rule-file", "", "JSON file of rules for the parameters of hosts and paths")
+	flags.StringVar(&p.file, "rule-file", "", "JSON file of rules for hosts and paths")
 }
 
 func (p *profileFlags) open() (*canon.Profile, error) {

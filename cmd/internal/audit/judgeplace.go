@@ -41,22 +41,23 @@ type evidence struct {
 func (l *learner) judgePlace(p place, s *lesson) (*Proposal, *Candidate) {
 	var halves [2]evidence
 	proposal := &Proposal{Host: p.host, Path: p.path, Param: p.param}
-	compared := 0
+	compared, shown, example := 0, false, [2]uint32{}
 	for page, urls := range s.pages {
 		slices.SortFunc(urls, l.compareURLs)
 		for _, b := range urls[1:] {
 			if l.loops(urls[0], b) {
 				return nil, p.leave(halves, "a page without it redirects to one with it, so that dropping it could loop")
 			}
-			compared += l.weigh(&halves[page&1], urls[0], b)
-			if proposal.Example[0] == "" {
-				proposal.Example = [2]string{string(l.urls.at(urls[0])), string(l.urls.at(b))}
+			compared += l.weigh(&halves[page&1], urls[0], b, func(u, v uint32) bool { return false })
+			if !shown || l.compareURLs(urls[0], example[0]) < 0 {
+				example, shown = [2]uint32{urls[0], b}, true
 			}
 		}
 	}
 	if why := l.opt.doubt(halves, compared); why != "" {
 		return nil, p.leave(halves, why)
 	}
+	proposal.Example = [2]string{string(l.urls.at(example[0])), string(l.urls.at(example[1]))}
 	proposal.Learned, proposal.Validated = halves[0].finish(l.options), halves[1].finish(l.options)
 	return proposal, nil
 }
@@ -65,8 +66,8 @@ func (l *learner) judgePlace(p place, s *lesson) (*Proposal, *Candidate) {
 func (l *learner) loops(a, b uint32) bool { return slices.Contains(l.redirects[a], b) }
 
 // weigh adds one pair to a half, and returns 1 if it could be compared.
-func (l *learner) weigh(e *evidence, a, b uint32) int {
-	outcome, _ := l.judge(a, b, func(u, v uint32) bool { return false })
+func (l *learner) weigh(e *evidence, a, b uint32, sameForm func(u, v uint32) bool) int {
+	outcome, _ := l.index.judge(a, b, sameForm)
 	switch outcome {
 	case Failed, NoDigest:
 		return 0
@@ -99,8 +100,10 @@ func (o LearnOptions) doubt(halves [2]evidence, compared int) string {
 	for i, name := range [...]string{"learned from", "validated on"} {
 		e := halves[i]
 		switch share := e.share(); {
+		case e.Pairs >= o.MinPairs && share < o.MinShare && Wilson(share*float64(e.Pairs), float64(e.Pairs), 0.95).High < o.MinShare:
+			return fmt.Sprintf("it changes the page: only %.1f %% of the %d pairs %s are one page", 100*share, e.Pairs, name)
 		case e.Pairs >= o.MinPairs && share < o.MinShare:
-			return fmt.Sprintf("it changes the page: only %.1f %% of the pairs %s are one page", 100*share, name)
+			return fmt.Sprintf("not sure enough: %.1f %% of the %d pairs %s are one page; want %g %%", 100*share, e.Pairs, name, 100*o.MinShare)
 		case e.Pairs < o.MinPairs && pairs >= o.MinPairs && float64(e.bad) > 0.5*float64(e.Pairs):
 			return "it changes the page"
 		}
@@ -117,6 +120,12 @@ func (e evidence) share() float64 {
 		return 0
 	}
 	return min(1, float64(e.Held)/e.control)
+}
+
+func (e evidence) plus(d evidence) evidence {
+	e.Pairs, e.Held = e.Pairs+d.Pairs, e.Held+d.Held
+	e.control, e.bad = e.control+d.control, e.bad+d.bad
+	return e
 }
 
 func (e evidence) finish(o Options) Evidence {

@@ -11,40 +11,49 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// Proposal is a parameter that can be dropped at a place, as far as the log
-// tells.
+// Proposal is a rule for a place, as far as the log tells: a parameter that can be
+// dropped there, or a fold that can be switched on.
 type Proposal struct {
-	Host      string    `json:"host"` // the place, as a rule file names it: everything below the path
-	Path      string    `json:"path"`
-	Param     string    `json:"param"`
-	Learned   Evidence  `json:"learned"`   // from one half of the log's pages
-	Validated Evidence  `json:"validated"` // from the other half, which had no say
-	Saves     int       `json:"saves"`     // URLs of the log it would have saved
-	Example   [2]string `json:"example"`
+	Host      string     `json:"host"` // the place, as a rule file names it: everything below the path
+	Path      string     `json:"path"`
+	Param     string     `json:"param,omitempty"` // to drop; "" for a fold
+	Rule      canon.Rule `json:"rule,omitempty"`  // to switch on; "" for a parameter
+	Learned   Evidence   `json:"learned"`         // from one half of the log's pages
+	Validated Evidence   `json:"validated"`       // from the other half, which had no say
+	Saves     int        `json:"saves"`           // URLs of the log it would have saved
+	Example   [2]string  `json:"example"`
 }
 
-// Evidence is what pairs that differ in one parameter say of it.
+// What names what is proposed: the parameter, or the fold.
+func (p Proposal) What() string { return p.Param + string(p.Rule) }
+
+// Evidence is what pairs that differ by one rule alone say of it.
 type Evidence struct {
 	Pairs    int      `json:"pairs"`    // that had contents to compare and a stable control
 	Held     int      `json:"held"`     // of them, the same
 	Interval Interval `json:"interval"` // of the share of pairs that are one page
 }
 
-// Candidate is a parameter that was not proposed, and why.
+// Candidate is a parameter or a fold that was not proposed, and why.
 type Candidate struct {
-	Host  string `json:"host"`
-	Path  string `json:"path"`
-	Param string `json:"param"`
-	URLs  int    `json:"urls"`  // that it makes more than there would be without it
-	Pairs int    `json:"pairs"` // with a stable control
-	Held  int    `json:"held"`  // of them, the same
-	Why   string `json:"why"`
+	Host  string     `json:"host"`
+	Path  string     `json:"path"`
+	Param string     `json:"param,omitempty"`
+	Rule  canon.Rule `json:"rule,omitempty"`
+	URLs  int        `json:"urls"`  // that there are more for want of the rule
+	Pairs int        `json:"pairs"` // with a stable control
+	Held  int        `json:"held"`  // of them, the same
+	Why   string     `json:"why"`
 }
+
+// What names the parameter, or the fold.
+func (c Candidate) What() string { return c.Param + string(c.Rule) }
 
 // Learned is what a log teaches.
 type Learned struct {
 	Proposals []Proposal  `json:"proposals"`
 	LeftOut   []Candidate `json:"left_out"`
+	Omitted   int         `json:"omitted,omitempty"` // further ones, for which there was no room
 }
 
 // LearnOptions modify Learn. The zero value is careful.
@@ -72,26 +81,53 @@ func (o LearnOptions) withDefaults() LearnOptions {
 	return o
 }
 
-// Learn looks for parameters that make URLs but not pages, for each host and
-// directory. One half of the pages, chosen by hash, proposes; the other half
-// must agree. A parameter that could not be tested is never proposed.
+// Learn looks for spellings and parameters that make URLs but not pages, for
+// each host and directory: first for folds, then, of what they leave apart, for
+// parameters. One half of the pages, chosen by hash, proposes; the other half
+// must agree. What could not be tested is never proposed.
 func Learn(ctx context.Context, l *Log, opt LearnOptions) (*Learned, error) {
 	x, err := newIndex(l)
 	if err != nil {
 		return nil, fmt.Errorf("cannot index the log: %w", err)
 	}
-	safe := canon.Qiita()
-	learn := &learner{index: x, opt: opt.withDefaults(), safe: safe, places: map[place]*lesson{}}
-	// URLs that the safe rules merge differ in no parameter: one of them is enough.
-	learn.ids = x.firstsOf(&Form{append: safe.AppendCanonical})
+	learn := &learner{index: x, opt: opt.withDefaults(), places: map[place]*lesson{}}
+	learn.use(canon.Qiita())
+	found := &Learned{}
+	if err := learn.learnFolds(ctx, found); err != nil {
+		return nil, err
+	}
+	with, err := found.profile()
+	if err != nil {
+		return nil, err
+	}
+	learn.use(with)
+	// URLs that these rules merge differ in no parameter: one of them is enough.
+	learn.ids = x.firstsOf(learn.safeForm)
 	for i, id := range learn.ids {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		learn.sight(id)
 	}
-	return learn.conclude(), nil
+	learn.conclude(found)
+	return found, nil
 }
+
+// profile is the safe rules with what was learned.
+func (l *Learned) profile() (*canon.Profile, error) {
+	var file bytes.Buffer
+	if err := l.WriteRuleFile(&file); err != nil {
+		return nil, err
+	}
+	p, err := canon.Qiita().With(canon.WithRuleFile(&file))
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the rules that were learned: %w", err)
+	}
+	return p, nil
+}
+
+// use sets the rules that are taken for granted.
+func (l *learner) use(p *canon.Profile) { l.safe, l.safeForm = p, &Form{append: p.AppendCanonical} }
 
 // place is where a parameter stands.
 type place struct{ host, path, param string }
@@ -103,11 +139,12 @@ type lesson struct {
 
 type learner struct {
 	*index
-	opt    LearnOptions
-	safe   *canon.Profile
-	ids    []uint32 // the URLs that count
-	places map[place]*lesson
-	buf    []byte
+	opt      LearnOptions
+	safe     *canon.Profile
+	safeForm *Form
+	ids      []uint32 // the URLs that count
+	places   map[place]*lesson
+	buf      []byte
 }
 
 // parts cuts a URL's canonical form into what stands before the query, and
@@ -202,8 +239,7 @@ func mix(x uint64) uint64 {
 }
 
 // conclude judges every place and sorts the answers by what they save.
-func (l *learner) conclude() *Learned {
-	found := &Learned{}
+func (l *learner) conclude(found *Learned) {
 	l.sightWithout()
 	for p, lesson := range l.places {
 		saves := lesson.saves()
@@ -219,13 +255,13 @@ func (l *learner) conclude() *Learned {
 		}
 	}
 	slices.SortFunc(found.Proposals, func(a, b Proposal) int {
-		return cmp.Or(cmp.Compare(b.Saves, a.Saves), cmp.Compare(a.Host+a.Path+a.Param, b.Host+b.Path+b.Param))
+		return cmp.Or(cmp.Compare(b.Saves, a.Saves), cmp.Compare(a.Host+a.Path+a.What(), b.Host+b.Path+b.What()))
 	})
 	slices.SortFunc(found.LeftOut, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host+a.Path+a.Param, b.Host+b.Path+b.Param))
+		return cmp.Or(cmp.Compare(b.URLs, a.URLs), cmp.Compare(a.Host+a.Path+a.What(), b.Host+b.Path+b.What()))
 	})
-	found.LeftOut = found.LeftOut[:min(len(found.LeftOut), l.opt.MaxLeftOut)]
-	return found
+	found.Omitted = max(0, len(found.LeftOut)-l.opt.MaxLeftOut)
+	found.LeftOut = found.LeftOut[:len(found.LeftOut)-found.Omitted]
 }
 
 func (s *lesson) saves() (n int) {

@@ -3,6 +3,8 @@ package audit
 import (
 	"bytes"
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,7 +66,7 @@ func checkGain(t *testing.T, learned *Learned, identity map[string]uint64) {
 func mergesOf(t *testing.T, p, base *canon.Profile, identity map[string]uint64) (merges, right, urls int) {
 	t.Helper()
 	seen, known := map[string]bool{}, map[string]uint64{}
-	for url, id := range identity {
+	for _, url := range slices.Sorted(maps.Keys(identity)) {
 		b, err := base.Canonicalize(url)
 		if err != nil {
 			t.Fatal(err)
@@ -80,12 +82,12 @@ func mergesOf(t *testing.T, p, base *canon.Profile, identity map[string]uint64) 
 		urls++
 		if other, ok := known[form]; ok {
 			merges++
-			if other == id {
+			if other == identity[url] {
 				right++
 			}
 			continue
 		}
-		known[form] = id
+		known[form] = identity[url]
 	}
 	return merges, right, urls
 }
@@ -118,7 +120,7 @@ func logOf(t *testing.T, opt synth.Options, learn func(url []byte) bool) (*Log, 
 			identity[string(c.URL)] = c.Identity
 			return true
 		}
-		err = l.Add(Capture{URL: string(c.URL), Time: c.Time, Status: c.Status, Digest: string(c.Digest[:])})
+		err = l.Add(Capture{URL: string(c.URL), Time: c.Time, Status: c.Status, Digest: string(c.Digest[:]), Redirect: string(c.Redirect)})
 		return err == nil
 	})
 	if err != nil {

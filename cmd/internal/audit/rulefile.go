@@ -5,35 +5,36 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // ruleFile is what canon.WithRuleFile reads.
 type ruleFile struct {
 	Comment string       `json:"comment"`
-	Params  []paramEntry `json:"params"`
+	Sites   []*fileEntry `json:"sites,omitempty"`
+	Params  []*fileEntry `json:"params"`
 }
 
-type paramEntry struct {
+type fileEntry struct {
 	Comment string   `json:"comment"`
 	Host    string   `json:"host"`
-	Path    string   `json:"path"`
-	Drop    []string `json:"drop"`
+	Path    string   `json:"path,omitempty"`
+	Rules   []string `json:"rules,omitempty"`
+	Drop    []string `json:"drop,omitempty"`
 }
 
 // WriteRuleFile writes the proposals as a rule file for canon, an entry a
 // place, in the order they are in.
 func (l *Learned) WriteRuleFile(w io.Writer) error {
-	f := ruleFile{Comment: "Parameters that made URLs but not pages, learned from a crawl log.", Params: []paramEntry{}}
+	f := ruleFile{Comment: "Spellings and parameters that made URLs but not pages, learned from a crawl log.", Params: []*fileEntry{}}
 	for _, p := range l.Proposals {
-		note := fmt.Sprintf("%s: %d of %d pairs the same, validated on %d of %d; saves %d URLs",
-			p.Param, p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs, p.Saves)
-		i := slices.IndexFunc(f.Params, func(e paramEntry) bool { return e.Host == p.Host && e.Path == p.Path })
-		if i < 0 {
-			f.Params = append(f.Params, paramEntry{Comment: note, Host: p.Host, Path: p.Path, Drop: []string{p.Param}})
+		if p.Rule != "" {
+			e := entryAt(&f.Sites, p, strings.TrimSuffix(p.Path, "/"))
+			e.Rules = append(e.Rules, "+"+string(p.Rule))
 			continue
 		}
-		f.Params[i].Drop = append(f.Params[i].Drop, p.Param)
-		f.Params[i].Comment += "; " + note
+		e := entryAt(&f.Params, p, p.Path)
+		e.Drop = append(e.Drop, p.Param)
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -42,4 +43,19 @@ func (l *Learned) WriteRuleFile(w io.Writer) error {
 		return fmt.Errorf("cannot write rule file: %w", err)
 	}
 	return nil
+}
+
+// entryAt gives the entry for a proposal's place, which may be new, with the
+// evidence in its comment.
+func entryAt(entries *[]*fileEntry, p Proposal, path string) *fileEntry {
+	note := fmt.Sprintf("%s: %d of %d pairs the same, validated on %d of %d; saves %d URLs",
+		p.What(), p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs, p.Saves)
+	i := slices.IndexFunc(*entries, func(e *fileEntry) bool { return e.Host == p.Host && e.Path == path })
+	if i >= 0 {
+		(*entries)[i].Comment += "; " + note
+		return (*entries)[i]
+	}
+	e := &fileEntry{Comment: note, Host: p.Host, Path: path}
+	*entries = append(*entries, e)
+	return e
 }

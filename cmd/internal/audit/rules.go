@@ -84,7 +84,7 @@ func barest() (*canon.Profile, error) {
 // that only modify another one. i is the rule's place among all.
 func formOf(i int, r canon.RuleInfo, bare *canon.Profile, base *Form) (*Form, error) {
 	switch {
-	case r.Rule == canon.ScopedParams || r.Rule == canon.KeepHashbang:
+	case r.Rule == canon.ScopedParams || r.Rule == canon.ScopedRules || r.Rule == canon.KeepHashbang:
 		return nil, nil
 	case !r.Optional:
 		return &Form{Name: string(r.Rule), Kind: Always, alone: uint8(i + 1), append: bare.AppendCanonical}, nil

@@ -9,10 +9,11 @@ import (
 // Capture is one fetch of a URL.
 type Capture struct {
 	Spelling
-	Time   time.Time
-	Status int
-	Digest [32]byte // SHA-1 in base32
-	Length int
+	Time     time.Time
+	Status   int
+	Digest   [32]byte // SHA-1 in base32
+	Length   int
+	Redirect []byte // target, where Status is 301
 }
 
 // start is when the crawl of every web begins.
@@ -58,7 +59,17 @@ func (w *Web) fetch(k int64, p page, slot, times uint64, c *Capture, yield func(
 		return // the page has no such variant
 	}
 	w.complete(k, p, slot<<1|times, c)
+	if slot > 0 && w.redirects(p, c.Rule) {
+		w.redirect(p, c)
+	}
 	yield(c)
+}
+
+// redirect makes a capture one of a redirect to the page's own spelling.
+func (w *Web) redirect(p page, c *Capture) {
+	c.Status, c.Length = 301, 0
+	copy(c.Digest[:], emptyDigest)
+	c.Redirect = w.text(p).append(c.Redirect, Own, 0)
 }
 
 // fetchParam captures a page with one more parameter.
@@ -74,6 +85,7 @@ func (w *Web) fetchParam(k int64, p page, slot uint64, c *Capture, yield func(*C
 
 // complete sets what was fetched; fetch numbers the fetches of a page.
 func (w *Web) complete(k int64, p page, fetch uint64, c *Capture) {
+	c.Redirect = c.Redirect[:0]
 	c.Time = start.Add(time.Duration(k)*200*time.Millisecond + time.Duration(fetch)*time.Millisecond)
 	c.Status, c.Length = 200, 1000+int(w.hash(tagDigest, c.Identity, 2)%50_000)
 	w.digest(p, c, fetch)

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ const (
 	Truth    Format = "truth"     // URL, identity (base 36) and rule of each link, tab-separated
 	CDX      Format = "cdx"       // 11 columns with a header line
 	CDXJ     Format = "cdxj"      // key, time and JSON
-	CrawlLog Format = "crawl.log" // as Heritrix 3 writes it
+	CrawlLog Format = "crawl.log" // as Heritrix 3 writes it; without the targets of redirects
 	Captures Format = "captures"  // URL, identity and rule of each capture, tab-separated
 )
 
@@ -63,7 +64,8 @@ func (f Format) appendCapture(dst []byte, c *Capture) []byte {
 		dst = append(c.Time.AppendFormat(dst, "20060102150405"), ' ')
 		dst = append(append(dst, c.URL...), " text/html "...)
 		dst = append(strconv.AppendInt(dst, int64(c.Status), 10), ' ')
-		dst = append(append(dst, c.Digest[:]...), " - - "...)
+		dst = append(append(dst, c.Digest[:]...), ' ')
+		dst = append(append(dst, cmp.Or(string(c.Redirect), "-")...), " - "...)
 		dst = strconv.AppendInt(dst, int64(c.Length), 10)
 		dst = append(dst, " 0 synth.warc.gz"...)
 	case CDXJ:
@@ -73,6 +75,9 @@ func (f Format) appendCapture(dst []byte, c *Capture) []byte {
 		dst = append(dst, `", "mime": "text/html", "status": "`...)
 		dst = strconv.AppendInt(dst, int64(c.Status), 10)
 		dst = append(append(dst, `", "digest": "sha1:`...), c.Digest[:]...)
+		if len(c.Redirect) > 0 {
+			dst = append(append(dst, `", "redirect": "`...), c.Redirect...)
+		}
 		dst = strconv.AppendInt(append(dst, `", "length": "`...), int64(c.Length), 10)
 		dst = append(dst, `", "offset": "0", "filename": "synth.warc.gz"}`...)
 	case CrawlLog:

@@ -17,6 +17,8 @@ const (
 	tagCapture
 	tagMirror
 	tagParam
+	tagRedirect
+	tagSection
 )
 
 // mix is the finaliser of splitmix64.

@@ -85,13 +85,29 @@ func pickRule(h uint64, fragments bool) Rule {
 // holds says whether a rule holds for a page: whether the variant is the page.
 func (w *Web) holds(p page, r Rule) bool {
 	if unit(w.hash(tagHolds, uint64(p.host), uint64(r))) < ruleInfo[r].wrong {
-		return false
+		return r == TrailingSlash && w.section(p)
 	}
 	if ruleInfo[r].wrong == 0 {
 		return true // undone by RFC 3986 alone
 	}
 	h := w.hash(tagTwin, p.id(), 0)
 	return unit(h) >= w.opt.Twin || Rule(again(h)%uint64(numRules)) != r
+}
+
+// section says whether a page is in a directory that doesn't tell final slashes
+// apart, though its host does.
+func (w *Web) section(p page) bool {
+	return unit(w.hash(tagSection, uint64(p.host), 0)) < w.opt.Sections && w.text(p).style == dated
+}
+
+// redirects says whether a spelling by the rule is answered with a redirect to
+// the page's own.
+func (w *Web) redirects(p page, r Rule) bool {
+	switch r {
+	case Scheme, WWW, TrailingSlash, Index:
+		return unit(w.hash(tagRedirect, uint64(p.host), uint64(r))) < w.opt.Redirects && w.holds(p, r)
+	}
+	return false
 }
 
 // Spelling is one way to write a page's URL.

@@ -53,6 +53,13 @@ type Options struct {
 	// Recapture is the share of captured URLs that are captured again. The
 	// default is 0.15.
 	Recapture float64
+	// Redirects is the share of hosts that answer a spelling by a fold (www, scheme,
+	// final slash, index file) with a redirect to the page's own spelling, which need
+	// not be the one that the fold makes. The default is 0.
+	Redirects float64
+	// Sections is the share of the hosts that tell final slashes apart of which the
+	// dated directories don't. The default is 0.
+	Sections float64
 }
 
 func (o Options) withDefaults() Options {
@@ -132,6 +139,8 @@ func (o Options) check() error {
 		{"volatile", share(o.Volatile)},
 		{"params", share(o.Params)},
 		{"recapture", share(o.Recapture)},
+		{"redirects", share(o.Redirects)},
+		{"sections", share(o.Sections)},
 	} {
 		if !c.ok {
 			return fmt.Errorf("cannot make a web; got a value of %s that is out of range", c.name)

@@ -10,10 +10,12 @@ type text struct {
 	w     *Web
 	p     page
 	h     uint64
-	style uint8 // 0 slug, 1 query, 2 dated, 3 directory
+	style uint8 // 0 slug, 1 query, dated, 3 directory
 	https bool
 	www   bool
 }
+
+const dated = 2 // the style of "/2013/…"
 
 var words = [...]string{"archive", "about", "news", "guide", "review", "summer", "index", "report", "market", "garden", "kernel",
 	"letter", "museum", "river", "school", "travel", "winter", "output", "story", "manual", "photo", "recipe"}
