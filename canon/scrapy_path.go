@@ -28,12 +28,11 @@ func cutParams(scheme, path string) (string, string) {
 func scrapyPath(path string) string {
 	var b []byte
 	for i := 0; i < len(path); i++ {
-		c := path[i]
 		if !isEscape(path, i) {
 			b = escapeOutside(b, path[i:i+1], w3libPathSafe)
 			continue
 		}
-		c = unhex[path[i+1]]<<4 | unhex[path[i+2]]
+		c := unhex[path[i+1]]<<4 | unhex[path[i+2]]
 		if c != '%' && c != '/' && c != ';' && c != '?' && w3libPathSafe[c] {
 			b = append(b, c)
 		} else {

@@ -20,12 +20,11 @@ func splitSURT(raw string) (surtURL, error) {
 	if s == "" {
 		return surtURL{}, fmt.Errorf("cannot make a SURT; got %s; want more than blanks: %w", quote(raw), ErrURL)
 	}
-	n := schemeLen(s)
-	if n < 0 {
-		s, n = "http://"+s, len("http")
+	if schemeLen(s) < 0 {
+		s = "http://" + s
 	}
 	s = lastScheme(s)
-	n = schemeLen(s)
+	n := schemeLen(s)
 	u := surtURL{scheme: s[:n]}
 	s, _, _ = strings.Cut(s[n+1:], "#")
 	s, u.query, _ = strings.Cut(s, "?")

@@ -53,9 +53,9 @@ func (s *Sample) add(st *Stats, c *Capture) error {
 }
 
 // put writes a capture to the slot it belongs to.
-func (s *Sample) put(st *Stats, place, spelling uint64, c *Capture) error {
+func (s *Sample) put(st *Stats, place, spelling uint64, c *Capture) (err error) {
 	b := s.db.NewBatch()
-	defer b.Close()
+	defer func() { err = errors.Join(err, b.Close()) }()
 	known, err := s.has(keyOf(place, spelling, first))
 	if err != nil {
 		return err
@@ -111,12 +111,12 @@ func (s *Sample) has(key []byte) (bool, error) {
 func (st *Stats) level() uint8 { return uint8(bits.Len64(uint64(1/st.Share)) - 1) }
 
 // halve leaves out half of the places.
-func (s *Sample) halve(st *Stats) error {
+func (s *Sample) halve(st *Stats) (err error) {
 	level := st.level() + 1
 	from, _ := bound(level)
 	b := s.db.NewBatch()
-	defer b.Close()
-	err := errors.Join(
+	defer func() { err = errors.Join(err, b.Close()) }()
+	err = errors.Join(
 		b.DeleteRange(placeKey(captureRow, from), []byte{captureRow + 1}, nil),
 		b.DeleteRange(placeKey(countRow, from), []byte{countRow + 1}, nil),
 		b.Set([]byte(levelKey), []byte{level}, nil))
