@@ -23,6 +23,10 @@ type Data struct {
 var (
 	//go:embed page.html
 	pageText string
+	//go:embed judge.html
+	judgeText string
+	//go:embed frame.html
+	frameText string
 	//go:embed style.css
 	style string
 	//go:embed script.js
@@ -67,12 +71,9 @@ func Write(w io.Writer, d Data) error {
 	if d.MostHosts <= 0 {
 		d.MostHosts = 250
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{
-		"n": Grouped, "bytes": bytesText, "percent": percent, "pct": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
-		"pct2": func(x float64) string { return fmt.Sprintf("%g %%", 100*x) },
-	}).Parse(pageText)
+	t, err := parse(pageText)
 	if err != nil {
-		return fmt.Errorf("cannot make the report: %w", err)
+		return err
 	}
 	p := page{Data: d, Style: template.CSS(style), Script: template.JS(script), Cards: cards(d), Share: shareBar(d.Result)}
 	p.Stream = streamFigure(d.Result)
@@ -85,6 +86,22 @@ func Write(w io.Writer, d Data) error {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
 	return nil
+}
+
+// parse makes the template of a page.
+func parse(text string) (*template.Template, error) {
+	t := template.New("page").Funcs(template.FuncMap{
+		"n": Grouped, "count": func(n int) string { return Grouped(int64(n)) }, "bytes": bytesText, "percent": percent,
+		"pct":  func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
+		"pct2": func(x float64) string { return fmt.Sprintf("%g %%", 100*x) },
+		"time": func(t time.Time) string { return t.Format(time.DateTime) },
+	})
+	for _, s := range []string{frameText, text} {
+		if _, err := t.Parse(s); err != nil {
+			return nil, fmt.Errorf("cannot make the report: %w", err)
+		}
+	}
+	return t, nil
 }
 
 func cards(d Data) []card {

@@ -146,9 +146,20 @@ document.body.dataset.probe=[b.length,down,t.tBodies[0].rows[0].cells[6].textCon
  document.documentElement.scrollWidth<=innerWidth?'fits':'too wide',document.querySelectorAll('button.save').length].join(' ');
 </script>`
 
-// TestInBrowser opens the report in Chromium, at the width of a desktop and of a
-// phone: the tables sort, and nothing but them is wider than the window.
+// TestInBrowser opens the report in Chromium: the tables sort, and nothing but them is
+// wider than the window.
 func TestInBrowser(t *testing.T) {
+	text := write(t, sample())
+	file := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "</body>", probe+"</body>", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	browse(t, file, fmt.Sprintf(`data-probe="8 29 0 fits %d"`, strings.Count(text, "<table")))
+}
+
+// browse wants what a probe found, at the width of a desktop and of a phone.
+func browse(t *testing.T, file, want string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
@@ -156,12 +167,6 @@ func TestInBrowser(t *testing.T) {
 	if err != nil {
 		t.Skipf("needs Chromium: %v", err)
 	}
-	text := write(t, sample())
-	file := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(file, []byte(strings.Replace(text, "</body>", probe+"</body>", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf(`data-probe="8 29 0 fits %d"`, strings.Count(text, "<table"))
 	for _, size := range []string{"1280,900", "390,800"} {
 		cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
 			"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--window-size="+size, "--dump-dom", "file://"+file)

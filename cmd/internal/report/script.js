@@ -45,6 +45,48 @@
       }).join(",");
     }).join("\r\n") + "\r\n";
   }
+  function saveAs(name, type, text) {
+    var a = document.createElement("a");
+    a.href = URL.createObjectURL(new Blob([text], { type: type }));
+    a.download = name;
+    a.click();
+    URL.revokeObjectURL(a.href);
+  }
+  function button(text, act) {
+    var b = document.createElement("button");
+    b.type = "button";
+    b.className = "save";
+    b.textContent = text;
+    b.addEventListener("click", act);
+    return b;
+  }
+  // Copying asks the clipboard, then the older way; if neither is allowed the text is
+  // left marked, for the keyboard.
+  function mark(box) {
+    var range = document.createRange(), marked = getSelection();
+    range.selectNodeContents(box);
+    marked.removeAllRanges();
+    marked.addRange(range);
+  }
+  function copy(box, said) {
+    function older() {
+      mark(box);
+      var done = false;
+      try { done = document.execCommand("copy"); } catch (e) { done = false; }
+      said.textContent = done ? "copied" : "marked: copy it with the keyboard";
+    }
+    if (!navigator.clipboard) { older(); return; }
+    navigator.clipboard.writeText(box.textContent).then(function () { said.textContent = "copied"; }, older);
+  }
+  document.querySelectorAll("[data-file]").forEach(function (box) {
+    var bar = document.createElement("p"), said = document.createElement("span");
+    bar.className = "buttons";
+    said.setAttribute("role", "status");
+    said.className = "quiet";
+    bar.append(button("Copy", function () { copy(box, said); }),
+      button("Save as " + box.dataset.file, function () { saveAs(box.dataset.file, "application/json", box.textContent); }), said);
+    box.before(bar);
+  });
   document.querySelectorAll("table").forEach(function (table) {
     Array.from(table.tHead.rows[0].cells).forEach(function (head, i) {
       var b = document.createElement("button");
@@ -54,16 +96,8 @@
       head.appendChild(b);
       b.addEventListener("click", function () { sort(table, i, head); });
     });
-    var save = document.createElement("button");
-    save.type = "button";
-    save.className = "save";
-    save.textContent = "Save this table as CSV";
-    save.addEventListener("click", function () {
-      var a = document.createElement("a");
-      a.href = URL.createObjectURL(new Blob([csv(table)], { type: "text/csv" }));
-      a.download = table.dataset.name.toLowerCase().replace(/[^a-z]+/g, "-") + ".csv";
-      a.click();
-      URL.revokeObjectURL(a.href);
+    var save = button("Save this table as CSV", function () {
+      saveAs(table.dataset.name.toLowerCase().replace(/[^a-z]+/g, "-") + ".csv", "text/csv", csv(table));
     });
     table.parentNode.after(save);
   });
