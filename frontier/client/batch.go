@@ -1,0 +1,142 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// asksAtOnce and bytesAtOnce bound what travels in one request.
+	asksAtOnce  = 1024
+	bytesAtOnce = 512 << 10
+)
+
+// ask is one URL to offer or one lease to settle: a line on the wire, and what
+// the daemon said to it.
+type ask struct {
+	line     []byte
+	sent     bool // a sending went unanswered
+	answered bool
+	verdict  wireVerdict
+	settled  string
+}
+
+// part is the asks of one call, which travel together.
+type part struct {
+	asks []ask
+	err  error
+	done chan struct{} // closed when all are answered, or err is set
+	gone atomic.Bool   // nobody waits for it any more
+}
+
+// batcher lets calls share requests. While all requests it may have are under
+// way, calls gather, and the next request takes what has gathered: nothing
+// waits for company, and the busier the daemon the fuller the requests.
+type batcher struct {
+	c    *Client
+	what string
+	// send makes one request of asks and fills in what was answered.
+	send func(context.Context, []*ask) error
+
+	mu      sync.Mutex
+	pending []*part
+	lanes   int // goroutines that send
+}
+
+// call sends asks and waits for their answers. When ctx ends first, what isn't
+// under way is not sent, and the asks belong to the sender.
+func (b *batcher) call(ctx context.Context, asks []ask) error {
+	p := &part{asks: asks, done: make(chan struct{})}
+	b.mu.Lock()
+	b.pending = append(b.pending, p)
+	if b.lanes < b.c.opt.Requests {
+		b.lanes++
+		b.c.working.Go(b.run)
+	}
+	b.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		p.gone.Store(true)
+		return ctx.Err()
+	}
+}
+
+// run sends what is pending until there is nothing.
+func (b *batcher) run() {
+	for parts := b.take(); len(parts) > 0; parts = b.take() {
+		b.deliver(parts)
+	}
+}
+
+// take takes what fits into a request, at least one part. With none, the
+// goroutine that asks must end.
+func (b *batcher) take() []*part {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, asks, size := 0, 0, 0
+	for _, p := range b.pending {
+		for i := range p.asks {
+			size += len(p.asks[i].line)
+		}
+		if asks += len(p.asks); n > 0 && (asks > asksAtOnce || size > bytesAtOnce) {
+			break
+		}
+		n++
+	}
+	parts := b.pending[:n:n]
+	if b.pending = b.pending[n:]; n == 0 {
+		b.lanes--
+		b.pending = nil
+	}
+	return parts
+}
+
+// deliver sends parts until all are answered. When the daemon refuses a request
+// of several for good, each goes alone, so that nobody pays for another's fault.
+func (b *batcher) deliver(parts []*part) {
+	err := b.c.persist(context.Background(), b.what, func(ctx context.Context) error {
+		asks := unanswered(parts)
+		if len(asks) == 0 {
+			return nil
+		}
+		return b.send(ctx, asks)
+	})
+	if err != nil && !isTemporary(err) && len(parts) > 1 {
+		for _, p := range parts {
+			b.deliver([]*part{p})
+		}
+		return
+	}
+	for _, p := range parts {
+		if len(unanswered([]*part{p})) > 0 {
+			p.err = err
+		}
+		close(p.done)
+	}
+}
+
+// unanswered returns what is still to be sent for those who still wait.
+func unanswered(parts []*part) []*ask {
+	var asks []*ask
+	for _, p := range parts {
+		if p.gone.Load() {
+			continue
+		}
+		for i := range p.asks {
+			if !p.asks[i].answered {
+				asks = append(asks, &p.asks[i])
+			}
+		}
+	}
+	return asks
+}
+
+// markSent says of asks without an answer that they were sent.
+func markSent(asks []*ask) {
+	for _, a := range asks {
+		a.sent = a.sent || !a.answered
+	}
+}

@@ -1,0 +1,97 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// Client is a frontier behind a daemon. All methods are safe for concurrent
+// use. They do what those of [frontier.Frontier] do; the package comment tells
+// what a wire adds.
+type Client struct {
+	opt  Options
+	http *http.Client
+	base string // http://host:port
+
+	offers  batcher // URLs to queue
+	seen    batcher // URLs to see
+	settles batcher // leases to settle
+	line    line    // who waits in Next
+
+	mu      sync.Mutex
+	closed  bool
+	working sync.WaitGroup // calls and goroutines under way
+	closing chan struct{}  // closed by Close
+}
+
+var _ frontier.Interface = (*Client)(nil)
+
+// Open makes a client and asks the daemon who it is. It waits for a daemon that
+// isn't there yet, as all calls do. It fails with store.ErrIdentity for a daemon
+// with another profile than Options.Profile.
+func Open(ctx context.Context, opt Options) (*Client, error) {
+	if err := opt.validate(); err != nil {
+		return nil, err
+	}
+	opt = opt.withDefaults()
+	scheme := "http://"
+	if opt.TLS != nil {
+		scheme = "https://"
+	}
+	c := &Client{opt: opt, base: scheme + opt.Addr, closing: make(chan struct{}), http: &http.Client{
+		Transport:     opt.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	c.offers = batcher{c: c, what: "add URLs", send: c.sendLines("/v1/urls")}
+	c.seen = batcher{c: c, what: "see URLs", send: c.sendLines("/v1/seen")}
+	c.settles = batcher{c: c, what: "settle leases", send: c.sendLeases}
+	if err := c.greet(ctx); err != nil {
+		c.http.CloseIdleConnections()
+		return nil, fmt.Errorf("cannot open client of %s: %w", opt.Addr, err)
+	}
+	return c, nil
+}
+
+func (c *Client) greet(ctx context.Context) error {
+	got, err := c.stats(ctx, "*")
+	if err != nil || c.opt.Profile == nil || got.Profile == c.opt.Profile.String() {
+		return err
+	}
+	return fmt.Errorf("got a daemon of profile %q; want %q: %w", got.Profile, c.opt.Profile, store.ErrIdentity)
+}
+
+// Close ends the client: calls waiting in Next return store.ErrClosed, others
+// under way get the answer to what they sent last, for which Close waits, at
+// most for Options.Timeout. Leases still out stay leased in the daemon; to give
+// them back sooner, Release them first. A second Close does nothing.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	close(c.closing)
+	c.mu.Unlock()
+	c.working.Wait()
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// enter begins a call that Close must wait for; leave ends it.
+func (c *Client) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return store.ErrClosed
+	}
+	c.working.Add(1)
+	return nil
+}
+
+func (c *Client) leave() { c.working.Done() }

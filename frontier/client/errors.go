@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+var (
+	// ErrUnavailable is returned when the daemon could not be asked, or could
+	// not do as asked, for as long as Options.Patience. Whether the last sending
+	// was carried out is unknown.
+	ErrUnavailable = errors.New("client: the daemon is not available")
+	// ErrNotCarried is returned, or is in Result.Err of a refused URL, for what
+	// has no place in the daemon's interface. Nothing was done.
+	ErrNotCarried = errors.New("client: not carried by the daemon's interface")
+)
+
+// StatusError is a refusal by the daemon. It wraps store.ErrInvalid,
+// store.ErrNotFound or frontier.ErrStale where it means one of these.
+type StatusError struct {
+	Status  int    // of HTTP
+	Code    string // a short stable word, such as "invalid"
+	Message string
+}
+
+// Error returns the daemon's words.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("daemon answered %d %s: %s", e.Status, e.Code, e.Message)
+}
+
+// Unwrap returns what a frontier in the process would have returned.
+func (e *StatusError) Unwrap() error {
+	switch {
+	case e.Code == "stale":
+		return frontier.ErrStale
+	case e.Code == "not-found":
+		return store.ErrNotFound
+	case e.Status == http.StatusBadRequest, e.Status == http.StatusRequestEntityTooLarge:
+		return store.ErrInvalid
+	}
+	return nil
+}
+
+// errIncomplete says that not all that was sent was answered.
+var errIncomplete = errors.New("the answer ended early")
+
+// isTemporary says whether trying again may help: anything but a refusal for
+// good, a certificate that is not to be trusted, and what the caller ended.
+func isTemporary(err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		switch status.Status {
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+			http.StatusGatewayTimeout, http.StatusInsufficientStorage:
+			return true
+		}
+		return false
+	}
+	var untrusted *tls.CertificateVerificationError
+	return !errors.As(err, &untrusted) && !errors.Is(err, context.Canceled)
+}

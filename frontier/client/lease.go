@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// unbounded stands for "no bound" where the daemon has a default.
+const unbounded = 1 << 30
+
+// leaseBody is the body of /v1/lease.
+type leaseBody struct {
+	Crawl        string   `json:"crawl,omitempty"`
+	Queue        string   `json:"queue,omitempty"`
+	Max          int      `json:"max,omitempty"`
+	MaxQueues    int      `json:"max_queues,omitempty"`
+	MaxPerQueue  int      `json:"max_per_queue,omitempty"`
+	MaxInFlight  int      `json:"max_in_flight,omitempty"`
+	LeaseSeconds float64  `json:"lease_seconds,omitempty"`
+	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
+	WaitSeconds  float64  `json:"wait_seconds,omitempty"`
+	Stay         bool     `json:"stay,omitempty"`
+	RawMeta      bool     `json:"raw_meta"`
+}
+
+type leaseAnswer struct {
+	Leases   []wireLease `json:"leases"`
+	Next     time.Time   `json:"next"`
+	Finished bool        `json:"finished"`
+}
+
+// Lease leases at most n URLs that may be fetched now, of any queue. It doesn't
+// wait: none is an answer. The daemon gives at most 4096 at once.
+func (c *Client) Lease(ctx context.Context, n int) ([]*frontier.Lease, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	leases, _, err := c.LeaseFrom(ctx, frontier.LeaseRequest{Max: n})
+	return leases, err
+}
+
+// LeaseFrom is Lease for those who want more of one queue, or only some; next
+// is when asking again may give more if nothing is added before.
+func (c *Client) LeaseFrom(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
+	if err := c.enter(); err != nil {
+		return nil, time.Time{}, err
+	}
+	defer c.leave()
+	if (req.Crawl == "" || req.Crawl == "*") && req.Queue != "" {
+		return nil, time.Time{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
+	}
+	leases, answer, err := c.take(ctx, c.leaseBody(req))
+	return leases, answer.Next, err
+}
+
+// leaseBody fills in the options.
+func (c *Client) leaseBody(req frontier.LeaseRequest) leaseBody {
+	or(&req.Lease, c.opt.Lease)
+	or(&req.Delay, c.opt.Delay)
+	or(&req.MaxInFlight, c.opt.MaxInFlight)
+	b := leaseBody{Crawl: req.Crawl, Queue: req.Queue, Max: max(req.Max, 1), MaxQueues: max(req.MaxQueues, 0), MaxPerQueue: max(req.MaxPerQueue, 1),
+		MaxInFlight: min(req.MaxInFlight, unbounded), LeaseSeconds: req.Lease.Seconds(), RawMeta: true}
+	if req.MaxInFlight < 0 {
+		b.MaxInFlight = unbounded
+	}
+	if req.Delay != 0 {
+		seconds := max(req.Delay, 0).Seconds()
+		b.DelaySeconds = &seconds
+	}
+	return b
+}
+
+func (c *Client) take(ctx context.Context, b leaseBody) ([]*frontier.Lease, leaseAnswer, error) {
+	var answer leaseAnswer
+	body, err := json.Marshal(b)
+	if err != nil {
+		return nil, answer, fmt.Errorf("cannot lease: %w", err)
+	}
+	r := &request{method: http.MethodPost, path: "/v1/lease", body: body, timeout: time.Duration(b.WaitSeconds * float64(time.Second))}
+	if _, err := c.ask(ctx, "lease URLs", r, &answer); err != nil {
+		return nil, answer, err
+	}
+	leases := make([]*frontier.Lease, len(answer.Leases))
+	for i := range answer.Leases {
+		if leases[i], err = answer.Leases[i].lease(); err != nil {
+			return nil, answer, err
+		}
+	}
+	return leases, answer, nil
+}

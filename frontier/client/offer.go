@@ -1,0 +1,162 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+// Add offers one URL of the default crawl. It is AddBatch for one.
+func (c *Client) Add(ctx context.Context, url string) (frontier.Result, error) {
+	return c.AddURL(ctx, frontier.URL{URL: url})
+}
+
+// AddURL offers one URL.
+func (c *Client) AddURL(ctx context.Context, url frontier.URL) (frontier.Result, error) {
+	results, err := c.AddBatch(ctx, []frontier.URL{url})
+	if err != nil {
+		return frontier.Result{}, err
+	}
+	return results[0], nil
+}
+
+// AddBatch offers URLs and returns a result for each, in order, once new ones
+// are queued durably. It travels in parts of at most 1024 URLs, one after the
+// other; after an error some may be stored, and adding all of them again is safe.
+func (c *Client) AddBatch(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+	return c.offer(ctx, &c.offers, urls)
+}
+
+// See records URLs as seen without queueing them, and answers as AddBatch does.
+// When an answer got lost, a Duplicate with Resent may be nobody's: see the
+// package comment.
+func (c *Client) See(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+	return c.offer(ctx, &c.seen, urls)
+}
+
+func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.URL) ([]frontier.Result, error) {
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	results := make([]frontier.Result, len(urls))
+	for from := 0; from < len(urls); {
+		asks, places, to := askFor(urls, from, results)
+		from = to
+		if len(asks) == 0 {
+			continue
+		}
+		if err := b.call(ctx, asks); err != nil {
+			return nil, err
+		}
+		for i, place := range places {
+			var err error
+			if results[place], err = resultOf(&asks[i].verdict, asks[i].sent); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return results, nil
+}
+
+// askFor makes asks of the URLs from a place on that fit into a request, and
+// refuses those the wire can't carry. It returns the place of each ask, and
+// where to go on.
+func askFor(urls []frontier.URL, from int, results []frontier.Result) (asks []ask, places []int, to int) {
+	n := min(len(urls)-from, asksAtOnce)
+	asks, places = make([]ask, 0, n), make([]int, 0, n)
+	buf := make([]byte, 0, 128*n)
+	to = from
+	for ; len(asks) < n && to < len(urls) && len(buf) < bytesAtOnce; to++ {
+		start := len(buf)
+		var err error
+		if buf, err = appendURL(buf, &urls[to]); err != nil {
+			results[to] = frontier.Result{Status: frontier.Refused, Reason: frontier.ReasonURL, Err: err}
+			continue
+		}
+		asks = append(asks, ask{line: buf[start:len(buf):len(buf)]})
+		places = append(places, to)
+	}
+	return asks, places, to
+}
+
+// sendLines returns what sends a request of lines, each of which is answered by
+// a line in order.
+func (c *Client) sendLines(path string) func(context.Context, []*ask) error {
+	if c.opt.Brief {
+		path += "?brief"
+	}
+	return func(ctx context.Context, asks []*ask) error {
+		var body []byte
+		for _, a := range asks {
+			body = append(body, a.line...)
+		}
+		r := &request{method: http.MethodPost, path: path, body: body, read: func(r io.Reader) error { return readVerdicts(r, asks) }}
+		sent, err := c.try(ctx, r)
+		if sent {
+			markSent(asks)
+		}
+		return err
+	}
+}
+
+// readVerdicts reads the answers to asks as far as there are any. One that
+// could not be stored is left unanswered, so that it is sent again.
+func readVerdicts(body io.Reader, asks []*ask) error {
+	lines := bufio.NewReaderSize(body, 64<<10)
+	left := 0
+	for i, a := range asks {
+		err := readVerdict(lines, &a.verdict)
+		if err != nil {
+			return fmt.Errorf("cannot read answer %d of %d: %w", i+1, len(asks), err)
+		}
+		switch {
+		case a.verdict.Verdict != "failed":
+			a.answered = true
+		case a.verdict.Error.Code == string(frontier.ReasonTooLong): // as a line; the daemon reads no further
+			a.verdict.Verdict, a.answered = "refused", true
+			return more(len(asks) - i - 1 + left)
+		default:
+			left++
+		}
+	}
+	return more(left)
+}
+
+func more(n int) error {
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("cannot have %d URLs stored: %w", n, errIncomplete)
+}
+
+func readVerdict(lines *bufio.Reader, v *wireVerdict) error {
+	line, err := readLine(lines)
+	if err != nil {
+		return err
+	}
+	*v = wireVerdict{}
+	return json.Unmarshal(line, v)
+}
+
+// readLine reads a whole line, whose bytes stay good until the next is read.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line = slices.Clone(line)
+		var rest []byte
+		rest, err = r.ReadBytes('\n')
+		line = append(line, rest...)
+	}
+	if errors.Is(err, io.EOF) {
+		err = errIncomplete
+	}
+	return line, err
+}

@@ -1,0 +1,89 @@
+package client
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// Options configure a Client. The zero value is a client of the daemon that
+// `firstseen serve` starts on this machine, with the politeness of a zero
+// frontier.Options.
+type Options struct {
+	// Addr is the host:port of the daemon's HTTP interface. The default is
+	// 127.0.0.1:7072.
+	Addr string
+	// TLS is how to trust the daemon, and to be trusted. The default is nil: in
+	// the clear.
+	TLS *tls.Config
+	// Token is a bearer token of scope write. The default is none.
+	Token string
+	// Profile is the profile the daemon must have: with another, Open fails with
+	// store.ErrIdentity. The default is nil: whatever it has.
+	Profile *canon.Profile
+
+	// Lease is how long a URL is held for its fetcher. The default is 2 min.
+	Lease time.Duration
+	// Delay is the least time from one hand-out of a queue to the next, for
+	// queues without a delay of their own; negative is none. The default is the
+	// daemon's.
+	Delay time.Duration
+	// MaxInFlight bounds the leases of one queue at any time, for queues without
+	// a bound of their own; negative is none. The default is 1.
+	MaxInFlight int
+	// Brief leaves Canonical, Queue and First of results empty, and so saves a
+	// read for each duplicate. The default is false.
+	Brief bool
+
+	// Patience is how long a call goes on trying while the daemon isn't
+	// available; negative is as long as its context allows. The default is 1 min.
+	Patience time.Duration
+	// Timeout is how long a request may take before it is sent again. The
+	// default is 30 s.
+	Timeout time.Duration
+	// Requests bounds the requests under way that offer URLs, and those that
+	// settle leases. The default is 4 each.
+	Requests int
+	// Transport makes the requests. The default is one of the client's own, for
+	// TLS as given.
+	Transport http.RoundTripper
+}
+
+func (o Options) withDefaults() Options {
+	or(&o.Addr, "127.0.0.1:7072")
+	or(&o.Lease, 2*time.Minute)
+	or(&o.MaxInFlight, 1)
+	or(&o.Patience, time.Minute)
+	or(&o.Timeout, 30*time.Second)
+	or(&o.Requests, 4)
+	if o.Transport == nil {
+		o.Transport = &http.Transport{
+			TLSClientConfig:     o.TLS,
+			TLSHandshakeTimeout: o.Timeout,
+			ForceAttemptHTTP2:   true,
+			DisableCompression:  true,
+			MaxIdleConnsPerHost: 4*o.Requests + 8,
+			IdleConnTimeout:     90 * time.Second,
+		}
+	}
+	return o
+}
+
+func or[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+func (o Options) validate() error {
+	if o.Lease < 0 || o.Timeout < 0 || o.Requests < 0 {
+		return fmt.Errorf("cannot open client; got Lease %v, Timeout %v, Requests %d; want none below 0: %w",
+			o.Lease, o.Timeout, o.Requests, store.ErrInvalid)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+// Done completes a lease: the URL is seen for good. A lease that ran out is
+// still accepted, once, unless the URL was handed out again.
+func (c *Client) Done(ctx context.Context, l *frontier.Lease) error {
+	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Done})
+	return err
+}
+
+// Retry puts a URL back after a failure: until at, or, if that is zero, for the
+// back-off of its attempts. When it has no attempt left it is dropped, and
+// again is false.
+func (c *Client) Retry(ctx context.Context, l *frontier.Lease, at time.Time) (again bool, err error) {
+	s, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Retry, At: at})
+	return err == nil && s == frontier.OK, err
+}
+
+// RetryAfter is Retry for an answer that asks to be left alone for a while
+// (Retry-After): nothing of the queue is handed out before until.
+func (c *Client) RetryAfter(ctx context.Context, l *frontier.Lease, until time.Time) (again bool, err error) {
+	s, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Retry, At: until, BlockQueue: until})
+	return err == nil && s == frontier.OK, err
+}
+
+// Recrawl completes a lease and queues its URL for another time.
+func (c *Client) Recrawl(ctx context.Context, l *frontier.Lease, at time.Time) error {
+	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Recrawl, At: at})
+	return err
+}
+
+// Drop gives a URL up: it stays seen, and isn't counted as completed.
+func (c *Client) Drop(ctx context.Context, l *frontier.Lease) error {
+	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Drop})
+	return err
+}
+
+// Release gives a URL back that was not fetched, as at a shutdown.
+func (c *Client) Release(ctx context.Context, l *frontier.Lease) error {
+	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Release})
+	return err
+}
+
+// Extend holds a URL until the given time, or for Options.Lease from now.
+func (c *Client) Extend(ctx context.Context, l *frontier.Lease, until time.Time) error {
+	if until.IsZero() {
+		until = time.Now().Add(c.opt.Lease)
+	}
+	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Extend, At: until})
+	return err
+}
+
+func (c *Client) settleOne(ctx context.Context, s frontier.Settlement) (frontier.Settled, error) {
+	answers, err := c.Settle(ctx, []frontier.Settlement{s})
+	if err != nil {
+		return 0, err
+	}
+	if answers[0] == frontier.Stale {
+		return frontier.Stale, fmt.Errorf("cannot settle %q: %w", s.Lease.URL, frontier.ErrStale)
+	}
+	return answers[0], nil
+}
+
+// Settle settles many leases and returns an answer for each, in order. On an
+// error there are no answers, and some may be settled. When an answer got lost,
+// what is stale at the next sending is OK: see the package comment.
+func (c *Client) Settle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	return c.settle(ctx, settlements)
+}
+
+func (c *Client) settle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
+	answers := make([]frontier.Settled, 0, len(settlements))
+	for len(settlements) > 0 {
+		asks := make([]ask, min(len(settlements), asksAtOnce))
+		for i := range asks {
+			var err error
+			if asks[i].line, err = appendSettlement(nil, &settlements[i]); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.settles.call(ctx, asks); err != nil {
+			return nil, err
+		}
+		for i := range asks {
+			answers = append(answers, settledOf(&asks[i], settlements[i].Outcome))
+		}
+		settlements = settlements[len(asks):]
+	}
+	return answers, nil
+}
+
+func settledOf(a *ask, outcome frontier.Outcome) frontier.Settled {
+	switch {
+	case a.settled == "gave-up":
+		return frontier.GaveUp
+	case a.settled == "stale" && (!a.sent || outcome == frontier.Extend):
+		return frontier.Stale
+	}
+	return frontier.OK
+}
+
+// sendLeases sends a request of settlements, answered all or not at all.
+func (c *Client) sendLeases(ctx context.Context, asks []*ask) error {
+	body := []byte(`{"leases":[`)
+	for i, a := range asks {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, a.line...)
+	}
+	r := &request{method: http.MethodPost, path: "/v1/done", body: append(body, "]}"...), read: func(r io.Reader) error {
+		return readSettled(r, asks)
+	}}
+	sent, err := c.try(ctx, r)
+	if sent {
+		markSent(asks)
+	}
+	return err
+}
+
+func readSettled(body io.Reader, asks []*ask) error {
+	var answer struct{ Answers []string }
+	if err := json.NewDecoder(body).Decode(&answer); err != nil {
+		return fmt.Errorf("cannot read answers: %w", err)
+	}
+	if len(answer.Answers) != len(asks) {
+		return fmt.Errorf("got %d answers; want %d: %w", len(answer.Answers), len(asks), errIncomplete)
+	}
+	for i, a := range asks {
+		a.settled, a.answered = answer.Answers[i], true
+	}
+	return nil
+}

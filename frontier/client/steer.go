@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// redirectBody is the body of /v1/redirect.
+type redirectBody struct {
+	Crawl         string `json:"crawl,omitempty"`
+	Queue         string `json:"queue,omitempty"`
+	Key           string `json:"key"`
+	Token         string `json:"token"`
+	URL           string `json:"url"`
+	URLBytes      []byte `json:"url_bytes,omitempty"`
+	Discriminator string `json:"discriminator,omitempty"`
+	Target        string `json:"target"`
+	RawMeta       bool   `json:"raw_meta"`
+}
+
+// Redirect tells that fetching a lease was answered by a redirect to target, an
+// absolute URL, and answers whether to follow it now.
+func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string) (frontier.Redirection, error) {
+	if err := c.enter(); err != nil {
+		return frontier.Redirection{}, err
+	}
+	defer c.leave()
+	if !utf8.ValidString(target) {
+		return frontier.Redirection{}, fmt.Errorf("cannot redirect to %q; got no UTF-8: %w", target, ErrNotCarried)
+	}
+	body := redirectBody{Crawl: l.Crawl, Queue: l.Queue, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10),
+		URL: l.URL, Discriminator: l.Discriminator, Target: target, RawMeta: true}
+	if !utf8.ValidString(l.URL) {
+		body.URLBytes = []byte(l.URL)
+	}
+	var answer struct {
+		Follow *wireLease
+		Target *wireVerdict
+	}
+	resent, err := c.post(ctx, "redirect", "/v1/redirect", body, &answer)
+	if resent && errors.Is(err, frontier.ErrStale) { // the first sending ended the lease
+		return frontier.Redirection{Target: frontier.Result{Status: frontier.Duplicate, Resent: true}}, nil
+	}
+	var out frontier.Redirection
+	switch {
+	case err != nil:
+	case answer.Follow != nil:
+		out.Follow, err = answer.Follow.lease()
+		out.Target = frontier.Result{Status: frontier.Duplicate, Key: l.Key, Queue: l.Queue, First: l.URL}
+	case answer.Target != nil:
+		out.Target, err = resultOf(answer.Target, resent)
+	default:
+		err = fmt.Errorf("cannot redirect; got neither a lease nor a verdict")
+	}
+	return out, err
+}
+
+// queueBody is the body of /v1/queue.
+type queueBody struct {
+	Crawl        string     `json:"crawl,omitempty"`
+	Queue        string     `json:"queue"`
+	DelaySeconds *float64   `json:"delay_seconds,omitempty"`
+	MaxInFlight  *int       `json:"max_in_flight,omitempty"`
+	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
+}
+
+// Configure changes the delay, the bound and the block of a queue, durably. A
+// delay of 0, "as the default", is not carried; a negative one, none, is.
+// Other settings, and those of a crawl or of all, are not carried: they are an
+// operator's, and ErrNotCarried is returned.
+func (c *Client) Configure(ctx context.Context, crawl, queue string, change store.QueueChange) error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.leave()
+	carried := store.QueueChange{Delay: change.Delay, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
+	toDefault := change.Delay != nil && *change.Delay == 0 // 0 means none there
+	if queue == "" || crawl == "*" || change != carried || toDefault || !utf8.ValidString(queue+crawl) {
+		return fmt.Errorf("cannot configure queue %q of crawl %q; want delay, bound or block of a queue: %w", queue, crawl, ErrNotCarried)
+	}
+	_, err := c.post(ctx, "configure a queue", "/v1/queue", queueBodyOf(crawl, queue, change), &struct{}{})
+	return err
+}
+
+func queueBodyOf(crawl, queue string, change store.QueueChange) queueBody {
+	b := queueBody{Crawl: crawl, Queue: queue, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
+	if change.Delay != nil {
+		seconds := max(*change.Delay, 0).Seconds()
+		b.DelaySeconds = &seconds
+	}
+	if b.MaxInFlight != nil && *b.MaxInFlight < 0 {
+		none := unbounded
+		b.MaxInFlight = &none
+	}
+	return b
+}
+
+// Block keeps a queue unserved until the given time; a zero time unblocks it.
+func (c *Client) Block(ctx context.Context, crawl, queue string, until time.Time) error {
+	return c.Configure(ctx, crawl, queue, store.QueueChange{BlockedUntil: &until})
+}
+
+// Stats returns exact counts: of one crawl, "" being the default one, or of all
+// with "*".
+func (c *Client) Stats(ctx context.Context, crawl string) (store.Stats, error) {
+	if err := c.enter(); err != nil {
+		return store.Stats{}, err
+	}
+	defer c.leave()
+	s, err := c.stats(ctx, crawl)
+	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Queues: s.Queues, Active: s.Active}, err
+}
+
+func (c *Client) stats(ctx context.Context, crawl string) (wireStats, error) {
+	var s wireStats
+	r := &request{method: http.MethodGet, path: "/v1/stats?crawl=" + url.QueryEscape(crawl)}
+	_, err := c.ask(ctx, "count", r, &s)
+	return s, err
+}

@@ -1,0 +1,131 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+const (
+	firstPause = 20 * time.Millisecond // after the first failure, then doubled
+	maxPause   = 2 * time.Second
+	// maxFault bounds what is read of a refusal.
+	maxFault = 64 << 10
+)
+
+// request is one request to the daemon. Read takes the body of its answer.
+type request struct {
+	method, path string
+	body         []byte
+	timeout      time.Duration // beyond Options.Timeout
+	read         func(io.Reader) error
+}
+
+// try makes a request once. Sent says whether the daemon may have got it.
+func (c *Client) try(ctx context.Context, r *request) (sent bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout+r.timeout)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return false, fmt.Errorf("cannot ask the daemon: %w: %w", err, store.ErrInvalid)
+	}
+	if c.opt.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.opt.Token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return sent, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		err := faultOf(resp)
+		return !isTemporary(err), err // what is refused for a while was not looked at
+	}
+	return true, r.read(resp.Body)
+}
+
+// faultOf reads a refusal. One that isn't the daemon's own, such as a proxy's,
+// has its first words.
+func faultOf(resp *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxFault)) // what there is of it
+	var fault struct{ Error wireFault }
+	if json.Unmarshal(text, &fault) != nil || fault.Error.Code == "" {
+		fault.Error = wireFault{Code: "http", Message: fmt.Sprintf("%.100s", text)}
+	}
+	return &StatusError{Status: resp.StatusCode, Code: fault.Error.Code, Message: fault.Error.Message}
+}
+
+// persist calls try until it succeeds or fails for good, with growing pauses,
+// as long as patience and the context last and the client isn't closed.
+func (c *Client) persist(ctx context.Context, what string, try func(context.Context) error) error {
+	began, pause := time.Now(), firstPause
+	for {
+		err := try(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !isTemporary(err):
+			return fmt.Errorf("cannot %s: %w", what, err)
+		case c.opt.Patience >= 0 && time.Since(began) >= c.opt.Patience:
+			return fmt.Errorf("cannot %s; got no answer for %v: %w: %w", what, c.opt.Patience, ErrUnavailable, err)
+		}
+		if err := c.sleep(ctx, pause/2+rand.N(pause)); err != nil {
+			return err
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// sleep waits, unless ctx ends or the client is closed.
+func (c *Client) sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.closing:
+		return store.ErrClosed
+	}
+}
+
+// ask makes a request until it is answered and reads the answer into v. Resent
+// says whether it was sent more than once.
+func (c *Client) ask(ctx context.Context, what string, r *request, v any) (resent bool, err error) {
+	r.read = func(body io.Reader) error {
+		if err := json.NewDecoder(body).Decode(v); err != nil {
+			return fmt.Errorf("cannot read answer: %w", err)
+		}
+		return nil
+	}
+	before := false // an attempt before this one was sent
+	err = c.persist(ctx, what, func(ctx context.Context) error {
+		resent = before
+		sent, err := c.try(ctx, r)
+		before = before || sent
+		return err
+	})
+	return resent, err
+}
+
+// post is ask with a body.
+func (c *Client) post(ctx context.Context, what, path string, body, answer any) (resent bool, err error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return false, fmt.Errorf("cannot %s: %w", what, errors.Join(err, store.ErrInvalid))
+	}
+	return c.ask(ctx, what, &request{method: http.MethodPost, path: path, body: b}, answer)
+}

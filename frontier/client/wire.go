@@ -1,0 +1,235 @@
+package client
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// The types of this file are the daemon's interface, /openapi.json, as far as
+// it is used here.
+
+type wireFault struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// wireVerdict answers a line of /v1/urls and /v1/seen.
+type wireVerdict struct {
+	Verdict   string    `json:"verdict"`
+	Canonical string    `json:"canonical"`
+	Key       string    `json:"key"`
+	Queue     string    `json:"queue"`
+	Requeued  bool      `json:"requeued"`
+	First     string    `json:"first"`
+	Error     wireFault `json:"error"`
+}
+
+// wireLease is a leased URL.
+type wireLease struct {
+	Crawl         string    `json:"crawl"`
+	Key           string    `json:"key"`
+	Token         string    `json:"token"`
+	Attempts      int       `json:"attempts"`
+	URL           string    `json:"url"`
+	URLBytes      []byte    `json:"url_bytes"`
+	Queue         string    `json:"queue"`
+	Meta          []byte    `json:"meta"`
+	Depth         int       `json:"depth"`
+	Redirects     int       `json:"redirects"`
+	Discriminator string    `json:"discriminator"`
+	Priority      uint8     `json:"priority"`
+	Created       time.Time `json:"created"`
+	Expires       time.Time `json:"expires"`
+}
+
+// wireStats answers /v1/stats.
+type wireStats struct {
+	Seen      int64  `json:"seen"`
+	Held      int64  `json:"held"`
+	InFlight  int64  `json:"in_flight"`
+	Completed int64  `json:"completed"`
+	Queues    int64  `json:"queues"`
+	Active    int64  `json:"active_queues"`
+	Profile   string `json:"profile"`
+}
+
+// appendURL appends the line of a URL.
+func appendURL(dst []byte, u *frontier.URL) ([]byte, error) {
+	if !utf8.ValidString(u.Crawl) || !utf8.ValidString(u.Queue) || !utf8.ValidString(u.Discriminator) {
+		return dst, fmt.Errorf("cannot offer %q; got a crawl, queue or discriminator that isn't UTF-8: %w", u.URL, ErrNotCarried)
+	}
+	l := lineWriter{append(dst, '{')}
+	if utf8.ValidString(u.URL) {
+		l.text("url", u.URL)
+	} else {
+		l.text("url", "")
+		l.bytes("url_bytes", []byte(u.URL))
+	}
+	l.textUnlessEmpty("crawl", u.Crawl)
+	l.textUnlessEmpty("queue", u.Queue)
+	l.textUnlessEmpty("discriminator", u.Discriminator)
+	if len(u.Meta) > 0 {
+		l.bytes("meta", u.Meta)
+	}
+	if err := l.time("due", u.Due); err != nil {
+		return dst, err
+	}
+	if u.Priority > 0 {
+		l.number("priority", int64(u.Priority))
+	}
+	if u.Depth != 0 {
+		l.number("depth", int64(u.Depth))
+	}
+	if u.Force {
+		l.raw("force", "true")
+	}
+	return append(l.b, "}\n"...), nil
+}
+
+var outcomes = [...]string{frontier.Done: "done", frontier.Retry: "retry", frontier.Recrawl: "recrawl",
+	frontier.Drop: "drop", frontier.Release: "release", frontier.Extend: "extend"}
+
+// appendSettlement appends a settlement. What the daemon needs to know of the
+// lease beyond its name, it looks up.
+func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
+	if s.Lease == nil || int(s.Outcome) >= len(outcomes) {
+		return dst, fmt.Errorf("cannot settle; got outcome %d of lease %v; want a lease and an outcome there is: %w", s.Outcome, s.Lease, store.ErrInvalid)
+	}
+	l := lineWriter{append(dst, '{')}
+	l.text("key", hex.EncodeToString(s.Lease.Key[:]))
+	l.text("token", strconv.FormatUint(s.Lease.Token, 10))
+	l.textUnlessEmpty("crawl", s.Lease.Crawl)
+	l.text("outcome", outcomes[s.Outcome])
+	if err := errors.Join(l.time("at", s.At), l.time("block_queue_until", s.BlockQueue)); err != nil {
+		return dst, err
+	}
+	if s.Meta != nil {
+		l.bytes("meta", s.Meta)
+	}
+	if s.Priority != nil {
+		l.number("priority", int64(*s.Priority))
+	}
+	return append(l.b, '}'), nil
+}
+
+// resultOf puts a verdict into a frontier's terms. Resent says that the URL
+// was sent more than once.
+func resultOf(v *wireVerdict, resent bool) (frontier.Result, error) {
+	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: v.First, Resent: resent}
+	switch v.Verdict {
+	case "new":
+		r.Status = frontier.New
+	case "duplicate":
+		r.Status = frontier.Duplicate
+	case "refused":
+		r.Status, r.Reason, r.Err = frontier.Refused, frontier.Reason(v.Error.Code), refusal(v.Error)
+		return r, nil
+	default:
+		return r, fmt.Errorf("cannot read answer; got verdict %q; want new, duplicate or refused", v.Verdict)
+	}
+	return r, decodeKey(&r.Key, v.Key)
+}
+
+// refusal is what Result.Err tells of a refusal, for the reasons it has one.
+func refusal(f wireFault) error {
+	switch frontier.Reason(f.Code) {
+	case frontier.ReasonURL:
+		return fmt.Errorf("%w: %s", canon.ErrURL, f.Message)
+	case frontier.ReasonScheme:
+		return fmt.Errorf("%w: %s", canon.ErrScheme, f.Message)
+	case frontier.ReasonTooLong:
+		return fmt.Errorf("%w: %s", canon.ErrTooLong, f.Message)
+	}
+	return nil
+}
+
+func decodeKey(k *store.Key, text string) error {
+	if n, err := hex.Decode(k[:], []byte(text[:min(len(text), 2*len(k))])); err != nil || n != len(k) {
+		return fmt.Errorf("cannot read answer; got key %.40q; want %d hex digits", text, 2*len(k))
+	}
+	return nil
+}
+
+func (w *wireLease) lease() (*frontier.Lease, error) {
+	l := &frontier.Lease{URL: w.URL, Crawl: w.Crawl, Queue: w.Queue, Meta: w.Meta, Depth: w.Depth, Redirects: w.Redirects,
+		Discriminator: w.Discriminator, Priority: w.Priority, Attempts: w.Attempts, Created: w.Created, Expires: w.Expires, Started: time.Now()}
+	if len(w.URLBytes) > 0 {
+		l.URL = string(w.URLBytes)
+	}
+	var err error
+	if l.Token, err = strconv.ParseUint(w.Token, 10, 64); err != nil {
+		return nil, fmt.Errorf("cannot read lease; got token %.40q: %w", w.Token, err)
+	}
+	return l, decodeKey(&l.Key, w.Key)
+}
+
+// lineWriter writes the fields of a JSON object that was begun. It is a few
+// times as fast as encoding/json, which is most of what a client does.
+type lineWriter struct{ b []byte }
+
+func (l *lineWriter) name(name string) {
+	if l.b[len(l.b)-1] != '{' {
+		l.b = append(l.b, ',')
+	}
+	l.b = append(append(append(l.b, '"'), name...), `":`...)
+}
+
+func (l *lineWriter) raw(name, value string) {
+	l.name(name)
+	l.b = append(l.b, value...)
+}
+
+func (l *lineWriter) number(name string, n int64) {
+	l.name(name)
+	l.b = strconv.AppendInt(l.b, n, 10)
+}
+
+func (l *lineWriter) bytes(name string, v []byte) {
+	l.name(name)
+	l.b = append(base64.StdEncoding.AppendEncode(append(l.b, '"'), v), '"')
+}
+
+func (l *lineWriter) textUnlessEmpty(name, text string) {
+	if text != "" {
+		l.text(name, text)
+	}
+}
+
+// text writes UTF-8 text.
+func (l *lineWriter) text(name, text string) {
+	const digits = "0123456789abcdef"
+	l.name(name)
+	l.b = append(l.b, '"')
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < 0x20:
+			l.b = append(l.b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		case c == '"' || c == '\\':
+			l.b = append(l.b, '\\', c)
+		default:
+			l.b = append(l.b, c)
+		}
+	}
+	l.b = append(l.b, '"')
+}
+
+// time writes a time that isn't zero.
+func (l *lineWriter) time(name string, t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
+	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
+		return fmt.Errorf("cannot send a time; got %v; want a year of four digits: %w", t, ErrNotCarried)
+	}
+	l.text(name, t.Format(time.RFC3339Nano))
+	return nil
+}
