@@ -23,6 +23,7 @@ type auditFlags struct {
 	against string
 	base    string
 	json    bool
+	report  judgeReport
 }
 
 func newAuditCmd(a *app) *cobra.Command {
@@ -33,9 +34,12 @@ func newAuditCmd(a *app) *cobra.Command {
 		Long: `Read crawl logs that tell digests of what was fetched (CDX, CDXJ, WARC, Heritrix crawl.log,
 Common Crawl index and others, told by their content) and judge each rule: of the pairs of
 URLs it merges, how many were one page? A verdict stands only on pairs from places where
-fetching a URL again mostly gave the same content; below 20 such pairs there is none.`,
+fetching a URL again mostly gave the same content; below 20 such pairs there is none.
+
+With --report an HTML page is written too, with the counter-examples, and with the rules that
+learn would propose.`,
 		Example: `  firstseen audit crawl.cdx.gz crawl.log
-  firstseen audit --rules +strip-www --against whatwg --json crawl.cdx`,
+  firstseen audit --rules +strip-www --against whatwg --report audit.html crawl.cdx`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
@@ -43,6 +47,7 @@ fetching a URL again mostly gave the same content; below 20 such pairs there is 
 	addJudgeFlags(cmd.Flags(), &f.options, &f.base)
 	cmd.Flags().StringVar(&f.against, "against", "", "another profile, to tell what a change to it would join and split")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	f.report.add(cmd.Flags())
 	return cmd
 }
 
@@ -77,22 +82,39 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 			return misuse{err}
 		}
 	}
-	began := time.Now()
+	if err := f.report.begin(names); err != nil {
+		return err
+	}
+	defer f.report.file.drop()
 	log, refused, err := a.loadCaptures(ctx, names, f.options, f.base)
 	if err != nil {
 		return err
 	}
-	report, err := audit.Run(ctx, log, req)
+	found, err := audit.Run(ctx, log, req)
 	if err != nil {
 		return err
 	}
+	if f.report.wanted() {
+		if err := f.writeReport(ctx, log, found); err != nil {
+			return err
+		}
+	}
 	out := newOutput(a.out)
 	if f.json {
-		out.json(report)
+		out.json(found)
 	} else {
-		writeAudit(out, report, time.Since(began))
+		writeAudit(out, found, time.Since(f.report.began))
 	}
 	return endOutput(out, refused)
+}
+
+// writeReport writes the report, with the rules that the log proposes.
+func (f *auditFlags) writeReport(ctx context.Context, log *audit.Log, found *audit.Report) error {
+	learned, err := audit.Learn(ctx, log, audit.LearnOptions{})
+	if err != nil {
+		return err
+	}
+	return f.report.write(found, learned)
 }
 
 // endOutput flushes, and gives the error that says whether input was refused.

@@ -19,6 +19,7 @@ type learnFlags struct {
 	base   string
 	output string
 	json   bool
+	report judgeReport
 }
 
 func newLearnCmd(a *app) *cobra.Command {
@@ -44,6 +45,7 @@ With --output the proposals are written as a rule file, which every --rule-file 
 	cmd.Flags().IntVar(&f.learn.MaxLeftOut, "left-out", 200, "how many of the rules that were not proposed to list")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write, "-" for stdout in place of the list`)
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
+	f.report.add(cmd.Flags())
 	return cmd
 }
 
@@ -55,6 +57,10 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 		return misusef("cannot learn; got --min-pairs %d, --min-share %v, --left-out %d; want 1 or more, a share above 0, 0 or more",
 			f.learn.MinPairs, f.learn.MinShare, f.learn.MaxLeftOut)
 	}
+	if err := f.report.begin(names); err != nil {
+		return err
+	}
+	defer f.report.file.drop()
 	log, refused, err := a.loadCaptures(ctx, names, f.judge, f.base)
 	if err != nil {
 		return err
@@ -64,6 +70,9 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 		return err
 	}
 	if err := f.writeRules(a, learned); err != nil {
+		return err
+	}
+	if err := f.report.write(nil, learned); err != nil {
 		return err
 	}
 	out := newOutput(a.out)

@@ -96,7 +96,9 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if result == nil {
 		return err
 	}
-	f.titled(names)
+	if f.title == "" {
+		f.title = titleOf(names)
+	}
 	return worst(err, f.tell(ctx, a, result, w), f.write(files, result, p))
 }
 
@@ -146,15 +148,15 @@ func (o *outFiles) drop() {
 	o.csv.drop()
 }
 
-// titled names the report after the inputs, unless it has a name.
-func (f *replayFlags) titled(names []string) {
-	switch {
-	case f.title != "":
-	case len(names) == 1:
-		f.title = filepath.Base(names[0])
-	default:
-		f.title = fmt.Sprintf("%s and %d more", filepath.Base(names[0]), len(names)-1)
+// titleOf names a report after the inputs.
+func titleOf(names []string) string {
+	switch len(names) {
+	case 0:
+		return "firstseen"
+	case 1:
+		return filepath.Base(names[0])
 	}
+	return fmt.Sprintf("%s and %d more", filepath.Base(names[0]), len(names)-1)
 }
 
 func (f *replayFlags) write(files outFiles, r *replay.Result, p *canon.Profile) error {
