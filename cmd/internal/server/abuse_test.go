@@ -53,11 +53,11 @@ func TestOversized(t *testing.T) {
 
 func TestOversizedMetadata(t *testing.T) {
 	r := start(t, canon.None(), Config{MaxMetadata: 100, MaxURL: 50})
-	acks := r.putItems(t.Context(), []*pb.URLItem{
-		(&player{}).item("http://a.com/1 m.a=" + strings.Repeat("x", 50)),
-		(&player{}).item("http://a.com/2 m.a=" + strings.Repeat("x", 100)),
-		(&player{}).item("http://a.com/" + strings.Repeat("x", 50)),
-	})
+	acks := r.put(t,
+		(&player{}).item("http://a.com/1 m.a="+strings.Repeat("x", 50)),
+		(&player{}).item("http://a.com/2 m.a="+strings.Repeat("x", 100)),
+		(&player{}).item("http://a.com/"+strings.Repeat("x", 50)),
+	)
 	for i, want := range []pb.AckMessage_Status{pb.AckMessage_OK, pb.AckMessage_SKIPPED, pb.AckMessage_SKIPPED} {
 		if acks[i].Status != want {
 			t.Errorf("item %d: got %s; want %s", i, acks[i].Status, want)

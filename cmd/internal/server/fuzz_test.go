@@ -53,7 +53,7 @@ func FuzzItem(f *testing.F) {
 		if protojson.Unmarshal(text, &it) != nil {
 			return
 		}
-		acks := r.putItems(t.Context(), []*frontierpb.URLItem{&it})
+		acks := r.put(t, &it)
 		if it.ID != "" && acks[0].ID != it.ID {
 			t.Errorf("got ID %q; want %q", acks[0].ID, it.ID)
 		}

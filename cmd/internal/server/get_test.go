@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/firstseen/firstseen/canon"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
@@ -24,9 +25,9 @@ func fill(t *testing.T, r *running, hosts, n int) {
 			b.Items = append(b.Items, &pb.URLInfo{Url: fmt.Sprintf("http://host%d.example/%d", h, i)})
 		}
 	}
-	acks := r.putBatches(t.Context(), []*pb.DiscoveredBatch{b})
-	if len(acks) != 1 || len(acks[0].Statuses) != hosts*n {
-		t.Fatalf("got %d acks; want 1", len(acks))
+	var ack pb.BatchAck
+	if err := proto.Unmarshal(r.putBatches(t.Context(), []*putBatch{r.batchOf(b)})[0].data, &ack); err != nil || len(ack.Statuses) != hosts*n {
+		t.Fatalf("got %d statuses, %v; want %d", len(ack.Statuses), err, hosts*n)
 	}
 }
 
@@ -117,9 +118,15 @@ type breaking struct {
 
 func (b *breaking) Context() context.Context { return b.ctx }
 
-func (b *breaking) Send(u *pb.URLInfo) error {
+func (b *breaking) Send(*pb.URLInfo) error { return errors.New("not used") }
+
+func (b *breaking) SendMsg(m any) error {
 	if b.left--; b.left < 0 {
 		return errors.New("the client is gone")
+	}
+	var u pb.URLInfo
+	if err := proto.Unmarshal(m.(*encoded).data, &u); err != nil {
+		return err
 	}
 	b.got = append(b.got, u.Url)
 	return nil

@@ -15,6 +15,8 @@ const (
 	// for everything is served piece by piece, and holds none of what it
 	// doesn't read.
 	takeAtOnce = 4096
+	// encodeAtOnce is how many URLs are encoded ahead of being sent.
+	encodeAtOnce = 64
 	// unbounded stands for "no bound" where the frontier has none of its own.
 	unbounded = 1 << 30
 )
@@ -95,12 +97,14 @@ func (s *Server) leaseSome(ctx context.Context, req frontier.LeaseRequest) ([]*f
 // sendLeases hands leases over. What could not be sent is given back, so that
 // it needn't wait for its lease to run out.
 func (s *Server) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases []*frontier.Lease) error {
-	for i, l := range leases {
-		info := &frontierpb.URLInfo{Url: l.URL, Key: l.Queue, CrawlID: l.Crawl}
-		unpackMeta(info, l.Meta)
-		if err := stream.Send(info); err != nil {
-			s.release(leases[i:])
-			return err
+	for first := 0; first < len(leases); first += encodeAtOnce {
+		some := leases[first:min(first+encodeAtOnce, len(leases))]
+		messages := encodeAll(len(some), 128, func(dst []byte, i int) []byte { return appendLease(dst, some[i]) })
+		for i := range messages {
+			if err := stream.SendMsg(&messages[i]); err != nil {
+				s.release(leases[first+i:])
+				return err
+			}
 		}
 	}
 	return nil

@@ -40,6 +40,7 @@ func (s *Server) newGRPC() *grpc.Server {
 
 func (s *Server) grpcLimits() []grpc.ServerOption {
 	opts := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(s.cfg.MaxMessage),
 		grpc.MaxConcurrentStreams(uint32(s.cfg.MaxStreams)),
 		grpc.MaxHeaderListSize(maxHeader),

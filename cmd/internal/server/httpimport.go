@@ -25,18 +25,18 @@ func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) importLines(ctx context.Context, lines [][]byte, out *bytes.Buffer) {
-	items := make([]*frontierpb.URLItem, len(lines))
+	items := make([]*putItem, len(lines))
 	answers := make([]importLine, len(lines))
 	for i, line := range lines {
-		items[i] = &frontierpb.URLItem{}
-		if err := protojson.Unmarshal(line, items[i]); err != nil {
-			items[i].Reset() // is SKIPPED
+		var m frontierpb.URLItem
+		if err := protojson.Unmarshal(line, &m); err != nil {
+			m.Reset() // is SKIPPED
 			answers[i].Error = &faultDetail{"json", "not a URLItem in the JSON form of Protocol Buffers"}
 		}
+		items[i] = s.itemOf(&m)
 	}
-	acks := s.putItems(ctx, items)
-	for i := range acks {
-		answers[i].ID, answers[i].Status = acks[i].ID, acks[i].Status.String()
+	for i, st := range s.putItems(ctx, items) {
+		answers[i].ID, answers[i].Status = items[i].id, st.String()
 		b, err := json.Marshal(answers[i])
 		if err != nil { // no value of this type fails
 			continue

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
-	"io"
 	"sync"
 )
 
@@ -175,34 +173,5 @@ func wait(ctx context.Context, c <-chan struct{}) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// pump runs a call: it reads a stream into an inbox and commits what arrives
-// until the stream ends or the server does. commit gets a batch and answers it.
-func pump[T any](s *Server, ctx context.Context, window int, recv func() (T, error), size func(T) int, commit func([]T) error) error {
-	in := newInbox[T](window, s.inHand)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// The reader may be in recv when the call returns; it ends with the call's
-	// stream, and gives back what it bought by then.
-	go func() {
-		in.read(ctx, recv, size)
-		<-ctx.Done()
-		in.close()
-	}()
-	for {
-		p, err := in.take(ctx, s.draining)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = commit(p.messages)
-		p.done()
-		if err != nil {
-			return err
-		}
 	}
 }

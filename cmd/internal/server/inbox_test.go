@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func testPump(t *testing.T, window int, max int64) (*Server, func(recv func() (int, error), size func(int) int, commit func([]int) error) error) {
 	t.Helper()
 	s := &Server{draining: make(chan struct{}), inHand: newBudget(max)}
 	return s, func(recv func() (int, error), size func(int) int, commit func([]int) error) error {
-		return pump(s, t.Context(), window, recv, size, commit)
+		return pump(s, t.Context(), window, 1, recv, size, commit, func(err error) error { return err })
 	}
 }
 
@@ -112,4 +115,72 @@ func TestPumpDrains(t *testing.T) {
 			t.Errorf("got %d messages, %v; want 3 and the end", got, err)
 		}
 	})
+}
+
+// TestPumpManyInOrder lets several commits be under way: answers come in the
+// order of the messages whatever commit ends first, and no more than asked for
+// are under way.
+func TestPumpManyInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const atOnce = 3
+		s := &Server{draining: make(chan struct{}), inHand: newBudget(1 << 20)}
+		next, sent := 0, 0
+		var running, most atomic.Int32
+		recv := func() (int, error) {
+			if next++; next > 500 {
+				return 0, io.EOF
+			}
+			return next, nil
+		}
+		commit := func(batch []int) []int {
+			if n := running.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			defer running.Add(-1)
+			time.Sleep(time.Duration(batch[0]*7919%13) * time.Millisecond) // the bubble's clock
+			return batch
+		}
+		send := func(answer []int) error {
+			for _, m := range answer {
+				if sent++; m != sent {
+					t.Errorf("got %d; want %d", m, sent)
+				}
+			}
+			return nil
+		}
+		err := pump(s, t.Context(), 4, atOnce, recv, func(int) int { return 100 }, commit, send)
+		if err != nil || sent != 500 || most.Load() != atOnce {
+			t.Errorf("got %d answers, %d commits at once, %v; want 500, %d, none", sent, most.Load(), err, atOnce)
+		}
+		if err := s.inHand.sem.Acquire(t.Context(), 1<<20); err != nil {
+			t.Error(err) // all was given back, or this would hang
+		}
+	})
+}
+
+// TestPumpManyEnds ends calls by a client that is gone and by a commit that
+// panics.
+func TestPumpManyEnds(t *testing.T) {
+	gone := errors.New("gone")
+	endless := func() (int, error) { return 1, nil }
+	for name, c := range map[string]struct {
+		commit func([]int) error
+		want   error
+	}{
+		"cannot send": {func([]int) error { return gone }, gone},
+		"panics":      {func([]int) error { panic("x") }, errBroken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &Server{draining: make(chan struct{}), inHand: newBudget(1 << 20), log: slog.New(slog.DiscardHandler)}
+				err := pump(s, t.Context(), 4, 3, endless, func(int) int { return 100 }, c.commit, func(err error) error { return err })
+				if !errors.Is(err, c.want) {
+					t.Errorf("got %v; want %v", err, c.want)
+				}
+				if err := s.inHand.sem.Acquire(t.Context(), 1<<20); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

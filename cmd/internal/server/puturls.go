@@ -1,8 +1,9 @@
 package server
 
 import (
-	"cmp"
 	"context"
+
+	"google.golang.org/grpc"
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
@@ -18,78 +19,69 @@ const (
 )
 
 // PutURLs implements the call: a batch is what arrived during the commit
-// before.
+// before. The batches of a stream are committed one after the other, since two
+// statements about one URL must not change places.
 func (s *Server) PutURLs(stream frontierpb.URLFrontier_PutURLsServer) error {
 	s.count.putCalls.Inc()
-	return pump(s, stream.Context(), putWindow, stream.Recv, sizeOfItem, func(items []*frontierpb.URLItem) error {
-		acks := s.putItems(stream.Context(), items)
-		for i := range acks {
-			if err := stream.Send(&acks[i]); err != nil {
+	commit := func(items []*putItem) []encoded {
+		statuses := s.putItems(stream.Context(), items)
+		return encodeAll(len(items), 16, func(dst []byte, i int) []byte { return appendAck(dst, items[i].id, statuses[i]) })
+	}
+	size := func(it *putItem) int { return it.size }
+	return pump(s, stream.Context(), putWindow, 1, s.itemsFrom(stream), size, commit, sendAll(stream))
+}
+
+// itemsFrom receives the messages of a PutURLs stream.
+func (s *Server) itemsFrom(stream grpc.ServerStream) func() (*putItem, error) {
+	var slab []putItem
+	reader := &messageReader{s: s}
+	return func() (*putItem, error) {
+		if len(slab) == 0 {
+			slab = make([]putItem, 32)
+		}
+		it := &slab[0]
+		it.from = reader
+		if err := stream.RecvMsg(it); err != nil {
+			return nil, err
+		}
+		slab = slab[1:]
+		return it, nil
+	}
+}
+
+// sendAll sends messages on a stream.
+func sendAll(stream grpc.ServerStream) func([]encoded) error {
+	return func(messages []encoded) error {
+		for i := range messages {
+			if err := stream.SendMsg(&messages[i]); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-}
-
-// perMessage is about what a message costs in memory besides its texts.
-const perMessage = 128
-
-func sizeOfItem(it *frontierpb.URLItem) int {
-	info := it.GetDiscovered().GetInfo()
-	if info == nil {
-		info = it.GetKnown().GetInfo()
 	}
-	return len(it.GetID()) + sizeOfInfo(info)
 }
 
-func sizeOfInfo(info *frontierpb.URLInfo) int {
-	n := perMessage + len(info.GetUrl()) + len(info.GetKey()) + len(info.GetCrawlID())
-	for name, list := range info.GetMetadata() {
-		n += perMessage + len(name)
-		for _, v := range list.GetValues() {
-			n += 16 + len(v)
-		}
-	}
-	return n
-}
-
-func sizeOfBatch(b *frontierpb.DiscoveredBatch) int {
-	n := perMessage + len(b.GetID())
-	for _, info := range b.GetItems() {
-		n += sizeOfInfo(info)
-	}
-	return n
-}
-
-// putItems commits items and returns their acks, in order. Within a batch,
+// putItems commits items and returns their statuses, in order. Within a batch,
 // discovered URLs go first: a client that states a result and offers the same
 // URL again in one breath finds it completed either way.
-func (s *Server) putItems(ctx context.Context, items []*frontierpb.URLItem) []frontierpb.AckMessage {
-	acks := make([]frontierpb.AckMessage, len(items))
-	var adds addList
+func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.AckMessage_Status {
+	statuses := make([]frontierpb.AckMessage_Status, len(items))
+	adds := newAddList(len(items))
 	var puts putList
-	for i, item := range items {
-		acks[i].Status = frontierpb.AckMessage_SKIPPED
-		known := item.GetKnown()
-		info := item.GetDiscovered().GetInfo()
-		if known != nil {
-			info = known.GetInfo()
-		}
-		acks[i].ID = cmp.Or(item.GetID(), info.GetUrl())
-		u, ok := s.urlOf(info)
+	for i, it := range items {
+		statuses[i] = frontierpb.AckMessage_SKIPPED
 		switch {
-		case !ok:
-			s.countUnread(known == nil)
-		case known == nil:
-			adds.add(u, i)
+		case !it.ok:
+			s.countUnread(!it.known)
+		case !it.known:
+			adds.add(it.url, i)
 		default:
-			puts.add(u, known.RefetchableFromDate, i)
+			puts.add(it.url, it.date, i)
 		}
 	}
-	s.commitAdds(ctx, &adds, func(i int, st frontierpb.AckMessage_Status) { acks[i].Status = st })
-	s.commitPuts(ctx, &puts, func(i int, st frontierpb.AckMessage_Status) { acks[i].Status = st })
-	return acks
+	s.commitAdds(ctx, &adds, statuses)
+	s.commitPuts(ctx, &puts, statuses)
+	return statuses
 }
 
 // countUnread counts an item that never reached the frontier.
@@ -111,6 +103,10 @@ type addList struct {
 	places []int
 }
 
+func newAddList(n int) addList {
+	return addList{urls: make([]frontier.URL, 0, n), places: make([]int, 0, n)}
+}
+
 func (l *addList) add(u frontier.URL, place int) {
 	l.urls, l.places = append(l.urls, u), append(l.places, place)
 }
@@ -128,21 +124,21 @@ func (l *putList) add(u frontier.URL, date uint64, place int) {
 	l.known, l.places = append(l.known, k), append(l.places, place)
 }
 
-func (s *Server) commitAdds(ctx context.Context, l *addList, answer func(int, frontierpb.AckMessage_Status)) {
+func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) {
 	results, err := s.guardedAdd(ctx, l.urls)
 	for i, place := range l.places {
 		switch {
 		case err != nil:
-			answer(place, frontierpb.AckMessage_FAIL)
+			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.New:
-			answer(place, frontierpb.AckMessage_OK)
+			statuses[place] = frontierpb.AckMessage_OK
 		default:
-			answer(place, frontierpb.AckMessage_SKIPPED)
+			statuses[place] = frontierpb.AckMessage_SKIPPED
 		}
 	}
 }
 
-func (s *Server) commitPuts(ctx context.Context, l *putList, answer func(int, frontierpb.AckMessage_Status)) {
+func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) {
 	var results []frontier.Result
 	err := s.roomFor(len(l.known))
 	if err == nil {
@@ -151,11 +147,11 @@ func (s *Server) commitPuts(ctx context.Context, l *putList, answer func(int, fr
 	for i, place := range l.places {
 		switch {
 		case err != nil:
-			answer(place, frontierpb.AckMessage_FAIL)
+			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.Refused:
-			answer(place, frontierpb.AckMessage_SKIPPED)
+			statuses[place] = frontierpb.AckMessage_SKIPPED
 		default:
-			answer(place, frontierpb.AckMessage_OK)
+			statuses[place] = frontierpb.AckMessage_OK
 		}
 	}
 }
@@ -168,42 +164,49 @@ func (s *Server) guardedAdd(ctx context.Context, urls []frontier.URL) ([]frontie
 	return s.add(ctx, urls)
 }
 
+// batchesAtOnce is how many commits of a PutDiscovered stream are under way:
+// while the disk syncs one, the URLs of the next are read and canonicalized.
+// Batches state nothing that could change places.
+const batchesAtOnce = 3
+
 // PutDiscovered implements the call. Batches that wait together are committed
-// together, and answered each on its own.
+// together, and answered each on its own, in the order they came in.
 func (s *Server) PutDiscovered(stream frontierpb.URLFrontier_PutDiscoveredServer) error {
 	s.count.batchCalls.Inc()
-	return pump(s, stream.Context(), batchWindow, stream.Recv, sizeOfBatch, func(batches []*frontierpb.DiscoveredBatch) error {
-		for _, ack := range s.putBatches(stream.Context(), batches) {
-			if err := stream.Send(ack); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	reader := &messageReader{s: s}
+	recv := func() (*putBatch, error) {
+		b := &putBatch{from: reader}
+		return b, stream.RecvMsg(b)
+	}
+	commit := func(batches []*putBatch) []encoded { return s.putBatches(stream.Context(), batches) }
+	size := func(b *putBatch) int { return b.size }
+	return pump(s, stream.Context(), batchWindow, batchesAtOnce, recv, size, commit, sendAll(stream))
 }
 
-func (s *Server) putBatches(ctx context.Context, batches []*frontierpb.DiscoveredBatch) []*frontierpb.BatchAck {
+// putBatches commits batches and returns their acks.
+func (s *Server) putBatches(ctx context.Context, batches []*putBatch) []encoded {
 	n := 0
 	for _, b := range batches {
-		n += len(b.Items)
+		n += len(b.urls)
 	}
 	statuses := make([]frontierpb.AckMessage_Status, n)
-	acks := make([]*frontierpb.BatchAck, len(batches))
-	adds := addList{urls: make([]frontier.URL, 0, n), places: make([]int, 0, n)}
+	adds := newAddList(n)
 	at := 0
-	for i, b := range batches {
-		end := at + len(b.Items)
-		acks[i] = &frontierpb.BatchAck{ID: b.ID, Statuses: statuses[at:end:end]}
-		for _, info := range b.Items {
+	for _, b := range batches {
+		for i := range b.urls {
 			statuses[at] = frontierpb.AckMessage_SKIPPED
-			if u, ok := s.urlOf(info); ok {
-				adds.add(u, at)
+			if b.urls[i].ok {
+				adds.add(b.urls[i].url, at)
 			} else {
 				s.countUnread(true)
 			}
 			at++
 		}
 	}
-	s.commitAdds(ctx, &adds, func(i int, st frontierpb.AckMessage_Status) { statuses[i] = st })
-	return acks
+	s.commitAdds(ctx, &adds, statuses)
+	return encodeAll(len(batches), 16+n/max(len(batches), 1), func(dst []byte, i int) []byte {
+		mine := statuses[:len(batches[i].urls)]
+		statuses = statuses[len(mine):]
+		return appendBatchAck(dst, batches[i].id, mine)
+	})
 }
