@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -21,7 +20,7 @@ type auditFlags struct {
 	profile profileFlags
 	options audit.Options
 	against string
-	base    string
+	source  judgeSource
 	json    bool
 	report  judgeReport
 }
@@ -29,7 +28,7 @@ type auditFlags struct {
 func newAuditCmd(a *app) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit FILE…",
+		Use:   "audit [--db DIR] [FILE…]",
 		Short: "Judge canonicalization rules by the content that crawl logs tell",
 		Long: `Read crawl logs that tell digests of what was fetched (CDX, CDXJ, WARC, Heritrix crawl.log,
 Common Crawl index and others, told by their content) and judge each rule: of the pairs of
@@ -39,25 +38,29 @@ fetching a URL again mostly gave the same content; below 20 such pairs there is 
 With --report an HTML page is written too, with the counter-examples, and with the rules that
 learn would propose.`,
 		Example: `  firstseen audit crawl.cdx.gz crawl.log
-  firstseen audit --rules +strip-www --against whatwg --report audit.html crawl.cdx`,
-		Args: cobra.MinimumNArgs(1),
+  firstseen audit --rules +strip-www --against whatwg --report audit.html crawl.cdx
+  firstseen audit --db crawl.db`,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	f.profile.add(cmd.Flags())
-	addJudgeFlags(cmd.Flags(), &f.options, &f.base)
+	addJudgeFlags(cmd.Flags(), &f.options, &f.source)
 	cmd.Flags().StringVar(&f.against, "against", "", "another profile, to tell what a change to it would join and split")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	f.report.add(cmd.Flags())
 	return cmd
 }
 
+// judgeSource says what audit and learn read, besides the files named.
+type judgeSource struct{ base, db string }
+
 // addJudgeFlags adds what audit and learn share.
-func addJudgeFlags(flags *pflag.FlagSet, o *audit.Options, base *string) {
+func addJudgeFlags(flags *pflag.FlagSet, o *audit.Options, s *judgeSource) {
 	flags.IntVar(&o.MaxHosts, "max-hosts", 5, "leave out contents that more hosts than this share")
 	flags.IntVar(&o.MinControl, "min-control", 5, "fetches of known URLs that a place needs to be a control")
 	flags.Float64Var(&o.StableShare, "stable", 0.8, "share of unchanged fetches from which a place is stable")
 	flags.Float64Var(&o.Confidence, "confidence", 0.95, "of the intervals")
-	flags.StringVar(base, "base", "", `put before the targets of access logs that name no host, as "http://example.com"`)
+	flags.StringVar(&s.db, "db", "", "read also what serve kept of fetches in this store, while it doesn't run")
+	flags.StringVar(&s.base, "base", "", `put before the targets of access logs that name no host, as "http://example.com"`)
 }
 
 func checkJudgeFlags(o audit.Options) error {
@@ -86,7 +89,7 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 		return err
 	}
 	defer f.report.file.drop()
-	log, refused, err := a.loadCaptures(ctx, names, f.options, f.base)
+	log, refused, err := a.loadCaptures(ctx, names, f.options, f.source)
 	if err != nil {
 		return err
 	}
@@ -130,13 +133,21 @@ func endOutput(out *output, refused int64) error {
 
 // loadCaptures reads logs, and counts the lines that could not be read; the
 // first of them are told on stderr.
-func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Options, base string) (log *audit.Log, bad int64, err error) {
+func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Options, from judgeSource) (log *audit.Log, bad int64, err error) {
+	if len(names) == 0 && from.db == "" {
+		return nil, 0, misusef("cannot judge; got no FILE and no --db; want what crawls left")
+	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
 	files := &fileSet{stdin: a.in}
 	defer files.close()
 	log = audit.NewLog(opt)
+	if from.db != "" {
+		if err := loadSample(ctx, log, from.db); err != nil {
+			return nil, 0, err
+		}
+	}
 	for _, name := range names {
-		n, err := a.loadFile(ctx, log, files, name, base, bad)
+		n, err := a.loadFile(ctx, log, files, name, from.base, bad)
 		if bad += n; err != nil {
 			return nil, bad, err
 		}
@@ -184,7 +195,7 @@ func addRecord(log *audit.Log, r crawllog.Record) error {
 			return err
 		}
 	}
-	c := audit.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: resolve(r.URL, r.Redirect)}
+	c := audit.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: audit.Resolve(r.URL, r.Redirect)}
 	switch {
 	case r.Kind == crawllog.Revisit:
 		c.Status = 0 // the content's own status was told with its first capture
@@ -192,20 +203,4 @@ func addRecord(log *audit.Log, r crawllog.Record) error {
 		return nil
 	}
 	return log.Add(c)
-}
-
-// resolve makes the target of a redirect absolute.
-func resolve(base, target string) string {
-	if target == "" {
-		return ""
-	}
-	b, err := url.Parse(base)
-	if err != nil {
-		return target
-	}
-	t, err := b.Parse(target)
-	if err != nil {
-		return target
-	}
-	return t.String()
 }

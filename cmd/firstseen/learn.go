@@ -16,7 +16,7 @@ import (
 type learnFlags struct {
 	judge  audit.Options
 	learn  audit.LearnOptions
-	base   string
+	source judgeSource
 	output string
 	json   bool
 	report judgeReport
@@ -25,7 +25,7 @@ type learnFlags struct {
 func newLearnCmd(a *app) *cobra.Command {
 	var f learnFlags
 	cmd := &cobra.Command{
-		Use:   "learn FILE…",
+		Use:   "learn [--db DIR] [FILE…]",
 		Short: "Find the spellings and parameters that make URLs but not pages",
 		Long: `Read crawl logs that tell digests and find, for each host and directory, which folds hold
 (with www and without, http and https, index file, final slash), and which parameters can
@@ -36,10 +36,9 @@ folded form redirects back.
 With --output the proposals are written as a rule file, which every --rule-file takes.`,
 		Example: `  firstseen learn --output rules.json crawl.cdx.gz
   firstseen replay --rule-file rules.json crawl.cdx.gz`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
-	addJudgeFlags(cmd.Flags(), &f.judge, &f.base)
+	addJudgeFlags(cmd.Flags(), &f.judge, &f.source)
 	cmd.Flags().IntVar(&f.learn.MinPairs, "min-pairs", 10, "pairs with a stable control that each half must have")
 	cmd.Flags().Float64Var(&f.learn.MinShare, "min-share", 0.97, "least share of the pairs that must be one page")
 	cmd.Flags().IntVar(&f.learn.MaxLeftOut, "left-out", 200, "how many of the rules that were not proposed to list")
@@ -61,7 +60,7 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 		return err
 	}
 	defer f.report.file.drop()
-	log, refused, err := a.loadCaptures(ctx, names, f.judge, f.base)
+	log, refused, err := a.loadCaptures(ctx, names, f.judge, f.source)
 	if err != nil {
 		return err
 	}

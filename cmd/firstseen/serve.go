@@ -34,6 +34,8 @@ type serveFlags struct {
 	maxHeld     int64
 	seenFor     time.Duration
 	cache       int64
+	captures    int
+	probe       float64
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -113,6 +115,9 @@ func (f *serveFlags) checkLimits() error {
 			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", name, n)
 		}
 	}
+	if f.captures < 0 || !(f.probe >= 0 && f.probe <= 1) {
+		return fmt.Errorf("cannot serve; got --captures %d, --probe %v; want 0 or more, 0 to 1", f.captures, f.probe)
+	}
 	if f.cache < 16 {
 		return fmt.Errorf("cannot serve; got --cache %d; want at least 16 MiB", f.cache)
 	}
@@ -125,6 +130,10 @@ func (f *serveFlags) open(p *canon.Profile, excluded frontier.Excluder) (*fronti
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
 	}
+	sample, err := f.openCaptures()
+	if err != nil {
+		return nil, nil, errors.Join(err, st.Close())
+	}
 	delay := f.delay
 	if delay == 0 {
 		delay = -1
@@ -134,11 +143,12 @@ func (f *serveFlags) open(p *canon.Profile, excluded frontier.Excluder) (*fronti
 		Delay: delay, MaxInFlight: -1, Lease: 30 * time.Second,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, SeenFor: f.seenFor,
 		Traps: frontier.Traps{Off: !f.traps}, Exclude: excluded,
+		Captures: sample, Probe: f.probe,
 	})
 	if err != nil {
-		return nil, nil, errors.Join(err, st.Close())
+		return nil, nil, errors.Join(err, closeCaptures(sample), st.Close())
 	}
-	return front, func() error { return errors.Join(front.Close(), st.Close()) }, nil
+	return front, func() error { return errors.Join(front.Close(), closeCaptures(sample), st.Close()) }, nil
 }
 
 // serve runs the server until ctx ends.

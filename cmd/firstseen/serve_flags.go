@@ -36,6 +36,9 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.traps, "traps", false, "refuse URLs that look like those of crawler traps")
 	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "greatest number of URLs a queue may hold; 0 for no bound")
 	fs.Int64Var(&f.maxHeld, "max-held", 0, "greatest number of URLs a crawl may hold; 0 for no bound")
+	fs.IntVar(&f.captures, "captures", 250_000, "fetches to keep, of those reported with a digest, to judge the rules by; 0 for none")
+	fs.DurationVar(&f.server.AuditEvery, "audit-every", 15*time.Minute, "how often to judge the rules by what is kept; negative for only when asked")
+	fs.Float64Var(&f.probe, "probe", 0, "share of duplicate spellings that are fetched all the same, each once, so that rules in use are tested")
 	fs.DurationVar(&f.seenFor, "seen-for", 0, "age after which a URL counts as new again; 0 for ever")
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store/captures"
 )
 
 // Config configures a Server. The zero value serves on loopback in the clear.
@@ -67,6 +68,11 @@ type Config struct {
 	// Profile returns the profile of the frontier, for explanations. The
 	// default is canon.Qiita.
 	Profile func() *canon.Profile
+	// Captures is what the frontier keeps of fetches, to judge its rules by. The default
+	// is none.
+	Captures *captures.Sample
+	// AuditEvery is how often they are judged; negative is never. The default is 15 min.
+	AuditEvery time.Duration
 	// Reload is called by Server.Reload, for rules and the like. The default
 	// is to do nothing.
 	Reload func(context.Context) error
@@ -86,6 +92,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Drain, 20*time.Second)
 	def(&c.IdleTimeout, 15*time.Minute)
 	def(&c.HandshakeTimeout, 10*time.Second)
+	def(&c.AuditEvery, 15*time.Minute)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -48,14 +48,18 @@ type running struct {
 }
 
 // profileOf gives the store an identity, and the frontier a profile.
-func openFrontier(t testing.TB, p *canon.Profile, c *clock) (*frontier.Frontier, store.Store) {
+func openFrontier(t testing.TB, p *canon.Profile, c *clock, change ...func(*frontier.Options)) (*frontier.Frontier, store.Store) {
 	t.Helper()
 	st := memstore.New(memstore.Options{
 		KeepURLs: true,
 		Clock:    c.Now,
 		Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()},
 	})
-	f, err := frontier.Open(frontier.Options{Store: st, Profile: p, SkipFirst: true, MaxInFlight: -1, Traps: frontier.Traps{Off: true}})
+	opt := frontier.Options{Store: st, Profile: p, SkipFirst: true, MaxInFlight: -1, Traps: frontier.Traps{Off: true}}
+	for _, f := range change {
+		f(&opt)
+	}
+	f, err := frontier.Open(opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +74,14 @@ func openFrontier(t testing.TB, p *canon.Profile, c *clock) (*frontier.Frontier,
 // start runs a server until the test ends.
 func start(t testing.TB, p *canon.Profile, cfg Config) *running {
 	t.Helper()
+	return startWith(t, p, cfg)
+}
+
+// startWith is start with a change to the frontier's options.
+func startWith(t testing.TB, p *canon.Profile, cfg Config, change ...func(*frontier.Options)) *running {
+	t.Helper()
 	c := newClock()
-	f, st := openFrontier(t, p, c)
+	f, st := openFrontier(t, p, c, change...)
 	cfg.GRPCAddr, cfg.HTTPAddr = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	cfg.Profile = func() *canon.Profile { return p }

@@ -29,6 +29,8 @@ type doneLease struct {
 	// Meta replaces the URL's data, as stored; Priority its priority.
 	Meta     []byte `json:"meta,omitempty"`
 	Priority *uint8 `json:"priority,omitempty"`
+	// Fetched tells what the fetch gave.
+	Fetched *fetchedBody `json:"fetched,omitempty"`
 }
 
 type doneAnswer struct {
@@ -64,7 +66,11 @@ func (d *doneLease) settlement() (frontier.Settlement, error) {
 	if d.Meta != nil {
 		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
 	}
-	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: d.Meta, Priority: d.Priority}, nil
+	fetched, err := d.Fetched.fetched()
+	if err != nil {
+		return frontier.Settlement{}, err
+	}
+	return frontier.Settlement{Lease: l, Outcome: outcome, At: d.At, BlockQueue: d.BlockQueueUntil, Meta: d.Meta, Priority: d.Priority, Fetched: fetched}, nil
 }
 
 func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {

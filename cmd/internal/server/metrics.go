@@ -27,6 +27,8 @@ var gaugeHelp = map[string]string{
 	"firstseen_disk_free_bytes": "Free space on the store's disk, at the last look.",
 	"firstseen_writes_refused":  "1 while writes are refused because the disk is nearly full.",
 	"firstseen_open_calls":      "gRPC calls under way.",
+	"firstseen_captures":        "Fetches kept to judge the rules by.",
+	"firstseen_captures_share":  "Share of all places whose fetches are kept.",
 }
 
 func (s *Server) registerGauges() {
@@ -34,7 +36,7 @@ func (s *Server) registerGauges() {
 	for name, help := range gaugeHelp {
 		g.descs[name] = prometheus.NewDesc(name, help, nil, nil)
 	}
-	s.registry.MustRegister(g, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.registry.MustRegister(g, newVerdicts(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
 // Describe implements prometheus.Collector.
@@ -61,6 +63,11 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		refused = 1
 	}
 	put("firstseen_writes_refused", refused)
+	if g.s.judge.sample != nil {
+		st := g.s.judge.sample.Stats()
+		put("firstseen_captures", float64(st.Rows))
+		put("firstseen_captures_share", st.Share)
+	}
 }
 
 func putStats(put func(string, float64), st store.Stats) {

@@ -77,6 +77,7 @@ func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.Ac
 			adds.add(it.url, i)
 		default:
 			puts.add(it.url, it.date, i)
+			puts.known[len(puts.known)-1].Fetched = s.fetchedOf(&it.url)
 		}
 	}
 	s.commitAdds(ctx, &adds, statuses)

@@ -41,6 +41,7 @@ type Server struct {
 	draining   chan struct{} // closed when the server begins to end
 	drainOnce  sync.Once
 	history    history
+	judge      judge
 	stopped    chan struct{} // closed when Serve returns
 	paused     atomic.Bool   // nothing is handed out
 	pausedHere atomic.Bool   // nothing is handed out by this one of several daemons
@@ -76,6 +77,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	if err := s.recallPause(ctx); err != nil {
 		return nil, err
 	}
+	s.judge.sample = cfg.Captures
 	s.disk = newDiskGate(cfg.Dir, cfg.MinFree, cfg.Logger)
 	s.count = newCounters(s.registry)
 	s.registerGauges()
@@ -123,6 +125,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.background.Go(func() { s.disk.watch(watching) })
 	s.background.Go(func() { s.record(watching) })
 	s.background.Go(func() { s.beat(watching) })
+	s.background.Go(func() { s.judgeNowAndThen(watching) })
 	failed := make(chan error, 2)
 	go func() { failed <- s.serveGRPC() }()
 	if s.httpL != nil {

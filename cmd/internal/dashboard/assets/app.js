@@ -119,6 +119,27 @@ function health(s) {
   $('health').replaceChildren(...rows.map(([k, v]) => row([k], [v, 'n'])));
 }
 
+// What the last audit of fetched pages found: counters by rule, as /metrics has them.
+function judged(s) {
+  const rules = new Map();
+  for (const [name, value] of Object.entries(s.counters)) {
+    const m = /^firstseen_rule_(merges|stable_pairs|precision)\{(?:on="(yes|no)",)(?:outcome="([a-z]+)",)?rule="([^"]+)"\}$/.exec(name);
+    if (!m) continue;
+    const r = rules.get(m[4]) || { on: m[2] === 'yes', pairs: 0 };
+    if (m[1] === 'merges') r.pairs += value;
+    if (m[1] === 'stable_pairs') r[m[3]] = value;
+    if (m[1] === 'precision') r.share = value;
+    rules.set(m[4], r);
+  }
+  const shown = [...rules].filter(([, r]) => r.pairs > 0).sort(([, a], [, b]) => b.on - a.on || b.pairs - a.pairs);
+  $('judged').hidden = shown.length === 0;
+  $('judged-note').textContent = 'By ' + number(s.counters.firstseen_captures || 0) + ' fetches kept. “Same” and “different” count pairs of places that hold still; “one page” is the verdict on them.';
+  $('rules').replaceChildren(...shown.map(([name, r]) => row(
+    [name], r.on && r.different > 0 ? ['on, merges different pages', 'bad'] : [r.on ? 'on' : 'off'],
+    [number(r.pairs), 'n'], [number(r.same), 'n'], [number(r.different), 'n'],
+    [r.share === undefined ? 'no verdict' : (100 * r.share).toFixed(1) + ' %', 'n'])));
+}
+
 function refused(s) {
   const rows = s.refused.sort((a, b) => b.count - a.count)
     .map(r => row([r.reason], [r.crawl], [number(r.count), 'n'], [r.examples.at(-1) || '', 'url']));
@@ -181,7 +202,7 @@ async function tick() {
     $('state').textContent = s.serving ? 'serving' : 'paused';
     $('state').className = 'badge ' + (s.serving ? 'good' : 'bad');
     $('disk').hidden = !s.disk_low;
-    crawls(s); tiles(s, points.at(-1)); health(s); refused(s);
+    crawls(s); tiles(s, points.at(-1)); health(s); refused(s); judged(s);
     draw('rates', points, ['new', 'duplicate', 'refused', 'leased'], 10);
     draw('share', points, ['share'], 100);
     await queues();

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/captures"
+)
+
+// fetchedBody is what a fetch gave, as POST /v1/done takes it.
+type fetchedBody struct {
+	URL      string    `json:"url"`
+	Time     time.Time `json:"time,omitzero"`
+	Status   int       `json:"status,omitempty"`
+	Digest   string    `json:"digest,omitempty"`
+	Redirect string    `json:"redirect,omitempty"`
+}
+
+func (b *fetchedBody) fetched() (*frontier.Fetched, error) {
+	if b == nil {
+		return nil, nil
+	}
+	if b.URL == "" || b.Status < 0 || b.Status > 999 {
+		return nil, fmt.Errorf("cannot settle; got fetched with url %.100q, status %d; want the URL as fetched, a status 0 to 999: %w", b.URL, b.Status, store.ErrInvalid)
+	}
+	return &frontier.Fetched{URL: b.URL, Time: b.Time, Status: b.Status, Digest: b.Digest, Redirect: b.Redirect}, nil
+}
+
+// digestNames are what crawlers call the digest in a URL's metadata; StormCrawler's is
+// "signature". statusNames and redirectNames are likewise.
+var (
+	digestNames   = []string{"digest", "signature"}
+	statusNames   = []string{"status", "fetch.statusCode"}
+	redirectNames = []string{"redirect", "_redirTo"}
+)
+
+// fetchedOf reads what a fetch gave out of the metadata of a known URL; nil if it has no
+// digest and no redirect, or nobody keeps it.
+func (s *Server) fetchedOf(u *frontier.URL) *frontier.Fetched {
+	if s.judge.sample == nil || !isMetadata(u.Meta) {
+		return nil
+	}
+	info := &frontierpb.URLInfo{}
+	unpackMeta(info, u.Meta)
+	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames)}
+	if f.Digest == "" && f.Redirect == "" {
+		return nil
+	}
+	if n, err := strconv.Atoi(firstValue(info, statusNames)); err == nil && n > 0 && n <= 999 {
+		f.Status = n
+	}
+	return &f
+}
+
+func firstValue(info *frontierpb.URLInfo, names []string) string {
+	for _, name := range names {
+		if values := info.GetMetadata()[name].GetValues(); len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// getAudit answers with the last judgement, and makes one if there is none.
+func (s *Server) getAudit(w http.ResponseWriter, r *http.Request) {
+	if j := s.judge.last.Load(); j != nil {
+		writeJSON(w, http.StatusOK, j)
+		return
+	}
+	s.postAudit(w, r)
+}
+
+// postAudit judges now.
+func (s *Server) postAudit(w http.ResponseWriter, r *http.Request) {
+	j, err := s.judgeNow(r.Context())
+	if errors.Is(err, errNoCaptures) {
+		writeError(w, http.StatusConflict, "off", err.Error())
+		return
+	}
+	if err != nil {
+		s.writeFault(w, "judge", err)
+		return
+	}
+	writeJSON(w, http.StatusOK, j)
+}
+
+// getCaptures writes the captures as CDXJ, which audit and learn read.
+func (s *Server) getCaptures(w http.ResponseWriter, _ *http.Request) {
+	if s.judge.sample == nil {
+		writeError(w, http.StatusConflict, "off", errNoCaptures.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/x-cdxj; charset=utf-8")
+	out := bufio.NewWriter(w)
+	for c, err := range s.judge.sample.All() {
+		if err == nil {
+			err = writeCDXJ(out, &c)
+		}
+		if err != nil {
+			s.log.Warn("cannot send all captures", "error", err)
+			panic(http.ErrAbortHandler) // so that the client sees a broken answer, not a short one
+		}
+	}
+	if err := out.Flush(); err != nil {
+		s.log.Debug("cannot send captures", "error", err)
+	}
+}
+
+// captureLine is the object of a CDXJ line.
+type captureLine struct {
+	URL      string `json:"url"`
+	Status   string `json:"status,omitempty"`
+	Digest   string `json:"digest,omitempty"`
+	Redirect string `json:"redirect,omitempty"`
+}
+
+func writeCDXJ(out *bufio.Writer, c *captures.Capture) error {
+	line := captureLine{URL: c.URL, Digest: c.Digest, Redirect: c.Redirect}
+	if c.Status > 0 {
+		line.Status = strconv.Itoa(c.Status)
+	}
+	object, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	key, err := canon.SURT().Canonicalize(c.URL)
+	if err != nil {
+		key = "-"
+	}
+	_, err = fmt.Fprintf(out, "%s %s %s\n", key, c.Time.UTC().Format("20060102150405"), object)
+	return err
+}

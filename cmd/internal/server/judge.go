@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/store/captures"
+)
+
+// judge audits the captures that the frontier keeps: now and then, and when asked. What it
+// last found is what the dashboard and /metrics show.
+type judge struct {
+	sample *captures.Sample // nil: nothing is kept
+	one    sync.Mutex       // audits, one at a time: each takes as much memory as the sample
+	last   atomic.Pointer[judgement]
+}
+
+// judgement is the answer of /v1/audit.
+type judgement struct {
+	JudgedAt time.Time     `json:"judged_at"`
+	Captures int           `json:"captures"` // held
+	Share    float64       `json:"share"`    // of all places, those that are kept
+	Taken    int64         `json:"taken"`    // since the start
+	Report   *audit.Report `json:"report"`
+}
+
+var errNoCaptures = errors.New("cannot judge; this daemon keeps no captures: see --captures")
+
+// judgeNowAndThen audits when there is something new, until ctx ends.
+func (s *Server) judgeNowAndThen(ctx context.Context) {
+	if s.judge.sample == nil || s.cfg.AuditEvery < 0 {
+		return
+	}
+	tick := time.NewTicker(s.cfg.AuditEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		last := s.judge.last.Load()
+		if taken := s.judge.sample.Stats().Taken; taken == 0 || last != nil && taken == last.Taken {
+			continue
+		}
+		if _, err := s.judgeNow(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("cannot judge the rules; trying again later", "error", err)
+		}
+	}
+}
+
+func (s *Server) judgeNow(ctx context.Context) (*judgement, error) {
+	if s.judge.sample == nil {
+		return nil, errNoCaptures
+	}
+	s.judge.one.Lock()
+	defer s.judge.one.Unlock()
+	st := s.judge.sample.Stats()
+	log := audit.NewLog(audit.Options{})
+	for c, err := range s.judge.sample.All() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = log.Add(audit.Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: audit.Resolve(c.URL, c.Redirect)})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read captures: %w", err)
+		}
+	}
+	report, err := audit.Run(ctx, log, audit.Request{Profile: s.cfg.Profile()})
+	if err != nil {
+		return nil, fmt.Errorf("cannot judge captures: %w", err)
+	}
+	j := &judgement{JudgedAt: time.Now().UTC(), Captures: st.Rows, Share: st.Share, Taken: st.Taken, Report: report}
+	s.judge.last.Store(j)
+	return j, nil
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/crawllog"
+	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store/captures"
+)
+
+// startJudging starts a server that keeps captures in memory.
+func startJudging(t *testing.T) *running {
+	t.Helper()
+	sample, err := captures.Open("c", captures.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sample.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return startWith(t, canon.Qiita(), Config{Captures: sample, AuditEvery: -1}, func(o *frontier.Options) { o.Captures, o.Delay = sample, -1 })
+}
+
+// ask is request with the answer in parts.
+func (r *running) ask(t *testing.T, method, path, body string) (code, answer string) {
+	t.Helper()
+	code, answer, _ = strings.Cut(r.request(t, method, path, body), "\n")
+	return code, answer
+}
+
+// reportFetches leases what is due and says what each fetch gave.
+func (r *running) reportFetches(t *testing.T, digest func(url string) string) {
+	t.Helper()
+	var leased struct {
+		Leases []struct{ URL, Key, Token string }
+	}
+	_, body := r.ask(t, "POST", "/v1/lease", `{"max":10000,"max_per_queue":10000}`)
+	if err := json.Unmarshal([]byte(body), &leased); err != nil {
+		t.Fatal(err)
+	}
+	type done map[string]any
+	var all []done
+	for _, l := range leased.Leases {
+		all = append(all, done{"key": l.Key, "token": l.Token, "fetched": done{"url": l.URL, "status": 200, "digest": digest(l.URL)}})
+	}
+	text, err := json.Marshal(done{"leases": all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, body := r.ask(t, "POST", "/v1/done", string(text)); code != "200" {
+		t.Fatalf("got %s %s; want 200", code, body)
+	}
+}
+
+// offer offers URLs and waits for nothing.
+func (r *running) offer(t *testing.T, urls ...string) {
+	t.Helper()
+	var lines strings.Builder
+	for _, u := range urls {
+		fmt.Fprintf(&lines, "{\"url\":%q,\"force\":true}\n", u)
+	}
+	if code, body := r.ask(t, "POST", "/v1/urls", lines.String()); code != "200" {
+		t.Fatalf("got %s %s; want 200", code, body)
+	}
+}
+
+// TestRulesAreJudgedOnline crawls 40 pages of a site that has each under http and https,
+// the same, and with and without www, different; twice, so that there is a control.
+func TestRulesAreJudgedOnline(t *testing.T) {
+	r := startJudging(t)
+	content := func(url string) string {
+		return strings.NewReplacer("https:", "http:").Replace(url)
+	}
+	for range 2 {
+		for i := range 40 {
+			page := fmt.Sprintf("shop.example/dir/%d", i)
+			r.offer(t, "http://"+page, "https://"+page, "http://www."+page)
+		}
+		r.reportFetches(t, content)
+	}
+	r.waitForCaptures(t, 240)
+	code, body := r.ask(t, "GET", "/v1/audit", "")
+	if code != "200" {
+		t.Fatalf("got %s %s; want 200", code, body)
+	}
+	_, metrics := r.ask(t, "GET", "/metrics", "")
+	for _, want := range []string{
+		`firstseen_rule_stable_pairs{on="no",outcome="different",rule="strip-www"} 40`,
+		`firstseen_rule_stable_pairs{on="no",outcome="same",rule="fold-https"} 40`,
+		`firstseen_rule_precision{on="no",rule="fold-https"} 1`,
+		`firstseen_captures 240`,
+	} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("/metrics does not have %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(body)
+	}
+	checkCDXJ(t, r)
+	checkJudgedInBrowser(t, r)
+}
+
+// waitForCaptures waits until the sample has taken what was offered.
+func (r *running) waitForCaptures(t *testing.T, want int) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for r.cfg.Captures.Stats().Rows < want {
+		if time.Now().After(deadline) {
+			t.Fatalf("got %+v; want %d rows", r.cfg.Captures.Stats(), want)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// checkCDXJ reads the captures back as audit and learn do.
+func checkCDXJ(t *testing.T, r *running) {
+	_, body := r.ask(t, "GET", "/v1/captures", "")
+	in, err := input.Open("-", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	format, records := crawllog.Read(in, crawllog.Options{}, nil)
+	n := 0
+	for rec, err := range records {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; rec.Digest == "" || rec.Status != 200 || rec.Time.IsZero() || rec.Kind != crawllog.Fetch {
+			t.Errorf("got %+v; want a fetch with digest, status and time", rec)
+		}
+	}
+	if n != 240 {
+		t.Errorf("got %d captures of format %v; want 240", n, format)
+	}
+}
+
+func checkJudgedInBrowser(t *testing.T, r *running) {
+	chromium, err := exec.LookPath("chromium")
+	if err != nil || testing.Short() {
+		t.Skipf("needs Chromium: %v", err)
+	}
+	out, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
+		"--virtual-time-budget=5000", "--dump-dom", r.url("/")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"By 240 fetches kept", ">strip-www</td><td>off</td><td class=\"n\">40</td><td class=\"n\">0</td><td class=\"n\">40<"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the page does not show %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestDigestsOfKnownURLs: clients of the gRPC protocol put the digest into the metadata.
+func TestDigestsOfKnownURLs(t *testing.T) {
+	r := startJudging(t)
+	stream, err := r.client(t).PutURLs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func(v string) *frontierpb.StringList { return &frontierpb.StringList{Values: []string{v}} }
+	known := &frontierpb.KnownURLItem{Info: &frontierpb.URLInfo{Url: "http://a.example/", Key: "a.example",
+		Metadata: map[string]*frontierpb.StringList{"signature": values("D1"), "fetch.statusCode": values("200"), "other": values("x")}}}
+	if err := stream.Send(&frontierpb.URLItem{Item: &frontierpb.URLItem_Known{Known: known}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	r.waitForCaptures(t, 1)
+	for c, err := range r.cfg.Captures.All() {
+		if err != nil || c.URL != "http://a.example/" || c.Digest != "D1" || c.Status != 200 {
+			t.Errorf("got %+v, %v; want digest D1, status 200", c, err)
+		}
+	}
+}
+
+func TestAuditErrors(t *testing.T) {
+	r := start(t, canon.Qiita(), Config{})
+	for _, path := range []string{"/v1/audit", "/v1/captures"} {
+		if code, body := r.ask(t, "GET", path, ""); code != "409" || !strings.Contains(body, "--captures") {
+			t.Errorf("%s: got %s %s; want 409 that names --captures", path, code, body)
+		}
+	}
+	lease := `{"leases":[{"key":"00000000000000000000000000000000","token":"1","fetched":{"status":200}}]}`
+	if code, body := r.ask(t, "POST", "/v1/done", lease); code != "400" || !strings.Contains(body, "URL as fetched") {
+		t.Errorf("fetched without url: got %s %s; want 400", code, body)
+	}
+}
