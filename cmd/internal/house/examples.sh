@@ -1,9 +1,14 @@
 #!/bin/sh
-# Vets and tests the examples that have a module of their own.
+# Vets and tests the examples that have a module of their own, and runs the test.sh of those in other languages.
 set -eu
 for mod in examples/*/go.mod; do
 	[ -e "$mod" ] || continue
 	dir=$(dirname "$mod")
 	echo "test $dir"
 	(cd "$dir" && go vet ./... && go test -count=1 ./...)
+done
+for script in examples/*/test.sh; do
+	[ -e "$script" ] || continue
+	echo "test $(dirname "$script")"
+	sh "$script"
 done

@@ -84,7 +84,7 @@ class Client:
             text = response.read()
         except (OSError, http.client.HTTPException) as e:
             self._conn.close()
-            raise Unavailable(f"cannot reach firstseen at {self._url}: {e!r}", maybe_done=sent) from e
+            raise Unavailable(f"cannot reach firstseen at {self._url}: {e}", maybe_done=sent) from e
         return self._checked(response.status, text)
 
     def _checked(self, status: int, text: bytes) -> bytes:

@@ -22,6 +22,7 @@ class Config:
     delay: float
     lease: int
     prefetch: int
+    at_risk: int  # requests that a kill may have fetched again, at most
     per_domain: int
     give_up: float
     filter_start: bool
@@ -36,6 +37,7 @@ class Config:
         serializer = s.get("FIRSTSEEN_SERIALIZER", "json")
         if serializer not in ("json", "pickle"):
             raise NotConfigured(f"cannot read settings; got FIRSTSEEN_SERIALIZER {serializer!r}; want json or pickle")
+        concurrent = s.getint("CONCURRENT_REQUESTS") or 16
         config = cls(
             url=s.get("FIRSTSEEN_URL", "http://127.0.0.1:7072"),
             token=s.get("FIRSTSEEN_TOKEN", ""),
@@ -43,7 +45,8 @@ class Config:
             crawl=s.get("FIRSTSEEN_CRAWL", "%(spider)s") % {"spider": _spider_name(crawler)},
             delay=s.getfloat("FIRSTSEEN_DELAY", s.getfloat("DOWNLOAD_DELAY")),
             lease=s.getint("FIRSTSEEN_LEASE", 60),
-            prefetch=s.getint("FIRSTSEEN_PREFETCH", 2 * (s.getint("CONCURRENT_REQUESTS") or 16)),
+            prefetch=s.getint("FIRSTSEEN_PREFETCH", 2 * concurrent),
+            at_risk=2 * concurrent,
             per_domain=s.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or 8,
             give_up=s.getfloat("FIRSTSEEN_GIVE_UP", 300),
             filter_start=s.getbool("FIRSTSEEN_FILTER_START", True),

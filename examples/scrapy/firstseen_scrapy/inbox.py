@@ -68,6 +68,11 @@ class Inbox:
         with self._changed:
             self._held.pop(lease["token"], None)
 
+    def unsettled(self) -> int:
+        """How many leases left the buffer and are not settled on disk."""
+        with self._changed:
+            return len(self._held) - self._buffered
+
     def drained(self) -> bool:
         """Whether the crawl held nothing when last asked, and nothing was sent since."""
         return self._outbox.idle() and self._drained_at == self._outbox.version

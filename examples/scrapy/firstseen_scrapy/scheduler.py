@@ -61,7 +61,7 @@ class Scheduler(BaseScheduler):
         try:
             stats = self._client().stats(c.crawl)
         except (Refused, Unavailable) as e:
-            raise NotConfigured(f"{e}; is `firstseen serve` running there (FIRSTSEEN_URL, FIRSTSEEN_TOKEN)?") from e
+            raise NotConfigured(f"{e}; is `firstseen serve` running there (FIRSTSEEN_URL, FIRSTSEEN_TOKEN)?") from None
         self._outbox = Outbox(
             self._client(), self._hand(self._on_answers), lambda: self._inbox.poke(), self._hand(self._on_failure), c.give_up
         )
@@ -110,7 +110,7 @@ class Scheduler(BaseScheduler):
         if self._memory:
             request = heapq.heappop(self._memory)[-1]
             self._count("scheduler/dequeued/memory")
-        elif self._buffer:
+        elif self._buffer and self._inbox.unsettled() < self.config.at_risk:
             _, _, lease, request = heapq.heappop(self._buffer)
             self._fetching[request] = lease
             self._inbox.taken()

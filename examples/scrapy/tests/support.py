@@ -65,14 +65,16 @@ class Daemon:
 class Crawl:
     """`scrapy crawl SPIDER` under way. Its log and its items are files."""
 
-    def __init__(self, spider: str, site: str, **settings: object):
-        self._dir = tempfile.TemporaryDirectory()
-        self.items_file = os.path.join(self._dir.name, "items.jsonl")
-        self._log = os.path.join(self._dir.name, "log")
+    def __init__(self, case: unittest.TestCase, spider: str, site: str, **settings: object):
+        directory = case.enterContext(tempfile.TemporaryDirectory())
+        self.items_file = os.path.join(directory, "items.jsonl")
+        self._log = os.path.join(directory, "log")
         command = [sys.executable, "-m", "scrapy", "crawl", spider, "-a", f"site={site}", "-o", self.items_file]
         for name, value in settings.items():
             command += ["-s", f"{name}={value}"]
-        self._process = subprocess.Popen(command, cwd=PROJECT, stderr=open(self._log, "wb"))
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(command, cwd=PROJECT, stderr=log)
+        case.addCleanup(self.kill)
 
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)
@@ -96,16 +98,17 @@ class Crawl:
 class CrawlCase(unittest.TestCase):
     """A test with a daemon of its own."""
 
-    flags: tuple[str, ...] = ()
+    def flags(self) -> list[str]:
+        """More flags for the daemon."""
+        return []
 
     def setUp(self) -> None:
-        self._dir = tempfile.TemporaryDirectory()
-        self.addCleanup(self._dir.cleanup)
-        self.daemon = Daemon(self._dir.name, *self.flags)
+        self.directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.daemon = Daemon(self.directory, *self.flags())
         self.addCleanup(self.daemon.kill)
 
     def crawl(self, spider: str, site: str, **settings: object) -> Crawl:
-        return Crawl(spider, site, FIRSTSEEN_URL=self.daemon.url, **settings)
+        return Crawl(self, spider, site, FIRSTSEEN_URL=self.daemon.url, **settings)
 
     def assert_each_page_once(self, fetched: dict[str, int], pages: int, except_for: set[str] = frozenset()) -> None:
         self.assertEqual(set(fetched), {f"/p/{n}" for n in range(pages)})
