@@ -1,0 +1,201 @@
+// Package crawlfile moves a whole crawl between stores, machines and backends in
+// one file: what is queued, with its data, the settings of its queues, and every key seen.
+//
+// The order of the file is what makes an import safe to break off and begin again.
+// First the settings, so that no queue is served faster than it may be; then the URLs
+// that wait, which are offered as new ones: one that is there already stays as it is; then the keys
+// of everything seen. Were the keys first, the URLs that wait would be taken for
+// known and never be fetched. So each step can be done twice, and a crawl that went on
+// meanwhile is not disturbed.
+//
+// Of a URL these come along: text, queue, data, due time, priority. Leased ones wait again: who
+// has the lease can't settle it in another store. Not in the file are the counts of
+// attempts, the counts of completed URLs whose text isn't kept, and the settings of a
+// crawl or a store as a whole.
+//
+// All numbers are big-endian:
+//
+//	+---------------+-------------------+---------------+-------+
+//	| "firstseen.c1"| length 4, not zero| JSON of a row | CRC 4 |  any number of rows
+//	+---------------+-------------------+---------------+-------+
+//	| 0, 4 bytes    | rows in the file 8                | CRC 4 |
+//	+---------------+-----------------------------------+-------+
+//	| a key file, see package keyfile                           |
+//	+-----------------------------------------------------------+
+//
+// A CRC is CRC-32C of its row up to there, without the file's first 12 bytes. A row is an
+// object with one field: "identity" the first, the others "queue" or "url".
+package crawlfile
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Magic is what a file begins with.
+const Magic = "firstseen.c1"
+
+// maxRow bounds a row; texts and data of URLs are far below.
+const maxRow = 16 << 20
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// row is what a row holds: one of the three.
+type row struct {
+	Identity *store.Identity `json:"identity,omitempty"`
+	Queue    *queueRow       `json:"queue,omitempty"`
+	URL      *urlRow         `json:"url,omitempty"`
+}
+
+// queueRow is the settings of a queue. Names and texts are bytes since they need
+// not be UTF-8.
+type queueRow struct {
+	Name         []byte        `json:"name"`
+	Delay        time.Duration `json:"delay,omitempty"`
+	MaxInFlight  int           `json:"max_in_flight,omitempty"`
+	BlockedUntil time.Time     `json:"blocked_until,omitzero"`
+	Limit        int64         `json:"limit,omitempty"`
+	Weight       uint8         `json:"weight,omitempty"`
+	Paused       bool          `json:"paused,omitempty"`
+}
+
+// urlRow is a URL that waits or, with Done, one that is done and whose text is kept.
+type urlRow struct {
+	Key      []byte    `json:"key"`
+	Queue    []byte    `json:"queue"`
+	URL      []byte    `json:"url"`
+	Meta     []byte    `json:"meta,omitempty"`
+	Due      time.Time `json:"due,omitzero"`
+	Priority uint8     `json:"priority,omitempty"`
+	Done     bool      `json:"done,omitempty"`
+}
+
+func queueRowOf(q store.QueueInfo) *queueRow {
+	s := q.QueueSettings
+	return &queueRow{[]byte(q.Name), s.Delay, s.MaxInFlight, s.BlockedUntil, s.Limit, s.Weight, s.Paused}
+}
+
+// change is what makes a queue have these settings; none of them unsets one.
+func (q *queueRow) change() (c store.QueueChange) {
+	set(&c.Delay, q.Delay)
+	set(&c.MaxInFlight, q.MaxInFlight)
+	set(&c.BlockedUntil, q.BlockedUntil)
+	set(&c.Limit, q.Limit)
+	set(&c.Weight, q.Weight)
+	set(&c.Paused, q.Paused)
+	return c
+}
+
+func set[T comparable](field **T, v T) {
+	var zero T
+	if v != zero {
+		*field = &v
+	}
+}
+
+func urlRowOf(e store.Entry) *urlRow {
+	return &urlRow{e.Key[:], []byte(e.Queue), []byte(e.URL), e.Meta, e.Due, e.Priority, e.State == store.Done}
+}
+
+// writer writes rows.
+type writer struct {
+	w    io.Writer
+	buf  []byte
+	rows int64
+}
+
+func (w *writer) row(r row) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("cannot write crawl file: %w", err)
+	}
+	w.rows++
+	return w.framed(uint32(len(text)), text)
+}
+
+// end writes the row that says how many there were.
+func (w *writer) end() error {
+	return w.framed(0, binary.BigEndian.AppendUint64(nil, uint64(w.rows)))
+}
+
+func (w *writer) framed(length uint32, body []byte) error {
+	w.buf = binary.BigEndian.AppendUint32(w.buf[:0], length)
+	w.buf = append(w.buf, body...)
+	w.buf = binary.BigEndian.AppendUint32(w.buf, crc32.Checksum(w.buf, castagnoli))
+	if _, err := w.w.Write(w.buf); err != nil {
+		return fmt.Errorf("cannot write crawl file: %w", err)
+	}
+	return nil
+}
+
+// reader reads rows.
+type reader struct {
+	r    io.Reader
+	buf  []byte
+	rows int64
+}
+
+// next returns the next row; ok is false after the last.
+func (r *reader) next() (next row, ok bool, err error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r.r, length[:]); err != nil {
+		return next, false, truncated(err)
+	}
+	n := binary.BigEndian.Uint32(length[:])
+	if n > maxRow {
+		return next, false, fmt.Errorf("cannot read crawl file; got a row of %d bytes; want at most %d: %w", n, maxRow, store.ErrCorrupt)
+	}
+	body, err := r.body(length, max(n, 8*isZero(n)))
+	if err != nil {
+		return next, false, err
+	}
+	if n == 0 {
+		if want := binary.BigEndian.Uint64(body); uint64(r.rows) != want {
+			return next, false, fmt.Errorf("cannot read crawl file; got %d rows; want %d: %w", r.rows, want, store.ErrCorrupt)
+		}
+		return next, false, nil
+	}
+	r.rows++
+	if err := json.Unmarshal(body, &next); err != nil {
+		return next, false, fmt.Errorf("cannot read row %d of crawl file: %w", r.rows, errors.Join(err, store.ErrCorrupt))
+	}
+	return next, true, nil
+}
+
+func isZero(n uint32) uint32 {
+	if n == 0 {
+		return 1
+	}
+	return 0
+}
+
+// body reads n bytes that follow a length, and the checksum of both.
+func (r *reader) body(length [4]byte, n uint32) ([]byte, error) {
+	if need := 4 + int(n) + 4; cap(r.buf) < need {
+		r.buf = make([]byte, need)
+	}
+	b := r.buf[:4+int(n)+4]
+	copy(b, length[:])
+	if _, err := io.ReadFull(r.r, b[4:]); err != nil {
+		return nil, truncated(err)
+	}
+	end := len(b) - 4
+	if got, want := crc32.Checksum(b[:end], castagnoli), binary.BigEndian.Uint32(b[end:]); got != want {
+		return nil, fmt.Errorf("cannot read crawl file; got checksum %08x; want %08x: %w", got, want, store.ErrCorrupt)
+	}
+	return b[4:end], nil
+}
+
+func truncated(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("cannot read crawl file; it ends too early: %w", store.ErrCorrupt)
+	}
+	return fmt.Errorf("cannot read crawl file: %w", err)
+}

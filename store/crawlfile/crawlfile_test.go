@@ -1,0 +1,297 @@
+package crawlfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+var identity = store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
+
+func openMem(t testing.TB) store.Store {
+	t.Helper()
+	s := memstore.New(memstore.Options{Identity: identity, KeepURLs: true})
+	t.Cleanup(func() { _ = s.Close() }) // memory alone
+	return s
+}
+
+func openPebble(t testing.TB) store.Store {
+	t.Helper()
+	s, err := pebblestore.Open(t.TempDir(), pebblestore.Options{Identity: identity, KeepURLs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func key(i int) store.Key { return hashkey.SumShort(fmt.Appendf(nil, "http://example/%d", i)) }
+
+var due = time.Date(2030, 1, 2, 3, 4, 5, 6e6, time.UTC)
+
+// fill makes a crawl of 40 URLs in four queues, of which one is done and one is
+// leased, 60 keys that were never queued, and settings.
+func fill(t testing.TB, s store.Store) {
+	t.Helper()
+	var items []store.Item
+	for i := range 40 {
+		it := store.Item{Key: key(i), Queue: fmt.Sprintf("q%d\xff", i%4), URL: fmt.Sprintf("HTTP://ex\xc3\xa4mple/%d\xff", i), Meta: []byte{byte(i), 0xff}, Priority: uint8(i % 3)}
+		if i >= 2 {
+			it.Due = due.Add(time.Duration(i) * time.Second)
+		}
+		items = append(items, it)
+	}
+	ctx := t.Context()
+	_, err := s.Add(ctx, "c", items, store.AddOptions{})
+	check(t, err)
+	taken, err := s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 2, Lease: time.Hour})
+	check(t, err)
+	_, err = s.Settle(ctx, "c", []store.Settlement{{Key: taken.Leases[0].Key, Token: taken.Leases[0].Token}})
+	check(t, err)
+	var keys []store.Key
+	for i := 100; i < 160; i++ {
+		keys = append(keys, key(i))
+	}
+	check(t, s.See(ctx, "c", keys, make([]bool, len(keys)), store.SeeOptions{}))
+	delay, paused := time.Minute, true
+	check(t, s.Configure(ctx, "c", "q2\xff", store.QueueChange{Delay: &delay, Paused: &paused}))
+	check(t, s.Configure(ctx, "c", "not there yet", store.QueueChange{Delay: &delay}))
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// picture is what a crawl is, as far as it can move.
+type picture struct {
+	Keys   []store.Key
+	URLs   []urlRow
+	Queues []queueRow
+}
+
+func pictureOf(t testing.TB, s store.Store, crawl string) (p picture) {
+	t.Helper()
+	for k, err := range s.Keys(t.Context(), crawl) {
+		check(t, err)
+		p.Keys = append(p.Keys, k)
+	}
+	for e, err := range s.Entries(t.Context(), crawl, "") {
+		check(t, err)
+		r := *urlRowOf(e)
+		if e.Due.Before(due) {
+			r.Due = time.Time{} // it was due at once
+		}
+		p.URLs = append(p.URLs, r)
+	}
+	slices.SortFunc(p.URLs, func(a, b urlRow) int { return bytes.Compare(a.Key, b.Key) })
+	for q, err := range s.Queues(t.Context(), crawl, "") {
+		check(t, err)
+		p.Queues = append(p.Queues, *queueRowOf(q))
+	}
+	return p
+}
+
+// diff returns where two pictures differ, or "".
+func diff(t testing.TB, want, got picture) string {
+	t.Helper()
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	w, err := json.MarshalIndent(want, "", " ")
+	check(t, err)
+	g, err := json.MarshalIndent(got, "", " ")
+	check(t, err)
+	wl, gl := strings.Split(string(w), "\n"), strings.Split(string(g), "\n")
+	for i := range min(len(wl), len(gl)) {
+		if wl[i] != gl[i] {
+			return fmt.Sprintf("line %d: got %s; want %s", i, gl[i], wl[i])
+		}
+	}
+	return fmt.Sprintf("got %d lines; want %d", len(gl), len(wl))
+}
+
+func exported(t testing.TB, s store.Store) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	n, err := Export(t.Context(), &b, s, "c")
+	check(t, err)
+	if want := (Counts{Queues: 2, Waiting: 39, Done: 1, Keys: 100}); n != want {
+		t.Fatalf("exported %+v; want %+v", n, want)
+	}
+	return b.Bytes()
+}
+
+func TestACrawlIsTheSameInAnotherStore(t *testing.T) {
+	for name, pair := range map[string][2]func(testing.TB) store.Store{
+		"memory to disk": {openMem, openPebble}, "disk to memory": {openPebble, openMem},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, dst := pair[0](t), pair[1](t)
+			fill(t, src)
+			file := exported(t, src)
+			n, err := Import(t.Context(), bytes.NewReader(file), dst, "other", ImportOptions{})
+			check(t, err)
+			if want := (Counts{Queues: 2, Waiting: 39, Done: 1, Keys: 100, New: 60}); n != want {
+				t.Errorf("imported %+v; want %+v", n, want)
+			}
+			if d := diff(t, pictureOf(t, src, "c"), pictureOf(t, dst, "other")); d != "" {
+				t.Errorf("the crawl differs: %s", d)
+			}
+		})
+	}
+}
+
+// An import that breaks off after every step, and begins again from what was
+// saved or from the start, ends where one that doesn't would.
+func TestImportBrokenOffAnywhere(t *testing.T) {
+	src := openMem(t)
+	fill(t, src)
+	file, want := exported(t, src), pictureOf(t, src, "c")
+	for _, fromStart := range []bool{false, true} {
+		dst, at, runs := openMem(t), Progress{}, 0
+		errStop := errors.New("power cut")
+		for done := false; !done; runs++ {
+			steps := 0
+			opt := ImportOptions{Batch: 7, After: at, Saved: func(p Progress) error {
+				steps++
+				if fromStart && steps <= runs || p == at {
+					return nil
+				}
+				at = p
+				return errStop
+			}}
+			if fromStart {
+				opt.After = Progress{}
+			}
+			_, err := Import(t.Context(), bytes.NewReader(file), dst, "c", opt)
+			if done = err == nil; !done && !errors.Is(err, errStop) {
+				t.Fatal(err)
+			}
+		}
+		if runs < 10 {
+			t.Errorf("broken off %d times; want at least 10", runs)
+		}
+		if d := diff(t, want, pictureOf(t, dst, "c")); d != "" {
+			t.Errorf("from the start %v: the crawl differs: %s", fromStart, d)
+		}
+	}
+}
+
+// What happened in the new store since is not undone by a second import.
+func TestASecondImportDisturbsNothing(t *testing.T) {
+	src, dst := openMem(t), openMem(t)
+	fill(t, src)
+	file := exported(t, src)
+	load := func() {
+		_, err := Import(t.Context(), bytes.NewReader(file), dst, "c", ImportOptions{})
+		check(t, err)
+	}
+	load()
+	taken, err := dst.Take(t.Context(), store.TakeRequest{Crawl: "c", Lease: time.Hour})
+	check(t, err)
+	lease := taken.Leases[0]
+	load()
+	got, err := dst.Settle(t.Context(), "c", []store.Settlement{{Key: lease.Key, Token: lease.Token}})
+	if err != nil || got[0] != store.Settled {
+		t.Fatalf("the lease ended: %v, %v; want it settled", got, err)
+	}
+	load()
+	if st, err := dst.Stats(t.Context(), "c"); err != nil || st.Held != 38 || st.Completed != 2 {
+		t.Errorf("got %+v, %v; want 38 held and 2 completed", st, err)
+	}
+}
+
+func TestDamageIsFound(t *testing.T) {
+	src := openMem(t)
+	fill(t, src)
+	file := exported(t, src)
+	for at := 0; at < len(file); at += 1 + at/100 { // each byte of the head, then fewer
+		damaged := slices.Clone(file)
+		damaged[at] ^= 0x20
+		for _, b := range [][]byte{damaged, file[:at]} {
+			if err := readAll(t.Context(), b); err == nil {
+				t.Fatalf("byte %d of %d: read without an error", at, len(file))
+			}
+		}
+	}
+	check(t, readAll(t.Context(), file))
+}
+
+// readAll imports into a store that does nothing.
+func readAll(ctx context.Context, file []byte) error {
+	_, err := Import(ctx, bytes.NewReader(file), sink{}, "c", ImportOptions{})
+	return err
+}
+
+type sink struct{ store.Store }
+
+func (sink) Identity() store.Identity { return identity }
+
+func (sink) Configure(context.Context, string, string, store.QueueChange) error { return nil }
+
+func (sink) See(_ context.Context, _ string, _ []store.Key, fresh []bool, _ store.SeeOptions) error {
+	for i := range fresh {
+		fresh[i] = true
+	}
+	return nil
+}
+
+func (sink) Add(context.Context, string, []store.Item, store.AddOptions) ([]store.Verdict, error) {
+	return nil, nil
+}
+
+func (sink) Settle(context.Context, string, []store.Settlement) ([]store.SettleStatus, error) {
+	return nil, nil
+}
+
+func TestAnotherIdentityIsRefused(t *testing.T) {
+	src := openMem(t)
+	fill(t, src)
+	other := identity
+	other.Version++
+	dst := memstore.New(memstore.Options{Identity: other})
+	_, err := Import(t.Context(), bytes.NewReader(exported(t, src)), dst, "c", ImportOptions{})
+	if !errors.Is(err, store.ErrIdentity) {
+		t.Errorf("got %v; want ErrIdentity", err)
+	}
+	check(t, dst.Close())
+}
+
+func FuzzImport(f *testing.F) {
+	src := memstore.New(memstore.Options{Identity: identity, KeepURLs: true})
+	fill(f, src)
+	f.Add(exported(f, src))
+	f.Add([]byte(Magic))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		_, _ = Import(t.Context(), bytes.NewReader(file), sink{}, "c", ImportOptions{}) // it must only not panic
+	})
+}
+
+func ExampleExport() {
+	s := memstore.New(memstore.Options{Identity: identity})
+	defer s.Close()
+	_, _ = s.Add(context.Background(), "c", []store.Item{{Key: key(1), Queue: "example", URL: "http://example/1"}}, store.AddOptions{})
+	var file bytes.Buffer
+	n, err := Export(context.Background(), &file, s, "c")
+	fmt.Println(n.Waiting, n.Keys, err)
+	// Output: 1 1 <nil>
+}

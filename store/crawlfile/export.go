@@ -1,0 +1,81 @@
+package crawlfile
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/keyfile"
+)
+
+// Counts are what a file holds, or what was done with it.
+type Counts struct {
+	Queues  int64 `json:"queues"`  // queues whose settings differ from the defaults
+	Waiting int64 `json:"waiting"` // URLs that wait
+	Done    int64 `json:"done"`    // URLs that are done, with their text
+	Keys    int64 `json:"keys"`    // keys seen
+	New     int64 `json:"new"`     // of an import: keys that were not known
+}
+
+// exporter is a store that writes key files itself.
+type exporter interface {
+	Export(ctx context.Context, w io.Writer, crawl string) (int64, error)
+}
+
+// Export writes a crawl of s to w. What changes while it runs may be in the file as it
+// was or as it is: pause the crawl for a file that is exact.
+func Export(ctx context.Context, w io.Writer, s store.Store, crawl string) (n Counts, err error) {
+	if _, err := io.WriteString(w, Magic); err != nil {
+		return n, fmt.Errorf("cannot write crawl file: %w", err)
+	}
+	rows := &writer{w: w}
+	id := s.Identity()
+	if err := rows.row(row{Identity: &id}); err != nil {
+		return n, err
+	}
+	if err := exportRows(ctx, rows, s, crawl, &n); err != nil {
+		return n, err
+	}
+	if err := rows.end(); err != nil {
+		return n, err
+	}
+	n.Keys, err = ExportKeys(ctx, w, s, crawl)
+	return n, err
+}
+
+func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *Counts) error {
+	for q, err := range s.Queues(ctx, crawl, "") {
+		if err == nil && q.QueueSettings != (store.QueueSettings{}) {
+			n.Queues++
+			err = w.row(row{Queue: queueRowOf(q)})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for e, err := range s.Entries(ctx, crawl, "") {
+		if err == nil {
+			err = w.row(row{URL: urlRowOf(e)})
+		}
+		if err != nil {
+			return err
+		}
+		if e.State == store.Done {
+			n.Done++
+		} else {
+			n.Waiting++
+		}
+	}
+	return nil
+}
+
+// ExportKeys writes the keys of a crawl as a key file, by the store's own means if it
+// has some, and returns their number.
+func ExportKeys(ctx context.Context, w io.Writer, s store.Store, crawl string) (int64, error) {
+	if own, ok := s.(exporter); ok {
+		return own.Export(ctx, w, crawl)
+	}
+	// Which keys are of internationalised hosts the store doesn't tell.
+	return keyfile.Write(w, keyfile.Header{Identity: s.Identity(), UnicodeHosts: true}, s.Keys(ctx, crawl))
+}

@@ -1,0 +1,258 @@
+package crawlfile
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/keyfile"
+)
+
+// ImportOptions modify Import. The zero value is fine.
+type ImportOptions struct {
+	// After is how far an import of the same file came that was broken off: what
+	// it did is read and not done again. The default is to begin at the start.
+	After Progress
+	// Saved is called when so much is durable. If it fails, so does the import.
+	// The default is to tell nobody.
+	Saved func(Progress) error
+	// Batch is the number of URLs or keys of a step. The default is 10,000.
+	Batch int
+}
+
+// Progress is how far an import is.
+type Progress struct {
+	Rows int64 `json:"rows"` // rows of the file that are done
+	Keys int64 `json:"keys"` // and keys
+}
+
+// sortedImporter is a store that takes ascending keys in its own way.
+type sortedImporter interface {
+	ImportSorted(ctx context.Context, crawl string, keys iter.Seq2[store.Key, error], opt store.SeeOptions) (read, fresh int64, err error)
+}
+
+// Import brings a crawl file or a key file into a crawl of s. A file made with another
+// identity returns store.ErrIdentity; one of another Unicode version only where
+// it comes to what depends on it, the URLs and keys of internationalised hosts.
+//
+// What was done before an error stays, and is not done twice when the import is begun again.
+func Import(ctx context.Context, r io.Reader, s store.Store, crawl string, opt ImportOptions) (Counts, error) {
+	if opt.Batch <= 0 {
+		opt.Batch = 10_000
+	}
+	if opt.Saved == nil {
+		opt.Saved = func(Progress) error { return nil }
+	}
+	im := &importer{s: s, crawl: crawl, opt: opt, at: opt.After}
+	br := bufio.NewReaderSize(r, 1<<20)
+	start, err := br.Peek(len(Magic))
+	if err == nil && string(start) == Magic {
+		_, _ = br.Discard(len(Magic)) // it was peeked at
+		if err := im.rows(ctx, &reader{r: br}); err != nil {
+			return im.n, err
+		}
+	}
+	return im.n, im.keys(ctx, br)
+}
+
+// importer is an import under way.
+type importer struct {
+	s     store.Store
+	crawl string
+	opt   ImportOptions
+	at    Progress
+	n     Counts
+
+	sameUnicode bool // as the file's
+
+	waiting []store.Item
+	done    []store.Settlement
+}
+
+// rows does the rows of a crawl file.
+func (im *importer) rows(ctx context.Context, r *reader) error {
+	if err := im.identity(r); err != nil {
+		return err
+	}
+	for {
+		next, ok, err := r.next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return im.flush(ctx, r.rows)
+		}
+		if r.rows <= im.opt.After.Rows {
+			continue
+		}
+		if err := im.row(ctx, next); err != nil {
+			return err
+		}
+		if len(im.waiting)+len(im.done) >= im.opt.Batch {
+			if err := im.flush(ctx, r.rows); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// identity reads the first row.
+func (im *importer) identity(r *reader) error {
+	first, ok, err := r.next()
+	if err != nil {
+		return err
+	}
+	if !ok || first.Identity == nil {
+		return fmt.Errorf("cannot import; got a crawl file without an identity: %w", store.ErrCorrupt)
+	}
+	have, want := im.s.Identity(), *first.Identity
+	im.sameUnicode = want.Unicode == have.Unicode
+	if want.Unicode = have.Unicode; want != have {
+		return fmt.Errorf("cannot import; got a crawl of %+v; want %+v: %w", *first.Identity, have, store.ErrIdentity)
+	}
+	return nil
+}
+
+func (im *importer) row(ctx context.Context, next row) error {
+	if q := next.Queue; q != nil {
+		im.n.Queues++
+		return im.s.Configure(ctx, im.crawl, string(q.Name), q.change())
+	}
+	u := next.URL
+	if u == nil || len(u.Key) != len(store.Key{}) {
+		return fmt.Errorf("cannot import; got a row without a queue or a URL with its key: %w", store.ErrCorrupt)
+	}
+	key, queue, url := store.Key(u.Key), string(u.Queue), string(u.URL)
+	unicode := unicodeHost(url)
+	if unicode && !im.sameUnicode {
+		return fmt.Errorf("cannot import %q; its key is of another Unicode version: %w", url, store.ErrIdentity)
+	}
+	if u.Done {
+		im.done = append(im.done, store.Settlement{Key: key, Outcome: store.Complete, Create: true, Queue: queue, URL: url, Meta: u.Meta, UnicodeHost: unicode})
+		return nil
+	}
+	im.waiting = append(im.waiting, store.Item{Key: key, Queue: queue, URL: url, Meta: u.Meta, Due: u.Due, Priority: u.Priority, UnicodeHost: unicode})
+	return nil
+}
+
+// unicodeHost says whether the host of a URL may be internationalised. Where it can't
+// tell, it says yes.
+func unicodeHost(url string) bool {
+	for i := range len(url) {
+		if url[i] >= 0x80 {
+			return true
+		}
+	}
+	_, rest, _ := strings.Cut(url, "//")
+	host, _, _ := strings.Cut(rest, "/")
+	return strings.Contains(strings.ToLower(host), "xn--") || strings.Contains(host, "%")
+}
+
+// flush makes the rows up to the given one durable.
+func (im *importer) flush(ctx context.Context, rows int64) error {
+	if len(im.waiting) > 0 {
+		if _, err := im.s.Add(ctx, im.crawl, im.waiting, store.AddOptions{}); err != nil {
+			return err
+		}
+	}
+	if err := im.complete(ctx); err != nil {
+		return err
+	}
+	im.n.Waiting += int64(len(im.waiting))
+	im.n.Done += int64(len(im.done))
+	im.waiting, im.done = im.waiting[:0], im.done[:0]
+	im.at.Rows = max(im.at.Rows, rows)
+	return im.opt.Saved(im.at)
+}
+
+// complete records URLs that are done, but for those the store holds or has the text
+// of: they may have been queued again since.
+func (im *importer) complete(ctx context.Context) error {
+	if len(im.done) == 0 {
+		return nil
+	}
+	keys, fresh := make([]store.Key, len(im.done)), make([]bool, len(im.done))
+	unicode := false
+	for i, d := range im.done {
+		keys[i], unicode = d.Key, unicode || d.UnicodeHost
+	}
+	if err := im.s.See(ctx, im.crawl, keys, fresh, store.SeeOptions{UnicodeHosts: unicode}); err != nil {
+		return err
+	}
+	var settle []store.Settlement
+	for i, d := range im.done {
+		if !fresh[i] {
+			e, err := im.s.Lookup(ctx, im.crawl, d.Key)
+			if err != nil {
+				return err
+			}
+			if e.State != store.SeenOnly {
+				continue
+			}
+		}
+		settle = append(settle, d)
+	}
+	if len(settle) == 0 {
+		return nil
+	}
+	_, err := im.s.Settle(ctx, im.crawl, settle)
+	return err
+}
+
+// keys does a key file.
+func (im *importer) keys(ctx context.Context, r io.Reader) error {
+	kr, err := keyfile.NewReader(r)
+	if err != nil {
+		return err
+	}
+	h, have := kr.Header(), im.s.Identity()
+	want := h.Identity
+	if !h.UnicodeHosts || want.Unicode == "" {
+		want.Unicode = have.Unicode
+	}
+	if want != have {
+		return fmt.Errorf("cannot import; got keys of %+v; want %+v: %w", h.Identity, have, store.ErrIdentity)
+	}
+	opt := store.SeeOptions{UnicodeHosts: h.UnicodeHosts}
+	if own, ok := im.s.(sortedImporter); ok && im.opt.After.Keys == 0 {
+		im.n.Keys, im.n.New, err = own.ImportSorted(ctx, im.crawl, kr.Keys(), opt)
+		return err
+	}
+	return im.see(ctx, kr.Keys(), opt)
+}
+
+// see records keys batch by batch.
+func (im *importer) see(ctx context.Context, keys iter.Seq2[store.Key, error], opt store.SeeOptions) error {
+	batch, fresh, read := make([]store.Key, 0, im.opt.Batch), make([]bool, im.opt.Batch), int64(0)
+	flush := func() error {
+		if err := im.s.See(ctx, im.crawl, batch, fresh[:len(batch)], opt); err != nil {
+			return err
+		}
+		for _, f := range fresh[:len(batch)] {
+			if f {
+				im.n.New++
+			}
+		}
+		im.n.Keys += int64(len(batch))
+		im.at.Keys, batch = read, batch[:0]
+		return im.opt.Saved(im.at)
+	}
+	for k, err := range keys {
+		if err != nil {
+			return err
+		}
+		if read++; read <= im.opt.After.Keys {
+			continue
+		}
+		if batch = append(batch, k); len(batch) == cap(batch) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
