@@ -23,4 +23,9 @@ var (
 	// ErrInvalid is returned for an argument that can't be stored, such as a
 	// queue key that is too long.
 	ErrInvalid = errors.New("store: invalid argument")
+	// ErrUnavailable is returned when a step can't be carried out, or not as
+	// durably as promised, for now: servers don't answer, replicas are missing,
+	// memory is full. What became of the step is not known; it is safe to do it
+	// again.
+	ErrUnavailable = errors.New("store: unavailable")
 )

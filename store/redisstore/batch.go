@@ -1,0 +1,79 @@
+package redisstore
+
+import (
+	"context"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// batch gathers what one phase of a step sends, by shard.
+type batch struct {
+	s      *Store
+	script *script
+	id     requestID
+	crawl  string
+	head   []byte // what each blob begins with
+	calls  []*call
+	at     map[int]*part
+}
+
+// part is what one shard gets.
+type part struct {
+	*call
+	of []int // the caller's numbers of what is in the blob, in order
+}
+
+func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batch {
+	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[int]*part{}}
+}
+
+// part returns the part of a shard, with i noted as the next thing in it.
+func (b *batch) part(shard, i int) *part {
+	p := b.at[shard]
+	if p == nil {
+		c := &call{shard: shard, script: b.script, id: b.id, crawl: b.crawl, blob: append([]byte(nil), b.head...)}
+		if !b.script.writes {
+			c.id = requestID{}
+		}
+		p = &part{call: c}
+		b.at[shard] = p
+		b.calls = append(b.calls, c)
+	}
+	p.of = append(p.of, i)
+	return p
+}
+
+// everywhere adds a part for every shard.
+func (b *batch) everywhere() *batch {
+	for i := range b.s.opt.Shards {
+		b.part(i, i)
+	}
+	return b
+}
+
+// run sends the batch.
+func (b *batch) run(ctx context.Context) error { return b.s.run(ctx, b.calls) }
+
+// tell calls f with each answer byte and the number of what it answers.
+func (b *batch) tell(f func(i int, answer byte)) error {
+	for _, p := range b.at {
+		if err := p.answers(len(p.of)); err != nil {
+			return err
+		}
+		for j, i := range p.of {
+			f(i, p.reply[j])
+		}
+	}
+	return nil
+}
+
+// shardsHead is the number of shards as scripts of the seen side take it.
+func (s *Store) shardsHead() []byte { return appendUint(nil, 2, uint64(s.opt.Shards)) }
+
+// keyPart returns the part of a key's home, with the key's place in its blob.
+func (b *batch) keyPart(i int, key *store.Key) *part {
+	shard, place := b.s.layout.ofKey(key)
+	p := b.part(shard, i)
+	p.blob = appendUint(p.blob, 4, uint64(place))
+	return p
+}

@@ -1,0 +1,55 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// verdict says what to do about a failed call; the greater is the worse.
+type verdict int
+
+const (
+	fine   verdict = iota
+	retry          // the same again
+	reload         // again, when the map of slots was asked for
+	fatal          // never again
+)
+
+// classify says what to do about a call that failed, and makes its error ours.
+func (s *Store) classify(ctx context.Context, node *redis.Client, c *call) verdict {
+	var reply redis.Error
+	if errors.Is(c.err, store.ErrUnavailable) {
+		return fatal
+	}
+	if !errors.As(c.err, &reply) {
+		return reload // the connection broke, or a node doesn't answer
+	}
+	code, _, _ := strings.Cut(strings.TrimPrefix(reply.Error(), "ERR "), " ")
+	switch code {
+	case "NOSCRIPT":
+		if err := node.ScriptLoad(ctx, c.script.source).Err(); err != nil {
+			c.err = err
+		}
+		return retry
+	case "MOVED", "CLUSTERDOWN", "READONLY", "MASTERDOWN", "UNBLOCKED":
+		return reload
+	case "ASK", "TRYAGAIN":
+		return reload // the slot is on its way: its shard waits
+	case "LOADING", "BUSY":
+		return retry
+	case "NOREPLICAS", "OOM", "MISCONF":
+		c.err = fmt.Errorf("cannot write: %w: %w", store.ErrUnavailable, c.err)
+		return fatal
+	case "COLLISION":
+		c.err = fmt.Errorf("cannot make queue: %w: %w", store.ErrInvalid, c.err)
+		return fatal
+	}
+	c.err = fmt.Errorf("cannot run %s: %w", c.script.name, c.err)
+	return fatal
+}

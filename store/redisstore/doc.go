@@ -1,0 +1,34 @@
+// Package redisstore is a [store.Store] in Redis Cluster, for crawls that
+// outgrow one machine; a single Redis server will do, too, and so will what
+// speaks the same protocol.
+//
+// The trade against the embedded store: any number of daemons work on one
+// crawl and none of them holds anything, for about ten times the cost of a URL
+// and keys that live in memory, some 33 bytes each and copy.
+//
+// # Where things live
+//
+// A store is cut into shards, each in one hash slot ([Options.Shards], fixed when
+// it is made). A key's home is the shard of its key, so the seen-set of a host of
+// any size spreads evenly; a queue's home, with its URLs, delays, bounds and
+// leases, is the shard of its name. FORMAT.md draws every key.
+//
+// # Atomic add-and-queue
+//
+// The two homes differ, so an add has two steps. The first records the key and
+// puts the URL into the outbox of the key's shard, in one script: from then on
+// both are durable or neither. The second moves it into its queue, and is answered
+// by the first one's caller; should that die in between, any other daemon finishes
+// it. Steps carry request ids, and a shard keeps its answers for a while: a step
+// that is sent again after a lost answer gets the same answer and does nothing.
+//
+// # What an answer promises
+//
+// Each answer, also "duplicate", comes after WAIT on the connection that the
+// script ran on, which always wrote something: so what made a key a duplicate is on
+// as many replicas as [Options.Replicas] says before anybody hears of it. When
+// that can't be had, the call fails with [store.ErrUnavailable].
+//
+// While a slot moves to another node its shard waits: no script ever sees half
+// of a shard.
+package redisstore

@@ -1,0 +1,89 @@
+package redisstore
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Scripts take and give packed bytes: numbers big-endian, of as many bytes as
+// FORMAT.md says. A batch of a thousand URLs is one argument so, not five
+// thousand.
+
+// appendUint appends the low n bytes of v.
+func appendUint(dst []byte, n int, v uint64) []byte {
+	for n--; n >= 0; n-- {
+		dst = append(dst, byte(v>>(8*n)))
+	}
+	return dst
+}
+
+// appendLong appends a text after its length in 4 bytes.
+func appendLong[T string | []byte](dst []byte, s T) []byte {
+	return append(binary.BigEndian.AppendUint32(dst, uint32(len(s))), s...)
+}
+
+// appendShort appends a text after its length in 1 byte.
+func appendShort(dst []byte, s string) []byte { return append(append(dst, byte(len(s))), s...) }
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// reader reads what a script gave. Past the end it reads nothing, which err tells.
+type reader struct{ left string }
+
+const overrun = "\xffoverrun"
+
+func (r *reader) bytes(n int) string {
+	if n < 0 || n > len(r.left) || r.left == overrun {
+		r.left = overrun
+		return ""
+	}
+	s := r.left[:n]
+	r.left = r.left[n:]
+	return s
+}
+
+func (r *reader) uint(n int) (v uint64) {
+	for _, b := range []byte(r.bytes(n)) {
+		v = v<<8 | uint64(b)
+	}
+	return v
+}
+
+func (r *reader) short() string { return r.bytes(int(r.uint(1))) }
+func (r *reader) long() string  { return r.bytes(int(r.uint(4))) }
+func (r *reader) more() bool    { return r.left != "" && r.left != overrun }
+
+func (r *reader) key() (k store.Key) {
+	copy(k[:], r.bytes(len(k)))
+	return k
+}
+
+func (r *reader) hash() (h queueHash) {
+	copy(h[:], r.bytes(len(h)))
+	return h
+}
+
+func (r *reader) err() error {
+	if r.left == overrun {
+		return fmt.Errorf("cannot read what a script gave: %w", store.ErrCorrupt)
+	}
+	return nil
+}
+
+// answers checks that a call gave a byte for each of n questions.
+func (c *call) answers(n int) error {
+	if c.reply == "fenced" {
+		return fmt.Errorf("cannot finish the step: %w: %w", store.ErrUnavailable, errFenced)
+	}
+	if len(c.reply) != n {
+		return fmt.Errorf("cannot read what %s gave; got %d bytes; want %d: %w", c.script.name, len(c.reply), n, store.ErrCorrupt)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package redisstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// entryPage is how many keys a listing asks for at a time.
+const entryPage = 1000
+
+// Entries implements store.Store.
+func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		crawl, err := sched.CrawlName(crawl)
+		if err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		queues := []string{queue}
+		if queue == "" {
+			if queues, err = s.queueNames(ctx, crawl); err != nil {
+				yield(store.Entry{}, err)
+				return
+			}
+		}
+		l := &entryListing{s: s, ctx: ctx, crawl: crawl, yield: yield, leased: map[int]map[string][]leased{}}
+		for _, name := range queues {
+			if !l.queue(name) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) queueNames(ctx context.Context, crawl string) ([]string, error) {
+	list, err := s.gatherQueues(ctx, crawl, "")
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].Name
+	}
+	return names, err
+}
+
+// entryListing is a listing in progress.
+type entryListing struct {
+	inside bool // the store is entered already
+	s      *Store
+	ctx    context.Context
+	crawl  string
+	yield  func(store.Entry, error) bool
+	leased map[int]map[string][]leased // of a shard, by queue: gathered when first needed
+}
+
+type leased struct {
+	store.Entry
+	token uint64
+}
+
+// step asks for one page.
+func (l *entryListing) step(f func() ([]leased, error)) ([]leased, error) {
+	if l.inside {
+		return f()
+	}
+	return entered(l.ctx, l.s, f)
+}
+
+func (l *entryListing) fail(err error) bool {
+	l.yield(store.Entry{}, err)
+	return false
+}
+
+// queue lists one queue: what is leased, queued, done. It returns false when the
+// listing is over.
+func (l *entryListing) queue(name string) bool {
+	shard, _ := l.s.layout.ofQueue(name)
+	if l.leased[shard] == nil {
+		if err := l.gatherLeases(shard); err != nil {
+			return l.fail(err)
+		}
+	}
+	list := l.leased[shard][name]
+	slices.SortFunc(list, func(a, b leased) int {
+		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.token, b.token))
+	})
+	for _, e := range list {
+		if !l.yield(e.Entry, nil) {
+			return false
+		}
+	}
+	for _, kind := range "76543210" {
+		ok := l.pages(shard, byte(kind), name, func(list []leased) bool { return l.tell(list, store.Queued) })
+		if !ok {
+			return false
+		}
+	}
+	return l.done(shard, name)
+}
+
+// done lists completed URLs in order of key.
+func (l *entryListing) done(shard int, name string) bool {
+	var all []leased
+	if !l.pages(shard, 'd', name, func(list []leased) bool { all = append(all, list...); return true }) {
+		return false
+	}
+	slices.SortFunc(all, func(a, b leased) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	all = slices.CompactFunc(all, func(a, b leased) bool { return a.Key == b.Key })
+	return l.tell(all, store.Done)
+}
+
+// tell yields those in a state; what has left it meanwhile was told or will be.
+func (l *entryListing) tell(list []leased, state store.State) bool {
+	for _, e := range list {
+		if e.State == state && !l.yield(e.Entry, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// gatherLeases sorts the leases of a shard by queue.
+func (l *entryListing) gatherLeases(shard int) error {
+	by, told := map[string][]leased{}, map[store.Key]bool{}
+	l.leased[shard] = by
+	var failed error
+	keep := l.yield
+	l.yield = func(_ store.Entry, err error) bool { failed = err; return false }
+	l.pages(shard, 'L', "", func(list []leased) bool {
+		for _, e := range list {
+			if e.State == store.Leased && !told[e.Key] {
+				told[e.Key] = true
+				by[e.Queue] = append(by[e.Queue], e)
+			}
+		}
+		return true
+	})
+	l.yield = keep
+	return failed
+}
+
+// pages calls f with each page of a kind of URLs; see lua/entries.lua. It returns
+// false when f did, or when it failed and has told so.
+func (l *entryListing) pages(shard int, kind byte, name string, f func([]leased) bool) bool {
+	for from := ""; ; {
+		list, err := l.step(func() ([]leased, error) {
+			keys, next, err := l.s.entryKeys(l.ctx, l.crawl, shard, kind, name, from)
+			if err != nil {
+				return nil, err
+			}
+			from = next
+			return l.s.leasedEntries(l.ctx, l.crawl, shard, keys)
+		})
+		if err != nil {
+			return l.fail(err)
+		}
+		if !f(list) {
+			return false
+		}
+		if from == "" {
+			return true
+		}
+	}
+}
+
+// entryKeys asks for a page of keys.
+func (s *Store) entryKeys(ctx context.Context, crawl string, shard int, kind byte, name, from string) (keys []store.Key, next string, err error) {
+	blob := appendShort(appendUint([]byte{kind}, 4, entryPage), name)
+	c := &call{shard: shard, script: scriptEntries, crawl: crawl, blob: append(blob, from...)}
+	if err := s.run(ctx, []*call{c}); err != nil {
+		return nil, "", err
+	}
+	r := reader{c.reply}
+	next = r.short()
+	for r.more() {
+		keys = append(keys, r.key())
+	}
+	return keys, next, r.err()
+}
+
+// leasedEntries returns what a shard holds of keys, with the tokens of leases.
+func (s *Store) leasedEntries(ctx context.Context, crawl string, shard int, keys []store.Key) ([]leased, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	c := &call{shard: shard, script: scriptLookup, crawl: crawl}
+	for i := range keys {
+		c.blob = append(c.blob, keys[i][:]...)
+	}
+	if err := s.run(ctx, []*call{c}); err != nil {
+		return nil, err
+	}
+	r, out := reader{c.reply}, make([]leased, len(keys))
+	for i := range keys {
+		out[i].Entry = store.Entry{Key: keys[i], Crawl: crawl}
+		out[i].token = s.readFound(&r, &out[i].Entry)
+	}
+	return out, r.err()
+}
+
+// keysOfQueue returns the keys whose text a queue has.
+func (s *Store) keysOfQueue(ctx context.Context, crawl, queue string) (keys []store.Key, err error) {
+	l := &entryListing{inside: true, s: s, ctx: ctx, crawl: crawl, leased: map[int]map[string][]leased{}}
+	l.yield = func(e store.Entry, failed error) bool {
+		if err = failed; err == nil {
+			keys = append(keys, e.Key)
+		}
+		return err == nil
+	}
+	l.queue(queue)
+	return keys, err
+}

@@ -1,0 +1,189 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// day is the granularity in which keys are forgotten by age.
+const day = 24 * time.Hour
+
+// Forget implements store.Store. Keys go in steps: when it fails on the way, some
+// are gone, some only let go by their queue, and doing it again does the rest. Keys
+// are forgotten by age to the day.
+func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
+	crawl, err := sched.CheckSelection(sel)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	crawls := []string{crawl}
+	if crawl == sched.AnyCrawl {
+		if crawls, err = s.crawlNames(ctx); err != nil {
+			return 0, err
+		}
+	}
+	sum := int64(0)
+	for _, name := range crawls {
+		n, err := s.forget(ctx, name, sel)
+		sum += n
+		if err != nil {
+			return sum, err
+		}
+		ctx = accepted(ctx)
+	}
+	return sum, nil
+}
+
+func (s *Store) forget(ctx context.Context, crawl string, sel store.Selection) (int64, error) {
+	switch {
+	case sel.Keys != nil:
+		return s.forgetKeys(ctx, crawl, sel.Keys)
+	case sel.Queue != "":
+		return s.forgetQueue(ctx, crawl, sel.Queue)
+	case !sel.Before.IsZero():
+		return s.forgetBefore(ctx, crawl, sel.Before)
+	}
+	return s.forgetCrawl(ctx, crawl)
+}
+
+func (s *Store) forgetKeys(ctx context.Context, crawl string, keys []store.Key) (sum int64, err error) {
+	for len(keys) > 0 {
+		n := min(len(keys), waveSize)
+		found, err := s.resolve(ctx, crawl, keys[:n])
+		if err != nil {
+			return sum, err
+		}
+		gone, err := s.drop(ctx, crawl, 'h', keys[:n], found)
+		sum += gone
+		if err != nil {
+			return sum, err
+		}
+		ctx, keys = accepted(ctx), keys[n:]
+	}
+	return sum, nil
+}
+
+// drop forgets keys that are known: they are let go by their queues, then by
+// the seen side. With mode f those that are held stay.
+func (s *Store) drop(ctx context.Context, crawl string, mode byte, keys []store.Key, found []known) (int64, error) {
+	id := s.requests.id()
+	heldKeys, _, err := s.release(ctx, id, crawl, mode, keys, found)
+	if err != nil {
+		return 0, err
+	}
+	ctx = accepted(ctx)
+	b := s.batch(scriptRemove, id.phase(phaseRecord), crawl, s.shardsHead())
+	for i := range keys {
+		if found[i].was == unknown || heldKeys[i] {
+			found[i].was = unknown // nothing to clean
+			continue
+		}
+		p := b.keyPart(i, &keys[i])
+		p.blob = append(append(append(p.blob, keys[i][:]...), byte(found[i].was)), found[i].queue[:]...)
+	}
+	if err := b.run(ctx); err != nil {
+		return 0, err
+	}
+	gone := int64(0)
+	err = b.tell(func(_ int, answer byte) {
+		if answer == 'Y' {
+			gone++
+		}
+	})
+	if err != nil {
+		return gone, err
+	}
+	return gone, s.clean(ctx, id, crawl, keys, found)
+}
+
+// forgetQueue forgets what a queue holds the text of.
+func (s *Store) forgetQueue(ctx context.Context, crawl, queue string) (sum int64, err error) {
+	_, h := s.layout.ofQueue(queue)
+	keys, err := s.keysOfQueue(ctx, crawl, queue)
+	if err != nil {
+		return 0, err
+	}
+	for part := range slices.Chunk(keys, waveSize) {
+		n, err := s.drop(ctx, crawl, 'h', part, slices.Repeat([]known{{queuedIn, h}}, len(part)))
+		sum += n
+		if err != nil {
+			return sum, err
+		}
+		ctx = accepted(ctx)
+	}
+	return sum, nil
+}
+
+// forgetBefore forgets keys that were recorded on days before and aren't held.
+func (s *Store) forgetBefore(ctx context.Context, crawl string, before time.Time) (sum int64, err error) {
+	days := max(0, before.UnixMilli()/day.Milliseconds())
+	if days == 0 {
+		return 0, nil
+	}
+	for shard := range s.opt.Shards {
+		for from := uint64(0); from < noMore; {
+			p, err := s.keyPage(ctx, crawl, shard, from, uint16(min(days, allDays-1)))
+			if err != nil {
+				return sum, err
+			}
+			n, err := s.drop(ctx, crawl, 'f', p.keys, p.known)
+			sum += n
+			if err != nil {
+				return sum, err
+			}
+			ctx, from = accepted(ctx), p.next
+		}
+	}
+	return sum, nil
+}
+
+// forgetCrawl forgets a crawl in every shard, at once as others see it in each, and then
+// sweeps what is left of it.
+func (s *Store) forgetCrawl(ctx context.Context, crawl string) (sum int64, err error) {
+	b := s.batch(scriptWipe, s.requests.id(), crawl, nil).everywhere()
+	if err := b.run(ctx); err != nil {
+		return 0, err
+	}
+	for _, c := range b.calls {
+		r := reader{c.reply}
+		sum += int64(r.uint(6))
+		if err := r.err(); err != nil {
+			return sum, err
+		}
+	}
+	return sum, s.sweep(accepted(ctx))
+}
+
+// sweep deletes what belongs to crawls that were forgotten.
+func (s *Store) sweep(ctx context.Context) error {
+	left := numbers(s.opt.Shards)
+	for len(left) > 0 {
+		b := s.batch(scriptSweep, s.requests.id(), "", nil)
+		for _, shard := range left {
+			b.part(shard, shard)
+		}
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		left = left[:0]
+		if err := b.tell(func(i int, answer byte) {
+			if answer == 'Y' {
+				left = append(left, i)
+			}
+		}); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

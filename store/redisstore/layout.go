@@ -1,0 +1,99 @@
+package redisstore
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"strconv"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// layout says which shard a key and a queue have as their home.
+type layout struct {
+	shards uint64
+	bases  []string // prefix and hash tag of each shard's keys
+	meta   string   // and of what is the store's
+}
+
+// slots is the number of hash slots of a Redis Cluster.
+const slots = 16384
+
+// newLayout gives each shard a tag whose slot is in the shard's share of the
+// slots, in order: so slots dealt out in ranges deal out the shards evenly.
+func newLayout(prefix string, shards int) *layout {
+	l := &layout{shards: uint64(shards), bases: make([]string, shards), meta: prefix + "{meta}"}
+	for left, n := shards, 0; left > 0; n++ {
+		tag := strconv.Itoa(n)
+		share := int(crc16(tag)%slots) * shards / slots
+		if l.bases[share] == "" {
+			l.bases[share] = prefix + "{" + tag + "}"
+			left--
+		}
+	}
+	return l
+}
+
+// storeShard stands for the home of what is the store's.
+const storeShard = -1
+
+// sentinel is the key of a shard that never exists; see lua/head.lua.
+func (l *layout) sentinel(shard int) string {
+	if shard == storeShard {
+		return l.meta + "!"
+	}
+	return l.bases[shard] + "!"
+}
+
+// ofKey returns the home of a key and its place there: its position among the
+// shard's keys, 32 bits, in reverse order of bits. Shards hold ranges of keys, in
+// order.
+func (l *layout) ofKey(k *store.Key) (shard int, place uint32) {
+	x := (binary.BigEndian.Uint64(k[:8]) >> 24) * l.shards // 40 bits of the key
+	return int(x >> 40), bits.Reverse32(uint32(x >> 8))
+}
+
+// queueHash names a queue to the seen keys.
+type queueHash [6]byte
+
+// ofQueue returns the home of a queue and its hash.
+func (l *layout) ofQueue(name string) (shard int, h queueHash) {
+	x := hash64(name) >> 16
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], x<<16)
+	copy(h[:], b[:6])
+	return l.ofHash(h), h
+}
+
+// ofHash returns the home of the queue with a hash.
+func (l *layout) ofHash(h queueHash) int {
+	x := uint64(binary.BigEndian.Uint32(h[:4]))
+	return int(x * l.shards >> 32)
+}
+
+// hash64 is FNV-1a with a finish that spreads it over all bits.
+func hash64(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// crc16 is the CRC that Redis Cluster takes hash slots from: polynomial 0x1021,
+// begun with 0 (the cluster specification calls it XMODEM).
+func crc16(s string) uint16 {
+	var crc uint16
+	for i := range len(s) {
+		crc ^= uint16(s[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc
+}

@@ -1,0 +1,97 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Lookup implements store.Store.
+func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
+	crawl, err := sched.CrawlName(crawl)
+	if err != nil {
+		return store.Entry{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Entry{}, err
+	}
+	defer s.leave()
+	found, err := s.resolve(ctx, crawl, []store.Key{key})
+	if err != nil {
+		return store.Entry{}, err
+	}
+	if found[0].was == unknown {
+		return store.Entry{}, fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
+	}
+	return s.lookupIn(ctx, crawl, key, found[0])
+}
+
+// lookupIn returns what its queue holds of a key that was seen.
+func (s *Store) lookupIn(ctx context.Context, crawl string, key store.Key, k known) (store.Entry, error) {
+	list, err := s.entriesOf(ctx, crawl, []store.Key{key}, []known{k})
+	if err != nil {
+		return store.Entry{}, err
+	}
+	return list[0], nil
+}
+
+// entriesOf returns what queues hold of keys.
+func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, of []known) ([]store.Entry, error) {
+	b := s.batch(scriptLookup, requestID{}, crawl, nil)
+	out := make([]store.Entry, len(keys))
+	for i := range keys {
+		out[i] = store.Entry{Key: keys[i], Crawl: crawl}
+		if of[i].was == queuedIn {
+			p := b.part(s.layout.ofHash(of[i].queue), i)
+			p.blob = append(p.blob, keys[i][:]...)
+		}
+	}
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range b.at {
+		r := reader{p.reply}
+		for _, i := range p.of {
+			s.readFound(&r, &out[i])
+		}
+		if err := r.err(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// readFound reads one answer of lookup.lua into an entry with its key and crawl,
+// and returns the token of the lease, if it has one.
+func (s *Store) readFound(r *reader, e *store.Entry) (token uint64) {
+	if r.uint(1) == 0 {
+		return 0
+	}
+	state := store.State(r.uint(1))
+	token, until, attempts := r.uint(6), int64(r.uint(6)), int(r.uint(4))
+	readRecord(&reader{r.long()}, e)
+	e.State = state
+	switch state {
+	case store.Leased:
+		e.Expires, e.Attempts = sched.Time(until), attempts
+	case store.Done:
+		e.Due = sched.Time(0)
+	}
+	return token
+}
+
+// readRecord reads a record; see lua/record.lua.
+func readRecord(r *reader, e *store.Entry) {
+	e.Priority = uint8(r.uint(1))
+	e.Due, e.Created = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
+	r.uint(6) // arrival
+	e.Attempts = int(r.uint(4))
+	r.uint(1) // done
+	e.Queue = r.short()
+	if meta := r.long(); meta != "" {
+		e.Meta = []byte(meta)
+	}
+	e.URL = r.left
+}

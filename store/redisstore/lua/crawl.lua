@@ -1,0 +1,25 @@
+-- Crawls of a shard. Each has a number that is the shard's own, so that to forget
+-- a crawl is to forget its number; what has that number is swept later.
+local crawls_key, turns_key = base .. 'c', base .. 't'
+
+local function crawl_of(name, number)
+  local id = pack('>I4', number)
+  return { name = name, id = id, key = base .. 'C' .. id }
+end
+
+-- find_crawl returns the crawl of a name, or nil.
+local function find_crawl(name)
+  local number = call('HGET', crawls_key, name)
+  return number and crawl_of(name, number)
+end
+
+-- need_crawl returns the crawl of a name, made if need be.
+local function need_crawl(name)
+  local c = find_crawl(name)
+  if c then return c end
+  local number = call('HINCRBY', base .. 'S', 'crawls', 1)
+  call('HSET', crawls_key, name, number)
+  local last = call('ZREVRANGE', turns_key, 0, 0, 'WITHSCORES')
+  call('ZADD', turns_key, (tonumber(last[2]) or 0) + 1, name)
+  return crawl_of(name, number)
+end

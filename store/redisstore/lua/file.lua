@@ -1,0 +1,104 @@
+-- Where a queue belongs: waiting for its time, ready for its turn, or nowhere. It
+-- is decided once for each queue that changed, when the script ends.
+
+-- polite is the time before which the delay allows no take.
+local function polite(c, q)
+  local t = q.before
+  if q.last > 0 then
+    local delay = setting(c, q, 'delay')
+    if delay < 0 then delay = 0 elseif delay == 0 then delay = q.delay end
+    t = max(t, q.last + delay)
+  end
+  return t
+end
+
+-- find_first looks up when the first queued URL is due, if that is in doubt.
+local function find_first(c, q)
+  if not q.doubt then return end
+  q.doubt, q.first = nil, NEVER
+  for p = 0, 7 do
+    if has_level(q, p) then
+      local head = call('ZRANGE', level_key(c, q, p), 0, 0, 'WITHSCORES')
+      if head[2] then
+        q.first = min(q.first, tonumber(head[2]))
+      else
+        q.levels = q.levels - 2 ^ p
+      end
+    end
+  end
+end
+
+-- first_late is when the lease ended that ran out first.
+local function first_late(c, q)
+  if q.late == 0 then return NEVER end
+  local head = call('ZRANGE', queue_key(c, 'x', q), 0, 0, 'WITHSCORES')
+  return tonumber(head[2]) or NEVER
+end
+
+-- serves is when the queue may be served by its delay and what it holds.
+local function serves(c, q, late)
+  find_first(c, q)
+  local first = min(q.first, late)
+  if first == NEVER then return NEVER end
+  return max(polite(c, q), first)
+end
+
+-- opens is when the queue may be served by all that time alone changes.
+local function opens(c, q)
+  local limit, bound = setting(c, q, 'limit'), setting(c, q, 'inflight')
+  if (q.set and q.set.paused == 1) or (limit > 0 and q.done >= limit) or (bound > 0 and q.live >= bound) then
+    return NEVER
+  end
+  local t = serves(c, q, q.late > 0 and 0 or NEVER)
+  if t < NEVER and q.set then t = max(t, q.set.blocked) end
+  return t
+end
+
+-- file says where a queue goes, to be written by save.
+local function file(c, q, add, remove)
+  local t, place, score, was = opens(c, q), 0, 0, q.place
+  if t < NEVER and t > now then
+    place, score = 1, t
+  elseif t < NEVER then
+    place = (q.live > 0 and setting(c, q, 'inflight') == 0) and 3 or 2
+    -- A queue that was away does not catch up on the turns it missed.
+    if q.turn < c.turn then q.turn = c.turn end
+    score = q.turn
+  end
+  local lists = { 'W', 'Y', 'y' }
+  if was ~= place and was > 0 then
+    local r = remove[lists[was]]
+    r[#r + 1] = q.name
+  end
+  if place > 0 and not (was == place and q.wake == score) then
+    local a = add[lists[place]]
+    a[#a + 1], a[#a + 2] = score, q.name
+  end
+  q.place, q.wake = place, score
+end
+
+-- settle_queues files the queues that changed and writes them.
+local function settle_queues(c)
+  local add, remove, rows = { W = {}, Y = {}, y = {} }, { W = {}, Y = {}, y = {} }, {}
+  for i = 1, #c.order do
+    local q = c.order[i]
+    if q.dirty then
+      file(c, q, add, remove)
+      rows[#rows + 1], rows[#rows + 2] = q.name, queue_row(q)
+      q.dirty = nil
+    end
+  end
+  for _, list in ipairs({ 'W', 'Y', 'y' }) do
+    many('ZREM', c[list], remove[list])
+    many('ZADD', c[list], add[list])
+  end
+  many('HSET', c.Q, rows)
+end
+
+-- save_counts writes what changed of the crawl itself.
+local function save_counts(c)
+  if not c.dirty then return end
+  c.dirty = nil
+  call('HSET', c.key, 'held', c.held, 'leased', c.leased, 'done', c.done, 'queues', c.nqueues,
+    'active', c.active, 'turn', c.turn)
+end

@@ -1,0 +1,32 @@
+-- The state of a queue, or of a page of queues.
+--
+-- blob: Q | name of a queue, or S | cursor of HSCAN
+-- reply: next cursor as a byte of length and text ("0": no more) | for each queue that there is
+--        anything to tell of: length 1 | name | queued 6 | live 4 | late 4 | done 6 |
+--        last take 6 | next 6 (0: none) | settings 32 (zeros: none)
+local c = find_crawl(crawl_name)
+if not c then return pack('>I1c0', 1, '0') end
+begin(c)
+while expire(c, 1000) do end
+local out, cursor = {}, '0'
+
+local function tell(q)
+  if held(q) + q.done == 0 and not q.set and q.before == 0 then return end
+  local next = serves(c, q, first_late(c, q))
+  local set = q.set and write_settings(q.set) or string.rep('\0', 32)
+  out[#out + 1] = pack('>I1c0I6I4I4I6I6I6', #q.name, q.name, q.queued, q.live, q.late, q.done, q.last, next == NEVER and 0 or next) .. set
+end
+
+if sub(blob, 1, 1) == 'Q' then
+  local q = find_queue(c, sub(blob, 2))
+  if q then tell(q) end
+else
+  local got = call('HSCAN', c.Q, sub(blob, 2), 'COUNT', 500)
+  cursor = got[1]
+  for i = 1, #got[2], 2 do
+    tell(c.queues[got[2][i]] or parse_queue(got[2][i], got[2][i + 1]))
+  end
+end
+settle_queues(c)
+save_counts(c)
+return pack('>I1c0', #cursor, cursor) .. concat(out)

@@ -1,0 +1,21 @@
+-- What the queues of this shard hold of some keys.
+--
+-- blob: for each: key 16
+-- reply: for each: 0, or 1 | state 1 (1 queued, 2 leased, 3 done) | token 6 | until 6 |
+--        attempts 4 of the lease | length 4 | record
+local c = find_crawl(crawl_name)
+if not c then return string.rep('\0', #blob / 16) end
+local keys, out = {}, {}
+for pos = 1, #blob, 16 do keys[#keys + 1] = sub(blob, pos, pos + 15) end
+local rows, leases = fetch(base .. 'R' .. c.id, keys), fetch(base .. 'L' .. c.id, keys)
+for i = 1, #keys do
+  local row, lease = rows[i], leases[i]
+  if not row then
+    out[i] = '\0'
+  elseif lease then
+    out[i] = '\1\2' .. sub(lease, 1, 16) .. pack('>I4c0', #row, row)
+  else
+    out[i] = pack('>BBc16I4c0', 1, byte(row, 24) == 1 and 3 or 1, string.rep('\0', 16), #row, row)
+  end
+end
+return concat(out)

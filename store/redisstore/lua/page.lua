@@ -1,0 +1,39 @@
+-- A page of the keys of a shard in order, from a position on.
+--
+-- blob: from 4 | least number of keys 4 | days 2 (only keys recorded on an earlier
+--       day; 65535: all)
+-- reply: next position 6 (2^32: no more) | for each key: key 16 | was 1 | queue 6
+local from, want, days = unpack_struct('>I4I4I2', blob)
+local c = find_crawl(crawl_name)
+if not c then return pack('>I6', 4294967296) end
+open_seen(c)
+
+-- reversed returns a number with its 32 bits in reverse order.
+local function reversed(x)
+  local r = 0
+  for _ = 1, 32 do
+    r = r * 2 + x % 2
+    x = floor(x / 2)
+  end
+  return r
+end
+
+local out, none = {}, string.rep('\0', 6)
+while from < 4294967296 and #out < want do
+  local place = reversed(from)
+  local b, width = place % (2 * c.low), 2147483648 / c.low
+  if b >= c.buckets then
+    b, width = b - c.low, 2 * width
+  elseif b < c.low and b + c.low >= c.buckets then
+    width = 2 * width
+  end
+  local all = call('HGETALL', bucket_key(c, b))
+  for i = 1, #all, 2 do
+    local value = all[i + 1]
+    if #value < 9 and (days == 65535 or unpack_struct('>I2', value) < days) then
+      out[#out + 1] = all[i] .. (#value == 2 and '\1' .. none or '\2' .. sub(value, 3, 8))
+    end
+  end
+  from = (floor(from / width) + 1) * width
+end
+return pack('>I6', from) .. concat(out)

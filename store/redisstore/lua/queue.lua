@@ -1,0 +1,105 @@
+-- Queues of a crawl while a script works on them. What is loaded is kept until the
+-- end and written once; see file.lua.
+--
+-- A queue's row: queued 6 | live 4 | late 4 | done 6 | last take 6 | its delay 6 |
+-- not before 6 | turn 7 | first due 6 | levels 1 | wake 6 | place 1 | settings, if any.
+-- Live leases run, late ones ran out. Place: 0 nowhere, 1 waiting, 2 ready, 3 ready
+-- with leases that a request's bound may stop.
+local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6B', 59
+
+-- begin loads what a step on queues needs of a crawl.
+local function begin(c)
+  local v = call('HMGET', c.key, 'held', 'leased', 'done', 'queues', 'active', 'turn', 'settings')
+  c.held, c.leased, c.done = tonumber(v[1]) or 0, tonumber(v[2]) or 0, tonumber(v[3]) or 0
+  c.nqueues, c.active, c.turn = tonumber(v[4]) or 0, tonumber(v[5]) or 0, tonumber(v[6]) or 0
+  c.set = read_settings(v[7])
+  c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
+  for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y', 'D', 'N' }) do c[t] = base .. t .. c.id end
+  return c
+end
+
+local all_set = nil -- settings of the store, false for none
+
+-- setting returns a setting of the nearest level that has it.
+local function setting(c, q, name)
+  if q.set and q.set[name] ~= 0 then return q.set[name] end
+  if c.set and c.set[name] ~= 0 then return c.set[name] end
+  if all_set == nil then all_set = read_settings(call('HGET', base .. 'S', 'settings')) or false end
+  return all_set and all_set[name] or 0
+end
+
+local function parse_queue(name, row)
+  local q = { name = name }
+  q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place =
+    unpack_struct(ROW, row)
+  if #row > ROW_LEN then q.set = read_settings(sub(row, ROW_LEN + 1)) end
+  return q
+end
+
+local function queue_row(q)
+  local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place)
+  if q.set then row = row .. write_settings(q.set) end
+  return row
+end
+
+local function keep_queue(c, q)
+  c.queues[q.name] = q
+  c.order[#c.order + 1] = q
+  return q
+end
+
+-- find_queue returns a queue, or nil.
+local function find_queue(c, name)
+  local q = c.queues[name]
+  if q then return q end
+  local row = call('HGET', c.Q, name)
+  return row and keep_queue(c, parse_queue(name, row))
+end
+
+-- load_queues loads queues in one go.
+local function load_queues(c, names)
+  if #names == 0 then return end
+  local rows = fetch(c.Q, names)
+  for i = 1, #names do
+    if rows[i] and not c.queues[names[i]] then keep_queue(c, parse_queue(names[i], rows[i])) end
+  end
+end
+
+-- need_queue returns a queue, made if need be, with its hash that names it to the seen keys.
+local function need_queue(c, name, hash)
+  local q = find_queue(c, name)
+  if q then return q end
+  if call('HSETNX', c.N, hash, name) == 0 then
+    error({ err = 'COLLISION two queue keys have the same hash: ' .. name .. ' and ' .. call('HGET', c.N, hash) })
+  end
+  return keep_queue(c, {
+    name = name, queued = 0, live = 0, late = 0, done = 0, last = 0, delay = 0, before = 0, turn = 0,
+    first = NEVER, levels = 0, wake = 0, place = 0, dirty = true,
+  })
+end
+
+-- Keys that belong to one queue: its URLs by priority, its leases that ran out, its
+-- completed URLs whose text is kept.
+local function queue_key(c, kind, q)
+  return base .. kind .. c.id .. q.name
+end
+local function level_key(c, q, priority)
+  return base .. 'z' .. priority .. c.id .. q.name
+end
+
+local function held(q) return q.queued + q.live + q.late end
+
+-- count changes the counts of a queue and its crawl.
+local function count(c, q, queued, live, late, done)
+  local held_before, any_before = held(q), held(q) + q.done
+  q.queued, q.live, q.late, q.done = q.queued + queued, q.live + live, q.late + late, q.done + done
+  c.held, c.leased, c.done = c.held + queued + live + late, c.leased + live + late, c.done + done
+  local held_now, any_now = held(q), held(q) + q.done
+  if held_before == 0 and held_now > 0 then c.active = c.active + 1 end
+  if held_before > 0 and held_now == 0 then c.active = c.active - 1 end
+  if any_before == 0 and any_now > 0 then c.nqueues = c.nqueues + 1 end
+  if any_before > 0 and any_now == 0 then c.nqueues = c.nqueues - 1 end
+  q.dirty, c.dirty = true, true
+end
+
+local function has_level(q, p) return floor(q.levels / 2 ^ p) % 2 == 1 end

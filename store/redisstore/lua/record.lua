@@ -1,0 +1,127 @@
+-- The text of a URL, and its lease.
+--
+-- record: priority 1 | due 6 | created 6 | arrival 6 | attempts 4 | done 1 |
+--         length of queue 1 | queue | length of meta 4 | meta | URL
+-- lease:  token 6 | until 6 | attempts 4 | late 1
+-- A URL is leased if it has a lease, done if its record says so, else queued.
+local RECORD = '>BI6I6I6I4B'
+
+local function parse_record(s)
+  local r = {}
+  local pos
+  r.priority, r.due, r.created, r.arrival, r.attempts, r.done, pos = unpack_struct(RECORD, s)
+  local n = byte(s, pos)
+  r.queue = sub(s, pos + 1, pos + n)
+  pos = pos + 1 + n
+  local m = unpack_struct('>I4', s, pos)
+  r.meta, r.url = sub(s, pos + 4, pos + 3 + m), sub(s, pos + 4 + m)
+  return r
+end
+
+local function record_row(r)
+  return pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done) .. pack('>I1c0I4c0', #r.queue, r.queue, #r.meta, r.meta) .. r.url
+end
+
+local function member(number, key) return pack('>I6', number) .. key end
+
+-- find_record returns the record of a key, or nil; it keeps what it loaded.
+local function find_record(c, key)
+  local r = c.records[key]
+  if r == nil then
+    local s = call('HGET', c.R, key)
+    r = s and parse_record(s) or false
+    c.records[key] = r
+  end
+  return r or nil
+end
+
+-- find_lease likewise returns its lease.
+local function find_lease(c, key)
+  local l = c.leases[key]
+  if l == nil then
+    local s = call('HGET', c.L, key)
+    l = false
+    if s then
+      l = {}
+      l.token, l['until'], l.attempts, l.late = unpack_struct('>I6I6I4B', s)
+    end
+    c.leases[key] = l
+  end
+  return l or nil
+end
+
+local function write_record(c, key, r)
+  c.records[key] = r
+  call('HSET', c.R, key, record_row(r))
+end
+
+local function drop_record(c, key)
+  c.records[key] = false
+  call('HDEL', c.R, key)
+end
+
+local function lease_row(l) return pack('>I6I6I4B', l.token, l['until'], l.attempts, l.late) end
+
+-- push puts a URL at the end of its queue, without counting it.
+local function push(c, q, key, r)
+  r.arrival, r.done = call('HINCRBY', base .. 'S', 'arrivals', 1), 0
+  call('ZADD', level_key(c, q, r.priority), r.due, member(r.arrival, key))
+  if not has_level(q, r.priority) then q.levels = q.levels + 2 ^ r.priority end
+  q.first, q.dirty = min(q.first, r.due), true
+end
+
+-- pull takes a queued URL out of its queue, without counting it.
+local function pull(c, q, key, r)
+  call('ZREM', level_key(c, q, r.priority), member(r.arrival, key))
+  q.doubt, q.dirty = true, true
+end
+
+-- unlease takes a lease away, without counting it.
+local function unlease(c, q, key, l)
+  if l.late == 1 then
+    call('ZREM', queue_key(c, 'x', q), member(l.token, key))
+    count(c, q, 0, 0, -1, 0)
+  else
+    call('ZREM', c.E, key)
+    count(c, q, 0, -1, 0, 0)
+  end
+end
+
+local function end_lease(c, q, key, l)
+  unlease(c, q, key, l)
+  call('HDEL', c.L, key)
+  c.leases[key] = false
+end
+
+-- run_lease lets a lease run, which has none of its marks.
+local function run_lease(c, q, key, l)
+  l.late = 0
+  call('ZADD', c.E, l['until'], key)
+  call('HSET', c.L, key, lease_row(l))
+  count(c, q, 0, 1, 0, 0)
+  c.leases[key] = l
+end
+
+-- uncomplete takes back that a URL was completed whose record is there.
+local function uncomplete(c, q, key, r)
+  count(c, q, 0, 0, 0, -1)
+  call('SREM', queue_key(c, 'd', q), key)
+  r.done = 0
+end
+
+-- load_held loads the records and leases of keys, and their queues, in one go.
+local function load_held(c, keys)
+  local rows, leases, names = fetch(c.R, keys), fetch(c.L, keys), {}
+  for i = 1, #keys do
+    local r = rows[i] and parse_record(rows[i]) or false
+    c.records[keys[i]] = r
+    if r then names[#names + 1] = r.queue end
+    local s, l = leases[i], false
+    if s then
+      l = {}
+      l.token, l['until'], l.attempts, l.late = unpack_struct('>I6I6I4B', s)
+    end
+    c.leases[keys[i]] = l
+  end
+  load_queues(c, names)
+end

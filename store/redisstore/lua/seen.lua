@@ -1,0 +1,71 @@
+-- The seen keys of a shard: hashes small enough for Redis to keep them as
+-- listpacks, about 33 bytes a key. Their number grows with the keys by linear
+-- hashing: one bucket is split at a time, so growing never stops the world.
+--
+-- A key's place is a 32-bit number, its position in the shard's range of keys
+-- with the bits reversed: so a bucket is a run of neighbouring keys, and keys can be
+-- listed in order.
+local FILL = 38 -- keys per bucket on average; a bucket may hold 128 as a listpack
+
+-- open_seen loads what is needed to find buckets.
+local function open_seen(c)
+  local v = call('HMGET', c.key, 'seen', 'buckets', 'pending')
+  c.seen, c.buckets, c.pending = tonumber(v[1]) or 0, tonumber(v[2]) or 1, tonumber(v[3]) or 0
+  c.low = 1
+  while c.low * 2 <= c.buckets do c.low = c.low * 2 end
+  c.bucket_prefix = base .. 'h' .. c.id
+  return c
+end
+
+local function bucket_key(c, b)
+  return c.bucket_prefix .. pack('>I4', b)
+end
+
+-- bucket_at returns the key of the bucket for a place.
+local function bucket_at(c, place)
+  local b = place % (2 * c.low)
+  if b >= c.buckets then b = b - c.low end
+  return c.bucket_prefix .. pack('>I4', b)
+end
+
+-- position returns where in its shard's range a key is, in 32 bits.
+local function position(key, shards)
+  local a, b, d, e, f = byte(key, 1, 5)
+  local x = (((a * 256 + b) * 256 + d) * 256 + e) * 256 + f
+  return floor((x * shards % 1099511627776) / 256)
+end
+
+-- split moves the upper half of the next bucket to a new one.
+local function split(c, shards)
+  local from, to = bucket_key(c, c.buckets - c.low), bucket_key(c, c.buckets)
+  local unit = 2147483648 / c.low
+  local all, moved, gone = call('HGETALL', from), {}, {}
+  for i = 1, #all, 2 do
+    if floor(position(all[i], shards) / unit) % 2 == 1 then
+      moved[#moved + 1], moved[#moved + 2] = all[i], all[i + 1]
+      gone[#gone + 1] = all[i]
+    end
+  end
+  many('HSET', to, moved)
+  many('HDEL', from, gone)
+  c.buckets = c.buckets + 1
+  if c.buckets == 2 * c.low then c.low = c.buckets end
+end
+
+-- save_seen writes the counts back after n more keys, and splits what is due.
+local function save_seen(c, n, shards)
+  if n == 0 then return end
+  c.seen = c.seen + n
+  local buckets = c.buckets
+  while c.seen > FILL * c.buckets do split(c, shards) end
+  if buckets ~= c.buckets then
+    call('HSET', c.key, 'seen', c.seen, 'buckets', c.buckets)
+  else
+    call('HSET', c.key, 'seen', c.seen)
+  end
+end
+
+-- today is the day that new keys are recorded under: days since 1970, 2 bytes.
+local function today()
+  return pack('>I2', floor(now / 86400000))
+end

@@ -1,0 +1,106 @@
+-- Handing out what queues have to give.
+--
+-- request: URLs 4 | queues 4 | URLs of a queue 4 | bound on leases 4 | lease in ms 6 |
+-- delay in ms 6 | the queue that is meant, or those of this call that were served already:
+-- for each, length 1 | crawl | length 1 | queue
+local want = {}
+want.urls, want.queues, want.each, want.bound, want.lease, want.delay = unpack_struct('>I4I4I4I4I6I6', blob)
+local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
+local given, served_queues, served, ends = {}, 0, {}, now + want.lease
+
+-- give notes one URL as leased.
+local function give(c, key, row, attempts)
+  token = token + 1
+  given[#given + 1] = pack('>I6I6I4c16I1c0I4c0', token, ends, attempts, key, #c.name, c.name, #row, row)
+  local new, run = c.new_leases, c.new_running
+  new[#new + 1], new[#new + 2] = key, pack('>I6I6I4B', token, ends, attempts, 0)
+  run[#run + 1], run[#run + 2] = ends, key
+end
+
+-- give_late gives leases that ran out, earliest first.
+local function give_late(c, q, n)
+  local late = queue_key(c, 'x', q)
+  local members, keys = call('ZRANGE', late, 0, n - 1), {}
+  for i = 1, #members do keys[i] = sub(members[i], 7) end
+  if #keys == 0 then return 0 end
+  local rows, leases = fetch(c.R, keys), fetch(c.L, keys)
+  for i = 1, #keys do
+    give(c, keys[i], rows[i], unpack_struct('>I4', leases[i], 13) + 1)
+    c.leases[keys[i]] = nil
+  end
+  many('ZREM', late, members)
+  count(c, q, 0, #keys, -#keys, 0)
+  return #keys
+end
+
+-- give_level gives what is due of one priority.
+local function give_level(c, q, p, n)
+  local level = level_key(c, q, p)
+  local list, keys = call('ZRANGE', level, 0, n, 'WITHSCORES'), {}
+  for i = 1, min(#list, 2 * n), 2 do
+    if tonumber(list[i + 1]) > now then break end
+    keys[#keys + 1] = sub(list[i], 7)
+  end
+  local k = #keys
+  if k == 0 then return 0 end
+  local rows = fetch(c.R, keys)
+  for i = 1, k do give(c, keys[i], rows[i], unpack_struct('>I4', rows[i], 20) + 1) end
+  call('ZREMRANGEBYRANK', level, 0, k - 1)
+  if q.levels ~= 2 ^ p then
+    q.doubt = true
+  elseif list[2 * k + 2] then
+    q.first = tonumber(list[2 * k + 2])
+  else
+    q.first, q.levels = NEVER, 0
+  end
+  count(c, q, -k, k, 0, 0)
+  return k
+end
+
+-- serve leases what a queue may give, and returns how many URLs that were.
+local function serve(c, q)
+  local n, bound = min(want.each, want.urls - #given), setting(c, q, 'inflight')
+  if bound == 0 then bound = want.bound end
+  if bound > 0 then n = min(n, bound - q.live) end
+  if n <= 0 then return end
+  local got = q.late > 0 and give_late(c, q, n) or 0
+  for p = 7, 0, -1 do
+    if got < n and has_level(q, p) then got = got + give_level(c, q, p, n - got) end
+  end
+  if got == 0 then return end
+  served_queues = served_queues + 1
+  q.last, q.delay = now, want.delay
+  c.turn = q.turn
+  q.turn = q.turn + floor(65536 / max(1, setting(c, q, 'weight')))
+end
+
+local function full()
+  return #given >= want.urls or (want.queues > 0 and served_queues >= want.queues)
+end
+
+-- open_for_take loads a crawl for a take.
+local function open_for_take(c)
+  begin(c)
+  c.new_leases, c.new_running = {}, {}
+  return c
+end
+
+local function save_take(c)
+  many('HSET', c.L, c.new_leases)
+  many('ZADD', c.E, c.new_running)
+  c.new_leases, c.new_running = {}, {}
+  settle_queues(c)
+  save_counts(c)
+end
+
+-- first_score returns the lowest score of a sorted set.
+local function first_score(key)
+  local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  return tonumber(head[2]) or NEVER
+end
+
+local function reply(next)
+  if #given > 0 then call('HSET', base .. 'S', 'tokens', token) end
+  if #given >= want.urls or next == NEVER then next = 0 end
+  return pack('>I6', next) .. concat(given)
+end

@@ -1,0 +1,56 @@
+-- Settings of a queue, a crawl or the store, as bytes and as a table.
+--
+-- delay 8 | in flight 8 | blocked until 6 | limit 8 | weight 1 | paused 1; signed where
+-- negative means something; 0 leaves it to the next level.
+local SETTINGS = '>i8i8I6i8BB'
+
+local function read_settings(s)
+  if not s then return nil end
+  local set = {}
+  set.delay, set.inflight, set.blocked, set.limit, set.weight, set.paused = unpack_struct(SETTINGS, s)
+  return set
+end
+
+local function write_settings(set)
+  return pack(SETTINGS, set.delay, set.inflight, set.blocked, set.limit, set.weight, set.paused)
+end
+
+-- is_set reports whether anything is set.
+local function is_set(set)
+  return set.delay ~= 0 or set.inflight ~= 0 or set.blocked ~= 0 or set.limit ~= 0 or set.weight ~= 0 or set.paused ~= 0
+end
+
+-- A change: mask 1 (bit n: field n is there) | the settings' fields | not before 6.
+local CHANGE, CHANGE_LEN = '>Bi8i8I6i8BBI6', 39
+local CHANGED = { 'delay', 'inflight', 'blocked', 'limit', 'weight', 'paused' }
+
+-- change_settings applies a change, and returns the new settings (nil if there are
+-- none left) and the new "not before", if that is changed.
+local function change_settings(set, change)
+  local v = { unpack_struct(CHANGE, change) }
+  set = set or { delay = 0, inflight = 0, blocked = 0, limit = 0, weight = 0, paused = 0 }
+  local mask = v[1]
+  for i = 1, #CHANGED do
+    if floor(mask / 2 ^ (i - 1)) % 2 == 1 then set[CHANGED[i]] = v[i + 1] end
+  end
+  local before = nil
+  if mask >= 64 then before = v[8] end
+  if not is_set(set) then set = nil end
+  return set, before
+end
+
+-- let_through reports whether settings of a crawl or the store neither pause nor block.
+local function let_through(set)
+  return not set or (set.paused == 0 and set.blocked <= now)
+end
+
+local function store_settings()
+  return read_settings(call('HGET', base .. 'S', 'settings'))
+end
+
+-- gated moves a time behind the blocks of settings.
+local function gated(t, set)
+  if t == NEVER or not set then return t end
+  if set.paused == 1 then return NEVER end
+  return max(t, set.blocked)
+end

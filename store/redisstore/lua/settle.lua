@@ -1,0 +1,124 @@
+-- Ends leases, and reschedules or completes URLs, in order.
+--
+-- blob: keep 1 ("k": the text of completed URLs is kept) | fence 16 as in enqueue.lua |
+--       for each: length 4 | settlement (see judge.lua)
+-- reply: a byte for each, as judge answers
+local keep, fence = unpack_struct('>c1c16', blob)
+if fence ~= string.rep('\0', 16) then
+  local before = call('GET', base .. 'r' .. fence)
+  if before and before ~= 'fenced' then return answer('applied') end
+  call('SET', base .. 'r' .. fence, 'fenced', 'PX', 10 * kept)
+end
+local c = begin(need_crawl(crawl_name))
+
+-- change replaces in a record what the settlement replaces.
+local function change(r, e)
+  if e.url_set then r.url = e.url end
+  if e.meta_set then r.meta = e.meta end
+  if e.priority_set then r.priority = e.priority end
+  if e.reset then r.attempts = 0 end
+end
+
+-- outcome applies an outcome to a URL that is held no longer.
+local function outcome(q, e, r)
+  if e.outcome == COMPLETE then
+    count(c, q, 0, 0, 0, 1)
+    if keep == 'k' then
+      r.due, r.done = 0, 1
+      call('SADD', queue_key(c, 'd', q), e.key)
+      write_record(c, e.key, r)
+    else
+      drop_record(c, e.key)
+    end
+  elseif e.outcome == REQUEUE then
+    r.due = e.due == 0 and now or e.due
+    push(c, q, e.key, r)
+    write_record(c, e.key, r)
+    count(c, q, 1, 0, 0, 0)
+  else
+    drop_record(c, e.key)
+    call('SADD', c.D, e.key)
+  end
+end
+
+-- extend moves the end of a lease under its token.
+local function extend(q, e, r, l)
+  local attempts = r.attempts
+  r.attempts = l.attempts
+  change(r, e)
+  l.attempts, r.attempts = r.attempts, attempts
+  write_record(c, e.key, r)
+  unlease(c, q, e.key, l)
+  l['until'] = e.due == 0 and now or e.due
+  run_lease(c, q, e.key, l)
+end
+
+local function apply(e, r, l)
+  local q = find_queue(c, r.queue)
+  if l and e.outcome == EXTEND then
+    extend(q, e, r, l)
+    return q
+  end
+  if l then
+    r.attempts = l.attempts
+    end_lease(c, q, e.key, l)
+  elseif r.done == 1 then
+    uncomplete(c, q, e.key, r)
+    r.attempts = 0
+  else
+    pull(c, q, e.key, r)
+    count(c, q, -1, 0, 0, 0)
+  end
+  change(r, e)
+  outcome(q, e, r)
+  return q
+end
+
+-- make applies an outcome to a URL made from the settlement.
+local function make(e, state)
+  local q = need_queue(c, e.queue, e.named)
+  if state == 'done' then count(c, q, 0, 0, 0, -1) end
+  call('SREM', c.D, e.key)
+  local r = { queue = e.queue, url = e.url, meta = e.meta, priority = 0, attempts = 0, created = now, due = 0, arrival = 0, done = 0 }
+  if e.priority_set then r.priority = e.priority end
+  outcome(q, e, r)
+  return q
+end
+
+-- step carries out one settlement, and returns its answer.
+local function step(e)
+  local r, l = find_record(c, e.key), find_lease(c, e.key)
+  local todo, told, state = judge(c, e, r, l)
+  local q = nil
+  if todo == 'apply' then
+    q = apply(e, r, l)
+  elseif todo == 'make' then
+    if r then return 'S' end -- another daemon carried it out
+    q = make(e, state)
+  elseif todo == 'same' then
+    local name = r and r.queue or call('HGET', c.N, e.hash)
+    q = name and find_queue(c, name)
+  end
+  if q then
+    if e.change then
+      local set, before = change_settings(q.set, e.change)
+      q.set, q.before = set, before or q.before
+    end
+    q.dirty = true
+  end
+  return told
+end
+
+local list, keys, told = {}, {}, {}
+local pos, size = 18, #blob
+while pos <= size do
+  local n = unpack_struct('>I4', blob, pos)
+  local e = parse_settlement(sub(blob, pos + 4, pos + 3 + n))
+  list[#list + 1], keys[#keys + 1] = e, e.key
+  pos = pos + 4 + n
+end
+load_held(c, keys)
+for i = 1, #list do told[i] = step(list[i]) end
+settle_queues(c)
+save_counts(c)
+return answer(concat(told))

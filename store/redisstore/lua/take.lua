@@ -1,0 +1,26 @@
+-- Leases URLs that are due, of one crawl or all, in fair rotation.
+--
+-- blob: see serve.lua
+-- reply: next 6 (0: none) | for each lease: token 6 | until 6 | attempts 4 | key 16 |
+--        length of crawl 1 | crawl | length 4 | record
+local crawls, all = {}, store_settings()
+local names = { crawl_name }
+if crawl_name == '*' then names = call('ZRANGE', turns_key, 0, -1) end
+for i = 1, #names do
+  local c = find_crawl(names[i])
+  if c then crawls[#crawls + 1] = open_for_take(c) end
+end
+local last, more = nil, true
+while more do
+  more = false
+  for _, c in ipairs(crawls) do more = advance(c, 1000) or more end
+  if let_through(all) then last = round(crawls) or last else more = false end
+  for _, c in ipairs(crawls) do save_take(c) end
+  if full() then more = false end
+end
+turn_to(crawls, last)
+local next = NEVER
+if #given < want.urls then
+  for _, c in ipairs(crawls) do next = min(next, next_of(c)) end
+end
+return answer(reply(gated(next, all)))

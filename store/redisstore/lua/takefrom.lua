@@ -1,0 +1,27 @@
+-- Leases URLs of one queue that are due. blob and reply as for take.lua.
+local c, all = find_crawl(crawl_name), store_settings()
+if not c then return answer(pack('>I6', 0)) end
+open_for_take(c)
+while advance(c, 1000) do end
+local q = find_queue(c, sub(blob, 29))
+if not q then
+  save_take(c)
+  return answer(pack('>I6', 0))
+end
+
+-- offers reports whether the queue is ready for a request with this bound.
+local function offers()
+  if q.place < 2 then return false end
+  return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or q.live < want.bound
+end
+
+if let_through(all) and let_through(c.set) and offers() then serve(c, q) end
+save_take(c)
+local next = opens(c, q)
+if offers() then
+  next = now
+elseif next <= now then
+  next = NEVER -- as many leases as this request allows
+end
+if q.live > 0 then next = min(next, first_score(c.E)) end
+return answer(reply(gated(gated(next, c.set), all)))

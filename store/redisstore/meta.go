@@ -1,0 +1,152 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// formatVersion is the version of the keys that this package writes. It
+// refuses any other.
+const formatVersion = 1
+
+// field is a field of the meta key.
+type field struct {
+	name, value string
+	force       bool // set whatever is there
+}
+
+// stamp sets the fields that aren't set, and returns what is set then.
+func (s *Store) stamp(ctx context.Context, fields ...field) ([]string, error) {
+	blob := []byte{byte(len(fields))}
+	for _, f := range fields {
+		blob = append(append(blob, byte(len(f.name))), f.name...)
+		blob = appendLong(blob, f.value)
+		blob = append(blob, flag(f.force))
+	}
+	c := &call{shard: storeShard, script: scriptMeta, id: s.requests.id(), blob: blob}
+	if err := s.run(ctx, []*call{c}); err != nil {
+		return nil, err
+	}
+	r, values := reader{c.reply}, make([]string, len(fields))
+	for i := range values {
+		values[i] = r.long()
+	}
+	return values, r.err()
+}
+
+// exists reports whether the store was made.
+func (s *Store) exists(ctx context.Context) (bool, error) {
+	key := s.layout.meta + "M"
+	node, err := s.nodes.of(ctx, key)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	n, err := node.Exists(ctx, key).Result()
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return n > 0, nil
+}
+
+// loadMeta reads what the store was made with, or stamps a new one.
+func (s *Store) loadMeta(ctx context.Context) error {
+	s.layout = newLayout(s.opt.Prefix, 1)
+	there, err := s.exists(ctx)
+	if err != nil {
+		return err
+	}
+	if !there && s.opt.MustExist {
+		return fmt.Errorf("cannot find a store: %w", store.ErrNotFound)
+	}
+	got, err := s.stamp(ctx,
+		field{name: "format", value: uint16Text(formatVersion)},
+		field{name: "shards", value: uint16Text(s.opt.Shards)},
+		field{name: "identity", value: string(appendIdentity(nil, s.opt.Identity))},
+		field{name: "unicode", value: "0"})
+	if err != nil {
+		return err
+	}
+	if got[0] != uint16Text(formatVersion) {
+		return fmt.Errorf("got format %x; want %d: %w", got[0], formatVersion, store.ErrFormat)
+	}
+	if len(got[1]) != 2 {
+		return fmt.Errorf("got number of shards %x; want 2 bytes: %w", got[1], store.ErrCorrupt)
+	}
+	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(got[1])))
+	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
+	s.unicodeHosts.Store(got[3] == "1")
+	return s.checkIdentity(ctx, got[2])
+}
+
+// checkIdentity compares the identity of the store with the one asked for.
+func (s *Store) checkIdentity(ctx context.Context, row string) error {
+	have, err := parseIdentity(row)
+	if err != nil {
+		return err
+	}
+	want := fillIdentity(s.opt.Identity, have)
+	s.identity = want
+	if want == have {
+		return nil
+	}
+	other := have
+	other.Unicode = want.Unicode
+	if other != want || s.unicodeHosts.Load() {
+		return fmt.Errorf("got keys of %+v; want %+v: %w", have, want, store.ErrIdentity)
+	}
+	// No key depends on the Unicode version, so the new one is as true.
+	_, err = s.stamp(ctx, field{"identity", string(appendIdentity(nil, want)), true})
+	return err
+}
+
+// noteUnicodeHosts records, before the first key of an internationalised host,
+// that there are such.
+func (s *Store) noteUnicodeHosts(ctx context.Context, any bool) error {
+	if !any || s.unicodeHosts.Load() {
+		return nil
+	}
+	if _, err := s.stamp(ctx, field{"unicode", "1", true}); err != nil {
+		return err
+	}
+	s.unicodeHosts.Store(true)
+	return nil
+}
+
+func uint16Text(n int) string { return string(binary.BigEndian.AppendUint16(nil, uint16(n))) }
+
+// appendIdentity appends the version 4 and, each after its length 4, profile, key
+// kind and Unicode version.
+func appendIdentity(dst []byte, id store.Identity) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(id.Version))
+	for _, s := range []string{id.Profile, id.KeyKind, id.Unicode} {
+		dst = appendLong(dst, s)
+	}
+	return dst
+}
+
+func parseIdentity(row string) (id store.Identity, err error) {
+	r := reader{row}
+	id.Version = int(r.uint(4))
+	id.Profile, id.KeyKind, id.Unicode = r.long(), r.long(), r.long()
+	return id, r.err()
+}
+
+// fillIdentity takes the zero fields of id from have.
+func fillIdentity(id, have store.Identity) store.Identity {
+	if id.Profile == "" {
+		id.Profile = have.Profile
+	}
+	if id.Version == 0 {
+		id.Version = have.Version
+	}
+	if id.KeyKind == "" {
+		id.KeyKind = have.KeyKind
+	}
+	if id.Unicode == "" {
+		id.Unicode = have.Unicode
+	}
+	return id
+}

@@ -1,0 +1,67 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// nodes finds the connection pool of the node that serves a key.
+//
+// The client is go-redis, which Redis themselves keep. It is used below its
+// cluster client's routing: a pipeline must stay on one connection for WAIT to
+// cover it, and an ASK must not be followed (see lua/head.lua). What is taken from
+// the cluster client is the map of slots, and its pools.
+type nodes struct {
+	single  *redis.Client
+	cluster *redis.ClusterClient
+}
+
+// dial connects, and finds out whether it is a cluster.
+func dial(ctx context.Context, o Options) (*nodes, error) {
+	timeout := o.WaitTimeout + o.RetryFor/4
+	opt := &redis.UniversalOptions{
+		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.TLS,
+		MaxRetries: -1, ReadTimeout: timeout, WriteTimeout: timeout, DialTimeout: o.RetryFor / 4,
+		DisableIdentity: true,
+	}
+	var last error
+	for _, addr := range o.Addrs {
+		one := *opt
+		one.Addrs = []string{addr}
+		c := redis.NewClient(one.Simple())
+		info, err := c.Info(ctx, "cluster").Result()
+		if err == nil && !strings.Contains(info, "cluster_enabled:1") {
+			return &nodes{single: c}, nil
+		}
+		if last = errors.Join(err, c.Close()); last == nil {
+			return &nodes{cluster: redis.NewClusterClient(opt.Cluster())}, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot reach redis at %s: %w", strings.Join(o.Addrs, ", "), last)
+}
+
+// of returns the pool of the master that has a key.
+func (n *nodes) of(ctx context.Context, key string) (*redis.Client, error) {
+	if n.single != nil {
+		return n.single, nil
+	}
+	return n.cluster.MasterForKey(ctx, key)
+}
+
+// refresh asks the cluster anew who has which slot.
+func (n *nodes) refresh(ctx context.Context) {
+	if n.cluster != nil {
+		n.cluster.ReloadState(ctx)
+	}
+}
+
+func (n *nodes) close() error {
+	if n.single != nil {
+		return n.single.Close()
+	}
+	return n.cluster.Close()
+}

@@ -1,0 +1,113 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Store is a store.Store in Redis. It is made by [Open].
+type Store struct {
+	opt        Options
+	nodes      *nodes
+	layout     *layout
+	requests   *requests
+	identity   store.Identity
+	answersFor string // in ms
+
+	unicodeHosts atomic.Bool // it is recorded that keys of such hosts are there
+	turn         atomic.Uint64
+
+	gate   sync.RWMutex // held for reading during a step, for writing by Close
+	closed bool
+
+	stop    context.CancelFunc // ends the recoverer
+	stopped chan struct{}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens or makes the store that begins with a prefix in a cluster. Any
+// number of processes may have it open.
+//
+// Errors: store.ErrIdentity when it was made with another identity;
+// store.ErrFormat when it is newer than this program; store.ErrNotFound when it
+// must exist and doesn't; store.ErrUnavailable when the cluster can't be
+// reached or has fewer replicas than it must.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	requests, err := newRequests()
+	if err != nil {
+		return nil, err
+	}
+	n, err := dial(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	s := &Store{
+		opt: o, nodes: n, requests: requests, stopped: make(chan struct{}),
+		answersFor: strconv.FormatInt(o.AnswersFor.Milliseconds(), 10),
+	}
+	if err := s.loadMeta(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot open redis store %q: %w", o.Prefix, err), n.close())
+	}
+	life, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.recoverer(life)
+	return s, nil
+}
+
+// Identity implements store.Store.
+func (s *Store) Identity() store.Identity { return s.identity }
+
+// enter begins a step; with a nil error, leave ends it.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.gate.RLock()
+	if s.closed {
+		s.gate.RUnlock()
+		return store.ErrClosed
+	}
+	return nil
+}
+
+func (s *Store) leave() { s.gate.RUnlock() }
+
+// accepted is the context of what is left of a step that has begun: it ends by
+// Options.RetryFor alone.
+func accepted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+// Close implements store.Store. What the store holds stays in Redis.
+func (s *Store) Close() error {
+	s.gate.Lock()
+	if s.closed {
+		s.gate.Unlock()
+		return store.ErrClosed
+	}
+	s.closed = true
+	s.gate.Unlock()
+	s.stop()
+	<-s.stopped
+	return s.nodes.close()
+}
+
+// recoverer finishes what other daemons left, and sweeps what crawls left that were
+// forgotten, until the store is closed.
+func (s *Store) recoverer(ctx context.Context) {
+	defer close(s.stopped)
+	for ctx.Err() == nil {
+		_ = s.recover(ctx, s.opt.RecoverAfter) // it is tried again
+		pause(ctx, min(s.opt.RecoverAfter/4, time.Minute))
+	}
+}

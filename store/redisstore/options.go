@@ -1,0 +1,99 @@
+package redisstore
+
+import (
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Options modify Open. Addrs has to be given.
+type Options struct {
+	// Addrs are host:port of some nodes of a cluster, or of one server that
+	// isn't in a cluster. There is no default.
+	Addrs []string
+	// Username and Password are sent with AUTH. The default is not to.
+	Username, Password string
+	// TLS is how connections are encrypted. The default is not to.
+	TLS *tls.Config
+	// Prefix begins every key, so that stores can share a cluster. It holds no
+	// brace. The default is "fs:".
+	Prefix string
+	// Shards is how many shards a new store has, at most 8192: a node needs some to be
+	// evenly loaded, and a batch makes a script call for each shard it touches.
+	// An existing store keeps its number. The default is 64.
+	Shards int
+
+	// Replicas is how many replicas must have a write before it is answered;
+	// negative for none. The default is 1.
+	Replicas int
+	// WaitTimeout is how long they may take. The default is 1 s.
+	WaitTimeout time.Duration
+	// RetryFor is how long a step is tried again while nodes fail over, load or
+	// can't be reached. The default is 10 s.
+	RetryFor time.Duration
+	// AnswersFor is how long answers are kept for retries. It must be longer
+	// than RetryFor. The default is 60 s.
+	AnswersFor time.Duration
+	// RecoverAfter is how old a step of a daemon must be that another finishes
+	// for it. It must be longer than RetryFor. The default is 20 s.
+	RecoverAfter time.Duration
+
+	// Identity is what the keys are made by. Zero fields are taken from the
+	// store; a new store is stamped with what is given here. A store made with
+	// another identity is refused. The default is that of the store.
+	Identity store.Identity
+	// MustExist refuses to make a new store. The default is false.
+	MustExist bool
+	// KeepURLs keeps the text of completed URLs, so that they can be listed and
+	// a duplicate's first spelling told. All daemons should have it alike. The
+	// default is to keep keys only.
+	KeepURLs bool
+
+	// Clock stands in for the servers' clocks, in tests alone: where each
+	// daemon tells its own time, delays and leases mean nothing. The default is
+	// the time of the server that runs the step.
+	Clock store.Clock
+}
+
+const maxShards = 8192
+
+func (o Options) withDefaults() (Options, error) {
+	if len(o.Addrs) == 0 {
+		return o, fmt.Errorf("cannot open redis store; got no address; want host:port: %w", store.ErrInvalid)
+	}
+	if o.Shards < 0 || o.Shards > maxShards {
+		return o, fmt.Errorf("cannot open redis store; got %d shards; want 1 to %d: %w", o.Shards, maxShards, store.ErrInvalid)
+	}
+	if o.Prefix == "" {
+		o.Prefix = "fs:"
+	}
+	for _, c := range o.Prefix {
+		if c == '{' || c == '}' {
+			return o, fmt.Errorf("cannot open redis store; got prefix %q; want one without braces: %w", o.Prefix, store.ErrInvalid)
+		}
+	}
+	if o.Shards == 0 {
+		o.Shards = 64
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	o.Replicas = max(0, o.Replicas)
+	orDefault(&o.WaitTimeout, time.Second)
+	orDefault(&o.RetryFor, 10*time.Second)
+	orDefault(&o.AnswersFor, max(time.Minute, 3*o.RetryFor))
+	orDefault(&o.RecoverAfter, 2*o.RetryFor)
+	if o.RecoverAfter <= o.RetryFor || o.AnswersFor <= o.RetryFor {
+		return o, fmt.Errorf("cannot open redis store; got RecoverAfter %v, AnswersFor %v; want more than RetryFor, %v: %w",
+			o.RecoverAfter, o.AnswersFor, o.RetryFor, store.ErrInvalid)
+	}
+	return o, nil
+}
+
+func orDefault(d *time.Duration, v time.Duration) {
+	if *d <= 0 {
+		*d = v
+	}
+}

@@ -1,0 +1,169 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// call is a script to run in one shard.
+type call struct {
+	shard  int
+	script *script
+	id     requestID // zero for one that writes nothing
+	crawl  string
+	blob   []byte
+
+	reply string
+	done  bool
+	err   error
+}
+
+// run runs calls, those of a node in one pipeline, until each has its answer, or
+// one fails for good, or the time for retries is over. Calls that write are
+// covered by WAIT. A call is safe to send again: its id sees to that.
+func (s *Store) run(ctx context.Context, calls []*call) error {
+	until := time.Now().Add(s.opt.RetryFor)
+	for try := 0; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return s.gaveUp(try, err)
+		}
+		again := s.attempt(context.WithoutCancel(ctx), calls)
+		var cause error
+		for _, c := range calls {
+			switch {
+			case c.done:
+			case !again:
+				return c.err
+			case cause == nil:
+				cause = c.err
+			}
+		}
+		if cause == nil {
+			return nil
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("cannot reach the shard; tried for %v: %w: %w", s.opt.RetryFor, store.ErrUnavailable, cause)
+		}
+		pause(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
+	}
+}
+
+// gaveUp is the error when a context ended; before the first try nothing happened.
+func (s *Store) gaveUp(try int, err error) error {
+	if try == 0 {
+		return err
+	}
+	return fmt.Errorf("cannot tell what became of the step: %w: %w", store.ErrUnavailable, err)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// attempt sends the calls that have no answer, and reports whether those that fail
+// may be sent again.
+func (s *Store) attempt(ctx context.Context, calls []*call) (again bool) {
+	groups := map[*redis.Client][]*call{}
+	stale := false
+	for _, c := range calls {
+		if c.done {
+			continue
+		}
+		node, err := s.nodes.of(ctx, s.layout.sentinel(c.shard))
+		if err != nil {
+			c.err, stale = err, true
+			continue
+		}
+		groups[node] = append(groups[node], c)
+	}
+	var wg sync.WaitGroup
+	results := make(chan verdict, len(groups))
+	for node, list := range groups {
+		send := func() { results <- s.pipeline(ctx, node, list) }
+		if len(groups) == 1 {
+			send()
+		} else {
+			wg.Go(send)
+		}
+	}
+	wg.Wait()
+	close(results)
+	worst := retry
+	for v := range results {
+		stale = stale || v == reload
+		if v == fatal {
+			worst = fatal
+		}
+	}
+	if stale {
+		s.nodes.refresh(ctx)
+	}
+	return worst != fatal
+}
+
+// pipeline runs calls on one connection to a node, with a WAIT behind them.
+func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call) verdict {
+	p := node.Pipeline()
+	cmds := make([]*redis.Cmd, len(calls))
+	writes := false
+	for i, c := range calls {
+		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.answersFor, c.crawl, c.blob)
+		writes = writes || c.script.writes
+	}
+	var wait *redis.Cmd
+	if writes && s.opt.Replicas > 0 {
+		wait = p.Do(ctx, "wait", s.opt.Replicas, s.opt.WaitTimeout.Milliseconds())
+	}
+	_, _ = p.Exec(ctx) // each command has its own error
+	covered := s.covered(wait)
+	worst := fine
+	for i, c := range calls {
+		c.reply, c.err = cmds[i].Text()
+		if c.err == nil && c.script.writes {
+			c.err = covered
+		}
+		if c.done = c.err == nil; !c.done {
+			worst = max(worst, s.classify(ctx, node, c))
+		}
+	}
+	return worst
+}
+
+// covered returns an error unless enough replicas have what was written.
+func (s *Store) covered(wait *redis.Cmd) error {
+	if wait == nil {
+		return nil
+	}
+	n, err := wait.Int()
+	if err != nil {
+		return err
+	}
+	if n < s.opt.Replicas {
+		return fmt.Errorf("cannot promise the write; got %d replicas that have it within %v; want %d: %w",
+			n, s.opt.WaitTimeout, s.opt.Replicas, store.ErrUnavailable)
+	}
+	return nil
+}
+
+// clock returns the time that scripts take, "" for the server's.
+func (s *Store) clock() string {
+	if s.opt.Clock == nil {
+		return ""
+	}
+	return strconv.FormatInt(s.opt.Clock().UnixMilli(), 10)
+}
+
+var errFenced = errors.New("another daemon took the step over")

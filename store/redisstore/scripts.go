@@ -1,0 +1,69 @@
+package redisstore
+
+import (
+	"crypto/sha1"
+	"embed"
+	"encoding/hex"
+	"strings"
+)
+
+//go:embed lua/*.lua
+var lua embed.FS
+
+// script is a server-side step, made of the files of lua/ that it is named by.
+type script struct {
+	name   string
+	source string
+	sha    string
+	writes bool // its answer is kept, and covered by WAIT
+}
+
+// Parts that scripts begin with.
+const (
+	partSeen  = "head crawl seen "
+	partPlain = "head crawl "
+	partQueue = "head crawl settings queue file record "
+)
+
+var (
+	scriptOffer     = newScript(partSeen+"offer", true)
+	scriptSee       = newScript(partSeen+"see", true)
+	scriptConfirm   = newScript(partSeen+"confirm", true)
+	scriptResolve   = newScript(partSeen+"resolve", false)
+	scriptPlace     = newScript(partSeen+"place", true)
+	scriptRemove    = newScript(partSeen+"remove", true)
+	scriptPage      = newScript(partSeen+"page", false)
+	scriptEnqueue   = newScript(partQueue+"enqueue", true)
+	scriptRelease   = newScript(partQueue+"release", true)
+	scriptSettle    = newScript(partQueue+"judge settle", true)
+	scriptConfigure = newScript(partQueue+"configure", true)
+	scriptInfo      = newScript(partQueue+"advance info", false)
+	scriptTake      = newScript(partQueue+"advance serve rotate take", true)
+	scriptTakeFrom  = newScript(partQueue+"advance serve takefrom", true)
+	scriptNext      = newScript(partQueue+"advance serve rotate next", false)
+	scriptReady     = newScript(partPlain+"ready", false)
+	scriptStats     = newScript(partPlain+"stats", false)
+	scriptLookup    = newScript(partPlain+"lookup", false)
+	scriptEntries   = newScript(partPlain+"entries", false)
+	scriptClean     = newScript(partPlain+"clean", true)
+	scriptWipe      = newScript(partPlain+"wipe", true)
+	scriptSweep     = newScript(partPlain+"sweep", true)
+	scriptAck       = newScript("head ack", false)
+	scriptOutbox    = newScript(partPlain+"outbox", false)
+	scriptMeta      = newScript(partPlain+"meta", true)
+)
+
+func newScript(parts string, writes bool) *script {
+	names := strings.Fields(parts)
+	var b strings.Builder
+	for _, name := range names {
+		text, err := lua.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			return &script{name: name} // the name is misspelt: no test passes
+		}
+		b.Write(text)
+		b.WriteByte('\n')
+	}
+	sum := sha1.Sum([]byte(b.String()))
+	return &script{name: names[len(names)-1], source: b.String(), sha: hex.EncodeToString(sum[:]), writes: writes}
+}

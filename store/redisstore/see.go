@@ -1,0 +1,70 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// waveSize bounds what one script call may have to do: a script stops its server
+// meanwhile, some 5 µs for each URL.
+const waveSize = 8192
+
+// See implements store.Store.
+func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
+	crawl, err := sched.CrawlName(crawl)
+	if err != nil {
+		return err
+	}
+	if len(keys) != len(fresh) {
+		return fmt.Errorf("cannot see keys; got %d answers; want %d: %w", len(fresh), len(keys), store.ErrInvalid)
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.noteUnicodeHosts(ctx, opt.UnicodeHosts && len(keys) > 0); err != nil {
+		return err
+	}
+	for len(keys) > 0 {
+		n := min(len(keys), waveSize)
+		if err := s.seeWave(ctx, crawl, keys[:n], fresh); err != nil {
+			return err
+		}
+		keys, fresh = keys[n:], fresh[n:]
+	}
+	return nil
+}
+
+// seeWave sees keys, those that another request has pending once it has ended.
+func (s *Store) seeWave(ctx context.Context, crawl string, keys []store.Key, fresh []bool) error {
+	left := numbers(len(keys))
+	return s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
+		b := s.batch(scriptSee, s.requests.id(), crawl, s.shardsHead())
+		for _, i := range left {
+			p := b.keyPart(i, &keys[i])
+			p.blob = append(p.blob, keys[i][:]...)
+		}
+		if err := b.run(ctx); err != nil {
+			return false, err
+		}
+		left = left[:0]
+		err := b.tell(func(i int, answer byte) {
+			fresh[i] = answer == 'N'
+			if answer == 'P' {
+				left = append(left, i)
+			}
+		})
+		return len(left) == 0, err
+	})
+}
+
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}

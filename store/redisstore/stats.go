@@ -1,0 +1,83 @@
+package redisstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Stats implements store.Store. The counts of each shard are exact, and asked for
+// one node after the other.
+func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
+	crawl, err := sched.CrawlNames(crawl)
+	if err != nil {
+		return store.Stats{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Stats{}, err
+	}
+	defer s.leave()
+	return s.stats(ctx, crawl)
+}
+
+func (s *Store) stats(ctx context.Context, crawl string) (store.Stats, error) {
+	by, err := s.statsByCrawl(ctx, crawl)
+	var sum store.Stats
+	for _, st := range by {
+		addStats(&sum, st)
+	}
+	return sum, err
+}
+
+func (s *Store) statsByCrawl(ctx context.Context, crawl string) (map[string]store.Stats, error) {
+	b := s.batch(scriptStats, requestID{}, crawl, nil).everywhere()
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	by := map[string]store.Stats{}
+	for _, c := range b.calls {
+		r := reader{c.reply}
+		for r.more() {
+			name := r.short()
+			sum := by[name]
+			addStats(&sum, store.Stats{
+				Seen: int64(r.uint(6)), Held: int64(r.uint(6)), InFlight: int64(r.uint(6)),
+				Completed: int64(r.uint(6)), Queues: int64(r.uint(6)), Active: int64(r.uint(6)),
+			})
+			by[name] = sum
+		}
+		if err := r.err(); err != nil {
+			return nil, err
+		}
+	}
+	return by, nil
+}
+
+func addStats(to *store.Stats, s store.Stats) {
+	to.Seen += s.Seen
+	to.Held += s.Held
+	to.InFlight += s.InFlight
+	to.Completed += s.Completed
+	to.Queues += s.Queues
+	to.Active += s.Active
+}
+
+// Crawls implements store.Store.
+func (s *Store) Crawls(ctx context.Context) ([]string, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	return s.crawlNames(ctx)
+}
+
+func (s *Store) crawlNames(ctx context.Context) ([]string, error) {
+	by, err := s.statsByCrawl(ctx, sched.AnyCrawl)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(by)), nil
+}

@@ -1,0 +1,54 @@
+package redisstore
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
+	"github.com/firstseen/firstseen/store/storetest"
+)
+
+var prefixes atomic.Int64
+
+// testOptions are those of a new store on a server without replicas.
+func testOptions(addr string, shards int) Options {
+	return Options{Addrs: []string{addr}, Prefix: fmt.Sprintf("t%d:", prefixes.Add(1)), Shards: shards, Replicas: -1}
+}
+
+func open(t testing.TB, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSuite(t *testing.T) {
+	addr := rediscluster.Single(t)
+	for _, shards := range []int{1, 7} {
+		t.Run(fmt.Sprintf("shards-%d", shards), func(t *testing.T) {
+			storetest.Run(t, storetest.Backend{
+				Open: func(t testing.TB, env storetest.Env) store.Store {
+					return openSuite(t, env, testOptions(addr, shards))
+				},
+				Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
+					if err := s.Close(); err != nil {
+						t.Fatal(err)
+					}
+					return openSuite(t, env, s.(*Store).opt)
+				},
+			})
+		})
+	}
+}
+
+func openSuite(t testing.TB, env storetest.Env, o Options) store.Store {
+	o.Identity, o.Clock, o.KeepURLs = env.Identity, env.Clock, env.KeepURLs
+	if o.Replicas == 0 {
+		o.Replicas = -1
+	}
+	return open(t, o)
+}

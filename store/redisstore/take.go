@@ -1,0 +1,123 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// A token is the number of its shard and a number given out there.
+const (
+	tokenBits = 40
+	tokenMask = 1<<tokenBits - 1
+)
+
+// maxTake bounds what one call takes from a shard.
+const maxTake = 8192
+
+// defaultLease is how long URLs are leased unless the request says.
+const defaultLease = 30 * time.Second
+
+// Take implements store.Store. Rotation is fair among the queues of a shard, and
+// among shards by how many of their queues may be served. What a call that failed had
+// leased comes back when the leases run out.
+func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
+	crawl, err := sched.CheckTake(req)
+	if err != nil {
+		return store.Taken{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Taken{}, err
+	}
+	defer s.leave()
+	if req.Lease <= 0 {
+		req.Lease = defaultLease
+	}
+	req.MaxURLs, req.MaxPerQueue = max(1, req.MaxURLs), max(1, req.MaxPerQueue)
+	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, next: sched.Never}
+	if req.Queue != "" {
+		shard, _ := s.layout.ofQueue(req.Queue)
+		err = t.from(ctx, scriptTakeFrom, []share{{shard: shard, urls: min(maxTake, req.MaxURLs), more: []byte(req.Queue)}})
+	} else {
+		err = t.rotate(ctx)
+	}
+	if err != nil {
+		return store.Taken{}, err
+	}
+	taken := store.Taken{Leases: t.leases}
+	if len(t.leases) < req.MaxURLs {
+		taken.Next = sched.Time(t.next)
+	}
+	return taken, nil
+}
+
+// taking is a Take in progress.
+type taking struct {
+	s      *Store
+	crawl  string
+	req    store.TakeRequest
+	leases []store.Lease
+	queues int
+	served map[int][]byte // by shard, the queues that gave something; see lua/serve.lua
+	next   int64
+}
+
+// share is what a shard is asked for.
+type share struct {
+	shard, urls, queues int
+	more                []byte // see lua/serve.lua
+}
+
+// from asks shards for their shares.
+func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
+	b := t.s.batch(sc, t.s.requests.id(), t.crawl, nil)
+	for i, sh := range shares {
+		p := b.part(sh.shard, i)
+		p.blob = t.appendRequest(p.blob, sh)
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for _, sh := range shares {
+		if err := t.read(sh.shard, b.at[sh.shard].reply); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *taking) appendRequest(dst []byte, sh share) []byte {
+	for _, n := range []int{sh.urls, sh.queues, t.req.MaxPerQueue, max(0, t.req.MaxInFlight)} {
+		dst = appendUint(dst, 4, uint64(min(n, 1<<31)))
+	}
+	dst = appendUint(dst, 6, uint64(sched.DurMs(t.req.Lease)))
+	dst = appendUint(dst, 6, uint64(max(0, sched.DurMs(t.req.Delay))))
+	return append(dst, sh.more...)
+}
+
+// read reads the answer of a shard; see lua/take.lua.
+func (t *taking) read(shard int, reply string) error {
+	r := reader{reply}
+	if next := int64(r.uint(6)); next > 0 {
+		t.next = min(t.next, next)
+	}
+	last, lastCrawl := "", ""
+	for first := true; r.more(); first = false {
+		var l store.Lease
+		l.Token = uint64(shard)<<tokenBits | r.uint(6)
+		l.Expires = sched.Time(int64(r.uint(6)))
+		attempts := int(r.uint(4))
+		l.Key, l.Crawl = r.key(), r.short()
+		readRecord(&reader{r.long()}, &l.Entry)
+		l.State, l.Attempts = store.Leased, attempts
+		if first || l.Queue != last || l.Crawl != lastCrawl {
+			t.queues++
+			last, lastCrawl = l.Queue, l.Crawl
+			t.served[shard] = appendShort(appendShort(t.served[shard], l.Crawl), l.Queue)
+		}
+		t.leases = append(t.leases, l)
+	}
+	return r.err()
+}
