@@ -28,7 +28,9 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	}
 	sorter := sorters.Get().(*sorter)
 	o.order = sorter.sort(o.keys)
-	err = s.do(ctx, o)
+	if err = s.do(ctx, o); err == nil && opt.WantFirst {
+		err = s.tellFirst(o)
+	}
 	sorter.put(err)
 	if err != nil {
 		return nil, err
@@ -44,6 +46,16 @@ type addOp struct {
 	order    []uint32    // of keys, made by the caller's goroutine
 	fresh    []bool
 	verdicts []store.Verdict
+	c        *crawl
+	told     []bool // the step told the first spelling itself; nil: of none
+}
+
+// tell tells the first spelling of item i.
+func (o *addOp) tell(i int, first string) {
+	if o.told == nil {
+		o.told = make([]bool, len(o.items))
+	}
+	o.told[i], o.verdicts[i].First = true, first
 }
 
 func (o *addOp) weight() int { return len(o.items) }

@@ -163,6 +163,7 @@ func (tx *txn) expire(c *crawl, t time.Time) (n int64, err error) {
 		tx.keepHeld(c, held)
 	}
 	for i := range gone {
+		tx.s.texts.drop(c.num, &gone[i])
 		c.seen.remove(&gone[i])
 	}
 	tx.forgetDone(c, done)

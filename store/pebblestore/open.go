@@ -33,6 +33,7 @@ type Store struct {
 	queue   chan *request
 	stopped chan struct{} // closed when the committer has ended
 
+	texts       *texts
 	compactions *compactions
 	loaded      chan struct{}  // closed when the index of keys is there
 	loadErr     error          // why it isn't; set before loaded is closed
@@ -80,6 +81,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
 
+		texts:       newTexts(opt.TextBytes),
 		compactions: held,
 	}
 	if err := s.load(); err != nil {

@@ -7,80 +7,127 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// adder carries out an Add.
+// adder carries out an Add. The index tells of all keys at once which are new;
+// seen rows are written in order of key and queued URLs in order of queue, which
+// Pebble takes in twice as fast as rows in any order.
 type adder struct {
 	*txn
 	*addOp
-	c   *crawl
-	now int64
-	// added are the items that this step queued, by key, when somebody asks.
-	added map[store.Key]int
+	c    *crawl
+	now  int64
+	recs []sched.Record
+	rows []uint64 // queue number and index in recs of what is queued new
+	ptrs []pointer
+	n    int64 // new keys
+	// full are the keys that a cap refused, and that nothing took since.
+	full map[store.Key]bool
+	// forced are the known keys that an item forces, if any does.
+	forces bool
+	forced map[store.Key]*forced
 }
 
 // queueItems records and queues the items and gives the verdicts.
 func (tx *txn) queueItems(o *addOp) {
 	a := &adder{txn: tx, addOp: o, now: sched.Now(tx.now)}
-	if o.plain() {
-		a.c = tx.crawl(o.crawl, true)
-		a.addPlain()
-	} else {
-		tx.flush()
-		a.c = tx.crawl(o.crawl, true)
-		a.added = map[store.Key]int{}
-		for i := range o.items {
-			o.verdicts[i] = a.add(i)
-		}
+	if a.forces = slices.ContainsFunc(o.items, forces); a.forces {
+		tx.flush() // so that the database tells where known URLs are
 	}
+	a.c = tx.crawl(o.crawl, true)
+	o.c = a.c
+	if o.opt.WantFirst {
+		tx.s.texts.want()
+	}
+	if a.forces {
+		a.findForced()
+	}
+	a.note(a.c.seen.addSorted(a.keys, a.order, a.fresh))
+	a.judge()
+	a.refuse()
+	a.write()
 	tx.file()
 }
 
-// plain reports whether the index alone tells all verdicts.
-func (o *addOp) plain() bool {
-	if o.opt.MaxHeld > 0 || o.opt.MaxPerQueue > 0 || o.opt.WantFirst {
-		return false
-	}
-	for i := range o.items {
-		if o.items[i].Force {
-			return false
+// judge goes through the items in order of arrival.
+func (a *adder) judge() {
+	a.recs = make([]sched.Record, 0, len(a.items))
+	a.rows = make([]uint64, 0, len(a.items))
+	a.ptrs = make([]pointer, len(a.items))
+	for i := range a.items {
+		switch {
+		case a.fresh[i] || a.full != nil && a.full[a.items[i].Key]:
+			a.offered(i)
+		case a.forces && a.forced[a.items[i].Key] != nil:
+			a.force(i, a.forced[a.items[i].Key])
+		default:
+			a.verdicts[i].Status = store.Duplicate
 		}
 	}
-	return true
 }
 
-// addPlain asks the index for all keys at once, and queues the new ones in order
-// of arrival. Seen rows are written in order of key and queued URLs in order of
-// queue, which Pebble takes in twice as fast as rows in any order.
-func (a *adder) addPlain() {
-	a.note(a.c.seen.addSorted(a.keys, a.order, a.fresh))
-	recs := make([]sched.Record, 0, len(a.items))
-	rows := make([]uint64, 0, len(a.items)) // queue number and index in recs
-	ptrs := make([]pointer, len(a.items))
-	var n int64
-	for i := range a.items {
-		if !a.fresh[i] {
-			a.verdicts[i].Status = store.Duplicate
-			continue
+// offered judges an item whose key is not known: new, unless a cap is reached.
+func (a *adder) offered(i int) {
+	it := &a.items[i]
+	if a.fresh[i] = it.Queue == "" || !a.capped(it.Queue); !a.fresh[i] {
+		a.verdicts[i].Status = store.Full
+		if a.full == nil {
+			a.full = map[store.Key]bool{}
 		}
-		n++
-		if it := &a.items[i]; it.Queue != "" {
-			recs = append(recs, a.record(it))
-			ptrs[i] = a.arrive(a.queue(a.c, it.Queue), &recs[len(recs)-1])
-			rows = append(rows, uint64(ptrs[i].queue)<<32|uint64(len(recs)-1))
-		}
-	}
-	slices.Sort(rows)
-	for _, row := range rows {
-		a.setQueued(a.c, uint32(row>>32), &recs[uint32(row)])
-	}
-	if n == 0 {
+		a.full[it.Key] = true
 		return
 	}
-	g := a.newKeys(a.c, n)
+	if a.full != nil {
+		delete(a.full, it.Key)
+	}
+	a.n++
+	if it.Queue != "" {
+		a.queueNew(i, it)
+	} else if a.forces {
+		a.forced[it.Key] = &forced{recorded: i + 1}
+	}
+}
+
+// queueNew queues an item under the key that item i recorded.
+func (a *adder) queueNew(i int, it *store.Item) {
+	a.recs = append(a.recs, a.record(it))
+	a.ptrs[i] = a.arrive(a.queue(a.c, it.Queue), &a.recs[len(a.recs)-1])
+	a.rows = append(a.rows, uint64(a.ptrs[i].queue)<<32|uint64(len(a.recs)-1))
+}
+
+// refuse takes the keys that a cap refused out of the index again.
+func (a *adder) refuse() {
+	for k := range a.full {
+		a.c.seen.remove(&k)
+	}
+}
+
+// write writes the rows of what is new.
+func (a *adder) write() {
+	slices.Sort(a.rows)
+	for _, row := range a.rows {
+		a.setQueued(a.c, uint32(row>>32), &a.recs[uint32(row)])
+	}
+	if a.n == 0 {
+		return
+	}
+	g := a.newKeys(a.c, a.n)
 	for _, i := range a.order {
 		if a.fresh[i] {
-			a.setPointer(g, &a.items[i].Key, &ptrs[i])
+			a.setPointer(g, &a.items[i].Key, &a.ptrs[i])
 		}
 	}
+}
+
+// capped reports whether a cap keeps anything more out of a queue.
+func (a *adder) capped(queue string) bool {
+	qs := a.s.queuesOf(a.c)
+	if a.opt.MaxHeld > 0 && qs.Held >= a.opt.MaxHeld {
+		return true
+	}
+	if a.opt.MaxPerQueue <= 0 {
+		return false
+	}
+	q := qs.loaded[queue]
+	return q != nil && q.Held() >= a.opt.MaxPerQueue
 }
 
 // record returns the record of an item that is new.
@@ -89,16 +136,6 @@ func (a *adder) record(it *store.Item) sched.Record {
 		Key: it.Key, URL: it.URL, Meta: it.Meta, Priority: it.Priority,
 		Due: sched.MsOr(it.Due, a.now), Created: a.now,
 	}
-}
-
-// place queues a new item, if it is to be queued.
-func (a *adder) place(i int) pointer {
-	it := &a.items[i]
-	if it.Queue == "" {
-		return pointer{}
-	}
-	rec := a.record(it)
-	return a.enqueue(a.c, a.queue(a.c, it.Queue), &rec)
 }
 
 // newKeys counts keys that are recorded now, and returns their generation.
@@ -118,82 +155,4 @@ func (tx *txn) setPointer(g *generation, k *store.Key, p *pointer) {
 		tx.value = appendPointer(tx.value, *p)
 	}
 	tx.set(tx.key, tx.value)
-}
-
-// add adds one item by itself.
-func (a *adder) add(i int) store.Verdict {
-	it := &a.items[i]
-	known := a.known(a.c, &it.Key)
-	var f found
-	var v store.Verdict
-	if known {
-		v.Status = store.Duplicate
-		if !a.opt.WantFirst && !it.Force {
-			return v
-		}
-		if done := a.duplicate(it, &v, &f); done {
-			return v
-		}
-	}
-	if it.Queue != "" && a.full(it.Queue) {
-		return store.Verdict{Status: store.Full, First: v.First}
-	}
-	if known {
-		v.Requeued = it.Queue != ""
-		a.requeue(i, &f)
-		return v
-	}
-	a.note(a.c.seen.addSorted(a.keys[i:i+1], first, a.fresh[i:i+1]))
-	p := a.place(i)
-	a.setPointer(a.newKeys(a.c, 1), &it.Key, &p)
-	a.added[it.Key] = i
-	return v
-}
-
-// duplicate fills the verdict of a known key, and reports whether that is all.
-func (a *adder) duplicate(it *store.Item, v *store.Verdict, f *found) bool {
-	if first, ok := a.added[it.Key]; ok {
-		if a.items[first].Queue != "" {
-			if a.opt.WantFirst {
-				v.First = a.items[first].URL
-			}
-			return true
-		}
-		// Recorded by this step and not queued.
-		f.gen = a.c.gens[len(a.c.gens)-1]
-	} else {
-		*f = a.find(a.c, &it.Key)
-		if a.opt.WantFirst {
-			v.First = f.rec.URL
-		}
-	}
-	return !it.Force || f.held()
-}
-
-// requeue queues a known item that is not held.
-func (a *adder) requeue(i int, f *found) {
-	it := &a.items[i]
-	if it.Queue == "" {
-		return
-	}
-	a.release(a.c, f)
-	rec := a.record(it)
-	if f.text {
-		rec.Created = f.rec.Created
-	}
-	p := a.enqueue(a.c, a.queue(a.c, it.Queue), &rec)
-	a.point(a.c, f, &it.Key, &p)
-	a.added[it.Key] = i
-}
-
-func (a *adder) full(queue string) bool {
-	qs := a.s.queuesOf(a.c)
-	if a.opt.MaxHeld > 0 && qs.Held >= a.opt.MaxHeld {
-		return true
-	}
-	if a.opt.MaxPerQueue <= 0 {
-		return false
-	}
-	q := qs.loaded[queue]
-	return q != nil && q.Held() >= a.opt.MaxPerQueue
 }

@@ -186,6 +186,7 @@ func (tx *txn) enqueue(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
 func (tx *txn) arrive(q *sched.Queue, rec *sched.Record) pointer {
 	rec.Seq = tx.nextSeq()
 	at := rec.Place()
+	tx.s.texts.put(uint32(q.Crawl.ID), &rec.Key, rec.URL)
 	tx.s.sched.queuedAt(q, rec.Priority, at)
 	if h := q.Head(rec.Priority); at.Due < h.Due {
 		q.SetHead(rec.Priority, at)

@@ -30,6 +30,7 @@ func (tx *txn) forgetQueues(c *crawl) {
 // or not.
 func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
 	f := tx.find(c, k)
+	tx.s.texts.drop(c.num, k)
 	tx.release(c, &f)
 	tx.file()
 }

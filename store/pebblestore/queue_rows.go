@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -83,6 +84,12 @@ type pointer struct {
 	queue    uint32
 	priority uint8
 	at       sched.Head // Seq 0: it never was in the queue
+}
+
+// compare orders pointers as the rows they point to, within a crawl.
+func (p *pointer) compare(b *pointer) int {
+	return cmp.Or(cmp.Compare(p.queue, b.queue), cmp.Compare(b.priority, p.priority),
+		cmp.Compare(p.at.Due, b.at.Due), cmp.Compare(p.at.Seq, b.at.Seq))
 }
 
 // appendPointer appends the value of a seen row.

@@ -101,6 +101,7 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 	now := sched.Now(tx.now)
 	rec := sched.Record{Key: st.Key, URL: st.URL, Meta: st.Meta, Created: now}
 	rec.Change(st)
+	tx.s.texts.drop(c.num, &st.Key)
 	if known {
 		tx.release(c, f)
 		if f.text {
@@ -123,11 +124,15 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Que
 	if st.Outcome == store.Extend {
 		l := f.lease
 		l.Change(st)
+		if st.URL != "" {
+			tx.s.texts.put(c.num, &st.Key, l.URL)
+		}
 		l.Renew(l.Token, sched.MsOr(st.Due, sched.Now(tx.now)))
 		l.Rewritten = true
 		tx.set(appendLeaseRow(nil, l.Token), appendLease(nil, l))
 		return f.queue
 	}
+	tx.s.texts.drop(c.num, &st.Key)
 	tx.release(c, f)
 	if f.state == store.Done {
 		f.rec.Attempts = 0
@@ -148,6 +153,7 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 			tx.point(c, f, &st.Key, &pointer{queue: uint32(f.queue.ID)})
 		}
 		if tx.s.opt.KeepURLs {
+			tx.s.texts.put(c.num, &st.Key, f.rec.URL)
 			tx.set(appendDoneRow(nil, c.num, uint32(f.queue.ID), &st.Key), appendPlaced(nil, &f.rec))
 		}
 	case store.Requeue:

@@ -1,0 +1,252 @@
+package pebblestore
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// First spellings are told behind the commit, by the goroutine that asks: the
+// committer goes on meanwhile, and so may what is looked for. A URL that is held
+// all the time is found all the same: what leaves its row goes to the leases,
+// and what leaves these goes to the cache of texts or is held no more. Looking
+// in that order, and in both again at the end, misses nothing.
+
+// sought is a duplicate whose first spelling is looked for.
+type sought struct {
+	item    uint32
+	key     *store.Key
+	version uint64 // of the cache, before anything was read
+	ptr     pointer
+	row     bool // it has a seen row
+	text    string
+	kept    bool // there is a text
+}
+
+// tellFirst fills in the first spellings of the duplicates of o, while they are
+// kept.
+func (s *Store) tellFirst(o *addOp) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed || s.isDead() {
+		return nil // what was added stays added
+	}
+	list := s.fromCache(o, nil)
+	if len(list) == 0 {
+		return nil
+	}
+	s.fromLeases(o.c, list)
+	if err := s.fromRows(o.c, list); err != nil {
+		return corruption(err)
+	}
+	s.fromLeases(o.c, list)
+	for i := range list {
+		l := &list[i]
+		if !l.kept {
+			l.text, _, _ = s.texts.get(o.c.num, l.key, "")
+			l.kept = l.text != ""
+		}
+		o.verdicts[l.item].First = l.text
+		s.texts.learn(o.c.num, l.key, l.text, l.kept, l.version)
+	}
+	return nil
+}
+
+// fromCache tells what the cache knows, and appends to list what it doesn't.
+func (s *Store) fromCache(o *addOp, list []sought) []sought {
+	for _, i := range o.order {
+		if o.verdicts[i].Status != store.Duplicate || o.told != nil && o.told[i] {
+			continue
+		}
+		it := &o.items[i]
+		text, known, version := s.texts.get(o.c.num, &it.Key, it.URL)
+		if known {
+			o.verdicts[i].First = text
+			continue
+		}
+		list = append(list, sought{item: i, key: &it.Key, version: version})
+	}
+	return list
+}
+
+// fromLeases finds the texts of leased URLs.
+func (s *Store) fromLeases(c *crawl, list []sought) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if c.queues.Crawl == nil || len(c.queues.Leases) == 0 {
+		return
+	}
+	for i := range list {
+		if l := c.queues.Leases[*list[i].key]; l != nil && !list[i].kept {
+			list[i].text, list[i].kept = l.URL, true
+		}
+	}
+}
+
+// fromRows finds the texts of queued URLs, and of completed ones.
+func (s *Store) fromRows(c *crawl, list []sought) error {
+	s.mu.RLock()
+	gens := make([]uint32, 0, len(c.gens))
+	for _, g := range slices.Backward(c.gens) {
+		gens = append(gens, g.num)
+	}
+	s.mu.RUnlock()
+	for _, gen := range gens {
+		if err := s.findPointers(gen, list); err != nil {
+			return err
+		}
+	}
+	// Queue rows are in order of queue, not of key.
+	byPlace := make([]*sought, 0, len(list))
+	for i := range list {
+		if list[i].ptr.queue != 0 && !list[i].kept {
+			byPlace = append(byPlace, &list[i])
+		}
+	}
+	slices.SortFunc(byPlace, func(a, b *sought) int { return a.ptr.compare(&b.ptr) })
+	if err := s.findQueuedTexts(c.num, byPlace); err != nil {
+		return err
+	}
+	return s.findDoneTexts(c.num, byPlace)
+}
+
+// findPointers reads seen rows of a generation.
+func (s *Store) findPointers(gen uint32, list []sought) error {
+	r := s.rowsBetween(len(list), appendNumbered(nil, tableSeen, gen), afterNumbered(tableSeen, gen))
+	var key []byte
+	var err error
+	for i := range list {
+		l := &list[i]
+		if l.row || l.kept {
+			continue
+		}
+		key = appendSeenRow(key[:0], gen, l.key)
+		value, ok := r.get(key)
+		if l.row = ok; ok && len(value) > 0 && err == nil {
+			l.ptr, err = parsePointer(value)
+		}
+	}
+	return errors.Join(err, r.close())
+}
+
+// findQueuedTexts reads the queue rows that pointers name.
+func (s *Store) findQueuedTexts(crawl uint32, list []*sought) error {
+	r := s.rowsBetween(len(list), appendNumbered(nil, tableOrder, crawl), afterNumbered(tableOrder, crawl))
+	var key []byte
+	var err error
+	for _, l := range list {
+		if l.ptr.at.Seq == 0 {
+			continue
+		}
+		key = appendOrderRow(key[:0], crawl, l.ptr.queue, l.ptr.priority, l.ptr.at)
+		if value, ok := r.get(key); ok && err == nil {
+			err = l.take(value, l.ptr)
+		}
+	}
+	return errors.Join(err, r.close())
+}
+
+// findDoneTexts reads the texts of completed URLs, where they are kept.
+func (s *Store) findDoneTexts(crawl uint32, list []*sought) error {
+	r := s.rowsBetween(len(list), appendNumbered(nil, tableDone, crawl), afterNumbered(tableDone, crawl))
+	if r.empty() {
+		return r.close()
+	}
+	var key []byte
+	var err error
+	for _, l := range list {
+		if l.kept {
+			continue
+		}
+		key = appendDoneRow(key[:0], crawl, l.ptr.queue, l.key)
+		if value, ok := r.get(key); ok && err == nil {
+			rec, e := parsePlaced(value)
+			l.text, l.kept, err = rec.URL, e == nil, e
+		}
+	}
+	return errors.Join(err, r.close())
+}
+
+// take takes the text of a queue row, if it is of this key.
+func (l *sought) take(value []byte, p pointer) error {
+	rec, err := parseRecord(value, p.priority, p.at)
+	if err == nil && rec.Key == *l.key {
+		l.text, l.kept = rec.URL, true
+	}
+	return err
+}
+
+// rowGetter reads single rows: by an iterator where there are many, since what
+// one look-up found helps the next.
+type rowGetter struct {
+	db     *pebble.DB
+	it     *pebble.Iterator
+	closer io.Closer
+	err    error
+}
+
+// manyRows is how many look-ups are worth an iterator.
+const manyRows = 16
+
+func (s *Store) rowsBetween(n int, lo, hi []byte) *rowGetter {
+	r := &rowGetter{db: s.db}
+	if n >= manyRows {
+		r.it, r.err = s.db.NewIter(bounds(lo, hi))
+	}
+	return r
+}
+
+// get returns the value of a row, good until the next call.
+func (r *rowGetter) get(key []byte) ([]byte, bool) {
+	if r.err != nil {
+		return nil, false
+	}
+	if r.it != nil {
+		if !r.it.SeekPrefixGE(key) || !bytes.Equal(r.it.Key(), key) {
+			return nil, false
+		}
+		value, err := r.it.ValueAndErr()
+		r.note(err)
+		return value, err == nil
+	}
+	r.release()
+	value, closer, err := r.db.Get(key)
+	if err == nil {
+		r.closer = closer
+		return value, true
+	}
+	if !errors.Is(err, pebble.ErrNotFound) {
+		r.note(err)
+	}
+	return nil, false
+}
+
+// empty reports whether an iterator has nothing to iterate.
+func (r *rowGetter) empty() bool { return r.it != nil && !r.it.First() }
+
+func (r *rowGetter) note(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *rowGetter) release() {
+	if r.closer != nil {
+		r.note(r.closer.Close())
+		r.closer = nil
+	}
+}
+
+func (r *rowGetter) close() error {
+	r.release()
+	if r.it != nil {
+		r.note(r.it.Error())
+		r.note(r.it.Close())
+	}
+	return r.err
+}

@@ -1,0 +1,84 @@
+package pebblestore
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestFirstSpellingOfWhatMoves asks for the first spellings of URLs that are
+// leased and put back all the time: held they are at every moment.
+func TestFirstSpellingOfWhatMoves(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: testIdentity, TextBytes: 1})
+	var items []store.Item
+	for i := range 40 {
+		items = append(items, store.Item{Key: testKey(i), Queue: "a", URL: "http://a/first"})
+	}
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				leaseAndPutBack(t, s)
+			}
+		}
+	})
+	offers := make([]store.Item, len(items))
+	for i := range items {
+		offers[i] = items[i]
+		offers[i].URL = "http://a/second"
+	}
+	for range 300 {
+		verdicts, err := s.Add(t.Context(), "", offers, store.AddOptions{WantFirst: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range verdicts {
+			if v.Status != store.Duplicate || v.First != "http://a/first" {
+				t.Fatalf("item %d: got %v, first %q; want a duplicate of the first spelling", i, v.Status, v.First)
+			}
+		}
+		for i := range s.texts.shards { // so that all are read
+			s.texts.shards[i].forgetAll()
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func leaseAndPutBack(t *testing.T, s *Store) {
+	taken, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: 10, MaxPerQueue: 10})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	back := make([]store.Settlement, len(taken.Leases))
+	for i, l := range taken.Leases {
+		back[i] = store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Requeue}
+	}
+	if _, err := s.Settle(t.Context(), "", back); err != nil {
+		t.Error(err)
+	}
+}
+
+// forgetAll empties a shard as if its ring had come round.
+func (s *textShard) forgetAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clock++
+	for i := range s.table {
+		s.table[i] = textBucket{version: s.clock}
+	}
+}

@@ -1,0 +1,66 @@
+package pebblestore
+
+import (
+	"github.com/firstseen/firstseen/store"
+)
+
+// forced is a known key that an item of the step forces, as it was before the
+// step. Such keys are looked for in the database, inside the step: whether they
+// are held and what becomes of them is one.
+type forced struct {
+	found
+	recorded int    // 1 more than the item of this step that made it known; 0: known before
+	queued   bool   // by this step
+	first    string // what a duplicate is told
+}
+
+func forces(it store.Item) bool { return it.Force }
+
+// findForced finds the known keys among those that items force. It comes before
+// all writes of the step, so that the database needs no batch on top.
+func (a *adder) findForced() {
+	a.forced = map[store.Key]*forced{}
+	for i := range a.items {
+		it := &a.items[i]
+		if !it.Force || a.forced[it.Key] != nil || !a.known(a.c, &it.Key) {
+			continue
+		}
+		f := &forced{found: a.find(a.c, &it.Key)}
+		f.first = f.rec.URL
+		a.forced[it.Key] = f
+	}
+}
+
+// force judges an item of a known key that this item or another forces.
+func (a *adder) force(i int, f *forced) {
+	it, v := &a.items[i], &a.verdicts[i]
+	v.Status = store.Duplicate
+	if a.opt.WantFirst {
+		a.tell(i, f.first)
+	}
+	switch {
+	case !it.Force || f.held() || f.queued || it.Queue == "":
+	case a.capped(it.Queue):
+		v.Status = store.Full
+	default:
+		v.Requeued = true
+		a.requeue(it, f)
+	}
+}
+
+// requeue queues a known item that is not held.
+func (a *adder) requeue(it *store.Item, f *forced) {
+	f.queued, f.first = true, it.URL
+	if f.recorded > 0 {
+		a.queueNew(f.recorded-1, it)
+		return
+	}
+	a.s.texts.drop(a.c.num, &it.Key)
+	a.release(a.c, &f.found)
+	rec := a.record(it)
+	if f.text {
+		rec.Created = f.rec.Created
+	}
+	p := a.enqueue(a.c, a.queue(a.c, it.Queue), &rec)
+	a.point(a.c, &f.found, &it.Key, &p)
+}
