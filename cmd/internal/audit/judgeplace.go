@@ -35,6 +35,7 @@ type evidence struct {
 	Evidence
 	control float64
 	bad     int // pairs that were different, or changing, despite a stable control
+	dead    int // pairs with no page under either name
 }
 
 // judgePlace says whether a parameter may go at a place, or why not.
@@ -69,7 +70,15 @@ func (l *learner) loops(a, b uint32) bool { return slices.Contains(l.redirects[a
 func (l *learner) weigh(e *evidence, a, b uint32, sameForm func(u, v uint32) bool) int {
 	outcome, _ := l.index.judge(a, b, sameForm)
 	switch outcome {
-	case Failed, NoDigest:
+	case Failed:
+		if l.failed(a) == l.failed(b) {
+			e.dead++
+			return 0
+		}
+		// There is a page under one name and none under the other: the fold would lose it.
+		e.Pairs, e.control, e.bad = e.Pairs+1, e.control+1, e.bad+1
+		return 1
+	case NoDigest:
 		return 0
 	case Redirect:
 		e.Pairs, e.Held, e.control = e.Pairs+1, e.Held+1, e.control+1
@@ -124,7 +133,7 @@ func (e evidence) share() float64 {
 
 func (e evidence) plus(d evidence) evidence {
 	e.Pairs, e.Held = e.Pairs+d.Pairs, e.Held+d.Held
-	e.control, e.bad = e.control+d.control, e.bad+d.bad
+	e.control, e.bad, e.dead = e.control+d.control, e.bad+d.bad, e.dead+d.dead
 	return e
 }
 
