@@ -25,7 +25,12 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 		MemTableSize:       uint64(opt.MemTableBytes),
 		CacheSize:          opt.CacheBytes,
 	}
-	o.MemTableStopWritesThreshold = 4
+	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.MemTableBytes), 16)
+	if opt.MemTableBytes < 32<<20 {
+		// Every write buffer becomes a table in L0: with small ones, more of them
+		// go down together, so that the level below is rewritten as seldom.
+		o.L0CompactionThreshold, o.L0StopWritesThreshold = 8, 64
+	}
 	for i := range o.Levels {
 		o.TargetFileSizes[i] = opt.TableBytes
 		o.Levels[i].BlockSize = 16 << 10

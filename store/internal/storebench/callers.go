@@ -10,58 +10,105 @@ import (
 )
 
 // RunCallers drives e with many callers at once, each waiting for its answer
-// before it asks again. New keys are divided among them; duplicates are drawn
-// from what was known at the start. The making of the stream, some 20 ns a
-// key, is in the times.
+// before it asks again. New keys are dealt to them in hands; duplicates are
+// drawn from what was known at the start. The making of the stream, some 20 ns a
+// key, is in the times. Hands that were not played out are recorded at the end,
+// outside of them.
 func (s *Stream) RunCallers(e Engine, callers int, l Load) (Result, error) {
-	known, rest := s.Known, len(s.All)-s.Known
-	parts := make([]Result, callers)
-	calls := make([][]time.Duration, callers)
-	errs := make([]error, callers)
+	known := s.All[:s.Known]
+	d := &dealer{rest: s.All[s.Known:], hand: max(handKeys, l.Batch)}
+	all := make([]*caller, callers)
 	var stop atomic.Bool
 	timer := time.AfterFunc(l.Length, func() { stop.Store(true) })
 	defer timer.Stop()
 	cpu, start := ProcessCPU()+e.CPU(), time.Now()
 	var wg sync.WaitGroup
-	for c := range callers {
+	for i := range all {
+		c := &caller{e: e, l: l, known: known, dealer: d, rng: rand.New(rand.NewPCG(2, uint64(i)))}
+		all[i] = c
 		wg.Go(func() {
-			own := s.All[known+c*rest/callers : known+(c+1)*rest/callers]
-			caller := caller{e: e, l: l, known: s.All[:known], own: own, rng: rand.New(rand.NewPCG(2, uint64(c)))}
-			for !stop.Load() && errs[c] == nil && len(caller.own) >= l.Batch {
-				errs[c] = caller.call(&parts[c], &calls[c])
+			for !stop.Load() && c.err == nil && c.draw() {
+				c.call()
 			}
 		})
 	}
 	wg.Wait()
 	r := Result{Wall: time.Since(start), CPU: ProcessCPU() + e.CPU() - cpu}
-	var all []time.Duration
-	for c, p := range parts {
-		if errs[c] != nil {
-			return r, errs[c]
+	s.Known = len(s.All) - len(d.rest)
+	var calls []time.Duration
+	for _, c := range all {
+		if c.err != nil {
+			return r, c.err
 		}
-		r.Keys += p.Keys
-		r.New += p.New
-		r.WrongNew += p.WrongNew
-		r.WrongKnown += p.WrongKnown
-		all = append(all, calls[c]...)
+		r.add(&c.result)
+		calls = append(calls, c.calls...)
 	}
-	r.percentiles(all)
-	s.Known = len(s.All) // what they left unused is gone
+	r.percentiles(calls)
+	for _, c := range all {
+		if err := e.See(c.own, make([]bool, len(c.own))); err != nil {
+			return r, err
+		}
+	}
 	return r, nil
 }
 
-type caller struct {
-	e          Engine
-	l          Load
-	known, own []hashkey.UrlShortHash
-	rng        *rand.Rand
-	keys       []hashkey.UrlShortHash
-	want, got  []bool
+// add adds the counts of a caller.
+func (r *Result) add(p *Result) {
+	r.Keys += p.Keys
+	r.New += p.New
+	r.WrongNew += p.WrongNew
+	r.WrongKnown += p.WrongKnown
 }
 
-func (c *caller) call(r *Result, calls *[]time.Duration) error {
+// handKeys is how many new keys a caller gets at a time.
+const handKeys = 1024
+
+// dealer deals out new keys.
+type dealer struct {
+	mu   sync.Mutex
+	rest []hashkey.UrlShortHash
+	hand int
+}
+
+// deal returns the next hand, nil when there are no more.
+func (d *dealer) deal() []hashkey.UrlShortHash {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.rest) < d.hand {
+		return nil
+	}
+	hand := d.rest[:d.hand:d.hand]
+	d.rest = d.rest[d.hand:]
+	return hand
+}
+
+// caller is one of those who call at once.
+type caller struct {
+	e      Engine
+	l      Load
+	known  []hashkey.UrlShortHash
+	dealer *dealer
+	own    []hashkey.UrlShortHash // dealt and not yet played
+	rng    *rand.Rand
+	result Result
+	calls  []time.Duration
+	err    error
+
+	keys      []hashkey.UrlShortHash
+	want, got []bool
+}
+
+// draw makes the keys of a call. It returns false when there are no new ones.
+func (c *caller) draw() bool {
 	if c.keys == nil {
 		c.keys, c.want, c.got = make([]hashkey.UrlShortHash, c.l.Batch), make([]bool, c.l.Batch), make([]bool, c.l.Batch)
+	}
+	for len(c.own) < c.l.Batch {
+		hand := c.dealer.deal()
+		if hand == nil {
+			return false
+		}
+		c.own = append(c.own, hand...)
 	}
 	for i := range c.keys {
 		if c.want[i] = c.rng.Float64() >= c.l.Dup; c.want[i] {
@@ -70,9 +117,12 @@ func (c *caller) call(r *Result, calls *[]time.Duration) error {
 			c.keys[i] = c.known[c.rng.IntN(len(c.known))]
 		}
 	}
+	return true
+}
+
+func (c *caller) call() {
 	start := time.Now()
-	err := c.e.See(c.keys, c.got)
-	*calls = append(*calls, time.Since(start))
-	r.judge(c.want, c.got)
-	return err
+	c.err = c.e.See(c.keys, c.got)
+	c.calls = append(c.calls, time.Since(start))
+	c.result.judge(c.want, c.got)
 }
