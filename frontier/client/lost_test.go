@@ -1,0 +1,221 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestLostAnswers lets the daemon carry out what was asked and loses its
+// answer, for each kind of call.
+func TestLostAnswers(t *testing.T) {
+	d := newDaemon(t)
+	lost := newLosing()
+	c := d.open(t, client.Options{Transport: lost})
+
+	lost.lose("/v1/urls", 2, 0)
+	r := add(t, c, frontier.URL{URL: "http://a.example/"})
+	if r[0].Status != frontier.Duplicate || !r[0].Resent {
+		t.Errorf("got %+v; want a duplicate that may be our own", r[0])
+	}
+	lost.lose("/v1/seen", 1, 0)
+	if r, err := c.See(bg, []frontier.URL{{URL: "http://b.example/"}}); err != nil || r[0].Status != frontier.Duplicate || !r[0].Resent {
+		t.Errorf("got %+v, %v; want a duplicate that may be our own", r, err)
+	}
+	l := next(t, c)
+	if l.URL != "http://a.example/" {
+		t.Fatalf("got %+v; want the URL whose answer was lost, queued", l)
+	}
+	lost.lose("/v1/done", 1, 0)
+	if err := c.Done(bg, l); err != nil {
+		t.Errorf("got %v; want done, since it was", err)
+	}
+	if err := c.Done(bg, l); !errors.Is(err, frontier.ErrStale) {
+		t.Errorf("got %v; want ErrStale when no answer was lost", err)
+	}
+	if s, err := c.Stats(bg, ""); err != nil || s.Completed != 1 {
+		t.Errorf("got %+v, %v; want one completed", s, err)
+	}
+}
+
+func TestLostRedirectAndExtend(t *testing.T) {
+	d := newDaemon(t)
+	lost := newLosing()
+	c := d.open(t, client.Options{Transport: lost})
+	add(t, c, frontier.URL{URL: "http://a.example/"})
+	l := next(t, c)
+	lost.lose("/v1/redirect", 1, 0)
+	if r, err := c.Redirect(bg, l, "http://b.example/"); err != nil || r.Follow != nil || r.Target.Status != frontier.Duplicate || !r.Target.Resent {
+		t.Errorf("got %+v, %v; want a target that was added before", r, err)
+	}
+	lost.lose("/v1/done", 1, 0)
+	if err := c.Extend(bg, l, time.Now().Add(time.Hour)); !errors.Is(err, frontier.ErrStale) {
+		t.Errorf("got %v; want the truth about a lease that can't be extended", err)
+	}
+	if l = next(t, c); l.URL != "http://b.example/" {
+		t.Errorf("got %s; want the target, queued by the sending whose answer was lost", l.URL)
+	}
+}
+
+// TestAnswersThatBreakOff loses the end of a long answer: what was answered
+// before is not asked again, and nothing is told new twice.
+func TestAnswersThatBreakOff(t *testing.T) {
+	const n = 3000
+	d := newDaemon(t)
+	lost := newLosing()
+	c := d.open(t, client.Options{Transport: lost})
+	urls := make([]frontier.URL, n)
+	for i := range urls {
+		urls[i].URL = fmt.Sprintf("http://example.com/%d", i)
+	}
+	lost.lose("/v1/urls", 2, 20_000)
+	fresh, resent := 0, 0
+	for i, r := range add(t, c, urls...) {
+		switch {
+		case r.Status == frontier.New && !r.Resent:
+			fresh++
+		case r.Status == frontier.Duplicate && r.Resent:
+			resent++
+		default:
+			t.Fatalf("got %+v at %d", r, i)
+		}
+	}
+	if fresh == 0 || resent == 0 || fresh+resent != n {
+		t.Errorf("got %d new, %d resent; want some of each, %d in all", fresh, resent, n)
+	}
+	if s, err := c.Stats(bg, ""); err != nil || s.Held != n {
+		t.Errorf("got %+v, %v; want all %d queued", s, err, n)
+	}
+}
+
+// TestBusyDaemon answers with the refusals that mean "later".
+func TestBusyDaemon(t *testing.T) {
+	var mu sync.Mutex
+	answers := []int{429, 503, 507, 502, 504}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Path == "/v1/stats" {
+			fmt.Fprintln(w, `{}`)
+		} else if len(answers) > 0 {
+			w.WriteHeader(answers[0])
+			answers = answers[1:]
+		} else {
+			fmt.Fprintln(w, `{"url":"http://a.example/","verdict":"new","key":"00112233445566778899aabbccddeeff"}`)
+		}
+	}))
+	defer s.Close()
+	c, err := client.Open(bg, client.Options{Addr: s.Listener.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, c)
+	if r, err := c.Add(bg, "http://a.example/"); err != nil || r.Status != frontier.New || r.Resent {
+		t.Errorf("got %+v, %v; want new, and not resent: a refusal looks at nothing", r, err)
+	}
+}
+
+func TestPatienceEnds(t *testing.T) {
+	began := time.Now()
+	_, err := client.Open(bg, client.Options{Addr: freeAddr(t), Patience: 100 * time.Millisecond})
+	if !errors.Is(err, client.ErrUnavailable) || time.Since(began) < 100*time.Millisecond {
+		t.Errorf("got %v after %v; want ErrUnavailable, and not before patience ends", err, time.Since(began))
+	}
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer silent.Close()
+	opt := client.Options{Addr: silent.Listener.Addr().String(), Timeout: 50 * time.Millisecond, Patience: 120 * time.Millisecond}
+	if _, err := client.Open(bg, opt); !errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("got %v of a daemon that says nothing; want ErrUnavailable", err)
+	}
+}
+
+// TestForeignCertificate checks that what isn't trusted is not asked again and
+// again.
+func TestForeignCertificate(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	tls := s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	tls.RootCAs = nil
+	if _, err := client.Open(bg, client.Options{Addr: s.Listener.Addr().String(), TLS: tls}); err == nil || errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("got %v; want the certificate refused at once", err)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	d := newDaemon(t)
+	d.open(t, client.Options{Profile: canon.Qiita()})
+	_, err := client.Open(bg, client.Options{Addr: d.http, Profile: canon.WHATWG()})
+	if !errors.Is(err, store.ErrIdentity) {
+		t.Errorf("got %v; want ErrIdentity", err)
+	}
+}
+
+// TestFaultOfOne lets a bad settlement travel with good ones.
+func TestFaultOfOne(t *testing.T) {
+	c := newDaemon(t).open(t, client.Options{Requests: 1})
+	for i := range 20 {
+		add(t, c, frontier.URL{URL: fmt.Sprintf("http://host%d.example/", i)})
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		l := next(t, c)
+		wg.Go(func() {
+			if err := c.Done(bg, l); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			if err := c.Done(bg, &frontier.Lease{}); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("got %v; want ErrInvalid for no lease", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestNotCarried(t *testing.T) {
+	c := newDaemon(t).open(t, client.Options{})
+	paused := true
+	if err := c.Configure(bg, "", "q", store.QueueChange{Paused: &paused}); !errors.Is(err, client.ErrNotCarried) {
+		t.Errorf("got %v; want ErrNotCarried for a pause", err)
+	}
+	if _, err := c.Redirect(bg, &frontier.Lease{}, "http://a\xff/"); !errors.Is(err, client.ErrNotCarried) {
+		t.Errorf("got %v; want ErrNotCarried for a target that isn't UTF-8", err)
+	}
+	r := add(t, c, frontier.URL{URL: "http://a.example/", Queue: "\xff"}, frontier.URL{URL: "http://a.example/"},
+		frontier.URL{URL: "http://a.example/2", Due: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)})
+	if !errors.Is(r[0].Err, client.ErrNotCarried) || r[0].Status != frontier.Refused || r[1].Status != frontier.New || !errors.Is(r[2].Err, client.ErrNotCarried) {
+		t.Errorf("got %+v; want what isn't carried refused, and the rest taken", r)
+	}
+}
+
+func TestBrief(t *testing.T) {
+	c := newDaemon(t).open(t, client.Options{Brief: true})
+	r := add(t, c, frontier.URL{URL: "http://a.example/"}, frontier.URL{URL: "http://a.example"})
+	if r[0].Status != frontier.New || r[1].Status != frontier.Duplicate || r[1].First != "" || r[1].Key != r[0].Key || r[0].Key == (store.Key{}) {
+		t.Errorf("got %+v; want verdicts and keys", r)
+	}
+}
+
+func TestToken(t *testing.T) {
+	d := newDaemon(t, "--tokens", tokenFile(t, "write 0123456789abcdef\nread fedcba9876543210\n"))
+	c := d.open(t, client.Options{Token: "0123456789abcdef"})
+	add(t, c, frontier.URL{URL: "http://a.example/"})
+	reader := d.open(t, client.Options{Token: "fedcba9876543210"})
+	var status *client.StatusError
+	if _, err := reader.Add(bg, "http://a.example/"); !errors.As(err, &status) || status.Status != http.StatusForbidden {
+		t.Errorf("got %v; want a token of scope read refused", err)
+	}
+	if _, err := client.Open(bg, client.Options{Addr: d.http}); !errors.As(err, &status) || status.Status != http.StatusUnauthorized {
+		t.Errorf("got %v; want no token refused", err)
+	}
+}
