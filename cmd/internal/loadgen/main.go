@@ -16,7 +16,8 @@ import (
 type settings struct {
 	ours, peer, profiles string
 	load                 load
-	runs, queues         int
+	runs                 int
+	queues, peerQueues   int
 	limit                time.Duration
 }
 
@@ -29,7 +30,8 @@ func main() {
 	flag.IntVar(&s.load.hosts, "hosts", 10_000, "hosts they are of")
 	flag.Float64Var(&s.load.repeats, "repeats", 0.7, "share of sends that repeat an earlier one")
 	flag.IntVar(&s.runs, "runs", 1, "times to run everything")
-	flag.IntVar(&s.queues, "queues", 100_000, "empty queues of the last phase; 0 to leave it out")
+	flag.IntVar(&s.queues, "queues", 1_000_000, "queues of the last phases, nearly all of them empty; 0 to leave them out")
+	flag.IntVar(&s.peerQueues, "peer-queues", 100_000, "the same for the peer, for which each costs at every GetURLs")
 	flag.DurationVar(&s.limit, "limit", time.Minute, "longest time of a fetch cycle")
 	flag.Parse()
 	if err := s.run(context.Background()); err != nil {
@@ -41,10 +43,10 @@ func main() {
 func (s *settings) run(ctx context.Context) error {
 	urls := s.load.urls()
 	fmt.Printf("%d sends of %d hosts, %.0f %% repeats; client and server share this machine\n", s.load.sends, s.load.hosts, 100*s.load.repeats)
-	fmt.Printf("%-18s %-28s %10s %10s %9s %7s %20s\n", "server", "phase", "URLs", "URLs/s", "CPU s/1M", "client", "GetURLs p50/p99 ms")
+	fmt.Printf("%-18s %-28s %10s %10s %9s %7s %20s\n", "server", "phase", "URLs", "URLs/s", "CPU s/1M", "client", "call p50/p99 ms")
 	for range s.runs {
 		for profile := range strings.SplitSeq(s.profiles, ",") {
-			err := s.each(ctx, urls, func() (*target, error) { return startOurs(ctx, s.ours, profile) })
+			err := s.each(ctx, urls, s.queues, func() (*target, error) { return startOurs(ctx, s.ours, profile) })
 			if err != nil {
 				return err
 			}
@@ -52,21 +54,24 @@ func (s *settings) run(ctx context.Context) error {
 		if s.peer == "" {
 			continue
 		}
-		if err := s.each(ctx, urls, func() (*target, error) { return startPeer(ctx, s.peer) }); err != nil {
+		if err := s.each(ctx, urls, s.peerQueues, func() (*target, error) { return startPeer(ctx, s.peer) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// each runs the two loads, each on a fresh server.
-func (s *settings) each(ctx context.Context, urls [][]byte, open func() (*target, error)) error {
-	for _, phases := range []func(context.Context, *target, [][]byte) error{s.single, s.batches} {
+// each runs the three loads, each on a fresh server.
+func (s *settings) each(ctx context.Context, urls [][]byte, queues int, open func() (*target, error)) error {
+	for _, phases := range [][]phase{s.single(urls), s.batches(urls), s.manyQueues(queues)} {
+		if len(phases) == 0 {
+			continue
+		}
 		t, err := open()
 		if err != nil {
 			return err
 		}
-		if err := phases(ctx, t, urls); err != nil {
+		if err := t.all(ctx, phases); err != nil {
 			return err
 		}
 		fmt.Printf("%-18s peak memory %d MB, disk %d MB\n", t.name, t.peakMB(), t.diskMB())
@@ -78,34 +83,43 @@ func (s *settings) each(ctx context.Context, urls [][]byte, open func() (*target
 }
 
 // single puts one by one, then fetches with one client.
-func (s *settings) single(ctx context.Context, t *target, urls [][]byte) error {
-	return t.all(ctx, []phase{
-		{"PutURLs", func() (result, error) { return t.putURLs(urls, 1024) }},
-		{"PutURLs, all known", func() (result, error) { return t.putURLs(urls, 1024) }},
-		{"cycle, 1 client, 10 queues", func() (result, error) { return t.cycle(1, 10, 100_000, s.limit) }},
-	})
+func (s *settings) single(urls [][]byte) []phase {
+	return []phase{
+		{"PutURLs", func(t *target) (result, error) { return t.putURLs(urls, 1024) }},
+		{"PutURLs, all known", func(t *target) (result, error) { return t.putURLs(urls, 1024) }},
+		{"cycle, 1 client, 10 queues", func(t *target) (result, error) { return t.cycle(1, 10, 100_000, s.limit) }},
+	}
 }
 
-// batches puts batches of 100, then fetches with four clients, and asks an
-// empty frontier.
-func (s *settings) batches(ctx context.Context, t *target, urls [][]byte) error {
-	list := []phase{
-		{"PutDiscovered x100", func() (result, error) { return t.putDiscovered(urls, 100, 4000) }},
-		{"PutDiscovered, all known", func() (result, error) { return t.putDiscovered(urls, 100, 4000) }},
-		{"cycle, 4 clients, 100 queues", func() (result, error) { return t.cycle(4, 100, 100_000, s.limit) }},
-		{"drain in one call", func() (result, error) { return t.drain() }},
+// batches puts batches of 100, then fetches with four clients, and counts.
+func (s *settings) batches(urls [][]byte) []phase {
+	return []phase{
+		{"PutDiscovered x100", func(t *target) (result, error) { return t.putDiscovered(urls, 100, 4000) }},
+		{"PutDiscovered, all known", func(t *target) (result, error) { return t.putDiscovered(urls, 100, 4000) }},
+		{"cycle, 4 clients, 100 queues", func(t *target) (result, error) { return t.cycle(4, 100, 100_000, s.limit) }},
+		{"drain in one call", (*target).drain},
+		{"CountURLs", func(t *target) (result, error) { return t.ask(200, "CountURLs", nil) }},
+		{"GetStats", func(t *target) (result, error) { return t.ask(200, "GetStats", nil) }},
 	}
-	if s.queues > 0 {
-		list = append(list,
-			phase{fmt.Sprintf("%d empty queues", s.queues), func() (result, error) { return t.emptyQueues(s.queues) }},
-			phase{"GetURLs, nothing due", func() (result, error) { return t.gets(200) }})
+}
+
+// manyQueues asks a frontier of many queues that are mostly empty for work, and
+// for its counts.
+func (s *settings) manyQueues(n int) []phase {
+	if n == 0 {
+		return nil
 	}
-	return t.all(ctx, list)
+	return []phase{
+		{fmt.Sprintf("%d empty queues", n), func(t *target) (result, error) { return t.emptyQueues(n) }},
+		{"GetURLs of 10 queues", func(t *target) (result, error) { return t.ask(1000, "GetURLs", encodeParams(10, 10)) }},
+		{"CountURLs", func(t *target) (result, error) { return t.ask(200, "CountURLs", nil) }},
+		{"GetStats", func(t *target) (result, error) { return t.ask(200, "GetStats", nil) }},
+	}
 }
 
 type phase struct {
 	name string
-	run  func() (result, error)
+	run  func(*target) (result, error)
 }
 
 func (t *target) all(ctx context.Context, phases []phase) error {

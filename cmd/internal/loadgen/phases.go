@@ -22,9 +22,9 @@ type result struct {
 }
 
 // measure runs a phase and charges it with the server's processor time.
-func (t *target) measure(phase string, run func() (result, error)) (result, error) {
+func (t *target) measure(phase string, run func(*target) (result, error)) (result, error) {
 	before, own, began := t.cpu(), ownCPU(), time.Now()
-	r, err := run()
+	r, err := run(t)
 	r.phase, r.took, r.cpu, r.own = phase, time.Since(began), t.cpu()-before, ownCPU()-own
 	if err != nil {
 		err = fmt.Errorf("%s, %s: %w", t.name, phase, err)
@@ -149,7 +149,7 @@ func (t *target) cycle(clients int, queues uint32, most int64, limit time.Durati
 		defer f.close()
 		for done.Load() < most && time.Now().Before(end) {
 			began := time.Now()
-			urls, err := take(get, encodeParams(queues, 10))
+			urls, err := get.request("GetURLs", encodeParams(queues, 10))
 			if err != nil {
 				return err
 			}
@@ -171,10 +171,10 @@ func (t *target) cycle(clients int, queues uint32, most int64, limit time.Durati
 	return result{urls: done.Load(), latencies: all}, err
 }
 
-// take is a GetURLs call. The URLs are as they came.
-func take(w *wire, params []byte) ([][]byte, error) {
-	var urls [][]byte
-	c, err := w.start("GetURLs", func(msg []byte) { urls = append(urls, slices.Clone(msg)) })
+// request makes a call of one message. The answers are as they came.
+func (w *wire) request(method string, params []byte) ([][]byte, error) {
+	var answers [][]byte
+	c, err := w.start(method, func(msg []byte) { answers = append(answers, slices.Clone(msg)) })
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func take(w *wire, params []byte) ([][]byte, error) {
 	if err := c.finish(); err != nil {
 		return nil, err
 	}
-	return urls, c.end()
+	return answers, c.end()
 }
 
 // finisher completes URLs over one PutURLs stream.
