@@ -123,7 +123,7 @@ var box=document.querySelector('[data-file]'),b=document.querySelectorAll('.butt
 Object.defineProperty(navigator,'clipboard',{value:undefined});
 document.execCommand=function(){return false};
 b[0].click();
-t.tHead.querySelectorAll('button')[10].click();
+t.tHead.querySelectorAll('button')[3].click();
 document.body.dataset.probe=[b.length,document.querySelector('.buttons span').textContent.split(':')[0],
  getSelection().toString().trim()===box.textContent.trim()?'marked':'not marked',t.tBodies[0].rows[0].cells[0].textContent,
  document.documentElement.scrollWidth<=innerWidth?'fits':'too wide'].join(' ');

@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// The columns of the figure of precisions.
+// The size of the figure of precisions: slim, so that it needs no scrolling on a phone.
+// Each rule has its name in one line and its marks below it.
 const (
-	rowHeight, ruleWidth = 26.0, 210.0
-	axisWidth            = width - ruleWidth - 24
+	slimWidth, rowHeight = 420.0, 34.0
+	axisLeft             = 18.0
+	axisWidth            = slimWidth - 2*axisLeft
 )
 
 // precisionFigure draws the precision of each rule, with its interval, and beside it what
@@ -24,41 +26,42 @@ func precisionFigure(rows []verdictRow, confidence float64) *figure {
 		"Orange: what it would seem to be if changing pages were not told from different ones. Rules without a blue mark got no verdict.", 100*confidence)}
 	var b strings.Builder
 	foot := rowHeight * float64(len(rows))
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="Precision of each rule, with its interval; the figures are in the table below">`, width, foot+24)
+	fmt.Fprintf(&b, `<svg class="slim" viewBox="0 0 %g %g" role="img" aria-label="Precision of each rule, with its interval; the figures are in the table below">`, slimWidth, foot+24)
 	for i := range 5 {
 		x := axisAt(float64(i) / 4)
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="0" y2="%.1f"/><text class="tick" x="%.1f" y="%.1f" text-anchor="middle">%d %%</text>`, x, x, foot, x, foot+18, 25*i)
 	}
 	for i, v := range rows {
-		v.draw(&b, rowHeight*(float64(i)+0.5))
+		v.draw(&b, rowHeight*float64(i))
 	}
 	b.WriteString(`</svg>`)
 	f.SVG = template.HTML(b.String()) // made of numbers and escaped text only
 	return f
 }
 
-func axisAt(share float64) float64 { return ruleWidth + axisWidth*share }
+func axisAt(share float64) float64 { return axisLeft + axisWidth*share }
 
-func (v verdictRow) draw(b *strings.Builder, y float64) {
-	fmt.Fprintf(b, `<text class="name" x="%g" y="%.1f" text-anchor="end">%s</text>`, ruleWidth-12, y+4, html.EscapeString(shorten(v.Name)))
-	x := axisAt(v.Naive)
-	fmt.Fprintf(b, `<rect class="canonical" x="%.1f" y="%.1f" width="3" height="14"/>`, x-1.5, y-7)
+// draw draws a rule's row, whose upper edge is at top.
+func (v verdictRow) draw(b *strings.Builder, top float64) {
+	y := top + 25
+	fmt.Fprintf(b, `<text class="name" x="%g" y="%.1f">%s</text>`, axisLeft, top+14, html.EscapeString(shorten(v.Name)))
+	fmt.Fprintf(b, `<rect class="canonical" x="%.1f" y="%.1f" width="3" height="12"/>`, axisAt(v.Naive)-1.5, y-6)
 	tip := fmt.Sprintf("%s: no verdict, %s", v.Name, v.Why)
 	if e := v.Verdict; e != nil {
 		low, high := axisAt(e.Interval.Low), axisAt(e.Interval.High)
-		fmt.Fprintf(b, `<rect class="exact" x="%.1f" y="%.1f" width="%.1f" height="4" fill-opacity=".45" rx="2"/><circle class="exact" cx="%.1f" cy="%.1f" r="5"/>`,
+		fmt.Fprintf(b, `<rect class="exact" x="%.1f" y="%.1f" width="%.1f" height="4" fill-opacity=".45" rx="2"/><circle class="exact" cx="%.1f" cy="%.1f" r="4"/>`,
 			low, y-2, math.Max(high-low, 1), axisAt(e.Share), y)
 		tip = fmt.Sprintf("%s: %.1f %% (%.1f to %.1f) of %s pairs; without a control %.1f %%", v.Name,
 			100*e.Share, 100*e.Interval.Low, 100*e.Interval.High, Grouped(int64(e.Trials)), 100*v.Naive)
 	}
 	fmt.Fprintf(b, `<rect class="hover" x="0" y="%.1f" width="%g" height="%g" data-tip="%s"><title>%s</title></rect>`,
-		y-rowHeight/2, width, rowHeight, html.EscapeString(tip), html.EscapeString(tip))
+		top, slimWidth, rowHeight, html.EscapeString(tip), html.EscapeString(tip))
 }
 
-// shorten cuts the name of a set of rules to what fits beside the chart.
+// shorten cuts the name of a set of rules to what fits.
 func shorten(name string) string {
-	if r := []rune(name); len(r) > 30 {
-		return string(r[:29]) + "…"
+	if r := []rune(name); len(r) > 48 {
+		return string(r[:47]) + "…"
 	}
 	return name
 }
