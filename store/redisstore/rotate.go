@@ -1,7 +1,9 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -14,24 +16,18 @@ func (t *taking) rotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := map[int]int{}
 	if n := len(ready); n > 1 && t.req.MaxQueues <= 0 && t.req.MaxURLs >= n {
-		shares := t.deal(ready)
-		if err := t.from(ctx, scriptTake, shares); err != nil {
+		if err := t.from(ctx, scriptTake, t.deal(ready)); err != nil {
 			return err
-		}
-		for _, sh := range shares {
-			asked[sh.shard] = sh.urls
 		}
 		ctx = accepted(ctx)
 	}
-	gave := t.gave()
 	for _, r := range ready {
 		if t.full() {
 			break
 		}
-		if n, ok := asked[r.shard]; ok && gave[r.shard] < n {
-			continue // it had no more
+		if t.spent[r.shard] {
+			continue
 		}
 		if err := t.from(ctx, scriptTake, []share{t.rest(r.shard)}); err != nil {
 			return err
@@ -54,27 +50,22 @@ func (t *taking) rest(shard int) share {
 	return sh
 }
 
-// gave counts the leases by shard.
-func (t *taking) gave() map[int]int {
-	n := map[int]int{}
-	for i := range t.leases {
-		n[int(t.leases[i].Token>>tokenBits)]++
-	}
-	return n
-}
-
 func (t *taking) full() bool {
 	return len(t.leases) >= t.req.MaxURLs || t.req.MaxQueues > 0 && t.queues >= t.req.MaxQueues
 }
 
-// readiness is how many queues of a shard may be worth asking.
-type readiness struct{ shard, queues int }
+// readiness is how many queues of a shard may be worth asking, and the turn of the
+// first of them.
+type readiness struct {
+	shard, queues int
+	turn          uint64
+}
 
 // ready returns the shards worth asking, in turn.
 func (t *taking) ready(ctx context.Context) ([]readiness, error) {
 	n := t.s.opt.Shards
 	if n == 1 {
-		return []readiness{{0, 1}}, nil
+		return []readiness{{queues: 1}}, nil
 	}
 	b := t.s.batch(scriptReady, requestID{}, t.crawl, nil).everywhere()
 	if err := b.run(ctx); err != nil {
@@ -86,9 +77,13 @@ func (t *taking) ready(ctx context.Context) ([]readiness, error) {
 		shard := (turn + i) % n
 		r := reader{b.at[shard].reply}
 		if queues := int(r.uint(4)); queues > 0 {
-			list = append(list, readiness{shard, queues})
+			list = append(list, readiness{shard, queues, r.uint(7)})
+		} else {
+			r.uint(7)
 		}
+		t.turn = max(t.turn, r.uint(7))
 	}
+	slices.SortStableFunc(list, func(a, b readiness) int { return cmp.Compare(max(a.turn, t.turn), max(b.turn, t.turn)) })
 	return list, nil
 }
 
@@ -102,7 +97,7 @@ func (t *taking) deal(ready []readiness) []share {
 	var shares []share
 	for _, r := range ready {
 		if n := t.req.MaxURLs * r.queues / sum; n > 0 {
-			shares = append(shares, share{shard: r.shard, urls: min(n, maxTake)})
+			shares = append(shares, share{shard: r.shard, urls: min(n, maxTake), whole: true})
 		}
 	}
 	return shares
@@ -119,7 +114,7 @@ func (t *taking) when(ctx context.Context) error {
 	}
 	t.next = sched.Never
 	for _, c := range b.calls {
-		if err := t.read(c.shard, c.reply); err != nil {
+		if _, err := t.read(c.shard, c.reply); err != nil {
 			return err
 		}
 	}

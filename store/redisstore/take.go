@@ -20,8 +20,9 @@ const maxTake = 8192
 // defaultLease is how long URLs are leased unless the request says.
 const defaultLease = 30 * time.Second
 
-// Take implements store.Store. Rotation is fair among the queues of a shard, and
-// among shards by how many of their queues may be served. What a call that failed had
+// Take implements store.Store. Rotation is fair over all shards for a caller that
+// takes one by one; a larger request is dealt out to the shards by how many of their
+// queues may be served, and crawls take turns in each shard on its own. What a call that failed had
 // leased comes back when the leases run out.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
 	crawl, err := sched.CheckTake(req)
@@ -36,7 +37,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 		req.Lease = defaultLease
 	}
 	req.MaxURLs, req.MaxPerQueue = max(1, req.MaxURLs), max(1, req.MaxPerQueue)
-	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, next: sched.Never}
+	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, spent: map[int]bool{}, next: sched.Never}
 	if req.Queue != "" {
 		shard, _ := s.layout.ofQueue(req.Queue)
 		err = t.from(ctx, scriptTakeFrom, []share{{shard: shard, urls: min(maxTake, req.MaxURLs), more: []byte(req.Queue)}})
@@ -61,13 +62,16 @@ type taking struct {
 	leases []store.Lease
 	queues int
 	served map[int][]byte // by shard, the queues that gave something; see lua/serve.lua
+	spent  map[int]bool   // shards that have nothing more for this request
+	turn   uint64         // of the queue served last, in any shard
 	next   int64
 }
 
 // share is what a shard is asked for.
 type share struct {
 	shard, urls, queues int
-	more                []byte // see lua/serve.lua
+	whole               bool   // see lua/serve.lua
+	more                []byte // likewise
 }
 
 // from asks shards for their shares.
@@ -81,9 +85,12 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 		return err
 	}
 	for _, sh := range shares {
-		if err := t.read(sh.shard, b.at[sh.shard].reply); err != nil {
+		had := len(t.leases)
+		next, err := t.read(sh.shard, b.at[sh.shard].reply)
+		if err != nil {
 			return err
 		}
+		t.spent[sh.shard] = next != stopped && len(t.leases)-had < sh.urls
 	}
 	return nil
 }
@@ -94,13 +101,17 @@ func (t *taking) appendRequest(dst []byte, sh share) []byte {
 	}
 	dst = appendUint(dst, 6, uint64(sched.DurMs(t.req.Lease)))
 	dst = appendUint(dst, 6, uint64(max(0, sched.DurMs(t.req.Delay))))
+	dst = append(appendUint(dst, 7, t.turn), flag(sh.whole))
 	return append(dst, sh.more...)
 }
 
+// stopped stands for the time when a shard may have more that left a queue for later.
+const stopped = 1
+
 // read reads the answer of a shard; see lua/take.lua.
-func (t *taking) read(shard int, reply string) error {
+func (t *taking) read(shard int, reply string) (next int64, err error) {
 	r := reader{reply}
-	if next := int64(r.uint(6)); next > 0 {
+	if next = int64(r.uint(6)); next > 0 {
 		t.next = min(t.next, next)
 	}
 	last, lastCrawl := "", ""
@@ -119,5 +130,5 @@ func (t *taking) read(shard int, reply string) error {
 		}
 		t.leases = append(t.leases, l)
 	}
-	return r.err()
+	return next, r.err()
 }

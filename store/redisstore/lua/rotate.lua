@@ -3,7 +3,7 @@
 -- mark is how a queue is remembered as served.
 local function mark(crawl, queue) return #crawl .. ':' .. crawl .. queue end
 
-local at = 29
+local at = 37
 while at <= #blob do
   local n = byte(blob, at)
   local m = byte(blob, at + 1 + n)

@@ -1,10 +1,15 @@
 -- Handing out what queues have to give.
 --
 -- request: URLs 4 | queues 4 | URLs of a queue 4 | bound on leases 4 | lease in ms 6 |
--- delay in ms 6 | the queue that is meant, or those of this call that were served already:
+-- delay in ms 6 | turn 7 | whole 1 | the queue that is meant, or those of this call that were served already:
 -- for each, length 1 | crawl | length 1 | queue
+--
+-- turn is the latest that another shard served: a queue here that is behind it comes from
+-- a shard that had nothing to do, and doesn't catch up. whole is 1 where other shards are
+-- asked for the rest: a queue is left to them that has more than may be given here.
 local want = {}
-want.urls, want.queues, want.each, want.bound, want.lease, want.delay = unpack_struct('>I4I4I4I4I6I6', blob)
+want.urls, want.queues, want.each, want.bound, want.lease, want.delay, want.turn, want.whole =
+  unpack_struct('>I4I4I4I4I6I6I7B', blob)
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, served_queues, served, ends = {}, 0, {}, now + want.lease
 
@@ -57,11 +62,17 @@ local function give_level(c, q, p, n)
   return k
 end
 
--- serve leases what a queue may give, and returns how many URLs that were.
+-- serve leases what a queue may give.
 local function serve(c, q)
-  local n, bound = min(want.each, want.urls - #given), setting(c, q, 'inflight')
+  local n, bound = want.each, setting(c, q, 'inflight')
   if bound == 0 then bound = want.bound end
   if bound > 0 then n = min(n, bound - q.live) end
+  local room = want.urls - #given
+  if want.whole == 1 and room < min(n, q.queued + q.late) then
+    want.urls, want.stopped = #given, true
+    return
+  end
+  n = min(n, room)
   if n <= 0 then return end
   local got = q.late > 0 and give_late(c, q, n) or 0
   for p = 7, 0, -1 do
@@ -70,8 +81,8 @@ local function serve(c, q)
   if got == 0 then return end
   served_queues = served_queues + 1
   q.last, q.delay = now, want.delay
-  c.turn = q.turn
-  q.turn = q.turn + floor(65536 / max(1, setting(c, q, 'weight')))
+  c.turn = max(q.turn, want.turn)
+  q.turn = c.turn + floor(65536 / max(1, setting(c, q, 'weight')))
 end
 
 local function full()
@@ -102,5 +113,6 @@ end
 local function reply(next)
   if #given > 0 then call('HSET', base .. 'S', 'tokens', token) end
   if #given >= want.urls or next == NEVER then next = 0 end
+  if want.stopped then next = 1 end
   return pack('>I6', next) .. concat(given)
 end

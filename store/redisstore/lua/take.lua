@@ -1,7 +1,7 @@
 -- Leases URLs that are due, of one crawl or all, in fair rotation.
 --
 -- blob: see serve.lua
--- reply: next 6 (0: none) | for each lease: token 6 | until 6 | attempts 4 | key 16 |
+-- reply: next 6 (0: none; 1: a queue was left to be asked for alone) | for each lease: token 6 | until 6 | attempts 4 | key 16 |
 --        length of crawl 1 | crawl | length 4 | record
 local crawls, all = {}, store_settings()
 local names = { crawl_name }

@@ -3,7 +3,7 @@ local c, all = find_crawl(crawl_name), store_settings()
 if not c then return answer(pack('>I6', 0)) end
 open_for_take(c)
 while advance(c, 1000) do end
-local q = find_queue(c, sub(blob, 29))
+local q = find_queue(c, sub(blob, 37))
 if not q then
   save_take(c)
   return answer(pack('>I6', 0))

@@ -15,13 +15,20 @@ func (c *Cluster) Isolate(ctx context.Context, i int) error {
 		return errors.New("cannot isolate; got a cluster without a network between its nodes; want Options.Partitions")
 	}
 	c.net.isolate(i)
-	return c.replication(ctx, i, "-psync", "-sync")
+	return c.CutReplicas(ctx, i)
 }
 
 // Rejoin ends what Isolate began.
 func (c *Cluster) Rejoin(ctx context.Context, i int) error {
 	c.net.rejoin(i)
 	return c.replication(ctx, i, "+psync", "+sync")
+}
+
+// CutReplicas has a master send its replicas nothing any more, until it is
+// restarted or rejoins. A replica that is merely paused finds much of what its master sent
+// in its socket when it goes on; one that is cut off never gets it.
+func (c *Cluster) CutReplicas(ctx context.Context, i int) error {
+	return c.replication(ctx, i, "-psync", "-sync")
 }
 
 // replication allows or forbids the replicas of a node to ask for its data, and

@@ -1,0 +1,184 @@
+package redisstore_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
+)
+
+// refusal bounds the time in which writes are refused, on a cluster whose nodes
+// take a second of silence for death.
+const refusal = 5 * time.Second
+
+// supervised is how long it takes until a supervisor has started a dead server again.
+const supervised = time.Second
+
+var faults = []struct {
+	name    string
+	refused time.Duration
+	do      func(t *torture)
+}{
+	{"MasterKilled", refusal, func(t *torture) {
+		old := t.master(0)
+		t.check(t.cluster.Nodes[old].Kill())
+		t.after(supervised)
+		t.check(t.cluster.Nodes[old].Restart(t.ctx))
+	}},
+	{"MasterKilledForLonger", 2 * refusal, func(t *torture) {
+		old := t.master(8000)
+		t.check(t.cluster.Nodes[old].Kill())
+		t.failOver(old, 8000)
+	}},
+	{"ReplicaLagsMasterKilled", refusal + lag, func(t *torture) { t.killLagging(0) }},
+	{"ReplicaCutOffMasterKilled", refusal + lag, func(t *torture) { t.killCutOff(0, func() { t.after(lag) }) }},
+	{"MasterPaused", refusal, func(t *torture) {
+		old := t.master(0)
+		t.check(t.cluster.Nodes[old].Stop())
+		_, err := t.cluster.WaitFailover(t.ctx, old, 0)
+		t.check(err)
+		t.check(t.cluster.Nodes[old].Cont())
+	}},
+	{"ReplicaPausedForAMoment", refusal, func(t *torture) {
+		replicas, err := t.cluster.Replicas(t.ctx, t.master(0))
+		t.check(err)
+		t.check(t.cluster.Nodes[replicas[0]].Stop())
+		t.after(700 * time.Millisecond)
+		t.check(t.cluster.Nodes[replicas[0]].Cont())
+	}},
+	{"Resharded", refusal, func(t *torture) {
+		from, to := t.master(0), t.master(16383)
+		t.check(t.cluster.MoveSlots(t.ctx, 0, 2000, from, to))
+		t.check(t.cluster.MoveSlots(t.ctx, 0, 2000, to, from))
+	}},
+	{"MasterCutOff", 2 * refusal, func(t *torture) {
+		old := t.master(0)
+		t.check(t.cluster.Isolate(t.ctx, old))
+		_, err := t.cluster.WaitFailover(t.ctx, old, 0)
+		t.check(err)
+		t.check(t.cluster.Rejoin(t.ctx, old))
+	}},
+	{"Switchover", refusal, func(t *torture) {
+		replicas, err := t.cluster.Replicas(t.ctx, t.master(0))
+		t.check(err)
+		t.check(t.cluster.Promote(t.ctx, replicas[0]))
+	}},
+}
+
+// lag is how long a replica is paused before its master dies.
+const lag = 1500 * time.Millisecond
+
+// TestClusterFaults: nothing acknowledged is lost, nothing is new twice, and writes
+// are refused only for a while, whatever happens to a node.
+func TestClusterFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("breaks a real cluster again and again")
+	}
+	c := rediscluster.NewPartitionable(t, 3, 1)
+	for round := range rounds(t) {
+		for _, f := range faults {
+			t.Run(f.name, func(t *testing.T) {
+				tt := newTorture(t, c, round)
+				tt.during(func() { f.do(tt) })
+				tt.verdict(f.refused)
+			})
+		}
+	}
+}
+
+func (t *torture) master(slot int) int {
+	t.Helper()
+	m, err := t.cluster.Master(t.ctx, slot)
+	t.check(err)
+	return m
+}
+
+// killLagging pauses the replica of a slot's master, lets some time pass, kills the
+// master and lets the replica go on. Then the old master comes back.
+func (t *torture) killLagging(slot int) {
+	t.Helper()
+	old := t.master(slot)
+	replicas, err := t.cluster.Replicas(t.ctx, old)
+	t.check(err)
+	t.check(t.cluster.Nodes[replicas[0]].Stop())
+	t.after(lag)
+	t.check(t.cluster.Nodes[old].Kill())
+	t.check(t.cluster.Nodes[replicas[0]].Cont())
+	t.failOver(old, slot)
+}
+
+// killCutOff is like killLagging, with a replica that is cut off: what the master
+// does meanwhile is lost for certain. before is called then.
+func (t *torture) killCutOff(slot int, before func()) {
+	t.Helper()
+	old := t.master(slot)
+	t.check(t.cluster.CutReplicas(t.ctx, old))
+	before()
+	t.check(t.cluster.Nodes[old].Kill())
+	t.failOver(old, slot)
+}
+
+// failOver waits until a dead master is replaced, and starts it again.
+func (t *torture) failOver(old, slot int) {
+	t.Helper()
+	_, err := t.cluster.WaitFailover(t.ctx, old, slot)
+	t.check(err)
+	t.check(t.cluster.Nodes[old].Restart(t.ctx))
+}
+
+// The tests above could not fail if nothing were lost in any case: without
+// waiting for a replica, something is.
+func TestWithoutWaitingForReplicasSomeAreLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("breaks a real cluster")
+	}
+	tt := newTorture(t, rediscluster.New(t, 3, 1), 0)
+	tt.options.Replicas = -1
+	tt.during(func() { tt.killCutOff(0, func() { tt.answered(1000) }) })
+	if lost, _ := tt.lost(); lost == 0 {
+		t.Error("nothing was lost; want something, so that the other tests mean something")
+	}
+}
+
+// Daemon A adds URLs that never reach the replica; B offers the same ones, and
+// the master knows them. Whoever answers "duplicate" then, and loses the master, has told
+// a lie: nobody has the URLs.
+func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("breaks a real cluster")
+	}
+	c := rediscluster.New(t, 3, 1)
+	tt := newTorture(t, c, 0)
+	a, b, reader := tt.openShards(1), tt.openShards(1), tt.openShards(1)
+	var urls []int64
+	for i := range int64(100) {
+		urls = append(urls, i)
+	}
+	tt.next.Store(2 * 99)
+	reply, err := c.Nodes[0].Do(tt.ctx, "CLUSTER", "KEYSLOT", "{0}")
+	tt.check(err)
+	slot := int(reply.(int64)) // of the only shard
+	var answers sync.WaitGroup
+	tt.killCutOff(slot, func() {
+		answers.Go(func() { tt.add(a, urls) })
+		tt.until(func() bool {
+			st, err := reader.Stats(tt.ctx, "c")
+			tt.check(err)
+			return st.Seen == 100
+		})
+		answers.Go(func() { tt.add(b, urls) })
+		tt.after(lag)
+		tt.ledger.mu.Lock()
+		defer tt.ledger.mu.Unlock()
+		if n := len(tt.ledger.acked); n > 0 {
+			t.Errorf("%d URLs were answered while no replica had them; want none", n)
+		}
+	})
+	answers.Wait()
+	tt.check(c.WaitHealthy(tt.ctx))
+	if st, err := reader.Stats(tt.ctx, "c"); err != nil || st.Seen != int64(len(tt.ledger.acked)) {
+		t.Errorf("the new master knows %d URLs (%v) and %d were answered; want what nobody heard of to be gone", st.Seen, err, len(tt.ledger.acked))
+	}
+	tt.verdict(time.Minute)
+}
