@@ -8,7 +8,7 @@ FUZZ    ?= 3s
 export CGO_ENABLED ?= 1
 
 .PHONY: all build test deps vet unit race fuzz-smoke test-examples lint generate clean \
-        test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench torture
+        test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench torture soak
 
 all: build
 
@@ -87,6 +87,12 @@ bench-replay:
 torture:
 	FIRSTSEEN_TORTURE=1 $(GO) test -count=1 -v -timeout 12h ./store/... ./frontier ./canon ./cmd/...
 	@sh cmd/internal/house/fuzz.sh 30m
+
+# soak: the daemon for a long time under kills, full disks, clock steps and reloads; an
+# hour with SOAK="-length 60m". Prints a report.
+SOAK ?= -length 10m
+soak:
+	$(GO) run ./cmd/internal/soak $(SOAK)
 
 # test-examples: the examples with modules of their own.
 test-examples:
