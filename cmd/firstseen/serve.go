@@ -161,6 +161,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 		}
 		return front.SetProfile(p)
 	}
+	defer allowGarbage()()
 	s, err := server.New(ctx, front, f.server)
 	if err != nil {
 		return err
@@ -196,7 +197,6 @@ func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
 	return pebblestore.Options{
 		Identity:      identity(p),
 		KeepURLs:      f.keepURLs,
-		Clock:         storeClock(),
 		CacheBytes:    f.cache << 20,
 		MemTableBytes: int(min(f.cache/4, 64)) << 20,
 	}

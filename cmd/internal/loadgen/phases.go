@@ -19,6 +19,7 @@ type result struct {
 	own       time.Duration // of this process
 	latencies []time.Duration
 	failed    int64
+	peak      int // resident memory of the server so far, MB
 }
 
 // measure runs a phase and charges it with the server's processor time.
@@ -26,6 +27,7 @@ func (t *target) measure(phase string, run func(*target) (result, error)) (resul
 	before, own, began := t.cpu(), ownCPU(), time.Now()
 	r, err := run(t)
 	r.phase, r.took, r.cpu, r.own = phase, time.Since(began), t.cpu()-before, ownCPU()-own
+	r.peak = t.peakMB()
 	if err != nil {
 		err = fmt.Errorf("%s, %s: %w", t.name, phase, err)
 	}
