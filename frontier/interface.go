@@ -39,6 +39,7 @@ type Interface interface {
 
 	Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error
 	Block(ctx context.Context, crawl, queue string, until time.Time) error
+	Lookup(ctx context.Context, u URL) (Entry, error)
 	Stats(ctx context.Context, crawl string) (store.Stats, error)
 	Close() error
 }

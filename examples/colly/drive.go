@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"time"
+	"net/http"
 
 	"github.com/gocolly/colly/v2"
 
@@ -10,12 +10,13 @@ import (
 )
 
 // Drive crawls until the frontier holds nothing: colly fetches and parses, the
-// frontier says what and when. One Drive
-// fetches one page at a time; run several, each with a c.Clone().
-func Drive(ctx context.Context, c *colly.Collector, f *frontier.Frontier) error {
-	d := &driver{}
+// frontier says what and when. One Drive fetches one page at a time; run
+// several, each with a c.Clone().
+func Drive(ctx context.Context, c *colly.Collector, f frontier.Interface) error {
+	d := &driver{c: c, f: f}
 	c.AllowURLRevisit = true // the frontier decides
-	followNew(ctx, c, f)
+	c.SetRedirectHandler(d.redirected)
+	c.OnError(func(r *colly.Response, _ error) { d.failed = r })
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		if link := e.Request.AbsoluteURL(e.Attr("href")); link != "" {
 			d.links = append(d.links, link)
@@ -25,24 +26,53 @@ func Drive(ctx context.Context, c *colly.Collector, f *frontier.Frontier) error 
 		if err != nil {
 			return err
 		}
-		if err := d.visit(ctx, c, f, lease); err != nil {
+		if err := d.visit(ctx, lease); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// driver gathers the links of the page that is being fetched.
-type driver struct{ links []string }
+// driver is about the page that is being fetched.
+type driver struct {
+	c      *colly.Collector
+	f      frontier.Interface
+	links  []string
+	target string          // where a redirect leads
+	failed *colly.Response // what came instead of a page
+}
 
-func (d *driver) visit(ctx context.Context, c *colly.Collector, f *frontier.Frontier, lease *frontier.Lease) error {
-	d.links = nil
-	if err := c.Visit(lease.URL); err != nil {
-		_, err := f.Retry(ctx, lease, time.Time{})
+func (d *driver) redirected(to *http.Request, _ []*http.Request) error {
+	d.target = to.URL.String()
+	return http.ErrUseLastResponse
+}
+
+// visit fetches a page and says what became of it. The frontier decides on
+// redirects: a page under another spelling is followed under the same lease.
+func (d *driver) visit(ctx context.Context, lease *frontier.Lease) error {
+	for lease != nil {
+		d.links, d.target, d.failed = nil, "", nil
+		err := d.c.Visit(lease.URL)
+		if d.target == "" {
+			return d.settle(ctx, lease, err)
+		}
+		r, err := d.f.Redirect(ctx, lease, d.target)
+		if err != nil {
+			return err
+		}
+		lease = r.Follow
+	}
+	return nil
+}
+
+func (d *driver) settle(ctx context.Context, lease *frontier.Lease, failure error) error {
+	s := frontier.Settlement{Lease: lease, Outcome: frontier.Done}
+	if failure != nil {
+		s = settlementOf(lease, d.failed, failure)
+	}
+	if _, err := d.f.AddBatch(ctx, frontier.Links(lease, d.links...)); err != nil {
 		return err
 	}
-	if _, err := f.AddBatch(ctx, frontier.Links(lease, d.links...)); err != nil {
-		return err
-	}
-	return f.Done(ctx, lease)
+	_, err := d.f.Settle(ctx, []frontier.Settlement{s})
+	return err
 }

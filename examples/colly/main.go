@@ -11,24 +11,34 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/client"
 )
 
 func main() {
 	dir := flag.String("db", "", "directory of the frontier; in memory when empty")
+	daemon := flag.String("daemon", "", "host:port of a firstseen serve to use instead")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: colly [-db DIR] URL")
+		log.Fatal("usage: colly [-db DIR | -daemon ADDR] URL")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *dir, flag.Arg(0)); err != nil {
+	if err := run(ctx, *dir, *daemon, flag.Arg(0)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run crawls the host of a URL, three links deep.
-func run(ctx context.Context, dir, seed string) error {
-	f, err := frontier.Open(frontier.Options{Dir: dir, MaxDepth: 3})
+// openFrontier opens a frontier in the process, or one behind a daemon.
+func openFrontier(ctx context.Context, dir, daemon string) (frontier.Interface, error) {
+	if daemon != "" {
+		return client.Open(ctx, client.Options{Addr: daemon})
+	}
+	return frontier.Open(frontier.Options{Dir: dir})
+}
+
+// run crawls the host of a URL.
+func run(ctx context.Context, dir, daemon, seed string) error {
+	f, err := openFrontier(ctx, dir, daemon)
 	if err != nil {
 		return err
 	}

@@ -15,34 +15,32 @@ import (
 //
 // A redirect's target doesn't pass OnRequest, so it is asked about here: it is
 // followed if it is new, or if it is the page itself under another spelling.
-func Once(ctx context.Context, c *colly.Collector, f *frontier.Frontier) {
+func Once(ctx context.Context, c *colly.Collector, f frontier.Interface) {
 	c.OnRequest(func(r *colly.Request) {
 		if !isNew(ctx, f, r.URL.String()) {
 			r.Abort()
 		}
 	})
-	followNew(ctx, c, f)
-}
-
-// followNew makes a collector follow redirects to new pages, and to other
-// spellings of the page itself.
-func followNew(ctx context.Context, c *colly.Collector, f *frontier.Frontier) {
-	c.SetRedirectHandler(func(req *http.Request, via []*http.Request) error {
-		if len(via) >= 10 {
-			return http.ErrUseLastResponse
-		}
-		from := f.Identify(frontier.URL{URL: via[len(via)-1].URL.String()})
-		to := f.Identify(frontier.URL{URL: req.URL.String()})
-		if from.Key != to.Key && !isNew(ctx, f, req.URL.String()) {
+	c.SetRedirectHandler(func(to *http.Request, via []*http.Request) error {
+		if len(via) >= 10 || !isNew(ctx, f, via[len(via)-1].URL.String(), to.URL.String()) {
 			return http.ErrUseLastResponse
 		}
 		return nil
 	})
 }
 
-// isNew is the whole of the duplicate filter. An error means that nobody knows:
-// the page is left for another time rather than fetched twice.
-func isNew(ctx context.Context, f *frontier.Frontier, url string) bool {
-	results, err := f.See(ctx, []frontier.URL{{URL: url}})
-	return err == nil && results[0].Status == frontier.New
+// isNew is the whole of the duplicate filter: is the last of these URLs new, or
+// the same page as the one before? An error means that nobody knows: the page
+// is left for another time rather than fetched twice.
+func isNew(ctx context.Context, f frontier.Interface, urls ...string) bool {
+	asked := make([]frontier.URL, len(urls))
+	for i, u := range urls {
+		asked[i].URL = u
+	}
+	results, err := f.See(ctx, asked)
+	if err != nil {
+		return false
+	}
+	last := results[len(results)-1]
+	return last.Status == frontier.New || len(results) > 1 && last.Key == results[0].Key
 }

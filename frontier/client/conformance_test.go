@@ -42,6 +42,7 @@ var conformance = map[string]func(*testing.T, frontier.Interface){
 	"steering":                  steering,
 	"lease requests":            leaseRequests,
 	"seen without a queue":      seeOnly,
+	"looking up":                lookup,
 	"contexts and close":        contexts,
 }
 
@@ -194,6 +195,31 @@ func seeOnly(t *testing.T, f frontier.Interface) {
 	if s, err := f.Stats(bg, ""); err != nil || s.Seen != 1 || s.Held != 0 {
 		t.Errorf("got %+v, %v; want one seen and none held", s, err)
 	}
+}
+
+func lookup(t *testing.T, f frontier.Interface) {
+	u := frontier.URL{URL: "http://EXAMPLE.com/a?b&c=\xff", Discriminator: "PUT"}
+	if _, err := f.Lookup(bg, u); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("got %v; want ErrNotFound", err)
+	}
+	if _, err := f.Lookup(bg, frontier.URL{URL: "mailto:x"}); !errors.Is(err, canon.ErrScheme) {
+		t.Errorf("got %v; want the scheme refused", err)
+	}
+	key := add(t, f, u)[0].Key
+	is := func(want store.State) {
+		t.Helper()
+		e, err := f.Lookup(bg, frontier.URL{URL: "http://example.com/a?b&c=\xff#x", Discriminator: "PUT"})
+		if err != nil || e.State != want || e.Key != key || e.Canonical == "" || e.Entry.Queue != "example.com" || e.Crawl != store.DefaultCrawl {
+			t.Errorf("got %+v, %v; want it in state %d", e, err, want)
+		}
+	}
+	is(store.Queued)
+	l := next(t, f)
+	is(store.Leased)
+	if err := f.Done(bg, l); err != nil {
+		t.Error(err)
+	}
+	is(store.Done)
 }
 
 func contexts(t *testing.T, f frontier.Interface) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -108,6 +109,50 @@ func queueBodyOf(crawl, queue string, change store.QueueChange) queueBody {
 // Block keeps a queue unserved until the given time; a zero time unblocks it.
 func (c *Client) Block(ctx context.Context, crawl, queue string, until time.Time) error {
 	return c.Configure(ctx, crawl, queue, store.QueueChange{BlockedUntil: &until})
+}
+
+// wireKnown answers /v1/explain.
+type wireKnown struct {
+	Canonical string     `json:"canonical"`
+	Key       string     `json:"key"`
+	Error     *wireFault `json:"error"`
+	Known     *struct {
+		State    string    `json:"state"`
+		First    string    `json:"first"`
+		Queue    string    `json:"queue"`
+		Due      time.Time `json:"due"`
+		Created  time.Time `json:"created"`
+		Expires  time.Time `json:"expires"`
+		Attempts int       `json:"attempts"`
+	} `json:"known"`
+}
+
+var states = map[string]store.State{"seen": store.SeenOnly, "queued": store.Queued, "leased": store.Leased, "done": store.Done}
+
+// Lookup tells what is known of a URL, in any spelling: its state, times,
+// queue, attempts, first spelling and canonical form. Its data, priority, depth
+// and hops are not carried. It returns store.ErrNotFound for one never seen,
+// and the refusal of one that can't have a key.
+func (c *Client) Lookup(ctx context.Context, u frontier.URL) (frontier.Entry, error) {
+	if err := c.enter(); err != nil {
+		return frontier.Entry{}, err
+	}
+	defer c.leave()
+	q := url.Values{"url": {u.URL}, "crawl": {u.Crawl}, "queue": {u.Queue}, "discriminator": {u.Discriminator}}
+	var w wireKnown
+	_, err := c.ask(ctx, "look up a URL", &request{method: http.MethodGet, path: "/v1/explain?" + q.Encode()}, &w)
+	switch {
+	case err != nil:
+		return frontier.Entry{}, err
+	case w.Error != nil:
+		return frontier.Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, cmp.Or(refusal(*w.Error), store.ErrInvalid))
+	case w.Known == nil:
+		return frontier.Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, store.ErrNotFound)
+	}
+	e := frontier.Entry{Canonical: w.Canonical, Discriminator: u.Discriminator, Entry: store.Entry{Crawl: cmp.Or(u.Crawl, store.DefaultCrawl),
+		Queue: w.Known.Queue, State: states[w.Known.State], URL: w.Known.First, Due: w.Known.Due, Created: w.Known.Created,
+		Expires: w.Known.Expires, Attempts: w.Known.Attempts}}
+	return e, decodeKey(&e.Key, w.Key)
 }
 
 // Stats returns exact counts: of one crawl, "" being the default one, or of all

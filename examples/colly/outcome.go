@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+// outcomeOf says what becomes of a page whose visit failed, by the status of
+// its answer, 0 for none. What may pass is tried again; what the server says
+// for good is done; what colly itself refuses, by its filters, is given up.
+func outcomeOf(status int, err error) frontier.Outcome {
+	for _, refused := range []error{colly.ErrForbiddenDomain, colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch,
+		colly.ErrRobotsTxtBlocked, colly.ErrMaxDepth, colly.ErrMissingURL} {
+		if errors.Is(err, refused) {
+			return frontier.Drop
+		}
+	}
+	if status == 0 || status == http.StatusTooManyRequests || status >= 500 {
+		return frontier.Retry
+	}
+	return frontier.Done
+}
+
+// settlementOf adds when to try again, if the server said.
+func settlementOf(l *frontier.Lease, r *colly.Response, err error) frontier.Settlement {
+	status := 0
+	if r != nil {
+		status = r.StatusCode
+	}
+	s := frontier.Settlement{Lease: l, Outcome: outcomeOf(status, err)}
+	if s.Outcome != frontier.Retry || r == nil || r.Headers == nil {
+		return s
+	}
+	if wait, err := time.ParseDuration(r.Headers.Get("Retry-After") + "s"); err == nil && wait > 0 {
+		s.At = time.Now().Add(wait)
+		s.BlockQueue = s.At
+	}
+	return s
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// Queue is colly's queue.Storage on a frontier, for crawlers that have a
+// colly queue.Queue and want to keep it:
+//
+//	s := NewQueue(f, c)
+//	defer s.Close()
+//	q, err := queue.New(4, s)
+//	q.AddURL("https://example.com/")
+//	err = q.Run(c)
+//
+// Requests are on disk, each page is taken once under any of its spellings, and
+// hosts are served politely. Colly's own storages give a request away and
+// forget it; here it is leased until its callbacks have run, so that what was in
+// hand when the process was killed is fetched by the next. A request is done
+// when its page was scraped, or failed for good; see outcomeOf.
+//
+// Colly asks for the size of the queue before each request, and takes 0 for
+// "nothing until somebody finishes or adds". So QueueSize says how many there
+// are only when one can be had now, and waits, if it must for a host's delay,
+// only while nothing is being fetched.
+type Queue struct {
+	f     frontier.Interface
+	crawl string
+	// grace is how long a request may take to pass colly's filters.
+	grace time.Duration
+
+	mu   sync.Mutex
+	next *frontier.Lease    // leased by QueueSize for GetRequest
+	out  map[string]*handed // by token: with colly
+	// idle says that QueueSize answered 0 and no request was given since: when
+	// colly asks again and nothing is being fetched, all it was given is over.
+	idle bool
+}
+
+// handed is a request in colly's hands.
+type handed struct {
+	lease   *frontier.Lease
+	sent    time.Time // when a thread of colly's surely had it
+	started bool      // past colly's filters
+	id      uint32    // of the colly request, once started
+	url     string    // as colly fetches it
+}
+
+// request is what the frontier needs to know of colly's serialized request.
+type request struct {
+	URL    string
+	Method string
+	Depth  int
+	Body   []byte
+}
+
+// Init does nothing: the frontier is open.
+func (q *Queue) Init() error { return nil }
+
+// AddRequest queues a request unless its page was queued before. A method other
+// than GET and a body are part of what makes a request itself.
+func (q *Queue) AddRequest(b []byte) error {
+	var r request
+	if err := json.Unmarshal(b, &r); err != nil {
+		return fmt.Errorf("cannot queue request: %w", err)
+	}
+	u := frontier.URL{URL: r.URL, Crawl: q.crawl, Depth: max(r.Depth, 0), Meta: b}
+	if r.Method != "GET" || len(r.Body) > 0 {
+		u.Discriminator = fmt.Sprintf("%s %x", r.Method, sha256.Sum256(r.Body))
+	}
+	result, err := q.f.AddURL(context.Background(), u)
+	if err == nil && result.Status == frontier.Refused {
+		err = fmt.Errorf("cannot queue %q: refused as %s", r.URL, result.Reason)
+	}
+	return err
+}
+
+// QueueSize returns how many requests wait, if one of them can be had now.
+func (q *Queue) QueueSize() (int, error) {
+	for {
+		size, after, err := q.size()
+		if err != nil || after == 0 {
+			return size, err
+		}
+		time.Sleep(after) // a host's delay; nothing is being fetched meanwhile
+	}
+}
+
+// patience bounds the wait for what others hold.
+const patience = 100 * time.Millisecond
+
+// size is QueueSize, or says after what time to ask again.
+func (q *Queue) size() (n int, after time.Duration, err error) {
+	ctx := context.Background()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.drop(ctx, q.fallen(time.Now())); err != nil {
+		return 0, 0, err
+	}
+	due, err := q.lease(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if q.next == nil && (q.fetching() || !q.idle && len(q.out) > 0) {
+		q.idle = true
+		return 0, 0, nil
+	}
+	if q.next == nil {
+		if err := q.drop(ctx, slices.Collect(maps.Keys(q.out))); err != nil {
+			return 0, 0, err
+		}
+	}
+	s, err := q.f.Stats(ctx, q.crawl)
+	switch {
+	case err != nil || s.Held == 0:
+		return 0, 0, err
+	case q.next == nil:
+		return 0, max(min(time.Until(due), patience), time.Millisecond), nil
+	}
+	return int(max(s.Held-int64(len(q.out)), 1)), 0, nil
+}
+
+// lease leases the next request, if one may be fetched now, or says when.
+func (q *Queue) lease(ctx context.Context) (due time.Time, err error) {
+	for q.next == nil {
+		var leases []*frontier.Lease
+		leases, due, err = q.f.LeaseFrom(ctx, frontier.LeaseRequest{Crawl: q.crawl})
+		if err != nil || len(leases) == 0 {
+			return due, err
+		}
+		q.next = leases[0]
+	}
+	return due, nil
+}
+
+// fetching says whether a request is past colly's filters and not settled.
+func (q *Queue) fetching() bool {
+	for _, h := range q.out {
+		if h.started {
+			return true
+		}
+	}
+	return false
+}
+
+// fallen names what colly was given and let fall without a callback: what its
+// filters refuse, and what a callback aborted. When colly asks for more, a
+// thread of its has all that it was given, and what isn't past the filters soon
+// after never will be.
+func (q *Queue) fallen(now time.Time) (names []string) {
+	for name, h := range q.out {
+		if h.sent.IsZero() {
+			h.sent = now
+		} else if !h.started && now.Sub(h.sent) > q.grace {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// drop gives up requests: they stay seen.
+func (q *Queue) drop(ctx context.Context, names []string) error {
+	var over []frontier.Settlement
+	for _, name := range names {
+		over = append(over, frontier.Settlement{Lease: q.out[name].lease, Outcome: frontier.Drop})
+		delete(q.out, name)
+	}
+	_, err := q.f.Settle(ctx, over)
+	return err
+}
+
+// GetRequest gives the request that QueueSize leased.
+func (q *Queue) GetRequest() ([]byte, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, err := q.lease(context.Background()); err != nil || q.next == nil {
+		return nil, err
+	}
+	l := q.next
+	name := strconv.FormatUint(l.Token, 10)
+	q.out[name], q.next, q.idle = &handed{lease: l}, nil, false
+	return withName(l, name)
+}
+
+// leaseName is where a request carries the name of its lease.
+const leaseName = "firstseen-lease"
+
+// withName puts the name of a lease into the context of its request.
+func withName(l *frontier.Lease, name string) ([]byte, error) {
+	fields := map[string]any{"URL": l.URL, "Method": "GET", "Depth": l.Depth} // of a redirect's target
+	if len(l.Meta) > 0 {
+		d := json.NewDecoder(bytes.NewReader(l.Meta))
+		d.UseNumber()
+		if err := d.Decode(&fields); err != nil {
+			return nil, fmt.Errorf("cannot read request of %q: %w", l.URL, err)
+		}
+	}
+	ctx, _ := fields["Ctx"].(map[string]any)
+	if ctx == nil {
+		ctx = make(map[string]any)
+	}
+	ctx[leaseName] = name
+	fields["Ctx"] = ctx
+	return json.Marshal(fields)
+}
+
+// Close gives back what was leased in advance, and gives up what colly let
+// fall. Call it when Run has returned.
+func (q *Queue) Close() error {
+	ctx := context.Background()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.drop(ctx, slices.Collect(maps.Keys(q.out))); err != nil || q.next == nil {
+		return err
+	}
+	l := q.next
+	q.next = nil
+	return q.f.Release(ctx, l)
+}
+
+// NewQueue makes a queue storage for a collector, whose callbacks settle what
+// they fetch. The queue is the frontier's default crawl.
+func NewQueue(f frontier.Interface, c collector) *Queue {
+	q := &Queue{f: f, crawl: store.DefaultCrawl, out: make(map[string]*handed), grace: time.Second}
+	if !c.IgnoreRobotsTxt {
+		q.grace = 30 * time.Second // a filter that asks the site
+	}
+	q.attach(c)
+	return q
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/queue"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+const threads = 4
+
+// TestMain is also the crawler that TestQueueResumesAfterKill kills.
+func TestMain(m *testing.M) {
+	if os.Getenv("CRAWL_SITE") == "" {
+		os.Exit(m.Run())
+	}
+	if err := crawlByQueue(os.Getenv("CRAWL_SITE"), os.Getenv("CRAWL_DB")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// crawlByQueue is a crawler with a colly queue, as its users write it.
+func crawlByQueue(site, dir string) (err error) {
+	f, err := frontier.Open(frontier.Options{Dir: dir, Delay: -1, MaxInFlight: 2 * threads, Lease: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	c := colly.NewCollector(colly.DisallowedDomains("elsewhere.example"))
+	s := NewQueue(f, c)
+	q, err := queue.New(threads, s)
+	if err != nil {
+		return err
+	}
+	c.OnRequest(func(r *colly.Request) {
+		if r.URL.Path == "/unwanted" {
+			r.Abort()
+		}
+	})
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+		r, failed := e.Request.New("GET", e.Request.AbsoluteURL(e.Attr("href")), nil)
+		if failed == nil {
+			failed = q.AddRequest(r)
+		}
+		err = errors.Join(err, failed)
+	})
+	if err := q.AddURL(site + "/0"); err != nil {
+		return err
+	}
+	return errors.Join(q.Run(c), s.Close(), err)
+}
+
+// tree is a site of pages that link to each other in several spellings. It
+// stops answering when it has served as many pages as hold says, until released.
+type tree struct {
+	pages int
+	hold  int
+
+	mu       sync.Mutex
+	log      []string // the access log
+	held     []string
+	allHeld  chan struct{}
+	released chan struct{}
+}
+
+func (s *tree) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.log = append(s.log, r.URL.Path)
+	wait := s.hold > 0 && len(s.log) > s.hold
+	if wait {
+		if s.held = append(s.held, r.URL.Path); len(s.held) == threads {
+			close(s.allHeld)
+		}
+	}
+	s.mu.Unlock()
+	if wait {
+		<-s.released
+	}
+	s.answer(w, r)
+}
+
+func (s *tree) answer(w http.ResponseWriter, r *http.Request) {
+	var n int
+	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil || n >= s.pages {
+		http.NotFound(w, r)
+		return
+	}
+	if n%7 == 3 && r.URL.RawQuery == "" {
+		http.Redirect(w, r, fmt.Sprintf("/%d?moved", n), http.StatusFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html")
+	for _, to := range []int{2*n + 1, 2*n + 2, n / 2} {
+		fmt.Fprintf(w, `<a href="/%d">1</a> <a href="/./%d#again">2</a>`, to, to)
+	}
+	fmt.Fprint(w, `<a href="/unwanted">3</a> <a href="http://elsewhere.example/">4</a>`)
+}
+
+func (s *tree) times(path string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.log {
+		if p == path {
+			n++
+		}
+	}
+	return n
+}
+
+func crawler(t *testing.T, site, dir string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), "CRAWL_SITE="+site, "CRAWL_DB="+dir)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// TestQueueResumesAfterKill kills a crawler, as kill -9 does, while each of its
+// threads waits for a page. The next one fetches those again, and the rest once.
+func TestQueueResumesAfterKill(t *testing.T) {
+	s := &tree{pages: 60, hold: 25, allHeld: make(chan struct{}), released: make(chan struct{})}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	dir := t.TempDir()
+	first := crawler(t, server.URL, dir)
+	<-s.allHeld
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // says that it was killed
+	s.mu.Lock()
+	s.hold = 0
+	inFlight := slices.Clone(s.held)
+	s.mu.Unlock()
+	close(s.released)
+	if err := crawler(t, server.URL, dir).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("in flight at the kill: %v", inFlight)
+	for n := range s.pages {
+		path := fmt.Sprintf("/%d", n)
+		want := 1
+		if n%7 == 3 {
+			want = 2 // a redirect to another page of this path
+		}
+		got := s.times(path)
+		if got < want || got > want+1 || got > want && !slices.Contains(inFlight, path) {
+			t.Errorf("%s was fetched %d times; want %d, and once more only if it was in flight", path, got, want)
+		}
+	}
+	if n := s.times("/unwanted"); n != 0 {
+		t.Errorf("an aborted request was made %d times", n)
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+type collector = *colly.Collector
+
+// attach lets a collector's callbacks say what became of requests. Colly's own
+// check for revisits is off: it would refuse what a killed process left behind.
+func (q *Queue) attach(c collector) {
+	c.AllowURLRevisit = true
+	c.OnRequestHeaders(q.start) // after the filters and OnRequest, before the network
+	c.OnScraped(func(r *colly.Response) { q.end(r, nil) })
+	c.OnError(q.end)
+	c.SetRedirectHandler(q.redirect)
+}
+
+// start notes that a request is being fetched. A request that a callback makes
+// by Visit has the same context and is another one: the first counts.
+func (q *Queue) start(r *colly.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if h := q.out[r.Ctx.Get(leaseName)]; h != nil && !h.started {
+		h.started, h.id, h.url = true, r.ID, r.URL.String()
+	}
+}
+
+// end settles the lease of a request. A lease that ran out is somebody else's
+// by now, and an error of the frontier leaves it to run out.
+func (q *Queue) end(r *colly.Response, err error) {
+	name := r.Request.Ctx.Get(leaseName)
+	q.mu.Lock()
+	h := q.out[name]
+	if h == nil || h.id != r.Request.ID {
+		q.mu.Unlock()
+		return
+	}
+	delete(q.out, name)
+	q.mu.Unlock()
+	s := frontier.Settlement{Lease: h.lease, Outcome: frontier.Done}
+	if err != nil {
+		s = settlementOf(h.lease, r, err)
+	}
+	_, _ = q.f.Settle(context.Background(), []frontier.Settlement{s})
+}
+
+// redirect asks the frontier about a redirect: a page under another spelling is
+// followed, any other page is queued like a link, and the request is over.
+func (q *Queue) redirect(to *http.Request, via []*http.Request) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for name, h := range q.out {
+		if !h.started || h.url != via[0].URL.String() {
+			continue
+		}
+		r, err := q.f.Redirect(to.Context(), h.lease, to.URL.String())
+		if err != nil {
+			return err // the request fails, and is tried again
+		}
+		if r.Follow != nil {
+			h.lease = r.Follow
+			return nil
+		}
+		delete(q.out, name)
+	}
+	return http.ErrUseLastResponse
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/storage"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// Storage is colly's storage.Storage on a frontier: c.SetStorage(NewStorage(f))
+// and nothing else. What was visited is on disk when a visit begins, and of any
+// number of goroutines that begin one, one is let through: colly asks
+// IsVisited, and then lets Visited have the last word.
+//
+// Colly gives a storage the 64-bit hash of a request, never its URL. So
+// identity here is colly's: other spellings of a page are other pages. [Once]
+// and [Drive] know better. Cookies stay in memory.
+type Storage struct {
+	storage.InMemoryStorage // for the cookies
+	f                       frontier.Interface
+}
+
+// visits is the crawl that hashes of requests are kept in.
+const visits = "colly-visits"
+
+// NewStorage makes a storage. The frontier may serve other crawls beside it.
+func NewStorage(f frontier.Interface) *Storage { return &Storage{f: f} }
+
+// requestURL stands for a request in the frontier.
+func requestURL(id uint64) frontier.URL {
+	return frontier.URL{URL: fmt.Sprintf("http://colly.invalid/%016x", id), Crawl: visits}
+}
+
+// Visited claims a request. It fails with colly.AlreadyVisitedError if another
+// goroutine, process or run has it. A claim whose answer a wire lost counts as
+// ours: better a page twice than never.
+func (s *Storage) Visited(id uint64) error {
+	u := requestURL(id)
+	results, err := s.f.See(context.Background(), []frontier.URL{u})
+	switch {
+	case err != nil:
+		return err
+	case results[0].Status == frontier.New || results[0].Resent:
+		return nil
+	}
+	claimed, err := url.Parse(u.URL)
+	if err != nil {
+		return err
+	}
+	return &colly.AlreadyVisitedError{Destination: claimed}
+}
+
+// IsVisited looks, and claims nothing.
+func (s *Storage) IsVisited(id uint64) (bool, error) {
+	_, err := s.f.Lookup(context.Background(), requestURL(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
