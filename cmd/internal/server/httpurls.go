@@ -194,11 +194,11 @@ func (s *Server) answerLines(ctx context.Context, lines [][]byte, out *bytes.Buf
 }
 
 func writeLine(out *bytes.Buffer, v verdictLine) {
-	b, err := json.Marshal(v)
+	b, err := encode(v)
 	if err != nil { // no value of this type fails
 		return
 	}
-	out.Write(append(b, '\n'))
+	out.Write(b)
 }
 
 // parseLine reads a line, and what the verdict repeats of it.
