@@ -2,6 +2,7 @@ package house
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,9 @@ type block struct{ lang, text string }
 // pages are those whose snippets are run.
 var pages = []string{"README.md", "cmd/firstseen/AUDIT.md"}
 
+// sessions are pages whose sh blocks follow each other in one shell.
+var sessions = []string{"cmd/firstseen/HTTP.md"}
+
 // TestPages runs what the README and other pages show: Go programs as they
 // stand, and the commands of each sh block, in the root of the repository.
 // Blocks in other languages are for reading only.
@@ -32,6 +36,37 @@ func TestPages(t *testing.T) {
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) { runPage(t, page) })
 	}
+	for _, page := range sessions {
+		t.Run(page, func(t *testing.T) { runSession(t, page) })
+	}
+}
+
+// runSession runs the commands of a page together. A daemon that they start
+// takes free ports.
+func runSession(t *testing.T, page string) {
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script strings.Builder
+	for _, b := range blocks(string(text)) {
+		if b.lang == "sh" {
+			script.WriteString(b.text)
+		}
+	}
+	t.Setenv("FIRSTSEEN_HTTP", freeAddr(t))
+	t.Setenv("FIRSTSEEN_GRPC", freeAddr(t))
+	runShell(t, script.String())
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func runPage(t *testing.T, page string) {
