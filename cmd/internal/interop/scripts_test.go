@@ -1,0 +1,211 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/server"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+)
+
+// TestScripts crawls a site with each of the scripts that need nothing but the
+// standard library of their language.
+func TestScripts(t *testing.T) {
+	for _, script := range [][]string{
+		{"python3", "../../../examples/python/crawl.py"},
+		{"node", "../../../examples/node/crawl.mjs"},
+	} {
+		t.Run(script[0], func(t *testing.T) {
+			if _, err := exec.LookPath(script[0]); err != nil {
+				t.Skipf("needs %s: %v", script[0], err)
+			}
+			short(t, script[1], 60)
+			crawlTwice(t, 0, script...)
+		})
+	}
+}
+
+// TestCrawlee crawls a site with Crawlee, its packages as the lock file pins them.
+func TestCrawlee(t *testing.T) {
+	dir := os.Getenv("FIRSTSEEN_CRAWLEE")
+	if dir == "" {
+		t.Skip("needs the packages of examples/crawlee, installed in the directory FIRSTSEEN_CRAWLEE (make test-interop)")
+	}
+	short(t, filepath.Join(dir, "crawl.mjs"), 100)
+	crawlTwice(t, 20, "node", filepath.Join(dir, "crawl.mjs"))
+}
+
+// short holds an example to its promise.
+func short(t *testing.T, file string, lines int) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "\n"); n > lines {
+		t.Errorf("%s has %d lines; want at most %d", file, n, lines)
+	}
+}
+
+// crawlTwice crawls, with two crawlers at once, kills one on the way, and looks
+// at the site's access log: each page once, and once more only if the killed one
+// had leased it, at most so many as allowed beside the page it was killed at. A
+// crawl after that has nothing to do.
+func crawlTwice(t *testing.T, allowed int, script ...string) {
+	site := newSite()
+	defer site.Close()
+	daemon, leasesRunOut := serveFast(t)
+	crawl := func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, script[0], append(script[1:], site.URL+"/")...)
+		cmd.Env = append(os.Environ(), "FIRSTSEEN=http://"+daemon.HTTPAddr(), "CRAWLEE_PURGE_ON_START=0")
+		return cmd
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	doomed, kill := context.WithCancel(ctx)
+	site.atPage(10, kill)
+	if out, err := crawl(doomed).CombinedOutput(); doomed.Err() == nil {
+		t.Fatalf("the crawler ended before it was killed: %v\n%s", err, out)
+	}
+	leasesRunOut()
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			if out, err := crawl(ctx).CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	site.check(t, allowed)
+	before := site.requests()
+	if out, err := crawl(ctx).CombinedOutput(); err != nil || site.requests() != before {
+		t.Errorf("a crawl of what is known made %d requests, %v\n%s", site.requests()-before, err, out)
+	}
+}
+
+// serveFast is serve without a delay, with a clock that can be put forward so
+// that leases run out.
+func serveFast(t *testing.T) (s *server.Server, leasesRunOut func()) {
+	t.Helper()
+	var ahead atomic.Int64
+	p := canon.Qiita()
+	st := memstore.New(memstore.Options{KeepURLs: true, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
+		Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()}})
+	f, err := frontier.Open(frontier.Options{Store: st, Delay: -1, MaxInFlight: -1, SkipFirst: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = server.New(t.Context(), f, server.Config{GRPCAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = s.Listen(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-served, f.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, func() { ahead.Add(int64(time.Hour)) }
+}
+
+// site is 40 pages that link to each other in several spellings, with redirects
+// to other pages and to the page itself, and a page that is not there.
+type site struct {
+	*httptest.Server
+	mu   sync.Mutex
+	log  map[string]int
+	all  int
+	at   int
+	then func()
+}
+
+const sitePages = 40
+
+func newSite() *site {
+	s := &site{log: make(map[string]int)}
+	s.Server = httptest.NewServer(s)
+	return s
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.log[r.URL.Path]++
+	if s.all++; s.all == s.at {
+		s.then()
+		s.log[r.URL.Path]-- // in flight at the kill
+	}
+	s.mu.Unlock()
+	var n int
+	switch path := r.URL.Path; {
+	case path == "/":
+	case strings.HasPrefix(path, "/old"):
+		http.Redirect(w, r, "/"+strings.TrimPrefix(path, "/old"), http.StatusMovedPermanently)
+		return
+	case path == "//twice":
+		w.Header().Set("Location", "/twice")
+		w.WriteHeader(http.StatusFound)
+		return
+	default:
+		if _, err := fmt.Sscanf(path, "/%d", &n); (err != nil || n >= sitePages) && path != "/twice" {
+			http.NotFound(w, r)
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(w, `<a href="/%d">1</a> <a href="/./%d?#again">2</a> <a href="/old%d">3</a> <a href="//%s/%%32">4</a>
+		<a href="%s//twice">5</a> <a href="/missing">6</a> <a href="mailto:me@example.org">7</a> <a href="http://elsewhere.example/">8</a>`,
+		2*n+1, 2*n+1, 2*n+2, r.Host, s.URL)
+}
+
+// atPage calls a function at the nth request.
+func (s *site) atPage(n int, f func()) { s.at, s.then = n, f }
+
+func (s *site) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
+}
+
+// check looks for pages that were never fetched, or too often.
+func (s *site) check(t *testing.T, allowed int) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := 1; n < sitePages; n++ {
+		if path := fmt.Sprintf("/%d", n); s.log[path] == 0 {
+			t.Errorf("%s was never fetched", path)
+		}
+	}
+	again := 0
+	for _, n := range s.log {
+		again += max(n-1, 0)
+	}
+	if again > allowed {
+		t.Errorf("%d pages were fetched again; want at most %d: %v", again, allowed, s.log)
+	}
+	if s.log["//twice"] == 0 || s.log["/twice"] == 0 || s.log["/missing"] == 0 {
+		t.Errorf("got %v; want the redirect followed, and what is missing asked for", s.log)
+	}
+}

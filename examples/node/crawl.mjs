@@ -1,0 +1,51 @@
+// Crawls the hosts of some URLs with firstseen serve: node crawl.mjs URL...
+//
+// The daemon decides what is new, what may be fetched now and when a host is to be left
+// alone; this script fetches. Run several, kill them and start them again: they share the
+// crawl. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
+const daemon = process.env.FIRSTSEEN ?? "http://127.0.0.1:7072";
+
+// ask posts JSON, a line for each value, and returns the lines of the answer.
+async function ask(path, ...values) {
+  const body = values.map((v) => JSON.stringify(v)).join("\n");
+  const answer = await fetch(daemon + path, { method: "POST", body });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path}: ${text}`);
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
+const hostOf = (url) => (URL.canParse(url) ? new URL(url).hostname : "");
+
+// visit fetches a page, offers its links, and says what became of it.
+async function visit(lease, hosts) {
+  const named = { crawl: lease.crawl, key: lease.key, token: lease.token };
+  let page, html;
+  try {
+    page = await fetch(lease.url, { redirect: "manual", signal: AbortSignal.timeout(30_000) });
+    html = page.headers.get("content-type")?.startsWith("text/html") ? await page.text() : "";
+  } catch {
+    return { ...named, outcome: "retry" };
+  }
+  if (page.status >= 300 && page.status < 400 && page.headers.has("location")) {
+    const target = new URL(page.headers.get("location"), lease.url).href;
+    const [{ follow }] = await ask("/v1/redirect", { ...named, queue: lease.queue, url: lease.url, target });
+    return follow ? visit(follow, hosts) : null; // another page is queued like a link
+  }
+  if (!page.ok) return { ...named, outcome: page.status >= 500 || page.status === 429 ? "retry" : "done" };
+  const links = [...html.matchAll(/<a\s[^>]*?href="([^"]+)"/gi)].map((m) => m[1].replaceAll("&amp;", "&"))
+    .filter((link) => URL.canParse(link, lease.url)).map((link) => new URL(link, lease.url).href)
+    .filter((url) => hosts.has(hostOf(url)));
+  await ask("/v1/urls", ...links.map((url) => ({ url, depth: (lease.depth ?? 0) + 1 })));
+  console.log("fetched", lease.url);
+  return { ...named, outcome: "done" };
+}
+
+const seeds = process.argv.slice(2);
+const hosts = new Set(seeds.map(hostOf));
+await ask("/v1/urls", ...seeds.map((url) => ({ url })));
+for (;;) {
+  const [answer] = await ask("/v1/lease", { max: 10, wait_seconds: 20, lease_seconds: 120 });
+  if (answer.finished) break;
+  const settled = await Promise.all(answer.leases.map((lease) => visit(lease, hosts)));
+  await ask("/v1/done", { leases: settled.filter(Boolean) });
+}
