@@ -1,0 +1,87 @@
+import { Request } from "@crawlee/cheerio";
+
+// Frontier is a Crawlee request manager whose queue lives in firstseen serve: pages are
+// compared by their canonical form, hosts are served politely, and what was in hand when
+// a crawler died is handed out again. Any number of crawlers may share one daemon.
+export class Frontier {
+  #ready = []; // leases that Crawlee has not taken yet
+  #handled = 0;
+
+  constructor(daemon = "http://127.0.0.1:7072", leaseSeconds = 120) {
+    this.daemon = daemon;
+    this.leaseSeconds = leaseSeconds;
+  }
+
+  // ask posts JSON, a line for each value, and returns the lines of the answer.
+  async #ask(path, ...values) {
+    const body = values.map((v) => JSON.stringify(v)).join("\n");
+    const answer = await fetch(this.daemon + path, { method: "POST", body });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${path}: ${text}`);
+    return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  }
+
+  async #settle(request, outcome) {
+    const { crawl, key, token } = request.userData.lease;
+    await this.#ask("/v1/done", { leases: [{ crawl, key, token, outcome }] });
+  }
+
+  async addRequestsBatched(requests) {
+    const lines = [];
+    for await (const r of requests) {
+      const { url, crawlDepth = 0, userData } = typeof r === "string" ? { url: r } : r;
+      lines.push({ url, depth: crawlDepth, metadata: userData?.label ? { label: [userData.label] } : undefined });
+    }
+    const addedRequests = (await this.#ask("/v1/urls", ...lines)).filter((v) => v.key).map((v) => (
+      { requestId: v.key, uniqueKey: v.key, wasAlreadyPresent: v.verdict !== "new", wasAlreadyHandled: false }));
+    return { addedRequests, waitForAllRequestsToBeAdded: Promise.resolve([]), requestsOverLimit: [] };
+  }
+
+  async addRequest(request) {
+    return (await this.addRequestsBatched([request])).addedRequests[0];
+  }
+
+  async isEmpty() {
+    if (this.#ready.length === 0) {
+      const [{ leases }] = await this.#ask("/v1/lease", { max: 1, lease_seconds: this.leaseSeconds });
+      this.#ready.push(...leases);
+    }
+    return this.#ready.length === 0;
+  }
+
+  async fetchNextRequest() {
+    if (await this.isEmpty()) return null;
+    const lease = this.#ready.shift();
+    const { url, key, depth, metadata } = lease;
+    return new Request({ id: key, uniqueKey: key, url, crawlDepth: depth ?? 0, userData: { lease, label: metadata?.label?.[0] } });
+  }
+
+  async markRequestHandled(request) {
+    this.#handled++;
+    if (!request.userData.over) await this.#settle(request, "done");
+    return null;
+  }
+
+  async reclaimRequest(request) {
+    await this.#settle(request, "retry"); // after a back-off; five attempts in all
+    return null;
+  }
+
+  // redirected tells where a request led. A page under another spelling is fetched next,
+  // under the same lease; another page is queued like a link.
+  async redirected(request, location) {
+    const { crawl, queue, key, token, url } = request.userData.lease;
+    const [{ follow }] = await this.#ask("/v1/redirect", { crawl, queue, key, token, url, target: new URL(location, url).href });
+    if (follow) this.#ready.unshift(follow);
+    request.userData.over = true;
+  }
+
+  async isFinished() {
+    const answer = await fetch(`${this.daemon}/v1/stats?crawl=*`);
+    return this.#ready.length === 0 && (await answer.json()).held === 0;
+  }
+
+  async handledCount() { return this.#handled; }
+  getTotalCount() { return this.#handled + this.#ready.length; }
+  getPendingCount() { return this.#ready.length; }
+}
