@@ -6,20 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/hashkey/sxurl"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // exportFlags say what to export.
 type exportFlags struct {
-	crawl, output string
-	urls, sxurl   bool
-	keys          sxurlFlags
+	crawl, output             string
+	urls, sxurl, hashed, done bool
+	keys                      sxurlFlags
+	hash                      exportHashFlags
+	warn                      io.Writer
 }
+
+// noTexts is said where a list of URLs comes out empty.
+const noTexts = "firstseen: no text of a URL is kept here: serve keeps it by default, import with --keep-urls"
 
 func newExportCmd(a *app) *cobra.Command {
 	var f exportFlags
@@ -29,10 +34,14 @@ func newExportCmd(a *app) *cobra.Command {
 		Long: `Write the keys of a crawl as a key file: sorted, with a header and a checksum, for
 "firstseen import" in any store with the same profile. It reveals no URL.
 
---urls and --sxurl write lines of text instead, for the URLs whose text is kept: those
-that wait or are leased, and the completed ones if the store keeps URLs. --sxurl puts the
-SXURL and a tab before each, so that a database can find URLs by its slices.`,
+--urls, --sxurl and --hashed-uri write lines of text instead, for the URLs whose text is
+kept: those that wait or are leased, and the completed ones if the store keeps URLs.
+--sxurl puts the SXURL and a tab before each, so that a database can find URLs by its
+slices. --hashed-uri writes a list that others can exclude by ("firstseen serve
+--exclude-hashed") and that shows no URL: sorted, so that it doesn't show their order
+either. Who guesses a URL can test the guess.`,
 		Example: `  firstseen export --db crawl.db -o crawl.keys
+  firstseen export --db crawl.db --hashed-uri -o seen.hashed
   firstseen export --db crawl.db --sxurl | sort >index.tsv`,
 		Args: cobra.NoArgs,
 	}
@@ -42,17 +51,29 @@ SXURL and a tab before each, so that a database can find URLs by its slices.`,
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", `file to write, "-" for stdout`)
 	cmd.Flags().BoolVar(&f.urls, "urls", false, "write the URLs whose text is kept, one a line")
 	cmd.Flags().BoolVar(&f.sxurl, "sxurl", false, "write those URLs with their SXURLs")
+	cmd.Flags().BoolVar(&f.hashed, "hashed-uri", false, "write hashed URIs of those URLs, sorted")
+	cmd.Flags().BoolVar(&f.done, "completed", false, "of those URLs only the completed ones")
 	f.keys.add(cmd.Flags())
-	cmd.MarkFlagsMutuallyExclusive("urls", "sxurl")
+	f.hash.add(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("urls", "sxurl", "hashed-uri")
 	return cmd
 }
 
 func (f *exportFlags) run(ctx context.Context, a *app, s *pebblestore.Store) error {
+	f.warn = a.err
 	codec, err := f.keys.codec()
 	if err != nil {
 		return err
 	}
 	write := func(w io.Writer) (int64, error) { return s.Export(ctx, w, f.crawl) }
+	if f.done && !f.urls && !f.sxurl && !f.hashed {
+		return misusef("cannot export; got --completed alone; want --urls, --sxurl or --hashed-uri with it: keys don't tell")
+	}
+	if f.hashed {
+		if write, err = f.hashWriter(ctx, s); err != nil {
+			return err
+		}
+	}
 	if f.urls || f.sxurl {
 		write = func(w io.Writer) (int64, error) { return f.writeURLs(ctx, w, s, codec) }
 	}
@@ -92,6 +113,9 @@ func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, s *pebblestore
 		if err != nil {
 			return n, err
 		}
+		if f.done && e.State != store.Done {
+			continue
+		}
 		line = line[:0]
 		if f.sxurl {
 			key, err := encoder.Encode(e.URL)
@@ -106,55 +130,8 @@ func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, s *pebblestore
 		}
 		n++
 	}
+	if n == 0 {
+		fmt.Fprintln(f.warn, noTexts)
+	}
 	return n, nil
-}
-
-func newImportCmd(a *app) *cobra.Command {
-	var crawl, dir string
-	var profile profileFlags
-	cmd := &cobra.Command{
-		Use:   "import --db DIR FILE…",
-		Short: "Record the keys of key files as seen",
-		Long: `Record the keys that "firstseen export" wrote, so that a crawl skips what another one has
-seen. A file made with another profile is refused. The store is made if need be. To take
-an earlier crawl's logs as seen, use "firstseen replay --db".`,
-		Example: `  firstseen import --db new.db crawl.keys`,
-		Args:    cobra.MinimumNArgs(1),
-		RunE: running(func(cmd *cobra.Command, args []string) error {
-			if dir == "" {
-				return misusef("cannot import; got no --db; want the store's directory")
-			}
-			p, err := profile.open()
-			if err != nil {
-				return err
-			}
-			s, err := openWorkspace(dir, p)
-			if err != nil {
-				return err
-			}
-			return errors.Join(importFiles(cmd.Context(), a, s.Store.(*pebblestore.Store), crawl, args), s.Close())
-		}),
-	}
-	cmd.Flags().StringVar(&dir, "db", "", "directory of the store; made if need be")
-	cmd.Flags().StringVar(&crawl, "crawl", "DEFAULT", "crawl to import into")
-	profile.add(cmd.Flags())
-	return cmd
-}
-
-func importFiles(ctx context.Context, a *app, s *pebblestore.Store, crawl string, names []string) error {
-	for _, name := range names {
-		file, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("cannot open key file: %w", err)
-		}
-		read, fresh, err := s.Import(ctx, bufio.NewReaderSize(file, 1<<20), crawl)
-		_ = file.Close() // it was only read
-		if err != nil {
-			return fmt.Errorf("cannot import %s; %s keys were read, %s of them new: %w", name, grouped(read), grouped(fresh), err)
-		}
-		if _, err := fmt.Fprintf(a.out, "%s: %s keys, %s of them new\n", name, grouped(read), grouped(fresh)); err != nil {
-			return fmt.Errorf("cannot write output: %w", err)
-		}
-	}
-	return nil
 }

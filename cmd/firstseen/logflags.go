@@ -13,10 +13,16 @@ import (
 type logFlags struct{ format, base, field, events string }
 
 func (l *logFlags) add(flags *pflag.FlagSet) {
+	l.addFormat(flags)
+	flags.StringVar(&l.events, "events", "auto", "records to count: fetches, links (found, not fetched), all, or auto: fetches for Heritrix, else all")
+}
+
+// addFormat adds the flags for what a log looks like.
+func (l *logFlags) addFormat(flags *pflag.FlagSet) {
+	l.events = "auto"
 	flags.StringVar(&l.format, "format", "auto", "format of the input: auto, list, table, cdx, cdxj, warc, arc, wacz, heritrix, access, json, nutch-csv, nutch-text, scrapy or wget")
 	flags.StringVar(&l.base, "base", crawllog.DefaultBase, "put before the targets of access logs that name no host")
 	flags.StringVar(&l.field, "url-field", "", `field of JSON objects that holds the URL; default: "url", or as the program that wrote them calls it`)
-	flags.StringVar(&l.events, "events", "auto", "records to count: fetches, links (found, not fetched), all, or auto: fetches for Heritrix, else all")
 }
 
 func (l *logFlags) check() error {

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/archive"
+	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// importFlags say what to import, and how.
+type importFlags struct {
+	db, crawl              string
+	profile                profileFlags
+	log                    logFlags
+	statuses, since        string
+	links, keep, again, js bool
+}
+
+func newImportCmd(a *app) *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:   "import --db DIR FILE…",
+		Short: "Record what earlier crawls have fetched as seen, so that a new one skips it",
+		Long: `Record as seen what the indexes, archives and logs of earlier crawls tell as fetched:
+CDX, CDXJ, WARC, ARC, WACZ, Heritrix crawl.log, Nutch dumps, Scrapy feeds and logs, and
+what else "firstseen replay" reads, plain or compressed, told by content, "-" for stdin;
+and the key files that "firstseen export" writes. Then "firstseen serve --db DIR" takes
+no URL of theirs. The store is made if need be, and the daemon must not be running on it.
+
+Counted as fetched are answers of --status and revisits; what a log only found, or could
+not fetch, stays new. URLs that wait already in the crawl go on waiting.
+
+Each file is noted in the store: the same command goes on after an interruption, passes
+over what is done, and reads what a log has grown by. --again forgets these notes.`,
+		Example: `  firstseen import --db crawl.db --crawl news indexes/*.cdxj.gz crawl.log
+  firstseen import --db crawl.db --since 2026-01-01 --status 2xx archive.warc.gz
+  firstseen import --db new.db crawl.keys`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.db, "db", "", "directory of the store; made if need be")
+	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to import into")
+	fs.StringVar(&f.statuses, "status", "2xx,3xx", "answers that count as fetched, where the log tells them, such as 2xx,3xx,410; or all")
+	fs.StringVar(&f.since, "since", "", "leave out what was fetched before a day, or a time as 2026-01-31T12:00:00Z")
+	fs.BoolVar(&f.links, "links", false, "count what was found and not fetched, too")
+	fs.BoolVar(&f.keep, "keep-urls", false, "keep the text of the URLs, as completed ones: for export --urls and --hashed-uri")
+	fs.BoolVar(&f.again, "again", false, "read files that were imported before from their beginning")
+	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
+	f.log.addFormat(fs)
+	f.profile.add(fs)
+	return cmd
+}
+
+func (f *importFlags) run(ctx context.Context, a *app, names []string) (err error) {
+	if f.db == "" {
+		return misusef("cannot import; got no --db; want the store's directory")
+	}
+	opt, err := f.options()
+	if err != nil {
+		return err
+	}
+	p, err := f.profile.open()
+	if err != nil {
+		return err
+	}
+	s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: identity(p), KeepURLs: f.keep})
+	if err != nil {
+		return fmt.Errorf("cannot open store: %w", err)
+	}
+	defer func() { err = worst(err, s.Close()) }()
+	i, err := newImporter(a, f, s, p, opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = worst(err, i.close()) }()
+	var errs []error
+	for _, name := range names {
+		if err = i.file(ctx, name); err != nil {
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil || errors.Is(err, store.ErrFailed) {
+			break
+		}
+	}
+	return worst(errs...)
+}
+
+func (f *importFlags) options() (opt archive.Options, err error) {
+	if err = f.log.check(); err != nil {
+		return opt, err
+	}
+	opt = archive.Options{Log: f.log.options().Options, Crawl: f.crawl, Links: f.links}
+	if opt.Statuses, err = archive.ParseStatuses(f.statuses); err != nil {
+		return opt, misuse{err}
+	}
+	if f.since != "" {
+		if opt.Since, err = parseDay(f.since); err != nil {
+			return opt, misuse{err}
+		}
+	}
+	return opt, nil
+}
+
+// importer imports files into one store.
+type importer struct {
+	a       *app
+	flags   *importFlags
+	store   *pebblestore.Store
+	front   *frontier.Frontier
+	journal *archive.Journal
+	opt     archive.Options
+}
+
+func newImporter(a *app, f *importFlags, s *pebblestore.Store, p *canon.Profile, opt archive.Options) (*importer, error) {
+	front, err := frontier.Open(frontier.Options{Store: s, Profile: p, SkipFirst: true, Traps: frontier.Traps{Off: true}})
+	if err != nil {
+		return nil, err
+	}
+	journal, err := archive.OpenJournal(f.db)
+	if err != nil {
+		return nil, errors.Join(err, front.Close())
+	}
+	return &importer{a: a, flags: f, store: s, front: front, journal: journal, opt: opt}, nil
+}
+
+func (i *importer) close() error { return errors.Join(i.journal.Close(), i.front.Close()) }
+
+// file imports a file, and tells what became of it.
+func (i *importer) file(ctx context.Context, name string) error {
+	file, err := input.Open(name, i.a.in)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	head := file.Peek(256)
+	if bytes.HasPrefix(head, []byte(keyFileMagic)) {
+		return i.keys(ctx, name, file)
+	}
+	if isScrapySeen(head) {
+		return fmt.Errorf("cannot import %s; got Scrapy's requests.seen: one-way fingerprints, which name no URL; want its log, a feed or an archive (ARCHIVES.md)", name)
+	}
+	return i.log(ctx, name, file)
+}
+
+// keyFileMagic begins what export writes.
+const keyFileMagic = "firstseen.k1"
+
+// scrapySeen is the older form of requests.seen; the newer one is of binary digests,
+// each after its length.
+var scrapySeen = regexp.MustCompile(`^[0-9a-f]{40}\r?\n`)
+
+func isScrapySeen(head []byte) bool {
+	return scrapySeen.Match(head) || len(head) >= 24 && bytes.HasPrefix(head, []byte{0, 20}) && bytes.Equal(head[22:24], []byte{0, 20})
+}
+
+func (i *importer) keys(ctx context.Context, name string, file *input.File) error {
+	read, fresh, err := i.store.Import(ctx, file.Reader(), i.flags.crawl)
+	if err != nil {
+		return fmt.Errorf("cannot import %s; %s keys were read, %s of them new: %w", name, grouped(read), grouped(fresh), err)
+	}
+	return i.tell(fmt.Sprintf("%s: %s keys, %s of them new", name, grouped(read), grouped(fresh)),
+		importedFile{File: name, Counts: archive.Counts{Format: "keys", Records: read, New: fresh, Known: read - fresh}})
+}
+
+func (i *importer) log(ctx context.Context, name string, file *input.File) error {
+	part, from, whole := i.journal.Begin(name, i.flags.crawl)
+	if i.flags.again {
+		from, whole = 0, false
+	}
+	if whole {
+		return i.tell(name+": imported before", importedFile{File: name, Whole: true})
+	}
+	opt := i.opt
+	opt.From, opt.Checkpoint = from, part.Checkpoint
+	began := time.Now()
+	counts, err := archive.Read(ctx, file, i.record(), opt)
+	err = errors.Join(err, part.End(err == nil))
+	told := i.tell(importedText(name, &counts), importedFile{File: name, Counts: counts, Seconds: time.Since(began).Seconds()})
+	for _, text := range counts.Examples {
+		fmt.Fprintf(i.a.err, "%s: %s\n", name, text)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return errors.Join(fmt.Errorf("interrupted in %s: what is counted is recorded, and the same command goes on from there", name), told)
+	case err != nil:
+		return errors.Join(fmt.Errorf("cannot import all of %s: %w", name, err), told)
+	case told == nil && counts.Refused+counts.Unreadable > 0:
+		return errRefused
+	}
+	return told
+}
+
+// record gives what records URLs: as seen, or with their text as completed.
+func (i *importer) record() archive.Recorder {
+	if !i.flags.keep {
+		return i.front.See
+	}
+	return func(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+		known := make([]frontier.Known, len(urls))
+		for n := range urls {
+			known[n].URL = urls[n]
+		}
+		return i.front.Put(ctx, known)
+	}
+}
+
+// importedFile is the answer for a file.
+type importedFile struct {
+	File string `json:"file"`
+	archive.Counts
+	Whole   bool    `json:"imported_before,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+func (i *importer) tell(text string, file importedFile) error {
+	out := newOutput(i.a.out)
+	if i.flags.js {
+		out.json(file)
+	} else {
+		out.line(text)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	return nil
+}
+
+// importedText says in a line what became of a file's records.
+func importedText(name string, c *archive.Counts) string {
+	text := fmt.Sprintf("%s: %s, %s records, %s new, %s seen before", name, c.Format, grouped(c.Records), grouped(c.New), grouped(c.Known))
+	var left []string
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{c.Passed, "done before"}, {c.ByStatus, "left out by status"}, {c.NotFetched, "not fetched"}, {c.Before, "left out by time"},
+		{c.Other, "of other kinds"}, {c.Refused, "refused"}, {c.Unreadable, "unreadable"},
+	} {
+		if part.n > 0 {
+			left = append(left, grouped(part.n)+" "+part.what)
+		}
+	}
+	if len(left) == 0 {
+		return text
+	}
+	return text + "; " + strings.Join(left, ", ")
+}

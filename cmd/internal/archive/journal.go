@@ -1,0 +1,140 @@
+package archive
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Journal is a file that says how far each import has come. It is written after what
+// it tells is durable: if its last lines are lost, so much is read again, and counted
+// as seen before. Not safe for concurrent use.
+type Journal struct {
+	file *os.File
+	done map[journalKey]entry
+}
+
+type journalKey struct{ file, crawl string }
+
+// entry is a line of the journal.
+type entry struct {
+	File     string    `json:"file"` // absolute
+	Crawl    string    `json:"crawl"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+	Records  int64     `json:"records"`
+	Whole    bool      `json:"whole"`
+}
+
+// OpenJournal opens or makes the journal of a store, in its directory: so that it
+// goes with it.
+func OpenJournal(dir string) (*Journal, error) {
+	name := filepath.Join(dir, "imports.jsonl")
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open journal of imports: %w", err)
+	}
+	j := &Journal{file: file, done: map[journalKey]entry{}}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // a torn line is of no import
+			j.done[journalKey{e.File, e.Crawl}] = e
+		}
+	}
+	err = lines.Err()
+	if err == nil {
+		err = endLine(file)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot read journal of imports: %w", err), file.Close())
+	}
+	return j, nil
+}
+
+// endLine ends a line that was cut off, so that the next one stands by itself.
+func endLine(file *os.File) error {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return err
+	}
+	last := make([]byte, 1)
+	if _, err = file.ReadAt(last, size-1); err == nil && last[0] != '\n' {
+		_, err = file.Write([]byte{'\n'})
+	}
+	return err
+}
+
+// Close closes the journal.
+func (j *Journal) Close() error { return j.file.Close() }
+
+// Part is one import of one file.
+type Part struct {
+	j     *Journal
+	e     entry
+	wrote time.Time
+	known bool
+}
+
+// Begin says where the import of a file into a crawl begins, and whether there is
+// nothing left to do. A file that has grown goes on where it ended; one that was
+// changed otherwise begins anew, as does what is no plain file.
+func (j *Journal) Begin(name, crawl string) (p *Part, from int64, whole bool) {
+	p = &Part{j: j, wrote: time.Now()}
+	path, err := filepath.Abs(name)
+	if err != nil || name == "-" {
+		return p, 0, false
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return p, 0, false
+	}
+	p.known = true
+	p.e = entry{File: path, Crawl: crawl, Size: info.Size(), Modified: info.ModTime().UTC()}
+	was, ok := j.done[journalKey{path, crawl}]
+	same := was.Size == p.e.Size && was.Modified.Equal(p.e.Modified)
+	if !ok || !same && was.Size >= p.e.Size {
+		return p, 0, false
+	}
+	return p, was.Records, same && was.Whole
+}
+
+// checkpointEvery is how often the journal is written on the way.
+const checkpointEvery = 5 * time.Second
+
+// Checkpoint notes that the first records of the file are recorded.
+func (p *Part) Checkpoint(records int64) error {
+	p.e.Records = records
+	if time.Since(p.wrote) < checkpointEvery {
+		return nil
+	}
+	return p.write()
+}
+
+// End notes how far the import came: whole, if the file was read to its end.
+func (p *Part) End(whole bool) error {
+	p.e.Whole = whole
+	return p.write()
+}
+
+func (p *Part) write() error {
+	if !p.known {
+		return nil
+	}
+	line, err := json.Marshal(p.e)
+	if err == nil {
+		_, err = p.j.file.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write journal of imports: %w", err)
+	}
+	p.wrote = time.Now()
+	p.j.done[journalKey{p.e.File, p.e.Crawl}] = p.e
+	return nil
+}
