@@ -49,8 +49,10 @@ var faults = []struct {
 	}},
 	{"Resharded", refusal, func(t *torture) {
 		from, to := t.master(0), t.master(16383)
-		t.check(t.cluster.MoveSlots(t.ctx, 0, 2000, from, to))
-		t.check(t.cluster.MoveSlots(t.ctx, 0, 2000, to, from))
+		slots, err := t.cluster.OccupiedSlots(t.ctx, from)
+		t.check(err)
+		t.check(t.cluster.MoveSlots(t.ctx, slots, from, to))
+		t.check(t.cluster.MoveSlots(t.ctx, slots, to, from))
 	}},
 	{"MasterCutOff", 2 * refusal, func(t *torture) {
 		old := t.master(0)

@@ -45,6 +45,7 @@ type ledger struct {
 	news    map[int64]int  // how often a URL was called new
 	acked   map[int64]bool // it was called new or duplicate
 	failed  int            // batches that were refused
+	refusal error          // why the last one was
 	strange []error        // errors that no client should see
 	last    time.Time      // of the last answer, while answers are timed
 	gap     time.Duration  // the longest time without one
@@ -145,6 +146,7 @@ func (t *torture) add(s *redisstore.Store, urls []int64) {
 	defer l.mu.Unlock()
 	if err != nil {
 		l.failed++
+		l.refusal = err
 		if !errors.Is(err, store.ErrUnavailable) {
 			l.strange = append(l.strange, err)
 		}
@@ -262,7 +264,7 @@ func (t *torture) again(s *redisstore.Store, from, to int64, acked map[int64]boo
 		before[u] = t.ledger.news[u]
 	}
 	if t.add(s, urls); t.ledger.failed > failed {
-		t.Fatal("a fresh daemon is refused when all is well: ", t.ledger.strange)
+		t.Fatal("a fresh daemon is refused when all is well: ", t.ledger.refusal)
 	}
 	for _, u := range urls {
 		if acked[u] && t.ledger.news[u] > before[u] {

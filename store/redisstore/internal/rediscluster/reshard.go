@@ -2,71 +2,101 @@ package rediscluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 )
 
-// MoveSlots moves the slots first to last from one master to another while
-// clients work, key by key as redis-cli does it.
-func (c *Cluster) MoveSlots(ctx context.Context, first, last, from, to int) error {
-	src, err := dial(ctx, c.Nodes[from].Addr, c.opt.Password)
+// MoveSlots moves slots from one master to another while clients work, key by key
+// as redis-cli does it.
+func (c *Cluster) MoveSlots(ctx context.Context, slots []int, from, to int) error {
+	masters, err := c.Masters(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot move slots: %w", err)
 	}
-	defer src.Close()
-	dst, err := dial(ctx, c.Nodes[to].Addr, c.opt.Password)
-	if err != nil {
-		return fmt.Errorf("cannot move slots: %w", err)
+	m := move{c: c, from: c.Nodes[from], to: c.Nodes[to]}
+	for _, i := range masters {
+		conn, err := dial(ctx, c.Nodes[i].Addr, c.opt.Password)
+		if err != nil {
+			return fmt.Errorf("cannot move slots: %w", err)
+		}
+		defer conn.Close()
+		switch i {
+		case from:
+			m.src = conn
+		case to:
+			m.dst = conn
+		default:
+			m.others = append(m.others, conn)
+		}
 	}
-	defer dst.Close()
-	for slot := first; slot <= last; slot++ {
-		m := move{c, src, dst, c.Nodes[from], c.Nodes[to], strconv.Itoa(slot)}
-		if err := m.run(ctx); err != nil {
+	if m.src == nil || m.dst == nil {
+		return fmt.Errorf("cannot move slots; got nodes %d and %d; want masters", from, to)
+	}
+	for _, slot := range slots {
+		if err := m.run(strconv.Itoa(slot)); err != nil {
 			return fmt.Errorf("cannot move slot %d from %s to %s: %w", slot, m.from.Addr, m.to.Addr, err)
 		}
 	}
 	return nil
 }
 
-// move is the move of one slot.
+// OccupiedSlots returns the slots that a node has keys in.
+func (c *Cluster) OccupiedSlots(ctx context.Context, node int) ([]int, error) {
+	conn, err := dial(ctx, c.Nodes[node].Addr, c.opt.Password)
+	if err != nil {
+		return nil, fmt.Errorf("cannot count keys: %w", err)
+	}
+	defer conn.Close()
+	var occupied []int
+	for slot := range Slots {
+		n, err := conn.do("CLUSTER", "COUNTKEYSINSLOT", strconv.Itoa(slot))
+		if err != nil {
+			return nil, fmt.Errorf("cannot count keys: %w", err)
+		}
+		if n != int64(0) {
+			occupied = append(occupied, slot)
+		}
+	}
+	return occupied, nil
+}
+
+// move moves slots one by one.
 type move struct {
 	c        *Cluster
 	src, dst *conn
+	others   []*conn // of the other masters
 	from, to *Node
-	slot     string
 }
 
-func (m *move) run(ctx context.Context) error {
-	if _, err := m.dst.do("CLUSTER", "SETSLOT", m.slot, "IMPORTING", m.from.ID); err != nil {
+func (m *move) run(slot string) error {
+	if _, err := m.dst.do("CLUSTER", "SETSLOT", slot, "IMPORTING", m.from.ID); err != nil {
 		return err
 	}
-	if _, err := m.src.do("CLUSTER", "SETSLOT", m.slot, "MIGRATING", m.to.ID); err != nil {
+	if _, err := m.src.do("CLUSTER", "SETSLOT", slot, "MIGRATING", m.to.ID); err != nil {
 		return err
 	}
-	if err := m.keys(); err != nil {
+	if err := m.keys(slot); err != nil {
 		return err
 	}
 	// The new owner is told first: were it the last, both could be asked for a
-	// while and neither would serve.
-	for _, c := range []*conn{m.dst, m.src} {
-		if _, err := c.do("CLUSTER", "SETSLOT", m.slot, "NODE", m.to.ID); err != nil {
+	// while and neither would serve. The other masters needn't wait for gossip.
+	for _, c := range append([]*conn{m.dst, m.src}, m.others...) {
+		if _, err := c.do("CLUSTER", "SETSLOT", slot, "NODE", m.to.ID); err != nil {
 			return err
 		}
 	}
-	return m.tellOthers(ctx)
+	return nil
 }
 
 // keys moves the keys of the slot.
-func (m *move) keys() error {
+func (m *move) keys(slot string) error {
 	host, port, err := net.SplitHostPort(m.to.Addr)
 	if err != nil {
 		return err
 	}
 	for {
-		reply, err := m.src.do("CLUSTER", "GETKEYSINSLOT", m.slot, "50")
+		reply, err := m.src.do("CLUSTER", "GETKEYSINSLOT", slot, "50")
 		if err != nil {
 			return err
 		}
@@ -86,23 +116,4 @@ func (m *move) keys() error {
 			return err
 		}
 	}
-}
-
-// tellOthers tells the other masters at once, so that nobody waits for gossip.
-func (m *move) tellOthers(ctx context.Context) error {
-	masters, err := m.c.Masters(ctx)
-	if err != nil {
-		return err
-	}
-	for _, i := range masters {
-		_, err := m.c.Nodes[i].Do(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.to.ID)
-		var refused ReplyError
-		if errors.As(err, &refused) && strings.Contains(string(refused), "only") {
-			continue // became a replica meanwhile
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,18 @@
+-- Says that a node lives, or that it ends, and tells which nodes live.
+--
+-- blob: how long it counts as alive, in ms 6 (0: it ends) | name
+-- reply: for each that lives, in order: length 1 | name
+local alive, name = unpack_struct('>I6', blob), sub(blob, 7)
+local nodes_key = base .. 'N'
+if alive > 0 then
+  call('ZADD', nodes_key, now + alive, name)
+else
+  call('ZREM', nodes_key, name)
+end
+call('ZREMRANGEBYSCORE', nodes_key, '-inf', now)
+local names, out = call('ZRANGE', nodes_key, 0, -1), {}
+table.sort(names)
+for i = 1, #names do
+  out[i] = pack('>I1c0', #names[i], names[i])
+end
+return concat(out)

@@ -1,0 +1,50 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// aliveFor is how long a node counts as alive after a beat.
+const aliveFor = 15 * time.Second
+
+// scriptBeat's register is no part of what the store promises: a beat that a failover
+// loses is followed by the next, so no WAIT is behind it.
+var scriptBeat = newScript(partPlain+"beat", false)
+
+// Beat says that a daemon on this store lives, under the name its clients reach it by,
+// at most 255 bytes, and returns the names of all that do, in order. One that hasn't beaten for
+// 15 seconds, by the server's clock, is taken for dead.
+func (s *Store) Beat(ctx context.Context, node string) ([]string, error) {
+	return s.register(ctx, node, aliveFor)
+}
+
+// Leave says that a daemon ends.
+func (s *Store) Leave(ctx context.Context, node string) error {
+	_, err := s.register(ctx, node, 0)
+	return err
+}
+
+func (s *Store) register(ctx context.Context, node string, alive time.Duration) ([]string, error) {
+	if node == "" || len(node) > 255 {
+		return nil, fmt.Errorf("cannot register node; got a name of %d bytes; want 1 to 255: %w", len(node), store.ErrInvalid)
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	blob := appendUint(nil, 6, uint64(alive.Milliseconds()))
+	c := &call{shard: storeShard, script: scriptBeat, blob: append(blob, node...)}
+	if err := s.run(ctx, []*call{c}); err != nil {
+		return nil, err
+	}
+	var names []string
+	r := reader{c.reply}
+	for r.more() {
+		names = append(names, r.short())
+	}
+	return names, r.err()
+}
