@@ -22,6 +22,7 @@ type serveFlags struct {
 	profile profileFlags
 	server  server.Config
 	exclude excludeFlags
+	redis   redisFlags
 
 	db          string
 	config      string
@@ -47,6 +48,10 @@ func newServeCmd(a *app) *cobra.Command {
 became of it. Any client of crawler-commons URLFrontier works unchanged over gRPC.
 An OK is on disk, synced.
 
+With --redis the store is in a Redis Cluster, and any number of daemons serve it
+together: a client may talk to any of them. An OK is then on as many replicas as
+--redis-replicas says; what can't be is answered FAIL.
+
 Both ports listen on loopback unless told otherwise, and an address beyond it wants
 TLS. Tokens are read from a file of lines "read TOKEN", "write TOKEN" or
 "admin TOKEN".
@@ -57,11 +62,15 @@ tokens, certificates and the rule file. Settings may also stand in --config, a l
 over both.`,
 		Example: `  firstseen serve --db crawl.db
   firstseen serve --db crawl.db --grpc 0.0.0.0:7071 --tls-cert s.pem --tls-key s.key --tokens tokens
+  firstseen serve --redis 10.0.0.1:6379,10.0.0.2:6379 --grpc 0.0.0.0:7071 --node crawl1:7071 --insecure-public
   firstseen serve --config /etc/firstseen/serve.conf --check`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			if err := a.readSettings(cmd.Flags(), f.config); err != nil {
 				return misuse{err}
+			}
+			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures"); err != nil {
+				return err
 			}
 			return f.run(cmd.Context(), a)
 		}),
@@ -75,8 +84,9 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	f.server.Logger, f.server.Level, f.server.Dir = a.log, &a.level, f.db
-	if err := errors.Join(f.server.Check(ctx), f.checkLimits()); err != nil {
+	f.server.Logger, f.server.Level = a.log, &a.level
+	f.place()
+	if err := errors.Join(f.server.Check(ctx), f.checkLimits(), f.checkNode()); err != nil {
 		return misuse{err}
 	}
 	excluded, err := f.exclude.open()
@@ -84,10 +94,10 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		return err
 	}
 	if f.check {
-		_, err := fmt.Fprintf(a.out, "ok\ndb %s\nprofile %s\ngrpc %s\nhttp %s\n", f.db, p, f.server.GRPCAddr, f.server.HTTPAddr)
+		_, err := fmt.Fprintf(a.out, "ok\n%s\nprofile %s\ngrpc %s\nhttp %s\n", f.whereabouts(), p, f.server.GRPCAddr, f.server.HTTPAddr)
 		return err
 	}
-	front, closeAll, err := f.open(base, excluded)
+	front, closeAll, err := f.open(ctx, a, base, excluded)
 	if err != nil {
 		return err
 	}
@@ -125,10 +135,10 @@ func (f *serveFlags) checkLimits() error {
 }
 
 // open opens the store and a frontier on it, and returns what closes both.
-func (f *serveFlags) open(p *canon.Profile, excluded frontier.Excluder) (*frontier.Frontier, func() error, error) {
-	st, err := pebblestore.Open(f.db, f.storeOptions(p))
+func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, excluded frontier.Excluder) (*frontier.Frontier, func() error, error) {
+	st, err := f.openStore(ctx, a, p)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
+		return nil, nil, err
 	}
 	sample, err := f.openCaptures()
 	if err != nil {

@@ -17,6 +17,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.config, "config", "", `file of settings, a line "name = value" for each flag`)
 	fs.BoolVar(&f.check, "check", false, "check the settings and end")
 	f.addStore(fs)
+	f.redis.add(fs)
+	f.redis.addNew(fs)
 	f.addPolicy(fs)
 	f.exclude.add(fs)
 	f.addNetwork(fs)
@@ -51,7 +53,7 @@ func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
 	fs.StringVar(&c.TLS.ClientCAFile, "tls-client-ca", "", "roots that clients must have a certificate of, PEM")
 	fs.StringVar(&c.TokensFile, "tokens", "", `file of bearer tokens, lines "read TOKEN", "write TOKEN" or "admin TOKEN"`)
 	fs.BoolVar(&c.InsecurePublic, "insecure-public", false, "allow addresses beyond loopback without TLS")
-	fs.StringVar(&c.Node, "node", "", "what ListNodes answers; default: the gRPC address")
+	fs.StringVar(&c.Node, "node", "", "host:port that clients reach this daemon by, for ListNodes; default: the gRPC address")
 	fs.DurationVar(&c.Drain, "drain", 20*time.Second, "how long an orderly end may take")
 	fs.DurationVar(&c.IdleTimeout, "idle-timeout", 15*time.Minute, "close connections without a call after this")
 }

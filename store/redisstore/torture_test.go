@@ -234,6 +234,7 @@ func (t *torture) verdict(longest time.Duration) {
 func (t *torture) lost() (lost, double int) {
 	t.Helper()
 	fresh := t.open()
+	t.writable(fresh)
 	acked := maps.Clone(t.ledger.acked)
 	t.Logf("%d URLs offered, %d of them answered, %d batches refused, longest time without an answer %v",
 		t.offered(), len(acked), t.ledger.failed, t.ledger.gap.Round(time.Millisecond))
@@ -246,6 +247,17 @@ func (t *torture) lost() (lost, double int) {
 		}
 	}
 	return lost, double
+}
+
+// writable waits until every shard takes writes: a replica that has just come back
+// may not say yet that it has something. It writes elsewhere, since a refused write that is
+// done again would hide a loss.
+func (t *torture) writable(s *redisstore.Store) {
+	keys, fresh := make([]store.Key, 500), make([]bool, 500)
+	for i := range keys {
+		keys[i] = item(int64(i)).Key
+	}
+	t.until(func() bool { return s.See(t.ctx, "elsewhere", keys, fresh, store.SeeOptions{}) == nil })
 }
 
 // offered is the number of URLs.

@@ -30,6 +30,7 @@ func codeOf(err error) codes.Code {
 		{store.ErrIdentity, codes.FailedPrecondition},
 		{store.ErrClosed, codes.Unavailable},
 		{store.ErrFailed, codes.Unavailable},
+		{store.ErrUnavailable, codes.Unavailable},
 		{context.Canceled, codes.Canceled},
 		{context.DeadlineExceeded, codes.DeadlineExceeded},
 	} {

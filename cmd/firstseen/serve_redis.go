@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
+	"github.com/firstseen/firstseen/store/redisstore"
+)
+
+// place settles what depends on where the store is: with --redis there is no
+// disk to watch, and no directory to keep a sample of fetches in.
+func (f *serveFlags) place() {
+	if f.redis.given() {
+		f.captures = 0
+		return
+	}
+	f.server.Dir = f.db
+}
+
+// whereabouts is the store in the words of --check.
+func (f *serveFlags) whereabouts() string {
+	if f.redis.given() {
+		return "redis " + strings.Join(f.redis.addrs, ",")
+	}
+	return "db " + f.db
+}
+
+// checkNode refuses an address that says nothing to others where the nodes are
+// listed to them.
+func (f *serveFlags) checkNode() error {
+	if !f.redis.given() || f.server.Node != "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(f.server.GRPCAddr)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return errors.New("cannot list this daemon among others; got --grpc " + f.server.GRPCAddr + "; want --node, the host:port that clients reach it by")
+	}
+	return nil
+}
+
+// openStore opens the store on disk or in Redis.
+func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
+	if f.redis.given() {
+		s, err := f.redis.open(ctx, a.log, redisstore.Options{Identity: identity(p), KeepURLs: f.keepURLs})
+		if err != nil {
+			return nil, err
+		}
+		f.server.Members = s
+		return s, nil
+	}
+	s, err := pebblestore.Open(f.db, f.storeOptions(p))
+	if err != nil {
+		return nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
+	}
+	return s, nil
+}
