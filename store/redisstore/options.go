@@ -3,6 +3,7 @@ package redisstore
 import (
 	"crypto/tls"
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -20,9 +21,10 @@ type Options struct {
 	// Prefix begins every key, so that stores can share a cluster. It holds no
 	// brace. The default is "fs:".
 	Prefix string
-	// Shards is how many shards a new store has, at most 8192: a node needs some to be
-	// evenly loaded, and a batch makes a script call for each shard it touches.
-	// An existing store keeps its number. The default is 64.
+	// Shards is how many shards a new store has, at most 8192, rounded up to a power
+	// of two: a node needs some to be evenly loaded, and a batch makes a script
+	// call for each shard it touches. An existing store keeps its number. The
+	// default is 64.
 	Shards int
 
 	// Replicas is how many replicas must have a write before it is answered;
@@ -77,6 +79,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Shards == 0 {
 		o.Shards = 64
 	}
+	o.Shards = 1 << bits.Len(uint(o.Shards-1))
 	if o.Replicas == 0 {
 		o.Replicas = 1
 	}

@@ -28,7 +28,7 @@ func open(t testing.TB, o Options) *Store {
 
 func TestSuite(t *testing.T) {
 	addr := rediscluster.Single(t)
-	for _, shards := range []int{1, 7} {
+	for _, shards := range []int{1, 8} {
 		t.Run(fmt.Sprintf("shards-%d", shards), func(t *testing.T) {
 			storetest.Run(t, storetest.Backend{
 				Open: func(t testing.TB, env storetest.Env) store.Store {

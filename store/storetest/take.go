@@ -31,8 +31,13 @@ var takeCases = []testCase{
 		f.fill("a", 0, 9)
 		f.fill("b", 10, 9)
 		f.fill("c", 20, 9)
-		f.wantKeys(f.take(store.TakeRequest{MaxURLs: 5, MaxPerQueue: 2}), 0, 1, 10, 11, 20)
-		f.wantKeys(f.take(store.TakeRequest{MaxURLs: 9, MaxPerQueue: 1, MaxQueues: 2}), 2, 12)
+		// Which queue comes first of those that had no turn yet, isn't said.
+		got := f.take(store.TakeRequest{MaxURLs: 5, MaxPerQueue: 2})
+		f.wantRuns(got, []int{2, 2, 1}, map[string]int{"a": 0, "b": 10, "c": 20})
+		one := f.take(store.TakeRequest{MaxURLs: 9, MaxPerQueue: 1, MaxQueues: 2})
+		next := map[string]int{"a": 2, "b": 12, "c": 22}
+		next[got[4].Queue]--
+		f.wantRuns(one, []int{1, 1}, next)
 	}},
 	{"the delay of the request starts at the take", func(f *fixture) {
 		f.fill("a", 0, 3)
@@ -133,6 +138,27 @@ var takeCases = []testCase{
 		f.step(time.Millisecond)
 		f.wantKeys(f.takeAll(), 0)
 	}},
+}
+
+// wantRuns fails the test unless the leases are runs of these lengths, each of another
+// queue and in its order from its first number on.
+func (f *fixture) wantRuns(got []store.Lease, lengths []int, first map[string]int) {
+	f.Helper()
+	for _, n := range lengths {
+		if len(got) < n {
+			f.Fatalf("got %d leases of a queue; want %d", len(got), n)
+		}
+		from, fresh := first[got[0].Queue]
+		if !fresh {
+			f.Fatalf("got queue %q again; want another", got[0].Queue)
+		}
+		delete(first, got[0].Queue)
+		for i := range n {
+			equal(f, "key", got[i].Key, key(from+i))
+		}
+		got = got[n:]
+	}
+	equal(f, "further leases", len(got), 0)
 }
 
 func nearestDelay(f *fixture) {

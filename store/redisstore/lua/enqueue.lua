@@ -13,58 +13,82 @@ if recovered then
   call('SET', base .. 'r' .. fence, 'fenced', 'PX', 10 * kept)
 end
 
--- read returns an entry: key 16 | queue hash 6 | priority 1 | due 6 | created 6 |
--- length of queue 1 | queue | length of meta 4 | meta | URL
-local function read(s)
-  local key, hash, r = nil, nil, { attempts = 0, done = 0 }
-  local n
-  key, hash, r.priority, r.due, r.created, n = unpack_struct('>c16c6BI6I6B', s)
-  r.queue, r.tail = sub(s, 37, 36 + n), sub(s, 36) -- from the length of the queue on
-  if r.due == 0 then r.due = now end
-  if r.created == 0 then r.created = now end
-  return key, hash, r
+local c = begin(need_crawl(crawl_name))
+local keys, dues, rows, queue_of, hashes, names, seen_names = {}, {}, {}, {}, {}, {}, {}
+
+-- read reads the entries into columns. An entry: key 16 | queue hash 6 | priority 1 |
+-- due 6 | created 6 | length of queue 1 | queue | length of meta 4 | meta | URL. What
+-- is behind the times is the end of a record, too.
+local function read(arrival)
+  local pos, size, i = 23, #blob, 0
+  while pos <= size do
+    i = i + 1
+    local n, key, hash, priority, due, created, m = unpack_struct('>I4c16c6BI6I6B', blob, pos)
+    local name = sub(blob, pos + 40, pos + 39 + m)
+    if due == 0 then due = now end
+    keys[i], dues[i], queue_of[i] = key, due, name
+    rows[i] = pack(RECORD, priority, due, created == 0 and now or created, arrival + i, 0, 0) .. sub(blob, pos + 39, pos + 3 + n)
+    if not seen_names[name] then
+      seen_names[name] = true
+      names[#names + 1] = name
+      hashes[name] = hash
+    end
+    pos = pos + 4 + n
+  end
 end
 
-local c = begin(need_crawl(crawl_name))
-local list, names, seen_names = {}, {}, {}
-local pos, size = 23, #blob
-while pos <= size do
-  local n = unpack_struct('>I4', blob, pos)
-  local key, hash, r = read(sub(blob, pos + 4, pos + 3 + n))
-  list[#list + 1] = { key, hash, r }
-  if not seen_names[r.queue] then
-    seen_names[r.queue] = true
-    names[#names + 1] = r.queue
-  end
-  pos = pos + 4 + n
-end
+read(tonumber(call('HGET', base .. 'S', 'arrivals')) or 0)
+call('HINCRBY', base .. 'S', 'arrivals', #keys)
 load_queues(c, names)
 local dropped = call('EXISTS', c.D) == 1
-local arrival = call('HINCRBY', base .. 'S', 'arrivals', #list) - #list
-local told, rows, levels = {}, {}, {}
-for i = 1, #list do
-  local key, r = list[i][1], list[i][3]
-  local q = need_queue(c, r.queue, list[i][2])
-  if recovered and find_record(c, key) then
+local arrival = tonumber(call('HGET', base .. 'S', 'arrivals')) - #keys
+local told, fields, added = {}, {}, {}
+
+-- put puts URL i into a queue, to be written with the others.
+local function put(q, i)
+  local priority = byte(rows[i], 1)
+  local levels = q.added
+  if not levels then
+    levels = {}
+    q.added, q.news = levels, 0
+    added[#added + 1] = q
+  end
+  local z = levels[priority]
+  if not z then z = {}; levels[priority] = z end
+  local m = #z
+  z[m + 1], z[m + 2] = dues[i], member(arrival + i, keys[i])
+  q.news = q.news + 1
+  m = #fields
+  fields[m + 1], fields[m + 2] = keys[i], rows[i]
+  if dropped then call('SREM', c.D, keys[i]) end
+end
+
+for i = 1, #keys do
+  local name = queue_of[i]
+  local q = c.queues[name] or need_queue(c, name, hashes[name])
+  if recovered and find_record(c, keys[i]) then
     told[i] = 'H'
-  elseif cap > 0 and held(q) >= cap then
+  elseif cap > 0 and held(q) + (q.news or 0) >= cap then
     told[i] = 'F'
   else
     told[i] = 'Q'
-    if dropped then call('SREM', c.D, key) end
-    rows[#rows + 1] = key
-    rows[#rows + 1] = pack(RECORD, r.priority, r.due, r.created, arrival + i, 0, 0) .. r.tail
-    local at = level_key(c, q, r.priority)
-    local z = levels[at]
-    if not z then z = {}; levels[at] = z end
-    z[#z + 1], z[#z + 2] = r.due, member(arrival + i, key)
-    if not has_level(q, r.priority) then q.levels = q.levels + 2 ^ r.priority end
-    q.first = min(q.first, r.due)
-    count(c, q, 1, 0, 0, 0)
+    put(q, i)
   end
 end
-many('HSET', c.R, rows)
-for at, z in pairs(levels) do many('ZADD', at, z) end
+many('HSET', c.R, fields)
+for i = 1, #added do
+  local q = added[i]
+  local first = q.first
+  for priority, z in pairs(q.added) do
+    many('ZADD', level_key(c, q, priority), z)
+    if not has_level(q, priority) then q.levels = q.levels + 2 ^ priority end
+    for j = 1, #z, 2 do first = min(first, z[j]) end
+  end
+  -- Where a queue belongs depends on its first URL alone, as far as URLs go.
+  local stays = first == q.first and not q.dirty
+  count(c, q, q.news, 0, 0, 0)
+  q.first, q.stays = first, stays
+end
 settle_queues(c)
 save_counts(c)
 return answer(concat(told))

@@ -83,8 +83,10 @@ local function settle_queues(c)
   for i = 1, #c.order do
     local q = c.order[i]
     if q.dirty then
-      find_first(c, q)
-      file(c, q, add, remove)
+      if not q.stays then
+        find_first(c, q)
+        file(c, q, add, remove)
+      end
       rows[#rows + 1], rows[#rows + 2] = q.name, queue_row(q)
       q.dirty = nil
     end

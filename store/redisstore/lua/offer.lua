@@ -11,14 +11,11 @@ local pend, day = mode == 'p' and 'p' or '', today()
 local told, out, fresh = {}, {}, 0
 local pos, size = 4, #blob
 while pos <= size do
-  local place, n = unpack_struct('>I4I4', blob, pos)
-  local key = sub(blob, pos + 8, pos + 23)
+  local place, n, key, hash = unpack_struct('>I4I4c16c6', blob, pos)
   local queued = byte(blob, pos + 43) > 0
-  local value = day
-  if queued then value = day .. sub(blob, pos + 24, pos + 29) .. pend end
   local bucket = bucket_at(c, place)
   local status = 'D'
-  if call('HSETNX', bucket, key, value) == 1 then
+  if call('HSETNX', bucket, key, queued and day .. hash .. pend or day) == 1 then
     fresh, status = fresh + 1, 'N'
     if queued then
       out[#out + 1] = sub(blob, pos + 4, pos + 7 + n)

@@ -28,22 +28,23 @@ local function bucket_at(c, place)
   return c.bucket_prefix .. pack('>I4', b)
 end
 
--- position returns where in its shard's range a key is, in 32 bits.
-local function position(key, shards)
-  local a, b, d, e, f = byte(key, 1, 5)
-  local x = (((a * 256 + b) * 256 + d) * 256 + e) * 256 + f
-  return floor((x * shards % 1099511627776) / 256)
-end
-
--- split moves the upper half of the next bucket to a new one.
+-- split moves the upper half of the next bucket to a new one. The keys that move have
+-- the bit set that the longer place looks at: shards are a power of two, so it is a
+-- bit of the key itself.
 local function split(c, shards)
   local from, to = bucket_key(c, c.buckets - c.low), bucket_key(c, c.buckets)
-  local unit = 2147483648 / c.low
+  local bit, n = 0, shards * c.low
+  while n > 1 do
+    bit, n = bit + 1, n / 2
+  end
+  local at, unit = floor(bit / 8) + 1, 2 ^ (7 - bit % 8)
   local all, moved, gone = call('HGETALL', from), {}, {}
   for i = 1, #all, 2 do
-    if floor(position(all[i], shards) / unit) % 2 == 1 then
-      moved[#moved + 1], moved[#moved + 2] = all[i], all[i + 1]
-      gone[#gone + 1] = all[i]
+    local key = all[i]
+    if floor(byte(key, at) / unit) % 2 == 1 then
+      local m = #moved
+      moved[m + 1], moved[m + 2] = key, all[i + 1]
+      gone[#gone + 1] = key
     end
   end
   many('HSET', to, moved)

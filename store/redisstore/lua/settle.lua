@@ -9,7 +9,7 @@ if fence ~= string.rep('\0', 16) then
   if before and before ~= 'fenced' then return answer('applied') end
   call('SET', base .. 'r' .. fence, 'fenced', 'PX', 10 * kept)
 end
-local c = begin(need_crawl(crawl_name))
+local c = nil -- a crawl isn't made by settling what isn't there
 
 -- change replaces in a record what the settlement replaces.
 local function change(r, e)
@@ -109,14 +109,21 @@ local function step(e)
   return told
 end
 
-local list, keys, told = {}, {}, {}
+local list, keys, told, makes = {}, {}, {}, false
 local pos, size = 18, #blob
 while pos <= size do
   local n = unpack_struct('>I4', blob, pos)
   local e = parse_settlement(sub(blob, pos + 4, pos + 3 + n))
   list[#list + 1], keys[#keys + 1] = e, e.key
+  makes = makes or e.made
   pos = pos + 4 + n
 end
+c = makes and need_crawl(crawl_name) or find_crawl(crawl_name)
+if not c then
+  for i = 1, #list do told[i] = list[i].token ~= 0 and '?' or 'U' end
+  return answer(concat(told))
+end
+begin(c)
 load_held(c, keys)
 for i = 1, #list do told[i] = step(list[i]) end
 settle_queues(c)
