@@ -8,7 +8,7 @@ FUZZ    ?= 3s
 export CGO_ENABLED ?= 1
 
 .PHONY: all build test deps vet unit race fuzz-smoke test-examples lint generate clean \
-        test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench torture soak
+        test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench torture soak release
 
 all: build
 
@@ -98,8 +98,13 @@ soak:
 test-examples:
 	@sh cmd/internal/house/examples.sh
 
+# release: binaries for each platform, built twice and compared, with man pages,
+# completions, an SBOM and checksums, in dist.
+release:
+	@sh cmd/internal/house/release.sh dist
+
 lint:
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

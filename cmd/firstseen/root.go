@@ -54,6 +54,7 @@ func newRootCmd(a *app) *cobra.Command {
 		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
 		newStatsCmd(a), newExportCmd(a), newImportCmd(a), newForgetCmd(a), newVerifyCmd(a), newServeCmd(a), newSXURLCmd(a),
 	)
+	root.AddCommand(extraCommands(a)...)
 	return root
 }
 

@@ -1,0 +1,35 @@
+#!/bin/sh
+# Builds what a release has into the directory given (default dist): binaries for each platform, man pages,
+# shell completions, an SBOM with the licences of all dependencies, checksums. Binaries are built twice, in two
+# places, and must come out the same, byte by byte. PLATFORMS names other platforms.
+set -eu
+out=${1:-dist}
+platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}
+sbom=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+root=$(pwd)
+rm -rf "$out" && mkdir -p "$out/man" "$out/completion"
+twice=$(mktemp -d)
+trap 'rm -rf "$twice"' EXIT
+git clone -q . "$twice/again"
+
+# build DIR GOOS GOARCH FILE
+build() {
+	(cd "$1" && CGO_ENABLED=0 GOOS=$2 GOARCH=$3 go build -trimpath -ldflags '-s -w -buildid=' -o "$4" ./cmd/firstseen)
+}
+
+[ -z "$(git status --porcelain)" ] || { echo 'cannot release; the tree has changes that are not committed' >&2; exit 1; }
+for platform in $platforms; do
+	os=${platform%/*} arch=${platform#*/}
+	name=firstseen-$os-$arch
+	build . "$os" "$arch" "$root/$out/$name"
+	build "$twice/again" "$os" "$arch" "$twice/$name"
+	cmp "$out/$name" "$twice/$name" || { echo "cannot release; $name differs from build to build" >&2; exit 1; }
+	echo "$name: the same twice"
+done
+go run -tags man ./cmd/firstseen man "$out/man"
+for shell in bash zsh fish powershell; do
+	go run ./cmd/firstseen completion $shell >"$out/completion/firstseen.$shell"
+done
+go run $sbom app -json -licenses -main cmd/firstseen -output "$out/firstseen.cdx.json" . 2>/dev/null
+(cd "$out" && sha256sum firstseen-* firstseen.cdx.json >SHA256SUMS)
+ls -l "$out"
