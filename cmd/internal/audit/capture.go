@@ -2,7 +2,6 @@ package audit
 
 import (
 	"math"
-	"strings"
 	"time"
 )
 
@@ -19,16 +18,16 @@ type Capture struct {
 // each distinct URL and digest once. It is not safe for concurrent use.
 type Log struct {
 	urls      table
-	digests   table
-	captures  []capture
+	digests   digests
+	fresh     [][]located         // captures as they came since the last sort, in runs
+	captures  []capture           // the sorted ones, by URL and time
+	first     []uint32            // where a URL's begin; they end where the next one's do
 	redirects map[uint32][]uint32 // from URL to URL
 	options   Options
-	sorted    bool
 }
 
-// capture is a Capture in small.
+// capture is a Capture in small, of a URL that is known from its place.
 type capture struct {
-	url    uint32
 	time   uint32 // seconds since 1970
 	digest uint32 // number of the digest plus one; 0: none that counts
 	status uint16
@@ -67,7 +66,7 @@ func (o Options) withDefaults() Options {
 
 // NewLog returns a log without captures.
 func NewLog(opt Options) *Log {
-	return &Log{urls: newTable(), digests: newTable(), redirects: map[uint32][]uint32{}, options: opt.withDefaults()}
+	return &Log{urls: newTable(), digests: newDigests(), redirects: map[uint32][]uint32{}, options: opt.withDefaults()}
 }
 
 // EmptyBody is the SHA-1, in base32, of no bytes: not a content to compare.
@@ -80,7 +79,7 @@ func (l *Log) Add(c Capture) error {
 	if err != nil {
 		return err
 	}
-	small := capture{url: id, time: seconds(c.Time), status: uint16(max(0, min(c.Status, math.MaxUint16)))}
+	small := capture{time: seconds(c.Time), status: uint16(max(0, min(c.Status, math.MaxUint16)))}
 	if d := digestOf(c.Digest); d != "" {
 		n, err := l.digests.add(d)
 		if err != nil {
@@ -88,8 +87,7 @@ func (l *Log) Add(c Capture) error {
 		}
 		small.digest = n + 1
 	}
-	l.captures = append(l.captures, small)
-	l.sorted = false
+	l.keep(id, small)
 	if c.Redirect != "" && c.Redirect != c.URL {
 		return l.AddRedirect(c.URL, c.Redirect)
 	}
@@ -113,17 +111,6 @@ func (l *Log) AddRedirect(from, to string) error {
 	}
 	l.redirects[a] = append(l.redirects[a], b)
 	return nil
-}
-
-// digestOf takes the name of the algorithm off, and refuses what isn't content.
-func digestOf(s string) string {
-	if _, after, ok := strings.Cut(s, ":"); ok {
-		s = after
-	}
-	if s == "-" || s == EmptyBody {
-		return ""
-	}
-	return s
 }
 
 func seconds(t time.Time) uint32 {

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"hash/maphash"
@@ -22,19 +21,27 @@ type grouping struct {
 // group brings together the captured URLs by a form. Of the URLs that are one
 // by the base form, only the first counts.
 func (x *index) group(f *Form) *grouping {
-	g := &grouping{x: x, form: x.forms(f)}
+	var ids []uint32
 	if f.base != nil {
-		g.divide(x.firstsOf(f.base))
+		ids = x.firstsOf(f.base)
 	} else {
-		g.divide(x.captured())
+		ids = x.captured()
 	}
+	g := &grouping{x: x, form: x.forms(f)}
+	g.divide(ids)
 	slices.SortFunc(g.ids, func(a, b uint32) int {
 		if c := cmp.Compare(g.form[a], g.form[b]); c != 0 {
 			return c
 		}
-		return x.compareURLs(a, b)
+		return x.urls.compare(a, b)
 	})
 	return g
+}
+
+// release gives the room of the forms to the next grouping; this one is done with.
+func (g *grouping) release() {
+	g.x.spare = append(g.x.spare, g.form)
+	g.form = nil
 }
 
 // captured lists the URLs that were captured; others are only the targets of
@@ -69,14 +76,16 @@ func (g *grouping) divide(ids []uint32) {
 	}
 }
 
-func (x *index) compareURLs(a, b uint32) int {
-	u, v := x.urls.at(a), x.urls.at(b)
-	return cmp.Or(cmp.Compare(len(u), len(v)), bytes.Compare(u, v))
-}
+func (x *index) compareURLs(a, b uint32) int { return x.urls.compare(a, b) }
 
 // forms hashes the form of every URL. One that has none is alone.
 func (x *index) forms(f *Form) []uint64 {
-	forms := make([]uint64, x.urls.len())
+	var forms []uint64
+	if n := len(x.spare); n > 0 {
+		forms, x.spare = x.spare[n-1], x.spare[:n-1]
+	} else {
+		forms = make([]uint64, x.urls.len())
+	}
 	x.eachURL(func() func(id uint32) {
 		var buf []byte
 		return func(id uint32) {
@@ -129,7 +138,9 @@ func (g *grouping) eachGroup(yield func(urls []uint32)) {
 
 // firsts returns the first URL of each group, in no order.
 func (g *grouping) firsts() []uint32 {
-	firsts := slices.Clone(g.singles)
+	groups := 0
+	g.eachGroup(func([]uint32) { groups++ })
+	firsts := append(make([]uint32, 0, len(g.singles)+groups), g.singles...)
 	g.eachGroup(func(urls []uint32) { firsts = append(firsts, urls[0]) })
 	return firsts
 }
@@ -141,7 +152,9 @@ func (x *index) firstsOf(f *Form) []uint32 {
 	}
 	firsts, ok := x.firsts[f]
 	if !ok {
-		firsts = x.group(f).firsts()
+		g := x.group(f)
+		firsts = g.firsts()
+		g.release()
 		x.firsts[f] = firsts
 	}
 	return firsts

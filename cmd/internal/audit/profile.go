@@ -12,7 +12,7 @@ import (
 
 // leaveOneOut counts what the profile saves less without each of its rules.
 func (x *index) leaveOneOut(ctx context.Context, r *Report, p *canon.Profile) error {
-	whole := x.group(&Form{append: p.AppendCanonical}).merges()
+	whole := x.mergesOf(p)
 	for _, rule := range p.Rules() {
 		i := slices.IndexFunc(r.Forms, func(v Verdict) bool { return v.Name == string(rule.Rule) })
 		if !rule.Optional || i < 0 {
@@ -25,10 +25,17 @@ func (x *index) leaveOneOut(ctx context.Context, r *Report, p *canon.Profile) er
 		if err != nil {
 			return fmt.Errorf("cannot leave rule %s out: %w", rule.Rule, err)
 		}
-		less := whole - x.group(&Form{append: without.AppendCanonical}).merges()
+		less := whole - x.mergesOf(without)
 		r.Forms[i].LeftOut = &less
 	}
 	return nil
+}
+
+// mergesOf counts the merges of a profile.
+func (x *index) mergesOf(p *canon.Profile) int {
+	g := x.group(&Form{append: p.AppendCanonical})
+	defer g.release()
+	return g.merges()
 }
 
 // maxAttributed bounds how many merges are attributed, since each is explained.
@@ -38,7 +45,9 @@ const maxAttributed = 20_000
 // makes them. Of very many merges the first ones, in order of hash, stand for all.
 func (x *index) attribute(p *canon.Profile) []Share {
 	merges, seen := map[string]int{}, 0
-	x.group(&Form{append: p.AppendCanonical}).each(func(urls []uint32) {
+	g := x.group(&Form{append: p.AppendCanonical})
+	defer g.release()
+	g.each(func(urls []uint32) {
 		for _, b := range urls[1:] {
 			if seen++; seen > maxAttributed {
 				return

@@ -44,6 +44,7 @@ func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
 		g := x.group(&forms[i])
 		v := x.verdict(g, &forms[i])
 		v.Explains = repeats.explainedBy(g)
+		g.release()
 		r.Forms = append(r.Forms, v)
 	}
 	if err := x.leaveOneOut(ctx, r, req.Profile); err != nil {
@@ -58,15 +59,18 @@ func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
 
 func (x *index) summary() *Report {
 	r := &Report{Captures: len(x.captures), Confidence: x.options.Confidence}
-	for i, c := range x.captures {
-		if c.usable() {
-			r.Digests++
-		}
-		if i == 0 || c.url != x.captures[i-1].url {
-			r.URLs++
-			if len(x.of(c.url)) > 1 {
-				r.Recaptured++
+	for url := range uint32(x.urls.len()) {
+		of := x.of(url)
+		for _, c := range of {
+			if c.usable() {
+				r.Digests++
 			}
+		}
+		if len(of) > 0 {
+			r.URLs++
+		}
+		if len(of) > 1 {
+			r.Recaptured++
 		}
 	}
 	return r
@@ -93,13 +97,13 @@ type sums struct {
 	x        *index
 	trials   tally
 	control  float64            // sum of the shares of the stable controls
-	controls map[uint64]control // the stable controls used, each once
+	controls map[uint32]control // the stable controls used, each once
 	gaps     []uint32
 	hosts    map[uint32]*HostLoss
 }
 
 func newSums(x *index) *sums {
-	return &sums{x: x, trials: tally{}, controls: map[uint64]control{}, hosts: map[uint32]*HostLoss{}}
+	return &sums{x: x, trials: tally{}, controls: map[uint32]control{}, hosts: map[uint32]*HostLoss{}}
 }
 
 func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
@@ -150,7 +154,7 @@ func (s *sums) example(v *Verdict, a, b uint32, near [2]capture, stable bool) {
 	}
 	v.Examples[at] = Example{
 		A: string(s.x.urls.at(a)), B: string(s.x.urls.at(b)), Stable: stable,
-		DigestA: string(s.x.digests.at(near[0].digest - 1)), DigestB: string(s.x.digests.at(near[1].digest - 1)),
+		DigestA: s.x.digests.text(near[0].digest - 1), DigestB: s.x.digests.text(near[1].digest - 1),
 		TimeA: time.Unix(int64(near[0].time), 0).UTC(), TimeB: time.Unix(int64(near[1].time), 0).UTC(),
 	}
 }

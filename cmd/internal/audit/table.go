@@ -5,92 +5,128 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"sort"
 )
 
-// table numbers distinct strings. It keeps their text in chunks, so that growing
-// copies little, and finds a string by slots of four bytes each: millions cost
-// little more than their text.
+// table numbers distinct strings. Their text stands in chunks, one after the other, so
+// that growing copies nothing; where each begins takes four bytes, and finding it by its
+// text a slot of four more, which go while nobody adds. Millions cost little more than
+// their text.
 type table struct {
-	seed   maphash.Seed
-	slots  []uint32 // number of a string plus one; 0 is free
-	where  []uint64 // offset and length of each string's text
+	index  slots
+	where  pages[uint32] // offset of each string in its chunk
 	chunks [][]byte
+	begins []uint32 // number of each chunk's first string
 }
 
 const (
-	chunkBits  = 24
-	chunkSize  = 1 << chunkBits
-	lengthBits = 24 // so a string is shorter than a chunk
-	maxChunks  = 1 << (64 - lengthBits - chunkBits)
+	chunkSize = 1 << 24 // so a string is shorter than this
+	pageBits  = 14
 )
 
-func newTable() table {
-	return table{seed: maphash.MakeSeed(), slots: make([]uint32, 64)}
+// pages is a list that grows without copying.
+type pages[T any] struct {
+	all [][]T
+	n   int
 }
 
-func (t *table) len() int { return len(t.where) }
-
-// at returns a string, which must not be changed.
-func (t *table) at(id uint32) []byte {
-	at, n := t.where[id]>>lengthBits, t.where[id]&(1<<lengthBits-1)
-	from := at & (chunkSize - 1)
-	return t.chunks[at>>chunkBits][from : from+n : from+n]
+func (p *pages[T]) add(v T) {
+	if p.n>>pageBits == len(p.all) {
+		p.all = append(p.all, make([]T, 0, min(1<<pageBits, max(64, p.n))))
+	}
+	last := &p.all[p.n>>pageBits]
+	*last = append(*last, v)
+	p.n++
 }
 
-// add returns the number of s, which is new or not.
-func (t *table) add(s string) (uint32, error) {
-	slot := t.find([]byte(s))
-	if t.slots[slot] != 0 {
-		return t.slots[slot] - 1, nil
-	}
-	at, err := t.store(s)
-	if err != nil {
-		return 0, err
-	}
-	id := uint32(len(t.where))
-	t.where = append(t.where, at)
-	t.slots[slot] = id + 1
-	if 4*len(t.where) > 3*len(t.slots) {
-		t.grow()
-	}
-	return id, nil
+func (p *pages[T]) at(i uint32) *T { return &p.all[i>>pageBits][i&(1<<pageBits-1)] }
+
+// slots finds numbers by a hash, of what only the caller knows.
+type slots struct {
+	seed maphash.Seed
+	at   []uint32 // number plus one; 0 is free; nil while nobody looks
 }
 
-// find returns the slot of s, or the free one it would take.
-func (t *table) find(s []byte) uint64 {
-	mask := uint64(len(t.slots) - 1)
-	slot := maphash.Bytes(t.seed, s) & mask
-	for t.slots[slot] != 0 && !bytes.Equal(t.at(t.slots[slot]-1), s) {
+// find returns the slot of the number that is has accepts, or the free one it would take.
+func (s *slots) find(hash uint64, is func(id uint32) bool) uint64 {
+	mask := uint64(len(s.at) - 1)
+	slot := hash & mask
+	for s.at[slot] != 0 && !is(s.at[slot]-1) {
 		slot = (slot + 1) & mask
 	}
 	return slot
 }
 
-// store appends the text of s to the last chunk, or to a new one.
-func (t *table) store(s string) (at uint64, err error) {
-	last := len(t.chunks) - 1
-	if last < 0 || len(t.chunks[last])+len(s) > chunkSize {
-		last++
-		if last == maxChunks || len(s) >= chunkSize || len(t.where) >= math.MaxUint32-1 {
-			return 0, fmt.Errorf("cannot keep another string of %d bytes; got %d strings already; want fewer than 16 MiB and 2^32", len(s), len(t.where))
-		}
-		t.chunks = append(t.chunks, make([]byte, 0, min(chunkSize, max(len(s), 1<<16<<min(last, 8)))))
+// fit makes room for n numbers and one more, whose hashes it asks for if they move.
+func (s *slots) fit(n int, hashOf func(id uint32) uint64) {
+	if 4*(n+1) <= 3*len(s.at) {
+		return
 	}
-	chunk := t.chunks[last]
-	at = uint64(last)<<chunkBits | uint64(len(chunk))
-	t.chunks[last] = append(chunk, s...)
-	return at<<lengthBits | uint64(len(s)), nil
+	size := max(64, len(s.at))
+	for 4*(n+1) > 3*size {
+		size *= 2
+	}
+	s.at = make([]uint32, size)
+	for id := range uint32(n) {
+		s.at[s.find(hashOf(id), func(uint32) bool { return false })] = id + 1
+	}
 }
 
-// grow doubles the slots.
-func (t *table) grow() {
-	t.slots = make([]uint32, 2*len(t.slots))
-	mask := uint64(len(t.slots) - 1)
-	for id := range t.where {
-		slot := maphash.Bytes(t.seed, t.at(uint32(id))) & mask
-		for t.slots[slot] != 0 {
-			slot = (slot + 1) & mask
-		}
-		t.slots[slot] = uint32(id) + 1
+// drop gives the room back; fit makes it again.
+func (s *slots) drop() { s.at = nil }
+
+func newTable() table { return table{index: slots{seed: maphash.MakeSeed()}} }
+
+func (t *table) len() int { return t.where.n }
+
+// at returns a string, which must not be changed.
+func (t *table) at(id uint32) []byte {
+	chunk := sort.Search(len(t.begins), func(i int) bool { return t.begins[i] > id }) - 1
+	from, text := *t.where.at(id), t.chunks[chunk]
+	to := uint32(len(text))
+	if next := int(id) + 1; next < t.len() && (chunk+1 == len(t.begins) || uint32(next) < t.begins[chunk+1]) {
+		to = *t.where.at(uint32(next))
 	}
+	return text[from:to:to]
+}
+
+func (t *table) hash(id uint32) uint64 { return maphash.Bytes(t.index.seed, t.at(id)) }
+
+// add returns the number of s, which is new or not.
+func (t *table) add(s string) (uint32, error) {
+	t.index.fit(t.len(), t.hash)
+	slot := t.index.find(maphash.String(t.index.seed, s), func(id uint32) bool { return string(t.at(id)) == s })
+	if known := t.index.at[slot]; known != 0 {
+		return known - 1, nil
+	}
+	if err := t.store(s); err != nil {
+		return 0, err
+	}
+	t.index.at[slot] = uint32(t.len())
+	return uint32(t.len() - 1), nil
+}
+
+// store appends s to the last chunk, or to a new one.
+func (t *table) store(s string) error {
+	last := len(t.chunks) - 1
+	if last < 0 || len(t.chunks[last])+len(s) > cap(t.chunks[last]) {
+		if len(s) >= chunkSize || t.len() >= math.MaxUint32-1 {
+			return fmt.Errorf("cannot keep another string of %d bytes; got %d strings already; want fewer than 16 MiB and 2^32", len(s), t.len())
+		}
+		last++
+		t.chunks = append(t.chunks, make([]byte, 0, max(len(s), 1<<16<<min(last, 8))))
+		t.begins = append(t.begins, uint32(t.len()))
+	}
+	t.where.add(uint32(len(t.chunks[last])))
+	t.chunks[last] = append(t.chunks[last], s...)
+	return nil
+}
+
+// compare orders two strings by length, then bytewise.
+func (t *table) compare(a, b uint32) int {
+	u, v := t.at(a), t.at(b)
+	if len(u) != len(v) {
+		return len(u) - len(v)
+	}
+	return bytes.Compare(u, v)
 }
