@@ -27,7 +27,7 @@ type request struct {
 	op    op
 	state atomic.Int32
 	err   error
-	done  chan struct{}
+	done  chan struct{} // with room for the one answer
 }
 
 const (
@@ -48,13 +48,13 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if err := s.awaitIndex(ctx, o); err != nil {
 		return err
 	}
-	r := &request{op: o, done: make(chan struct{})}
+	r := s.request(o)
 	if err := s.enqueue(ctx, r); err != nil {
 		return err
 	}
 	select {
 	case <-r.done:
-		return r.err
+		return s.answer(r)
 	case <-s.dead:
 		return s.failure()
 	case <-ctx.Done():
@@ -64,10 +64,30 @@ func (s *Store) do(ctx context.Context, o op) error {
 	}
 	select {
 	case <-r.done:
-		return r.err
+		return s.answer(r)
 	case <-s.dead:
 		return s.failure()
 	}
+}
+
+// request returns a request for o: a new one, or one that was answered. Of one
+// that was called back the committer still holds the address.
+func (s *Store) request(o op) *request {
+	r, ok := s.answered.Get().(*request)
+	if !ok {
+		r = &request{done: make(chan struct{}, 1)}
+	}
+	r.op = o
+	return r
+}
+
+// answer returns what the committer answered to r, which is given back.
+func (s *Store) answer(r *request) error {
+	err := r.err
+	r.op, r.err = nil, nil
+	r.state.Store(waiting)
+	s.answered.Put(r)
+	return err
 }
 
 // enqueue puts r in the committer's queue. Close waits for the gate, so
@@ -142,16 +162,8 @@ func (s *Store) commitGroup(group []*request) {
 	if s.isDead() {
 		return // which those who wait know
 	}
-	tx, start, steps := s.begin(), time.Now(), 0
-	for _, r := range group {
-		if !r.state.CompareAndSwap(waiting, accepted) {
-			r.op = nil
-			continue
-		}
-		s.accepted.Add(1)
-		steps++
-		r.err = s.applyOne(tx, r.op)
-	}
+	tx, start := s.begin(), time.Now()
+	steps := s.applyGroup(tx, group)
 	info := GroupInfo{Steps: steps, Rows: int(tx.batch.Count()), Bytes: tx.batch.Len(), Apply: time.Since(start)}
 	err := s.finish(tx)
 	if info.Sync = time.Since(start) - info.Apply; s.opt.Observer != nil && err == nil {
@@ -164,8 +176,34 @@ func (s *Store) commitGroup(group []*request) {
 		if r.err == nil {
 			r.err = err
 		}
-		close(r.done)
+		r.done <- struct{}{}
 	}
+}
+
+// applyGroup applies the steps of a group and returns how many were not called
+// back; the op of those that were is nil now.
+func (s *Store) applyGroup(tx *txn, group []*request) (steps int) {
+	for len(group) > 0 {
+		n := seeRun(group)
+		if n > 1 {
+			steps += s.applySees(tx, group[:n])
+		} else if n = 1; s.accept(group[0]) {
+			steps++
+			group[0].err = s.applyOne(tx, group[0].op)
+		}
+		group = group[n:]
+	}
+	return steps
+}
+
+// accept takes a step that was not called back.
+func (s *Store) accept(r *request) bool {
+	if !r.state.CompareAndSwap(waiting, accepted) {
+		r.op = nil
+		return false
+	}
+	s.accepted.Add(1)
+	return true
 }
 
 func (s *Store) applyOne(tx *txn, o op) error {

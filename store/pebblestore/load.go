@@ -61,6 +61,9 @@ func (s *Store) isClosing() bool {
 
 // awaitIndex waits until o may be carried out.
 func (s *Store) awaitIndex(ctx context.Context, o op) error {
+	if s.indexed() {
+		return s.loadErr
+	}
 	if e, ok := o.(early); ok && e.early() && !s.indexed() {
 		return nil
 	}

@@ -32,6 +32,9 @@ type Store struct {
 	closed  bool
 	queue   chan *request
 	stopped chan struct{} // closed when the committer has ended
+	sees    seeMerger     // the committer's
+
+	answered sync.Pool // requests to be used again
 
 	texts       *texts
 	compactions *compactions

@@ -21,24 +21,25 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 		return s.usable()
 	}
 	sorter := sorters.Get().(*sorter)
-	err = s.do(ctx, &seeOp{crawl: crawl, keys: keys, order: sorter.sort(keys), fresh: fresh, opt: opt})
+	if err = s.do(ctx, &seeOp{crawl: crawl, n: len(keys), batch: sorter.take(keys), opt: opt}); err == nil {
+		sorter.give(fresh)
+	}
 	sorter.put(err)
 	return err
 }
 
 type seeOp struct {
 	crawl string
-	keys  []store.Key
-	order []uint32 // of keys, made by the caller's goroutine
-	fresh []bool
+	n     int
+	batch *sorted // of n keys, made by the caller's goroutine; given back when it is called back
 	opt   store.SeeOptions
 }
 
-func (o *seeOp) weight() int { return len(o.keys) }
+func (o *seeOp) weight() int { return o.n }
 
 func (o *seeOp) apply(tx *txn) error {
 	c := tx.crawl(o.crawl, true)
-	if err := tx.recordSorted(c, o.keys, o.order, o.fresh); err != nil {
+	if err := tx.recordSorted(c, o.batch.keys, o.batch.all, o.batch.fresh); err != nil {
 		return err
 	}
 	if o.opt.UnicodeHosts {

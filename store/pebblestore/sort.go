@@ -9,7 +9,48 @@ import (
 )
 
 // sorter orders the keys of a batch as the index and Pebble have them.
-type sorter struct{ order, spare []uint32 }
+type sorter struct {
+	order, spare []uint32
+	sorted       sorted
+}
+
+// sorted is a batch in memory of its own: what a caller does with its slices
+// after a step of unknown end is nothing to the committer.
+type sorted struct {
+	keys  []store.Key
+	fresh []bool   // the answers
+	all   []uint32 // 0, 1, 2 …
+}
+
+// take makes a sorted copy of keys. The answers to it go to the caller by give.
+func (s *sorter) take(keys []store.Key) *sorted {
+	order, n := s.sort(keys), len(keys)
+	b := &s.sorted
+	if cap(b.keys) < n {
+		b.keys, b.fresh, b.all = make([]store.Key, n), make([]bool, n), identity(n)
+	}
+	b.keys, b.fresh, b.all = b.keys[:n], b.fresh[:n], b.all[:n]
+	for to, from := range order {
+		b.keys[to] = keys[from]
+	}
+	return b
+}
+
+// give brings the answers to the last take in the order of its keys.
+func (s *sorter) give(fresh []bool) {
+	for from, to := range s.order[:len(s.sorted.keys)] {
+		fresh[to] = s.sorted.fresh[from]
+	}
+}
+
+// identity returns the numbers from 0 to n-1.
+func identity(n int) []uint32 {
+	all := make([]uint32, n)
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	return all
+}
 
 var sorters = sync.Pool{New: func() any { return new(sorter) }}
 

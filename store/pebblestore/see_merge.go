@@ -1,0 +1,79 @@
+package pebblestore
+
+import "github.com/firstseen/firstseen/store"
+
+// Many callers of few keys each would ask the index for one key at a time, and
+// wait for memory at each. So the See steps of a group that follow on each other
+// are carried out as one batch, in which equal keys keep their order.
+
+// mergeKeys is how many keys a step may have to be merged with others: a greater
+// one has enough of its own.
+const mergeKeys = 256
+
+// seeMerger is the committer's memory for merged steps.
+type seeMerger struct {
+	ops    []*seeOp
+	keys   []store.Key
+	fresh  []bool
+	sorter sorter
+}
+
+// seeRun returns how many steps at the beginning of a group can be merged.
+func seeRun(group []*request) (n int) {
+	var crawl string
+	for _, r := range group {
+		o, ok := r.op.(*seeOp)
+		if !ok || o.weight() > mergeKeys || n > 0 && o.crawl != crawl {
+			break
+		}
+		crawl = o.crawl
+		n++
+	}
+	return n
+}
+
+// applySees carries out a run of See steps, and returns how many were not called
+// back.
+func (s *Store) applySees(tx *txn, run []*request) int {
+	m := &s.sees
+	m.ops, m.keys = m.ops[:0], m.keys[:0]
+	for _, r := range run {
+		if s.accept(r) {
+			o := r.op.(*seeOp)
+			m.ops, m.keys = append(m.ops, o), append(m.keys, o.batch.keys...)
+		}
+	}
+	if len(m.ops) == 0 {
+		return 0
+	}
+	if err := s.applyOne(tx, m); err != nil {
+		for _, r := range run {
+			r.err = err
+		}
+	}
+	clear(m.ops)
+	return len(m.ops)
+}
+
+// weight implements op.
+func (m *seeMerger) weight() int { return len(m.keys) }
+
+// apply implements op: it records all keys, and tells each step of its own.
+func (m *seeMerger) apply(tx *txn) error {
+	b := m.sorter.take(m.keys)
+	if err := tx.recordSorted(tx.crawl(m.ops[0].crawl, true), b.keys, b.all, b.fresh); err != nil {
+		return err
+	}
+	if cap(m.fresh) < len(m.keys) {
+		m.fresh = make([]bool, cap(m.keys))
+	}
+	fresh := m.fresh[:len(m.keys)]
+	m.sorter.give(fresh)
+	for _, o := range m.ops {
+		fresh = fresh[copy(o.batch.fresh, fresh):]
+		if o.opt.UnicodeHosts {
+			tx.unicodeHosts()
+		}
+	}
+	return nil
+}
