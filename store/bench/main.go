@@ -5,7 +5,10 @@
 //	go run ./store/bench -keys 10e6 -length 15s
 //
 // What takes long can be cut up: -dup 90 measures one share of duplicates, and
-// -keep leaves the database in -dir, where the next run finds it loaded.
+// -keep leaves the database in -dir, where the next run finds it loaded. What a
+// crawl meets as it grows is one long run:
+//
+//	go run ./store/bench -curve 1e6,2e6,5e6,10e6,20e6,50e6,100e6 -length 10s
 package main
 
 import (
@@ -31,7 +34,12 @@ func main() {
 	flag.DurationVar(&b.load.Length, "length", 15*time.Second, "length of each load")
 	flag.IntVar(&b.load.Batch, "batch", 10_000, "keys in a call")
 	flag.BoolVar(&b.load.Skew, "skew", false, "draw duplicates as links are, mostly of a few")
-	flag.Var(&b.dups, "dup", "shares of duplicates, in %")
+	flag.Func("dup", "shares of duplicates, in % (default 90,70,50)", func(text string) error {
+		return b.dups.set(text, 1e-2)
+	})
+	flag.Func("curve", "instead, grow a store to each of these sizes and print a Markdown table", func(text string) error {
+		return b.sizes.set(text, 1)
+	})
 	flag.IntVar(&b.callers, "callers", 1, "callers at once")
 	flag.BoolVar(&b.bulk, "bulk", false, "load by sorted import, and measure export and import")
 	index := flag.String("index", "", "fp64, fp40, exact128 or bounded")
@@ -44,19 +52,17 @@ func main() {
 	}
 }
 
-// shares are percentages, as typed: 90,70,50.
-type shares []float64
+// numbers are typed with commas between them: 90,70,50.
+type numbers []float64
 
-func (s *shares) String() string { return fmt.Sprint(*s) }
-
-func (s *shares) Set(text string) error {
-	*s = nil
+func (n *numbers) set(text string, unit float64) error {
+	*n = nil
 	for part := range strings.SplitSeq(text, ",") {
-		p, err := strconv.ParseFloat(part, 64)
-		if err != nil || p < 0 || p > 100 {
-			return fmt.Errorf("cannot read %q; want percentages, such as 90,70,50", text)
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil || v < 0 {
+			return fmt.Errorf("cannot read %q; want numbers, such as 90,70,50", text)
 		}
-		*s = append(*s, p/100)
+		*n = append(*n, v*unit)
 	}
 	return nil
 }
@@ -66,7 +72,8 @@ type bench struct {
 	keep    bool
 	keys    float64
 	load    storebench.Load
-	dups    shares
+	dups    numbers
+	sizes   numbers
 	callers int
 	bulk    bool
 	opt     pebblestore.Options
@@ -76,13 +83,16 @@ type bench struct {
 
 func (b *bench) run() (err error) {
 	if b.dups == nil {
-		b.dups = shares{0.9, 0.7, 0.5}
+		b.dups = numbers{0.9, 0.7, 0.5}
 	}
 	if !b.keep {
 		if b.dir, err = os.MkdirTemp(b.dir, "firstseen-bench"); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	}
+	if b.sizes != nil {
+		return b.profiled(b.curve)
 	}
 	s, err := b.loaded()
 	if err != nil {
