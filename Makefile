@@ -8,7 +8,7 @@ FUZZ    ?= 3s
 export CGO_ENABLED ?= 1
 
 .PHONY: all build test deps vet unit race fuzz-smoke test-examples lint generate clean \
-        test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench torture soak release
+        test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-redis bench torture soak release
 
 all: build
 
@@ -56,7 +56,7 @@ bench-serve: build
 
 # bench: every part beside its rivals, one after the other; needs what each rival
 # needs (its page says what) and leaves out those that aren't there.
-bench: bench-canon bench-hashkey bench-store bench-frontier bench-serve bench-replay
+bench: bench-canon bench-hashkey bench-store bench-frontier bench-serve bench-replay bench-redis
 
 # bench-canon: the canonicalizer beside its rivals in one run, as ratios.
 bench-canon:
@@ -71,6 +71,12 @@ STOREBENCH ?= -keys 10e6 -length 15s
 bench-store:
 	$(GO) run ./store/bench $(STOREBENCH)
 	cd store/rivals && $(GO) run . -keys 10e6 -length 15s
+
+# bench-redis: the store in Redis beside plainer ways to use the same servers, on a cluster
+# of three masters and three replicas that it starts; needs redis-server.
+bench-redis:
+	$(GO) build -o bin/redisbench ./store/redisstore/bench
+	bin/redisbench $(REDISBENCH)
 
 bench-frontier:
 	$(GO) test -run - -bench Add -benchtime 1x ./frontier
