@@ -25,7 +25,7 @@ func FuzzLines(f *testing.F) {
 	}
 	r := start(f, canon.Qiita(), Config{MaxURL: 100, MaxMetadata: 100})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		lines, _ := readLines(bufio.NewReaderSize(bytes.NewReader(body), 16), 200)
+		lines, _ := readLines(bufio.NewReaderSize(bytes.NewReader(body), 16), 200, func() bool { return false })
 		for _, answer := range []func(context.Context, [][]byte, *bytes.Buffer){r.answering(r.guardedAdd, false), r.importLines} {
 			var out bytes.Buffer
 			answer(t.Context(), lines, &out)

@@ -97,7 +97,8 @@ func (s *Server) answering(offer offering, brief bool) func(context.Context, [][
 
 // streamLines answers each line of a body with a line, in order. Lines are
 // committed together as far as they have arrived, so that a client may also
-// converse line by line.
+// converse line by line. One that says how long its body is has all of it, and
+// waits for nothing: then as many as may be are committed together.
 func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func(context.Context, [][]byte, *bytes.Buffer)) {
 	if s.disk.full() {
 		s.writeFault(w, "add URLs", errDiskLow)
@@ -107,10 +108,14 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func
 	_ = rc.EnableFullDuplex() // HTTP/2 has it anyway
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	body := bufio.NewReaderSize(r.Body, 64<<10)
+	more := func() bool {
+		_ = rc.SetReadDeadline(time.Now().Add(lineTimeout))
+		return r.ContentLength > 0
+	}
 	var out bytes.Buffer
 	for {
-		_ = rc.SetReadDeadline(time.Now().Add(lineTimeout))
-		lines, end := readLines(body, s.cfg.MaxURL+s.cfg.MaxMetadata)
+		more()
+		lines, end := readLines(body, s.cfg.MaxURL+s.cfg.MaxMetadata, more)
 		answer(r.Context(), lines, &out)
 		if end != nil && !errors.Is(end, io.EOF) {
 			code := "body"
@@ -131,11 +136,12 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func
 
 var errLongLine = errors.New("line too long")
 
-// readLines reads lines until none has arrived in whole, and at least one. It
-// returns what it read together with the error that ended it.
-func readLines(r *bufio.Reader, max int) (lines [][]byte, err error) {
+// readLines reads lines until none has arrived in whole and more says not to
+// wait for another, and at least one. It returns what it read together with the
+// error that ended it.
+func readLines(r *bufio.Reader, max int, more func() bool) (lines [][]byte, err error) {
 	bytesRead := 0
-	for len(lines) == 0 || len(lines) < linesAtOnce && bytesRead < windowBytes && r.Buffered() > 0 {
+	for len(lines) == 0 || len(lines) < linesAtOnce && bytesRead < windowBytes && (r.Buffered() > 0 || more()) {
 		line, err := readLine(r, max)
 		if bytesRead += len(line); len(bytes.TrimSpace(line)) > 0 {
 			lines = append(lines, line)
