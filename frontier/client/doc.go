@@ -47,6 +47,9 @@
 //   - Text that isn't UTF-8 is carried for URLs and their data, and nowhere else;
 //     settings of crawls, limits, weights and pauses are not carried at all.
 //     Such calls answer [ErrNotCarried].
+//   - Times are by the daemon's clock; Expires and At mean little to a crawler
+//     whose clock is another.
+//   - A refused URL has no key and no queue in its Result.
 //
 // # Why by HTTP
 //
@@ -54,6 +57,6 @@
 // for a refusal or its reason, for the first spelling, for a lease's token, or
 // for a redirect, so a fetcher that is late would overwrite what another one
 // found. The lines of JSON carry all of it, and batches make them cost little;
-// README.md of package frontier has the figures. Use frontierpb for what speaks
+// README.md has the figures. Use frontierpb for what speaks
 // URLFrontier's protocol, and for the fastest bulk load.
 package client

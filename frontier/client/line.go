@@ -19,7 +19,7 @@ type line struct {
 	waiting []*waiter
 	serving bool               // the goroutine is there
 	staying bool               // its request waits on when the daemon holds nothing
-	stop    context.CancelFunc // ends its request
+	stop    context.CancelFunc // ends its request, nil before the first
 }
 
 // waiter is one caller; got has room for its one answer.
@@ -106,7 +106,7 @@ func (c *Client) leaveLine(w *waiter, err error) (*frontier.Lease, error) {
 	if i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 	}
-	if len(l.waiting) == 0 && l.serving {
+	if len(l.waiting) == 0 && l.stop != nil {
 		l.stop()
 	}
 	l.mu.Unlock()

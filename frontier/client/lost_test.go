@@ -1,11 +1,13 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,6 +138,43 @@ func TestPatienceEnds(t *testing.T) {
 	if _, err := client.Open(bg, opt); !errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("got %v of a daemon that says nothing; want ErrUnavailable", err)
 	}
+}
+
+// TestPatienceBeginsWithTheFirstFailure waits longer for one answer than patience
+// lasts: that is no reason not to try again.
+func TestPatienceBeginsWithTheFirstFailure(t *testing.T) {
+	var again atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if again.CompareAndSwap(false, true) {
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprintln(w, `{}`)
+	}))
+	defer s.Close()
+	c, err := client.Open(bg, client.Options{Addr: s.Listener.Addr().String(), Timeout: 300 * time.Millisecond, Patience: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, c)
+}
+
+// TestWaitersWhoLeave lets many wait and leave, some at once.
+func TestWaitersWhoLeave(t *testing.T) {
+	c := newDaemon(t).open(t, client.Options{MaxInFlight: -1})
+	var wg sync.WaitGroup
+	for i := range 200 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(bg, time.Duration(i%20)*100*time.Microsecond)
+			defer cancel()
+			if l, err := c.Next(ctx); l != nil || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, %v; want the context's error", l, err)
+			}
+		})
+	}
+	wg.Wait()
+	add(t, c, frontier.URL{URL: "http://a.example/"})
+	next(t, c)
 }
 
 // TestForeignCertificate checks that what isn't trusted is not asked again and

@@ -40,7 +40,7 @@ type Options struct {
 	Brief bool
 
 	// Patience is how long a call goes on trying while the daemon isn't
-	// available; negative is as long as its context allows. The default is 1 min.
+	// available, from the first failure on; negative is as long as its context allows. The default is 1 min.
 	Patience time.Duration
 	// Timeout is how long a request may take before it is sent again. The
 	// default is 30 s.

@@ -68,9 +68,13 @@ func faultOf(resp *http.Response) error {
 // persist calls try until it succeeds or fails for good, with growing pauses,
 // as long as patience and the context last and the client isn't closed.
 func (c *Client) persist(ctx context.Context, what string, try func(context.Context) error) error {
-	began, pause := time.Now(), firstPause
+	var since time.Time // of the first failure: what was waited for before is no reason to give up
+	pause := firstPause
 	for {
 		err := try(ctx)
+		if since.IsZero() {
+			since = time.Now()
+		}
 		switch {
 		case err == nil:
 			return nil
@@ -78,7 +82,7 @@ func (c *Client) persist(ctx context.Context, what string, try func(context.Cont
 			return ctx.Err()
 		case !isTemporary(err):
 			return fmt.Errorf("cannot %s: %w", what, err)
-		case c.opt.Patience >= 0 && time.Since(began) >= c.opt.Patience:
+		case c.opt.Patience >= 0 && time.Since(since) >= c.opt.Patience:
 			return fmt.Errorf("cannot %s; got no answer for %v: %w: %w", what, c.opt.Patience, ErrUnavailable, err)
 		}
 		if err := c.sleep(ctx, pause/2+rand.N(pause)); err != nil {
