@@ -46,7 +46,7 @@ type Event struct {
 	URL       string    // as found, or as fetched
 	Canonical string    // for offered URLs that have one
 	Key       store.Key // zero for URLs without a canonical form
-	Reason    Reason    // of EventRefused; the caller's of EventAliased
+	Reason    Reason    // of EventRefused; the caller's of EventAliased; of EventDropped where the frontier dropped it
 	// Took is the time from Lease.Started to the settlement, for settlements of leases.
 	Took time.Duration
 }
@@ -61,8 +61,8 @@ func (f *Frontier) emit(e Event) {
 // maxExamples bounds the refused URLs kept for each reason.
 const maxExamples = 10
 
-// Refusal counts the URLs of a crawl that were refused for one reason since
-// Open, with the latest few of them.
+// Refusal counts the URLs of a crawl that were refused, or dropped by the
+// frontier, for one reason, with the latest few of them.
 type Refusal struct {
 	Crawl    string
 	Reason   Reason

@@ -26,6 +26,10 @@ type Lease struct {
 	// Started is when the fetch began, for the adaptive delay: the time of the
 	// lease, or what its holder sets.
 	Started time.Time
+	// As they were handed out by this process: how many leases before were given
+	// back, and that nothing is missing.
+	returned int
+	whole    bool
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64
@@ -87,18 +91,23 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.T
 		return nil, time.Time{}, fmt.Errorf("cannot lease URLs: %w", err)
 	}
 	leases := make([]*Lease, 0, len(taken.Leases))
+	var killers []Settlement
 	now := time.Now()
 	for i := range taken.Leases {
 		l, err := leaseOf(&taken.Leases[i], now)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
+		if f.opt.MaxExpired > 0 && l.expired() >= f.opt.MaxExpired {
+			killers = append(killers, Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired})
+			continue
+		}
 		leases = append(leases, l)
 		if f.opt.OnEvent != nil {
 			f.emit(Event{Kind: EventLeased, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key})
 		}
 	}
-	return leases, taken.Next, nil
+	return leases, f.dropKillers(ctx, killers, taken.Next), nil
 }
 
 func (f *Frontier) takeRequest(req LeaseRequest) (store.TakeRequest, error) {
@@ -143,6 +152,8 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 		Created:       l.Created,
 		Expires:       l.Expires,
 		Started:       now,
+		returned:      r.returned,
+		whole:         true,
 		Token:         l.Token,
 	}, nil
 }

@@ -19,7 +19,8 @@ type Entry struct {
 	Redirects     int
 	Discriminator string
 	// Alias is the reason and the URL that made it an alias, "" if it is none.
-	Alias string
+	Alias    string
+	returned int // leases given back
 }
 
 // Lookup tells what is known of a URL, in any spelling. It returns
@@ -72,7 +73,7 @@ func refusalError(url string, r *Result) error {
 func entryOf(e store.Entry) (Entry, error) {
 	r, err := decodeRecord(e.Meta)
 	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
-	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Alias: r.alias}, err
+	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Alias: r.alias, returned: r.returned}, err
 }
 
 // Stats returns exact counts, in constant time: of one crawl, "" being the

@@ -29,6 +29,7 @@ type modelURL struct {
 	due         time.Time
 	arrival     int
 	attempts    int
+	ranOut      int // hand-outs that nobody settled
 	expires     time.Time
 	lease       *Lease // the latest hand-out
 	leasedAs    int    // order of hand-outs
@@ -40,7 +41,10 @@ type modelQueue struct {
 	blocked     time.Time
 	paused      bool
 	lastTake    time.Time
-	passed      int // services of others while it could have been served
+	notBefore   time.Time // the adaptive delay
+	weight      int       // 0: 1
+	owes        bool      // its latest turn was at another weight
+	passed      int       // services of others while it could have been served
 }
 
 type modelPolicy struct {
@@ -49,6 +53,9 @@ type modelPolicy struct {
 	lease       time.Duration
 	backoff     Backoff
 	maxPerQueue int
+	adaptive    Adaptive
+	maxExpired  int
+	races       bool // turns go by weight alone
 }
 
 type model struct {
@@ -58,6 +65,7 @@ type model struct {
 	paused   map[string]bool // crawls
 	arrivals int
 	leases   int
+	races    []*race // see modelfair_test.go
 }
 
 func (m *model) find(crawl, page string) *modelURL {
@@ -120,7 +128,7 @@ func (m *model) add(crawl, page, host, spelling string, o URL, now time.Time) of
 		m.urls = append(m.urls, u)
 		answer = offered{status: New}
 	}
-	u.queue, u.spelling, u.priority, u.attempts = q, spelling, o.Priority, 0
+	u.queue, u.spelling, u.priority, u.attempts, u.ranOut = q, spelling, o.Priority, 0, 0
 	m.enqueue(u, o.Due, now)
 	return answer
 }
@@ -156,6 +164,8 @@ func (m *model) gate(q *modelQueue, now time.Time) string {
 		return "blocked"
 	case !q.lastTake.IsZero() && q.lastTake.Add(delay).After(now):
 		return "delay"
+	case q.notBefore.After(now):
+		return "adaptive delay"
 	case m.running(q, now) >= m.policy.maxInFlight:
 		return "in flight"
 	case m.head(q, now) == nil:
@@ -164,20 +174,20 @@ func (m *model) gate(q *modelQueue, now time.Time) string {
 	return ""
 }
 
-// opens returns the first time from now on, and before the deadline, at which a
+// opens returns the first time between two, the second left out, at which a
 // queue may be served if nothing but time passes; zero if there is none. Only
 // at the times that stand somewhere in the model can anything change.
-func (m *model) opens(deadline time.Time) time.Time {
-	times := []time.Time{time.Now()}
+func (m *model) opens(from, deadline time.Time) time.Time {
+	times := []time.Time{from}
 	for _, u := range m.urls {
 		times = append(times, u.due, u.expires)
 	}
 	for _, q := range m.queues {
-		times = append(times, q.blocked, q.lastTake.Add(max(q.delay, 0)), q.lastTake.Add(m.policy.delay))
+		times = append(times, q.blocked, q.notBefore, q.lastTake.Add(max(q.delay, 0)), q.lastTake.Add(m.policy.delay))
 	}
 	slices.SortFunc(times, time.Time.Compare)
 	for _, at := range times {
-		if at.Before(time.Now()) || !at.Before(deadline) {
+		if at.Before(from) || !at.Before(deadline) {
 			continue
 		}
 		for _, q := range m.queues {
@@ -217,10 +227,13 @@ func (m *model) head(q *modelQueue, now time.Time) *modelURL {
 
 func (m *model) leaseOut(u *modelURL, l *Lease, now time.Time) {
 	m.leases++
+	if u.state == mLeased {
+		u.ranOut++
+	}
 	u.state, u.lease, u.leasedAs = mLeased, l, m.leases
 	u.expires = now.Add(m.policy.lease)
 	u.attempts++
-	u.queue.lastTake, u.queue.passed = now, 0
+	u.queue.lastTake, u.queue.passed, u.queue.owes = now, 0, false
 }
 
 // settle says what becomes of a hand-out; stale ones change nothing.
@@ -231,6 +244,10 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	if s.BlockQueue.After(u.queue.blocked) {
 		u.queue.blocked = s.BlockQueue
 	}
+	if fetched := s.Outcome != Release && s.Outcome != Extend; fetched && m.policy.adaptive.Factor > 0 {
+		took := now.Sub(l.Started) * time.Duration(m.policy.adaptive.Factor)
+		u.queue.notBefore = now.Add(min(took, m.policy.adaptive.Max))
+	}
 	switch s.Outcome {
 	case Done:
 		u.state = mDone
@@ -239,7 +256,7 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	case Release:
 		m.enqueue(u, time.Time{}, now)
 	case Recrawl:
-		u.attempts = 0
+		u.attempts, u.ranOut = 0, 0
 		m.enqueue(u, s.At, now)
 	case Extend:
 		u.expires = s.At
@@ -273,7 +290,7 @@ func (m *model) put(crawl, page, host, spelling string, next, now time.Time) Sta
 	if !u.held() {
 		u.spelling, u.queue, u.priority = spelling, m.queue(crawl, host), 0
 	}
-	u.attempts = 0
+	u.attempts, u.ranOut = 0, 0
 	if u.state = mDone; !next.IsZero() {
 		m.enqueue(u, next, now)
 	}

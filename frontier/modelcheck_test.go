@@ -96,6 +96,7 @@ func runModel(b backend, mutate func(store.Store) store.Store, seed uint64, ops 
 	}
 	opt, policy := modelOptions(mutate(s), seed)
 	r := &modelRun{m: &model{policy: policy, paused: map[string]bool{}}, rnd: rand.New(rand.NewPCG(seed, 1))}
+	opt.OnEvent = r.onEvent
 	if r.f, err = Open(opt); err != nil {
 		return nil, err
 	}
@@ -272,6 +273,44 @@ var mutants = []struct {
 	{"ignores blocks", func() mutant {
 		return mutant{configure: func(c *store.QueueChange) { c.BlockedUntil = nil }}
 	}, []string{invPolite, invIdle}},
+	{"knows no weights", func() mutant {
+		return mutant{configure: func(c *store.QueueChange) { c.Weight = nil }}
+	}, []string{invWeights}},
+	{"knows no adaptive delay", func() mutant {
+		return mutant{settle: func(s []store.Settlement) {
+			if c := s[0].QueueChange; c != nil {
+				change := *c
+				change.NotBefore = nil
+				s[0].QueueChange = &change
+			}
+		}}
+	}, []string{invPolite}},
+	{"takes an adaptive delay for longer", func() mutant {
+		return mutant{settle: func(s []store.Settlement) {
+			if c := s[0].QueueChange; c != nil && c.NotBefore != nil {
+				at := c.NotBefore.Add(time.Second)
+				change := *c
+				change.NotBefore = &at
+				s[0].QueueChange = &change
+			}
+		}}
+	}, []string{invIdle}},
+	{"forgets what was given back", func() mutant {
+		return mutant{settle: func(s []store.Settlement) {
+			if s[0].Outcome == store.Requeue && !s[0].ResetAttempts {
+				s[0].Meta = nil
+			}
+		}}
+	}, []string{invExpired}},
+	{"forgets what ran out", func() mutant {
+		return mutant{take: func(s store.Store, req store.TakeRequest) (store.Taken, error) {
+			taken, err := s.Take(bg, req)
+			for i := range taken.Leases {
+				taken.Leases[i].Attempts = 1
+			}
+			return taken, err
+		}}
+	}, []string{invExpired, invSpelling}},
 	{"ignores pauses", func() mutant {
 		return mutant{configure: func(c *store.QueueChange) { c.Paused = nil }}
 	}, []string{invPolite}},

@@ -83,6 +83,16 @@ func (r *modelRun) setDelay() error {
 	return r.f.Configure(bg, crawl, host, store.QueueChange{Delay: &delay})
 }
 
+func (r *modelRun) setWeight() error {
+	crawl, _, host, _ := r.page()
+	weight := uint8(r.rnd.IntN(5))
+	q := r.m.queue(crawl, host)
+	q.weight, q.owes = int(weight), true
+	r.m.races = nil
+	r.note("weight %s %s %d", crawl, host, weight)
+	return r.f.Configure(bg, crawl, host, store.QueueChange{Weight: &weight})
+}
+
 func (r *modelRun) lookup() error {
 	crawl, page, _, spelling := r.page()
 	e, err := r.f.Lookup(bg, URL{URL: spelling, Crawl: crawl})
@@ -106,11 +116,23 @@ func (r *modelRun) lookup() error {
 // rules allow it, and not at all if that is after the deadline.
 func (r *modelRun) next() error {
 	deadline := time.Now().Add(time.Duration(r.rnd.IntN(4000)) * time.Millisecond)
-	want := r.m.opens(deadline)
+	want := r.m.opens(time.Now(), deadline)
 	ctx, cancel := context.WithDeadline(bg, deadline)
 	defer cancel()
 	l, err := r.f.Next(ctx)
 	r.note("next until %v: %v, %v", deadline, l, err)
+	for len(r.gone) > 0 { // what is dropped is no answer
+		first, rest := r.gone[:1], r.gone[1:]
+		if at := first[0].at; !at.Equal(want) && !at.Equal(deadline) {
+			return breaks(invIdle, "%s dropped at %v; want it at %v", first[0].url, at, want)
+		}
+		r.gone = first
+		if _, err := r.checkGone(); err != nil {
+			return err
+		}
+		r.gone, want = rest, r.m.opens(first[0].at, deadline)
+	}
+	r.m.races = nil
 	switch {
 	case want.IsZero() && errors.Is(err, context.DeadlineExceeded):
 		return nil
@@ -139,6 +161,9 @@ func (r *modelRun) takeAndRelease() error {
 			return err
 		}
 		h := r.old[len(r.old)-1]
+		if h.l != leases[0] {
+			continue
+		}
 		r.m.settle(h.u, h.l, Settlement{Outcome: Release}, time.Now())
 		if err := r.f.Release(bg, h.l); err != nil {
 			return err
@@ -149,6 +174,7 @@ func (r *modelRun) takeAndRelease() error {
 
 func (r *modelRun) restart() (err error) {
 	r.note("restart")
+	r.m.races = nil
 	r.f, err = r.reopen(r.f)
 	return err
 }
@@ -192,6 +218,7 @@ func (r *modelRun) drain() error {
 		if err := r.checkLeases(leases, 3, func(*modelQueue) bool { return true }); err != nil {
 			return err
 		}
+		r.m.endRaces(time.Now())
 		for _, l := range leases {
 			h := r.old[len(r.old)-1]
 			for _, o := range r.old {

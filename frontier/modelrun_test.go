@@ -19,7 +19,14 @@ type modelRun struct {
 	rnd     *rand.Rand
 	reopen  func(*Frontier) (*Frontier, error)
 	old     []handOut // every hand-out there was
+	gone    []gone    // what the frontier dropped since it was looked at
 	history []string
+}
+
+// gone is a URL that the frontier dropped by itself.
+type gone struct {
+	at         time.Time
+	crawl, url string
 }
 
 type handOut struct {
@@ -42,6 +49,8 @@ const (
 	invLost     = "nothing is lost"
 	invSettle   = "settled once"
 	invSpelling = "handed out as found"
+	invExpired  = "given up when its fetchers die, and not before"
+	invWeights  = "turns by weight"
 )
 
 func breaks(invariant, format string, args ...any) error {
@@ -59,12 +68,22 @@ const (
 // only fairness decides who is served.
 func modelOptions(s store.Store, seed uint64) (Options, modelPolicy) {
 	p := modelPolicy{delay: 700 * time.Millisecond, maxInFlight: 2, lease: 5 * time.Second, maxPerQueue: 6,
-		backoff: Backoff{Base: 2 * time.Second, Max: 6 * time.Second, Attempts: 4}}
-	if seed%2 == 1 {
-		p.delay, p.maxInFlight, p.maxPerQueue = 0, 50, 9
-		return Options{Store: s, Delay: -1, MaxInFlight: 50, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue), Retry: p.backoff}, p
+		backoff: Backoff{Base: 2 * time.Second, Max: 6 * time.Second, Attempts: 4}, maxExpired: 2}
+	switch {
+	case seed%2 == 1:
+		p.delay, p.maxInFlight, p.maxPerQueue, p.races = 0, 50, 9, seed%4 == 3
+	case seed%4 == 0:
+		p.adaptive = Adaptive{Factor: 2, Max: 4 * time.Second}
 	}
-	return Options{Store: s, Delay: p.delay, MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue), Retry: p.backoff}, p
+	return Options{Store: s, Delay: or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
+		Retry: p.backoff, Adaptive: p.adaptive, MaxExpired: p.maxExpired}, p
+}
+
+// onEvent notes what the frontier drops by itself.
+func (r *modelRun) onEvent(e Event) {
+	if e.Kind == EventDropped && e.Reason == ReasonExpired {
+		r.gone = append(r.gone, gone{time.Now(), e.Crawl, e.URL})
+	}
 }
 
 // run performs n operations, then waits until everything was handed out.
@@ -74,7 +93,7 @@ func (r *modelRun) run(n int) error {
 		do     func() error
 	}{
 		{30, r.add}, {30, r.lease}, {10, r.leaseOneQueue}, {40, r.settle}, {12, r.step}, {4, r.put},
-		{3, r.forget}, {3, r.block}, {2, r.pause}, {3, r.setDelay}, {3, r.lookup}, {1, r.restart}, {1, r.takeAndRelease}, {12, r.next},
+		{3, r.forget}, {3, r.block}, {2, r.pause}, {3, r.setDelay}, {2, r.setWeight}, {3, r.lookup}, {1, r.restart}, {1, r.takeAndRelease}, {12, r.next},
 	}
 	total := 0
 	for _, op := range ops {
@@ -93,6 +112,7 @@ func (r *modelRun) run(n int) error {
 		if err := r.count(); err != nil {
 			return err
 		}
+		r.m.endRaces(time.Now())
 	}
 	return r.drain()
 }
@@ -169,6 +189,9 @@ func (r *modelRun) lease() error {
 }
 
 func (r *modelRun) leaseOneQueue() error {
+	if r.m.policy.races {
+		return nil // what a queue gets out of turn, it owes for long
+	}
 	crawl, _, host, _ := r.page()
 	leases, _, err := r.f.LeaseFrom(bg, LeaseRequest{Crawl: crawl, Queue: host})
 	if err != nil {
@@ -182,7 +205,10 @@ func (r *modelRun) leaseOneQueue() error {
 // not handed out could not be.
 func (r *modelRun) checkLeases(leases []*Lease, n int, asked func(*modelQueue) bool) error {
 	now := time.Now()
-	var served []*modelQueue
+	served, err := r.checkGone()
+	if err != nil {
+		return err
+	}
 	for _, l := range leases {
 		q := r.m.queue(l.Crawl, l.Queue)
 		page, _ := modelPage(l.URL)
@@ -203,10 +229,41 @@ func (r *modelRun) checkLeases(leases []*Lease, n int, asked func(*modelQueue) b
 			return breaks(invSpelling, "%s handed out as attempt %d; want %s as %d", l.URL, l.Attempts, u.spelling, u.attempts+1)
 		}
 		r.m.leaseOut(u, l, now)
+		if u.ranOut >= r.m.policy.maxExpired {
+			return breaks(invExpired, "%s handed out after %d of its leases ran out; want it dropped", l.URL, u.ranOut)
+		}
 		served = append(served, q)
 		r.old = append(r.old, handOut{u, l})
 	}
-	return r.checkRest(served, len(leases) < n, asked)
+	if !r.m.policy.races || n > 1 { // a call serves no queue twice, whatever its weight
+		r.m.races = nil
+	} else if err := r.m.race(served, now); err != nil {
+		return err
+	}
+	return r.checkRest(served, len(served) < n, asked)
+}
+
+// checkGone checks what was dropped instead of handed out, by the same rules,
+// and returns the queues whose turn it took.
+func (r *modelRun) checkGone() (served []*modelQueue, err error) {
+	for _, g := range r.gone {
+		page, host := modelPage(g.url)
+		u, q := r.m.find(g.crawl, page), r.m.queue(g.crawl, host)
+		if u == nil || u.state != mLeased || u.expires.After(g.at) {
+			return nil, breaks(invExpired, "%s dropped; none of its leases ran out now", g.url)
+		}
+		if gate := r.m.gate(q, g.at); gate != "" || r.m.head(q, g.at) != u {
+			return nil, breaks(invExpired, "%s dropped; it is not its turn: %q", g.url, gate)
+		}
+		r.m.leaseOut(u, nil, g.at)
+		if u.ranOut < r.m.policy.maxExpired {
+			return nil, breaks(invExpired, "%s dropped after %d of its leases ran out; want %d", g.url, u.ranOut, r.m.policy.maxExpired)
+		}
+		u.state = mSeen
+		served = append(served, q)
+	}
+	r.gone = nil
+	return served, nil
 }
 
 func (r *modelRun) checkRest(served []*modelQueue, short bool, asked func(*modelQueue) bool) error {
@@ -222,7 +279,7 @@ func (r *modelRun) checkRest(served []*modelQueue, short bool, asked func(*model
 		if short {
 			return breaks(invIdle, "queue %s %s got nothing, though it may be served and there was room", q.crawl, q.host)
 		}
-		if q.passed += len(served); q.passed > 3*len(r.m.queues) {
+		if q.passed += len(served); q.passed > 3*r.m.shares() {
 			return breaks(invStarve, "queue %s %s was passed over %d times", q.crawl, q.host, q.passed)
 		}
 	}

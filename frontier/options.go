@@ -49,6 +49,12 @@ type Options struct {
 	// Lease is how long a URL is held for its fetcher: longer than the slowest
 	// fetch. The default is 2 min.
 	Lease time.Duration
+	// MaxExpired is how many leases of a URL may run out before it is dropped
+	// instead of handed out once more, as [ReasonExpired]: a page may be what
+	// kills its fetchers. Leases that are given back, by Retry or Release, don't
+	// count, and Recrawl and Force begin anew. Negative is no bound. The default
+	// is 10.
+	MaxExpired int
 	// Retry is the back-off of [Frontier.Retry]. The default is that of Backoff.
 	Retry Backoff
 
@@ -136,6 +142,7 @@ func (o Options) withDefaults() Options {
 	o.Delay = orOff(o.Delay, time.Second)
 	o.MaxInFlight = orOff(o.MaxInFlight, 1)
 	o.MaxRedirects = orOff(o.MaxRedirects, 10)
+	o.MaxExpired = orOff(o.MaxExpired, 10)
 	o.Lease = or(o.Lease, 2*time.Minute)
 	o.Adaptive.Max = or(o.Adaptive.Max, 30*time.Second)
 	o.Retry.Base = or(o.Retry.Base, 30*time.Second)

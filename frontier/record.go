@@ -10,7 +10,7 @@ import (
 // record is what a frontier keeps with a URL, in the store's Meta: its own
 // fields, then the caller's data. The zero record is kept as no bytes at all.
 //
-//	flags byte | depth uvarint | hops uvarint | len(disc) uvarint, disc | alias… | meta
+//	flags byte | depth uvarint | hops uvarint | len(disc) uvarint, disc | alias… | returned uvarint | meta
 //
 // Each field is there if its flag is set.
 type record struct {
@@ -18,7 +18,10 @@ type record struct {
 	hops  int    // redirects that led here
 	disc  string // discriminator
 	alias string // "reason target" of a URL that is only an alias
-	meta  []byte
+	// returned counts the leases that their holder gave back, by Retry or
+	// Release: of the attempts that the store counts, the others ran out.
+	returned int
+	meta     []byte
 }
 
 const (
@@ -26,11 +29,12 @@ const (
 	hasHops
 	hasDisc
 	hasAlias
-	knownFlags = hasDepth | hasHops | hasDisc | hasAlias
+	hasReturned
+	knownFlags = hasDepth | hasHops | hasDisc | hasAlias | hasReturned
 )
 
 func (r record) encode() []byte {
-	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.alias == "" && len(r.meta) == 0 {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.alias == "" && r.returned == 0 && len(r.meta) == 0 {
 		return nil
 	}
 	var flags byte
@@ -50,6 +54,10 @@ func (r record) encode() []byte {
 	if r.alias != "" {
 		flags |= hasAlias
 		b = appendText(b, r.alias)
+	}
+	if r.returned > 0 {
+		flags |= hasReturned
+		b = binary.AppendUvarint(b, uint64(r.returned))
 	}
 	b[0] = flags
 	return append(b, r.meta...)
@@ -83,6 +91,9 @@ func decodeRecord(b []byte) (r record, err error) {
 	}
 	if flags&hasAlias != 0 {
 		r.alias = d.text()
+	}
+	if flags&hasReturned != 0 {
+		r.returned = int(d.uvarint())
 	}
 	if d.bad {
 		return record{}, fmt.Errorf("cannot read the frontier's data of a URL; got %d bytes; want more: %w", len(b), store.ErrCorrupt)

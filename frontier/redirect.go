@@ -75,11 +75,18 @@ func (f *Frontier) offerTarget(l *Lease, target string) ([]offer, []Result) {
 // follow makes target the fetch URL of a lease.
 func (f *Frontier) follow(ctx context.Context, l *Lease, target string) (Redirection, error) {
 	next := *l
+	if !l.whole {
+		e, err := f.Lookup(ctx, URL{URL: l.URL, Crawl: l.Crawl, Queue: l.Queue, Discriminator: l.Discriminator})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return Redirection{}, err
+		}
+		next.returned = e.returned
+	}
 	next.URL, next.Redirects = target, l.Redirects+1
 	next.Expires = time.Now().Add(f.opt.Lease)
 	statuses, err := f.settleStored(ctx, l.Crawl, []store.Settlement{{
 		Key: l.Key, Token: l.Token, Outcome: store.Extend, Due: next.Expires, URL: target,
-		Meta: record{depth: next.Depth, hops: next.Redirects, disc: next.Discriminator, meta: next.Meta}.replacing(),
+		Meta: next.record().replacing(),
 	}})
 	if err != nil {
 		return Redirection{}, err

@@ -36,6 +36,8 @@ type Settlement struct {
 	Meta []byte
 	// Priority replaces the priority. The default, nil, keeps it.
 	Priority *uint8
+
+	reason Reason // why the frontier drops it
 	// Fetched tells what the fetch gave, also where the lease is over. The default is
 	// nothing.
 	Fetched *Fetched
@@ -170,11 +172,10 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 }
 
 // completed fills in a lease that was made anew from its name and token, where
-// the settlement needs more than these: a lease that was handed out has one
-// attempt or more.
+// the settlement needs more than these.
 func (f *Frontier) completed(ctx context.Context, stored string, s Settlement) (Settlement, error) {
-	needs := s.Outcome == Retry || s.Outcome == Recrawl || s.Meta != nil || !s.BlockQueue.IsZero()
-	if s.Lease.Attempts > 0 || !needs {
+	needs := s.Outcome == Retry || s.Outcome == Recrawl || s.Outcome == Release || s.Meta != nil || !s.BlockQueue.IsZero()
+	if s.Lease.whole || !needs {
 		return s, nil
 	}
 	e, err := f.store.Lookup(ctx, stored, s.Lease.Key)
@@ -223,14 +224,20 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 
 // record returns what replaces the frontier's data of a URL, nil for no change.
 func (s *Settlement) record(outcome store.Outcome) []byte {
-	r := record{depth: s.Lease.Depth, hops: s.Lease.Redirects, disc: s.Lease.Discriminator, meta: s.Lease.Meta}
-	if s.Meta != nil {
-		r.meta = s.Meta
-	} else if s.Outcome != Recrawl || r.hops == 0 {
+	r := s.Lease.record()
+	returned := s.Outcome == Retry || s.Outcome == Release
+	anew := s.Outcome == Recrawl && r.hops+r.returned > 0
+	if s.Meta == nil && !returned && !anew {
 		return nil
 	}
-	if s.Outcome == Recrawl {
-		r.hops = 0
+	if s.Meta != nil {
+		r.meta = s.Meta
+	}
+	switch {
+	case returned:
+		r.returned++
+	case s.Outcome == Recrawl:
+		r.hops, r.returned = 0, 0
 	}
 	return r.replacing()
 }
@@ -275,6 +282,9 @@ func (f *Frontier) keepLongerBlock(ctx context.Context, stored, queue string, c 
 var settledEvents = [...]EventKind{Done: EventDone, Retry: EventRetried, Recrawl: EventRecrawl, Drop: EventDropped, Release: EventReleased, Extend: 0}
 
 func (f *Frontier) emitSettled(s *Settlement, answer Settled, now time.Time) {
+	if s.reason != "" {
+		f.refused.add(s.Lease.Crawl, s.reason, s.Lease.URL)
+	}
 	if f.opt.OnEvent == nil || s.Outcome == Extend || int(s.Outcome) >= len(settledEvents) {
 		return
 	}
@@ -283,7 +293,7 @@ func (f *Frontier) emitSettled(s *Settlement, answer Settled, now time.Time) {
 		kind = EventDropped
 	}
 	l := s.Lease
-	e := Event{Kind: kind, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key}
+	e := Event{Kind: kind, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key, Reason: s.reason}
 	if !l.Started.IsZero() {
 		e.Took = max(now.Sub(l.Started), 0)
 	}

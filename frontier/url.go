@@ -89,6 +89,7 @@ const (
 	ReasonQueries   Reason = "query-growth"       // Traps.Queries
 	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
 	ReasonRedirects Reason = "too-many-redirects" // Options.MaxRedirects
+	ReasonExpired   Reason = "expired-leases"     // Options.MaxExpired: dropped, not refused
 )
 
 // Result is the answer for one offered URL.

@@ -1,0 +1,111 @@
+package frontier
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// dieHolding leases the one URL there is so often, and is not heard of again.
+func dieHolding(t *testing.T, f *Frontier, times int) {
+	t.Helper()
+	for range times {
+		l := leaseOne(t, f)
+		time.Sleep(time.Until(l.Expires))
+	}
+}
+
+func TestKillerIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dropped []Event
+		f := open(t, Options{Delay: -1, OnEvent: func(e Event) {
+			if e.Kind == EventDropped {
+				dropped = append(dropped, e)
+			}
+		}})
+		const url = "http://a.example/crash"
+		addOne(t, f, URL{URL: url, Depth: 3})
+		dieHolding(t, f, 10)
+		leaseNone(t, f)
+		if len(dropped) != 1 || dropped[0].URL != url || dropped[0].Reason != ReasonExpired {
+			t.Errorf("got %+v dropped; want %s, for its leases", dropped, url)
+		}
+		want := Refusal{Crawl: store.DefaultCrawl, Reason: ReasonExpired, Count: 1, Examples: []string{url}}
+		if got := slices.Collect(f.Refusals()); len(got) != 1 || got[0].Count != 1 || got[0].Reason != want.Reason || !slices.Equal(got[0].Examples, want.Examples) {
+			t.Errorf("got refusals %+v; want %+v", got, want)
+		}
+		if r := addOne(t, f, URL{URL: url}); r.Status != Duplicate {
+			t.Errorf("got %v; want a duplicate: it is seen", r.Status)
+		}
+		if r := addOne(t, f, URL{URL: url, Force: true}); !r.Requeued {
+			t.Error("Force did not queue it again")
+		}
+		dieHolding(t, f, 10)
+		leaseNone(t, f)
+	})
+}
+
+// TestWhatIsGivenBackDoesNotCount mixes leases that run out with leases that are
+// retried, released and redirected, as they were handed out and by name alone.
+func TestWhatIsGivenBackDoesNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, MaxExpired: 3, Retry: Backoff{Attempts: -1}})
+		addOne(t, f, URL{URL: "http://a.example/", Meta: []byte("mine"), Depth: 2})
+		for i := range 9 {
+			l := leaseOne(t, f)
+			if string(l.Meta) != "mine" || l.Depth != 2 {
+				t.Fatalf("got meta %q, depth %d; want what was given", l.Meta, l.Depth)
+			}
+			if i%3 == 0 {
+				l = &Lease{Crawl: l.Crawl, Key: l.Key, Token: l.Token, URL: l.URL}
+			}
+			if i%2 == 0 {
+				must(t, f.Release(bg, l))
+			} else if again, err := f.Retry(bg, l, time.Now()); err != nil || !again {
+				t.Fatalf("got %v, %v; want it put back", again, err)
+			}
+		}
+		l := leaseOne(t, f)
+		if r, err := f.Redirect(bg, l, "http://A.example/"); err != nil || r.Follow == nil {
+			t.Fatalf("got %+v, %v; want to follow", r, err)
+		}
+		time.Sleep(2 * time.Minute)
+		dieHolding(t, f, 2)
+		leaseNone(t, f)
+	})
+}
+
+func TestKillersAreHandedOutForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, MaxExpired: -1})
+		addOne(t, f, URL{URL: "http://a.example/"})
+		dieHolding(t, f, 40)
+		leaseOne(t, f)
+	})
+}
+
+// TestNextPassesOverKillers waits for the second URL while the first is dropped,
+// and ends when that was all.
+func TestNextPassesOverKillers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, MaxExpired: 1})
+		addOne(t, f, URL{URL: "http://a.example/1"})
+		dieHolding(t, f, 1)
+		addOne(t, f, URL{URL: "http://a.example/2"})
+		l, err := f.Next(bg)
+		if err != nil || l.URL != "http://a.example/2" {
+			t.Fatalf("got %+v, %v; want the second", l, err)
+		}
+		time.Sleep(time.Until(l.Expires))
+		for l, err := range f.Leases(bg) {
+			t.Errorf("got %v, %v; want the end", l, err)
+		}
+		if _, err := f.Lookup(bg, URL{URL: "http://a.example/2"}); errors.Is(err, store.ErrNotFound) {
+			t.Error("a dropped URL is not seen any more")
+		}
+	})
+}
