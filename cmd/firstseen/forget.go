@@ -24,16 +24,16 @@ type forgetFlags struct {
 func newForgetCmd(a *app) *cobra.Command {
 	var f forgetFlags
 	cmd := &cobra.Command{
-		Use:   "forget --db DIR",
+		Use:   "forget (--db DIR | --redis ADDR)",
 		Short: "Make what was seen new again",
 		Long: `Forget some of a crawl, or all of it: what is found again counts as new. The daemon must
-not be running on the store.`,
+not be running on a store on disk; those on a store in Redis go on.`,
 		Example: `  firstseen forget --db crawl.db --url https://example.com/a
   firstseen forget --db crawl.db --before 2026-01-31
   firstseen forget --db crawl.db --crawl old --all`,
 		Args: cobra.NoArgs,
 	}
-	withStore(cmd, &pebblestore.Options{}, &f.crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
+	withAnyStore(a, cmd, &pebblestore.Options{}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		sel, err := f.selection(s.Identity())
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func newRootCmd(a *app) *cobra.Command {
 	root.AddCommand(
 		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newReplayCmd(a), newVersionCmd(a),
 		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
-		newStatsCmd(a), newExportCmd(a), newImportCmd(a), newForgetCmd(a), newVerifyCmd(a), newServeCmd(a), newSXURLCmd(a),
+		newStatsCmd(a), newExportCmd(a), newImportCmd(a), newCopyCmd(a), newForgetCmd(a), newVerifyCmd(a), newServeCmd(a), newSXURLCmd(a),
 	)
 	root.AddCommand(extraCommands(a)...)
 	return root

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
+	"github.com/firstseen/firstseen/store/redisstore"
 )
 
 // openStore opens a store that must be there, whatever made its keys.
@@ -35,6 +37,27 @@ func withStore(cmd *cobra.Command, opt *pebblestore.Options, crawl *string, do f
 	})
 }
 
+// withAnyStore is withStore for commands that work on a store in Redis, too.
+func withAnyStore(a *app, cmd *cobra.Command, opt *pebblestore.Options, crawl *string, do func(ctx context.Context, s store.Store, args []string) error) {
+	var r redisFlags
+	withStore(cmd, opt, crawl, func(ctx context.Context, s *pebblestore.Store, args []string) error { return do(ctx, s, args) })
+	onDisk := cmd.RunE
+	r.add(cmd.Flags())
+	cmd.RunE = running(func(cmd *cobra.Command, args []string) error {
+		if err := r.notWith(cmd.Flags(), "db"); err != nil {
+			return err
+		}
+		if !r.given() {
+			return onDisk(cmd, args)
+		}
+		s, err := r.open(cmd.Context(), a.log, redisstore.Options{MustExist: true})
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(cmd.Context(), s, args), s.Close())
+	})
+}
+
 // storeStats is the answer of the stats command.
 type storeStats struct {
 	Crawl     string     `json:"crawl"`
@@ -44,11 +67,11 @@ type storeStats struct {
 	Completed int64      `json:"completed"`
 	Queues    int64      `json:"queues"`
 	Active    int64      `json:"active_queues"`
-	DiskBytes int64      `json:"disk_bytes"` // of the whole store
+	DiskBytes int64      `json:"disk_bytes"` // of the whole store, if it is on disk
 	Profile   string     `json:"profile"`
 	Version   int        `json:"profile_version"`
 	Unicode   string     `json:"unicode"`
-	Index     indexStats `json:"index"`
+	Index     indexStats `json:"index,omitzero"`
 	Crawls    []string   `json:"crawls"`
 }
 
@@ -63,12 +86,12 @@ func newStatsCmd(a *app) *cobra.Command {
 	var crawl string
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:     "stats --db DIR",
+		Use:     "stats (--db DIR | --redis ADDR)",
 		Short:   "Tell what a store holds",
 		Example: `  firstseen stats --db crawl.db --crawl "*" --json`,
 		Args:    cobra.NoArgs,
 	}
-	withStore(cmd, &pebblestore.Options{ReadOnly: true}, &crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
+	withAnyStore(a, cmd, &pebblestore.Options{ReadOnly: true}, &crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		st, err := statsOf(ctx, s, crawl)
 		if err != nil {
 			return err
@@ -85,14 +108,16 @@ func newStatsCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func statsOf(ctx context.Context, s *pebblestore.Store, crawl string) (storeStats, error) {
+func statsOf(ctx context.Context, s store.Store, crawl string) (storeStats, error) {
 	counts, err := s.Stats(ctx, crawl)
 	if err != nil {
 		return storeStats{}, fmt.Errorf("cannot count: %w", err)
 	}
-	metrics, err := s.Metrics(ctx)
-	if err != nil {
-		return storeStats{}, fmt.Errorf("cannot read metrics: %w", err)
+	var metrics pebblestore.Metrics
+	if p, ok := s.(*pebblestore.Store); ok {
+		if metrics, err = p.Metrics(ctx); err != nil {
+			return storeStats{}, fmt.Errorf("cannot read metrics: %w", err)
+		}
 	}
 	crawls, err := s.Crawls(ctx)
 	if err != nil {
@@ -116,6 +141,9 @@ func (st storeStats) write(out *output) {
 		{st.Queues, "queues"}, {st.Active, "queues that hold something"}, {st.DiskBytes, "bytes on disk, of the whole store"},
 		{st.Index.Bytes, "bytes of index in memory, " + st.Index.Mode},
 	} {
+		if st.Index.Mode == "" && strings.HasPrefix(row.what, "bytes") {
+			continue // it isn't on this machine's disk
+		}
 		out.line(fmt.Sprintf("%15s  %s", grouped(row.n), row.what))
 	}
 	out.line(fmt.Sprintf("\nprofile %s, version %d, Unicode %s\ncrawls %q", st.Profile, st.Version, st.Unicode, st.Crawls))

@@ -160,6 +160,22 @@ func TestACrawlIsTheSameInAnotherStore(t *testing.T) {
 	}
 }
 
+func TestIdentityOfAFile(t *testing.T) {
+	src := openPebble(t)
+	fill(t, src)
+	var keys bytes.Buffer
+	_, err := ExportKeys(t.Context(), &keys, src, "c")
+	check(t, err)
+	for name, file := range map[string][]byte{"crawl": exported(t, src), "keys": keys.Bytes()} {
+		if id, err := IdentityOf(bytes.NewReader(file)); err != nil || id != identity {
+			t.Errorf("%s: got %+v, %v; want %+v", name, id, err, identity)
+		}
+	}
+	if _, err := IdentityOf(strings.NewReader("http://example/\nhttp://example/2\n")); !errors.Is(err, store.ErrFormat) {
+		t.Errorf("a list of URLs: %v; want ErrFormat", err)
+	}
+}
+
 // An import that breaks off after every step, and begins again from what was
 // saved or from the start, ends where one that doesn't would.
 func TestImportBrokenOffAnywhere(t *testing.T) {

@@ -256,3 +256,26 @@ func (im *importer) see(ctx context.Context, keys iter.Seq2[store.Key, error], o
 	}
 	return flush()
 }
+
+// IdentityOf returns what the keys of a crawl file or a key file were made by, reading
+// its beginning.
+func IdentityOf(r io.Reader) (store.Identity, error) {
+	br := bufio.NewReader(r)
+	start, err := br.Peek(len(Magic))
+	if err != nil || string(start) != Magic {
+		kr, err := keyfile.NewReader(br)
+		if err != nil {
+			return store.Identity{}, err
+		}
+		return kr.Header().Identity, nil
+	}
+	_, _ = br.Discard(len(Magic)) // it was peeked at
+	first, ok, err := (&reader{r: br}).next()
+	if err == nil && (!ok || first.Identity == nil) {
+		err = fmt.Errorf("cannot read crawl file; got none of an identity: %w", store.ErrCorrupt)
+	}
+	if err != nil {
+		return store.Identity{}, err
+	}
+	return *first.Identity, nil
+}

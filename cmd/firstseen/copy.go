@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
+	"github.com/firstseen/firstseen/store/pebblestore"
+	"github.com/firstseen/firstseen/store/redisstore"
+)
+
+// copyFlags say from where to where.
+type copyFlags struct {
+	crawl, toCrawl   string
+	db, file         string
+	toDB, toFile     string
+	toRedis          []string
+	redis            redisFlags // of whichever side is in Redis
+	keepURLs, asJSON bool
+}
+
+func newCopyCmd(a *app) *cobra.Command {
+	var f copyFlags
+	cmd := &cobra.Command{
+		Use:   "copy (--db DIR | --redis ADDR | --file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
+		Short: "Copy a crawl to another store, disk to Redis or back, or to a file",
+		Long: `Copy a crawl, all of it: what is queued with its data, due times and priorities, the settings
+of its queues, and every key seen. The copy goes on where the crawl stood; leased URLs
+wait again. The source stays as it is: stop its daemon first, or pause the crawl, lest
+it go on fetching what the copy will fetch, too.
+
+A copy that broke off is done again by the same command, and does nothing twice. From a file
+it goes on where it stopped, which it notes in FILE.progress. What the new store has been told
+meanwhile is not disturbed.
+
+Not copied are counts of attempts, completed URLs whose text isn't kept (their keys are), and
+settings of a crawl or a store as a whole.`,
+		Example: `  firstseen copy --db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
+  firstseen copy --redis 10.0.0.1:6379 --to-db crawl.db
+  firstseen copy --db crawl.db --to-file crawl.fs && firstseen copy --file crawl.fs --to-redis 10.0.0.1:6379`,
+		Args: cobra.NoArgs,
+		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), a)
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to copy")
+	fs.StringVar(&f.toCrawl, "to-crawl", "", "its name in the copy; default: the same")
+	fs.StringVar(&f.db, "db", "", "directory of the store to copy from")
+	fs.StringVar(&f.file, "file", "", "file to copy from: of this command, or a key file")
+	fs.StringVar(&f.toDB, "to-db", "", "directory of the store to copy to; made if need be")
+	fs.StringSliceVar(&f.toRedis, "to-redis", nil, "host:port of nodes of the cluster to copy to; --redis-… flags hold for it")
+	fs.StringVar(&f.toFile, "to-file", "", `file to copy to, "-" for stdout`)
+	fs.BoolVar(&f.keepURLs, "keep-urls", true, "of the copy: keep the text of completed URLs")
+	fs.BoolVar(&f.asJSON, "json", false, "write what was copied as one JSON object")
+	f.redis.add(fs)
+	f.redis.addNew(fs)
+	cmd.MarkFlagsMutuallyExclusive("db", "redis", "file")
+	cmd.MarkFlagsOneRequired("db", "redis", "file")
+	cmd.MarkFlagsMutuallyExclusive("to-db", "to-redis", "to-file")
+	cmd.MarkFlagsOneRequired("to-db", "to-redis", "to-file")
+	cmd.MarkFlagsMutuallyExclusive("redis", "to-redis")
+	cmd.MarkFlagsMutuallyExclusive("file", "to-file")
+	return cmd
+}
+
+func (f *copyFlags) run(ctx context.Context, a *app) error {
+	if f.toCrawl == "" {
+		f.toCrawl = f.crawl
+	}
+	if f.crawl == "*" || f.toCrawl == "*" {
+		return misusef("cannot copy; got crawl %q; want one crawl", "*")
+	}
+	n, err := f.copy(ctx, a)
+	if err != nil {
+		return fmt.Errorf("cannot copy: %w", err)
+	}
+	if f.asJSON {
+		return json.NewEncoder(a.out).Encode(n)
+	}
+	_, err = fmt.Fprintf(a.err, "%s URLs that wait, %s completed ones, settings of %s queues, %s keys\n",
+		grouped(n.Waiting), grouped(n.Done), grouped(n.Queues), grouped(n.Keys))
+	return err
+}
+
+func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
+	if f.file != "" {
+		return f.fromFile(ctx, a)
+	}
+	src, err := f.source(ctx, a)
+	if err != nil {
+		return n, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	if f.toFile != "" {
+		_, err = a.writeOut(f.toFile, func(w io.Writer) (int64, error) {
+			n, err = crawlfile.Export(ctx, w, src, f.crawl)
+			return n.Keys, err
+		})
+		return n, err
+	}
+	dst, err := f.target(ctx, a, src.Identity())
+	if err != nil {
+		return n, err
+	}
+	defer func() { err = errors.Join(err, dst.Close()) }()
+	r, w := io.Pipe()
+	go func() {
+		_, err := crawlfile.Export(ctx, w, src, f.crawl)
+		w.CloseWithError(err)
+	}()
+	n, err = crawlfile.Import(ctx, r, dst, f.toCrawl, crawlfile.ImportOptions{})
+	r.CloseWithError(errors.New("the copy ended"))
+	return n, err
+}
+
+func (f *copyFlags) source(ctx context.Context, a *app) (store.Store, error) {
+	if f.redis.given() {
+		return f.redis.open(ctx, a.log, redisstore.Options{MustExist: true})
+	}
+	return openStore(f.db, pebblestore.Options{ReadOnly: true})
+}
+
+func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (store.Store, error) {
+	if f.toDB != "" {
+		return pebblestore.Open(f.toDB, pebblestore.Options{Identity: id, KeepURLs: f.keepURLs})
+	}
+	to := f.redis
+	to.addrs = f.toRedis
+	return to.open(ctx, a.log, redisstore.Options{Identity: id, KeepURLs: f.keepURLs})
+}
+
+// fromFile imports a file, from where the last attempt left off.
+func (f *copyFlags) fromFile(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
+	file, err := os.Open(f.file)
+	if err != nil {
+		return n, err
+	}
+	defer file.Close()
+	id, err := crawlfile.IdentityOf(file)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return n, err
+	}
+	dst, err := f.target(ctx, a, id)
+	if err != nil {
+		return n, err
+	}
+	defer func() { err = errors.Join(err, dst.Close()) }()
+	note := copyNote{Target: fmt.Sprint(f.toDB, f.toRedis, f.redis.prefix, f.toCrawl), name: f.file + ".progress"}
+	if err := note.load(); err != nil {
+		return n, err
+	}
+	n, err = crawlfile.Import(ctx, file, dst, f.toCrawl, crawlfile.ImportOptions{After: note.Progress, Saved: note.save})
+	if err != nil {
+		return n, err
+	}
+	return n, note.remove()
+}
+
+// copyNote is how far the import of a file came, noted beside it.
+type copyNote struct {
+	Target   string             `json:"target"`
+	Progress crawlfile.Progress `json:"progress"`
+
+	name string
+}
+
+// load reads a note, unless it is of another target.
+func (c *copyNote) load() error {
+	b, err := os.ReadFile(c.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var had copyNote
+	if err == nil {
+		err = json.Unmarshal(b, &had)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot tell how far the last copy came; remove %s to begin anew: %w", c.name, err)
+	}
+	if had.Target == c.Target {
+		c.Progress = had.Progress
+	}
+	return nil
+}
+
+func (c *copyNote) save(p crawlfile.Progress) error {
+	c.Progress = p
+	b, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.name+".tmp", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(c.name+".tmp", c.name)
+}
+
+func (c *copyNote) remove() error {
+	if err := os.Remove(c.name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
