@@ -31,7 +31,7 @@ func serve(t *testing.T) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(t.Context(), f, server.Config{GRPCAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
+	s, err := server.New(t.Context(), f, server.Config{GRPCAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", MaxWait: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil {
 		err = s.Listen(t.Context())
 	}

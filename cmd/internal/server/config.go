@@ -39,6 +39,8 @@ type Config struct {
 	MaxURL int
 	// MaxMetadata bounds the metadata of a URL in bytes, likewise. The default is 65536.
 	MaxMetadata int
+	// MaxWait bounds how long a request waits for a lease. The default is 1 min.
+	MaxWait time.Duration
 	// MaxInHand bounds, in bytes, what all calls together hold of messages
 	// that wait for their commit. The default is 64 MiB.
 	MaxInHand int64
@@ -87,6 +89,7 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxCalls, 1024)
 	def(&c.MaxURL, 1<<16)
 	def(&c.MaxMetadata, 1<<16)
+	def(&c.MaxWait, time.Minute)
 	def(&c.MaxInHand, 64<<20)
 	def(&c.MinFree, 1<<30)
 	def(&c.Drain, 20*time.Second)

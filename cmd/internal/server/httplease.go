@@ -165,13 +165,10 @@ func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequ
 	return answer, err
 }
 
-// maxWait bounds the wait of a request, for the sake of what is between.
-const maxWait = time.Minute
-
 // leaseWait waits as long as the request says, as its client stays, and as the
 // server isn't draining. What nobody is there to take is given back.
 func (s *Server) leaseWait(ctx context.Context, b *leaseBody, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
-	waiting, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, maxWait), time.Millisecond))
+	waiting, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, s.cfg.MaxWait), time.Millisecond))
 	defer cancel()
 	go func() {
 		select {
