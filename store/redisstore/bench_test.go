@@ -36,7 +36,7 @@ func BenchmarkCluster(b *testing.B) {
 	for _, callers := range []int{1, 4} {
 		for _, batch := range []int{1000, 8000} {
 			o := testOptions("", 64)
-			o.Addrs, o.Replicas = c.Addrs(), 1
+			o.Addrs, o.Replicas, o.WaitTimeout = c.Addrs(), 1, 5*time.Second
 			s := open(b, o)
 			var next atomic.Uint64
 			b.Run(fmt.Sprintf("add/callers-%d/batch-%d", callers, batch), func(b *testing.B) {
@@ -150,4 +150,57 @@ func benchTake(b *testing.B, s *Store, callers, batch int) int64 {
 	wg.Wait()
 	b.ReportMetric(float64(taken.Load())/time.Since(begin).Seconds(), "lease/s")
 	return taken.Load()
+}
+
+// BenchmarkSeenBytes measures what a seen key takes in a server's memory: never queued, by
+// the server's used_memory; given to a queue, by MEMORY USAGE of the buckets.
+func BenchmarkSeenBytes(b *testing.B) {
+	const n = 1 << 20
+	s := open(b, testOptions(rediscluster.Single(b), 64))
+	defer s.Close()
+	ctx := b.Context()
+	used := func() float64 {
+		info, err := s.nodes.single.InfoMap(ctx, "memory").Result()
+		if err != nil {
+			b.Fatal(err)
+		}
+		v, _ := strconv.ParseFloat(info["Memory"]["used_memory"], 64)
+		return v
+	}
+	before := used()
+	keys, fresh := make([]store.Key, n), make([]bool, n)
+	for i := range keys {
+		keys[i] = benchItem(uint64(i)).Key
+	}
+	if err := s.See(ctx, "", keys, fresh, store.SeeOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric((used()-before)/n, "bytes/seen")
+	b.ReportMetric(bytesOfQueued(b, s, n/8)/float64(n/8), "bytes/queued")
+}
+
+// bytesOfQueued adds URLs to a crawl of their own and returns what their buckets take.
+func bytesOfQueued(b *testing.B, s *Store, n int) (sum float64) {
+	items := make([]store.Item, n)
+	for i := range items {
+		items[i] = benchItem(uint64(i))
+	}
+	if _, err := s.Add(b.Context(), "queued", items, store.AddOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	for _, base := range s.layout.bases {
+		id, err := s.nodes.single.HGet(b.Context(), base+"c", "queued").Int()
+		if err != nil {
+			b.Fatal(err)
+		}
+		head := base + "h" + string(appendUint(nil, 4, uint64(id)))
+		for i := uint64(0); ; i++ {
+			bytes, err := s.nodes.single.MemoryUsage(b.Context(), head+string(appendUint(nil, 4, i))).Result()
+			if err != nil {
+				break
+			}
+			sum += float64(bytes)
+		}
+	}
+	return sum
 }

@@ -13,7 +13,7 @@ import (
 
 func TestNodesThatBeatAreListed(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	o := testOptions(rediscluster.Single(t), 7)
+	o := testOptions(rediscluster.Single(t), 8)
 	o.Clock = func() time.Time { return now }
 	a, b := open(t, o), open(t, o)
 	defer closeAll(t, a, b)

@@ -73,7 +73,7 @@ func newTorture(t *testing.T, c *rediscluster.Cluster, round int) *torture {
 	return tt
 }
 
-func (t *torture) open() *redisstore.Store { return t.openShards(24) }
+func (t *torture) open() *redisstore.Store { return t.openShards(32) }
 
 func (t *torture) openShards(n int) *redisstore.Store {
 	t.Helper()

@@ -23,3 +23,8 @@ local function need_crawl(name)
   call('ZADD', turns_key, (tonumber(last[2]) or 0) + 1, name)
   return crawl_of(name, number)
 end
+
+-- What the queues of a crawl come to: held 6 | leased 6 | done 6 | queues 6 | active 6 |
+-- turn of the queue served last 7.
+local COUNTS = '>I6I6I6I6I6I7'
+local NO_COUNTS = string.rep('\0', 37)

@@ -50,14 +50,14 @@ local function put(q, i)
   local levels = q.added
   if not levels then
     levels = {}
-    q.added, q.news = levels, 0
+    q.added, q.news, q.earliest = levels, 0, NEVER
     added[#added + 1] = q
   end
   local z = levels[priority]
   if not z then z = {}; levels[priority] = z end
   local m = #z
-  z[m + 1], z[m + 2] = dues[i], member(arrival + i, keys[i])
-  q.news = q.news + 1
+  z[m + 1], z[m + 2] = text(dues[i]), member(arrival + i, keys[i])
+  q.news, q.earliest = q.news + 1, min(q.earliest, dues[i])
   m = #fields
   fields[m + 1], fields[m + 2] = keys[i], rows[i]
   if dropped then call('SREM', c.D, keys[i]) end
@@ -78,11 +78,10 @@ end
 many('HSET', c.R, fields)
 for i = 1, #added do
   local q = added[i]
-  local first = q.first
+  local first = min(q.first, q.earliest)
   for priority, z in pairs(q.added) do
     many('ZADD', level_key(c, q, priority), z)
     if not has_level(q, priority) then q.levels = q.levels + 2 ^ priority end
-    for j = 1, #z, 2 do first = min(first, z[j]) end
   end
   -- Where a queue belongs depends on its first URL alone, as far as URLs go.
   local stays = first == q.first and not q.dirty

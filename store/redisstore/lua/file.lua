@@ -72,7 +72,7 @@ local function file(c, q, add, remove)
   end
   if place > 0 and not (was == place and q.wake == score) then
     local a = add[lists[place]]
-    a[#a + 1], a[#a + 2] = score, q.name
+    a[#a + 1], a[#a + 2] = text(score), q.name
   end
   q.place, q.wake = place, score
 end
@@ -102,6 +102,5 @@ end
 local function save_counts(c)
   if not c.dirty then return end
   c.dirty = nil
-  call('HSET', c.key, 'held', c.held, 'leased', c.leased, 'done', c.done, 'queues', c.nqueues,
-    'active', c.active, 'turn', c.turn)
+  call('HSET', c.key, 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn))
 end

@@ -8,7 +8,7 @@
 local shards, mode = unpack_struct('>I2c1', blob)
 local c = open_seen(need_crawl(crawl_name))
 local pend, day = mode == 'p' and 'p' or '', today()
-local told, out, fresh = {}, {}, 0
+local told, out = {}, {}
 local pos, size = 4, #blob
 while pos <= size do
   local place, n, key, hash = unpack_struct('>I4I4c16c6', blob, pos)
@@ -16,7 +16,8 @@ while pos <= size do
   local bucket = bucket_at(c, place)
   local status = 'D'
   if call('HSETNX', bucket, key, queued and day .. hash .. pend or day) == 1 then
-    fresh, status = fresh + 1, 'N'
+    status = 'N'
+    add_seen(c, shards)
     if queued then
       out[#out + 1] = sub(blob, pos + 4, pos + 7 + n)
       if pend ~= '' then c.pending = c.pending + 1 end
@@ -27,7 +28,7 @@ while pos <= size do
   told[#told + 1] = status
   pos = pos + 8 + n
 end
-save_seen(c, fresh, shards)
+save_seen(c)
 if #out > 0 then
   call('HSET', base .. 'o', request, pack('>I6c1I1c0', now, pend == '' and 'A' or 'P', #crawl_name, crawl_name) .. concat(out))
   if pend ~= '' then call('HSET', c.key, 'pending', c.pending) end

@@ -7,7 +7,7 @@
 -- reply: a byte for each: Y done, N it is no longer as expected
 local shards, kind = unpack_struct('>I2c1', blob)
 local c = open_seen(need_crawl(crawl_name))
-local told, out, fresh = {}, {}, 0
+local told, out = {}, {}
 local pos, size = 4, #blob
 while pos <= size do
   local place, key, was, old, new, n = unpack_struct('>I4c16I1c6c6I4', blob, pos)
@@ -17,13 +17,13 @@ while pos <= size do
     (was == 2 and value and #value == 8 and sub(value, 3) == old)
   if fits then
     call('HSET', bucket, key, (value and sub(value, 1, 2) or today()) .. new)
-    if not value then fresh = fresh + 1 end
+    if not value then add_seen(c, shards) end
     out[#out + 1] = sub(blob, pos + 33, pos + 36 + n)
   end
   told[#told + 1] = fits and 'Y' or 'N'
   pos = pos + 37 + n
 end
-save_seen(c, fresh, shards)
+save_seen(c)
 if #out > 0 then
   call('HSET', base .. 'o', request, pack('>I6c1I1c0', now, kind, #crawl_name, crawl_name) .. concat(out))
 end

@@ -9,10 +9,9 @@ local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6B', 59
 
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
-  local v = call('HMGET', c.key, 'held', 'leased', 'done', 'queues', 'active', 'turn', 'settings')
-  c.held, c.leased, c.done = tonumber(v[1]) or 0, tonumber(v[2]) or 0, tonumber(v[3]) or 0
-  c.nqueues, c.active, c.turn = tonumber(v[4]) or 0, tonumber(v[5]) or 0, tonumber(v[6]) or 0
-  c.set = read_settings(v[7])
+  local v = call('HMGET', c.key, 'counts', 'settings')
+  c.held, c.leased, c.done, c.nqueues, c.active, c.turn = unpack_struct(COUNTS, v[1] or NO_COUNTS)
+  c.set = read_settings(v[2])
   c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
   for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y', 'D', 'N' }) do c[t] = base .. t .. c.id end
   return c

@@ -11,7 +11,7 @@ for i = 1, #names do
     local due = call('ZCOUNT', base .. 'W' .. c.id, '-inf', now) + call('ZCOUNT', base .. 'E' .. c.id, '-inf', now)
     n = n + ready + due
     if crawl_name ~= '*' then
-      served_turn = tonumber(call('HGET', c.key, 'turn')) or 0
+      served_turn = unpack_struct('>I7', call('HGET', c.key, 'counts') or NO_COUNTS, 31)
       if due == 0 and ready > 0 then
         local a = call('ZRANGE', base .. 'Y' .. c.id, 0, 0, 'WITHSCORES')
         local b = call('ZRANGE', base .. 'y' .. c.id, 0, 0, 'WITHSCORES')

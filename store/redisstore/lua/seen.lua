@@ -53,17 +53,16 @@ local function split(c, shards)
   if c.buckets == 2 * c.low then c.low = c.buckets end
 end
 
--- save_seen writes the counts back after n more keys, and splits what is due.
-local function save_seen(c, n, shards)
-  if n == 0 then return end
-  c.seen = c.seen + n
-  local buckets = c.buckets
-  while c.seen > FILL * c.buckets do split(c, shards) end
-  if buckets ~= c.buckets then
-    call('HSET', c.key, 'seen', c.seen, 'buckets', c.buckets)
-  else
-    call('HSET', c.key, 'seen', c.seen)
-  end
+-- add_seen counts a key that was recorded, and splits a bucket when it is time: at once, since
+-- a bucket that grows past a listpack never becomes one again.
+local function add_seen(c, shards)
+  c.seen, c.grew = c.seen + 1, true
+  if c.seen > FILL * c.buckets then split(c, shards) end
+end
+
+-- save_seen writes the counts back.
+local function save_seen(c)
+  if c.grew then call('HSET', c.key, 'seen', text(c.seen), 'buckets', text(c.buckets)) end
 end
 
 -- today is the day that new keys are recorded under: days since 1970, 2 bytes.

@@ -12,6 +12,7 @@ want.urls, want.queues, want.each, want.bound, want.lease, want.delay, want.turn
   unpack_struct('>I4I4I4I4I6I6I7B', blob)
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, served_queues, served, ends = {}, 0, {}, now + want.lease
+local ends_text = text(ends)
 
 -- give notes one URL as leased.
 local function give(c, key, row, attempts)
@@ -19,7 +20,7 @@ local function give(c, key, row, attempts)
   given[#given + 1] = pack('>I6I6I4c16I1c0I4c0', token, ends, attempts, key, #c.name, c.name, #row, row)
   local new, run = c.new_leases, c.new_running
   new[#new + 1], new[#new + 2] = key, pack('>I6I6I4B', token, ends, attempts, 0)
-  run[#run + 1], run[#run + 2] = ends, key
+  run[#run + 1], run[#run + 2] = ends_text, key
 end
 
 -- give_late gives leases that ran out, earliest first.

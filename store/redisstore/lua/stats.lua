@@ -6,9 +6,8 @@ if crawl_name == '*' then names = call('HKEYS', crawls_key) end
 for i = 1, #names do
   local c = find_crawl(names[i])
   if c then
-    local v = call('HMGET', c.key, 'seen', 'held', 'leased', 'done', 'queues', 'active')
-    for j = 1, 6 do v[j] = tonumber(v[j]) or 0 end
-    out[#out + 1] = pack('>I1c0I6I6I6I6I6I6', #names[i], names[i], unpack(v))
+    local v = call('HMGET', c.key, 'seen', 'counts')
+    out[#out + 1] = pack('>I1c0I6', #names[i], names[i], tonumber(v[1]) or 0) .. sub(v[2] or NO_COUNTS, 1, 30)
   end
 end
 return concat(out)

@@ -1,0 +1,113 @@
+package redisstore
+
+import (
+	"bytes"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
+)
+
+// TestSlots holds the CRC to the check value of the cluster specification, and the shards
+// to slots of their own, dealt out evenly.
+func TestSlots(t *testing.T) {
+	if got := crc16("123456789"); got != 0x31c3 {
+		t.Fatalf("got CRC %04x; want 31c3", got)
+	}
+	for _, shards := range []int{1, 2, 64, 1024, maxShards} {
+		l := newLayout("p:", shards)
+		for i, base := range l.bases {
+			tag := base[len("p:{") : len(base)-1]
+			if slot := int(crc16(tag) % slots); slot*shards/slots != i {
+				t.Fatalf("got slot %d for shard %d of %d; want it in the shard's share", slot, i, shards)
+			}
+		}
+	}
+}
+
+// TestKeysHaveTheirOrder says that shards are ranges of keys, and places positions in them.
+func TestKeysHaveTheirOrder(t *testing.T) {
+	l := newLayout("", 64)
+	rng := rand.New(rand.NewPCG(1, 2))
+	keys := make([]store.Key, 1000)
+	for i := range keys {
+		for j := range keys[i] {
+			keys[i][j] = byte(rng.Uint32())
+		}
+	}
+	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	last := uint64(0)
+	for _, k := range keys {
+		shard, place := l.ofKey(&k)
+		at := uint64(shard)<<32 | uint64(bits.Reverse32(place))
+		if at < last {
+			t.Fatalf("got key %x at %x; want it behind %x", k, at, last)
+		}
+		last = at
+	}
+}
+
+// TestQueuesHaveOneHome says that a queue's hash leads to its home, and is fixed.
+func TestQueuesHaveOneHome(t *testing.T) {
+	l := newLayout("", 64)
+	for i := range 1000 {
+		name := fmt.Sprint("host-", i)
+		if shard, h := l.ofQueue(name); l.ofHash(h) != shard {
+			t.Fatalf("got shard %d by name %s and %d by hash", shard, name, l.ofHash(h))
+		}
+	}
+	if _, h := l.ofQueue("example.org"); fmt.Sprintf("%x", h) != wantHash {
+		t.Fatalf("got hash %x of example.org; want %s: stores made before can't be read", h, wantHash)
+	}
+}
+
+const wantHash = "cd3b846cb925"
+
+// TestBucketsStaySmall fills a shard until its buckets were split many times, and holds that
+// every bucket is a listpack still and that the keys are all there.
+func TestBucketsStaySmall(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 2)
+	s := open(t, o)
+	defer s.Close()
+	ctx := t.Context()
+	const n = 40000
+	keys := make([]store.Key, n)
+	for i := range keys {
+		keys[i] = benchItem(uint64(i)).Key
+	}
+	fresh := make([]bool, n)
+	for want := range 2 {
+		if err := s.See(ctx, "", keys, fresh, store.SeeOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range fresh {
+			if fresh[i] != (want == 0) {
+				t.Fatalf("got fresh %v for key %d in round %d", fresh[i], i, want)
+			}
+		}
+	}
+	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	i := 0
+	for k, err := range s.Keys(ctx, "") {
+		if err != nil || k != keys[i] {
+			t.Fatalf("got key %x, %v as number %d; want %x", k, err, i, keys[i])
+		}
+		i++
+	}
+	if i != n {
+		t.Fatalf("got %d keys; want %d", i, n)
+	}
+	buckets := must(s.nodes.single.Keys(ctx, o.Prefix+"*}h*").Result())(t)
+	if len(buckets) < n/60 {
+		t.Fatalf("got %d buckets; want about %d", len(buckets), n/38)
+	}
+	for _, b := range buckets {
+		if enc := must(s.nodes.single.ObjectEncoding(ctx, b).Result())(t); enc != "listpack" {
+			t.Fatalf("got bucket %q as %s; want listpack", b, enc)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
+)
+
+func testItem(n int, queue string) store.Item {
+	it := benchItem(uint64(n))
+	it.Queue = queue
+	return it
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// TestRetriesAnswerAlike sends every call of an add and of a settlement twice, as after a
+// lost answer.
+func TestRetriesAnswerAlike(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	ctx := t.Context()
+	items := []store.Item{testItem(1, "a"), testItem(2, "b")}
+	for _, cap := range []int64{0, 1} {
+		o := &offering{adding: &adding{s: s, crawl: fmt.Sprint("cap", cap), opt: store.AddOptions{MaxPerQueue: cap}},
+			items: items[:2], verdicts: make([]store.Verdict, 3), id: s.requests.id()}
+		for range 2 {
+			o.fresh = nil
+			if err := o.record(ctx, numbers(len(o.items))); err != nil {
+				t.Fatal(err)
+			}
+			if len(o.fresh) != 2 {
+				t.Fatalf("got %d new; want 2", len(o.fresh))
+			}
+		}
+		for range 2 {
+			if err := o.queue(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		st := must(s.Stats(ctx, o.crawl))(t)
+		if want := (store.Stats{Seen: 2, Held: 2, Queues: 2, Active: 2}); st != want {
+			t.Fatalf("got %+v; want %+v", st, want)
+		}
+		taken := must(s.Take(ctx, store.TakeRequest{Crawl: o.crawl}))(t)
+		l := taken.Leases[0]
+		w := &settling{s: s, crawl: o.crawl, id: s.requests.id(), known: make([]known, 1), out: make([]store.SettleStatus, 1),
+			list: []store.Settlement{{Key: l.Key, Token: l.Token}}}
+		for range 2 {
+			w.out[0] = store.Stale
+			if err := w.send(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if w.out[0] != store.Settled {
+				t.Fatalf("got answer %d; want settled", w.out[0])
+			}
+		}
+	}
+}
+
+// TestADeadDaemonsStepIsFinished leaves an add between its two steps.
+func TestADeadDaemonsStepIsFinished(t *testing.T) {
+	addr := rediscluster.Single(t)
+	for _, cap := range []int64{0, 5} {
+		s := open(t, testOptions(addr, 8))
+		defer s.Close()
+		ctx := t.Context()
+		items := []store.Item{testItem(1, "a"), testItem(2, "b"), testItem(3, "")}
+		dead := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: cap}},
+			items: items, verdicts: make([]store.Verdict, 3), id: s.requests.id()}
+		if err := dead.record(ctx, numbers(3)); err != nil {
+			t.Fatal(err)
+		}
+		if st := must(s.Stats(ctx, "c"))(t); st.Seen != 3 || st.Held != 0 {
+			t.Fatalf("got %+v; want 3 seen and none held", st)
+		}
+		for range 2 {
+			if err := s.recover(ctx, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if st := must(s.Stats(ctx, "c"))(t); st.Seen != 3 || st.Held != 2 {
+			t.Fatalf("got %+v; want 3 seen and 2 held", st)
+		}
+		// It wasn't dead, but slow: it is told that it comes too late.
+		if err := dead.queue(ctx); !errors.Is(err, store.ErrUnavailable) {
+			t.Fatalf("got error %v; want %v", err, store.ErrUnavailable)
+		}
+		v := must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+		for i := range v {
+			if v[i].Status != store.Duplicate {
+				t.Errorf("got %v for item %d; want duplicate", v[i].Status, i)
+			}
+		}
+		if st := must(s.Stats(ctx, "c"))(t); st.Held != 2 {
+			t.Fatalf("got %d held; want 2", st.Held)
+		}
+	}
+}
+
+// TestAFinishedStepIsntDoneAgain loses only the last word of an add: that its outbox can
+// be emptied.
+func TestAFinishedStepIsntDoneAgain(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	ctx := t.Context()
+	o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{testItem(1, "a")}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+	if err := o.record(ctx, numbers(1)); err != nil {
+		t.Fatal(err)
+	}
+	left := must(s.outbox(ctx, o.offered.calls[0].shard, 0))(t)
+	if len(left) != 1 {
+		t.Fatalf("got %d steps in the outbox; want 1", len(left))
+	}
+	if err := o.queue(ctx); err != nil {
+		t.Fatal(err)
+	}
+	taken := must(s.Take(ctx, store.TakeRequest{Crawl: "c"}))(t)
+	must(s.Settle(ctx, "c", []store.Settlement{{Key: taken.Leases[0].Key, Token: taken.Leases[0].Token}}))(t)
+	if err := left[0].finish(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if st := must(s.Stats(ctx, "c"))(t); st.Held != 0 || st.Completed != 1 {
+		t.Fatalf("got %+v; want it completed once", st)
+	}
+}
+
+// TestPendingIsNeitherNewNorDuplicate offers a key that a capped add has yet to
+// decide.
+func TestPendingIsNeitherNewNorDuplicate(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 8)
+	s := open(t, o)
+	defer s.Close()
+	ctx := t.Context()
+	first := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 1}},
+		items: []store.Item{testItem(1, "a")}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+	if err := first.record(ctx, numbers(1)); err != nil {
+		t.Fatal(err)
+	}
+	second := &offering{adding: &adding{s: s, crawl: "c"}, items: first.items, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+	if err := second.record(ctx, numbers(1)); err != nil || len(second.pending) != 1 {
+		t.Fatalf("got pending %v, %v; want one", second.pending, err)
+	}
+	answered := make(chan []store.Verdict)
+	go func() {
+		v, err := s.Add(ctx, "c", first.items, store.AddOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- v
+	}()
+	if err := first.queue(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if v := <-answered; len(v) != 1 || v[0].Status != store.Duplicate {
+		t.Fatalf("got %v; want a duplicate", v)
+	}
+}
+
+// TestNoAnswerWithoutReplica asks for a replica where there is none, for new keys and known
+// ones.
+func TestNoAnswerWithoutReplica(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 8)
+	s := open(t, o)
+	must(s.Add(t.Context(), "c", []store.Item{testItem(1, "a")}, store.AddOptions{}))(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Replicas, o.WaitTimeout, o.MustExist = 1, 20*time.Millisecond, true
+	if _, err := Open(t.Context(), o); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("got error %v at open; want %v", err, store.ErrUnavailable)
+	}
+	o.Replicas = -1
+	s = open(t, o)
+	defer s.Close()
+	s.opt.Replicas = 1
+	for name, n := range map[string]int{"new": 2, "known": 1} {
+		if _, err := s.Add(t.Context(), "c", []store.Item{testItem(n, "a")}, store.AddOptions{}); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("got error %v for a %s key; want %v", err, name, store.ErrUnavailable)
+		}
+		fresh := make([]bool, 1)
+		if err := s.See(t.Context(), "c", []store.Key{testItem(n, "").Key}, fresh, store.SeeOptions{}); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("got error %v for seeing a %s key; want %v", err, name, store.ErrUnavailable)
+		}
+	}
+}
