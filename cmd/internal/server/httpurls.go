@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
@@ -64,6 +66,8 @@ const (
 	// lineTimeout is how long a client may take for the next piece of its body,
 	// or for reading the next piece of the answer.
 	lineTimeout = time.Minute
+	// lookUpsAtOnce bounds the first spellings that are asked for together.
+	lookUpsAtOnce = 64
 	// maxDiscriminator bounds a discriminator in bytes.
 	maxDiscriminator = 255
 )
@@ -181,6 +185,8 @@ func (s *Server) answerLines(ctx context.Context, lines [][]byte, out *bytes.Buf
 		adds.add(u, i)
 	}
 	results, err := offer(ctx, adds.urls)
+	var lookUps errgroup.Group // each may have to wait for a commit: together they wait for one
+	lookUps.SetLimit(lookUpsAtOnce)
 	for i, place := range adds.places {
 		if err != nil {
 			verdicts[place].Verdict = "failed"
@@ -191,9 +197,13 @@ func (s *Server) answerLines(ctx context.Context, lines [][]byte, out *bytes.Buf
 		if brief {
 			verdicts[place].Canonical, verdicts[place].Queue = "", ""
 		} else if results[i].Status == frontier.Duplicate {
-			s.tellFirst(ctx, &verdicts[place], &adds.urls[i])
+			lookUps.Go(func() error {
+				s.tellFirst(ctx, &verdicts[place], &adds.urls[i])
+				return nil
+			})
 		}
 	}
+	_ = lookUps.Wait() // no look-up fails the others
 	for _, v := range verdicts {
 		writeLine(out, v)
 	}
