@@ -100,6 +100,7 @@ type sums struct {
 	controls map[uint32]control // the stable controls used, each once
 	gaps     []uint32
 	hosts    map[uint32]*HostLoss
+	shown    []shownPair // as the verdict's examples
 }
 
 func newSums(x *index) *sums {
@@ -140,23 +141,37 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 	}
 }
 
-// example keeps the first few pairs that differ, those with a stable control
-// before others.
+// example keeps a few pairs that differ: those with a stable control before others, then
+// the shortest, so that they are the same in every run.
 func (s *sums) example(v *Verdict, a, b uint32, near [2]capture, stable bool) {
-	at := len(v.Examples)
-	if at == examples {
-		at = slices.IndexFunc(v.Examples, func(e Example) bool { return !e.Stable })
-		if at < 0 || !stable {
-			return
-		}
-	} else {
-		v.Examples = append(v.Examples, Example{})
+	at := slices.IndexFunc(s.shown, func(p shownPair) bool { return s.before(shownPair{a, b, stable}, p) })
+	if at < 0 {
+		at = len(s.shown)
 	}
-	v.Examples[at] = Example{
+	if at == examples {
+		return
+	}
+	s.shown = slices.Insert(s.shown, at, shownPair{a, b, stable})
+	s.shown = s.shown[:min(len(s.shown), examples)]
+	v.Examples = slices.Insert(v.Examples, at, Example{
 		A: string(s.x.urls.at(a)), B: string(s.x.urls.at(b)), Stable: stable,
 		DigestA: s.x.digests.text(near[0].digest - 1), DigestB: s.x.digests.text(near[1].digest - 1),
 		TimeA: time.Unix(int64(near[0].time), 0).UTC(), TimeB: time.Unix(int64(near[1].time), 0).UTC(),
+	})
+	v.Examples = v.Examples[:len(s.shown)]
+}
+
+// shownPair is the pair of an example.
+type shownPair struct {
+	a, b   uint32
+	stable bool
+}
+
+func (s *sums) before(p, q shownPair) bool {
+	if p.stable != q.stable {
+		return p.stable
 	}
+	return cmp.Or(s.x.compareURLs(p.a, q.a), s.x.compareURLs(p.b, q.b)) < 0
 }
 
 func (s *sums) conclude(v *Verdict) {
