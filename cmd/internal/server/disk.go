@@ -2,12 +2,10 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -31,14 +29,6 @@ func newDiskGate(dir string, minFree int64, log *slog.Logger) *diskGate {
 		g.free = func() (int64, error) { return freeBytes(dir) }
 	}
 	return g
-}
-
-func freeBytes(dir string) (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, fmt.Errorf("cannot ask for the free space of %s: %w", dir, err)
-	}
-	return int64(s.Bavail) * s.Bsize, nil
 }
 
 // watch looks every second until ctx ends.

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command soak runs the daemon for a long time under everything that goes wrong, and proves
 // that nothing was lost.
 //
