@@ -15,10 +15,9 @@ import (
 type verdict int
 
 const (
-	fine   verdict = iota
-	retry          // the same again
-	reload         // again, when the map of slots was asked for
-	fatal          // never again
+	retry  verdict = iota // the same again
+	reload                // again, when the map of slots was asked for
+	fatal                 // never again
 )
 
 // classify says what to do about a call that failed, and makes its error ours.

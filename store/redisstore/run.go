@@ -21,9 +21,10 @@ type call struct {
 	crawl  string
 	blob   []byte
 
-	reply string
-	done  bool
-	err   error
+	reply   string
+	done    bool
+	err     error
+	verdict verdict // on err
 }
 
 // run runs calls, those of a node in one pipeline, until each has its answer, or
@@ -35,22 +36,16 @@ func (s *Store) run(ctx context.Context, calls []*call) error {
 		if err := ctx.Err(); err != nil {
 			return s.gaveUp(try, err)
 		}
-		again := s.attempt(context.WithoutCancel(ctx), calls)
-		var cause error
-		for _, c := range calls {
-			switch {
-			case c.done:
-			case !again:
-				return c.err
-			case cause == nil:
-				cause = c.err
-			}
-		}
-		if cause == nil {
+		s.attempt(context.WithoutCancel(ctx), calls)
+		worst := worstOf(calls)
+		if worst == nil {
 			return nil
 		}
+		if worst.verdict == fatal {
+			return worst.err
+		}
 		if time.Now().After(until) {
-			return fmt.Errorf("cannot reach the shard; tried for %v: %w: %w", s.opt.RetryFor, store.ErrUnavailable, cause)
+			return fmt.Errorf("cannot reach the shard; tried for %v: %w: %w", s.opt.RetryFor, store.ErrUnavailable, worst.err)
 		}
 		pause(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
 	}
@@ -73,49 +68,49 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// attempt sends the calls that have no answer, and reports whether those that fail
-// may be sent again.
-func (s *Store) attempt(ctx context.Context, calls []*call) (again bool) {
+// worstOf returns the call whose failure decides what to do, nil if none failed.
+func worstOf(calls []*call) (worst *call) {
+	for _, c := range calls {
+		if !c.done && (worst == nil || c.verdict > worst.verdict) {
+			worst = c
+		}
+	}
+	return worst
+}
+
+// attempt sends the calls that have no answer.
+func (s *Store) attempt(ctx context.Context, calls []*call) {
 	groups := map[*redis.Client][]*call{}
-	stale := false
 	for _, c := range calls {
 		if c.done {
 			continue
 		}
 		node, err := s.nodes.of(ctx, s.layout.sentinel(c.shard))
 		if err != nil {
-			c.err, stale = err, true
+			c.err, c.verdict = err, reload
 			continue
 		}
 		groups[node] = append(groups[node], c)
 	}
 	var wg sync.WaitGroup
-	results := make(chan verdict, len(groups))
 	for node, list := range groups {
-		send := func() { results <- s.pipeline(ctx, node, list) }
 		if len(groups) == 1 {
-			send()
+			s.pipeline(ctx, node, list)
 		} else {
-			wg.Go(send)
+			wg.Go(func() { s.pipeline(ctx, node, list) })
 		}
 	}
 	wg.Wait()
-	close(results)
-	worst := retry
-	for v := range results {
-		stale = stale || v == reload
-		if v == fatal {
-			worst = fatal
+	for _, c := range calls {
+		if !c.done && c.verdict == reload {
+			s.nodes.refresh(ctx)
+			return
 		}
 	}
-	if stale {
-		s.nodes.refresh(ctx)
-	}
-	return worst != fatal
 }
 
 // pipeline runs calls on one connection to a node, with a WAIT behind them.
-func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call) verdict {
+func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call) {
 	p := node.Pipeline()
 	cmds := make([]*redis.Cmd, len(calls))
 	writes := false
@@ -129,17 +124,15 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	}
 	_, _ = p.Exec(ctx) // each command has its own error
 	covered := s.covered(wait)
-	worst := fine
 	for i, c := range calls {
 		c.reply, c.err = cmds[i].Text()
 		if c.err == nil && c.script.writes {
 			c.err = covered
 		}
 		if c.done = c.err == nil; !c.done {
-			worst = max(worst, s.classify(ctx, node, c))
+			c.verdict = s.classify(ctx, node, c)
 		}
 	}
-	return worst
 }
 
 // covered returns an error unless enough replicas have what was written.
