@@ -21,7 +21,7 @@ type block struct{ lang, text string }
 var pages = []string{"README.md", "cmd/firstseen/AUDIT.md"}
 
 // sessions are pages whose sh blocks follow each other in one shell.
-var sessions = []string{"cmd/firstseen/HTTP.md"}
+var sessions = []string{"cmd/firstseen/HTTP.md", "cmd/firstseen/ARCHIVES.md"}
 
 // TestPages runs what the README and other pages show: Go programs as they
 // stand, and the commands of each sh block, in the root of the repository.
