@@ -23,8 +23,12 @@ test: deps vet unit race test-examples test-interop
 deps:
 	@sh cmd/internal/house/deps.sh
 
+# vet: on this machine, the two light packages also for 32 bits, all for another processor and system.
 vet:
 	$(GO) vet $(PKGS)
+	GOARCH=386 CGO_ENABLED=0 $(GO) vet ./canon ./hashkey/...
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build $(PKGS)
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/firstseen
 
 unit:
 	$(GO) test -count=$(COUNT) -timeout 20m $(PKGS)

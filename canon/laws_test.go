@@ -60,7 +60,7 @@ const lawRuleFile = `{"params": [
 func seedLaws(f *testing.F) {
 	for i, s := range lawSeeds {
 		f.Add([]byte(s), uint32(0), uint8(0))
-		f.Add([]byte(s), uint32(i*0x9e3779b1)|0x1000, uint8(0))
+		f.Add([]byte(s), uint32(uint64(i)*0x9e3779b1)|0x1000, uint8(0))
 		f.Add([]byte(s), ^uint32(0), uint8(i))
 	}
 	eachMutant(func(raw []byte, bits uint32) { f.Add(raw, bits, uint8(bits>>24)) })
