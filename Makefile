@@ -58,9 +58,10 @@ bench-serve: build
 	$(GO) build -o bin/loadgen ./cmd/internal/loadgen
 	bin/loadgen --ours bin/firstseen --peer '$(PEER)' $(LOADGEN)
 
-# bench: every part beside its rivals, one after the other; needs what each rival
-# needs (its page says what) and leaves out those that aren't there.
-bench: bench-canon bench-hashkey bench-store bench-frontier bench-serve bench-replay bench-redis
+# bench: every part beside its rivals, one after the other, as a page of Markdown; needs
+# what each rival needs (its page says what) and leaves out those that aren't there.
+bench:
+	@sh cmd/internal/house/bench.sh $(PARTS)
 
 # bench-canon: the canonicalizer beside its rivals in one run, as ratios.
 bench-canon:
