@@ -32,6 +32,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -134,6 +135,11 @@ type Identity struct {
 	Version int    // version of that profile's algorithm
 	KeyKind string // e.g. "url-short-hash"
 	Unicode string // version of the Unicode tables that host names went through
+}
+
+// Or returns id with its zero fields taken from other.
+func (id Identity) Or(other Identity) Identity {
+	return Identity{cmp.Or(id.Profile, other.Profile), cmp.Or(id.Version, other.Version), cmp.Or(id.KeyKind, other.KeyKind), cmp.Or(id.Unicode, other.Unicode)}
 }
 
 // SeeOptions modify See. The zero value is fine.

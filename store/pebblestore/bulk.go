@@ -46,7 +46,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, crawl string) (read, fr
 	if !h.UnicodeHosts {
 		want.Unicode = have.Unicode
 	}
-	if want = fillIdentity(want, have); want != fillIdentity(have, want) {
+	if want = want.Or(have); want != have.Or(want) {
 		return 0, 0, fmt.Errorf("cannot import; got keys of %+v; want %+v: %w", h.Identity, have, store.ErrIdentity)
 	}
 	return s.ImportSorted(ctx, crawl, kr.Keys(), store.SeeOptions{UnicodeHosts: h.UnicodeHosts})

@@ -108,7 +108,7 @@ func (s *Store) loadIdentity() error {
 	if err != nil {
 		return err
 	}
-	want := fillIdentity(s.opt.Identity, have)
+	want := s.opt.Identity.Or(have)
 	s.identity = want
 	if want == have {
 		return nil
@@ -127,23 +127,6 @@ func (s *Store) loadIdentity() error {
 	}
 	// No key depends on the Unicode version, so the new one is as true.
 	return s.db.Set(metaKey(metaIdentity), appendIdentity(nil, want), pebble.Sync)
-}
-
-// fillIdentity takes the zero fields of id from have.
-func fillIdentity(id, have store.Identity) store.Identity {
-	if id.Profile == "" {
-		id.Profile = have.Profile
-	}
-	if id.Version == 0 {
-		id.Version = have.Version
-	}
-	if id.KeyKind == "" {
-		id.KeyKind = have.KeyKind
-	}
-	if id.Unicode == "" {
-		id.Unicode = have.Unicode
-	}
-	return id
 }
 
 // stampNew writes the meta rows of a new store, in a database that must be

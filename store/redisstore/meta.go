@@ -87,7 +87,7 @@ func (s *Store) checkIdentity(ctx context.Context, row string) error {
 	if err != nil {
 		return err
 	}
-	want := fillIdentity(s.opt.Identity, have)
+	want := s.opt.Identity.Or(have)
 	s.identity = want
 	if want == have {
 		return nil
@@ -132,21 +132,4 @@ func parseIdentity(row string) (id store.Identity, err error) {
 	id.Version = int(r.uint(4))
 	id.Profile, id.KeyKind, id.Unicode = r.long(), r.long(), r.long()
 	return id, r.err()
-}
-
-// fillIdentity takes the zero fields of id from have.
-func fillIdentity(id, have store.Identity) store.Identity {
-	if id.Profile == "" {
-		id.Profile = have.Profile
-	}
-	if id.Version == 0 {
-		id.Version = have.Version
-	}
-	if id.KeyKind == "" {
-		id.KeyKind = have.KeyKind
-	}
-	if id.Unicode == "" {
-		id.Unicode = have.Unicode
-	}
-	return id
 }
