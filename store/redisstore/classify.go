@@ -40,6 +40,8 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call) verdi
 		return reload
 	case "ASK", "TRYAGAIN":
 		return reload // the slot is on its way: its shard waits
+	case "WAIT", "Script", "max":
+		return reload // no master any more; the cluster went down in the script; too many clients
 	case "LOADING", "BUSY":
 		return retry
 	case "NOREPLICAS", "OOM", "MISCONF":

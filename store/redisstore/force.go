@@ -110,7 +110,7 @@ func (a *adding) first(ctx context.Context, items []store.Item, verdicts []store
 		return nil
 	}
 	found := make([]known, len(keys))
-	if _, err := a.s.resolveOnce(ctx, a.crawl, keys, numbers(len(keys)), found); err != nil {
+	if _, err := a.s.resolveOnce(ctx, a.crawl, keys, numbers(len(keys)), found, false); err != nil {
 		return err
 	}
 	entries, err := a.s.entriesOf(ctx, a.crawl, keys, found)

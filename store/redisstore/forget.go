@@ -159,12 +159,11 @@ func (s *Store) forgetCrawl(ctx context.Context, crawl string) (sum int64, err e
 			return sum, err
 		}
 	}
-	return sum, s.sweep(accepted(ctx))
+	return sum, s.sweep(accepted(ctx), numbers(s.opt.Shards))
 }
 
-// sweep deletes what belongs to crawls that were forgotten.
-func (s *Store) sweep(ctx context.Context) error {
-	left := numbers(s.opt.Shards)
+// sweep deletes what belongs to crawls that were forgotten, in some shards.
+func (s *Store) sweep(ctx context.Context, left []int) error {
 	for len(left) > 0 {
 		b := s.batch(scriptSweep, s.requests.id(), "", nil)
 		for _, shard := range left {

@@ -35,11 +35,12 @@ type Options struct {
 	// RetryFor is how long a step is tried again while nodes fail over, load or
 	// can't be reached. The default is 10 s.
 	RetryFor time.Duration
-	// AnswersFor is how long answers are kept for retries. It must be longer
-	// than RetryFor. The default is 60 s.
+	// AnswersFor is how long answers are kept for retries, some 300 bytes for
+	// each script call. It must be longer than RetryFor. The default is 3 times
+	// that.
 	AnswersFor time.Duration
 	// RecoverAfter is how old a step of a daemon must be that another finishes
-	// for it. It must be longer than RetryFor. The default is 20 s.
+	// for it. It must be longer than RetryFor. The default is twice that.
 	RecoverAfter time.Duration
 
 	// Identity is what the keys are made by. Zero fields are taken from the
@@ -86,7 +87,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Replicas = max(0, o.Replicas)
 	orDefault(&o.WaitTimeout, time.Second)
 	orDefault(&o.RetryFor, 10*time.Second)
-	orDefault(&o.AnswersFor, max(time.Minute, 3*o.RetryFor))
+	orDefault(&o.AnswersFor, 3*o.RetryFor)
 	orDefault(&o.RecoverAfter, 2*o.RetryFor)
 	if o.RecoverAfter <= o.RetryFor || o.AnswersFor <= o.RetryFor {
 		return o, fmt.Errorf("cannot open redis store; got RecoverAfter %v, AnswersFor %v; want more than RetryFor, %v: %w",

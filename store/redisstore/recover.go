@@ -12,17 +12,27 @@ import (
 // recover finishes the steps that daemons recorded in an outbox some time ago and
 // didn't end, and sweeps what is left of crawls that were forgotten.
 func (s *Store) recover(ctx context.Context, age time.Duration) error {
-	var failed error
-	for shard := range s.opt.Shards {
-		list, err := s.outbox(ctx, shard, age)
-		if err != nil {
-			return err
-		}
-		for _, left := range list {
-			failed = errors.Join(failed, left.finish(ctx))
-		}
+	b := s.batch(scriptOutbox, requestID{}, "", appendUint(nil, 6, uint64(age.Milliseconds()))).everywhere()
+	if err := b.run(ctx); err != nil {
+		return err
 	}
-	return errors.Join(failed, s.sweep(ctx))
+	var failed error
+	var swept []int
+	for _, c := range b.calls {
+		r := reader{c.reply}
+		if r.uint(1) == 1 {
+			swept = append(swept, c.shard)
+		}
+		for r.more() {
+			left, err := s.readLeftover(c.shard, r.long())
+			if err == nil {
+				err = left.finish(ctx)
+			}
+			failed = errors.Join(failed, err)
+		}
+		failed = errors.Join(failed, r.err())
+	}
+	return errors.Join(failed, s.sweep(ctx, swept))
 }
 
 // leftover is a step of another daemon, as far as it concerns the keys of one
@@ -36,27 +46,16 @@ type leftover struct {
 	entries []string
 }
 
-// outbox reads the outbox of a shard; see lua/outbox.lua.
-func (s *Store) outbox(ctx context.Context, shard int, age time.Duration) (list []leftover, err error) {
-	c := &call{shard: shard, script: scriptOutbox, blob: appendUint(nil, 6, uint64(age.Milliseconds()))}
-	if err := s.run(ctx, []*call{c}); err != nil {
-		return nil, err
+// readLeftover reads a step as outbox.lua gives it.
+func (s *Store) readLeftover(shard int, text string) (*leftover, error) {
+	r, l := reader{text}, &leftover{s: s, shard: shard}
+	copy(l.id[:], r.bytes(len(l.id)))
+	r.uint(6) // time
+	l.kind, l.crawl = r.bytes(1), r.short()
+	for r.more() {
+		l.entries = append(l.entries, r.long())
 	}
-	all := reader{c.reply}
-	for all.more() {
-		r, l := reader{all.long()}, leftover{s: s, shard: shard}
-		copy(l.id[:], r.bytes(len(l.id)))
-		r.uint(6) // time
-		l.kind, l.crawl = r.bytes(1), r.short()
-		for r.more() {
-			l.entries = append(l.entries, r.long())
-		}
-		if err := r.err(); err != nil {
-			return nil, err
-		}
-		list = append(list, l)
-	}
-	return list, all.err()
+	return l, r.err()
 }
 
 // Where an entry and a settlement have the hash of their queue.

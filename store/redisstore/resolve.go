@@ -28,15 +28,16 @@ func (s *Store) resolve(ctx context.Context, crawl string, keys []store.Key) ([]
 	out, left := make([]known, len(keys)), numbers(len(keys))
 	err := s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
 		var err error
-		left, err = s.resolveOnce(ctx, crawl, keys, left, out)
+		left, err = s.resolveOnce(ctx, crawl, keys, left, out, true)
 		return len(left) == 0, err
 	})
 	return out, err
 }
 
-// resolveOnce asks once about some of the keys, and returns those on their way.
-func (s *Store) resolveOnce(ctx context.Context, crawl string, keys []store.Key, of []int, out []known) (left []int, err error) {
-	b := s.batch(scriptResolve, requestID{}, crawl, nil)
+// resolveOnce asks once about some of the keys, and returns those on their way, if
+// that matters.
+func (s *Store) resolveOnce(ctx context.Context, crawl string, keys []store.Key, of []int, out []known, care bool) (left []int, err error) {
+	b := s.batch(scriptResolve, requestID{}, crawl, []byte{flag(care)})
 	for _, i := range of {
 		p := b.keyPart(i, &keys[i])
 		p.blob = append(p.blob, keys[i][:]...)
