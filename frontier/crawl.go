@@ -6,12 +6,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 )
 
 // exactSuffix marks exact crawls in the store, so that the way their keys are
 // made is as durable as the keys: a store opened without Options.Exact still
-// knows, and no key of one kind ever meets the other.
+// knows, and no key of one kind ever meets the other. A crawl with a profile of
+// its own is marked likewise: see suffixOf.
 const exactSuffix = "|exact"
 
 // maxCrawlName is the greatest length in bytes of the name of a crawl.
@@ -22,13 +24,15 @@ type crawl struct {
 	name   string
 	stored string
 	exact  bool
+	own    *canon.Profile // nil for that of the frontier
 }
 
-// crawlTable knows which crawls are exact.
+// crawlTable knows which crawls make their keys otherwise than the frontier's
+// profile says.
 type crawlTable struct {
-	mu    sync.RWMutex
-	exact map[string]bool
-	all   bool // the whole store is exact: its profile is none
+	mu  sync.RWMutex
+	own map[string]crawl
+	all bool // the whole store is exact: its profile is none
 }
 
 // load learns from the store which crawls there are.
@@ -37,11 +41,19 @@ func (t *crawlTable) load(ctx context.Context, s store.Store) error {
 	if err != nil {
 		return fmt.Errorf("cannot list crawls: %w", err)
 	}
-	t.exact = make(map[string]bool)
-	for _, name := range names {
-		if base, ok := strings.CutSuffix(name, exactSuffix); ok {
-			t.exact[base] = true
+	t.own = make(map[string]crawl)
+	for _, stored := range names {
+		name := shown(stored)
+		if name == stored {
+			continue
 		}
+		c := crawl{name: name, stored: stored, exact: stored == name+exactSuffix}
+		if !c.exact {
+			if c.own, err = profileOf(stored[len(name):]); err != nil {
+				return fmt.Errorf("cannot go on with crawl %q: %w", name, err)
+			}
+		}
+		t.own[name] = c
 	}
 	return nil
 }
@@ -51,18 +63,15 @@ func (t *crawlTable) get(name string) (c crawl, ok bool) {
 	if name == "" {
 		name = store.DefaultCrawl
 	}
-	if len(name) > maxCrawlName || name == "*" || strings.HasSuffix(name, exactSuffix) {
+	if len(name) > maxCrawlName || name == "*" || shown(name) != name {
 		return crawl{}, false
-	}
-	if t.all {
-		return crawl{name, name, true}, true
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.exact[name] {
-		return crawl{name, name + exactSuffix, true}, true
+	if c, ok := t.own[name]; ok {
+		return c, true
 	}
-	return crawl{name, name, false}, true
+	return crawl{name: name, stored: name, exact: t.all}, true
 }
 
 // stored returns the store's name of a crawl, "*" being all of them.
@@ -78,45 +87,22 @@ func (t *crawlTable) stored(name string) (string, error) {
 }
 
 func crawlNameError(name string) error {
-	return fmt.Errorf("cannot use crawl; got name %.40q; want one, of at most %d bytes, not ending in %q: %w", name, maxCrawlName, exactSuffix, store.ErrInvalid)
+	return fmt.Errorf("cannot use crawl; got name %.40q; want one, of at most %d bytes, not ending in %q or in a bar, a profile, @ and a number: %w",
+		name, maxCrawlName, exactSuffix, store.ErrInvalid)
 }
 
 // shown returns the users' name of a stored crawl.
-func shown(stored string) string { return strings.TrimSuffix(stored, exactSuffix) }
-
-// SetExact makes a crawl exact before its first URL: without canonical dedup,
-// identity being the URL as found and its queue key. It is durable, and fails
-// with store.ErrIdentity for a crawl that has URLs under canonical dedup.
-// Making an exact crawl exact does nothing.
-func (f *Frontier) SetExact(ctx context.Context, name string) error {
-	if err := f.enter(); err != nil {
-		return err
+func shown(stored string) string {
+	if i := strings.LastIndexByte(stored, '|'); i >= 0 && isSuffix(stored[i:]) {
+		return stored[:i]
 	}
-	defer f.leave()
-	c, ok := f.crawls.get(name)
-	if !ok {
-		return crawlNameError(name)
-	}
-	if c.exact {
-		return nil
-	}
-	return f.crawls.setExact(ctx, f.store, c.name)
+	return stored
 }
 
-func (t *crawlTable) setExact(ctx context.Context, s store.Store, name string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	stats, err := s.Stats(ctx, name)
-	if err != nil {
-		return fmt.Errorf("cannot make crawl %q exact: %w", name, err)
-	}
-	if stats.Seen > 0 {
-		return fmt.Errorf("cannot make crawl %q exact; got %d URLs seen under canonical dedup; want none: %w", name, stats.Seen, store.ErrIdentity)
-	}
-	off := false
-	if err := s.Configure(ctx, name+exactSuffix, "", store.QueueChange{Paused: &off}); err != nil {
-		return fmt.Errorf("cannot make crawl %q exact: %w", name, err)
-	}
-	t.exact[name] = true
-	return nil
+// SetExact makes a crawl exact before its first URL: without canonical dedup,
+// identity being the URL as found and its queue key. It is durable and for good,
+// and fails with store.ErrIdentity for a crawl that has URLs under canonical
+// dedup, or a profile of its own. Making an exact crawl exact does nothing.
+func (f *Frontier) SetExact(ctx context.Context, name string) error {
+	return f.setOwn(ctx, name, crawl{exact: true}, exactSuffix)
 }

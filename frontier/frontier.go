@@ -56,7 +56,7 @@ func newFrontier(opt Options, s store.Store, owned bool) (*Frontier, error) {
 	name := opt.Profile.Name()
 	f := &Frontier{
 		opt:        opt,
-		hostHidden: name == "surt" || name == "none",
+		hostHidden: hidesHost(opt.Profile),
 		store:      s,
 		owned:      owned,
 		crawls:     crawlTable{all: name == "none"},

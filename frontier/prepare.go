@@ -104,7 +104,7 @@ func (p *preparer) canonicalize(o *offer) bool {
 	if o.crawl.exact {
 		p.scratch = append(p.scratch[:0], raw...)
 	} else {
-		p.scratch, err = p.f.profile.Load().AppendCanonical(p.scratch[:0], view(raw))
+		p.scratch, err = p.f.profileFor(o.crawl).AppendCanonical(p.scratch[:0], view(raw))
 	}
 	if err == nil && len(p.scratch) == 0 {
 		err = canon.ErrURL
@@ -129,7 +129,7 @@ func (p *preparer) queueOf(o *offer) string {
 	if o.url.Queue != "" {
 		return o.url.Queue
 	}
-	if o.crawl.exact || p.f.hostHidden {
+	if o.crawl.exact || o.crawl.own == nil && p.f.hostHidden || o.crawl.own != nil && hidesHost(o.crawl.own) {
 		return p.f.opt.QueueBy(o.url.URL)
 	}
 	return p.f.opt.QueueBy(o.result.Canonical)

@@ -24,19 +24,21 @@ type serveFlags struct {
 	exclude excludeFlags
 	redis   redisFlags
 
-	db          string
-	config      string
-	check       bool
-	exact       []string
-	keepURLs    bool
-	traps       bool
-	delay       time.Duration
-	maxPerQueue int64
-	maxHeld     int64
-	seenFor     time.Duration
-	cache       int64
-	captures    int
-	probe       float64
+	db     string
+	config string
+	check  bool
+	exact  []string
+	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
+	crawlProfiles []string
+	keepURLs      bool
+	traps         bool
+	delay         time.Duration
+	maxPerQueue   int64
+	maxHeld       int64
+	seenFor       time.Duration
+	cache         int64
+	captures      int
+	probe         float64
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -120,6 +122,9 @@ func (f *serveFlags) profiles() (base, p *canon.Profile, err error) {
 }
 
 func (f *serveFlags) checkLimits() error {
+	if _, err := f.chosenProfiles(); err != nil {
+		return err
+	}
 	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor), "delay": int64(f.delay)} {
 		if n < 0 {
 			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", name, n)
@@ -163,6 +168,9 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 
 // serve runs the server until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier) error {
+	if err := f.chooseProfiles(ctx, front); err != nil {
+		return err
+	}
 	f.server.Profile = front.Profile
 	f.server.Reload = func(context.Context) error {
 		_, p, err := f.profiles()

@@ -34,6 +34,7 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.exact, "exact", nil, "crawls without canonical dedup, where a URL is its exact text and key")
+	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: how the keys of a crawl are made if not by --profile, chosen before its first URL and for good")
 	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two servings of a queue, unless SetDelay says otherwise; 0 for none")
 	fs.BoolVar(&f.traps, "traps", false, "refuse URLs that look like those of crawler traps")
 	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "greatest number of URLs a queue may hold; 0 for no bound")

@@ -13,7 +13,9 @@
 //
 //   - server.go, config.go, listen.go, drain.go: the life of a server
 //   - scope.go, tokens.go, auth.go, tls.go, limits.go, disk.go: who may do how much
-//   - puturls.go, putdiscovered.go, geturls.go, admin.go, list.go: the calls
-//   - http*.go, openapi.yaml: the HTTP interface
+//   - inbox.go, pump.go: how a stream becomes batches
+//   - codec.go, decode.go, offer.go: messages that come by the million
+//   - puturls.go, geturls.go, steer.go, forget.go, list.go: the calls
+//   - http*.go, openapi.json: the HTTP interface
 //   - counters.go, metrics.go: what /metrics and the dashboard both read
 package server

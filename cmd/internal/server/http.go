@@ -29,29 +29,51 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
+// route is a part of the interface that openapi.json describes.
+type route struct {
+	pattern string
+	need    Scope
+	handler http.HandlerFunc
+}
+
+// described are the routes that openapi.json describes, but for health.
+func (s *Server) described() []route {
+	return []route{
+		{"POST /v1/urls", Write, s.postURLs},
+		{"POST /v1/seen", Write, s.postSeen},
+		{"POST /v1/import", Write, s.postImport},
+		{"POST /v1/lease", Write, s.postLease},
+		{"POST /v1/done", Write, s.postDone},
+		{"POST /v1/redirect", Write, s.postRedirect},
+		{"POST /v1/queue", Write, s.postQueue},
+		{"POST /v1/crawl", Admin, s.postCrawl},
+		{"GET /v1/explain", Read, s.getExplain},
+		{"GET /v1/stats", Read, s.getStats},
+		{"GET /v1/history", Read, s.getHistory},
+		{"GET /v1/queues", Read, s.getQueues},
+		{"GET /v1/captures", Read, s.getCaptures},
+		{"GET /v1/audit", Read, s.getAudit},
+		{"POST /v1/audit", Write, s.postAudit},
+		{"GET /metrics", Read, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP},
+	}
+}
+
+// healthRoutes are those that need no token and are never refused for load.
+func (s *Server) healthRoutes() []route {
+	return []route{
+		{"GET /healthz", Open, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }},
+		{"GET /readyz", Open, s.getReady},
+	}
+}
+
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	handle := func(pattern string, need Scope, h http.HandlerFunc) {
-		mux.HandleFunc(pattern, s.tokens.guard(need, s.limited(h)))
+	for _, r := range append(s.described(), route{"GET /openapi.json", Open, getOpenAPI}) {
+		mux.HandleFunc(r.pattern, s.tokens.guard(r.need, s.limited(r.handler)))
 	}
-	handle("POST /v1/urls", Write, s.postURLs)
-	handle("POST /v1/seen", Write, s.postSeen)
-	handle("POST /v1/import", Write, s.postImport)
-	handle("POST /v1/lease", Write, s.postLease)
-	handle("POST /v1/done", Write, s.postDone)
-	handle("POST /v1/redirect", Write, s.postRedirect)
-	handle("POST /v1/queue", Write, s.postQueue)
-	handle("GET /v1/explain", Read, s.getExplain)
-	handle("GET /v1/stats", Read, s.getStats)
-	handle("GET /v1/history", Read, s.getHistory)
-	handle("GET /v1/queues", Read, s.getQueues)
-	handle("GET /v1/captures", Read, s.getCaptures)
-	handle("GET /v1/audit", Read, s.getAudit)
-	handle("POST /v1/audit", Write, s.postAudit)
-	handle("GET /openapi.json", Open, getOpenAPI)
-	handle("GET /metrics", Read, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", s.getReady)
+	for _, r := range s.healthRoutes() {
+		mux.HandleFunc(r.pattern, r.handler)
+	}
 	mux.Handle("GET /{$}", dashboard.Handler())
 	mux.Handle("GET /dashboard/", http.StripPrefix("/dashboard", dashboard.Handler()))
 	return s.ownOrigin(http.NewCrossOriginProtection().Handler(mux))

@@ -77,7 +77,8 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) explain(u frontier.URL) explanation {
 	id := s.f.Identify(u)
-	e := explanation{Input: u.URL, Canonical: id.Canonical, Queue: id.Queue, Profile: s.cfg.Profile().String(), Changes: []change{}}
+	p := s.profileOf(u.Crawl)
+	e := explanation{Input: u.URL, Canonical: id.Canonical, Queue: id.Queue, Profile: p.String(), Changes: []change{}}
 	if id.Status == frontier.Refused {
 		e.Error = &faultDetail{string(id.Reason), "refused: " + string(id.Reason)}
 		if id.Err != nil {
@@ -86,7 +87,7 @@ func (s *Server) explain(u frontier.URL) explanation {
 		return e
 	}
 	e.Key = hex.EncodeToString(id.Key[:])
-	steps, err := s.cfg.Profile().Explain(u.URL)
+	steps, err := p.Explain(u.URL)
 	if err == nil && steps.Canonical == id.Canonical { // not in an exact crawl
 		for _, st := range steps.Steps {
 			e.Changes = append(e.Changes, change{string(st.Rule), st.Before, st.After})
@@ -95,13 +96,21 @@ func (s *Server) explain(u frontier.URL) explanation {
 	return e
 }
 
+// profileOf is the profile that makes the keys of a crawl.
+func (s *Server) profileOf(crawl string) *canon.Profile {
+	if p := s.f.CrawlProfile(crawl); p.Name() != s.f.Profile().Name() {
+		return p
+	}
+	return s.cfg.Profile()
+}
+
 // rulesBetween names the rules that changed either spelling, in order, each
 // once.
-func (s *Server) rulesBetween(spellings ...string) []string {
+func rulesBetween(p *canon.Profile, spellings ...string) []string {
 	var names []string
 	had := make(map[canon.Rule]bool)
 	for _, raw := range spellings {
-		e, err := s.cfg.Profile().Explain(raw)
+		e, err := p.Explain(raw)
 		if err != nil {
 			continue
 		}

@@ -275,7 +275,7 @@ func (s *Server) tellFirst(ctx context.Context, v *verdictLine, u *frontier.URL)
 		return
 	}
 	if v.First = e.URL; v.First != u.URL {
-		v.Rules = s.rulesBetween(u.URL, v.First)
+		v.Rules = rulesBetween(s.profileOf(u.Crawl), u.URL, v.First)
 	}
 }
 

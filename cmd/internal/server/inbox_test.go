@@ -184,3 +184,32 @@ func TestPumpManyEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestPumpManyStopsReading lets a client read no answer: the commits stop, and
+// then the reading.
+func TestPumpManyStopsReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window, atOnce = 16, 3
+		s := &Server{draining: make(chan struct{}), inHand: newBudget(1 << 20)}
+		var read atomic.Int32
+		recv := func() (int, error) { return int(read.Add(1)), nil }
+		commit := func(batch []int) int { return len(batch) }
+		unread := make(chan struct{})
+		send := func(int) error {
+			<-unread
+			return io.EOF
+		}
+		done := make(chan error)
+		go func() {
+			done <- pump(s, t.Context(), window, atOnce, recv, func(int) int { return 1 }, commit, send)
+		}()
+		synctest.Wait()
+		if n := read.Load(); n < window || n > (atOnce+1)*window+1 {
+			t.Errorf("got %d messages read; want %d to %d", n, window, (atOnce+1)*window+1)
+		}
+		close(unread)
+		if err := <-done; err != io.EOF {
+			t.Errorf("got %v; want what send said", err)
+		}
+	})
+}

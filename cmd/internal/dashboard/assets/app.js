@@ -5,6 +5,7 @@
 const $ = id => document.getElementById(id);
 const number = n => Math.round(n).toLocaleString('en');
 const seconds = s => s >= 1 ? s.toFixed(1) + ' s' : s >= 0.001 ? (s * 1000).toFixed(1) + ' ms' : (s * 1e6).toFixed(0) + ' µs';
+const round = n => n < 10 ? n.toFixed(1) : n.toFixed(0);
 const bytes = b => b >= 2 ** 30 ? (b / 2 ** 30).toFixed(1) + ' GiB' : (b / 2 ** 20).toFixed(0) + ' MiB';
 
 $('token').value = sessionStorage.getItem('token') || '';
@@ -111,7 +112,7 @@ function health(s) {
     ['profile', s.profile],
     ['disk free', c.firstseen_disk_free_bytes ? bytes(c.firstseen_disk_free_bytes) : 'not watched'],
     ['commit, mean', seconds(mean(c, 'firstseen_commit_seconds'))],
-    ['URLs that share a commit, mean', mean(c, 'firstseen_batch_urls').toFixed(1)],
+    ['URLs that share a commit, mean', round(mean(c, 'firstseen_batch_urls'))],
     ['lease, mean', seconds(mean(c, 'firstseen_lease_seconds'))],
     ['gRPC calls under way', number(c.firstseen_open_calls || 0)],
     ['URLs that failed', number(c['firstseen_urls_offered_total{verdict="failed"}'] || 0)],

@@ -1,0 +1,35 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// crawlBody is the body of POST /v1/crawl, and its answer: the profile that
+// makes the keys of a crawl, chosen before its first URL and for good.
+type crawlBody struct {
+	Crawl   string `json:"crawl"`
+	Profile string `json:"profile"`
+}
+
+func (s *Server) postCrawl(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[crawlBody](s, w, r)
+	if !ok {
+		return
+	}
+	crawl := crawlName(body.Crawl)
+	p, err := canon.ParseProfile(body.Profile)
+	if err != nil {
+		err = fmt.Errorf("cannot choose a profile: %w: %w", err, store.ErrInvalid)
+	} else {
+		err = s.f.SetCrawlProfile(r.Context(), crawl, p)
+	}
+	if err != nil {
+		s.writeFault(w, "choose a profile", err)
+		return
+	}
+	writeJSON(w, http.StatusOK, crawlBody{crawl, s.f.CrawlProfile(crawl).String()})
+}

@@ -1,0 +1,136 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// SetCrawlProfile gives a crawl a profile of its own before its first URL, so
+// that crawls of one store may be made by different rules. It is durable and for
+// good: a crawl that has URLs, or a profile of its own, is refused any other,
+// with store.ErrIdentity. The profile it has already does nothing, and so does
+// that of the frontier for a crawl without its own; none is SetExact.
+//
+// The store keeps the profile as its String, and makes it by that at the next
+// Open. What canon.ParseProfile can't make from it, a profile with a rule file,
+// or is longer than 52 bytes, is refused with store.ErrInvalid.
+func (f *Frontier) SetCrawlProfile(ctx context.Context, name string, p *canon.Profile) error {
+	if p.Name() == "none" {
+		return f.SetExact(ctx, name)
+	}
+	suffix := suffixOf(p)
+	if made, err := profileOf(suffix); err != nil || made.String() != p.String() || len(suffix) > maxSuffix {
+		return fmt.Errorf("cannot give crawl %q the profile %.80s; want one of canon's, without a rule file and of at most %d bytes as typed: %w", name, p, maxSuffix-3, store.ErrInvalid)
+	}
+	return f.setOwn(ctx, name, crawl{own: p}, suffix)
+}
+
+// CrawlProfile returns the profile that makes the keys of a crawl: its own or
+// that of the frontier; canon.None for an exact crawl.
+func (f *Frontier) CrawlProfile(name string) *canon.Profile {
+	c, ok := f.crawls.get(name)
+	if ok && c.exact {
+		return canon.None()
+	}
+	return f.profileFor(c)
+}
+
+func (f *Frontier) profileFor(c crawl) *canon.Profile {
+	if c.own != nil {
+		return c.own
+	}
+	return f.profile.Load()
+}
+
+// hidesHost says whether the host can't be read from a profile's forms.
+func hidesHost(p *canon.Profile) bool { return p.Name() == "surt" || p.Name() == "none" }
+
+// maxSuffix is what the store's longest name of a crawl leaves beside ours.
+const maxSuffix = 255 - maxCrawlName
+
+// suffixOf marks a stored crawl as made by a profile: its name as typed and its
+// version, "|whatwg@1". The version is in it because another one makes other
+// keys.
+func suffixOf(p *canon.Profile) string { return "|" + p.String() + "@" + strconv.Itoa(p.Version()) }
+
+// profileOf is the profile that a suffix names.
+func profileOf(suffix string) (*canon.Profile, error) {
+	name, version, _ := strings.Cut(strings.TrimPrefix(suffix, "|"), "@")
+	p, err := canon.ParseProfile(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make its profile: %w: %w", err, store.ErrIdentity)
+	}
+	if version != strconv.Itoa(p.Version()) {
+		return nil, fmt.Errorf("cannot make its keys; got profile %s version %d; want version %s: %w", name, p.Version(), version, store.ErrIdentity)
+	}
+	return p, nil
+}
+
+// isSuffix says whether a text, from its bar on, marks a crawl as having its own
+// way of making keys: "|exact", or a bar, a name and "@" and a number.
+func isSuffix(s string) bool {
+	if s == exactSuffix {
+		return true
+	}
+	name, version, ok := strings.Cut(s[1:], "@")
+	if !ok || name == "" || version == "" {
+		return false
+	}
+	return strings.Trim(version, "0123456789") == ""
+}
+
+// setOwn makes a crawl one that makes its keys as c does, marked by suffix.
+func (f *Frontier) setOwn(ctx context.Context, name string, c crawl, suffix string) error {
+	if err := f.enter(); err != nil {
+		return err
+	}
+	defer f.leave()
+	was, ok := f.crawls.get(name)
+	if !ok {
+		return crawlNameError(name)
+	}
+	if was.stored == was.name+suffix || was.stored == was.name && f.wayOf(was) == suffix {
+		return nil
+	}
+	c.name, c.stored = was.name, was.name+suffix
+	return f.crawls.setOwn(ctx, f.store, c, f.wayOf(was))
+}
+
+// wayOf is how a crawl makes its keys, as a suffix, whether it is marked or not.
+func (f *Frontier) wayOf(c crawl) string {
+	if c.exact {
+		return exactSuffix
+	}
+	return suffixOf(f.profileFor(c))
+}
+
+func (t *crawlTable) setOwn(ctx context.Context, s store.Store, c crawl, way string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	asked := strings.TrimPrefix(c.stored[len(c.name):], "|")
+	way = strings.TrimPrefix(way, "|")
+	if now, ok := t.own[c.name]; ok {
+		if now.stored == c.stored {
+			return nil
+		}
+		return fmt.Errorf("cannot make the keys of crawl %q by %s; they are made by %s for good: %w", c.name, asked, way, store.ErrIdentity)
+	}
+	stats, err := s.Stats(ctx, c.name)
+	if err != nil {
+		return fmt.Errorf("cannot make the keys of crawl %q by %s: %w", c.name, asked, err)
+	}
+	if stats.Seen > 0 {
+		return fmt.Errorf("cannot make the keys of crawl %q by %s; got %d URLs whose keys were made by %s; want none: %w", c.name, asked, stats.Seen, way, store.ErrIdentity)
+	}
+	off := false
+	if err := s.Configure(ctx, c.stored, "", store.QueueChange{Paused: &off}); err != nil {
+		return fmt.Errorf("cannot make the keys of crawl %q by %s: %w", c.name, asked, err)
+	}
+	t.own[c.name] = c
+	return nil
+}
