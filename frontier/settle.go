@@ -186,8 +186,12 @@ func (f *Frontier) completed(ctx context.Context, stored string, s Settlement) (
 		return s, fmt.Errorf("cannot look up a lease: %w", err)
 	}
 	l, err := leaseOf(&store.Lease{Entry: e, Token: s.Lease.Token}, s.Lease.Started)
+	if err != nil {
+		return s, err
+	}
+	l.Attempts = or(s.Lease.Attempts, l.Attempts) // its holder's word
 	s.Lease = l
-	return s, err
+	return s, nil
 }
 
 // settlement puts the policy into the store's terms.
