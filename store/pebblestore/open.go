@@ -73,7 +73,7 @@ func Open(dir string, opt Options) (*Store, error) {
 	popt.Experimental.CompactionScheduler = held
 	db, err := openPebble(dir, popt, h, watch)
 	if err != nil {
-		return nil, openError(dir, err)
+		return nil, openError(dir, opt.FS, err)
 	}
 	s := &Store{
 		opt: opt, dir: dir, db: db, pebble: popt, health: h, watch: watch,

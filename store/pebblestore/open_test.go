@@ -139,6 +139,25 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// TestForeignPebbleFormat: a database that a newer Pebble ratcheted up, or that is
+// older than this one reads, is of another format, not corrupt.
+func TestForeignPebbleFormat(t *testing.T) {
+	for _, marker := range []string{"marker.format-version.900000.999", "marker.format-version.900000.001"} {
+		fs := vfs.NewMem()
+		if err := mustOpen(t, "db", Options{FS: fs}).Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := fs.Create("db/"+marker, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantOpenError(t, "db", Options{FS: fs}, store.ErrFormat)
+	}
+}
+
 func TestOpenTwice(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, dir, Options{})

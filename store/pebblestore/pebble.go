@@ -3,12 +3,12 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -43,13 +43,13 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 }
 
 // openError says what an error of pebble.Open is in our terms.
-func openError(dir string, err error) error {
+func openError(dir string, fs vfs.FS, err error) error {
 	switch {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		err = fmt.Errorf("%w: %w", store.ErrNotFound, err)
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), err.Error() == "lock held by current process":
 		err = fmt.Errorf("%w: %w", store.ErrLocked, err)
-	case strings.Contains(err.Error(), "written by a newer"), strings.Contains(err.Error(), "format major version"):
+	case foreignFormat(dir, fs):
 		err = fmt.Errorf("%w: %w", store.ErrFormat, err)
 	default:
 		err = corruption(err)

@@ -84,8 +84,16 @@ func (fs *watchFS) create(name string, f func() (vfs.File, error)) (file vfs.Fil
 	return &watchFile{File: file, fs: fs, do: do}, nil
 }
 
-// Create implements vfs.FS.
+// Create implements vfs.FS. Pebble makes the manifest and then the marker that
+// names it, and syncs the directory once, after both. A file system that keeps
+// its directories in order, as journals do, never has the marker alone after a
+// power cut, but POSIX lets it: so what was made before a marker is synced first.
 func (fs *watchFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(fs.PathBase(name), "marker.") {
+		if err := fs.syncDir(fs.PathDir(name)); err != nil {
+			return nil, err
+		}
+	}
 	return fs.create(name, func() (vfs.File, error) { return fs.FS.Create(name, c) })
 }
 
@@ -106,6 +114,14 @@ func (fs *watchFS) OpenDir(name string) (vfs.File, error) {
 		return nil, err
 	}
 	return &watchFile{File: f, fs: fs, do: fs.vital}, nil
+}
+
+func (fs *watchFS) syncDir(name string) error {
+	d, err := fs.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // Link implements vfs.FS.
