@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -122,6 +123,9 @@ func (b *bench) report(s *pebblestore.Store) error {
 	}
 	fmt.Printf("index %s: %.2f B/key of %d keys; write amplification %.1f; %d tables in L0; stalled %v\n",
 		m.Index.Mode, float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.L0Tables, m.StallTime)
+	debug.FreeOSMemory()
+	stream := int64(len(b.stream.All)) * int64(len(hashkey.UrlShortHash{}))
+	fmt.Printf("memory %d MB, without the %d MB of the stream's keys\n", (storebench.RSS()-stream)>>20, stream>>20)
 	return nil
 }
 

@@ -20,12 +20,13 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-const firstseen = "firstseen"
+// Ours: with the index in memory, and without.
+const firstseen, bounded = "firstseen", "bounded"
 
 func rivals(tmp string) []rival {
 	list := []rival{
 		{firstseen, openPebblestore(pebblestore.Options{})},
-		{"bounded", openPebblestore(pebblestore.Options{Index: pebblestore.IndexBounded})},
+		{bounded, openPebblestore(pebblestore.Options{Index: pebblestore.IndexBounded, CacheBytes: 512 << 20})},
 		{"bbolt", openBolt},
 	}
 	for _, r := range []struct{ name, define, lib string }{{"rocksdb", "-DROCKSDB", "-lrocksdb"}, {"sqlite", "-DSQLITE", "-lsqlite3"}} {

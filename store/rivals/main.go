@@ -2,13 +2,15 @@
 // run, and prints the ratios. Every write is synced before its answer, and every
 // answer is checked.
 //
-//	cd store/rivals && go run . -keys 1e6 -length 10s
+//	cd store/rivals && go run . -keys 10e6 -length 10s
+//	cd store/rivals && go run . -keys 10e6 -only firstseen,bounded,rocksdb
 //
 // RocksDB and SQLite take part when their libraries and a C++ compiler are
 // there. Each rival has the shape that served it best: RocksDB a sorted MultiGet
 // and one synced batch, SQLite a transaction of sorted INSERT OR IGNORE, bbolt a
 // transaction of sorted puts. None has an index in memory, which is what
-// pebblestore spends 9 to 12 bytes a key on; the line "bounded" is like for like.
+// pebblestore spends 9 to 12 bytes a key on; "bounded" is like for like: it has
+// none either, and a cache as RocksDB's.
 package main
 
 import (
@@ -16,8 +18,11 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/store/internal/storebench"
@@ -40,7 +45,7 @@ func main() {
 	length := flag.Duration("length", 10*time.Second, "length of each load")
 	batch := flag.Int("batch", 10_000, "keys in a call")
 	skew := flag.Bool("skew", false, "draw duplicates as links are")
-	only := flag.String("only", "", "one rival, by name")
+	only := flag.String("only", "", "these rivals alone, by name: firstseen,bounded,bbolt,rocksdb,sqlite")
 	flag.Parse()
 	if err := run(*dir, *only, int(*keys), storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
 		log.Fatal(err)
@@ -53,32 +58,44 @@ func run(dir, only string, n int, l storebench.Load) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	table := map[string][]storebench.Result{}
+	table := map[string]*measured{}
 	for _, r := range rivals(tmp) {
-		if only != "" && r.name != only {
+		if only != "" && !slices.Contains(strings.Split(only, ","), r.name) {
 			continue
 		}
-		results, err := measure(r, filepath.Join(tmp, r.name), n, l)
+		m, err := measure(r, filepath.Join(tmp, r.name), n, l)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		table[r.name] = results
+		table[r.name] = m
 	}
-	ours := table[firstseen]
-	for name, results := range table {
-		for i, r := range results {
-			if ours != nil && name != firstseen {
-				fmt.Printf("%-10s %2.0f%% duplicates: pebblestore is %.1f times as fast, at %.2f of the CPU\n",
-					name, dups[i]*100, ours[i].PerSecond()/r.PerSecond(), ours[i].CPUPerKey()/r.CPUPerKey())
+	for _, ours := range []string{firstseen, bounded} {
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			if name != firstseen && name != bounded && table[ours] != nil {
+				table[ours].compare(ours, name, table[name])
 			}
 		}
 	}
 	return nil
 }
 
+// measured is what a rival brought.
+type measured struct {
+	loads []storebench.Result // at each of dups
+	disk  float64             // bytes a key
+}
+
+// compare prints how many times as fast m is as another.
+func (m *measured) compare(name, other string, o *measured) {
+	for i := range dups {
+		fmt.Printf("%-9s against %-8s %2.0f%% duplicates: %5.1f times as fast, %4.2f of the CPU, %4.2f of the disk\n", name, other,
+			dups[i]*100, m.loads[i].PerSecond()/o.loads[i].PerSecond(), m.loads[i].CPUPerKey()/o.loads[i].CPUPerKey(), m.disk/o.disk)
+	}
+}
+
 var dups = []float64{0.9, 0.7, 0.5}
 
-func measure(r rival, dir string, n int, l storebench.Load) (results []storebench.Result, err error) {
+func measure(r rival, dir string, n int, l storebench.Load) (*measured, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -86,24 +103,24 @@ func measure(r rival, dir string, n int, l storebench.Load) (results []storebenc
 	if err != nil {
 		return nil, err
 	}
-	stream := storebench.NewStream(n + int(l.Length.Seconds()*2.5e6))
+	stream := storebench.NewStream(n + int(l.Length.Seconds()*3e6))
 	start := time.Now()
 	if err := stream.Preload(e, n); err != nil {
 		return nil, err
 	}
-	loaded := time.Since(start)
+	loaded, m := time.Since(start), &measured{}
 	for _, l.Dup = range dups {
 		result, err := stream.Run(e, l)
 		if err != nil {
 			return nil, err
 		}
 		fmt.Printf("%-10s %2.0f%% duplicates  %v\n", r.name, l.Dup*100, result)
-		results = append(results, result)
+		m.loads = append(m.loads, result)
 	}
 	if err := e.Close(); err != nil {
 		return nil, err
 	}
-	fmt.Printf("%-10s loaded %d at %.0f keys/s, disk %.1f B/key\n", r.name, n, float64(n)/loaded.Seconds(),
-		float64(storebench.DiskBytes(dir))/float64(stream.Known))
-	return results, os.RemoveAll(dir)
+	m.disk = float64(storebench.DiskBytes(dir)) / float64(stream.Known)
+	fmt.Printf("%-10s loaded %d at %.0f keys/s, disk %.1f B/key\n", r.name, n, float64(n)/loaded.Seconds(), m.disk)
+	return m, os.RemoveAll(dir)
 }
