@@ -73,9 +73,12 @@ func (l *line) change() <-chan struct{} {
 	return l.wake
 }
 
-// sleep waits for a change, for the given time if it isn't zero, for the end of
-// ctx, or for Close.
+// sleep waits for a change, for the given time if it isn't zero, for Options.Poll, for
+// the end of ctx, or for Close.
 func (f *Frontier) sleep(ctx context.Context, until time.Time, changed <-chan struct{}) {
+	if poll := time.Now().Add(f.opt.Poll); f.opt.Poll > 0 && (until.IsZero() || poll.Before(until)) {
+		until = poll
+	}
 	var due <-chan time.Time
 	if !until.IsZero() {
 		t := time.NewTimer(max(time.Until(until), time.Millisecond))

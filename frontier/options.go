@@ -99,6 +99,10 @@ type Options struct {
 	// duplicate: bulk loads on disk are several times as fast. The default is
 	// false: first spellings are told.
 	SkipFirst bool
+	// Poll is how long those who wait for something to hand out go at most
+	// without asking the store anew: for a store that other processes write to, of whose
+	// changes this one isn't told. The default is no bound.
+	Poll time.Duration
 	// OnEvent is called for each event after it is durable, on the goroutine
 	// that caused it, concurrently. It must be quick. The default is none.
 	OnEvent func(Event)

@@ -19,18 +19,18 @@ import (
 
 // copyFlags say from where to where.
 type copyFlags struct {
-	crawl, toCrawl   string
-	db, file         string
-	toDB, toFile     string
-	toRedis          []string
-	redis            redisFlags // of whichever side is in Redis
-	keepURLs, asJSON bool
+	crawl, toCrawl     string
+	fromDB, fromFile   string
+	toDB, toFile       string
+	fromRedis, toRedis []string
+	redis              redisFlags // of whichever side is in Redis
+	keepURLs, asJSON   bool
 }
 
 func newCopyCmd(a *app) *cobra.Command {
 	var f copyFlags
 	cmd := &cobra.Command{
-		Use:   "copy (--db DIR | --redis ADDR | --file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
+		Use:   "copy (--from-db DIR | --from-redis ADDR | --from-file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
 		Short: "Copy a crawl to another store, disk to Redis or back, or to a file",
 		Long: `Copy a crawl, all of it: what is queued with its data, due times and priorities, the settings
 of its queues, and every key seen. The copy goes on where the crawl stood; leased URLs
@@ -38,14 +38,14 @@ wait again. The source stays as it is: stop its daemon first, or pause the crawl
 it go on fetching what the copy will fetch, too.
 
 A copy that broke off is done again by the same command, and does nothing twice. From a file
-it goes on where it stopped, which it notes in FILE.progress. What the new store has been told
+it goes on where it stopped, noted in FILE.progress. What the new store has been told
 meanwhile is not disturbed.
 
 Not copied are counts of attempts, completed URLs whose text isn't kept (their keys are), and
 settings of a crawl or a store as a whole.`,
-		Example: `  firstseen copy --db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
-  firstseen copy --redis 10.0.0.1:6379 --to-db crawl.db
-  firstseen copy --db crawl.db --to-file crawl.fs && firstseen copy --file crawl.fs --to-redis 10.0.0.1:6379`,
+		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
+  firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
+  firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
 		Args: cobra.NoArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), a)
@@ -54,21 +54,22 @@ settings of a crawl or a store as a whole.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to copy")
 	fs.StringVar(&f.toCrawl, "to-crawl", "", "its name in the copy; default: the same")
-	fs.StringVar(&f.db, "db", "", "directory of the store to copy from")
-	fs.StringVar(&f.file, "file", "", "file to copy from: of this command, or a key file")
+	fs.StringVar(&f.fromDB, "from-db", "", "directory of the store to copy from")
+	fs.StringSliceVar(&f.fromRedis, "from-redis", nil, "host:port of nodes of the cluster to copy from; --redis-… flags hold for it")
+	fs.StringVar(&f.fromFile, "from-file", "", "file to copy from: of this command, or a key file")
 	fs.StringVar(&f.toDB, "to-db", "", "directory of the store to copy to; made if need be")
 	fs.StringSliceVar(&f.toRedis, "to-redis", nil, "host:port of nodes of the cluster to copy to; --redis-… flags hold for it")
 	fs.StringVar(&f.toFile, "to-file", "", `file to copy to, "-" for stdout`)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "of the copy: keep the text of completed URLs")
 	fs.BoolVar(&f.asJSON, "json", false, "write what was copied as one JSON object")
-	f.redis.add(fs)
+	f.redis.addLogin(fs)
 	f.redis.addNew(fs)
-	cmd.MarkFlagsMutuallyExclusive("db", "redis", "file")
-	cmd.MarkFlagsOneRequired("db", "redis", "file")
+	cmd.MarkFlagsMutuallyExclusive("from-db", "from-redis", "from-file")
+	cmd.MarkFlagsOneRequired("from-db", "from-redis", "from-file")
 	cmd.MarkFlagsMutuallyExclusive("to-db", "to-redis", "to-file")
 	cmd.MarkFlagsOneRequired("to-db", "to-redis", "to-file")
-	cmd.MarkFlagsMutuallyExclusive("redis", "to-redis")
-	cmd.MarkFlagsMutuallyExclusive("file", "to-file")
+	cmd.MarkFlagsMutuallyExclusive("from-redis", "to-redis")
+	cmd.MarkFlagsMutuallyExclusive("from-file", "to-file")
 	return cmd
 }
 
@@ -92,7 +93,7 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 }
 
 func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
-	if f.file != "" {
+	if f.fromFile != "" {
 		return f.fromFile(ctx, a)
 	}
 	src, err := f.source(ctx, a)
@@ -123,10 +124,12 @@ func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err e
 }
 
 func (f *copyFlags) source(ctx context.Context, a *app) (store.Store, error) {
-	if f.redis.given() {
-		return f.redis.open(ctx, a.log, redisstore.Options{MustExist: true})
+	if len(f.fromRedis) > 0 {
+		from := f.redis
+		from.addrs = f.fromRedis
+		return from.open(ctx, a.log, redisstore.Options{MustExist: true})
 	}
-	return openStore(f.db, pebblestore.Options{ReadOnly: true})
+	return openStore(f.fromDB, pebblestore.Options{ReadOnly: true})
 }
 
 func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (store.Store, error) {
@@ -140,7 +143,7 @@ func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (stor
 
 // fromFile imports a file, from where the last attempt left off.
 func (f *copyFlags) fromFile(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
-	file, err := os.Open(f.file)
+	file, err := os.Open(f.fromFile)
 	if err != nil {
 		return n, err
 	}
@@ -157,7 +160,7 @@ func (f *copyFlags) fromFile(ctx context.Context, a *app) (n crawlfile.Counts, e
 		return n, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	note := copyNote{Target: fmt.Sprint(f.toDB, f.toRedis, f.redis.prefix, f.toCrawl), name: f.file + ".progress"}
+	note := copyNote{Target: fmt.Sprint(f.toDB, f.toRedis, f.redis.prefix, f.toCrawl), name: f.fromFile + ".progress"}
 	if err := note.load(); err != nil {
 		return n, err
 	}

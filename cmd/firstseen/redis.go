@@ -33,6 +33,11 @@ type redisFlags struct {
 // add adds the flags that say where the store is.
 func (r *redisFlags) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&r.addrs, "redis", nil, "host:port of some nodes of a Redis Cluster, or of one server, to have the store there instead of in --db")
+	r.addLogin(fs)
+}
+
+// addLogin adds the flags that say how to speak to the servers.
+func (r *redisFlags) addLogin(fs *pflag.FlagSet) {
 	fs.StringVar(&r.prefix, "redis-prefix", "fs:", "what every key of the store begins with")
 	fs.StringVar(&r.user, "redis-user", "", "user name to log in with")
 	fs.StringVar(&r.passwordFile, "redis-password-file", "", "file with the password; or set "+passwordVariable)

@@ -158,7 +158,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 		Delay: delay, MaxInFlight: -1, Lease: 30 * time.Second,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, SeenFor: f.seenFor,
 		Traps: frontier.Traps{Off: !f.traps}, Exclude: excluded,
-		Captures: sample, Probe: f.probe,
+		Captures: sample, Probe: f.probe, Poll: f.poll(),
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, closeCaptures(sample), st.Close())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
@@ -59,4 +60,13 @@ func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (s
 		return nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
 	}
 	return s, nil
+}
+
+// poll is how often those who wait for leases ask anew: of what other daemons add,
+// this one isn't told.
+func (f *serveFlags) poll() time.Duration {
+	if f.redis.given() {
+		return time.Second
+	}
+	return 0
 }

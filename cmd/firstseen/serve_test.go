@@ -48,6 +48,13 @@ func startDaemon(t testing.TB, db string, flags ...string) *daemon {
 	}
 	args := append([]string{"serve", "--db", db, "--grpc", d.grpc, "--http", d.http, "--min-free", "-1"}, flags...)
 	d.cmd = exec.Command(self, args...)
+	d.await(t)
+	return d
+}
+
+// await starts the process and waits until it serves.
+func (d *daemon) await(t testing.TB) {
+	t.Helper()
 	d.cmd.Env = append(os.Environ(), asCommand+"=1")
 	d.cmd.Stderr = d.log
 	if err := d.cmd.Start(); err != nil {
@@ -59,7 +66,6 @@ func startDaemon(t testing.TB, db string, flags ...string) *daemon {
 	if _, err := d.client().GetActive(ctx, &pb.Local{}, grpc.WaitForReady(true)); err != nil && status.Code(err) != codes.Unauthenticated {
 		t.Fatalf("%v\n%s", err, d.log)
 	}
-	return d
 }
 
 // logTail keeps what a process writes.

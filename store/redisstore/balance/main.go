@@ -55,7 +55,7 @@ func scenarios() ([]scenario, error) {
 	return []scenario{
 		{docs, fleet{256, 3}}, {docs, fleet{1024, 3}}, {docs, fleet{1024, 12}},
 		{ten, fleet{1024, 24}}, {tenCap, fleet{1024, 24}}, {tenCap, fleet{4096, 24}},
-		{trillion, fleet{16384, 1000}}, {trillionCap, fleet{16384, 1000}},
+		{trillion, fleet{8192, 1000}}, {trillionCap, fleet{8192, 1000}},
 	}, nil
 }
 

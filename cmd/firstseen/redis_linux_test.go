@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+)
+
+// startCluster runs a Redis Cluster of real servers, and returns what --redis takes.
+func startCluster(t *testing.T, flags ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("no redis-server here")
+	}
+	if testing.Short() {
+		t.Skip("starts a real cluster")
+	}
+	program := filepath.Join(t.TempDir(), "localcluster")
+	if out, err := exec.Command("go", "build", "-o", program, "../../store/redisstore/localcluster").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(program, flags...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = cmd.Process.Signal(syscall.SIGTERM), cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// runCommand runs a command line in this process.
+func runCommand(t *testing.T, args ...string) (status int, out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	status = run(t.Context(), args, strings.NewReader(""), &o, &e)
+	return status, o.String(), e.String()
+}
+
+func put(t *testing.T, d *daemon, urls ...string) (statuses []string) {
+	t.Helper()
+	stream, err := d.client().PutURLs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range urls {
+		item := &pb.URLItem{Item: &pb.URLItem_Discovered{Discovered: &pb.DiscoveredURLItem{Info: &pb.URLInfo{Url: u}}}}
+		if err := stream.Send(item); err != nil {
+			t.Fatal(err)
+		}
+		ack, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		statuses = append(statuses, ack.Status.String())
+	}
+	return statuses
+}
+
+func get(t *testing.T, d *daemon) (urls []string) {
+	t.Helper()
+	stream, err := d.client().GetURLs(t.Context(), &pb.GetParams{MaxQueues: 10, MaxUrlsPerQueue: 10, DelayRequestable: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		u, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			slices.Sort(urls)
+			return urls
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		urls = append(urls, u.Url)
+	}
+}
+
+func TestDaemonsShareACluster(t *testing.T) {
+	addrs := startCluster(t)
+	dir := t.TempDir() // stays empty: nothing is on this machine's disk
+	redisFlags := []string{"--redis", addrs}
+	a, b := startDaemonOn(t, redisFlags...), startDaemonOn(t, redisFlags...)
+	if got := put(t, a, "http://one.example/", "http://two.example/"); !slices.Equal(got, []string{"OK", "OK"}) {
+		t.Errorf("A answers %v; want OK", got)
+	}
+	if got := put(t, b, "HTTP://one.example:80/#x", "http://three.example/"); !slices.Equal(got, []string{"SKIPPED", "OK"}) {
+		t.Errorf("B answers %v; want SKIPPED for what A has, OK", got)
+	}
+	if got := get(t, b); len(got) != 3 {
+		t.Errorf("B hands out %v; want all three", got)
+	}
+	if got := get(t, a); len(got) != 0 {
+		t.Errorf("A hands out %v, too; want nothing", got)
+	}
+	for _, d := range []*daemon{b, a} { // each beats at the latest when it is asked
+		nodes, err := d.client().ListNodes(t.Context(), &pb.Empty{})
+		if err != nil || d == a && !sameNodes(nodes.Values, a.grpc, b.grpc) {
+			t.Errorf("got nodes %v, %v; want %s and %s", nodes, err, a.grpc, b.grpc)
+		}
+	}
+	if status := b.end(syscall.SIGTERM); status != 0 {
+		t.Errorf("B ended with %d: %s", status, b.log)
+	}
+	if nodes, err := a.client().ListNodes(t.Context(), &pb.Empty{}); err != nil || !sameNodes(nodes.Values, a.grpc) {
+		t.Errorf("got nodes %v, %v; want A alone", nodes, err)
+	}
+	toolsOnRedis(t, addrs, dir)
+}
+
+func sameNodes(got []string, want ...string) bool {
+	slices.Sort(want)
+	return slices.Equal(got, want)
+}
+
+// toolsOnRedis runs the commands that take --redis, on three URLs.
+func toolsOnRedis(t *testing.T, addrs, dir string) {
+	t.Helper()
+	seen := func(where ...string) (n int64) {
+		t.Helper()
+		status, out, errOut := runCommand(t, append([]string{"stats", "--json"}, where...)...)
+		var st storeStats
+		if err := json.Unmarshal([]byte(out), &st); err != nil || status != 0 {
+			t.Fatalf("stats: %d, %v\n%s", status, err, errOut)
+		}
+		return st.Seen
+	}
+	must := func(args ...string) {
+		t.Helper()
+		if status, _, errOut := runCommand(t, args...); status != 0 {
+			t.Fatalf("%s: status %d\n%s", args[0], status, errOut)
+		}
+	}
+	db, file := filepath.Join(dir, "db"), filepath.Join(dir, "crawl.fs")
+	must("copy", "--from-redis", addrs, "--to-db", db)
+	must("forget", "--redis", addrs, "--url", "http://one.example/")
+	must("copy", "--from-db", db, "--to-file", file)
+	if got := seen("--redis", addrs); got != 2 {
+		t.Errorf("%d seen after one was forgotten; want 2", got)
+	}
+	must("copy", "--from-file", file, "--to-redis", addrs)
+	must("copy", "--from-db", db, "--to-redis", addrs, "--redis-prefix", "other:")
+	for _, where := range [][]string{{"--db", db}, {"--redis", addrs}, {"--redis", addrs, "--redis-prefix", "other:"}} {
+		if got := seen(where...); got != 3 {
+			t.Errorf("%v: %d seen; want 3", where, got)
+		}
+	}
+}
+
+// startDaemonOn is startDaemon without a directory.
+func startDaemonOn(t *testing.T, flags ...string) *daemon {
+	t.Helper()
+	d := &daemon{t: t, grpc: freeAddr(t), http: freeAddr(t), log: &logTail{}}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.cmd = exec.Command(self, append([]string{"serve", "--grpc", d.grpc, "--http", d.http}, flags...)...)
+	d.await(t)
+	return d
+}
+
+func TestRedisMisuse(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"serve --redis 127.0.0.1:1 --db x", "--db with --redis"},
+		{"serve --redis 127.0.0.1:1 --cache 100", "--cache with --redis"},
+		{"serve --redis 127.0.0.1:1 --grpc 0.0.0.0:7071 --insecure-public", "--node"},
+		{"stats --redis 127.0.0.1:1 --db x", "--db with --redis"},
+		{"stats --redis nonsense", "host:port"},
+		{"stats --redis 127.0.0.1:1 --redis-replicas -1", "--redis-replicas -1"},
+		{"copy --from-db x --from-redis 127.0.0.1:1 --to-db y", "none of the others can be"},
+		{"copy --to-db y", "at least one of the flags"},
+	} {
+		if status, _, errOut := runCommand(t, strings.Fields(c.args)...); status != statusMisuse || !strings.Contains(errOut, c.want) {
+			t.Errorf("%s: status %d, %q; want %d and %q", c.args, status, errOut, statusMisuse, c.want)
+		}
+	}
+	status, _, errOut := runCommand(t, "stats", "--redis", "127.0.0.1:1", "--redis-retry", "1s")
+	if status != statusFailed || !strings.Contains(errOut, "127.0.0.1:1") {
+		t.Errorf("no server: status %d, %q; want %d", status, errOut, statusFailed)
+	}
+}
+
+func TestPasswordOfRedis(t *testing.T) {
+	const secret = "horse-battery"
+	addrs := startCluster(t, "-masters", "0", "-password", secret)
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		flags []string
+		env   string
+		want  string
+	}{
+		"file": {[]string{"--redis-password-file", file}, "", "cannot find a store"}, // it was let in
+		"env":  {nil, secret, "cannot find a store"},
+		"none": {nil, "", "NOAUTH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(passwordVariable, c.env)
+			status, _, errOut := runCommand(t, append([]string{"stats", "--redis", addrs, "--redis-retry", "1s"}, c.flags...)...)
+			if status != statusFailed || !strings.Contains(errOut, c.want) {
+				t.Errorf("status %d, %q; want %d and %q", status, errOut, statusFailed, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,22 @@
+package frontier
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Two frontiers on one store stand for two processes: neither hears of the other's
+// changes.
+func TestWaitersSeeWhatAnotherProcessAdds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newCountingStore()
+		a, b := open(t, Options{Store: s, Poll: time.Second}), open(t, Options{Store: s})
+		start := time.Now()
+		time.AfterFunc(time.Hour+time.Millisecond, func() { addOne(t, b, URL{URL: "http://a.example/"}) })
+		leases, _, err := a.LeaseWait(bg, LeaseRequest{Max: 5}, false)
+		if waited := time.Since(start); err != nil || len(leases) != 1 || waited > time.Hour+time.Second {
+			t.Errorf("got %d leases, %v after %v; want the URL within a second", len(leases), err, waited)
+		}
+	})
+}
