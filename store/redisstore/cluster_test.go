@@ -17,51 +17,52 @@ const supervised = time.Second
 
 var faults = []struct {
 	name    string
-	refused time.Duration
+	refused time.Duration // the longest time without an answer
+	long    bool          // for torture only: another fault is much like it
 	do      func(t *torture)
 }{
-	{"MasterKilled", refusal, func(t *torture) {
+	{"MasterKilled", refusal, false, func(t *torture) {
 		old := t.master(0)
 		t.check(t.cluster.Nodes[old].Kill())
 		t.after(supervised)
 		t.check(t.cluster.Nodes[old].Restart(t.ctx))
 	}},
-	{"MasterKilledForLonger", 2 * refusal, func(t *torture) {
+	{"MasterKilledForLonger", 2 * refusal, true, func(t *torture) {
 		old := t.master(8000)
 		t.check(t.cluster.Nodes[old].Kill())
 		t.failOver(old, 8000)
 	}},
-	{"ReplicaLagsMasterKilled", refusal + lag, func(t *torture) { t.killLagging(0) }},
-	{"ReplicaCutOffMasterKilled", refusal + lag, func(t *torture) { t.killCutOff(0, func() { t.after(lag) }) }},
-	{"MasterPaused", refusal, func(t *torture) {
+	{"ReplicaLagsMasterKilled", refusal + lag, false, func(t *torture) { t.killLagging(0) }},
+	{"ReplicaCutOffMasterKilled", refusal + lag, true, func(t *torture) { t.killCutOff(0, func() { t.after(lag) }) }},
+	{"MasterPaused", refusal, false, func(t *torture) {
 		old := t.master(0)
 		t.check(t.cluster.Nodes[old].Stop())
 		_, err := t.cluster.WaitFailover(t.ctx, old, 0)
 		t.check(err)
 		t.check(t.cluster.Nodes[old].Cont())
 	}},
-	{"ReplicaPausedForAMoment", refusal, func(t *torture) {
+	{"ReplicaPausedForAMoment", refusal, true, func(t *torture) {
 		replicas, err := t.cluster.Replicas(t.ctx, t.master(0))
 		t.check(err)
 		t.check(t.cluster.Nodes[replicas[0]].Stop())
 		t.after(700 * time.Millisecond)
 		t.check(t.cluster.Nodes[replicas[0]].Cont())
 	}},
-	{"Resharded", refusal, func(t *torture) {
+	{"Resharded", refusal, false, func(t *torture) {
 		from, to := t.master(0), t.master(16383)
 		slots, err := t.cluster.OccupiedSlots(t.ctx, from)
 		t.check(err)
 		t.check(t.cluster.MoveSlots(t.ctx, slots, from, to))
 		t.check(t.cluster.MoveSlots(t.ctx, slots, to, from))
 	}},
-	{"MasterCutOff", 2 * refusal, func(t *torture) {
+	{"MasterCutOff", 2 * refusal, false, func(t *torture) {
 		old := t.master(0)
 		t.check(t.cluster.Isolate(t.ctx, old))
 		_, err := t.cluster.WaitFailover(t.ctx, old, 0)
 		t.check(err)
 		t.check(t.cluster.Rejoin(t.ctx, old))
 	}},
-	{"Switchover", refusal, func(t *torture) {
+	{"Switchover", refusal, false, func(t *torture) {
 		replicas, err := t.cluster.Replicas(t.ctx, t.master(0))
 		t.check(err)
 		t.check(t.cluster.Promote(t.ctx, replicas[0]))
@@ -77,9 +78,13 @@ func TestClusterFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster again and again")
 	}
+	t.Parallel()
 	c := rediscluster.NewPartitionable(t, 3, 1)
 	for round := range rounds(t) {
 		for _, f := range faults {
+			if f.long && !torturing() {
+				continue
+			}
 			t.Run(f.name, func(t *testing.T) {
 				tt := newTorture(t, c, round)
 				tt.during(func() { f.do(tt) })
@@ -135,6 +140,7 @@ func TestWithoutWaitingForReplicasSomeAreLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster")
 	}
+	t.Parallel()
 	tt := newTorture(t, rediscluster.New(t, 3, 1), 0)
 	tt.options.Replicas = -1
 	tt.during(func() { tt.killCutOff(0, func() { tt.answered(1000) }) })
@@ -150,6 +156,7 @@ func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster")
 	}
+	t.Parallel()
 	c := rediscluster.New(t, 3, 1)
 	tt := newTorture(t, c, 0)
 	a, b, reader := tt.openShards(1), tt.openShards(1), tt.openShards(1)

@@ -56,11 +56,13 @@ func rounds(t *testing.T) int {
 	if n, err := strconv.Atoi(os.Getenv("FIRSTSEEN_TORTURE_N")); err == nil {
 		return n
 	}
-	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+	if torturing() {
 		return 25
 	}
 	return 1
 }
+
+func torturing() bool { return os.Getenv("FIRSTSEEN_TORTURE") == "1" }
 
 // newTorture begins a round on a cluster that is well, with a store of its own.
 func newTorture(t *testing.T, c *rediscluster.Cluster, round int) *torture {
@@ -79,7 +81,7 @@ func (t *torture) openShards(n int) *redisstore.Store {
 	t.Helper()
 	o := t.options
 	o.Addrs, o.Prefix, o.Shards, o.Identity = t.cluster.Addrs(), t.prefix, n, tortureIdentity
-	o.WaitTimeout, o.RetryFor, o.RecoverAfter = 300*time.Millisecond, 6*time.Second, 7*time.Second
+	o.WaitTimeout, o.RetryFor, o.RecoverAfter = 300*time.Millisecond, 5*time.Second, 6*time.Second
 	s, err := redisstore.Open(t.ctx, o)
 	t.check(err)
 	t.Cleanup(func() { _ = s.Close() }) // what it promised was checked before
@@ -221,6 +223,9 @@ func (t *torture) verdict(longest time.Duration) {
 	}
 	for _, err := range t.ledger.strange {
 		t.Errorf("a daemon got %v; want ErrUnavailable for what can't be promised", err)
+	}
+	if !torturing() {
+		longest *= 4 // a machine that tests other things too tells little of time
 	}
 	if t.ledger.gap > longest {
 		t.Errorf("no answer for %v; want at most %v", t.ledger.gap, longest)
