@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 import unittest
+from pathlib import Path
 
 from scrapy import FormRequest, Request, Spider
+from scrapy.dupefilters import RFPDupeFilter
 from site_on_loopback import Access, Site
 from support import CrawlCase
 
 from firstseen_scrapy import request as requests
+from firstseen_scrapy import seen
 
 
 class OddSite(Site):
@@ -123,6 +127,26 @@ class WrittenTest(unittest.TestCase):
     def test_levels(self) -> None:
         got = [requests.level(p) for p in (-1000, -100, -10, -2, -1, 0, 1, 2, 10, 100, 10**6)]
         self.assertEqual(got, [0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 7])
+
+
+class SeenTest(unittest.TestCase):
+    """Scrapy's requests.seen, in the form of this Scrapy and in the older one."""
+
+    URLS = ("http://a.com/?b=1&a=2", "http://a.com/new", "no url", "http://a.com/?a=2&b=1")
+
+    def test_what_scrapy_wrote(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            filter = RFPDupeFilter(directory)
+            filter.request_seen(Request("http://a.com/?a=2&b=1"))
+            filter.request_seen(Request("http://a.com/elsewhere"))
+            filter.close("")
+            data = Path(directory, "requests.seen").read_bytes()
+        fingerprints = seen.read(data)
+        old = "".join(f"{f.hex()}\n" for f in fingerprints).encode()
+        self.assertEqual((seen.read(old), len(fingerprints)), (fingerprints, 2))
+        self.assertEqual(seen.read(data[:-3]), seen.read(data) - {max(fingerprints, key=data.find)})
+        self.assertEqual(list(seen.known(fingerprints, self.URLS)), ["http://a.com/?b=1&a=2"])
+        self.assertEqual(len(fingerprints), 1)
 
 
 if __name__ == "__main__":
