@@ -87,7 +87,8 @@ bench-frontier:
 	$(GO) test -run - -bench Add -benchtime 1x ./frontier
 	$(GO) test -run - -bench Cycle -benchtime 200000x ./frontier
 	$(GO) test -run - -bench LeaseByQueues -benchtime 1000x -timeout 1h ./frontier
-	$(GO) test -run - -bench Restart -benchtime 1x -timeout 1h ./frontier
+	FIRSTSEEN_BENCH_QUEUED=1000000 $(GO) test -run - -bench Restart -benchtime 1x -timeout 1h ./frontier
+	FIRSTSEEN_BENCH_QUEUED=5000000 $(GO) test -run - -bench Restart -benchtime 1x -timeout 1h ./frontier
 	$(GO) test -run - -bench IdleQueue -benchtime 1x ./frontier
 
 # bench-replay: replay beside sort, awk and w3lib on the same real stream.

@@ -95,9 +95,9 @@ type Options struct {
 	// URL may be remembered for up to a quarter longer; for one in a Store of
 	// the caller's, that is its own affair. The default is for ever.
 	SeenFor time.Duration
-	// SkipFirst leaves Result.First empty and so saves a read for each
-	// duplicate: bulk loads on disk are several times as fast. The default is
-	// false: first spellings are told.
+	// SkipFirst leaves Result.First empty and so saves a look-up for each
+	// duplicate: in memory for those of URLs lately queued or asked for, on disk
+	// for others. The default is false: first spellings are told.
 	SkipFirst bool
 	// Poll is how long those who wait for something to hand out go at most
 	// without asking the store anew: for a store that other processes write to, of whose
