@@ -59,6 +59,7 @@ func TestOutcomes(t *testing.T) {
 		{"different", []Capture{at(1, "http://b.com/", "A"), at(2, "https://b.com/", "B")}, Different},
 		{"volatile", []Capture{at(1, "http://c.com/", "A"), at(2, "https://c.com/", "B"), at(3, "http://c.com/", "C")}, Volatile},
 		{"no digest", []Capture{at(1, "http://d.com/", ""), at(2, "https://d.com/", "B")}, NoDigest},
+		{"digests of two algorithms", []Capture{at(1, "http://d.com/", "5EJ6EPZDAGVYKVFECYINYOG3KDX6EIE3"), at(2, "https://d.com/", "d41d8cd98f00b204e9800998ecf8427f")}, NoDigest},
 		{"empty body", []Capture{at(1, "http://d.com/", "sha1:"+EmptyBody), at(2, "https://d.com/", EmptyBody)}, NoDigest},
 		{"error", []Capture{at(1, "http://e.com/", "A"), gone}, Failed},
 		{"redirect into the form", []Capture{moved, at(2, "https://f.com/", "B")}, Redirect},

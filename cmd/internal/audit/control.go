@@ -83,7 +83,7 @@ func (x *index) measureControls() {
 	for url := range uint32(x.urls.len()) {
 		of := x.of(url)
 		for i := 1; i < len(of); i++ {
-			if !of[i-1].usable() || !of[i].usable() {
+			if !of[i-1].usable() || !of[i].usable() || !x.comparable(of[i-1], of[i]) {
 				continue
 			}
 			d := control{pairs: 1}
@@ -101,6 +101,11 @@ func (x *index) measureControls() {
 
 // usable says whether a capture's content can be compared.
 func (c capture) usable() bool { return c.digest > 0 && (c.status == 0 || c.status == 200) }
+
+// comparable says whether the digests of two usable captures are of one algorithm.
+func (x *index) comparable(c, d capture) bool {
+	return c.digest == d.digest || x.digests.kind(c.digest-1) == x.digests.kind(d.digest-1)
+}
 
 // controlOf returns the control of a pair: that of the two clusters together
 // or, where they were hardly fetched again, of the hosts; and where it stands.

@@ -81,6 +81,18 @@ func (t *digests) add(s string) (uint32, error) {
 	return id, nil
 }
 
+// kind tells digests of different algorithms apart: the length of the text, and for SHA-1,
+// which has two, 0.
+func (t *digests) kind(id uint32) int {
+	if s, ok := t.texts[id]; ok {
+		return len(s)
+	}
+	if string(t.all.at(id)[16:]) == md5Mark {
+		return 32
+	}
+	return 0
+}
+
 // text returns a digest as the log had it, but for the alphabet.
 func (t *digests) text(id uint32) string {
 	if s, ok := t.texts[id]; ok {

@@ -27,7 +27,7 @@ func (x *index) judge(a, b uint32, sameForm func(u, v uint32) bool) (Outcome, [2
 	if x.redirectsInto(a, b, sameForm) || x.redirectsInto(b, a, sameForm) {
 		return Redirect, [2]capture{}
 	}
-	near, ok := nearest(x.of(a), x.of(b))
+	near, ok := x.nearest(x.of(a), x.of(b))
 	switch {
 	case !ok && (x.failed(a) || x.failed(b)):
 		return Failed, near
@@ -60,8 +60,9 @@ func (x *index) failed(url uint32) bool {
 	return len(x.of(url)) > 0
 }
 
-// nearest returns the usable captures of two URLs that are closest in time.
-func nearest(a, b []capture) (near [2]capture, ok bool) {
+// nearest returns the usable captures of two URLs that are closest in time and have
+// digests of one algorithm.
+func (x *index) nearest(a, b []capture) (near [2]capture, ok bool) {
 	best := uint32(0)
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
@@ -73,7 +74,7 @@ func nearest(a, b []capture) (near [2]capture, ok bool) {
 			continue
 		}
 		gap := max(a[i].time, b[j].time) - min(a[i].time, b[j].time)
-		if !ok || gap < best {
+		if (!ok || gap < best) && x.comparable(a[i], b[j]) {
 			near, best, ok = [2]capture{a[i], b[j]}, gap, true
 		}
 		if a[i].time <= b[j].time {

@@ -47,15 +47,16 @@ func (t tally) sum() (k, n float64) {
 
 // effective returns the number of independent trials that are worth as much as
 // these: fewer, when hosts differ more than chance explains (the design effect
-// of cluster sampling). When all trials agree, hosts can't be compared, and
-// the effective number of hosts (Kish) times a few is all that is claimed.
+// of cluster sampling). When all trials agree, or there are fewer than five
+// hosts, hosts can't be compared, and the effective number of hosts (Kish)
+// times a few is all that is claimed.
 func (t tally) effective() float64 {
 	k, n := t.sum()
 	if n == 0 {
 		return 0
 	}
 	p, hosts := k/n, float64(len(t))
-	if p == 0 || p == 1 || hosts < 2 {
+	if p == 0 || p == 1 || hosts < 5 {
 		return min(n, 4*t.kish())
 	}
 	var squares float64
