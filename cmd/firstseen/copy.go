@@ -94,7 +94,7 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 
 func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
 	if f.fromFile != "" {
-		return f.fromFile(ctx, a)
+		return f.importFile(ctx, a)
 	}
 	src, err := f.source(ctx, a)
 	if err != nil {
@@ -141,8 +141,8 @@ func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (stor
 	return to.open(ctx, a.log, redisstore.Options{Identity: id, KeepURLs: f.keepURLs})
 }
 
-// fromFile imports a file, from where the last attempt left off.
-func (f *copyFlags) fromFile(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
+// importFile imports a file, from where the last attempt left off.
+func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts, err error) {
 	file, err := os.Open(f.fromFile)
 	if err != nil {
 		return n, err
