@@ -66,7 +66,7 @@ func run(ctx context.Context, s settings) (err error) {
 }
 
 func rates(ctx context.Context, s settings, c *rediscluster.Cluster) error {
-	fmt.Println("| engine | URLs/s | to ours | server µs/URL | client µs/URL |\n|---|--:|--:|--:|--:|")
+	fmt.Println("| engine | URLs/s | to ours | server µs/URL | client µs/URL | network B/URL |\n|---|--:|--:|--:|--:|--:|")
 	first := 0.0
 	for _, e := range engines(s) {
 		r, err := measure(ctx, s, c, e)
@@ -76,7 +76,7 @@ func rates(ctx context.Context, s settings, c *rediscluster.Cluster) error {
 		if first == 0 {
 			first = r.rate()
 		}
-		fmt.Printf("| %s | %.0f | %.2f | %.2f | %.2f |\n", e.name, r.rate(), r.rate()/first, r.per(r.servers), r.per(r.client))
+		fmt.Printf("| %s | %.0f | %.2f | %.2f | %.2f | %.0f |\n", e.name, r.rate(), r.rate()/first, r.per(r.servers), r.per(r.client), float64(r.network)/float64(r.urls))
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func measure(ctx context.Context, s settings, c *rediscluster.Cluster, e engine)
 	}
 	r.wall = time.Since(began)
 	after, err := usage(ctx, c)
-	r.servers, r.client = after.servers-before.servers, after.client-before.client
+	r.servers, r.client, r.network = after.servers-before.servers, after.client-before.client, after.network-before.network
 	return r, err
 }
 
@@ -137,6 +137,7 @@ type result struct {
 	urls            int64
 	wall            time.Duration
 	servers, client time.Duration // CPU
+	network         int64         // bytes into and out of the masters
 }
 
 func (r result) rate() float64 { return float64(r.urls) / r.wall.Seconds() }

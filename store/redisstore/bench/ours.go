@@ -38,7 +38,7 @@ func engines(s settings) []engine {
 func open(ctx context.Context, c *rediscluster.Cluster, s settings, replicas int) (*redisstore.Store, error) {
 	return redisstore.Open(ctx, redisstore.Options{
 		Addrs: c.Addrs(), Shards: s.shards, Replicas: replicas,
-		RetryFor: 8 * time.Second, AnswersFor: 9 * time.Second, RecoverAfter: 30 * time.Second,
+		WaitTimeout: 5 * time.Second, RetryFor: 8 * time.Second, AnswersFor: 9 * time.Second, RecoverAfter: 30 * time.Second,
 		Identity: store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash"},
 	})
 }

@@ -23,6 +23,7 @@ func sha(s string) string {
 // memory is a way to keep keys, to be weighed: fill stores them.
 type memory struct {
 	name string
+	each int // URLs a host
 	fill func(ctx context.Context, c *rediscluster.Cluster, work [][]store.Item) error
 }
 
@@ -43,13 +44,25 @@ func memories(s settings) []memory {
 		}
 	}
 	return []memory{
-		{"ours, added, fetched and completed", func(ctx context.Context, c *rediscluster.Cluster, work [][]store.Item) error {
+		{"ours: added, fetched, completed; 400 URLs a host", 400, func(ctx context.Context, c *rediscluster.Cluster, work [][]store.Item) error {
 			return withStore(ctx, c, s, func(st *redisstore.Store) error { return addAndComplete(ctx, st, s, work) })
 		}},
-		{"ours, imported (See)", func(ctx context.Context, c *rediscluster.Cluster, work [][]store.Item) error {
+		{"the same, 10 URLs a host", 10, func(ctx context.Context, c *rediscluster.Cluster, work [][]store.Item) error {
+			return withStore(ctx, c, s, func(st *redisstore.Store) error { return addAndComplete(ctx, st, s, work) })
+		}},
+		{"ours: imported (See)", 400, func(ctx context.Context, c *rediscluster.Cluster, work [][]store.Item) error {
 			return withStore(ctx, c, s, func(st *redisstore.Store) error { return see(ctx, st, work) })
 		}},
-		{"plain set (SADD)", plain(saddBatch)},
+		{"plain set (SADD)", 400, plain(saddBatch)},
+		{"ours: queued, URL of 80 bytes; 400 URLs a host", 400, func(ctx context.Context, c *rediscluster.Cluster, work [][]store.Item) error {
+			return withStore(ctx, c, s, func(st *redisstore.Store) error {
+				_, err := each(ctx, s.callers, work, time.Time{}, func(ctx context.Context, items []store.Item) (int64, error) {
+					_, err := st.Add(ctx, "", items, store.AddOptions{})
+					return 0, err
+				})
+				return err
+			})
+		}},
 	}
 }
 
@@ -94,25 +107,40 @@ func addAndComplete(ctx context.Context, st *redisstore.Store, s settings, work 
 	return err
 }
 
-// weigh fills an empty cluster and returns what its nodes hold more than before, by
-// copy: half of the sum over masters and replicas. Answers that are kept for retries have
-// gone by then.
+// weigh fills an empty cluster with a third of the keys and then with the rest, and
+// returns what the rest added to its nodes, by copy: half of the sum over masters and
+// replicas. So what a store needs however small it is doesn't count, nor do answers that are kept
+// for retries: they have gone by then.
 func weigh(ctx context.Context, s settings, c *rediscluster.Cluster, m memory) (bytes float64, keys int, err error) {
 	if err := empty(ctx, c); err != nil {
 		return 0, 0, err
 	}
-	before, err := used(ctx, c)
+	work := fresh(s, s.memory)
+	for n, items := 0, work; len(items) > 0; items = items[1:] {
+		for i := range items[0] {
+			items[0][i].Queue = fmt.Sprintf("host-%d.example", n/m.each)
+			n++
+		}
+	}
+	before, err := fillAndWeigh(ctx, c, m, work[:len(work)/3])
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := m.fill(ctx, c, fresh(s, s.memory)); err != nil {
-		return 0, 0, err
+	after, err := fillAndWeigh(ctx, c, m, work[len(work)/3:])
+	for _, items := range work[len(work)/3:] {
+		keys += len(items)
+	}
+	return float64(after-before) / 2, keys, err
+}
+
+func fillAndWeigh(ctx context.Context, c *rediscluster.Cluster, m memory, work [][]store.Item) (int64, error) {
+	if err := m.fill(ctx, c, work); err != nil {
+		return 0, err
 	}
 	if err := answersGone(ctx, c); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	after, err := used(ctx, c)
-	return float64(after-before) / 2, s.memory, err
+	return used(ctx, c)
 }
 
 func used(ctx context.Context, c *rediscluster.Cluster) (sum int64, err error) {
@@ -168,14 +196,26 @@ func answersGone(ctx context.Context, c *rediscluster.Cluster) error {
 	return nil
 }
 
-// cpu is CPU time spent.
-type cpu struct{ servers, client time.Duration }
+// spent is CPU time, and bytes that went into and out of the masters.
+type spent struct {
+	servers, client time.Duration
+	network         int64
+}
 
-func usage(ctx context.Context, c *rediscluster.Cluster) (u cpu, err error) {
-	for _, n := range c.Nodes {
-		info, err := n.Info(ctx, "cpu")
+func usage(ctx context.Context, c *rediscluster.Cluster) (u spent, err error) {
+	for i, n := range c.Nodes {
+		info, err := n.Info(ctx, "everything")
 		if err != nil {
 			return u, err
+		}
+		for _, field := range []string{"total_net_input_bytes", "total_net_output_bytes", "total_net_repl_output_bytes"} {
+			v, err := strconv.ParseInt(info[field], 10, 64)
+			if err != nil {
+				return u, fmt.Errorf("cannot read %s of %s: %w", field, n.Addr, err)
+			}
+			if i < 3 {
+				u.network += v
+			}
 		}
 		for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
 			v, err := strconv.ParseFloat(info[field], 64)
