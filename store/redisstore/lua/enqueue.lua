@@ -65,7 +65,7 @@ end
 
 for i = 1, #keys do
   local name = queue_of[i]
-  local q = c.queues[name] or need_queue(c, name, hashes[name])
+  local q = c.queues[name] or make_queue(c, name, hashes[name])
   if recovered and find_record(c, keys[i]) then
     told[i] = 'H'
   elseif cap > 0 and held(q) + (q.news or 0) >= cap then

@@ -54,6 +54,8 @@ local function opens(c, q)
   return t
 end
 
+local LISTS = { 'W', 'Y', 'y' } -- by place
+
 -- file says where a queue goes, to be written by save.
 local function file(c, q, add, remove)
   local t, place, score, was = opens(c, q), 0, 0, q.place
@@ -65,13 +67,12 @@ local function file(c, q, add, remove)
     if q.turn < c.turn then q.turn = c.turn end
     score = q.turn
   end
-  local lists = { 'W', 'Y', 'y' }
   if was ~= place and was > 0 then
-    local r = remove[lists[was]]
+    local r = remove[LISTS[was]]
     r[#r + 1] = q.name
   end
   if place > 0 and not (was == place and q.wake == score) then
-    local a = add[lists[place]]
+    local a = add[LISTS[place]]
     a[#a + 1], a[#a + 2] = text(score), q.name
   end
   q.place, q.wake = place, score
@@ -91,7 +92,7 @@ local function settle_queues(c)
       q.dirty = nil
     end
   end
-  for _, list in ipairs({ 'W', 'Y', 'y' }) do
+  for _, list in ipairs(LISTS) do
     many('ZREM', c[list], remove[list])
     many('ZADD', c[list], add[list])
   end

@@ -21,9 +21,10 @@ local all_set = nil -- settings of the store, false for none
 
 -- setting returns a setting of the nearest level that has it.
 local function setting(c, q, name)
+  if all_set == nil then all_set = read_settings(call('HGET', base .. 'S', 'settings')) or false end
+  if not (q.set or c.set or all_set) then return 0 end
   if q.set and q.set[name] ~= 0 then return q.set[name] end
   if c.set and c.set[name] ~= 0 then return c.set[name] end
-  if all_set == nil then all_set = read_settings(call('HGET', base .. 'S', 'settings')) or false end
   return all_set and all_set[name] or 0
 end
 
@@ -64,10 +65,8 @@ local function load_queues(c, names)
   end
 end
 
--- need_queue returns a queue, made if need be, with its hash that names it to the seen keys.
-local function need_queue(c, name, hash)
-  local q = find_queue(c, name)
-  if q then return q end
+-- make_queue makes a queue that isn't there, with the hash that names it to the seen keys.
+local function make_queue(c, name, hash)
   if call('HSETNX', c.N, hash, name) == 0 then
     error({ err = 'COLLISION two queue keys have the same hash: ' .. name .. ' and ' .. call('HGET', c.N, hash) })
   end
@@ -77,13 +76,18 @@ local function need_queue(c, name, hash)
   })
 end
 
+-- need_queue returns a queue, made if need be.
+local function need_queue(c, name, hash)
+  return find_queue(c, name) or make_queue(c, name, hash)
+end
+
 -- Keys that belong to one queue: its URLs by priority, its leases that ran out, its
 -- completed URLs whose text is kept.
 local function queue_key(c, kind, q)
   return base .. kind .. c.id .. q.name
 end
 local function level_key(c, q, priority)
-  return base .. 'z' .. priority .. c.id .. q.name
+  return base .. 'z' .. text(priority) .. c.id .. q.name
 end
 
 local function held(q) return q.queued + q.live + q.late end

@@ -17,10 +17,12 @@ local ends_text = text(ends)
 -- give notes one URL as leased.
 local function give(c, key, row, attempts)
   token = token + 1
-  given[#given + 1] = pack('>I6I6I4c16I1c0I4c0', token, ends, attempts, key, #c.name, c.name, #row, row)
+  local lease = pack('>I6I6I4', token, ends, attempts)
+  given[#given + 1] = lease .. key .. c.short .. pack('>I4', #row) .. row
   local new, run = c.new_leases, c.new_running
-  new[#new + 1], new[#new + 2] = key, pack('>I6I6I4B', token, ends, attempts, 0)
-  run[#run + 1], run[#run + 2] = ends_text, key
+  local n = #new
+  new[n + 1], new[n + 2] = key, lease .. '\0'
+  run[n + 1], run[n + 2] = ends_text, key
 end
 
 -- give_late gives leases that ran out, earliest first.
@@ -93,7 +95,7 @@ end
 -- open_for_take loads a crawl for a take.
 local function open_for_take(c)
   begin(c)
-  c.new_leases, c.new_running = {}, {}
+  c.new_leases, c.new_running, c.short = {}, {}, pack('>I1c0', #c.name, c.name)
   return c
 end
 
