@@ -17,8 +17,8 @@
 //
 // A rule that merges more saves more fetches and loses more pages. The rules of RFC 3986
 // lose none on a correct server. Of the others the preset has those that measurements and
-// the article speak for, and leaves the rest to be switched on, for all sites or, for
-// parameters, by host and path from a rule file. [RuleInfo] tells the risk of each rule,
+// the article speak for, and leaves the rest to be switched on, for all sites or, from a
+// rule file ([WithRuleFile]), by host and path. [RuleInfo] tells the risk of each rule,
 // [Profile.Explain] which rules changed a URL, [Profile.Compare] which ones merge two.
 // Fetch the URL as it was found, and compare canonical forms: keep both.
 //
