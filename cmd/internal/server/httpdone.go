@@ -27,8 +27,8 @@ type doneLease struct {
 	// BlockQueueUntil keeps the queue unserved, as a Retry-After asks.
 	BlockQueueUntil time.Time `json:"block_queue_until,omitzero"`
 	// Meta replaces the URL's data, as stored; Priority its priority.
-	Meta     []byte `json:"meta,omitempty"`
-	Priority *uint8 `json:"priority,omitempty"`
+	Meta     bytesText `json:"meta,omitempty"`
+	Priority *uint8    `json:"priority,omitempty"`
 	// Fetched tells what the fetch gave.
 	Fetched *fetchedBody `json:"fetched,omitempty"`
 }

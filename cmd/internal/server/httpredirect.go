@@ -11,15 +11,15 @@ import (
 // redirectBody is the body of POST /v1/redirect: a lease as it was handed out,
 // and where its URL led.
 type redirectBody struct {
-	Crawl         string `json:"crawl,omitempty"`
-	Queue         string `json:"queue,omitempty"`
-	Key           string `json:"key"`
-	Token         string `json:"token"`
-	URL           string `json:"url"`
-	URLBytes      []byte `json:"url_bytes,omitempty"`
-	Discriminator string `json:"discriminator,omitempty"`
-	Target        string `json:"target"`
-	RawMeta       bool   `json:"raw_meta,omitempty"`
+	Crawl         string    `json:"crawl,omitempty"`
+	Queue         string    `json:"queue,omitempty"`
+	Key           string    `json:"key"`
+	Token         string    `json:"token"`
+	URL           string    `json:"url"`
+	URLBytes      bytesText `json:"url_bytes,omitempty"`
+	Discriminator string    `json:"discriminator,omitempty"`
+	Target        string    `json:"target"`
+	RawMeta       bool      `json:"raw_meta,omitempty"`
 }
 
 // redirectAnswer has one of the two.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -33,9 +34,23 @@ type urlLine struct {
 	// and the digest of a body.
 	Discriminator string `json:"discriminator,omitempty"`
 	// URLBytes is the URL, in place of it, where it isn't UTF-8.
-	URLBytes []byte `json:"url_bytes,omitempty"`
+	URLBytes bytesText `json:"url_bytes,omitempty"`
 	// Meta is data to keep with the URL as it is, in place of metadata.
-	Meta []byte `json:"meta,omitempty"`
+	Meta bytesText `json:"meta,omitempty"`
+}
+
+// bytesText is bytes as base64 text, and as nothing else: encoding/json would
+// also take an array of numbers.
+type bytesText []byte
+
+// UnmarshalJSON reads base64 text; null is no bytes.
+func (b *bytesText) UnmarshalJSON(value []byte) error {
+	var text *string
+	err := json.Unmarshal(value, &text)
+	if err == nil && text != nil {
+		*b, err = base64.StdEncoding.DecodeString(*text)
+	}
+	return err
 }
 
 // textOr is what JSON carried as text, or, where that can't be, as bytes.
