@@ -90,19 +90,6 @@ func appendLease(dst []byte, l *frontier.Lease) []byte {
 	return appendString(dst, 4, l.Crawl)
 }
 
-// isMetadata says whether a URL's data is metadata as this package stores it.
-// What isn't, such as that of a URL added by other means, is not for the wire.
-func isMetadata(b []byte) bool {
-	for len(b) > 0 {
-		tag, value, rest, ok := field(b)
-		if !ok || tag != bytes3 || !isEntry(value) {
-			return false
-		}
-		b = rest
-	}
-	return true
-}
-
 // appendString appends a string field, as proto3 does: not at all if empty.
 func appendString(dst []byte, number byte, s string) []byte {
 	if s == "" {

@@ -3,7 +3,6 @@ package server
 import (
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -73,46 +72,6 @@ func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) error {
 	}
 	*batch = *r.s.batchOf(&m)
 	return nil
-}
-
-// field cuts the first field off b: its one-byte tag, and its value when it has
-// a length. ok is false at what the fast path doesn't read.
-func field(b []byte) (tag byte, value, rest []byte, ok bool) {
-	if tag = b[0]; tag >= 0x80 {
-		return 0, nil, nil, false
-	}
-	switch protowire.Type(tag & 7) {
-	case protowire.BytesType:
-		n, used := protowire.ConsumeVarint(b[1:])
-		if used < 0 || n > uint64(len(b)-1-used) {
-			return 0, nil, nil, false
-		}
-		at := 1 + used
-		end := at + int(n)
-		return tag, b[at:end:end], b[end:], true
-	case protowire.VarintType:
-		_, used := protowire.ConsumeVarint(b[1:])
-		if used < 0 {
-			return 0, nil, nil, false
-		}
-		return tag, b[1 : 1+used], b[1+used:], true
-	}
-	return 0, nil, nil, false
-}
-
-// Tags: the number of a field, and how its value is written.
-const (
-	bytes1  = 1<<3 | byte(protowire.BytesType)
-	bytes2  = 2<<3 | byte(protowire.BytesType)
-	bytes3  = 3<<3 | byte(protowire.BytesType)
-	bytes4  = 4<<3 | byte(protowire.BytesType)
-	varint2 = 2<<3 | byte(protowire.VarintType)
-	varint4 = 4<<3 | byte(protowire.VarintType)
-)
-
-// asText is a string field's value, which shares b's memory.
-func asText(b []byte) (string, bool) {
-	return unsafe.String(unsafe.SliceData(b), len(b)), utf8.Valid(b)
 }
 
 func (r *messageReader) fastItem(b []byte, it *putItem) bool {
@@ -212,31 +171,6 @@ func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 	return true
 }
 
-// isEntry says whether b is an entry of the metadata as clients write them: a
-// name, then a list of values.
-func isEntry(b []byte) bool {
-	for last := byte(0); len(b) > 0; {
-		tag, value, rest, ok := field(b)
-		if !ok || tag <= last || tag == bytes1 && !utf8.Valid(value) || tag == bytes2 && !isList(value) || tag > bytes2 {
-			return false
-		}
-		last, b = tag, rest
-	}
-	return true
-}
-
-// isList says whether b is a StringList.
-func isList(b []byte) bool {
-	for len(b) > 0 {
-		tag, value, rest, ok := field(b)
-		if !ok || tag != bytes1 || !utf8.Valid(value) {
-			return false
-		}
-		b = rest
-	}
-	return true
-}
-
 // fastBatch reads a DiscoveredBatch.
 func (r *messageReader) fastBatch(b []byte, batch *putBatch) bool {
 	batch.urls = make([]offered, 0, countItems(b))
@@ -282,31 +216,4 @@ func countItems(b []byte) int {
 // limits.
 func (s *Server) takes(u *frontier.URL) bool {
 	return u.URL != "" && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
-}
-
-// interner gives equal names one string that holds no message in memory:
-// queues keep their names for as long as they live.
-type interner struct {
-	young, old map[string]string
-}
-
-// internedNames bounds each generation.
-const internedNames = 4096
-
-func (in *interner) get(b []byte) string {
-	if len(b) == 0 {
-		return ""
-	}
-	if s, ok := in.young[string(b)]; ok {
-		return s
-	}
-	s, ok := in.old[string(b)]
-	if !ok {
-		s = string(b)
-	}
-	if len(in.young) >= internedNames || in.young == nil {
-		in.old, in.young = in.young, make(map[string]string)
-	}
-	in.young[s] = s
-	return s
 }

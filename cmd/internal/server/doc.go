@@ -14,7 +14,7 @@
 //   - server.go, config.go, listen.go, drain.go: the life of a server
 //   - scope.go, tokens.go, auth.go, tls.go, limits.go, disk.go: who may do how much
 //   - inbox.go, pump.go: how a stream becomes batches
-//   - codec.go, decode.go, offer.go: messages that come by the million
+//   - codec.go, decode.go, fields.go, interner.go, offer.go: messages that come by the million
 //   - puturls.go, geturls.go, steer.go, forget.go, list.go: the calls
 //   - http*.go, openapi.json: the HTTP interface
 //   - counters.go, metrics.go: what /metrics and the dashboard both read
