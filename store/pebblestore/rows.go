@@ -1,7 +1,9 @@
 package pebblestore
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
@@ -31,14 +33,22 @@ func (r *rowReader) sweep(keys []store.Key, hits []uint32, known []bool) error {
 	return errors.Join(err, eg.Wait())
 }
 
+// bySize returns the generations, that with most keys first: most duplicates
+// are found there, and needn't be looked for in the others.
+func (r *rowReader) bySize() []*generation {
+	gens := slices.Clone(r.c.gens)
+	slices.SortStableFunc(gens, func(a, b *generation) int { return cmp.Compare(b.keys, a.keys) })
+	return gens
+}
+
 // sweepPart walks each generation once. Most keys are in few generations, and
 // Pebble's filters answer for the tables that don't have one.
 func (r *rowReader) sweepPart(keys []store.Key, hits []uint32, known []bool) error {
 	if len(hits) == 0 {
 		return nil
 	}
-	for i := len(r.c.gens) - 1; i >= 0; i-- {
-		if err := r.sweepGeneration(r.c.gens[i].num, keys, hits, known); err != nil {
+	for _, g := range r.bySize() {
+		if err := r.sweepGeneration(g.num, keys, hits, known); err != nil {
 			return err
 		}
 	}
@@ -69,8 +79,8 @@ func (r *rowReader) sweepGeneration(gen uint32, keys []store.Key, hits []uint32,
 
 // has says whether k has a row.
 func (r *rowReader) has(k *store.Key) (bool, error) {
-	for i := len(r.c.gens) - 1; i >= 0; i-- {
-		_, closer, err := r.db.Get(appendSeenRow(nil, r.c.gens[i].num, k))
+	for _, g := range r.bySize() {
+		_, closer, err := r.db.Get(appendSeenRow(nil, g.num, k))
 		if err == nil {
 			return true, closer.Close()
 		}
