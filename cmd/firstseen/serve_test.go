@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -86,14 +87,19 @@ func (l *logTail) String() string {
 	return l.buf.String()
 }
 
+// freeAddr returns an address nobody listens on, below the ports that the
+// system gives to connections: one of those may be taken before it is used.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			_ = l.Close() // its port is free again either way
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("got no free port in 1,000 tries")
+	return ""
 }
 
 func (d *daemon) client() pb.URLFrontierClient {
