@@ -215,6 +215,7 @@ func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
 	return pebblestore.Options{
 		Identity:      identity(p),
 		KeepURLs:      f.keepURLs,
+		LoadBehind:    true,
 		Clock:         storeClock(),
 		CacheBytes:    f.cache << 20,
 		MemTableBytes: int(min(f.cache/4, 64)) << 20,
