@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/audit"
+)
+
+// realLogs are the directories of the logs of real crawls that tell digests.
+var realLogs = []string{"cdx", "cdxj", "ccindex", "heritrix", "warc"}
+
+// realVerdicts are what the audit finds in them: merges, then same, redirect, different,
+// volatile, error and no digest. AUDIT.md has them beside those of an audit that was
+// written apart from ours, and says why they differ where they do.
+var realVerdicts = map[string][7]int{
+	"drop-query":           {434, 11, 1, 392, 13, 0, 17},
+	"default-port":         {8, 2, 0, 0, 2, 0, 4},
+	"strip-www":            {73, 46, 12, 1, 2, 4, 8},
+	"fold-https":           {22, 10, 3, 1, 2, 0, 6},
+	"lowercase-path":       {2, 2, 0, 0, 0, 0, 0},
+	"collapse-slashes":     {2, 0, 0, 0, 1, 1, 0},
+	"strip-trailing-slash": {14, 0, 10, 0, 1, 1, 2},
+	"strip-index":          {26, 4, 0, 20, 0, 0, 2},
+	"empty-path":           {9, 1, 0, 0, 4, 0, 4},
+	"always":               {21, 2, 0, 0, 9, 0, 10},
+	"profile qiita":        {23, 2, 0, 0, 10, 1, 10},
+	"eager":                {227, 25, 113, 51, 7, 4, 27},
+	"surt":                 {132, 58, 28, 2, 10, 4, 30},
+}
+
+// TestAuditOfRealLogs holds the audit to what it found in the logs of real crawls. Their
+// licences keep them out of this repository.
+func TestAuditOfRealLogs(t *testing.T) {
+	shared := os.Getenv("FIRSTSEEN_SHARED")
+	if shared == "" {
+		shared = filepath.Join("..", "..", "..", "shared")
+	}
+	a := &app{in: os.Stdin, out: io.Discard, err: io.Discard}
+	log := audit.NewLog(audit.Options{})
+	read := 0
+	for _, dir := range realLogs {
+		names, err := filepath.Glob(filepath.Join(shared, "logs", dir, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(names)
+		files := &fileSet{stdin: a.in}
+		for _, name := range names {
+			if _, err := a.loadFile(t.Context(), log, files, name, "", shownBad); err != nil {
+				t.Logf("up to its fault: %v", err) // the collection has files that are cut short
+			}
+			read++
+		}
+		files.close()
+	}
+	if read == 0 {
+		t.Skipf("no logs in %s", shared)
+	}
+	r, err := audit.Run(t.Context(), log, audit.Request{Profile: canon.Qiita()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkReal(t, r)
+}
+
+func checkReal(t *testing.T, r *audit.Report) {
+	t.Helper()
+	t.Logf("%d captures of %d URLs, %d repeats", r.Captures, r.URLs, r.Repeats)
+	for _, v := range r.Forms {
+		if v.Merges == 0 {
+			continue
+		}
+		got := [7]int{v.Merges, v.Outcomes[audit.Same], v.Outcomes[audit.Redirect], v.Outcomes[audit.Different], v.Outcomes[audit.Volatile], v.Outcomes[audit.Failed], v.Outcomes[audit.NoDigest]}
+		if want := realVerdicts[v.Name]; got != want {
+			t.Errorf("%q: %s, explains %d; want %v", v.Name, fmt.Sprintf("%#v", got)[6:], v.Explains, want)
+		}
+	}
+}
