@@ -18,7 +18,7 @@ const root = "../../.."
 type block struct{ lang, text string }
 
 // pages are those whose snippets are run.
-var pages = []string{"README.md", "cmd/firstseen/AUDIT.md"}
+var pages = []string{"store/redisstore/REDIS.md", "README.md", "cmd/firstseen/AUDIT.md"}
 
 // sessions are pages whose sh blocks follow each other in one shell.
 var sessions = []string{"cmd/firstseen/HTTP.md", "cmd/firstseen/ARCHIVES.md"}
