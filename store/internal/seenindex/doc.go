@@ -1,6 +1,6 @@
 // Package seenindex answers "was this key recorded?" from memory, at 8.9 to 10.4
-// bytes a key and some 30 ns a question, erring so rarely that a crawl of a
-// billion URLs is expected to lose fewer than one in a million of its runs.
+// bytes a key and some 30 ns a question, erring so rarely that of a million
+// crawls of a billion URLs each fewer than one is expected to lose a URL.
 //
 // # The idea
 //
