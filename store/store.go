@@ -11,9 +11,11 @@
 // needs policy to be atomic, it takes it as a value. So a second backend is a
 // few hundred lines, and no rule is written twice.
 //
-// Backends: pebblestore (embedded, durable, the default), memstore (tests,
-// models, crawls that may be lost). The suite in storetest holds them to the
-// same contract.
+// Backends: pebblestore (embedded, durable, the default), redisstore (Redis
+// Cluster, shared by many daemons), memstore (tests, models, crawls that may be
+// lost). The suite in storetest holds them to the same contract. In one thing
+// redisstore promises less: a call that fails may have been carried out for some
+// of its URLs, each of them whole. Doing it again is safe on all of them.
 //
 // # Time
 //
