@@ -4,7 +4,7 @@ import "strings"
 
 // work is one URL on its way through the rules of the slow path. The methods in this
 // file and in workpath.go and workquery.go are the rules, one each: short and plain
-// rather than fast. The fast path (fast.go) does the same in one pass, and fuzzing
+// rather than fast. The fast path (scan.go) does the same in one pass, and fuzzing
 // holds the two equal.
 type work struct {
 	parts

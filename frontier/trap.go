@@ -18,7 +18,7 @@ type Traps struct {
 	// three times a. The default is 4.
 	Repeats int
 	// Queries is how many distinct query strings of one path are queued, as
-	// counted since Open in bounded memory (1 MiB), where seldom seen paths
+	// counted since Open in bounded memory (768 KiB), where seldom seen paths
 	// may be forgotten and counted anew. The default is 50,000.
 	Queries int
 }

@@ -20,7 +20,7 @@ const (
 	metaFormat   = 1 // version4
 	metaIdentity = 2 // profile | version | key kind | Unicode version
 	metaFlags    = 3 // flags1
-	metaSecret   = 4 // 48 random bytes, see fingerprint.go
+	metaSecret   = 4 // 48 random bytes, see package seenindex
 	metaNext     = 5 // next crawl4 | next generation4
 )
 
