@@ -4,7 +4,7 @@
 //
 // The trade against the embedded store: any number of daemons work on one
 // crawl and none of them holds anything, for about ten times the cost of a URL
-// and keys that live in memory, some 33 bytes each and copy.
+// and keys that live in memory, some 34 bytes each and copy.
 //
 // # Where things live
 //
