@@ -53,7 +53,7 @@ settings of a crawl or a store as a whole.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to copy")
-	fs.StringVar(&f.toCrawl, "to-crawl", "", "its name in the copy; default: the same")
+	fs.StringVar(&f.toCrawl, "to-crawl", "", "name of the crawl in the copy; default: the same")
 	fs.StringVar(&f.fromDB, "from-db", "", "directory of the store to copy from")
 	fs.StringSliceVar(&f.fromRedis, "from-redis", nil, "host:port of nodes of the cluster to copy from; --redis-… flags hold for it")
 	fs.StringVar(&f.fromFile, "from-file", "", "file to copy from: of this command, or a key file")

@@ -44,7 +44,7 @@ func (r *redisFlags) addLogin(fs *pflag.FlagSet) {
 	fs.BoolVar(&r.tls, "redis-tls", false, "speak TLS to the servers")
 	fs.StringVar(&r.ca, "redis-ca", "", "roots that the servers' certificates must come from, PEM; the system's if not given")
 	fs.IntVar(&r.replicas, "redis-replicas", 1, "replicas that must have a write before it is answered; 0 for none: then a failover may lose what was answered")
-	fs.DurationVar(&r.wait, "redis-wait", time.Second, "how long they may take")
+	fs.DurationVar(&r.wait, "redis-wait", time.Second, "how long the replicas may take to have it")
 	fs.DurationVar(&r.retry, "redis-retry", 10*time.Second, "how long a step is tried again while servers fail over, before it FAILs")
 }
 
