@@ -27,6 +27,8 @@ type change struct {
 	Rule   string `json:"rule"`
 	Before string `json:"before"`
 	After  string `json:"after"`
+	// Scope is the host and path of the rule file's entry by which the rule holds.
+	Scope string `json:"scope,omitempty"`
 }
 
 // knownURL is what the store knows of a URL.
@@ -90,7 +92,7 @@ func (s *Server) explain(u frontier.URL) explanation {
 	steps, err := p.Explain(u.URL)
 	if err == nil && steps.Canonical == id.Canonical { // not in an exact crawl
 		for _, st := range steps.Steps {
-			e.Changes = append(e.Changes, change{string(st.Rule), st.Before, st.After})
+			e.Changes = append(e.Changes, change{string(st.Rule), st.Before, st.After, st.Scope})
 		}
 	}
 	return e
