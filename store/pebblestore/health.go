@@ -67,22 +67,26 @@ func (h *health) isDead() bool {
 	}
 }
 
-// Infof and Errorf drop Pebble's talk.
-func (h *health) Infof(string, ...any)  {}
-func (h *health) Errorf(string, ...any) {}
+// pebbleLog is the pebble.Logger. Its methods are not those of health, or Store, which
+// embeds that, would have them, too.
+type pebbleLog struct{ h *health }
 
-// Fatalf implements pebble.Logger: it doesn't return.
-func (h *health) Fatalf(format string, args ...any) {
+// Infof and Errorf drop Pebble's talk.
+func (pebbleLog) Infof(string, ...any)  {}
+func (pebbleLog) Errorf(string, ...any) {}
+
+// Fatalf doesn't return.
+func (l pebbleLog) Fatalf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	for _, arg := range args {
 		if cause, ok := arg.(error); ok {
 			err = fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+cause.Error()), cause)
 		}
 	}
-	if goroutine() == h.committer.Load() {
+	if goroutine() == l.h.committer.Load() {
 		panic(err)
 	}
-	h.die(err)
+	l.h.die(err)
 	select {}
 }
 

@@ -20,7 +20,7 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 		ReadOnly:           opt.ReadOnly,
 		ErrorIfNotExists:   opt.MustExist || opt.ReadOnly,
 		FormatMajorVersion: pebble.FormatNewest,
-		Logger:             fs.h,
+		Logger:             pebbleLog{fs.h},
 		EventListener:      fs.h.listener(),
 		MemTableSize:       uint64(opt.MemTableBytes),
 		CacheSize:          opt.CacheBytes,
