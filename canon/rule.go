@@ -6,7 +6,7 @@ import "fmt"
 // of the other profiles have names of their own, which cannot be switched.
 type Rule string
 
-// The rules in the order they run; what each does stands in the table rules.
+// The rules in the order they run; what each does, [AllRules] tells, and RULES.md.
 const (
 	TrimSpace          Rule = "trim-space"
 	DropNewlines       Rule = "drop-newlines"
