@@ -7,7 +7,7 @@ COUNT   ?= 1
 FUZZ    ?= 3s
 export CGO_ENABLED ?= 1
 
-.PHONY: all build test deps vet unit race fuzz-smoke test-examples lint generate clean \
+.PHONY: all build test deps vet unit race fuzz-smoke test-examples lint clean \
         test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-redis bench torture soak release
 
 all: build
