@@ -17,7 +17,8 @@ const (
 type Component string
 
 // The components. The first six have a slice of a hash in a key, Port is there in
-// clear, Scheme is in the header. The last three are for [URL.Get] and [URL.Strip] only;
+// clear, Scheme is in the header. The last three are for [URL.Get] and [URL.Without]
+// only;
 // Host can be matched too.
 const (
 	TLD          Component = "tld"       // the public suffix: "com", "co.uk", "github.io"
