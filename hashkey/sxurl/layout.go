@@ -18,8 +18,7 @@ type Component string
 
 // The components. The first six have a slice of a hash in a key, Port is there in
 // clear, Scheme is in the header. The last three are for [URL.Get] and [URL.Without]
-// only;
-// Host can be matched too.
+// only; Host can be matched too.
 const (
 	TLD          Component = "tld"       // the public suffix: "com", "co.uk", "github.io"
 	Domain       Component = "domain"    // the one label before it
