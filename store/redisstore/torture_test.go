@@ -224,10 +224,7 @@ func (t *torture) verdict(longest time.Duration) {
 	for _, err := range t.ledger.strange {
 		t.Errorf("a daemon got %v; want ErrUnavailable for what can't be promised", err)
 	}
-	if !torturing() {
-		longest *= 4 // a machine that tests other things too tells little of time
-	}
-	if t.ledger.gap > longest {
+	if torturing() && t.ledger.gap > longest { // a machine that tests other things too tells little of time
 		t.Errorf("no answer for %v; want at most %v", t.ledger.gap, longest)
 	}
 	t.queued(t.open())
