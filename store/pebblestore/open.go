@@ -65,6 +65,9 @@ func Open(dir string, opt Options) (*Store, error) {
 	if err := opt.checkIndex(); err != nil {
 		return nil, err
 	}
+	if err := opt.checkThere(dir); err != nil {
+		return nil, err
+	}
 	h := newHealth()
 	watch := &watchFS{FS: opt.FS, h: h, readOnly: opt.ReadOnly}
 	popt := pebbleOptions(opt, watch)

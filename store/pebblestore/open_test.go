@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -168,8 +169,20 @@ func TestOpenTwice(t *testing.T) {
 }
 
 func TestMustExist(t *testing.T) {
-	if _, err := Open("none", Options{FS: vfs.NewMem(), MustExist: true}); !errors.Is(err, store.ErrNotFound) {
-		t.Fatalf("got %v; want ErrNotFound", err)
+	for _, opt := range []Options{{MustExist: true}, {ReadOnly: true}, {MustExist: true, ReadOnly: true}} {
+		opt.FS = vfs.NewMem()
+		if _, err := Open("none", opt); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("got %v; want ErrNotFound", err)
+		}
+		if _, err := opt.FS.Stat("none"); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %v; want that the open made no directory", err)
+		}
+		if err := opt.FS.MkdirAll("empty", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open("empty", opt); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("got %v; want ErrNotFound of an empty directory", err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -40,6 +41,18 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 	// does for URLs and never for keys.
 	o.Levels[len(o.Levels)-1].Compression = func() *sstable.CompressionProfile { return sstable.GoodCompression }
 	return o
+}
+
+// checkThere returns store.ErrNotFound for a directory that must exist and doesn't, before
+// Pebble makes it to put its lock there.
+func (o *Options) checkThere(dir string) error {
+	if !o.MustExist && !o.ReadOnly {
+		return nil
+	}
+	if _, err := o.FS.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot open store %s: %w", dir, store.ErrNotFound)
+	}
+	return nil
 }
 
 // openError says what an error of pebble.Open is in our terms.
