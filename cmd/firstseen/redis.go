@@ -32,7 +32,7 @@ type redisFlags struct {
 
 // add adds the flags that say where the store is.
 func (r *redisFlags) add(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&r.addrs, "redis", nil, "host:port of some nodes of a Redis Cluster, or of one server, to have the store there instead of in --db")
+	fs.StringSliceVar(&r.addrs, "redis", nil, "host:port of some nodes of a Redis Cluster, or of one server, where the store is, instead of in --db")
 	r.addLogin(fs)
 }
 

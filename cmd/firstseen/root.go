@@ -30,8 +30,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 
 func newRootCmd(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "firstseen",
-		Short:         "Canonical forms of URLs, and whether they were seen before",
+		Use:   "firstseen",
+		Short: "Canonical forms of URLs, and whether they were seen before",
+		Long: `Canonical forms of URLs, and whether they were seen before.
+
+Every flag of a command can be given as a variable of the environment: --profile as
+FIRSTSEEN_PROFILE. A flag that is given wins.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

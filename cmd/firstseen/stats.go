@@ -48,6 +48,9 @@ func withAnyStore(a *app, cmd *cobra.Command, opt *pebblestore.Options, crawl *s
 			return err
 		}
 		if !r.given() {
+			if cmd.Flag("db").Value.String() == "" {
+				return misusef("cannot work on a store; got neither --db nor --redis; want one of them")
+			}
 			return onDisk(cmd, args)
 		}
 		s, err := r.open(cmd.Context(), a.log, redisstore.Options{MustExist: true})
