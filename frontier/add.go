@@ -27,8 +27,9 @@ func (f *Frontier) AddURL(ctx context.Context, url URL) (Result, error) {
 // new. Big batches are canonicalized on several cores.
 //
 // An error says that the store failed, not that a URL was bad. There are no
-// results then, and the URLs of one crawl were added all or not at all: adding
-// them again is safe, and may answer "duplicate" for what is queued already.
+// results then, and the URLs of one crawl were added all or not at all (on a
+// redisstore each of them whole or not at all): adding them again is safe, and
+// may answer "duplicate" for what is queued already.
 func (f *Frontier) AddBatch(ctx context.Context, urls []URL) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
