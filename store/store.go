@@ -64,8 +64,9 @@ type Store interface {
 	// slices have equal length. All of the batch is durable when it returns.
 	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
 
-	// Add records and queues items, all or nothing, and returns a verdict for
-	// each, in order.
+	// Add records and queues items, and returns a verdict for each, in order.
+	// Each item is recorded and queued, or neither; a store of one shard, which
+	// all are but redisstore, takes the whole batch or nothing.
 	Add(ctx context.Context, crawl string, items []Item, opt AddOptions) ([]Verdict, error)
 
 	// Take leases URLs that are due, from queues that may be served, each at
@@ -76,7 +77,8 @@ type Store interface {
 	Take(ctx context.Context, req TakeRequest) (Taken, error)
 
 	// Settle ends leases and reschedules or completes URLs. The results are in
-	// order of the settlements. The call is atomic per crawl.
+	// order of the settlements. The call is atomic per crawl, in redisstore per
+	// shard of it.
 	Settle(ctx context.Context, crawl string, s []Settlement) ([]SettleStatus, error)
 
 	// Configure changes the settings of one queue, of a crawl (queue "") or,

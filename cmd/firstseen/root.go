@@ -81,13 +81,17 @@ func (a *app) openLog(level, format string) error {
 	return nil
 }
 
+// typedOnly are flags that destroy or overrule: nobody means them by a variable that is
+// still there from another command.
+var typedOnly = map[string]bool{"help": true, "all": true, "repair": true, "force": true, "again": true, "check": true}
+
 // flagsFromEnv sets the flags that weren't given from FIRSTSEEN_… variables.
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := "FIRSTSEEN_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := lookup(name)
-		if !ok || f.Changed || failed != nil || f.Name == "help" {
+		if !ok || f.Changed || failed != nil || typedOnly[f.Name] {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {

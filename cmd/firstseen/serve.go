@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -39,6 +40,10 @@ type serveFlags struct {
 	cache         int64
 	captures      int
 	probe         float64
+	index         string
+	indexMiB      int64
+	retry         frontier.Backoff
+	maxDepth      int
 }
 
 func newServeCmd(a *app) *cobra.Command {
@@ -71,7 +76,7 @@ over both.`,
 			if err := a.readSettings(cmd.Flags(), f.config); err != nil {
 				return misuse{err}
 			}
-			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures"); err != nil {
+			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index", "index-memory"); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), a)
@@ -125,7 +130,8 @@ func (f *serveFlags) checkLimits() error {
 	if _, err := f.chosenProfiles(); err != nil {
 		return err
 	}
-	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor), "delay": int64(f.delay)} {
+	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor), "delay": int64(f.delay),
+		"index-memory": f.indexMiB, "retry-after": int64(f.retry.Base), "max-depth": int64(f.maxDepth)} {
 		if n < 0 {
 			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", name, n)
 		}
@@ -157,7 +163,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 		Store: st, Profile: p, Exact: f.exact, SkipFirst: true,
 		Delay: delay, MaxInFlight: -1, Lease: 30 * time.Second,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, SeenFor: f.seenFor,
-		Traps: frontier.Traps{Off: !f.traps}, Exclude: excluded,
+		Traps: frontier.Traps{Off: !f.traps}, Exclude: excluded, Retry: f.retry, MaxDepth: f.maxDepth,
 		Captures: sample, Probe: f.probe, Poll: f.poll(),
 	})
 	if err != nil {
@@ -216,6 +222,8 @@ func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
 		Identity:      identity(p),
 		KeepURLs:      f.keepURLs,
 		LoadBehind:    true,
+		Index:         pebblestore.IndexMode(strings.TrimPrefix(f.index, "auto")),
+		IndexBytes:    f.indexMiB << 20,
 		Clock:         storeClock(),
 		CacheBytes:    f.cache << 20,
 		MemTableBytes: int(min(f.cache/4, 64)) << 20,

@@ -29,6 +29,8 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.StringVar(&f.db, "db", "firstseen.db", "directory of the store; made if need be")
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed URLs, for clients that list or count them")
 	fs.Int64Var(&f.cache, "cache", 64, "MiB of memory for the store's cache and write buffers")
+	fs.StringVar(&f.index, "index", "auto", "how keys are held in memory: auto, fp64, fp40, exact128 or bounded")
+	fs.Int64Var(&f.indexMiB, "index-memory", 0, "MiB that the keys may take in memory, beyond which the index is bounded; 0 for no bound")
 	fs.Int64Var(&f.server.MinFree, "min-free", 1<<30, "bytes of the disk that stay free: with less, writes are refused; -1 for no such bound")
 }
 
@@ -36,6 +38,9 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.exact, "exact", nil, "crawls without canonical dedup, where a URL is its exact text and key")
 	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: how the keys of a crawl are made if not by --profile, chosen before its first URL and for good")
 	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two servings of a queue, unless SetDelay says otherwise; 0 for none")
+	fs.IntVar(&f.retry.Attempts, "attempts", 5, "how often a URL is handed out before a retry drops it; negative for without end")
+	fs.DurationVar(&f.retry.Base, "retry-after", 30*time.Second, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
+	fs.IntVar(&f.maxDepth, "max-depth", 0, "greatest number of links from a seed; 0 for no bound")
 	fs.BoolVar(&f.traps, "traps", false, "refuse URLs that look like those of crawler traps")
 	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "greatest number of URLs a queue may hold; 0 for no bound")
 	fs.Int64Var(&f.maxHeld, "max-held", 0, "greatest number of URLs a crawl may hold; 0 for no bound")
