@@ -87,10 +87,22 @@ func (q *Queue) opens() int64 {
 	return max(t, Ms(set.BlockedUntil))
 }
 
-// File puts the queue where it belongs after any change to it.
+// File puts the queue where it belongs after any change to it. A queue that may be served
+// before and after keeps its place: a URL that comes in must not cost it its turn.
 func (q *Queue) File(now int64) {
+	t := q.opens()
+	switch q.place {
+	case inReady:
+		if t <= now && q.class == q.classOf() {
+			return
+		}
+	case inWaiting:
+		if t > now && q.wake == t && t != Never {
+			return
+		}
+	}
 	q.unfile()
-	switch t := q.opens(); {
+	switch {
 	case t == Never:
 	case t > now:
 		q.wake = t
@@ -103,16 +115,22 @@ func (q *Queue) File(now int64) {
 
 func (q *Queue) ready() {
 	c := q.Crawl
-	q.class = 0
-	if q.bound() == 0 {
-		q.class = q.live
-	}
+	q.class = q.classOf()
 	// A queue that was away does not catch up on the turns it missed.
 	q.turn = max(q.turn, c.turn)
 	c.filed++
 	q.filed = c.filed
 	q.place = inReady
 	c.class(int(q.class)).Push(q)
+}
+
+// classOf is the ready heap that the queue belongs in: by the leases it has, where the
+// request bounds them.
+func (q *Queue) classOf() int32 {
+	if q.bound() == 0 {
+		return q.live
+	}
+	return 0
 }
 
 func (q *Queue) unfile() {

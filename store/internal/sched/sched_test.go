@@ -74,6 +74,25 @@ func TestServesInTurn(t *testing.T) {
 	}
 }
 
+// TestArrivalsKeepTheTurn says that a queue to which URLs come all the time is
+// served in its turn.
+func TestArrivalsKeepTheTurn(t *testing.T) {
+	s := &Sched{}
+	c := s.NewCrawl("c")
+	a := ready(c, "a", 100)
+	ready(c, "b", 100)
+	ready(c, "c", 100)
+	var order string
+	for range 6 {
+		a.Add(1, 0)
+		a.File(10)
+		order += takeOne(t, s, c)
+	}
+	if want := "abcabc"; order != want {
+		t.Errorf("got turns %s; want %s", order, want)
+	}
+}
+
 // ready returns a queue of n URLs that are due.
 func ready(c *Crawl, name string, n int64) *Queue {
 	q := c.NewQueue(name, 0, nil, State{})
