@@ -1,28 +1,45 @@
 package server
 
+import "hash/maphash"
+
 // interner gives equal names one string that holds no message in memory:
-// queues keep their names for as long as they live.
+// queues keep their names for as long as they live. It is a table without
+// chains: of two names in one place the later stays.
 type interner struct {
-	young, old map[string]string
+	seed   maphash.Seed
+	names  []string
+	misses int // since the table grew
 }
 
-// internedNames bounds each generation.
-const internedNames = 4096
+// A table begins small, since most streams are short, and grows while names
+// miss it.
+const (
+	firstNames = 1 << 6
+	mostNames  = 1 << 14
+)
 
 func (in *interner) get(b []byte) string {
 	if len(b) == 0 {
 		return ""
 	}
-	if s, ok := in.young[string(b)]; ok {
-		return s
+	if in.misses >= len(in.names) && len(in.names) < mostNames {
+		in.grow()
 	}
-	s, ok := in.old[string(b)]
-	if !ok {
-		s = string(b)
+	at := &in.names[maphash.Bytes(in.seed, b)&uint64(len(in.names)-1)]
+	if *at != string(b) {
+		*at = string(b)
+		in.misses++
 	}
-	if len(in.young) >= internedNames || in.young == nil {
-		in.old, in.young = in.young, make(map[string]string)
+	return *at
+}
+
+func (in *interner) grow() {
+	old := in.names
+	if old == nil {
+		in.seed = maphash.MakeSeed()
 	}
-	in.young[s] = s
-	return s
+	in.names, in.misses = make([]string, max(firstNames, 4*len(old))), 0
+	for _, name := range old {
+		in.names[maphash.String(in.seed, name)&uint64(len(in.names)-1)] = name
+	}
 }
