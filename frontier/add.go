@@ -35,15 +35,15 @@ func (f *Frontier) AddBatch(ctx context.Context, urls []URL) ([]Result, error) {
 		return nil, err
 	}
 	defer f.leave()
-	results := make([]Result, len(urls))
-	offers := make([]offer, len(urls))
-	f.prepareAll(urls, results, offers)
-	if err := f.addOffers(ctx, offers); err != nil {
+	results, w := make([]Result, len(urls)), f.spaces.get(len(urls))
+	f.prepareAll(urls, results, w.offers)
+	if err := f.addOffers(ctx, w, w.offers); err != nil {
 		return nil, err
 	}
-	if err := f.addProbes(ctx, offers); err != nil {
+	if err := f.addProbes(ctx, w.offers); err != nil {
 		return nil, err
 	}
+	f.spaces.put(w)
 	return results, nil
 }
 
@@ -55,24 +55,24 @@ func (f *Frontier) See(ctx context.Context, urls []URL) ([]Result, error) {
 		return nil, err
 	}
 	defer f.leave()
-	results := make([]Result, len(urls))
-	offers := make([]offer, len(urls))
-	f.prepareAll(urls, results, offers)
-	for i := range offers {
-		offers[i].item.Queue, offers[i].item.Force = "", false
+	results, w := make([]Result, len(urls)), f.spaces.get(len(urls))
+	f.prepareAll(urls, results, w.offers)
+	for i := range w.offers {
+		w.offers[i].item.Queue, w.offers[i].item.Force = "", false
 	}
-	if err := f.addOffers(ctx, offers); err != nil {
+	if err := f.addOffers(ctx, w, w.offers); err != nil {
 		return nil, err
 	}
+	f.spaces.put(w)
 	return results, nil
 }
 
 // addOffers stores prepared offers, crawl by crawl, fills in their results and
 // tells who wants to know.
-func (f *Frontier) addOffers(ctx context.Context, offers []offer) error {
+func (f *Frontier) addOffers(ctx context.Context, w *workspace, offers []offer) error {
 	for len(offers) > 0 {
 		same, rest := splitByCrawl(offers)
-		if err := f.addToCrawl(ctx, same); err != nil {
+		if err := f.addToCrawl(ctx, w, same); err != nil {
 			return err
 		}
 		offers = rest
@@ -102,13 +102,13 @@ func splitByCrawl(offers []offer) (same, rest []offer) {
 	return same, rest
 }
 
-func (f *Frontier) addToCrawl(ctx context.Context, offers []offer) error {
+func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer) error {
 	counts := queryCounts{f: f}
 	if err := counts.count(ctx, offers); err != nil {
 		counts.settle(false)
 		return err
 	}
-	items, places := itemsOf(offers)
+	items, places := w.itemsOf(offers)
 	verdicts, err := f.storeAdd(ctx, offers[0].crawl, items)
 	if err != nil {
 		counts.settle(false)
@@ -125,20 +125,6 @@ func (f *Frontier) addToCrawl(ctx context.Context, offers []offer) error {
 	}
 	f.report(offers)
 	return nil
-}
-
-// itemsOf gathers the items of the offers that aren't refused, and the place
-// of each among the offers.
-func itemsOf(offers []offer) (items []store.Item, places []int32) {
-	items = make([]store.Item, 0, len(offers))
-	places = make([]int32, 0, len(offers))
-	for i := range offers {
-		if offers[i].result.Status != Refused {
-			items = append(items, offers[i].item)
-			places = append(places, int32(i))
-		}
-	}
-	return items, places
 }
 
 func (f *Frontier) storeAdd(ctx context.Context, c crawl, items []store.Item) ([]store.Verdict, error) {

@@ -25,6 +25,7 @@ type Frontier struct {
 	crawls  crawlTable
 	queries *queryTrap // nil when off
 	refused refusals
+	spaces  workspaces
 	line    line // who waits in Next
 
 	mu      sync.Mutex

@@ -321,7 +321,7 @@ var mutants = []struct {
 func TestModelCatchesMutants(t *testing.T) {
 	for _, tt := range mutants {
 		t.Run(tt.name, func(t *testing.T) {
-			for seed := range uint64(30) {
+			for seed := range uint64(100) {
 				var err error
 				synctest.Test(t, func(t *testing.T) {
 					_, err = runModel(memBackend(), func(s store.Store) store.Store {
@@ -341,7 +341,7 @@ func TestModelCatchesMutants(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			t.Errorf("not caught in 30 runs by any of %q", tt.want)
+			t.Errorf("not caught in 100 runs by any of %q", tt.want)
 		})
 	}
 }

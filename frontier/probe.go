@@ -34,7 +34,7 @@ func (f *Frontier) addProbes(ctx context.Context, offers []offer) error {
 	}
 	results, probes := make([]Result, len(urls)), make([]offer, len(urls))
 	f.prepareAll(urls, results, probes)
-	return f.addOffers(ctx, probes)
+	return f.addOffers(ctx, &workspace{}, probes)
 }
 
 // drawn tells whether a spelling is of the share that is probed.

@@ -52,7 +52,7 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	if !tooMany {
 		offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: l.Discriminator}.encode()
 	}
-	if err := f.addOffers(ctx, offers); err != nil {
+	if err := f.addOffers(ctx, &workspace{}, offers); err != nil {
 		return Redirection{}, err
 	}
 	outcome := Done

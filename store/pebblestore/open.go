@@ -50,6 +50,7 @@ type Store struct {
 	nextGen      uint32
 	unicodeHosts bool
 	sched        scheduler
+	adding       addSpace
 }
 
 var _ store.Store = (*Store)(nil)

@@ -13,12 +13,10 @@ import (
 type adder struct {
 	*txn
 	*addOp
-	c    *crawl
-	now  int64
-	recs []sched.Record
-	rows []uint64 // queue number and index in recs of what is queued new
-	ptrs []pointer
-	n    int64 // new keys
+	*addSpace
+	c   *crawl
+	now int64
+	n   int64 // new keys
 	// full are the keys that a cap refused, and that nothing took since.
 	full map[store.Key]bool
 	// forced are the known keys that an item forces, if any does.
@@ -26,9 +24,36 @@ type adder struct {
 	forced map[store.Key]*forced
 }
 
+// addSpace is what an Add needs while it is carried out, kept for the next: adds come one
+// after the other.
+type addSpace struct {
+	recs []sched.Record
+	rows []uint64 // queue number and index in recs of what is queued new
+	ptrs []pointer
+}
+
+// mostSpace is the number of items from which on nothing is kept.
+const mostSpace = 1 << 14
+
+// begin makes room for n items.
+func (a *addSpace) begin(n int) {
+	a.recs = slices.Grow(a.recs[:0], n)
+	a.rows = slices.Grow(a.rows[:0], n)
+	a.ptrs = slices.Grow(a.ptrs[:0], n)[:n]
+	clear(a.ptrs)
+}
+
+// end lets go of the URLs.
+func (a *addSpace) end() {
+	clear(a.recs)
+	if cap(a.recs) > mostSpace {
+		*a = addSpace{}
+	}
+}
+
 // queueItems records and queues the items and gives the verdicts.
 func (tx *txn) queueItems(o *addOp) {
-	a := &adder{txn: tx, addOp: o, now: sched.Now(tx.now)}
+	a := &adder{txn: tx, addOp: o, addSpace: &tx.s.adding, now: sched.Now(tx.now)}
 	if a.forces = slices.ContainsFunc(o.items, forces); a.forces {
 		tx.flush() // so that the database tells where known URLs are
 	}
@@ -44,14 +69,13 @@ func (tx *txn) queueItems(o *addOp) {
 	a.judge()
 	a.refuse()
 	a.write()
+	a.end()
 	tx.file()
 }
 
 // judge goes through the items in order of arrival.
 func (a *adder) judge() {
-	a.recs = make([]sched.Record, 0, len(a.items))
-	a.rows = make([]uint64, 0, len(a.items))
-	a.ptrs = make([]pointer, len(a.items))
+	a.begin(len(a.items))
 	for i := range a.items {
 		switch {
 		case a.fresh[i] || a.full != nil && a.full[a.items[i].Key]:

@@ -63,6 +63,7 @@ func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) error {
 	b := r.own(data)
 	*batch = putBatch{from: r, size: len(b) + perMessage}
 	if r.fastBatch(b, batch) {
+		batch.n = len(batch.urls)
 		batch.size += perMessage * len(batch.urls)
 		return nil
 	}
@@ -173,7 +174,7 @@ func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 
 // fastBatch reads a DiscoveredBatch.
 func (r *messageReader) fastBatch(b []byte, batch *putBatch) bool {
-	batch.urls = make([]offered, 0, countItems(b))
+	batch.urls = r.s.offerList(countItems(b))
 	for len(b) > 0 {
 		tag, value, rest, ok := field(b)
 		switch {

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
@@ -26,7 +28,8 @@ type putItem struct {
 // putBatch is a DiscoveredBatch.
 type putBatch struct {
 	id   string
-	urls []offered
+	urls []offered // until they are in an addList
+	n    int       // how many there were
 	size int
 
 	from *messageReader
@@ -50,12 +53,34 @@ func (s *Server) itemOf(m *frontierpb.URLItem) *putItem {
 
 // batchOf is a DiscoveredBatch, likewise.
 func (s *Server) batchOf(m *frontierpb.DiscoveredBatch) *putBatch {
-	b := &putBatch{id: m.GetID(), urls: make([]offered, len(m.GetItems())), size: perMessage + len(m.GetID())}
+	n := len(m.GetItems())
+	b := &putBatch{id: m.GetID(), urls: make([]offered, n), n: n, size: perMessage + len(m.GetID())}
 	for i, info := range m.GetItems() {
 		b.urls[i].url, b.urls[i].ok = s.urlOf(info)
 		b.size += sizeOfInfo(info)
 	}
 	return b
+}
+
+// offerList returns an empty list with room for n URLs.
+func (s *Server) offerList(n int) []offered {
+	l, ok := s.offerings.Get().(*[]offered)
+	if !ok {
+		l = new([]offered)
+	}
+	return slices.Grow((*l)[:0], n)
+}
+
+// mostOffered is the greatest list that is kept.
+const mostOffered = 1 << 10
+
+// recycle takes back the list of a batch whose URLs went elsewhere.
+func (s *Server) recycle(b *putBatch) {
+	l := b.urls
+	if b.urls = nil; cap(l) <= mostOffered {
+		clear(l)
+		s.offerings.Put(&l)
+	}
 }
 
 // perMessage is about what a URL costs in memory besides its texts.

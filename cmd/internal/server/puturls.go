@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/grpc"
 
@@ -66,7 +67,7 @@ func sendAll(stream grpc.ServerStream) func([]encoded) error {
 // URL again in one breath finds it completed either way.
 func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.AckMessage_Status {
 	statuses := make([]frontierpb.AckMessage_Status, len(items))
-	adds := newAddList(len(items))
+	adds := s.addList(len(items))
 	var puts putList
 	for i, it := range items {
 		statuses[i] = frontierpb.AckMessage_SKIPPED
@@ -80,7 +81,7 @@ func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.Ac
 			puts.known[len(puts.known)-1].Fetched = s.fetchedOf(&it.url)
 		}
 	}
-	s.commitAdds(ctx, &adds, statuses)
+	s.commitAdds(ctx, adds, statuses)
 	s.commitPuts(ctx, &puts, statuses)
 	return statuses
 }
@@ -104,8 +105,20 @@ type addList struct {
 	places []int
 }
 
-func newAddList(n int) addList {
-	return addList{urls: make([]frontier.URL, 0, n), places: make([]int, 0, n)}
+// addList returns an empty list with room for n URLs. commitAdds takes it back.
+func (s *Server) addList(n int) *addList {
+	l, ok := s.addLists.Get().(*addList)
+	if !ok {
+		l = &addList{}
+	}
+	l.urls, l.places = slices.Grow(l.urls, n), slices.Grow(l.places, n)
+	return l
+}
+
+// free empties a list that nobody reads any more.
+func (l *addList) free() {
+	clear(l.urls)
+	l.urls, l.places = l.urls[:0], l.places[:0]
 }
 
 func (l *addList) add(u frontier.URL, place int) {
@@ -136,6 +149,10 @@ func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontier
 		default:
 			statuses[place] = frontierpb.AckMessage_SKIPPED
 		}
+	}
+	if err == nil { // otherwise the store may still be reading the URLs
+		l.free()
+		s.addLists.Put(l)
 	}
 }
 
@@ -188,10 +205,10 @@ func (s *Server) PutDiscovered(stream frontierpb.URLFrontier_PutDiscoveredServer
 func (s *Server) putBatches(ctx context.Context, batches []*putBatch) []encoded {
 	n := 0
 	for _, b := range batches {
-		n += len(b.urls)
+		n += b.n
 	}
 	statuses := make([]frontierpb.AckMessage_Status, n)
-	adds := newAddList(n)
+	adds := s.addList(n)
 	at := 0
 	for _, b := range batches {
 		for i := range b.urls {
@@ -203,10 +220,11 @@ func (s *Server) putBatches(ctx context.Context, batches []*putBatch) []encoded 
 			}
 			at++
 		}
+		s.recycle(b)
 	}
-	s.commitAdds(ctx, &adds, statuses)
+	s.commitAdds(ctx, adds, statuses)
 	return encodeAll(len(batches), 16+n/max(len(batches), 1), func(dst []byte, i int) []byte {
-		mine := statuses[:len(batches[i].urls)]
+		mine := statuses[:batches[i].n]
 		statuses = statuses[len(mine):]
 		return appendBatchAck(dst, batches[i].id, mine)
 	})

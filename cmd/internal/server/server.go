@@ -34,6 +34,9 @@ type Server struct {
 	registry *prometheus.Registry
 	health   *health.Server
 
+	addLists  sync.Pool // of *addList
+	offerings sync.Pool // of *[]offered
+
 	grpc       *grpc.Server
 	http       *http.Server
 	grpcL      net.Listener

@@ -1,0 +1,58 @@
+package frontier
+
+import (
+	"sync"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// workspace is what AddBatch needs while it works, some 300 bytes a URL, kept
+// for the next call. After an error the store may still be reading the items,
+// so it isn't kept then.
+type workspace struct {
+	offers []offer
+	items  []store.Item
+	places []int32
+}
+
+// mostKept is the greatest batch whose workspace is kept.
+const mostKept = 1 << 14
+
+// workspaces is a pool of them.
+type workspaces struct{ pool sync.Pool }
+
+// get returns a workspace of n offers, and room for as many items.
+func (p *workspaces) get(n int) *workspace {
+	w, ok := p.pool.Get().(*workspace)
+	if !ok {
+		w = &workspace{}
+	}
+	if cap(w.offers) < n {
+		*w = workspace{make([]offer, n), make([]store.Item, 0, n), make([]int32, 0, n)}
+	}
+	w.offers = w.offers[:n]
+	return w
+}
+
+// put keeps a workspace that nobody uses any more. It holds no URL then.
+func (p *workspaces) put(w *workspace) {
+	if cap(w.offers) > mostKept {
+		return
+	}
+	clear(w.offers)
+	clear(w.items[:cap(w.items)])
+	p.pool.Put(w)
+}
+
+// itemsOf gathers the items of the offers that aren't refused, and the place
+// of each among the offers.
+func (w *workspace) itemsOf(offers []offer) ([]store.Item, []int32) {
+	w.items, w.places = w.items[:0], w.places[:0]
+	for i := range offers {
+		if offers[i].result.Status != Refused {
+			w.items = append(w.items, offers[i].item)
+			w.places = append(w.places, int32(i))
+		}
+	}
+	return w.items, w.places
+}
