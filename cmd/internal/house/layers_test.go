@@ -1,41 +1,136 @@
 package house
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
 const module = "github.com/firstseen/firstseen/"
 
-// denied lists, for each package, import path prefixes that must not be among
-// its dependencies, however indirect.
-var denied = map[string][]string{
-	"canon":    {module + "hashkey", module + "store", module + "frontier", module + "cmd", "github.com/cockroachdb/", "google.golang.org/", "github.com/prometheus/", "github.com/redis/"},
-	"hashkey":  {module + "store", module + "frontier", module + "cmd", "github.com/cockroachdb/", "google.golang.org/", "github.com/prometheus/", "github.com/redis/"},
-	"store":    {module + "frontier", module + "cmd", "google.golang.org/grpc", "github.com/cockroachdb/", "github.com/prometheus/"},
-	"frontier": {module + "cmd", "google.golang.org/grpc"},
+// layers are the top directories in the order of the flow: a package imports
+// of its own layer and those before.
+var layers = []string{"canon", "hashkey", "store", "frontier", "cmd", "examples"}
+
+// heavy lists, for prefixes of import paths, the only packages that may import
+// them, with what is below these.
+var heavy = map[string][]string{
+	"github.com/cockroachdb/":  {"store/pebblestore", "store/captures", "store/internal"},
+	"github.com/redis/":        {"store/redisstore", "cmd/firstseen"},
+	"github.com/prometheus/":   {"cmd/internal/server"},
+	"github.com/spf13/":        {"cmd/firstseen"},
+	"google.golang.org/":       {"frontier/frontierpb", "cmd/internal/server", "cmd/internal/loadgen"},
+	"github.com/PuerkitoBio/":  {"canon"},
+	"github.com/nlnwa/":        {"canon"},
+	"github.com/klauspost/":    {"cmd/internal/input"},
+	"golang.org/x/net/http2":   {"cmd/internal/loadgen"},
+	"golang.org/x/net/netutil": {"cmd/internal/server"},
+}
+
+// light is all that canon and hashkey may depend on, however indirectly, beside
+// the standard library and each other: a crawler that wants only keys gets no
+// database and no network.
+var light = []string{
+	module + "canon", module + "hashkey",
+	"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "golang.org/x/text/",
+	"github.com/PuerkitoBio/purell", "github.com/PuerkitoBio/urlesc",
+	"github.com/nlnwa/whatwg-url/", "github.com/bits-and-blooms/bitset",
+}
+
+// pkg is what the tests read of go list.
+type pkg struct {
+	ImportPath    string
+	Imports, Deps []string
+}
+
+// short is the path of a package within the module, "" for one of elsewhere.
+func short(path string) string {
+	if s, ok := strings.CutPrefix(path, module); ok {
+		return s
+	}
+	return ""
 }
 
 func TestImportsGoOnlyBackAlongTheFlow(t *testing.T) {
-	for pkg, prefixes := range denied {
-		t.Run(pkg, func(t *testing.T) {
-			for _, dep := range deps(t, module+pkg) {
-				for _, prefix := range prefixes {
-					if strings.HasPrefix(dep, prefix) {
-						t.Errorf("%s depends on %s; want nothing under %s", pkg, dep, prefix)
-					}
-				}
+	for _, p := range packages(t) {
+		own := layerOf(p.ImportPath)
+		if own < 0 {
+			t.Errorf("%s is in no layer; want one of %v", p.ImportPath, layers)
+		}
+		for _, imported := range p.Imports {
+			if short(imported) != "" && layerOf(imported) > own {
+				t.Errorf("%s imports %s; want nothing of a later layer", p.ImportPath, imported)
 			}
-		})
+		}
 	}
 }
 
-func deps(t *testing.T, pkg string) []string {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", pkg).CombinedOutput()
-	if err != nil {
-		t.Fatalf("cannot list the dependencies of %s: %v\n%s", pkg, err, out)
+func layerOf(path string) int {
+	top, _, _ := strings.Cut(short(path), "/")
+	return slices.Index(layers, top)
+}
+
+func TestHeavyLibrariesStayWhereTheyBelong(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			for prefix, allowed := range heavy {
+				if strings.HasPrefix(imported, prefix) && !slices.ContainsFunc(allowed, func(a string) bool { return within(short(p.ImportPath), a) }) {
+					t.Errorf("%s imports %s; want that only in %v", p.ImportPath, imported, allowed)
+				}
+			}
+		}
 	}
-	return strings.Fields(string(out))
+}
+
+// within says whether a package is another one, or below it.
+func within(path, other string) bool { return path == other || strings.HasPrefix(path, other+"/") }
+
+func TestKeysNeedNothingHeavy(t *testing.T) {
+	checked := 0
+	for _, p := range packages(t) {
+		if own := layerOf(p.ImportPath); own != 0 && own != 1 {
+			continue
+		}
+		checked++
+		for _, dep := range p.Deps {
+			first, _, _ := strings.Cut(dep, "/")
+			ofModule := strings.Contains(first, ".")
+			if ofModule && !slices.ContainsFunc(light, func(l string) bool { return strings.HasPrefix(dep, l) }) {
+				t.Errorf("%s depends on %s; want of other modules only %v", p.ImportPath, dep, light)
+			}
+		}
+	}
+	if checked < 4 {
+		t.Errorf("got %d packages of canon and hashkey; want at least 4", checked)
+	}
+}
+
+// packages lists the packages of the module, without their tests.
+func packages(t *testing.T) (all []pkg) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("cannot list the packages: %v", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 30 {
+		t.Fatalf("got %d packages; want all of the module", len(all))
+	}
+	return all
 }
