@@ -85,7 +85,7 @@ func (f *Frontier) applyOptions(ctx context.Context) error {
 			return err
 		}
 	}
-	if n := f.opt.MaxFetched; n > 0 {
+	if n := max(f.opt.MaxFetched, 0); f.opt.MaxFetched != 0 {
 		if err := f.store.Configure(ctx, "*", "", store.QueueChange{Limit: &n}); err != nil {
 			return fmt.Errorf("cannot set MaxFetched: %w", err)
 		}

@@ -64,8 +64,8 @@ type Options struct {
 	// MaxHeld caps the URLs one crawl may hold, likewise. The default is no cap.
 	MaxHeld int64
 	// MaxFetched stops serving a queue after so many completed URLs. It
-	// becomes the store's default at Open and stays so until set otherwise.
-	// The default is to leave the store's default as it is.
+	// becomes the store's default at Open and stays so until set otherwise;
+	// negative takes that default away. The default is to leave it as it is.
 	MaxFetched int64
 	// MaxDepth refuses URLs further than this from a seed ([URL.Depth]). The
 	// default is no limit.
@@ -165,7 +165,7 @@ func (o Options) validate() error {
 			return fmt.Errorf("cannot open frontier; got %s %v; want none below 0", name, d)
 		}
 	}
-	for name, n := range map[string]int64{"MaxPerQueue": o.MaxPerQueue, "MaxHeld": o.MaxHeld, "MaxFetched": o.MaxFetched, "MaxDepth": int64(o.MaxDepth)} {
+	for name, n := range map[string]int64{"MaxPerQueue": o.MaxPerQueue, "MaxHeld": o.MaxHeld, "MaxDepth": int64(o.MaxDepth)} {
 		if n < 0 {
 			return fmt.Errorf("cannot open frontier; got %s %d; want none below 0", name, n)
 		}

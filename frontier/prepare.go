@@ -81,7 +81,7 @@ func (p *preparer) prepare(o *offer) {
 	if !p.canonicalize(o) {
 		return
 	}
-	if reason := p.f.checkForm(o.result.Canonical, o.url.Depth); reason != "" {
+	if reason := p.f.checkForm(o.result.Canonical, o.url); reason != "" {
 		o.result.refuse(reason)
 		return
 	}
@@ -152,11 +152,11 @@ func (p *preparer) fill(o *offer) {
 }
 
 // checkForm returns the reason to refuse a URL by its form and depth, or "".
-func (f *Frontier) checkForm(canonical string, depth int) Reason {
-	if f.opt.MaxDepth > 0 && depth > f.opt.MaxDepth {
+func (f *Frontier) checkForm(canonical string, u *URL) Reason {
+	if f.opt.MaxDepth > 0 && u.Depth > f.opt.MaxDepth {
 		return ReasonDepth
 	}
-	if !f.opt.Traps.Off {
+	if !f.opt.Traps.Off && !u.SkipTraps {
 		if reason := f.opt.Traps.check(canonical); reason != "" {
 			return reason
 		}

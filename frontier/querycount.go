@@ -33,7 +33,7 @@ func (c *queryCounts) count(ctx context.Context, offers []offer) error {
 	for i := range offers {
 		o := &offers[i]
 		base, ok := withoutQuery(o.result.Canonical)
-		if !ok || o.result.Status == Refused {
+		if !ok || o.result.Status == Refused || o.url.SkipTraps {
 			continue
 		}
 		if err := c.one(ctx, counted{o, c.f.queries.hash(o.crawl.stored, base)}); err != nil {

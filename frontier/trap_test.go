@@ -39,6 +39,27 @@ func TestTrapLimits(t *testing.T) {
 	}
 }
 
+func TestSkipTraps(t *testing.T) {
+	f := open(t, Options{Traps: Traps{Queries: 2}, MaxDepth: 3})
+	long := "http://h.example" + strings.Repeat("/x", 3000)
+	if r := addOne(t, f, URL{URL: long, SkipTraps: true}); r.Status != New {
+		t.Errorf("got %v, %q; want a long URL taken where traps are skipped", r.Status, r.Reason)
+	}
+	for i := range 9 {
+		if r := addOne(t, f, URL{URL: fmt.Sprintf("http://h.example/?q=%d", i), SkipTraps: true}); r.Status != New {
+			t.Errorf("query %d: got %v, %q; want it taken", i, r.Status, r.Reason)
+		}
+	}
+	for i, want := range []Reason{"", "", ReasonQueries} { // those that skip them aren't counted
+		if r := addOne(t, f, URL{URL: fmt.Sprintf("http://h.example/?r=%d", i)}); r.Reason != want {
+			t.Errorf("counted query %d: got %q; want %q", i, r.Reason, want)
+		}
+	}
+	if r := addOne(t, f, URL{URL: "http://h.example/deep", Depth: 4, SkipTraps: true}); r.Reason != ReasonDepth {
+		t.Errorf("got %q; want the depth refused all the same", r.Reason)
+	}
+}
+
 func numbered(n int) string {
 	var parts []string
 	for i := range n {

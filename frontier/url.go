@@ -34,6 +34,10 @@ type URL struct {
 	// Force queues the URL although it was seen; if it is queued or leased
 	// already, nothing happens. The default is false.
 	Force bool
+	// SkipTraps lets the URL past [Options.Traps], without being counted by
+	// them: one that a person or a sitemap named, and no page could have made
+	// up. The default is false.
+	SkipTraps bool
 }
 
 // Links makes URLs found on the page of a lease: of its crawl, one level deeper.

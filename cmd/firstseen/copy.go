@@ -46,7 +46,7 @@ settings of a crawl or a store as a whole.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), a)
 		}),
@@ -64,12 +64,8 @@ settings of a crawl or a store as a whole.`,
 	fs.BoolVar(&f.asJSON, "json", false, "write what was copied as one JSON object")
 	f.redis.addLogin(fs)
 	f.redis.addNew(fs)
-	cmd.MarkFlagsMutuallyExclusive("from-db", "from-redis", "from-file")
-	cmd.MarkFlagsOneRequired("from-db", "from-redis", "from-file")
-	cmd.MarkFlagsMutuallyExclusive("to-db", "to-redis", "to-file")
-	cmd.MarkFlagsOneRequired("to-db", "to-redis", "to-file")
-	cmd.MarkFlagsMutuallyExclusive("from-redis", "to-redis")
-	cmd.MarkFlagsMutuallyExclusive("from-file", "to-file")
+	wanting(cmd, oneOf("from-db", "from-redis", "from-file"), oneOf("to-db", "to-redis", "to-file"),
+		atMostOneOf("from-redis", "to-redis"), atMostOneOf("from-file", "to-file"))
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstseen/firstseen/hashkey/sxurl"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -29,10 +30,11 @@ const noTexts = "firstseen: no text of a URL is kept here: serve keeps it by def
 func newExportCmd(a *app) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export --db DIR",
+		Use:   "export (--db DIR | --redis ADDR)",
 		Short: "Write what a crawl has seen",
 		Long: `Write the keys of a crawl as a key file: sorted, with a header and a checksum, for
-"firstseen import" in any store with the same profile. It reveals no URL.
+"firstseen import" in any store with the same profile, on disk or in Redis. It reveals
+no URL. For a whole crawl, with what waits in it, see "firstseen copy".
 
 --urls, --sxurl and --hashed-uri write lines of text instead, for the URLs whose text is
 kept: those that wait or are leased, and the completed ones if the store keeps URLs.
@@ -43,9 +45,9 @@ either. Who guesses a URL can test the guess.`,
 		Example: `  firstseen export --db crawl.db -o crawl.keys
   firstseen export --db crawl.db --hashed-uri -o seen.hashed
   firstseen export --db crawl.db --sxurl | sort >index.tsv`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
-	withStore(cmd, &pebblestore.Options{ReadOnly: true}, &f.crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
+	withAnyStore(a, cmd, &pebblestore.Options{ReadOnly: true}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		return f.run(ctx, a, s)
 	})
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", `file to write, "-" for stdout`)
@@ -55,17 +57,17 @@ either. Who guesses a URL can test the guess.`,
 	cmd.Flags().BoolVar(&f.done, "completed", false, "of those URLs only the completed ones")
 	f.keys.add(cmd.Flags())
 	f.hash.add(cmd.Flags())
-	cmd.MarkFlagsMutuallyExclusive("urls", "sxurl", "hashed-uri")
+	wanting(cmd, atMostOneOf("urls", "sxurl", "hashed-uri"))
 	return cmd
 }
 
-func (f *exportFlags) run(ctx context.Context, a *app, s *pebblestore.Store) error {
+func (f *exportFlags) run(ctx context.Context, a *app, s store.Store) error {
 	f.warn = a.err
 	codec, err := f.keys.codec()
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) (int64, error) { return s.Export(ctx, w, f.crawl) }
+	write := func(w io.Writer) (int64, error) { return crawlfile.ExportKeys(ctx, w, s, f.crawl) }
 	if f.done && !f.urls && !f.sxurl && !f.hashed {
 		return misusef("cannot export; got --completed alone; want --urls, --sxurl or --hashed-uri with it: keys don't tell")
 	}
@@ -106,7 +108,7 @@ func (a *app) writeOut(name string, write func(io.Writer) (int64, error)) (n int
 
 // writeURLs writes a line for each URL. One that has no SXURL, such as of an IP
 // address, is left out of that list.
-func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, s *pebblestore.Store, codec sxurl.Codec) (n int64, err error) {
+func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, s store.Store, codec sxurl.Codec) (n int64, err error) {
 	encoder := sxurl.NewEncoder(codec)
 	var line []byte
 	for e, err := range s.Entries(ctx, f.crawl, "") {

@@ -11,7 +11,6 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/hashkey/hasheduri"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // exportHashFlags say how URLs are hashed for others.
@@ -23,7 +22,7 @@ func (h *exportHashFlags) add(flags *pflag.FlagSet) {
 }
 
 // hashWriter gives what writes hashed URIs.
-func (f *exportFlags) hashWriter(ctx context.Context, s *pebblestore.Store) (func(io.Writer) (int64, error), error) {
+func (f *exportFlags) hashWriter(ctx context.Context, s store.Store) (func(io.Writer) (int64, error), error) {
 	variant, err := hashedVariant(f.hash.variant)
 	if err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func (f *exportFlags) hashWriter(ctx context.Context, s *pebblestore.Store) (fun
 // writeHashed writes the hashes of a URL's canonical form, by which a daemon asks,
 // and of the URL as found, for those who hash what they find. They nearly always
 // are one.
-func (f *exportFlags) writeHashed(ctx context.Context, w io.Writer, s *pebblestore.Store, p *canon.Profile, h *hasheduri.Hasher) (int64, error) {
+func (f *exportFlags) writeHashed(ctx context.Context, w io.Writer, s store.Store, p *canon.Profile, h *hasheduri.Hasher) (int64, error) {
 	var lines []string
 	n := int64(0)
 	for e, err := range s.Entries(ctx, f.crawl, "") {

@@ -31,7 +31,7 @@ not be running on a store on disk; those on a store in Redis go on.`,
 		Example: `  firstseen forget --db crawl.db --url https://example.com/a
   firstseen forget --db crawl.db --before 2026-01-31
   firstseen forget --db crawl.db --crawl old --all`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	withAnyStore(a, cmd, &pebblestore.Options{}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		sel, err := f.selection(s.Identity())
@@ -51,8 +51,7 @@ not be running on a store on disk; those on a store in Redis go on.`,
 	cmd.Flags().StringVar(&f.queue, "queue", "", "the URLs of a queue")
 	cmd.Flags().StringVar(&f.before, "before", "", "what was first seen before a day, or a time as 2026-01-31T12:00:00Z")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the whole crawl, with its queues and settings")
-	cmd.MarkFlagsMutuallyExclusive("url", "queue", "before", "all")
-	cmd.MarkFlagsOneRequired("url", "queue", "before", "all")
+	wanting(cmd, oneOf("url", "queue", "before", "all"))
 	return cmd
 }
 
@@ -98,7 +97,7 @@ func newVerifyCmd(a *app) *cobra.Command {
 		Long: `Read the whole store and check it: checksums, the form of every row, every count, the
 index in memory and the queues. Each finding says what is wrong and what it means.
 --repair opens a store whose counts differ from its rows, and takes the rows as true.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 	}
 	opt := &pebblestore.Options{}
 	withStore(cmd, opt, &crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {

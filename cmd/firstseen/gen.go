@@ -37,7 +37,7 @@ Captures are written in order of time, which for cdx and cdxj is not the order o
 keys: sort the file where a reader asks for that.`,
 		Example: `  firstseen gen --lines 1000000 >links.txt
   firstseen gen --format cdx --hosts 600 --pages 60000 >crawl.cdx`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), a) }),
 	}
 	f.add(cmd)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +17,15 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
+	"github.com/firstseen/firstseen/store/redisstore"
 )
 
 // importFlags say what to import, and how.
 type importFlags struct {
-	db, crawl              string
+	db, notes, crawl       string
+	redis                  redisFlags
 	profile                profileFlags
 	log                    logFlags
 	statuses, since        string
@@ -31,27 +35,36 @@ type importFlags struct {
 func newImportCmd(a *app) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use:   "import --db DIR FILE…",
+		Use:   "import (--db DIR | --redis ADDR) FILE…",
 		Short: "Record what earlier crawls have fetched as seen, so that a new one skips it",
 		Long: `Record as seen what the indexes, archives and logs of earlier crawls tell as fetched:
 CDX, CDXJ, WARC, ARC, WACZ, Heritrix crawl.log, Nutch dumps, Scrapy feeds and logs, and
 what else "firstseen replay" reads, plain or compressed, told by content, "-" for stdin;
 and the key files that "firstseen export" writes. Then "firstseen serve --db DIR" takes
-no URL of theirs. The store is made if need be, and the daemon must not be running on it.
+no URL of theirs. The store is made if need be. The daemon must not be running on one on
+disk; those on a store in Redis go on.
 
 Counted as fetched are answers of --status and revisits; what a log only found, or could
 not fetch, stays new. URLs that wait already in the crawl go on waiting.
 
-Each file is noted in the store: the same command goes on after an interruption, passes
-over what is done, and reads what a log has grown by. --again forgets these notes.`,
+Each file is noted in the directory of the store, or with --redis in that of --notes: the
+same command goes on after an interruption, passes over what is done, and reads what a log
+has grown by. --again forgets these notes. Without notes all is read, which does no harm.`,
 		Example: `  firstseen import --db crawl.db --crawl news indexes/*.cdxj.gz crawl.log
   firstseen import --db crawl.db --since 2026-01-01 --status 2xx archive.warc.gz
-  firstseen import --db new.db crawl.keys`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
+  firstseen import --db new.db crawl.keys
+  firstseen import --redis 10.0.0.1:6379 --notes imported crawl.keys *.cdxj.gz`,
+		Args: someFiles,
+		RunE: running(func(cmd *cobra.Command, args []string) error {
+			if err := f.redis.notWith(cmd.Flags(), "db"); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), a, args)
+		}),
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.db, "db", "", "directory of the store; made if need be")
+	fs.StringVar(&f.notes, "notes", "", "directory of the notes on what was imported; the store's if not given, and with --redis none")
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to import into")
 	fs.StringVar(&f.statuses, "status", "2xx,3xx", "answers that count as fetched, where the log tells them, such as 2xx,3xx,410; or all")
 	fs.StringVar(&f.since, "since", "", "leave out what was fetched before a day, or a time as 2026-01-31T12:00:00Z")
@@ -61,12 +74,14 @@ over what is done, and reads what a log has grown by. --again forgets these note
 	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
 	f.log.addFormat(fs)
 	f.profile.add(fs)
+	f.redis.add(fs)
+	f.redis.addNew(fs)
 	return cmd
 }
 
 func (f *importFlags) run(ctx context.Context, a *app, names []string) (err error) {
-	if f.db == "" {
-		return misusef("cannot import; got no --db; want the store's directory")
+	if f.db == "" && !f.redis.given() {
+		return misusef("cannot import; got neither --db nor --redis; want one of them")
 	}
 	opt, err := f.options()
 	if err != nil {
@@ -76,9 +91,9 @@ func (f *importFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if err != nil {
 		return err
 	}
-	s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: identity(p), KeepURLs: f.keep})
+	s, err := f.openStore(ctx, a, p)
 	if err != nil {
-		return fmt.Errorf("cannot open store: %w", err)
+		return err
 	}
 	defer func() { err = worst(err, s.Close()) }()
 	i, err := newImporter(a, f, s, p, opt)
@@ -96,6 +111,17 @@ func (f *importFlags) run(ctx context.Context, a *app, names []string) (err erro
 		}
 	}
 	return worst(errs...)
+}
+
+func (f *importFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
+	if f.redis.given() {
+		return f.redis.open(ctx, a.log, redisstore.Options{Identity: identity(p), KeepURLs: f.keep})
+	}
+	s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: identity(p), KeepURLs: f.keep})
+	if err != nil {
+		return nil, fmt.Errorf("cannot open store: %w", err)
+	}
+	return s, nil
 }
 
 func (f *importFlags) options() (opt archive.Options, err error) {
@@ -118,18 +144,18 @@ func (f *importFlags) options() (opt archive.Options, err error) {
 type importer struct {
 	a       *app
 	flags   *importFlags
-	store   *pebblestore.Store
+	store   store.Store
 	front   *frontier.Frontier
 	journal *archive.Journal
 	opt     archive.Options
 }
 
-func newImporter(a *app, f *importFlags, s *pebblestore.Store, p *canon.Profile, opt archive.Options) (*importer, error) {
+func newImporter(a *app, f *importFlags, s store.Store, p *canon.Profile, opt archive.Options) (*importer, error) {
 	front, err := frontier.Open(frontier.Options{Store: s, Profile: p, SkipFirst: true, Traps: frontier.Traps{Off: true}})
 	if err != nil {
 		return nil, err
 	}
-	journal, err := archive.OpenJournal(f.db)
+	journal, err := archive.OpenJournal(cmp.Or(f.notes, f.db))
 	if err != nil {
 		return nil, errors.Join(err, front.Close())
 	}
@@ -167,12 +193,12 @@ func isScrapySeen(head []byte) bool {
 }
 
 func (i *importer) keys(ctx context.Context, name string, file *input.File) error {
-	read, fresh, err := i.store.Import(ctx, file.Reader(), i.flags.crawl)
+	n, err := crawlfile.Import(ctx, file.Reader(), i.store, i.flags.crawl, crawlfile.ImportOptions{})
 	if err != nil {
-		return fmt.Errorf("cannot import %s; %s keys were read, %s of them new: %w", name, grouped(read), grouped(fresh), err)
+		return fmt.Errorf("cannot import %s; %s keys were read, %s of them new: %w", name, grouped(n.Keys), grouped(n.New), err)
 	}
-	return i.tell(fmt.Sprintf("%s: %s keys, %s of them new", name, grouped(read), grouped(fresh)),
-		importedFile{File: name, Counts: archive.Counts{Format: "keys", Records: read, New: fresh, Known: read - fresh}})
+	return i.tell(fmt.Sprintf("%s: %s keys, %s of them new", name, grouped(n.Keys), grouped(n.New)),
+		importedFile{File: name, Counts: archive.Counts{Format: "keys", Records: n.Keys, New: n.New, Known: n.Keys - n.New}})
 }
 
 func (i *importer) log(ctx context.Context, name string, file *input.File) error {

@@ -151,6 +151,26 @@ func toolsOnRedis(t *testing.T, addrs, dir string) {
 		}
 	}
 	db, file := filepath.Join(dir, "db"), filepath.Join(dir, "crawl.fs")
+	keys, notes := filepath.Join(dir, "keys"), filepath.Join(dir, "notes")
+	must("export", "--redis", addrs, "--output", keys)
+	must("import", "--db", filepath.Join(dir, "keys.db"), keys)
+	must("export", "--db", filepath.Join(dir, "keys.db"), "--output", keys)
+	must("import", "--redis", addrs, "--redis-prefix", "keys:", keys)
+	for _, where := range [][]string{{"--db", filepath.Join(dir, "keys.db")}, {"--redis", addrs, "--redis-prefix", "keys:"}} {
+		if got := seen(where...); got != 3 {
+			t.Errorf("%v: %d seen after its keys were carried over; want 3", where, got)
+		}
+	}
+	index := filepath.Join(dir, "index.cdx")
+	if err := os.WriteFile(index, []byte(archived), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"2 new", "imported before"} {
+		status, out, errOut := runCommand(t, "import", "--redis", addrs, "--redis-prefix", "keys:", "--notes", notes, index)
+		if status != 0 || !strings.Contains(out, want) {
+			t.Errorf("import of an index: status %d, %s%s; want %q", status, out, errOut, want)
+		}
+	}
 	must("copy", "--from-redis", addrs, "--to-db", db)
 	must("forget", "--redis", addrs, "--url", "http://one.example/")
 	must("copy", "--from-db", db, "--to-file", file)
@@ -187,8 +207,15 @@ func TestRedisMisuse(t *testing.T) {
 		{"stats --redis 127.0.0.1:1 --db x", "--db with --redis"},
 		{"stats --redis nonsense", "host:port"},
 		{"stats --redis 127.0.0.1:1 --redis-replicas -1", "--redis-replicas -1"},
-		{"copy --from-db x --from-redis 127.0.0.1:1 --to-db y", "none of the others can be"},
-		{"copy --to-db y", "at least one of the flags"},
+		{"copy --from-db x --from-redis 127.0.0.1:1 --to-db y", "cannot run copy; got --from-db and --from-redis; want one of them"},
+		{"copy --from-redis 127.0.0.1:1 --to-redis 127.0.0.1:2", "cannot run copy; got --from-redis and --to-redis; want one of them"},
+		{"copy --to-db y", "cannot run copy; got none of --from-db, --from-redis or --from-file; want one"},
+		{"forget --db x", "cannot run forget; got none of --url, --queue, --before or --all; want one"},
+		{"forget --db x y", `cannot run forget; got argument "y"; want flags alone`},
+		{"import --db x", "cannot run import; got no file; want at least one"},
+		{"import --db x --redis 127.0.0.1:1 y", "--db with --redis"},
+		{"export", "got neither --db nor --redis; want one of them"},
+		{"stats --nonsense", "cannot run stats: unknown flag: --nonsense"},
 	} {
 		if status, _, errOut := runCommand(t, strings.Fields(c.args)...); status != statusMisuse || !strings.Contains(errOut, c.want) {
 			t.Errorf("%s: status %d, %q; want %d and %q", c.args, status, errOut, statusMisuse, c.want)

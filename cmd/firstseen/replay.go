@@ -52,7 +52,7 @@ Compression is undone. Lines that can't be read are counted and the first 20 sho
 Ctrl-C stops reading and tells what was found until then.`,
 		Example: `  firstseen replay urls.txt.zst
   firstseen replay --db seen --json monday.txt.gz tuesday.txt.gz`,
-		Args: cobra.MinimumNArgs(1),
+		Args: someFiles,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	f.profile.add(cmd.Flags())

@@ -44,6 +44,7 @@ FIRSTSEEN_PROFILE. A flag that is given wins.`,
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	level := root.PersistentFlags().String("log-level", "info", "least level that is logged: debug, info, warn or error")
 	format := root.PersistentFlags().String("log-format", "text", "form of the log on stderr: text or json")

@@ -32,10 +32,15 @@ type serveFlags struct {
 	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
 	crawlProfiles []string
 	keepURLs      bool
-	traps         bool
+	traps         string // "http", "all" or "off"
 	delay         time.Duration
+	maxInFlight   int
+	adaptive      frontier.Adaptive
+	maxRedirects  int
+	maxExpired    int
 	maxPerQueue   int64
 	maxHeld       int64
+	maxFetched    int64
 	seenFor       time.Duration
 	cache         int64
 	captures      int
@@ -71,7 +76,7 @@ over both.`,
   firstseen serve --db crawl.db --grpc 0.0.0.0:7071 --tls-cert s.pem --tls-key s.key --tokens tokens
   firstseen serve --redis 10.0.0.1:6379,10.0.0.2:6379 --grpc 0.0.0.0:7071 --node crawl1:7071 --insecure-public
   firstseen serve --config /etc/firstseen/serve.conf --check`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			if err := a.readSettings(cmd.Flags(), f.config); err != nil {
 				return misuse{err}
@@ -126,25 +131,6 @@ func (f *serveFlags) profiles() (base, p *canon.Profile, err error) {
 	return base, p, err
 }
 
-func (f *serveFlags) checkLimits() error {
-	if _, err := f.chosenProfiles(); err != nil {
-		return err
-	}
-	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor), "delay": int64(f.delay),
-		"index-memory": f.indexMiB, "retry-after": int64(f.retry.Base), "max-depth": int64(f.maxDepth)} {
-		if n < 0 {
-			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", name, n)
-		}
-	}
-	if f.captures < 0 || !(f.probe >= 0 && f.probe <= 1) {
-		return fmt.Errorf("cannot serve; got --captures %d, --probe %v; want 0 or more, 0 to 1", f.captures, f.probe)
-	}
-	if f.cache < 16 {
-		return fmt.Errorf("cannot serve; got --cache %d; want at least 16 MiB", f.cache)
-	}
-	return nil
-}
-
 // open opens the store and a frontier on it, and returns what closes both.
 func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, excluded frontier.Excluder) (*frontier.Frontier, func() error, error) {
 	st, err := f.openStore(ctx, a, p)
@@ -155,17 +141,9 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
-	delay := f.delay
-	if delay == 0 {
-		delay = -1
-	}
-	front, err := frontier.Open(frontier.Options{
-		Store: st, Profile: p, Exact: f.exact, SkipFirst: true,
-		Delay: delay, MaxInFlight: -1, Lease: 30 * time.Second,
-		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, SeenFor: f.seenFor,
-		Traps: frontier.Traps{Off: !f.traps}, Exclude: excluded, Retry: f.retry, MaxDepth: f.maxDepth,
-		Captures: sample, Probe: f.probe, Poll: f.poll(),
-	})
+	opt := f.policy()
+	opt.Store, opt.Profile, opt.Exclude, opt.Captures, opt.Poll = st, p, excluded, sample, f.poll()
+	front, err := frontier.Open(opt)
 	if err != nil {
 		return nil, nil, errors.Join(err, closeCaptures(sample), st.Close())
 	}
@@ -177,7 +155,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	if err := f.chooseProfiles(ctx, front); err != nil {
 		return err
 	}
-	f.server.Profile = front.Profile
+	f.server.Profile, f.server.TrapsOverGRPC = front.Profile, f.traps == "all"
 	f.server.Reload = func(context.Context) error {
 		_, p, err := f.profiles()
 		if err != nil {

@@ -92,7 +92,7 @@ func newStatsCmd(a *app) *cobra.Command {
 		Use:     "stats (--db DIR | --redis ADDR)",
 		Short:   "Tell what a store holds",
 		Example: `  firstseen stats --db crawl.db --crawl "*" --json`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 	}
 	withAnyStore(a, cmd, &pebblestore.Options{ReadOnly: true}, &crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		st, err := statsOf(ctx, s, crawl)

@@ -16,7 +16,7 @@ func newSXURLCmd(a *app) *cobra.Command {
 		Long: `Make, read and filter SXURLs: 64 hexadecimal digits in which scheme, public suffix, domain,
 subdomain, port, path, query and fragment each have a place of their own. They are for
 finding URLs, not for telling whether one was seen: slices are short, and collide.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSXURLEncodeCmd(a), newSXURLDecodeCmd(a), newSXURLMatchCmd(a), newSXURLFilterCmd(a))

@@ -108,7 +108,7 @@ func newSXURLFilterCmd(a *app) *cobra.Command {
 		Long: `Copy the lines of stdin whose first word is an SXURL, or a URL, with the parts asked for.
 A line with anything else at its start is left out, told of on stderr, and makes the exit status 1.`,
 		Example: "  firstseen sxurl filter --tld com --domain example < keys-and-urls.txt",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
 			c, err := keys.codec()
 			if err != nil {

@@ -28,7 +28,7 @@ func newVersionCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Tell the version of the program, and what its keys depend on",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: running(func(*cobra.Command, []string) error {
 			v := readVersion()
 			out := newOutput(a.out)

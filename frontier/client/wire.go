@@ -92,6 +92,9 @@ func appendURL(dst []byte, u *frontier.URL) ([]byte, error) {
 	if u.Force {
 		l.raw("force", "true")
 	}
+	if u.SkipTraps {
+		l.raw("skip_traps", "true")
+	}
 	return append(l.b, "}\n"...), nil
 }
 
@@ -111,6 +114,9 @@ func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 	l.text("outcome", outcomes[s.Outcome])
 	if err := errors.Join(l.time("at", s.At), l.time("block_queue_until", s.BlockQueue)); err != nil {
 		return dst, err
+	}
+	if !s.Lease.Started.IsZero() {
+		l.seconds("took_seconds", time.Since(s.Lease.Started))
 	}
 	if s.Meta != nil {
 		l.bytes("meta", s.Meta)
@@ -172,6 +178,9 @@ func (w *wireLease) lease() (*frontier.Lease, error) {
 	return l, decodeKey(&l.Key, w.Key)
 }
 
+// maxTook is the longest fetch that the daemon takes.
+const maxTook = 7 * 24 * time.Hour
+
 // lineWriter writes the fields of a JSON object that was begun. It is a few
 // times as fast as encoding/json, which is most of what a client does.
 type lineWriter struct{ b []byte }
@@ -220,6 +229,14 @@ func (l *lineWriter) text(name, text string) {
 		}
 	}
 	l.b = append(l.b, '"')
+}
+
+// seconds writes a duration in seconds, unless it is zero or negative.
+func (l *lineWriter) seconds(name string, d time.Duration) {
+	if d > 0 {
+		l.name(name)
+		l.b = strconv.AppendFloat(l.b, min(d, maxTook).Seconds(), 'f', -1, 64)
+	}
 }
 
 // time writes a time that isn't zero.

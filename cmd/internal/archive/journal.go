@@ -15,7 +15,7 @@ import (
 // it tells is durable: if its last lines are lost, so much is read again, and counted
 // as seen before. Not safe for concurrent use.
 type Journal struct {
-	file *os.File
+	file *os.File // nil: nothing is noted
 	done map[journalKey]entry
 }
 
@@ -31,9 +31,15 @@ type entry struct {
 	Whole    bool      `json:"whole"`
 }
 
-// OpenJournal opens or makes the journal of a store, in its directory: so that it
-// goes with it.
+// OpenJournal opens or makes the journal in a directory, best that of the store: so
+// that it goes with it. With "" nothing is noted.
 func OpenJournal(dir string) (*Journal, error) {
+	if dir == "" {
+		return &Journal{}, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the directory of the journal of imports: %w", err)
+	}
 	name := filepath.Join(dir, "imports.jsonl")
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -72,7 +78,12 @@ func endLine(file *os.File) error {
 }
 
 // Close closes the journal.
-func (j *Journal) Close() error { return j.file.Close() }
+func (j *Journal) Close() error {
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
+}
 
 // Part is one import of one file.
 type Part struct {
@@ -88,7 +99,7 @@ type Part struct {
 func (j *Journal) Begin(name, crawl string) (p *Part, from int64, whole bool) {
 	p = &Part{j: j, wrote: time.Now()}
 	path, err := filepath.Abs(name)
-	if err != nil || name == "-" {
+	if err != nil || name == "-" || j.file == nil {
 		return p, 0, false
 	}
 	info, err := os.Stat(path)

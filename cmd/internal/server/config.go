@@ -45,6 +45,11 @@ type Config struct {
 	// that wait for their commit. The default is 64 MiB.
 	MaxInHand int64
 
+	// TrapsOverGRPC has the frontier's traps refuse URLs that come over gRPC, too. The
+	// default is false: URLFrontier takes every URL, and its clients, which filter for
+	// themselves, can't tell such a SKIPPED from that of a known URL.
+	TrapsOverGRPC bool
+
 	// Dir is the directory whose disk is watched. The default is none.
 	Dir string
 	// MinFree is how many bytes of that disk stay free: with less, writes are

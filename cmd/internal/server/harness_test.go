@@ -55,7 +55,7 @@ func openFrontier(t testing.TB, p *canon.Profile, c *clock, change ...func(*fron
 		Clock:    c.Now,
 		Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()},
 	})
-	opt := frontier.Options{Store: st, Profile: p, SkipFirst: true, MaxInFlight: -1, Traps: frontier.Traps{Off: true}}
+	opt := frontier.Options{Store: st, Profile: p, SkipFirst: true}
 	for _, f := range change {
 		f(&opt)
 	}

@@ -29,6 +29,9 @@ type doneLease struct {
 	// Meta replaces the URL's data, as stored; Priority its priority.
 	Meta     bytesText `json:"meta,omitempty"`
 	Priority *uint8    `json:"priority,omitempty"`
+	// TookSeconds is how long the fetch took, for delays that follow it. The default is
+	// not to tell.
+	TookSeconds float64 `json:"took_seconds,omitempty"`
 	// Fetched tells what the fetch gave.
 	Fetched *fetchedBody `json:"fetched,omitempty"`
 }
@@ -65,6 +68,12 @@ func (d *doneLease) settlement() (frontier.Settlement, error) {
 	}
 	if d.Meta != nil {
 		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
+	}
+	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
+		return frontier.Settlement{}, fmt.Errorf("cannot settle; got took_seconds %v; want 0 to %v: %w", d.TookSeconds, maxLease.Seconds(), store.ErrInvalid)
+	}
+	if d.TookSeconds > 0 {
+		l.Started = time.Now().Add(-seconds(d.TookSeconds, maxLease))
 	}
 	fetched, err := d.Fetched.fetched()
 	if err != nil {

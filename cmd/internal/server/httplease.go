@@ -21,8 +21,8 @@ type leaseBody struct {
 	Max         int    `json:"max,omitempty"`
 	MaxQueues   int    `json:"max_queues,omitempty"`
 	MaxPerQueue int    `json:"max_per_queue,omitempty"`
-	// MaxInFlight bounds the leases of a queue at any time. The default is MaxPerQueue;
-	// with neither there is no bound but the queue's own.
+	// MaxInFlight bounds the leases of a queue that has no bound of its own, at any
+	// time. The default is MaxPerQueue, and with neither that of the frontier.
 	MaxInFlight  int     `json:"max_in_flight,omitempty"`
 	LeaseSeconds float64 `json:"lease_seconds,omitempty"`
 	// DelaySeconds is the delay of queues that have none of their own. The

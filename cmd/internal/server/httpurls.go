@@ -30,6 +30,8 @@ type urlLine struct {
 	Priority uint8               `json:"priority,omitempty"`
 	Depth    int                 `json:"depth,omitempty"`
 	Force    bool                `json:"force,omitempty"`
+	// SkipTraps lets the URL past the limits of --traps.
+	SkipTraps bool `json:"skip_traps,omitempty"`
 	// Discriminator makes several things to fetch of one URL, such as a method
 	// and the digest of a body.
 	Discriminator string `json:"discriminator,omitempty"`
@@ -266,6 +268,7 @@ func (s *Server) parseLine(line []byte, v *verdictLine) (frontier.URL, *faultDet
 		return u, &faultDetail{"too-long", fmt.Sprintf("want a discriminator of at most %d bytes", maxDiscriminator)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
+	u.SkipTraps = l.SkipTraps
 	return u, nil
 }
 

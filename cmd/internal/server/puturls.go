@@ -139,6 +139,9 @@ func (l *putList) add(u frontier.URL, date uint64, place int) {
 }
 
 func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) {
+	for i := range l.urls {
+		l.urls[i].SkipTraps = !s.cfg.TrapsOverGRPC
+	}
 	results, err := s.guardedAdd(ctx, l.urls)
 	for i, place := range l.places {
 		switch {

@@ -140,8 +140,9 @@ class Inbox:
     def _request(self, max_leases: int) -> dict[str, Any]:
         c = self._config
         body = {"crawl": c.crawl, "max": max_leases, "lease_seconds": c.lease, "delay_seconds": c.delay}
+        body["max_in_flight"] = 1 << 30  # Scrapy's downloader keeps to its own bound
         if c.delay == 0:
-            body |= {"max_per_queue": c.per_domain, "max_in_flight": 1 << 30}
+            body["max_per_queue"] = c.per_domain
         return body
 
     def _holds_nothing(self) -> bool:
