@@ -13,11 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
 )
 
 // Options configure a Sample. The zero value works.
 type Options struct {
-	// MaxRows bounds the captures held: about 150 bytes of disk each. The default is 1,000,000.
+	// MaxRows bounds the captures held: about 150 bytes of disk each. The default is 250,000.
 	MaxRows int
 	// MaxSpellings bounds the spellings of one place; further ones are not taken. The
 	// default is 1,000.
@@ -30,7 +31,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.MaxRows <= 0 {
-		o.MaxRows = 1_000_000
+		o.MaxRows = 250_000
 	}
 	if o.MaxSpellings <= 0 {
 		o.MaxSpellings = 1_000
@@ -68,8 +69,8 @@ type Stats struct {
 	Dropped int64
 }
 
-// ErrClosed is returned by the methods of a closed Sample.
-var ErrClosed = errors.New("sample is closed")
+// ErrClosed is returned by the methods of a closed Sample. It is store.ErrClosed.
+var ErrClosed = store.ErrClosed
 
 // Open opens the sample in a directory, which is made when missing. One process can have
 // it open at a time.
