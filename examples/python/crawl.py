@@ -4,6 +4,7 @@ alone; this script fetches. Run several, kill them and start them again: they sh
 crawl. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
 """
 import json, os, sys
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from urllib import error, parse, request
 
@@ -54,5 +55,7 @@ def visit(lease, hosts):
 
 hosts = {parse.urlsplit(u).hostname for u in sys.argv[1:]}
 ask("/v1/urls", *({"url": u} for u in sys.argv[1:]))
-while not (answer := ask("/v1/lease", {"max": 10, "wait_seconds": 20, "lease_seconds": 600})[0]).get("finished"):
-    ask("/v1/done", {"leases": [done for lease in answer["leases"] if (done := visit(lease, hosts))]})
+with ThreadPoolExecutor(10) as pool:  # one URL a host is out at a time, so these are ten hosts
+    while not (answer := ask("/v1/lease", {"max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]).get("finished"):
+        settled = pool.map(lambda lease: visit(lease, hosts), answer["leases"])
+        ask("/v1/done", {"leases": [done for done in settled if done]})
