@@ -7,13 +7,18 @@ COUNT   ?= 1
 FUZZ    ?= 3s
 export CGO_ENABLED ?= 1
 
-.PHONY: all build test deps vet unit race fuzz-smoke test-examples lint clean \
+.PHONY: all build generate test deps vet unit race fuzz-smoke test-examples lint clean \
         test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-redis bench torture soak release
 
 all: build
 
 build:
 	$(GO) build -trimpath -o bin/firstseen ./cmd/firstseen
+
+# generate: what is made from other files, today the stubs of urlfrontier.proto; needs protoc.
+# The tests make them again and compare (TestFresh).
+generate:
+	$(GO) generate ./frontier/frontierpb
 
 # test: everything that must hold, on a plain machine.
 test: deps vet unit race test-examples test-interop
