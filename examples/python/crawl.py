@@ -57,5 +57,4 @@ hosts = {parse.urlsplit(u).hostname for u in sys.argv[1:]}
 ask("/v1/urls", *({"url": u} for u in sys.argv[1:]))
 with ThreadPoolExecutor(10) as pool:  # one URL a host is out at a time, so these are ten hosts
     while not (answer := ask("/v1/lease", {"max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]).get("finished"):
-        settled = pool.map(lambda lease: visit(lease, hosts), answer["leases"])
-        ask("/v1/done", {"leases": [done for done in settled if done]})
+        ask("/v1/done", {"leases": [done for done in pool.map(lambda lease: visit(lease, hosts), answer["leases"]) if done]})
