@@ -33,7 +33,7 @@
 //     and by default one URL per host is out at a time. A single host is then
 //     as fast as its delay allows, whatever the number of fetchers.
 //   - Traps are on by default ([Traps]). A refused URL is not recorded as seen:
-//     it has another chance when the limits change.
+//     it has another chance when the limits change, or with [URL.SkipTraps].
 //
 // # Identity
 //
