@@ -38,6 +38,15 @@ func count(name string, def int) int {
 	return def
 }
 
+// tortureCount is how often to do what is random: few times in an ordinary run, many under
+// FIRSTSEEN_TORTURE=1, unless FIRSTSEEN_TORTURE_N says otherwise.
+func tortureCount(few, many int) int {
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		few = many
+	}
+	return count("FIRSTSEEN_TORTURE_N", few)
+}
+
 // benchStores are the stores that benchmarks compare.
 var benchStores = []string{"memstore", "pebblestore"}
 

@@ -117,7 +117,7 @@ func runAndKill(t *testing.T, dir, run string, lines int) killed {
 func TestKilledProcessLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	var all killed
-	for run := range count("FIRSTSEEN_TORTURE_N", 3) {
+	for run := range tortureCount(3, 100) {
 		k := runAndKill(t, dir, fmt.Sprintf("run%d", run), 300+170*(run%7))
 		all.added = append(all.added, k.added...)
 		all.leased = append(all.leased, k.leased...)

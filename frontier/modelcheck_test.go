@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -62,10 +60,7 @@ func backends() []backend { return []backend{memBackend(), pebbleBackend()} }
 
 // TestModel runs random operations against the model on every backend.
 func TestModel(t *testing.T) {
-	runs, ops := 40, 400
-	if n, err := strconv.Atoi(os.Getenv("FIRSTSEEN_TORTURE_N")); err == nil {
-		runs = n
-	}
+	runs, ops := tortureCount(40, 2000), 400
 	for _, b := range backends() {
 		t.Run(b.name, func(t *testing.T) {
 			for seed := range uint64(runs) {

@@ -48,6 +48,9 @@ func (c *told) take(r *frontier.Result) {
 // new twice; all is fetched in the end.
 func TestHeals(t *testing.T) {
 	kills := 4
+	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
+		kills = 40
+	}
 	if n, err := strconv.Atoi(os.Getenv("FIRSTSEEN_TORTURE_N")); err == nil {
 		kills = n
 	}
