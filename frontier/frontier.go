@@ -67,7 +67,7 @@ func newFrontier(opt Options, s store.Store, owned bool) (*Frontier, error) {
 	if !opt.Traps.Off {
 		f.queries = newQueryTrap(opt.Traps.Queries)
 	}
-	f.line.wake = make(chan struct{})
+	f.line.f, f.line.wake = f, make(chan struct{})
 	ctx := context.Background()
 	if err := f.crawls.load(ctx, s); err != nil {
 		return nil, fmt.Errorf("cannot open frontier: %w", err)

@@ -60,17 +60,12 @@ func (f *Frontier) holdsNothing(ctx context.Context, crawl string) (bool, error)
 }
 
 // watch counts those who want to hear of changes without being in line.
-func (l *line) watch(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.watching += n
-}
+func (l *line) watch(n int) { l.Locked(func(bool) { l.watching += n }) }
 
 // change returns a channel that is closed at the next change.
-func (l *line) change() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.wake
+func (l *line) change() (changed <-chan struct{}) {
+	l.Locked(func(bool) { changed = l.wake })
+	return changed
 }
 
 // sleep waits for a change, for the given time if it isn't zero, for Options.Poll, for

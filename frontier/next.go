@@ -2,43 +2,21 @@ package frontier
 
 import (
 	"context"
-	"errors"
 	"iter"
-	"slices"
-	"sync"
 
-	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/frontier/internal/waitline"
 )
 
-// line is the line of callers waiting in Next. While there are any, one
-// goroutine takes leases for all of them together, so that a durable hand-out
-// is paid once for many, and sleeps between: until something changed, or until
-// the time the store named.
+// line is the line of callers waiting in Next, and what wakes them. The
+// goroutine that serves it sleeps until something changed, or until the time the
+// store named.
 type line struct {
-	mu      sync.Mutex
-	waiting []*waiter
-	serving bool          // the goroutine is there
-	wake    chan struct{} // closed and replaced when something changed
-	// watching is how many wait for a change in LeaseWait.
-	watching int
+	waitline.Line[*Lease]
+	f *Frontier
+	// With the line locked:
+	wake     chan struct{} // closed and replaced when something changed
+	watching int           // how many wait for a change in LeaseWait
 }
-
-// waiter is one caller; got has room for its one answer.
-type waiter struct {
-	got  chan answer
-	ends bool // wants errFinished when nothing is held any more
-}
-
-type answer struct {
-	lease *Lease
-	err   error
-}
-
-// errFinished tells a waiter that nothing is queued or leased.
-var errFinished = errors.New("frontier: nothing is queued or leased")
-
-// maxTogether bounds what is taken at once for those who wait.
-const maxTogether = 256
 
 // Next waits until something may be fetched and hands it out. It returns the
 // error of ctx, or store.ErrClosed after Close. Waiting costs nothing: it ends
@@ -50,14 +28,7 @@ func (f *Frontier) Next(ctx context.Context) (*Lease, error) { return f.next(ctx
 // Several goroutines may each range over their own Leases. An unsettled lease
 // keeps all of them waiting, since it may still add URLs.
 func (f *Frontier) Leases(ctx context.Context) iter.Seq2[*Lease, error] {
-	return func(yield func(*Lease, error) bool) {
-		for {
-			lease, err := f.next(ctx, true)
-			if errors.Is(err, errFinished) || !yield(lease, err) || err != nil {
-				return
-			}
-		}
-	}
+	return waitline.All(func() (*Lease, error) { return f.next(ctx, true) })
 }
 
 func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
@@ -65,61 +36,28 @@ func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
 		return nil, err
 	}
 	defer f.leave()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	w := &waiter{got: make(chan answer, 1), ends: ends}
-	f.join(w)
-	select {
-	case a := <-w.got:
-		return a.lease, a.err
-	case <-ctx.Done():
-		return f.leaveLine(w, ctx.Err())
-	case <-f.closing:
-		return f.leaveLine(w, store.ErrClosed)
+	return f.line.Wait(ctx, f.closing, &f.line, ends)
+}
+
+// Serve begins to serve the line.
+func (l *line) Serve() { l.f.working.Go(l.f.serveLine) }
+
+// Joined wakes the goroutine for one who wants to know of the end: the others would
+// find what those before them found, nothing.
+func (l *line) Joined(ends bool) {
+	if ends {
+		l.signal(true)
 	}
 }
 
-// join puts a waiter in line and sees to it that it is served.
-func (f *Frontier) join(w *waiter) {
-	f.line.mu.Lock()
-	defer f.line.mu.Unlock()
-	f.line.waiting = append(f.line.waiting, w)
-	if !f.line.serving {
-		f.line.serving = true
-		f.working.Go(f.serveLine)
-		return
-	}
-	if w.ends { // the others would find what those before them found: nothing
-		f.line.signal()
-	}
-}
-
-// leaveLine takes a waiter out. If it was served meanwhile, it keeps what it got.
-func (f *Frontier) leaveLine(w *waiter, err error) (*Lease, error) {
-	f.line.mu.Lock()
-	i := slices.Index(f.line.waiting, w)
-	if i >= 0 {
-		f.line.waiting = slices.Delete(f.line.waiting, i, i+1)
-		f.line.signal()
-	}
-	f.line.mu.Unlock()
-	if i >= 0 {
-		return nil, err
-	}
-	a := <-w.got
-	return a.lease, a.err
-}
+// Left wakes the goroutine, which must end when nobody waits.
+func (l *line) Left(int) { l.signal(true) }
 
 // wake tells those who wait that something changed.
-func (f *Frontier) wake() {
-	f.line.mu.Lock()
-	defer f.line.mu.Unlock()
-	f.line.signal()
-}
+func (f *Frontier) wake() { f.line.Locked(f.line.signal) }
 
-func (l *line) signal() {
-	if l.serving || l.watching > 0 {
+func (l *line) signal(serving bool) {
+	if serving || l.watching > 0 {
 		close(l.wake)
 		l.wake = make(chan struct{})
 	}
@@ -128,53 +66,22 @@ func (l *line) signal() {
 // serveLine serves those who wait until there are none.
 func (f *Frontier) serveLine() {
 	for {
-		n, changed := f.line.ask()
+		var changed <-chan struct{} // closed at the next change
+		n := f.line.Begin(func() { changed = f.line.wake })
 		if n == 0 {
 			return
 		}
-		leases, next, err := f.take(context.Background(), LeaseRequest{Max: min(n, maxTogether)})
+		leases, next, err := f.take(context.Background(), LeaseRequest{Max: min(n, waitline.MaxTogether)})
 		switch {
 		case err != nil:
-			f.line.tellAll(answer{err: err})
+			f.line.Fail(err)
 		case len(leases) > 0:
-			f.giveBack(f.line.hand(leases))
+			f.giveBack(f.line.Hand(leases))
 		default:
 			f.tellFinished()
 			f.sleep(context.Background(), next, changed)
 		}
 	}
-}
-
-// ask returns how many wait, and a channel that is closed at the next change.
-// With none, the goroutine that asks must end.
-func (l *line) ask() (int, <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.serving = len(l.waiting) > 0
-	return len(l.waiting), l.wake
-}
-
-// hand gives leases to those first in line, and returns what is left when some
-// of them went away.
-func (l *line) hand(leases []*Lease) (left []*Lease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := min(len(leases), len(l.waiting))
-	for i, w := range l.waiting[:n] {
-		w.got <- answer{lease: leases[i]}
-	}
-	l.waiting = slices.Delete(l.waiting, 0, n)
-	return leases[n:]
-}
-
-// tellAll answers all who wait.
-func (l *line) tellAll(a answer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.waiting {
-		w.got <- a
-	}
-	l.waiting = nil
 }
 
 // tellFinished ends the waiting of those who want to know when nothing is held.
@@ -184,16 +91,9 @@ func (f *Frontier) tellFinished() {
 		return
 	}
 	if err == nil {
-		err = errFinished
+		err = waitline.ErrFinished
 	}
-	f.line.mu.Lock()
-	defer f.line.mu.Unlock()
-	f.line.waiting = slices.DeleteFunc(f.line.waiting, func(w *waiter) bool {
-		if w.ends {
-			w.got <- answer{err: err}
-		}
-		return w.ends
-	})
+	f.line.Finish(err)
 }
 
 // giveBack releases leases nobody took.

@@ -47,6 +47,7 @@ func Open(ctx context.Context, opt Options) (*Client, error) {
 		Transport:     opt.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	c.line.c = c
 	c.offers = batcher{c: c, what: "add URLs", send: c.sendLines("/v1/urls")}
 	c.seen = batcher{c: c, what: "see URLs", send: c.sendLines("/v1/seen")}
 	c.settles = batcher{c: c, what: "settle leases", send: c.sendLeases}

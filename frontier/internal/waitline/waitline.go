@@ -1,0 +1,164 @@
+// Package waitline is a line of callers who wait for things to be handed out: for
+// leases, of a frontier in the process or of one behind a wire. While anybody
+// waits, one goroutine gets things for all of them together, so that a durable
+// hand-out is paid once for many. How it gets them, and how it learns that there
+// is something to get, is its owner's affair.
+package waitline
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// ErrFinished is what those are told who asked for it when nothing is left to wait for.
+var ErrFinished = errors.New("nothing is queued or leased")
+
+// MaxTogether bounds what is worth getting at once for those who wait.
+const MaxTogether = 256
+
+// Owner is told of what happens to its line, with the line locked.
+type Owner interface {
+	// Serve starts the goroutine that serves the line until Begin returns 0.
+	Serve()
+	// Joined tells that somebody joined while it is there; ends is as in Wait.
+	Joined(ends bool)
+	// Left tells that somebody went away without anything, and how many still wait.
+	Left(waiting int)
+}
+
+// Line is a line. The zero value is empty. Its methods may be called by any goroutine.
+type Line[T any] struct {
+	mu      sync.Mutex
+	waiting []*waiter[T]
+	serving bool // the goroutine is there
+}
+
+// waiter is one caller; got has room for its one answer.
+type waiter[T any] struct {
+	got  chan answer[T]
+	ends bool // wants ErrFinished when nothing is left
+}
+
+type answer[T any] struct {
+	what T
+	err  error
+}
+
+// Wait waits in line. It returns the error of ctx, or store.ErrClosed when
+// closing is closed; with ends also ErrFinished.
+func (l *Line[T]) Wait(ctx context.Context, closing <-chan struct{}, owner Owner, ends bool) (T, error) {
+	if err := ctx.Err(); err != nil {
+		var none T
+		return none, err
+	}
+	w := &waiter[T]{got: make(chan answer[T], 1), ends: ends}
+	l.join(w, owner)
+	select {
+	case a := <-w.got:
+		return a.what, a.err
+	case <-ctx.Done():
+		return l.leave(w, owner, ctx.Err())
+	case <-closing:
+		return l.leave(w, owner, store.ErrClosed)
+	}
+}
+
+// All yields what next returns until that is ErrFinished, and ends with the first
+// other error.
+func All[T any](next func() (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			what, err := next()
+			if errors.Is(err, ErrFinished) || !yield(what, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// join puts a waiter in line and sees to it that it is served.
+func (l *Line[T]) join(w *waiter[T], owner Owner) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, w)
+	if !l.serving {
+		l.serving = true
+		owner.Serve()
+		return
+	}
+	owner.Joined(w.ends)
+}
+
+// leave takes a waiter out. If it was served meanwhile, it keeps what it got.
+func (l *Line[T]) leave(w *waiter[T], owner Owner, err error) (none T, _ error) {
+	l.mu.Lock()
+	i := slices.Index(l.waiting, w)
+	if i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		owner.Left(len(l.waiting))
+	}
+	l.mu.Unlock()
+	if i >= 0 {
+		return none, err
+	}
+	a := <-w.got
+	return a.what, a.err
+}
+
+// Begin returns how many wait, and calls do with the line locked. With none, the
+// goroutine that serves must end.
+func (l *Line[T]) Begin(do func()) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.serving = len(l.waiting) > 0
+	do()
+	return len(l.waiting)
+}
+
+// Locked calls do with the line locked, and tells it whether the line is served.
+func (l *Line[T]) Locked(do func(serving bool)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	do(l.serving)
+}
+
+// Hand gives things to those first in line, and returns what is left when some
+// of them went away.
+func (l *Line[T]) Hand(things []T) (left []T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(things), len(l.waiting))
+	for i, w := range l.waiting[:n] {
+		w.got <- answer[T]{what: things[i]}
+	}
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	return things[n:]
+}
+
+// Fail answers all who wait.
+func (l *Line[T]) Fail(err error) {
+	l.failIf(err, func(*waiter[T]) bool { return true })
+}
+
+// Finish answers those who wait for the end: with ErrFinished, or with what kept
+// the owner from knowing.
+func (l *Line[T]) Finish(err error) {
+	l.failIf(err, func(w *waiter[T]) bool { return w.ends })
+}
+
+func (l *Line[T]) failIf(err error, is func(*waiter[T]) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = slices.DeleteFunc(l.waiting, func(w *waiter[T]) bool {
+		if !is(w) {
+			return false
+		}
+		w.got <- answer[T]{err: err}
+		return true
+	})
+}

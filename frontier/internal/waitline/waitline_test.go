@@ -1,0 +1,142 @@
+package waitline
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// owner counts what it is told.
+type owner struct {
+	served, joined, ended int
+	left                  []int
+}
+
+func (o *owner) Serve() { o.served++ }
+func (o *owner) Left(waiting int) {
+	o.left = append(o.left, waiting)
+}
+
+func (o *owner) Joined(ends bool) {
+	o.joined++
+	if ends {
+		o.ended++
+	}
+}
+
+// got is what a caller got in the end.
+type got struct {
+	n   int
+	err error
+}
+
+// join has a caller wait in a goroutine of its own.
+func join(ctx context.Context, l *Line[int], o *owner, closing chan struct{}, ends bool) chan got {
+	c := make(chan got, 1)
+	go func() {
+		n, err := l.Wait(ctx, closing, o, ends)
+		c <- got{n, err}
+	}()
+	synctest.Wait()
+	return c
+}
+
+func TestFirstInLineIsServedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Line[int]
+		var o owner
+		a, b := join(t.Context(), &l, &o, nil, false), join(t.Context(), &l, &o, nil, true)
+		if o.served != 1 || o.joined != 1 || o.ended != 1 {
+			t.Errorf("got %+v; want one goroutine started, and told of the second caller", o)
+		}
+		if n := l.Begin(func() {}); n != 2 {
+			t.Errorf("got %d who wait; want 2", n)
+		}
+		if left := l.Hand([]int{7}); len(left) != 0 || <-a != (got{7, nil}) {
+			t.Errorf("got %v left; want the first caller served", left)
+		}
+		if left := l.Hand([]int{8, 9}); len(left) != 1 || left[0] != 9 || <-b != (got{8, nil}) {
+			t.Errorf("got %v left; want what nobody waits for", left)
+		}
+		if n := l.Begin(func() {}); n != 0 {
+			t.Errorf("got %d who wait; want nobody", n)
+		}
+		c := join(t.Context(), &l, &o, nil, false)
+		if o.served != 2 {
+			t.Errorf("got %d goroutines started; want another after the first ended", o.served)
+		}
+		l.Fail(store.ErrFailed)
+		if g := <-c; !errors.Is(g.err, store.ErrFailed) {
+			t.Errorf("got %v; want what the line failed by", g.err)
+		}
+	})
+}
+
+func TestTheEndIsToldToThoseWhoAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Line[int]
+		var o owner
+		stays, ends := join(t.Context(), &l, &o, nil, false), join(t.Context(), &l, &o, nil, true)
+		l.Finish(ErrFinished)
+		if g := <-ends; !errors.Is(g.err, ErrFinished) {
+			t.Errorf("got %v; want ErrFinished", g.err)
+		}
+		l.Hand([]int{1})
+		if g := <-stays; g != (got{1, nil}) {
+			t.Errorf("got %v; want the other to have waited on", g)
+		}
+	})
+}
+
+func TestWhoGoesAwayLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Line[int]
+		var o owner
+		ctx, cancel := context.WithCancel(t.Context())
+		closing := make(chan struct{})
+		a, b := join(ctx, &l, &o, closing, false), join(t.Context(), &l, &o, closing, false)
+		cancel()
+		if g := <-a; !errors.Is(g.err, context.Canceled) {
+			t.Errorf("got %v; want the context's error", g.err)
+		}
+		close(closing)
+		if g := <-b; !errors.Is(g.err, store.ErrClosed) {
+			t.Errorf("got %v; want ErrClosed", g.err)
+		}
+		if len(o.left) != 2 || o.left[0] != 1 || o.left[1] != 0 {
+			t.Errorf("got %v who still waited; want 1, then 0", o.left)
+		}
+		if left := l.Hand([]int{1}); len(left) != 1 {
+			t.Errorf("got %v left; want all of it", left)
+		}
+		if _, err := l.Wait(ctx, nil, &o, false); !errors.Is(err, context.Canceled) || o.served != 1 {
+			t.Errorf("got %v, %d goroutines; want a context that is over to join no line", err, o.served)
+		}
+	})
+}
+
+func TestAllEndsQuietlyAtTheEnd(t *testing.T) {
+	answers := []got{{1, nil}, {2, nil}, {0, ErrFinished}}
+	var seen []int
+	for n, err := range All(func() (int, error) {
+		a := answers[0]
+		answers = answers[1:]
+		return a.n, a.err
+	}) {
+		if err != nil {
+			t.Errorf("got %v; want no error at the end", err)
+		}
+		seen = append(seen, n)
+	}
+	if len(seen) != 2 {
+		t.Errorf("got %v; want both", seen)
+	}
+	for _, err := range All(func() (int, error) { return 0, store.ErrFailed }) {
+		if !errors.Is(err, store.ErrFailed) {
+			t.Errorf("got %v; want the error", err)
+		}
+	}
+}
