@@ -16,8 +16,8 @@ func (s sxurlHashed) text() string { return s.SXURL }
 // sxurlFamilies are the two encodings; without --profile they do their own parsing.
 func sxurlFamilies() []family {
 	return []family{
-		{name: "sxurl", profile: "whatwg", open: sxurlEncoding(sxurl.V0)},
-		{name: "sxurl-1.1", profile: "whatwg", open: sxurlEncoding(sxurl.V1)},
+		{name: "sxurl", profile: "whatwg", open: sxurlEncoding(sxurl.Release02)},
+		{name: "sxurl-1.1", profile: "whatwg", open: sxurlEncoding(sxurl.Release11)},
 	}
 }
 

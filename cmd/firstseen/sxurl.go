@@ -42,7 +42,7 @@ func (s *sxurlFlags) codec() (sxurl.Codec, error) {
 	switch s.layout {
 	case "0.1", "0.2":
 	case "1.1":
-		c.Layout = sxurl.V1
+		c.Layout = sxurl.Release11
 	default:
 		return c, misusef("cannot use SXURL; got --layout %q; want 0.2 or 1.1", s.layout)
 	}

@@ -19,7 +19,7 @@ type database struct{ db *sql.DB }
 
 // slice is the SQL expression for the digits of a component.
 func slice(c sxurl.Component) string {
-	from, to, err := sxurl.V0.Slice(c)
+	from, to, err := sxurl.Release02.Slice(c)
 	if err != nil {
 		panic(err) // the components below all have a slice
 	}
@@ -76,11 +76,11 @@ func (w *wanted) add(c sxurl.Component) func(string) error {
 func (w wanted) query() (text string, args []any, err error) {
 	conditions := []string{"1"}
 	for c, value := range w {
-		hash, err := sxurl.V0.Hash(c, value)
+		hash, err := sxurl.Release02.Hash(c, value)
 		if err != nil {
 			return "", nil, err
 		}
-		from, to, err := sxurl.V0.Slice(c)
+		from, to, err := sxurl.Release02.Slice(c)
 		if err != nil {
 			return "", nil, err
 		}

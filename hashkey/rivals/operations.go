@@ -21,7 +21,7 @@ func operations(urls []string) []operation {
 		{"url-hash", "hashkey.SumURLCrate (its SHA-384)", each(urls, func(u string) { _, _ = hashkey.SumURLCrate(u) })},
 	}
 	ops = append(ops, sxurlOperations("sxurl", sxurl.Codec{}, urls)...)
-	return append(ops, sxurlOperations("sxurl-1.1", sxurl.Codec{Layout: sxurl.V1}, urls)...)
+	return append(ops, sxurlOperations("sxurl-1.1", sxurl.Codec{Layout: sxurl.Release11}, urls)...)
 }
 
 func sxurlOperations(crate string, c sxurl.Codec, urls []string) []operation {

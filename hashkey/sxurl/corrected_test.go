@@ -74,9 +74,9 @@ func TestCorrected(t *testing.T) {
 }
 
 func TestSixtyFourBitsOfV1(t *testing.T) {
-	ours, err1 := Codec{Layout: V1}.HashComponent("tld", []byte("com"), 64)
-	crate, err2 := Codec{Layout: V1, Crate: true}.HashComponent("tld", []byte("com"), 64)
-	low, err3 := Codec{Layout: V1}.HashComponent("tld", []byte("com"), 63)
+	ours, err1 := Codec{Layout: Release11}.HashComponent("tld", []byte("com"), 64)
+	crate, err2 := Codec{Layout: Release11, Crate: true}.HashComponent("tld", []byte("com"), 64)
+	low, err3 := Codec{Layout: Release11}.HashComponent("tld", []byte("com"), 63)
 	if ours&(1<<63-1) != low || ours == 0 || crate != 0 || errors.Join(err1, err2, err3) != nil {
 		t.Errorf("got %x, as the crate %x, 63 bits %x, %v, %v, %v", ours, crate, low, err1, err2, err3)
 	}
@@ -116,7 +116,7 @@ func TestEncoderMakesTheCodecsKeys(t *testing.T) {
 		"https://www.example.com/a?b#c", "http://www.example.com:8080/", "ftp://www.example.com/x", "https://example.com/",
 		"HTTP://EXAMPLE.com", "https://a_b.com/", "https://localhost/", "https://1.2.3.4/", "http://a..b/", "http://é.com/", "mailto:x", "http://-a.com/",
 	}
-	for _, l := range []Layout{V0, V1} {
+	for _, l := range []Layout{Release02, Release11} {
 		codec := Codec{Layout: l}
 		e := NewEncoder(codec)
 		for range 2 {
@@ -145,7 +145,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 		"DecodeHex":            func() { _, _ = Codec{}.DecodeHex(key) },
 		"Probe.MatchHex":       func() { _, _ = probe.MatchHex(key) },
 		"Codec.MatchHex":       func() { _, _ = Codec{}.MatchHex(key, Domain, "example") },
-		"HashComponent":        func() { _, _ = V0.Hash(Path, "/some/path") },
+		"HashComponent":        func() { _, _ = Release02.Hash(Path, "/some/path") },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s: got %v allocations; want none", name, n)

@@ -12,12 +12,12 @@ type Fields struct {
 	TLD, Domain, Subdomain, Path, Query, Fragment uint64
 
 	// What the header says is there. HasPort means a port other than the scheme's.
-	// HasPath means a path other than "/"; V0 does not tell, and leaves it false.
+	// HasPath means a path other than "/"; Release02 does not tell, and leaves it false.
 	HasSubdomain, HasPort, HasPath, HasQuery, HasFragment bool
 }
 
 // Decode takes a key apart. It fails with [ErrVersion] or [ErrScheme] when the header
-// is none of the layout's, in V1 with [ErrReserved]; a Strict codec also
+// is none of the layout's, in Release11 with [ErrReserved]; a Strict codec also
 // with [ErrReserved], [ErrPort] and [ErrPortFlag].
 func (c Codec) Decode(k Key) (f Fields, err error) {
 	b := k.bits()
@@ -62,7 +62,7 @@ var schemes = [...]string{"https", "http", "ftp"}
 // scheme reads the header, and returns the code.
 func (l Layout) scheme(head uint64) (code int, err error) {
 	n, reserved := head>>4, head&15
-	if l == V0 {
+	if l == Release02 {
 		if version := head >> 8; version != 1 {
 			return 0, fmt.Errorf("cannot decode SXURL; got version %d; want 1: %w", version, ErrVersion)
 		}
@@ -113,7 +113,7 @@ func (c Codec) HostKey(k Key) (Key, error) {
 // digits of scheme and host, whatever they are, and copies them in the case they have.
 // (The crate's own function ends the program when a character straddles its cuts.)
 func (c Codec) HostKeyHex(s string) (string, error) {
-	if c.Crate && c.Layout == V1 {
+	if c.Crate && c.Layout == Release11 {
 		return crateHostKeyHex(s)
 	}
 	k, err := ParseKey(s)

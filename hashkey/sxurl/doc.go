@@ -3,7 +3,7 @@
 //
 // A usual hash of a URL answers one question, whether two URLs are equal. An SXURL is a row of
 // small hashes, so that a database can also ask for all URLs of a domain by comparing a
-// slice of the key, without parsing or even having the URL. This is the layout V0:
+// slice of the key, without parsing or even having the URL. This is the encoding of release 0.2:
 //
 //	digits  bits  what
 //	 0- 2     12  version 1 (4 bits), scheme (3), flags (5): subdomain, query, fragment, port, reserved
@@ -28,10 +28,10 @@
 //
 // # Four encodings of one name
 //
-// The crate sxurl came out in releases that nothing in a key tells apart. [V0] is what releases
-// 0.1 and 0.2 compute and what the README describes, and so is the default. [V1] is
+// The crate sxurl came out in releases that nothing in a key tells apart. [Release02] is what releases
+// 0.1 and 0.2 compute and what the README describes, and so is the default. [Release11] is
 // release 1.1: other widths, other labels, digests cut from the other end. Release
-// 1.0 shares V1's layout but not its labels, and the document SXURL-SPEC.md describes
+// 1.0 shares Release11's layout but not its labels, and the document SXURL-SPEC.md describes
 // what no release ever computed; neither is here.
 //
 // Where the crate is plainly wrong we do it right, and each method tells the difference. The

@@ -5,7 +5,7 @@ import "encoding/hex"
 // Codec encodes, decodes and matches keys. The zero value is ready, and is what the
 // crate's README describes. It may be used by any number of goroutines at once.
 type Codec struct {
-	// Layout is the encoding. The default is V0.
+	// Layout is the encoding. The default is Release02.
 	Layout Layout
 	// Strict makes decoding refuse also reserved bits that are set, a port flag that
 	// disagrees with the port, and port 0. The default is to ignore them, as the crate does.
@@ -76,7 +76,7 @@ func hostBits(l Layout, t *layout, p Parts) (b bits) {
 	return b
 }
 
-// header is all before the TLD without flags: version 1 and the scheme, or in V1 the scheme
+// header is all before the TLD without flags: version 1 and the scheme, or in Release11 the scheme
 // and a reserved digit.
 func header(l Layout, scheme string) uint64 {
 	var code uint64
@@ -86,7 +86,7 @@ func header(l Layout, scheme string) uint64 {
 	case "ftp":
 		code = 2
 	}
-	if l == V1 {
+	if l == Release11 {
 		return code << 4
 	}
 	return 1<<8 | code<<5

@@ -29,7 +29,7 @@ const (
 	ErrLength Reason = "not 64 digits long"
 	// ErrHex means a character that is no hexadecimal digit.
 	ErrHex Reason = "not hexadecimal"
-	// ErrVersion means another version than 1 in a key of layout V0.
+	// ErrVersion means another version than 1 in a key of layout Release02.
 	ErrVersion Reason = "version not supported"
 	// ErrReserved means a reserved bit that is set.
 	ErrReserved Reason = "reserved bit is set"

@@ -50,8 +50,8 @@ func ExampleCodec_Probe() {
 
 // What to put into SQL: where the slice is, and what it must be.
 func ExampleLayout_Slice() {
-	from, to, _ := sxurl.V0.Slice(sxurl.Domain)
-	domain, _ := sxurl.V0.Hash(sxurl.Domain, "example")
+	from, to, _ := sxurl.Release02.Slice(sxurl.Domain)
+	domain, _ := sxurl.Release02.Hash(sxurl.Domain, "example")
 	fmt.Printf("substr(sxurl, %d, %d) = '%0*x'\n", from+1, to-from, to-from, domain)
 	// Output: substr(sxurl, 8, 15) = '9cee73c091a1a7b'
 }

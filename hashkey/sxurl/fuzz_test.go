@@ -20,7 +20,7 @@ func FuzzEncode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, url string, v1 bool) {
 		c := Codec{Strict: true}
 		if v1 {
-			c.Layout = V1
+			c.Layout = Release11
 		}
 		key, err := c.Encode(url)
 		e := NewEncoder(c)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// HashComponent returns n bits of SHA-256(label, a zero byte, data), 0 <= n <= 64. V0 takes
-// the last n bits of the digest; V1 reads the last 8 bytes as a little-endian number
+// HashComponent returns n bits of SHA-256(label, a zero byte, data), 0 <= n <= 64. Release02 takes
+// the last n bits of the digest; Release11 reads the last 8 bytes as a little-endian number
 // and takes its lowest n bits. With more than 64 bits it fails with [ErrBits].
 //
 // Release 1.1 of the crate returns 0 for 64 bits; Codec.Crate does so too.
@@ -16,7 +16,7 @@ func (c Codec) HashComponent(label string, data []byte, n int) (uint64, error) {
 	if n < 0 || n > 64 {
 		return 0, fmt.Errorf("cannot hash component; got %d bits; want 0 to 64: %w", n, ErrBits)
 	}
-	if c.Crate && c.Layout == V1 && n == 64 {
+	if c.Crate && c.Layout == Release11 && n == 64 {
 		return 0, nil
 	}
 	return c.Layout.hash(label, string(data), uint(n)), nil
@@ -53,7 +53,7 @@ func (l Layout) hash(label, value string, n uint) uint64 {
 
 func (l Layout) cut(digest [32]byte, n uint) uint64 {
 	last := digest[24:]
-	if l == V1 {
+	if l == Release11 {
 		return binary.LittleEndian.Uint64(last) & (1<<n - 1)
 	}
 	return binary.BigEndian.Uint64(last) & (1<<n - 1)

@@ -65,12 +65,12 @@ func TestKeysSortAsTheirHex(t *testing.T) {
 
 // TestSlicesFillTheKey: slices and header lie side by side over all 256 bits.
 func TestSlicesFillTheKey(t *testing.T) {
-	for _, l := range []Layout{V0, V1} {
+	for _, l := range []Layout{Release02, Release11} {
 		table := l.table()
 		var b bits
 		total := uint(0)
 		fields := []field{table.head, table.tld, table.domain, table.subdomain, table.path, table.query, table.fragment, table.port}
-		if l == V1 {
+		if l == Release11 {
 			fields = append(fields, table.flags)
 		}
 		for _, f := range fields {

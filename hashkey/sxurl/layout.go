@@ -7,10 +7,10 @@ import "fmt"
 type Layout uint8
 
 const (
-	// V0 is the encoding of releases 0.1 and 0.2 of the crate, and of its README.
-	V0 Layout = iota
-	// V1 is the encoding of release 1.1.
-	V1
+	// Release02 is the encoding of releases 0.1 and 0.2 of the crate, and of its README.
+	Release02 Layout = iota
+	// Release11 is the encoding of release 1.1.
+	Release11
 )
 
 // Component is a part of a URL.
@@ -65,14 +65,14 @@ type layout struct {
 	reserved                                            uint64 // bits of flags that must be 0
 }
 
-var layoutV0 = layout{
+var layout02 = layout{
 	head: field{0, 12, ""}, flags: field{7, 5, ""},
 	tld: field{12, 16, "tld"}, domain: field{28, 60, "domain"}, subdomain: field{88, 32, "sub"}, port: field{120, 16, ""},
 	path: field{136, 60, "path"}, query: field{196, 36, "params"}, fragment: field{232, 24, "frag"},
 	hasSubdomain: 16, hasQuery: 8, hasFrag: 4, hasPort: 2, reserved: 1,
 }
 
-var layoutV1 = layout{
+var layout11 = layout{
 	head: field{0, 8, ""}, flags: field{128, 8, ""},
 	tld: field{8, 28, "tld"}, domain: field{36, 60, "domain"}, subdomain: field{96, 32, "subdomain"}, port: field{136, 16, ""},
 	path: field{152, 52, "path"}, query: field{204, 32, "query"}, fragment: field{236, 20, "fragment"},
@@ -80,10 +80,10 @@ var layoutV1 = layout{
 }
 
 func (l Layout) table() *layout {
-	if l == V1 {
-		return &layoutV1
+	if l == Release11 {
+		return &layout11
 	}
-	return &layoutV0
+	return &layout02
 }
 
 // field returns the place of a component that has one.

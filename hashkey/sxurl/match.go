@@ -6,7 +6,7 @@ import (
 )
 
 // Match tells whether a key can be that of a URL with this value of this component.
-// "No" is certain; "yes" errs as often as two values share a slice: in V0 one in 2^16 for
+// "No" is certain; "yes" errs as often as two values share a slice: in Release02 one in 2^16 for
 // a TLD, one in 2^60 for a domain. "" asks whether a subdomain, query or fragment is
 // absent. Host asks about TLD, domain and subdomain together.
 //
@@ -35,7 +35,7 @@ func (c Codec) MatchName(k Key, name, value string) (bool, error) {
 	component, err := ParseComponent(name)
 	if c.Crate && err == nil {
 		_, _, err = c.Layout.Slice(component)
-		if name == string(Port) || name != V0.table().label(component) {
+		if name == string(Port) || name != Release02.table().label(component) {
 			err = fmt.Errorf("cannot match; got component %q; want tld, domain, sub, path, params or frag: %w", name, ErrComponent)
 		}
 	}

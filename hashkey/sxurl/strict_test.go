@@ -14,16 +14,16 @@ func TestStrict(t *testing.T) {
 		digit  byte
 		want   Reason // of a strict codec; others take the key
 	}{
-		{"as encoded", V0, "https://a.com/", 0, '1', ""},
-		{"reserved bit", V0, "https://a.com/", 2, '1', ErrReserved},
-		{"flag without port", V0, "https://a.com/", 2, '2', ErrPortFlag},
-		{"port without flag", V0, "https://a.com/", 33, 'c', ErrPortFlag},
-		{"port 0", V0, "https://a.com:0/", 0, '1', ErrPort},
-		{"other port", V0, "https://a.com:8443/", 0, '1', ""},
-		{"as encoded", V1, "https://a.com/", 1, '0', ""},
-		{"reserved bit", V1, "https://a.com/", 33, '4', ErrReserved},
-		{"flag without port", V1, "https://a.com/", 32, '4', ErrPortFlag},
-		{"port without flag", V1, "https://a.com/", 37, 'c', ErrPortFlag},
+		{"as encoded", Release02, "https://a.com/", 0, '1', ""},
+		{"reserved bit", Release02, "https://a.com/", 2, '1', ErrReserved},
+		{"flag without port", Release02, "https://a.com/", 2, '2', ErrPortFlag},
+		{"port without flag", Release02, "https://a.com/", 33, 'c', ErrPortFlag},
+		{"port 0", Release02, "https://a.com:0/", 0, '1', ErrPort},
+		{"other port", Release02, "https://a.com:8443/", 0, '1', ""},
+		{"as encoded", Release11, "https://a.com/", 1, '0', ""},
+		{"reserved bit", Release11, "https://a.com/", 33, '4', ErrReserved},
+		{"flag without port", Release11, "https://a.com/", 32, '4', ErrPortFlag},
+		{"port without flag", Release11, "https://a.com/", 37, 'c', ErrPortFlag},
 	} {
 		key, err := Codec{Layout: c.layout}.AppendEncode(nil, c.url)
 		if err != nil {
@@ -50,8 +50,8 @@ func TestHeaderErrorsOfBothKinds(t *testing.T) {
 		head   string
 		want   Reason
 	}{
-		{V0, "00", ErrVersion}, {V0, "20", ErrVersion}, {V0, "16", ErrScheme}, {V0, "1e", ErrScheme},
-		{V1, "30", ErrScheme}, {V1, "01", ErrReserved}, {V1, "2f", ErrReserved},
+		{Release02, "00", ErrVersion}, {Release02, "20", ErrVersion}, {Release02, "16", ErrScheme}, {Release02, "1e", ErrScheme},
+		{Release11, "30", ErrScheme}, {Release11, "01", ErrReserved}, {Release11, "2f", ErrReserved},
 	} {
 		key := c.head + "00000000000000000000000000000000000000000000000000000000000000"
 		codec := Codec{Layout: c.layout}

@@ -15,7 +15,7 @@ func TestEveryVectorFileIsOfAKnownSet(t *testing.T) { vectors.CheckKnown(t) }
 
 // codecs are the two encodings under the names the vectors have for them, as the crate
 // does it.
-var codecs = map[string]Codec{"v0": {Crate: true}, "v1_1": {Layout: V1, Crate: true}}
+var codecs = map[string]Codec{"v0": {Crate: true}, "v1_1": {Layout: Release11, Crate: true}}
 
 // crateNames are the crate's names for our reasons; some depend on what was asked.
 var crateNames = map[Reason]string{
@@ -70,7 +70,7 @@ func TestEncodeVectors(t *testing.T) {
 		}
 		for _, crate := range []bool{false, true} {
 			checkEncode(t, r, Codec{Crate: crate}, r.V0)
-			checkEncode(t, r, Codec{Layout: V1, Crate: crate}, r.V1)
+			checkEncode(t, r, Codec{Layout: Release11, Crate: crate}, r.V1)
 		}
 		if r.Error == "" {
 			checkHostKeys(t, r)
@@ -91,13 +91,13 @@ func checkEncode(t *testing.T, r encodeRow, c Codec, want string) {
 // are equal to its second.
 func checkHostKeys(t *testing.T, r encodeRow) {
 	t.Helper()
-	crate := Codec{Layout: V1, Crate: true}
+	crate := Codec{Layout: Release11, Crate: true}
 	fromURL, err1 := crate.EncodeHost(r.Input)
 	fromKey, err2 := crate.HostKeyHex(r.V1)
 	if fromURL.Hex() != r.V1EncodeHost || fromKey != r.V1ExtractHost || err1 != nil || err2 != nil {
 		t.Errorf("%s: host of %q as the crate: got %s, %s, %v, %v; want %s, %s", r.ID, r.Input, fromURL.Hex(), fromKey, err1, err2, r.V1EncodeHost, r.V1ExtractHost)
 	}
-	ours := Codec{Layout: V1}
+	ours := Codec{Layout: Release11}
 	fromURL, err1 = ours.EncodeHost(r.Input)
 	fromKey, err2 = ours.HostKeyHex(r.V1)
 	if fromURL.Hex() != r.V1ExtractHost || fromKey != r.V1ExtractHost || err1 != nil || err2 != nil {
