@@ -43,7 +43,7 @@ func ExampleProfile_AppendCanonical() {
 }
 
 func ExampleProfile_With() {
-	p, err := canon.Qiita().With(canon.Enable(canon.StripWWW, canon.StripTracking), canon.Disable(canon.CollapseSlashes))
+	p, err := canon.Qiita().With(canon.Enable(canon.StripWWW, canon.StripTrackingParams), canon.Disable(canon.CollapseSlashes))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,7 +13,7 @@ type Param struct {
 	Source string
 }
 
-// TrackingParams is the list of [StripTracking]: parameters that tell where a visitor
+// TrackingParams is the list of [StripTrackingParams]: parameters that tell where a visitor
 // came from and that the pages they are added to don't read. Names that mean something
 // else on other sites (ref, source, cid) are left out; drop those by host, in a rule file.
 func TrackingParams() []Param { return append([]Param(nil), trackingParams...) }

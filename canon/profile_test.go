@@ -173,7 +173,7 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 }
 
 func TestProfilesAreSafeForConcurrentUse(t *testing.T) {
-	p, err := Qiita().With(Enable(StripTracking), WithRuleFile(strings.NewReader(lawRuleFile)))
+	p, err := Qiita().With(Enable(StripTrackingParams), WithRuleFile(strings.NewReader(lawRuleFile)))
 	if err != nil {
 		t.Fatal(err)
 	}

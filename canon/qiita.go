@@ -30,7 +30,7 @@ func (q *qiita) note() {
 	q.quick, q.filters = added.without(rKeepHashbang) == 0, added&filterRules != 0
 }
 
-var pairFilters = []ruleID{rStripTracking, rStripSessionIDs, rScopedParams, rDropEmptyParams}
+var pairFilters = []ruleID{rStripTrackingParams, rStripSessionIDs, rScopedParams, rDropEmptyParams}
 
 // qiita is the engine of the profile.
 type qiita struct {

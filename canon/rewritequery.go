@@ -119,7 +119,7 @@ func (q *qiita) appendPair(dst, text []byte, base int, p *pair) []byte {
 func (q *qiita) drops(s []byte, p pair, scopes []*scope) bool {
 	name, value := p.name(s), p.value(s)
 	switch {
-	case q.on.has(rStripTracking) && tracking.matches(name, value):
+	case q.on.has(rStripTrackingParams) && tracking.matches(name, value):
 	case q.on.has(rStripSessionIDs) && sessions.matches(name, value):
 	case q.on.has(rDropEmptyParams) && p.nameEnd < p.end && len(value) == 0:
 	case dropsParam(scopes, name):

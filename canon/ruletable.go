@@ -78,7 +78,7 @@ var rules = [ruleCount]ruleDef{
 	rCompleteParams: {byDefault(CompleteParams, "RFC 5849 3.4.1.3.1; the Qiita article",
 		`writes "a=" for "a"; keep-bare-params switches it off`,
 		"old CGI searches (?word) that tell them apart"), nil, (*work).completeParams},
-	rStripTracking: {optional(StripTracking, "see TrackingParams",
+	rStripTrackingParams: {optional(StripTrackingParams, "see TrackingParams",
 		"drops parameters that only tell where a visitor came from",
 		"sites that read them or print them: 10 of 42 DokuWiki pages changed a little, half of MediaWiki's more"), nil, (*work).stripTracking},
 	rScopedParams: {optional(ScopedParams, "rule file",

@@ -26,7 +26,7 @@ type siteRules struct {
 
 // perSite are the rules that can be switched for a site.
 var perSite = setOfRules([]ruleID{rKeepHashbang, rDropFragment, rDropQuery, rStripTrailingDot, rStripWWW, rFoldHTTPS, rCollapseSlashes,
-	rStripTrailingSlash, rStripIndex, rCompleteParams, rStripTracking, rDropEmptyParams, rSortQuery})
+	rStripTrailingSlash, rStripIndex, rCompleteParams, rStripTrackingParams, rDropEmptyParams, rSortQuery})
 
 // siteFolds make the host and path by which entries are looked up.
 var siteFolds = setOfRules([]ruleID{rStripTrailingDot, rStripWWW, rCollapseSlashes, rStripTrailingSlash, rStripIndex})

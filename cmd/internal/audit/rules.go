@@ -33,7 +33,7 @@ const (
 
 // eager is the set of rules that a crawler takes who would rather lose a page
 // than fetch it twice.
-var eager = []canon.Rule{canon.StripTracking, canon.StripSessionIDs, canon.FoldHTTPS, canon.StripWWW,
+var eager = []canon.Rule{canon.StripTrackingParams, canon.StripSessionIDs, canon.FoldHTTPS, canon.StripWWW,
 	canon.StripIndex, canon.StripTrailingSlash, canon.DropEmptyParams}
 
 // Forms returns what an audit judges: each rule of canon, the sets to compare

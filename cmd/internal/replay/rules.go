@@ -36,7 +36,7 @@ type RuleEffect struct {
 // that are for audits alone.
 var switched = []canon.Rule{
 	canon.DropFragment, canon.SortQuery, canon.CompleteParams, canon.CollapseSlashes, canon.StripWWW, canon.FoldHTTPS,
-	canon.StripTrailingSlash, canon.StripIndex, canon.StripTracking, canon.StripSessionIDs, canon.DropEmptyParams, canon.StripTrailingDot,
+	canon.StripTrailingSlash, canon.StripIndex, canon.StripTrackingParams, canon.StripSessionIDs, canon.DropEmptyParams, canon.StripTrailingDot,
 }
 
 // variants are the profiles that are compared.

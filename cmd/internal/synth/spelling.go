@@ -47,7 +47,7 @@ var ruleInfo = [numRules]struct {
 	WWW:           {canon.StripWWW, 100, 0.05},
 	TrailingSlash: {canon.StripTrailingSlash, 60, 0.3},
 	ParamOrder:    {canon.SortQuery, 60, 0.01},
-	Tracking:      {canon.StripTracking, 50, 0.02},
+	Tracking:      {canon.StripTrackingParams, 50, 0.02},
 	Index:         {canon.StripIndex, 40, 0.15},
 	Session:       {canon.StripSessionIDs, 20, 0.03},
 	HostCase:      {canon.LowercaseHost, 10, 0},
