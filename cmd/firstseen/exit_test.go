@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,4 +52,12 @@ func TestProgressLine(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, x.want)
 		}
 	}
+}
+
+// runCommand runs a command line in this process.
+func runCommand(t *testing.T, args ...string) (status int, out, errOut string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	status = run(t.Context(), args, strings.NewReader(""), &o, &e)
+	return status, o.String(), e.String()
 }

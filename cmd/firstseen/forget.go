@@ -96,7 +96,10 @@ func newVerifyCmd(a *app) *cobra.Command {
 		Short: "Compare a store with itself, row by row",
 		Long: `Read the whole store and check it: checksums, the form of every row, every count, the
 index in memory and the queues. Each finding says what is wrong and what it means.
---repair opens a store whose counts differ from its rows, and takes the rows as true.`,
+--repair opens a store whose counts differ from its rows, and takes the rows as true.
+
+It is for stores on disk. What one in Redis has is checked by asking it: "firstseen stats
+--redis", and "firstseen copy --from-redis" to a file reads every row.`,
 		Args: noArgs,
 	}
 	opt := &pebblestore.Options{}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -46,14 +45,6 @@ func startCluster(t *testing.T, flags ...string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(line)
-}
-
-// runCommand runs a command line in this process.
-func runCommand(t *testing.T, args ...string) (status int, out, errOut string) {
-	t.Helper()
-	var o, e bytes.Buffer
-	status = run(t.Context(), args, strings.NewReader(""), &o, &e)
-	return status, o.String(), e.String()
 }
 
 func put(t *testing.T, d *daemon, urls ...string) (statuses []string) {
