@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds what a release has into the directory given (default dist): binaries for each platform, man pages,
-# shell completions, an SBOM with the licences of all dependencies, checksums. Binaries are built twice, in two
+# shell completions, an SBOM, the licences of all that is linked in, checksums. Binaries are built twice, in two
 # places, and must come out the same, byte by byte. PLATFORMS names other platforms.
 set -eu
 out=${1:-dist}
@@ -8,6 +8,9 @@ platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}
 sbom=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 root=$(pwd)
 rm -rf "$out" && mkdir -p "$out/man" "$out/completion"
+out=$(cd "$out" && pwd)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) # of the man pages
+export SOURCE_DATE_EPOCH
 twice=$(mktemp -d)
 trap 'rm -rf "$twice"' EXIT
 git clone -q . "$twice/again"
@@ -21,7 +24,7 @@ build() {
 for platform in $platforms; do
 	os=${platform%/*} arch=${platform#*/}
 	name=firstseen-$os-$arch
-	build . "$os" "$arch" "$root/$out/$name"
+	build "$root" "$os" "$arch" "$out/$name"
 	build "$twice/again" "$os" "$arch" "$twice/$name"
 	cmp "$out/$name" "$twice/$name" || { echo "cannot release; $name differs from build to build" >&2; exit 1; }
 	echo "$name: the same twice"
@@ -30,6 +33,8 @@ go run -tags man ./cmd/firstseen man "$out/man"
 for shell in bash zsh fish powershell; do
 	go run ./cmd/firstseen completion $shell >"$out/completion/firstseen.$shell"
 done
-go run $sbom app -json -licenses -main cmd/firstseen -output "$out/firstseen.cdx.json" . 2>/dev/null
-(cd "$out" && sha256sum firstseen-* firstseen.cdx.json >SHA256SUMS)
+go run $sbom app -json -licenses -noserial -notimestamp -main cmd/firstseen -output "$out/firstseen.cdx.json" . 2>/dev/null
+go run ./cmd/internal/licences >"$out/THIRD-PARTY.txt"
+cp LICENSE README.md CHANGELOG.md cmd/firstseen/deploy/firstseen.service cmd/firstseen/deploy/serve.conf "$out"
+(cd "$out" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && sha256sum --quiet -c SHA256SUMS)
 ls -l "$out"
