@@ -49,6 +49,23 @@ func (d *stalledDisk) wait(op errorfs.Op) error {
 	return nil
 }
 
+// fillFlights starts n steps on a stalled disk, each a group of its own.
+func fillFlights(t *testing.T, s *Store, wg *sync.WaitGroup, n int) {
+	t.Helper()
+	from := s.accepted.Load()
+	for i := range int64(n) {
+		wg.Go(func() {
+			keys := testKeys(int(1_000_000+i), int(1_000_001+i))
+			if err := s.See(context.Background(), "", keys, make([]bool, 1), store.SeeOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		for s.accepted.Load() <= from+i {
+			runtime.Gosched()
+		}
+	}
+}
+
 func openStalled(t *testing.T, opt Options) (*Store, *stalledDisk) {
 	disk := &stalledDisk{}
 	opt.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.wait))
@@ -89,8 +106,11 @@ func TestContextBeforeAndAfter(t *testing.T) {
 	for s.accepted.Load() == 0 {
 		runtime.Gosched() // the first step is on its way
 	}
+	var before sync.WaitGroup
+	fillFlights(t, s, &before, inFlight-1)
+	defer before.Wait()
 	rest := make(chan error, 3)
-	for i := range 3 { // one in the queue, two outside of it
+	for i := range 3 { // one in the committer's hand, one in the queue, one outside of it
 		go func() {
 			rest <- s.See(ctx, "", testKeys(1+i, 2+i), make([]bool, 1), store.SeeOptions{})
 		}()

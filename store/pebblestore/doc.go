@@ -13,14 +13,16 @@
 //     group, which is on disk, or in this one, which is before the answer;
 //   - all or nothing: a step's rows are in one batch.
 //
-// While one group is synced the next gathers, so 256 callers of one key each pay
-// for a few syncs, not for 256, and their keys are looked up as one sorted batch.
-// Callers sort their own batches, into memory that the step owns, and a context
-// can call a step back until the committer takes it. Groups are not prepared while
-// the one before is synced: a prototype gained at most 6 % by that.
+// A group is written as soon as there is one, and synced with what was written
+// while the disk was busy: so 256 callers of one key each pay for a few syncs, not
+// for 256, nobody waits for more than the sync under way and the next one, and the
+// processors look up keys meanwhile, as one sorted batch. A second goroutine
+// answers, in the order of the groups. Callers sort their own batches, into memory
+// that the step owns, and a context can call a step back until the committer takes
+// it.
 //
-// The price is that memory runs ahead of the disk while a group is written. If
-// that write fails the two can't be reconciled, so the store is dead: it answers
+// The price is that memory runs ahead of the disk while groups are written. If
+// a write fails the two can't be reconciled, so the store is dead: it answers
 // [store.ErrFailed], hangs nobody, and can be opened again after Close. What
 // was not answered is there whole or not at all.
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // Observer is told what a store does, as it does it; see Options.Observer. Its
-// methods are called from the committer and must be quick.
+// methods are called one at a time, before a group is answered, and must be quick.
 type Observer interface {
 	// Group is told of each group that was committed.
 	Group(GroupInfo)
@@ -20,7 +20,7 @@ type GroupInfo struct {
 	Rows  int           // written
 	Bytes int           // of them, in the log
 	Apply time.Duration // deciding, in memory
-	Sync  time.Duration // writing and syncing
+	Sync  time.Duration // writing, waiting for the disk and syncing
 }
 
 // Metrics are numbers of a store at one moment, for a dashboard.

@@ -31,10 +31,14 @@ type Store struct {
 	gate    sync.RWMutex // held for reading while db is used, for writing by Close
 	closed  bool
 	queue   chan *request
-	stopped chan struct{} // closed when the committer has ended
+	slots   chan struct{} // one for each group that waits for the disk
+	written chan *flight  // by the committer, to be answered when they are durable
+	stopped chan struct{} // closed when all that was accepted is answered
 	sees    seeMerger     // the committer's
+	flights flights
 
 	answered sync.Pool // requests to be used again
+	landed   sync.Pool // flights to be used again
 
 	texts       *texts
 	compactions *compactions
@@ -82,6 +86,8 @@ func Open(dir string, opt Options) (*Store, error) {
 	s := &Store{
 		opt: opt, dir: dir, db: db, pebble: popt, health: h, watch: watch,
 		queue:   make(chan *request, opt.Backlog),
+		slots:   make(chan struct{}, inFlight),
+		written: make(chan *flight, inFlight),
 		stopped: make(chan struct{}),
 		loaded:  make(chan struct{}),
 		closing: make(chan struct{}),
@@ -96,6 +102,8 @@ func Open(dir string, opt Options) (*Store, error) {
 	}
 	watch.on.Store(true)
 	go s.committer()
+	go s.answerer()
+	go s.bury()
 	return s, nil
 }
 

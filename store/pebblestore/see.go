@@ -21,7 +21,9 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 		return s.usable()
 	}
 	sorter := sorters.Get().(*sorter)
-	if err = s.do(ctx, &seeOp{crawl: crawl, n: len(keys), batch: sorter.take(keys), opt: opt}); err == nil {
+	o := &sorter.see
+	*o = seeOp{crawl: crawl, n: len(keys), batch: sorter.take(keys), opt: opt}
+	if err = s.do(ctx, o); err == nil {
 		sorter.give(fresh)
 	}
 	sorter.put(err)
@@ -31,7 +33,7 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 type seeOp struct {
 	crawl string
 	n     int
-	batch *sorted // of n keys, made by the caller's goroutine; given back when it is called back
+	batch *sorted // of n keys, made by the caller's goroutine
 	opt   store.SeeOptions
 }
 

@@ -25,8 +25,8 @@ func TestMergedSteps(t *testing.T) {
 		steps := startSees(t, s)
 		release()
 		steps.wg.Wait()
-		if n := s.groups.Load() - groups; n != 2 {
-			t.Errorf("%v: got %d groups; want the first step and the merged ones", opt.Index, n)
+		if n := s.groups.Load() - groups; n != inFlight+1 {
+			t.Errorf("%v: got %d groups; want those that wait for the disk and the merged one", opt.Index, n)
 		}
 		steps.check(t)
 		if err := s.Close(); err != nil {
@@ -45,8 +45,8 @@ type seeSteps struct {
 	fresh [mergedSteps][]bool
 }
 
-// startSees starts the first step alone and then, when that is being written, the
-// others, and returns when all wait.
+// startSees starts the first step alone and others that fill the flights, then the
+// rest, and returns when all wait.
 func startSees(t *testing.T, s *Store) *seeSteps {
 	steps := &seeSteps{}
 	accepted := s.accepted.Load()
@@ -62,8 +62,11 @@ func startSees(t *testing.T, s *Store) *seeSteps {
 		for i == 0 && s.accepted.Load() == accepted {
 			runtime.Gosched()
 		}
+		if i == 0 {
+			fillFlights(t, s, &steps.wg, inFlight-1)
+		}
 	}
-	for len(s.queue) < mergedSteps-1 {
+	for len(s.queue) < mergedSteps-2 { // and one in the committer's hand
 		runtime.Gosched()
 	}
 	return steps

@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"encoding/binary"
-	"errors"
 	"sync"
 
 	"github.com/firstseen/firstseen/store"
@@ -12,6 +11,7 @@ import (
 type sorter struct {
 	order, spare []uint32
 	sorted       sorted
+	see          seeOp // the step it is used for
 }
 
 // sorted is a batch in memory of its own: what a caller does with its slices
@@ -54,10 +54,10 @@ func identity(n int) []uint32 {
 
 var sorters = sync.Pool{New: func() any { return new(sorter) }}
 
-// put gives s back for the next caller, unless the step's end is unknown and the
-// committer may still read it.
+// put gives s back for the next caller, unless the step ended otherwise than by its
+// answer, so that the committer may still read it.
 func (s *sorter) put(err error) {
-	if !errors.Is(err, store.ErrFailed) {
+	if err == nil {
 		sorters.Put(s)
 	}
 }

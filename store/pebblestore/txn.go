@@ -22,7 +22,6 @@ type txn struct {
 	// key and value are scratch space.
 	key, value []byte
 	dirty      []dirtyGeneration
-	after      []func() // run when the group is durable
 }
 
 // dirtyGeneration is a generation whose row is to be written, and its crawl.
@@ -49,9 +48,6 @@ func (tx *txn) delete(key []byte) { tx.note(tx.batch.Delete(key, nil)) }
 
 // deleteRange removes the rows from lo up to, not including, hi.
 func (tx *txn) deleteRange(lo, hi []byte) { tx.note(tx.batch.DeleteRange(lo, hi, nil)) }
-
-// onDurable has f run when the group is durable, before its answers.
-func (tx *txn) onDurable(f func()) { tx.after = append(tx.after, f) }
 
 // crawl returns the crawl of that name, or nil when there is none and none is
 // to be made.

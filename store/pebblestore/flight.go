@@ -1,0 +1,132 @@
+package pebblestore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// inFlight is how many groups may wait for the disk. Pebble syncs those that wait
+// together, so a group is written as soon as there is one: the processors work
+// while the disk does, and nobody waits for more than the sync under way and the
+// next one.
+const inFlight = 8
+
+// flight is a group from when it was gathered until it is answered.
+type flight struct {
+	group []*request
+	batch *pebble.Batch // its rows, once they are written
+	info  GroupInfo
+	wrote time.Time
+}
+
+// flight returns an empty one.
+func (s *Store) flight() *flight {
+	if f, ok := s.landed.Get().(*flight); ok {
+		return f
+	}
+	return &flight{}
+}
+
+// flights are those that nobody has begun to answer.
+type flights struct {
+	mu     sync.Mutex
+	open   map[*flight]struct{}
+	buried bool
+}
+
+// begin notes f, and returns false when the store is dead.
+func (l *flights) begin(f *flight) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.buried {
+		return false
+	}
+	if l.open == nil {
+		l.open = map[*flight]struct{}{}
+	}
+	l.open[f] = struct{}{}
+	return true
+}
+
+// take gives f to the caller to be answered, unless another has it.
+func (l *flights) take(f *flight) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.open[f]
+	delete(l.open, f)
+	return ok
+}
+
+// bury gives all of them to the caller, and lets none begin any more.
+func (l *flights) bury() (left []*flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for f := range l.open {
+		left = append(left, f)
+	}
+	clear(l.open)
+	l.buried = true
+	return left
+}
+
+// answerer answers groups, in their order, when they are durable. One that wrote
+// nothing waits for those before it: they made its duplicates.
+func (s *Store) answerer() {
+	defer close(s.stopped)
+	for f := range s.written {
+		if f.batch != nil {
+			if err := f.batch.SyncWait(); err != nil {
+				s.die(err)
+			}
+		}
+		if s.isDead() || !s.flights.take(f) {
+			continue // bury has it
+		}
+		s.land(f)
+		<-s.slots
+	}
+}
+
+// land answers a group that is durable.
+func (s *Store) land(f *flight) {
+	if f.info.Sync = time.Since(f.wrote); s.opt.Observer != nil {
+		s.opt.Observer.Group(f.info)
+	}
+	f.answer(true)
+	if f.batch != nil {
+		_ = f.batch.Close() // gives its memory back; there is nothing that can fail
+	}
+	clear(f.group)
+	*f = flight{group: f.group[:0]}
+	s.landed.Put(f)
+}
+
+// answer answers the steps of a group that weren't called back: that they are
+// durable, or that the store died.
+func (f *flight) answer(carried bool) {
+	for _, r := range f.group {
+		if !carried || r.op != nil {
+			r.done <- carried
+		}
+	}
+}
+
+// bury answers those who wait when the store dies: the committer, and the
+// answerer, may wait for Pebble for ever.
+func (s *Store) bury() {
+	select {
+	case <-s.dead:
+	case <-s.stopped:
+		if !s.isDead() {
+			return
+		}
+	}
+	for _, f := range s.flights.bury() {
+		f.answer(false)
+	}
+	for r := range s.queue {
+		r.done <- false
+	}
+}

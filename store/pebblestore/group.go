@@ -1,0 +1,157 @@
+package pebblestore
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// committer serves the queue until it is closed.
+func (s *Store) committer() {
+	defer close(s.written)
+	s.health.committer.Store(goroutine())
+	for r := range s.queue {
+		select {
+		case s.slots <- struct{}{}:
+		case <-s.dead:
+		}
+		runtime.Gosched() // those who are about to call come into the group
+		f := s.flight()
+		if f.group = s.gather(append(f.group, r)); !s.flights.begin(f) {
+			f.answer(false)
+			continue
+		}
+		s.apply(f)
+		select {
+		case s.written <- f:
+		case <-s.dead:
+		}
+	}
+}
+
+// gather adds to the group what waits, up to GroupKeys, and with GroupWait
+// what comes in that time.
+func (s *Store) gather(group []*request) []*request {
+	var timeout <-chan time.Time
+	if s.opt.GroupWait > 0 {
+		timeout = time.After(s.opt.GroupWait)
+	}
+	for n := group[0].op.weight(); n < s.opt.GroupKeys; {
+		r := s.next(timeout)
+		if r == nil {
+			break
+		}
+		group = append(group, r)
+		n += r.op.weight()
+	}
+	return group
+}
+
+// next returns a waiting request; if there is none it waits for one until the
+// timeout, or not at all when that is nil.
+func (s *Store) next(timeout <-chan time.Time) *request {
+	select {
+	case r := <-s.queue:
+		return r
+	default:
+	}
+	if timeout == nil {
+		return nil
+	}
+	select {
+	case r := <-s.queue:
+		return r
+	case <-timeout:
+		return nil
+	}
+}
+
+// apply applies the steps of a group, and writes what they changed without
+// waiting for the sync.
+func (s *Store) apply(f *flight) {
+	tx, start := s.begin(), time.Now()
+	f.info.Steps = s.applyGroup(tx, f.group)
+	f.info.Rows, f.info.Bytes, f.info.Apply = int(tx.batch.Count()), tx.batch.Len(), time.Since(start)
+	f.wrote = time.Now()
+	s.mu.Lock()
+	s.writeDirty(tx)
+	s.writeQueues(tx)
+	s.mu.Unlock()
+	if err := s.write(tx); err != nil {
+		s.die(err)
+		return
+	}
+	if f.batch = tx.batch; f.batch.Empty() {
+		f.batch = nil
+	}
+	for _, d := range tx.dirty {
+		d.crawl.seen.committed()
+	}
+	s.groups.Add(1)
+	s.keepBudget()
+}
+
+// applyGroup applies the steps of a group and returns how many were not called
+// back; the op of those that were is nil now.
+func (s *Store) applyGroup(tx *txn, group []*request) (steps int) {
+	for len(group) > 0 {
+		n := seeRun(group)
+		if n > 1 {
+			steps += s.applySees(tx, group[:n])
+		} else if n = 1; s.accept(group[0]) {
+			steps++
+			group[0].err = s.applyOne(tx, group[0].op)
+		}
+		group = group[n:]
+	}
+	return steps
+}
+
+// accept takes a step that was not called back.
+func (s *Store) accept(r *request) bool {
+	if !r.state.CompareAndSwap(waiting, accepted) {
+		r.op = nil
+		return false
+	}
+	s.accepted.Add(1)
+	return true
+}
+
+func (s *Store) applyOne(tx *txn, o op) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return o.apply(tx)
+}
+
+// write hands the rows of tx to Pebble, which syncs them; the batch tells when.
+func (s *Store) write(tx *txn) error {
+	if tx.batch.Empty() && s.sched.unsynced {
+		tx.note(tx.batch.LogData(nil, nil)) // an empty batch would not be synced
+	}
+	if tx.err != nil || tx.batch.Empty() {
+		return tx.err
+	}
+	s.sched.unsynced = false
+	return guard(func() error { return s.db.ApplyNoSyncWait(tx.batch, pebble.Sync) })
+}
+
+// commitBatch commits b.
+func commitBatch(b *pebble.Batch, w *pebble.WriteOptions) error {
+	return guard(func() error { return b.Commit(w) })
+}
+
+// guard turns a panic of Pebble, which is how it fails to open or commit, by
+// itself or through Fatalf, into an error.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("pebble: %v", r)
+			if cause, ok := r.(error); ok {
+				err = cause
+			}
+		}
+	}()
+	return f()
+}
