@@ -42,8 +42,17 @@ func main() {
 	})
 	flag.IntVar(&b.callers, "callers", 1, "callers at once")
 	flag.BoolVar(&b.bulk, "bulk", false, "load by sorted import, and measure export and import")
-	index := flag.String("index", "", "fp64, fp40, exact128 or bounded")
+	index := flag.String("index", "", "fp64, fp40, exact128, flat or bounded")
 	flag.BoolVar(&b.opt.Exact, "exact", false, "verify duplicates in Pebble")
+	flag.Func("cache", "MB of block cache (default as in Options)", func(text string) (err error) {
+		b.opt.CacheBytes, err = megabytes(text)
+		return err
+	})
+	flag.Func("buffer", "MB of each write buffer (default as in Options)", func(text string) error {
+		n, err := megabytes(text)
+		b.opt.MemTableBytes = int(n)
+		return err
+	})
 	flag.StringVar(&b.profile, "cpuprofile", "", "file for a CPU profile of the loads")
 	flag.Parse()
 	b.opt.Index = pebblestore.IndexMode(*index)
@@ -65,6 +74,11 @@ func (n *numbers) set(text string, unit float64) error {
 		*n = append(*n, v*unit)
 	}
 	return nil
+}
+
+func megabytes(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return n << 20, err
 }
 
 type bench struct {

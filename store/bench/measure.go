@@ -125,7 +125,9 @@ func (b *bench) report(s *pebblestore.Store) error {
 		m.Index.Mode, float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.L0Tables, m.StallTime)
 	debug.FreeOSMemory()
 	stream := int64(len(b.stream.All)) * int64(len(hashkey.UrlShortHash{}))
-	fmt.Printf("memory %d MB, without the %d MB of the stream's keys\n", (storebench.RSS()-stream)>>20, stream>>20)
+	resident, files := storebench.RSS()
+	fmt.Printf("memory %d MB, without the %d MB of the stream's keys; mapped files %.2f B/key, of which %d MB are in the page cache\n",
+		(resident-files-stream)>>20, stream>>20, float64(m.Index.Mapped)/float64(m.Index.Keys), files>>20)
 	return nil
 }
 

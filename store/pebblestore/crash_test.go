@@ -36,9 +36,18 @@ func tortureCount(t *testing.T, few, many int) int {
 // what callers were told before.
 func TestPowerCuts(t *testing.T) {
 	const lives = 4
-	n := tortureCount(t, 15, 1000)
+	cutPower(t, tortureCount(t, 15, 1000), lives, modeOptions)
+}
+
+// TestFlatPowerCuts does so with runs on the disk all the time.
+func TestFlatPowerCuts(t *testing.T) {
+	cutPower(t, tortureCount(t, 10, 500), 6, []Options{{Index: IndexFlat, flatKeys: 100}, {Index: IndexFlat, flatKeys: 400}})
+}
+
+// cutPower lives n stores, each life in one of some modes.
+func cutPower(t *testing.T, n, lives int, modes []Options) {
 	for seed := range n {
-		w := &world{t: t, rng: newRand(uint64(seed)), fs: vfs.NewCrashableMem()}
+		w := &world{t: t, rng: newRand(uint64(seed)), fs: vfs.NewCrashableMem(), modes: modes}
 		for range lives {
 			w.live()
 			w.check()
@@ -55,6 +64,8 @@ type world struct {
 	t   *testing.T
 	rng *rand.Rand
 	fs  *vfs.MemFS
+	// modes are what a life may hold its keys in.
+	modes []Options
 
 	mu    sync.Mutex
 	calls []*call
@@ -91,8 +102,8 @@ func (w *world) live() {
 		return nil
 	}))
 	opt := tiny(fs)
-	mode := modeOptions[w.rng.IntN(len(modeOptions))]
-	opt.Index, opt.Exact = mode.Index, mode.Exact
+	mode := w.modes[w.rng.IntN(len(w.modes))]
+	opt.Index, opt.Exact, opt.flatKeys = mode.Index, mode.Exact, mode.flatKeys
 	s, err := Open("db", opt)
 	if err != nil {
 		w.t.Fatal(err)
@@ -154,7 +165,7 @@ func (w *world) tell(k crawlKey) {
 
 // check opens the disk after the cut and compares.
 func (w *world) check() {
-	s, err := Open("db", Options{FS: w.fs})
+	s, err := Open("db", Options{FS: w.fs, Index: w.modes[0].Index, flatKeys: w.modes[0].flatKeys})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ const (
 	metaFlags    = 3 // flags1
 	metaSecret   = 4 // 48 random bytes, see package seenindex
 	metaNext     = 5 // next crawl4 | next generation4
+	metaRuns     = 6 // what Close left of a flat index, see flat_save.go
 )
 
 // flagUnicodeHosts says that keys of internationalised hosts were recorded.

@@ -16,12 +16,20 @@ type IndexMode string
 //	exact128   18 to 21 B     none
 //	fp64       9 to 10.4 B    4e-7 expected
 //	fp40       6 to 7 B       7 expected
+//	flat       35 to 80 MB    none; 16.4 B a key of disk and page cache
 //	bounded    as budgeted    none; most duplicates cost a read of Pebble
+//
+// Flat keeps the keys a second time, in sorted files that are mapped into memory
+// (see package flatrun), and new ones in a table of a million or two. What of the
+// files is in memory counts in the process's resident size, and is the page
+// cache's: the system takes it back when it needs it, and a look-up then reads
+// the disk. For a store that is opened for reading alone it is as bounded.
 const (
 	IndexAuto    IndexMode = ""
 	IndexFP64    IndexMode = "fp64"
 	IndexFP40    IndexMode = "fp40"
 	IndexExact   IndexMode = "exact128"
+	IndexFlat    IndexMode = "flat"
 	IndexBounded IndexMode = "bounded"
 )
 
@@ -30,6 +38,9 @@ type IndexInfo struct {
 	Mode  IndexMode
 	Keys  int64
 	Bytes int64 // of memory
+	// Mapped is the size of the files of a flat index, which the page cache has
+	// in memory as far as there is room.
+	Mapped int64
 	// WronglyDropped is the expected number of URLs wrongly called duplicates
 	// while the keys there now were added one after the other.
 	WronglyDropped float64
@@ -40,6 +51,11 @@ func (s *Store) Index() IndexInfo {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	info := IndexInfo{Mode: s.mode, Keys: s.keys(), Bytes: s.indexBytes()}
+	for _, c := range s.crawls {
+		if f, ok := c.seen.(*flat); ok {
+			info.Mapped += f.mapped.Load()
+		}
+	}
 	if m, ok := s.mode.memory(); ok && !s.opt.Exact {
 		for _, c := range s.crawls {
 			info.WronglyDropped += seenindex.Odds(m, float64(c.count()))
@@ -63,10 +79,10 @@ func (m IndexMode) memory() (seenindex.Mode, bool) {
 
 // checkIndex refuses unknown modes.
 func (o *Options) checkIndex() error {
-	if _, ok := o.Index.memory(); ok || o.Index == IndexAuto || o.Index == IndexBounded {
+	if _, ok := o.Index.memory(); ok || o.Index == IndexAuto || o.Index == IndexFlat || o.Index == IndexBounded {
 		return nil
 	}
-	return fmt.Errorf("cannot open store; got index mode %q; want fp64, fp40, exact128 or bounded: %w", o.Index, store.ErrInvalid)
+	return fmt.Errorf("cannot open store; got index mode %q; want fp64, fp40, exact128, flat or bounded: %w", o.Index, store.ErrInvalid)
 }
 
 // chooseMode returns the mode for a store of n keys.
@@ -91,6 +107,9 @@ func fits(m seenindex.Mode, n, budget int64) bool {
 func (s *Store) newSeen(c *crawl) seenSet {
 	rows := &rowReader{db: s.db, c: c}
 	m, ok := s.mode.memory()
+	if s.mode == IndexFlat && !s.opt.ReadOnly {
+		return newFlat(s, rows)
+	}
 	if !ok {
 		return newBounded(rows, &s.secret, s.opt.IndexBytes)
 	}

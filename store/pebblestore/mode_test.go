@@ -15,7 +15,7 @@ import (
 
 // modeOptions are all ways to hold the keys.
 var modeOptions = []Options{
-	{Index: IndexFP64}, {Index: IndexFP40}, {Index: IndexExact}, {Index: IndexBounded}, {Index: IndexFP64, Exact: true},
+	{Index: IndexFP64}, {Index: IndexFP40}, {Index: IndexExact}, {Index: IndexBounded}, {Index: IndexFlat, flatKeys: 400}, {Index: IndexFP64, Exact: true},
 }
 
 func (o Options) testName() string { return fmt.Sprintf("%s-exact=%v", o.Index, o.Exact) }
@@ -25,7 +25,7 @@ func TestSuiteInAllModes(t *testing.T) {
 		t.Run(opt.testName(), func(t *testing.T) {
 			open := func(t testing.TB, env storetest.Env, fs vfs.FS) store.Store {
 				o := suiteOptions(env, fs)
-				o.Index, o.Exact = opt.Index, opt.Exact
+				o.Index, o.Exact, o.flatKeys = opt.Index, opt.Exact, opt.flatKeys
 				return mustOpen(t, "db", o)
 			}
 			storetest.Run(t, storetest.Backend{

@@ -55,6 +55,8 @@ type Store struct {
 	unicodeHosts bool
 	sched        scheduler
 	adding       addSpace
+
+	saved map[uint32]savedRuns // by crawl, of a flat index; until it is loaded
 }
 
 var _ store.Store = (*Store)(nil)
@@ -150,6 +152,9 @@ func (s *Store) load() error {
 	if err := s.loadQueues(); err != nil {
 		return err
 	}
+	if err := s.takeSaved(); err != nil {
+		return err
+	}
 	return s.loadIndex()
 }
 
@@ -220,6 +225,7 @@ func (s *Store) Close() error {
 	if s.isDead() {
 		return errors.Join(s.failure(), s.shut())
 	}
+	s.saveRuns()
 	err := s.shut()
 	if s.isDead() {
 		return errors.Join(s.failure(), err)

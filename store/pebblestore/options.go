@@ -54,6 +54,8 @@ type Options struct {
 	LoadBehind bool
 	// holdLoad holds up LoadBehind until it is closed; for tests.
 	holdLoad chan struct{}
+	// flatKeys makes the limits of a flat index those of a small one; for tests.
+	flatKeys int
 	// Exact verifies in Pebble every key that the index calls a duplicate, which
 	// costs a read each. The default trusts the index; Store.Index says at what
 	// odds.

@@ -126,7 +126,7 @@ func (v *verifier) rows(ctx context.Context) error {
 func (v *verifier) row(key, value []byte) {
 	switch key[0] {
 	case tableMeta:
-		if len(key) != 2 || key[1] == 0 || key[1] > metaNext {
+		if len(key) != 2 || key[1] == 0 || key[1] > metaRuns {
 			v.found(key, "a meta row of a name this version doesn't know")
 		}
 	case tableCrawl:

@@ -30,17 +30,19 @@ func usage(who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// RSS is the memory of this process now, in bytes.
-func RSS() int64 {
+// RSS is the memory of this process now, in bytes, and what of it are pages of
+// files, which the system takes back when it needs them.
+func RSS() (resident, files int64) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	var size, resident int64
-	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
-		return 0
+	var size int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &files); err != nil {
+		return 0, 0
 	}
-	return resident * int64(os.Getpagesize())
+	page := int64(os.Getpagesize())
+	return resident * page, files * page
 }
 
 // MaxRSS is the greatest memory of this process so far, in bytes.

@@ -1,0 +1,13 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package flatrun
+
+import "github.com/cockroachdb/pebble/v2/vfs"
+
+func mapFile(f vfs.File) ([]byte, func(), error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	return readAll(f, info.Size())
+}

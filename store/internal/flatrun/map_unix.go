@@ -1,0 +1,29 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package flatrun
+
+import (
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
+)
+
+// mapFile returns the bytes of f, and what gives them back. They stay when f is
+// closed or removed.
+func mapFile(f vfs.File) ([]byte, func(), error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	size := info.Size()
+	if f.Fd() == vfs.InvalidFd || size == 0 {
+		return readAll(f, size)
+	}
+	data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	// One page is wanted here and there: reading others with it costs time and
+	// pushes out what is used.
+	_ = unix.Madvise(data, unix.MADV_RANDOM)
+	return data, func() { _ = unix.Munmap(data) }, nil
+}

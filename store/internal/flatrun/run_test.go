@@ -1,0 +1,333 @@
+package flatrun
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// testKeys returns the keys of the numbers from lo to hi-1, in order.
+func testKeys(lo, hi int) []Key {
+	keys := make([]Key, 0, hi-lo)
+	for n := lo; n < hi; n++ {
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(n)))
+		keys = append(keys, Key(sum[:]))
+	}
+	sortKeys(keys)
+	return keys
+}
+
+func sortKeys(keys []Key) {
+	slices.SortFunc(keys, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
+}
+
+func order(n int) []uint32 {
+	all := make([]uint32, n)
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	return all
+}
+
+// made makes a run of keys, said to be about n.
+func made(t testing.TB, fs vfs.FS, path string, keys []Key, n int64) *Run {
+	t.Helper()
+	w, err := Create(fs, path, ID{1, 2, 3}, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(keys) > 0 {
+		part := min(len(keys), 1000)
+		if err := w.Add(keys[:part]); err != nil {
+			t.Fatal(err)
+		}
+		keys = keys[part:]
+	}
+	r, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// wantKeys wants a run to have the keys, and none of others.
+func wantKeys(t *testing.T, r *Run, keys, others []Key) {
+	t.Helper()
+	for _, c := range []struct {
+		keys []Key
+		want bool
+	}{{keys, true}, {others, false}} {
+		known := make([]bool, len(c.keys))
+		if err := r.Find(c.keys, order(len(c.keys)), known); err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.Index(known, !c.want); i >= 0 {
+			t.Errorf("key %x: got %v; want %v", c.keys[i], !c.want, c.want)
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	edge := []Key{{}, {15: 1}, {0: 0xff, 15: 1}}
+	last := Key(bytes.Repeat([]byte{0xff}, 16))
+	many := testKeys(0, 20_000)
+	for _, tt := range []struct {
+		name  string
+		keys  []Key
+		about int64 // as the maker was told
+	}{
+		{"none", nil, 0},
+		{"one", testKeys(0, 1), 1},
+		{"first and last", append(slices.Clone(edge), last), 4},
+		{"many", many, 20_000},
+		{"far fewer than told", testKeys(0, 100), 1_000_000},
+		{"far more than told", many, 10}, // long buckets
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for name, fs := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
+				path := filepath.Join(t.TempDir(), "a.run")
+				if name == "memory" {
+					path = "a.run"
+				}
+				r := made(t, fs, path, tt.keys, tt.about)
+				if r.Len() != int64(len(tt.keys)) || r.ID() != (ID{1, 2, 3}) {
+					t.Errorf("got %d keys, id %x; want %d, 010203", r.Len(), r.ID(), len(tt.keys))
+				}
+				wantKeys(t, r, tt.keys, append(testKeys(50_000, 60_000), Key{7: 9}, Key{0: 0x80}))
+				if got := read(t, r.Read()); !slices.Equal(got, tt.keys) {
+					t.Errorf("%s: read %d keys that aren't the %d written", name, len(got), len(tt.keys))
+				}
+			}
+		})
+	}
+}
+
+func read(t *testing.T, from Source) (all []Key) {
+	t.Helper()
+	for {
+		keys, err := from.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) == 0 {
+			return all
+		}
+		all = append(all, keys...)
+	}
+}
+
+// TestFindLeavesKnown passes over what is known, and looks only for what it is
+// asked for.
+func TestFindLeavesKnown(t *testing.T) {
+	keys := testKeys(0, 100)
+	r := made(t, vfs.NewMem(), "a.run", keys, 100)
+	foreign := testKeys(1000, 1002)
+	batch := []Key{foreign[0], keys[5], keys[6], foreign[1]}
+	known := []bool{true, false, false, false}
+	if err := r.Find(batch, []uint32{0, 1, 3}, known); err != nil {
+		t.Fatal(err)
+	}
+	if want := []bool{true, true, false, false}; !slices.Equal(known, want) {
+		t.Errorf("got %v; want %v", known, want)
+	}
+	if ok, err := r.Has(&keys[99]); !ok || err != nil {
+		t.Errorf("got %v, %v; want true", ok, err)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	all := testKeys(0, 30_000)
+	parts := make([][]Key, 4)
+	for i, k := range all {
+		parts[i%3] = append(parts[i%3], k)
+		if i%2 == 0 {
+			parts[3] = append(parts[3], k) // in two runs
+		}
+	}
+	var sources []Source
+	mem := vfs.NewMem()
+	for i, p := range parts {
+		sources = append(sources, made(t, mem, string(rune('a'+i)), p, int64(len(p))).Read())
+	}
+	if got := read(t, Merge(sources)); !slices.Equal(got, all) {
+		t.Errorf("got %d keys; want the %d in order, once each", len(got), len(all))
+	}
+	if got := read(t, Merge(nil)); len(got) != 0 {
+		t.Errorf("got %d keys of no source", len(got))
+	}
+}
+
+func TestWriterWantsOrder(t *testing.T) {
+	mem := vfs.NewMem()
+	for _, keys := range [][]Key{{{1}, {1}}, {{2}, {1}}} {
+		w, err := Create(mem, "a.run", ID{}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Add(keys) == nil {
+			t.Errorf("took %x", keys)
+		}
+		if err := w.Abort(); err != nil {
+			t.Error(err)
+		}
+		if _, err := mem.Stat("a.run"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v; want the file gone", err)
+		}
+	}
+}
+
+// TestDamage inverts each byte of a file in turn. Opening it fails, or each
+// look-up says that it can't answer or answers the truth.
+func TestDamage(t *testing.T) {
+	mem := vfs.NewMem()
+	keys := testKeys(0, 60)
+	made(t, mem, "a.run", keys, 60)
+	f, err := mem.OpenReadWrite("a.run", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := func(at int64) {
+		b := []byte{0}
+		if _, err := f.ReadAt(b, at); err != nil {
+			t.Fatal(err)
+		}
+		b[0] ^= 0xff
+		if _, err := f.WriteAt(b, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := append(slices.Clone(keys), testKeys(100, 160)...)
+	for at := range info.Size() {
+		flip(at)
+		if !noticed(t, mem, asked, 60) {
+			t.Errorf("byte %d: nobody noticed", at)
+		}
+		flip(at)
+	}
+}
+
+// noticed asks for keys, of which the first ones were written.
+func noticed(t *testing.T, mem vfs.FS, keys []Key, written int) (noticed bool) {
+	r, err := Open(mem, "a.run")
+	if err != nil {
+		return errors.Is(err, ErrDamaged)
+	}
+	defer r.Close()
+	for i := range keys {
+		ok, err := r.Has(&keys[i])
+		if err != nil {
+			noticed = true
+		} else if ok != (i < written) {
+			t.Errorf("key %d: got %v", i, ok)
+		}
+	}
+	if _, err := r.Read().Next(); (err != nil) != noticed {
+		t.Errorf("reading all: got %v; look-ups noticed %v", err, noticed)
+	}
+	return noticed
+}
+
+// TestCutFile takes the end of a file away while it is mapped: the system can't
+// give the pages.
+func TestCutFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.run")
+	keys := testKeys(0, 5000)
+	r := made(t, vfs.Default, path, keys, 5000)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	known := make([]bool, len(keys))
+	if err := r.Find(keys, order(len(keys)), known); !errors.Is(err, ErrDamaged) {
+		if f, ferr := vfs.Default.Open(path); ferr == nil && f.Fd() == vfs.InvalidFd {
+			t.Skip("files can't be mapped here")
+		}
+		t.Errorf("got %v; want ErrDamaged", err)
+	}
+	if _, err := Open(vfs.Default, path); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v; want ErrDamaged", err)
+	}
+}
+
+// TestWriteFails fails each write of a file in turn.
+func TestWriteFails(t *testing.T) {
+	errDisk := errors.New("the disk is broken")
+	for at := 0; ; at++ {
+		n, reached := 0, false
+		mem := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind != errorfs.OpCreate && op.Kind != errorfs.OpFileWrite {
+				return nil
+			}
+			if n++; n-1 == at {
+				reached = true
+				return errDisk
+			}
+			return nil
+		}))
+		err := writeAll(mem, testKeys(0, 200_000))
+		if !reached {
+			if at < 3 {
+				t.Errorf("only %d writes", at)
+			}
+			return
+		}
+		if !errors.Is(err, errDisk) {
+			t.Errorf("write %d: got %v; want %v", at, err, errDisk)
+		}
+		if names, err := mem.List("/"); err != nil || len(names) > 0 {
+			t.Errorf("write %d: got %v, %v left", at, names, err)
+		}
+	}
+}
+
+func writeAll(fs vfs.FS, keys []Key) error {
+	w, err := Create(fs, "a.run", ID{}, int64(len(keys)))
+	if err != nil {
+		return err
+	}
+	if err := w.Add(keys); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	r, err := w.Finish()
+	if err == nil {
+		r.Close()
+	}
+	return err
+}
+
+func BenchmarkFind(b *testing.B) {
+	const n, batch = 5_000_000, 10_000
+	keys := make([]Key, n)
+	for i := range keys {
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i)))
+		keys[i] = Key(sum[:])
+	}
+	var batches [16][]Key
+	for i := range batches {
+		batches[i] = slices.Clone(keys[i*batch : (i+1)*batch])
+		sortKeys(batches[i])
+	}
+	sortKeys(keys)
+	r := made(b, vfs.Default, filepath.Join(b.TempDir(), "a.run"), keys, n)
+	known, all := make([]bool, batch), order(batch)
+	for i := 0; b.Loop(); i++ {
+		clear(known)
+		if err := r.Find(batches[i%16], all, known); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/key")
+}
