@@ -3,8 +3,12 @@ package pebblestore
 import (
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // writeQueues adds the rows of the queues and crawls that changed, and drops
@@ -12,6 +16,7 @@ import (
 // so that a dropped queue can be read back at once.
 func (s *Store) writeQueues(tx *txn) {
 	sc := &s.sched
+	slices.SortFunc(sc.queues, byName) // Pebble takes in sorted rows faster
 	for _, q := range sc.queues {
 		c := s.crawlOf(q)
 		if c == nil {
@@ -44,6 +49,8 @@ func (s *Store) writeQueues(tx *txn) {
 		tx.set([]byte{tableCrawlQueues}, appendScheduler(nil, sc))
 	}
 }
+
+func byName(a, b *sched.Queue) int { return strings.Compare(a.Name, b.Name) }
 
 // flush makes the steps before this one readable in the database, at the
 // beginning of a step. The group is synced at its end all the same, and a
