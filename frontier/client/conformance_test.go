@@ -124,11 +124,11 @@ func verdicts(t *testing.T, f frontier.Interface) {
 	if r[4].Reason != frontier.ReasonCrawl || r[4].Err != nil {
 		t.Errorf("got %+v; want a refusal of the crawl", r[4])
 	}
-	forced := add(t, f, frontier.URL{URL: "http://example.org/done"})
+	add(t, f, frontier.URL{URL: "http://example.org/done"})
 	if err := f.Done(bg, next(t, f)); err != nil {
 		t.Fatal(err)
 	}
-	forced = add(t, f, frontier.URL{URL: "http://example.org/a?a=2&b=1", Force: true})
+	forced := add(t, f, frontier.URL{URL: "http://example.org/a?a=2&b=1", Force: true})
 	if forced[0].Status != frontier.Duplicate || !forced[0].Requeued {
 		t.Errorf("got %+v; want it queued again", forced[0])
 	}

@@ -103,10 +103,9 @@ func restart(f *fixture) {
 	yes, d := true, time.Minute
 	f.check(f.s.Configure(f.ctx, "other", "", store.QueueChange{Paused: &yes}))
 	f.check(f.s.Configure(f.ctx, "*", "", store.QueueChange{Delay: &d}))
-	done, leased := f.one(), store.Lease{}
-	f.end(done, store.Complete)
+	f.end(f.one(), store.Complete)
 	f.step(time.Minute)
-	leased = f.one()
+	leased := f.one()
 	infos, err := collect(f.s.Queues(f.ctx, "*", ""))
 	f.check(err)
 	entries, err := collect(f.s.Entries(f.ctx, "", ""))

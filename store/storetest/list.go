@@ -74,15 +74,18 @@ var listCases = []testCase{
 	}},
 	{"a listing can be left, and the store used meanwhile", func(f *fixture) {
 		f.fill("a", 0, 3)
-		for range f.s.Keys(f.ctx, "") {
+		for _, err := range f.s.Keys(f.ctx, "") {
+			f.check(err)
 			f.add(item(100, "b"))
 			break
 		}
-		for e := range f.s.Entries(f.ctx, "", "") {
+		for e, err := range f.s.Entries(f.ctx, "", "") {
+			f.check(err)
 			f.settle(store.Settlement{Key: e.Key, Outcome: store.Drop})
 			break
 		}
-		for q := range f.s.Queues(f.ctx, "", "") {
+		for q, err := range f.s.Queues(f.ctx, "", "") {
+			f.check(err)
 			f.take(store.TakeRequest{Queue: q.Name})
 			break
 		}

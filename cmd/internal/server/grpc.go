@@ -47,7 +47,6 @@ func (s *Server) grpcLimits() []grpc.ServerOption {
 		grpc.ConnectionTimeout(s.cfg.HandshakeTimeout),
 		grpc.ReadBufferSize(connBuffer),
 		grpc.WriteBufferSize(connBuffer),
-		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle: s.cfg.IdleTimeout,
 			Time:              time.Minute, // a peer that vanished is noticed in 80 s

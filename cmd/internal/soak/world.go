@@ -28,7 +28,6 @@ type world struct {
 	events  map[string]int // of chaos, by kind
 	steps   []step
 	log     *os.File
-	err     error // why the daemon could not be started again
 }
 
 // client is a process that feeds or fetches; it is started again when it was killed.
