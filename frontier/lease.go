@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -127,9 +128,9 @@ func (f *Frontier) takeRequest(req LeaseRequest) (store.TakeRequest, error) {
 		MaxURLs:     max(req.Max, 1),
 		MaxQueues:   max(req.MaxQueues, 0),
 		MaxPerQueue: max(req.MaxPerQueue, 1),
-		Lease:       or(max(req.Lease, 0), f.opt.Lease),
-		Delay:       max(or(req.Delay, f.opt.Delay), 0),
-		MaxInFlight: max(or(req.MaxInFlight, f.opt.MaxInFlight), 0),
+		Lease:       cmp.Or(max(req.Lease, 0), f.opt.Lease),
+		Delay:       max(cmp.Or(req.Delay, f.opt.Delay), 0),
+		MaxInFlight: max(cmp.Or(req.MaxInFlight, f.opt.MaxInFlight), 0),
 	}, nil
 }
 

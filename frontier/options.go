@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -147,11 +148,11 @@ func (o Options) withDefaults() Options {
 	o.MaxInFlight = orOff(o.MaxInFlight, 1)
 	o.MaxRedirects = orOff(o.MaxRedirects, 10)
 	o.MaxExpired = orOff(o.MaxExpired, 10)
-	o.Lease = or(o.Lease, 2*time.Minute)
-	o.Adaptive.Max = or(o.Adaptive.Max, 30*time.Second)
-	o.Retry.Base = or(o.Retry.Base, 30*time.Second)
-	o.Retry.Max = or(o.Retry.Max, time.Hour)
-	o.Retry.Attempts = or(o.Retry.Attempts, 5)
+	o.Lease = cmp.Or(o.Lease, 2*time.Minute)
+	o.Adaptive.Max = cmp.Or(o.Adaptive.Max, 30*time.Second)
+	o.Retry.Base = cmp.Or(o.Retry.Base, 30*time.Second)
+	o.Retry.Max = cmp.Or(o.Retry.Max, time.Hour)
+	o.Retry.Attempts = cmp.Or(o.Retry.Attempts, 5)
 	o.Traps = o.Traps.withDefaults()
 	return o
 }
@@ -190,14 +191,6 @@ func (b Backoff) wait(attempts int) time.Duration {
 
 func (b Backoff) exhausted(attempts int) bool { return b.Attempts > 0 && attempts >= b.Attempts }
 
-// or returns v, or the default for a zero v.
-func or[T int | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
-}
-
 // orOff returns v, the default for a zero v, and zero ("off" in a store) for a
 // negative v.
-func orOff[T int | time.Duration](v, def T) T { return max(or(v, def), 0) }
+func orOff[T int | time.Duration](v, def T) T { return max(cmp.Or(v, def), 0) }

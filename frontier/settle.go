@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,7 +190,7 @@ func (f *Frontier) completed(ctx context.Context, stored string, s Settlement) (
 	if err != nil {
 		return s, err
 	}
-	l.Attempts = or(s.Lease.Attempts, l.Attempts) // its holder's word
+	l.Attempts = cmp.Or(s.Lease.Attempts, l.Attempts) // its holder's word
 	s.Lease = l
 	return s, nil
 }

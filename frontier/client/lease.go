@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,9 +62,9 @@ func (c *Client) LeaseFrom(ctx context.Context, req frontier.LeaseRequest) (leas
 
 // leaseBody fills in the options.
 func (c *Client) leaseBody(req frontier.LeaseRequest) leaseBody {
-	or(&req.Lease, c.opt.Lease)
-	or(&req.Delay, c.opt.Delay)
-	or(&req.MaxInFlight, c.opt.MaxInFlight)
+	req.Lease = cmp.Or(req.Lease, c.opt.Lease)
+	req.Delay = cmp.Or(req.Delay, c.opt.Delay)
+	req.MaxInFlight = cmp.Or(req.MaxInFlight, c.opt.MaxInFlight)
 	b := leaseBody{Crawl: req.Crawl, Queue: req.Queue, Max: max(req.Max, 1), MaxQueues: max(req.MaxQueues, 0), MaxPerQueue: max(req.MaxPerQueue, 1),
 		MaxInFlight: min(req.MaxInFlight, unbounded), LeaseSeconds: req.Lease.Seconds(), RawMeta: true}
 	if req.MaxInFlight < 0 {

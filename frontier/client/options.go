@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"net/http"
@@ -54,12 +55,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	or(&o.Addr, "127.0.0.1:7072")
-	or(&o.Lease, 2*time.Minute)
-	or(&o.MaxInFlight, 1)
-	or(&o.Patience, time.Minute)
-	or(&o.Timeout, 30*time.Second)
-	or(&o.Requests, 4)
+	o.Addr = cmp.Or(o.Addr, "127.0.0.1:7072")
+	o.Lease = cmp.Or(o.Lease, 2*time.Minute)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1)
+	o.Patience = cmp.Or(o.Patience, time.Minute)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Requests = cmp.Or(o.Requests, 4)
 	if o.Transport == nil {
 		o.Transport = &http.Transport{
 			TLSClientConfig:     o.TLS,
@@ -71,13 +72,6 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	return o
-}
-
-func or[T comparable](v *T, def T) {
-	var zero T
-	if *v == zero {
-		*v = def
-	}
 }
 
 func (o Options) validate() error {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -49,18 +50,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxHosts == 0 {
-		o.MaxHosts = 5
-	}
-	if o.MinControl == 0 {
-		o.MinControl = 5
-	}
-	if o.StableShare == 0 {
-		o.StableShare = 0.8
-	}
-	if o.Confidence == 0 {
-		o.Confidence = 0.95
-	}
+	o.MaxHosts = cmp.Or(o.MaxHosts, 5)
+	o.MinControl = cmp.Or(o.MinControl, 5)
+	o.StableShare = cmp.Or(o.StableShare, 0.8)
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
 	return o
 }
 

@@ -69,15 +69,9 @@ type LearnOptions struct {
 }
 
 func (o LearnOptions) withDefaults() LearnOptions {
-	if o.MinPairs == 0 {
-		o.MinPairs = 10
-	}
-	if o.MinShare == 0 {
-		o.MinShare = 0.97
-	}
-	if o.MaxLeftOut == 0 {
-		o.MaxLeftOut = 200
-	}
+	o.MinPairs = cmp.Or(o.MinPairs, 10)
+	o.MinShare = cmp.Or(o.MinShare, 0.97)
+	o.MaxLeftOut = cmp.Or(o.MaxLeftOut, 200)
 	return o
 }
 

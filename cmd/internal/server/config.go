@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,21 +87,21 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	def(&c.GRPCAddr, "127.0.0.1:7071")
-	def(&c.HTTPAddr, "127.0.0.1:7072")
-	def(&c.MaxMessage, 4<<20)
-	def(&c.MaxConnections, 16384)
-	def(&c.MaxStreams, 256)
-	def(&c.MaxCalls, 1024)
-	def(&c.MaxURL, 1<<16)
-	def(&c.MaxMetadata, 1<<16)
-	def(&c.MaxWait, time.Minute)
-	def(&c.MaxInHand, 64<<20)
-	def(&c.MinFree, 1<<30)
-	def(&c.Drain, 20*time.Second)
-	def(&c.IdleTimeout, 15*time.Minute)
-	def(&c.HandshakeTimeout, 10*time.Second)
-	def(&c.AuditEvery, 15*time.Minute)
+	c.GRPCAddr = cmp.Or(c.GRPCAddr, "127.0.0.1:7071")
+	c.HTTPAddr = cmp.Or(c.HTTPAddr, "127.0.0.1:7072")
+	c.MaxMessage = cmp.Or(c.MaxMessage, 4<<20)
+	c.MaxConnections = cmp.Or(c.MaxConnections, 16384)
+	c.MaxStreams = cmp.Or(c.MaxStreams, 256)
+	c.MaxCalls = cmp.Or(c.MaxCalls, 1024)
+	c.MaxURL = cmp.Or(c.MaxURL, 1<<16)
+	c.MaxMetadata = cmp.Or(c.MaxMetadata, 1<<16)
+	c.MaxWait = cmp.Or(c.MaxWait, time.Minute)
+	c.MaxInHand = cmp.Or(c.MaxInHand, 64<<20)
+	c.MinFree = cmp.Or(c.MinFree, 1<<30)
+	c.Drain = cmp.Or(c.Drain, 20*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 15*time.Minute)
+	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, 10*time.Second)
+	c.AuditEvery = cmp.Or(c.AuditEvery, 15*time.Minute)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -111,13 +112,6 @@ func (c Config) withDefaults() Config {
 		c.Reload = func(context.Context) error { return nil }
 	}
 	return c
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // Check returns everything that would keep a server of this configuration
