@@ -49,7 +49,7 @@ class DupeFilter(BaseDupeFilter):
         if (request.url, disc) in self._known:
             self._known.move_to_end((request.url, disc))
             return True
-        line = {"url": request.url, "crawl": self.config.crawl, "discriminator": disc}
+        line = {"url": request.url, "crawl": self.config.crawl, "discriminator": disc, "skip_traps": True}
         (verdict,), lost = persist(lambda: self._client.seen([line]), lambda: self.config.give_up, time.sleep)
         self._remember(request.url, disc)
         if verdict["verdict"] == "refused":

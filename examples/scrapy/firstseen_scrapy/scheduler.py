@@ -87,7 +87,8 @@ class Scheduler(BaseScheduler):
         disc = requests.discriminator(request)
         if request.dont_filter and not self._is_filtered_start(request):
             disc = requests.unique(disc)
-        line: dict[str, Any] = {"url": request.url, "crawl": self.config.crawl}
+        # Scrapy has limits of its own: DEPTH_LIMIT, URLLENGTH_LIMIT.
+        line: dict[str, Any] = {"url": request.url, "crawl": self.config.crawl, "skip_traps": True}
         if disc:
             line["discriminator"] = disc
         try:
