@@ -41,7 +41,7 @@ func TestPowerCuts(t *testing.T) {
 
 // TestFlatPowerCuts does so with runs on the disk all the time.
 func TestFlatPowerCuts(t *testing.T) {
-	cutPower(t, tortureCount(t, 10, 500), 6, []Options{{Index: IndexFlat, flatKeys: 100}, {Index: IndexFlat, flatKeys: 400}})
+	cutPower(t, tortureCount(t, 5, 500), 6, []Options{{Index: IndexFlat, flatKeys: 100}, {Index: IndexFlat, flatKeys: 400}})
 }
 
 // cutPower lives n stores, each life in one of some modes.

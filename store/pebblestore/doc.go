@@ -42,7 +42,7 @@
 //
 //   - [IndexFlat] has the keys a second time, in sorted files that are mapped into
 //     memory: a look-up costs some 0.2 µs. The process needs memory for a million or
-//     two of the newest keys, whatever their number; the files, 16.4 bytes a key,
+//     two of the newest keys, whatever their number; the files, 16.5 bytes a key,
 //     cost disk, and are fast while the page cache holds them. They are copies that
 //     are checked at every look-up, never trusted after a crash, and made anew
 //     behind everybody's back when something is wrong with them, while Pebble is

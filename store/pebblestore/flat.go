@@ -57,7 +57,8 @@ type flat struct {
 // Limits of a flat set in memory.
 const (
 	deltaKeys = 1 << 20 // in a delta that is frozen
-	maxFrozen = 8       // more, and writing has no chance to keep up
+	minDelta  = 1 << 14 // the same, however small the budget
+	maxFrozen = 2       // deltas that wait to be written, before adds wait for them
 	maxGone   = 1 << 18 // forgotten keys to be remembered
 	restKeys  = 1 << 16 // in the delta of a blind set that can't be rebuilt yet
 )
@@ -194,14 +195,16 @@ func (f *flat) committed() {
 		} else if len(f.delta.log) > f.s.opt.flat(restKeys) {
 			f.newDelta() // Pebble is asked anyway
 		}
-	case len(f.delta.log) >= f.s.opt.flat(deltaKeys):
+	case len(f.delta.log) >= f.s.opt.deltaKeys():
 		f.frozen = append(f.frozen, f.delta)
 		f.delta = newDelta(f.s)
 	}
-	if len(f.frozen) > maxFrozen {
-		f.lose()
-	}
 	f.work()
+	for len(f.frozen) > maxFrozen && !f.stopped() { // imports are faster than the disk may be
+		r := <-f.results
+		f.take(&r)
+		f.work()
+	}
 	f.measure()
 }
 
@@ -254,4 +257,14 @@ func (o *Options) flat(limit int) int {
 		return max(1, limit/(deltaKeys/o.flatKeys))
 	}
 	return limit
+}
+
+// deltaKeys is how many keys a delta has when it is frozen: a third of the budget's,
+// as two may be frozen while another fills.
+func (o *Options) deltaKeys() int {
+	n := o.flat(deltaKeys)
+	if o.IndexBytes > 0 {
+		n = min(n, max(minDelta, int(o.IndexBytes/(3*deltaBytes))))
+	}
+	return n
 }

@@ -9,7 +9,10 @@ import (
 	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
-// delta is keys that are in no run yet: some 40 bytes each.
+// deltaBytes is about the memory of a key in a delta.
+const deltaBytes = 40
+
+// delta is keys that are in no run yet.
 type delta struct {
 	x   *seenindex.Index
 	log []store.Key // as they came; some may have been removed from x since, or be twice

@@ -126,10 +126,13 @@ func (f *flat) load(r pebble.Reader, c *crawl) (done bool, err error) {
 		f.measure()
 		return true, nil
 	}
-	if c.count() <= int64(f.s.opt.flat(deltaKeys)) {
+	if c.count() <= int64(f.s.opt.deltaKeys()) {
 		return false, nil
 	}
 	run, counts, err := f.readRows(r, c)
+	if errors.Is(err, errStopped) {
+		return true, store.ErrClosed
+	}
 	if err != nil {
 		return true, f.loadBlind(r, c)
 	}

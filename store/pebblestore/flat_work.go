@@ -151,7 +151,9 @@ func (f *flat) readRows(r pebble.Reader, c *crawl) (_ *flatrun.Run, counts []int
 		row := &rowSource{it: it, buf: make([]store.Key, 0, 4096)}
 		rows, sources = append(rows, row), append(sources, row)
 	}
-	run, err := f.write(flatrun.Merge(sources), c.count())
+	from := newPipe(flatrun.Merge(sources))
+	run, err := f.write(from, c.count())
+	from.stop()
 	for _, row := range rows {
 		counts = append(counts, row.n)
 	}

@@ -16,11 +16,12 @@ type IndexMode string
 //	exact128   18 to 21 B     none
 //	fp64       9 to 10.4 B    4e-7 expected
 //	fp40       6 to 7 B       7 expected
-//	flat       35 to 80 MB    none; 16.4 B a key of disk and page cache
+//	flat       35 to 80 MB    none; 16.5 B a key of disk and page cache
 //	bounded    as budgeted    none; most duplicates cost a read of Pebble
 //
 // Flat keeps the keys a second time, in sorted files that are mapped into memory
-// (see package flatrun), and new ones in a table of a million or two. What of the
+// (see package flatrun), and new ones in a table of a million or two, or what
+// Options.IndexBytes allows. What of the
 // files is in memory counts in the process's resident size, and is the page
 // cache's: the system takes it back when it needs it, and a look-up then reads
 // the disk. For a store that is opened for reading alone it is as bounded.
@@ -87,15 +88,16 @@ func (o *Options) checkIndex() error {
 
 // chooseMode returns the mode for a store of n keys.
 func (o *Options) chooseMode(n int64) IndexMode {
-	switch {
-	case o.Index != IndexAuto:
-		return o.Index
-	case o.IndexBytes <= 0 || fits(seenindex.FP64, n, o.IndexBytes):
-		return IndexFP64
-	case fits(seenindex.FP40, n, o.IndexBytes):
-		return IndexFP40
+	mode := o.Index
+	if mode == IndexAuto {
+		if mode = IndexFlat; o.IndexBytes <= 0 || fits(seenindex.FP64, n, o.IndexBytes) {
+			mode = IndexFP64
+		}
 	}
-	return IndexBounded
+	if mode == IndexFlat && o.ReadOnly {
+		return IndexBounded // which needs no files of its own
+	}
+	return mode
 }
 
 // fits says whether n keys and a quarter more are within the budget.
@@ -107,7 +109,7 @@ func fits(m seenindex.Mode, n, budget int64) bool {
 func (s *Store) newSeen(c *crawl) seenSet {
 	rows := &rowReader{db: s.db, c: c}
 	m, ok := s.mode.memory()
-	if s.mode == IndexFlat && !s.opt.ReadOnly {
+	if s.mode == IndexFlat {
 		return newFlat(s, rows)
 	}
 	if !ok {
@@ -135,23 +137,19 @@ func (s *Store) indexBytes() (n int64) {
 	return n
 }
 
-// keepBudget makes the store bounded when its index has outgrown its budget.
-// It looks at every 64th group.
+// keepBudget makes the index flat when it has outgrown its budget. It looks at
+// every 64th group. The files are made behind; until then Pebble is asked.
 func (s *Store) keepBudget() {
-	if !s.indexed() || s.groups.Load()%64 != 0 || s.opt.Index != IndexAuto || s.opt.IndexBytes <= 0 || s.mode == IndexBounded ||
+	if !s.indexed() || s.groups.Load()%64 != 0 || s.opt.Index != IndexAuto || s.opt.IndexBytes <= 0 || s.mode == IndexFlat ||
 		s.indexBytes() <= s.opt.IndexBytes {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mode = IndexBounded
+	s.mode = IndexFlat
 	for _, c := range s.crawls {
-		set := s.newSeen(c)
-		if err := s.loadCrawlKeys(s.db, c, set); err != nil {
-			s.opt.Index = IndexBounded // don't try again; c keeps the index it has
-			set.close()
-			continue
-		}
+		set := newFlat(s, &rowReader{db: s.db, c: c})
+		set.blind = true
 		c.seen.close()
 		c.seen = set
 	}

@@ -94,8 +94,8 @@ func TestChooseMode(t *testing.T) {
 	}{
 		{0, 1e9, IndexFP64},
 		{1 << 30, 50e6, IndexFP64},
-		{600 << 20, 50e6, IndexFP40},
-		{300 << 20, 50e6, IndexBounded},
+		{600 << 20, 50e6, IndexFlat},
+		{1, 0, IndexFP64},
 	} {
 		if got := (&Options{IndexBytes: tt.budget}).chooseMode(tt.keys); got != tt.want {
 			t.Errorf("%d MB, %d keys: got %s; want %s", tt.budget>>20, tt.keys, got, tt.want)
@@ -113,15 +113,23 @@ func TestBudgetIsKept(t *testing.T) {
 	n := 0
 	for s.Index().Mode == IndexFP64 {
 		if n += 2000; n > 1_000_000 {
-			t.Fatalf("got %+v; want the bounded mode by now", s.Index())
+			t.Fatalf("got %+v; want the flat mode by now", s.Index())
 		}
 		see(t, s, "", testKeys(n-2000, n))
 	}
-	if fresh := see(t, s, "", testKeys(0, n+1000)); fresh != 1000 {
-		t.Errorf("got %d new; want 1000", fresh)
+	if fresh := see(t, s, "", testKeys(0, n+2000)); fresh != 2000 {
+		t.Errorf("got %d new; want 2000", fresh)
 	}
-	if info := s.Index(); info.Bytes > 21<<20 {
-		t.Errorf("got %d bytes of index; want a filter of at most 4 MB and the cache", info.Bytes)
+	n += 2000
+	for range 40 {
+		n += 2000
+		see(t, s, "", testKeys(n-2000, n))
+		if info := s.Index(); info.Mode != IndexFlat || info.Bytes > 8<<20 {
+			t.Fatalf("got %+v; want a flat index, in about its budget", info)
+		}
+	}
+	if fresh := see(t, s, "", testKeys(0, n)); fresh != 0 {
+		t.Errorf("got %d new; want none", fresh)
 	}
 }
 

@@ -40,10 +40,10 @@ type Options struct {
 	// Index is how the keys are held in memory. The default is IndexAuto.
 	Index IndexMode
 	// IndexBytes is the memory that the keys may take, without Pebble's cache.
-	// With IndexAuto the most precise of fp64, fp40 and bounded that fits is
-	// chosen at open, with room for a quarter more; when a memory index outgrows
-	// the budget, the store becomes bounded, for which writes wait about 0.1 s a
-	// million keys. The default is no bound.
+	// With IndexAuto it chooses at open between fp64, if that fits with room for a
+	// quarter more, and flat; when the index outgrows the budget later, it becomes
+	// flat, for which nobody waits: its files are made behind, in about 0.1 s a
+	// million keys, while Pebble is asked. The default is no bound.
 	IndexBytes int64
 	// LoadBehind has Open return once the queues and leases are in memory, and
 	// fills the index of keys behind it, about 0.1 s a million keys. Until then

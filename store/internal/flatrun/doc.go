@@ -1,14 +1,14 @@
 // Package flatrun keeps sorted keys in files that are mapped into memory, and
-// answers "is this key there?" in about a tenth of a microsecond, exactly, for
-// 2.7 bits a key of index.
+// answers "is this key there?" in some tenths of a microsecond, exactly, for
+// 4 bits a key of index.
 //
 // # The idea
 //
 // Keys are hashes, so they are spread evenly: the first eight bytes of a key,
-// taken as a fraction, say which of n/24 buckets it is in, and no tree is needed
+// taken as a fraction, say which of n/16 buckets it is in, and no tree is needed
 // to find it. A file is the keys in ascending order, 16 bytes each, and then for
 // each bucket where its keys end. A look-up reads one word of the index and one
-// bucket of some 24 keys.
+// bucket of some 16 keys.
 //
 // # What memory is
 //

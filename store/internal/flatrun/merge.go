@@ -44,8 +44,12 @@ func (s *reader) Next() ([]Key, error) {
 	return s.buf, err
 }
 
-// Merge returns the keys of some sources in order. Equal ones come once.
+// Merge returns the keys of some sources in order. Keys that are in two of them
+// come once.
 func Merge(sources []Source) Source {
+	if len(sources) == 1 {
+		return sources[0]
+	}
 	m := &merger{buf: make([]Key, 0, portion)}
 	for _, s := range sources {
 		m.heads = append(m.heads, head{from: s})

@@ -35,7 +35,7 @@ const (
 	magic    = "firstrun"
 	entryLen = 8
 	footLen  = 64
-	perKeys  = 24 // keys in a bucket, on average
+	perKeys  = 16 // keys in a bucket, on average
 )
 
 // MaxKeys is how many keys a run can hold.
