@@ -20,12 +20,15 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// Ours: with the index in memory, and without.
-const firstseen, bounded = "firstseen", "bounded"
+// Ours: with the index in memory, in files beside, and without.
+const firstseen, flat, bounded = "firstseen", "flat", "bounded"
+
+var oursAll = []string{firstseen, flat, bounded}
 
 func rivals(tmp string) []rival {
 	list := []rival{
 		{firstseen, openPebblestore(pebblestore.Options{})},
+		{flat, openPebblestore(pebblestore.Options{Index: pebblestore.IndexFlat})},
 		{bounded, openPebblestore(pebblestore.Options{Index: pebblestore.IndexBounded, CacheBytes: 512 << 20})},
 		{"bbolt", openBolt},
 	}

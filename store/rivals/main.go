@@ -9,8 +9,8 @@
 // there. Each rival has the shape that served it best: RocksDB a sorted MultiGet
 // and one synced batch, SQLite a transaction of sorted INSERT OR IGNORE, bbolt a
 // transaction of sorted puts. None has an index in memory, which is what
-// pebblestore spends 9 to 12 bytes a key on; "bounded" is like for like: it has
-// none either, and a cache as RocksDB's.
+// pebblestore spends 9 to 12 bytes a key on, or 16 bytes of files as "flat";
+// "bounded" is like for like: it has none either, and a cache as RocksDB's.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	length := flag.Duration("length", 10*time.Second, "length of each load")
 	batch := flag.Int("batch", 10_000, "keys in a call")
 	skew := flag.Bool("skew", false, "draw duplicates as links are")
-	only := flag.String("only", "", "these rivals alone, by name: firstseen,bounded,bbolt,rocksdb,sqlite")
+	only := flag.String("only", "", "these rivals alone, by name: firstseen,flat,bounded,bbolt,rocksdb,sqlite")
 	flag.Parse()
 	if err := run(*dir, *only, int(*keys), storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
 		log.Fatal(err)
@@ -69,9 +69,9 @@ func run(dir, only string, n int, l storebench.Load) (err error) {
 		}
 		table[r.name] = m
 	}
-	for _, ours := range []string{firstseen, bounded} {
+	for _, ours := range oursAll {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
-			if name != firstseen && name != bounded && table[ours] != nil {
+			if !slices.Contains(oursAll, name) && table[ours] != nil {
 				table[ours].compare(ours, name, table[name])
 			}
 		}
@@ -117,10 +117,23 @@ func measure(r rival, dir string, n int, l storebench.Load) (*measured, error) {
 		fmt.Printf("%-10s %2.0f%% duplicates  %v\n", r.name, l.Dup*100, result)
 		m.loads = append(m.loads, result)
 	}
-	if err := e.Close(); err != nil {
+	if err := reopen(r, dir, e); err != nil {
 		return nil, err
 	}
 	m.disk = float64(storebench.DiskBytes(dir)) / float64(stream.Known)
 	fmt.Printf("%-10s loaded %d at %.0f keys/s, disk %.1f B/key\n", r.name, n, float64(n)/loaded.Seconds(), m.disk)
 	return m, os.RemoveAll(dir)
+}
+
+// reopen closes e, opens it once more and closes it: what is left of the log and of
+// files that were replaced goes then.
+func reopen(r rival, dir string, e engine) error {
+	if err := e.Close(); err != nil {
+		return err
+	}
+	e, err := r.open(dir)
+	if err != nil {
+		return err
+	}
+	return e.Close()
 }
