@@ -138,15 +138,31 @@ func keysOf(items []store.Item) []store.Key {
 	return keys
 }
 
-// open adds to a crawl that may hold all of the items.
+// open adds to a crawl that may hold all of the items. What the cache knows is a
+// duplicate, if the cluster says in the same time that the cache may be believed.
 func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	left := numbers(len(items))
-	return a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
+	r, left := a.s.recall(a.crawl, len(items), func(i int) *store.Key { return &items[i].Key })
+	err := a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
 		o := &offering{adding: a, items: items, verdicts: verdicts, id: a.s.requests.id()}
-		if err := o.record(ctx, left); err != nil {
+		told := r.ask(ctx)
+		err := o.record(ctx, left)
+		fallen := told()
+		if err != nil {
 			return false, err
 		}
-		left = o.pending
-		return len(left) == 0, o.queue(accepted(ctx))
+		if err := o.queue(accepted(ctx)); err != nil {
+			return false, err
+		}
+		for _, i := range o.told {
+			if verdicts[i].Status != store.Full {
+				r.remember(&items[i].Key)
+			}
+		}
+		left = append(o.pending, fallen...)
+		return len(left) == 0, nil
 	})
+	for _, i := range r.hits {
+		verdicts[i].Status = store.Duplicate
+	}
+	return err
 }

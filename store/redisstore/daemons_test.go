@@ -156,3 +156,21 @@ func TestIdentity(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherFormatIsRefused opens a store of the format before this one, and of one to come.
+func TestAnotherFormatIsRefused(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 2)
+	s := open(t, o)
+	defer s.Close()
+	for _, format := range []string{"\x00\x01", "\x00\x03", ""} {
+		if err := s.nodes.single.HSet(t.Context(), s.layout.meta+"M", "format", format).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if other, err := Open(t.Context(), o); err == nil {
+			other.Close()
+			t.Errorf("format %x: got no error; want %v", format, store.ErrFormat)
+		} else if !errors.Is(err, store.ErrFormat) {
+			t.Errorf("format %x: got error %v; want %v", format, err, store.ErrFormat)
+		}
+	}
+}

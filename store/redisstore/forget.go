@@ -42,26 +42,39 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	return sum, nil
 }
 
+// forget forgets in one crawl, and makes the caches of all daemons forget, too.
 func (s *Store) forget(ctx context.Context, crawl string, sel store.Selection) (int64, error) {
-	switch {
-	case sel.Keys != nil:
-		return s.forgetKeys(ctx, crawl, sel.Keys)
-	case sel.Queue != "":
-		return s.forgetQueue(ctx, crawl, sel.Queue)
-	case !sel.Before.IsZero():
-		return s.forgetBefore(ctx, crawl, sel.Before)
+	f := &forgetting{Store: s, crawl: crawl, id: s.requests.id()}
+	if err := f.announce(ctx); err != nil {
+		return 0, err
 	}
-	return s.forgetCrawl(ctx, crawl)
+	sum, err := f.selected(ctx, sel)
+	if err != nil {
+		return sum, err
+	}
+	return sum, f.finish(accepted(ctx))
 }
 
-func (s *Store) forgetKeys(ctx context.Context, crawl string, keys []store.Key) (sum int64, err error) {
+func (f *forgetting) selected(ctx context.Context, sel store.Selection) (int64, error) {
+	switch {
+	case sel.Keys != nil:
+		return f.keys(ctx, sel.Keys)
+	case sel.Queue != "":
+		return f.queue(ctx, sel.Queue)
+	case !sel.Before.IsZero():
+		return f.before(ctx, sel.Before)
+	}
+	return f.forgetCrawl(ctx, f.crawl)
+}
+
+func (f *forgetting) keys(ctx context.Context, keys []store.Key) (sum int64, err error) {
 	for len(keys) > 0 {
 		n := min(len(keys), waveSize)
-		found, err := s.resolve(ctx, crawl, keys[:n])
+		found, err := f.resolve(ctx, f.crawl, keys[:n])
 		if err != nil {
 			return sum, err
 		}
-		gone, err := s.drop(ctx, crawl, 'h', keys[:n], found)
+		gone, err := f.drop(ctx, 'h', keys[:n], found)
 		sum += gone
 		if err != nil {
 			return sum, err
@@ -73,8 +86,11 @@ func (s *Store) forgetKeys(ctx context.Context, crawl string, keys []store.Key) 
 
 // drop forgets keys that are known: they are let go by their queues, then by
 // the seen side. With mode f those that are held stay.
-func (s *Store) drop(ctx context.Context, crawl string, mode byte, keys []store.Key, found []known) (int64, error) {
-	id := s.requests.id()
+func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) (int64, error) {
+	if err := f.announce(ctx); err != nil {
+		return 0, err
+	}
+	s, crawl, id := f.Store, f.crawl, f.requests.id()
 	heldKeys, _, err := s.release(ctx, id, crawl, mode, keys, found)
 	if err != nil {
 		return 0, err
@@ -104,15 +120,15 @@ func (s *Store) drop(ctx context.Context, crawl string, mode byte, keys []store.
 	return gone, s.clean(ctx, id, crawl, keys, found)
 }
 
-// forgetQueue forgets what a queue holds the text of.
-func (s *Store) forgetQueue(ctx context.Context, crawl, queue string) (sum int64, err error) {
-	_, h := s.layout.ofQueue(queue)
-	keys, err := s.keysOfQueue(ctx, crawl, queue)
+// queue forgets what a queue holds the text of.
+func (f *forgetting) queue(ctx context.Context, queue string) (sum int64, err error) {
+	_, h := f.layout.ofQueue(queue)
+	keys, err := f.keysOfQueue(ctx, f.crawl, queue)
 	if err != nil {
 		return 0, err
 	}
 	for part := range slices.Chunk(keys, waveSize) {
-		n, err := s.drop(ctx, crawl, 'h', part, slices.Repeat([]known{{queuedIn, h}}, len(part)))
+		n, err := f.drop(ctx, 'h', part, slices.Repeat([]known{{queuedIn, h}}, len(part)))
 		sum += n
 		if err != nil {
 			return sum, err
@@ -122,19 +138,19 @@ func (s *Store) forgetQueue(ctx context.Context, crawl, queue string) (sum int64
 	return sum, nil
 }
 
-// forgetBefore forgets keys that were recorded on days before and aren't held.
-func (s *Store) forgetBefore(ctx context.Context, crawl string, before time.Time) (sum int64, err error) {
+// before forgets keys that were recorded on days before and aren't held.
+func (f *forgetting) before(ctx context.Context, before time.Time) (sum int64, err error) {
 	days := max(0, before.UnixMilli()/day.Milliseconds())
 	if days == 0 {
 		return 0, nil
 	}
-	for shard := range s.opt.Shards {
+	for shard := range f.opt.Shards {
 		for from := uint64(0); from < noMore; {
-			p, err := s.keyPage(ctx, crawl, shard, from, uint16(min(days, allDays-1)))
+			p, err := f.keyPage(ctx, f.crawl, shard, from, uint16(min(days, allDays-1)))
 			if err != nil {
 				return sum, err
 			}
-			n, err := s.drop(ctx, crawl, 'f', p.keys, p.known)
+			n, err := f.drop(ctx, 'f', p.keys, p.known)
 			sum += n
 			if err != nil {
 				return sum, err

@@ -10,7 +10,7 @@ import (
 
 // formatVersion is the version of the keys that this package writes. It
 // refuses any other.
-const formatVersion = 1
+const formatVersion = 2
 
 // field is a field of the meta key.
 type field struct {
@@ -70,7 +70,8 @@ func (s *Store) loadMeta(ctx context.Context) error {
 		return err
 	}
 	if got[0] != uint16Text(formatVersion) {
-		return fmt.Errorf("got format %x; want %d: %w", got[0], formatVersion, store.ErrFormat)
+		return fmt.Errorf("got format %x; want %04x: to move the store, copy it to a file with the program that made it, and from there with this one: %w",
+			got[0], formatVersion, store.ErrFormat)
 	}
 	if len(got[1]) != 2 {
 		return fmt.Errorf("got number of shards %x; want 2 bytes: %w", got[1], store.ErrCorrupt)

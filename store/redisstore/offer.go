@@ -17,6 +17,7 @@ type offering struct {
 	offered *batch
 	queued  *batch
 	fresh   []int // new, and to be queued
+	told    []int // decided, but for a queue that may be full
 	pending []int // another daemon is about to decide
 }
 
@@ -38,9 +39,12 @@ func (o *offering) record(ctx context.Context, of []int) error {
 	}
 	fresh := make([]bool, len(o.items))
 	err := o.offered.tell(func(i int, answer byte) {
-		switch answer {
-		case 'P':
+		if answer == 'P' {
 			o.pending = append(o.pending, i)
+			return
+		}
+		o.told = append(o.told, i)
+		switch answer {
 		case 'D':
 			o.verdicts[i].Status = store.Duplicate
 		default:

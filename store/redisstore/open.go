@@ -18,6 +18,7 @@ type Store struct {
 	nodes      *nodes
 	layout     *layout
 	requests   *requests
+	cache      *cache // nil for none
 	identity   store.Identity
 	answersFor string // in ms
 
@@ -54,7 +55,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	s := &Store{
-		opt: o, nodes: n, requests: requests, stopped: make(chan struct{}),
+		opt: o, nodes: n, requests: requests, cache: newCache(o.CacheBytes), stopped: make(chan struct{}),
 		answersFor: strconv.FormatInt(o.AnswersFor.Milliseconds(), 10),
 	}
 	if err := s.loadMeta(ctx); err != nil {

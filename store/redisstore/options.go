@@ -53,6 +53,10 @@ type Options struct {
 	// a duplicate's first spelling told. All daemons should have it alike. The
 	// default is to keep keys only.
 	KeepURLs bool
+	// CacheBytes bounds the memory of a cache of keys that are known, 8 bytes each,
+	// which saves duplicates the way to the cluster; negative for none. The default
+	// is 32 MiB: 4 million keys.
+	CacheBytes int64
 
 	// Clock stands in for the servers' clocks, in tests alone: where each
 	// daemon tells its own time, delays and leases mean nothing. The default is
@@ -85,6 +89,9 @@ func (o Options) withDefaults() (Options, error) {
 		o.Replicas = 1
 	}
 	o.Replicas = max(0, o.Replicas)
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 32 << 20
+	}
 	orDefault(&o.WaitTimeout, time.Second)
 	orDefault(&o.RetryFor, 10*time.Second)
 	orDefault(&o.AnswersFor, 3*o.RetryFor)

@@ -88,16 +88,31 @@ func (t *taking) ready(ctx context.Context) ([]readiness, error) {
 }
 
 // deal gives shards their shares of the request by how much they have ready: so
-// that the shares are never more than was asked for.
+// that the shares are never more than was asked for. A share is of whole queues where it
+// can be, and what that leaves over goes to those whose turn it is: what can't be
+// dealt out costs a round trip for each shard.
 func (t *taking) deal(ready []readiness) []share {
-	sum := 0
+	sum, left, each := 0, t.req.MaxURLs, t.req.MaxPerQueue
 	for _, r := range ready {
 		sum += r.queues
 	}
+	urls := make([]int, len(ready))
+	for i, r := range ready {
+		n := min(maxTake, t.req.MaxURLs*r.queues/sum)
+		if n >= each {
+			n -= n % each
+		}
+		urls[i] = n
+		left -= n
+	}
 	var shares []share
-	for _, r := range ready {
-		if n := t.req.MaxURLs * r.queues / sum; n > 0 {
-			shares = append(shares, share{shard: r.shard, urls: min(n, maxTake), whole: true})
+	for i, r := range ready {
+		if n := urls[i]; n >= each && n+each <= min(maxTake, r.queues*each) && left >= each {
+			urls[i] += each
+			left -= each
+		}
+		if urls[i] > 0 {
+			shares = append(shares, share{shard: r.shard, urls: urls[i], whole: true})
 		}
 	}
 	return shares
@@ -114,7 +129,7 @@ func (t *taking) when(ctx context.Context) error {
 	}
 	t.next = sched.Never
 	for _, c := range b.calls {
-		if _, err := t.read(c.shard, c.reply); err != nil {
+		if _, err := t.read(ctx, c.shard, c.reply); err != nil {
 			return err
 		}
 	}

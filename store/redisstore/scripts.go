@@ -51,6 +51,7 @@ var (
 	scriptAck       = newScript("head ack", false)
 	scriptOutbox    = newScript(partPlain+"outbox", false)
 	scriptMeta      = newScript(partPlain+"meta", true)
+	scriptEpoch     = newScript(partPlain+"epoch", true)
 )
 
 func newScript(parts string, writes bool) *script {

@@ -40,25 +40,34 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 
 // seeWave sees keys, those that another request has pending once it has ended.
 func (s *Store) seeWave(ctx context.Context, crawl string, keys []store.Key, fresh []bool) error {
-	left := numbers(len(keys))
-	return s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
+	r, left := s.recall(crawl, len(keys), func(i int) *store.Key { return &keys[i] })
+	err := s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
 		b := s.batch(scriptSee, s.requests.id(), crawl, s.shardsHead())
 		for _, i := range left {
 			p := b.keyPart(i, &keys[i])
 			p.blob = append(p.blob, keys[i][:]...)
 		}
-		if err := b.run(ctx); err != nil {
+		told := r.ask(ctx)
+		err := b.run(ctx)
+		fallen := told()
+		if err != nil {
 			return false, err
 		}
-		left = left[:0]
-		err := b.tell(func(i int, answer byte) {
+		left = fallen
+		err = b.tell(func(i int, answer byte) {
 			fresh[i] = answer == 'N'
 			if answer == 'P' {
 				left = append(left, i)
+			} else {
+				r.remember(&keys[i])
 			}
 		})
 		return len(left) == 0, err
 	})
+	for _, i := range r.hits {
+		fresh[i] = false
+	}
+	return err
 }
 
 func numbers(n int) []int {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -198,5 +199,42 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 		if err := s.See(t.Context(), "c", []store.Key{testItem(n, "").Key}, fresh, store.SeeOptions{}); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("got error %v for seeing a %s key; want %v", err, name, store.ErrUnavailable)
 		}
+	}
+}
+
+// TestATakeSentAgain sends a take twice, as after a lost answer: it gives the same leases with all
+// of their text, but for one that was settled meanwhile.
+func TestATakeSentAgain(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 1))
+	defer s.Close()
+	ctx := t.Context()
+	for _, crawl := range []string{"c", "d"} {
+		items := []store.Item{testItem(1, "a"), testItem(2, "b"), testItem(3, "b")}
+		items[1].Meta = []byte("meta")
+		must(s.Add(ctx, crawl, items, store.AddOptions{}))(t)
+	}
+	id := s.requests.id()
+	take := func() []store.Lease {
+		tk := &taking{s: s, crawl: "*", req: store.TakeRequest{MaxURLs: 10, MaxPerQueue: 2, Lease: time.Hour}, served: map[int][]byte{}, spent: map[int]bool{}}
+		c := &call{script: scriptTake, id: id, crawl: "*", blob: tk.appendRequest(nil, share{urls: 10})}
+		if err := s.run(ctx, []*call{c}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tk.read(ctx, 0, c.reply); err != nil {
+			t.Fatal(err)
+		}
+		if tk.queues < 4 {
+			t.Fatalf("got leases of %d queues; want 4", tk.queues)
+		}
+		return tk.leases
+	}
+	first, again := take(), take()
+	if len(first) != 6 || !reflect.DeepEqual(first, again) {
+		t.Fatalf("got %+v, again %+v; want 6 leases, the same", first, again)
+	}
+	l := first[5]
+	must(s.Settle(ctx, l.Crawl, []store.Settlement{{Key: l.Key, Token: l.Token}}))(t)
+	if again := take(); !reflect.DeepEqual(first[:5], again) {
+		t.Fatalf("got %+v; want %+v, without what was settled", again, first[:5])
 	}
 }

@@ -86,7 +86,7 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 	}
 	for _, sh := range shares {
 		had := len(t.leases)
-		next, err := t.read(sh.shard, b.at[sh.shard].reply)
+		next, err := t.read(ctx, sh.shard, b.at[sh.shard].reply)
 		if err != nil {
 			return err
 		}
@@ -109,26 +109,77 @@ func (t *taking) appendRequest(dst []byte, sh share) []byte {
 const stopped = 1
 
 // read reads the answer of a shard; see lua/take.lua.
-func (t *taking) read(shard int, reply string) (next int64, err error) {
+func (t *taking) read(ctx context.Context, shard int, reply string) (next int64, err error) {
 	r := reader{reply}
+	full := r.bytes(1) == "F"
 	if next = int64(r.uint(6)); next > 0 {
 		t.next = min(t.next, next)
 	}
-	last, lastCrawl := "", ""
-	for first := true; r.more(); first = false {
+	had := len(t.leases)
+	for r.more() {
 		var l store.Lease
 		l.Token = uint64(shard)<<tokenBits | r.uint(6)
 		l.Expires = sched.Time(int64(r.uint(6)))
 		attempts := int(r.uint(4))
+		r.uint(1) // late
 		l.Key, l.Crawl = r.key(), r.short()
-		readRecord(&reader{r.long()}, &l.Entry)
-		l.State, l.Attempts = store.Leased, attempts
-		if first || l.Queue != last || l.Crawl != lastCrawl {
-			t.queues++
-			last, lastCrawl = l.Queue, l.Crawl
-			t.served[shard] = appendShort(appendShort(t.served[shard], l.Crawl), l.Queue)
+		if full {
+			readRecord(&reader{r.long()}, &l.Entry)
 		}
+		l.State, l.Attempts = store.Leased, attempts
 		t.leases = append(t.leases, l)
 	}
-	return next, r.err()
+	if err := r.err(); err != nil {
+		return next, err
+	}
+	if !full {
+		if err := t.readAgain(ctx, shard, had); err != nil {
+			return next, err
+		}
+	}
+	t.note(shard, t.leases[had:])
+	return next, nil
+}
+
+// note counts the queues that gave leases, and notes them for the shard.
+func (t *taking) note(shard int, leases []store.Lease) {
+	for i := range leases {
+		l := &leases[i]
+		if i == 0 || l.Queue != leases[i-1].Queue || l.Crawl != leases[i-1].Crawl {
+			t.queues++
+			t.served[shard] = appendShort(appendShort(t.served[shard], l.Crawl), l.Queue)
+		}
+	}
+}
+
+// readAgain looks up the text of leases whose answer was lost on its way, from number had on.
+// Those that ran out meanwhile are somebody else's.
+func (t *taking) readAgain(ctx context.Context, shard, had int) error {
+	given := t.leases[had:]
+	t.leases = t.leases[:had]
+	for len(given) > 0 {
+		n := 1
+		for n < len(given) && given[n].Crawl == given[0].Crawl {
+			n++
+		}
+		var blob []byte
+		for i := range given[:n] {
+			blob = append(blob, given[i].Key[:]...)
+		}
+		c := &call{shard: shard, script: scriptLookup, crawl: given[0].Crawl, blob: blob}
+		if err := t.s.run(accepted(ctx), []*call{c}); err != nil {
+			return err
+		}
+		r := reader{c.reply}
+		for _, l := range given[:n] {
+			if token := t.s.readFound(&r, &l.Entry); l.State == store.Leased && token == l.Token&tokenMask {
+				t.leases = append(t.leases, l)
+			}
+		}
+		if err := r.err(); err != nil {
+			return err
+		}
+		given = given[n:]
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
@@ -30,6 +31,8 @@ type settings struct {
 	known, memory  int
 	shards         int
 	only           string
+	engine         string
+	commands       bool
 }
 
 func main() {
@@ -41,6 +44,8 @@ func main() {
 	flag.IntVar(&s.memory, "memory", 200_000, "keys to measure memory with")
 	flag.IntVar(&s.shards, "shards", 64, "shards of our store")
 	flag.StringVar(&s.only, "only", "", "rates or memory; both if not given")
+	flag.StringVar(&s.engine, "engine", "", "what the name of an engine must hold to be measured; all if not given")
+	flag.BoolVar(&s.commands, "commands", false, "show what the masters' commands took, by command")
 	flag.Parse()
 	if err := run(context.Background(), s); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -69,6 +74,9 @@ func rates(ctx context.Context, s settings, c *rediscluster.Cluster) error {
 	fmt.Println("| engine | URLs/s | to ours | server µs/URL | client µs/URL | network B/URL |\n|---|--:|--:|--:|--:|--:|")
 	first := 0.0
 	for _, e := range engines(s) {
+		if !strings.Contains(e.name, s.engine) {
+			continue
+		}
 		r, err := measure(ctx, s, c, e)
 		if err != nil {
 			return fmt.Errorf("cannot measure %s: %w", e.name, err)
@@ -112,6 +120,9 @@ func measure(ctx context.Context, s settings, c *rediscluster.Cluster, e engine)
 	if err != nil {
 		return r, err
 	}
+	if err := forgetCommands(ctx, c); err != nil {
+		return r, err
+	}
 	before, err := usage(ctx, c)
 	if err != nil {
 		return r, err
@@ -121,6 +132,11 @@ func measure(ctx context.Context, s settings, c *rediscluster.Cluster, e engine)
 		return r, err
 	}
 	r.wall = time.Since(began)
+	if s.commands {
+		if err := showCommands(ctx, c, r.urls); err != nil {
+			return r, err
+		}
+	}
 	after, err := usage(ctx, c)
 	r.servers, r.client, r.network = after.servers-before.servers, after.client-before.client, after.network-before.network
 	return r, err

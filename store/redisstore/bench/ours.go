@@ -26,8 +26,9 @@ func engines(s settings) []engine {
 	work := batches(s, streamBatches(s))
 	known := fresh(s, s.known)
 	return []engine{
-		ourAdd("ours: seen + queue, WAIT 1 behind each answer", s, known, work, 1),
-		ourAdd("ours, without WAIT", s, known, work, -1),
+		ourAdd("ours: seen + queue, WAIT 1 behind each answer", s, known, work, 1, -1),
+		ourAdd("ours, without WAIT", s, known, work, -1, -1),
+		ourAdd("ours, WAIT 1, a cache of 32 MiB", s, known, work, 1, 0),
 		ourTake("ours: take + lease, WAIT 1", s, 1),
 		rival("script: seen + queue, no WAIT, no leases", s, known, work, scriptBatch),
 		rival("HSETNX in buckets of 64, pipelined, no WAIT", s, known, work, hsetnxBatch),
@@ -35,17 +36,17 @@ func engines(s settings) []engine {
 	}
 }
 
-func open(ctx context.Context, c *rediscluster.Cluster, s settings, replicas int) (*redisstore.Store, error) {
+func open(ctx context.Context, c *rediscluster.Cluster, s settings, replicas int, cache int64) (*redisstore.Store, error) {
 	return redisstore.Open(ctx, redisstore.Options{
-		Addrs: c.Addrs(), Shards: s.shards, Replicas: replicas,
+		Addrs: c.Addrs(), Shards: s.shards, Replicas: replicas, CacheBytes: cache,
 		WaitTimeout: 5 * time.Second, RetryFor: 8 * time.Second, AnswersFor: 9 * time.Second, RecoverAfter: 30 * time.Second,
 		Identity: store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash"},
 	})
 }
 
-func ourAdd(name string, s settings, known, work [][]store.Item, replicas int) engine {
+func ourAdd(name string, s settings, known, work [][]store.Item, replicas int, cache int64) engine {
 	return engine{name, func(ctx context.Context, c *rediscluster.Cluster) (func(context.Context, time.Time) (int64, error), error) {
-		st, err := open(ctx, c, s, replicas)
+		st, err := open(ctx, c, s, replicas, cache)
 		if err != nil {
 			return nil, err
 		}
@@ -63,14 +64,15 @@ func ourAdd(name string, s settings, known, work [][]store.Item, replicas int) e
 	}}
 }
 
-// ourTake takes leases of 200,000 URLs in 20,000 queues.
+// ourTake takes leases of URLs in 20,000 queues, of which there are more than it can take: what
+// is left at the end of a stock is in the few largest queues, four of each at a time.
 func ourTake(name string, s settings, replicas int) engine {
 	return engine{name, func(ctx context.Context, c *rediscluster.Cluster) (func(context.Context, time.Time) (int64, error), error) {
-		st, err := open(ctx, c, s, replicas)
+		st, err := open(ctx, c, s, replicas, -1)
 		if err != nil {
 			return nil, err
 		}
-		_, err = each(ctx, s.callers, fresh(s, 200_000), time.Time{}, func(ctx context.Context, items []store.Item) (int64, error) {
+		_, err = each(ctx, s.callers, fresh(s, int(s.length.Seconds()*150_000)), time.Time{}, func(ctx context.Context, items []store.Item) (int64, error) {
 			_, err := st.Add(ctx, "", items, store.AddOptions{})
 			return 0, err
 		})
@@ -82,7 +84,7 @@ func ourTake(name string, s settings, replicas int) engine {
 			ctx, done := context.WithCancel(ctx)
 			defer done()
 			n, err := each(ctx, s.callers, turns, until, func(ctx context.Context, _ []store.Item) (int64, error) {
-				got, err := st.Take(context.WithoutCancel(ctx), store.TakeRequest{MaxURLs: 4000, MaxPerQueue: 4, Lease: time.Hour})
+				got, err := st.Take(context.WithoutCancel(ctx), store.TakeRequest{MaxURLs: s.batch, MaxPerQueue: 4, Lease: time.Hour})
 				if len(got.Leases) == 0 {
 					done() // none are left
 				}

@@ -67,7 +67,7 @@ func memories(s settings) []memory {
 }
 
 func withStore(ctx context.Context, c *rediscluster.Cluster, s settings, do func(*redisstore.Store) error) error {
-	st, err := open(ctx, c, s, 1)
+	st, err := open(ctx, c, s, 1, -1)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 -- When there may be more to take for a request.
 --
 -- blob: see serve.lua
--- reply: next 6 (0: never)
+-- reply: as of take.lua, with no lease
 local names, all, next = { crawl_name }, store_settings(), NEVER
 if crawl_name == '*' then names = call('ZRANGE', turns_key, 0, -1) end
 for i = 1, #names do
@@ -13,4 +13,4 @@ for i = 1, #names do
     next = min(next, next_of(c))
   end
 end
-return reply(gated(next, all))
+return (reply(gated(next, all)))

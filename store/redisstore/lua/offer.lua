@@ -8,7 +8,8 @@
 local shards, mode = unpack_struct('>I2c1', blob)
 local c = open_seen(need_crawl(crawl_name))
 local pend, day = mode == 'p' and 'p' or '', today()
-local told, out = {}, {}
+local told = {}
+local out = { pack('>I6c1I1c0', now, pend == '' and 'A' or 'P', #crawl_name, crawl_name) } -- for the outbox
 local pos, size = 4, #blob
 while pos <= size do
   local place, n, key, hash = unpack_struct('>I4I4c16c6', blob, pos)
@@ -29,8 +30,8 @@ while pos <= size do
   pos = pos + 8 + n
 end
 save_seen(c)
-if #out > 0 then
-  call('HSET', base .. 'o', request, pack('>I6c1I1c0', now, pend == '' and 'A' or 'P', #crawl_name, crawl_name) .. concat(out))
+if #out > 1 then
+  call('HSET', base .. 'o', request, concat(out))
   if pend ~= '' then call('HSET', c.key, 'pending', c.pending) end
 end
 return answer(concat(told))

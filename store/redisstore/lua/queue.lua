@@ -5,7 +5,11 @@
 -- not before 6 | turn 7 | first due 6 | levels 1 | wake 6 | place 1 | settings, if any.
 -- Live leases run, late ones ran out. Place: 0 nowhere, 1 waiting, 2 ready, 3 ready
 -- with leases that a request's bound may stop.
+--
+-- The row of one that holds nothing and has no settings, as most have after a while: done 5 | last
+-- take 6 | its delay 6 | not before 6 | turn 7. It takes half the memory.
 local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6B', 59
+local IDLE, IDLE_LEN = '>I5I6I6I6I7', 30
 
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
@@ -28,15 +32,26 @@ local function setting(c, q, name)
   return all_set and all_set[name] or 0
 end
 
+-- parse_queue makes the table at once: a table that grows field by field is copied four times.
 local function parse_queue(name, row)
-  local q = { name = name }
-  q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place =
-    unpack_struct(ROW, row)
-  if #row > ROW_LEN then q.set = read_settings(sub(row, ROW_LEN + 1)) end
-  return q
+  local queued, live, late, done, last, delay, before, turn, first, levels, wake, place
+  if #row == IDLE_LEN then
+    queued, live, late, first, levels, wake, place = 0, 0, 0, NEVER, 0, 0, 0
+    done, last, delay, before, turn = unpack_struct(IDLE, row)
+  else
+    queued, live, late, done, last, delay, before, turn, first, levels, wake, place = unpack_struct(ROW, row)
+  end
+  return {
+    name = name, queued = queued, live = live, late = late, done = done, last = last, delay = delay, before = before,
+    turn = turn, first = first, levels = levels, wake = wake, place = place, dirty = false,
+    set = #row > ROW_LEN and read_settings(sub(row, ROW_LEN + 1)) or nil,
+  }
 end
 
 local function queue_row(q)
+  if q.place == 0 and q.queued + q.live + q.late + q.levels == 0 and q.first == NEVER and not q.set and q.done < 2 ^ 40 then
+    return pack(IDLE, q.done, q.last, q.delay, q.before, q.turn)
+  end
   local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place)
   if q.set then row = row .. write_settings(q.set) end
   return row

@@ -14,30 +14,47 @@ end
 -- lane is a sorted set of ready queues, read a page at a time.
 local function lane(key) return { key = key, from = 0, page = {}, i = 1 } end
 
-local function peek(c, l)
+-- peek returns the next queue's name and turn. A page has about as many queues as the
+-- request needs.
+local function peek(l)
   if l.i > #l.page then
     if l.ended then return nil end
-    local n = max(8, min(256, want.urls))
-    l.page, l.i = call('ZRANGE', l.key, l.from, l.from + n - 1, 'WITHSCORES'), 1
+    local n = max(4, min(256, math.ceil((want.urls - given) / want.each)))
+    l.page, l.i, l.loaded = call('ZRANGE', l.key, text(l.from), text(l.from + n - 1), 'WITHSCORES'), 1, false
     l.from, l.ended = l.from + n, #l.page < 2 * n
-    local names = {}
-    for i = 1, #l.page, 2 do names[#names + 1] = l.page[i] end
-    load_queues(c, names)
     if #l.page == 0 then return nil end
   end
   return l.page[l.i], tonumber(l.page[l.i + 1])
 end
 
+-- load loads what is left of a page: in one go, and not before one of it is needed.
+local function load(c, l)
+  if l.loaded then return end
+  local names = {}
+  for i = l.i, #l.page, 2 do names[#names + 1] = l.page[i] end
+  load_queues(c, names)
+  l.loaded = true
+end
+
 -- peek_allowed skips queues that were served, or have as many leases as the request allows.
 local function peek_allowed(c, l)
   while true do
-    local name, turn = peek(c, l)
+    local name, turn = peek(l)
     if not name then return nil end
-    if not served[mark(c.name, name)] and (want.bound == 0 or l.key == c.Y or c.queues[name].live < want.bound) then
-      return name, turn
+    if not served[c.mark .. name] then
+      if want.bound == 0 or l.key == c.Y then return name, turn end
+      load(c, l)
+      if c.queues[name].live < want.bound then return name, turn end
     end
     l.i = l.i + 2
   end
+end
+
+local function take_from(c, l)
+  load(c, l)
+  local q = c.queues[l.page[l.i]]
+  l.i = l.i + 2
+  return q
 end
 
 -- pick returns the ready queue whose turn it is, or nil.
@@ -46,13 +63,8 @@ local function pick(c)
   local b, turn_b = nil, nil
   if want.bound ~= 1 then b, turn_b = peek_allowed(c, c.busy) end
   if a and b and (turn_b < turn_a or (turn_b == turn_a and b < a)) then a = nil end
-  if a then
-    c.free.i = c.free.i + 2
-    return c.queues[a]
-  elseif b then
-    c.busy.i = c.busy.i + 2
-    return c.queues[b]
-  end
+  if a then return take_from(c, c.free) end
+  if b then return take_from(c, c.busy) end
 end
 
 -- round serves crawls in turn until nothing is left or the request is satisfied; it
@@ -61,14 +73,14 @@ local function round(crawls)
   local left, i, last = {}, 1, nil
   for j, c in ipairs(crawls) do
     left[j] = c
-    c.free, c.busy = lane(c.Y), lane(c.y)
+    c.free, c.busy, c.mark = lane(c.Y), lane(c.y), mark(c.name, '')
   end
   while #left > 0 and not full() do
     if i > #left then i = 1 end
     local c = left[i]
     local q = let_through(c.set) and pick(c)
     if q then
-      served[mark(c.name, q.name)] = true
+      served[c.mark .. q.name] = true
       serve(c, q)
       last, i = c, i + 1
     else
@@ -94,7 +106,7 @@ end
 local function more_ready(c)
   if call('ZCARD', c.Y) > 0 then return true end
   if want.bound == 1 then return false end
-  c.busy, served = lane(c.y), {}
+  c.busy, c.mark, served = lane(c.y), mark(c.name, ''), {}
   return peek_allowed(c, c.busy) ~= nil
 end
 

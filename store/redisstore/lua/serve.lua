@@ -11,29 +11,25 @@ local want = {}
 want.urls, want.queues, want.each, want.bound, want.lease, want.delay, want.turn, want.whole =
   unpack_struct('>I4I4I4I4I6I6I7B', blob)
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
-local given, served_queues, served, ends = {}, 0, {}, now + want.lease
-local ends_text = text(ends)
+local given, served_queues, served, ends = 0, 0, {}, now + want.lease
+local told, noted = {}, {} -- pieces of the reply, four for each URL given, and of what is kept of it, three
 
--- give notes one URL as leased.
-local function give(c, key, row, attempts)
-  token = token + 1
-  local lease = pack('>I6I6I4', token, ends, attempts)
-  given[#given + 1] = lease .. key .. c.short .. pack('>I4', #row) .. row
-  local new, run = c.new_leases, c.new_running
-  local n = #new
-  new[n + 1], new[n + 2] = key, lease .. '\0'
-  run[n + 1], run[n + 2] = ends_text, key
+-- give notes one URL as leased, whose record is read with those of the others.
+local function give(c, key, attempts)
+  given = given + 1
+  local n = #c.keys + 1
+  c.keys[n], c.places[n], c.attempts[n] = key, given, attempts
 end
 
 -- give_late gives leases that ran out, earliest first.
 local function give_late(c, q, n)
   local late = queue_key(c, 'x', q)
-  local members, keys = call('ZRANGE', late, 0, n - 1), {}
+  local members, keys = call('ZRANGE', late, '0', text(n - 1)), {}
   for i = 1, #members do keys[i] = sub(members[i], 7) end
   if #keys == 0 then return 0 end
-  local rows, leases = fetch(c.R, keys), fetch(c.L, keys)
+  local leases = fetch(c.L, keys)
   for i = 1, #keys do
-    give(c, keys[i], rows[i], unpack_struct('>I4', leases[i], 13) + 1)
+    give(c, keys[i], unpack_struct('>I4', leases[i], 13))
     c.leases[keys[i]] = nil
   end
   many('ZREM', late, members)
@@ -44,16 +40,18 @@ end
 -- give_level gives what is due of one priority.
 local function give_level(c, q, p, n)
   local level = level_key(c, q, p)
-  local list, keys = call('ZRANGE', level, 0, n, 'WITHSCORES'), {}
+  local list, k, due, last = call('ZRANGE', level, '0', text(n), 'WITHSCORES'), 0, 0, nil
   for i = 1, min(#list, 2 * n), 2 do
-    if tonumber(list[i + 1]) > now then break end
-    keys[#keys + 1] = sub(list[i], 7)
+    if list[i + 1] ~= last then
+      last = list[i + 1]
+      due = tonumber(last)
+    end
+    if due > now then break end
+    k = k + 1
+    give(c, sub(list[i], 7), false)
   end
-  local k = #keys
   if k == 0 then return 0 end
-  local rows = fetch(c.R, keys)
-  for i = 1, k do give(c, keys[i], rows[i], unpack_struct('>I4', rows[i], 20) + 1) end
-  call('ZREMRANGEBYRANK', level, 0, k - 1)
+  call('ZREMRANGEBYRANK', level, '0', text(k - 1))
   if q.levels ~= 2 ^ p then
     q.doubt = true
   elseif list[2 * k + 2] then
@@ -65,14 +63,38 @@ local function give_level(c, q, p, n)
   return k
 end
 
+-- write_leases makes leases of what a crawl gave, in a call for all records, one for all
+-- leases and one for their ends.
+local function write_leases(c)
+  local rows, leases, running, heads, ends_text = fetch(c.R, c.keys), {}, {}, {}, text(ends)
+  for i = 1, #rows do
+    local key, row, at = c.keys[i], rows[i], 4 * c.places[i]
+    local size = #row
+    local lease = pack('>I6I6I4B', token + c.places[i], ends, (c.attempts[i] or unpack_struct('>I4', row, 20)) + 1, 0)
+    local head = heads[size]
+    if not head then
+      head = c.short .. pack('>I4', size)
+      heads[size] = head
+    end
+    told[at - 3], told[at - 2], told[at - 1], told[at] = lease, key, head, row
+    at = 3 * c.places[i]
+    noted[at - 2], noted[at - 1], noted[at] = lease, key, c.short
+    leases[2 * i - 1], leases[2 * i] = key, lease
+    running[2 * i - 1], running[2 * i] = ends_text, key
+  end
+  many('HSET', c.L, leases)
+  many('ZADD', c.E, running)
+  c.keys, c.places, c.attempts = {}, {}, {}
+end
+
 -- serve leases what a queue may give.
 local function serve(c, q)
   local n, bound = want.each, setting(c, q, 'inflight')
   if bound == 0 then bound = want.bound end
   if bound > 0 then n = min(n, bound - q.live) end
-  local room = want.urls - #given
+  local room = want.urls - given
   if want.whole == 1 and room < min(n, q.queued + q.late) then
-    want.urls, want.stopped = #given, true
+    want.urls, want.stopped = given, true
     return
   end
   n = min(n, room)
@@ -89,33 +111,41 @@ local function serve(c, q)
 end
 
 local function full()
-  return #given >= want.urls or (want.queues > 0 and served_queues >= want.queues)
+  return given >= want.urls or (want.queues > 0 and served_queues >= want.queues)
 end
 
 -- open_for_take loads a crawl for a take.
 local function open_for_take(c)
   begin(c)
-  c.new_leases, c.new_running, c.short = {}, {}, pack('>I1c0', #c.name, c.name)
+  c.keys, c.places, c.attempts, c.short = {}, {}, {}, pack('>I1c0', #c.name, c.name)
   return c
 end
 
 local function save_take(c)
-  many('HSET', c.L, c.new_leases)
-  many('ZADD', c.E, c.new_running)
-  c.new_leases, c.new_running = {}, {}
+  if #c.keys > 0 then write_leases(c) end
   settle_queues(c)
   save_counts(c)
 end
 
 -- first_score returns the lowest score of a sorted set.
 local function first_score(key)
-  local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  local head = call('ZRANGE', key, '0', '0', 'WITHSCORES')
   return tonumber(head[2]) or NEVER
 end
 
+-- reply returns the reply, and what is kept of it for a retry: without the text of the URLs,
+-- which would be most of what a replica gets.
 local function reply(next)
-  if #given > 0 then call('HSET', base .. 'S', 'tokens', token) end
-  if #given >= want.urls or next == NEVER then next = 0 end
+  if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
+  if given >= want.urls or next == NEVER then next = 0 end
   if want.stopped then next = 1 end
-  return pack('>I6', next) .. concat(given)
+  local head = pack('>I6', next)
+  told[0], noted[0] = 'F' .. head, 'S' .. head
+  return concat(told, '', 0), concat(noted, '', 0)
+end
+
+local function answer_take(next)
+  local full, short = reply(next)
+  answer(short)
+  return full
 end

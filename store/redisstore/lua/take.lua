@@ -1,8 +1,9 @@
 -- Leases URLs that are due, of one crawl or all, in fair rotation.
 --
 -- blob: see serve.lua
--- reply: next 6 (0: none; 1: a queue was left to be asked for alone) | for each lease: token 6 | until 6 | attempts 4 | key 16 |
---        length of crawl 1 | crawl | length 4 | record
+-- reply: F 1 | next 6 (0: none; 1: a queue was left to be asked for alone) | for each lease: lease 17 | key 16 |
+--        length of crawl 1 | crawl | length 4 | record; lease and record as in record.lua
+-- and, if it was given before: S 1 | next 6 | for each lease: lease 17 | key 16 | length of crawl 1 | crawl
 local crawls, all = {}, store_settings()
 local names = { crawl_name }
 if crawl_name == '*' then names = call('ZRANGE', turns_key, 0, -1) end
@@ -20,7 +21,7 @@ while more do
 end
 turn_to(crawls, last)
 local next = NEVER
-if #given < want.urls then
+if given < want.urls then
   for _, c in ipairs(crawls) do next = min(next, next_of(c)) end
 end
-return answer(reply(gated(next, all)))
+return answer_take(gated(next, all))

@@ -1,12 +1,12 @@
 -- Leases URLs of one queue that are due. blob and reply as for take.lua.
 local c, all = find_crawl(crawl_name), store_settings()
-if not c then return answer(pack('>I6', 0)) end
+if not c then return answer_take(NEVER) end
 open_for_take(c)
 while advance(c, 1000) do end
 local q = find_queue(c, sub(blob, 37))
 if not q then
   save_take(c)
-  return answer(pack('>I6', 0))
+  return answer_take(NEVER)
 end
 
 -- offers reports whether the queue is ready for a request with this bound.
@@ -24,4 +24,4 @@ elseif next <= now then
   next = NEVER -- as many leases as this request allows
 end
 if q.live > 0 then next = min(next, first_score(c.E)) end
-return answer(reply(gated(gated(next, c.set), all)))
+return answer_take(gated(gated(next, c.set), all))

@@ -1,0 +1,206 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
+)
+
+// some makes the URLs from from to to, in a queue.
+func some(from, to int) (items []store.Item, keys []store.Key) {
+	for n := from; n < to; n++ {
+		items = append(items, testItem(n, "q"))
+		keys = append(keys, items[n-from].Key)
+	}
+	return items, keys
+}
+
+// news returns how many of the items a daemon calls new.
+func news(t *testing.T, s *Store, items []store.Item) (n int) {
+	t.Helper()
+	for _, v := range must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t) {
+		if v.Status == store.New {
+			n++
+		}
+	}
+	return n
+}
+
+// cached returns how many of the keys a daemon's cache has.
+func cached(s *Store, keys []store.Key) int {
+	r, _ := s.recall("c", len(keys), func(i int) *store.Key { return &keys[i] })
+	return len(r.hits)
+}
+
+// warm makes a daemon's cache know all of the items, that are known.
+func warm(t *testing.T, s *Store, items []store.Item, keys []store.Key) {
+	t.Helper()
+	for try := 0; cached(s, keys) < len(keys); try++ {
+		if n := news(t, s, items); n > 0 || try > 2 {
+			t.Fatalf("got %d new, and %d of %d in the cache after %d tries; want duplicates in the cache", n, cached(s, keys), len(keys), try)
+		}
+	}
+}
+
+// TestCacheSavesTheWay says that what the cache knows isn't offered to the cluster.
+func TestCacheSavesTheWay(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	items, keys := some(0, 100)
+	news(t, s, items)
+	warm(t, s, items, keys)
+	if err := s.nodes.single.ConfigResetStat(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	more, _ := some(0, 101)
+	if n := news(t, s, more); n != 1 {
+		t.Fatalf("got %d new; want 1", n)
+	}
+	stats := must(s.nodes.single.InfoMap(t.Context(), "commandstats").Result())(t)["Commandstats"]
+	var calls int
+	if _, err := fmt.Sscanf(stats["cmdstat_hsetnx"], "calls=%d,", &calls); err != nil || calls > 5 {
+		t.Fatalf("got %d keys recorded (%v, %q); want the new one, and marks", calls, err, stats["cmdstat_hsetnx"])
+	}
+}
+
+// TestForgetReachesEveryCache forgets by one daemon what another's cache knows.
+func TestForgetReachesEveryCache(t *testing.T) {
+	addr := rediscluster.Single(t)
+	items, keys := some(0, 100)
+	for name, sel := range map[string]store.Selection{
+		"keys":       {Crawl: "c", Keys: keys[:40]},
+		"queue":      {Crawl: "c", Queue: "q"},
+		"age":        {Crawl: "c", Before: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"crawl":      {Crawl: "c"},
+		"all crawls": {Crawl: "*"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := testOptions(addr, 8)
+			a, b := open(t, o), open(t, o)
+			defer closeAll(t, a, b)
+			news(t, a, items)
+			warm(t, a, items, keys)
+			warm(t, b, items, keys)
+			gone := int(must(a.Forget(t.Context(), sel))(t))
+			if gone == 0 && name != "age" { // all are held
+				t.Fatal("got no key forgotten; want some")
+			}
+			if n := news(t, b, items); n != gone {
+				t.Fatalf("got %d new where a cache knew them; want the %d that were forgotten", n, gone)
+			}
+			if n := news(t, a, items); n != 0 {
+				t.Fatalf("got %d new; want none again", n)
+			}
+		})
+	}
+}
+
+// TestAForgetterDies leaves a Forget before it is acknowledged: the caches don't answer until it
+// is given up.
+func TestAForgetterDies(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 8)
+	now := time.UnixMilli(1_700_000_000_000)
+	o.Clock = func() time.Time { return now }
+	a, b := open(t, o), open(t, o)
+	defer closeAll(t, a, b)
+	items, keys := some(0, 100)
+	news(t, a, items)
+	warm(t, b, items, keys)
+
+	f := &forgetting{Store: a, crawl: "c", id: a.requests.id()}
+	if err := f.announce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := news(t, b, items); n != 0 || cached(b, keys) != 0 {
+		t.Fatalf("got %d new, %d cached while keys are about to be forgotten; want none", n, cached(b, keys))
+	}
+	if n := must(f.selected(t.Context(), store.Selection{Keys: keys[:40]}))(t); n != 40 {
+		t.Fatalf("got %d forgotten; want 40", n)
+	}
+	if n := news(t, b, items); n != 40 || cached(b, keys) != 0 {
+		t.Fatalf("got %d new, %d cached; want the 40 that are gone, and none", n, cached(b, keys))
+	}
+	now = now.Add(a.opt.RecoverAfter)
+	warm(t, b, items, keys)
+}
+
+// TestCachesAgreeWithOne compares three daemons whose caches are too small with a set in memory.
+func TestCachesAgreeWithOne(t *testing.T) {
+	addr := rediscluster.Single(t)
+	o := testOptions(addr, 4)
+	var daemons []*Store
+	for _, bytes := range []int64{64, 1024, -1} {
+		o.CacheBytes = bytes
+		daemons = append(daemons, open(t, o))
+	}
+	defer closeAll(t, daemons...)
+	rng, known := rand.New(rand.NewPCG(7, 11)), map[store.Key]bool{}
+	for step := range 400 {
+		s, from := daemons[rng.IntN(len(daemons))], rng.IntN(150)
+		items, keys := some(from, from+20+rng.IntN(60))
+		if rng.IntN(8) == 0 {
+			must(s.Forget(t.Context(), store.Selection{Crawl: "c", Keys: keys}))(t)
+			for _, k := range keys {
+				delete(known, k)
+			}
+			continue
+		}
+		for i, v := range must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t) {
+			if isNew := v.Status == store.New; isNew == known[keys[i]] {
+				t.Fatalf("step %d: got status %d of key %d; want new: %v", step, v.Status, from+i, !known[keys[i]])
+			}
+			known[keys[i]] = true
+		}
+	}
+}
+
+// TestCacheWhenItsMasterDies kills the master that tells the epoch: no duplicate is answered from
+// the cache that the cluster doesn't vouch for, and a Forget after it reaches the caches.
+func TestCacheWhenItsMasterDies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("breaks a real cluster")
+	}
+	t.Parallel()
+	c := rediscluster.New(t, 3, 1)
+	o := Options{Addrs: c.Addrs(), Shards: 8, WaitTimeout: 300 * time.Millisecond, RetryFor: 5 * time.Second}
+	a, b := open(t, o), open(t, o)
+	defer closeAll(t, a, b)
+	items, keys := some(0, 200)
+	news(t, a, items)
+	warm(t, b, items, keys)
+
+	slot := int(crc16("meta") % slots)
+	old := must(c.Master(t.Context(), slot))(t)
+	replicas := must(c.Replicas(t.Context(), old))(t)
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(c.Nodes[replicas[0]].Stop())
+	if _, err := b.Add(t.Context(), "c", items, store.AddOptions{}); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("got error %v from a master whose replica is silent; want %v", err, store.ErrUnavailable)
+	}
+	check(c.Nodes[replicas[0]].Cont())
+	check(c.Nodes[old].Kill())
+	must(c.WaitFailover(t.Context(), old, slot))(t)
+	check(c.Nodes[old].Restart(t.Context()))
+	check(c.WaitHealthy(t.Context()))
+
+	if n := news(t, b, items); n != 0 {
+		t.Fatalf("got %d new after the failover; want none", n)
+	}
+	warm(t, b, items, keys)
+	if n := must(a.Forget(t.Context(), store.Selection{Crawl: "c", Keys: keys[:50]}))(t); n != 50 {
+		t.Fatalf("got %d forgotten; want 50", n)
+	}
+	if n := news(t, b, items); n != 50 {
+		t.Fatalf("got %d new; want the 50 that were forgotten", n)
+	}
+}
