@@ -17,6 +17,14 @@ import (
 // killDir in the environment makes the test binary the child of TestKill.
 const killDir = "FIRSTSEEN_KILL_DIR"
 
+// killIndex is the child's index mode.
+const killIndex = "FIRSTSEEN_KILL_INDEX"
+
+// killOptions are small tables and, in a flat index, small runs.
+func killOptions(index IndexMode) Options {
+	return Options{MemTableBytes: 1 << 20, TableBytes: 1 << 20, Index: index, flatKeys: 5000}
+}
+
 // TestKill kills a process under load, again and again, each time at the n-th
 // acknowledgement, which this process has on record, and looks for what was
 // acknowledged.
@@ -29,15 +37,16 @@ func TestKill(t *testing.T) {
 	rng := newRand(11)
 	rounds := tortureCount(t, 3, 300)
 	acked, offset := map[store.Key]bool{}, 0
-	for range rounds {
-		for _, k := range killed(t, dir, offset, 1+rng.IntN(400)) {
+	for round := range rounds {
+		index := []IndexMode{IndexFP64, IndexFlat, IndexFlat}[round%3]
+		for _, k := range killed(t, dir, index, offset, 1+rng.IntN(400)) {
 			if acked[k] {
 				t.Fatalf("%x was called new twice", k)
 			}
 			acked[k] = true
 		}
 		offset += 1_000_000
-		s := mustOpen(t, dir, Options{MemTableBytes: 1 << 20})
+		s := mustOpen(t, dir, killOptions(index))
 		n := 0
 		for k, err := range s.Keys(context.Background(), "") {
 			if err != nil {
@@ -62,10 +71,10 @@ func TestKill(t *testing.T) {
 
 // killed runs a child on dir, kills it after some acknowledgements and returns
 // the keys it was told are new.
-func killed(t *testing.T, dir string, offset, acks int) (keys []store.Key) {
+func killed(t *testing.T, dir string, index IndexMode, offset, acks int) (keys []store.Key) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
-	cmd.Env = append(os.Environ(), killDir+"="+dir, fmt.Sprintf("FIRSTSEEN_KILL_OFFSET=%d", offset))
+	cmd.Env = append(os.Environ(), killDir+"="+dir, killIndex+"="+string(index), fmt.Sprintf("FIRSTSEEN_KILL_OFFSET=%d", offset))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -113,7 +122,7 @@ func readAck(r io.Reader) ([]store.Key, error) {
 func childLoad(dir string) {
 	var offset int
 	fmt.Sscan(os.Getenv("FIRSTSEEN_KILL_OFFSET"), &offset)
-	s, err := Open(dir, Options{MemTableBytes: 1 << 20, TableBytes: 1 << 20})
+	s, err := Open(dir, killOptions(IndexMode(os.Getenv(killIndex))))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

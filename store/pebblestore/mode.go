@@ -16,15 +16,15 @@ type IndexMode string
 //	exact128   18 to 21 B     none
 //	fp64       9 to 10.4 B    4e-7 expected
 //	fp40       6 to 7 B       7 expected
-//	flat       35 to 80 MB    none; 16.5 B a key of disk and page cache
+//	flat       10 to 120 MB   none; 16.5 B a key of disk and page cache
 //	bounded    as budgeted    none; most duplicates cost a read of Pebble
 //
 // Flat keeps the keys a second time, in sorted files that are mapped into memory
-// (see package flatrun), and new ones in a table of a million or two, or what
-// Options.IndexBytes allows. What of the
-// files is in memory counts in the process's resident size, and is the page
-// cache's: the system takes it back when it needs it, and a look-up then reads
-// the disk. For a store that is opened for reading alone it is as bounded.
+// (see package flatrun), and the newest, a million or three or as many as
+// Options.IndexBytes has room for, in tables in memory. What of the files is in
+// memory counts in the process's resident size, and is the page cache's: the
+// system takes it back when it needs it, and a look-up then reads the disk. A
+// store that is opened for reading alone is bounded instead.
 const (
 	IndexAuto    IndexMode = ""
 	IndexFP64    IndexMode = "fp64"
