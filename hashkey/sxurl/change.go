@@ -9,6 +9,16 @@ import (
 func (u *URL) WithoutFragment() string {
 	p := u.pieces
 	p.fragment, p.hasFragment = "", false
+	return u.joinShorter(p)
+}
+
+// joinShorter puts together what is left. A path without structure that is now
+// last loses the spaces at its end, as in the URL Standard ("strip trailing
+// spaces from an opaque path"): a parser would not see them.
+func (u *URL) joinShorter(p pieces) string {
+	if u.opaque() && !p.hasQuery && !p.hasFragment {
+		p.path = strings.TrimRight(p.path, " ")
+	}
 	return p.join()
 }
 
@@ -43,7 +53,7 @@ func (u *URL) Without(c Component) (string, error) {
 	default:
 		return "", u.cannotLose(c)
 	}
-	return p.join(), nil
+	return u.joinShorter(p), nil
 }
 
 func (u *URL) cannotLose(c Component) error {
