@@ -13,7 +13,7 @@ import (
 
 // formatVersion is the version of the rows that this package writes. It
 // refuses any other.
-const formatVersion = 1
+const formatVersion = 2
 
 // Names of the meta rows.
 const (

@@ -113,7 +113,12 @@ func TestOpenRefuses(t *testing.T) {
 			}
 		}},
 		{name: "newer format", want: store.ErrFormat, prep: func(t *testing.T, s *Store) {
-			if err := s.db.Set(metaKey(metaFormat), []byte{0, 0, 0, 2}, pebble.Sync); err != nil {
+			if err := s.db.Set(metaKey(metaFormat), []byte{0, 0, 0, formatVersion + 1}, pebble.Sync); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "older format", want: store.ErrFormat, prep: func(t *testing.T, s *Store) {
+			if err := s.db.Set(metaKey(metaFormat), []byte{0, 0, 0, formatVersion - 1}, pebble.Sync); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -56,6 +56,9 @@ type Options struct {
 	holdLoad chan struct{}
 	// flatKeys makes the limits of a flat index those of a small one; for tests.
 	flatKeys int
+	// journalFrom and journalSize are other limits for the journal of queues; for
+	// tests.
+	journalFrom, journalSize int
 	// Exact verifies in Pebble every key that the index calls a duplicate, which
 	// costs a read each. The default trusts the index; Store.Index says at what
 	// odds.
@@ -120,6 +123,9 @@ func (o Options) withDefaults() Options {
 		if o.Index == IndexBounded {
 			o.CacheBytes = max(768<<20, o.CacheBytes)
 		}
+	}
+	if o.journalFrom <= 0 {
+		o.journalFrom, o.journalSize = journalFrom, journalSize
 	}
 	if o.TextBytes == 0 {
 		o.TextBytes = 64 << 20

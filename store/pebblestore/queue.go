@@ -24,6 +24,7 @@ type scheduler struct {
 	touched  []*sched.Queue // by this step, to be filed at its end
 	unsynced bool           // rows of this group are in the database without a sync
 	ahead    map[*sched.Queue]*ahead
+	journal  journal
 }
 
 // queueState is the queue side's state of one crawl. Guarded by Store.mu.
@@ -40,6 +41,7 @@ const (
 	markListed  = 1 << iota // it is in scheduler.queues
 	markChanged             // its row is to be written
 	markTouched             // it is in scheduler.touched
+	markNew                 // it has no row yet
 )
 
 // queuesOf returns the queue side's state of c, made if need be.
@@ -76,6 +78,7 @@ func (tx *txn) queue(c *crawl, name string) *sched.Queue {
 	tx.set(appendNameRow(nil, c.num, uint32(q.ID)), []byte(name))
 	tx.load(qs, q)
 	tx.changedQueue(q)
+	q.Marks |= markNew
 	return q
 }
 

@@ -11,21 +11,24 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// writeQueues adds the rows of the queues and crawls that changed, and drops
-// from memory the queues that hold nothing. The batch is committed right after,
-// so that a dropped queue can be read back at once.
+// writeQueues adds the rows of the queues and crawls that changed, or a journal
+// row for many, and drops from memory the queues that hold nothing. The batch is
+// committed right after, so that a dropped queue can be read back at once.
 func (s *Store) writeQueues(tx *txn) {
 	sc := &s.sched
 	slices.SortFunc(sc.queues, byName) // Pebble takes in sorted rows faster
+	journaled := sc.openJournal(s.opt.journalFrom)
 	for _, q := range sc.queues {
 		c := s.crawlOf(q)
 		if c == nil {
 			continue // forgotten meanwhile
 		}
-		if q.Marks&markChanged != 0 {
-			tx.key = appendQueueRow(tx.key[:0], c.num, q.Name)
-			tx.value = appendQueue(tx.value[:0], q)
-			tx.set(tx.key, tx.value)
+		switch {
+		case q.Marks&markChanged == 0:
+		case journaled && journals(q):
+			sc.journal.add(c.num, q)
+		default:
+			tx.setQueue(c, q)
 		}
 		q.Marks = 0
 		if q.Held() == 0 {
@@ -33,6 +36,9 @@ func (s *Store) writeQueues(tx *txn) {
 			delete(c.queues.byNum, uint32(q.ID))
 			delete(sc.ahead, q)
 		}
+	}
+	if journaled {
+		sc.journal.close(tx)
 	}
 	clear(sc.queues)
 	sc.queues = sc.queues[:0]

@@ -17,6 +17,7 @@ const (
 	tableQueue       = 'H' // H | crawl4 | name -> number, state and settings
 	tableName        = 'N' // N | crawl4 | queue4 -> name
 	tableDone        = 'D' // D | crawl4 | queue4 | key16 -> place | record
+	tableJournal     = 'J' // J | number8 -> states of queues
 	tableCrawlQueues = 'K' // K | crawl4 -> counts and settings; K -> numbers and defaults
 )
 

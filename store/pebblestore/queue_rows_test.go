@@ -41,7 +41,7 @@ func TestRows(t *testing.T) {
 		{"record", appendRecord(nil, &rec), "aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
 		{"pointer", appendPointer(nil, pointer{2, 3, rec.Place()}), "02 837d ac02"},
 		{"H key", appendQueueRow(nil, 1, "q"), "48 00000001 71"},
-		{"queue", appendQueue(nil, lease.Queue), "05 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01"},
+		{"queue", appendQueue(nil, lease.Queue, 128), "05 8001 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01"},
 		{"N key", appendNameRow(nil, 1, 2), "4e 00000001 00000002"},
 		{"L key", appendLeaseRow(nil, 7), "4c 0000000000000007"},
 		{"lease", appendLease(nil, lease), "09 05 8001 03 e8d79bf3f52d ac02 aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
@@ -72,7 +72,7 @@ func TestRowsComeBack(t *testing.T) {
 		}
 	}
 	q := sampleQueue()
-	got, err := parseQueue(q.Crawl, "q", appendQueue(nil, q))
+	got, err := parseQueue(q.Crawl, "q", appendQueue(nil, q, 9))
 	if err != nil || got.State != q.State || *got.Settings != *q.Settings || got.ID != q.ID || got.Levels() != q.Levels() ||
 		got.Head(0) != q.Head(0) || got.Head(7) != q.Head(7) {
 		t.Errorf("got %+v, %v; want %+v", got, err, q)
@@ -90,13 +90,13 @@ func FuzzRows(f *testing.F) {
 	rec := sampleRecord()
 	f.Add(appendRecord(nil, &rec))
 	f.Add(appendPlaced(nil, &rec))
-	f.Add(appendQueue(nil, sampleQueue()))
+	f.Add(appendQueue(nil, sampleQueue(), 1))
 	f.Add(appendPointer(nil, pointer{2, 3, rec.Place()}))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := new(sched.Sched).NewCrawl("c")
 		if q, err := parseQueue(c, "q", b); err == nil && q.ID > 0 {
-			again, err := parseQueue(c, "q", appendQueue(nil, q))
+			again, err := parseQueue(c, "q", appendQueue(nil, q, 1))
 			if err != nil || again.State != q.State {
 				t.Errorf("got %+v, %v; want %+v", again, err, q)
 			}

@@ -31,11 +31,11 @@ func (r *fields) settings() store.QueueSettings {
 	}
 }
 
-// appendQueue appends the value of a queue's row: number, state, heads, and
-// the settings if there are any.
-func appendQueue(dst []byte, q *sched.Queue) []byte {
+// appendQueue appends the value of a queue's row: number, how many journal rows
+// are older, state, heads, and the settings if there are any.
+func appendQueue(dst []byte, q *sched.Queue, age uint64) []byte {
 	for _, n := range [...]uint64{
-		q.ID, uint64(q.Queued), uint64(q.Completed), uint64(q.LastTake), uint64(q.LastDelay), uint64(q.NotBefore), uint64(q.Levels()),
+		q.ID, age, uint64(q.Queued), uint64(q.Completed), uint64(q.LastTake), uint64(q.LastDelay), uint64(q.NotBefore), uint64(q.Levels()),
 	} {
 		dst = binary.AppendUvarint(dst, n)
 	}
@@ -55,6 +55,7 @@ func appendQueue(dst []byte, q *sched.Queue) []byte {
 func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
 	r := fields{b: b}
 	id := r.uint()
+	r.uint() // its age
 	st := sched.State{
 		Queued: int64(r.uint()), Completed: int64(r.uint()),
 		LastTake: int64(r.uint()), LastDelay: int64(r.uint()), NotBefore: int64(r.uint()),
@@ -97,11 +98,12 @@ func (qs *queueState) parse(b []byte) error {
 func appendScheduler(dst []byte, sc *scheduler) []byte {
 	dst = binary.AppendUvarint(dst, sc.seq)
 	dst = binary.AppendUvarint(dst, sc.token)
+	dst = binary.AppendUvarint(dst, sc.journal.next)
 	return appendSettings(dst, &sc.Defaults)
 }
 
 func (sc *scheduler) parse(b []byte) error {
 	r := fields{b: b}
-	sc.seq, sc.token, sc.Defaults = r.uint(), r.uint(), r.settings()
+	sc.seq, sc.token, sc.journal.next, sc.Defaults = r.uint(), r.uint(), r.uint(), r.settings()
 	return r.end("scheduler", b)
 }

@@ -20,6 +20,10 @@ func (v *verifier) queueRow(key, value []byte) {
 		if v.s.byNum[binary.BigEndian.Uint32(key[1:])] == nil {
 			v.found(key, "a row of a crawl that isn't there")
 		}
+	case key[0] == tableJournal && len(key) == 9:
+		if err := eachState(value, func(string, []byte) {}); err != nil {
+			v.found(key, "%v", err)
+		}
 	case key[0] == tableCrawlQueues && (len(key) == 1 || len(key) == 5):
 	default:
 		v.found(key, "a row of no table that this version knows")

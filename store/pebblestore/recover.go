@@ -22,9 +22,21 @@ func (s *Store) loadQueues() error {
 	if err != nil {
 		return err
 	}
+	states, err := s.loadJournal()
+	if err != nil {
+		return err
+	}
 	now := sched.Now(s.opt.Clock())
 	err = s.scan([]byte{tableQueue}, rowBound(tableQueue), func(key, value []byte) error {
-		return s.loadQueue(key, value, leases, now)
+		st, ok := s.sched.journal.newer(states, key, value)
+		if ok {
+			value = st.value
+		}
+		q, err := s.loadQueue(key, value, leases, now)
+		if ok && q != nil {
+			s.sched.journal.know(st.row, q)
+		}
+		return err
 	})
 	if err == nil && len(leases) > 0 {
 		err = fmt.Errorf("cannot load leases; got %d queues with leases and no row: %w", len(leases), store.ErrCorrupt)
@@ -74,24 +86,25 @@ func (s *Store) loadLeases() (map[queueNum][]leaseRow, error) {
 }
 
 // loadQueue loads a queue that holds something, and takes its leases from the
-// map.
-func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now int64) error {
+// map. It returns nil for one that doesn't.
+func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now int64) (*sched.Queue, error) {
 	c := s.numbered(key, 5)
 	if c == nil {
-		return fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
+		return nil, fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
 	}
-	id, n := binary.Uvarint(value)
-	if n <= 0 {
-		return fmt.Errorf("cannot load queue %q; got %x: %w", key, value, store.ErrCorrupt)
+	r := fields{b: value}
+	id, _, queued := r.uint(), r.uint(), r.uint()
+	if r.bad {
+		return nil, fmt.Errorf("cannot load queue %q; got %x: %w", key, value, store.ErrCorrupt)
 	}
 	at := queueNum{c.num, uint32(id)}
-	if queued, _ := binary.Uvarint(value[n:]); queued == 0 && leases[at] == nil {
-		return nil
+	if queued == 0 && leases[at] == nil {
+		return nil, nil
 	}
 	qs := s.queuesOf(c)
 	q, err := parseQueue(qs.Crawl, string(key[5:]), value)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, l := range leases[at] {
 		q.Restore(l.rec, l.token, l.until)
@@ -99,5 +112,5 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	delete(leases, at)
 	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
 	q.File(now)
-	return nil
+	return q, nil
 }

@@ -10,9 +10,14 @@ import (
 )
 
 // suiteOptions are small tables, so that small tests see flushes and
-// compactions.
+// compactions, and a journal that all queues are in, and soon out of again.
 func suiteOptions(env storetest.Env, fs vfs.FS) Options {
+	from, size := 1, 200
+	if env.KeepURLs {
+		from, size = 2, 2000
+	}
 	return Options{
+		journalFrom: from, journalSize: size,
 		FS: fs, Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs,
 		MemTableBytes: 64 << 10, TableBytes: 32 << 10, CacheBytes: 1 << 20,
 	}

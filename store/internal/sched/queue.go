@@ -14,7 +14,8 @@ type Queue struct {
 	// Settings are nil when none was ever set.
 	Settings *store.QueueSettings
 	State
-	Marks uint8 // the backend's own
+	Marks   uint8  // the backend's own
+	Journal uint64 // likewise
 
 	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
 	heads   *[store.MaxPriority + 1]Head

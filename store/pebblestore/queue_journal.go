@@ -1,0 +1,193 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// Every URL that comes or goes changes its queue's state. A group of a thousand
+// URLs of as many hosts would write a thousand queue rows, each of which Pebble
+// finds a place for in memory, and most of which the next groups write again.
+// So the states that a big group changed go into one row of a journal. A queue's
+// own row is written when the queue leaves memory, or when the journal is
+// long and the queue's latest state is in its oldest row: then that row can go.
+//
+// A queue row says how many journal rows were older than it. At open, what is
+// newer in the journal holds.
+
+// journal is the journal of a store. Guarded by Store.mu.
+type journal struct {
+	next uint64       // the number of the next row; never given twice
+	rows []journalRow // that are in the database, oldest first
+	size int          // bytes of their values
+	buf  []byte       // the value of the row being made
+}
+
+// journalRow is what the journal remembers of a row.
+type journalRow struct {
+	num    uint64
+	size   int
+	queues []*sched.Queue // whose state it has; those with another Journal are newer elsewhere
+}
+
+const (
+	// journalFrom is the number of changed queues from which on a group writes
+	// to the journal.
+	journalFrom = 32
+	// journalSize is the size from which on its oldest row is done away with:
+	// some 50,000 states.
+	journalSize = 2 << 20
+)
+
+func appendJournalRow(dst []byte, num uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, tableJournal), num)
+}
+
+// journals tells whether a queue that changed may be in the journal: one that
+// comes needs a row, to be found by its name, and so does one that goes.
+func journals(q *sched.Queue) bool {
+	return q.Marks&(markChanged|markNew) == markChanged && q.Held() > 0
+}
+
+// openJournal begins a row if enough queues changed.
+func (sc *scheduler) openJournal(from int) bool {
+	n := 0
+	for _, q := range sc.queues {
+		if journals(q) {
+			n++
+		}
+	}
+	if n < from {
+		return false
+	}
+	sc.journal.open(n)
+	sc.changed = true // the row that has the next number
+	return true
+}
+
+// open begins a row for so many queues.
+func (j *journal) open(changed int) {
+	j.rows = append(j.rows, journalRow{num: j.next, queues: make([]*sched.Queue, 0, changed)})
+	j.next++
+	j.buf = j.buf[:0]
+}
+
+// add adds the state of a queue to the row.
+func (j *journal) add(crawl uint32, q *sched.Queue) {
+	row := &j.rows[len(j.rows)-1]
+	row.queues = append(row.queues, q)
+	q.Journal = row.num + 1
+	j.buf = binary.AppendUvarint(j.buf, uint64(crawl))
+	j.buf = binary.AppendUvarint(j.buf, uint64(len(q.Name)))
+	j.buf = append(j.buf, q.Name...)
+	at := len(j.buf)
+	j.buf = appendQueue(append(j.buf, 0, 0), q, row.num)
+	binary.BigEndian.PutUint16(j.buf[at:], uint16(len(j.buf)-at-2)) // a state is at most some 200 bytes
+}
+
+// close writes the row, and removes the oldest while the journal is too long.
+func (j *journal) close(tx *txn) {
+	row := &j.rows[len(j.rows)-1]
+	row.size = len(j.buf)
+	j.size += row.size
+	tx.key = appendJournalRow(tx.key[:0], row.num)
+	tx.set(tx.key, j.buf)
+	for j.size > tx.s.opt.journalSize && len(j.rows) > 1 {
+		j.retire(tx, &j.rows[0])
+		j.size -= j.rows[0].size
+		j.rows[0] = journalRow{}
+		j.rows = j.rows[1:]
+	}
+}
+
+// retire removes a row, whose latest states go into rows of their own.
+func (j *journal) retire(tx *txn, row *journalRow) {
+	for _, q := range row.queues {
+		if q.Journal != row.num+1 {
+			continue
+		}
+		if c := tx.s.crawlOf(q); c != nil {
+			tx.setQueue(c, q)
+		}
+	}
+	tx.singleDelete(appendJournalRow(nil, row.num))
+}
+
+// setQueue writes the row of a queue.
+func (tx *txn) setQueue(c *crawl, q *sched.Queue) {
+	q.Journal = 0
+	tx.key = appendQueueRow(tx.key[:0], c.num, q.Name)
+	tx.value = appendQueue(tx.value[:0], q, tx.s.sched.journal.next)
+	tx.set(tx.key, tx.value)
+}
+
+// journalState is the latest state of a queue that the journal has.
+type journalState struct {
+	row   int // in journal.rows
+	value []byte
+}
+
+// loadJournal reads the journal, and returns the latest state of each queue in
+// it by the queue row's key.
+func (s *Store) loadJournal() (map[string]journalState, error) {
+	states := map[string]journalState{}
+	j := &s.sched.journal
+	err := s.scan([]byte{tableJournal}, rowBound(tableJournal), func(key, value []byte) error {
+		if len(key) != 9 {
+			return fmt.Errorf("cannot read journal row %x: %w", key, store.ErrCorrupt)
+		}
+		row := journalRow{num: binary.BigEndian.Uint64(key[1:]), size: len(value)}
+		if row.num >= j.next {
+			return fmt.Errorf("cannot read journal row %d; got fewer than %d rows ever: %w", row.num, j.next, store.ErrCorrupt)
+		}
+		j.rows = append(j.rows, row)
+		j.size += row.size
+		return eachState(value, func(key string, value []byte) {
+			states[key] = journalState{len(j.rows) - 1, append([]byte(nil), value...)}
+		})
+	})
+	return states, err
+}
+
+// eachState calls f for each state in a journal row, with the key of its
+// queue's row.
+func eachState(row []byte, f func(key string, value []byte)) error {
+	r := fields{b: row}
+	for len(r.b) > 0 {
+		crawl := uint32(r.uint())
+		name := string(r.take(int(min(r.uint(), store.MaxQueueKey+1))))
+		size := r.take(2)
+		if r.bad {
+			break
+		}
+		value := r.take(int(binary.BigEndian.Uint16(size)))
+		if r.bad {
+			break
+		}
+		f(string(appendQueueRow(nil, crawl, name)), value)
+	}
+	return r.end("journal row", row)
+}
+
+// newer returns the state that the journal has of a queue, if it is newer than
+// the queue's row.
+func (j *journal) newer(states map[string]journalState, key, value []byte) (journalState, bool) {
+	st, ok := states[string(key)]
+	return st, ok && j.rows[st.row].num >= rowAge(value)
+}
+
+// rowAge returns how many journal rows are older than a queue row.
+func rowAge(value []byte) uint64 {
+	r := fields{b: value}
+	r.uint() // the queue's number
+	return r.uint()
+}
+
+// know notes that the latest state of q is in a row.
+func (j *journal) know(row int, q *sched.Queue) {
+	q.Journal = j.rows[row].num + 1
+	j.rows[row].queues = append(j.rows[row].queues, q)
+}

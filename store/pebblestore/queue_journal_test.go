@@ -1,0 +1,232 @@
+package pebblestore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// addTo adds a URL to each of n queues in one step, which is the round-th to do so.
+func addTo(t *testing.T, s *Store, n, round int) {
+	t.Helper()
+	items := make([]store.Item, n)
+	for i := range items {
+		url := fmt.Sprintf("http://h%d/%d", i, round)
+		items[i] = store.Item{Key: testKey(round*1000 + i), Queue: fmt.Sprintf("h%d", i), URL: url}
+	}
+	if _, err := s.Add(context.Background(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantHeld wants so many URLs in each of n queues.
+func wantHeld(t *testing.T, s *Store, n int, want int64) {
+	t.Helper()
+	seen := 0
+	for q, err := range s.Queues(context.Background(), "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		if q.Held != want {
+			t.Errorf("got %d URLs in queue %s; want %d", q.Held, q.Name, want)
+		}
+	}
+	if seen != n {
+		t.Errorf("got %d queues; want %d", seen, n)
+	}
+}
+
+// journalRows counts the rows of the journal.
+func journalRows(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	if err := s.scan([]byte{tableJournal}, rowBound(tableJournal), func(_, _ []byte) error { n++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestJournalIsRead says that a store comes back with the states that only the
+// journal has, again and again, and that the journal doesn't grow for ever.
+func TestJournalIsRead(t *testing.T) {
+	const queues = 100
+	opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 5000}
+	round := 0
+	for range 4 {
+		s := mustOpen(t, "db", opt)
+		for range 7 {
+			addTo(t, s, queues, round)
+			round++
+			if rows, most := journalRows(t, s), 1+opt.journalSize/(queues*10); round > 1 && (rows == 0 || rows > most) {
+				t.Errorf("got %d journal rows after %d rounds; want 1 to %d", rows, round, most)
+			}
+		}
+		wantHeld(t, s, queues, int64(round))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := mustOpen(t, "db", opt)
+	defer s.Close()
+	wantHeld(t, s, queues, int64(round))
+}
+
+// TestJournalIsOlder says that what a queue's own row says holds, when it was
+// written after what the journal has: by a small step, or as the queue left
+// memory.
+func TestJournalIsOlder(t *testing.T) {
+	const queues = 20
+	opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 1 << 20}
+	s := mustOpen(t, "db", opt)
+	addTo(t, s, queues, 0)
+	addTo(t, s, queues, 1) // into the journal
+	addTo(t, s, 1, 2)      // not into it
+	taken, err := s.Take(context.Background(), store.TakeRequest{Queue: "h1", MaxURLs: 2, MaxPerQueue: 2})
+	if err != nil || len(taken.Leases) != 2 {
+		t.Fatalf("got %d leases, %v; want 2", len(taken.Leases), err)
+	}
+	settle(t, s, taken.Leases)
+	if rows := journalRows(t, s); rows != 1 {
+		t.Fatalf("got %d journal rows; want 1", rows)
+	}
+	s = again(t, s, opt)
+	defer s.Close()
+	for queue, want := range map[string][2]int64{"h0": {3, 0}, "h1": {0, 2}, "h2": {2, 0}} {
+		q, err := s.QueueInfo(context.Background(), "", queue)
+		if err != nil || q.Held != want[0] || q.Completed != want[1] {
+			t.Errorf("got %d held, %d completed, %v of %s; want %v", q.Held, q.Completed, err, queue, want)
+		}
+	}
+}
+
+func settle(t *testing.T, s *Store, leases []store.Lease) {
+	t.Helper()
+	done := make([]store.Settlement, len(leases))
+	for i, l := range leases {
+		done[i] = store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Complete}
+	}
+	if _, err := s.Settle(context.Background(), "", done); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestJournalRowsGo says that the state of a queue that rests outlives the journal
+// row it was in, also when the row is of an earlier life of the store.
+func TestJournalRowsGo(t *testing.T) {
+	const queues = 40
+	for _, reopen := range []bool{false, true} {
+		opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 3000}
+		s := mustOpen(t, "db", opt)
+		addTo(t, s, queues, 0)
+		addTo(t, s, queues, 1)
+		if reopen {
+			s = again(t, s, opt)
+		}
+		for round := range 20 {
+			addTo(t, s, queues/2, 2+round)
+		}
+		if first := firstJournalRow(t, s); first < 2 {
+			t.Errorf("got row %d still; want it gone", first)
+		}
+		s = again(t, s, opt)
+		for i := range queues {
+			want := int64(2)
+			if i < queues/2 {
+				want = 22
+			}
+			q, err := s.QueueInfo(context.Background(), "", fmt.Sprintf("h%d", i))
+			if err != nil || q.Held != want {
+				t.Errorf("got %d held, %v of queue %d; want %d (reopened before: %v)", q.Held, err, i, want, reopen)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func again(t *testing.T, s *Store, opt Options) *Store {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return mustOpen(t, "db", opt)
+}
+
+func firstJournalRow(t *testing.T, s *Store) (num uint64) {
+	t.Helper()
+	err := s.scan([]byte{tableJournal}, rowBound(tableJournal), func(key, _ []byte) error {
+		num = binary.BigEndian.Uint64(key[1:])
+		return errPage
+	})
+	if !errors.Is(err, errPage) {
+		t.Fatalf("got %v; want a journal row", err)
+	}
+	return num
+}
+
+// TestJournalOfSettlements settles many queues at once, of which half hold
+// nothing then: these leave memory, and are found by their rows.
+func TestJournalOfSettlements(t *testing.T) {
+	const queues = 60
+	opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 1 << 20}
+	s := mustOpen(t, "db", opt)
+	addTo(t, s, queues, 0)
+	addTo(t, s, queues/2, 1)
+	taken, err := s.Take(context.Background(), store.TakeRequest{MaxURLs: queues})
+	if err != nil || len(taken.Leases) != queues {
+		t.Fatalf("got %d leases, %v; want %d", len(taken.Leases), err, queues)
+	}
+	settle(t, s, taken.Leases)
+	for range 2 {
+		for i := range queues {
+			want := int64(0)
+			if i < queues/2 {
+				want = 1
+			}
+			q, err := s.QueueInfo(context.Background(), "", fmt.Sprintf("h%d", i))
+			if err != nil || q.Held != want || q.Completed != 1 {
+				t.Errorf("got %d held, %d completed, %v of queue %d; want %d, 1", q.Held, q.Completed, err, i, want)
+			}
+		}
+		s = again(t, s, opt)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestJournalIsChecked says that rows of the journal that can't be are found.
+func TestJournalIsChecked(t *testing.T) {
+	for name, row := range map[string][2]string{
+		"number never given": {"J\x00\x00\x00\x00\x00\x00\x00\x09", ""},
+		"short key":          {"J\x00", ""},
+		"broken state":       {"J\x00\x00\x00\x00\x00\x00\x00\x00", "\x01\x05h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opt := Options{FS: vfs.NewMem(), journalFrom: 1}
+			s := mustOpen(t, "db", opt)
+			addTo(t, s, 2, 0)
+			addTo(t, s, 2, 1)
+			if err := s.db.Set([]byte(row[0]), []byte(row[1]), pebble.Sync); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := Open("db", opt); !errors.Is(err, store.ErrCorrupt) {
+				t.Errorf("got %v; want %v", err, store.ErrCorrupt)
+				if err == nil {
+					s.Close()
+				}
+			}
+		})
+	}
+}
