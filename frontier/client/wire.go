@@ -118,6 +118,9 @@ func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 	if !s.Lease.Started.IsZero() {
 		l.seconds("took_seconds", time.Since(s.Lease.Started))
 	}
+	if fetched := fetchedOf(s); fetched != nil {
+		l.raw("fetched", string(fetched))
+	}
 	if s.Meta != nil {
 		l.bytes("meta", s.Meta)
 	}

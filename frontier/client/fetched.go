@@ -1,0 +1,44 @@
+package client
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"github.com/firstseen/firstseen/frontier"
+)
+
+// wireFetched is what a fetch gave.
+type wireFetched struct {
+	URL      string    `json:"url"`
+	Time     time.Time `json:"time,omitzero"`
+	Status   int       `json:"status,omitempty"`
+	Digest   string    `json:"digest,omitempty"`
+	Redirect string    `json:"redirect,omitempty"`
+}
+
+// fetchedOf is the JSON of what the fetch of a lease gave, nil for nothing. It serves
+// to judge rules by, and must not keep a lease from being settled: what the wire
+// can't carry of it is left out.
+func fetchedOf(s *frontier.Settlement) []byte {
+	if s.Fetched == nil {
+		return nil
+	}
+	f := wireFetched{URL: cmp.Or(s.Fetched.URL, s.Lease.URL), Time: s.Fetched.Time.UTC(), Status: s.Fetched.Status,
+		Digest: s.Fetched.Digest, Redirect: s.Fetched.Redirect}
+	if f.URL == "" || !utf8.ValidString(f.URL+f.Digest+f.Redirect) {
+		return nil
+	}
+	if f.Status < 0 || f.Status > 999 {
+		f.Status = 0
+	}
+	if f.Time.Year() < 1 || f.Time.Year() > 9999 {
+		f.Time = time.Time{}
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil
+	}
+	return text
+}
