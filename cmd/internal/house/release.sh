@@ -5,7 +5,6 @@
 set -eu
 out=${1:-dist}
 platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}
-sbom=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 root=$(pwd)
 rm -rf "$out" && mkdir -p "$out/man" "$out/completion"
 out=$(cd "$out" && pwd)
@@ -33,7 +32,7 @@ go run -tags man ./cmd/firstseen man "$out/man"
 for shell in bash zsh fish powershell; do
 	go run ./cmd/firstseen completion $shell >"$out/completion/firstseen.$shell"
 done
-go run $sbom app -json -licenses -noserial -notimestamp -main cmd/firstseen -output "$out/firstseen.cdx.json" . 2>/dev/null
+go run ./cmd/internal/licences -sbom -version "$(git describe --tags --always)" >"$out/firstseen.cdx.json"
 go run ./cmd/internal/licences >"$out/THIRD-PARTY.txt"
 cp LICENSE README.md CHANGELOG.md cmd/firstseen/deploy/firstseen.service cmd/firstseen/deploy/serve.conf "$out"
 (cd "$out" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && sha256sum --quiet -c SHA256SUMS)

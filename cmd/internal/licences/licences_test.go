@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ func TestEverythingLinkedMayBePassedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkSBOM(t, mods)
 	if len(mods) < 20 {
 		t.Errorf("got %d modules; want all that are linked in", len(mods))
 	}
@@ -20,6 +23,41 @@ func TestEverythingLinkedMayBePassedOn(t *testing.T) {
 			t.Error(err)
 		}
 		t.Logf("%s %s: %s", m.path, m.version, strings.Join(m.names(), " AND "))
+	}
+}
+
+// checkSBOM checks that a bill of materials has every module, and that what it says of
+// their dependencies is of modules in it.
+func checkSBOM(t *testing.T, mods []mod) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := writeSBOM(&out, mods, "v1.2.3"); err != nil {
+		t.Fatal(err)
+	}
+	var b bill
+	if err := json.Unmarshal(out.Bytes(), &b); err != nil {
+		t.Fatal(err)
+	}
+	refs := map[string]bool{b.Metadata.Component.Ref: true}
+	for _, c := range b.Components {
+		refs[c.Ref] = true
+		if c.Version == "" || len(c.Licences) == 0 || c.Name != std && len(c.Hashes) != 1 {
+			t.Errorf("got %+v; want a version, a licence and the hash of go.sum", c)
+		}
+	}
+	if len(refs) != len(mods) || b.Metadata.Component.Version != "v1.2.3" {
+		t.Errorf("got %d modules, version %s; want %d, v1.2.3", len(refs), b.Metadata.Component.Version, len(mods))
+	}
+	edges := 0
+	for _, d := range b.Dependencies {
+		for _, on := range d.DependsOn {
+			if edges++; !refs[on] || !refs[d.Ref] {
+				t.Errorf("%s depends on %s; want both among the components", d.Ref, on)
+			}
+		}
+	}
+	if edges < len(mods) {
+		t.Errorf("got %d dependencies of %d modules; want at least one each", edges, len(mods))
 	}
 }
 

@@ -2,15 +2,27 @@ package main
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
 func main() {
+	asSBOM := flag.Bool("sbom", false, "write a bill of materials, CycloneDX in JSON, instead")
+	version := flag.String("version", "(devel)", "version of firstseen that it names")
+	flag.Parse()
 	out := bufio.NewWriter(os.Stdout)
-	err := write(out)
+	mods, err := modules("./cmd/firstseen")
+	switch {
+	case err != nil:
+	case *asSBOM:
+		err = writeSBOM(out, mods, *version)
+	default:
+		err = write(out, mods)
+	}
 	if err == nil {
 		err = out.Flush()
 	}
@@ -25,12 +37,9 @@ const note = `golang.org/x/net/publicsuffix holds Mozilla's Public Suffix List, 
 https://publicsuffix.org. Its source form is that of the module.
 `
 
-func write(w io.Writer) error {
-	mods, err := modules("./cmd/firstseen")
-	if err != nil {
-		return err
-	}
+func write(w io.Writer, mods []mod) error {
 	fmt.Fprint(w, "What is linked into firstseen, and under which licences. The texts follow.\n\n")
+	mods = slices.DeleteFunc(mods, func(m mod) bool { return m.path == own })
 	for _, m := range mods {
 		fmt.Fprintf(w, "%-52s %-24s %s\n", m.path, m.version, strings.Join(m.names(), " AND "))
 	}
