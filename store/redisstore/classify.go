@@ -20,8 +20,9 @@ const (
 	fatal                 // never again
 )
 
-// classify says what to do about a call that failed, and makes its error ours.
-func (s *Store) classify(ctx context.Context, node *redis.Client, c *call) verdict {
+// classify says what to do about a call that failed, and makes its error ours. A node that
+// doesn't have the script gets it, once for all calls of a pipeline.
+func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loaded map[*script]bool) verdict {
 	var reply redis.Error
 	if errors.Is(c.err, store.ErrUnavailable) {
 		return fatal
@@ -32,6 +33,10 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call) verdi
 	code, _, _ := strings.Cut(strings.TrimPrefix(reply.Error(), "ERR "), " ")
 	switch code {
 	case "NOSCRIPT":
+		if loaded[c.script] {
+			return retry
+		}
+		loaded[c.script] = true
 		if err := node.ScriptLoad(ctx, c.script.source).Err(); err != nil {
 			c.err = err
 		}

@@ -123,14 +123,14 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 		wait = p.Do(ctx, "wait", s.opt.Replicas, s.opt.WaitTimeout.Milliseconds())
 	}
 	_, _ = p.Exec(ctx) // each command has its own error
-	covered := s.covered(wait)
+	covered, loaded := s.covered(wait), map[*script]bool{}
 	for i, c := range calls {
 		c.reply, c.err = cmds[i].Text()
 		if c.err == nil && c.script.writes {
 			c.err = covered
 		}
 		if c.done = c.err == nil; !c.done {
-			c.verdict = s.classify(ctx, node, c)
+			c.verdict = s.classify(ctx, node, c, loaded)
 		}
 	}
 }

@@ -28,6 +28,7 @@ import (
 type settings struct {
 	length         time.Duration
 	batch, callers int
+	fresh          int
 	known, memory  int
 	shards         int
 	only           string
@@ -39,7 +40,8 @@ func main() {
 	var s settings
 	flag.DurationVar(&s.length, "length", 4*time.Second, "how long each engine runs")
 	flag.IntVar(&s.batch, "batch", 8000, "URLs of a batch")
-	flag.IntVar(&s.callers, "callers", 4, "batches under way at once")
+	flag.IntVar(&s.callers, "callers", 8, "batches under way at once")
+	flag.IntVar(&s.fresh, "new", 30, "how many of 100 URLs offered are new")
 	flag.IntVar(&s.known, "known", 100_000, "keys that are there before")
 	flag.IntVar(&s.memory, "memory", 200_000, "keys to measure memory with")
 	flag.IntVar(&s.shards, "shards", 64, "shards of our store")
@@ -111,6 +113,42 @@ func empty(ctx context.Context, c *rediscluster.Cluster) error {
 	return c.WaitHealthy(ctx)
 }
 
+// rewrite rewrites the append-only files: the servers do so whenever one has doubled, in a process of
+// its own, and which engine that meets would be chance.
+func rewrite(ctx context.Context, c *rediscluster.Cluster) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, n := range c.Nodes {
+		if err := rewritten(ctx, n); err != nil {
+			return err
+		}
+		if _, err := n.Do(ctx, "BGREWRITEAOF"); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.Nodes {
+		if err := rewritten(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewritten waits until a node rewrites no append-only file.
+func rewritten(ctx context.Context, n *rediscluster.Node) error {
+	for {
+		info, err := n.Info(ctx, "persistence")
+		if err != nil || info["aof_rewrite_in_progress"] == "0" && info["aof_rewrite_scheduled"] == "0" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
 // measure runs an engine on an empty cluster.
 func measure(ctx context.Context, s settings, c *rediscluster.Cluster, e engine) (r result, err error) {
 	if err := empty(ctx, c); err != nil {
@@ -118,6 +156,9 @@ func measure(ctx context.Context, s settings, c *rediscluster.Cluster, e engine)
 	}
 	run, err := e.prepare(ctx, c)
 	if err != nil {
+		return r, err
+	}
+	if err := rewrite(ctx, c); err != nil {
 		return r, err
 	}
 	if err := forgetCommands(ctx, c); err != nil {

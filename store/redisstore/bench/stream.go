@@ -22,7 +22,7 @@ func itemAt(n uint64) store.Item {
 	return store.Item{Key: k, Queue: host, URL: fmt.Sprintf("https://%s/some/path/of/usual/length/page-%d.html?id=%d", host, n, h%9999)}
 }
 
-// batches makes the batches of a run, 30 in 100 URLs of which are new, after known
+// batches makes the batches of a run, as many URLs of which are new as s says, after known
 // URLs that are there already.
 func batches(s settings, count int) [][]store.Item {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -32,7 +32,7 @@ func batches(s settings, count int) [][]store.Item {
 		all[i] = make([]store.Item, s.batch)
 		for j := range all[i] {
 			n := rng.Uint64N(next)
-			if j%10 < 3 {
+			if j%100 < s.fresh {
 				n = next
 				next++
 			}

@@ -14,39 +14,38 @@ if recovered then
 end
 
 local c = begin(need_crawl(crawl_name))
-local keys, dues, rows, queue_of, hashes, names, seen_names = {}, {}, {}, {}, {}, {}, {}
+local keys, dues, made, tails, queue_of, hashes, names = {}, {}, {}, {}, {}, {}, {}
 
--- read reads the entries into columns. An entry: key 16 | queue hash 6 | priority 1 |
--- due 6 | created 6 | length of queue 1 | queue | length of meta 4 | meta | URL. What
--- is behind the times is the end of a record, too.
-local function read(arrival)
+-- read reads the entries into columns, and returns their number. An entry: key 16 | queue hash 6 |
+-- priority 1 | due 6 | created 6 | length of queue 1 | queue | length of meta 4 | meta | URL.
+-- What is behind the times is the end of a record, too.
+local priorities = {}
+local function read()
   local pos, size, i = 23, #blob, 0
   while pos <= size do
     i = i + 1
     local n, key, hash, priority, due, created, m = unpack_struct('>I4c16c6BI6I6B', blob, pos)
     local name = sub(blob, pos + 40, pos + 39 + m)
-    if due == 0 then due = now end
-    keys[i], dues[i], queue_of[i] = key, due, name
-    rows[i] = pack(RECORD, priority, due, created == 0 and now or created, arrival + i, 0, 0) .. sub(blob, pos + 39, pos + 3 + n)
-    if not seen_names[name] then
-      seen_names[name] = true
+    keys[i], priorities[i], queue_of[i], tails[i] = key, priority, name, sub(blob, pos + 39, pos + 3 + n)
+    dues[i], made[i] = due == 0 and now or due, created == 0 and now or created
+    if not hashes[name] then
       names[#names + 1] = name
       hashes[name] = hash
     end
     pos = pos + 4 + n
   end
+  return i
 end
 
-read(tonumber(call('HGET', base .. 'S', 'arrivals')) or 0)
-call('HINCRBY', base .. 'S', 'arrivals', #keys)
+local n_urls = read()
+local arrival = call('HINCRBY', base .. 'S', 'arrivals', text(n_urls)) - n_urls
 load_queues(c, names)
 local dropped = call('EXISTS', c.D) == 1
-local arrival = tonumber(call('HGET', base .. 'S', 'arrivals')) - #keys
-local told, fields, added = {}, {}, {}
+local told, fields, added, ROW_OF_NEW = {}, {}, {}, RECORD .. 'c0'
 
 -- put puts URL i into a queue, to be written with the others.
 local function put(q, i)
-  local priority = byte(rows[i], 1)
+  local priority = priorities[i]
   local levels = q.added
   if not levels then
     levels = {}
@@ -59,7 +58,7 @@ local function put(q, i)
   z[m + 1], z[m + 2] = text(dues[i]), member(arrival + i, keys[i])
   q.news, q.earliest = q.news + 1, min(q.earliest, dues[i])
   m = #fields
-  fields[m + 1], fields[m + 2] = keys[i], rows[i]
+  fields[m + 1], fields[m + 2] = keys[i], pack(ROW_OF_NEW, priority, dues[i], made[i], arrival + i, 0, 0, tails[i])
   if dropped then call('SREM', c.D, keys[i]) end
 end
 

@@ -8,7 +8,7 @@
 local shards, mode = unpack_struct('>I2c1', blob)
 local c = open_seen(need_crawl(crawl_name))
 local pend, day = mode == 'p' and 'p' or '', today()
-local told = {}
+local told, n_told = {}, 0
 local out = { pack('>I6c1I1c0', now, pend == '' and 'A' or 'P', #crawl_name, crawl_name) } -- for the outbox
 local pos, size = 4, #blob
 while pos <= size do
@@ -26,7 +26,8 @@ while pos <= size do
   elseif c.pending > 0 and #call('HGET', bucket, key) == 9 then
     status = 'P'
   end
-  told[#told + 1] = status
+  n_told = n_told + 1
+  told[n_told] = status
   pos = pos + 8 + n
 end
 save_seen(c)

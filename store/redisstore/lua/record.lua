@@ -22,7 +22,7 @@ local function record_row(r)
   return pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done) .. pack('>I1c0I4c0', #r.queue, r.queue, #r.meta, r.meta) .. r.url
 end
 
-local function member(number, key) return pack('>I6', number) .. key end
+local function member(number, key) return pack('>I6c0', number, key) end
 
 -- find_record returns the record of a key, or nil; it keeps what it loaded.
 local function find_record(c, key)

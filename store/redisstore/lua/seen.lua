@@ -25,7 +25,7 @@ end
 local function bucket_at(c, place)
   local b = place % (2 * c.low)
   if b >= c.buckets then b = b - c.low end
-  return c.bucket_prefix .. pack('>I4', b)
+  return pack('>c0I4', c.bucket_prefix, b)
 end
 
 -- split moves the upper half of the next bucket to a new one. The keys that move have
