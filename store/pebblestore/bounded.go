@@ -22,10 +22,10 @@ type bounded struct {
 }
 
 // The cache of recent keys has a place for each key of a small crawl, and
-// 16 MB for a great one.
+// 64 MB for a great one, or a quarter of the budget.
 const (
 	minRecent = 1 << 12
-	maxRecent = 1 << 20
+	maxRecent = 1 << 22
 )
 
 // firstFilter is how many keys the first filter of a new crawl is made for.
@@ -50,8 +50,11 @@ func (b *bounded) reserve(n int64) {
 
 // growRecent makes the cache as great as n keys deserve.
 func (b *bounded) growRecent(n int64) {
-	size := len(b.recent)
-	for size < maxRecent && int64(size) < n {
+	size, limit := len(b.recent), int64(maxRecent)
+	if b.max > 0 {
+		limit = min(limit, b.max/4/int64(len(store.Key{})))
+	}
+	for int64(size) < min(n, limit) {
 		size *= 2
 	}
 	if size == len(b.recent) {

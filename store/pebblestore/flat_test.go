@@ -307,3 +307,36 @@ func TestSavedRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestFlatLoadsBehind fills the index behind Open, from runs and from rows, and
+// closes a store that hasn't got so far.
+func TestFlatLoadsBehind(t *testing.T) {
+	for _, mode := range []IndexMode{IndexFlat, IndexFP64} {
+		opt := flatOptions(vfs.NewMem())
+		opt.Index = mode
+		l := &flatLoad{t: t, s: mustOpen(t, "db", opt)}
+		for range 30 {
+			l.add(100)
+		}
+		if err := l.s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		opt.Index, opt.LoadBehind, opt.holdLoad = IndexFlat, true, make(chan struct{})
+		l.s = mustOpen(t, "db", opt)
+		if err := l.s.Close(); err != nil { // held up
+			t.Fatal(err)
+		}
+		close(opt.holdLoad)
+		l.s = mustOpen(t, "db", opt)
+		l.wantAll()
+		l.s = reopen(t, l.s, "db", opt)
+		l.wantAll()
+		if len(flatOf(l.s).runs) == 0 {
+			t.Errorf("%s: got no runs", mode)
+		}
+		wantSound(t, l.s)
+		if err := l.s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
