@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -15,15 +14,20 @@ import (
 // Forget implements store.Store.
 //
 // A crawl goes in no time, whatever its size. Keys by age go by generation: one
-// whose last key was recorded before the time is dropped with a range deletion.
-// Its rows are read once (not rewritten), at about ten million a second, to
-// take them out of the index, and other writes wait for that. So a key may
-// outlive the time by up to Options.Generation. Keys held in a queue stay, and
-// count as recorded anew.
+// whose last key was recorded before the time is dropped, with range deletions.
+// Its rows are read once (not rewritten), to take them out of the index. So a key
+// may outlive the time by up to Options.Generation. Keys held in a queue stay, and
+// count as recorded anew. Forgetting by age goes in durable steps of some thousand
+// keys, and other steps go on between them: what was forgotten before an error
+// stays forgotten, and the rest goes when it is done again.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	if _, err := sched.CheckSelection(sel); err != nil {
 		return 0, err
 	}
+	if !sel.Before.IsZero() {
+		return s.forgetOld(ctx, sel)
+	}
+	sel.Keys = slices.Clone(sel.Keys) // a step that failed may still be read
 	o := &forgetOp{sel: sel}
 	err := s.do(ctx, o)
 	return o.n, err
@@ -61,8 +65,6 @@ func (o *forgetOp) forget(tx *txn, c *crawl) (int64, error) {
 			return 0, err
 		}
 		return tx.forgetKeys(c, keys)
-	case !o.sel.Before.IsZero():
-		return tx.expire(c, o.sel.Before)
 	}
 	return tx.forgetCrawl(c), nil
 }
@@ -122,60 +124,4 @@ func (s *Store) generationOf(c *crawl, k *store.Key) (*generation, error) {
 		}
 	}
 	return nil, nil
-}
-
-// expire drops the generations whose last key was recorded before t.
-func (tx *txn) expire(c *crawl, t time.Time) (n int64, err error) {
-	var old, kept []*generation
-	for _, g := range c.gens {
-		if g.keys > 0 && g.last.Before(t) {
-			old = append(old, g)
-		} else {
-			kept = append(kept, g)
-		}
-	}
-	var gone []store.Key
-	var held, done []pointed
-	for _, g := range old {
-		_, err := tx.s.readKeys(tx.s.db, appendNumbered(nil, tableSeen, g.num), afterNumbered(tableSeen, g.num), func(keys []store.Key) {
-			for i := range keys {
-				p, isHeld := tx.pointed(c, &keys[i])
-				switch {
-				case isHeld:
-					held = append(held, p)
-					continue
-				case p.queue != 0:
-					done = append(done, p)
-				}
-				gone = append(gone, keys[i])
-			}
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	for _, g := range old {
-		tx.dropGeneration(g)
-		tx.untouch(g)
-	}
-	if len(old) > 0 {
-		c.gens = kept
-		tx.keepHeld(c, held)
-	}
-	for i := range gone {
-		tx.s.texts.drop(c.num, &gone[i])
-		c.seen.remove(&gone[i])
-	}
-	tx.forgetDone(c, done)
-	return int64(len(gone)), nil
-}
-
-// keepHeld writes rows for keys whose generation went.
-func (tx *txn) keepHeld(c *crawl, keys []pointed) {
-	g := tx.generation(c)
-	for i := range keys {
-		tx.setPointer(g, &keys[i].key, &keys[i].pointer)
-	}
-	g.keys += int64(len(keys))
-	tx.touch(c, g)
 }

@@ -35,18 +35,16 @@ func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
 	tx.file()
 }
 
-// pointed is a key that may be forgotten for its age, and what its row says.
+// pointed is a key whose seen row says where it is, or was, queued.
 type pointed struct {
 	key store.Key
 	pointer
 }
 
-// pointed reads the row of k and says whether k is queued or leased, so that
-// it may not be forgotten for its age.
-func (tx *txn) pointed(c *crawl, k *store.Key) (pointed, bool) {
-	f := tx.findSeen(c, k)
-	p := pointed{*k, f.ptr}
-	return p, f.ptr.queue != 0 && (tx.s.queuesOf(c).Leases[*k] != nil || tx.findQueued(c, k, &f))
+// holds says whether a key is queued or leased, so that it may not be forgotten for
+// its age.
+func (tx *txn) holds(c *crawl, p *pointed) bool {
+	return tx.s.queuesOf(c).Leases[p.key] != nil || tx.findQueued(c, &p.key, &found{ptr: p.pointer})
 }
 
 // forgetDone takes keys that were completed, whose seen rows are gone, out of

@@ -7,7 +7,14 @@ import (
 )
 
 // heldRows counts the rows of URLs of a crawl that are in a queue or leased.
-type heldRows struct{ queued, leased int64 }
+type heldRows struct {
+	c              *crawl
+	name           string
+	want           store.Stats
+	queued, leased int64
+}
+
+const heldText = "the URL is held and its key isn't in the index: it would be called new"
 
 // queueRow verifies a row of the queue side.
 func (v *verifier) queueRow(key, value []byte) {
@@ -17,7 +24,7 @@ func (v *verifier) queueRow(key, value []byte) {
 	case key[0] == tableLease && len(key) == 9:
 		v.leased(key, value)
 	case key[0] == tableQueue && len(key) >= 5, key[0] == tableName && len(key) == 9, key[0] == tableDone && len(key) == 9+len(store.Key{}):
-		if v.s.byNum[binary.BigEndian.Uint32(key[1:])] == nil {
+		if v.crawls[binary.BigEndian.Uint32(key[1:])] == nil {
 			v.found(key, "a row of a crawl that isn't there")
 		}
 	case key[0] == tableJournal && len(key) == 9:
@@ -31,8 +38,8 @@ func (v *verifier) queueRow(key, value []byte) {
 }
 
 func (v *verifier) queued(key, value []byte) {
-	c := v.s.byNum[binary.BigEndian.Uint32(key[1:])]
-	if c == nil {
+	h := v.crawls[binary.BigEndian.Uint32(key[1:])]
+	if h == nil {
 		v.found(key, "a queued URL of a crawl that isn't there")
 		return
 	}
@@ -46,8 +53,8 @@ func (v *verifier) queued(key, value []byte) {
 		v.found(key, "%v", err)
 		return
 	}
-	v.held(c).queued++
-	v.heldKey(key, c, &rec.Key)
+	h.queued++
+	v.want(h.c, rec.Key, key, heldText)
 }
 
 func (v *verifier) leased(key, value []byte) {
@@ -56,29 +63,13 @@ func (v *verifier) leased(key, value []byte) {
 		v.found(key, "%v", err)
 		return
 	}
-	c := v.s.byNum[l.crawl]
-	if c == nil {
+	h := v.crawls[l.crawl]
+	if h == nil {
 		v.found(key, "a lease of a crawl that isn't there")
 		return
 	}
-	v.held(c).leased++
-	v.heldKey(key, c, &l.rec.Key)
-}
-
-// heldKey wants a URL that is held to be seen.
-func (v *verifier) heldKey(row []byte, c *crawl, k *store.Key) {
-	if known, err := c.seen.has(k); err != nil || !known {
-		v.found(row, "the URL is held and its key %x isn't in the index (%v): it would be called new", k[:], err)
-	}
-}
-
-func (v *verifier) held(c *crawl) *heldRows {
-	h := v.queues[c.num]
-	if h == nil {
-		h = &heldRows{}
-		v.queues[c.num] = h
-	}
-	return h
+	h.leased++
+	v.want(h.c, l.rec.Key, key, heldText)
 }
 
 // seenValue verifies the value that the queue side gave a seen row.
@@ -90,12 +81,10 @@ func (v *verifier) seenValue(row, value []byte) {
 
 // queueCounts compares the rows with the counts, after all rows were read.
 func (v *verifier) queueCounts() {
-	for _, c := range v.s.crawls {
-		var st store.Stats
-		c.queues.addStats(&st)
-		if h := v.held(c); h.queued+h.leased != st.Held || h.leased != st.InFlight {
+	for _, h := range v.crawls {
+		if h.queued+h.leased != h.want.Held || h.leased != h.want.InFlight {
 			v.found(nil, "crawl %q has rows of %d queued and %d leased URLs; its counts say %d held, %d of them leased",
-				c.name, h.queued, h.leased, st.Held, st.InFlight)
+				h.name, h.queued, h.leased, h.want.Held, h.want.InFlight)
 		}
 	}
 }

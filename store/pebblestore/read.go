@@ -25,6 +25,18 @@ func (s *Store) usable() error {
 	return nil
 }
 
+// linger has Close wait for something that goes on between steps, until it calls the
+// function it got. It must end when isClosing says so, or a step fails.
+func (s *Store) linger() (func(), error) {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	s.behind.Add(1)
+	return s.behind.Done, nil
+}
+
 // Identity implements store.Store.
 func (s *Store) Identity() store.Identity { return s.identity }
 
@@ -98,7 +110,7 @@ func (s *Store) page(ctx context.Context, crawl string, from *store.Key, buf []s
 	if s.closed {
 		return buf, false, store.ErrClosed
 	}
-	m, err := s.openMerge(crawl, from)
+	m, err := s.openMerge(crawl, from, nil)
 	if err != nil {
 		return buf, false, err
 	}
@@ -132,7 +144,9 @@ type merge struct {
 	err error
 }
 
-func (s *Store) openMerge(name string, from *store.Key) (*merge, error) {
+// openMerge reads the keys from a first one on, up to an end that is not among them;
+// nil: to the last.
+func (s *Store) openMerge(name string, from, end *store.Key) (*merge, error) {
 	s.mu.RLock()
 	var gens []uint32
 	for _, c := range s.selected(name) {
@@ -143,10 +157,11 @@ func (s *Store) openMerge(name string, from *store.Key) (*merge, error) {
 	s.mu.RUnlock()
 	m := &merge{}
 	for _, g := range gens {
-		it, err := s.db.NewIter(&pebble.IterOptions{
-			LowerBound: appendSeenRow(nil, g, from),
-			UpperBound: afterNumbered(tableSeen, g),
-		})
+		opt := &pebble.IterOptions{LowerBound: appendSeenRow(nil, g, from), UpperBound: afterNumbered(tableSeen, g)}
+		if end != nil {
+			opt.UpperBound = appendSeenRow(nil, g, end)
+		}
+		it, err := s.db.NewIter(opt)
 		if err != nil {
 			m.close()
 			return nil, err

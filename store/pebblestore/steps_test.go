@@ -1,0 +1,121 @@
+package pebblestore
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// during runs f, and meanwhile adds one key after the other. It returns how many
+// adds were answered between the first step that f took and its end.
+func during(t *testing.T, s *Store, from int, f func()) (answered int) {
+	t.Helper()
+	var over atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+		over.Store(true)
+	}()
+	for i := from; !over.Load(); i++ {
+		if n := see(t, s, "", testKeys(i, i+1)); n != 1 {
+			t.Errorf("got %d new; want a key that nobody had", n)
+		}
+		answered++
+	}
+	<-done
+	return answered
+}
+
+// TestAddsGoOn: while a store is verified, imported into or forgets by age, adds
+// are answered, and what is found at the end is right.
+func TestAddsGoOn(t *testing.T) {
+	const n = 200_000
+	clock := newStepClock()
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: time.Hour})
+	defer s.Close()
+	see(t, s, "", testKeys(0, n))
+	if got := during(t, s, 10_000_000, func() { wantNoFindings(t, s) }); got < 3 {
+		t.Errorf("%d adds were answered during Verify; want them to go on", got)
+	}
+	if got := during(t, s, 20_000_000, func() { importKeysInto(t, s, "", sortedKeys(n, 2*n)) }); got < 3 {
+		t.Errorf("%d adds were answered during an import; want them to go on", got)
+	}
+	clock.step(2 * time.Hour)
+	before := clock.Now()
+	see(t, s, "", testKeys(30_000_000, 30_000_001))
+	var gone int64
+	answered := during(t, s, 40_000_000, func() { gone = forget(t, s, store.Selection{Before: before}) })
+	if answered < 3 || gone < 2*n {
+		t.Errorf("%d adds were answered while %d keys were forgotten; want them to go on, and %d forgotten", answered, gone, 2*n)
+	}
+	wantSeen(t, s, "", int64(1+answered))
+	wantSound(t, s)
+	if got := see(t, s, "", testKeys(0, 1000)); got != 1000 {
+		t.Errorf("got %d new of 1000 that were forgotten", got)
+	}
+}
+
+func wantNoFindings(t *testing.T, s *Store) {
+	r, err := s.Verify(context.Background())
+	if err != nil || len(r.Findings) > 0 {
+		t.Errorf("got %v, %v; want nothing found", r.Findings, err)
+	}
+}
+
+// TestVerifyOfWhatGoes: a key that is forgotten, or a crawl, while the store is
+// verified is no finding.
+func TestVerifyOfWhatGoes(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	see(t, s, "a", testKeys(0, 1000))
+	see(t, s, "b", testKeys(0, 1000))
+	v := &verifier{ctx: context.Background(), s: s, r: &Report{}, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{}}
+	if err := s.do(v.ctx, readOp(v.begin)); err != nil {
+		t.Fatal(err)
+	}
+	forget(t, s, store.Selection{Crawl: "a", Keys: testKeys(100, 300)})
+	forget(t, s, store.Selection{Crawl: "b"})
+	see(t, s, "c", testKeys(0, 10))
+	if err := v.verify(); err != nil || len(v.r.Findings) > 0 {
+		t.Errorf("got %v, %v; want nothing found", v.r.Findings, err)
+	}
+	if v.r.Keys != 2000 {
+		t.Errorf("got %d keys; want the 2000 there were", v.r.Keys)
+	}
+	if err := v.snapshot.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForgetOldGoesOn: forgetting by age that was broken off goes on where it was,
+// also after a restart.
+func TestForgetOldGoesOn(t *testing.T) {
+	clock := newStepClock()
+	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: time.Hour}
+	s := mustOpen(t, "db", opt)
+	const n = 3*expireKeys - 10
+	see(t, s, "", testKeys(0, n))
+	clock.step(2 * time.Hour)
+	sel := store.Selection{Before: clock.Now()}
+	if err := s.do(context.Background(), &expireOp{sel: sel}); err != nil {
+		t.Fatal(err)
+	}
+	wantSeen(t, s, "", n-expireKeys)
+	wantSound(t, s)
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	wantSeen(t, s, "", n-expireKeys)
+	if got := forget(t, s, sel); got != n-expireKeys {
+		t.Errorf("got %d forgotten; want the %d that were left", got, n-expireKeys)
+	}
+	wantSound(t, s)
+	if got := see(t, s, "", testKeys(0, n)); got != n {
+		t.Errorf("got %d new; want all", got)
+	}
+}
