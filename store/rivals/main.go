@@ -4,6 +4,7 @@
 //
 //	cd store/rivals && go run . -keys 10e6 -length 10s
 //	cd store/rivals && go run . -keys 10e6 -only firstseen,bounded,rocksdb
+//	cd store/rivals && go run . -keys 10e6 -only firstseen,bbolt,sqlite -dup 70 -batch 1000
 //
 // RocksDB and SQLite take part when their libraries and a C++ compiler are
 // there. Each rival has the shape that served it best: RocksDB a sorted MultiGet
@@ -22,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,14 +47,31 @@ func main() {
 	length := flag.Duration("length", 10*time.Second, "length of each load")
 	batch := flag.Int("batch", 10_000, "keys in a call")
 	skew := flag.Bool("skew", false, "draw duplicates as links are")
+	dup := flag.String("dup", "90,70,50", "shares of duplicates, in %")
 	only := flag.String("only", "", "these rivals alone, by name: firstseen,flat,bounded,bbolt,rocksdb,sqlite")
 	flag.Parse()
-	if err := run(*dir, *only, int(*keys), storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
+	dups, err := shares(*dup)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := run(*dir, *only, int(*keys), dups, storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(dir, only string, n int, l storebench.Load) (err error) {
+// shares reads percentages with commas between them.
+func shares(text string) (dups []float64, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil || v < 0 || v > 100 {
+			return nil, fmt.Errorf("cannot read %q; want shares, such as 90,70,50", text)
+		}
+		dups = append(dups, v/100)
+	}
+	return dups, nil
+}
+
+func run(dir, only string, n int, dups []float64, l storebench.Load) (err error) {
 	tmp, err := os.MkdirTemp(dir, "rivals")
 	if err != nil {
 		return err
@@ -63,7 +82,7 @@ func run(dir, only string, n int, l storebench.Load) (err error) {
 		if only != "" && !slices.Contains(strings.Split(only, ","), r.name) {
 			continue
 		}
-		m, err := measure(r, filepath.Join(tmp, r.name), n, l)
+		m, err := measure(r, filepath.Join(tmp, r.name), n, dups, l)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
@@ -72,7 +91,7 @@ func run(dir, only string, n int, l storebench.Load) (err error) {
 	for _, ours := range oursAll {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			if !slices.Contains(oursAll, name) && table[ours] != nil {
-				table[ours].compare(ours, name, table[name])
+				table[ours].compare(ours, name, dups, table[name])
 			}
 		}
 	}
@@ -86,16 +105,14 @@ type measured struct {
 }
 
 // compare prints how many times as fast m is as another.
-func (m *measured) compare(name, other string, o *measured) {
+func (m *measured) compare(name, other string, dups []float64, o *measured) {
 	for i := range dups {
 		fmt.Printf("%-9s against %-8s %2.0f%% duplicates: %5.1f times as fast, %4.2f of the CPU, %4.2f of the disk\n", name, other,
 			dups[i]*100, m.loads[i].PerSecond()/o.loads[i].PerSecond(), m.loads[i].CPUPerKey()/o.loads[i].CPUPerKey(), m.disk/o.disk)
 	}
 }
 
-var dups = []float64{0.9, 0.7, 0.5}
-
-func measure(r rival, dir string, n int, l storebench.Load) (*measured, error) {
+func measure(r rival, dir string, n int, dups []float64, l storebench.Load) (*measured, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
