@@ -81,11 +81,12 @@ type Options struct {
 	// MemTableBytes is the size of Pebble's write buffer; up to 128 MiB of them,
 	// and at least four, are in memory while they are flushed. A key is inserted
 	// in half the time when the buffer is within the processor's reach. The
-	// default is 8 MiB, and 64 MiB when Index is IndexBounded, which reads what
-	// they leave behind.
+	// default is 8 MiB.
 	MemTableBytes int
 	// CacheBytes is the size of Pebble's block cache, which its write buffers
-	// are charged to. The default is 256 MiB, and at least four write buffers.
+	// are charged to. The default is 256 MiB, or 896 MiB when Index is
+	// IndexBounded, for which it should hold the tables (17 bytes a key), and at
+	// least four write buffers.
 	CacheBytes int64
 	// TextBytes is the memory for the texts of URLs lately queued or asked for,
 	// from which AddOptions.WantFirst is answered; what isn't there is read. It is
@@ -114,14 +115,11 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MemTableBytes <= 0 {
 		o.MemTableBytes = 8 << 20
-		if o.Index == IndexBounded {
-			o.MemTableBytes = 64 << 20
-		}
 	}
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = max(256<<20, 4*int64(o.MemTableBytes))
 		if o.Index == IndexBounded {
-			o.CacheBytes = max(768<<20, o.CacheBytes)
+			o.CacheBytes = max(896<<20, o.CacheBytes)
 		}
 	}
 	if o.journalFrom <= 0 {
