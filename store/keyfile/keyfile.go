@@ -22,7 +22,6 @@ package keyfile
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -54,33 +53,78 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Write writes a file of the keys that seq gives, which must ascend strictly,
 // and returns their number. It ends with the first error of seq or w.
 func Write(w io.Writer, h Header, seq iter.Seq2[store.Key, error]) (int64, error) {
-	bw := bufio.NewWriterSize(w, 1<<20)
-	e := &encoder{w: bw}
-	e.row(appendHeader([]byte(magic), h))
-	var last store.Key
-	n := int64(0)
-	block := make([]byte, 4, 4+blockKeys*keyLen+4)
+	kw := NewWriter(w, h)
+	some := make([]store.Key, 0, 256)
 	for k, err := range seq {
 		if err != nil {
-			return n, err
+			return kw.n, err
 		}
-		if n > 0 && bytes.Compare(last[:], k[:]) >= 0 {
-			return n, fmt.Errorf("cannot write key file; got key %x after %x; want ascending ones: %w", k, last, store.ErrInvalid)
-		}
-		last = k
-		n++
-		if block = append(block, k[:]...); len(block) == 4+blockKeys*keyLen {
-			block = e.block(block)
-		}
-		if e.err != nil {
-			return n, e.err
+		if some = append(some, k); len(some) == cap(some) {
+			if err := kw.Append(some); err != nil {
+				return kw.n, err
+			}
+			some = some[:0]
 		}
 	}
-	if len(block) > 4 {
-		e.block(block)
+	if err := kw.Append(some); err != nil {
+		return kw.n, err
 	}
-	e.row(binary.BigEndian.AppendUint64(make([]byte, 4), uint64(n)))
-	return n, errors.Join(e.err, bw.Flush())
+	return kw.n, kw.Close()
+}
+
+// Writer writes a file. Use [NewWriter].
+type Writer struct {
+	w     *bufio.Writer
+	e     encoder
+	block []byte // room for a count, then keys
+	last  store.Key
+	n     int64
+}
+
+// NewWriter returns a Writer to w. What goes wrong with w, the next Append or Close
+// returns.
+func NewWriter(w io.Writer, h Header) *Writer {
+	bw := bufio.NewWriterSize(w, 1<<20)
+	kw := &Writer{w: bw, e: encoder{w: bw}, block: make([]byte, 4, 4+blockKeys*keyLen+4)}
+	kw.e.row(appendHeader([]byte(magic), h))
+	return kw
+}
+
+// Append writes keys, which must ascend strictly, also from one call to the next.
+func (w *Writer) Append(keys []store.Key) error {
+	for i := range keys {
+		k := &keys[i]
+		if w.n > 0 && !before(&w.last, k) {
+			return fmt.Errorf("cannot write key file; got key %x after %x; want ascending ones: %w", *k, w.last, store.ErrInvalid)
+		}
+		w.last = *k
+		w.n++
+		if w.block = append(w.block, k[:]...); len(w.block) == 4+blockKeys*keyLen {
+			w.block = w.e.block(w.block)
+		}
+	}
+	return w.e.err
+}
+
+// Len returns the number of keys so far.
+func (w *Writer) Len() int64 { return w.n }
+
+// Close writes the end of the file, without which it is not whole. It doesn't close
+// what it writes to.
+func (w *Writer) Close() error {
+	if len(w.block) > 4 {
+		w.block = w.e.block(w.block)
+	}
+	w.e.row(binary.BigEndian.AppendUint64(make([]byte, 4), uint64(w.n)))
+	return errors.Join(w.e.err, w.w.Flush())
+}
+
+// before says whether x is before y.
+func before(x, y *store.Key) bool {
+	if a, b := binary.BigEndian.Uint64(x[:]), binary.BigEndian.Uint64(y[:]); a != b {
+		return a < b
+	}
+	return binary.BigEndian.Uint64(x[8:]) < binary.BigEndian.Uint64(y[8:])
 }
 
 type encoder struct {
@@ -206,7 +250,7 @@ func (r *Reader) Keys() iter.Seq2[store.Key, error] {
 			}
 			for ; len(block) > 0; block = block[keyLen:] {
 				k := store.Key(block[:keyLen])
-				if r.n > 0 && bytes.Compare(r.last[:], k[:]) >= 0 {
+				if r.n > 0 && !before(&r.last, &k) {
 					yield(store.Key{}, fmt.Errorf("cannot read key file; got key %x after %x; want ascending ones: %w", k, r.last, store.ErrCorrupt))
 					return
 				}

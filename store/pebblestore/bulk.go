@@ -1,25 +1,17 @@
 package pebblestore
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"io"
-	"io/fs"
-	"iter"
-
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
-	"github.com/cockroachdb/pebble/v2/sstable"
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"runtime"
+	"sync"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 	"github.com/firstseen/firstseen/store/keyfile"
 )
-
-// importKeys is how many keys an import records in one step.
-const importKeys = 1 << 20
 
 // Export writes the keys of a crawl to w as a key file, and returns their number.
 // Keys recorded or forgotten while it runs may be in the file or not.
@@ -27,7 +19,100 @@ func (s *Store) Export(ctx context.Context, w io.Writer, crawl string) (int64, e
 	s.mu.RLock()
 	h := keyfile.Header{Identity: s.identity, UnicodeHosts: s.unicodeHosts}
 	s.mu.RUnlock()
-	return keyfile.Write(w, h, s.Keys(ctx, crawl))
+	kw := keyfile.NewWriter(w, h)
+	if err := s.ranges(ctx, crawl, kw.Append); err != nil {
+		return kw.Len(), err
+	}
+	return kw.Len(), kw.Close()
+}
+
+// rangeKeys is about how many keys are read at a time.
+const rangeKeys = 1 << 15
+
+// keyRange is what is read at a time, or why it couldn't be.
+type keyRange struct {
+	keys []store.Key
+	err  error
+}
+
+// ranges calls f with all keys of a crawl in order, some thousand at a time, read by
+// all processors. No iterator is open while f runs.
+func (s *Store) ranges(ctx context.Context, crawl string, f func([]store.Key) error) error {
+	if _, err := sched.CrawlName(crawl); err != nil {
+		return err
+	}
+	st, err := s.Stats(ctx, crawl)
+	if err != nil {
+		return err
+	}
+	parts := int(min(st.Seen/rangeKeys+1, 1<<16))
+	readers := make([]chan keyRange, min(parts, runtime.GOMAXPROCS(0)))
+	free, stop := make(chan []store.Key, 4*len(readers)), make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	for first := range readers {
+		out := make(chan keyRange, 2)
+		readers[first] = out
+		wg.Go(func() {
+			for i := first; i < parts; i += len(readers) {
+				var r keyRange
+				select {
+				case r.keys = <-free:
+				default:
+				}
+				r.keys, r.err = s.readRange(ctx, crawl, i, parts, r.keys[:0])
+				select {
+				case out <- r:
+				case <-stop:
+					return
+				}
+			}
+		})
+	}
+	for i := range parts {
+		r := <-readers[i%len(readers)]
+		if r.err != nil {
+			return r.err
+		}
+		if err := f(r.keys); err != nil {
+			return err
+		}
+		select {
+		case free <- r.keys:
+		default:
+		}
+	}
+	return nil
+}
+
+// readRange appends the keys of the i-th of so many equal parts of all keys.
+func (s *Store) readRange(ctx context.Context, crawl string, i, parts int, keys []store.Key) ([]store.Key, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var lo, hi store.Key
+	step := ^uint64(0)/uint64(parts) + 1 // of one part it is 0, and not used
+	binary.BigEndian.PutUint64(lo[:], uint64(i)*step)
+	end := &hi
+	if binary.BigEndian.PutUint64(hi[:], uint64(i+1)*step); i == parts-1 {
+		end = nil
+	}
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	m, err := s.openMerge(crawl, &lo, end)
+	if err != nil {
+		return nil, err
+	}
+	for len(m.its) > 0 {
+		keys = append(keys, store.Key(m.its[0].Key()[5:]))
+		m.next()
+	}
+	m.close()
+	return keys, m.err
 }
 
 // Import records the keys of a key file, and returns how many it read and how
@@ -50,170 +135,4 @@ func (s *Store) Import(ctx context.Context, r io.Reader, crawl string) (read, fr
 		return 0, 0, fmt.Errorf("cannot import; got keys of %+v; want %+v: %w", h.Identity, have, store.ErrIdentity)
 	}
 	return s.ImportSorted(ctx, crawl, kr.Keys(), store.SeeOptions{UnicodeHosts: h.UnicodeHosts})
-}
-
-// ImportSorted records keys that ascend strictly, several million a second: the
-// new ones are written as tables that go into the database as they are, without
-// log, write buffer or compaction. It returns how many keys it read and how
-// many were new. Every million is one durable step; other writes wait for it,
-// about a quarter of a second.
-//
-// Out of order keys return store.ErrInvalid. The keys before an error are
-// recorded.
-func (s *Store) ImportSorted(ctx context.Context, crawl string, keys iter.Seq2[store.Key, error], opt store.SeeOptions) (read, fresh int64, err error) {
-	o := &importOp{crawl: crawl, opt: opt, keys: make([]store.Key, 0, importKeys)}
-	flush := func() error {
-		read += int64(len(o.keys))
-		if err := s.do(ctx, o); err != nil {
-			return err
-		}
-		fresh += o.n
-		o.keys = o.keys[:0]
-		return nil
-	}
-	for k, err := range keys {
-		if err != nil {
-			return read, fresh, err
-		}
-		if n := len(o.keys); n > 0 && bytes.Compare(o.keys[n-1][:], k[:]) >= 0 {
-			return read, fresh, fmt.Errorf("cannot import; got key %x after %x; want ascending ones: %w", k, o.keys[n-1], store.ErrInvalid)
-		}
-		if o.keys = append(o.keys, k); len(o.keys) == cap(o.keys) {
-			if err := flush(); err != nil {
-				return read, fresh, err
-			}
-		}
-	}
-	return read, fresh, flush()
-}
-
-// importOp records a run of ascending keys.
-type importOp struct {
-	crawl string
-	opt   store.SeeOptions
-	keys  []store.Key
-	gen   *generation // the import's own, so that its tables overlap no others
-	n     int64
-}
-
-func (o *importOp) weight() int { return len(o.keys) }
-
-func (o *importOp) apply(tx *txn) error {
-	tx.flush()
-	o.n = 0
-	if len(o.keys) == 0 || tx.err != nil {
-		return tx.err
-	}
-	c := tx.crawl(o.crawl, true)
-	order := make([]uint32, len(o.keys))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	fresh := make([]bool, len(o.keys))
-	if err := c.seen.addSorted(o.keys, order, fresh); err != nil {
-		return err
-	}
-	if o.opt.UnicodeHosts {
-		tx.unicodeHosts()
-	}
-	o.pickGeneration(tx, c)
-	tx.note(o.ingest(tx, c, fresh))
-	return tx.err
-}
-
-// pickGeneration gives the import a generation, before the one that takes new
-// keys, unless it has one that is still there.
-func (o *importOp) pickGeneration(tx *txn, c *crawl) {
-	for _, g := range c.gens {
-		if g == o.gen {
-			return
-		}
-	}
-	last := tx.generation(c)
-	o.gen = tx.addGeneration(c)
-	n := len(c.gens)
-	c.gens[n-2], c.gens[n-1] = o.gen, last
-}
-
-// ingest writes the fresh keys and the row of their generation as tables, and
-// brings them into the database in one step.
-func (o *importOp) ingest(tx *txn, c *crawl, fresh []bool) error {
-	g := o.gen
-	for _, f := range fresh {
-		if f {
-			o.n++
-		}
-	}
-	if o.n == 0 {
-		return nil
-	}
-	g.keys += o.n
-	g.last = tx.now
-	tx.untouch(g)
-	s := tx.s
-	tx.flush() // the crawl's row and the numbers given out, which the tables rely on
-	if tx.err != nil {
-		return tx.err
-	}
-	if err := guard(func() error { return s.db.LogData(nil, pebble.Sync) }); err != nil {
-		return err
-	}
-	rows, count := s.tempTables()
-	err := s.writeTable(rows, func(w *sstable.Writer) error {
-		row := make([]byte, 0, seenRowLen)
-		for i := range o.keys {
-			if !fresh[i] {
-				continue
-			}
-			row = appendSeenRow(row[:0], g.num, &o.keys[i])
-			if err := w.Set(row, nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = s.writeTable(count, func(w *sstable.Writer) error {
-		return w.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, c.num, g))
-	})
-	if err != nil {
-		return err
-	}
-	return guard(func() error { return s.db.Ingest(context.Background(), []string{count, rows}) })
-}
-
-// writeTable writes a table of the rows that fill sets, and syncs it.
-func (s *Store) writeTable(path string, fill func(*sstable.Writer) error) error {
-	f, err := s.opt.FS.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("cannot import: %w", err)
-	}
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.pebble.MakeWriterOptions(6, s.db.TableFormat()))
-	if err := fill(w); err != nil {
-		_ = w.Close() // the first error says more
-		return fmt.Errorf("cannot import: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("cannot import: %w", err)
-	}
-	return nil
-}
-
-// tempTables are the names of the tables that an import writes, before they go
-// into the database.
-func (s *Store) tempTables() (rows, count string) {
-	return s.opt.FS.PathJoin(s.dir, "import-rows.tmp"), s.opt.FS.PathJoin(s.dir, "import-count.tmp")
-}
-
-// removeTempTables removes what an import left that was cut off.
-func (s *Store) removeTempTables() error {
-	rows, count := s.tempTables()
-	for _, path := range []string{rows, count} {
-		if err := s.opt.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cannot clean up after an import: %w", err)
-		}
-	}
-	return nil
 }

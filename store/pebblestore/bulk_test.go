@@ -6,11 +6,13 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/keyfile"
 )
 
 func sortedKeys(lo, hi int) []store.Key {
@@ -101,3 +103,72 @@ func TestExportImport(t *testing.T) {
 		t.Fatalf("got %v; want ErrIdentity", err)
 	}
 }
+
+// TestImportOfWhatComesMeanwhile: keys that were recorded, or whose generation went,
+// after their table was written are imported all the same, each once.
+func TestImportOfWhatComesMeanwhile(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	keys := sortedKeys(0, 3000)
+	m := &importer{s: s, ctx: context.Background()}
+	prepare := func(lo, hi int) *importOp {
+		o := &importOp{read: int64(hi - lo), keys: slices.Clone(keys[lo:hi])}
+		if err := m.prepare(o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	bring := func(o *importOp, want int64) {
+		t.Helper()
+		if err := s.do(context.Background(), o); err != nil || o.n != want {
+			t.Errorf("got %d new, %v; want %d", o.n, err, want)
+		}
+		wantSound(t, s)
+	}
+	first, second := prepare(0, 1000), prepare(1000, 2000)
+	see(t, s, "", keys[900:1100])
+	bring(first, 900)
+	bring(second, 900)
+	third := prepare(2000, 3000)
+	forget(t, s, store.Selection{Crawl: store.DefaultCrawl})
+	bring(third, 1000)
+	wantSeen(t, s, "", 1000)
+	if names, err := s.opt.FS.List("db"); err != nil || slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, tempSuffix) }) {
+		t.Errorf("got %v, %v; want no table left behind", names, err)
+	}
+}
+
+// TestExportOfMany exports more keys than are read at a time, of several generations.
+func TestExportOfMany(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	const n = 5*rangeKeys + 7
+	see(t, s, "", testKeys(0, n/2))
+	importKeysInto(t, s, "", sortedKeys(n/2, n))
+	var file bytes.Buffer
+	if got, err := s.Export(context.Background(), &file, ""); err != nil || got != n {
+		t.Fatalf("got %d, %v; want %d keys", got, err, n)
+	}
+	r, err := keyfile.NewReader(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sortedKeys(0, n)
+	for k, err := range r.Keys() {
+		if err != nil || len(want) == 0 || k != want[0] {
+			t.Fatalf("got %x, %v; want the keys in order", k, err)
+		}
+		want = want[1:]
+	}
+	if len(want) != 0 {
+		t.Errorf("%d keys are missing", len(want))
+	}
+	broken := errors.New("no room")
+	if _, err := s.Export(context.Background(), &failingWriter{broken}, ""); !errors.Is(err, broken) {
+		t.Errorf("got %v; want what the writer said", err)
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w *failingWriter) Write([]byte) (int, error) { return 0, w.err }

@@ -26,6 +26,7 @@ type Store struct {
 
 	mode     IndexMode
 	groups   atomic.Int64 // committed
+	temps    atomic.Int64 // tables written by imports
 	accepted atomic.Int64 // steps
 
 	gate    sync.RWMutex // held for reading while db is used, for writing by Close
