@@ -170,3 +170,55 @@ func TestClosed(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedStepReadsItsOwn: a caller that was told ErrFailed may use its slices
+// again, although the committer is still at the step. The race detector judges.
+func TestFailedStepReadsItsOwn(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	first, second := newHeldStep(), newHeldStep()
+	go first.run(s)
+	<-first.entered
+	go second.run(s)
+	for len(s.queue) < 1 {
+		runtime.Gosched()
+	}
+	items := []store.Item{{Key: testKey(1), Queue: "q", URL: "u", Meta: []byte("meta")}}
+	list := []store.Settlement{{Key: testKey(2), Create: true, Queue: "q", URL: "u", Meta: []byte("meta"), Priority: new(uint8)}}
+	failed := make(chan error, 2)
+	go func() { _, err := s.Add(context.Background(), "", items, store.AddOptions{}); failed <- err }()
+	go func() { _, err := s.Settle(context.Background(), "", list); failed <- err }()
+	for len(s.queue) < 3 {
+		runtime.Gosched()
+	}
+	close(first.release)
+	<-second.entered // in one group with the add and the settlement
+	s.die(errors.New("the disk is broken"))
+	for range 2 {
+		if err := <-failed; !errors.Is(err, store.ErrFailed) {
+			t.Errorf("got %v; want ErrFailed", err)
+		}
+	}
+	items[0].Meta[0], items[0].URL = 'x', "other"
+	list[0].Meta[0], list[0].URL, *list[0].Priority = 'x', "other", 3
+	groups := s.groups.Load()
+	close(second.release)
+	for s.groups.Load() == groups {
+		runtime.Gosched()
+	}
+	if err := s.Close(); !errors.Is(err, store.ErrFailed) {
+		t.Errorf("got %v at Close; want ErrFailed", err)
+	}
+}
+
+// heldStep is a step that the committer is at until it is released.
+type heldStep struct{ entered, release chan struct{} }
+
+func newHeldStep() heldStep { return heldStep{make(chan struct{}), make(chan struct{})} }
+
+func (h heldStep) run(s *Store) {
+	_ = s.do(context.Background(), readOp(func(*txn) error {
+		close(h.entered)
+		<-h.release
+		return nil
+	}))
+}

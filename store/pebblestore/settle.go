@@ -1,7 +1,9 @@
 package pebblestore
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -16,11 +18,25 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	if err := sched.CheckSettlements(list); err != nil {
 		return nil, err
 	}
-	o := &settleOp{crawl: crawl, list: list, answers: make([]store.SettleStatus, len(list))}
+	o := &settleOp{crawl: crawl, list: ownSettlements(list), answers: make([]store.SettleStatus, len(list))}
 	if err := s.do(ctx, o); err != nil {
 		return nil, err
 	}
 	return o.answers, nil
+}
+
+// ownSettlements returns a copy for a step that may be read when its caller has gone on.
+func ownSettlements(list []store.Settlement) []store.Settlement {
+	list = slices.Clone(list)
+	for i := range list {
+		st := &list[i]
+		st.Meta = bytes.Clone(st.Meta)
+		if st.Priority != nil {
+			priority := *st.Priority
+			st.Priority = &priority
+		}
+	}
+	return list
 }
 
 type settleOp struct {
