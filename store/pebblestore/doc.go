@@ -58,8 +58,9 @@
 // Write buffers of 8 MB, which stay within the processor's reach (at 64 MB an
 // insertion, the greatest part of a new key's cost, takes twice as long), and
 // more of the small tables that come of it before they are compacted; 16 kB
-// blocks, Bloom filters of 10 bits, tables of 32 MB (a table's filter is
-// one block, and a greater one falls out of the cache), Pebble's newest format
+// blocks, Bloom filters of 10 bits (none in the last level where the index in
+// memory makes them needless), tables of 32 MB (a table's filter is one block, and
+// a greater one falls out of the cache), Pebble's newest format
 // (a third less disk than its default), strong compression in the last level
 // alone, where it saves a tenth (URLs; keys are noise), a block
 // cache that is larger than the write buffers, which are charged to it. See the
@@ -68,7 +69,8 @@
 // # Caveats
 //
 // Forget by age works on whole generations of keys: see [Store.Forget].
-// Imports, Forget by age and Verify hold up other writes for the time they say.
+// Imports hold up other writes for a twentieth of a second at a time; Forget by age
+// and Verify, for some milliseconds.
 // After a kill or power cut, damage by the disk to the last 64 kB of the log can't
 // be told from a torn write; anywhere else it is noticed, and so it is everywhere
 // after a Close. A key alone has no time of its own: its Created is that of its

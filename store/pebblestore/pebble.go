@@ -39,8 +39,21 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 	}
 	// The last level holds nearly all: zstd where it saves a tenth, which it
 	// does for URLs and never for keys.
-	o.Levels[len(o.Levels)-1].Compression = func() *sstable.CompressionProfile { return sstable.GoodCompression }
+	last := &o.Levels[len(o.Levels)-1]
+	last.Compression = func() *sstable.CompressionProfile { return sstable.GoodCompression }
+	if !opt.asksPebble() {
+		last.FilterPolicy = pebble.NoFilterPolicy
+	}
 	return o
+}
+
+// asksPebble says whether an add asks Pebble for keys that may not be there, for which
+// filters in the last level are worth 1.25 bytes a key. Where the index in memory
+// decides, what is looked for is there: without them, only a row that is looked for
+// in the wrong generation costs the read of a block.
+func (o *Options) asksPebble() bool {
+	_, inMemory := o.Index.memory()
+	return o.Exact || !inMemory && (o.Index != IndexAuto || o.IndexBytes > 0)
 }
 
 // checkThere returns store.ErrNotFound for a directory that must exist and doesn't, before
