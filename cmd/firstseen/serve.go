@@ -47,6 +47,7 @@ type serveFlags struct {
 	probe         float64
 	index         string
 	indexMiB      int64
+	redisCacheMiB int64
 	retry         frontier.Backoff
 	maxDepth      int
 }

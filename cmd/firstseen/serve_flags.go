@@ -19,6 +19,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	f.addStore(fs)
 	f.redis.add(fs)
 	f.redis.addNew(fs)
+	fs.Int64Var(&f.redisCacheMiB, "redis-cache", 32, "MiB of known keys that this daemon remembers with --redis, 8 bytes each, so that it need not ask for them; 0 for none")
 	f.addPolicy(fs)
 	f.exclude.add(fs)
 	f.addNetwork(fs)
