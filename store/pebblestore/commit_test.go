@@ -198,10 +198,10 @@ func TestFailedStepReadsItsOwn(t *testing.T) {
 			t.Errorf("got %v; want ErrFailed", err)
 		}
 	}
-	items[0].Meta[0], items[0].URL = 'x', "other"
-	list[0].Meta[0], list[0].URL, *list[0].Priority = 'x', "other", 3
 	groups := s.groups.Load()
 	close(second.release)
+	items[0].Meta[0], items[0].URL = 'x', "other"
+	list[0].Meta[0], list[0].URL, *list[0].Priority = 'x', "other", 3
 	for s.groups.Load() == groups {
 		runtime.Gosched()
 	}
