@@ -52,7 +52,7 @@ func asText(b []byte) (string, bool) {
 func isEntry(b []byte) bool {
 	for last := byte(0); len(b) > 0; {
 		tag, value, rest, ok := field(b)
-		if !ok || tag <= last || tag == bytes1 && !utf8.Valid(value) || tag == bytes2 && !isList(value) || tag > bytes2 {
+		if !ok || tag <= last || tag == bytes1 && !utf8.Valid(value) || tag == bytes2 && !isList(value) || tag != bytes1 && tag != bytes2 {
 			return false
 		}
 		last, b = tag, rest
