@@ -22,16 +22,7 @@ func profileNamed(t *testing.T, name string) *canon.Profile {
 // openOn opens a frontier of the default profile on a store.
 func openOn(t *testing.T, s store.Store) *Frontier {
 	t.Helper()
-	f, err := Open(Options{Store: s, Delay: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return f
+	return open(t, Options{Store: s, Delay: -1})
 }
 
 // TestCrawlProfiles gives each preset a crawl of one store: forms and keys are

@@ -40,13 +40,14 @@ func (p *workspaces) put(w *workspace) {
 		return
 	}
 	clear(w.offers)
-	clear(w.items[:cap(w.items)])
+	clear(w.items)
 	p.pool.Put(w)
 }
 
 // itemsOf gathers the items of the offers that aren't refused, and the place
 // of each among the offers.
 func (w *workspace) itemsOf(offers []offer) ([]store.Item, []int32) {
+	clear(w.items) // those of the crawl before
 	w.items, w.places = w.items[:0], w.places[:0]
 	for i := range offers {
 		if offers[i].result.Status != Refused {

@@ -80,10 +80,7 @@ func (r *redisFlags) open(ctx context.Context, log *slog.Logger, o redisstore.Op
 	}
 	redis.SetLogger(redisLog{log})
 	o.Addrs, o.Prefix, o.Username, o.Shards = r.addrs, r.prefix, r.user, r.shards
-	o.WaitTimeout, o.RetryFor = r.wait, r.retry
-	if o.Replicas = r.replicas; r.replicas == 0 {
-		o.Replicas = -1
-	}
+	o.WaitTimeout, o.RetryFor, o.Replicas = r.wait, r.retry, noneIfZero(r.replicas)
 	var err error
 	if o.Password, err = r.password(); err != nil {
 		return nil, err

@@ -190,20 +190,9 @@ func (l *faultLedger) checkKnown(t *testing.T, c pb.URLFrontierClient) {
 // checkQueued takes everything, and wants what was acknowledged in it, once.
 func (l *faultLedger) checkQueued(t *testing.T, c pb.URLFrontierClient) {
 	t.Helper()
-	stream, err := c.GetURLs(t.Context(), &pb.GetParams{DelayRequestable: 600})
-	if err != nil {
-		t.Fatal(err)
-	}
 	times := make(map[string]int)
-	for {
-		u, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		times[u.Url]++
+	for _, u := range getURLs(t, c, &pb.GetParams{DelayRequestable: 600}) {
+		times[u]++
 	}
 	for _, u := range l.acknowledged() {
 		if times[u] != 1 {

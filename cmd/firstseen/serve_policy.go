@@ -46,7 +46,7 @@ func (f *serveFlags) policy() frontier.Options {
 }
 
 // noneIfZero is how a flag's 0 is told apart from the default.
-func noneIfZero[T int | time.Duration](v T) T {
+func noneIfZero[T int | int64 | time.Duration](v T) T {
 	if v == 0 {
 		return -1
 	}

@@ -48,11 +48,7 @@ func (f *serveFlags) checkNode() error {
 // openStore opens the store on disk or in Redis.
 func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
 	if f.redis.given() {
-		cache := f.redisCacheMiB << 20
-		if cache == 0 {
-			cache = -1
-		}
-		s, err := f.redis.open(ctx, a.log, redisstore.Options{Identity: identity(p), KeepURLs: f.keepURLs, CacheBytes: cache})
+		s, err := f.redis.open(ctx, a.log, redisstore.Options{Identity: identity(p), KeepURLs: f.keepURLs, CacheBytes: noneIfZero(f.redisCacheMiB << 20)})
 		if err != nil {
 			return nil, err
 		}

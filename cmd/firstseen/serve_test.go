@@ -225,22 +225,30 @@ func TestServeKill9(t *testing.T) {
 func lease(t *testing.T, d *daemon, leased map[string]bool, n int) {
 	t.Helper()
 	queues := uint32(n)
-	stream, err := d.client().GetURLs(t.Context(), &pb.GetParams{MaxQueues: queues, DelayRequestable: 3600})
+	for _, u := range getURLs(t, d.client(), &pb.GetParams{MaxQueues: queues, DelayRequestable: 3600}) {
+		if leased[u] {
+			t.Errorf("%s was handed out twice within its lease", u)
+		}
+		leased[u] = true
+	}
+}
+
+// getURLs returns what one call hands out.
+func getURLs(t *testing.T, c pb.URLFrontierClient, params *pb.GetParams) (urls []string) {
+	t.Helper()
+	stream, err := c.GetURLs(t.Context(), params)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for {
 		u, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return
+			return urls
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if leased[u.Url] {
-			t.Errorf("%s was handed out twice within its lease", u.Url)
-		}
-		leased[u.Url] = true
+		urls = append(urls, u.Url)
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +66,7 @@ func (b *bench) fill(s *pebblestore.Store) error {
 		return nil
 	}
 	keys := slices.Clone(b.stream.All[from:n])
-	slices.SortFunc(keys, func(x, y store.Key) int { return bytes.Compare(x[:], y[:]) })
+	slices.SortFunc(keys, store.Key.Compare)
 	w := startWatch()
 	_, fresh, err := s.ImportSorted(context.Background(), "", func(yield func(store.Key, error) bool) {
 		for _, k := range keys {

@@ -23,7 +23,7 @@ func sorted(n int) []store.Key {
 	for i := range keys {
 		keys[i] = hashkey.SumShort(binary.BigEndian.AppendUint32(nil, uint32(i)))
 	}
-	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(keys, store.Key.Compare)
 	return keys
 }
 

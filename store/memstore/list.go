@@ -186,7 +186,7 @@ func (c *crawl) compare(a, b *known) int {
 	case a.state == store.Queued:
 		return a.compare(b)
 	}
-	return compareKeys(a.Key, b.Key)
+	return a.Key.Compare(b.Key)
 }
 
 // Keys lists keys as they are when the listing begins.
@@ -201,7 +201,7 @@ func (s *Store) Keys(ctx context.Context, name string) iter.Seq2[store.Key, erro
 		}
 		defer s.mu.Unlock()
 		if c := s.crawls[name]; c != nil {
-			return slices.SortedFunc(maps.Keys(c.known), compareKeys), nil
+			return slices.SortedFunc(maps.Keys(c.known), store.Key.Compare), nil
 		}
 		return nil, nil
 	})

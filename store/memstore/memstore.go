@@ -8,7 +8,6 @@
 package memstore
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -144,8 +143,6 @@ func (k *known) compare(b *known) int {
 	}
 	return 0
 }
-
-func compareKeys(a, b store.Key) int { return bytes.Compare(a[:], b[:]) }
 
 // push puts a URL into the queue as the last to arrive, without counting it.
 func (s *Store) push(q *queue, k *known) {

@@ -17,7 +17,7 @@ import (
 
 func sortedKeys(lo, hi int) []store.Key {
 	keys := testKeys(lo, hi)
-	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(keys, store.Key.Compare)
 	return keys
 }
 

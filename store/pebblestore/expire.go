@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -162,13 +163,7 @@ func (o *expireOp) forget(tx *txn, c *crawl, g *generation, rows oldRows) {
 
 // dropped takes g out of c.
 func (c *crawl) dropped(g *generation) {
-	kept := make([]*generation, 0, len(c.gens))
-	for _, other := range c.gens {
-		if other != g {
-			kept = append(kept, other)
-		}
-	}
-	c.gens = kept
+	c.gens = slices.DeleteFunc(slices.Clone(c.gens), func(other *generation) bool { return other == g })
 }
 
 // keepHeld writes rows for keys whose generation went.

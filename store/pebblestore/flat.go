@@ -174,11 +174,7 @@ func (f *flat) remove(k *store.Key) {
 }
 
 func (f *flat) learn(keys []store.Key) {
-	order := make([]uint32, len(keys))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	f.delta.add(keys, order, make([]bool, len(keys)))
+	f.delta.add(keys, identity(len(keys)), make([]bool, len(keys)))
 	f.measure()
 }
 

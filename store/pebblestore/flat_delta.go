@@ -1,7 +1,6 @@
 package pebblestore
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -45,7 +44,7 @@ func (d *delta) sorted() []store.Key {
 		for hi < len(keys) && keys[hi][0] == keys[lo][0] && keys[hi][1] == keys[lo][1] {
 			hi++
 		}
-		slices.SortFunc(keys[lo:hi], func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+		slices.SortFunc(keys[lo:hi], store.Key.Compare)
 		lo = hi
 	}
 	return slices.Compact(keys)

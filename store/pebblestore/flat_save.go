@@ -1,7 +1,6 @@
 package pebblestore
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/fnv"
@@ -273,7 +272,7 @@ func (f *flat) save() (v savedRuns, ok bool) {
 		for k := range f.gone {
 			keys = append(keys, k)
 		}
-		slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+		slices.SortFunc(keys, store.Key.Compare)
 		run, err := f.write(&listSource{keys}, int64(len(keys)))
 		if err != nil {
 			return v, false

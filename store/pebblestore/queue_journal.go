@@ -30,8 +30,17 @@ type journal struct {
 type journalRow struct {
 	num    uint64
 	size   int
-	queues []*sched.Queue // whose state it has; those with another Journal are newer elsewhere
+	queues []*sched.Queue // whose state it has or had
 }
+
+// put notes that the latest state of q is in the row.
+func (r *journalRow) put(q *sched.Queue) {
+	r.queues = append(r.queues, q)
+	q.Journal = r.num + 1
+}
+
+// holds tells whether the latest state of q is in the row.
+func (r *journalRow) holds(q *sched.Queue) bool { return q.Journal == r.num+1 }
 
 const (
 	// journalFrom is the number of changed queues from which on a group writes
@@ -78,8 +87,7 @@ func (j *journal) open(changed int) {
 // add adds the state of a queue to the row.
 func (j *journal) add(crawl uint32, q *sched.Queue) {
 	row := &j.rows[len(j.rows)-1]
-	row.queues = append(row.queues, q)
-	q.Journal = row.num + 1
+	row.put(q)
 	j.buf = binary.AppendUvarint(j.buf, uint64(crawl))
 	j.buf = binary.AppendUvarint(j.buf, uint64(len(q.Name)))
 	j.buf = append(j.buf, q.Name...)
@@ -106,14 +114,12 @@ func (j *journal) close(tx *txn) {
 // retire removes a row, whose latest states go into rows of their own.
 func (j *journal) retire(tx *txn, row *journalRow) {
 	for _, q := range row.queues {
-		if q.Journal != row.num+1 {
-			continue
-		}
-		if c := tx.s.crawlOf(q); c != nil {
+		if c := tx.s.crawlOf(q); c != nil && row.holds(q) {
 			tx.setQueue(c, q)
 		}
 	}
-	tx.singleDelete(appendJournalRow(nil, row.num))
+	tx.key = appendJournalRow(tx.key[:0], row.num)
+	tx.singleDelete(tx.key)
 }
 
 // setQueue writes the row of a queue.
@@ -184,10 +190,4 @@ func rowAge(value []byte) uint64 {
 	r := fields{b: value}
 	r.uint() // the queue's number
 	return r.uint()
-}
-
-// know notes that the latest state of q is in a row.
-func (j *journal) know(row int, q *sched.Queue) {
-	q.Journal = j.rows[row].num + 1
-	j.rows[row].queues = append(j.rows[row].queues, q)
 }

@@ -96,7 +96,7 @@ func TestJournalIsOlder(t *testing.T) {
 	if rows := journalRows(t, s); rows != 1 {
 		t.Fatalf("got %d journal rows; want 1", rows)
 	}
-	s = again(t, s, opt)
+	s = reopen(t, s, "db", opt)
 	defer s.Close()
 	for queue, want := range map[string][2]int64{"h0": {3, 0}, "h1": {0, 2}, "h2": {2, 0}} {
 		q, err := s.QueueInfo(context.Background(), "", queue)
@@ -121,13 +121,13 @@ func settle(t *testing.T, s *Store, leases []store.Lease) {
 // row it was in, also when the row is of an earlier life of the store.
 func TestJournalRowsGo(t *testing.T) {
 	const queues = 40
-	for _, reopen := range []bool{false, true} {
+	for _, twice := range []bool{false, true} {
 		opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 3000}
 		s := mustOpen(t, "db", opt)
 		addTo(t, s, queues, 0)
 		addTo(t, s, queues, 1)
-		if reopen {
-			s = again(t, s, opt)
+		if twice {
+			s = reopen(t, s, "db", opt)
 		}
 		for round := range 20 {
 			addTo(t, s, queues/2, 2+round)
@@ -135,7 +135,7 @@ func TestJournalRowsGo(t *testing.T) {
 		if first := firstJournalRow(t, s); first < 2 {
 			t.Errorf("got row %d still; want it gone", first)
 		}
-		s = again(t, s, opt)
+		s = reopen(t, s, "db", opt)
 		for i := range queues {
 			want := int64(2)
 			if i < queues/2 {
@@ -143,21 +143,13 @@ func TestJournalRowsGo(t *testing.T) {
 			}
 			q, err := s.QueueInfo(context.Background(), "", fmt.Sprintf("h%d", i))
 			if err != nil || q.Held != want {
-				t.Errorf("got %d held, %v of queue %d; want %d (reopened before: %v)", q.Held, err, i, want, reopen)
+				t.Errorf("got %d held, %v of queue %d; want %d (reopened before: %v)", q.Held, err, i, want, twice)
 			}
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-func again(t *testing.T, s *Store, opt Options) *Store {
-	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return mustOpen(t, "db", opt)
 }
 
 func firstJournalRow(t *testing.T, s *Store) (num uint64) {
@@ -196,7 +188,7 @@ func TestJournalOfSettlements(t *testing.T) {
 				t.Errorf("got %d held, %d completed, %v of queue %d; want %d, 1", q.Held, q.Completed, err, i, want)
 			}
 		}
-		s = again(t, s, opt)
+		s = reopen(t, s, "db", opt)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

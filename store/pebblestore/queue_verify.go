@@ -9,7 +9,6 @@ import (
 // heldRows counts the rows of URLs of a crawl that are in a queue or leased.
 type heldRows struct {
 	c              *crawl
-	name           string
 	want           store.Stats
 	queued, leased int64
 }
@@ -84,7 +83,7 @@ func (v *verifier) queueCounts() {
 	for _, h := range v.crawls {
 		if h.queued+h.leased != h.want.Held || h.leased != h.want.InFlight {
 			v.found(nil, "crawl %q has rows of %d queued and %d leased URLs; its counts say %d held, %d of them leased",
-				h.name, h.queued, h.leased, h.want.Held, h.want.InFlight)
+				h.c.name, h.queued, h.leased, h.want.Held, h.want.InFlight)
 		}
 	}
 }

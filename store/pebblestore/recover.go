@@ -34,7 +34,7 @@ func (s *Store) loadQueues() error {
 		}
 		q, err := s.loadQueue(key, value, leases, now)
 		if ok && q != nil {
-			s.sched.journal.know(st.row, q)
+			s.sched.journal.rows[st.row].put(q)
 		}
 		return err
 	})

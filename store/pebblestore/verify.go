@@ -84,7 +84,7 @@ type counted struct {
 func (v *verifier) begin(*txn) error {
 	v.snapshot, v.nextGen = v.s.db.NewSnapshot(), v.s.nextGen
 	for _, c := range v.s.crawls {
-		h := &heldRows{c: c, name: c.name}
+		h := &heldRows{c: c}
 		c.queues.addStats(&h.want)
 		v.crawls[c.num] = h
 		for _, g := range c.gens {
@@ -219,7 +219,7 @@ func (v *verifier) generation(key, value []byte) {
 	case have.keys != g.keys:
 		v.found(key, "the row says %d keys; memory says %d", g.keys, have.keys)
 	case g.num >= v.nextGen:
-		v.found(key, "generation %d is not below the next number, %d: it could be given out again", g.num, v.s.nextGen)
+		v.found(key, "generation %d is not below the next number, %d: it could be given out again", g.num, v.nextGen)
 	}
 }
 

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"iter"
 	"slices"
@@ -31,7 +30,7 @@ func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, err
 					yield(store.Key{}, err)
 					return
 				}
-				slices.SortFunc(p.keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+				slices.SortFunc(p.keys, store.Key.Compare)
 				for _, k := range p.keys {
 					if !yield(k, nil) {
 						return

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"bytes"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -39,7 +38,7 @@ func TestKeysHaveTheirOrder(t *testing.T) {
 			keys[i][j] = byte(rng.Uint32())
 		}
 	}
-	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(keys, store.Key.Compare)
 	last := uint64(0)
 	for _, k := range keys {
 		shard, place := l.ofKey(&k)
@@ -90,7 +89,7 @@ func TestBucketsStaySmall(t *testing.T) {
 			}
 		}
 	}
-	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(keys, store.Key.Compare)
 	i := 0
 	for k, err := range s.Keys(ctx, "") {
 		if err != nil || k != keys[i] {

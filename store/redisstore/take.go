@@ -162,22 +162,18 @@ func (t *taking) readAgain(ctx context.Context, shard, had int) error {
 		for n < len(given) && given[n].Crawl == given[0].Crawl {
 			n++
 		}
-		var blob []byte
-		for i := range given[:n] {
-			blob = append(blob, given[i].Key[:]...)
+		keys := make([]store.Key, n)
+		for i := range keys {
+			keys[i] = given[i].Key
 		}
-		c := &call{shard: shard, script: scriptLookup, crawl: given[0].Crawl, blob: blob}
-		if err := t.s.run(accepted(ctx), []*call{c}); err != nil {
+		found, err := t.s.leasedEntries(accepted(ctx), given[0].Crawl, shard, keys)
+		if err != nil {
 			return err
 		}
-		r := reader{c.reply}
-		for _, l := range given[:n] {
-			if token := t.s.readFound(&r, &l.Entry); l.State == store.Leased && token == l.Token&tokenMask {
+		for i, l := range given[:n] {
+			if l.Entry = found[i].Entry; l.State == store.Leased && found[i].token == l.Token&tokenMask {
 				t.leases = append(t.leases, l)
 			}
-		}
-		if err := r.err(); err != nil {
-			return err
 		}
 		given = given[n:]
 	}

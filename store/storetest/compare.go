@@ -79,7 +79,7 @@ func (h *History) compareCrawl(ctx context.Context, s store.Store, c *modelCrawl
 	for k := range c.urls {
 		want = append(want, k)
 	}
-	slices.SortFunc(want, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(want, store.Key.Compare)
 	if err := sameList(keys, want, sameValue); err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}

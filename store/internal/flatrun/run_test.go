@@ -27,7 +27,7 @@ func testKeys(lo, hi int) []Key {
 }
 
 func sortKeys(keys []Key) {
-	slices.SortFunc(keys, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(keys, Key.Compare)
 }
 
 func order(n int) []uint32 {
