@@ -15,7 +15,8 @@ import (
 // committer goes on meanwhile, and so may what is looked for. A URL that is held
 // all the time is found all the same: what leaves its row goes to the leases,
 // and what leaves these goes to the cache of texts or is held no more. Looking
-// in that order, and in both again at the end, misses nothing.
+// in that order, and in both again at the end, misses nothing. At the end both are
+// looked at between two steps: within one that puts a URL back, it may be in neither.
 
 // sought is a duplicate whose first spelling is looked for.
 type sought struct {
@@ -40,21 +41,32 @@ func (s *Store) tellFirst(o *addOp) error {
 	if len(list) == 0 {
 		return nil
 	}
+	s.mu.RLock()
 	s.fromLeases(o.c, list)
+	s.mu.RUnlock()
 	if err := s.fromRows(o.c, list); err != nil {
 		return corruption(err)
 	}
-	s.fromLeases(o.c, list)
+	s.fromMemory(o.c, list)
 	for i := range list {
 		l := &list[i]
-		if !l.kept {
-			l.text, _, _ = s.texts.get(o.c.num, l.key, "")
-			l.kept = l.text != ""
-		}
 		o.verdicts[l.item].First = l.text
 		s.texts.learn(o.c.num, l.key, l.text, l.kept, l.version)
 	}
 	return nil
+}
+
+// fromMemory finds the texts of URLs that moved while rows were read.
+func (s *Store) fromMemory(c *crawl, list []sought) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.fromLeases(c, list)
+	for i := range list {
+		if l := &list[i]; !l.kept {
+			l.text, _, _ = s.texts.get(c.num, l.key, "")
+			l.kept = l.text != ""
+		}
+	}
 }
 
 // fromCache tells what the cache knows, and appends to list what it doesn't.
@@ -74,10 +86,8 @@ func (s *Store) fromCache(o *addOp, list []sought) []sought {
 	return list
 }
 
-// fromLeases finds the texts of leased URLs.
+// fromLeases finds the texts of leased URLs. The caller holds s.mu.
 func (s *Store) fromLeases(c *crawl, list []sought) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	if c.queues.Crawl == nil || len(c.queues.Leases) == 0 {
 		return
 	}

@@ -13,6 +13,11 @@ import (
 // leased and put back all the time: held they are at every moment.
 func TestFirstSpellingOfWhatMoves(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: testIdentity, TextBytes: 1})
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	var items []store.Item
 	for i := range 40 {
 		items = append(items, store.Item{Key: testKey(i), Queue: "a", URL: "http://a/first"})
@@ -22,6 +27,8 @@ func TestFirstSpellingOfWhatMoves(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
+	defer wg.Wait()
+	defer close(stop)
 	wg.Go(func() {
 		for {
 			select {
@@ -50,11 +57,6 @@ func TestFirstSpellingOfWhatMoves(t *testing.T) {
 		for i := range s.texts.shards { // so that all are read
 			s.texts.shards[i].forgetAll()
 		}
-	}
-	close(stop)
-	wg.Wait()
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -48,6 +48,11 @@ func startNodes(t *testing.T, names ...string) []*running {
 	for _, name := range names {
 		nodes = append(nodes, startNode(t, f, Config{Node: name, Members: members}))
 	}
+	for _, n := range nodes { // a server beats when it begins to serve, at the latest when asked
+		if _, err := n.client(t).ListNodes(t.Context(), &pb.Empty{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range 40 {
 		if _, err := f.Add(t.Context(), fmt.Sprintf("http://h%d.example/%d", i%20, i)); err != nil {
 			t.Fatal(err)
@@ -117,11 +122,6 @@ func TestSharesOfTheNodesMakeTheWhole(t *testing.T) {
 func TestNodesAreListedWhileTheyLive(t *testing.T) {
 	nodes := startNodes(t, "a:1", "b:1")
 	c := nodes[0].client(t)
-	for _, n := range nodes { // a server beats when it begins to serve, at the latest when asked
-		if _, err := n.client(t).ListNodes(t.Context(), &pb.Empty{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	list, err := c.ListNodes(t.Context(), &pb.Empty{})
 	if err != nil || !slices.Equal(list.Values, []string{"a:1", "b:1"}) {
 		t.Errorf("got %v, %v; want both nodes", list, err)
