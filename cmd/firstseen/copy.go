@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,7 +40,8 @@ wait again. The source stays as it is: stop its daemon first, or pause the crawl
 it go on fetching what the copy will fetch, too.
 
 A copy that broke off is done again by the same command, and does nothing twice. From a file
-it goes on where it stopped, noted in FILE.progress. What the new store has been told
+it goes on where it stopped, noted in FILE.progress; from its beginning, if the file was
+written again or the store has lost some of what it had. What the new store has been told
 meanwhile is not disturbed.
 
 Not copied are counts of attempts, completed URLs whose text isn't kept (their keys are), and
@@ -156,8 +159,8 @@ func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts,
 		return n, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	note := copyNote{Target: fmt.Sprint(f.toDB, f.toRedis, f.redis.prefix, f.toCrawl), name: f.fromFile + ".progress"}
-	if err := note.load(); err != nil {
+	note, err := f.note(ctx, file, dst)
+	if err != nil {
 		return n, err
 	}
 	n, err = crawlfile.Import(ctx, file, dst, f.toCrawl, crawlfile.ImportOptions{After: note.Progress, Saved: note.save})
@@ -167,15 +170,42 @@ func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts,
 	return n, note.remove()
 }
 
+// note gives the note of a file and a target, and in it how far the last attempt came.
+func (f *copyFlags) note(ctx context.Context, file *os.File, dst store.Store) (*copyNote, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	db := f.toDB
+	if db != "" {
+		if db, err = filepath.Abs(db); err != nil {
+			return nil, err
+		}
+	}
+	seen := func() (int64, error) {
+		st, err := dst.Stats(ctx, f.toCrawl)
+		return st.Seen, err
+	}
+	c := &copyNote{
+		Target: fmt.Sprintf("%q %q %q %q", db, f.toRedis, f.redis.prefix, f.toCrawl), Size: info.Size(), Modified: info.ModTime().UTC(),
+		name: f.fromFile + ".progress", seen: seen,
+	}
+	return c, c.load()
+}
+
 // copyNote is how far the import of a file came, noted beside it.
 type copyNote struct {
 	Target   string             `json:"target"`
+	Size     int64              `json:"size"` // of the file
+	Modified time.Time          `json:"modified"`
+	Seen     int64              `json:"seen"` // keys in the target by then
 	Progress crawlfile.Progress `json:"progress"`
 
 	name string
+	seen func() (int64, error)
 }
 
-// load reads a note, unless it is of another target.
+// load reads a note, if it still holds.
 func (c *copyNote) load() error {
 	b, err := os.ReadFile(c.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -188,14 +218,30 @@ func (c *copyNote) load() error {
 	if err != nil {
 		return fmt.Errorf("cannot tell how far the last copy came; remove %s to begin anew: %w", c.name, err)
 	}
-	if had.Target == c.Target {
+	holds, err := c.holds(&had)
+	if holds {
 		c.Progress = had.Progress
 	}
-	return nil
+	return err
+}
+
+// holds tells whether an earlier note is of this target and this file, and what it tells
+// is still in the target. If not, the copy begins anew, which does no harm; passing over
+// what isn't there would take URLs that wait for seen, and nobody would fetch them.
+func (c *copyNote) holds(had *copyNote) (bool, error) {
+	if had.Target != c.Target || had.Size != c.Size || !had.Modified.Equal(c.Modified) {
+		return false, nil
+	}
+	seen, err := c.seen()
+	return seen > 0 && seen >= had.Seen, err
 }
 
 func (c *copyNote) save(p crawlfile.Progress) error {
-	c.Progress = p
+	seen, err := c.seen()
+	if err != nil {
+		return err
+	}
+	c.Progress, c.Seen = p, seen
 	b, err := json.Marshal(c)
 	if err != nil {
 		return err

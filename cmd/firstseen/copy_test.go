@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// crawlFile makes a store in which three URLs wait, and a copy of it in a file.
+func crawlFile(t *testing.T, dir string) (name string) {
+	t.Helper()
+	db, name := filepath.Join(dir, "from.db"), filepath.Join(dir, "crawl.fs")
+	s, err := pebblestore.Open(db, pebblestore.Options{Identity: identity(canon.Qiita())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := frontier.Open(frontier.Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := f.Add(t.Context(), fmt.Sprintf("http://a.example/%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(f.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "copy", "--from-db", db, "--to-file", name)
+	return name
+}
+
+// breakOff copies a file of which the keys, which come last, are spoilt, and then makes the file
+// as it was: what was copied until then is noted.
+func breakOff(t *testing.T, file, db string) {
+	t.Helper()
+	sound, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	then := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	write := func(text []byte) {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spoilt := bytes.Clone(sound)
+	spoilt[len(spoilt)-1] ^= 1
+	write(spoilt)
+	if status, _, errOut := runCommand(t, "copy", "--from-file", file, "--to-db", db); status != statusFailed {
+		t.Fatalf("got status %d, %s; want a failure", status, errOut)
+	}
+	write(sound)
+	if _, err := os.Stat(file + ".progress"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCopyGoesOn: a copy that broke off goes on, but passes over nothing that the target doesn't
+// have: else URLs that wait would count as seen, and never be fetched.
+func TestCopyGoesOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(file, db string) error
+		want    string // URLs that this copy brings
+	}{
+		"nothing happened":    {func(string, string) error { return nil }, `"waiting":0,`},
+		"target removed":      {func(_, db string) error { return os.RemoveAll(db) }, `"waiting":3,`},
+		"target emptied":      {func(_, db string) error { command(t, "forget", "--db", db, "--all"); return nil }, `"waiting":3,`},
+		"target lost one":     {func(_, db string) error { command(t, "forget", "--db", db, "--url", "http://a.example/0"); return nil }, `"waiting":3,`},
+		"file exported again": {func(file, _ string) error { return os.Chtimes(file, time.Now(), time.Now()) }, `"waiting":3,`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, db := crawlFile(t, dir), filepath.Join(dir, "new.db")
+			breakOff(t, file, db)
+			if err := c.between(file, db); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.ToLower(command(t, "copy", "--from-file", file, "--to-db", db, "--json"))
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %s; want %s", got, c.want)
+			}
+			if stats := command(t, "stats", "--db", db, "--json"); !strings.Contains(stats, `"held":3,`) {
+				t.Errorf("got %s; want three URLs that wait", stats)
+			}
+		})
+	}
+}
