@@ -103,9 +103,9 @@ func detectCDX(text string, emit func(Record)) error {
 	return nil
 }
 
-// plausible tells whether the time is one and the URL's column not empty.
+// plausible tells whether there is a time and the URL's column is not empty.
 func (l cdxLayout) plausible(fields []string) bool {
-	return len(fields[l.time]) >= 4 && !digitTime(fields[l.time]).IsZero() && strings.Contains(fields[l.url], ":")
+	return l.time >= 0 && len(fields[l.time]) >= 4 && !digitTime(fields[l.time]).IsZero() && strings.Contains(fields[l.url], ":")
 }
 
 func (p *cdxParser) record(fields []string, emit func(Record)) error {

@@ -164,6 +164,7 @@ func sizeOf(t *testing.T, text []byte) int64 {
 }
 
 func FuzzCDX(f *testing.F) {
+	f.Add([]byte(timelessCDX))
 	fuzzFormat(f, CDX, " CDX N b a m s k r M S V g\nk 2020 http://a/ t/p 200 D - - 1 2 f\n")
 }
 func FuzzCDXJ(f *testing.F) {
@@ -202,6 +203,17 @@ func FuzzWARC(f *testing.F) {
 func fuzzFormat(f *testing.F, format Format, seed string) {
 	f.Add([]byte(seed))
 	f.Fuzz(func(t *testing.T, text []byte) { readAs(t, text, format) })
+}
+
+// timelessCDX has a header without a time, and as many columns as two joined lines.
+const timelessCDX = " CDX N a m s k r M S V g c\nk http://a.example/ t/p 200 D - - 1 2 f c http://b.example/ t/p 200 D - - 1 2 f c\n"
+
+// TestCDXWithoutTime: a line without a time is refused, however many columns it has.
+func TestCDXWithoutTime(t *testing.T) {
+	want := "cdx\n! line 2: got time \"\"; want digits\n(1 without a record)\n"
+	if got := transcript(t, open(t, "", timelessCDX), Options{}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
 }
 
 // TestWARCTraps has folded headers, a record without URI, one cut short.
