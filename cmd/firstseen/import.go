@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -49,7 +50,8 @@ not fetch, stays new. URLs that wait already in the crawl go on waiting.
 
 Each file is noted in the directory of the store, or with --redis in that of --notes: the
 same command goes on after an interruption, passes over what is done, and reads what a log
-has grown by. --again forgets these notes. Without notes all is read, which does no harm.`,
+has grown by; with flags that choose other records it reads all. --again forgets these
+notes. Without notes all is read, which does no harm.`,
 		Example: `  firstseen import --db crawl.db --crawl news indexes/*.cdxj.gz crawl.log
   firstseen import --db crawl.db --since 2026-01-01 --status 2xx archive.warc.gz
   firstseen import --db new.db crawl.keys
@@ -140,6 +142,24 @@ func (f *importFlags) options() (opt archive.Options, err error) {
 	return opt, nil
 }
 
+// how tells all that decides which records are recorded, and where: the notes on an
+// import hold for others of the same. Notes of their own directory may be of many stores.
+func (f *importFlags) how() string {
+	how := fmt.Sprintf("status %q since %q links %v keep-urls %v format %q base %q url-field %q",
+		f.statuses, f.since, f.links, f.keep, f.log.format, f.log.base, f.log.field)
+	switch {
+	case f.notes == "":
+		return how
+	case f.redis.given():
+		return how + fmt.Sprintf(" into %q %q", f.redis.addrs, f.redis.prefix)
+	}
+	db, err := filepath.Abs(f.db)
+	if err != nil {
+		db = f.db // there is no working directory to confuse it with
+	}
+	return how + fmt.Sprintf(" into %q", db)
+}
+
 // importer imports files into one store.
 type importer struct {
 	a       *app
@@ -202,7 +222,7 @@ func (i *importer) keys(ctx context.Context, name string, file *input.File) erro
 }
 
 func (i *importer) log(ctx context.Context, name string, file *input.File) error {
-	part, from, whole := i.journal.Begin(name, i.flags.crawl)
+	part, from, whole := i.journal.Begin(name, i.flags.crawl, i.flags.how())
 	if i.flags.again {
 		from, whole = 0, false
 	}

@@ -2,6 +2,8 @@ package archive
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,17 +21,22 @@ type Journal struct {
 	done map[journalKey]entry
 }
 
-type journalKey struct{ file, crawl string }
+// journalKey is a file, the crawl it goes into, and how it is read.
+type journalKey struct{ file, crawl, how string }
 
 // entry is a line of the journal.
 type entry struct {
 	File     string    `json:"file"` // absolute
 	Crawl    string    `json:"crawl"`
+	How      string    `json:"how"`  // "" in journals that didn't tell: no import is like that
+	Mark     string    `json:"mark"` // of the file up to its size then
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified"`
 	Records  int64     `json:"records"`
 	Whole    bool      `json:"whole"`
 }
+
+func (e *entry) key() journalKey { return journalKey{e.File, e.Crawl, e.How} }
 
 // OpenJournal opens or makes the journal in a directory, best that of the store: so
 // that it goes with it. With "" nothing is noted.
@@ -51,7 +58,7 @@ func OpenJournal(dir string) (*Journal, error) {
 	for lines.Scan() {
 		var e entry
 		if json.Unmarshal(lines.Bytes(), &e) == nil { // a torn line is of no import
-			j.done[journalKey{e.File, e.Crawl}] = e
+			j.done[e.key()] = e
 		}
 	}
 	err = lines.Err()
@@ -94,9 +101,10 @@ type Part struct {
 }
 
 // Begin says where the import of a file into a crawl begins, and whether there is
-// nothing left to do. A file that has grown goes on where it ended; one that was
-// changed otherwise begins anew, as does what is no plain file.
-func (j *Journal) Begin(name, crawl string) (p *Part, from int64, whole bool) {
+// nothing left to do. How tells the options by which records are chosen: what was left
+// out by some is not done by others. A file that has grown goes on where it ended; one
+// that was changed otherwise begins anew, as does what is no plain file.
+func (j *Journal) Begin(name, crawl, how string) (p *Part, from int64, whole bool) {
 	p = &Part{j: j, wrote: time.Now()}
 	path, err := filepath.Abs(name)
 	if err != nil || name == "-" || j.file == nil {
@@ -106,14 +114,44 @@ func (j *Journal) Begin(name, crawl string) (p *Part, from int64, whole bool) {
 	if err != nil || !info.Mode().IsRegular() {
 		return p, 0, false
 	}
+	p.e = entry{File: path, Crawl: crawl, How: how, Size: info.Size(), Modified: info.ModTime().UTC()}
+	if p.e.Mark, err = mark(path, p.e.Size); err != nil {
+		return p, 0, false
+	}
 	p.known = true
-	p.e = entry{File: path, Crawl: crawl, Size: info.Size(), Modified: info.ModTime().UTC()}
-	was, ok := j.done[journalKey{path, crawl}]
+	was, ok := j.done[p.e.key()]
 	same := was.Size == p.e.Size && was.Modified.Equal(p.e.Modified)
-	if !ok || !same && was.Size >= p.e.Size {
+	if !ok || !same && was.Size >= p.e.Size || !was.begins(path) {
 		return p, 0, false
 	}
 	return p, was.Records, same && was.Whole
+}
+
+// begins tells whether the file of an entry is still what a file begins with.
+func (e *entry) begins(path string) bool {
+	m, err := mark(path, e.Size)
+	return err == nil && m == e.Mark
+}
+
+// markBytes is how many bytes at each end make a mark.
+const markBytes = 4096
+
+// mark is a hash of both ends of the first size bytes of a file. The beginning tells a
+// log that took the name of an older one; the end, a sorted index that was made again
+// with lines in between.
+func mark(path string, size int64) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h, n := sha256.New(), min(size, markBytes)
+	for _, from := range []int64{0, size - n} {
+		if _, err := io.CopyN(h, io.NewSectionReader(file, from, n), n); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // checkpointEvery is how often the journal is written on the way.
@@ -146,6 +184,6 @@ func (p *Part) write() error {
 		return fmt.Errorf("cannot write journal of imports: %w", err)
 	}
 	p.wrote = time.Now()
-	p.j.done[journalKey{p.e.File, p.e.Crawl}] = p.e
+	p.j.done[p.e.key()] = p.e
 	return nil
 }
