@@ -93,6 +93,9 @@ over both.`,
 }
 
 func (f *serveFlags) run(ctx context.Context, a *app) error {
+	hup := make(chan os.Signal, 1) // from the start: it would end a daemon that is still opening
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
 	base, p, err := f.profiles()
 	if err != nil {
 		return err
@@ -115,7 +118,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		return err
 	}
 	if err = front.SetProfile(p); err == nil {
-		err = f.serve(ctx, a, front)
+		err = f.serve(ctx, a, front, hup)
 	}
 	return errors.Join(err, closeAll())
 }
@@ -152,7 +155,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 }
 
 // serve runs the server until ctx ends.
-func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier) error {
+func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier, hup <-chan os.Signal) error {
 	if err := f.chooseProfiles(ctx, front); err != nil {
 		return err
 	}
@@ -172,9 +175,6 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	if err := s.Listen(ctx); err != nil {
 		return err
 	}
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
 	go reloadOn(ctx, hup, a, s)
 	return s.Serve(ctx)
 }
