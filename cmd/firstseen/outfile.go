@@ -12,11 +12,13 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 )
 
-// An outFile is a file that is there whole or not at all: it is written beside its
-// place, from the start, so that a bad path shows before the work is done.
+// An outFile is a file that is there whole or not at all, also after a power cut: it is
+// written beside its place, from the start, so that a bad path shows before the work is
+// done. A device or a pipe is written to as it is: a file would take its place.
 type outFile struct {
-	path string
-	temp *os.File
+	path  string
+	place string // where file goes when it is whole; "" if it is there
+	file  *os.File
 }
 
 // newOutFile begins a file; an empty path gives nil, which does nothing.
@@ -24,11 +26,26 @@ func newOutFile(path string) (*outFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
+	o := &outFile{path: path}
+	if err := o.open(); err != nil {
 		return nil, fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	return &outFile{path, temp}, nil
+	return o, nil
+}
+
+func (o *outFile) open() (err error) {
+	if info, err := os.Stat(o.path); err == nil && !info.Mode().IsRegular() {
+		o.file, err = os.OpenFile(o.path, os.O_WRONLY, 0)
+		return err
+	}
+	o.place = o.path
+	if _, err := os.Lstat(o.path); err == nil { // what a link leads to is written, not the link
+		if o.place, err = filepath.EvalSymlinks(o.path); err != nil {
+			return err
+		}
+	}
+	o.file, err = os.CreateTemp(filepath.Dir(o.place), "."+filepath.Base(o.place)+"-")
+	return err
 }
 
 // write writes the file and puts it in its place.
@@ -36,9 +53,13 @@ func (o *outFile) write(f func(io.Writer) error) error {
 	if o == nil {
 		return nil
 	}
-	err := errors.Join(f(o.temp), o.temp.Chmod(0o644), o.temp.Close())
-	if err == nil {
-		err = os.Rename(o.temp.Name(), o.path)
+	err := f(o.file)
+	if err == nil && o.place != "" {
+		err = errors.Join(o.file.Chmod(0o644), o.file.Sync())
+	}
+	err = errors.Join(err, o.file.Close())
+	if err == nil && o.place != "" {
+		err = renameSynced(o.file.Name(), o.place)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", o.path, err)
@@ -46,11 +67,26 @@ func (o *outFile) write(f func(io.Writer) error) error {
 	return nil
 }
 
+// renameSynced renames a file, and returns when that is on disk.
+func renameSynced(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
 // drop removes what wasn't put in its place.
 func (o *outFile) drop() {
-	if o != nil {
-		_ = o.temp.Close()           // closed twice after write
-		_ = os.Remove(o.temp.Name()) // gone after write
+	if o == nil {
+		return
+	}
+	_ = o.file.Close() // closed twice after write
+	if o.place != "" {
+		_ = os.Remove(o.file.Name()) // gone after write
 	}
 }
 
