@@ -13,6 +13,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
 	"github.com/firstseen/firstseen/cmd/internal/crawllog"
+	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
 // auditFlags are the flags of the audit command.
@@ -138,8 +139,6 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 		return nil, 0, misusef("cannot judge; got no FILE and no --db; want what crawls left")
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
-	files := &fileSet{stdin: a.in}
-	defer files.close()
 	log = audit.NewLog(opt)
 	if from.db != "" {
 		if err := loadSample(ctx, log, from.db); err != nil {
@@ -147,7 +146,7 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 		}
 	}
 	for _, name := range names {
-		n, err := a.loadFile(ctx, log, files, name, from.base, bad)
+		n, err := a.loadFile(ctx, log, name, from.base, bad)
 		if bad += n; err != nil {
 			return nil, bad, err
 		}
@@ -161,11 +160,12 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 // shownBad is how many unreadable lines are told.
 const shownBad = 20
 
-func (a *app) loadFile(ctx context.Context, log *audit.Log, files *fileSet, name, base string, before int64) (bad int64, err error) {
-	f, err := files.open(name)
+func (a *app) loadFile(ctx context.Context, log *audit.Log, name, base string, before int64) (bad int64, err error) {
+	f, err := input.Open(name, a.in)
 	if err != nil {
 		return 0, err
 	}
+	defer f.Close()
 	_, records := crawllog.Read(f, crawllog.Options{Base: base}, nil)
 	for r, err := range records {
 		if ctx.Err() != nil {

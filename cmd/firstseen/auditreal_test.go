@@ -37,10 +37,7 @@ var realVerdicts = map[string][7]int{
 // TestAuditOfRealLogs holds the audit to what it found in the logs of real crawls. Their
 // licences keep them out of this repository.
 func TestAuditOfRealLogs(t *testing.T) {
-	shared := os.Getenv("FIRSTSEEN_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "shared")
-	}
+	shared := sharedDir(t)
 	a := &app{in: os.Stdin, out: io.Discard, err: io.Discard}
 	log := audit.NewLog(audit.Options{})
 	read := 0
@@ -50,14 +47,12 @@ func TestAuditOfRealLogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(names)
-		files := &fileSet{stdin: a.in}
 		for _, name := range names {
-			if _, err := a.loadFile(t.Context(), log, files, name, "", shownBad); err != nil {
+			if _, err := a.loadFile(t.Context(), log, name, "", shownBad); err != nil {
 				t.Logf("up to its fault: %v", err) // the collection has files that are cut short
 			}
 			read++
 		}
-		files.close()
 	}
 	if read == 0 {
 		t.Skipf("no logs in %s", shared)

@@ -16,8 +16,9 @@ type fileSet struct {
 	log   replay.LogOptions
 
 	mu    sync.Mutex
-	total int64 // stored bytes of all, 0 when not known
-	files []*input.File
+	total int64                    // stored bytes of all, 0 when not known
+	past  int64                    // stored bytes of those that are done
+	files map[*input.File]struct{} // those that are being read
 }
 
 // inputs gives an input for each name. Files are opened when it is their turn.
@@ -38,12 +39,17 @@ func (s *fileSet) inputs(names []string) []replay.Input {
 	return list
 }
 
+// batches reads a file. It is closed by its reader, as nobody else knows when that ends.
 func (s *fileSet) batches(name string) iter.Seq2[*replay.Batch, error] {
-	f, err := s.open(name)
-	if err != nil {
-		return func(yield func(*replay.Batch, error) bool) { yield(nil, err) }
+	return func(yield func(*replay.Batch, error) bool) {
+		f, err := s.open(name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer s.done(f)
+		replay.Log(f, s.log)(yield)
 	}
-	return replay.Log(f, s.log)
 }
 
 func (s *fileSet) open(name string) (*input.File, error) {
@@ -53,25 +59,29 @@ func (s *fileSet) open(name string) (*input.File, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.files = append(s.files, f)
+	if s.files == nil {
+		s.files = map[*input.File]struct{}{}
+	}
+	s.files[f] = struct{}{}
 	return f, nil
+}
+
+// done closes a file; what was read stands, whatever that says.
+func (s *fileSet) done(f *input.File) {
+	_ = f.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past += f.Offset()
+	delete(s.files, f)
 }
 
 // read is how many stored bytes were read, and of how many; 0 when not known.
 func (s *fileSet) read() (n, total int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.files {
+	n = s.past
+	for f := range s.files {
 		n += f.Offset()
 	}
 	return n, s.total
-}
-
-// close closes what was opened; what was read stands, whatever it says.
-func (s *fileSet) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.files {
-		_ = f.Close()
-	}
 }

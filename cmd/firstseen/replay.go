@@ -124,7 +124,6 @@ func (f *replayFlags) check() (*canon.Profile, error) {
 
 func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *canon.Profile, s store.Store) (*replay.Result, error) {
 	files := &fileSet{stdin: a.in, log: f.log.options()}
-	defer files.close()
 	counters := &replay.Counters{}
 	shown := showProgress(a.err, files, counters)
 	defer shown.stop()
