@@ -147,23 +147,31 @@ func TestBlocksGiveEveryLineOnce(t *testing.T) {
 }
 
 func TestBlocksSkipALineTooLong(t *testing.T) {
-	text := "a\n" + strings.Repeat("z", 5*blockSize) + "\nb\n"
-	var lines []string
-	for b, err := range Blocks(strings.NewReader(text)) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b.TooLong {
-			lines = append(lines, "too long")
-			if b.First != 2 || b.Lines != 1 {
-				t.Errorf("got line %d, %d lines; want line 2, 1 line", b.First, b.Lines)
+	long := strings.Repeat("z", 5*blockSize)
+	for _, c := range []struct{ text, want string }{
+		{"a\n" + long + "\nb\n", "a,too long,b"},
+		{"a\n" + long + "\n", "a,too long"},
+		{"a\n" + long, "a,too long"},
+		{"a\n" + long[:blockSize-1], "a," + long[:blockSize-1]}, // with its line end, as long as may be
+		{"a\n" + long[:blockSize], "a,too long"},
+	} {
+		var lines []string
+		for b, err := range Blocks(strings.NewReader(c.text)) {
+			if err != nil {
+				t.Fatal(err)
 			}
-			continue
+			if b.TooLong {
+				lines = append(lines, "too long")
+				if b.First != 2 || b.Lines != 1 {
+					t.Errorf("got line %d, %d lines; want line 2, 1 line", b.First, b.Lines)
+				}
+				continue
+			}
+			Lines(b.Text, func(line []byte) bool { lines = append(lines, string(line)); return true })
 		}
-		Lines(b.Text, func(line []byte) bool { lines = append(lines, string(line)); return true })
-	}
-	if got := strings.Join(lines, ","); got != "a,too long,b" {
-		t.Errorf("got %s; want a,too long,b", got)
+		if got := strings.Join(lines, ","); got != c.want {
+			t.Errorf("%d bytes: got %.50s; want %.50s", len(c.text), got, c.want)
+		}
 	}
 }
 

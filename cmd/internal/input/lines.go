@@ -122,7 +122,7 @@ func (c *cutter) cut(b *Block, broken bool) error {
 	return nil
 }
 
-// skipLine reads to the end of the line.
+// skipLine reads to the end of the line, or of the input, which the next read meets.
 func (c *cutter) skipLine() error {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -130,6 +130,9 @@ func (c *cutter) skipLine() error {
 		n, err := c.r.Read(*buf)
 		if i := bytes.IndexByte((*buf)[:n], '\n'); i >= 0 {
 			c.rest = bytes.Clone((*buf)[i+1 : n])
+			return nil
+		}
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
