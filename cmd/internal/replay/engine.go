@@ -190,11 +190,11 @@ func (e *engine) next(queue <-chan *Batch) (b *Batch, ok bool) {
 	select {
 	case b, ok = <-queue:
 		return b, ok
-	default:
-	}
-	select {
-	case b, ok = <-queue:
 	case <-e.ahead.Done():
+	}
+	select { // of two that are ready, the first may have taken either
+	case b, ok = <-queue:
+	default:
 	}
 	return b, ok
 }

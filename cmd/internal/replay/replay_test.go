@@ -194,3 +194,20 @@ func TestListCountsALineTooLong(t *testing.T) {
 		t.Errorf("got %s, %v; want line 2 refused", counts(r), r.FirstRefusals)
 	}
 }
+
+// TestNextGivesWhatIsThere: a batch that was queued before the replay is to stop is not dropped,
+// whatever came first to the one that waits.
+func TestNextGivesWhatIsThere(t *testing.T) {
+	for range 1000 {
+		e := &engine{}
+		e.ahead, e.stop = context.WithCancelCause(t.Context())
+		queue := make(chan *Batch, 1)
+		go func() { queue <- &Batch{}; e.stop(nil) }()
+		if b, ok := e.next(queue); !ok || b == nil {
+			t.Fatalf("got %v, %v; want the batch", b, ok)
+		}
+		if b, ok := e.next(queue); ok {
+			t.Fatalf("got %v; want no more", b)
+		}
+	}
+}
