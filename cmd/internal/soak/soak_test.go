@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -89,5 +90,17 @@ func TestPages(t *testing.T) {
 	}
 	if got := pageOf("http://h/x"); got != -1 || !strings.HasPrefix(hostOf(1), "h1.") {
 		t.Errorf("got page %d; want none", got)
+	}
+}
+
+// TestWorldThatFailsLeavesNoDisk starts a daemon that isn't there. Who may not mount a disk
+// tests nothing.
+func TestWorldThatFailsLeavesNoDisk(t *testing.T) {
+	o := &options{dir: t.TempDir(), binary: filepath.Join(t.TempDir(), "none"), diskMiB: 1}
+	if _, err := newWorld(t.Context(), o); err == nil {
+		t.Error("got no error")
+	}
+	if syscall.Unmount(filepath.Join(o.dir, "disk"), 0) == nil {
+		t.Error("got a disk that is still mounted")
 	}
 }

@@ -53,24 +53,32 @@ func newWorld(ctx context.Context, o *options) (*world, error) {
 	if w.log, err = os.Create(filepath.Join(o.dir, "daemon.log")); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(w.setRules(0), w.setClock(0)); err != nil {
-		return nil, err
+	if err := w.begin(ctx); err != nil {
+		return nil, errors.Join(err, w.end())
 	}
-	w.mounted = syscall.Mount("soak", w.disk, "tmpfs", 0, fmt.Sprintf("size=%dm", o.diskMiB)) == nil
-	if o.binary == "" {
-		o.binary = filepath.Join(o.dir, "firstseen")
-		build := exec.CommandContext(ctx, "go", "build", "-tags", "soak", "-o", o.binary, "./cmd/firstseen")
+	return w, nil
+}
+
+// begin makes the disk and starts the daemon on it.
+func (w *world) begin(ctx context.Context) (err error) {
+	if err := errors.Join(w.setRules(0), w.setClock(0)); err != nil {
+		return err
+	}
+	w.mounted = syscall.Mount("soak", w.disk, "tmpfs", 0, fmt.Sprintf("size=%dm", w.o.diskMiB)) == nil
+	if w.o.binary == "" {
+		w.o.binary = filepath.Join(w.o.dir, "firstseen")
+		build := exec.CommandContext(ctx, "go", "build", "-tags", "soak", "-o", w.o.binary, "./cmd/firstseen")
 		if out, err := build.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("cannot build firstseen: %w\n%s", err, out)
+			return fmt.Errorf("cannot build firstseen: %w\n%s", err, out)
 		}
 	}
 	if w.addr, err = freePort(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if w.grpc, err = freePort(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return w, w.startDaemon(ctx)
+	return w.startDaemon(ctx)
 }
 
 func freePort(ctx context.Context) (string, error) {
