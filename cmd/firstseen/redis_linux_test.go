@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,21 +67,9 @@ func put(t *testing.T, d *daemon, urls ...string) (statuses []string) {
 
 func get(t *testing.T, d *daemon) (urls []string) {
 	t.Helper()
-	stream, err := d.client().GetURLs(t.Context(), &pb.GetParams{MaxQueues: 10, MaxUrlsPerQueue: 10, DelayRequestable: 600})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		u, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			slices.Sort(urls)
-			return urls
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		urls = append(urls, u.Url)
-	}
+	urls = getURLs(t, d.client(), &pb.GetParams{MaxQueues: 10, MaxUrlsPerQueue: 10, DelayRequestable: 600})
+	slices.Sort(urls)
+	return urls
 }
 
 func TestDaemonsShareACluster(t *testing.T) {
