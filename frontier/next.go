@@ -67,7 +67,7 @@ func (l *line) signal(serving bool) {
 func (f *Frontier) serveLine() {
 	for {
 		var changed <-chan struct{} // closed at the next change
-		n := f.line.Begin(func() { changed = f.line.wake })
+		n := f.line.Begin(func(bool) { changed = f.line.wake })
 		if n == 0 {
 			return
 		}

@@ -65,7 +65,7 @@ func (l *line) Left(waiting int) {
 func (c *Client) serveLine() {
 	stay := false
 	for {
-		n, ctx, cancel := c.line.begin(stay)
+		n, ctx, cancel := c.line.begin(&stay)
 		if n == 0 {
 			return
 		}
@@ -76,7 +76,7 @@ func (c *Client) serveLine() {
 		cancel()
 		switch {
 		case err == nil && answer.Finished:
-			stay = true // for those who stay; begin knows whether there are others
+			stay = true // for those who stay; begin sees whether there are others
 			c.line.Finish(waitline.ErrFinished)
 		case err == nil:
 			c.giveBack(c.line.Hand(leases))
@@ -90,11 +90,15 @@ func (c *Client) serveLine() {
 	}
 }
 
-// begin returns how many wait, and the context of the request to make for them.
-// With none, the goroutine that asks must end.
-func (l *line) begin(stay bool) (int, context.Context, context.CancelFunc) {
+// begin returns how many wait, and the context of the request to make for them. It
+// doesn't stay for who wants to know of the end: he may have joined when no request
+// was under way that Joined could stop. With none, the goroutine that asks must end.
+func (l *line) begin(stay *bool) (int, context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
-	n := l.Begin(func() { l.staying, l.stop = stay, cancel })
+	n := l.Begin(func(ends bool) {
+		*stay = *stay && !ends
+		l.staying, l.stop = *stay, cancel
+	})
 	if n == 0 {
 		cancel()
 	}

@@ -110,13 +110,13 @@ func (l *Line[T]) leave(w *waiter[T], owner Owner, err error) (none T, _ error) 
 	return a.what, a.err
 }
 
-// Begin returns how many wait, and calls do with the line locked. With none, the
-// goroutine that serves must end.
-func (l *Line[T]) Begin(do func()) int {
+// Begin returns how many wait, and calls do with the line locked; ends says whether
+// any of them wants ErrFinished. With none, the goroutine that serves must end.
+func (l *Line[T]) Begin(do func(ends bool)) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.serving = len(l.waiting) > 0
-	do()
+	do(slices.ContainsFunc(l.waiting, func(w *waiter[T]) bool { return w.ends }))
 	return len(l.waiting)
 }
 

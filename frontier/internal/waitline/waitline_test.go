@@ -52,7 +52,7 @@ func TestFirstInLineIsServedFirst(t *testing.T) {
 		if o.served != 1 || o.joined != 1 || o.ended != 1 {
 			t.Errorf("got %+v; want one goroutine started, and told of the second caller", o)
 		}
-		if n := l.Begin(func() {}); n != 2 {
+		if n := l.Begin(func(bool) {}); n != 2 {
 			t.Errorf("got %d who wait; want 2", n)
 		}
 		if left := l.Hand([]int{7}); len(left) != 0 || <-a != (got{7, nil}) {
@@ -61,7 +61,7 @@ func TestFirstInLineIsServedFirst(t *testing.T) {
 		if left := l.Hand([]int{8, 9}); len(left) != 1 || left[0] != 9 || <-b != (got{8, nil}) {
 			t.Errorf("got %v left; want what nobody waits for", left)
 		}
-		if n := l.Begin(func() {}); n != 0 {
+		if n := l.Begin(func(bool) {}); n != 0 {
 			t.Errorf("got %d who wait; want nobody", n)
 		}
 		c := join(t.Context(), &l, &o, nil, false)
@@ -88,6 +88,34 @@ func TestTheEndIsToldToThoseWhoAsk(t *testing.T) {
 		if g := <-stays; g != (got{1, nil}) {
 			t.Errorf("got %v; want the other to have waited on", g)
 		}
+	})
+}
+
+// TestBeginKnowsWhoAsksForTheEnd has somebody join after those before him were told
+// of the end, and before the next thing is begun.
+func TestBeginKnowsWhoAsksForTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Line[int]
+		var o owner
+		asked := func() (ends bool) {
+			l.Begin(func(e bool) { ends = e })
+			return ends
+		}
+		stays := join(t.Context(), &l, &o, nil, false)
+		if asked() {
+			t.Error("got somebody who asks for the end; want nobody")
+		}
+		l.Finish(ErrFinished)
+		late := join(t.Context(), &l, &o, nil, true)
+		if !asked() {
+			t.Error("got nobody who asks for the end; want the one who came late")
+		}
+		l.Finish(ErrFinished)
+		if g := <-late; !errors.Is(g.err, ErrFinished) || asked() {
+			t.Errorf("got %v; want ErrFinished, and nobody who asks any more", g.err)
+		}
+		l.Fail(store.ErrClosed)
+		<-stays
 	})
 }
 

@@ -1,0 +1,73 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/store"
+)
+
+// finished is a transport to a daemon that holds nothing. Who stays is told nothing
+// until release is closed, not even when his request is given up: its answer was on
+// the way.
+type finished struct {
+	stayed  chan struct{} // a value for each request that stays
+	release chan struct{}
+}
+
+func (f *finished) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := `{}`
+	if r.URL.Path == "/v1/lease" {
+		var b struct{ Stay bool }
+		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+			return nil, err
+		}
+		if answer = `{"finished":true}`; b.Stay {
+			answer = `{}`
+			f.stayed <- struct{}{}
+			<-f.release
+			time.Sleep(25 * time.Second)
+		}
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer))}, nil
+}
+
+// TestTheEndIsToldToWhoComesLate has a loop join while the answer to a request that
+// stayed is on the way, too late to stop it: the next must not stay.
+func TestTheEndIsToldToWhoComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &finished{stayed: make(chan struct{}, 8), release: make(chan struct{})}
+		c, err := client.Open(t.Context(), client.Options{Transport: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stays, ended := make(chan error, 1), make(chan struct{})
+		go func() {
+			_, err := c.Next(t.Context())
+			stays <- err
+		}()
+		<-f.stayed
+		go func() {
+			for l, err := range c.Leases(t.Context()) {
+				t.Errorf("got %v, %v; want the end", l, err)
+			}
+			close(ended)
+		}()
+		synctest.Wait() // it waits in line
+		close(f.release)
+		<-ended
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-stays; !errors.Is(err, store.ErrClosed) {
+			t.Errorf("got %v; want ErrClosed", err)
+		}
+	})
+}
