@@ -16,7 +16,9 @@
 // # When an answer is lost
 //
 // A daemon that dies may have carried out what it never answered, and nobody
-// can know. The client sends again, and this is what it means:
+// can know. So it is with an answer that names no end, such as a proxy's 502 or the
+// daemon's 503; only busy (429) and out of disk (507) mean that nothing was begun.
+// The client sends again, and this is what it means:
 //
 //   - Adding: nothing is lost, and nothing is told New twice. A URL that was
 //     stored by the sending that got no answer is told Duplicate by the next,

@@ -30,7 +30,7 @@ type request struct {
 	read         func(io.Reader) error
 }
 
-// try makes a request once. Sent says whether the daemon may have got it.
+// try makes a request once. Sent says whether the daemon may have begun with it.
 func (c *Client) try(ctx context.Context, r *request) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout+r.timeout)
 	defer cancel()
@@ -48,10 +48,16 @@ func (c *Client) try(ctx context.Context, r *request) (sent bool, err error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		err := faultOf(resp)
-		return !isTemporary(err), err // what is refused for a while was not looked at
+		return !notBegun(resp.StatusCode), faultOf(resp)
 	}
 	return true, r.read(resp.Body)
+}
+
+// notBegun says whether a refusal means that nothing of the request was looked at: the
+// daemon is busy, or has no room on its disk. Any other may follow a commit, as a
+// proxy's 502 or the daemon's word that it doesn't know what became of a step.
+func notBegun(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusInsufficientStorage
 }
 
 // faultOf reads a refusal. One that isn't the daemon's own, such as a proxy's,
