@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/hashkey"
@@ -78,6 +79,25 @@ func TestRefusalsAreCountedAndListed(t *testing.T) {
 	}
 	if ex := got[0].Examples; len(ex) != maxExamples || ex[0] != "gopher://h.example/2" || ex[9] != "gopher://h.example/11" {
 		t.Errorf("got examples %q; want the last 10", ex)
+	}
+}
+
+// TestRefusalsAreBounded offers refused URLs under names without end, and one in a
+// long message.
+func TestRefusalsAreBounded(t *testing.T) {
+	f := open(t, Options{})
+	long := "::" + strings.Repeat("x", 100_000)
+	addOne(t, f, URL{URL: long, Crawl: "first"})
+	for i := range 2*maxRefusals + 1 {
+		addOne(t, f, URL{URL: "::", Crawl: fmt.Sprintf("x%d", i)})
+	}
+	addOne(t, f, URL{URL: "::", Crawl: "first"})
+	got := slices.Collect(f.Refusals())
+	if len(got) != maxRefusals+1 || got[0].Crawl != "" || got[0].Count != maxRefusals+2 || got[1].Crawl != "first" || got[1].Count != 2 {
+		t.Fatalf("got %d counts, first %+v; want %d, the rest under no name", len(got), got[:min(len(got), 2)], maxRefusals+1)
+	}
+	if ex := got[1].Examples[0]; ex != long[:256] || unsafe.StringData(ex) == unsafe.StringData(long) {
+		t.Errorf("got example %q; want a copy of the first 256 bytes", ex)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,13 +59,17 @@ func (f *Frontier) emit(e Event) {
 	}
 }
 
-// maxExamples bounds the refused URLs kept for each reason.
-const maxExamples = 10
+const (
+	// maxExamples bounds the refused URLs kept for each reason.
+	maxExamples = 10
+	// maxRefusals bounds the counts kept apart.
+	maxRefusals = 1024
+)
 
 // Refusal counts the URLs of a crawl that were refused, or dropped by the
 // frontier, for one reason, with the latest few of them.
 type Refusal struct {
-	Crawl    string
+	Crawl    string // "" for names no crawl can have, and for any once there are 1,024 counts
 	Reason   Reason
 	Count    int64
 	Examples []string // at most 10, oldest first, each cut to 256 bytes
@@ -75,8 +80,8 @@ type refusalKey struct {
 	reason Reason
 }
 
-// refusals counts refusals. Memory is bounded by the number of crawls: a name
-// no crawl can have is counted under "".
+// refusals counts refusals. Memory is bounded: a crawl is named by whoever offers a
+// URL, and a refused one makes no crawl, so names come without end.
 type refusals struct {
 	mu sync.Mutex
 	m  map[refusalKey]*Refusal
@@ -85,20 +90,29 @@ type refusals struct {
 func (r *refusals) add(crawl string, reason Reason, url string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := refusalKey{crawl, reason}
+	c := r.of(refusalKey{crawl, reason})
+	c.Count++
+	if len(c.Examples) == maxExamples {
+		c.Examples = append(c.Examples[:0], c.Examples[1:]...)
+	}
+	c.Examples = append(c.Examples, strings.Clone(url[:min(len(url), 256)])) // not the message it came in
+}
+
+// of returns the count to add to.
+func (r *refusals) of(k refusalKey) *Refusal {
+	if r.m[k] == nil && len(r.m) >= maxRefusals {
+		k.crawl = ""
+	}
 	c := r.m[k]
 	if c == nil {
 		if r.m == nil {
 			r.m = make(map[refusalKey]*Refusal)
 		}
-		c = &Refusal{Crawl: crawl, Reason: reason}
+		k.crawl = strings.Clone(k.crawl)
+		c = &Refusal{Crawl: k.crawl, Reason: k.reason}
 		r.m[k] = c
 	}
-	c.Count++
-	if len(c.Examples) == maxExamples {
-		c.Examples = append(c.Examples[:0], c.Examples[1:]...)
-	}
-	c.Examples = append(c.Examples, url[:min(len(url), 256)])
+	return c
 }
 
 // list copies the counts, in order of crawl and reason.
