@@ -306,3 +306,41 @@ func TestRetryAfterNeverShortensABlock(t *testing.T) {
 		}
 	})
 }
+
+// TestOneSettleKeepsTheLongerBlock settles two leases of a queue together, the second
+// by its name and token alone.
+func TestOneSettleKeepsTheLongerBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, MaxInFlight: 2})
+		addAll(t, f, URL{URL: "http://a.example/1"}, URL{URL: "http://a.example/2"})
+		a, b := leaseOne(t, f), leaseOne(t, f)
+		b = &Lease{Crawl: b.Crawl, Key: b.Key, Token: b.Token}
+		hour, minute := time.Now().Add(time.Hour), time.Now().Add(time.Minute)
+		_, err := f.Settle(bg, []Settlement{
+			{Lease: a, Outcome: Retry, At: hour, BlockQueue: hour}, {Lease: b, Outcome: Retry, At: minute, BlockQueue: minute}})
+		must(t, err)
+		if _, err := f.Next(bg); err != nil || !time.Now().Equal(hour) {
+			t.Errorf("got one at %v, %v; want none before %v", time.Now(), err, hour)
+		}
+	})
+}
+
+// TestQuickFetchDoesNotCutTheWaitOfASlowOne ends a short fetch after a long one.
+func TestQuickFetchDoesNotCutTheWaitOfASlowOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, MaxInFlight: 3, Adaptive: Adaptive{Factor: 1}})
+		for i := range 3 {
+			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+		}
+		slow, quick := leaseOne(t, f), leaseOne(t, f)
+		time.Sleep(20 * time.Second)
+		must(t, f.Done(bg, slow))
+		end := time.Now()
+		quick.Started = end
+		time.Sleep(10 * time.Millisecond)
+		must(t, f.Done(bg, quick))
+		if _, err := f.Next(bg); err != nil || time.Since(end) != 20*time.Second {
+			t.Errorf("got one after %v, %v; want it 20 s after the slow fetch", time.Since(end), err)
+		}
+	})
+}

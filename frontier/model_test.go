@@ -246,7 +246,9 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	}
 	if fetched := s.Outcome != Release && s.Outcome != Extend; fetched && m.policy.adaptive.Factor > 0 {
 		took := now.Sub(l.Started) * time.Duration(m.policy.adaptive.Factor)
-		u.queue.notBefore = now.Add(min(took, m.policy.adaptive.Max))
+		if at := now.Add(min(took, m.policy.adaptive.Max)); at.After(u.queue.notBefore) {
+			u.queue.notBefore = at
+		}
 	}
 	switch s.Outcome {
 	case Done:

@@ -280,6 +280,15 @@ var mutants = []struct {
 			}
 		}}
 	}, []string{invPolite}},
+	{"cuts a wait or a block short", func() mutant {
+		return mutant{settle: func(s []store.Settlement) {
+			if c := s[0].QueueChange; c != nil {
+				change := *c
+				change.Later = false
+				s[0].QueueChange = &change
+			}
+		}}
+	}, []string{invPolite}},
 	{"takes an adaptive delay for longer", func() mutant {
 		return mutant{settle: func(s []store.Settlement) {
 			if c := s[0].QueueChange; c != nil && c.NotBefore != nil {

@@ -116,7 +116,7 @@ type Excluder interface {
 
 // Adaptive makes a slow server's queue wait longer: from the end of a fetch
 // that took t, Factor times t pass before the next hand-out, if that is later
-// than what the delay says. A fetch begins at [Lease.Started] and ends when it
+// than what the delay or another fetch says. A fetch begins at [Lease.Started] and ends when it
 // is settled.
 type Adaptive struct {
 	// Factor is how many times the fetch time to wait. The default is 0: off.

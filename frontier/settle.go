@@ -31,7 +31,7 @@ type Settlement struct {
 	// Retry, at once for Recrawl, Options.Lease from now for Extend.
 	At time.Time
 	// BlockQueue keeps the whole queue unserved until then, as a Retry-After
-	// asks. The default is not to.
+	// asks; it shortens no block. The default is not to.
 	BlockQueue time.Time
 	// Meta replaces the caller's data. The default, nil, keeps it.
 	Meta []byte
@@ -152,9 +152,6 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 			return err
 		}
 		out[i], answers[p] = f.settlement(&s, now)
-		if err := f.keepLongerBlock(ctx, stored, s.Lease.Queue, out[i].QueueChange); err != nil {
-			return err
-		}
 	}
 	statuses, err := f.store.Settle(ctx, stored, out)
 	if err != nil {
@@ -175,7 +172,7 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 // completed fills in a lease that was made anew from its name and token, where
 // the settlement needs more than these.
 func (f *Frontier) completed(ctx context.Context, stored string, s Settlement) (Settlement, error) {
-	needs := s.Outcome == Retry || s.Outcome == Recrawl || s.Outcome == Release || s.Meta != nil || !s.BlockQueue.IsZero()
+	needs := s.Outcome == Retry || s.Outcome == Recrawl || s.Outcome == Release || s.Meta != nil
 	if s.Lease.whole || !needs {
 		return s, nil
 	}
@@ -247,9 +244,11 @@ func (s *Settlement) record(outcome store.Outcome) []byte {
 	return r.replacing()
 }
 
-// queueChange returns what a settlement means for its queue, nil for nothing.
+// queueChange returns what a settlement means for its queue, nil for nothing. It
+// shortens nothing: neither a block, which an operator or another answer asked for,
+// nor the wait after another, slower fetch.
 func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange {
-	var c store.QueueChange
+	c := store.QueueChange{Later: true}
 	if !s.BlockQueue.IsZero() {
 		c.BlockedUntil = &s.BlockQueue
 	}
@@ -259,29 +258,10 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 		at := now.Add(min(wait, f.opt.Adaptive.Max))
 		c.NotBefore = &at
 	}
-	if c == (store.QueueChange{}) {
+	if c == (store.QueueChange{Later: true}) {
 		return nil
 	}
 	return &c
-}
-
-// keepLongerBlock takes a block out of a change when the queue is blocked for
-// longer already: a Retry-After must not end what an operator asked for.
-func (f *Frontier) keepLongerBlock(ctx context.Context, stored, queue string, c *store.QueueChange) error {
-	if c == nil || c.BlockedUntil == nil || queue == "" {
-		return nil
-	}
-	q, err := f.store.QueueInfo(ctx, stored, queue)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read the block of queue %q: %w", queue, err)
-	}
-	if q.BlockedUntil.After(*c.BlockedUntil) {
-		c.BlockedUntil = nil
-	}
-	return nil
 }
 
 var settledEvents = [...]EventKind{Done: EventDone, Retry: EventRetried, Recrawl: EventRecrawl, Drop: EventDropped, Release: EventReleased, Extend: 0}

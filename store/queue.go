@@ -23,8 +23,12 @@ type QueueChange struct {
 	Paused       *bool
 	// NotBefore moves the time of the next take, if it is later than what the
 	// delay says: an adaptive delay, counted from the end of a fetch. It
-	// replaces the one set before. Only a queue has it.
+	// replaces the one set before, but see Later. Only a queue has it.
 	NotBefore *time.Time
+	// Later keeps BlockedUntil and NotBefore as they are where that is later
+	// already: a fetch that says when to come again must not end what another,
+	// or an operator, asked for. The default is to replace them.
+	Later bool
 	// MustExist makes Configure return ErrNotFound for a queue that neither
 	// holds nor completed anything, or an unknown crawl. The default is to keep
 	// the settings for when it comes. In a settlement it means nothing.

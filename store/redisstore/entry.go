@@ -60,7 +60,8 @@ func appendSettlement(dst []byte, st *store.Settlement, k known, named queueHash
 const maxInt = 1<<53 - 1
 
 // appendChange appends a change of a queue: mask 1 | delay 8 | in flight 8 |
-// blocked until 6 | limit 8 | weight 1 | paused 1 | not before 6.
+// blocked until 6 | limit 8 | weight 1 | paused 1 | not before 6. Bit 7 of the mask is
+// Later.
 func appendChange(dst []byte, c *store.QueueChange) []byte {
 	var mask byte
 	var v struct {
@@ -89,6 +90,7 @@ func appendChange(dst []byte, c *store.QueueChange) []byte {
 	if c.NotBefore != nil {
 		mask, v.before = mask|64, uint64(sched.Ms(*c.NotBefore))
 	}
+	mask |= flag(c.Later) << 7
 	dst = append(dst, mask)
 	dst = appendUint(dst, 8, uint64(v.delay))
 	dst = appendUint(dst, 8, uint64(v.inFlight))

@@ -244,8 +244,15 @@ func (m *model) configure(q *modelQueue, ch *store.QueueChange) {
 	}
 	changeSettings(&q.set, *ch)
 	if ch.NotBefore != nil {
-		q.notBefore = *ch.NotBefore
+		q.notBefore = moved(q.notBefore, *ch.NotBefore, ch.Later)
 	}
+}
+
+func moved(from, to time.Time, later bool) time.Time {
+	if later && from.After(to) {
+		return from
+	}
+	return to
 }
 
 func changeSettings(s *store.QueueSettings, ch store.QueueChange) {
@@ -256,7 +263,7 @@ func changeSettings(s *store.QueueSettings, ch store.QueueChange) {
 		s.MaxInFlight = *ch.MaxInFlight
 	}
 	if ch.BlockedUntil != nil {
-		s.BlockedUntil = *ch.BlockedUntil
+		s.BlockedUntil = moved(s.BlockedUntil, *ch.BlockedUntil, ch.Later)
 	}
 	if ch.Limit != nil {
 		s.Limit = *ch.Limit

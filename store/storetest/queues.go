@@ -61,6 +61,18 @@ var queueCases = []testCase{
 		f.check(sameTimes(times{"next", f.info("a").Next, late}))
 		f.wantErr(f.s.Configure(f.ctx, "", "", store.QueueChange{NotBefore: &late}), store.ErrInvalid)
 	}},
+	{"Later shortens nothing", laterShortensNothing},
+	{"later times are kept in a settlement", func(f *fixture) {
+		f.fill("a", 0, 1)
+		l, soon, late := f.one(), f.ahead(time.Second), f.ahead(5*time.Second)
+		for _, at := range []time.Time{late, soon} {
+			f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Extend, Due: f.ahead(time.Hour),
+				QueueChange: &store.QueueChange{BlockedUntil: &at, NotBefore: &at, Later: true}})
+			f.check(sameTimes(times{"block", f.info("a").BlockedUntil, late}))
+		}
+		f.fill("a", 1, 1)
+		f.check(sameTimes(times{"next", f.info("a").Next, late}))
+	}},
 	{"a queue tells its state", func(f *fixture) {
 		f.fill("a", 0, 4)
 		l := f.one()
@@ -123,4 +135,23 @@ var queueCases = []testCase{
 func allSettings(f *fixture) store.QueueChange {
 	d, n, until, limit, w, yes := time.Second, 2, f.ahead(time.Hour), int64(9), uint8(4), true
 	return store.QueueChange{Delay: &d, MaxInFlight: &n, BlockedUntil: &until, Limit: &limit, Weight: &w, Paused: &yes}
+}
+
+// laterShortensNothing moves the times of a queue to and fro.
+func laterShortensNothing(f *fixture) {
+	f.fill("a", 0, 1)
+	soon, late := f.ahead(time.Second), f.ahead(5*time.Second)
+	for _, step := range []struct {
+		to    time.Time
+		later bool
+		want  time.Time
+	}{{soon, true, soon}, {late, true, late}, {soon, true, late}, {soon, false, soon}, {late, false, late}} {
+		f.set("a", store.QueueChange{BlockedUntil: &step.to, NotBefore: &step.to, Later: step.later})
+		q := f.info("a")
+		f.check(sameTimes(times{"block", q.BlockedUntil, step.want}, times{"next", q.Next, step.want}))
+	}
+	none := time.Time{}
+	f.set("a", store.QueueChange{BlockedUntil: &none, Later: true})
+	f.set("a", store.QueueChange{Later: true})
+	f.check(sameTimes(times{"block", f.info("a").BlockedUntil, late}))
 }

@@ -294,6 +294,7 @@ func (h *History) change() (ch store.QueueChange) {
 		t := h.when()
 		ch.NotBefore = &t
 	}
+	ch.Later = (ch.BlockedUntil != nil || ch.NotBefore != nil) && h.coin(2)
 	return ch
 }
 

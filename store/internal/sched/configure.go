@@ -16,7 +16,7 @@ func (q *Queue) Configure(c *store.QueueChange) {
 		q.Settings = &s
 	}
 	if c.NotBefore != nil {
-		q.NotBefore = Ms(*c.NotBefore)
+		q.NotBefore = moved(q.NotBefore, *c.NotBefore, c.Later)
 	}
 }
 
@@ -26,12 +26,20 @@ func Change(s *store.QueueSettings, c *store.QueueChange) {
 		s.Delay = time.Duration(DurMs(*c.Delay)) * time.Millisecond
 	}
 	if c.BlockedUntil != nil {
-		s.BlockedUntil = Time(Ms(*c.BlockedUntil))
+		s.BlockedUntil = Time(moved(Ms(s.BlockedUntil), *c.BlockedUntil, c.Later))
 	}
 	set(&s.MaxInFlight, c.MaxInFlight)
 	set(&s.Limit, c.Limit)
 	set(&s.Weight, c.Weight)
 	set(&s.Paused, c.Paused)
+}
+
+// moved returns a time of a queue after a change to it.
+func moved(from int64, to time.Time, later bool) int64 {
+	if later {
+		return max(from, Ms(to))
+	}
+	return Ms(to)
 }
 
 func set[T any](to *T, from *T) {

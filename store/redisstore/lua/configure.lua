@@ -56,8 +56,8 @@ if not q then
   c = begin(need_crawl(crawl_name))
   q = need_queue(c, name, hash)
 end
-local set, before = change_settings(q.set, ch)
-q.set, q.before, q.dirty = set, before or q.before, true
+q.set, q.before = change_settings(q.set, ch, q.before)
+q.dirty = true
 settle_queues(c)
 save_counts(c)
 return answer('Y')

@@ -20,20 +20,24 @@ local function is_set(set)
   return set.delay ~= 0 or set.inflight ~= 0 or set.blocked ~= 0 or set.limit ~= 0 or set.weight ~= 0 or set.paused ~= 0
 end
 
--- A change: mask 1 (bit n: field n is there) | the settings' fields | not before 6.
+-- A change: mask 1 (bit n: field n is there; bit 7: times only get later) | the
+-- settings' fields | not before 6.
 local CHANGE, CHANGE_LEN = '>Bi8i8I6i8BBI6', 39
 local CHANGED = { 'delay', 'inflight', 'blocked', 'limit', 'weight', 'paused' }
 
--- change_settings applies a change, and returns the new settings (nil if there are
--- none left) and the new "not before", if that is changed.
-local function change_settings(set, change)
+-- change_settings applies a change to settings and to the "not before" of a queue, and
+-- returns both; the settings are nil if there are none left.
+local function change_settings(set, change, before)
   local v = { unpack_struct(CHANGE, change) }
   set = set or { delay = 0, inflight = 0, blocked = 0, limit = 0, weight = 0, paused = 0 }
   local mask = v[1]
+  if mask >= 128 then
+    mask = mask - 128
+    v[4], v[8] = max(v[4], set.blocked), max(v[8], before or 0)
+  end
   for i = 1, #CHANGED do
     if floor(mask / 2 ^ (i - 1)) % 2 == 1 then set[CHANGED[i]] = v[i + 1] end
   end
-  local before = nil
   if mask >= 64 then before = v[8] end
   if not is_set(set) then set = nil end
   return set, before

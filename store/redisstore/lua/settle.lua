@@ -101,8 +101,7 @@ local function step(e)
   end
   if q then
     if e.change then
-      local set, before = change_settings(q.set, e.change)
-      q.set, q.before = set, before or q.before
+      q.set, q.before = change_settings(q.set, e.change, q.before)
     end
     q.dirty = true
   end
