@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -106,6 +107,41 @@ func TestNextPassesOverKillers(t *testing.T) {
 		}
 		if _, err := f.Lookup(bg, URL{URL: "http://a.example/2"}); errors.Is(err, store.ErrNotFound) {
 			t.Error("a dropped URL is not seen any more")
+		}
+	})
+}
+
+// unsettled is a store whose next settlement fails.
+type unsettled struct {
+	store.Store
+	fails bool
+}
+
+func (s *unsettled) Settle(ctx context.Context, crawl string, list []store.Settlement) ([]store.SettleStatus, error) {
+	if s.fails {
+		s.fails = false
+		return nil, store.ErrUnavailable
+	}
+	return s.Store.Settle(ctx, crawl, list)
+}
+
+// TestKillersThatCannotBeDroppedHoldNobodyUp has a killer fill the answer to who
+// waits, and the store fail to drop it.
+func TestKillersThatCannotBeDroppedHoldNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &unsettled{Store: newCountingStore()}
+		f := open(t, Options{Store: s, Delay: -1, MaxInFlight: -1, MaxExpired: 1})
+		addOne(t, f, URL{URL: "http://a.example/1"})
+		dieHolding(t, f, 1)
+		addOne(t, f, URL{URL: "http://a.example/2"})
+		s.fails = true
+		start := time.Now()
+		l, err := f.Next(bg)
+		if err != nil || l.URL != "http://a.example/2" || time.Since(start) > 2*time.Second {
+			t.Fatalf("got %+v, %v after %v; want the second within 2 s", l, err, time.Since(start))
+		}
+		if s.fails {
+			t.Error("nothing was dropped")
 		}
 	})
 }

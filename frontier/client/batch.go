@@ -47,6 +47,9 @@ type batcher struct {
 // call sends asks and waits for their answers. When ctx ends first, what isn't
 // under way is not sent, and the asks belong to the sender.
 func (b *batcher) call(ctx context.Context, asks []ask) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	p := &part{asks: asks, done: make(chan struct{})}
 	b.mu.Lock()
 	b.pending = append(b.pending, p)

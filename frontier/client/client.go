@@ -66,9 +66,9 @@ func (c *Client) greet(ctx context.Context) error {
 	return fmt.Errorf("got a daemon of profile %q; want %q: %w", got.Profile, c.opt.Profile, store.ErrIdentity)
 }
 
-// Close ends the client: calls waiting in Next return store.ErrClosed, others
-// under way get the answer to what they sent last, for which Close waits, at
-// most for Options.Timeout. Leases still out stay leased in the daemon; to give
+// Close ends the client: calls waiting in Next return store.ErrClosed. Others under
+// way are sent whole, all parts of a big batch, and Close waits for them; but what
+// gets no answer within Options.Timeout is not sent again. Leases still out stay leased in the daemon; to give
 // them back sooner, Release them first. A second Close does nothing.
 func (c *Client) Close() error {
 	c.mu.Lock()

@@ -1,11 +1,13 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +70,46 @@ func TestTheEndIsToldToWhoComesLate(t *testing.T) {
 		}
 		if err := <-stays; !errors.Is(err, store.ErrClosed) {
 			t.Errorf("got %v; want ErrClosed", err)
+		}
+	})
+}
+
+// counting is a transport to a daemon that answers everything by nothing.
+type counting struct{ requests atomic.Int64 }
+
+func (c *counting) RoundTrip(*http.Request) (*http.Response, error) {
+	c.requests.Add(1)
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{}`))}, nil
+}
+
+// late is a context whose end is seen late.
+type late struct{ context.Context }
+
+func (c late) Done() <-chan struct{} {
+	time.Sleep(time.Second)
+	return c.Context.Done()
+}
+
+// TestWhatIsOverIsNotSent calls with a context that has ended, and gives whoever
+// would make the request the time to.
+func TestWhatIsOverIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := &counting{}
+		c, err := client.Open(t.Context(), client.Options{Transport: sent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		greeting := sent.requests.Load()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.Add(late{over}, "http://a.example/"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v; want the context's error", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := sent.requests.Load() - greeting; n != 0 {
+			t.Errorf("got %d requests; want none", n)
 		}
 	})
 }
