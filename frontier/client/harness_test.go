@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -64,7 +65,9 @@ func newDaemon(t testing.TB, args ...string) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{program: name, http: freeAddr(t), grpc: freeAddr(t)}
+	d := &daemon{program: name, http: freeAddr(t)}
+	for d.grpc = freeAddr(t); d.grpc == d.http; d.grpc = freeAddr(t) {
+	}
 	d.args = append([]string{"serve", "--log-level", "error", "--db", filepath.Join(t.TempDir(), "db"), "--http", d.http, "--grpc", d.grpc,
 		"--delay", "0", "--min-free", "-1"}, args...)
 	d.start(t)
@@ -90,14 +93,20 @@ func (d *daemon) kill(t testing.TB) {
 	_ = d.cmd.Wait() // says that it was killed
 }
 
+// freeAddr returns an address nobody listens on, below the ports that the system
+// gives to connections: one of those may be taken before the daemon has it, or while
+// it is killed, and a client that dials it again and again may be given it itself.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			_ = l.Close() // its port is free again either way
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("got no free port in 1,000 tries")
+	return ""
 }
 
 // open makes a client of a daemon.

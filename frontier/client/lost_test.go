@@ -172,7 +172,7 @@ func TestPatienceBeginsWithTheFirstFailure(t *testing.T) {
 		fmt.Fprintln(w, `{}`)
 	}))
 	defer s.Close()
-	c, err := client.Open(bg, client.Options{Addr: s.Listener.Addr().String(), Timeout: 300 * time.Millisecond, Patience: 100 * time.Millisecond})
+	c, err := client.Open(bg, client.Options{Addr: s.Listener.Addr().String(), Timeout: 2 * time.Second, Patience: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,8 @@ func TestPatienceBeginsWithTheFirstFailure(t *testing.T) {
 
 // TestWaitersWhoLeave lets many wait and leave, some at once.
 func TestWaitersWhoLeave(t *testing.T) {
-	c := newDaemon(t).open(t, client.Options{MaxInFlight: -1})
+	// A request that was given up may still lease the URL, of which nobody hears.
+	c := newDaemon(t).open(t, client.Options{MaxInFlight: -1, Lease: time.Second})
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
