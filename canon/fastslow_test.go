@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -23,6 +24,33 @@ func checkFastIsSlow(t *testing.T, p *Profile, raw []byte) {
 	e, err := p.Explain(string(raw))
 	if e.Canonical != want || Code(err) != Code(wantErr) {
 		t.Errorf("%s of %q explained: got %q, %v; the slow path gives %q, %v", p, raw, e.Canonical, err, want, wantErr)
+	}
+}
+
+// TestFastIsSlowRuleByRule switches each optional rule alone, for all sites and for one: a
+// profile so near the preset has short ways that nearly all subsets of the rules close.
+func TestFastIsSlowRuleByRule(t *testing.T) {
+	for id := range ruleCount {
+		if !rules[id].Optional || id == rScopedParams || id == rScopedRules {
+			continue
+		}
+		r, on := rules[id].Rule, !rules[id].Default
+		checkSeeds(t, func(s *settings) error { return s.switchRules([]Rule{r}, on) })
+		if perSite.has(id) {
+			word := map[bool]string{true: "+", false: "-"}[on] + string(r)
+			checkSeeds(t, WithRuleFile(strings.NewReader(`{"sites": [{"host": "h", "rules": ["`+word+`"]}]}`)))
+		}
+	}
+}
+
+func checkSeeds(t *testing.T, o Option) {
+	t.Helper()
+	p, err := Qiita().With(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range lawSeeds {
+		checkFastIsSlow(t, p, []byte(raw))
 	}
 }
 

@@ -86,7 +86,12 @@ func (q *qiita) rewriteLong(raw string, l *layout, ok bool) (string, error) {
 
 // isClean tells whether the canonical form is raw up to its fragment.
 func (q *qiita) isClean(raw []byte, l *layout) bool {
-	return l.pathOK && l.queryOK && q.quick && (l.end == len(raw) || !q.keepsFragment(raw[l.end:]))
+	return l.pathOK && l.queryOK && q.quick && (l.end == len(raw) || q.dropsFragment(raw, l))
+}
+
+// dropsFragment is sure of it: one with newlines may stay once they are gone.
+func (q *qiita) dropsFragment(raw []byte, l *layout) bool {
+	return !q.keepsFragment(raw[l.end:]) && !q.needsSlow(raw, l)
 }
 
 // appendOther is for URLs that have to be rewritten, the fast way if scan was ok.
