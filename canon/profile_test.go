@@ -27,6 +27,27 @@ func TestParseProfileReadsWhatStringWrites(t *testing.T) {
 	}
 }
 
+// TestRulesOfAFileAreRulesAsTyped: a file that only switches rules, and comments on them,
+// makes the profile that the rules make when typed, of the same name.
+func TestRulesOfAFileAreRulesAsTyped(t *testing.T) {
+	for file, name := range map[string]string{
+		`{}`: "qiita",
+		`{"comment": "none", "rules": [], "params": [], "sites": []}`: "qiita",
+		`{"rules": ["+strip-www"]}`:                                   "qiita:+strip-www",
+		`{"rules": ["+scoped-params"], "sites": []}`:                  "qiita",
+	} {
+		before := WithRuleFile(strings.NewReader(lawRuleFile)) // goes, with all it says
+		p, err := Qiita().With(before, WithRuleFile(strings.NewReader(file)), Enable(ScopedParams))
+		if err != nil || p.String() != name {
+			t.Errorf("%s: got %s, %v; want %s", file, p, err, name)
+			continue
+		}
+		if back, err := ParseProfile(p.String()); err != nil || back.String() != name {
+			t.Errorf("%s: got %s back, %v; want %s", file, back, err, name)
+		}
+	}
+}
+
 func TestParseProfileRefuses(t *testing.T) {
 	for _, spec := range []string{"", "Qiita", "qiita:+nope", "qiita:file=00", "qiita:max=0", "qiita:max=x", "none:+strip-www"} {
 		if p, err := ParseProfile(spec); err == nil {

@@ -85,7 +85,10 @@ func (f *fileReader) read(s *settings) error {
 	if err != nil {
 		return err
 	}
-	s.on, s.params, s.sites = on.with(rScopedParams).without(rScopedRules), params, nil
+	s.on, s.params, s.sites = on.without(rScopedParams).without(rScopedRules), nil, nil
+	if params.digest != "" {
+		s.on, s.params = s.on.with(rScopedParams), params
+	}
 	if sites.digest != "" {
 		s.on, s.sites = s.on.with(rScopedRules), sites
 	}
