@@ -1,8 +1,10 @@
 package canon
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // hostile makes URLs of about n bytes that one canonicalizer or another takes
@@ -77,6 +79,22 @@ func han(n int) string {
 	return b.String()
 }
 
+// nineDomains is a profile with more entries for domains than a map compares one by one.
+func nineDomains(t testing.TB) *Profile {
+	t.Helper()
+	var sites, params []string
+	for i := range 9 {
+		sites = append(sites, fmt.Sprintf(`{"host": "*.d%d.com", "rules": ["+fold-https"]}`, i))
+		params = append(params, fmt.Sprintf(`{"host": "*.d%d.com", "drop": ["ref"]}`, i))
+	}
+	file := `{"sites": [` + strings.Join(sites, ",") + `], "params": [` + strings.Join(params, ",") + `]}`
+	p, err := Qiita().With(WithRuleFile(strings.NewReader(file)), WithMaxLength(1<<24))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // TestHostileInput wants an answer, a canonical form that keeps the laws or an error,
 // at any length; at 1 MiB the laws are looked at under the preset only.
 func TestHostileInput(t *testing.T) {
@@ -84,6 +102,7 @@ func TestHostileInput(t *testing.T) {
 		for name, raw := range hostile(n) {
 			t.Run(name, func(t *testing.T) {
 				checkIdempotent(t, Qiita(), []byte(raw))
+				checkIdempotent(t, nineDomains(t), []byte(raw))
 				if n <= 10_000 {
 					checkFastIsSlow(t, Qiita(), []byte(raw))
 					checkFastIsSlow(t, subset(t, ^uint32(0)), []byte(raw))
@@ -92,6 +111,27 @@ func TestHostileInput(t *testing.T) {
 				_, _ = WHATWG().Canonicalize(raw)
 			})
 		}
+	}
+}
+
+// TestLongHostIsLookedUpInLinearTime compares with a table of one entry, on the same
+// machine: at each dot of the host it finds as little.
+func TestLongHostIsLookedUpInLinearTime(t *testing.T) {
+	host := []byte(strings.Repeat("a.", 200_000) + "com")
+	look := func(entries int) time.Duration {
+		table, best := newHostTable(), time.Hour
+		for i := range entries {
+			table.add(&scope{host: fmt.Sprintf("*.d%d.com", i)})
+		}
+		for range 5 {
+			start := time.Now()
+			table.each(host, func(*scope) bool { return true })
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	if one, nine := look(1), look(9); nine > 30*one {
+		t.Errorf("got %v with nine entries and %v with one; want about as long", nine, one)
 	}
 }
 
@@ -110,6 +150,13 @@ func BenchmarkHostile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	benchHostile(b, p)
+}
+
+// BenchmarkHostileDomains is the same with entries for domains in a rule file.
+func BenchmarkHostileDomains(b *testing.B) { benchHostile(b, nineDomains(b)) }
+
+func benchHostile(b *testing.B, p *Profile) {
 	for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
 		for name, raw := range hostile(n) {
 			b.Run(strings.ReplaceAll(name, " ", "-")+"/"+map[int]string{1_000: "1kB", 10_000: "10kB", 100_000: "100kB", 1_000_000: "1MB"}[n], func(b *testing.B) {

@@ -30,9 +30,10 @@ func (s *scope) covers(path []byte) bool {
 
 // hostTable finds scopes by host.
 type hostTable struct {
-	exact map[string][]*scope // by host
-	below map[string][]*scope // by the domain after "*."
-	all   []*scope            // host "*"
+	exact   map[string][]*scope // by host
+	below   map[string][]*scope // by the domain after "*."
+	longest int                 // length of the longest domain in below
+	all     []*scope            // host "*"
 }
 
 func newHostTable() hostTable {
@@ -48,6 +49,7 @@ func (t *hostTable) add(sc *scope) {
 		t.all = insertScope(t.all, sc)
 	case below:
 		t.below[domain] = insertScope(t.below[domain], sc)
+		t.longest = max(t.longest, len(domain))
 	default:
 		t.exact[sc.host] = insertScope(t.exact[sc.host], sc)
 	}
@@ -63,7 +65,8 @@ func insertScope(list []*scope, sc *scope) []*scope {
 
 // each calls yield with the scopes of a host, whatever their paths, until it returns
 // false: those for the host itself, then those for what it is below, the longest domain
-// first, then those for every host.
+// first, then those for every host. What is longer than any domain isn't looked up: to
+// hash the rest of a host at each of its dots takes quadratic time.
 func (t *hostTable) each(host []byte, yield func(*scope) bool) {
 	if !eachOf(t.exact[string(host)], yield) {
 		return
@@ -74,7 +77,7 @@ func (t *hostTable) each(host []byte, yield func(*scope) bool) {
 			break
 		}
 		host = host[dot+1:]
-		if !eachOf(t.below[string(host)], yield) {
+		if len(host) <= t.longest && !eachOf(t.below[string(host)], yield) {
 			return
 		}
 	}
