@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	mathbits "math/bits"
+	"sort"
 )
 
 // digests are sorted digests of one size, one after another, and for each value of their
@@ -72,38 +73,32 @@ func swap(a, b []byte) {
 }
 
 // sortBuckets sorts by insertion, the best way for a handful. A crafted list whose digests
-// all begin alike would make it slow, and so it stops at a bound and sorts by halves.
+// all begin alike, or are all one, would make it slow, and so the library sorts many.
 func (d *digests) sortBuckets() {
 	for b := range len(d.starts) - 1 {
-		d.sort(int(d.starts[b]), int(d.starts[b+1]))
+		s := span{d, int(d.starts[b]), int(d.starts[b+1])}
+		if s.Len() > 4*perBucket {
+			sort.Sort(s)
+		} else {
+			s.insertionSort()
+		}
 	}
 }
 
-func (d *digests) less(i, j int) bool { return bytes.Compare(d.at(i), d.at(j)) < 0 }
+// span is the digests from one to another, for sort.
+type span struct {
+	*digests
+	from, to int
+}
 
-func (d *digests) sort(from, to int) {
-	for to-from > 4*perBucket {
-		// Quicksort around the middle one; the smaller side first, so the stack stays low.
-		swap(d.at(from), d.at(from+(to-from)/2))
-		middle := from
-		for i := from + 1; i < to; i++ {
-			if d.less(i, from) {
-				middle++
-				swap(d.at(middle), d.at(i))
-			}
-		}
-		swap(d.at(from), d.at(middle))
-		if middle-from < to-middle {
-			d.sort(from, middle)
-			from = middle + 1
-		} else {
-			d.sort(middle+1, to)
-			to = middle
-		}
-	}
-	for i := from + 1; i < to; i++ {
-		for j := i; j > from && d.less(j, j-1); j-- {
-			swap(d.at(j), d.at(j-1))
+func (s span) Len() int           { return s.to - s.from }
+func (s span) Less(i, j int) bool { return bytes.Compare(s.at(s.from+i), s.at(s.from+j)) < 0 }
+func (s span) Swap(i, j int)      { swap(s.at(s.from+i), s.at(s.from+j)) }
+
+func (s span) insertionSort() {
+	for i := 1; i < s.Len(); i++ {
+		for j := i; j > 0 && s.Less(j, j-1); j-- {
+			s.Swap(j, j-1)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package hasheduri
 
 import (
+	"bytes"
 	"crypto/sha512"
 	"errors"
 	"fmt"
@@ -134,5 +135,16 @@ func TestCraftedDigests(t *testing.T) {
 		if !d.has(fmt.Appendf(nil, "%012d%08d", 0, i)) || d.has(fmt.Appendf(nil, "%012d%08d", 0, n+i)) {
 			t.Fatalf("digest %d: not found, or one found that is not there", i)
 		}
+	}
+}
+
+// TestCraftedRepeats: so do those that are all equal. A sort that compares each with each
+// would take minutes.
+func TestCraftedRepeats(t *testing.T) {
+	const n, size = 200_000, 20
+	one := []byte("12345678901234567890")
+	d := newDigests(bytes.Repeat(one, n), size)
+	if d.len() != 1 || !d.has(one) || d.has([]byte("12345678901234567891")) {
+		t.Errorf("got %d digests of one repeated; want it alone", d.len())
 	}
 }
