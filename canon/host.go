@@ -106,7 +106,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-func isASCII(s string) bool {
+func isASCII[T string | []byte](s T) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

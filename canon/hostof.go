@@ -2,27 +2,40 @@ package canon
 
 import "bytes"
 
-// Host gives host[:port] of a canonical http, https or ftp URL, without userinfo: a part
-// of canonical, not a copy. It is nil for anything else, such as the forms of profiles
-// that are no URLs.
+// Host gives host[:port] of a canonical http, https, ftp, ws or wss URL, without userinfo:
+// a part of canonical, not a copy. It is nil for anything else, such as the forms of
+// profiles that are no URLs.
 func Host(canonical []byte) []byte {
-	for _, scheme := range []string{"http://", "https://", "ftp://"} {
-		rest, ok := bytes.CutPrefix(canonical, []byte(scheme))
-		if !ok {
-			continue
+	scheme, authority := cutAuthority(canonical)
+	switch string(scheme) {
+	case "http:", "https:", "ftp:", "ws:", "wss:":
+		if host := hostIn(authority); len(host) > 0 {
+			return host
 		}
-		if i := bytes.IndexAny(rest, "/?#"); i >= 0 {
-			rest = rest[:i]
-		}
-		rest = rest[bytes.LastIndexByte(rest, '@')+1:]
-		if len(rest) == 0 {
-			return nil
-		}
-		return rest
 	}
 	return nil
 }
 
-// HasUnicodeHost tells whether a canonical URL has a host with an xn-- label: its form,
-// and so its key, depends on the Unicode version; see [UnicodeVersion].
-func HasUnicodeHost(canonical []byte) bool { return hasUnicodeLabel(Host(canonical)) }
+// cutAuthority gives the authority of a form of any scheme, or none, and what is before.
+func cutAuthority(form []byte) (scheme, authority []byte) {
+	scheme, authority, _ = bytes.Cut(form, []byte("//"))
+	if colon := bytes.IndexByte(scheme, ':'); colon != len(scheme)-1 {
+		return nil, nil // these slashes are in a path
+	}
+	if i := bytes.IndexAny(authority, "/?#"); i >= 0 {
+		authority = authority[:i]
+	}
+	return scheme, authority
+}
+
+func hostIn(authority []byte) []byte { return authority[bytes.LastIndexByte(authority, '@')+1:] }
+
+// HasUnicodeHost tells whether the form of a URL, and so its key, depends on the Unicode
+// version; see [UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme;
+// in other profiles than [Qiita] also if host or user stayed Unicode, or if the host is
+// escaped, as one is that these tables don't map.
+func HasUnicodeHost(canonical []byte) bool {
+	_, authority := cutAuthority(canonical)
+	host := hostIn(authority)
+	return hasUnicodeLabel(host) || bytes.IndexByte(host, '%') >= 0 || !isASCII(authority)
+}

@@ -126,6 +126,19 @@ func TestHostOfCanonicalForms(t *testing.T) {
 		{"com,example)/a", "", false},
 		{"", "", false},
 		{"http://", "", false},
+		{"ws://xn--wgv71a119e.jp/a", "xn--wgv71a119e.jp", true},
+		{"wss://u@h:1?x", "h:1", false},
+		{"file:///xn--a", "", false},
+		{"file://xn--wgv71a119e.jp/", "", true},
+		{"x://xn--wgv71a119e.jp#a", "", true},
+		{"//日本.jp/", "", true},
+		{"http://日本.jp/", "日本.jp", true},
+		{"http://ü@h/", "h", true},
+		{"http://%20@h/%20", "h", false},
+		{"http://%E6%97%A5.jp/", "%E6%97%A5.jp", true},
+		{"http://h/日本//xn--a", "h", false},
+		{"日本//xn--a", "", false},
+		{"mailto:a//xn--b", "", false},
 	} {
 		got := Host([]byte(c.in))
 		if string(got) != c.host || (got == nil) != (c.host == "") || HasUnicodeHost([]byte(c.in)) != c.unicode {
@@ -134,6 +147,23 @@ func TestHostOfCanonicalForms(t *testing.T) {
 	}
 	if UnicodeVersion() == "" {
 		t.Error("no Unicode version")
+	}
+}
+
+// TestFormsThatDependOnUnicode goes through the profiles that map hosts or leave them
+// Unicode: HasUnicodeHost must see each, or a store would take keys of other tables.
+func TestFormsThatDependOnUnicode(t *testing.T) {
+	for _, name := range []string{"qiita", "whatwg", "safebrowsing", "c14n", "scrapy", "purell:safe"} {
+		for _, raw := range []string{"http://Bücher.de:80/", "ws://u@bücher.de/x", "file://bücher.de/", "ftp://bücher.de?x", "http://\u1c89.de/"} {
+			p, err := ParseProfile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			form, err := p.AppendCanonical(nil, []byte(raw))
+			if err == nil && !HasUnicodeHost(form) {
+				t.Errorf("%s of %q: got %q, which no Unicode version seems to matter for", name, raw, form)
+			}
+		}
 	}
 }
 

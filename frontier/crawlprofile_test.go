@@ -63,6 +63,27 @@ func TestCrawlProfiles(t *testing.T) {
 	}
 }
 
+// TestUnicodeHostsAreTold: by the flag a store refuses Unicode tables that would change
+// its keys, so it must be set in every profile that maps hosts, or leaves them Unicode.
+func TestUnicodeHostsAreTold(t *testing.T) {
+	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})
+	f := openOn(t, s)
+	for _, name := range []string{"qiita", "whatwg", "c14n", "scrapy", "safebrowsing", "none"} {
+		if err := f.SetCrawlProfile(t.Context(), name, profileNamed(t, name)); err != nil {
+			t.Fatal(err)
+		}
+		urls := []URL{{URL: "http://bücher.de/", Crawl: name}, {URL: "http://a.de/ü#xn--", Crawl: name}, {URL: "ws://bücher.de/", Crawl: name}}
+		offers := make([]offer, len(urls))
+		f.prepareAll(urls, make([]Result, len(urls)), offers)
+		maps := name != "none"
+		for i, want := range []bool{maps, false, maps && name != "qiita"} { // which refuses ws
+			if got := offers[i].item.UnicodeHost; got != want {
+				t.Errorf("%s of %s: got a Unicode host %t; want %t", name, urls[i].URL, got, want)
+			}
+		}
+	}
+}
+
 // TestCrawlProfileRefused asks for what would change keys under URLs.
 func TestCrawlProfileRefused(t *testing.T) {
 	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})

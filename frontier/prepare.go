@@ -139,16 +139,30 @@ func (p *preparer) queueOf(o *offer) string {
 func (p *preparer) fill(o *offer) {
 	u := o.url
 	o.item = store.Item{
-		Key:      o.result.Key,
-		Queue:    o.result.Queue,
-		URL:      u.URL,
-		Meta:     record{depth: u.Depth, disc: u.Discriminator, meta: u.Meta}.encode(),
-		Due:      u.Due,
-		Priority: min(u.Priority, store.MaxPriority),
-		Force:    u.Force,
-		// Nearly no URL has such a label anywhere, so look for that first.
-		UnicodeHost: !o.crawl.exact && strings.Contains(o.result.Canonical, "xn--") && canon.HasUnicodeHost(p.scratch),
+		Key:         o.result.Key,
+		Queue:       o.result.Queue,
+		URL:         u.URL,
+		Meta:        record{depth: u.Depth, disc: u.Discriminator, meta: u.Meta}.encode(),
+		Due:         u.Due,
+		Priority:    min(u.Priority, store.MaxPriority),
+		Force:       u.Force,
+		UnicodeHost: p.hasUnicodeHost(o),
 	}
+}
+
+// hasUnicodeHost says whether the key depends on the Unicode version. Nearly no form of
+// qiita has such a label anywhere, so look for that first.
+func (p *preparer) hasUnicodeHost(o *offer) bool {
+	if o.crawl.exact {
+		return false
+	}
+	switch p.f.profileFor(o.crawl).Name() {
+	case "none":
+		return false
+	case "qiita":
+		return strings.Contains(o.result.Canonical, "xn--") && canon.HasUnicodeHost(p.scratch)
+	}
+	return canon.HasUnicodeHost(p.scratch)
 }
 
 // checkForm returns the reason to refuse a URL by its form and depth, or "".

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/store"
 )
@@ -19,6 +20,7 @@ type seenSet struct {
 	store.Store
 	keys      map[store.Key]bool
 	failAfter int
+	unicode   bool // it was told of keys that depend on the Unicode version
 }
 
 var errDisk = errors.New("no space left on device")
@@ -39,7 +41,8 @@ func (s *seenSet) Keys(context.Context, string) iter.Seq2[store.Key, error] {
 	}
 }
 
-func (s *seenSet) See(_ context.Context, _ string, keys []store.Key, fresh []bool, _ store.SeeOptions) error {
+func (s *seenSet) See(_ context.Context, _ string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
+	s.unicode = s.unicode || opt.UnicodeHosts
 	if s.failAfter == 0 {
 		return errDisk
 	}
@@ -95,6 +98,23 @@ func TestRunCounts(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(r.Hosts), "[{a.example 4 1 1 0 0} {b.example 2 0 1 0 0}]"; got != want {
 		t.Errorf("got hosts %s; want %s", got, want)
+	}
+}
+
+// TestRunTellsOfUnicodeHosts, also of those that the profile leaves Unicode.
+func TestRunTellsOfUnicodeHosts(t *testing.T) {
+	for profile, want := range map[string]bool{"qiita": true, "c14n": true, "whatwg": true, "none": false} {
+		for raw, want := range map[string]bool{"http://bücher.de/": want, "http://a.de/ü": false} {
+			p, err := canon.ParseProfile(profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newSeenSet()
+			mustRun(t, s, Options{Profile: p}, listInput(t, "list", raw+"\n"))
+			if s.unicode != want {
+				t.Errorf("%s of %s: got a Unicode host %t; want %t", profile, raw, s.unicode, want)
+			}
+		}
 	}
 }
 
