@@ -7,11 +7,12 @@ type Comparison struct {
 	A, B Explanation
 	// Same tells whether the canonical forms are equal.
 	Same bool
-	// Rules is a smallest set of rules that makes A and B equal, in order: none of them
-	// can be spared, and no smaller set does it. Nil unless Same; empty if A equals B as typed.
+	// Rules makes A and B equal, in order: under qiita a set of which none can be spared,
+	// and a smallest one if no more than twelve rules have work to do. Under another
+	// profile it is all that changed A or B. Nil unless Same; empty if A equals B as typed.
 	Rules []Rule
-	// Missing is a smallest set of rules, off in this profile, that would make A and B
-	// equal if they were on. Nil if Same, or if no set would.
+	// Missing is such a set of rules, off in this profile, that would make A and B equal
+	// if they were on. Nil if Same, or if no set would.
 	Missing []Rule
 }
 
@@ -72,10 +73,13 @@ func (q *qiita) missing(a, b string) []Rule {
 	return nil
 }
 
-// firing is the rules of on that change one of the URLs.
+// firing is the rules of on that change one of the URLs, or how another rule does.
 func (q *qiita) firing(on ruleSet, urls ...string) (fired ruleSet) {
 	for _, raw := range urls {
 		_, _ = run(raw, on, q.params, func(r Rule, _, _ string) { fired = fired.with(findRule(r)) })
+	}
+	if fired.has(rStripIndex) {
+		fired |= on & setOfRules([]ruleID{rStripTrailingSlash}) // which strip-index does again
 	}
 	return fired
 }

@@ -111,6 +111,41 @@ func TestCompareUnderFixedProfiles(t *testing.T) {
 	}
 }
 
+// TestComparedRulesMerge holds Compare to its word: the rules that it names, and no others,
+// make the two URLs one, and none of them can be spared.
+func TestComparedRulesMerge(t *testing.T) {
+	seeds := append([]string{"http://h/a/index.html///index.php"}, lawSeeds...)
+	for _, bits := range []uint32{0, ^uint32(0), 0x5555, 0xaaaa, 0x3333} {
+		p := subset(t, bits)
+		for _, raw := range seeds {
+			if form, err := p.Canonicalize(raw); err == nil {
+				checkCompared(t, p, raw, form)
+			}
+		}
+	}
+}
+
+func checkCompared(t *testing.T, p *Profile, a, b string) {
+	t.Helper()
+	q := p.engine.(*qiita)
+	c, err := p.Compare(a, b)
+	if err != nil || !c.Same {
+		t.Fatalf("%s of %q and %q: got same %t, %v; want one form", p, a, b, c.Same, err)
+	}
+	var named ruleSet
+	for _, r := range c.Rules {
+		named = named.with(findRule(r))
+	}
+	if !q.equalUnder(named, a, b) {
+		t.Errorf("%s of %q and %q: got %v, which don't merge them", p, a, b, c.Rules)
+	}
+	for _, id := range named.ids() {
+		if q.equalUnder(named.without(id), a, b) {
+			t.Errorf("%s of %q and %q: got %v; want it without %s", p, a, b, c.Rules, rules[id].Rule)
+		}
+	}
+}
+
 func TestHostOfCanonicalForms(t *testing.T) {
 	for _, c := range []struct {
 		in, host string
