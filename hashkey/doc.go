@@ -34,5 +34,5 @@
 // [UrlHashCrate] what the release does. Its canonical form is canon.WHATWG.
 //
 // All functions may be called by any number of goroutines at once. The Append methods
-// and the Sum functions do not allocate.
+// and the Sum functions do not allocate, but [SumURL] and [SumURLCrate], which parse.
 package hashkey

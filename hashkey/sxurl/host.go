@@ -10,10 +10,12 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// maxHost and maxLabel are in bytes.
+// maxHost and maxLabel are in bytes, and so is maxUnmapped, the bound before IDNA, which
+// takes quadratic time: 255 letters are at most 1,020 bytes, but IDNA ignores some others.
 const (
-	maxHost  = 255
-	maxLabel = 63
+	maxHost     = 255
+	maxLabel    = 63
+	maxUnmapped = 2000
 )
 
 // toASCII maps hosts as the URL Standard does: UTS #46, non-transitional, any hyphens,
@@ -28,9 +30,12 @@ var toASCII = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.Stric
 // The crate's lower-casing turns a capital sigma at the end of a word into another letter
 // than its own parser has in the same host. Here the two agree.
 func NormalizeHost(host string) (string, error) {
+	if len(host) > maxUnmapped {
+		return "", hostError(host, "at most 255 bytes, of 2000 before they are mapped", ErrHostLength)
+	}
 	ascii, err := toASCII.ToASCII(strings.Map(lower, host))
 	if err != nil {
-		return "", fmt.Errorf("cannot normalize host; got %q; want a domain name (%v): %w", host, err, ErrHost)
+		return "", hostError(host, fmt.Sprintf("a domain name (%v)", err), ErrHost)
 	}
 	return ascii, ValidateHost(ascii)
 }

@@ -2,6 +2,7 @@ package sxurl
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -63,6 +64,22 @@ func TestHeaderErrorsOfBothKinds(t *testing.T) {
 		}
 		if _, err := codec.HostKeyHex(key); !errors.Is(err, c.want) {
 			t.Errorf("%s: host got %v; want %q", c.head, err, c.want)
+		}
+	}
+}
+
+// TestHugeHostsAreRefusedUnmapped: mapping takes quadratic time in a label, and an error
+// that quotes all of it fills logs.
+func TestHugeHostsAreRefusedUnmapped(t *testing.T) {
+	for host, want := range map[string]error{
+		strings.Repeat("\u2f00", 1_000) + "\ufffd": ErrHostLength,
+		strings.Repeat("a.", 1_001):                ErrHostLength,
+		strings.Repeat("a.", 600) + "\ufffd":       ErrHost,
+		strings.Repeat("\u00ad", 900) + "A.com":    nil, // soft hyphens go
+	} {
+		_, err := NormalizeHost(host)
+		if !errors.Is(err, want) || err != nil && len(err.Error()) > 600 {
+			t.Errorf("host of %d bytes: got %v; want %v, in a few words", len(host), err, want)
 		}
 	}
 }
