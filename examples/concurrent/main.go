@@ -65,18 +65,19 @@ func run(ctx context.Context, dir string, workers int) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	pages, repeated, closest := w.report()
+	pages, repeated := w.report()
 	fmt.Printf("%d leased, %d done\n", leased.Load(), done.Load())
 	fmt.Printf("%d pages served, %d of them more than once\n", pages, repeated)
-	if closest < delay*8/10 { // times of arrival, not of hand-out: they jitter
-		fmt.Printf("two requests to one host within %v\n", closest)
+	if closest := c.manners.closest(); closest < delay {
+		fmt.Printf("two pages of one host were handed out within %v\n", closest)
 	}
 	return nil
 }
 
 type crawler struct {
-	f      *frontier.Frontier
-	client *http.Client
+	f       *frontier.Frontier
+	client  *http.Client
+	manners manners
 }
 
 // crawl runs the fetchers until nothing is left, or until the context ends.
@@ -108,6 +109,7 @@ func (c *crawler) work(ctx context.Context) error {
 // visit fetches one page. What is done about it must be done even if the
 // context has ended meanwhile.
 func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) error {
+	c.manners.note(lease)
 	settle := context.WithoutCancel(ctx)
 	links, err := c.fetch(ctx, lease.URL)
 	if ctx.Err() != nil {

@@ -9,22 +9,20 @@ import (
 	"path"
 	"strings"
 	"sync"
-	"time"
 )
 
 // web is a little web of several hosts behind one server on loopback. It notes
-// when it was asked for what, so that the crawler's manners can be judged.
+// what it was asked for.
 type web struct {
 	hosts, pages int
 	server       *httptest.Server
 
 	mu    sync.Mutex
-	asked map[string][]time.Time // by host
-	pageN map[string]int         // by URL
+	pageN map[string]int // by URL
 }
 
 func newWeb(hosts, pages int) *web {
-	w := &web{hosts: hosts, pages: pages, asked: make(map[string][]time.Time), pageN: make(map[string]int)}
+	w := &web{hosts: hosts, pages: pages, pageN: make(map[string]int)}
 	w.server = httptest.NewServer(w)
 	return w
 }
@@ -44,7 +42,6 @@ func (w *web) client() *http.Client {
 func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	host, page := strings.ToLower(r.Host), path.Clean(r.URL.Path)
 	w.mu.Lock()
-	w.asked[host] = append(w.asked[host], time.Now())
 	w.pageN[host+page]++
 	w.mu.Unlock()
 	var n int
@@ -56,9 +53,8 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// report returns how many pages were served, how many of them twice, and the
-// shortest time between two requests to one host.
-func (w *web) report() (pages, repeated int, closest time.Duration) {
+// report returns how many pages were served, and how many of them twice.
+func (w *web) report() (pages, repeated int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.pageN {
@@ -67,11 +63,5 @@ func (w *web) report() (pages, repeated int, closest time.Duration) {
 			repeated++
 		}
 	}
-	closest = time.Hour
-	for _, times := range w.asked {
-		for i := 1; i < len(times); i++ {
-			closest = min(closest, times[i].Sub(times[i-1]))
-		}
-	}
-	return pages, repeated, closest
+	return pages, repeated
 }
