@@ -163,19 +163,6 @@ func toolsOnRedis(t *testing.T, addrs, dir string) {
 	}
 }
 
-// startDaemonOn is startDaemon without a directory.
-func startDaemonOn(t *testing.T, flags ...string) *daemon {
-	t.Helper()
-	d := &daemon{t: t, grpc: freeAddr(t), http: freeAddr(t), log: &logTail{}}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.cmd = exec.Command(self, append([]string{"serve", "--grpc", d.grpc, "--http", d.http}, flags...)...)
-	d.await(t)
-	return d
-}
-
 func TestRedisMisuse(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"serve --redis 127.0.0.1:1 --db x", "--db with --redis"},

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -28,6 +26,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/firstseen/firstseen/cmd/internal/freeport"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
@@ -37,23 +36,35 @@ type daemon struct {
 	cmd        *exec.Cmd
 	grpc, http string
 	log        *logTail
+	ended      chan struct{} // closed when the process is gone and its log is whole
+	err        error         // of its end
 }
 
 // startDaemon runs serve on a store and waits until it serves.
 func startDaemon(t testing.TB, db string, flags ...string) *daemon {
 	t.Helper()
-	d := &daemon{t: t, grpc: freeAddr(t), http: freeAddr(t), log: &logTail{}}
+	return startDaemonOn(t, append([]string{"--db", db, "--min-free", "-1"}, flags...)...)
+}
+
+// startDaemonOn is startDaemon without a directory.
+func startDaemonOn(t testing.TB, flags ...string) *daemon {
+	t.Helper()
+	addrs, release, err := freeport.Take(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"serve", "--db", db, "--grpc", d.grpc, "--http", d.http, "--min-free", "-1"}, flags...)
-	d.cmd = exec.Command(self, args...)
+	d := &daemon{t: t, grpc: addrs[0], http: addrs[1], log: &logTail{}, ended: make(chan struct{})}
+	d.cmd = exec.Command(self, append([]string{"serve", "--grpc", d.grpc, "--http", d.http}, flags...)...)
 	d.await(t)
 	return d
 }
 
-// await starts the process and waits until it serves.
+// await starts the process and waits until it serves, or has ended.
 func (d *daemon) await(t testing.TB) {
 	t.Helper()
 	d.cmd.Env = append(os.Environ(), asCommand+"=1")
@@ -61,11 +72,31 @@ func (d *daemon) await(t testing.TB) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = d.cmd.Process.Kill() }) // it may have ended
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	go func() {
+		d.err = d.cmd.Wait()
+		close(d.ended)
+		cancel()
+	}()
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill() // it may have ended
+		<-d.ended                // until then it writes where the test removes
+	})
 	if _, err := d.client().GetActive(ctx, &pb.Local{}, grpc.WaitForReady(true)); err != nil && status.Code(err) != codes.Unauthenticated {
 		t.Fatalf("%v\n%s", err, d.log)
+	}
+}
+
+// awaitLog waits until the process has logged something.
+func (d *daemon) awaitLog(text string) {
+	d.t.Helper()
+	for !strings.Contains(d.log.String(), text) { // or the test times out
+		select {
+		case <-d.ended:
+			d.t.Fatalf("it ended without %q:\n%s", text, d.log)
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 
@@ -87,21 +118,6 @@ func (l *logTail) String() string {
 	return l.buf.String()
 }
 
-// freeAddr returns an address nobody listens on, below the ports that the
-// system gives to connections: one of those may be taken before it is used.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			_ = l.Close() // its port is free again either way
-			return addr
-		}
-	}
-	t.Fatal("got no free port in 1,000 tries")
-	return ""
-}
-
 func (d *daemon) client() pb.URLFrontierClient {
 	d.t.Helper()
 	// A process that is starting refuses the first attempt; the usual second
@@ -121,10 +137,10 @@ func (d *daemon) end(sig os.Signal) int {
 	if err := d.cmd.Process.Signal(sig); err != nil {
 		d.t.Fatal(err)
 	}
-	err := d.cmd.Wait()
+	<-d.ended
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		d.t.Fatal(err)
+	if d.err != nil && !errors.As(d.err, &exit) {
+		d.t.Fatal(d.err)
 	}
 	return d.cmd.ProcessState.ExitCode()
 }
@@ -308,10 +324,9 @@ func TestServeSignals(t *testing.T) {
 	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for code("second-0123456789abcdef") != codes.OK { // until it was read, or the test times out
-		if strings.Contains(d.log.String(), "not everything") {
-			t.Fatal(d.log)
-		}
+	d.awaitLog("msg=reloaded")
+	if got := code("second-0123456789abcdef"); got != codes.OK {
+		t.Errorf("got %s for the new token; want OK", got)
 	}
 	if got := d.end(syscall.SIGTERM); got != 0 {
 		t.Errorf("got exit status %d; want 0\n%s", got, d.log)
@@ -360,15 +375,16 @@ func TestServeReloadsRules(t *testing.T) {
 	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
+	d.awaitLog("msg=reloaded")
 	const want = "http://a.example/?id=1"
-	for canonical() != want { // until it was read, or the test times out
+	if got := canonical(); got != want {
+		t.Errorf("after a reload: got %s; want %s", got, want)
 	}
 	write("nonsense")
 	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for !strings.Contains(d.log.String(), "not everything was reloaded") {
-	}
+	d.awaitLog("not everything was reloaded")
 	if got := canonical(); got != want {
 		t.Errorf("after a bad rule file: got %s; want %s", got, want)
 	}

@@ -2,7 +2,6 @@ package house
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/freeport"
 )
 
 const root = "../../.."
@@ -54,19 +55,14 @@ func runSession(t *testing.T, page string) {
 			script.WriteString(b.text)
 		}
 	}
-	t.Setenv("FIRSTSEEN_HTTP", freeAddr(t))
-	t.Setenv("FIRSTSEEN_GRPC", freeAddr(t))
-	runShell(t, script.String())
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, release, err := freeport.Take(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	defer release()
+	t.Setenv("FIRSTSEEN_HTTP", addrs[0])
+	t.Setenv("FIRSTSEEN_GRPC", addrs[1])
+	runShell(t, script.String())
 }
 
 func runPage(t *testing.T, page string) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,22 +15,24 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/firstseen/firstseen/cmd/internal/freeport"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
 // target is a server under test: a process and connections to it.
 type target struct {
-	name string
-	cmd  *exec.Cmd
-	addr string
-	dir  string
+	name    string
+	cmd     *exec.Cmd
+	addr    string
+	release func() // gives the address back
+	dir     string
 }
 
 // startOurs starts firstseen serve with acks that are synced, and exact text
 // as identity if so asked: the peer has no other.
 func startOurs(ctx context.Context, binary, profile string) (*target, error) {
-	return start(ctx, "firstseen "+profile, func(dir, port string) *exec.Cmd {
-		return exec.CommandContext(ctx, binary, "serve", "--db", filepath.Join(dir, "db"), "--grpc", "127.0.0.1:"+port,
+	return start(ctx, "firstseen "+profile, func(dir, addr string) *exec.Cmd {
+		return exec.CommandContext(ctx, binary, "serve", "--db", filepath.Join(dir, "db"), "--grpc", addr,
 			"--http", "off", "--profile", profile, "--log-level", "warn")
 	})
 }
@@ -39,22 +40,23 @@ func startOurs(ctx context.Context, binary, profile string) (*target, error) {
 // startPeer starts URLFrontier with its RocksDB service and the heap of its
 // Docker image.
 func startPeer(ctx context.Context, jar string) (*target, error) {
-	return start(ctx, "urlfrontier", func(dir, port string) *exec.Cmd {
-		return exec.CommandContext(ctx, "java", "-Xmx2G", "-XX:+UseG1GC", "-jar", jar, "-h", "127.0.0.1", "-p", port,
+	return start(ctx, "urlfrontier", func(dir, addr string) *exec.Cmd {
+		host, port, _ := strings.Cut(addr, ":")
+		return exec.CommandContext(ctx, "java", "-Xmx2G", "-XX:+UseG1GC", "-jar", jar, "-h", host, "-p", port,
 			"implementation=crawlercommons.urlfrontier.service.rocksdb.RocksDBService", "rocksdb.path="+filepath.Join(dir, "rocks"))
 	})
 }
 
-func start(ctx context.Context, name string, command func(dir, port string) *exec.Cmd) (*target, error) {
+func start(ctx context.Context, name string, command func(dir, addr string) *exec.Cmd) (*target, error) {
 	dir, err := os.MkdirTemp("", "loadgen-")
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	addrs, release, err := freeport.Take(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: name, dir: dir, addr: "127.0.0.1:" + port, cmd: command(dir, port)}
+	t := &target{name: name, dir: dir, addr: addrs[0], release: release, cmd: command(dir, addrs[0])}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		return nil, err
@@ -67,16 +69,6 @@ func start(ctx context.Context, name string, command func(dir, port string) *exe
 		return nil, fmt.Errorf("cannot start %s: %w", name, err)
 	}
 	return t, t.ready(ctx)
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
 }
 
 // ready waits until the server answers.
@@ -110,6 +102,7 @@ func (t *target) stop() error {
 	if e := t.cmd.Wait(); e != nil && !errors.As(e, &exit) {
 		err = errors.Join(err, e)
 	}
+	t.release()
 	return errors.Join(err, os.RemoveAll(t.dir))
 }
 

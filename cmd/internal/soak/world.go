@@ -6,13 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/freeport"
 )
 
 // world is the daemon with all its clients.
@@ -20,6 +21,7 @@ type world struct {
 	o       *options
 	addr    string // of HTTP
 	grpc    string
+	release func() // gives the addresses back
 	disk    string // where the store is
 	mounted bool
 	daemon  *exec.Cmd
@@ -72,22 +74,12 @@ func (w *world) begin(ctx context.Context) (err error) {
 			return fmt.Errorf("cannot build firstseen: %w\n%s", err, out)
 		}
 	}
-	if w.addr, err = freePort(ctx); err != nil {
-		return err
-	}
-	if w.grpc, err = freePort(ctx); err != nil {
-		return err
-	}
-	return w.startDaemon(ctx)
-}
-
-func freePort(ctx context.Context) (string, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	addrs, release, err := freeport.Take(ctx, 2)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return l.Addr().String(), l.Close()
+	w.addr, w.grpc, w.release = addrs[0], addrs[1], release
+	return w.startDaemon(ctx)
 }
 
 // startDaemon starts the daemon and waits until it serves.
@@ -183,6 +175,9 @@ func (w *world) end() error {
 	if w.daemon != nil && w.daemon.Process != nil {
 		_ = w.daemon.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 		err = w.daemon.Wait()
+	}
+	if w.release != nil {
+		w.release()
 	}
 	if w.mounted {
 		err = errors.Join(err, syscall.Unmount(w.disk, 0))

@@ -1,0 +1,44 @@
+package freeport
+
+import (
+	"net"
+	"testing"
+)
+
+// TestTake: what is taken is different and free, and nobody else is given it.
+func TestTake(t *testing.T) {
+	const n = 20
+	addrs, release, err := Take(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	taken := make(map[string]bool)
+	for _, addr := range addrs {
+		if h, err := hold(t.Context(), addr); err == nil {
+			t.Errorf("%s was given twice", addr)
+			_ = h.Close() // nothing was sent
+		}
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			t.Fatalf("cannot listen where it is free: %v", err)
+		}
+		defer l.Close()
+		taken[addr] = true
+	}
+	if len(taken) != n {
+		t.Errorf("got %d addresses; want %d", len(taken), n)
+	}
+}
+
+func TestWhatIsInUseIsNotFree(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if h, err := hold(t.Context(), l.Addr().String()); err == nil {
+		t.Error("got an address that is in use; want an error")
+		_ = h.Close() // nothing was sent
+	}
+}
