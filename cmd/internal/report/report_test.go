@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/firstseen/firstseen/cmd/internal/browser"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 )
 
@@ -160,22 +160,9 @@ func TestInBrowser(t *testing.T) {
 // browse wants what a probe found, at the width of a desktop and of a phone.
 func browse(t *testing.T, file, want string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a browser")
-	}
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("needs Chromium: %v", err)
-	}
 	for _, size := range []string{"1280,900", "390,800"} {
-		cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-			"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--window-size="+size, "--dump-dom", "file://"+file)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("cannot run %s: %v", chromium, err)
-		}
-		if !bytes.Contains(out, []byte(want)) {
-			t.Errorf("at %s: got %s; want %s", size, regexp.MustCompile(`data-probe="[^"]*"`).Find(out), want)
+		if dom := browser.DOM(t, "file://"+file, "--window-size="+size); !strings.Contains(dom, want) {
+			t.Errorf("at %s: got %s; want %s", size, regexp.MustCompile(`data-probe="[^"]*"`).FindString(dom), want)
 		}
 	}
 }

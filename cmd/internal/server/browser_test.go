@@ -2,12 +2,12 @@ package server
 
 import (
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/browser"
 )
 
 // TestDashboardInBrowser opens the page in Chromium and compares what it shows,
@@ -15,10 +15,6 @@ import (
 func TestDashboardInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
-	}
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skipf("needs Chromium: %v", err)
 	}
 	r := start(t, canon.Qiita(), Config{})
 	var lines strings.Builder
@@ -28,13 +24,7 @@ func TestDashboardInBrowser(t *testing.T) {
 	lines.WriteString(`{"url":"HTTP://shop0.example:80/0"}` + "\n" + `{"url":"mailto:x@y.example"}` + "\n" + `{"url":"http://<script>alert(1)<.example/"}`)
 	r.request(t, "POST", "/v1/urls", lines.String())
 	r.request(t, "POST", "/v1/lease", `{"max":3}`)
-	cmd := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
-		"--virtual-time-budget=5000", "--dump-dom", r.url("/"))
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dom := string(out)
+	dom := browser.DOM(t, r.url("/"), "--virtual-time-budget=5000")
 	for name, want := range map[string]string{"held": "1,234", "seen": "1,234", "in flight": "3", "completed": "0", "queues, 3 with URLs": "3"} {
 		tile := regexp.MustCompile(`data-name="` + name + `"><b>([^<]*)</b>`).FindStringSubmatch(dom)
 		if tile == nil || tile[1] != want {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha1"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/browser"
 	"github.com/firstseen/firstseen/cmd/internal/crawllog"
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/frontier"
@@ -149,18 +149,10 @@ func checkCDXJ(t *testing.T, r *running) {
 }
 
 func checkJudgedInBrowser(t *testing.T, r *running) {
-	chromium, err := exec.LookPath("chromium")
-	if err != nil || testing.Short() {
-		t.Skipf("needs Chromium: %v", err)
-	}
-	out, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
-		"--virtual-time-budget=5000", "--dump-dom", r.url("/")).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dom := browser.DOM(t, r.url("/"), "--virtual-time-budget=5000")
 	for _, want := range []string{"By 240 fetches kept", ">strip-www</td><td>off</td><td class=\"n\">40</td><td class=\"n\">0</td><td class=\"n\">40<"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the page does not show %q:\n%s", want, out)
+		if !strings.Contains(dom, want) {
+			t.Errorf("the page does not show %q:\n%s", want, dom)
 		}
 	}
 }
