@@ -75,7 +75,7 @@ func crawlTwice(t *testing.T, allowed int, script ...string) {
 		cmd.Env = append(os.Environ(), "FIRSTSEEN=http://"+daemon.HTTPAddr(), "CRAWLEE_PURGE_ON_START=0")
 		return cmd
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	doomed, kill := context.WithCancel(ctx)
 	site.atPage(10, kill)
@@ -150,13 +150,11 @@ func newSite() *site {
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	s.log[r.URL.Path]++
-	if s.all++; s.all == s.at {
+	if s.note(r.URL.Path) {
 		s.then()
-		s.log[r.URL.Path]-- // in flight at the kill
+		<-r.Context().Done() // no answer: one that dies late may settle it and go on
+		return
 	}
-	s.mu.Unlock()
 	var n int
 	switch path := r.URL.Path; {
 	case path == "/":
@@ -179,7 +177,19 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		2*n+1, 2*n+1, 2*n+2, r.Host, s.URL)
 }
 
-// atPage calls a function at the nth request.
+// note writes a request into the log, and says whether it is the one to kill at:
+// that was in flight, and does not count.
+func (s *site) note(path string) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all++; s.all == s.at {
+		return true
+	}
+	s.log[path]++
+	return false
+}
+
+// atPage calls a function at the nth request, which gets no answer.
 func (s *site) atPage(n int, f func()) { s.at, s.then = n, f }
 
 func (s *site) requests() int {
