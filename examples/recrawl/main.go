@@ -25,13 +25,13 @@ func main() {
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), *span)
 	defer cancel()
-	if err := run(ctx, *dir); err != nil {
+	if err := run(ctx, *dir, show); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run recrawls a site of two pages: one changes with every visit, one never.
-func run(ctx context.Context, dir string) error {
+func run(ctx context.Context, dir string, onVisit func(url string, changed bool, next time.Duration)) error {
 	var visits atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/news" {
@@ -48,7 +48,7 @@ func run(ctx context.Context, dir string) error {
 	}
 	_, err = f.AddBatch(ctx, []frontier.URL{{URL: server.URL + "/news"}, {URL: server.URL + "/about"}})
 	if err == nil {
-		r := &recrawler{f: f, fetch: get, first: 400 * time.Millisecond, soonest: 50 * time.Millisecond, latest: time.Minute, onVisit: show}
+		r := &recrawler{f: f, fetch: get, first: 400 * time.Millisecond, soonest: 50 * time.Millisecond, latest: time.Minute, onVisit: onVisit}
 		err = r.loop(ctx)
 	}
 	return errors.Join(err, f.Close())
