@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 
 // crawlByQueue is a crawler with a colly queue, as its users write it.
 func crawlByQueue(site, dir string) (err error) {
-	f, err := frontier.Open(frontier.Options{Dir: dir, Delay: -1, MaxInFlight: 2 * threads, Lease: 2 * time.Second})
+	// The next crawler waits for the leases of the killed one; a disk that takes seconds must not end one.
+	f, err := frontier.Open(frontier.Options{Dir: dir, Delay: -1, MaxInFlight: 2 * threads, Lease: 10 * time.Second})
 	if err != nil {
 		return err
 	}
