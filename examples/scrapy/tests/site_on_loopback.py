@@ -26,23 +26,30 @@ class Site:
     """Pages /p/0 to /p/<n-1>: a tree by threes, and links back in other spellings.
 
     log holds method, path, body, headers and time of each request, in order of arrival.
+    After hold_after of them, answers wait until release.
     """
 
     def __init__(self, pages: int, delay: float = 0.0):
         self.pages, self.delay = pages, delay
         self.log: list[Access] = []
+        self.hold_after, self._released = float("inf"), threading.Event()
         self._grown = threading.Condition()
         self._server = Server(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
+    def release(self) -> None:
+        self._released.set()
+
     def close(self) -> None:
+        self.release()
         self._server.shutdown()
         self._server.server_close()
 
-    def fetched(self) -> Counter[str]:
+    def fetched(self, agent: str = "") -> Counter[str]:
+        """How often each path was asked for, by all or by one user agent."""
         with self._grown:
-            return Counter(access.path for access in self.log)
+            return Counter(a.path for a in self.log if agent in ("", a.headers.get("User-Agent")))
 
     def wait_for(self, requests: int, seconds: float = 60) -> None:
         """Waits until so many requests have come in."""
@@ -67,6 +74,9 @@ class Site:
                 with site._grown:
                     site.log.append(access)
                     site._grown.notify_all()
+                    hold = len(site.log) > site.hold_after
+                if hold:
+                    site._released.wait()
                 time.sleep(site.delay)
                 status, headers, text = site.page(access)
                 page = text.encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,25 +14,37 @@ import time
 import unittest
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).parent
 PROJECT = HERE / "project"
+PATIENCE = 60  # seconds; a disk may take some
 
 
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def free_port(case: unittest.TestCase) -> int:
+    """A port that nobody listens on, below those that systems give to connections: one of
+    those may be taken before it is used, or while its daemon is down. The UDP port of the
+    same number is held during the test, so that nobody else who asks here gets it."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        held = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            held.bind(("127.0.0.1", port))
+            with socket.create_server(("127.0.0.1", port)):
+                case.addCleanup(held.close)
+                return port
+        except OSError:
+            held.close()
 
 
 class Daemon:
     """`firstseen serve` on ports of its own. FIRSTSEEN_BIN names the program."""
 
-    def __init__(self, directory: str, *flags: str):
-        self._port, self._db = free_port(), os.path.join(directory, "db")
-        self.url = f"http://127.0.0.1:{self._port}"
-        self._flags = ["--grpc", f"127.0.0.1:{free_port()}", "--http", self.url[len("http://") :], "--min-free", "-1", *flags]
+    def __init__(self, case: unittest.TestCase, directory: str, *flags: str):
+        self._db = os.path.join(directory, "db")
+        self.url = f"http://127.0.0.1:{free_port(case)}"
+        self._flags = ["--grpc", f"127.0.0.1:{free_port(case)}", "--http", self.url[len("http://") :], "--min-free", "-1", *flags]
         self.start()
 
     def start(self) -> None:
@@ -39,13 +52,16 @@ class Daemon:
         self._process = subprocess.Popen(
             [program, "serve", "--db", self._db, *self._flags], stderr=subprocess.DEVNULL
         )
-        for _ in range(200):
+        until = time.monotonic() + PATIENCE
+        while self._process.poll() is None and time.monotonic() < until:
             try:
                 urllib.request.urlopen(self.url + "/healthz", timeout=5).read()
                 return
             except OSError:
                 time.sleep(0.05)
-        raise TimeoutError("the daemon does not answer")
+        status = self._process.poll()
+        self.kill()
+        raise TimeoutError(f"the daemon does not answer; its exit status is {status}")
 
     def kill(self) -> None:
         self._process.kill()
@@ -54,11 +70,11 @@ class Daemon:
     def state(self, crawl: str, url: str) -> str:
         """seen, queued, leased, done, or nothing."""
         query = urllib.parse.urlencode({"crawl": crawl, "url": url})
-        with urllib.request.urlopen(f"{self.url}/v1/explain?{query}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{self.url}/v1/explain?{query}", timeout=PATIENCE) as answer:
             return json.load(answer).get("known", {}).get("state", "")
 
     def stats(self, crawl: str) -> dict:
-        with urllib.request.urlopen(f"{self.url}/v1/stats?crawl={crawl}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{self.url}/v1/stats?crawl={crawl}", timeout=PATIENCE) as answer:
             return json.load(answer)
 
 
@@ -80,7 +96,7 @@ class Crawl:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
-    def wait(self, seconds: float = 90) -> Crawl:
+    def wait(self, seconds: float = 300) -> Crawl:
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -95,6 +111,17 @@ class Crawl:
         return [json.loads(line) for line in Path(self.items_file).read_text().splitlines()]
 
 
+def await_that(true: Callable[[], bool], seconds: float = PATIENCE) -> float:
+    """Waits for something, and returns a time shortly before it."""
+    until, before = time.monotonic() + seconds, 0.0
+    while (asked := time.monotonic()) < until:
+        if true():
+            return before
+        before = asked
+        time.sleep(0.005)
+    raise TimeoutError("it did not happen")
+
+
 class CrawlCase(unittest.TestCase):
     """A test with a daemon of its own."""
 
@@ -104,7 +131,7 @@ class CrawlCase(unittest.TestCase):
 
     def setUp(self) -> None:
         self.directory = self.enterContext(tempfile.TemporaryDirectory())
-        self.daemon = Daemon(self.directory, *self.flags())
+        self.daemon = Daemon(self, self.directory, *self.flags())
         self.addCleanup(self.daemon.kill)
 
     def crawl(self, spider: str, site: str, **settings: object) -> Crawl:

@@ -9,7 +9,7 @@ from pathlib import Path
 from scrapy import FormRequest, Request, Spider
 from scrapy.dupefilters import RFPDupeFilter
 from site_on_loopback import Access, Site
-from support import CrawlCase
+from support import PATIENCE, CrawlCase, await_that
 
 from firstseen_scrapy import request as requests
 from firstseen_scrapy import seen
@@ -19,7 +19,7 @@ class OddSite(Site):
     """Pages that redirect to themselves until a cookie is set, or fail at first."""
 
     def page(self, access: Access) -> tuple[int, dict[str, str], str]:
-        times = self.fetched()[access.path]
+        times = self.fetched(access.headers["User-Agent"])[access.path]
         match access.path:
             case "/start":
                 return 302, {"Location": "/wall"}, ""
@@ -40,13 +40,14 @@ class RequestsTest(CrawlCase):
 
     def test_everything_survives(self) -> None:
         """Killed before the requests are fetched, another process fetches them as they were."""
+        self.site.hold_after = 3  # start, and the wall twice
         first = self.crawl("odd", self.site.url, FIRSTSEEN_LEASE=1, DOWNLOAD_DELAY=2, DOWNLOAD_DELAY_JITTER=0)
-        self.site.wait_for(3)  # start, and the wall twice
-        while self.daemon.stats("odd")["held"] < 7:
-            pass
+        await_that(lambda: self.daemon.stats("odd")["held"] >= 7)
         first.kill()
-        second = self.crawl("odd", self.site.url, FIRSTSEEN_LEASE=1, RETRY_TIMES=2).wait()
-        forms = [a for a in self.site.log if a.path == "/form" and a.method == "POST"]
+        self.site.release()
+        second = self.crawl("odd", self.site.url, USER_AGENT="second", RETRY_TIMES=2).wait()
+        log = [a for a in self.site.log if a.headers["User-Agent"] == "second"]
+        forms = [a for a in log if a.path == "/form" and a.method == "POST"]
         self.assertEqual({a.body for a in forms}, {b"q=%C3%A4+b&page=1", b"q=other"})
         odd = next(a for a in forms if a.body != b"q=other")
         self.assertEqual((odd.headers["X-Odd"], odd.headers["Content-Type"]), ("yes", "application/x-www-form-urlencoded"))
@@ -57,7 +58,7 @@ class RequestsTest(CrawlCase):
             "priority": 250, "flags": ["odd"], "errback": "failed"}, items)  # fmt: skip
         self.assertEqual(sorted(i["n"] for i in items if i["callback"] == "form"), [7, 8])
         self.assertIn({"callback": "json", "url": "/json", "status": 200}, items)
-        self.assertEqual([a.body for a in self.site.log if a.path == "/json"], [b'{"a": [1, null]}'] * 2)
+        self.assertEqual([a.body for a in log if a.path == "/json"], [b'{"a": [1, null]}'] * 2)
 
     def test_escape_hatches(self) -> None:
         """dont_filter, other schemes, lambdas, self-redirects, retries: as with Scrapy's own."""
@@ -81,7 +82,7 @@ class RequestsTest(CrawlCase):
         import urllib.request
 
         line = f'{{"url":"{self.site.url}/by-hand","crawl":"odd","metadata":{{"note":["x"]}}}}'
-        urllib.request.urlopen(self.daemon.url + "/v1/urls", line.encode(), timeout=5).read()
+        urllib.request.urlopen(self.daemon.url + "/v1/urls", line.encode(), timeout=PATIENCE).read()
         self.crawl("odd", self.site.url).wait()
         self.assertEqual(self.site.fetched()["/by-hand"], 1)
 
