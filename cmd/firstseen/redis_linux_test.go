@@ -209,7 +209,7 @@ func TestPasswordOfRedis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(passwordVariable, c.env)
-			status, _, errOut := runCommand(t, append([]string{"stats", "--redis", addrs, "--redis-retry", "1s"}, c.flags...)...)
+			status, _, errOut := runCommand(t, append([]string{"stats", "--redis", addrs}, c.flags...)...)
 			if status != statusFailed || !strings.Contains(errOut, c.want) {
 				t.Errorf("status %d, %q; want %d and %q", status, errOut, statusFailed, c.want)
 			}

@@ -26,7 +26,7 @@ func TestMasterDiesUnderDaemons(t *testing.T) {
 	flags := []string{"--redis", addrs, "--redis-retry", "4s", "--delay", "0"}
 	daemons := []*daemon{startDaemonOn(t, flags...), startDaemonOn(t, flags...)}
 	l := &faultLedger{told: make(map[string][]pb.AckMessage_Status)}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var writers sync.WaitGroup
 	for _, d := range daemons {
