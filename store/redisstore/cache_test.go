@@ -106,8 +106,8 @@ func TestForgetReachesEveryCache(t *testing.T) {
 // is given up.
 func TestAForgetterDies(t *testing.T) {
 	o := testOptions(rediscluster.Single(t), 8)
-	now := time.UnixMilli(1_700_000_000_000)
-	o.Clock = func() time.Time { return now }
+	at := clockAt(time.UnixMilli(1_700_000_000_000))
+	o.Clock = at.now
 	a, b := open(t, o), open(t, o)
 	defer closeAll(t, a, b)
 	items, keys := some(0, 100)
@@ -127,7 +127,7 @@ func TestAForgetterDies(t *testing.T) {
 	if n := news(t, b, items); n != 40 || cached(b, keys) != 0 {
 		t.Fatalf("got %d new, %d cached; want the 40 that are gone, and none", n, cached(b, keys))
 	}
-	now = now.Add(a.opt.RecoverAfter)
+	at.step(a.opt.RecoverAfter)
 	warm(t, b, items, keys)
 }
 

@@ -12,9 +12,9 @@ import (
 )
 
 func TestNodesThatBeatAreListed(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := clockAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	o := testOptions(rediscluster.Single(t), 8)
-	o.Clock = func() time.Time { return now }
+	o.Clock = at.now
 	a, b := open(t, o), open(t, o)
 	defer closeAll(t, a, b)
 	want := func(got []string, err error, names ...string) {
@@ -25,10 +25,10 @@ func TestNodesThatBeatAreListed(t *testing.T) {
 	}
 	got, err := b.Beat(t.Context(), "b:7071")
 	want(got, err, "b:7071")
-	now = now.Add(10 * time.Second)
+	at.step(10 * time.Second)
 	got, err = a.Beat(t.Context(), "a:7071")
 	want(got, err, "a:7071", "b:7071")
-	now = now.Add(10 * time.Second)
+	at.step(10 * time.Second)
 	got, err = a.Beat(t.Context(), "a:7071") // b was silent for 20 s
 	want(got, err, "a:7071")
 	got, err = b.Beat(t.Context(), "b:7071")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
@@ -25,6 +26,19 @@ func open(t testing.TB, o Options) *Store {
 	}
 	return s
 }
+
+// clock is a test's own time, which the recoverers of its stores read, too.
+type clock struct{ ms atomic.Int64 }
+
+func clockAt(t time.Time) *clock {
+	c := new(clock)
+	c.ms.Store(t.UnixMilli())
+	return c
+}
+
+func (c *clock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
+
+func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 func TestSuite(t *testing.T) {
 	addr := rediscluster.Single(t)
