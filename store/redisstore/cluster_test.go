@@ -42,11 +42,10 @@ var faults = []struct {
 		t.check(t.cluster.Nodes[old].Cont())
 	}},
 	{"ReplicaPausedForAMoment", refusal, true, func(t *torture) {
-		replicas, err := t.cluster.Replicas(t.ctx, t.master(0))
-		t.check(err)
-		t.check(t.cluster.Nodes[replicas[0]].Stop())
+		replica := t.replica(t.master(0))
+		t.check(t.cluster.Nodes[replica].Stop())
 		t.after(700 * time.Millisecond)
-		t.check(t.cluster.Nodes[replicas[0]].Cont())
+		t.check(t.cluster.Nodes[replica].Cont())
 	}},
 	{"Resharded", refusal, false, func(t *torture) {
 		from, to := t.master(0), t.master(16383)
@@ -63,9 +62,8 @@ var faults = []struct {
 		t.check(t.cluster.Rejoin(t.ctx, old))
 	}},
 	{"Switchover", refusal, false, func(t *torture) {
-		replicas, err := t.cluster.Replicas(t.ctx, t.master(0))
-		t.check(err)
-		t.check(t.cluster.Promote(t.ctx, replicas[0]))
+		replica := t.replica(t.master(0))
+		t.check(t.cluster.Promote(t.ctx, replica))
 	}},
 }
 
@@ -101,17 +99,23 @@ func (t *torture) master(slot int) int {
 	return m
 }
 
+func (t *torture) replica(master int) int {
+	t.Helper()
+	r, err := t.cluster.Replica(t.ctx, master)
+	t.check(err)
+	return r
+}
+
 // killLagging pauses the replica of a slot's master, lets some time pass, kills the
 // master and lets the replica go on. Then the old master comes back.
 func (t *torture) killLagging(slot int) {
 	t.Helper()
 	old := t.master(slot)
-	replicas, err := t.cluster.Replicas(t.ctx, old)
-	t.check(err)
-	t.check(t.cluster.Nodes[replicas[0]].Stop())
+	replica := t.replica(old)
+	t.check(t.cluster.Nodes[replica].Stop())
 	t.after(lag)
 	t.check(t.cluster.Nodes[old].Kill())
-	t.check(t.cluster.Nodes[replicas[0]].Cont())
+	t.check(t.cluster.Nodes[replica].Cont())
 	t.failOver(old, slot)
 }
 

@@ -77,11 +77,19 @@ func newTorture(t *testing.T, c *rediscluster.Cluster, round int) *torture {
 
 func (t *torture) open() *redisstore.Store { return t.openShards(32) }
 
+// patient opens a daemon that is to be answered: a starved replica may take longer than those under
+// load wait.
+func (t *torture) patient() *redisstore.Store { return t.openWaiting(32, 4*time.Second) }
+
 func (t *torture) openShards(n int) *redisstore.Store {
+	return t.openWaiting(n, 300*time.Millisecond)
+}
+
+func (t *torture) openWaiting(n int, wait time.Duration) *redisstore.Store {
 	t.Helper()
 	o := t.options
 	o.Addrs, o.Prefix, o.Shards, o.Identity = t.cluster.Addrs(), t.prefix, n, tortureIdentity
-	o.WaitTimeout, o.RetryFor, o.RecoverAfter = 300*time.Millisecond, 5*time.Second, 6*time.Second
+	o.WaitTimeout, o.RetryFor, o.RecoverAfter = wait, 5*time.Second, 6*time.Second
 	s, err := redisstore.Open(t.ctx, o)
 	t.check(err)
 	t.Cleanup(func() { _ = s.Close() }) // what it promised was checked before
@@ -227,7 +235,7 @@ func (t *torture) verdict(longest time.Duration) {
 	if torturing() && t.ledger.gap > longest { // a machine that tests other things too tells little of time
 		t.Errorf("no answer for %v; want at most %v", t.ledger.gap, longest)
 	}
-	t.queued(t.open())
+	t.queued(t.patient())
 }
 
 // lost offers everything again to a fresh daemon, and returns how many URLs
@@ -235,7 +243,7 @@ func (t *torture) verdict(longest time.Duration) {
 // twice, by whomever.
 func (t *torture) lost() (lost, double int) {
 	t.Helper()
-	fresh := t.open()
+	fresh := t.patient()
 	t.writable(fresh)
 	acked := maps.Clone(t.ledger.acked)
 	t.Logf("%d URLs offered, %d of them answered, %d batches refused, longest time without an answer %v",

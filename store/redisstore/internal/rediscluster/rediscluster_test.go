@@ -2,6 +2,7 @@ package rediscluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -40,6 +41,45 @@ func TestMasterDiesReplicaTakesOver(t *testing.T) {
 	check(t, c.WaitHealthy(ctx))
 	if now := must(c.Master(ctx, 0))(t); now != 0 {
 		t.Errorf("slot 0 is at %d after the promotion; want 0", now)
+	}
+}
+
+// TestWhatIsDeadForAMomentIsWaitedFor holds that a replica is found, and promoted, once its master
+// and it are back.
+func TestWhatIsDeadForAMomentIsWaitedFor(t *testing.T) {
+	c := New(t, 3, 1, "cluster-replica-no-failover yes")
+	ctx := limited(t)
+	dead := func(i int) func(context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) {
+			members, err := c.Nodes[3-i].members(ctx)
+			return slices.ContainsFunc(members, func(m member) bool { return m.id == c.Nodes[i].ID && m.is("fail") }), err
+		}
+	}
+	check(t, c.Nodes[0].Kill())
+	check(t, until(ctx, "misses its master", dead(0)))
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	var refused ReplyError
+	if err := c.Promote(short, 3); !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &refused) {
+		t.Fatalf("got error %v; want that it waited, and why", err)
+	}
+	check(t, c.Nodes[0].Restart(ctx))
+	check(t, c.Promote(ctx, 3))
+	check(t, c.WaitHealthy(ctx))
+
+	check(t, c.Nodes[0].Kill())
+	check(t, until(ctx, "misses its replica", dead(0)))
+	found := make(chan int)
+	go func() {
+		r, err := c.Replica(ctx, 3)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- r
+	}()
+	check(t, c.Nodes[0].Restart(ctx))
+	if r := <-found; r != 0 {
+		t.Errorf("got replica %d; want 0", r)
 	}
 }
 

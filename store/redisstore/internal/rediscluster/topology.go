@@ -120,6 +120,21 @@ func (c *Cluster) Replicas(ctx context.Context, master int) ([]int, error) {
 	return c.pick(ctx, func(m member) bool { return m.is("slave") && !m.is("fail") && m.master == c.Nodes[master].ID })
 }
 
+// Replica waits until a node has a replica that lives, and returns its index. One that gets no
+// processor for NodeTimeout is taken for dead until it does.
+func (c *Cluster) Replica(ctx context.Context, master int) (int, error) {
+	replica := -1
+	err := until(ctx, "has a replica", func(ctx context.Context) (bool, error) {
+		found, err := c.Replicas(ctx, master)
+		if err != nil || len(found) == 0 {
+			return false, nil //nolint:nilerr // who doesn't answer now may in a moment
+		}
+		replica = found[0]
+		return true, nil
+	})
+	return replica, err
+}
+
 func (c *Cluster) pick(ctx context.Context, want func(member) bool) ([]int, error) {
 	members, err := c.ask(ctx)
 	if err != nil {
@@ -151,11 +166,13 @@ func (c *Cluster) WaitFailover(ctx context.Context, old, slot int) (int, error) 
 }
 
 // Promote makes a replica the master of its shard, in an orderly way: the old
-// master waits until the replica has all.
+// master waits until the replica has all. A node that refuses, since the other one was silent for
+// a moment, is asked again.
 func (c *Cluster) Promote(ctx context.Context, replica int) error {
 	n := c.Nodes[replica]
 	var asked time.Time
-	return until(ctx, "is promoted", func(ctx context.Context) (bool, error) {
+	var refused ReplyError
+	err := until(ctx, "is promoted", func(ctx context.Context) (bool, error) {
 		info, err := n.Info(ctx, "replication")
 		if err != nil || info["role"] == "master" {
 			return err == nil, err
@@ -164,9 +181,15 @@ func (c *Cluster) Promote(ctx context.Context, replica int) error {
 			return false, nil
 		}
 		asked = time.Now()
-		_, err = n.Do(ctx, "CLUSTER", "FAILOVER")
+		if _, err = n.Do(ctx, "CLUSTER", "FAILOVER"); errors.As(err, &refused) {
+			asked, err = time.Time{}, nil
+		}
 		return false, err
 	})
+	if err != nil && refused != "" {
+		return errors.Join(err, refused)
+	}
+	return err
 }
 
 // WaitHealthy waits until all nodes that run see the same cluster and it is well: all
