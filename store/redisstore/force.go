@@ -48,38 +48,61 @@ func (a *adding) forceKnown(ctx context.Context, it *store.Item, v *store.Verdic
 	if it.Queue == "" {
 		return true, nil
 	}
-	moved, err := a.move(accepted(ctx), it, k)
+	m := &forced{adding: a, id: a.s.requests.id(), it: it, from: k}
+	moved, err := m.place(accepted(ctx))
+	if err == nil && moved {
+		moved, err = m.queue(accepted(ctx))
+	}
 	v.Requeued = moved
 	return moved, err
 }
 
-// move gives a URL that isn't held to a queue, which may be the one that had it.
-func (a *adding) move(ctx context.Context, it *store.Item, k known) (bool, error) {
-	s, id, keys, from := a.s, a.s.requests.id(), []store.Key{it.Key}, []known{k}
-	heldKeys, created, err := s.release(ctx, id, a.crawl, 'f', keys, from)
+// forced is a URL that isn't held, on its way to a queue, which may be the one that had it.
+type forced struct {
+	*adding
+	id   requestID
+	it   *store.Item
+	from known
+
+	entry    []byte
+	recorded *batch
+}
+
+// place takes the URL from the queue that had it, and gives it to the new one, in the outbox; false
+// when it has changed meanwhile.
+func (m *forced) place(ctx context.Context) (bool, error) {
+	keys := []store.Key{m.it.Key}
+	heldKeys, created, err := m.s.release(ctx, m.id, m.crawl, 'f', keys, []known{m.from})
 	if err != nil || heldKeys[0] {
 		return false, err
 	}
-	shard, to := s.layout.ofQueue(it.Queue)
-	entry := appendEntry(nil, it, to, created[0])
-	done, recorded, err := s.place(ctx, id, a.crawl, 'A', []placing{{it.Key, k, to, entry}})
-	if err != nil || !done[0] {
+	_, to := m.s.layout.ofQueue(m.it.Queue)
+	m.entry = appendEntry(nil, m.it, to, created[0])
+	done, recorded, err := m.s.place(ctx, m.id, m.crawl, 'A', []placing{{keys[0], m.from, to, m.entry}})
+	if err != nil {
 		return false, err
 	}
-	b := s.batch(scriptEnqueue, id.phase(phaseQueue), a.crawl, make([]byte, 22))
-	p := b.part(shard, 0)
-	p.blob = append(p.blob, entry...)
-	if err := b.run(ctx); err != nil {
+	m.recorded = recorded
+	return done[0], nil
+}
+
+// queue moves the URL into its queue; false when another daemon has done so at the same time.
+func (m *forced) queue(ctx context.Context) (bool, error) {
+	s := m.s
+	shard, to := s.layout.ofQueue(m.it.Queue)
+	c := &call{shard: shard, script: scriptEnqueue, id: m.id.phase(phaseQueue), crawl: m.crawl, blob: append(make([]byte, 22), m.entry...)}
+	if err := s.run(ctx, []*call{c}); err != nil {
 		return false, err
 	}
-	if err := p.answers(1); err != nil {
+	if err := c.answers(1); err != nil {
 		return false, err
 	}
-	s.acknowledge(ctx, recorded)
-	if k.was == queuedIn && k.queue != to {
-		return true, s.clean(ctx, id, a.crawl, keys, from)
+	s.acknowledge(ctx, m.recorded)
+	queued := c.reply[0] == 'Q'
+	if m.from.was != queuedIn || m.from.queue == to {
+		return queued, nil
 	}
-	return true, nil
+	return queued, s.clean(ctx, m.id, m.crawl, []store.Key{m.it.Key}, []known{m.from})
 }
 
 // full reports whether a queue, or the crawl, holds as much as it may.

@@ -3,6 +3,7 @@
 -- blob: cap of a queue 6 (0: none) | fence 16 (zeros: none) | for each: length 4 | entry
 -- reply: a byte for each: Q queued, F full, H held already
 --
+-- Held already is a URL that two add at once who found it completed, or whose key was lost at its home.
 -- With a fence, the entries are of a request that another daemon began and did
 -- not end; if it came here after all, nothing is done, and if not, it won't be let in.
 local cap, fence = unpack_struct('>I6c16', blob)
@@ -62,15 +63,24 @@ local function put(q, i)
   if dropped then call('SREM', c.D, keys[i]) end
 end
 
+-- again takes back that a URL was completed, which is to be queued again.
+local function again(key, row)
+  local r = parse_record(row)
+  uncomplete(c, find_queue(c, r.queue), key, r)
+end
+
+local rows = fetch(c.R, keys)
 for i = 1, #keys do
   local name = queue_of[i]
   local q = c.queues[name] or make_queue(c, name, hashes[name])
-  if recovered and find_record(c, keys[i]) then
+  local row = rows[i]
+  if row and (recovered or byte(row, 24) == 0) then
     told[i] = 'H'
   elseif cap > 0 and held(q) + (q.news or 0) >= cap then
     told[i] = 'F'
   else
     told[i] = 'Q'
+    if row then again(keys[i], row) end
     put(q, i)
   end
 end

@@ -15,10 +15,10 @@ local given, served_queues, served, ends = 0, 0, {}, now + want.lease
 local told, noted = {}, {} -- pieces of the reply, four for each URL given, and of what is kept of it, three
 
 -- give notes one URL as leased, whose record is read with those of the others.
-local function give(c, key, attempts)
+local function give(c, q, key, attempts)
   given = given + 1
   local n = #c.keys + 1
-  c.keys[n], c.places[n], c.attempts[n] = key, given, attempts
+  c.keys[n], c.from[n], c.places[n], c.attempts[n] = key, q, given, attempts
 end
 
 -- give_late gives leases that ran out, earliest first.
@@ -29,7 +29,7 @@ local function give_late(c, q, n)
   if #keys == 0 then return 0 end
   local leases = fetch(c.L, keys)
   for i = 1, #keys do
-    give(c, keys[i], unpack_struct('>I4', leases[i], 13))
+    give(c, q, keys[i], unpack_struct('>I4', leases[i], 13))
     c.leases[keys[i]] = nil
   end
   many('ZREM', late, members)
@@ -48,7 +48,7 @@ local function give_level(c, q, p, n)
     end
     if due > now then break end
     k = k + 1
-    give(c, sub(list[i], 7), false)
+    give(c, q, sub(list[i], 7), false)
   end
   if k == 0 then return 0 end
   call('ZREMRANGEBYRANK', level, '0', text(k - 1))
@@ -63,28 +63,43 @@ local function give_level(c, q, p, n)
   return k
 end
 
+-- skip counts a URL no longer that was given and has no record: it can't be fetched.
+local function skip(c, i)
+  local place = c.places[i]
+  for at = 4 * place - 3, 4 * place do told[at] = '' end
+  for at = 3 * place - 2, 3 * place do noted[at] = '' end
+  call('HDEL', c.L, c.keys[i])
+  count(c, c.from[i], 0, -1, 0, 0)
+  want.skipped = true
+end
+
 -- write_leases makes leases of what a crawl gave, in a call for all records, one for all
 -- leases and one for their ends.
 local function write_leases(c)
   local rows, leases, running, heads, ends_text = fetch(c.R, c.keys), {}, {}, {}, text(ends)
   for i = 1, #rows do
     local key, row, at = c.keys[i], rows[i], 4 * c.places[i]
-    local size = #row
-    local lease = pack('>I6I6I4B', token + c.places[i], ends, (c.attempts[i] or unpack_struct('>I4', row, 20)) + 1, 0)
-    local head = heads[size]
-    if not head then
-      head = c.short .. pack('>I4', size)
-      heads[size] = head
+    if row then
+      local size = #row
+      local lease = pack('>I6I6I4B', token + c.places[i], ends, (c.attempts[i] or unpack_struct('>I4', row, 20)) + 1, 0)
+      local head = heads[size]
+      if not head then
+        head = c.short .. pack('>I4', size)
+        heads[size] = head
+      end
+      told[at - 3], told[at - 2], told[at - 1], told[at] = lease, key, head, row
+      at = 3 * c.places[i]
+      noted[at - 2], noted[at - 1], noted[at] = lease, key, c.short
+      local n = #leases
+      leases[n + 1], leases[n + 2] = key, lease
+      running[n + 1], running[n + 2] = ends_text, key
+    else
+      skip(c, i)
     end
-    told[at - 3], told[at - 2], told[at - 1], told[at] = lease, key, head, row
-    at = 3 * c.places[i]
-    noted[at - 2], noted[at - 1], noted[at] = lease, key, c.short
-    leases[2 * i - 1], leases[2 * i] = key, lease
-    running[2 * i - 1], running[2 * i] = ends_text, key
   end
   many('HSET', c.L, leases)
   many('ZADD', c.E, running)
-  c.keys, c.places, c.attempts = {}, {}, {}
+  c.keys, c.from, c.places, c.attempts = {}, {}, {}, {}
 end
 
 -- serve leases what a queue may give.
@@ -117,7 +132,7 @@ end
 -- open_for_take loads a crawl for a take.
 local function open_for_take(c)
   begin(c)
-  c.keys, c.places, c.attempts, c.short = {}, {}, {}, pack('>I1c0', #c.name, c.name)
+  c.keys, c.from, c.places, c.attempts, c.short = {}, {}, {}, {}, pack('>I1c0', #c.name, c.name)
   return c
 end
 
@@ -138,6 +153,7 @@ end
 local function reply(next)
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if given >= want.urls or next == NEVER then next = 0 end
+  if want.skipped then next = now end
   if want.stopped then next = 1 end
   local head = pack('>I6', next)
   told[0], noted[0] = 'F' .. head, 'S' .. head

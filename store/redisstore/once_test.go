@@ -1,0 +1,133 @@
+package redisstore
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
+)
+
+// takeAll takes all of crawl c that is due.
+func takeAll(t *testing.T, s *Store) []store.Lease {
+	t.Helper()
+	return must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 10, MaxPerQueue: 10}))(t).Leases
+}
+
+// complete settles leases of crawl c.
+func complete(t *testing.T, s *Store, leases []store.Lease) {
+	t.Helper()
+	for _, l := range leases {
+		must(s.Settle(t.Context(), "c", []store.Settlement{{Key: l.Key, Token: l.Token}}))(t)
+	}
+}
+
+// once takes the one URL that crawl c holds, completes it, and wants nothing more to be there.
+func once(t *testing.T, s *Store) {
+	t.Helper()
+	if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 1 || st.Completed != 0 {
+		t.Fatalf("got %+v; want one URL held", st)
+	}
+	leases := takeAll(t, s)
+	if len(leases) != 1 {
+		t.Fatalf("got %d leases; want one", len(leases))
+	}
+	complete(t, s, leases)
+	if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 0 || st.Completed != 1 {
+		t.Fatalf("got %+v; want it completed", st)
+	}
+}
+
+// TestTwoForceAtOnce has two daemons queue a completed URL again, step by step at the same time.
+func TestTwoForceAtOnce(t *testing.T) {
+	addr := rediscluster.Single(t)
+	for _, keep := range []bool{false, true} {
+		o := testOptions(addr, 8)
+		o.KeepURLs = keep
+		s := open(t, o)
+		defer s.Close()
+		it := testItem(1, "a")
+		must(s.Add(t.Context(), "c", []store.Item{it}, store.AddOptions{}))(t)
+		once(t, s)
+		found := must(s.resolve(t.Context(), "c", []store.Key{it.Key}))(t)
+		var both []*forced
+		for range 2 {
+			m := &forced{adding: &adding{s: s, crawl: "c"}, id: s.requests.id(), it: &it, from: found[0]}
+			if !must(m.place(t.Context()))(t) {
+				t.Fatal("the URL changed; want it as it was found")
+			}
+			both = append(both, m)
+		}
+		var queued []bool
+		for _, m := range both {
+			queued = append(queued, must(m.queue(t.Context()))(t))
+		}
+		if !slices.Equal(queued, []bool{true, false}) {
+			t.Fatalf("got queued: %v; want the first alone", queued)
+		}
+		once(t, s)
+	}
+}
+
+// TestACrawlIsForgottenDuringAnAdd leaves a URL in its queue that the seen side doesn't know; it is
+// found again.
+func TestACrawlIsForgottenDuringAnAdd(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	items := []store.Item{testItem(1, "a")}
+	o := &offering{adding: &adding{s: s, crawl: "c"}, items: items, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+	must(true, o.record(t.Context(), numbers(1)))(t)
+	must(s.Forget(t.Context(), store.Selection{Crawl: "c"}))(t)
+	must(true, o.queue(t.Context()))(t)
+	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+	once(t, s)
+}
+
+// TestAKeyIsLost loses a key at its home, as a failover may, while its queue has the URL.
+func TestAKeyIsLost(t *testing.T) {
+	addr := rediscluster.Single(t)
+	for _, keep := range []bool{false, true} {
+		o := testOptions(addr, 8)
+		o.KeepURLs, o.CacheBytes = keep, -1
+		s := open(t, o)
+		defer s.Close()
+		items := []store.Item{testItem(1, "a")}
+		again := func() {
+			found := must(s.resolve(t.Context(), "c", []store.Key{items[0].Key}))(t)
+			b := s.batch(scriptRemove, s.requests.id(), "c", s.shardsHead())
+			p := b.keyPart(0, &items[0].Key)
+			p.blob = append(append(append(p.blob, items[0].Key[:]...), byte(found[0].was)), found[0].queue[:]...)
+			must(true, b.run(t.Context()))(t)
+			must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+		}
+		must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+		again()
+		once(t, s)
+		if keep { // else nobody knows any more that it was completed
+			again()
+			once(t, s)
+		}
+	}
+}
+
+// TestAURLWithoutARecordIsPassedOver has a queue name a URL whose record is gone.
+func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 1))
+	defer s.Close()
+	items := []store.Item{testItem(1, "a"), testItem(2, "a"), testItem(3, "b")}
+	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+	records := s.layout.bases[0] + "R\x00\x00\x00\x01"
+	for _, i := range []int{0, 2} {
+		if n := must(s.nodes.single.HDel(t.Context(), records, string(items[i].Key[:])).Result())(t); n != 1 {
+			t.Fatalf("got %d records deleted; want one", n)
+		}
+	}
+	taken := must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 3, MaxPerQueue: 2}))(t)
+	if len(taken.Leases) != 1 || taken.Leases[0].Key != items[1].Key || taken.Next.IsZero() {
+		t.Fatalf("got %+v; want the URL that has a record, and more at some time", taken)
+	}
+	complete(t, s, taken.Leases)
+	if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 0 || st.Completed != 1 {
+		t.Fatalf("got %+v; want one completed and none held", st)
+	}
+}
