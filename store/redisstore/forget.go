@@ -120,7 +120,8 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 	return gone, s.clean(ctx, id, crawl, keys, found)
 }
 
-// queue forgets what a queue holds the text of.
+// queue forgets what a queue holds the text of. A key that an Add is about to confirm or to take back
+// is waited for, so that it isn't confirmed when its URL is gone.
 func (f *forgetting) queue(ctx context.Context, queue string) (sum int64, err error) {
 	_, h := f.layout.ofQueue(queue)
 	keys, err := f.keysOfQueue(ctx, f.crawl, queue)
@@ -128,7 +129,16 @@ func (f *forgetting) queue(ctx context.Context, queue string) (sum int64, err er
 		return 0, err
 	}
 	for part := range slices.Chunk(keys, waveSize) {
-		n, err := f.drop(ctx, 'h', part, slices.Repeat([]known{{queuedIn, h}}, len(part)))
+		found, err := f.resolve(ctx, f.crawl, part)
+		if err != nil {
+			return sum, err
+		}
+		for i, k := range found {
+			if found[i] = (known{queuedIn, h}); k.was == queuedIn && k.queue != h {
+				found[i] = known{} // it has moved
+			}
+		}
+		n, err := f.drop(ctx, 'h', part, found)
 		sum += n
 		if err != nil {
 			return sum, err

@@ -65,6 +65,17 @@ func (o *offering) queue(ctx context.Context) error {
 	if len(o.fresh) == 0 {
 		return nil
 	}
+	if err := o.enqueue(ctx); err != nil {
+		return err
+	}
+	if o.capped() {
+		return o.confirm(ctx)
+	}
+	o.s.acknowledge(ctx, o.outboxes())
+	return nil
+}
+
+func (o *offering) enqueue(ctx context.Context) error {
 	head := append(appendUint(nil, 6, uint64(max(0, o.opt.MaxPerQueue))), make([]byte, 16)...)
 	o.queued = o.s.batch(scriptEnqueue, o.id.phase(phaseQueue), o.crawl, head)
 	hashes := hashCache{l: o.s.layout}
@@ -76,19 +87,11 @@ func (o *offering) queue(ctx context.Context) error {
 	if err := o.queued.run(ctx); err != nil {
 		return err
 	}
-	err := o.queued.tell(func(i int, answer byte) {
+	return o.queued.tell(func(i int, answer byte) {
 		if answer == 'F' {
 			o.verdicts[i].Status = store.Full
 		}
 	})
-	if err != nil {
-		return err
-	}
-	if o.capped() {
-		return o.confirm(ctx)
-	}
-	o.s.acknowledge(ctx, o.outboxes())
-	return nil
 }
 
 // outboxes are the calls that left something in an outbox.

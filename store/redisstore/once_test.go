@@ -3,6 +3,7 @@ package redisstore
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
@@ -130,4 +131,38 @@ func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
 	if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 0 || st.Completed != 1 {
 		t.Fatalf("got %+v; want one completed and none held", st)
 	}
+}
+
+// TestAQueueIsForgottenDuringACappedAdd forgets a URL that is in its queue, and whose key is yet to be
+// confirmed.
+func TestAQueueIsForgottenDuringACappedAdd(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	items := []store.Item{testItem(1, "a")}
+	o := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 5}}, items: items,
+		verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+	must(true, o.record(t.Context(), numbers(1)))(t)
+	must(true, o.enqueue(t.Context()))(t)
+	forgotten := make(chan int64, 1)
+	go func() {
+		n, err := s.Forget(t.Context(), store.Selection{Crawl: "c", Queue: "a"})
+		if err != nil {
+			t.Error(err)
+		}
+		forgotten <- n
+	}()
+	select {
+	case n := <-forgotten:
+		t.Fatalf("got %d forgotten while a key was to be confirmed; want that it is waited for", n)
+	case <-time.After(100 * time.Millisecond):
+	}
+	must(true, o.confirm(t.Context()))(t)
+	if n := <-forgotten; n != 1 {
+		t.Fatalf("got %d forgotten; want one", n)
+	}
+	if st := must(s.Stats(t.Context(), "c"))(t); st != (store.Stats{}) {
+		t.Fatalf("got %+v; want nothing", st)
+	}
+	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+	once(t, s)
 }
