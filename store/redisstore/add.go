@@ -99,7 +99,7 @@ func (a *adding) length(items []store.Item, room int64) int {
 
 // closed adds to a crawl that holds as much as it may.
 func (a *adding) closed(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	found, err := a.s.resolve(ctx, a.crawl, keysOf(items))
+	found, err := a.s.judge(ctx, a.crawl, keysOf(items))
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 func (a *adding) force(ctx context.Context, it *store.Item, v *store.Verdict) error {
 	return a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
 		*v = store.Verdict{}
-		found, err := a.s.resolve(ctx, a.crawl, []store.Key{it.Key})
+		found, err := a.s.judge(ctx, a.crawl, []store.Key{it.Key})
 		if err != nil {
 			return false, err
 		}
@@ -133,7 +133,7 @@ func (a *adding) first(ctx context.Context, items []store.Item, verdicts []store
 		return nil
 	}
 	found := make([]known, len(keys))
-	if _, err := a.s.resolveOnce(ctx, a.crawl, keys, numbers(len(keys)), found, false); err != nil {
+	if _, err := a.s.resolveOnce(ctx, scriptResolve, a.crawl, keys, numbers(len(keys)), found, false); err != nil {
 		return err
 	}
 	entries, err := a.s.entriesOf(ctx, a.crawl, keys, found)

@@ -25,10 +25,20 @@ type known struct {
 // resolve asks the seen side about keys, and waits for those that are on their
 // way.
 func (s *Store) resolve(ctx context.Context, crawl string, keys []store.Key) ([]known, error) {
+	return s.resolveBy(ctx, scriptResolve, crawl, keys)
+}
+
+// judge is resolve for those who tell their callers that a key is known: under WAIT, so that
+// replicas have it, too.
+func (s *Store) judge(ctx context.Context, crawl string, keys []store.Key) ([]known, error) {
+	return s.resolveBy(ctx, scriptJudge, crawl, keys)
+}
+
+func (s *Store) resolveBy(ctx context.Context, sc *script, crawl string, keys []store.Key) ([]known, error) {
 	out, left := make([]known, len(keys)), numbers(len(keys))
 	err := s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
 		var err error
-		left, err = s.resolveOnce(ctx, crawl, keys, left, out, true)
+		left, err = s.resolveOnce(ctx, sc, crawl, keys, left, out, true)
 		return len(left) == 0, err
 	})
 	return out, err
@@ -36,8 +46,8 @@ func (s *Store) resolve(ctx context.Context, crawl string, keys []store.Key) ([]
 
 // resolveOnce asks once about some of the keys, and returns those on their way, if
 // that matters.
-func (s *Store) resolveOnce(ctx context.Context, crawl string, keys []store.Key, of []int, out []known, care bool) (left []int, err error) {
-	b := s.batch(scriptResolve, requestID{}, crawl, []byte{flag(care)})
+func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys []store.Key, of []int, out []known, care bool) (left []int, err error) {
+	b := s.batch(sc, s.requests.id(), crawl, []byte{flag(care)})
 	for _, i := range of {
 		p := b.keyPart(i, &keys[i])
 		p.blob = append(p.blob, keys[i][:]...)

@@ -30,6 +30,7 @@ var (
 	scriptSee       = newScript(partSeen+"see", true)
 	scriptConfirm   = newScript(partSeen+"confirm", true)
 	scriptResolve   = newScript(partSeen+"resolve", false)
+	scriptJudge     = newScript(partSeen+"resolve", true)
 	scriptPlace     = newScript(partSeen+"place", true)
 	scriptRemove    = newScript(partSeen+"remove", true)
 	scriptPage      = newScript(partSeen+"page", false)

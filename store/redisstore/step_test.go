@@ -200,6 +200,13 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 			t.Errorf("got error %v for seeing a %s key; want %v", err, name, store.ErrUnavailable)
 		}
 	}
+	forced := testItem(1, "a")
+	forced.Force = true
+	for name, it := range map[string]store.Item{"full crawl": testItem(1, "a"), "forced URL": forced} {
+		if _, err := s.Add(t.Context(), "c", []store.Item{it}, store.AddOptions{MaxHeld: 1}); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("got error %v for a known key, %s; want %v", err, name, store.ErrUnavailable)
+		}
+	}
 }
 
 // TestATakeSentAgain sends a take twice, as after a lost answer: it gives the same leases with all
