@@ -33,7 +33,7 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 		if err := s.seeWave(ctx, crawl, keys[:n], fresh); err != nil {
 			return err
 		}
-		keys, fresh = keys[n:], fresh[n:]
+		ctx, keys, fresh = accepted(ctx), keys[n:], fresh[n:]
 	}
 	return nil
 }

@@ -134,6 +134,9 @@ func (w *settling) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if recorded != nil {
+		ctx = accepted(ctx)
+	}
 	b := w.s.batch(scriptSettle, w.id.phase(phaseQueue), w.crawl, w.s.settleHead(requestID{}))
 	for i := range w.list {
 		st := &w.list[i]
@@ -162,7 +165,7 @@ func (w *settling) send(ctx context.Context) error {
 		return err
 	}
 	if recorded != nil {
-		w.s.acknowledge(accepted(ctx), recorded)
+		w.s.acknowledge(ctx, recorded)
 	}
 	return b.tell(func(i int, answer byte) { w.tell(i, answer, made[i]) })
 }
