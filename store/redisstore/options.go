@@ -36,8 +36,9 @@ type Options struct {
 	// can't be reached. The default is 10 s.
 	RetryFor time.Duration
 	// AnswersFor is how long answers are kept for retries, some 300 bytes for
-	// each script call. It must be longer than RetryFor. The default is 3 times
-	// that.
+	// each script call, and ten times as long where a queue took URLs: an unfinished step that is
+	// found later than that may be carried out twice. It must be longer than RecoverAfter and
+	// RetryFor together. The default is that and RetryFor once more.
 	AnswersFor time.Duration
 	// RecoverAfter is how old a step of a daemon must be that another finishes
 	// for it. It must be longer than RetryFor. The default is twice that.
@@ -94,11 +95,14 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	orDefault(&o.WaitTimeout, time.Second)
 	orDefault(&o.RetryFor, 10*time.Second)
-	orDefault(&o.AnswersFor, 3*o.RetryFor)
 	orDefault(&o.RecoverAfter, 2*o.RetryFor)
-	if o.RecoverAfter <= o.RetryFor || o.AnswersFor <= o.RetryFor {
-		return o, fmt.Errorf("cannot open redis store; got RecoverAfter %v, AnswersFor %v; want more than RetryFor, %v: %w",
-			o.RecoverAfter, o.AnswersFor, o.RetryFor, store.ErrInvalid)
+	orDefault(&o.AnswersFor, o.RecoverAfter+2*o.RetryFor)
+	if o.RecoverAfter <= o.RetryFor {
+		return o, fmt.Errorf("cannot open redis store; got RecoverAfter %v; want more than RetryFor, %v: %w", o.RecoverAfter, o.RetryFor, store.ErrInvalid)
+	}
+	if o.AnswersFor <= o.RecoverAfter+o.RetryFor {
+		return o, fmt.Errorf("cannot open redis store; got AnswersFor %v; want more than RecoverAfter and RetryFor, %v: %w",
+			o.AnswersFor, o.RecoverAfter+o.RetryFor, store.ErrInvalid)
 	}
 	return o, nil
 }

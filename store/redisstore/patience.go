@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // about to decide. What a daemon left that died, is decided for it.
 func (s *Store) untilSettled(ctx context.Context, step func(context.Context) (bool, error)) error {
 	until := time.Now().Add(s.opt.RecoverAfter + s.opt.RetryFor)
+	var failed error // of the last recovery; what it could reach is done all the same
 	for try := 0; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return s.gaveUp(try, err)
@@ -21,12 +23,10 @@ func (s *Store) untilSettled(ctx context.Context, step func(context.Context) (bo
 			return err
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("cannot wait for another daemon's step any longer: %w", store.ErrUnavailable)
+			return errors.Join(fmt.Errorf("cannot wait for another daemon's step any longer: %w", store.ErrUnavailable), failed)
 		}
 		if try > 0 && try%64 == 0 {
-			if err := s.recover(ctx, s.opt.RecoverAfter); err != nil {
-				return err
-			}
+			failed = s.recover(ctx, s.opt.RecoverAfter)
 		}
 		pause(ctx, min(time.Millisecond<<min(try, 10), 100*time.Millisecond))
 	}

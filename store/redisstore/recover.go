@@ -4,35 +4,61 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
 
 // recover finishes the steps that daemons recorded in an outbox some time ago and
-// didn't end, and sweeps what is left of crawls that were forgotten.
+// didn't end, and sweeps what is left of crawls that were forgotten. A shard out of reach
+// holds up its own steps alone.
 func (s *Store) recover(ctx context.Context, age time.Duration) error {
 	b := s.batch(scriptOutbox, requestID{}, "", appendUint(nil, 6, uint64(age.Milliseconds()))).everywhere()
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	var failed error
+	failed := b.run(ctx)
 	var swept []int
+	down := unreachable{}
 	for _, c := range b.calls {
-		r := reader{c.reply}
-		if r.uint(1) == 1 {
+		if !c.done {
+			down[c.shard] = true
+			continue
+		}
+		if c.reply != "" && c.reply[0] == 1 {
 			swept = append(swept, c.shard)
 		}
-		for r.more() {
-			left, err := s.readLeftover(c.shard, r.long())
-			if err == nil {
-				err = left.finish(ctx)
-			}
-			failed = errors.Join(failed, err)
-		}
-		failed = errors.Join(failed, r.err())
+		failed = errors.Join(failed, s.recoverShard(ctx, c, down))
 	}
 	return errors.Join(failed, s.sweep(ctx, swept))
+}
+
+// recoverShard finishes what one shard answered.
+func (s *Store) recoverShard(ctx context.Context, c *call, down unreachable) (failed error) {
+	r := reader{c.reply}
+	r.uint(1)
+	for r.more() {
+		left, err := s.readLeftover(c.shard, r.long())
+		if err == nil {
+			left.down = down
+			err = left.finish(ctx)
+		}
+		failed = errors.Join(failed, err)
+	}
+	return errors.Join(failed, r.err())
+}
+
+// unreachable are shards that gave no answer: what needs one of them waits for another time.
+type unreachable map[int]bool
+
+func (u unreachable) has(calls []*call) bool {
+	return slices.ContainsFunc(calls, func(c *call) bool { return u[c.shard] })
+}
+
+func (u unreachable) note(calls []*call) {
+	for _, c := range calls {
+		if !c.done && c.verdict != fatal {
+			u[c.shard] = true
+		}
+	}
 }
 
 // leftover is a step of another daemon, as far as it concerns the keys of one
@@ -44,11 +70,12 @@ type leftover struct {
 	kind    string // A and P: URLs to queue, P: of pending keys; S: settlements
 	crawl   string
 	entries []string
+	down    unreachable
 }
 
 // readLeftover reads a step as outbox.lua gives it.
 func (s *Store) readLeftover(shard int, text string) (*leftover, error) {
-	r, l := reader{text}, &leftover{s: s, shard: shard}
+	r, l := reader{text}, &leftover{s: s, shard: shard, down: unreachable{}}
 	copy(l.id[:], r.bytes(len(l.id)))
 	r.uint(6) // time
 	l.kind, l.crawl = r.bytes(1), r.short()
@@ -65,7 +92,8 @@ const (
 )
 
 // finish carries out what is left of a step. Each queue's shard refuses the daemon that
-// began it from then on; where it had been already, nothing is done.
+// began it from then on; where it had been already, nothing is done, if that isn't longer ago
+// than answers are kept.
 func (l *leftover) finish(ctx context.Context) error {
 	fence := l.id.phase(phaseQueue)
 	sc, at, head := scriptEnqueue, entryHashAt, append(make([]byte, 6), fence[:]...)
@@ -79,7 +107,11 @@ func (l *leftover) finish(ctx context.Context) error {
 		p := b.part(l.s.layout.ofHash(r.hash()), i)
 		p.blob = appendLong(p.blob, e)
 	}
+	if l.down.has(b.calls) {
+		return nil
+	}
 	if err := b.run(ctx); err != nil {
+		l.down.note(b.calls)
 		return err
 	}
 	if l.kind == "P" {

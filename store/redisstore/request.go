@@ -14,10 +14,11 @@ type requestID [16]byte
 // Phases of a step.
 const (
 	phaseRecord  = iota // at the keys' home
-	phaseQueue          // at the queue's home
+	phaseQueue          // at the queue's home; its answer is kept longer, see lua/head.lua
 	phaseEnd            // at the keys' home again
 	phaseRelease        // at the home of the queue that had the URL
 	phaseClean          // there again
+	phaseSettle         // at the queue's home, of what no outbox names
 )
 
 // requests gives out ids.

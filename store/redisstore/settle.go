@@ -134,10 +134,11 @@ func (w *settling) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	phase := byte(phaseSettle)
 	if recorded != nil {
-		ctx = accepted(ctx)
+		ctx, phase = accepted(ctx), phaseQueue
 	}
-	b := w.s.batch(scriptSettle, w.id.phase(phaseQueue), w.crawl, w.s.settleHead(requestID{}))
+	b := w.s.batch(scriptSettle, w.id.phase(phase), w.crawl, w.s.settleHead(requestID{}))
 	for i := range w.list {
 		st := &w.list[i]
 		named, h := w.s.layout.ofQueue(st.Queue)

@@ -142,6 +142,120 @@ func TestAFinishedStepIsntDoneAgain(t *testing.T) {
 	}
 }
 
+// TestAFinishedStepIsKnownForLong lets the time pass for which answers are kept, before what a step
+// left in its outbox is found.
+func TestAFinishedStepIsKnownForLong(t *testing.T) {
+	addr := rediscluster.Single(t)
+	for name, add := range map[string]func(t *testing.T, s *Store, it store.Item) *leftover{
+		"add": func(t *testing.T, s *Store, it store.Item) *leftover {
+			o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{it}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+			must(true, o.record(t.Context(), numbers(1)))(t)
+			left := onlyLeftover(t, s, o.offered.calls[0].shard)
+			for range 2 { // the second time as after a lost answer
+				must(true, o.queue(t.Context()))(t)
+			}
+			return left
+		},
+		"settle": func(t *testing.T, s *Store, it store.Item) *leftover {
+			w := &settling{s: s, crawl: "c", id: s.requests.id(), known: make([]known, 1), out: make([]store.SettleStatus, 1),
+				list: []store.Settlement{{Key: it.Key, Queue: it.Queue, Create: true, Outcome: store.Requeue}}}
+			_, recorded, err := w.record(t.Context())
+			must(true, err)(t)
+			left := onlyLeftover(t, s, recorded.calls[0].shard)
+			must(true, w.send(t.Context()))(t)
+			return left
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, testOptions(addr, 8))
+			defer s.Close()
+			left := add(t, s, testItem(1, "a"))
+			once(t, s)
+			pass(t, s, s.opt.AnswersFor)
+			must(true, left.finish(t.Context()))(t)
+			if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 0 || st.Completed != 1 {
+				t.Fatalf("got %+v; want it completed once", st)
+			}
+		})
+	}
+}
+
+// onlyLeftover reads the one step that is in the outbox of a shard.
+func onlyLeftover(t *testing.T, s *Store, shard int) *leftover {
+	t.Helper()
+	b := s.batch(scriptOutbox, requestID{}, "", make([]byte, 6))
+	b.part(shard, 0)
+	must(true, b.run(t.Context()))(t)
+	r := reader{b.calls[0].reply[1:]}
+	return must(s.readLeftover(shard, r.long()))(t)
+}
+
+// pass has the answers that are kept grow older.
+func pass(t *testing.T, s *Store, d time.Duration) {
+	t.Helper()
+	ctx, redis := t.Context(), s.nodes.single
+	for _, key := range must(redis.Keys(ctx, s.opt.Prefix+"*").Result())(t) {
+		if left := must(redis.PTTL(ctx, key).Result())(t); left > 0 {
+			must(redis.PExpire(ctx, key, left-d).Result())(t)
+		}
+	}
+}
+
+// TestAShardOutOfReachHoldsUpItsOwnSteps leaves adds half done, and kills a master without a replica.
+func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("breaks a real cluster")
+	}
+	c := rediscluster.New(t, 3, 0)
+	s := open(t, Options{Addrs: c.Addrs(), Shards: 2, Replicas: -1, RetryFor: time.Second, RecoverAfter: time.Hour})
+	defer s.Close()
+	ctx := t.Context()
+	var queues [2]string // by shard
+	for i := 0; queues[0] == "" || queues[1] == ""; i++ {
+		name := fmt.Sprint("q", i)
+		shard, _ := s.layout.ofQueue(name)
+		queues[shard] = name
+	}
+	var sent [2]int // from shard 0, to that shard
+	for i := 0; sent[0] < 3 || sent[1] < 3; i++ {
+		it := testItem(i, queues[i%2])
+		if home, _ := s.layout.ofKey(&it.Key); home != 0 {
+			continue
+		}
+		o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{it}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+		must(true, o.record(ctx, numbers(1)))(t)
+		sent[i%2]++
+	}
+	tag := s.layout.bases[1][len(s.opt.Prefix)+1:]
+	lost := must(c.Master(ctx, int(crc16(tag[:len(tag)-1])%slots)))(t)
+	if err := c.Nodes[lost].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := s.recover(ctx, 0); err == nil {
+		t.Fatal("got no error from a shard that is out of reach; want one")
+	}
+	t.Logf("%d steps to a shard out of reach took %v", sent[1], time.Since(began))
+	info, _, err := s.queueInfo(ctx, "c", queues[0])
+	if err != nil || info.Held != int64(sent[0]) {
+		t.Fatalf("got %d URLs queued, %v; want %d", info.Held, err, sent[0])
+	}
+}
+
+// TestAnswersOutliveRecovery holds the durations of Options to each other.
+func TestAnswersOutliveRecovery(t *testing.T) {
+	o := must(Options{Addrs: []string{"a:1"}}.withDefaults())(t)
+	if o.RecoverAfter <= o.RetryFor || o.AnswersFor <= o.RecoverAfter+o.RetryFor {
+		t.Errorf("got by default %v, %v, %v; want them to outlive each other", o.RetryFor, o.RecoverAfter, o.AnswersFor)
+	}
+	for _, o := range []Options{{RetryFor: 2, RecoverAfter: 2}, {RetryFor: 2, RecoverAfter: 3, AnswersFor: 5}} {
+		o.Addrs = []string{"a:1"}
+		if _, err := o.withDefaults(); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("got error %v for %v, %v, %v; want %v", err, o.RetryFor, o.RecoverAfter, o.AnswersFor, store.ErrInvalid)
+		}
+	}
+}
+
 // TestPendingIsNeitherNewNorDuplicate offers a key that a capped add has yet to
 // decide.
 func TestPendingIsNeitherNewNorDuplicate(t *testing.T) {

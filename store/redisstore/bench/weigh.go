@@ -171,11 +171,25 @@ func used(ctx context.Context, c *rediscluster.Cluster) (sum int64, err error) {
 	return sum, nil
 }
 
-// answersGone waits until no key has an end any more: Redis takes expired ones out by
-// and by.
+// dropAnswers deletes the answers that a master keeps, which would stay for minutes.
+const dropAnswers = `for _, k in ipairs(redis.call('KEYS', '*}r*')) do
+  if string.find(k, '^[^}]*}r') then redis.call('DEL', k) end
+end`
+
+// answersGone deletes the answers that are kept for retries, and waits until no node has a key with an
+// end any more.
 func answersGone(ctx context.Context, c *rediscluster.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	masters, err := c.Masters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range masters {
+		if _, err := c.Nodes[i].Do(ctx, "EVAL", dropAnswers, "0"); err != nil {
+			return err
+		}
+	}
 	for _, n := range c.Nodes {
 		for {
 			info, err := n.Info(ctx, "keyspace")

@@ -11,7 +11,7 @@ local recovered = fence ~= string.rep('\0', 16)
 if recovered then
   local before = call('GET', base .. 'r' .. fence)
   if before and before ~= 'fenced' then return answer('applied') end
-  call('SET', base .. 'r' .. fence, 'fenced', 'PX', 10 * kept)
+  call('SET', base .. 'r' .. fence, 'fenced', 'PX', kept)
 end
 
 local c = begin(need_crawl(crawl_name))

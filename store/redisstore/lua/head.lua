@@ -4,7 +4,7 @@
 -- being moved to another node, Redis answers ASK for a key that isn't there,
 -- before the script runs: so a script never sees half of a shard.
 --
--- ARGV[1] request id, "" for one that is not kept
+-- ARGV[1] request id, "" for one that is not kept; its last byte is the phase of the step
 -- ARGV[2] time in ms, for tests; "" for the server's
 -- ARGV[3] how long the answer is kept, in ms
 -- ARGV[4] name of the crawl
@@ -18,6 +18,22 @@ local answer_key = base .. 'r' .. request
 
 -- NEVER is later than any time kept: 48 bits.
 local NEVER = 281474976710655
+
+-- text returns a whole number as Redis takes it. A number given to redis.call is printed
+-- with 17 digits each time, which costs more than the command; few numbers differ.
+local texts = {}
+local function text(n)
+  local s = texts[n]
+  if not s then
+    s = string.format('%.0f', n)
+    texts[n] = s
+  end
+  return s
+end
+
+-- A queue's home keeps the answer ten times as long: it is also the mark that the step was carried
+-- out there, for whoever finds it in an outbox that was out of reach for long.
+if byte(request, 16) == 1 then kept = text(10 * kept) end
 
 if request ~= '' then
   local before = call('GET', answer_key)
@@ -41,18 +57,6 @@ local function answer(reply)
     call('SET', answer_key, reply, 'PX', kept)
   end
   return reply
-end
-
--- text returns a whole number as Redis takes it. A number given to redis.call is printed
--- with 17 digits each time, which costs more than the command; few numbers differ.
-local texts = {}
-local function text(n)
-  local s = texts[n]
-  if not s then
-    s = string.format('%.0f', n)
-    texts[n] = s
-  end
-  return s
 end
 
 -- many calls a command with any number of arguments, in runs of an even number

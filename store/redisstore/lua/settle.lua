@@ -7,7 +7,7 @@ local keep, fence = unpack_struct('>c1c16', blob)
 if fence ~= string.rep('\0', 16) then
   local before = call('GET', base .. 'r' .. fence)
   if before and before ~= 'fenced' then return answer('applied') end
-  call('SET', base .. 'r' .. fence, 'fenced', 'PX', 10 * kept)
+  call('SET', base .. 'r' .. fence, 'fenced', 'PX', kept)
 end
 local c = nil -- a crawl isn't made by settling what isn't there
 
