@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -157,6 +158,49 @@ func TestACrawlIsTheSameInAnotherStore(t *testing.T) {
 				t.Errorf("the crawl differs: %s", d)
 			}
 		})
+	}
+}
+
+// busy is a store that finds a URL before and after each listing.
+type busy struct {
+	store.Store
+	t     *testing.T
+	found int
+}
+
+func (b *busy) find() {
+	b.found++
+	_, err := b.Add(b.t.Context(), "c", []store.Item{{Key: key(b.found), Queue: "q", URL: fmt.Sprint("http://example/", b.found)}}, store.AddOptions{})
+	check(b.t, err)
+}
+
+func (b *busy) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
+	return func(yield func(store.Key, error) bool) {
+		b.find()
+		b.Store.Keys(ctx, crawl)(yield)
+		b.find()
+	}
+}
+
+func (b *busy) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		b.find()
+		b.Store.Entries(ctx, crawl, queue)(yield)
+		b.find()
+	}
+}
+
+// What a live crawl finds while it is exported is in the file whole or not at all: none is imported as
+// seen that was never fetched.
+func TestALiveCrawlLosesNothing(t *testing.T) {
+	var file bytes.Buffer
+	_, err := Export(t.Context(), &file, &busy{Store: openMem(t), t: t}, "c")
+	check(t, err)
+	dst := openMem(t)
+	_, err = Import(t.Context(), &file, dst, "c", ImportOptions{})
+	check(t, err)
+	if st, err := dst.Stats(t.Context(), "c"); err != nil || st.Seen != st.Held || st.Held == 0 {
+		t.Errorf("got %+v, %v; want all that is seen to wait", st, err)
 	}
 }
 

@@ -2,8 +2,10 @@ package crawlfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/keyfile"
@@ -24,24 +26,44 @@ type exporter interface {
 }
 
 // Export writes a crawl of s to w. What changes while it runs may be in the file as it
-// was or as it is: pause the crawl for a file that is exact.
+// was or as it is: pause the crawl for a file that is exact. The keys, 16 bytes each, are in a temporary file
+// meanwhile: they are listed first, so that a URL which is found while it runs isn't in the file by its
+// key alone, as seen and never to be fetched.
 func Export(ctx context.Context, w io.Writer, s store.Store, crawl string) (n Counts, err error) {
+	keys, err := os.CreateTemp("", "firstseen-keys-")
+	if err != nil {
+		return n, fmt.Errorf("cannot write keys of crawl file: %w", err)
+	}
+	defer func() { err = errors.Join(err, keys.Close(), os.Remove(keys.Name())) }()
+	if n.Keys, err = ExportKeys(ctx, keys, s, crawl); err != nil {
+		return n, err
+	}
+	if err := export(ctx, w, s, crawl, &n); err != nil {
+		return n, err
+	}
+	if _, err = keys.Seek(0, io.SeekStart); err == nil {
+		_, err = io.Copy(w, keys)
+	}
+	if err != nil {
+		return n, fmt.Errorf("cannot write keys of crawl file: %w", err)
+	}
+	return n, nil
+}
+
+// export writes all but the keys.
+func export(ctx context.Context, w io.Writer, s store.Store, crawl string, n *Counts) error {
 	if _, err := io.WriteString(w, Magic); err != nil {
-		return n, fmt.Errorf("cannot write crawl file: %w", err)
+		return fmt.Errorf("cannot write crawl file: %w", err)
 	}
 	rows := &writer{w: w}
 	id := s.Identity()
 	if err := rows.row(row{Identity: &id}); err != nil {
-		return n, err
+		return err
 	}
-	if err := exportRows(ctx, rows, s, crawl, &n); err != nil {
-		return n, err
+	if err := exportRows(ctx, rows, s, crawl, n); err != nil {
+		return err
 	}
-	if err := rows.end(); err != nil {
-		return n, err
-	}
-	n.Keys, err = ExportKeys(ctx, w, s, crawl)
-	return n, err
+	return rows.end()
 }
 
 func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *Counts) error {
