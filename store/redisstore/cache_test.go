@@ -132,6 +132,49 @@ func TestAForgetterDies(t *testing.T) {
 	warm(t, b, items, keys)
 }
 
+// looked is a context that tells when it is looked at.
+type looked struct {
+	context.Context
+	at func()
+}
+
+func (l looked) Err() error {
+	l.at()
+	return nil
+}
+
+// TestASlowForgetterStaysAnnounced has a queue take so long to let go of keys that the announcement ends
+// meanwhile, and loses the forgetter before it is done.
+func TestASlowForgetterStaysAnnounced(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 8)
+	at := clockAt(time.UnixMilli(1_700_000_000_000))
+	o.Clock = at.now
+	a, b := open(t, o), open(t, o)
+	defer closeAll(t, a, b)
+	items, keys := some(0, 100)
+	news(t, a, items)
+	warm(t, b, items, keys)
+
+	f := &forgetting{Store: a, crawl: "c", id: a.requests.id()}
+	must(true, f.announce(t.Context()))(t)
+	found := must(a.resolve(t.Context(), "c", keys[:40]))(t)
+	long := a.opt.RecoverAfter
+	slow := looked{t.Context(), func() {
+		at.step(long)
+		f.announced = f.announced.Add(-long)
+	}}
+	if n := must(f.drop(slow, 'h', keys[:40], found))(t); n != 40 {
+		t.Fatalf("got %d forgotten; want 40", n)
+	}
+	for range 2 {
+		if news(t, b, items); cached(b, keys) != 0 {
+			t.Fatalf("got %d cached while a forgetter may be at work; want none", cached(b, keys))
+		}
+	}
+	at.step(long)
+	warm(t, b, items, keys)
+}
+
 // TestCachesAgreeWithOne compares three daemons whose caches are too small with a set in memory.
 func TestCachesAgreeWithOne(t *testing.T) {
 	addr := rediscluster.Single(t)

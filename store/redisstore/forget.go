@@ -96,6 +96,10 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 		return 0, err
 	}
 	ctx = accepted(ctx)
+	// The release may have taken so long that the announcement would end before the keys are gone.
+	if err := f.announce(ctx); err != nil {
+		return 0, err
+	}
 	b := s.batch(scriptRemove, id.phase(phaseRecord), crawl, s.shardsHead())
 	for i := range keys {
 		if found[i].was == unknown || heldKeys[i] {

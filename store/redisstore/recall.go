@@ -106,7 +106,8 @@ type forgetting struct {
 }
 
 // announce tells the daemons that keys are about to be forgotten, for RecoverAfter from then on:
-// their caches don't answer meanwhile.
+// their caches don't answer meanwhile. What is announced is to begin at once, and to take no longer
+// than RetryFor.
 func (f *forgetting) announce(ctx context.Context) error {
 	began := time.Now()
 	if began.Sub(f.announced) < (f.opt.RecoverAfter-f.opt.RetryFor)/2 {
