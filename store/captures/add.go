@@ -12,11 +12,10 @@ import (
 // Add offers captures to the sample. A capture without a canonical form, or with a digest or
 // redirect that is too long, is left out. On an error some of the captures may have been taken.
 func (s *Sample) Add(all ...Capture) error {
-	if err := s.guard.failure(); err != nil {
+	if err := s.enter(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.leave()
 	if s.closed {
 		return ErrClosed
 	}

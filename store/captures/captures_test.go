@@ -185,10 +185,14 @@ func TestOffer(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	if _, err := Open("nowhere", Options{FS: vfs.NewMem(), ReadOnly: true}); err == nil {
-		t.Error("opened a sample that isn't there to read; want an error")
-	} else if errors.Is(err, fs.ErrExist) {
-		t.Errorf("got %v; want that it doesn't exist", err)
+	mem := vfs.NewMem()
+	if err := mem.MkdirAll("empty", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"nowhere", "empty"} {
+		if _, err := Open(dir, Options{FS: mem, ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v for a sample that isn't there to read, %s; want %v", err, dir, fs.ErrNotExist)
+		}
 	}
 	s := open(t, vfs.NewMem(), Options{})
 	if err := s.Close(); err != nil {
@@ -200,6 +204,57 @@ func TestErrors(t *testing.T) {
 	for _, err := range s.All() {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("got %v; want ErrClosed", err)
+		}
+	}
+}
+
+// A disk that fails keeps the one who writes, as Pebble's Fatalf doesn't return; those who wait for it,
+// and who come later, are told.
+func TestADiskFailsUnderTheLock(t *testing.T) {
+	s, err := Open("captures", Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fail := make(chan struct{})
+	if err := s.enter(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-fail
+		s.guard.Fatalf("the disk is gone")
+	}()
+	steps := map[string]func() error{
+		"Add": func() error { return s.Add(Capture{URL: "http://a.example/"}) },
+		"All": func() (err error) {
+			for _, err = range s.All() {
+			}
+			return err
+		},
+		"Close": s.Close,
+	}
+	for _, when := range []string{"waiting", "later"} {
+		told := make(chan error)
+		for name, step := range steps {
+			go func() {
+				if err := step(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+					told <- fmt.Errorf("%s, %s: got %w; want that the disk is gone", when, name, err)
+					return
+				}
+				told <- nil
+			}()
+		}
+		if when == "waiting" {
+			close(fail)
+		}
+		for range steps {
+			select {
+			case err := <-told:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(time.Minute):
+				t.Fatalf("%s: a step waits for ever; want an error", when)
+			}
 		}
 	}
 }

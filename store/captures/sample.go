@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -51,9 +51,9 @@ type Sample struct {
 
 	offers  chan Capture
 	dropped atomic.Int64
-	worker  sync.WaitGroup
+	stopped chan struct{} // closed when all that was offered is taken
 
-	mu     sync.Mutex // held while rows are written
+	lock   chan struct{} // full while rows are written; see enter
 	closed bool
 
 	stats atomic.Pointer[Stats]
@@ -73,7 +73,7 @@ type Stats struct {
 var ErrClosed = store.ErrClosed
 
 // Open opens the sample in a directory, which is made when missing. One process can have
-// it open at a time.
+// it open at a time. Where there is none to read, it returns [fs.ErrNotExist].
 func Open(dir string, opt Options) (*Sample, error) {
 	opt = opt.withDefaults()
 	coarse, err := coarsest()
@@ -82,21 +82,24 @@ func Open(dir string, opt Options) (*Sample, error) {
 	}
 	cache := pebble.NewCache(4 << 20)
 	defer cache.Unref()
-	g := &guard{}
+	g := newGuard()
 	db, err := pebble.Open(dir, &pebble.Options{
 		FS: opt.FS, Cache: cache, MemTableSize: 4 << 20, Logger: g, ReadOnly: opt.ReadOnly, ErrorIfNotExists: opt.ReadOnly,
 		FormatMajorVersion: pebble.FormatNewest,
 	})
+	if _, gone := opt.FS.Stat(dir); err != nil && (errors.Is(gone, fs.ErrNotExist) || errors.Is(err, pebble.ErrDBDoesNotExist)) {
+		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open captures in %s: %w", dir, err)
 	}
-	s := &Sample{opt: opt, coarse: coarse, db: db, guard: g, offers: make(chan Capture, waiting)}
+	s := &Sample{opt: opt, coarse: coarse, db: db, guard: g, offers: make(chan Capture, waiting), stopped: make(chan struct{}), lock: make(chan struct{}, 1)}
 	st, err := s.load()
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	s.stats.Store(&st)
-	s.worker.Go(s.takeOffers)
+	go s.takeOffers()
 	return s, nil
 }
 
@@ -169,8 +172,10 @@ func (s *Sample) All() iter.Seq2[Capture, error] {
 }
 
 func (s *Sample) iterator() (*pebble.Iterator, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
 	if s.closed {
 		return nil, ErrClosed
 	}
@@ -184,18 +189,21 @@ func (s *Sample) iterator() (*pebble.Iterator, error) {
 // Close takes what is still on offer and closes the sample. Listings under way must have
 // ended, and nobody may call Offer any more. A second Close does nothing.
 func (s *Sample) Close() error {
-	if err := s.guard.failure(); err != nil {
+	if err := s.enter(); err != nil {
 		return fmt.Errorf("cannot close captures: %w", err)
 	}
-	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
-	s.mu.Unlock()
+	s.leave()
 	if closed {
 		return nil
 	}
 	close(s.offers)
-	s.worker.Wait()
+	select {
+	case <-s.stopped:
+	case <-s.guard.down:
+		return fmt.Errorf("cannot close captures: %w", s.guard.failure())
+	}
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("cannot close captures: %w", err)
 	}
