@@ -231,14 +231,16 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	if err := c.Nodes[lost].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	if err := s.recover(ctx, 0); err == nil {
-		t.Fatal("got no error from a shard that is out of reach; want one")
+	var held int64
+	for try := 0; held < int64(sent[0]) && try < 20; try++ { // starved, the others may be out of reach for a while, too
+		if err := s.recover(ctx, 0); err == nil {
+			t.Fatal("got no error from a shard that is out of reach; want one")
+		}
+		info, _, _ := s.queueInfo(ctx, "c", queues[0])
+		held = info.Held
 	}
-	t.Logf("%d steps to a shard out of reach took %v", sent[1], time.Since(began))
-	info, _, err := s.queueInfo(ctx, "c", queues[0])
-	if err != nil || info.Held != int64(sent[0]) {
-		t.Fatalf("got %d URLs queued, %v; want %d", info.Held, err, sent[0])
+	if held != int64(sent[0]) {
+		t.Fatalf("got %d URLs queued; want %d", held, sent[0])
 	}
 }
 
