@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store"
 )
 
 // put commits items as PutURLs does.
@@ -243,5 +245,9 @@ func TestInterner(t *testing.T) {
 	}
 	if in.get(nil) != "" {
 		t.Error("got a name for none")
+	}
+	long := make([]byte, store.MaxQueueKey+1)
+	if in.get(long); slices.Contains(in.names, string(long)) {
+		t.Error("a name that no queue can have is kept")
 	}
 }

@@ -165,10 +165,9 @@ func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 		u.Meta = whole[metaAt:metaEnd:metaEnd]
 	}
 	u.Queue, u.Crawl = r.names.get(key), crawlName(r.names.get(crawl))
-	if u.Queue == "" {
+	if o.ok = r.s.takes(u); o.ok && u.Queue == "" {
 		u.URL = strings.Clone(u.URL) // its host may become the name of a queue
 	}
-	o.ok = r.s.takes(u)
 	return true
 }
 

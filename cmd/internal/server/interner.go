@@ -1,6 +1,10 @@
 package server
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"github.com/firstseen/firstseen/store"
+)
 
 // interner gives equal names one string that holds no message in memory:
 // queues keep their names for as long as they live. It is a table without
@@ -21,6 +25,10 @@ const (
 func (in *interner) get(b []byte) string {
 	if len(b) == 0 {
 		return ""
+	}
+	if len(b) > store.MaxQueueKey { // will be refused; a table of such could hold gigabytes
+		name, _ := asText(b)
+		return name
 	}
 	if in.misses >= len(in.names) && len(in.names) < mostNames {
 		in.grow()
