@@ -64,12 +64,17 @@ func pumpOne[T, A any](s *Server, ctx context.Context, in *inbox[T], commit func
 		if err != nil {
 			return goodEnd(err)
 		}
-		err = send(commit(p.messages))
-		p.done()
-		if err != nil {
+		if err := commitOne(p, commit, send); err != nil {
 			return err
 		}
 	}
+}
+
+// commitOne commits a batch and answers. Even a commit that panics, which ends
+// the call alone, gives back what the batch held.
+func commitOne[T, A any](p parcel[T], commit func([]T) A, send func(A) error) error {
+	defer p.done()
+	return send(commit(p.messages))
 }
 
 // pumpMany begins a commit of each batch and hands on where its answer will
