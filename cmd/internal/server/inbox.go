@@ -62,10 +62,10 @@ func (in *inbox[T]) read(ctx context.Context, recv func() (T, error), size func(
 
 func (in *inbox[T]) put(ctx context.Context, m T, n int64) error {
 	for {
-		placed, short := in.place(m, n)
+		placed, short, err := in.place(m, n)
 		switch {
-		case placed:
-			return nil
+		case placed || err != nil:
+			return err
 		case short:
 			if err := in.buy(ctx, max(n, slab)); err != nil {
 				return err
@@ -79,23 +79,26 @@ func (in *inbox[T]) put(ctx context.Context, m T, n int64) error {
 }
 
 // place puts a message in if there is room; short says that what lacks is
-// credit.
-func (in *inbox[T]) place(m T, n int64) (placed, short bool) {
+// credit. After the end there is no room.
+func (in *inbox[T]) place(m T, n int64) (placed, short bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	w := &in.waiting
+	if in.err != nil {
+		return false, false, in.err
+	}
 	if len(w.messages) >= in.window || len(w.messages) > 0 && w.bytes+n > windowBytes {
-		return false, false
+		return false, false, nil
 	}
 	if w.bytes+n > w.credit {
-		return false, true
+		return false, true, nil
 	}
 	w.messages = append(w.messages, m)
 	w.bytes += n
 	if len(w.messages) == 1 {
 		signal(in.changed)
 	}
-	return true, false
+	return true, false, nil
 }
 
 // buy adds n bytes of the common budget to the waiting parcel.
@@ -111,30 +114,34 @@ func (in *inbox[T]) buy(ctx context.Context, n int64) error {
 	return nil
 }
 
+// end lets nothing more in. The first end counts.
 func (in *inbox[T]) end(err error) {
 	in.mu.Lock()
-	in.err = err
+	if in.err == nil {
+		in.err = err
+	}
 	in.mu.Unlock()
 	signal(in.changed)
 }
 
 // take returns what is waiting, at once if there is something, and the end of
-// the stream once nothing is. When stop is closed it returns what there is, or
-// errDraining.
+// the stream once nothing is. Once stop is closed nothing more is let in: a
+// client that sends on would keep the stream going.
 func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (parcel[T], error) {
 	for {
+		select {
+		case <-stop:
+			in.end(errDraining)
+		default:
+		}
 		if p, err := in.grab(); err != nil || len(p.messages) > 0 {
 			return p, err
 		}
 		select {
 		case <-in.changed:
+		case <-stop:
 		case <-ctx.Done():
 			return parcel[T]{}, ctx.Err()
-		case <-stop:
-			if p, err := in.grab(); err != nil || len(p.messages) > 0 {
-				return p, err
-			}
-			return parcel[T]{}, errDraining
 		}
 	}
 }

@@ -117,6 +117,45 @@ func TestPumpDrains(t *testing.T) {
 	})
 }
 
+// TestPumpDrainsWhileSent has a client that always sends another message during
+// a commit: the call ends all the same, with the last batch that was read.
+func TestPumpDrainsWhileSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, run := testPump(t, 16, 1<<20)
+		recv := func() (int, error) { return 0, nil }
+		commits := 0
+		err := run(recv, func(int) int { return 1 }, func([]int) error {
+			synctest.Wait() // the next batch waits
+			switch commits++; commits {
+			case 3:
+				close(s.draining)
+			case 5:
+				return errors.New("goes on after the drain")
+			}
+			return nil
+		})
+		if !errors.Is(err, errDraining) || commits != 4 {
+			t.Errorf("got %d commits, %v; want the one under way and that of what waited, and the end", commits, err)
+		}
+	})
+}
+
+// TestPumpOnePanics checks that a commit that panics keeps none of the common
+// bytes.
+func TestPumpOnePanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, run := testPump(t, 16, 1<<20)
+		func() {
+			defer func() { _ = recover() }() // as recoverStream does
+			_ = run(func() (int, error) { return 0, nil }, func(int) int { return 1 }, func([]int) error { panic("x") })
+		}()
+		synctest.Wait()
+		if !s.inHand.sem.TryAcquire(1 << 20) {
+			t.Error("bytes were not given back")
+		}
+	})
+}
+
 // TestPumpManyInOrder lets several commits be under way: answers come in the
 // order of the messages whatever commit ends first, and no more than asked for
 // are under way.
