@@ -18,7 +18,8 @@ import (
 var errDraining = status.Error(codes.Unavailable, "server is going down; send what has no ack again")
 
 // linger is how long streams that only watch, such as health's, may stay after
-// the last call that does something. They would never end by themselves.
+// the last call that does something. They would never end by themselves, and are
+// ended by Server.lingered.
 const linger = 250 * time.Millisecond
 
 // drain ends the server in order: health says so first, streams commit and
@@ -43,14 +44,15 @@ func (s *Server) drain() {
 		}
 	}
 	if !s.workEnds(ctx, ended) {
-		s.log.Warn("gRPC calls were cut off", "calls", s.calls.now.Load())
+		s.log.Warn("gRPC connections were cut off", "calls", s.calls.now.Load())
 	}
 	s.grpc.Stop()
 	<-ended
 	s.log.Info("drained", "took", time.Since(began))
 }
 
-// workEnds waits for the calls under way, and returns false if ctx ends first.
+// workEnds waits for the calls under way and for their answers, which are on
+// their way when handlers return. It returns false if ctx ends first.
 func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
 	select {
 	case <-ended:
@@ -59,11 +61,14 @@ func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
 	case <-ctx.Done():
 		return false
 	}
+	watchers := time.AfterFunc(linger, func() { close(s.lingered) })
+	defer watchers.Stop()
 	select {
 	case <-ended:
-	case <-time.After(linger):
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	return true
 }
 
 // workUnary and workStream let drain wait for the calls that do something.
@@ -76,11 +81,48 @@ func (s *Server) workUnary(ctx context.Context, req any, info *grpc.UnaryServerI
 }
 
 func (s *Server) workStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if isWork(info.FullMethod) {
-		s.working.add(1)
-		defer s.working.add(-1)
+	if !isWork(info.FullMethod) {
+		return s.watch(srv, ss, next)
 	}
+	s.working.add(1)
+	defer s.working.add(-1)
 	return next(srv, ss)
+}
+
+// watch runs a call that only watches, until lingered at the latest.
+func (s *Server) watch(srv any, ss grpc.ServerStream, next grpc.StreamHandler) error {
+	ctx, cancel := context.WithCancel(ss.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-s.lingered:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return next(srv, &watchStream{ss, ctx})
+}
+
+// watchStream is a stream that ends with ctx, also for a handler that receives.
+type watchStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (w *watchStream) Context() context.Context { return w.ctx }
+
+// RecvMsg implements grpc.ServerStream. What is still receiving when ctx ends
+// ends with the call.
+func (w *watchStream) RecvMsg(m any) error {
+	received := make(chan error, 1)
+	go func() { received <- w.ServerStream.RecvMsg(m) }()
+	select {
+	case err := <-received:
+		return err
+	case <-w.ctx.Done():
+		return errDraining
+	}
 }
 
 func isWork(method string) bool {

@@ -6,13 +6,17 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/canon"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store"
 )
 
 // TestDrain ends a server under an open stream: every item is acked or never
@@ -49,6 +53,68 @@ func TestDrain(t *testing.T) {
 	st, err := r.store.Stats(t.Context(), "*")
 	if err != nil || st.Seen != acked || acked < 1000 {
 		t.Errorf("got %d URLs stored, %v; want the %d that were acked", st.Seen, err, acked)
+	}
+}
+
+// TestDrainSlowClient has acks that wait for a client to read when their call is
+// over: more than HTTP/2 lets out unread, less than makes the call wait. They
+// arrive all the same.
+func TestDrainSlowClient(t *testing.T) {
+	const items, idBytes = 110, 1000
+	r := start(t, canon.None(), Config{})
+	stream, err := r.client(t, grpc.WithInitialWindowSize(1<<16)).PutURLs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range items {
+		if err := stream.Send((&player{}).item(fmt.Sprintf("http://a.com/%d id=%0*d", i, idBytes, i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for st := (store.Stats{}); st.Seen < items; time.Sleep(time.Millisecond) {
+		if st, err = r.store.Stats(t.Context(), "*"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stopped := make(chan error)
+	go func() { stopped <- r.stop() }()
+	<-r.draining
+	time.Sleep(2 * linger)
+	for i := range items {
+		if ack, err := stream.Recv(); err != nil || ack.Status != pb.AckMessage_OK {
+			t.Fatalf("ack %d: got %v, %v; want OK", i, ack, err)
+		}
+	}
+	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("got %v; want Unavailable", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDrainEndsWatchers holds a call open that waits for its client to say
+// something, such as reflection: the drain ends it.
+func TestDrainEndsWatchers(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	stream, err := grpc_reflection_v1.NewServerReflectionClient(r.dial(t, insecureOption())).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := &grpc_reflection_v1.ServerReflectionRequest{MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}}
+	if err := stream.Send(ask); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error)
+	go func() { stopped <- r.stop() }()
+	if _, err := stream.Recv(); status.Convert(err).Message() != status.Convert(errDraining).Message() {
+		t.Errorf("got %v; want %v", err, errDraining)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -43,6 +43,7 @@ type Server struct {
 	httpL      net.Listener
 	draining   chan struct{} // closed when the server begins to end
 	drainOnce  sync.Once
+	lingered   chan struct{} // closed when calls that only watch are to end
 	history    history
 	judge      judge
 	stopped    chan struct{} // closed when Serve returns
@@ -68,6 +69,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 		registry: prometheus.NewRegistry(),
 		health:   health.NewServer(),
 		draining: make(chan struct{}),
+		lingered: make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
 	var err error
