@@ -62,7 +62,11 @@ func checkItem(t *testing.T, b []byte) (fast bool) {
 	t.Helper()
 	var got putItem
 	reader := &messageReader{s: codecServer}
-	err := reader.item(cut(b), &got)
+	reader.item(cut(b), &got)
+	fast, err := reader.openItem(&got)
+	if !fast && err == nil {
+		_, err = reader.openItem(&got)
+	}
 	var m pb.URLItem
 	wantErr := proto.Unmarshal(b, &m)
 	if (err == nil) != (wantErr == nil) {
@@ -75,7 +79,7 @@ func checkItem(t *testing.T, b []byte) (fast bool) {
 	if got.ok != want.ok || got.ok && !reflect.DeepEqual(plainItem(got), plainItem(*want)) || got.id != want.id {
 		t.Fatalf("%x: got %+v; want %+v", b, got, want)
 	}
-	return reader.fastItem(b, &putItem{})
+	return fast
 }
 
 // items are messages as clients write them; fast says that the generated code
@@ -153,7 +157,12 @@ func TestItemsUnusual(t *testing.T) {
 func checkBatch(t *testing.T, b []byte) {
 	t.Helper()
 	var got putBatch
-	err := (&messageReader{s: codecServer}).batch(cut(b), &got)
+	reader := &messageReader{s: codecServer}
+	reader.batch(cut(b), &got)
+	opened, err := reader.openBatch(&got)
+	if !opened && err == nil {
+		_, err = reader.openBatch(&got)
+	}
 	var m pb.DiscoveredBatch
 	wantErr := proto.Unmarshal(b, &m)
 	if (err == nil) != (wantErr == nil) {
@@ -171,6 +180,39 @@ func checkBatch(t *testing.T, b []byte) {
 		if g.ok != w.ok || g.ok && !reflect.DeepEqual(g, w) {
 			t.Fatalf("%x: item %d: got %+v; want %+v", b, i, g, w)
 		}
+	}
+}
+
+// TestBatchCost checks that a batch says what it will cost before it is decoded,
+// however it is read.
+func TestBatchCost(t *testing.T) {
+	const n = 1000
+	empty := strings.Repeat("\x12\x00", n)
+	for name, c := range map[string]struct {
+		message string
+		each    uintptr
+	}{
+		"by hand":               {empty, unsafe.Sizeof(offered{})},
+		"by the generated code": {empty + "\x7a\x00", unsafe.Sizeof(offered{}) + unsafe.Sizeof(pb.URLInfo{}) + unsafe.Sizeof(&pb.URLInfo{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b putBatch
+			reader := &messageReader{s: codecServer}
+			reader.batch(cut([]byte(c.message)), &b)
+			for opened := false; !opened; {
+				if b.urls != nil {
+					t.Fatal("decoded before its cost was told")
+				}
+				told := b.size
+				var err error
+				if opened, err = reader.openBatch(&b); err != nil {
+					t.Fatal(err)
+				}
+				if opened && (told < n*int(c.each) || len(b.urls) != n) {
+					t.Errorf("told %d bytes, got %d items; want at least %d bytes, %d items", told, len(b.urls), n*c.each, n)
+				}
+			}
+		})
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -21,11 +23,18 @@ type messageReader struct {
 	s     *Server
 	names interner
 	chunk []byte // room for small messages
+
+	raw    []byte // the message that was received, until it is decoded
+	items  int    // of raw, if it is a batch
+	costly bool   // raw is left to the generated code
 }
 
 const (
 	chunkBytes  = 8 << 10
 	chunkedUpTo = 1 << 10
+	// costOfGenerated is what a byte of a message costs at most in memory when the
+	// generated code decodes it: an empty URLInfo has two bytes.
+	costOfGenerated = 128
 )
 
 // own copies a message.
@@ -45,35 +54,78 @@ func (r *messageReader) own(data mem.BufferSlice) []byte {
 	return b
 }
 
-func (r *messageReader) item(data mem.BufferSlice, it *putItem) error {
-	b := r.own(data)
-	*it = putItem{from: r, size: len(b) + perMessage}
-	if r.fastItem(b, it) {
-		return nil
+// item receives a URLItem, which openItem decodes.
+func (r *messageReader) item(data mem.BufferSlice, it *putItem) {
+	r.raw, r.items, r.costly = r.own(data), 0, false
+	*it = putItem{from: r, size: r.cost()}
+}
+
+// batch receives a DiscoveredBatch, which openBatch decodes.
+func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) {
+	r.raw, r.costly = r.own(data), false
+	r.items = countItems(r.raw)
+	*batch = putBatch{from: r, size: r.cost()}
+}
+
+// cost is about what the message costs in memory once it is decoded.
+func (r *messageReader) cost() int {
+	if r.costly {
+		return perMessage + costOfGenerated*len(r.raw)
+	}
+	return len(r.raw) + perMessage*(1+r.items)
+}
+
+// openItem decodes the item that was received, or returns false when it costs
+// more than was thought: then its size says so, and the next call decodes it.
+func (r *messageReader) openItem(it *putItem) (opened bool, err error) {
+	if !r.costly && r.fastItem(r.raw, it) {
+		r.raw = nil
+		return true, nil
+	}
+	if !r.costly {
+		r.costly = true
+		it.size = r.cost()
+		return false, nil
 	}
 	var m frontierpb.URLItem
-	if err := proto.Unmarshal(b, &m); err != nil {
-		return err
+	if err := r.generated(&m); err != nil {
+		return false, err
 	}
 	*it = *r.s.itemOf(&m)
+	return true, nil
+}
+
+// openBatch is openItem for a batch.
+func (r *messageReader) openBatch(batch *putBatch) (opened bool, err error) {
+	if !r.costly && r.fastBatch(r.raw, batch) {
+		r.raw, batch.n = nil, len(batch.urls)
+		return true, nil
+	}
+	if !r.costly {
+		r.s.recycle(batch)
+		r.costly = true
+		batch.size = r.cost()
+		return false, nil
+	}
+	var m frontierpb.DiscoveredBatch
+	if err := r.generated(&m); err != nil {
+		return false, err
+	}
+	*batch = *r.s.batchOf(&m)
+	return true, nil
+}
+
+// generated decodes the message with the generated code.
+func (r *messageReader) generated(m proto.Message) error {
+	raw := r.raw
+	if r.raw = nil; proto.Unmarshal(raw, m) != nil {
+		return errUnreadable
+	}
 	return nil
 }
 
-func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) error {
-	b := r.own(data)
-	*batch = putBatch{from: r, size: len(b) + perMessage}
-	if r.fastBatch(b, batch) {
-		batch.n = len(batch.urls)
-		batch.size += perMessage * len(batch.urls)
-		return nil
-	}
-	var m frontierpb.DiscoveredBatch
-	if err := proto.Unmarshal(b, &m); err != nil {
-		return err
-	}
-	*batch = *r.s.batchOf(&m)
-	return nil
-}
+// errUnreadable has the code that gRPC gives to such messages.
+var errUnreadable = status.Error(codes.Internal, "cannot read message; got bytes that aren't of its kind")
 
 func (r *messageReader) fastItem(b []byte, it *putItem) bool {
 	var body []byte
@@ -173,7 +225,7 @@ func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 
 // fastBatch reads a DiscoveredBatch.
 func (r *messageReader) fastBatch(b []byte, batch *putBatch) bool {
-	batch.urls = r.s.offerList(countItems(b))
+	batch.urls = r.s.offerList(r.items)
 	for len(b) > 0 {
 		tag, value, rest, ok := field(b)
 		switch {

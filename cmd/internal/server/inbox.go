@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"sync"
 )
@@ -12,11 +13,22 @@ const (
 	slab = 64 << 10
 )
 
+// source is where the messages of a call come from.
+type source[T any] struct {
+	recv func() (T, error)
+	// size is about what a message costs in memory, known before it is decoded.
+	size func(T) int
+	// open decodes a message, whose size is bought by then. It may return false once
+	// and tell a greater size.
+	open func(T) (bool, error)
+}
+
 // inbox hands messages from the goroutine that reads a stream to the one that
 // commits them. Whatever arrived while a commit was under way is the next
 // batch: under load batches grow by themselves, and a lone message never
 // waits. A full inbox stops the reading, and so, by flow control, the client.
 type inbox[T any] struct {
+	source source[T]
 	window int     // greatest number of messages waiting
 	budget *budget // bytes, shared by all calls
 
@@ -24,34 +36,31 @@ type inbox[T any] struct {
 	changed chan struct{} // has room for one; something was put or taken
 	room    chan struct{}
 	waiting parcel[T]
+	credit  int64 // bought, and spent for no message yet
 	err     error // the end of the stream, io.EOF for a good one
 }
 
-// parcel is a batch and what must be given back after it.
+// parcel is a batch and its share of the budget.
 type parcel[T any] struct {
 	messages []T
-	bytes    int64
-	credit   int64
-	returns  []func()
+	bytes    int64 // what the messages cost
+	held     int64
+	budget   *budget
 }
 
 // done gives back the parcel's share of the budget.
-func (p *parcel[T]) done() {
-	for _, back := range p.returns {
-		back()
-	}
+func (p *parcel[T]) done() { p.budget.give(p.held) }
+
+func newInbox[T any](src source[T], window int, b *budget) *inbox[T] {
+	return &inbox[T]{source: src, window: window, budget: b, changed: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-func newInbox[T any](window int, b *budget) *inbox[T] {
-	return &inbox[T]{window: window, budget: b, changed: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-}
-
-// read fills the inbox from recv until it fails. size is a message's bytes.
-func (in *inbox[T]) read(ctx context.Context, recv func() (T, error), size func(T) int) {
+// read fills the inbox until its source fails.
+func (in *inbox[T]) read(ctx context.Context) {
 	for {
-		m, err := recv()
+		m, err := in.source.recv()
 		if err == nil {
-			err = in.put(ctx, m, int64(size(m)))
+			err = in.put(ctx, m)
 		}
 		if err != nil {
 			in.end(err)
@@ -60,57 +69,107 @@ func (in *inbox[T]) read(ctx context.Context, recv func() (T, error), size func(
 	}
 }
 
-func (in *inbox[T]) put(ctx context.Context, m T, n int64) error {
+func (in *inbox[T]) put(ctx context.Context, m T) error {
 	for {
-		placed, short, err := in.place(m, n)
+		lacks, err := in.place(m)
 		switch {
-		case placed || err != nil:
+		case err != nil || lacks == nothing:
 			return err
-		case short:
-			if err := in.buy(ctx, max(n, slab)); err != nil {
-				return err
-			}
-		default:
-			if err := wait(ctx, in.room); err != nil {
-				return err
-			}
+		case lacks == credit:
+			err = in.buy(ctx, max(in.cost(m), slab))
+		case lacks == room:
+			err = wait(ctx, in.room)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// place puts a message in if there is room; short says that what lacks is
-// credit. After the end there is no room.
-func (in *inbox[T]) place(m T, n int64) (placed, short bool, err error) {
+// lack is why a message isn't in yet.
+type lack int
+
+const (
+	nothing lack = iota
+	room
+	credit
+	size // it was told too low
+)
+
+// cost is what a message is charged. One that costs more than all may is taken
+// alone.
+func (in *inbox[T]) cost(m T) int64 { return min(int64(in.source.size(m)), in.budget.max) }
+
+// place spends credit on a message, decodes it and puts it in, unless something
+// lacks. The batch that waits may be taken during the decoding.
+func (in *inbox[T]) place(m T) (lack, error) {
+	n := in.cost(m)
+	if lacks, err := in.spend(n); err != nil || lacks != nothing {
+		return lacks, err
+	}
+	opened, err := in.source.open(m)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if err = cmp.Or(err, in.err); err != nil {
+		in.credit += n
+		return nothing, err
+	}
+	if !opened {
+		in.credit += n
+		in.refund()
+		return size, nil
+	}
+	real := min(in.cost(m), n)
+	in.credit += n - real
+	in.add(m, real)
+	return nothing, nil
+}
+
+// spend takes n bytes of the credit, unless something lacks. After the end
+// nothing goes in.
+func (in *inbox[T]) spend(n int64) (lack, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	w := &in.waiting
-	if in.err != nil {
-		return false, false, in.err
+	switch {
+	case in.err != nil:
+		return nothing, in.err
+	case len(w.messages) >= in.window || len(w.messages) > 0 && w.bytes+n > windowBytes:
+		return room, nil
+	case in.credit < n:
+		return credit, nil
 	}
-	if len(w.messages) >= in.window || len(w.messages) > 0 && w.bytes+n > windowBytes {
-		return false, false, nil
-	}
-	if w.bytes+n > w.credit {
-		return false, true, nil
-	}
+	in.credit -= n
+	return nothing, nil
+}
+
+func (in *inbox[T]) add(m T, n int64) {
+	w := &in.waiting
 	w.messages = append(w.messages, m)
 	w.bytes += n
 	if len(w.messages) == 1 {
 		signal(in.changed)
 	}
-	return true, false, nil
 }
 
-// buy adds n bytes of the common budget to the waiting parcel.
+// refund gives back what was bought when nothing waits: two calls that held some
+// and wanted more would wait for each other.
+func (in *inbox[T]) refund() {
+	if len(in.waiting.messages) == 0 {
+		in.budget.give(in.credit)
+		in.credit = 0
+	}
+}
+
+// buy adds n bytes of the common budget to the credit.
 func (in *inbox[T]) buy(ctx context.Context, n int64) error {
-	back, err := in.budget.take(ctx, n)
+	n, err := in.budget.take(ctx, n)
 	if err != nil {
 		return err
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.waiting.credit += n
-	in.waiting.returns = append(in.waiting.returns, back)
+	in.credit += n
 	return nil
 }
 
@@ -153,6 +212,8 @@ func (in *inbox[T]) grab() (parcel[T], error) {
 	if len(p.messages) == 0 {
 		return parcel[T]{}, in.err
 	}
+	p.held, p.budget = p.bytes+in.credit, in.budget // a call that says nothing more holds nothing
+	in.credit = 0
 	in.waiting = parcel[T]{messages: make([]T, 0, min(2*len(p.messages), in.window))}
 	signal(in.room)
 	return p, nil
@@ -162,8 +223,8 @@ func (in *inbox[T]) grab() (parcel[T], error) {
 func (in *inbox[T]) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.waiting.done()
-	in.waiting = parcel[T]{}
+	in.budget.give(in.waiting.bytes + in.credit)
+	in.waiting, in.credit = parcel[T]{}, 0
 }
 
 // signal leaves a note in a channel with room for one.

@@ -15,8 +15,13 @@ func testPump(t *testing.T, window int, max int64) (*Server, func(recv func() (i
 	t.Helper()
 	s := &Server{draining: make(chan struct{}), inHand: newBudget(max)}
 	return s, func(recv func() (int, error), size func(int) int, commit func([]int) error) error {
-		return pump(s, t.Context(), window, 1, recv, size, commit, func(err error) error { return err })
+		return pump(s, t.Context(), decoded(recv, size), window, 1, commit, func(err error) error { return err })
 	}
+}
+
+// decoded is a source of messages that need no decoding.
+func decoded(recv func() (int, error), size func(int) int) source[int] {
+	return source[int]{recv, size, func(int) (bool, error) { return true, nil }}
 }
 
 // TestPumpDelivers checks that everything is committed once, in order.
@@ -88,6 +93,61 @@ func TestPumpStopsReading(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPumpBuysFirst checks that no message is decoded before its memory is
+// bought, also when a message turns out to cost more than was thought, and that
+// two calls with such messages don't wait for each other.
+func TestPumpBuysFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const max, low, high = 8 * slab, 3 * slab, 7 * slab
+		s := &Server{draining: make(chan struct{}), inHand: newBudget(max)}
+		opened := 0 // only who holds most of the bytes counts
+		call := func() error {
+			left, n := 5, 0
+			src := source[int]{
+				recv: func() (int, error) {
+					if left--; left < 0 {
+						return 0, io.EOF
+					}
+					n = low
+					return n, nil
+				},
+				size: func(int) int { return n },
+				open: func(int) (bool, error) {
+					if s.inHand.sem.TryAcquire(int64(max - n + 1)) {
+						t.Error("decoded before it was bought")
+					}
+					if n == low {
+						n = high
+						return false, nil
+					}
+					opened++
+					return true, nil
+				},
+			}
+			return pump(s, t.Context(), src, 4, 1, func([]int) error { return nil }, func(err error) error { return err })
+		}
+		all, _ := s.inHand.take(t.Context(), max)
+		done := make(chan error)
+		for range 2 {
+			go func() { done <- call() }()
+		}
+		synctest.Wait()
+		if opened > 0 {
+			t.Error("decoded a message while nothing was left to buy")
+		}
+		s.inHand.give(all)
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if opened != 10 || !s.inHand.tryTake(max) {
+			t.Errorf("got %d messages, or not all bytes back; want 10", opened)
+		}
+	})
 }
 
 // TestPumpDrains checks that what was read is committed before the end.
@@ -187,7 +247,7 @@ func TestPumpManyInOrder(t *testing.T) {
 			}
 			return nil
 		}
-		err := pump(s, t.Context(), 4, atOnce, recv, func(int) int { return 100 }, commit, send)
+		err := pump(s, t.Context(), decoded(recv, func(int) int { return 100 }), 4, atOnce, commit, send)
 		if err != nil || sent != 500 || most.Load() != atOnce {
 			t.Errorf("got %d answers, %d commits at once, %v; want 500, %d, none", sent, most.Load(), err, atOnce)
 		}
@@ -212,7 +272,7 @@ func TestPumpManyEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &Server{draining: make(chan struct{}), inHand: newBudget(1 << 20), log: slog.New(slog.DiscardHandler)}
-				err := pump(s, t.Context(), 4, 3, endless, func(int) int { return 100 }, c.commit, func(err error) error { return err })
+				err := pump(s, t.Context(), decoded(endless, func(int) int { return 100 }), 4, 3, c.commit, func(err error) error { return err })
 				if !errors.Is(err, c.want) {
 					t.Errorf("got %v; want %v", err, c.want)
 				}
@@ -240,7 +300,7 @@ func TestPumpManyStopsReading(t *testing.T) {
 		}
 		done := make(chan error)
 		go func() {
-			done <- pump(s, t.Context(), window, atOnce, recv, func(int) int { return 1 }, commit, send)
+			done <- pump(s, t.Context(), decoded(recv, func(int) int { return 1 }), window, atOnce, commit, send)
 		}()
 		synctest.Wait()
 		if n := read.Load(); n < window || n > (atOnce+1)*window+1 {

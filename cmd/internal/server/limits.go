@@ -71,11 +71,17 @@ type budget struct {
 
 func newBudget(max int64) *budget { return &budget{semaphore.NewWeighted(max), max} }
 
-// take waits until n bytes are free, and returns what gives them back.
-func (b *budget) take(ctx context.Context, n int64) (func(), error) {
+// take waits until n bytes are free, or all of them if there are fewer, and
+// returns how many it took. They are for give.
+func (b *budget) take(ctx context.Context, n int64) (int64, error) {
 	n = min(n, b.max)
 	if err := b.sem.Acquire(ctx, n); err != nil {
-		return nil, err
+		return 0, err
 	}
-	return func() { b.sem.Release(n) }, nil
+	return n, nil
 }
+
+// tryTake is take when that is possible at once.
+func (b *budget) tryTake(n int64) bool { return b.sem.TryAcquire(n) }
+
+func (b *budget) give(n int64) { b.sem.Release(n) }

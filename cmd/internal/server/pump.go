@@ -13,14 +13,14 @@ import (
 // sends the answers in the order of the batches, until the stream ends or the
 // server does. Up to atOnce commits are under way; a client that doesn't read
 // its answers stops the commits, and so the reading.
-func pump[T, A any](s *Server, ctx context.Context, window, atOnce int, recv func() (T, error), size func(T) int, commit func([]T) A, send func(A) error) error {
-	in := newInbox[T](window, s.inHand)
+func pump[T, A any](s *Server, ctx context.Context, src source[T], window, atOnce int, commit func([]T) A, send func(A) error) error {
+	in := newInbox(src, window, s.inHand)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// The reader may be in recv when the call returns; it ends with the call's
 	// stream, and gives back what it bought by then.
 	go func() {
-		in.read(ctx, recv, size)
+		in.read(ctx)
 		<-ctx.Done()
 		in.close()
 	}()

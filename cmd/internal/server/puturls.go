@@ -28,15 +28,14 @@ func (s *Server) PutURLs(stream frontierpb.URLFrontier_PutURLsServer) error {
 		statuses := s.putItems(stream.Context(), items)
 		return encodeAll(len(items), 16, func(dst []byte, i int) []byte { return appendAck(dst, items[i].id, statuses[i]) })
 	}
-	size := func(it *putItem) int { return it.size }
-	return pump(s, stream.Context(), putWindow, 1, s.itemsFrom(stream), size, commit, sendAll(stream))
+	return pump(s, stream.Context(), s.itemsFrom(stream), putWindow, 1, commit, sendAll(stream))
 }
 
 // itemsFrom receives the messages of a PutURLs stream.
-func (s *Server) itemsFrom(stream grpc.ServerStream) func() (*putItem, error) {
+func (s *Server) itemsFrom(stream grpc.ServerStream) source[*putItem] {
 	var slab []putItem
 	reader := &messageReader{s: s}
-	return func() (*putItem, error) {
+	recv := func() (*putItem, error) {
 		if len(slab) == 0 {
 			slab = make([]putItem, 32)
 		}
@@ -48,6 +47,7 @@ func (s *Server) itemsFrom(stream grpc.ServerStream) func() (*putItem, error) {
 		slab = slab[1:]
 		return it, nil
 	}
+	return source[*putItem]{recv, func(it *putItem) int { return it.size }, reader.openItem}
 }
 
 // sendAll sends messages on a stream.
@@ -200,8 +200,8 @@ func (s *Server) PutDiscovered(stream frontierpb.URLFrontier_PutDiscoveredServer
 		return b, stream.RecvMsg(b)
 	}
 	commit := func(batches []*putBatch) []encoded { return s.putBatches(stream.Context(), batches) }
-	size := func(b *putBatch) int { return b.size }
-	return pump(s, stream.Context(), batchWindow, batchesAtOnce, recv, size, commit, sendAll(stream))
+	src := source[*putBatch]{recv, func(b *putBatch) int { return b.size }, reader.openBatch}
+	return pump(s, stream.Context(), src, batchWindow, batchesAtOnce, commit, sendAll(stream))
 }
 
 // putBatches commits batches and returns their acks.
