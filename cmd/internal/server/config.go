@@ -42,8 +42,9 @@ type Config struct {
 	MaxMetadata int
 	// MaxWait bounds how long a request waits for a lease. The default is 1 min.
 	MaxWait time.Duration
-	// MaxInHand bounds, in bytes, what all calls together hold of messages
-	// that wait for their commit. The default is 64 MiB.
+	// MaxInHand bounds, in bytes, what all calls together hold of messages and bodies
+	// that are decoded or wait for their commit. What would take more is taken alone;
+	// the one message that each call is receiving isn't counted. The default is 64 MiB.
 	MaxInHand int64
 
 	// TrapsOverGRPC has the frontier's traps refuse URLs that come over gRPC, too. The

@@ -8,8 +8,9 @@
 //
 // Bounds work by not reading. A client that sends faster than the disk takes,
 // or does not read its answers, is slowed by TCP, and what it has in the
-// server is at most a window of items and the transport's buffers. Only when
-// the disk is nearly full are writes refused.
+// server is at most a window of items, one message that isn't decoded yet, and
+// the transport's buffers. Of all clients together, what is decoded is bounded
+// by Config.MaxInHand. Only when the disk is nearly full are writes refused.
 //
 //   - server.go, config.go, listen.go, drain.go: the life of a server
 //   - scope.go, tokens.go, auth.go, tls.go, limits.go, disk.go: who may do how much

@@ -83,7 +83,8 @@ func (d *doneLease) settlement() (frontier.Settlement, error) {
 }
 
 func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[doneBody](s, w, r)
+	body, held, ok := readHeld[doneBody](s, w, r)
+	defer s.inHand.give(held)
 	if !ok {
 		return
 	}

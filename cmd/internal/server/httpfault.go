@@ -1,11 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -43,24 +46,86 @@ func (s *Server) writeFault(w http.ResponseWriter, what string, err error) {
 	writeError(w, code, faultCode[code], status.Convert(err).Message())
 }
 
+// costOfJSON is about what a byte of a body costs in memory until it is answered.
+// The worst are leases that are settled; what of them would cost more is refused.
+const (
+	costOfJSON = 16
+	minLease   = len(`{"key":"0123456789abcdef0123456789abcdef","token":"1"}`)
+	fewLeases  = 64 // however short
+)
+
 // readJSON reads a body that is one JSON value of T and nothing else.
 func readJSON[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, ok bool) {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxMessage)))
-	d.DisallowUnknownFields()
-	err := d.Decode(&v)
+	v, held, ok := readHeld[T](s, w, r)
+	s.inHand.give(held)
+	return v, ok
+}
+
+// readHeld is readJSON for a body that stays in memory: held bytes of the budget
+// are the caller's to give back. They are taken once the body is there, so that
+// no client keeps them waiting.
+func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, held int64, ok bool) {
+	body, err := s.readBody(w, r)
 	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = fmt.Errorf("cannot read body; got more than one JSON value")
-		}
+		held, err = s.inHand.take(r.Context(), int64(costOfJSON*len(body)))
+	}
+	if err == nil {
+		err = decodeJSON(body, &v)
 	}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
-		return v, true
+		return v, held, true
 	case errors.As(err, &tooLarge):
 		writeError(w, http.StatusRequestEntityTooLarge, "too-large", err.Error())
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		writeError(w, http.StatusRequestTimeout, "timeout", "cannot read body in time")
 	default:
 		writeError(w, http.StatusBadRequest, "json", err.Error())
 	}
-	return v, false
+	return v, held, false
+}
+
+// readBody reads a body in a minute at most. net/http lifts the limit at the end
+// of the body, so that it ends no request that waits for a lease.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lineTimeout))
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxMessage)))
+}
+
+func decodeJSON(body []byte, v any) error {
+	if n := countElements(body); n > fewLeases && n*minLease > len(body) {
+		return fmt.Errorf("cannot read body; got %d leases in %d bytes; want each with a key and a token", n, len(body))
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, more := d.Token(); !errors.Is(more, io.EOF) {
+		return fmt.Errorf("cannot read body; got more than one JSON value")
+	}
+	return nil
+}
+
+// countElements counts the elements of the lists in the object that a body is,
+// whatever they are.
+func countElements(body []byte) int {
+	n, depth, inText := 1, 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 2:
+			n++
+		}
+	}
+	return n
 }

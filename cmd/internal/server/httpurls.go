@@ -137,7 +137,9 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func
 	for {
 		more()
 		lines, end := readLines(body, s.cfg.MaxURL+s.cfg.MaxMetadata, more)
-		answer(r.Context(), lines, &out)
+		if s.answerHeld(r.Context(), lines, &out, answer) != nil {
+			return // the client is gone
+		}
 		if end != nil && !errors.Is(end, io.EOF) {
 			code := "body"
 			if errors.Is(end, errLongLine) {
@@ -153,6 +155,26 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func
 			return
 		}
 	}
+}
+
+// answerHeld answers lines, which count among what all calls hold.
+func (s *Server) answerHeld(ctx context.Context, lines [][]byte, out *bytes.Buffer, answer func(context.Context, [][]byte, *bytes.Buffer)) error {
+	held, err := s.inHand.take(ctx, costOfLines(lines))
+	if err != nil {
+		return err
+	}
+	defer s.inHand.give(held)
+	answer(ctx, lines, out)
+	return nil
+}
+
+// costOfLines is about what lines and their answers cost in memory.
+func costOfLines(lines [][]byte) int64 {
+	n := 0
+	for _, line := range lines {
+		n += 2 * (len(line) + perMessage)
+	}
+	return int64(n)
 }
 
 var errLongLine = errors.New("line too long")

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// oneConn is a listener with one connection.
+type oneConn struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error   { close(l.closed); return nil }
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// ask sends a request to a handler that waits for wait after it has read its
+// body, and returns the first line of the answer.
+func ask(t *testing.T, s *Server, wait time.Duration, request string) string {
+	t.Helper()
+	client, server := net.Pipe()
+	l := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
+	l.conns <- server
+	h := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := readJSON[leaseBody](s, w, r); !ok {
+			return
+		}
+		select {
+		case <-time.After(wait):
+			writeText(w, http.StatusOK, "waited")
+		case <-r.Context().Done():
+			writeText(w, http.StatusServiceUnavailable, "the client is gone")
+		}
+	})}
+	go func() { _ = h.Serve(l) }()
+	defer h.Close()
+	defer client.Close()
+	go func() { _, _ = io.WriteString(client, request) }()
+	line, err := bufio.NewReader(client).ReadString('\n')
+	if err != nil {
+		t.Error(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// TestBodyDeadline stalls in the middle of a body, and waits for an answer longer
+// than a body may take.
+func TestBodyDeadline(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"stalled": {`{"max":`, "HTTP/1.1 408 Request Timeout"},
+		"whole":   {`{"max":  1}`, "HTTP/1.1 200 OK"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &Server{cfg: Config{MaxMessage: 1 << 10}, inHand: newBudget(1 << 10)}
+				began := time.Now()
+				got := ask(t, s, 2*lineTimeout, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n"+c.body)
+				if got != c.want || time.Since(began) < lineTimeout {
+					t.Errorf("got %q after %v; want %q", got, time.Since(began), c.want)
+				}
+				if !s.inHand.tryTake(1 << 10) {
+					t.Error("bytes were not given back")
+				}
+			})
+		})
+	}
+}
+
+// TestBodiesInHand checks that bodies wait while all calls together hold all that
+// they may.
+func TestBodiesInHand(t *testing.T) {
+	r := start(t, canon.None(), Config{MaxInHand: 1 << 10})
+	for _, path := range []string{"/v1/done", "/v1/urls", "/v1/lease"} {
+		all, err := r.inHand.take(t.Context(), 1<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := make(chan string)
+		go func() { answer <- r.request(t, "POST", path, `{"leases":[{}]}`) }()
+		select {
+		case got := <-answer:
+			t.Fatalf("%s: got %s; want it to wait", path, got)
+		case <-time.After(20 * time.Millisecond):
+			r.inHand.give(all)
+			<-answer
+		}
+	}
+	all, err := r.inHand.take(t.Context(), 1<<10)
+	if err != nil {
+		t.Fatal(err) // all was given back, or this would hang
+	}
+	r.inHand.give(all)
+}
+
+// TestTinyLeases checks that leases that can't be any are refused before they
+// take memory, and others by themselves.
+func TestTinyLeases(t *testing.T) {
+	r := start(t, canon.None(), Config{})
+	lease := `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
+	for _, c := range []struct {
+		lease string
+		n     int
+		want  string
+	}{
+		{"{}", fewLeases + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
+		{"null", fewLeases + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
+		{"{}", fewLeases, `400 {"error":{"code":"invalid","message":"cannot settle; got key `},
+		{lease, 10 * fewLeases, `200 {"answers":["stale"`},
+	} {
+		body := fmt.Sprintf(`{"leases":[%s]}`, strings.TrimSuffix(strings.Repeat(c.lease+",", c.n), ","))
+		got := strings.Replace(r.request(t, "POST", "/v1/done", body), "\n", " ", 1)
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%d of %s: got %.100s; want %s", c.n, c.lease, got, c.want)
+		}
+	}
+}
+
+func TestCountElements(t *testing.T) {
+	for body, want := range map[string]int{
+		`{}`: 1, `{"a":[1,2,3],"b":4}`: 3, `{"a":[[1,2],"x,]\",",{"b":1,"c":2}]}`: 3, `"\`: 1, `]],`: 1, `{"a":[,,`: 3,
+	} {
+		if got := countElements([]byte(body)); got != want {
+			t.Errorf("%s: got %d; want %d", body, got, want)
+		}
+	}
+}
