@@ -26,7 +26,7 @@ var gaugeHelp = map[string]string{
 	"firstseen_active_queues":   "Queues that hold something.",
 	"firstseen_disk_free_bytes": "Free space on the store's disk, at the last look.",
 	"firstseen_writes_refused":  "1 while writes are refused because the disk is nearly full.",
-	"firstseen_open_calls":      "gRPC calls under way.",
+	"firstseen_open_calls":      "Calls under way, over gRPC and HTTP, but for those of health.",
 	"firstseen_captures":        "Fetches kept to judge the rules by.",
 	"firstseen_captures_share":  "Share of all places whose fetches are kept.",
 }

@@ -114,7 +114,7 @@ function health(s) {
     ['commit, mean', seconds(mean(c, 'firstseen_commit_seconds'))],
     ['URLs that share a commit, mean', round(mean(c, 'firstseen_batch_urls'))],
     ['lease, mean', seconds(mean(c, 'firstseen_lease_seconds'))],
-    ['gRPC calls under way', number(c.firstseen_open_calls || 0)],
+    ['calls under way', number(c.firstseen_open_calls || 0)],
     ['URLs that failed', number(c['firstseen_urls_offered_total{verdict="failed"}'] || 0)],
   ];
   $('health').replaceChildren(...rows.map(([k, v]) => row([k], [v, 'n'])));
