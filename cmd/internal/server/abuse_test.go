@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/canon"
@@ -73,7 +74,7 @@ const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 // TestGarbage sends what no client would. The server ends those connections
 // and serves the others.
 func TestGarbage(t *testing.T) {
-	r := start(t, canon.None(), Config{HandshakeTimeout: 100 * time.Millisecond})
+	r := start(t, canon.None(), Config{HandshakeTimeout: 5 * time.Second}) // binds alive, too
 	rnd := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 1<<16)
 	for i := range noise {
@@ -232,6 +233,34 @@ func TestCallLimit(t *testing.T) {
 	}
 	if err := hold(t, c); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("third call: got %v; want ResourceExhausted", err)
+	}
+}
+
+// TestHealthLimit has a client without a token watch health as often as it may:
+// the calls of others and the health of all are served.
+func TestHealthLimit(t *testing.T) {
+	r := start(t, canon.None(), Config{MaxCalls: 2, MaxStreams: mostWatches + 2})
+	health := grpc_health_v1.NewHealthClient(r.dial(t, insecureOption()))
+	for i := range mostWatches + 1 {
+		watch, err := health.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+		if err == nil {
+			_, err = watch.Recv()
+		}
+		want := codes.OK
+		if i == mostWatches {
+			want = codes.ResourceExhausted
+		}
+		if status.Code(err) != want {
+			t.Fatalf("watch %d: got %v; want %v", i, err, want)
+		}
+	}
+	for range 2 {
+		if err := hold(t, r.client(t)); err != nil {
+			t.Errorf("a call: %v", err)
+		}
+	}
+	if _, err := health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
+		t.Errorf("health under load: %v", err)
 	}
 }
 

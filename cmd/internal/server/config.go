@@ -34,7 +34,7 @@ type Config struct {
 	// MaxStreams bounds the calls under way on one connection. The default is 256.
 	MaxStreams int
 	// MaxCalls bounds the calls under way in all; more are refused as
-	// RESOURCE_EXHAUSTED. The default is 1024.
+	// RESOURCE_EXHAUSTED. Health has places of its own. The default is 1024.
 	MaxCalls int
 	// MaxURL bounds a URL in bytes; a longer one is SKIPPED. The default is 65536.
 	MaxURL int

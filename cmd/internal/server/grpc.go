@@ -28,8 +28,8 @@ const (
 // its token is checked.
 func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(append(s.grpcLimits(),
-		grpc.ChainUnaryInterceptor(s.workUnary, s.countUnary, s.tokens.unaryAuth, s.calls.unary, s.recoverUnary),
-		grpc.ChainStreamInterceptor(s.workStream, s.countStream, s.tokens.streamAuth, s.calls.stream, s.recoverStream),
+		grpc.ChainUnaryInterceptor(s.workUnary, s.countUnary, s.tokens.unaryAuth, s.limitUnary, s.recoverUnary),
+		grpc.ChainStreamInterceptor(s.workStream, s.countStream, s.tokens.streamAuth, s.limitStream, s.recoverStream),
 	)...)
 	frontierpb.RegisterURLFrontierServer(g, s)
 	healthpb.RegisterHealthServer(g, s.health)

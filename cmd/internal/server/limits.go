@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// callLimit bounds the calls under way in the whole server. Safe for
+// callLimit bounds the calls of a kind under way in the whole server. Safe for
 // concurrent use.
 type callLimit struct {
 	max int64
@@ -28,19 +28,31 @@ func (l *callLimit) enter() error {
 
 func (l *callLimit) leave() { l.now.Add(-1) }
 
-func (l *callLimit) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if err := l.enter(); err != nil {
+// mostWatches bounds the streams that need no token, such as health's. They last,
+// and must not take the places of others; what of them isn't a stream is over at
+// once, and never refused, as /healthz isn't.
+const mostWatches = 256
+
+func (s *Server) limitUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if scopeOfCall(info.FullMethod) == Open {
+		return next(ctx, req)
+	}
+	if err := s.calls.enter(); err != nil {
 		return nil, err
 	}
-	defer l.leave()
+	defer s.calls.leave()
 	return next(ctx, req)
 }
 
-func (l *callLimit) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if err := l.enter(); err != nil {
+func (s *Server) limitStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	limit := s.calls
+	if scopeOfCall(info.FullMethod) == Open {
+		limit = s.watches
+	}
+	if err := limit.enter(); err != nil {
 		return err
 	}
-	defer l.leave()
+	defer limit.leave()
 	return next(srv, ss)
 }
 

@@ -29,6 +29,7 @@ type Server struct {
 	keys     *keyring
 	disk     *diskGate
 	calls    *callLimit
+	watches  *callLimit // calls that need no token and last
 	inHand   *budget
 	count    *counters
 	registry *prometheus.Registry
@@ -65,6 +66,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 		f:        f,
 		log:      cfg.Logger,
 		calls:    &callLimit{max: int64(cfg.MaxCalls)},
+		watches:  &callLimit{max: mostWatches},
 		inHand:   newBudget(cfg.MaxInHand),
 		registry: prometheus.NewRegistry(),
 		health:   health.NewServer(),
