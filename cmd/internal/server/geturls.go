@@ -83,7 +83,7 @@ func (s *Server) leaseSome(ctx context.Context, req frontier.LeaseRequest) ([]*f
 	if err := s.roomFor(1); err != nil {
 		return nil, err
 	}
-	if s.pausedHere.Load() {
+	if s.pausedHere.now() {
 		return nil, nil
 	}
 	leases, _, err := s.f.LeaseFrom(ctx, req)

@@ -148,15 +148,13 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequest) (leaseAnswer, error) {
-	if s.pausedHere.Load() {
-		return leaseAnswer{Leases: []leasedURL{}}, nil
-	}
 	var answer leaseAnswer
 	var leases []*frontier.Lease
 	var err error
-	if b.WaitSeconds > 0 {
+	switch {
+	case b.WaitSeconds > 0:
 		leases, answer.Finished, err = s.leaseWait(ctx, b, req)
-	} else {
+	case !s.pausedHere.now():
 		leases, answer.Next, err = s.f.LeaseFrom(ctx, req)
 	}
 	answer.Leases = make([]leasedURL, len(leases))
@@ -178,7 +176,7 @@ func (s *Server) leaseWait(ctx context.Context, b *leaseBody, req frontier.Lease
 		case <-waiting.Done():
 		}
 	}()
-	leases, finished, err := s.f.LeaseWait(waiting, req, !b.Stay)
+	leases, finished, err := s.leaseUnpaused(waiting, req, !b.Stay)
 	switch {
 	case err == nil || waiting.Err() == nil:
 	case s.isDraining():
@@ -194,6 +192,30 @@ func (s *Server) leaseWait(ctx context.Context, b *leaseBody, req frontier.Lease
 		return nil, false, ctx.Err()
 	}
 	return leases, finished, err
+}
+
+// leaseUnpaused is the frontier's LeaseWait, but for the time that this daemon
+// alone is paused, which it waits for as well: a client would only ask again.
+func (s *Server) leaseUnpaused(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, bool, error) {
+	for {
+		paused, changed := s.pausedHere.look()
+		if paused {
+			if err := wait(ctx, changed); err != nil {
+				return nil, false, err
+			}
+			continue
+		}
+		unpaused, cancel := context.WithCancel(ctx)
+		go func() {
+			_ = wait(unpaused, changed) // one or the other ends it
+			cancel()
+		}()
+		leases, finished, err := s.f.LeaseWait(unpaused, req, untilFinished)
+		cut := unpaused.Err() != nil
+		if cancel(); err == nil || !cut || ctx.Err() != nil {
+			return leases, finished, err
+		}
+	}
 }
 
 // seconds is a number of seconds from the wire as a duration, at most max.

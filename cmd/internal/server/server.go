@@ -49,7 +49,7 @@ type Server struct {
 	judge      judge
 	stopped    chan struct{} // closed when Serve returns
 	paused     atomic.Bool   // nothing is handed out
-	pausedHere atomic.Bool   // nothing is handed out by this one of several daemons
+	pausedHere localPause    // nothing is handed out by this one of several daemons
 	background sync.WaitGroup
 	working    tally // calls that do something
 }

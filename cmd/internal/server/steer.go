@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -73,7 +74,7 @@ const controlCrawl, activeQueue = ".serve", "active"
 func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontierpb.Empty, error) {
 	paused := !p.State
 	if p.Local && s.cfg.Members != nil {
-		s.pausedHere.Store(paused)
+		s.pausedHere.set(paused)
 		s.log.Info("active state of this node was set", "active", p.State)
 		return &frontierpb.Empty{}, nil
 	}
@@ -87,6 +88,40 @@ func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontier
 		s.log.Info("active state was set", "active", p.State)
 	}
 	return resp, err
+}
+
+// localPause says whether this one of several daemons hands nothing out. Safe for
+// concurrent use; the zero value is not paused.
+type localPause struct {
+	mu      sync.Mutex
+	paused  bool
+	changed chan struct{} // closed at the next change, nil while nobody waits
+}
+
+func (l *localPause) set(paused bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed != nil && paused != l.paused {
+		close(l.changed)
+		l.changed = nil
+	}
+	l.paused = paused
+}
+
+// look returns the state and what is closed when it changes.
+func (l *localPause) look() (paused bool, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.paused, l.changed
+}
+
+func (l *localPause) now() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.paused
 }
 
 // recallPause applies the pause that was set before a restart; again, since a
@@ -124,7 +159,7 @@ func (s *Server) GetActive(ctx context.Context, p *frontierpb.Local) (*frontierp
 			return nil, s.fault("tell the active state", err)
 		}
 	}
-	return &frontierpb.Boolean{State: !s.paused.Load() && !(p.GetLocal() && s.pausedHere.Load())}, nil
+	return &frontierpb.Boolean{State: !s.paused.Load() && !(p.GetLocal() && s.pausedHere.now())}, nil
 }
 
 // SetLogLevel implements the call.
