@@ -38,9 +38,11 @@ vet:
 unit:
 	$(GO) test -count=$(COUNT) -timeout 20m $(PKGS)
 
-# race: the packages in which goroutines share state.
+# race: the packages in which goroutines share state; those of the commands without 10,000
+# connections and browsers (-short). audit is left out: it would take as long as all of these.
 race:
 	$(GO) test -race -count=$(COUNT) -timeout 20m ./canon ./hashkey/... ./store/... ./frontier/...
+	$(GO) test -race -short -count=$(COUNT) -timeout 20m $(addprefix ./cmd/internal/,server replay archive synth input)
 
 # fuzz-smoke: each fuzz target for a few seconds, beyond its seeds. Its inputs differ from
 # run to run, so it is not part of test, which must answer the same twice.
