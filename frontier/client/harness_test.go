@@ -96,10 +96,16 @@ func (d *daemon) kill(t testing.TB) {
 // freeAddr returns an address nobody listens on, below the ports that the system
 // gives to connections: one of those may be taken before the daemon has it, or while
 // it is killed, and a client that dials it again and again may be given it itself.
+// The UDP port of the same number keeps it from others that look for one this way.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
 		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		hold, err := net.ListenPacket("udp", addr)
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = hold.Close() }) // nothing was sent
 		if l, err := net.Listen("tcp", addr); err == nil {
 			_ = l.Close() // its port is free again either way
 			return addr

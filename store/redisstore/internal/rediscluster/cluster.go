@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -48,6 +49,7 @@ type Cluster struct {
 	net       *network // nil without Options.Partitions
 	dir       string
 	temporary bool
+	holds     []io.Closer // of the nodes' ports
 }
 
 // ErrUnavailable is returned by Start where there is no redis-server to run.
@@ -92,6 +94,10 @@ func (c *Cluster) Close() error {
 	if c.net != nil {
 		errs = append(errs, c.net.close())
 	}
+	for _, h := range c.holds {
+		errs = append(errs, h.Close())
+	}
+	c.holds = nil
 	if c.temporary {
 		errs = append(errs, os.RemoveAll(c.dir))
 	}
@@ -132,11 +138,11 @@ func wgWait(wg *sync.WaitGroup) error {
 
 // newNode writes the configuration of node i, with ports from that given on.
 func (c *Cluster) newNode(i, from int) (n *Node, next int, err error) {
-	port, err := freePort(from)
+	port, err := c.port(from)
 	if err != nil {
 		return nil, 0, err
 	}
-	bus, err := freePort(port + 1)
+	bus, err := c.port(port + 1)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -155,6 +161,15 @@ func (c *Cluster) newNode(i, from int) (n *Node, next int, err error) {
 		lines = append(lines, "cluster-announce-ip 127.0.0.1", "cluster-announce-bus-port "+strconv.Itoa(door), "bind-source-addr "+source(i), "protected-mode no")
 	}
 	return n, bus + 1, writeConf(n.dir, lines)
+}
+
+// port finds a free port, and holds it until Close.
+func (c *Cluster) port(from int) (int, error) {
+	port, hold, err := freePort(from)
+	if hold != nil {
+		c.holds = append(c.holds, hold)
+	}
+	return port, err
 }
 
 func (c *Cluster) conf(dir string, port, bus int) []string {

@@ -170,15 +170,23 @@ func (n *Node) lastLog() string {
 }
 
 // freePort finds a port that nobody listens on. It is below those that the kernel
-// gives to outgoing connections, so that a killed node finds it free again.
-func freePort(from int) (int, error) {
+// gives to connections. Until hold is closed, other processes that look for ports
+// this way don't take it, nor while its server is killed: it is the UDP port of the
+// same number.
+func freePort(from int) (port int, hold net.PacketConn, err error) {
 	for port := from; port < 32000; port++ {
-		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-		if err == nil {
-			return port, l.Close()
+		addr := "127.0.0.1:" + strconv.Itoa(port)
+		hold, err := net.ListenPacket("udp", addr)
+		if err != nil {
+			continue
 		}
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			return port, hold, l.Close()
+		}
+		_ = hold.Close() // nothing was sent
 	}
-	return 0, fmt.Errorf("cannot find a free port; tried %d to 31999", from)
+	return 0, nil, fmt.Errorf("cannot find a free port; tried %d to 31999", from)
 }
 
 // until asks again and again, until what is true, an error or the end of ctx.
