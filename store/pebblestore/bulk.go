@@ -16,7 +16,9 @@ import (
 // Export writes the keys of a crawl to w as a key file, and returns their number.
 // Keys recorded or forgotten while it runs may be in the file or not.
 func (s *Store) Export(ctx context.Context, w io.Writer, crawl string) (int64, error) {
-	s.mu.RLock()
+	if err := s.rlock(); err != nil {
+		return 0, err
+	}
 	h := keyfile.Header{Identity: s.identity, UnicodeHosts: s.unicodeHosts}
 	s.mu.RUnlock()
 	kw := keyfile.NewWriter(w, h)

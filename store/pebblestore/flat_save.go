@@ -229,7 +229,7 @@ func (s *Store) saveRuns() {
 	if row == nil || s.syncRuns() != nil {
 		return
 	}
-	_ = guard(func() error { return s.db.Set(metaKey(metaRuns), row, pebble.Sync) })
+	_ = s.attempt(func() error { return s.db.Set(metaKey(metaRuns), row, pebble.Sync) })
 }
 
 // syncRuns makes the files' names durable.

@@ -25,7 +25,9 @@ import (
 //   - tables that can't: Pebble tries again for ever, while writers wait for
 //     room. After some failures in a row it is enough.
 //
-// The store is dead then: it answers everybody with ErrFailed. Close puts up the
+// The store is dead then: it answers everybody with ErrFailed. The committer may
+// wait in Pebble for ever, holding Store.mu: so whoever else wants that lock asks
+// for it with rlock or lock. Close puts up the
 // fence of watchFS instead of closing Pebble.
 type health struct {
 	failed    atomic.Pointer[error]
@@ -64,6 +66,61 @@ func (h *health) isDead() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// unlessDead runs f, which may wait for Pebble, in a goroutine of its own. It is left
+// to itself when the store dies.
+func (h *health) unlessDead(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-h.dead:
+		return h.failure()
+	}
+}
+
+// attempt is unlessDead for what writes while there is no committer. If Pebble
+// panics, the store is dead: no other call of Pebble is safe then.
+func (h *health) attempt(f func() error) error {
+	return h.unlessDead(func() (err error) {
+		h.committer.Store(goroutine()) // for now: its fatal errors are ours
+		panicked := guard(func() error {
+			err = f()
+			return nil
+		})
+		if panicked != nil {
+			h.die(panicked)
+			return h.failure()
+		}
+		return err
+	})
+}
+
+// acquire takes a lock that who waits for Pebble may hold, unless the store dies.
+func (h *health) acquire(try func() bool, lock, unlock func()) error {
+	if h.isDead() {
+		return h.failure()
+	}
+	if try() {
+		return nil
+	}
+	got := make(chan struct{})
+	go func() {
+		lock()
+		select {
+		case got <- struct{}{}:
+		case <-h.dead:
+			unlock()
+		}
+	}()
+	select {
+	case <-got:
+		return nil
+	case <-h.dead:
+		return h.failure()
 	}
 }
 

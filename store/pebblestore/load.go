@@ -135,15 +135,22 @@ func (s *Store) loadBehind(crawls map[*crawl]*crawl, snapshot *pebble.Snapshot) 
 				err = s.loadCrawlKeys(snapshot, copied, sets[c])
 			}
 		}
-		if err = errors.Join(err, snapshot.Close()); err != nil {
+		if err = errors.Join(err, s.unlessDead(snapshot.Close)); err != nil {
 			err = fmt.Errorf("cannot load the keys of store %s: %w", s.dir, corruption(err))
 		}
-		s.mu.Lock()
-		for c, set := range sets {
-			c.seen.close()
-			c.seen = set
-		}
-		s.mu.Unlock()
-		s.indexReady(err)
+		s.indexReady(errors.Join(err, s.useSets(sets)))
 	}
+}
+
+// useSets puts the sets that were filled in the place of the empty ones.
+func (s *Store) useSets(sets map[*crawl]seenSet) error {
+	if err := s.lock(); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	for c, set := range sets {
+		c.seen.close()
+		c.seen = set
+	}
+	return nil
 }

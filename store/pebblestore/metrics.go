@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -61,9 +63,16 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 	if s.closed {
 		return Metrics{}, store.ErrClosed
 	}
-	p := s.db.Metrics()
+	index, err := s.index()
+	if err != nil {
+		return Metrics{}, err
+	}
+	p, err := s.pebbleMetrics()
+	if err != nil {
+		return Metrics{}, err
+	}
 	m := Metrics{
-		Stats: stats, Index: s.Index(),
+		Stats: stats, Index: index,
 		Waiting: len(s.queue), Groups: s.groups.Load(), Steps: s.accepted.Load(),
 		DiskBytes:   int64(p.DiskSpaceUsage()),
 		LogBytes:    int64(p.WAL.BytesWritten),
@@ -76,4 +85,18 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 	total := p.Total()
 	m.WrittenBytes = int64(total.TableBytesFlushed+total.TableBytesCompacted+total.TableBytesIngested) + m.LogBytes
 	return m, nil
+}
+
+// pebbleMetrics asks Pebble, which waits for the manifest: if that can't be
+// written, for ever.
+func (s *Store) pebbleMetrics() (*pebble.Metrics, error) {
+	got := make(chan *pebble.Metrics, 1)
+	err := s.unlessDead(func() error {
+		got <- s.db.Metrics()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-got, nil
 }

@@ -47,9 +47,18 @@ type IndexInfo struct {
 	WronglyDropped float64
 }
 
-// Index reports how the keys are held in memory.
+// Index reports how the keys are held in memory. Of a store that failed it reports
+// nothing: the zero IndexInfo.
 func (s *Store) Index() IndexInfo {
-	s.mu.RLock()
+	info, _ := s.index()
+	return info
+}
+
+// index is Index with the reason why there is nothing to report.
+func (s *Store) index() (IndexInfo, error) {
+	if err := s.rlock(); err != nil {
+		return IndexInfo{}, err
+	}
 	defer s.mu.RUnlock()
 	info := IndexInfo{Mode: s.mode, Keys: s.keys(), Bytes: s.indexBytes()}
 	for _, c := range s.crawls {
@@ -62,7 +71,7 @@ func (s *Store) Index() IndexInfo {
 			info.WronglyDropped += seenindex.Odds(m, float64(c.count()))
 		}
 	}
-	return info
+	return info, nil
 }
 
 // memory returns the mode of a memory index.

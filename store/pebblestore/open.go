@@ -100,7 +100,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		texts:       newTexts(opt.TextBytes),
 		compactions: held,
 	}
-	if err := s.load(); err != nil {
+	if err := s.attempt(s.load); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
 	}
 	watch.on.Store(true)
@@ -114,26 +114,15 @@ func Open(dir string, opt Options) (*Store, error) {
 // onto a full disk, Pebble would try for ever. It is left to itself then, behind
 // the fence.
 func openPebble(dir string, popt *pebble.Options, h *health, watch *watchFS) (*pebble.DB, error) {
-	type opened struct {
-		db  *pebble.DB
-		err error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		h.committer.Store(goroutine()) // for now: its fatal errors are ours
-		var o opened
-		o.err = guard(func() (err error) {
-			o.db, err = pebble.Open(dir, popt)
-			return err
-		})
-		done <- o
-	}()
-	select {
-	case o := <-done:
-		return o.db, o.err
-	case <-h.dead:
+	var db *pebble.DB
+	err := h.attempt(func() (err error) {
+		db, err = pebble.Open(dir, popt)
+		return err
+	})
+	if h.isDead() {
 		return nil, errors.Join(h.failure(), watch.fence())
 	}
+	return db, err
 }
 
 // load brings what is on disk into memory.
@@ -238,17 +227,14 @@ func (s *Store) Close() error {
 }
 
 // shut gives the directory back.
-func (s *Store) shut() error {
-	done := make(chan error, 1)
+func (s *Store) shut() (err error) {
 	if !s.isDead() {
-		go func() { done <- s.closePebble() }()
+		err = s.attempt(s.closePebble)
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-s.dead:
+	if s.isDead() {
 		return s.watch.fence()
 	}
+	return err
 }
 
 // closePebble leaves nothing in the log: tables have a checksum for every

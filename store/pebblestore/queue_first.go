@@ -41,13 +41,12 @@ func (s *Store) tellFirst(o *addOp) error {
 	if len(list) == 0 {
 		return nil
 	}
-	s.mu.RLock()
-	s.fromLeases(o.c, list)
-	s.mu.RUnlock()
-	if err := s.fromRows(o.c, list); err != nil {
+	switch err := s.findTexts(o.c, list); {
+	case errors.Is(err, store.ErrFailed):
+		return nil
+	case err != nil:
 		return corruption(err)
 	}
-	s.fromMemory(o.c, list)
 	for i := range list {
 		l := &list[i]
 		o.verdicts[l.item].First = l.text
@@ -56,9 +55,24 @@ func (s *Store) tellFirst(o *addOp) error {
 	return nil
 }
 
+// findTexts finds the texts of what isn't in the cache.
+func (s *Store) findTexts(c *crawl, list []sought) error {
+	if err := s.rlock(); err != nil {
+		return err
+	}
+	s.fromLeases(c, list)
+	s.mu.RUnlock()
+	if err := s.fromRows(c, list); err != nil {
+		return err
+	}
+	return s.fromMemory(c, list)
+}
+
 // fromMemory finds the texts of URLs that moved while rows were read.
-func (s *Store) fromMemory(c *crawl, list []sought) {
-	s.mu.RLock()
+func (s *Store) fromMemory(c *crawl, list []sought) error {
+	if err := s.rlock(); err != nil {
+		return err
+	}
 	defer s.mu.RUnlock()
 	s.fromLeases(c, list)
 	for i := range list {
@@ -67,6 +81,7 @@ func (s *Store) fromMemory(c *crawl, list []sought) {
 			l.kept = l.text != ""
 		}
 	}
+	return nil
 }
 
 // fromCache tells what the cache knows, and appends to list what it doesn't.
@@ -100,7 +115,9 @@ func (s *Store) fromLeases(c *crawl, list []sought) {
 
 // fromRows finds the texts of queued URLs, and of completed ones.
 func (s *Store) fromRows(c *crawl, list []sought) error {
-	s.mu.RLock()
+	if err := s.rlock(); err != nil {
+		return err
+	}
 	gens := make([]uint32, 0, len(c.gens))
 	for _, g := range slices.Backward(c.gens) {
 		gens = append(gens, g.num)

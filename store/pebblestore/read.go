@@ -45,7 +45,9 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	s.mu.RLock()
+	if err := s.rlock(); err != nil {
+		return nil, err
+	}
 	defer s.mu.RUnlock()
 	names := []string{}
 	for _, c := range s.selected("*") {
@@ -59,7 +61,9 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	if err := s.usable(); err != nil {
 		return store.Stats{}, err
 	}
-	s.mu.RLock()
+	if err := s.rlock(); err != nil {
+		return store.Stats{}, err
+	}
 	defer s.mu.RUnlock()
 	var st store.Stats
 	for _, c := range s.selected(crawl) {
@@ -147,7 +151,9 @@ type merge struct {
 // openMerge reads the keys from a first one on, up to an end that is not among them;
 // nil: to the last.
 func (s *Store) openMerge(name string, from, end *store.Key) (*merge, error) {
-	s.mu.RLock()
+	if err := s.rlock(); err != nil {
+		return nil, err
+	}
 	var gens []uint32
 	for _, c := range s.selected(name) {
 		for _, g := range c.gens {

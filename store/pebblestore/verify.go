@@ -54,7 +54,7 @@ func (s *Store) Verify(ctx context.Context) (*Report, error) {
 	if err := s.do(ctx, readOp(v.begin)); err != nil {
 		return r, err
 	}
-	err = errors.Join(v.verify(), v.snapshot.Close())
+	err = errors.Join(v.verify(), s.unlessDead(v.snapshot.Close))
 	if err != nil {
 		return r, fmt.Errorf("cannot verify: %w", corruption(err))
 	}

@@ -56,10 +56,11 @@ func (fs *watchFS) change(f func() error) error {
 	return f()
 }
 
-// vital is change for what Pebble can't do without.
+// vital is change for what Pebble can't do without. During Open, the goroutine that
+// opens gets the error, or a panic that it catches, but Pebble's own don't catch any.
 func (fs *watchFS) vital(f func() error) error {
 	err := fs.change(f)
-	if err != nil && fs.on.Load() {
+	if err != nil && (fs.on.Load() || goroutine() != fs.h.committer.Load()) {
 		fs.h.die(fmt.Errorf("cannot write the log or sync a directory: %w", err))
 		select {}
 	}
@@ -150,8 +151,24 @@ func (fs *watchFS) Lock(name string) (io.Closer, error) {
 	if err != nil && fs.readOnly && errors.Is(err, syscall.EROFS) {
 		return noLock{}, nil
 	}
-	fs.lock = c
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	fs.lock = &dirLock{Closer: c}
+	return fs.lock, nil
+}
+
+// dirLock is given back once: Pebble and the fence may both do so, and by the second
+// time another may have it.
+type dirLock struct {
+	io.Closer
+	once sync.Once
+	err  error
+}
+
+func (l *dirLock) Close() error {
+	l.once.Do(func() { l.err = l.Closer.Close() })
+	return l.err
 }
 
 type noLock struct{}

@@ -1,0 +1,291 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// hangs is how long a call may take before it counts as hanging.
+const hangs = time.Minute
+
+// within runs f, which must come to its end.
+func within(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(hangs):
+		t.Fatalf("%s hangs", what)
+	}
+}
+
+// fullDisk is a disk where files of a kind can't be written: until full is closed
+// their writers wait, and then it has no room.
+type fullDisk struct {
+	kind    string
+	on      atomic.Bool
+	reached atomic.Bool
+	full    chan struct{}
+}
+
+func newFullDisk(kind string) *fullDisk { return &fullDisk{kind: kind, full: make(chan struct{})} }
+
+func (d *fullDisk) error(op errorfs.Op) error {
+	if !d.on.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || !strings.Contains(op.Path, d.kind) || isHarmless(op) {
+		return nil
+	}
+	d.reached.Store(true)
+	<-d.full
+	return syscall.ENOSPC
+}
+
+// openStuck returns a store whose committer waits in Pebble, in the middle of a step,
+// for room that the disk won't have.
+func openStuck(t *testing.T) (*Store, *fullDisk) {
+	t.Helper()
+	disk := newFullDisk(".sst")
+	s := mustOpen(t, "db", tiny(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error))))
+	items := []store.Item{{Key: testKey(0), Queue: "q", URL: "first"}}
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	see(t, s, "", testKeys(1, 100_000))
+	disk.on.Store(true)
+	go func() {
+		for i := 1; i < 100_000; i += 1000 { // each writes within the step
+			if _, err := s.Forget(context.Background(), store.Selection{Keys: testKeys(i, i+1000)}); err != nil {
+				return
+			}
+		}
+	}()
+	within(t, "the write that waits for room", func() {
+		for s.stallBegan.Load() == 0 || !locked(s) {
+			runtime.Gosched()
+		}
+	})
+	return s, disk
+}
+
+// locked says whether somebody has the state for writing.
+func locked(s *Store) bool {
+	if s.mu.TryRLock() {
+		s.mu.RUnlock()
+		return false
+	}
+	return true
+}
+
+// TestFullDiskHangsNobody: when the disk is full while the committer is in the middle
+// of a step, those who read and Close are told.
+func TestFullDiskHangsNobody(t *testing.T) {
+	s, disk := openStuck(t)
+	ctx := context.Background()
+	var wg sync.WaitGroup
+	for name, read := range map[string]func() error{
+		"Stats":   func() error { _, err := s.Stats(ctx, "*"); return err },
+		"Crawls":  func() error { _, err := s.Crawls(ctx); return err },
+		"Metrics": func() error { _, err := s.Metrics(ctx); return err },
+		"Export":  func() error { _, err := s.Export(ctx, io.Discard, ""); return err },
+		"Keys":    func() error { return firstError(s.Keys(ctx, "")) },
+		"a range": func() error { _, err := s.readRange(ctx, "", 0, 1, nil); return err },
+		"Index":   func() error { s.Index(); return s.failure() },
+		"an add that tells the first spelling": func() error {
+			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
+		},
+	} {
+		wg.Go(func() {
+			if err := read(); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%s: got %v; want ErrFailed, and that the disk is full", name, err)
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond) // most of them wait by now; who doesn't is told at once
+	close(disk.full)
+	within(t, "a reader of a dead store", wg.Wait)
+	within(t, "Close", func() {
+		if err := s.Close(); !errors.Is(err, store.ErrFailed) {
+			t.Errorf("got %v at Close; want ErrFailed", err)
+		}
+	})
+	if info := s.Index(); info != (IndexInfo{}) {
+		t.Errorf("got %+v of a dead store; want nothing", info)
+	}
+}
+
+func firstError[T any](seq func(func(T, error) bool)) (err error) {
+	seq(func(_ T, e error) bool {
+		err = e
+		return e == nil
+	})
+	return err
+}
+
+// duplicateOf is an add, answered, of a key whose first spelling is to be told, and
+// isn't in the cache.
+func duplicateOf(s *Store, k store.Key) *addOp {
+	c := s.crawls[store.DefaultCrawl]
+	s.texts.drop(c.num, &k)
+	return &addOp{
+		c: c, items: []store.Item{{Key: k, URL: "second"}}, order: []uint32{0},
+		verdicts: []store.Verdict{{Status: store.Duplicate}},
+	}
+}
+
+// TestManifestHangsNobody: Pebble's goroutine that couldn't write the manifest keeps
+// Pebble's locks. Who asks for its numbers, or has a snapshot to give back, is told,
+// and so is Close.
+func TestManifestHangsNobody(t *testing.T) {
+	disk, began := newFullDisk("MANIFEST"), &heldGroup{}
+	s := mustOpen(t, "db", Options{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)), Observer: began})
+	see(t, s, "", testKeys(0, 1000))
+	began.until.Store(&s.dead)
+	failed := make(chan error, 2)
+	go func() { _, err := s.Verify(context.Background()); failed <- err }()
+	for !began.held.Load() {
+		runtime.Gosched() // it is about to get its snapshot
+	}
+	disk.on.Store(true)
+	if _, err := s.db.AsyncFlush(); err != nil {
+		t.Fatal(err)
+	}
+	for !disk.reached.Load() {
+		runtime.Gosched()
+	}
+	go func() { _, err := s.Metrics(context.Background()); failed <- err }()
+	time.Sleep(100 * time.Millisecond) // it waits by now, or is told at once
+	close(disk.full)
+	within(t, "a reader", func() {
+		for range 2 {
+			if err := <-failed; !errors.Is(err, store.ErrFailed) {
+				t.Errorf("got %v; want ErrFailed", err)
+			}
+		}
+	})
+	within(t, "Close", func() { _ = s.Close() })
+}
+
+// heldGroup holds up the answer to a group until a channel is closed.
+type heldGroup struct {
+	until atomic.Pointer[chan struct{}]
+	held  atomic.Bool
+}
+
+func (h *heldGroup) Group(GroupInfo) {
+	if until := h.until.Load(); until != nil {
+		h.held.Store(true)
+		<-*until
+	}
+}
+
+// TestLoadBehindOfDeadStore: Close doesn't wait for the index, when what fills it
+// waits for a committer that is stuck.
+func TestLoadBehindOfDeadStore(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, "db", Options{FS: fs})
+	see(t, s, "", testKeys(0, 100))
+	hold := make(chan struct{})
+	s = reopen(t, s, "db", Options{FS: fs, LoadBehind: true, holdLoad: hold})
+	step := newHeldStep()
+	defer close(step.release)
+	go step.run(s)
+	<-step.entered
+	close(hold)
+	s.die(syscall.ENOSPC)
+	within(t, "Close", func() {
+		if err := s.Close(); !errors.Is(err, store.ErrFailed) {
+			t.Errorf("got %v; want ErrFailed", err)
+		}
+	})
+}
+
+// TestOpenWhereAWriteFails fails each write of an open in turn, of a new store and of
+// one with another Unicode version, once and for good. Nobody hangs, and the directory
+// can be opened again.
+func TestOpenWhereAWriteFails(t *testing.T) {
+	for _, once := range []bool{true, false} {
+		for at, reached := int64(0), true; reached; at++ {
+			dir := t.TempDir()
+			reached = openFailing(t, dir, at, once, "15.0.0")
+			reopenGood(t, dir, "15.0.0")
+			reached = openFailing(t, dir, at, once, "16.0.0") || reached
+			reopenGood(t, dir, "16.0.0")
+		}
+	}
+}
+
+// openFailing opens a store on a disk whose write number at fails, and says whether
+// there was one.
+func openFailing(t *testing.T, dir string, at int64, once bool, unicode string) bool {
+	t.Helper()
+	var ops atomic.Int64
+	fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || isHarmless(op) {
+			return nil
+		}
+		if n := ops.Add(1) - 1; n == at || n > at && !once {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	within(t, "Open or Close", func() {
+		s, err := Open(dir, Options{FS: fs, Identity: store.Identity{Unicode: unicode}})
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil && !errors.Is(err, syscall.EIO) {
+			t.Errorf("write %d, once %v: got %v; want EIO", at, once, err)
+		}
+	})
+	return ops.Load() > at
+}
+
+func reopenGood(t *testing.T, dir, unicode string) {
+	t.Helper()
+	s := mustOpen(t, dir, Options{Identity: store.Identity{Unicode: unicode}})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCloseOfFlatWithoutLog: a flat store to which nothing came since it was opened
+// writes a row at Close. If the log can't be written, Close says so.
+func TestCloseOfFlatWithoutLog(t *testing.T) {
+	var full atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && isLog(op.Path) && !isHarmless(op) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	opt := Options{FS: fs, Index: IndexFlat, flatKeys: 100}
+	s := mustOpen(t, "db", opt)
+	see(t, s, "", testKeys(0, 1000))
+	s = reopen(t, s, "db", opt)
+	full.Store(true)
+	within(t, "Close", func() {
+		if err := s.Close(); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v; want ErrFailed, and that the disk is full", err)
+		}
+	})
+	full.Store(false)
+	s = mustOpen(t, "db", opt)
+	defer s.Close()
+	wantSeen(t, s, "", 1000)
+}
