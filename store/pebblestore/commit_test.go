@@ -175,39 +175,101 @@ func TestClosed(t *testing.T) {
 // again, although the committer is still at the step. The race detector judges.
 func TestFailedStepReadsItsOwn(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	ctx := context.Background()
+	items := []store.Item{{Key: testKey(1), Queue: "q", URL: "u", Meta: []byte("meta")}}
+	change := everyChange()
+	list := []store.Settlement{{Key: testKey(2), Create: true, Queue: "q", URL: "u", Meta: []byte("meta"), Priority: new(uint8), QueueChange: new(everyChange())}}
+	release, failed := behindHeldStep(s, []func() error{
+		func() error { _, err := s.Add(ctx, "", items, store.AddOptions{}); return err },
+		func() error { _, err := s.Settle(ctx, "", list); return err },
+		func() error { return s.Configure(ctx, "", "q", change) },
+	})
+	s.die(errors.New("the disk is broken"))
+	wantFailed(t, failed)
+	groups := s.groups.Load()
+	close(release)
+	items[0].Meta[0], items[0].URL = 'x', "other"
+	list[0].Meta[0], list[0].URL, *list[0].Priority = 'x', "other", 3
+	overwrite(list[0].QueueChange)
+	overwrite(&change)
+	closeFailed(t, s, groups)
+}
+
+// TestFailedStepWritesItsOwn: what such a caller returns is not what the committer is
+// still writing.
+func TestFailedStepWritesItsOwn(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	ctx := context.Background()
+	if _, err := s.Add(ctx, "", []store.Item{{Key: testKey(1), Queue: "q", URL: "u"}}, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	release, failed := behindHeldStep(s, []func() error{
+		func() error { _, err := s.Lookup(ctx, "", testKey(1)); return err },
+		func() error { _, err := s.QueueInfo(ctx, "", "q"); return err },
+		func() error { _, err := s.Forget(ctx, store.Selection{Keys: testKeys(1, 2)}); return err },
+	})
+	groups := s.groups.Load()
+	s.die(errors.New("the disk is broken"))
+	close(release) // before anybody returned
+	wantFailed(t, failed)
+	closeFailed(t, s, groups)
+}
+
+// behindHeldStep makes calls, in their order, in one group with a step that the
+// committer is at until it is released.
+func behindHeldStep(s *Store, calls []func() error) (release chan struct{}, failed chan error) {
 	first, second := newHeldStep(), newHeldStep()
 	go first.run(s)
 	<-first.entered
-	go second.run(s)
-	for len(s.queue) < 1 {
-		runtime.Gosched()
-	}
-	items := []store.Item{{Key: testKey(1), Queue: "q", URL: "u", Meta: []byte("meta")}}
-	list := []store.Settlement{{Key: testKey(2), Create: true, Queue: "q", URL: "u", Meta: []byte("meta"), Priority: new(uint8)}}
-	failed := make(chan error, 2)
-	go func() { _, err := s.Add(context.Background(), "", items, store.AddOptions{}); failed <- err }()
-	go func() { _, err := s.Settle(context.Background(), "", list); failed <- err }()
-	for len(s.queue) < 3 {
-		runtime.Gosched()
+	failed = make(chan error, len(calls))
+	for i, call := range append([]func() error{func() error { second.run(s); return nil }}, calls...) {
+		go func() {
+			if err := call(); i > 0 {
+				failed <- err
+			}
+		}()
+		for len(s.queue) < 1+i {
+			runtime.Gosched()
+		}
 	}
 	close(first.release)
-	<-second.entered // in one group with the add and the settlement
-	s.die(errors.New("the disk is broken"))
-	for range 2 {
+	<-second.entered
+	return second.release, failed
+}
+
+func wantFailed(t *testing.T, failed chan error) {
+	t.Helper()
+	for range cap(failed) {
 		if err := <-failed; !errors.Is(err, store.ErrFailed) {
 			t.Errorf("got %v; want ErrFailed", err)
 		}
 	}
-	groups := s.groups.Load()
-	close(second.release)
-	items[0].Meta[0], items[0].URL = 'x', "other"
-	list[0].Meta[0], list[0].URL, *list[0].Priority = 'x', "other", 3
+}
+
+// closeFailed closes a dead store after the next group.
+func closeFailed(t *testing.T, s *Store, groups int64) {
+	t.Helper()
 	for s.groups.Load() == groups {
 		runtime.Gosched()
 	}
 	if err := s.Close(); !errors.Is(err, store.ErrFailed) {
 		t.Errorf("got %v at Close; want ErrFailed", err)
 	}
+}
+
+// everyChange changes all settings of a queue.
+func everyChange() store.QueueChange {
+	return store.QueueChange{
+		Delay: new(time.Duration), MaxInFlight: new(1), BlockedUntil: new(time.Time), Limit: new(int64(9)),
+		Weight: new(uint8(1)), Paused: new(bool), NotBefore: new(time.Time),
+	}
+}
+
+// overwrite changes all that ch points to, and ch.
+func overwrite(ch *store.QueueChange) {
+	*ch.Delay, *ch.MaxInFlight, *ch.BlockedUntil, *ch.Limit = time.Hour, 7, time.Now(), 7
+	*ch.Weight, *ch.Paused, *ch.NotBefore = 7, true, time.Now()
+	*ch = store.QueueChange{}
 }
 
 // heldStep is a step that the committer is at until it is released.

@@ -29,8 +29,10 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	}
 	sel.Keys = slices.Clone(sel.Keys) // a step that failed may still be read
 	o := &forgetOp{sel: sel}
-	err := s.do(ctx, o)
-	return o.n, err
+	if err := s.do(ctx, o); err != nil {
+		return 0, err
+	}
+	return o.n, nil
 }
 
 type forgetOp struct {

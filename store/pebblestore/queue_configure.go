@@ -14,6 +14,7 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	if err != nil {
 		return err
 	}
+	ownChange(&ch)
 	return s.do(ctx, &configureOp{crawl, queue, ch})
 }
 

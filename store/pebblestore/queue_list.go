@@ -25,11 +25,12 @@ func (read readOp) apply(tx *txn) error {
 }
 
 // Lookup implements store.Store.
-func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (e store.Entry, err error) {
-	crawl, err = sched.CrawlName(crawl)
+func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
+	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
-		return e, err
+		return store.Entry{}, err
 	}
+	var e store.Entry // the committer's, if the store dies
 	err = s.do(ctx, readOp(func(tx *txn) error {
 		c := s.crawls[crawl]
 		if c == nil || !tx.known(c, &key) {
@@ -39,15 +40,19 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (e stor
 		e = f.entry(c, &key)
 		return nil
 	}))
-	return e, err
+	if err != nil {
+		return store.Entry{}, err
+	}
+	return e, nil
 }
 
 // QueueInfo implements store.Store.
-func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (info store.QueueInfo, err error) {
-	crawl, err = sched.CrawlName(crawl)
+func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
+	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
-		return info, err
+		return store.QueueInfo{}, err
 	}
+	var info store.QueueInfo // the committer's, if the store dies
 	err = s.do(ctx, readOp(func(tx *txn) error {
 		c := s.crawls[crawl]
 		if c == nil {
@@ -61,7 +66,10 @@ func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (info store.
 		info = q.Info()
 		return nil
 	}))
-	return info, err
+	if err != nil {
+		return store.QueueInfo{}, err
+	}
+	return info, nil
 }
 
 func noQueue(crawl, queue string) error {

@@ -31,12 +31,30 @@ func ownSettlements(list []store.Settlement) []store.Settlement {
 	for i := range list {
 		st := &list[i]
 		st.Meta = bytes.Clone(st.Meta)
-		if st.Priority != nil {
-			priority := *st.Priority
-			st.Priority = &priority
+		own(&st.Priority)
+		if own(&st.QueueChange); st.QueueChange != nil {
+			ownChange(st.QueueChange)
 		}
 	}
 	return list
+}
+
+// own makes *p point to a copy.
+func own[T any](p **T) {
+	if *p != nil {
+		*p = new(**p)
+	}
+}
+
+// ownChange makes ch point to copies.
+func ownChange(ch *store.QueueChange) {
+	own(&ch.Delay)
+	own(&ch.MaxInFlight)
+	own(&ch.BlockedUntil)
+	own(&ch.Limit)
+	own(&ch.Weight)
+	own(&ch.Paused)
+	own(&ch.NotBefore)
 }
 
 type settleOp struct {
