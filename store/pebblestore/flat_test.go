@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -287,6 +288,30 @@ func TestFlatForgets(t *testing.T) {
 	l.wantAll()
 	if err := l.s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFlatForgottenInItsGroup: a crawl that gets keys and is forgotten in one group
+// starts no work, which nobody would wait for.
+func TestFlatForgottenInItsGroup(t *testing.T) {
+	s := mustOpen(t, "db", flatOptions(vfs.NewMem()))
+	defer s.Close()
+	see(t, s, "", testKeys(0, 10))
+	f := flatOf(s)
+	f.lose() // after the next group a run is made, as a rule
+	ctx := context.Background()
+	release, answers := behindHeldStep(s, []func() error{
+		func() error { return s.See(ctx, "", testKeys(10, 20), make([]bool, 10), store.SeeOptions{}) },
+		func() error { _, err := s.Forget(ctx, store.Selection{}); return err },
+	})
+	close(release)
+	for range cap(answers) {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	if f.workers != 0 {
+		t.Errorf("got %d workers of a set that is closed; want none", f.workers)
 	}
 }
 

@@ -87,7 +87,9 @@ func (s *Store) apply(f *flight) {
 		f.batch = nil
 	}
 	for _, d := range tx.dirty {
-		d.crawl.seen.committed()
+		if s.byNum[d.crawl.num] == d.crawl { // or it was forgotten, and its set is closed
+			d.crawl.seen.committed()
+		}
 	}
 	s.groups.Add(1)
 	s.keepBudget()
