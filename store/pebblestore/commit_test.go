@@ -78,6 +78,7 @@ func TestDuplicateWaitsForDisk(t *testing.T) {
 	s, disk := openStalled(t, Options{})
 	defer s.Close()
 	release := disk.stall()
+	defer release() // or Close waits for the disk
 	answers := make(chan int, 2)
 	for range 2 {
 		go func() { answers <- see(t, s, "", testKeys(0, 1)) }()
