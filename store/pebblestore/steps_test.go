@@ -12,15 +12,15 @@ import (
 )
 
 // during runs f, and meanwhile adds one key after the other. It returns how many
-// adds were answered between the first step that f took and its end.
-func during(t *testing.T, s *Store, from int, f func()) (answered int) {
+// steps f took, and how many adds were answered.
+func during(t *testing.T, s *Store, from int, f func()) (steps int64, answered int) {
 	t.Helper()
 	var over atomic.Bool
-	done := make(chan struct{})
+	done, before := make(chan struct{}), s.accepted.Load()
 	go func() {
 		defer close(done)
+		defer over.Store(true)
 		f()
-		over.Store(true)
 	}()
 	for i := from; !over.Load(); i++ {
 		if n := see(t, s, "", testKeys(i, i+1)); n != 1 {
@@ -29,30 +29,31 @@ func during(t *testing.T, s *Store, from int, f func()) (answered int) {
 		answered++
 	}
 	<-done
-	return answered
+	return s.accepted.Load() - before - int64(answered), answered
 }
 
-// TestAddsGoOn: while a store is verified, imported into or forgets by age, adds
-// are answered, and what is found at the end is right.
+// TestAddsGoOn: a store is verified, imported into and forgets by age in many steps,
+// between which adds are answered, and what is found at the end is right.
 func TestAddsGoOn(t *testing.T) {
-	const n = 200_000
+	const n, many = 200_000, 20
 	clock := newStepClock()
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: time.Hour})
 	defer s.Close()
 	see(t, s, "", testKeys(0, n))
-	if got := during(t, s, 10_000_000, func() { wantNoFindings(t, s) }); got < 3 {
-		t.Errorf("%d adds were answered during Verify; want them to go on", got)
+	if steps, _ := during(t, s, 10_000_000, func() { wantNoFindings(t, s) }); steps < many {
+		t.Errorf("Verify took %d steps; want at least %d", steps, many)
 	}
-	if got := during(t, s, 20_000_000, func() { importKeysInto(t, s, "", sortedKeys(n, 2*n)) }); got < 3 {
-		t.Errorf("%d adds were answered during an import; want them to go on", got)
+	keys := sortedKeys(n, 2*n)
+	if steps, _ := during(t, s, 20_000_000, func() { importKeysInto(t, s, "", keys) }); steps < many {
+		t.Errorf("an import took %d steps; want at least %d", steps, many)
 	}
 	clock.step(2 * time.Hour)
 	before := clock.Now()
 	see(t, s, "", testKeys(30_000_000, 30_000_001))
 	var gone int64
-	answered := during(t, s, 40_000_000, func() { gone = forget(t, s, store.Selection{Before: before}) })
-	if answered < 3 || gone < 2*n {
-		t.Errorf("%d adds were answered while %d keys were forgotten; want them to go on, and %d forgotten", answered, gone, 2*n)
+	steps, answered := during(t, s, 40_000_000, func() { gone = forget(t, s, store.Selection{Before: before}) })
+	if steps < many || gone < 2*n {
+		t.Errorf("%d keys were forgotten in %d steps; want %d, in at least %d", gone, steps, 2*n, many)
 	}
 	wantSeen(t, s, "", int64(1+answered))
 	wantSound(t, s)
