@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,7 +41,8 @@ type life struct {
 	env storetest.Env
 	fs  *vfs.MemFS
 
-	answered atomic.Int64 // steps answered
+	mu       sync.Mutex // guards answered, while the picture is taken too
+	answered int64      // steps
 	cut      atomic.Pointer[cut]
 }
 
@@ -72,8 +74,9 @@ func (l *life) live() int {
 		// so that is done to logs alone.
 		torn := unsynced != 50 || strings.HasSuffix(op.Path, ".log")
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && torn && writes.Add(1) == at {
-			answered := l.answered.Load()
-			l.cut.Store(&cut{disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rng}), answered})
+			l.mu.Lock() // or a step could be answered, and the next begun, before the cut is known of
+			l.cut.Store(&cut{disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rng}), l.answered})
+			l.mu.Unlock()
 		}
 		return nil
 	}))
@@ -84,7 +87,9 @@ func (l *life) live() int {
 		if err := l.h.Step(l.t.Context(), s); err != nil {
 			l.fail(err)
 		}
-		l.answered.Add(1)
+		l.mu.Lock()
+		l.answered++
+		l.mu.Unlock()
 		steps++
 	}
 	if err := s.Close(); err != nil {
@@ -101,7 +106,7 @@ func (l *life) check(before storetest.Mark) {
 	l.fs = c.fs
 	s := openSuite(l.t, l.env, l.fs, true)
 	err := l.h.Compare(l.t.Context(), s)
-	open := c.answered < l.answered.Load() // the last step may be there or not
+	open := c.answered < l.answered // the last step may be there or not
 	if err != nil && open {
 		l.h.Return(before)
 		if second := l.h.Compare(l.t.Context(), s); second != nil {
