@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -69,11 +68,8 @@ func (l *life) live() int {
 	at, unsynced, rng := 1+l.rng.Int64N(500), []int{0, 50, 100}[l.rng.IntN(3)], newRand(l.rng.Uint64())
 	disk := l.fs
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		// Half of what isn't synced is kept block by block and name by name.
-		// Names in any order are more than file systems do and Pebble bears,
-		// so that is done to logs alone.
-		torn := unsynced != 50 || strings.HasSuffix(op.Path, ".log")
-		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && torn && writes.Add(1) == at {
+		// Of what isn't synced, half may be kept, block by block and name by name.
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && writes.Add(1) == at {
 			l.mu.Lock() // or a step could be answered, and the next begun, before the cut is known of
 			l.cut.Store(&cut{disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rng}), l.answered})
 			l.mu.Unlock()
