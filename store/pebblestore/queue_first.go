@@ -15,8 +15,11 @@ import (
 // committer goes on meanwhile, and so may what is looked for. A URL that is held
 // all the time is found all the same: what leaves its row goes to the leases,
 // and what leaves these goes to the cache of texts or is held no more. Looking
-// in that order, and in both again at the end, misses nothing. At the end both are
-// looked at between two steps: within one that puts a URL back, it may be in neither.
+// in that order, and in both again at the end, misses nothing but a text that the
+// cache doesn't take or gave up at once (of more than maxText bytes, say), of a URL
+// that moved twice meanwhile. At the end both are looked at between two steps: within
+// one that puts a URL back, it may be in neither. The rows are read as they were at
+// one moment between two steps: a key may go to another generation.
 
 // sought is a duplicate whose first spelling is looked for.
 type sought struct {
@@ -115,16 +118,40 @@ func (s *Store) fromLeases(c *crawl, list []sought) {
 
 // fromRows finds the texts of queued URLs, and of completed ones.
 func (s *Store) fromRows(c *crawl, list []sought) error {
-	if err := s.rlock(); err != nil {
+	rows, gens, err := s.rowsNow(c)
+	if err != nil {
 		return err
 	}
-	gens := make([]uint32, 0, len(c.gens))
-	for _, g := range slices.Backward(c.gens) {
-		gens = append(gens, g.num)
+	err = fromRowsOf(rows, gens, c.num, list)
+	return errors.Join(err, s.unlessDead(rows.Close))
+}
+
+// rowsNow returns the rows and the generations of c as of one moment. Pebble may
+// never give a snapshot if it can't write.
+func (s *Store) rowsNow(c *crawl) (*pebble.Snapshot, []*generation, error) {
+	if err := s.rlock(); err != nil {
+		return nil, nil, err
 	}
-	s.mu.RUnlock()
-	for _, gen := range gens {
-		if err := s.findPointers(gen, list); err != nil {
+	type moment struct {
+		rows *pebble.Snapshot
+		gens []*generation
+	}
+	got := make(chan moment, 1)
+	err := s.unlessDead(func() error {
+		defer s.mu.RUnlock()
+		got <- moment{s.db.NewSnapshot(), slices.Clone(c.gens)}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	m := <-got
+	return m.rows, m.gens, nil
+}
+
+func fromRowsOf(rows pebble.Reader, gens []*generation, crawl uint32, list []sought) error {
+	for _, g := range slices.Backward(gens) {
+		if err := findPointers(rows, g.num, list); err != nil {
 			return err
 		}
 	}
@@ -136,15 +163,15 @@ func (s *Store) fromRows(c *crawl, list []sought) error {
 		}
 	}
 	slices.SortFunc(byPlace, func(a, b *sought) int { return a.ptr.compare(&b.ptr) })
-	if err := s.findQueuedTexts(c.num, byPlace); err != nil {
+	if err := findQueuedTexts(rows, crawl, byPlace); err != nil {
 		return err
 	}
-	return s.findDoneTexts(c.num, byPlace)
+	return findDoneTexts(rows, crawl, byPlace)
 }
 
 // findPointers reads seen rows of a generation.
-func (s *Store) findPointers(gen uint32, list []sought) error {
-	r := s.rowsBetween(len(list), appendNumbered(nil, tableSeen, gen), afterNumbered(tableSeen, gen))
+func findPointers(rows pebble.Reader, gen uint32, list []sought) error {
+	r := rowsBetween(rows, len(list), appendNumbered(nil, tableSeen, gen), afterNumbered(tableSeen, gen))
 	var key []byte
 	var err error
 	for i := range list {
@@ -162,8 +189,8 @@ func (s *Store) findPointers(gen uint32, list []sought) error {
 }
 
 // findQueuedTexts reads the queue rows that pointers name.
-func (s *Store) findQueuedTexts(crawl uint32, list []*sought) error {
-	r := s.rowsBetween(len(list), appendNumbered(nil, tableOrder, crawl), afterNumbered(tableOrder, crawl))
+func findQueuedTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
+	r := rowsBetween(rows, len(list), appendNumbered(nil, tableOrder, crawl), afterNumbered(tableOrder, crawl))
 	var key []byte
 	var err error
 	for _, l := range list {
@@ -179,8 +206,8 @@ func (s *Store) findQueuedTexts(crawl uint32, list []*sought) error {
 }
 
 // findDoneTexts reads the texts of completed URLs, where they are kept.
-func (s *Store) findDoneTexts(crawl uint32, list []*sought) error {
-	r := s.rowsBetween(len(list), appendNumbered(nil, tableDone, crawl), afterNumbered(tableDone, crawl))
+func findDoneTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
+	r := rowsBetween(rows, len(list), appendNumbered(nil, tableDone, crawl), afterNumbered(tableDone, crawl))
 	if r.empty() {
 		return r.close()
 	}
@@ -211,7 +238,7 @@ func (l *sought) take(value []byte, p pointer) error {
 // rowGetter reads single rows: by an iterator where there are many, since what
 // one look-up found helps the next.
 type rowGetter struct {
-	db     *pebble.DB
+	rows   pebble.Reader
 	it     *pebble.Iterator
 	closer io.Closer
 	err    error
@@ -220,10 +247,10 @@ type rowGetter struct {
 // manyRows is how many look-ups are worth an iterator.
 const manyRows = 16
 
-func (s *Store) rowsBetween(n int, lo, hi []byte) *rowGetter {
-	r := &rowGetter{db: s.db}
+func rowsBetween(rows pebble.Reader, n int, lo, hi []byte) *rowGetter {
+	r := &rowGetter{rows: rows}
 	if n >= manyRows {
-		r.it, r.err = s.db.NewIter(bounds(lo, hi))
+		r.it, r.err = rows.NewIter(bounds(lo, hi))
 	}
 	return r
 }
@@ -242,7 +269,7 @@ func (r *rowGetter) get(key []byte) ([]byte, bool) {
 		return value, err == nil
 	}
 	r.release()
-	value, closer, err := r.db.Get(key)
+	value, closer, err := r.rows.Get(key)
 	if err == nil {
 		r.closer = closer
 		return value, true

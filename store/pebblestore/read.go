@@ -151,35 +151,43 @@ type merge struct {
 // openMerge reads the keys from a first one on, up to an end that is not among them;
 // nil: to the last.
 func (s *Store) openMerge(name string, from, end *store.Key) (*merge, error) {
-	if err := s.rlock(); err != nil {
-		return nil, err
-	}
-	var gens []uint32
-	for _, c := range s.selected(name) {
-		for _, g := range c.gens {
-			gens = append(gens, g.num)
-		}
-	}
-	s.mu.RUnlock()
+	its, err := s.openIterators(name, from, end)
 	m := &merge{}
-	for _, g := range gens {
-		opt := &pebble.IterOptions{LowerBound: appendSeenRow(nil, g, from), UpperBound: afterNumbered(tableSeen, g)}
-		if end != nil {
-			opt.UpperBound = appendSeenRow(nil, g, end)
-		}
-		it, err := s.db.NewIter(opt)
-		if err != nil {
-			m.close()
-			return nil, err
-		}
-		if it.First() {
+	for _, it := range its {
+		if err == nil && it.First() {
 			m.its = append(m.its, it)
 		} else {
 			m.drop(it)
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
 	heap.Init(m)
 	return m, nil
+}
+
+// openIterators opens an iterator for each generation, all of one moment: a key that
+// is held moves to another when its own is forgotten. Nothing is read yet.
+func (s *Store) openIterators(name string, from, end *store.Key) (its []*pebble.Iterator, err error) {
+	if err := s.rlock(); err != nil {
+		return nil, err
+	}
+	defer s.mu.RUnlock()
+	for _, c := range s.selected(name) {
+		for _, g := range c.gens {
+			opt := &pebble.IterOptions{LowerBound: appendSeenRow(nil, g.num, from), UpperBound: afterNumbered(tableSeen, g.num)}
+			if end != nil {
+				opt.UpperBound = appendSeenRow(nil, g.num, end)
+			}
+			it, err := s.db.NewIter(opt)
+			if err != nil {
+				return its, err
+			}
+			its = append(its, it)
+		}
+	}
+	return its, nil
 }
 
 func (m *merge) Len() int           { return len(m.its) }
