@@ -153,7 +153,7 @@ func (o *expireOp) forget(tx *txn, c *crawl, g *generation, rows oldRows) {
 		g.keys -= int64(len(rows.gone) + len(rows.held))
 		tx.touch(c, g)
 	}
-	tx.keepHeld(c, rows.held)
+	tx.keepHeld(c, o.at.limit, rows.held)
 	for i := range rows.gone {
 		tx.s.texts.drop(c.num, &rows.gone[i])
 		c.seen.remove(&rows.gone[i])
@@ -166,15 +166,20 @@ func (c *crawl) dropped(g *generation) {
 	c.gens = slices.DeleteFunc(slices.Clone(c.gens), func(other *generation) bool { return other == g })
 }
 
-// keepHeld writes rows for keys whose generation went.
-func (tx *txn) keepHeld(c *crawl, keys []pointed) {
+// keepHeld writes rows for keys whose generation went, as if they were recorded now:
+// into a generation from the limit on, since one that is older may have to go, too.
+func (tx *txn) keepHeld(c *crawl, limit uint32, keys []pointed) {
 	if len(keys) == 0 {
 		return
 	}
 	g := tx.generation(c)
+	if g.num < limit {
+		g = tx.addGeneration(c)
+	}
 	for i := range keys {
 		tx.setPointer(g, &keys[i].key, &keys[i].pointer)
 	}
 	g.keys += int64(len(keys))
+	g.last = tx.now
 	tx.touch(c, g)
 }

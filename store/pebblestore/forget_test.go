@@ -114,6 +114,37 @@ func TestForgetBefore(t *testing.T) {
 	}
 }
 
+// TestForgetBeforeKeepsHeld: a key that was held when those of its age were forgotten
+// counts as recorded then, also when it is held no more; others that are as old as
+// those it is with now don't.
+func TestForgetBeforeKeepsHeld(t *testing.T) {
+	clock := newStepClock()
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: 15 * 24 * time.Hour})
+	defer s.Close()
+	day := func(n int) time.Time { return newStepClock().now.AddDate(0, 0, n) }
+	if _, err := s.Add(t.Context(), "", []store.Item{{Key: testKey(0), Queue: "a", URL: "u"}}, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	clock.now = day(16)
+	see(t, s, "", testKeys(1, 5))
+	clock.now = day(20)
+	if n := forget(t, s, store.Selection{Before: day(5)}); n != 0 {
+		t.Errorf("got %d forgotten; want none of that age but the held one", n)
+	}
+	done := []store.Settlement{{Key: testKey(0), Outcome: store.Complete}}
+	if got, err := s.Settle(t.Context(), "", done); err != nil || got[0] != store.Settled {
+		t.Fatalf("got %v, %v; want it completed", got, err)
+	}
+	if n := forget(t, s, store.Selection{Before: day(18)}); n != 4 {
+		t.Errorf("got %d forgotten; want the 4 that were never held", n)
+	}
+	wantSeen(t, s, "", 1)
+	clock.step(24 * time.Hour)
+	if n := forget(t, s, store.Selection{Before: clock.now}); n != 1 {
+		t.Errorf("got %d forgotten; want the last one", n)
+	}
+}
+
 func TestForgetRefusesTwoSelections(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
