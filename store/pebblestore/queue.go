@@ -23,6 +23,7 @@ type scheduler struct {
 	queues   []*sched.Queue // whose row may have to be written, or which may be dropped
 	touched  []*sched.Queue // by this step, to be filed at its end
 	unsynced bool           // rows of this group are in the database without a sync
+	loaded   int            // queues of all crawls that are in memory
 	ahead    map[*sched.Queue]*ahead
 	journal  journal
 }
@@ -124,8 +125,24 @@ func (tx *txn) numberedQueue(c *crawl, num uint32) *sched.Queue {
 // load makes q known in memory. The end of the group drops it if it holds
 // nothing then.
 func (tx *txn) load(qs *queueState, q *sched.Queue) {
-	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
+	tx.s.sched.hold(qs, q)
 	tx.listQueue(q)
+}
+
+// hold keeps q in memory.
+func (sc *scheduler) hold(qs *queueState, q *sched.Queue) {
+	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
+	sc.loaded++
+}
+
+// drop drops q from memory.
+func (sc *scheduler) drop(qs *queueState, q *sched.Queue) {
+	if qs.loaded[q.Name] == q {
+		sc.loaded--
+	}
+	delete(qs.loaded, q.Name)
+	delete(qs.byNum, uint32(q.ID))
+	delete(sc.ahead, q)
 }
 
 func (tx *txn) listQueue(q *sched.Queue) {

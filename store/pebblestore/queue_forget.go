@@ -16,7 +16,7 @@ func (tx *txn) forgetQueues(c *crawl) {
 		tx.deleteLease(l)
 	}
 	for _, q := range qs.loaded {
-		delete(tx.s.sched.ahead, q)
+		tx.s.sched.drop(qs, q)
 	}
 	for _, table := range []byte{tableOrder, tableQueue, tableName, tableDone} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))

@@ -32,9 +32,7 @@ func (s *Store) writeQueues(tx *txn) {
 		}
 		q.Marks = 0
 		if q.Held() == 0 {
-			delete(c.queues.loaded, q.Name)
-			delete(c.queues.byNum, uint32(q.ID))
-			delete(sc.ahead, q)
+			sc.drop(&c.queues, q)
 		}
 	}
 	if journaled {

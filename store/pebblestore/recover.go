@@ -110,7 +110,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 		q.Restore(l.rec, l.token, l.until)
 	}
 	delete(leases, at)
-	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
+	s.sched.hold(qs, q)
 	q.File(now)
 	return q, nil
 }

@@ -132,7 +132,7 @@ func (t *taker) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, err
 		head = rows[got].Place()
 	}
 	q.SetHead(priority, head)
-	t.s.sched.keepAhead(q, priority, rows[got:])
+	t.s.sched.keepAhead(q, priority, rows, got)
 	return got, nil
 }
 

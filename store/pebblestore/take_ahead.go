@@ -1,14 +1,24 @@
 package pebblestore
 
 import (
+	"slices"
+
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// aheadRows bounds the rows read ahead of all queues together: about 25 MB.
+// aheadRows bounds the rows read ahead of all queues of all crawls together: about
+// 25 MB, or a few times that after queues have become many, since what was read of
+// the first ones stays until they are served.
 const aheadRows = 1 << 17
 
-// aheadMost bounds those of one queue.
+// aheadMost bounds the rows of one queue.
 const aheadMost = 64
+
+// aheadBytes is what a row may take, on average.
+const aheadBytes = 192
+
+// rowBytes is what a row takes.
+func rowBytes(r *sched.Record) int { return 96 + len(r.URL) + len(r.Meta) }
 
 // ahead are the first URLs of one priority of a queue, read before they are
 // wanted: finding a queue's place on disk costs ten times what the next row
@@ -27,8 +37,20 @@ func (a *ahead) before(at sched.Head) bool {
 
 // aheadOf returns how many rows to read ahead of a queue so that all queues in
 // use have as many; less than two is not worth keeping.
-func (sc *scheduler) aheadOf(qs *queueState) int {
-	return min(aheadMost, aheadRows/max(1, len(qs.loaded)))
+func (sc *scheduler) aheadOf() int {
+	return min(aheadMost, aheadRows/max(1, sc.loaded))
+}
+
+// worthKeeping returns as many of the rows as may be kept.
+func (sc *scheduler) worthKeeping(rows []sched.Record) []sched.Record {
+	n := sc.aheadOf()
+	rows = rows[:min(len(rows), n+1)]
+	for i, room := 0, n*aheadBytes; i < len(rows); i++ {
+		if room -= rowBytes(&rows[i]); room < 0 {
+			return rows[:i]
+		}
+	}
+	return rows
 }
 
 // queuedAt tells that a URL was queued at a place.
@@ -38,17 +60,22 @@ func (sc *scheduler) queuedAt(q *sched.Queue, priority uint8, at sched.Head) {
 	}
 }
 
-// keepAhead keeps rows for the next take.
-func (sc *scheduler) keepAhead(q *sched.Queue, priority uint8, rows []sched.Record) {
-	if len(rows) < 2 { // the head alone saves nothing
+// keepAhead keeps rows for the next take, without those that were taken. The rest is
+// let go.
+func (sc *scheduler) keepAhead(q *sched.Queue, priority uint8, rows []sched.Record, taken int) {
+	kept := sc.worthKeeping(rows[taken:])
+	if len(kept) < 2 { // the head alone saves nothing
 		delete(sc.ahead, q)
 		return
 	}
+	if clear(rows[:taken]); taken+len(kept) < len(rows) || taken > aheadMost {
+		kept = slices.Clone(kept)
+	}
 	if a := sc.ahead[q]; a != nil {
-		a.priority, a.rows = priority, rows
+		a.priority, a.rows = priority, kept
 		return
 	}
-	sc.ahead[q] = &ahead{priority, rows}
+	sc.ahead[q] = &ahead{priority, kept}
 }
 
 // rows returns the URLs of one priority from its head on: at least n and one
@@ -58,14 +85,15 @@ func (t *taker) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.R
 		return a.rows, nil
 	}
 	want := n + 1
-	if more := t.s.sched.aheadOf(&c.queues); more > 1 {
+	if more := t.s.sched.aheadOf(); more > 1 {
 		want += more
 	}
 	if err := t.seek(c, q, priority); err != nil {
 		return nil, err
 	}
 	rows := make([]sched.Record, 0, min(want, int(q.Queued)))
-	for ok := t.it.First(); ok && len(rows) < want; ok = t.it.Next() {
+	room := max(1, want-n-1) * aheadBytes // for rows beyond those wanted now
+	for ok := t.it.First(); ok && len(rows) < want && room > 0; ok = t.it.Next() {
 		value, err := t.it.ValueAndErr()
 		if err != nil {
 			return nil, err
@@ -74,7 +102,9 @@ func (t *taker) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.R
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, rec)
+		if rows = append(rows, rec); len(rows) > n+1 {
+			room -= rowBytes(&rec)
+		}
 	}
 	return rows, t.it.Error()
 }

@@ -1,0 +1,76 @@
+package pebblestore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestReadAheadIsBounded: what is read ahead of a queue takes some 12 kB, however long
+// its URLs and however many are taken at once.
+func TestReadAheadIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		length, take int
+		few          bool // rows are kept
+	}{{60, 1, true}, {60, 150, true}, {1000, 1, true}, {32 << 10, 1, false}, {32 << 10, 150, false}} {
+		s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+		fillQueue(t, s, "c", "q", 200, tt.length)
+		if got, err := s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: tt.take, MaxPerQueue: tt.take}); err != nil || len(got.Leases) != tt.take {
+			t.Fatalf("got %d leases, %v; want %d", len(got.Leases), err, tt.take)
+		}
+		size := 0
+		for _, a := range s.sched.ahead {
+			for i := range a.rows[:cap(a.rows)] {
+				size += rowBytes(&a.rows[:cap(a.rows)][i])
+			}
+		}
+		if size > 14<<10 || size > 0 != tt.few {
+			t.Errorf("%d bytes, take %d: got %d bytes read ahead; want at most 12 kB, and some: %v", tt.length, tt.take, size, tt.few)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReadAheadOfAllCrawls: the queues of all crawls share what is read ahead, and
+// those that are gone take no part.
+func TestReadAheadOfAllCrawls(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	for i := range 30 {
+		fillQueue(t, s, fmt.Sprintf("c%d", i/10), fmt.Sprintf("q%d", i), 1, 20)
+	}
+	want := func(n int) {
+		t.Helper()
+		if s.sched.loaded != n {
+			t.Errorf("got %d queues; want %d", s.sched.loaded, n)
+		}
+	}
+	want(30)
+	forget(t, s, store.Selection{Crawl: "c0"})
+	want(20)
+	forget(t, s, store.Selection{Crawl: "c1", Queue: "q10"})
+	see(t, s, "c1", testKeys(0, 1)) // the queue goes with the end of its group
+	want(19)
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	want(19)
+}
+
+// fillQueue adds URLs of a length to a queue.
+func fillQueue(t *testing.T, s *Store, crawl, queue string, n, length int) {
+	t.Helper()
+	items := make([]store.Item, n)
+	for i := range items {
+		items[i] = store.Item{Key: testKey(i), Queue: queue, URL: strings.Repeat("u", length)}
+		copy(items[i].Key[:], queue)
+	}
+	if _, err := s.Add(t.Context(), crawl, items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
