@@ -43,7 +43,7 @@ type textShard struct {
 	max    int    // chunks
 	end    uint64 // where the next text goes, counted from the first ever
 	table  []textBucket
-	used   int    // places taken since the table grew
+	used   int    // places taken since those that live were counted, and these
 	clock  uint64 // moves with each put and drop
 }
 
@@ -155,6 +155,19 @@ func (s *textShard) bucket(k *store.Key) *textBucket {
 	return &s.table[int(binary.LittleEndian.Uint32(k[8:]))&(len(s.table)-1)]
 }
 
+// count counts the places of texts that live: most of what was taken may be of texts
+// that the ring has come round to.
+func (s *textShard) count() {
+	s.used = 0
+	for i := range s.table {
+		for _, p := range s.table[i].places {
+			if s.lives(p) {
+				s.used++
+			}
+		}
+	}
+}
+
 // grow makes the table twice as great. Who reads meanwhile has read in vain.
 func (s *textShard) grow() {
 	old := s.table
@@ -224,7 +237,9 @@ func (s *textShard) add(crawl uint32, k *store.Key, text string, n uint32) {
 		return
 	}
 	if s.used > textWays/2*len(s.table) && len(s.table) < mostBuckets {
-		s.grow()
+		if s.count(); s.used > textWays/4*len(s.table) {
+			s.grow()
+		}
 	}
 	e, at := s.room(textHead + len(text))
 	binary.LittleEndian.PutUint32(e, crawl)

@@ -52,3 +52,26 @@ func TestTexts(t *testing.T) {
 		t.Errorf("got %d hits of 50,000; want most of what was put", hits)
 	}
 }
+
+// TestTextsTable: the table is as great as the texts that live need, however many
+// there were.
+func TestTextsTable(t *testing.T) {
+	c := newTexts(0)
+	c.want()
+	for i := range 400_000 {
+		k := testKey(i)
+		c.put(1, &k, fmt.Sprintf("http://example.com/%d/%060d", i, i))
+	}
+	const live = 2 * textChunk / 100 // of a shard
+	for i := range c.shards {
+		if n := len(c.shards[i].table); n > live {
+			t.Errorf("shard %d: got %d buckets for about %d texts", i, n, live)
+		}
+	}
+	for i := 399_000; i < 400_000; i++ {
+		k := testKey(i)
+		if _, known, _ := c.get(1, &k, ""); !known {
+			t.Fatalf("the text put %d puts ago is gone; want the latest", 400_000-i)
+		}
+	}
+}
