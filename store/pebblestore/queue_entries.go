@@ -41,6 +41,8 @@ type entryCursor struct {
 	queue string // the queue it is in
 	part  part
 	from  []byte // the row to begin with; nil for the first of the part
+	// leases are those of the crawl by queue, for one page; nil until they are asked for.
+	leases map[*sched.Queue][]*sched.Lease
 }
 
 // page returns the next entries, and whether there may be more.
@@ -50,6 +52,7 @@ func (at *entryCursor) page(tx *txn) ([]store.Entry, bool, error) {
 		return nil, false, nil
 	}
 	var list []store.Entry
+	at.leases = nil
 	for len(list) < listPage {
 		q, err := at.current(tx, c)
 		if q == nil || err != nil {
@@ -85,7 +88,7 @@ func (at *entryCursor) more(tx *txn, c *crawl, q *sched.Queue, list []store.Entr
 	num := uint32(q.ID)
 	switch at.part {
 	case partLeases:
-		list = append(list, leaseEntries(c, q)...)
+		list = append(list, at.leaseEntries(c, q)...)
 	case partQueued:
 		return at.rows(tx, list, appendOrderPrefix(nil, c.num, num), appendOrderPrefix(nil, c.num, num+1),
 			func(key, value []byte) (store.Entry, error) {
@@ -127,15 +130,17 @@ func (at *entryCursor) rows(tx *txn, list []store.Entry, lo, hi []byte, read fun
 }
 
 // leaseEntries returns the leases of a queue, earliest end first.
-func leaseEntries(c *crawl, q *sched.Queue) []store.Entry {
-	var leases []*sched.Lease
-	if q.InFlight() > 0 {
+func (at *entryCursor) leaseEntries(c *crawl, q *sched.Queue) []store.Entry {
+	if q.InFlight() == 0 {
+		return nil
+	}
+	if at.leases == nil { // one walk a page, of a crawl that may have as many queues as leases
+		at.leases = make(map[*sched.Queue][]*sched.Lease)
 		for _, l := range c.queues.Leases {
-			if l.Queue == q {
-				leases = append(leases, l)
-			}
+			at.leases[l.Queue] = append(at.leases[l.Queue], l)
 		}
 	}
+	leases := at.leases[q]
 	slices.SortFunc(leases, func(a, b *sched.Lease) int {
 		if a.Before(b) {
 			return -1

@@ -77,7 +77,8 @@ func noQueue(crawl, queue string) error {
 }
 
 // listPage is how many rows of a listing are read in one step: other callers
-// wait no longer than that takes.
+// wait no longer than that takes, and [Store.Entries] one walk over the leases of the
+// crawl.
 const listPage = 512
 
 // Queues implements store.Store. A queue that comes or goes while the listing

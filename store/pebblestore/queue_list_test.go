@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -49,5 +50,42 @@ func TestReadOnlyTellsOfQueues(t *testing.T) {
 	}
 	if _, err := s.Take(ctx, store.TakeRequest{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got error %v of a take; want %v", err, store.ErrInvalid)
+	}
+}
+
+// TestEntriesWalkLeasesOncePerPage: a listing of many queues with a lease each has
+// every URL once, and doesn't go through all leases for each of them.
+func TestEntriesWalkLeasesOncePerPage(t *testing.T) {
+	const queues = listPage + 100
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	var items []store.Item
+	for i := range 2 * queues {
+		items = append(items, store.Item{Key: testKey(i), Queue: fmt.Sprint(i / 2), URL: "u"})
+	}
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: queues, MaxPerQueue: 1}); err != nil || len(got.Leases) != queues {
+		t.Fatalf("got %d leases, %v; want one of each queue", len(got.Leases), err)
+	}
+	at, states := &entryCursor{crawl: store.DefaultCrawl}, map[store.State]int{}
+	page := readOp(func(tx *txn) error {
+		list, _, err := at.page(tx)
+		for _, e := range list {
+			states[e.State]++
+		}
+		return err
+	})
+	for range 5 {
+		if err := s.do(t.Context(), page); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(at.leases); n != 0 && n != queues {
+			t.Errorf("got leases of %d queues; want all at once", n)
+		}
+	}
+	if states[store.Leased] != queues || states[store.Queued] != queues {
+		t.Errorf("got %v; want %d of each", states, queues)
 	}
 }
