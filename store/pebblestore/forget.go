@@ -19,7 +19,8 @@ import (
 // may outlive the time by up to Options.Generation. Keys held in a queue stay, and
 // count as recorded anew. Forgetting by age goes in durable steps of some thousand
 // keys, and other steps go on between them: what was forgotten before an error
-// stays forgotten, and the rest goes when it is done again.
+// stays forgotten, and the rest goes when it is done again. A queue, or keys that are
+// named, go in one step, however many they are: other steps wait for it.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	if _, err := sched.CheckSelection(sel); err != nil {
 		return 0, err

@@ -19,6 +19,8 @@ type IndexMode string
 //	flat       10 to 120 MB   none; 16.5 B a key of disk and page cache
 //	bounded    as budgeted    none; most duplicates cost a read of Pebble
 //
+// What flat and bounded cost is of each crawl.
+//
 // Flat keeps the keys a second time, in sorted files that are mapped into memory
 // (see package flatrun), and the newest, a million or three or as many as
 // Options.IndexBytes has room for, in tables in memory. What of the files is in

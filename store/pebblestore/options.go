@@ -43,7 +43,9 @@ type Options struct {
 	// With IndexAuto it chooses at open between fp64, if that fits with room for a
 	// quarter more, and flat; when the index outgrows the budget later, it becomes
 	// flat, for which nobody waits: its files are made behind, in about 0.1 s a
-	// million keys, while Pebble is asked. The default is no bound.
+	// million keys, while Pebble is asked. IndexFlat and IndexBounded keep to it
+	// crawl by crawl: each may take as much, a flat one 120 MB at most. The default
+	// is no bound.
 	IndexBytes int64
 	// LoadBehind has Open return once the queues and leases are in memory, and
 	// fills the index of keys behind it, about 0.1 s a million keys. Until then
