@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -51,7 +50,7 @@ type importer struct {
 func (m *importer) all(keys iter.Seq2[store.Key, error]) error {
 	part, last := make([]store.Key, 0, importKeys), store.Key{}
 	for k, err := range keys {
-		if err == nil && m.read+int64(len(part)) > 0 && !before(&last, &k) {
+		if err == nil && m.read+int64(len(part)) > 0 && last.Compare(k) >= 0 {
 			err = fmt.Errorf("cannot import; got key %x after %x; want ascending ones: %w", k, last, store.ErrInvalid)
 		}
 		if err != nil {
@@ -68,14 +67,6 @@ func (m *importer) all(keys iter.Seq2[store.Key, error]) error {
 	}
 	_, err := m.record(part)
 	return err
-}
-
-// before says whether x is before y.
-func before(x, y *store.Key) bool {
-	if a, b := binary.BigEndian.Uint64(x[:]), binary.BigEndian.Uint64(y[:]); a != b {
-		return a < b
-	}
-	return binary.BigEndian.Uint64(x[8:]) < binary.BigEndian.Uint64(y[8:])
 }
 
 // record hands a part to the committer, and returns memory for the next.

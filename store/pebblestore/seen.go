@@ -40,11 +40,7 @@ func (m memory) bytes() int64                   { return m.x.Bytes() }
 func (m memory) close()                         { m.x.Close() }
 
 func (m memory) learn(keys []store.Key) {
-	order := make([]uint32, len(keys))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	m.x.AddSorted(keys, order, make([]bool, len(keys)))
+	m.x.AddSorted(keys, identity(len(keys)), make([]bool, len(keys)))
 }
 
 // exact is a memory whose hits are verified in Pebble: a key is a duplicate
