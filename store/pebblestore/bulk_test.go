@@ -110,9 +110,9 @@ func TestImportOfWhatComesMeanwhile(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
 	keys := sortedKeys(0, 3000)
-	m := &importer{s: s, ctx: context.Background()}
+	m := &importer{s: s, ctx: context.Background(), crawl: store.DefaultCrawl}
 	prepare := func(lo, hi int) *importOp {
-		o := &importOp{read: int64(hi - lo), keys: slices.Clone(keys[lo:hi])}
+		o := &importOp{crawl: store.DefaultCrawl, read: int64(hi - lo), keys: slices.Clone(keys[lo:hi])}
 		if err := m.prepare(o); err != nil {
 			t.Fatal(err)
 		}
@@ -172,3 +172,18 @@ func TestExportOfMany(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w *failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// TestImportIntoOneCrawl: an import refuses a name that no crawl may have.
+func TestImportIntoOneCrawl(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	for _, name := range []string{"*", strings.Repeat("c", 256)} {
+		_, _, err := s.ImportSorted(context.Background(), name, sequence(testKeys(0, 1)), store.SeeOptions{})
+		if !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("got %v of crawl %q; want %v", err, name, store.ErrInvalid)
+		}
+	}
+	if names, err := s.Crawls(t.Context()); err != nil || len(names) != 0 {
+		t.Errorf("got crawls %q, %v; want none", names, err)
+	}
+}

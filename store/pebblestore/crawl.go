@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // crawl is the state of one crawl in memory. The committer alone writes it,
@@ -66,18 +67,10 @@ func (c *crawl) count() int64 {
 	return n
 }
 
-// crawlName maps a caller's crawl name to the stored one.
-func crawlName(name string) string {
-	if name == "" {
-		return store.DefaultCrawl
-	}
-	return name
-}
-
 // selected returns the crawls meant by a caller's name, in order of name.
 func (s *Store) selected(name string) []*crawl {
-	if name != "*" {
-		if c := s.crawls[crawlName(name)]; c != nil {
+	if name != sched.AnyCrawl {
+		if c := s.crawls[cmp.Or(name, store.DefaultCrawl)]; c != nil {
 			return []*crawl{c}
 		}
 		return nil

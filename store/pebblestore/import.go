@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // importKeys is how many keys an import records in one step: the committer takes
@@ -24,6 +25,10 @@ const importKeys = 1 << 19
 // Out of order keys return store.ErrInvalid. The keys before an error are
 // recorded.
 func (s *Store) ImportSorted(ctx context.Context, crawl string, keys iter.Seq2[store.Key, error], opt store.SeeOptions) (read, fresh int64, err error) {
+	crawl, err = sched.CrawlName(crawl)
+	if err != nil {
+		return 0, 0, err
+	}
 	m := &importer{s: s, ctx: ctx, crawl: crawl, opt: opt}
 	err = m.all(keys)
 	if last := m.await(); err == nil {

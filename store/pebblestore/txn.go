@@ -52,7 +52,6 @@ func (tx *txn) deleteRange(lo, hi []byte) { tx.note(tx.batch.DeleteRange(lo, hi,
 // crawl returns the crawl of that name, or nil when there is none and none is
 // to be made.
 func (tx *txn) crawl(name string, make bool) *crawl {
-	name = crawlName(name)
 	c := tx.s.crawls[name]
 	if c == nil && make {
 		c = tx.newCrawl(name)
