@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/freeport"
 )
 
 // TestHangupWhileOpening sends the signal to a daemon that still reads its rule file, a pipe: it
@@ -22,7 +24,12 @@ func TestHangupWhileOpening(t *testing.T) {
 	if err := errors.Join(syscall.Mkfifo(rules, 0o600), os.WriteFile(none, []byte("{}"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{t: t, grpc: freeAddr(t), http: freeAddr(t), log: &logTail{}}
+	addrs, release, err := freeport.Take(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	d := &daemon{t: t, grpc: addrs[0], http: addrs[1], log: &logTail{}}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
