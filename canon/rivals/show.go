@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"slices"
-	"text/tabwriter"
 )
 
 // show prints the table: each rival's time, and how many times ours it is.
@@ -16,13 +16,11 @@ func show(out io.Writer, corpus string, n int, results []result) {
 			base = median(r.nanos)
 		}
 	}
-	fmt.Fprintf(out, "%s: %d URLs, CPU time, median of %d rounds\n\n", corpus, n, len(results[0].nanos))
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "ns/URL\tratio\trefused\t\t")
+	fmt.Fprintf(out, "%s: %d URLs, CPU time, median of %d rounds\n\n", filepath.Base(corpus), n, len(results[0].nanos))
+	fmt.Fprint(out, "| | ns/URL | to ours | refused |\n|---|--:|--:|--:|\n")
 	for _, r := range results {
-		fmt.Fprintf(w, "%.0f\t%.2f\t%d\t\t%s\n", median(r.nanos), median(r.nanos)/base, r.refused, r.name)
+		fmt.Fprintf(out, "| %s | %.0f | %.2f | %d |\n", r.name, median(r.nanos), median(r.nanos)/base, r.refused)
 	}
-	w.Flush()
 }
 
 var benchLine = regexp.MustCompile(`BenchmarkHostile/([^/\s]+)/(\d+[kM]B)\S*\s.*?([\d.]+) ns/byte`)
@@ -46,12 +44,10 @@ func showHostile(out io.Writer) error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	fmt.Fprint(out, "\nhostile input, qiita, ns per byte\n\n")
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "1 kB\t10 kB\t100 kB\t1 MB\t\t")
+	fmt.Fprint(out, "\nHostile input, qiita, ns per byte:\n\n| of | 1 kB | 10 kB | 100 kB | 1 MB |\n|---|--:|--:|--:|--:|\n")
 	for _, name := range names {
 		r := rows[name]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\t%s\n", r["1kB"], r["10kB"], r["100kB"], r["1MB"], name)
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", name, r["1kB"], r["10kB"], r["100kB"], r["1MB"])
 	}
-	return w.Flush()
+	return nil
 }

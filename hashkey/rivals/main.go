@@ -36,7 +36,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%d URLs, median of %d rounds, ns of processor time per URL or key\n\n", len(urls), *rounds)
-	fmt.Printf("%-18s %-34s %8s %8s %7s\n", "crate", "ours", "crate", "ours", "faster")
+	fmt.Print("| crate | ours | crate's ns | our ns | times as fast |\n|---|---|--:|--:|--:|\n")
 	for _, op := range operations(urls) {
 		if !strings.Contains(op.crate+" "+op.name, *only) {
 			continue
@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// compare runs the crate's side and ours in turns and prints a line.
+// compare runs the crate's side and ours in turns and prints a row.
 func compare(r *rival, op operation, rounds int) error {
 	var theirs, ours []float64
 	for range rounds {
@@ -61,7 +61,7 @@ func compare(r *rival, op operation, rounds int) error {
 		theirs, ours = append(theirs, ns), append(ours, op.run())
 	}
 	a, b := median(theirs), median(ours)
-	fmt.Printf("%-18s %-34s %8.0f %8.0f %6.1fx\n", op.crate, op.name, a, b, a/b)
+	fmt.Printf("| %s | %s | %.0f | %.0f | %.1f |\n", op.crate, op.name, a, b, a/b)
 	return nil
 }
 

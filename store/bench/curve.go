@@ -19,8 +19,12 @@ func (b *bench) curve() error {
 	}
 	b.stream = storebench.NewStream(int(b.sizes[len(b.sizes)-1]) + len(b.sizes)*b.room())
 	b.head()
-	for _, size := range b.sizes {
-		if err := b.line(s, int(size)); err != nil {
+	for i, size := range b.sizes {
+		room := 0.0
+		if i+1 < len(b.sizes) {
+			room = b.sizes[i+1] - size
+		}
+		if err := b.line(s, int(size), room); err != nil {
 			return err
 		}
 	}
@@ -40,8 +44,9 @@ func (b *bench) head() {
 // sampleKeys is how many keys come between two looks at the index's memory.
 const sampleKeys = 100_000
 
-// line grows the store to n keys, and prints what that and the loads cost.
-func (b *bench) line(s *pebblestore.Store, n int) error {
+// line grows the store to n keys, and prints what that and the loads cost, which
+// end earlier than asked for where they would take half the room to the next size.
+func (b *bench) line(s *pebblestore.Store, n int, room float64) error {
 	grown, w, worst := n-b.stream.Known, startWatch(), 0.0
 	for b.stream.Known < n {
 		if err := b.stream.Preload(engine{s}, min(sampleKeys, n-b.stream.Known)); err != nil {
@@ -60,6 +65,7 @@ func (b *bench) line(s *pebblestore.Store, n int) error {
 	fmt.Printf("| %g M | %.0f | %.2f | %.2f | %.2f | %.1f |", float64(n)/1e6, float64(grown)/wall.Seconds(),
 		cpu.Seconds()*1e6/float64(grown), float64(i.Bytes)/float64(i.Keys), worst, m.WriteAmp())
 	for _, b.load.Dup = range b.dups {
+		b.load.MaxKeys = int64(room / 2 / float64(len(b.dups)) / max(1-b.load.Dup, 0.01))
 		r, err := b.one(s)
 		if err != nil {
 			return err

@@ -87,12 +87,14 @@ func (b *bench) fill(s *pebblestore.Store) error {
 }
 
 func (b *bench) loads(s *pebblestore.Store) error {
+	fmt.Println("\n| duplicates |" + storebench.Columns + "\n|--:|" + storebench.Rule)
+	defer fmt.Println()
 	for _, b.load.Dup = range b.dups {
 		r, err := b.one(s)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%2.0f%% duplicates  %v\n", b.load.Dup*100, r)
+		fmt.Printf("| %.0f %% |%s\n", b.load.Dup*100, r.Row())
 	}
 	return nil
 }
@@ -120,12 +122,12 @@ func (b *bench) report(s *pebblestore.Store) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("index %s: %.2f B/key of %d keys; write amplification %.1f; %d tables in L0; stalled %v\n",
+	fmt.Printf("- index %s: %.2f B/key of %d keys; write amplification %.1f; %d tables in L0; stalled %v\n",
 		m.Index.Mode, float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.L0Tables, m.StallTime)
 	debug.FreeOSMemory()
 	stream := int64(len(b.stream.All)) * int64(len(hashkey.UrlShortHash{}))
 	resident, files := storebench.RSS()
-	fmt.Printf("memory %d MB, without the %d MB of the stream's keys; mapped files %.2f B/key, of which %d MB are in the page cache\n",
+	fmt.Printf("- memory %d MB, without the %d MB of the stream's keys; mapped files %.2f B/key, of which %d MB are in the page cache\n",
 		(resident-files-stream)>>20, stream>>20, float64(m.Index.Mapped)/float64(m.Index.Keys), files>>20)
 	return nil
 }
@@ -138,7 +140,7 @@ func (b *bench) reopen() error {
 	}
 	st, err := s.Stats(context.Background(), "*")
 	w.print("open", st.Seen)
-	fmt.Printf("disk %.2f B/key; max RSS %d MB\n",
+	fmt.Printf("- disk %.2f B/key; max RSS %d MB\n",
 		float64(storebench.DiskBytes(b.dir))/float64(st.Seen), storebench.MaxRSS()>>20)
 	return errors.Join(err, s.Close())
 }
@@ -153,6 +155,6 @@ func startWatch() watch { return watch{time.Now(), storebench.ProcessCPU()} }
 
 func (w watch) print(what string, n int64) {
 	wall, cpu := time.Since(w.start), storebench.ProcessCPU()-w.cpu
-	fmt.Printf("%s: %d keys in %.2f s, %.0f keys/s, CPU %.3f us/key\n", what, n, wall.Seconds(),
+	fmt.Printf("- %s: %d keys in %.2f s, %.0f keys/s, CPU %.3f µs/key\n", what, n, wall.Seconds(),
 		float64(n)/wall.Seconds(), cpu.Seconds()*1e6/float64(n))
 }

@@ -78,7 +78,9 @@ func run(dir, only string, n int, dups []float64, l storebench.Load) (err error)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	table := map[string]*measured{}
-	for _, r := range rivals(tmp) {
+	all := rivals(tmp)
+	fmt.Println("\n| store | duplicates |" + storebench.Columns + "\n|---|--:|" + storebench.Rule)
+	for _, r := range all {
 		if only != "" && !slices.Contains(strings.Split(only, ","), r.name) {
 			continue
 		}
@@ -88,6 +90,8 @@ func run(dir, only string, n int, dups []float64, l storebench.Load) (err error)
 		}
 		table[r.name] = m
 	}
+	showLoaded(table)
+	fmt.Print("\n| ours | against | duplicates | times as fast | CPU | disk |\n|---|---|--:|--:|--:|--:|\n")
 	for _, ours := range oursAll {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			if !slices.Contains(oursAll, name) && table[ours] != nil {
@@ -100,14 +104,23 @@ func run(dir, only string, n int, dups []float64, l storebench.Load) (err error)
 
 // measured is what a rival brought.
 type measured struct {
-	loads []storebench.Result // at each of dups
-	disk  float64             // bytes a key
+	loaded float64             // keys/s
+	loads  []storebench.Result // at each of dups
+	disk   float64             // bytes a key
 }
 
-// compare prints how many times as fast m is as another.
+// showLoaded prints what loading the first keys took, and the disk after all loads.
+func showLoaded(table map[string]*measured) {
+	fmt.Print("\n| store | loaded, keys/s | disk B/key |\n|---|--:|--:|\n")
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		fmt.Printf("| %s | %.0f | %.1f |\n", name, table[name].loaded, table[name].disk)
+	}
+}
+
+// compare prints how m does beside another: times as fast, and shares of its processor time and disk.
 func (m *measured) compare(name, other string, dups []float64, o *measured) {
 	for i := range dups {
-		fmt.Printf("%-9s against %-8s %2.0f%% duplicates: %5.1f times as fast, %4.2f of the CPU, %4.2f of the disk\n", name, other,
+		fmt.Printf("| %s | %s | %.0f %% | %.1f | %.2f | %.2f |\n", name, other,
 			dups[i]*100, m.loads[i].PerSecond()/o.loads[i].PerSecond(), m.loads[i].CPUPerKey()/o.loads[i].CPUPerKey(), m.disk/o.disk)
 	}
 }
@@ -125,20 +138,19 @@ func measure(r rival, dir string, n int, dups []float64, l storebench.Load) (*me
 	if err := stream.Preload(e, n); err != nil {
 		return nil, err
 	}
-	loaded, m := time.Since(start), &measured{}
+	m := &measured{loaded: float64(n) / time.Since(start).Seconds()}
 	for _, l.Dup = range dups {
 		result, err := stream.Run(e, l)
 		if err != nil {
 			return nil, err
 		}
-		fmt.Printf("%-10s %2.0f%% duplicates  %v\n", r.name, l.Dup*100, result)
+		fmt.Printf("| %s | %.0f %% |%s\n", r.name, l.Dup*100, result.Row())
 		m.loads = append(m.loads, result)
 	}
 	if err := reopen(r, dir, e); err != nil {
 		return nil, err
 	}
 	m.disk = float64(storebench.DiskBytes(dir)) / float64(stream.Known)
-	fmt.Printf("%-10s loaded %d at %.0f keys/s, disk %.1f B/key\n", r.name, n, float64(n)/loaded.Seconds(), m.disk)
 	return m, os.RemoveAll(dir)
 }
 

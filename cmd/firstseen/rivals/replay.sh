@@ -26,15 +26,13 @@ PY
 measure() {
 	name=$1
 	shift
-	bash -c 'TIMEFORMAT="%R %U %S"; time "$@" >/dev/null 2>&1' - "$@" 2>"$work/time" || { echo "$name: failed"; return 0; }
+	bash -c 'TIMEFORMAT="%R %U %S"; time "$@" >/dev/null 2>&1' - "$@" 2>"$work/time" || { echo "| $name | failed | | |"; return 0; }
 	awk -v name="$name" -v base="${base:-0}" '{
-		printf "%-34s %7.2f s  %7.2f s of processors", name, $1, $2 + $3
-		if (base > 0) printf "  %6.2f times as long", $1 / base
-		print ""
+		printf "| %s | %.2f | %.2f | %s |\n", name, $1, $2 + $3, base > 0 ? sprintf("%.2f", $1 / base) : ""
 	}' "$work/time"
 }
 
-wc -l <"$work/urls" | awk '{ print $1 " URLs" }'
+wc -l <"$work/urls" | awk '{ print $1 " URLs\n\n| | s | s of processors | times as long |\n|---|--:|--:|--:|" }'
 measure "firstseen replay, list" "$work/firstseen" replay --hosts 0 "$work/urls"
 base=$(awk '{ print $1 }' "$work/time")
 measure "firstseen replay, zstd" "$work/firstseen" replay --hosts 0 "$list"
@@ -43,5 +41,5 @@ measure "awk '!seen[\$0]++'" awk '!seen[$0]++' "$work/urls"
 if python3 -c 'import w3lib' 2>/dev/null; then
 	measure "python, w3lib and a set" sh -c "python3 '$work/rival.py' <'$work/urls'"
 else
-	echo "python with w3lib: not installed (pip install w3lib)"
+	echo "| python with w3lib | not installed (pip install w3lib) | | |"
 fi

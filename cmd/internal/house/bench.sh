@@ -16,8 +16,21 @@ echo "- revision: $(git rev-parse --short HEAD)$(git diff --quiet || echo ' with
 for tool in 'go version' 'rustc --version' 'g++ --version' 'python3 --version' 'java -version' 'redis-server --version'; do
 	line=$(version $tool) && [ -n "$line" ] && echo "- $line"
 done
+
+# Programs of ours print Markdown; lines of `go test -bench` become a table.
+table() {
+	awk '/^Benchmark.*\/op/ {
+		if (!begun++) print "| benchmark | |\n|---|---|"
+		name = $1; sub(/^Benchmark/, "", name); sub(/-[0-9]+$/, "", name)
+		printf "| %s |", name
+		for (i = 3; i < NF; i += 2) printf " %s %s%s", $i, $(i + 1), i + 2 < NF ? "," : ""
+		print " |"; next
+	}
+	/^(goos|goarch|pkg|cpu):|^PASS|^ok / { next }
+	{ print; fflush() }'
+}
+
 for part in $parts; do
-	printf '\n## %s\n\n`make bench-%s`, from %s, with %s others wanting a processor:\n\n```\n' "$part" "$part" "$(date -u +%H:%M)" "$(cut -d' ' -f1 /proc/loadavg)"
-	${MAKE:-make} --no-print-directory -s "bench-$part" 2>&1 | sed "s|$(pwd)|.|g" || echo "did not end well"
-	echo '```'
+	printf '\n## %s\n\n`make bench-%s`, from %s, with %s others wanting a processor:\n\n' "$part" "$part" "$(date -u +%H:%M)" "$(cut -d' ' -f1 /proc/loadavg)"
+	${MAKE:-make} --no-print-directory -s "bench-$part" 2>&1 | sed -u "s|$(pwd)|.|g" | table
 done

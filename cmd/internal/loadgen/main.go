@@ -43,7 +43,7 @@ func main() {
 func (s *settings) run(ctx context.Context) error {
 	urls := s.load.urls()
 	fmt.Printf("%d sends of %d hosts, %.0f %% repeats; client and server share this machine\n", s.load.sends, s.load.hosts, 100*s.load.repeats)
-	fmt.Printf("%-18s %-28s %10s %10s %9s %7s %20s %8s\n", "server", "phase", "URLs", "URLs/s", "CPU s/1M", "client", "call p50/p99 ms", "peak MB")
+	fmt.Println("\n| server | phase | URLs | URLs/s | CPU s a million | client's | call p50/p99 ms | peak MB |\n|---|---|--:|--:|--:|--:|--:|--:|")
 	for range s.runs {
 		for profile := range strings.SplitSeq(s.profiles, ",") {
 			err := s.each(ctx, urls, s.queues, func() (*target, error) { return startOurs(ctx, s.ours, profile) })
@@ -74,7 +74,7 @@ func (s *settings) each(ctx context.Context, urls [][]byte, queues int, open fun
 		if err := t.all(ctx, phases); err != nil {
 			return err
 		}
-		fmt.Printf("%-18s disk %d MB\n", t.name, t.diskMB())
+		fmt.Printf("| %s | disk: %d MB | | | | | | |\n", t.name, t.diskMB())
 		if err := t.stop(); err != nil {
 			return err
 		}
@@ -151,9 +151,9 @@ func (r *result) print(name string) {
 		slices.Sort(r.latencies)
 		latency = fmt.Sprintf("%.1f/%.1f", ms(r.latencies[n/2]), ms(r.latencies[n*99/100]))
 	}
-	fmt.Printf("%-18s %-28s %10d %10.0f %9s %7s %20s %8d\n", name, r.phase, r.urls, float64(r.urls)/r.took.Seconds(), perMillion, own, latency, r.peak)
+	fmt.Printf("| %s | %s | %d | %.0f | %s | %s | %s | %d |\n", name, r.phase, r.urls, float64(r.urls)/r.took.Seconds(), perMillion, own, latency, r.peak)
 	if r.failed > 0 {
-		fmt.Printf("%-18s %d URLs FAILED\n", name, r.failed)
+		fmt.Printf("| %s | %d URLs FAILED | | | | | | |\n", name, r.failed)
 	}
 }
 

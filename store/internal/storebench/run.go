@@ -46,8 +46,15 @@ func (r Result) PerSecond() float64 { return float64(r.Keys) / r.Wall.Seconds() 
 // CPUPerKey is processor time for each key, in µs.
 func (r Result) CPUPerKey() float64 { return r.CPU.Seconds() * 1e6 / float64(r.Keys) }
 
-func (r Result) String() string {
-	return fmt.Sprintf("%9.0f keys/s  CPU %5.2f us/key  p50 %6.2f  p99 %6.2f  max %6.0f ms  %4.1f s  new %d  wrong %d",
+// Columns are the names of what Row says, and Rule the line below them, of a Markdown table.
+const (
+	Columns = " keys/s | CPU µs/key | p50 ms | p99 ms | longest ms | s | new | wrong |"
+	Rule    = "--:|--:|--:|--:|--:|--:|--:|--:|"
+)
+
+// Row is the end of a row of that table.
+func (r Result) Row() string {
+	return fmt.Sprintf(" %.0f | %.2f | %.2f | %.2f | %.0f | %.1f | %d | %d |",
 		r.PerSecond(), r.CPUPerKey(), ms(r.P50), ms(r.P99), ms(r.Longest), r.Wall.Seconds(), r.New, r.WrongNew+r.WrongKnown)
 }
 
