@@ -32,7 +32,7 @@ func (b *bench) curve() error {
 }
 
 func (b *bench) head() {
-	fmt.Print("| keys | all new: keys/s | CPU µs | index B/key | worst so far | write amp. |")
+	fmt.Print("| keys | all new: keys/s | CPU µs | index B/key | worst on the way | write amp. |")
 	rule := "\n|---|---|---|---|---|---|"
 	for _, dup := range b.dups {
 		fmt.Printf(" %g %%: keys/s | CPU µs |", dup*100)

@@ -43,8 +43,9 @@ type Config struct {
 	// MaxWait bounds how long a request waits for a lease. The default is 1 min.
 	MaxWait time.Duration
 	// MaxInHand bounds, in bytes, what all calls together hold of messages and bodies
-	// that are decoded or wait for their commit. What would take more is taken alone;
-	// the one message that each call is receiving isn't counted. The default is 64 MiB.
+	// that are decoded or wait for their commit. One message or body counts as
+	// half of it at most; the one that each call is receiving, and bodies of up to 4 KiB,
+	// aren't counted. The default is 64 MiB.
 	MaxInHand int64
 
 	// TrapsOverGRPC has the frontier's traps refuse URLs that come over gRPC, too. The

@@ -19,7 +19,8 @@ var errDraining = status.Error(codes.Unavailable, "server is going down; send wh
 
 // linger is how long streams that only watch, such as health's, may stay after
 // the last call that does something. They would never end by themselves, and are
-// ended by Server.lingered.
+// ended by Server.lingered. A connection whose client doesn't answer gRPC's ping holds
+// a drain up for 5 s, no longer than Config.Drain.
 const linger = 250 * time.Millisecond
 
 // drain ends the server in order: health says so first, streams commit and

@@ -158,6 +158,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(lineTimeout)) // net/http lifts it for the next request
 	w.WriteHeader(status)
 	_, _ = w.Write(b) // a client that went away needs no answer
 }

@@ -83,38 +83,47 @@ func (d *doneLease) settlement() (frontier.Settlement, error) {
 }
 
 func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {
+	if answer, ok := s.settleBody(w, r); ok {
+		writeJSON(w, http.StatusOK, answer)
+	}
+}
+
+// settleBody settles what a body says, unless it answers with an error. What the
+// body held is given back before the answer is written, which a client may be slow
+// to read.
+func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out doneAnswer, ok bool) {
 	body, held, ok := readHeld[doneBody](s, w, r)
 	defer s.inHand.give(held)
 	if !ok {
-		return
+		return out, false
 	}
 	if body.Leases == nil {
 		writeError(w, http.StatusBadRequest, "invalid", "want leases")
-		return
+		return out, false
 	}
 	settlements := make([]frontier.Settlement, len(body.Leases))
 	var err error
 	for i := range body.Leases {
 		if settlements[i], err = body.Leases[i].settlement(); err != nil {
 			s.writeFault(w, "settle", err)
-			return
+			return out, false
 		}
 	}
 	if err := s.roomFor(len(settlements)); err != nil {
 		s.writeFault(w, "settle", err)
-		return
+		return out, false
 	}
 	answers, err := s.f.Settle(r.Context(), settlements)
 	if err != nil {
 		s.writeFault(w, "settle", err)
-		return
+		return out, false
 	}
-	out := doneAnswer{Answers: make([]string, len(answers))}
+	out = doneAnswer{Answers: make([]string, len(answers))}
 	for i, a := range answers {
 		out.Answers[i] = a.String()
 		s.countSettled(settlements[i].Outcome, a)
 	}
-	writeJSON(w, http.StatusOK, out)
+	return out, true
 }
 
 func (s *Server) countSettled(outcome frontier.Outcome, a frontier.Settled) {

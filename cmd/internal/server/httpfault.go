@@ -52,6 +52,9 @@ const (
 	costOfJSON = 16
 	minLease   = len(`{"key":"0123456789abcdef0123456789abcdef","token":"1"}`)
 	fewLeases  = 64 // however short
+	// smallBody is what isn't charged: who asks for work, or settles some leases, waits
+	// for no bulk. The number of calls bounds these.
+	smallBody = 4 << 10
 )
 
 // readJSON reads a body that is one JSON value of T and nothing else.
@@ -66,8 +69,8 @@ func readJSON[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, ok
 // no client keeps them waiting.
 func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, held int64, ok bool) {
 	body, err := s.readBody(w, r)
-	if err == nil {
-		held, err = s.inHand.take(r.Context(), int64(costOfJSON*len(body)))
+	if err == nil && len(body) > smallBody {
+		held, err = s.inHand.take(r.Context(), s.inHand.share(int64(costOfJSON*len(body))))
 	}
 	if err == nil {
 		err = decodeJSON(body, &v)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -85,16 +86,20 @@ func TestBodyDeadline(t *testing.T) {
 }
 
 // TestBodiesInHand checks that bodies wait while all calls together hold all that
-// they may.
+// they may, and that small ones don't.
 func TestBodiesInHand(t *testing.T) {
 	r := start(t, canon.None(), Config{MaxInHand: 1 << 10})
+	long := `{"leases":[{}` + strings.Repeat(" ", smallBody) + `]}`
 	for _, path := range []string{"/v1/done", "/v1/urls", "/v1/lease"} {
 		all, err := r.inHand.take(t.Context(), 1<<10)
 		if err != nil {
 			t.Fatal(err)
 		}
 		answer := make(chan string)
-		go func() { answer <- r.request(t, "POST", path, `{"leases":[{}]}`) }()
+		if path != "/v1/urls" {
+			r.request(t, "POST", path, `{}`)
+		}
+		go func() { answer <- r.request(t, "POST", path, long) }()
 		select {
 		case got := <-answer:
 			t.Fatalf("%s: got %s; want it to wait", path, got)
@@ -141,4 +146,34 @@ func TestCountElements(t *testing.T) {
 			t.Errorf("%s: got %d; want %d", body, got, want)
 		}
 	}
+}
+
+// TestAnswerHoldsNothing checks that a client that is slow to read what became of its
+// leases keeps no memory from others.
+func TestAnswerHoldsNothing(t *testing.T) {
+	r := start(t, canon.None(), Config{MaxInHand: 1 << 20})
+	lease := `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
+	body := `{"leases":[` + strings.Repeat(lease+",", 2*fewLeases) + lease + `]}`
+	w := &answerProbe{ResponseRecorder: httptest.NewRecorder(), write: func() {
+		if !r.inHand.tryTake(1 << 20) {
+			t.Error("what the body held isn't given back when the answer is written")
+			return
+		}
+		r.inHand.give(1 << 20)
+	}}
+	r.postDone(w, httptest.NewRequest("POST", "/v1/done", strings.NewReader(body)))
+	if !strings.HasPrefix(w.Body.String(), `{"answers":["stale"`) {
+		t.Errorf("got %.100s; want an answer for each lease", w.Body)
+	}
+}
+
+// answerProbe calls write when an answer is written.
+type answerProbe struct {
+	*httptest.ResponseRecorder
+	write func()
+}
+
+func (w *answerProbe) Write(b []byte) (int, error) {
+	w.write()
+	return w.ResponseRecorder.Write(b)
 }

@@ -159,7 +159,7 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func
 
 // answerHeld answers lines, which count among what all calls hold.
 func (s *Server) answerHeld(ctx context.Context, lines [][]byte, out *bytes.Buffer, answer func(context.Context, [][]byte, *bytes.Buffer)) error {
-	held, err := s.inHand.take(ctx, costOfLines(lines))
+	held, err := s.inHand.take(ctx, s.inHand.share(costOfLines(lines)))
 	if err != nil {
 		return err
 	}

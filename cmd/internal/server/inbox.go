@@ -96,9 +96,8 @@ const (
 	size // it was told too low
 )
 
-// cost is what a message is charged. One that costs more than all may is taken
-// alone.
-func (in *inbox[T]) cost(m T) int64 { return min(int64(in.source.size(m)), in.budget.max) }
+// cost is what a message is charged.
+func (in *inbox[T]) cost(m T) int64 { return in.budget.share(int64(in.source.size(m))) }
 
 // place spends credit on a message, decodes it and puts it in, unless something
 // lacks. The batch that waits may be taken during the decoding.

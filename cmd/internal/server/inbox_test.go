@@ -100,9 +100,9 @@ func TestPumpStopsReading(t *testing.T) {
 // two calls with such messages don't wait for each other.
 func TestPumpBuysFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const max, low, high = 8 * slab, 3 * slab, 7 * slab
+		const max, low, high = 8 * slab, 3 * slab, 4 * slab // the most that a message is charged
 		s := &Server{draining: make(chan struct{}), inHand: newBudget(max)}
-		opened := 0 // only who holds most of the bytes counts
+		var opened atomic.Int32
 		call := func() error {
 			left, n := 5, 0
 			src := source[int]{
@@ -122,7 +122,7 @@ func TestPumpBuysFirst(t *testing.T) {
 						n = high
 						return false, nil
 					}
-					opened++
+					opened.Add(1)
 					return true, nil
 				},
 			}
@@ -134,7 +134,7 @@ func TestPumpBuysFirst(t *testing.T) {
 			go func() { done <- call() }()
 		}
 		synctest.Wait()
-		if opened > 0 {
+		if opened.Load() > 0 {
 			t.Error("decoded a message while nothing was left to buy")
 		}
 		s.inHand.give(all)
@@ -144,8 +144,8 @@ func TestPumpBuysFirst(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if opened != 10 || !s.inHand.tryTake(max) {
-			t.Errorf("got %d messages, or not all bytes back; want 10", opened)
+		if n := opened.Load(); n != 10 || !s.inHand.tryTake(max) {
+			t.Errorf("got %d messages, or not all bytes back; want 10", n)
 		}
 	})
 }

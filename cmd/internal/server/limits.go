@@ -93,6 +93,10 @@ func (b *budget) take(ctx context.Context, n int64) (int64, error) {
 	return n, nil
 }
 
+// share is what one message or body that costs n is charged: half of all at most.
+// Who wanted all would wait for every slow client, and everybody else for it.
+func (b *budget) share(n int64) int64 { return min(n, max(1, b.max/2)) }
+
 // tryTake is take when that is possible at once.
 func (b *budget) tryTake(n int64) bool { return b.sem.TryAcquire(n) }
 

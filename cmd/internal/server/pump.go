@@ -64,17 +64,18 @@ func pumpOne[T, A any](s *Server, ctx context.Context, in *inbox[T], commit func
 		if err != nil {
 			return goodEnd(err)
 		}
-		if err := commitOne(p, commit, send); err != nil {
+		if err := send(commitOne(p, commit)); err != nil {
 			return err
 		}
 	}
 }
 
-// commitOne commits a batch and answers. Even a commit that panics, which ends
-// the call alone, gives back what the batch held.
-func commitOne[T, A any](p parcel[T], commit func([]T) A, send func(A) error) error {
+// commitOne commits a batch. Even a commit that panics, which ends the call alone,
+// gives back what the batch held; a client that is slow to read its answer doesn't
+// keep that.
+func commitOne[T, A any](p parcel[T], commit func([]T) A) A {
 	defer p.done()
-	return send(commit(p.messages))
+	return commit(p.messages)
 }
 
 // pumpMany begins a commit of each batch and hands on where its answer will
