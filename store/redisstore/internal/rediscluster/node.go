@@ -189,12 +189,16 @@ func freePort(from int) (port int, hold net.PacketConn, err error) {
 	return 0, nil, fmt.Errorf("cannot find a free port; tried %d to 31999", from)
 }
 
-// until asks again and again, until what is true, an error or the end of ctx.
+// until asks again and again, until what is true, an error or the end of ctx. The end of ctx
+// may show as a connection's timeout first: the error is ctx's then, too.
 func until(ctx context.Context, what string, is func(context.Context) (bool, error)) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		ok, err := is(ctx)
+		if err != nil && ctx.Err() != nil {
+			err = errors.Join(ctx.Err(), err)
+		}
 		if ok || err != nil {
 			return err
 		}
