@@ -112,13 +112,25 @@ func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err e
 		return n, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
+	return f.pipe(ctx, src, dst)
+}
+
+// pipe copies from store to store. It waits for both sides, also when one fails: the reading
+// one has a temporary file to remove.
+func (f *copyFlags) pipe(ctx context.Context, src, dst store.Store) (crawlfile.Counts, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	r, w := io.Pipe()
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		_, err := crawlfile.Export(ctx, w, src, f.crawl)
 		w.CloseWithError(err)
 	}()
-	n, err = crawlfile.Import(ctx, r, dst, f.toCrawl, crawlfile.ImportOptions{})
+	n, err := crawlfile.Import(ctx, r, dst, f.toCrawl, crawlfile.ImportOptions{})
+	cancel() // or it would list all keys before it notices
 	r.CloseWithError(errors.New("the copy ended"))
+	<-done
 	return n, err
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -96,5 +100,31 @@ func TestCopyGoesOn(t *testing.T) {
 				t.Errorf("got %s; want three URLs that wait", stats)
 			}
 		})
+	}
+}
+
+// endless is a store whose listing goes on until its context ends.
+type endless struct{ store.Store }
+
+func (endless) Entries(ctx context.Context, _, _ string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		<-ctx.Done()
+		yield(store.Entry{}, ctx.Err())
+	}
+}
+
+// TestFailedCopyLeavesNothing: when the target fails, the reading side ends, and removes its
+// temporary file before the copy returns.
+func TestFailedCopyLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	src := endless{memstore.New(memstore.Options{Identity: identity(canon.Qiita())})}
+	dst := memstore.New(memstore.Options{Identity: store.Identity{Profile: "other"}})
+	var f copyFlags
+	if n, err := f.pipe(t.Context(), src, dst); !errors.Is(err, store.ErrIdentity) {
+		t.Errorf("got %+v, error %v; want %v", n, err, store.ErrIdentity)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("got %v, %v left; want nothing", left, err)
 	}
 }
