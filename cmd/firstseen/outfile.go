@@ -14,11 +14,13 @@ import (
 
 // An outFile is a file that is there whole or not at all, also after a power cut: it is
 // written beside its place, from the start, so that a bad path shows before the work is
-// done. A device or a pipe is written to as it is: a file would take its place.
+// done. A device or a pipe is written to as it is: a file would take its place. So is what
+// stdout or stderr goes to, as by /dev/stdout: it may have text already, and more to come.
 type outFile struct {
 	path  string
 	place string // where file goes when it is whole; "" if it is there
 	file  *os.File
+	std   bool // file is stdout or stderr, which stays open
 }
 
 // newOutFile begins a file; an empty path gives nil, which does nothing.
@@ -34,9 +36,15 @@ func newOutFile(path string) (*outFile, error) {
 }
 
 func (o *outFile) open() (err error) {
-	if info, err := os.Stat(o.path); err == nil && !info.Mode().IsRegular() {
-		o.file, err = os.OpenFile(o.path, os.O_WRONLY, 0)
-		return err
+	if info, err := os.Stat(o.path); err == nil {
+		if o.file = standard(info); o.file != nil {
+			o.std = true
+			return nil
+		}
+		if !info.Mode().IsRegular() {
+			o.file, err = os.OpenFile(o.path, os.O_WRONLY, 0)
+			return err
+		}
 	}
 	o.place = o.path
 	if _, err := os.Lstat(o.path); err == nil { // what a link leads to is written, not the link
@@ -48,6 +56,17 @@ func (o *outFile) open() (err error) {
 	return err
 }
 
+// standard gives stdout or stderr, whichever is a regular file and this one. Opened by its name
+// it would be written from its beginning.
+func standard(info os.FileInfo) *os.File {
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if open, err := f.Stat(); err == nil && info.Mode().IsRegular() && os.SameFile(info, open) {
+			return f
+		}
+	}
+	return nil
+}
+
 // write writes the file and puts it in its place.
 func (o *outFile) write(f func(io.Writer) error) error {
 	if o == nil {
@@ -57,7 +76,7 @@ func (o *outFile) write(f func(io.Writer) error) error {
 	if err == nil && o.place != "" {
 		err = errors.Join(o.file.Chmod(0o644), o.file.Sync())
 	}
-	err = errors.Join(err, o.file.Close())
+	err = errors.Join(err, o.close())
 	if err == nil && o.place != "" {
 		err = renameSynced(o.file.Name(), o.place)
 	}
@@ -65,6 +84,13 @@ func (o *outFile) write(f func(io.Writer) error) error {
 		return fmt.Errorf("cannot write %s: %w", o.path, err)
 	}
 	return nil
+}
+
+func (o *outFile) close() error {
+	if o.std {
+		return nil
+	}
+	return o.file.Close()
 }
 
 // renameSynced renames a file, and returns when that is on disk.
@@ -84,7 +110,7 @@ func (o *outFile) drop() {
 	if o == nil {
 		return
 	}
-	_ = o.file.Close() // closed twice after write
+	_ = o.close() // closed twice after write
 	if o.place != "" {
 		_ = os.Remove(o.file.Name()) // gone after write
 	}
