@@ -184,6 +184,11 @@ func TestOffer(t *testing.T) {
 	}
 }
 
+// noDirs is a file system in which no directory can be made.
+type noDirs struct{ vfs.FS }
+
+func (noDirs) MkdirAll(string, fs.FileMode) error { return fs.ErrPermission }
+
 func TestErrors(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll("empty", 0o700); err != nil {
@@ -193,6 +198,9 @@ func TestErrors(t *testing.T) {
 		if _, err := Open(dir, Options{FS: mem, ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v for a sample that isn't there to read, %s; want %v", err, dir, fs.ErrNotExist)
 		}
+	}
+	if _, err := Open("nowhere", Options{FS: noDirs{mem}}); !errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v for a sample that can't be made; want %v alone", err, fs.ErrPermission)
 	}
 	s := open(t, vfs.NewMem(), Options{})
 	if err := s.Close(); err != nil {

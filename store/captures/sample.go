@@ -87,8 +87,8 @@ func Open(dir string, opt Options) (*Sample, error) {
 		FS: opt.FS, Cache: cache, MemTableSize: 4 << 20, Logger: g, ReadOnly: opt.ReadOnly, ErrorIfNotExists: opt.ReadOnly,
 		FormatMajorVersion: pebble.FormatNewest,
 	})
-	if _, gone := opt.FS.Stat(dir); err != nil && (errors.Is(gone, fs.ErrNotExist) || errors.Is(err, pebble.ErrDBDoesNotExist)) {
-		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	if opt.ReadOnly && err != nil {
+		err = noneToRead(opt.FS, dir, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open captures in %s: %w", dir, err)
@@ -101,6 +101,15 @@ func Open(dir string, opt Options) (*Sample, error) {
 	s.stats.Store(&st)
 	go s.takeOffers()
 	return s, nil
+}
+
+// noneToRead tells by an error of opening a sample to read that there is none. One who would
+// write may have failed to make the directory, which is then missing for another reason.
+func noneToRead(fsys vfs.FS, dir string, err error) error {
+	if _, gone := fsys.Stat(dir); errors.Is(gone, fs.ErrNotExist) || errors.Is(err, pebble.ErrDBDoesNotExist) {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return err
 }
 
 // load reads the level and counts the rows.
