@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,7 +28,7 @@ func TestHangupWhileOpening(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	d := &daemon{t: t, grpc: addrs[0], http: addrs[1], log: &logTail{}}
+	d := &daemon{t: t, grpc: addrs[0], http: addrs[1], log: &logTail{}, ended: make(chan struct{})}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -39,29 +38,41 @@ func TestHangupWhileOpening(t *testing.T) {
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = d.cmd.Process.Kill() })  // it may have ended
-	pipe, err := os.OpenFile(rules, os.O_WRONLY, 0) // waits until the daemon reads it
-	if err != nil {
-		t.Fatal(err)
-	}
+	go func() {
+		d.err = d.cmd.Wait()
+		close(d.ended)
+	}()
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill() // it may have ended
+		<-d.ended                // until then it writes where the test removes
+	})
+	pipe := d.awaitReader(rules)
 	err = errors.Join(d.cmd.Process.Signal(syscall.SIGHUP), os.Rename(none, rules)) // none: for the second time
 	_, wrote := pipe.WriteString("{}")
 	if err := errors.Join(err, wrote, pipe.Close()); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- d.cmd.Wait() }()
-	for !strings.Contains(d.log.String(), "reloaded") {
-		select {
-		case err := <-ended:
-			t.Fatalf("got %v\n%s; want a daemon that goes on", err, d.log)
-		case <-time.After(5 * time.Millisecond):
+	d.awaitLog("reloaded")
+	if status := d.end(syscall.SIGTERM); status != 0 {
+		t.Errorf("got status %d\n%s; want a drained end", status, d.log)
+	}
+}
+
+// awaitReader opens a named pipe for writing once the process reads it.
+func (d *daemon) awaitReader(name string) *os.File {
+	d.t.Helper()
+	for {
+		pipe, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if err == nil {
+			return pipe
 		}
-	}
-	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("got %v\n%s; want a drained end", err, d.log)
+		if !errors.Is(err, syscall.ENXIO) { // nobody reads it yet
+			d.t.Fatal(err)
+		}
+		select {
+		case <-d.ended:
+			d.t.Fatalf("it ended before it read %s:\n%s", name, d.log)
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
