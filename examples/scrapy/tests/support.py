@@ -112,10 +112,12 @@ class Crawl:
 
 
 def await_that(true: Callable[[], bool], seconds: float = PATIENCE) -> float:
-    """Waits for something, and returns a time shortly before it."""
-    until, before = time.monotonic() + seconds, 0.0
+    """Waits for something that is not so yet, and returns a time shortly before it."""
+    until, before = time.monotonic() + seconds, None
     while (asked := time.monotonic()) < until:
         if true():
+            if before is None:
+                raise AssertionError("it was so at once; since when is not known")
             return before
         before = asked
         time.sleep(0.005)

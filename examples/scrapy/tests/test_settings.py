@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import unittest
 import urllib.request
 
@@ -66,6 +67,17 @@ class SettingsTest(CrawlCase):
         self.daemon.start()
         self.crawl("tree", self.site.url).wait()
         self.assertEqual(set(self.site.fetched()), {f"/p/{n}" for n in range(PAGES)})
+
+
+class AwaitTest(unittest.TestCase):
+    def test_time_is_of_a_false_answer(self) -> None:
+        answers, begun = iter([False, False, True]), time.monotonic()
+        self.assertGreaterEqual(await_that(lambda: next(answers)), begun)
+
+    def test_so_from_the_start(self) -> None:
+        """Nobody knows since when: a time that was made up would let any delay pass."""
+        with self.assertRaises(AssertionError):
+            await_that(lambda: True)
 
 
 class TokenTest(CrawlCase):
