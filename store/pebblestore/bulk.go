@@ -113,8 +113,7 @@ func (s *Store) readRange(ctx context.Context, crawl string, i, parts int, keys 
 		keys = append(keys, store.Key(m.its[0].Key()[5:]))
 		m.next()
 	}
-	m.close()
-	return keys, m.err
+	return keys, m.close()
 }
 
 // Import records the keys of a key file, and returns how many it read and how

@@ -98,7 +98,7 @@ func TestFullDiskHangsNobody(t *testing.T) {
 	s, disk := openStuck(t)
 	ctx := context.Background()
 	var wg sync.WaitGroup
-	for name, read := range map[string]func() error{
+	reads := map[string]func() error{
 		"Stats":   func() error { _, err := s.Stats(ctx, "*"); return err },
 		"Crawls":  func() error { _, err := s.Crawls(ctx); return err },
 		"Metrics": func() error { _, err := s.Metrics(ctx); return err },
@@ -109,14 +109,16 @@ func TestFullDiskHangsNobody(t *testing.T) {
 		"an add that tells the first spelling": func() error {
 			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
 		},
-	} {
+	}
+	waits := s.waits.Load()
+	for name, read := range reads {
 		wg.Go(func() {
 			if err := read(); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("%s: got %v; want ErrFailed, and that the disk is full", name, err)
 			}
 		})
 	}
-	time.Sleep(100 * time.Millisecond) // most of them wait by now; who doesn't is told at once
+	within(t, "who is to wait", func() { untilWaiting(s, waits+int64(len(reads))) })
 	close(disk.full)
 	within(t, "a reader of a dead store", wg.Wait)
 	within(t, "Close", func() {
@@ -126,6 +128,13 @@ func TestFullDiskHangsNobody(t *testing.T) {
 	})
 	if info := s.Index(); info != (IndexInfo{}) {
 		t.Errorf("got %+v of a dead store; want nothing", info)
+	}
+}
+
+// untilWaiting returns when somebody has begun to wait so many times.
+func untilWaiting(s *Store, times int64) {
+	for s.waits.Load() < times {
+		runtime.Gosched()
 	}
 }
 
@@ -149,27 +158,33 @@ func duplicateOf(s *Store, k store.Key) *addOp {
 }
 
 // TestManifestHangsNobody: Pebble's goroutine that couldn't write the manifest keeps
-// Pebble's locks. Who asks for its numbers, or has a snapshot to give back, is told,
-// and so is Close.
+// Pebble's locks. Who asks for its numbers, or has a snapshot or the last iterator of
+// its time to give back, is told, and so is Close.
 func TestManifestHangsNobody(t *testing.T) {
-	disk, began := newFullDisk("MANIFEST"), &heldGroup{}
-	s := mustOpen(t, "db", Options{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)), Observer: began})
-	see(t, s, "", testKeys(0, 1000))
-	began.until.Store(&s.dead)
+	for name, steps := range map[string]int64{"before its snapshot is read": 1, "between rows": 2} {
+		t.Run("Verify held up "+name, func(t *testing.T) { failManifestInVerify(t, steps) })
+	}
+}
+
+// failManifestInVerify has the manifest fail while a Verify waits for the answer to one
+// of its steps.
+func failManifestInVerify(t *testing.T, step int64) {
+	disk, held := newFullDisk("MANIFEST"), &heldGroup{}
+	s := mustOpen(t, "db", Options{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)), Observer: held})
+	see(t, s, "", testKeys(0, askedKeys+1000))
+	held.skip.Store(step - 1)
+	held.until.Store(&s.dead)
 	failed := make(chan error, 2)
 	go func() { _, err := s.Verify(context.Background()); failed <- err }()
-	for !began.held.Load() {
-		runtime.Gosched() // it is about to get its snapshot
-	}
-	disk.on.Store(true)
-	if _, err := s.db.AsyncFlush(); err != nil {
-		t.Fatal(err)
-	}
-	for !disk.reached.Load() {
-		runtime.Gosched()
-	}
+	within(t, "the Verify that is held up", func() {
+		for !held.held.Load() {
+			runtime.Gosched()
+		}
+	})
+	disk.failFlush(t, s)
+	waits := s.waits.Load()
 	go func() { _, err := s.Metrics(context.Background()); failed <- err }()
-	time.Sleep(100 * time.Millisecond) // it waits by now, or is told at once
+	within(t, "Metrics that is to wait", func() { untilWaiting(s, waits+1) })
 	close(disk.full)
 	within(t, "a reader", func() {
 		for range 2 {
@@ -181,14 +196,106 @@ func TestManifestHangsNobody(t *testing.T) {
 	within(t, "Close", func() { _ = s.Close() })
 }
 
-// heldGroup holds up the answer to a group until a channel is closed.
+// failFlush has Pebble begin a flush, which fails once full is closed.
+func (d *fullDisk) failFlush(t *testing.T, s *Store) {
+	t.Helper()
+	d.on.Store(true)
+	if _, err := s.db.AsyncFlush(); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the flush", func() {
+		for !d.reached.Load() {
+			runtime.Gosched()
+		}
+	})
+}
+
+// TestManifestHangsNoIterator: the manifest fails while each kind of reader is in the
+// middle of a row. What it reads is replaced meanwhile, so it is the last that does.
+func TestManifestHangsNoIterator(t *testing.T) {
+	ctx := context.Background()
+	for name, read := range map[string]func(*Store) error{
+		"Keys":   func(s *Store) error { return firstError(s.Keys(ctx, "")) },
+		"Export": func(s *Store) error { _, err := s.Export(ctx, io.Discard, ""); return err },
+		"Verify": func(s *Store) error { _, err := s.Verify(ctx); return err },
+		"a flat index of rows": func(s *Store) error {
+			c := s.crawls[store.DefaultCrawl]
+			_, _, err := (&flat{s: s}).readRows(s.db, c)
+			return err
+		},
+		"an index of rows": func(s *Store) error {
+			c := s.crawls[store.DefaultCrawl]
+			return s.loadCrawlKeys(s.db, c, s.newSeen(c))
+		},
+		"an add that tells the first spelling": func(s *Store) error {
+			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
+		},
+	} {
+		t.Run(name, func(t *testing.T) { failManifestWhile(t, read) })
+	}
+}
+
+// failManifestWhile has the manifest fail while a reader waits for a table.
+func failManifestWhile(t *testing.T, read func(*Store) error) {
+	disk, tables := newFullDisk("MANIFEST"), &heldReads{release: make(chan struct{})}
+	fs := errorfs.Wrap(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)), errorfs.InjectorFunc(tables.error))
+	opt := Options{FS: fs, CacheBytes: 1}
+	s := mustOpen(t, "db", opt)
+	items := []store.Item{{Key: testKey(0), Queue: "q", URL: "first"}}
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	see(t, s, "", testKeys(1, 1000))
+	s = reopen(t, s, "db", opt)
+	see(t, s, "", testKeys(1000, 1001)) // there is something to flush
+	within(t, "Pebble, which reads new tables itself", func() {
+		for !s.db.Metrics().Table.InitialStatsCollectionComplete {
+			runtime.Gosched()
+		}
+	})
+	tables.on.Store(true)
+	failed := make(chan error, 1)
+	go func() { failed <- read(s) }()
+	within(t, "the read of a table", func() {
+		for !tables.reached.Load() {
+			runtime.Gosched()
+		}
+	})
+	disk.failFlush(t, s)
+	close(disk.full)
+	within(t, "the death of the store", func() { <-s.dead })
+	close(tables.release)
+	within(t, "the reader", func() {
+		if err := <-failed; !errors.Is(err, store.ErrFailed) {
+			t.Errorf("got %v; want ErrFailed", err)
+		}
+	})
+	within(t, "Close", func() { _ = s.Close() })
+}
+
+// heldReads holds up whoever reads a table.
+type heldReads struct {
+	on, reached atomic.Bool
+	release     chan struct{}
+}
+
+func (h *heldReads) error(op errorfs.Op) error {
+	if h.on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsRead && strings.HasSuffix(op.Path, ".sst") {
+		h.reached.Store(true)
+		<-h.release
+	}
+	return nil
+}
+
+// heldGroup holds up the answer to a group, after some, until a channel is closed.
 type heldGroup struct {
 	until atomic.Pointer[chan struct{}]
+	skip  atomic.Int64
 	held  atomic.Bool
 }
 
 func (h *heldGroup) Group(GroupInfo) {
-	if until := h.until.Load(); until != nil {
+	if until := h.until.Load(); until != nil && h.skip.Add(-1) < 0 {
 		h.held.Store(true)
 		<-*until
 	}

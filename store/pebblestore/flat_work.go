@@ -133,7 +133,7 @@ func (f *flat) rebuild() {
 	}
 	f.start(flatResult{rebuilt: true}, func() (*flatrun.Run, error) {
 		run, _, err := f.readRows(snapshot, c)
-		return run, errors.Join(err, snapshot.Close())
+		return run, errors.Join(err, f.s.unlessDead(snapshot.Close))
 	})
 }
 
@@ -142,12 +142,14 @@ func (f *flat) rebuild() {
 func (f *flat) readRows(r pebble.Reader, c *crawl) (_ *flatrun.Run, counts []int64, err error) {
 	sources := make([]flatrun.Source, 0, len(c.gens))
 	rows := make([]*rowSource, 0, len(c.gens))
+	its := make([]*pebble.Iterator, 0, len(c.gens))
+	defer func() { err = errors.Join(err, f.s.closeAll(its...)) }()
 	for _, g := range c.gens {
 		it, err := r.NewIter(&pebble.IterOptions{LowerBound: appendNumbered(nil, tableSeen, g.num), UpperBound: afterNumbered(tableSeen, g.num)})
 		if err != nil {
 			return nil, nil, err
 		}
-		defer func() { err = errors.Join(err, it.Close()) }()
+		its = append(its, it)
 		row := &rowSource{it: it, buf: make([]store.Key, 0, 4096)}
 		rows, sources = append(rows, row), append(sources, row)
 	}

@@ -33,6 +33,7 @@ type health struct {
 	failed    atomic.Pointer[error]
 	dead      chan struct{} // closed when nobody may wait for Pebble any more
 	once      sync.Once
+	waits     atomic.Int64 // how often somebody began to wait until dead; for tests
 	committer atomic.Int64 // its goroutine
 	misses    atomic.Int64 // background failures in a row
 
@@ -73,6 +74,7 @@ func (h *health) isDead() bool {
 // to itself when the store dies.
 func (h *health) unlessDead(f func() error) error {
 	done := make(chan error, 1)
+	h.waits.Add(1)
 	go func() { done <- f() }()
 	select {
 	case err := <-done:
@@ -80,6 +82,20 @@ func (h *health) unlessDead(f func() error) error {
 	case <-h.dead:
 		return h.failure()
 	}
+}
+
+// closeAll closes iterators that others than the committer read: the last reader of
+// what Pebble has replaced waits for its lock.
+func (h *health) closeAll(its ...*pebble.Iterator) error {
+	if len(its) == 0 {
+		return nil
+	}
+	return h.unlessDead(func() (err error) {
+		for _, it := range its {
+			err = errors.Join(err, it.Close())
+		}
+		return err
+	})
 }
 
 // attempt is unlessDead for what writes while there is no committer. If Pebble
@@ -108,6 +124,7 @@ func (h *health) acquire(try func() bool, lock, unlock func()) error {
 		return nil
 	}
 	got := make(chan struct{})
+	h.waits.Add(1)
 	go func() {
 		lock()
 		select {

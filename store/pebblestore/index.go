@@ -94,7 +94,7 @@ func (s *Store) readKeys(r pebble.Reader, lo, hi []byte, f func([]store.Key)) (n
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
+	defer func() { err = errors.Join(err, s.closeAll(it)) }()
 	buf := make([]store.Key, 0, 4096)
 	for ok := it.First(); ok; ok = it.Next() {
 		row := it.Key()

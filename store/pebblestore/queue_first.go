@@ -24,7 +24,7 @@ import (
 // sought is a duplicate whose first spelling is looked for.
 type sought struct {
 	item    uint32
-	key     *store.Key
+	key     store.Key
 	version uint64 // of the cache, before anything was read
 	ptr     pointer
 	row     bool // it has a seen row
@@ -53,7 +53,7 @@ func (s *Store) tellFirst(o *addOp) error {
 	for i := range list {
 		l := &list[i]
 		o.verdicts[l.item].First = l.text
-		s.texts.learn(o.c.num, l.key, l.text, l.kept, l.version)
+		s.texts.learn(o.c.num, &l.key, l.text, l.kept, l.version)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (s *Store) fromMemory(c *crawl, list []sought) error {
 	s.fromLeases(c, list)
 	for i := range list {
 		if l := &list[i]; !l.kept {
-			l.text, _, _ = s.texts.get(c.num, l.key, "")
+			l.text, _, _ = s.texts.get(c.num, &l.key, "")
 			l.kept = l.text != ""
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Store) fromCache(o *addOp, list []sought) []sought {
 			o.verdicts[i].First = text
 			continue
 		}
-		list = append(list, sought{item: i, key: &it.Key, version: version})
+		list = append(list, sought{item: i, key: it.Key, version: version})
 	}
 	return list
 }
@@ -110,43 +110,25 @@ func (s *Store) fromLeases(c *crawl, list []sought) {
 		return
 	}
 	for i := range list {
-		if l := c.queues.Leases[*list[i].key]; l != nil && !list[i].kept {
+		if l := c.queues.Leases[list[i].key]; l != nil && !list[i].kept {
 			list[i].text, list[i].kept = l.URL, true
 		}
 	}
 }
 
-// fromRows finds the texts of queued URLs, and of completed ones.
+// fromRows finds the texts of queued URLs, and of completed ones. If Pebble can't
+// write, it may never give a snapshot, nor take back what was read: the list is left
+// to it then.
 func (s *Store) fromRows(c *crawl, list []sought) error {
-	rows, gens, err := s.rowsNow(c)
-	if err != nil {
+	if err := s.rlock(); err != nil {
 		return err
 	}
-	err = fromRowsOf(rows, gens, c.num, list)
-	return errors.Join(err, s.unlessDead(rows.Close))
-}
-
-// rowsNow returns the rows and the generations of c as of one moment. Pebble may
-// never give a snapshot if it can't write.
-func (s *Store) rowsNow(c *crawl) (*pebble.Snapshot, []*generation, error) {
-	if err := s.rlock(); err != nil {
-		return nil, nil, err
-	}
-	type moment struct {
-		rows *pebble.Snapshot
-		gens []*generation
-	}
-	got := make(chan moment, 1)
-	err := s.unlessDead(func() error {
-		defer s.mu.RUnlock()
-		got <- moment{s.db.NewSnapshot(), slices.Clone(c.gens)}
-		return nil
+	return s.unlessDead(func() error {
+		rows, gens := s.db.NewSnapshot(), slices.Clone(c.gens)
+		s.mu.RUnlock()
+		err := fromRowsOf(rows, gens, c.num, list)
+		return errors.Join(err, rows.Close())
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	m := <-got
-	return m.rows, m.gens, nil
 }
 
 func fromRowsOf(rows pebble.Reader, gens []*generation, crawl uint32, list []sought) error {
@@ -179,7 +161,7 @@ func findPointers(rows pebble.Reader, gen uint32, list []sought) error {
 		if l.row || l.kept {
 			continue
 		}
-		key = appendSeenRow(key[:0], gen, l.key)
+		key = appendSeenRow(key[:0], gen, &l.key)
 		value, ok := r.get(key)
 		if l.row = ok; ok && len(value) > 0 && err == nil {
 			l.ptr, err = parsePointer(value)
@@ -217,7 +199,7 @@ func findDoneTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
 		if l.kept {
 			continue
 		}
-		key = appendDoneRow(key[:0], crawl, l.ptr.queue, l.key)
+		key = appendDoneRow(key[:0], crawl, l.ptr.queue, &l.key)
 		if value, ok := r.get(key); ok && err == nil {
 			rec, e := parsePlaced(value)
 			l.text, l.kept, err = rec.URL, e == nil, e
@@ -229,7 +211,7 @@ func findDoneTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
 // take takes the text of a queue row, if it is of this key.
 func (l *sought) take(value []byte, p pointer) error {
 	rec, err := parseRecord(value, p.priority, p.at)
-	if err == nil && rec.Key == *l.key {
+	if err == nil && rec.Key == l.key {
 		l.text, l.kept = rec.URL, true
 	}
 	return err

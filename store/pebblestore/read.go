@@ -123,12 +123,12 @@ func (s *Store) page(ctx context.Context, crawl string, from *store.Key, buf []s
 		m.next()
 	}
 	more := len(m.its) > 0
-	m.close()
+	err = m.close()
 	if len(buf) > 0 {
 		*from = buf[len(buf)-1]
 		more = more && increment(from)
 	}
-	return buf, more, m.err
+	return buf, more, err
 }
 
 // increment makes k the key after it, and returns false when it was the last.
@@ -144,24 +144,26 @@ func increment(k *store.Key) bool {
 
 // merge reads the seen rows of several generations as one ascending run.
 type merge struct {
-	its []*pebble.Iterator
-	err error
+	s    *Store
+	its  []*pebble.Iterator
+	over []*pebble.Iterator // at their end
 }
 
 // openMerge reads the keys from a first one on, up to an end that is not among them;
 // nil: to the last.
 func (s *Store) openMerge(name string, from, end *store.Key) (*merge, error) {
 	its, err := s.openIterators(name, from, end)
-	m := &merge{}
+	if err != nil {
+		_ = s.closeAll(its...) // the first error says more
+		return nil, err
+	}
+	m := &merge{s: s}
 	for _, it := range its {
-		if err == nil && it.First() {
+		if it.First() {
 			m.its = append(m.its, it)
 		} else {
-			m.drop(it)
+			m.over = append(m.over, it)
 		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	heap.Init(m)
 	return m, nil
@@ -207,18 +209,8 @@ func (m *merge) next() {
 		}
 		return
 	}
-	m.drop(heap.Pop(m).(*pebble.Iterator))
+	m.over = append(m.over, heap.Pop(m).(*pebble.Iterator))
 }
 
-func (m *merge) drop(it *pebble.Iterator) {
-	if err := it.Close(); err != nil && m.err == nil {
-		m.err = err
-	}
-}
-
-func (m *merge) close() {
-	for _, it := range m.its {
-		m.drop(it)
-	}
-	m.its = nil
-}
+// close returns what was wrong with any of the iterators.
+func (m *merge) close() error { return m.s.closeAll(append(m.over, m.its...)...) }

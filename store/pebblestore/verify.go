@@ -95,7 +95,8 @@ func (v *verifier) begin(*txn) error {
 }
 
 func (v *verifier) verify() error {
-	if err := v.s.db.CheckLevels(&pebble.CheckLevelsStats{}); err != nil {
+	err := v.s.unlessDead(func() error { return v.s.db.CheckLevels(&pebble.CheckLevelsStats{}) })
+	if err != nil {
 		return err
 	}
 	if err := v.rows(); err != nil {
@@ -129,10 +130,10 @@ func (v *verifier) rows() error {
 			err = v.ask()
 		}
 		if err != nil {
-			return errors.Join(err, it.Close())
+			return errors.Join(err, v.s.closeAll(it))
 		}
 	}
-	return errors.Join(it.Error(), it.Close(), v.ask())
+	return errors.Join(it.Error(), v.s.closeAll(it), v.ask())
 }
 
 // askedKeys is how many keys the index is asked for in one step.
