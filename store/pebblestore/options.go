@@ -93,8 +93,8 @@ type Options struct {
 	// TextBytes is the memory for the texts of URLs lately queued or asked for,
 	// from which AddOptions.WantFirst is answered; what isn't there is read. It is
 	// taken as it is needed, and only where first spellings are asked for; 2 MiB
-	// is the least. The table of them takes about a third more, up to 19 MB. The
-	// default is 64 MiB.
+	// is the least. The table of them takes up to about as much again, 19 MB at
+	// most. The default is 64 MiB.
 	TextBytes int64
 	// TableBytes is the size of the tables on disk. The default is 32 MiB.
 	TableBytes int64
