@@ -41,11 +41,12 @@ func (sc *scheduler) aheadOf() int {
 	return min(aheadMost, aheadRows/max(1, sc.loaded))
 }
 
-// worthKeeping returns as many of the rows as may be kept.
+// worthKeeping returns as many of the rows as may be kept: the head, and those
+// behind it.
 func (sc *scheduler) worthKeeping(rows []sched.Record) []sched.Record {
 	n := sc.aheadOf()
 	rows = rows[:min(len(rows), n+1)]
-	for i, room := 0, n*aheadBytes; i < len(rows); i++ {
+	for i, room := 0, (n+1)*aheadBytes; i < len(rows); i++ {
 		if room -= rowBytes(&rows[i]); room < 0 {
 			return rows[:i]
 		}
@@ -68,7 +69,7 @@ func (sc *scheduler) keepAhead(q *sched.Queue, priority uint8, rows []sched.Reco
 		delete(sc.ahead, q)
 		return
 	}
-	if clear(rows[:taken]); taken+len(kept) < len(rows) || taken > aheadMost {
+	if clear(rows[:taken]); taken+len(kept) < len(rows) || cap(rows) > 2*len(kept) {
 		kept = slices.Clone(kept)
 	}
 	if a := sc.ahead[q]; a != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -30,6 +31,63 @@ func TestReadAheadIsBounded(t *testing.T) {
 		}
 		if size > 14<<10 || size > 0 != tt.few {
 			t.Errorf("%d bytes, take %d: got %d bytes read ahead; want at most 12 kB, and some: %v", tt.length, tt.take, size, tt.few)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReadAheadOfLongQueue: of a queue with few rows of a priority and many others,
+// what is kept has no room for all.
+func TestReadAheadOfLongQueue(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	later := time.Now().Add(time.Hour)
+	items := make([]store.Item, 10_000)
+	for i := range items {
+		items[i] = store.Item{Key: testKey(i), Queue: "q", URL: "u", Due: later}
+		if i < 5 {
+			items[i].Priority = store.MaxPriority
+		}
+		if i < 3 {
+			items[i].Due = time.Time{}
+		}
+	}
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Take(t.Context(), store.TakeRequest{MaxURLs: 5000, MaxPerQueue: 5000})
+	if err != nil || len(got.Leases) != 3 {
+		t.Fatalf("got %d leases, %v; want 3", len(got.Leases), err)
+	}
+	if len(s.sched.ahead) != 1 {
+		t.Fatalf("got %d queues read ahead; want 1", len(s.sched.ahead))
+	}
+	for _, a := range s.sched.ahead {
+		if len(a.rows) != 2 || cap(a.rows) > 4 {
+			t.Errorf("got %d rows, with room for %d; want 2, with room for at most 4", len(a.rows), cap(a.rows))
+		}
+	}
+}
+
+// TestReadAheadOfManyQueues: where each of many queues has room for few rows, these are
+// read and kept by one measure, and those taken leave no room behind.
+func TestReadAheadOfManyQueues(t *testing.T) {
+	for _, n := range []int{1, 60} {
+		s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+		fillQueue(t, s, "c", "q", 100, 120)
+		s.sched.loaded = aheadRows / 2
+		if got, err := s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: n, MaxPerQueue: n}); err != nil || len(got.Leases) != n {
+			t.Fatalf("got %d leases, %v; want %d", len(got.Leases), err, n)
+		}
+		if len(s.sched.ahead) != 1 {
+			t.Errorf("take %d: got nothing kept of what was read ahead; want the head and what is behind it", n)
+		}
+		for _, a := range s.sched.ahead {
+			if cap(a.rows) > 2*len(a.rows) {
+				t.Errorf("take %d: got %d rows, with room for %d; want room for at most twice as many", n, len(a.rows), cap(a.rows))
+			}
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
