@@ -30,6 +30,18 @@ func cutAuthority(form []byte) (scheme, authority []byte) {
 
 func hostIn(authority []byte) []byte { return authority[bytes.LastIndexByte(authority, '@')+1:] }
 
+// HasUnicodeHost is the function [HasUnicodeHost] for a form that p made. None maps
+// nothing, so no key of it depends on the tables.
+func (p *Profile) HasUnicodeHost(canonical []byte) bool {
+	switch p.name {
+	case "none":
+		return false
+	case "qiita": // nearly no form has such a label anywhere, so look for that first
+		return bytes.Contains(canonical, []byte("xn--")) && HasUnicodeHost(canonical)
+	}
+	return HasUnicodeHost(canonical)
+}
+
 // HasUnicodeHost tells whether the form of a URL, and so its key, depends on the Unicode
 // version; see [UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme;
 // in other profiles than [Qiita] also if host or user stayed Unicode, or if the host is

@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"runtime"
-	"strings"
 	"sync"
 	"unsafe"
 
@@ -146,23 +145,8 @@ func (p *preparer) fill(o *offer) {
 		Due:         u.Due,
 		Priority:    min(u.Priority, store.MaxPriority),
 		Force:       u.Force,
-		UnicodeHost: p.hasUnicodeHost(o),
+		UnicodeHost: !o.crawl.exact && p.f.profileFor(o.crawl).HasUnicodeHost(p.scratch),
 	}
-}
-
-// hasUnicodeHost says whether the key depends on the Unicode version. Nearly no form of
-// qiita has such a label anywhere, so look for that first.
-func (p *preparer) hasUnicodeHost(o *offer) bool {
-	if o.crawl.exact {
-		return false
-	}
-	switch p.f.profileFor(o.crawl).Name() {
-	case "none":
-		return false
-	case "qiita":
-		return strings.Contains(o.result.Canonical, "xn--") && canon.HasUnicodeHost(p.scratch)
-	}
-	return canon.HasUnicodeHost(p.scratch)
 }
 
 // checkForm returns the reason to refuse a URL by its form and depth, or "".

@@ -23,7 +23,7 @@ func (b *Batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
 		f.end = uint32(len(b.canon))
 		form := b.canon[f.start:f.end]
 		f.key = hashkey.SumShort(form)
-		f.unicode = p.Name() != "none" && canon.HasUnicodeHost(form)
+		f.unicode = p.HasUnicodeHost(form)
 		if host := canon.Host(form); len(host) > 0 {
 			f.hostAt = f.start + uint32(bytes.Index(form, host))
 			f.host = uint32(len(host))
