@@ -92,15 +92,8 @@ func (s *Server) workStream(srv any, ss grpc.ServerStream, info *grpc.StreamServ
 
 // watch runs a call that only watches, until lingered at the latest.
 func (s *Server) watch(srv any, ss grpc.ServerStream, next grpc.StreamHandler) error {
-	ctx, cancel := context.WithCancel(ss.Context())
+	ctx, cancel := withEnd(ss.Context(), s.lingered)
 	defer cancel()
-	go func() {
-		select {
-		case <-s.lingered:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	return next(srv, &watchStream{ss, ctx})
 }
 

@@ -167,15 +167,10 @@ func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequ
 // leaseWait waits as long as the request says, as its client stays, and as the
 // server isn't draining. What nobody is there to take is given back.
 func (s *Server) leaseWait(ctx context.Context, b *leaseBody, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
-	waiting, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, s.cfg.MaxWait), time.Millisecond))
+	limited, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, s.cfg.MaxWait), time.Millisecond))
 	defer cancel()
-	go func() {
-		select {
-		case <-s.draining:
-			cancel()
-		case <-waiting.Done():
-		}
-	}()
+	waiting, cancel := withEnd(limited, s.draining)
+	defer cancel()
 	leases, finished, err := s.leaseUnpaused(waiting, req, !b.Stay)
 	switch {
 	case err == nil || waiting.Err() == nil:
@@ -205,11 +200,7 @@ func (s *Server) leaseUnpaused(ctx context.Context, req frontier.LeaseRequest, u
 			}
 			continue
 		}
-		unpaused, cancel := context.WithCancel(ctx)
-		go func() {
-			_ = wait(unpaused, changed) // one or the other ends it
-			cancel()
-		}()
+		unpaused, cancel := withEnd(ctx, changed)
 		leases, finished, err := s.f.LeaseWait(unpaused, req, untilFinished)
 		cut := unpaused.Err() != nil
 		if cancel(); err == nil || !cut || ctx.Err() != nil {

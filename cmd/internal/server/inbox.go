@@ -242,3 +242,13 @@ func wait(ctx context.Context, c <-chan struct{}) error {
 		return ctx.Err()
 	}
 }
+
+// withEnd is context.WithCancel, for a context that ends with end as well.
+func withEnd(ctx context.Context, end <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		_ = wait(ctx, end) // one or the other ends it
+	}()
+	return ctx, cancel
+}
