@@ -90,13 +90,13 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 // pebbleMetrics asks Pebble, which waits for the manifest: if that can't be
 // written, for ever.
 func (s *Store) pebbleMetrics() (*pebble.Metrics, error) {
-	got := make(chan *pebble.Metrics, 1)
+	var m *pebble.Metrics // the other goroutine's, if the store dies
 	err := s.unlessDead(func() error {
-		got <- s.db.Metrics()
+		m = s.db.Metrics()
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return <-got, nil
+	return m, nil
 }

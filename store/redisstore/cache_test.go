@@ -103,19 +103,27 @@ func TestForgetReachesEveryCache(t *testing.T) {
 	}
 }
 
-// TestAForgetterDies leaves a Forget before it is acknowledged: the caches don't answer until it
-// is given up.
-func TestAForgetterDies(t *testing.T) {
+// aboutToForget returns a daemon whose cache knows the first 100 URLs, another that begins a
+// Forget, and the clock of both.
+func aboutToForget(t *testing.T) (b *Store, f *forgetting, at *clock) {
+	t.Helper()
 	o := testOptions(rediscluster.Single(t), 8)
-	at := clockAt(time.UnixMilli(1_700_000_000_000))
+	at = clockAt(time.UnixMilli(1_700_000_000_000))
 	o.Clock = at.now
 	a, b := open(t, o), open(t, o)
-	defer closeAll(t, a, b)
+	t.Cleanup(func() { closeAll(t, a, b) })
 	items, keys := some(0, 100)
 	news(t, a, items)
 	warm(t, b, items, keys)
+	return b, &forgetting{Store: a, crawl: "c", id: a.requests.id()}, at
+}
 
-	f := &forgetting{Store: a, crawl: "c", id: a.requests.id()}
+// TestAForgetterDies leaves a Forget before it is acknowledged: the caches don't answer until it
+// is given up.
+func TestAForgetterDies(t *testing.T) {
+	b, f, at := aboutToForget(t)
+	a := f.Store
+	items, keys := some(0, 100)
 	if err := f.announce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -146,16 +154,9 @@ func (l looked) Err() error {
 // TestASlowForgetterStaysAnnounced has a queue take so long to let go of keys that the announcement ends
 // meanwhile, and loses the forgetter before it is done.
 func TestASlowForgetterStaysAnnounced(t *testing.T) {
-	o := testOptions(rediscluster.Single(t), 8)
-	at := clockAt(time.UnixMilli(1_700_000_000_000))
-	o.Clock = at.now
-	a, b := open(t, o), open(t, o)
-	defer closeAll(t, a, b)
+	b, f, at := aboutToForget(t)
+	a := f.Store
 	items, keys := some(0, 100)
-	news(t, a, items)
-	warm(t, b, items, keys)
-
-	f := &forgetting{Store: a, crawl: "c", id: a.requests.id()}
 	must(true, f.announce(t.Context()))(t)
 	found := must(a.resolve(t.Context(), "c", keys[:40]))(t)
 	long := a.opt.RecoverAfter
