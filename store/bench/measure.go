@@ -87,6 +87,11 @@ func (b *bench) fill(s *pebblestore.Store) error {
 }
 
 func (b *bench) loads(s *pebblestore.Store) error {
+	p50, p99, err := storebench.SyncTimes(b.dir)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("- a sync of the disk alone: p50 %.2f ms, p99 %.2f ms\n", p50.Seconds()*1e3, p99.Seconds()*1e3)
 	fmt.Println("\n| duplicates |" + storebench.Columns + "\n|--:|" + storebench.Rule)
 	defer fmt.Println()
 	for _, b.load.Dup = range b.dups {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -82,7 +83,7 @@ func (fs *watchFS) create(name string, f func() (vfs.File, error)) (file vfs.Fil
 	if err != nil {
 		return nil, err
 	}
-	return &watchFile{File: file, fs: fs, do: do}, nil
+	return &watchFile{File: file, fs: fs, do: do, log: isLog(name)}, nil
 }
 
 // Create implements vfs.FS. Pebble makes the manifest and then the marker that
@@ -179,10 +180,16 @@ func (noLock) Close() error { return nil }
 func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
 
 // watchFile is a file or directory that is written through its watchFS.
+//
+// Those who write it let others run: Pebble makes tables in goroutines that would
+// keep a processor for ten milliseconds at a time, and callers wait for less than
+// one. They give it up after each block; and the log's gives up the one that its
+// sync would hold until the runtime finds out that it does nothing.
 type watchFile struct {
 	vfs.File
-	fs *watchFS
-	do func(func() error) error
+	fs  *watchFS
+	do  func(func() error) error
+	log bool
 }
 
 // Write implements vfs.File.
@@ -191,6 +198,9 @@ func (f *watchFile) Write(p []byte) (n int, err error) {
 		n, err = f.File.Write(p)
 		return err
 	})
+	if !f.log {
+		runtime.Gosched()
+	}
 	return n, err
 }
 
@@ -207,7 +217,10 @@ func (f *watchFile) WriteAt(p []byte, off int64) (n int, err error) {
 func (f *watchFile) Sync() error { return f.do(f.File.Sync) }
 
 // SyncData implements vfs.File.
-func (f *watchFile) SyncData() error { return f.do(f.File.SyncData) }
+func (f *watchFile) SyncData() error {
+	runtime.Gosched()
+	return f.do(f.File.SyncData)
+}
 
 // SyncTo implements vfs.File.
 func (f *watchFile) SyncTo(length int64) (full bool, err error) {

@@ -11,9 +11,9 @@ import (
 
 // RunCallers drives e with many callers at once, each waiting for its answer
 // before it asks again. New keys are dealt to them in hands; duplicates are
-// drawn from what was known at the start. The making of the stream, some 20 ns a
-// key, is in the times. Hands that were not played out are recorded at the end,
-// outside of them.
+// drawn from what was known at the start. The making of the stream is in the
+// times. New keys that were not asked for are recorded at the end, outside of
+// them.
 func (s *Stream) RunCallers(e Engine, callers int, l Load) (Result, error) {
 	known := s.All[:s.Known]
 	d := &dealer{rest: s.All[s.Known:], hand: max(handKeys, l.Batch)}
@@ -45,7 +45,8 @@ func (s *Stream) RunCallers(e Engine, callers int, l Load) (Result, error) {
 	}
 	r.percentiles(calls)
 	for _, c := range all {
-		if err := e.See(c.own, make([]bool, len(c.own))); err != nil {
+		left := c.left()
+		if err := e.See(left, make([]bool, len(left))); err != nil {
 			return r, err
 		}
 	}
@@ -88,22 +89,34 @@ type caller struct {
 	l      Load
 	known  []hashkey.UrlShortHash
 	dealer *dealer
-	own    []hashkey.UrlShortHash // dealt and not yet played
+	own    []hashkey.UrlShortHash // dealt and not yet drawn
 	rng    *rand.Rand
 	result Result
 	calls  []time.Duration
 	err    error
 
-	keys      []hashkey.UrlShortHash
-	want, got []bool
+	keys []hashkey.UrlShortHash // of some calls
+	want []bool                 // which of them are new
+	next int                    // the first that was not asked for
+	got  []bool
 }
 
-// draw makes the keys of a call. It returns false when there are no new ones.
+// drawKeys is how many keys a caller draws at a time. Known keys are far from the
+// processor, which fetches many at once in the time of one.
+const drawKeys = 128
+
+// draw makes the keys of the next calls when there are none. It returns false when
+// there are no new ones.
 func (c *caller) draw() bool {
-	if c.keys == nil {
-		c.keys, c.want, c.got = make([]hashkey.UrlShortHash, c.l.Batch), make([]bool, c.l.Batch), make([]bool, c.l.Batch)
+	if c.next < len(c.keys) {
+		return true
 	}
-	for len(c.own) < c.l.Batch {
+	if c.keys == nil {
+		n := c.l.Batch * max(1, drawKeys/c.l.Batch)
+		c.keys, c.want, c.got = make([]hashkey.UrlShortHash, n), make([]bool, n), make([]bool, c.l.Batch)
+		c.next = n
+	}
+	for len(c.own) < len(c.keys) {
 		hand := c.dealer.deal()
 		if hand == nil {
 			return false
@@ -117,12 +130,25 @@ func (c *caller) draw() bool {
 			c.keys[i] = c.known[c.rng.IntN(len(c.known))]
 		}
 	}
+	c.next = 0
 	return true
 }
 
 func (c *caller) call() {
+	keys, want := c.keys[c.next:c.next+c.l.Batch], c.want[c.next:c.next+c.l.Batch]
+	c.next += c.l.Batch
 	start := time.Now()
-	c.err = c.e.See(c.keys, c.got)
+	c.err = c.e.See(keys, c.got)
 	c.calls = append(c.calls, time.Since(start))
-	c.result.judge(c.want, c.got)
+	c.result.judge(want, c.got)
+}
+
+// left are the new keys that the caller has and didn't ask for.
+func (c *caller) left() []hashkey.UrlShortHash {
+	for i := c.next; i < len(c.keys); i++ {
+		if c.want[i] {
+			c.own = append(c.own, c.keys[i])
+		}
+	}
+	return c.own
 }
