@@ -34,10 +34,12 @@ const (
 	maxSlab = 2 << 20 // a huge page
 )
 
-// classSlots returns the array lengths: each an eighth longer than the last.
+// classSlots returns the array lengths: none, for the class of what has no array,
+// and then each an eighth longer than the last. The longest hold as many keys as a
+// segment can count, a million million in all segments.
 func classSlots() []int {
-	var out []int
-	for n := 4; n < 1<<30; n += max(2, n/8) {
+	out := []int{0}
+	for n := 4; n < 1<<24; n += max(2, n/8) {
 		out = append(out, n)
 	}
 	return out

@@ -45,12 +45,12 @@ func (t *table[P, S]) addSorted(keys []Key, order []uint32, fresh []bool) {
 
 // slot is the address of the home of p, and of where most walks from there end.
 func (t *table[P, S]) slot(g *segment, p P) (home, end unsafe.Pointer) {
-	if g.slots == 0 {
+	if g.class() == 0 {
 		return unsafe.Pointer(&t.sink), unsafe.Pointer(&t.sink)
 	}
-	size := unsafe.Sizeof(p)
+	width := int(unsafe.Sizeof(p))
 	h := t.home(p, g)
-	return unsafe.Add(g.array, h*int(size)), unsafe.Add(g.array, min(h+walk, int(g.slots)-1)*int(size))
+	return unsafe.Add(g.array, h*width), unsafe.Add(g.array, min(h+walk, int(t.size(g).slots)-1)*width)
 }
 
 // walk is how many slots are seldom passed in a look-up.
@@ -72,18 +72,10 @@ func (t *table[P, S]) reserve(n int64) {
 	share := float64(n) / segments
 	c := t.classFor(uint32(share * 1.02))
 	for i := range t.segs {
-		if g := &t.segs[i]; g.slots < uint32(t.mem.classes[c].slots) {
-			t.resize(uint32(i), c+b2u(g.slots == 0))
+		if t.segs[i].class() < c {
+			t.resize(uint32(i), c)
 		}
 	}
-}
-
-// b2u is 1 for true: resize counts from the class before the first.
-func b2u(b bool) uint8 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (t *table[P, S]) len() int64 { return t.n }

@@ -61,11 +61,11 @@ func Odds(m Mode, n float64) float64 {
 func (m Mode) BytesPerKey() float64 {
 	switch m {
 	case FP40:
-		return 7.5
+		return 8.5
 	case Exact128:
-		return 23
+		return 23.5
 	}
-	return 12
+	return 12.5
 }
 
 // smallMax is how many keys are kept whole in a map before an index becomes a

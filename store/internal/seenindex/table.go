@@ -12,49 +12,66 @@ type table[P uint32 | uint64, S comparable] struct {
 	mem   *allocator
 	n     int64
 	words func(k *Key) (P, S)
-	shift uint // of a primary word to the top of 64 bits
-	sink  P    // keeps the fetches of addSorted from being optimised away
+	sizes [256]size // of the arrays of each class
+	shift uint      // of a primary word to the top of 64 bits
+	sink  P         // keeps the fetches of addSorted from being optimised away
 }
 
-// segment is an array of slots and the number of keys in it.
+// segment is an array of slots and the number of keys in it. There are so many that
+// its size counts: in an index of a million keys each of its bytes is 0.07 a key.
 type segment struct {
 	array unsafe.Pointer // slots primary words, then as many secondary ones
-	n     uint32
-	place uint32
+	place uint32         // of the array among those of its class
+	state uint32         // 256 times the number of keys, and the class
+}
+
+// class is that of the array: 0 when there is none.
+func (g *segment) class() uint8 { return uint8(g.state) }
+
+// keys is the number of keys.
+func (g *segment) keys() uint32 { return g.state >> 8 }
+
+const oneKey = 1 << 8 // in the state of a segment
+
+// size is that of an array.
+type size struct {
 	slots uint32
-	tail  uint8 // slots at the end that are nobody's home: they take those displaced there
-	class uint8
+	homes uint32 // the slots after these are nobody's home: they take those displaced there
 }
 
 func newTable[P uint32 | uint64, S comparable](words func(*Key) (P, S)) *table[P, S] {
 	var p P
 	var s S
-	return &table[P, S]{
+	t := &table[P, S]{
 		mem:   newAllocator(int(unsafe.Sizeof(p) + unsafe.Sizeof(s))),
 		words: words,
 		shift: 64 - 8*uint(unsafe.Sizeof(p)),
 	}
+	for i, c := range t.mem.classes {
+		n := uint32(c.slots)
+		t.sizes[i] = size{slots: n, homes: n - min(16, n/8)}
+	}
+	return t
 }
+
+func (t *table[P, S]) size(g *segment) *size { return &t.sizes[g.class()] }
 
 // arrays are the words of a segment.
 func (t *table[P, S]) arrays(g *segment) ([]P, []S) {
 	var p P
-	n := int(g.slots)
+	n := int(t.size(g).slots)
 	return unsafe.Slice((*P)(g.array), n),
 		unsafe.Slice((*S)(unsafe.Add(g.array, n*int(unsafe.Sizeof(p)))), n)
 }
 
 // home is where p belongs in the array of g.
 func (t *table[P, S]) home(p P, g *segment) int {
-	hi, _ := bits.Mul64(uint64(p)<<t.shift, uint64(g.slots-uint32(g.tail)))
+	hi, _ := bits.Mul64(uint64(p)<<t.shift, uint64(t.size(g).homes))
 	return int(hi)
 }
 
 // find returns the slot of p and s, or the slot where they belong.
 func (t *table[P, S]) find(g *segment, p P, s S) (int, bool) {
-	if g.slots == 0 {
-		return 0, false
-	}
 	ps, ss := t.arrays(g)
 	i := t.home(p, g)
 	for ; i < len(ps); i++ {
@@ -75,17 +92,17 @@ func (t *table[P, S]) insert(seg uint32, p P, s S) bool {
 	if found {
 		return false
 	}
-	for full(g) || !t.shiftIn(g, i, p, s) {
-		t.resize(seg, g.class+1)
+	for t.full(g) || !t.shiftIn(g, i, p, s) {
+		t.resize(seg, g.class()+1)
 		i, _ = t.find(g, p, s)
 	}
-	g.n++
+	g.state += oneKey
 	t.n++
 	return true
 }
 
 // full says whether another key would take a segment over nine tenths.
-func full(g *segment) bool { return 10*(g.n+1) > 9*g.slots }
+func (t *table[P, S]) full(g *segment) bool { return 10*(g.keys()+1) > 9*t.size(g).slots }
 
 // shiftIn puts p and s in slot i, moving those from there to the next gap one
 // to the right. It returns false if there is no gap.
@@ -119,20 +136,20 @@ func (t *table[P, S]) remove(seg uint32, p P, s S) bool {
 	copy(ps[i:end-1], ps[i+1:end])
 	copy(ss[i:end-1], ss[i+1:end])
 	ps[end-1] = 0
-	g.n--
+	g.state -= oneKey
 	t.n--
-	if g.class > 0 && 2*g.n < g.slots {
-		t.resize(seg, t.classFor(g.n))
+	if g.class() > 1 && 2*g.keys() < t.size(g).slots {
+		t.resize(seg, t.classFor(g.keys()))
 	}
 	return true
 }
 
 // classFor returns the least class that holds n keys with some to come.
 func (t *table[P, S]) classFor(n uint32) uint8 {
-	lo, hi := 0, len(t.mem.classes)-1
+	lo, hi := 1, len(t.mem.classes)-1
 	for lo < hi {
 		mid := (lo + hi) / 2
-		if uint32(t.mem.classes[mid].slots)*8 >= 10*(n+1) {
+		if t.sizes[mid].slots*8 >= 10*(n+1) {
 			hi = mid
 		} else {
 			lo = mid + 1
@@ -145,13 +162,9 @@ func (t *table[P, S]) classFor(n uint32) uint8 {
 // would not do.
 func (t *table[P, S]) resize(seg uint32, c uint8) {
 	g := &t.segs[seg]
-	if g.slots == 0 {
-		c = max(c, 1) - 1 // the first array is of class 0
-	}
 	for old := *g; ; c++ {
 		g.array, g.place = t.mem.get(c, seg)
-		g.class, g.slots = c, uint32(t.mem.classes[c].slots)
-		g.tail = uint8(min(16, g.slots/8))
+		g.state = old.keys()*oneKey + uint32(c)
 		if t.refill(g, &old) {
 			t.free(&old)
 			return
@@ -163,7 +176,7 @@ func (t *table[P, S]) resize(seg uint32, c uint8) {
 // refill copies the keys of old in order into the empty array of g. It returns
 // false if they run over its end.
 func (t *table[P, S]) refill(g, old *segment) bool {
-	if old.n == 0 {
+	if old.keys() == 0 {
 		return true
 	}
 	ps, ss := t.arrays(g)
@@ -185,10 +198,10 @@ func (t *table[P, S]) refill(g, old *segment) bool {
 
 // free gives back the array of g, which no segment uses any more.
 func (t *table[P, S]) free(g *segment) {
-	if g.slots == 0 {
+	if g.class() == 0 {
 		return
 	}
-	if moved, ok := t.mem.put(g.class, g.array, g.place); ok {
+	if moved, ok := t.mem.put(g.class(), g.array, g.place); ok {
 		m := &t.segs[moved]
 		m.array, m.place = g.array, g.place
 	}
