@@ -53,6 +53,7 @@ func main() {
 		b.opt.MemTableBytes = int(n)
 		return err
 	})
+	flag.IntVar(&b.opt.Compactions, "compactions", 0, "compactions at once (default as in Options)")
 	flag.StringVar(&b.profile, "cpuprofile", "", "file for a CPU profile of the loads")
 	flag.Parse()
 	b.opt.Index = pebblestore.IndexMode(*index)

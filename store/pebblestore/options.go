@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -98,6 +99,10 @@ type Options struct {
 	TextBytes int64
 	// TableBytes is the size of the tables on disk. The default is 32 MiB.
 	TableBytes int64
+	// Compactions bounds how many compactions run at once: one, until tables pile up
+	// because more is written than one can put in order. The default is 3, or as many
+	// as processors if they are more: with one alone, a crawl of new keys waits.
+	Compactions int
 }
 
 func (o Options) withDefaults() Options {
@@ -133,6 +138,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.TableBytes <= 0 {
 		o.TableBytes = 32 << 20
+	}
+	if o.Compactions <= 0 {
+		o.Compactions = max(3, runtime.GOMAXPROCS(0))
 	}
 	return o
 }

@@ -25,6 +25,8 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 		EventListener:      fs.h.listener(),
 		MemTableSize:       uint64(opt.MemTableBytes),
 		CacheSize:          opt.CacheBytes,
+		// Pebble runs a second and third when L0 is deep or a lot is to be done.
+		CompactionConcurrencyRange: func() (lower, upper int) { return 1, opt.Compactions },
 	}
 	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.MemTableBytes), 16)
 	if opt.MemTableBytes < 32<<20 {

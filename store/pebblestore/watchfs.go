@@ -181,10 +181,10 @@ func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
 
 // watchFile is a file or directory that is written through its watchFS.
 //
-// Those who write it let others run: Pebble makes tables in goroutines that would
-// keep a processor for ten milliseconds at a time, and callers wait for less than
-// one. They give it up after each block; and the log's gives up the one that its
-// sync would hold until the runtime finds out that it does nothing.
+// Those who write it let others run. A flush would keep its processor for ten
+// milliseconds at a time, and callers wait for less than one: it gives it up after
+// each block. The log's goroutine gives up the one that its sync would hold until
+// the runtime finds out that nothing runs there.
 type watchFile struct {
 	vfs.File
 	fs  *watchFS
