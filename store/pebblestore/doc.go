@@ -60,13 +60,14 @@
 // more of the small tables that come of it before they are compacted; up to three
 // compactions at once when those pile up (one alone can't keep up with new keys, of
 // which three times as many a second come in from 10 to 30 million), which give way
-// to callers every 128 keys (without that they rewrite twice as much); 16 kB blocks, Bloom filters of 10 bits (none in the last level where the index in
+// to callers every 128 keys (without that they rewrite twice as much); 16 kB
+// blocks, Bloom filters of 10 bits (none in the last level where the index in
 // memory makes them needless), tables of 32 MB (a table's filter is one block, and
-// a greater one falls out of the cache), Pebble's newest format
-// (a third less disk than its default), strong compression in the last level
-// alone, where it saves a tenth (URLs; keys are noise), a block
-// cache that is larger than the write buffers, which are charged to it. See the
-// benchmarks in store/bench and store/rivals.
+// a greater one falls out of the cache), Pebble's newest format (a third less disk
+// than its default), strong compression in the last level alone, where it saves a
+// tenth (URLs; keys are noise), a block cache that is larger than the write
+// buffers, which are charged to it. See the benchmarks in store/bench and
+// store/rivals.
 //
 // # Caveats
 //

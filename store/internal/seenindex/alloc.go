@@ -9,16 +9,13 @@ import (
 // length and fill slabs from the first to the last without a hole: when one is
 // freed, the last of its class moves into its place.
 type allocator struct {
-	slotBytes int
-	classes   []class
-	spare     [][]byte // slabs to be used again
-	bytes     int64    // mapped
-	live      int64    // handed out
+	classes []class
+	spare   [][]byte // slabs to be used again
+	bytes   int64    // mapped
 }
 
 // class is the arrays of one length.
 type class struct {
-	slots  int      // length
 	bytes  int      // size
 	owners []uint32 // segment of each array, in order of place
 	slabs  []slab
@@ -46,9 +43,9 @@ func classSlots() []int {
 }
 
 func newAllocator(slotBytes int) *allocator {
-	a := &allocator{slotBytes: slotBytes}
+	a := &allocator{}
 	for _, n := range classSlots() {
-		a.classes = append(a.classes, class{slots: n, bytes: (n*slotBytes + 7) &^ 7})
+		a.classes = append(a.classes, class{bytes: (n*slotBytes + 7) &^ 7})
 	}
 	return a
 }
@@ -63,7 +60,6 @@ func (a *allocator) get(c uint8, owner uint32) (unsafe.Pointer, uint32) {
 	p := unsafe.Pointer(&s.mem[s.used*cl.bytes])
 	clear(unsafe.Slice((*byte)(p), cl.bytes))
 	s.used++
-	a.live += int64(cl.bytes)
 	cl.owners = append(cl.owners, owner)
 	return p, uint32(len(cl.owners) - 1)
 }
@@ -109,7 +105,6 @@ func (a *allocator) put(c uint8, p unsafe.Pointer, place uint32) (moved uint32, 
 	last := uint32(len(cl.owners) - 1)
 	s := &cl.slabs[len(cl.slabs)-1]
 	s.used--
-	a.live -= int64(cl.bytes)
 	if place != last {
 		top := unsafe.Pointer(&s.mem[s.used*cl.bytes])
 		copy(unsafe.Slice((*byte)(p), cl.bytes), unsafe.Slice((*byte)(top), cl.bytes))
@@ -139,5 +134,5 @@ func (a *allocator) close() {
 		unmapMemory(mem)
 	}
 	a.spare = nil
-	a.bytes, a.live = 0, 0
+	a.bytes = 0
 }

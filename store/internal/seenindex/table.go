@@ -47,9 +47,9 @@ func newTable[P uint32 | uint64, S comparable](words func(*Key) (P, S)) *table[P
 		words: words,
 		shift: 64 - 8*uint(unsafe.Sizeof(p)),
 	}
-	for i, c := range t.mem.classes {
-		n := uint32(c.slots)
-		t.sizes[i] = size{slots: n, homes: n - min(16, n/8)}
+	for c, slots := range classSlots() {
+		n := uint32(slots)
+		t.sizes[c] = size{slots: n, homes: n - min(16, n/8)}
 	}
 	return t
 }

@@ -114,7 +114,6 @@ func (c *caller) draw() bool {
 	if c.keys == nil {
 		n := c.l.Batch * max(1, drawKeys/c.l.Batch)
 		c.keys, c.want, c.got = make([]hashkey.UrlShortHash, n), make([]bool, n), make([]bool, c.l.Batch)
-		c.next = n
 	}
 	for len(c.own) < len(c.keys) {
 		hand := c.dealer.deal()

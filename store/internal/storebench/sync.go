@@ -3,7 +3,6 @@ package storebench
 import (
 	"errors"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -31,6 +30,7 @@ func SyncTimes(dir string) (p50, p99 time.Duration, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	slices.Sort(times)
-	return times[writes/2], times[writes*99/100], nil
+	var r Result
+	r.percentiles(times)
+	return r.P50, r.P99, nil
 }
