@@ -17,6 +17,7 @@ func (s *Store) committer() {
 		case s.slots <- struct{}{}:
 		case <-s.dead:
 		}
+		s.pace.wait(s.dead)
 		runtime.Gosched() // those who are about to call come into the group
 		f := s.flight()
 		if f.group = s.gather(append(f.group, r)); !s.flights.begin(f) {
@@ -24,6 +25,7 @@ func (s *Store) committer() {
 			continue
 		}
 		s.apply(f)
+		s.pace.charge(f.info.Bytes)
 		select {
 		case s.written <- f:
 		case <-s.dead:

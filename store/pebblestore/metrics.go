@@ -40,7 +40,8 @@ type Metrics struct {
 	UserBytes    int64         // of it, what steps asked to write
 	CacheHits    int64         // of Pebble's block cache, since open
 	CacheMisses  int64         //
-	StallTime    time.Duration // writes waited for flushes or compactions, since open
+	PaceTime     time.Duration // writes were slowed down to the pace of compactions, since open
+	StallTime    time.Duration // writes were stopped for flushes or compactions, since open
 	L0Tables     int64         // not yet compacted: rising means that compaction lags
 }
 
@@ -79,6 +80,7 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 		UserBytes:   int64(p.WAL.BytesIn),
 		CacheHits:   p.BlockCache.Hits,
 		CacheMisses: p.BlockCache.Misses,
+		PaceTime:    time.Duration(s.pace.waited.Load()),
 		StallTime:   time.Duration(s.stalled.Load()),
 		L0Tables:    p.Levels[0].TablesCount,
 	}

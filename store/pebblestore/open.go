@@ -36,6 +36,7 @@ type Store struct {
 	written chan *flight  // by the committer, to be answered when they are durable
 	stopped chan struct{} // closed when all that was accepted is answered
 	sees    seeMerger     // the committer's
+	pace    *pace         // the committer's
 	flights flights
 
 	answered sync.Pool // requests to be used again
@@ -94,6 +95,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		stopped: make(chan struct{}),
 		loaded:  make(chan struct{}),
 		closing: make(chan struct{}),
+		pace:    newPace(db, popt),
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
 

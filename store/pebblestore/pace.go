@@ -1,0 +1,85 @@
+package pebblestore
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// pace slows the committer down while more is written than compactions put in order.
+// Left alone, Pebble lets writers have the processors that its compactions need
+// until L0 is too deep, and then stops them for seconds. Here, from half that depth
+// on, what was written is paid for by waiting, the longer the deeper L0 is: so that
+// writes become as slow as compactions before they have to stop.
+type pace struct {
+	depth      func() int // asks Pebble how many tables lie one over the other in L0
+	from, stop int        // where waiting begins, and where Pebble stops writers
+	every      int        // bytes written between two questions
+
+	deep  int       // as Pebble last said
+	asked time.Time // when
+	since int       // bytes written since
+	until time.Time // when what was written is paid for
+
+	waited atomic.Int64 // ns in all
+}
+
+const (
+	// paceRate is what may be written in a second when L0 is halfway between from
+	// and stop: what compactions manage on two processors that have nothing else to do.
+	paceRate = 32 << 20
+	// A group waits at least so long, as timers are no more exact, or later; and at
+	// most so long, as others wait behind it.
+	paceLeast, paceMost = time.Millisecond, time.Second / 4
+	// paceFresh is how old an answer of Pebble may be once writers wait.
+	paceFresh = 20 * time.Millisecond
+)
+
+func newPace(db *pebble.DB, opt *pebble.Options) *pace {
+	return &pace{
+		depth: func() int { return int(db.Metrics().Levels[0].Sublevels) },
+		from:  opt.L0StopWritesThreshold / 2, stop: opt.L0StopWritesThreshold,
+		every: int(opt.MemTableSize / 8),
+	}
+}
+
+// charge notes that n bytes were written.
+func (p *pace) charge(n int) {
+	if n == 0 {
+		return
+	}
+	now := time.Now()
+	p.since += n
+	if p.since >= p.every || p.deep > p.from && now.Sub(p.asked) >= paceFresh {
+		p.deep, p.asked, p.since = p.depth(), now, 0
+	}
+	if p.until.Before(now) {
+		p.until = now
+	}
+	p.until = p.until.Add(p.price(n))
+}
+
+// price is how long n bytes have to wait: with x of the way from where waiting begins
+// to where Pebble stops writers behind, they go at paceRate × (1-x)/x.
+func (p *pace) price(n int) time.Duration {
+	behind, left := p.deep-p.from, max(p.stop-p.deep, 1)
+	if behind <= 0 {
+		return 0
+	}
+	seconds := float64(n) / paceRate * float64(behind) / float64(left)
+	return min(time.Duration(seconds*float64(time.Second)), paceMost)
+}
+
+// wait waits until what was written is paid for, or the store is dead.
+func (p *pace) wait(dead <-chan struct{}) {
+	d := time.Until(p.until)
+	if d < paceLeast {
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-dead:
+	}
+	p.waited.Add(int64(d))
+}

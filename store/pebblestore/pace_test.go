@@ -1,0 +1,145 @@
+package pebblestore
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestPace asserts how long writing 32 MiB in pieces of 64 kB takes at each depth.
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		deep int
+		want time.Duration
+	}{
+		{0, 0},
+		{32, 0},
+		{40, time.Second / 3},
+		{48, time.Second},
+		{56, 3 * time.Second},
+		{63, 31 * time.Second},
+		{64, 32 * time.Second},
+		{80, 48 * time.Second}, // Pebble counts what it had when it was opened, too
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &pace{depth: func() int { return c.deep }, from: 32, stop: 64, every: 1}
+			start := time.Now()
+			for range 32 << 20 / (64 << 10) {
+				p.wait(nil)
+				p.charge(64 << 10)
+			}
+			p.wait(nil)
+			took := time.Since(start)
+			if (took - c.want).Abs() > paceLeast {
+				t.Errorf("%d deep: took %v; want %v", c.deep, took, c.want)
+			}
+			if took != time.Duration(p.waited.Load()) {
+				t.Errorf("%d deep: took %v and counted %d ns", c.deep, took, p.waited.Load())
+			}
+		})
+	}
+}
+
+// TestPaceForgets asserts that nobody waits for what was paid for by idling, for one
+// great group longer than paceMost, or for a store that is dead.
+func TestPaceForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pace{depth: func() int { return 60 }, from: 32, stop: 64, every: 1}
+		p.charge(1 << 30)
+		time.Sleep(paceMost)
+		if p.wait(nil); p.waited.Load() != 0 {
+			t.Errorf("waited %d ns after idling; want 0", p.waited.Load())
+		}
+		p.charge(1 << 30)
+		if p.wait(nil); p.waited.Load() != int64(paceMost) {
+			t.Errorf("waited %d ns for 1 GiB; want %v", p.waited.Load(), paceMost)
+		}
+		dead, start := make(chan struct{}), time.Now()
+		close(dead)
+		p.charge(1 << 30)
+		if p.wait(dead); time.Since(start) != 0 {
+			t.Errorf("waited %v for a dead store", time.Since(start))
+		}
+	})
+}
+
+// TestPaceAsksSeldom asserts when Pebble is asked: after each eighth of a write
+// buffer, and once writers wait, when the answer is old.
+func TestPaceAsksSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, deep := 0, 0
+		p := &pace{depth: func() int { asked++; return deep }, from: 32, stop: 64, every: 1000}
+		step := func(what string, n, want int) {
+			t.Helper()
+			if p.charge(n); asked != want {
+				t.Errorf("%s: asked %d times; want %d", what, asked, want)
+			}
+		}
+		time.Sleep(time.Second)
+		step("a little", 999, 0)
+		step("nothing", 0, 0)
+		step("enough", 1, 1)
+		deep = 40
+		step("enough again", 1000, 2)
+		step("a little when deep", 1, 2)
+		time.Sleep(paceFresh)
+		deep = 10
+		step("an old answer", 1, 3)
+		time.Sleep(paceFresh)
+		step("no longer deep", 1, 3)
+	})
+}
+
+// TestPaceBeforeStall: where compactions come to nothing, writers are slowed down before
+// Pebble stops them, and go on as before when it has caught up.
+func TestPaceBeforeStall(t *testing.T) {
+	opt := tiny(vfs.NewMem())
+	opt.MemTableBytes, opt.GroupKeys = 1<<20, 1
+	s := mustOpen(t, "db", opt)
+	defer s.Close()
+	s.holdCompactions(true)
+	keys := testKeys(0, 248_000)
+	for i := range 48 {
+		see(t, s, "", keys[i*1000:][:1000])
+		if err := s.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var writers sync.WaitGroup
+	for i := range 4 {
+		writers.Go(func() { see(t, s, "", keys[48_000+i*50_000:][:50_000]) })
+	}
+	writers.Wait()
+	if m := metrics(t, s); m.PaceTime == 0 || m.StallTime != 0 {
+		t.Errorf("slowed down for %v, stopped for %v; want some and 0", m.PaceTime, m.StallTime)
+	}
+	s.holdCompactions(false)
+	within(t, "compactions", func() {
+		for s.pace.depth() > s.pace.from {
+			runtime.Gosched()
+		}
+	})
+	if again := see(t, s, "", keys); again != 0 {
+		t.Errorf("%d keys were told new twice", again)
+	}
+}
+
+func (s *Store) holdCompactions(held bool) {
+	s.compactions.mu.Lock()
+	s.compactions.begun = !held
+	s.compactions.mu.Unlock()
+	s.compactions.poked()
+}
+
+func metrics(t *testing.T, s *Store) Metrics {
+	t.Helper()
+	m, err := s.Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
