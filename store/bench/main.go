@@ -124,6 +124,9 @@ func (b *bench) run() (err error) {
 	if err := b.report(s); err != nil {
 		return err
 	}
+	if err := b.settle(s); err != nil {
+		return err
+	}
 	if err := s.Close(); err != nil {
 		return err
 	}

@@ -137,6 +137,23 @@ func (b *bench) report(s *pebblestore.Store) error {
 	return nil
 }
 
+// settle waits for the compactions that the loads left behind, and exports again.
+func (b *bench) settle(s *pebblestore.Store) error {
+	start := time.Now()
+	err := storebench.Settle(func() (bool, error) {
+		m, err := s.Metrics(context.Background())
+		return m.Compacting > 0, err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("- compactions ended after %.0f s\n", time.Since(start).Seconds())
+	if !b.bulk {
+		return nil
+	}
+	return b.export(s)
+}
+
 func (b *bench) reopen() error {
 	w := startWatch()
 	s, err := pebblestore.Open(b.dir, b.opt)

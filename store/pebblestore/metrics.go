@@ -42,6 +42,7 @@ type Metrics struct {
 	CacheMisses  int64         //
 	PaceTime     time.Duration // writes were slowed down to the pace of compactions, since open
 	StallTime    time.Duration // writes were stopped for flushes or compactions, since open
+	Compacting   int64         // compactions that run now
 	L0Tables     int64         // not yet compacted: rising means that compaction lags
 }
 
@@ -82,6 +83,7 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 		CacheMisses: p.BlockCache.Misses,
 		PaceTime:    time.Duration(s.pace.waited.Load()),
 		StallTime:   time.Duration(s.stalled.Load()),
+		Compacting:  p.Compact.NumInProgress,
 		L0Tables:    p.Levels[0].TablesCount,
 	}
 	total := p.Total()

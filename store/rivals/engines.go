@@ -17,6 +17,7 @@ import (
 
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/storebench"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -60,6 +61,13 @@ func (o ours) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 
 func (ours) CPU() time.Duration { return 0 }
 
+func (o ours) Settle() error {
+	return storebench.Settle(func() (bool, error) {
+		m, err := o.Metrics(context.Background())
+		return m.Compacting > 0, err
+	})
+}
+
 // bolt is bbolt with one bucket.
 type bolt struct{ db *bbolt.DB }
 
@@ -95,6 +103,8 @@ func (b bolt) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 }
 
 func (bolt) CPU() time.Duration { return 0 }
+
+func (bolt) Settle() error { return nil }
 
 func (b bolt) Close() error { return b.db.Close() }
 
@@ -140,6 +150,8 @@ func (p *program) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 	p.cpu = time.Duration(binary.BigEndian.Uint64(answer[len(keys):])) * time.Microsecond
 	return nil
 }
+
+func (p *program) Settle() error { return p.See(nil, nil) }
 
 func (p *program) CPU() time.Duration { return p.cpu }
 

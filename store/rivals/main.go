@@ -38,6 +38,7 @@ type rival struct {
 
 type engine interface {
 	storebench.Engine
+	Settle() error // waits until nothing is compacted any more
 	Close() error
 }
 
@@ -91,7 +92,7 @@ func run(dir, only string, n int, dups []float64, l storebench.Load) (err error)
 		table[r.name] = m
 	}
 	showLoaded(table)
-	fmt.Print("\n| ours | against | duplicates | times as fast | CPU | disk |\n|---|---|--:|--:|--:|--:|\n")
+	fmt.Print("\n| ours | against | duplicates | times as fast | CPU | disk | later |\n|---|---|--:|--:|--:|--:|--:|\n")
 	for _, ours := range oursAll {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			if !slices.Contains(oursAll, name) && table[ours] != nil {
@@ -106,22 +107,24 @@ func run(dir, only string, n int, dups []float64, l storebench.Load) (err error)
 type measured struct {
 	loaded float64             // keys/s
 	loads  []storebench.Result // at each of dups
-	disk   float64             // bytes a key
+	disk   float64             // bytes a key, straight after the loads
+	later  float64             // when compactions have ended
 }
 
-// showLoaded prints what loading the first keys took, and the disk after all loads.
+// showLoaded prints what loading the first keys took, and the disk after all loads and
+// when compactions have ended.
 func showLoaded(table map[string]*measured) {
-	fmt.Print("\n| store | loaded, keys/s | disk B/key |\n|---|--:|--:|\n")
+	fmt.Print("\n| store | loaded, keys/s | disk B/key | later |\n|---|--:|--:|--:|\n")
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		fmt.Printf("| %s | %.0f | %.1f |\n", name, table[name].loaded, table[name].disk)
+		fmt.Printf("| %s | %.0f | %.1f | %.1f |\n", name, table[name].loaded, table[name].disk, table[name].later)
 	}
 }
 
 // compare prints how m does beside another: times as fast, and shares of its processor time and disk.
 func (m *measured) compare(name, other string, dups []float64, o *measured) {
 	for i := range dups {
-		fmt.Printf("| %s | %s | %.0f %% | %.1f | %.2f | %.2f |\n", name, other,
-			dups[i]*100, m.loads[i].PerSecond()/o.loads[i].PerSecond(), m.loads[i].CPUPerKey()/o.loads[i].CPUPerKey(), m.disk/o.disk)
+		fmt.Printf("| %s | %s | %.0f %% | %.1f | %.2f | %.2f | %.2f |\n", name, other, dups[i]*100,
+			m.loads[i].PerSecond()/o.loads[i].PerSecond(), m.loads[i].CPUPerKey()/o.loads[i].CPUPerKey(), m.disk/o.disk, m.later/o.later)
 	}
 }
 
@@ -147,22 +150,33 @@ func measure(r rival, dir string, n int, dups []float64, l storebench.Load) (*me
 		fmt.Printf("| %s | %.0f %% |%s\n", r.name, l.Dup*100, result.Row())
 		m.loads = append(m.loads, result)
 	}
-	if err := reopen(r, dir, e); err != nil {
+	if m.disk, err = r.disk(dir, e, stream.Known); err != nil {
 		return nil, err
 	}
-	m.disk = float64(storebench.DiskBytes(dir)) / float64(stream.Known)
+	if e, err = r.open(dir); err != nil {
+		return nil, err
+	}
+	if err := e.Settle(); err != nil {
+		return nil, err
+	}
+	if m.later, err = r.disk(dir, e, stream.Known); err != nil {
+		return nil, err
+	}
 	return m, os.RemoveAll(dir)
 }
 
-// reopen closes e, opens it once more and closes it: what is left of the log and of
-// files that were replaced goes then.
-func reopen(r rival, dir string, e engine) error {
+// disk closes e and returns its bytes on disk for each of n keys. Between, it is opened
+// once more: what is left of the log and of files that were replaced goes then.
+func (r rival) disk(dir string, e engine, n int) (float64, error) {
 	if err := e.Close(); err != nil {
-		return err
+		return 0, err
 	}
 	e, err := r.open(dir)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return e.Close()
+	if err := e.Close(); err != nil {
+		return 0, err
+	}
+	return float64(storebench.DiskBytes(dir)) / float64(n), nil
 }

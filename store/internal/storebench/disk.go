@@ -3,7 +3,23 @@ package storebench
 import (
 	"io/fs"
 	"path/filepath"
+	"time"
 )
+
+// Settle waits until an engine has compacted nothing for a second.
+func Settle(compacts func() (bool, error)) error {
+	for quiet := 0; quiet < 20; quiet++ {
+		busy, err := compacts()
+		if err != nil {
+			return err
+		}
+		if busy {
+			quiet = 0
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return nil
+}
 
 // DiskBytes is the size of the files under dir.
 func DiskBytes(dir string) (n int64) {

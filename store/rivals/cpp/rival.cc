@@ -4,7 +4,8 @@
 //   g++ -O2 -DROCKSDB -o rocksdb rival.cc -lrocksdb      (Debian: librocksdb-dev)
 //   g++ -O2 -DSQLITE  -o sqlite  rival.cc -lsqlite3      (Debian: libsqlite3-dev)
 //
-// stdin:  count (4 bytes, big-endian), then as many keys of 16 bytes
+// stdin:  count (4 bytes, big-endian), then as many keys of 16 bytes; 0 asks to wait until
+//         nothing has been compacted for a second
 // stdout: a byte for each key, 1 for a new one, when all are durable; then
 //         8 bytes, the processor time used so far in µs, big-endian
 #include <sys/resource.h>
@@ -70,9 +71,24 @@ class Engine {
     w.sync = true;
     if (auto s = db_->Write(w, &b); !s.ok()) Die(s.ToString());
   }
+  void Settle() {
+    for (int quiet = 0; quiet < 20; quiet++) {
+      if (Busy()) quiet = 0;
+      usleep(50000);
+    }
+  }
   ~Engine() { delete db_; }
 
  private:
+  bool Busy() {
+    using P = rocksdb::DB::Properties;
+    for (const auto& p : {P::kNumRunningCompactions, P::kCompactionPending, P::kNumRunningFlushes, P::kMemTableFlushPending}) {
+      uint64_t n = 0;
+      if (!db_->GetIntProperty(p, &n)) Die("cannot read " + p);
+      if (n > 0) return true;
+    }
+    return false;
+  }
   rocksdb::DB* db_;
 };
 #endif
@@ -102,6 +118,7 @@ class Engine {
     }
     Run("COMMIT");
   }
+  void Settle() {}
   ~Engine() {
     sqlite3_finalize(insert_);
     sqlite3_close(db_);
@@ -142,7 +159,7 @@ int main(int argc, char** argv) {
     std::vector<uint32_t> order(n);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return memcmp(&keys[a * kKey], &keys[b * kKey], kKey) < 0; });
-    e.See(keys, order, &out);
+    n == 0 ? e.Settle() : e.See(keys, order, &out);
     PutBig(&out, MicrosUsed());
     if (fwrite(out.data(), 1, out.size(), stdout) != out.size() || fflush(stdout) != 0) Die("cannot answer");
   }
