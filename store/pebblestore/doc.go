@@ -61,7 +61,7 @@
 // compactions at once when those pile up (one alone can't keep up with new keys, of
 // which three times as many a second come in from 10 to 30 million), which give way
 // to callers every 128 keys (without that they rewrite twice as much); 16 kB
-// blocks, Bloom filters of 10 bits (none in the last level where the index in
+// blocks, Bloom filters of 10 bits (in the last level 6, and none where the index in
 // memory makes them needless), tables of 32 MB (a table's filter is one block, and
 // a greater one falls out of the cache), Pebble's newest format (a third less disk
 // than its default), strong compression in the last level alone, where it saves a
