@@ -59,6 +59,7 @@ func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (s
 	if err != nil {
 		return nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
 	}
+	f.server.Store = s
 	return s, nil
 }
 

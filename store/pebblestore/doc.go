@@ -26,6 +26,10 @@
 // [store.ErrFailed], hangs nobody, and can be opened again after Close. What
 // was not answered is there whole or not at all.
 //
+// Pebble stops writers for seconds when compactions are too far behind. Before that
+// comes to pass the committer slows down, by milliseconds a group, to as much as
+// compactions put in order: Metrics.PaceTime says for how long in all.
+//
 // # The index
 //
 // Asking Pebble costs 2 to 9 µs of CPU a key, ten times what the rest of an

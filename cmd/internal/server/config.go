@@ -71,6 +71,8 @@ type Config struct {
 	// Members tells of the other daemons on the same store. The default is that
 	// there are none.
 	Members Members
+	// Store is what /metrics tells of a store on disk. The default is nothing.
+	Store StoreMetrics
 	// Logger takes the log. The default is slog.Default().
 	Logger *slog.Logger
 	// Level is set by SetLogLevel. The default is to ignore that call.

@@ -37,6 +37,9 @@ func (s *Server) registerGauges() {
 		g.descs[name] = prometheus.NewDesc(name, help, nil, nil)
 	}
 	s.registry.MustRegister(g, newVerdicts(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.cfg.Store != nil {
+		s.registry.MustRegister(newStoreGauges(s.cfg.Store))
+	}
 }
 
 // Describe implements prometheus.Collector.

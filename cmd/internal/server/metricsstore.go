@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// StoreMetrics tells how a store on disk does.
+type StoreMetrics interface {
+	Metrics(context.Context) (pebblestore.Metrics, error)
+}
+
+// storeGauge is one number of a store.
+type storeGauge struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(*pebblestore.Metrics) float64
+}
+
+// storeGauges are the numbers of a store on disk. Those of time say whether the disk
+// and the processors keep up with what is written.
+type storeGauges struct {
+	store  StoreMetrics
+	gauges []storeGauge
+}
+
+func newStoreGauges(s StoreMetrics) *storeGauges {
+	g := &storeGauges{store: s}
+	add := func(kind prometheus.ValueType, name, help string, of func(*pebblestore.Metrics) float64) {
+		g.gauges = append(g.gauges, storeGauge{prometheus.NewDesc("firstseen_store_"+name, help, nil, nil), kind, of})
+	}
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	add(gauge, "index_bytes", "Memory of the index of keys.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Bytes) })
+	add(gauge, "index_mapped_bytes", "Files of a flat index.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Mapped) })
+	add(gauge, "disk_bytes", "Tables and log.", func(m *pebblestore.Metrics) float64 { return float64(m.DiskBytes) })
+	add(gauge, "level0_tables", "Tables not yet compacted; rising means that compactions lag.", func(m *pebblestore.Metrics) float64 { return float64(m.L0Tables) })
+	add(gauge, "compactions", "Compactions that run now.", func(m *pebblestore.Metrics) float64 { return float64(m.Compacting) })
+	add(counter, "paced_seconds_total", "Time in which writes were slowed down to the pace of compactions.", func(m *pebblestore.Metrics) float64 { return m.PaceTime.Seconds() })
+	add(counter, "stopped_seconds_total", "Time in which writes were stopped for flushes or compactions.", func(m *pebblestore.Metrics) float64 { return m.StallTime.Seconds() })
+	add(counter, "user_bytes_total", "What steps asked to write.", func(m *pebblestore.Metrics) float64 { return float64(m.UserBytes) })
+	add(counter, "written_bytes_total", "What log, flushes and compactions wrote for it.", func(m *pebblestore.Metrics) float64 { return float64(m.WrittenBytes) })
+	add(counter, "cache_hits_total", "Blocks found in the cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheHits) })
+	add(counter, "cache_misses_total", "Blocks read from the disk.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheMisses) })
+	return g
+}
+
+// Describe implements prometheus.Collector.
+func (g *storeGauges) Describe(ch chan<- *prometheus.Desc) {
+	for i := range g.gauges {
+		ch <- g.gauges[i].desc
+	}
+}
+
+// Collect implements prometheus.Collector. A store that failed has no numbers.
+func (g *storeGauges) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	m, err := g.store.Metrics(ctx)
+	if err != nil {
+		return
+	}
+	for i := range g.gauges {
+		ch <- prometheus.MustNewConstMetric(g.gauges[i].desc, g.gauges[i].kind, g.gauges[i].of(&m))
+	}
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+type fixedMetrics struct {
+	m   pebblestore.Metrics
+	err error
+}
+
+func (f fixedMetrics) Metrics(context.Context) (pebblestore.Metrics, error) { return f.m, f.err }
+
+// storeLines are the lines of /metrics about the store on disk.
+func storeLines(t *testing.T, r *running) (lines []string) {
+	t.Helper()
+	_, text, _ := strings.Cut(r.request(t, "GET", "/metrics", ""), "\n")
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "firstseen_store_") {
+			lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "firstseen_store_"))
+		}
+	}
+	return lines
+}
+
+func TestStoreMetrics(t *testing.T) {
+	m := pebblestore.Metrics{
+		Index:     pebblestore.IndexInfo{Bytes: 1, Mapped: 2},
+		DiskBytes: 3, L0Tables: 4, Compacting: 5, PaceTime: 6500 * time.Millisecond, StallTime: 7 * time.Second,
+		UserBytes: 8, WrittenBytes: 9, CacheHits: 10, CacheMisses: 11,
+	}
+	want := "cache_hits_total 10|cache_misses_total 11|compactions 5|disk_bytes 3|index_bytes 1|index_mapped_bytes 2|level0_tables 4|" +
+		"paced_seconds_total 6.5|stopped_seconds_total 7|user_bytes_total 8|written_bytes_total 9"
+	if got := strings.Join(storeLines(t, start(t, canon.Qiita(), Config{Store: fixedMetrics{m: m}})), "|"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := storeLines(t, start(t, canon.Qiita(), Config{})); got != nil {
+		t.Errorf("got %q without a store on disk; want nothing", got)
+	}
+	if got := storeLines(t, start(t, canon.Qiita(), Config{Store: fixedMetrics{m, store.ErrFailed}})); got != nil {
+		t.Errorf("got %q of a store that failed; want nothing", got)
+	}
+}
+
+// TestStoreMetricsOfPebble asserts that a store on disk is one that Config takes.
+func TestStoreMetricsOfPebble(t *testing.T) {
+	s, err := pebblestore.Open(t.TempDir(), pebblestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	fresh := make([]bool, 1)
+	if err := s.See(t.Context(), "", []store.Key{{1}}, fresh, store.SeeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(storeLines(t, start(t, canon.Qiita(), Config{Store: s})), "|")
+	for _, name := range []string{"user_bytes_total", "written_bytes_total", "disk_bytes", "index_bytes"} {
+		if !strings.Contains(got, name+" ") || strings.Contains(got, name+" 0") {
+			t.Errorf("%s is 0 or missing in %s", name, got)
+		}
+	}
+}
