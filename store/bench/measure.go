@@ -139,7 +139,7 @@ func (b *bench) report(s *pebblestore.Store) error {
 
 // settle waits for the compactions that the loads left behind, and exports again.
 func (b *bench) settle(s *pebblestore.Store) error {
-	start := time.Now()
+	start, disk := time.Now(), float64(storebench.DiskBytes(b.dir))/float64(s.Index().Keys)
 	err := storebench.Settle(func() (bool, error) {
 		m, err := s.Metrics(context.Background())
 		return m.Compacting > 0, err
@@ -147,7 +147,7 @@ func (b *bench) settle(s *pebblestore.Store) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("- compactions ended after %.0f s\n", time.Since(start).Seconds())
+	fmt.Printf("- disk %.2f B/key; after %.0f s, with compactions at an end:\n", disk, time.Since(start).Seconds())
 	if !b.bulk {
 		return nil
 	}

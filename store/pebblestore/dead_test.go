@@ -76,7 +76,7 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 		}
 	}()
 	within(t, "the write that waits for room", func() {
-		for s.stallBegan.Load() == 0 || !locked(s) {
+		for s.stalls.all() == 0 || !locked(s) {
 			runtime.Gosched()
 		}
 	})

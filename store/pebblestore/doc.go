@@ -26,9 +26,10 @@
 // [store.ErrFailed], hangs nobody, and can be opened again after Close. What
 // was not answered is there whole or not at all.
 //
-// Pebble stops writers for seconds when compactions are too far behind. Before that
-// comes to pass the committer slows down, by milliseconds a group, to as much as
-// compactions put in order: Metrics.PaceTime says for how long in all.
+// Pebble stops writers for seconds when compactions are too far behind. Before it does,
+// the committer slows down to the pace at which they keep up, by milliseconds a group
+// and a quarter of a second at most, in which steps that only read wait, too:
+// Metrics.PaceTime says for how long in all.
 //
 // # The index
 //

@@ -17,7 +17,7 @@ func (s *Store) committer() {
 		case s.slots <- struct{}{}:
 		case <-s.dead:
 		}
-		s.pace.wait(s.dead)
+		s.pace.wait(s.dead, s.closing)
 		runtime.Gosched() // those who are about to call come into the group
 		f := s.flight()
 		if f.group = s.gather(append(f.group, r)); !s.flights.begin(f) {
@@ -25,10 +25,13 @@ func (s *Store) committer() {
 			continue
 		}
 		s.apply(f)
-		s.pace.charge(f.info.Bytes)
+		n := f.info.Bytes
 		select {
 		case s.written <- f:
 		case <-s.dead:
+		}
+		if !s.isDead() {
+			s.pace.charge(n)
 		}
 	}
 }
@@ -75,12 +78,14 @@ func (s *Store) next(timeout <-chan time.Time) *request {
 func (s *Store) apply(f *flight) {
 	tx, start := s.begin(), time.Now()
 	f.info.Steps = s.applyGroup(tx, f.group)
-	f.info.Rows, f.info.Bytes, f.info.Apply = int(tx.batch.Count()), tx.batch.Len(), time.Since(start)
+	f.info.Apply = time.Since(start)
 	f.wrote = time.Now()
 	s.mu.Lock()
 	s.writeDirty(tx)
 	s.writeQueues(tx)
 	s.mu.Unlock()
+	tx.count()
+	f.info.Rows, f.info.Bytes = tx.wroteRows, tx.wroteBytes
 	if err := s.write(tx); err != nil {
 		s.die(err)
 		return

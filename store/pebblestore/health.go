@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -37,8 +36,7 @@ type health struct {
 	committer atomic.Int64 // its goroutine
 	misses    atomic.Int64 // background failures in a row
 
-	stallBegan atomic.Int64 // ns since 1970; 0: writes don't wait for Pebble now
-	stalled    atomic.Int64 // ns in all
+	stalls stalls
 }
 
 // maxMisses is how many background failures in a row are one too many.
@@ -193,14 +191,10 @@ func (h *health) listener() *pebble.EventListener {
 				h.die(fmt.Errorf("cannot write tables, tried %d times: %w", maxMisses, err))
 			}
 		},
-		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stallBegan.Store(time.Now().UnixNano()) },
-		WriteStallEnd: func() {
-			if began := h.stallBegan.Swap(0); began != 0 {
-				h.stalled.Add(time.Now().UnixNano() - began)
-			}
-		},
-		DataCorruption: func(pebble.DataCorruptionInfo) {}, // the read that met it says so
-		FlushEnd:       func(i pebble.FlushInfo) { good(i.Err) },
-		CompactionEnd:  func(i pebble.CompactionInfo) { good(i.Err) },
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
+		WriteStallEnd:   h.stalls.end,
+		DataCorruption:  func(pebble.DataCorruptionInfo) {}, // the read that met it says so
+		FlushEnd:        func(i pebble.FlushInfo) { good(i.Err) },
+		CompactionEnd:   func(i pebble.CompactionInfo) { good(i.Err) },
 	}
 }

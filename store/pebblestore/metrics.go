@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -82,12 +83,14 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 		CacheHits:   p.BlockCache.Hits,
 		CacheMisses: p.BlockCache.Misses,
 		PaceTime:    time.Duration(s.pace.waited.Load()),
-		StallTime:   time.Duration(s.stalled.Load()),
+		StallTime:   s.stalls.all(),
 		Compacting:  p.Compact.NumInProgress,
 		L0Tables:    p.Levels[0].TablesCount,
 	}
-	total := p.Total()
-	m.WrittenBytes = int64(total.TableBytesFlushed+total.TableBytesCompacted+total.TableBytesIngested) + m.LogBytes
+	m.WrittenBytes = m.UserBytes // in the log
+	for i := range p.Levels {
+		m.WrittenBytes += int64(p.Levels[i].TableBytesFlushed + p.Levels[i].TableBytesCompacted + p.Levels[i].TableBytesIngested)
+	}
 	return m, nil
 }
 
@@ -103,4 +106,34 @@ func (s *Store) pebbleMetrics() (*pebble.Metrics, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// stalls is for how long Pebble stopped writes.
+type stalls struct {
+	mu    sync.Mutex
+	began time.Time // zero: writes go on
+	ended time.Duration
+}
+
+func (s *stalls) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.began = time.Now()
+}
+
+func (s *stalls) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended += time.Since(s.began)
+	s.began = time.Time{}
+}
+
+// all is the time in all, with the stall under way.
+func (s *stalls) all() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.began.IsZero() {
+		return s.ended
+	}
+	return s.ended + time.Since(s.began)
 }

@@ -3,8 +3,12 @@ package pebblestore
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 type countGroups struct{ groups, steps, rows int }
@@ -66,5 +70,57 @@ func TestCacheHoldsBlocks(t *testing.T) {
 	hits, misses := after.Hits-before.Hits, after.Misses-before.Misses
 	if hits < 9*misses {
 		t.Errorf("got %d hits and %d misses of the block cache; want nine in ten", hits, misses)
+	}
+}
+
+// TestStallTime asserts that a stall counts while it lasts.
+func TestStallTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stalls
+		told := func(when string, want time.Duration) {
+			t.Helper()
+			if got := s.all(); got != want {
+				t.Errorf("%s: got %v; want %v", when, got, want)
+			}
+		}
+		told("before", 0)
+		s.begin()
+		time.Sleep(2 * time.Second)
+		told("in a stall", 2*time.Second)
+		time.Sleep(time.Second)
+		s.end()
+		time.Sleep(time.Minute)
+		told("after it", 3*time.Second)
+		s.begin()
+		time.Sleep(time.Second)
+		s.end()
+		told("after two", 4*time.Second)
+	})
+}
+
+// TestWrittenOnce asserts that what is written is counted once: in the log and, after a
+// flush, in a table; and that a step which has its rows written in between counts all.
+func TestWrittenOnce(t *testing.T) {
+	var c countGroups
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Observer: &c})
+	defer s.Close()
+	see(t, s, "", testKeys(0, 1000))
+	m := metrics(t, s)
+	if m.UserBytes < 1000*seenRowLenBytes || m.WrittenBytes != m.UserBytes {
+		t.Errorf("got %d bytes written for %d; want as many", m.WrittenBytes, m.UserBytes)
+	}
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	flushed := metrics(t, s)
+	if table := flushed.WrittenBytes - flushed.UserBytes; table < 1000*16 || table > 1000*seenRowLenBytes*2 {
+		t.Errorf("got %d bytes of tables for 1000 keys", table)
+	}
+	rows := c.rows
+	if _, err := s.Forget(context.Background(), store.Selection{Keys: testKeys(0, 500)}); err != nil {
+		t.Fatal(err)
+	}
+	if c.rows-rows < 500 {
+		t.Errorf("got %d rows of a step that forgot 500 keys", c.rows-rows)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // on, what was written is paid for by waiting, the longer the deeper L0 is: so that
 // writes become as slow as compactions before they have to stop.
 type pace struct {
-	depth      func() int // asks Pebble how many tables lie one over the other in L0
+	depth      func() int // asks Pebble how many sublevels L0 has
 	from, stop int        // where waiting begins, and where Pebble stops writers
 	every      int        // bytes written between two questions
 
@@ -29,8 +29,8 @@ const (
 	// paceRate is what may be written in a second when L0 is halfway between from
 	// and stop: what compactions manage on two processors that have nothing else to do.
 	paceRate = 32 << 20
-	// A group waits at least so long, as timers are no more exact, or later; and at
-	// most so long, as others wait behind it.
+	// A wait shorter than this is put off until it has added up, as timers are no
+	// more exact; and a group waits at most so long, as others wait behind it.
 	paceLeast, paceMost = time.Millisecond, time.Second / 4
 	// paceFresh is how old an answer of Pebble may be once writers wait.
 	paceFresh = 20 * time.Millisecond
@@ -46,7 +46,7 @@ func newPace(db *pebble.DB, opt *pebble.Options) *pace {
 
 // charge notes that n bytes were written.
 func (p *pace) charge(n int) {
-	if n == 0 {
+	if n == 0 { // a group that wrote nothing
 		return
 	}
 	now := time.Now()
@@ -60,8 +60,8 @@ func (p *pace) charge(n int) {
 	p.until = p.until.Add(p.price(n))
 }
 
-// price is how long n bytes have to wait: with x of the way from where waiting begins
-// to where Pebble stops writers behind, they go at paceRate × (1-x)/x.
+// price is how long n bytes have to wait. Where L0 has gone the share x of the way from
+// from to stop, bytes go at paceRate × (1-x)/x.
 func (p *pace) price(n int) time.Duration {
 	behind, left := p.deep-p.from, max(p.stop-p.deep, 1)
 	if behind <= 0 {
@@ -71,15 +71,17 @@ func (p *pace) price(n int) time.Duration {
 	return min(time.Duration(seconds*float64(time.Second)), paceMost)
 }
 
-// wait waits until what was written is paid for, or the store is dead.
-func (p *pace) wait(dead <-chan struct{}) {
-	d := time.Until(p.until)
+// wait waits until what was written is paid for, or the store is dead or to be closed.
+func (p *pace) wait(dead, closing <-chan struct{}) {
+	start := time.Now()
+	d := p.until.Sub(start)
 	if d < paceLeast {
 		return
 	}
 	select {
 	case <-time.After(d):
 	case <-dead:
+	case <-closing:
 	}
-	p.waited.Add(int64(d))
+	p.waited.Add(int64(time.Since(start)))
 }

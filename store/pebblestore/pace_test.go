@@ -1,13 +1,14 @@
 package pebblestore
 
 import (
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // TestPace asserts how long writing 32 MiB in pieces of 64 kB takes at each depth.
@@ -23,16 +24,16 @@ func TestPace(t *testing.T) {
 		{56, 3 * time.Second},
 		{63, 31 * time.Second},
 		{64, 32 * time.Second},
-		{80, 48 * time.Second}, // Pebble counts what it had when it was opened, too
+		{80, 48 * time.Second}, // of a store that had as many when it was opened
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &pace{depth: func() int { return c.deep }, from: 32, stop: 64, every: 1}
 			start := time.Now()
 			for range 32 << 20 / (64 << 10) {
-				p.wait(nil)
+				p.wait(nil, nil)
 				p.charge(64 << 10)
 			}
-			p.wait(nil)
+			p.wait(nil, nil)
 			took := time.Since(start)
 			if (took - c.want).Abs() > paceLeast {
 				t.Errorf("%d deep: took %v; want %v", c.deep, took, c.want)
@@ -45,24 +46,26 @@ func TestPace(t *testing.T) {
 }
 
 // TestPaceForgets asserts that nobody waits for what was paid for by idling, for one
-// great group longer than paceMost, or for a store that is dead.
+// great group longer than paceMost, or for a store that is dead or to be closed.
 func TestPaceForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pace{depth: func() int { return 60 }, from: 32, stop: 64, every: 1}
 		p.charge(1 << 30)
 		time.Sleep(paceMost)
-		if p.wait(nil); p.waited.Load() != 0 {
+		if p.wait(nil, nil); p.waited.Load() != 0 {
 			t.Errorf("waited %d ns after idling; want 0", p.waited.Load())
 		}
 		p.charge(1 << 30)
-		if p.wait(nil); p.waited.Load() != int64(paceMost) {
+		if p.wait(nil, nil); p.waited.Load() != int64(paceMost) {
 			t.Errorf("waited %d ns for 1 GiB; want %v", p.waited.Load(), paceMost)
 		}
-		dead, start := make(chan struct{}), time.Now()
-		close(dead)
+		over, start := make(chan struct{}), time.Now()
+		close(over)
 		p.charge(1 << 30)
-		if p.wait(dead); time.Since(start) != 0 {
-			t.Errorf("waited %v for a dead store", time.Since(start))
+		p.wait(over, nil)
+		p.wait(nil, over)
+		if d := time.Since(start); d != 0 || p.waited.Load() != int64(paceMost) {
+			t.Errorf("waited %v for a store that is dead or closed, and counted %d ns; want 0 and %v", d, p.waited.Load(), paceMost)
 		}
 	})
 }
@@ -94,9 +97,9 @@ func TestPaceAsksSeldom(t *testing.T) {
 	})
 }
 
-// TestPaceBeforeStall: where compactions come to nothing, writers are slowed down before
-// Pebble stops them, and go on as before when it has caught up.
-func TestPaceBeforeStall(t *testing.T) {
+// TestPaceInStore: while compactions are far behind, those who write are slowed down, and
+// nothing is told new twice.
+func TestPaceInStore(t *testing.T) {
 	opt := tiny(vfs.NewMem())
 	opt.MemTableBytes, opt.GroupKeys = 1<<20, 1
 	s := mustOpen(t, "db", opt)
@@ -111,16 +114,21 @@ func TestPaceBeforeStall(t *testing.T) {
 	}
 	var writers sync.WaitGroup
 	for i := range 4 {
-		writers.Go(func() { see(t, s, "", keys[48_000+i*50_000:][:50_000]) })
+		writers.Go(func() {
+			part := keys[48_000+i*50_000:][:50_000]
+			if err := s.See(t.Context(), "", part, make([]bool, len(part)), store.SeeOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	writers.Wait()
-	if m := metrics(t, s); m.PaceTime == 0 || m.StallTime != 0 {
-		t.Errorf("slowed down for %v, stopped for %v; want some and 0", m.PaceTime, m.StallTime)
+	if m := metrics(t, s); m.PaceTime == 0 {
+		t.Errorf("nobody was slowed down with %d tables in L0", m.L0Tables)
 	}
 	s.holdCompactions(false)
 	within(t, "compactions", func() {
 		for s.pace.depth() > s.pace.from {
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 	})
 	if again := see(t, s, "", keys); again != 0 {

@@ -50,11 +50,11 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 	return o
 }
 
-// asksPebble says whether an add asks Pebble for keys that may not be there, for which
-// filters in the last level are worth 0.75 bytes a key (with 10 bits a key, 8, 6 and
-// none it answers as fast; where a crawl has several generations, or more keys than
-// its budget was made for, 6 spare 94 of 100 reads for nothing). Where the index in
-// memory decides, what is looked for is there: without them, only a row that is
+// asksPebble says whether an add asks Pebble for keys that may not be there. Filters in
+// the last level pay then where a crawl has several generations, or more keys than its
+// budget was made for: 6 bits a key avoid 94 of 100 futile reads (a crawl of one
+// generation within its budget is as fast with 10, 8, 6 and none). Where the index in
+// memory decides, what is looked for is there: without filters, only a row that is
 // looked for in the wrong generation costs the read of a block.
 func (o *Options) asksPebble() bool {
 	_, inMemory := o.Index.memory()

@@ -65,7 +65,7 @@ func (tx *txn) flush() {
 	}
 	tx.s.writeDirty(tx)
 	tx.s.writeQueues(tx)
-	if tx.err == nil {
+	if tx.count(); tx.err == nil {
 		tx.note(commitBatch(tx.batch, pebble.NoSync))
 	}
 	tx.s.sched.unsynced = true

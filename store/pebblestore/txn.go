@@ -19,6 +19,8 @@ type txn struct {
 	batch *pebble.Batch
 	now   time.Time // the group's time
 	err   error
+	// wroteRows and wroteBytes are those of the group's batches that are complete.
+	wroteRows, wroteBytes int
 	// key and value are scratch space.
 	key, value []byte
 	dirty      []dirtyGeneration
@@ -37,6 +39,14 @@ func (s *Store) begin() *txn {
 func (tx *txn) note(err error) {
 	if tx.err == nil {
 		tx.err = err
+	}
+}
+
+// count counts a batch that is complete.
+func (tx *txn) count() {
+	if !tx.batch.Empty() {
+		tx.wroteRows += int(tx.batch.Count())
+		tx.wroteBytes += tx.batch.Len()
 	}
 }
 

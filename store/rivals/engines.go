@@ -140,7 +140,7 @@ func (p *program) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 	if _, err := p.in.Write(p.buf); err != nil {
 		return err
 	}
-	answer := p.buf[:len(keys)+8]
+	answer := slices.Grow(p.buf[:0], len(keys)+8)[:len(keys)+8]
 	if _, err := io.ReadFull(p.out, answer); err != nil {
 		return err
 	}

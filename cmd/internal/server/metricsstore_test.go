@@ -48,26 +48,3 @@ func TestStoreMetrics(t *testing.T) {
 		t.Errorf("got %q of a store that failed; want nothing", got)
 	}
 }
-
-// TestStoreMetricsOfPebble asserts that a store on disk is one that Config takes.
-func TestStoreMetricsOfPebble(t *testing.T) {
-	s, err := pebblestore.Open(t.TempDir(), pebblestore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	fresh := make([]bool, 1)
-	if err := s.See(t.Context(), "", []store.Key{{1}}, fresh, store.SeeOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	got := strings.Join(storeLines(t, start(t, canon.Qiita(), Config{Store: s})), "|")
-	for _, name := range []string{"user_bytes_total", "written_bytes_total", "disk_bytes", "index_bytes"} {
-		if !strings.Contains(got, name+" ") || strings.Contains(got, name+" 0") {
-			t.Errorf("%s is 0 or missing in %s", name, got)
-		}
-	}
-}
