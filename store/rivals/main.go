@@ -5,6 +5,7 @@
 //	cd store/rivals && go run . -keys 10e6 -length 10s
 //	cd store/rivals && go run . -keys 10e6 -only firstseen,bounded,rocksdb
 //	cd store/rivals && go run . -keys 10e6 -only firstseen,bbolt,sqlite -dup 70 -batch 1000
+//	cd store/rivals && go run . -keys 50e6 -only firstseen,bbolt,sqlite -dup 70 -sorted
 //
 // RocksDB and SQLite take part when their libraries and a C++ compiler are
 // there. Each rival has the shape that served it best: RocksDB a sorted MultiGet
@@ -49,13 +50,14 @@ func main() {
 	batch := flag.Int("batch", 10_000, "keys in a call")
 	skew := flag.Bool("skew", false, "draw duplicates as links are")
 	dup := flag.String("dup", "90,70,50", "shares of duplicates, in %")
+	sorted := flag.Bool("sorted", false, "load the first keys in their order, which B-trees take in minutes where they need hours")
 	only := flag.String("only", "", "these rivals alone, by name: firstseen,flat,bounded,bbolt,rocksdb,sqlite")
 	flag.Parse()
 	dups, err := shares(*dup)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := run(*dir, *only, int(*keys), dups, storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
+	if err := run(*dir, *only, int(*keys), *sorted, dups, storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -72,7 +74,7 @@ func shares(text string) (dups []float64, err error) {
 	return dups, nil
 }
 
-func run(dir, only string, n int, dups []float64, l storebench.Load) (err error) {
+func run(dir, only string, n int, sorted bool, dups []float64, l storebench.Load) (err error) {
 	tmp, err := os.MkdirTemp(dir, "rivals")
 	if err != nil {
 		return err
@@ -85,7 +87,7 @@ func run(dir, only string, n int, dups []float64, l storebench.Load) (err error)
 		if only != "" && !slices.Contains(strings.Split(only, ","), r.name) {
 			continue
 		}
-		m, err := measure(r, filepath.Join(tmp, r.name), n, dups, l)
+		m, err := measure(r, filepath.Join(tmp, r.name), n, sorted, dups, l)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
@@ -128,7 +130,7 @@ func (m *measured) compare(name, other string, dups []float64, o *measured) {
 	}
 }
 
-func measure(r rival, dir string, n int, dups []float64, l storebench.Load) (*measured, error) {
+func measure(r rival, dir string, n int, sorted bool, dups []float64, l storebench.Load) (*measured, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -137,8 +139,11 @@ func measure(r rival, dir string, n int, dups []float64, l storebench.Load) (*me
 		return nil, err
 	}
 	stream := storebench.NewStream(n + int(l.Length.Seconds()*3e6))
-	start := time.Now()
-	if err := stream.Preload(e, n); err != nil {
+	start, load := time.Now(), stream.Preload
+	if sorted {
+		load = stream.PreloadSorted
+	}
+	if err := load(e, n); err != nil {
 		return nil, err
 	}
 	m := &measured{loaded: float64(n) / time.Since(start).Seconds()}

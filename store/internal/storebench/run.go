@@ -96,16 +96,40 @@ func (s *Stream) draw(n int, skew bool) int {
 
 // Preload records the next n keys in great batches.
 func (s *Stream) Preload(e Engine, n int) error {
+	keys := s.next(n)
+	if err := seeNew(e, keys); err != nil {
+		return err
+	}
+	s.Known += len(keys)
+	return nil
+}
+
+// PreloadSorted is Preload in ascending order of the keys.
+func (s *Stream) PreloadSorted(e Engine, n int) error {
+	keys := slices.Clone(s.next(n))
+	slices.SortFunc(keys, hashkey.UrlShortHash.Compare)
+	if err := seeNew(e, keys); err != nil {
+		return err
+	}
+	s.Known += len(keys)
+	return nil
+}
+
+// next are the next n keys, or what is left of them.
+func (s *Stream) next(n int) []hashkey.UrlShortHash {
+	return s.All[s.Known:min(s.Known+n, len(s.All))]
+}
+
+// seeNew records keys, all of which are new.
+func seeNew(e Engine, keys []hashkey.UrlShortHash) error {
 	fresh := make([]bool, 50_000)
-	for end := min(s.Known+n, len(s.All)); s.Known < end; {
-		m := min(len(fresh), end-s.Known)
-		if err := e.See(s.All[s.Known:s.Known+m], fresh[:m]); err != nil {
+	for part := range slices.Chunk(keys, len(fresh)) {
+		if err := e.See(part, fresh[:len(part)]); err != nil {
 			return err
 		}
-		if slices.Contains(fresh[:m], false) {
+		if slices.Contains(fresh[:len(part)], false) {
 			return fmt.Errorf("a new key was called known while loading")
 		}
-		s.Known += m
 	}
 	return nil
 }
