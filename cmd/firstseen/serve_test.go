@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -405,13 +404,8 @@ func TestServeKeepsSettings(t *testing.T) {
 	}
 	db := filepath.Join(t.TempDir(), "db")
 	d := startDaemon(t, db)
-	resp, err := http.Post("http://"+d.http+"/v1/urls", "application/x-ndjson", strings.NewReader(`{"url":"http://a.example/1"}`+"\n"+`{"url":"http://b.example/1"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if n := countLines(resp.Body); n != 2 {
-		t.Errorf("got %d verdicts; want 2", n)
+	if got := verdicts(t, d.http, []string{"http://a.example/1", "http://b.example/1"}); got != "new new" {
+		t.Errorf("got %s; want both new", got)
 	}
 	leased := map[string]bool{}
 	lease(t, d, leased, 1)
@@ -437,11 +431,4 @@ func TestServeKeepsSettings(t *testing.T) {
 		t.Errorf("got %v; want only the first, leased before", leased)
 	}
 	d.end(syscall.SIGTERM)
-}
-
-func countLines(r io.Reader) int {
-	n := 0
-	for scan := bufio.NewScanner(r); scan.Scan(); n++ {
-	}
-	return n
 }

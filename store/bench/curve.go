@@ -49,7 +49,7 @@ const sampleKeys = 100_000
 func (b *bench) line(s *pebblestore.Store, n int, room float64) error {
 	grown, w, worst := n-b.stream.Known, startWatch(), 0.0
 	for b.stream.Known < n {
-		if err := b.stream.Preload(engine{s}, min(sampleKeys, n-b.stream.Known)); err != nil {
+		if err := b.stream.Preload(storebench.Pebble{Store: s}, min(sampleKeys, n-b.stream.Known)); err != nil {
 			return err
 		}
 		if i := s.Index(); i.Keys >= 1e6 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/hashkey"
@@ -14,14 +13,6 @@ import (
 	"github.com/firstseen/firstseen/store/internal/storebench"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
-
-type engine struct{ s *pebblestore.Store }
-
-func (e engine) See(keys []hashkey.UrlShortHash, fresh []bool) error {
-	return e.s.See(context.Background(), "", keys, fresh, store.SeeOptions{})
-}
-
-func (engine) CPU() time.Duration { return 0 }
 
 // room is how many new keys the loads may need: more than any has reached.
 func (b *bench) room() (n int) {
@@ -59,14 +50,13 @@ func (b *bench) fill(s *pebblestore.Store) error {
 	from, n := b.stream.Known, int(b.keys)
 	if !b.bulk {
 		w := startWatch()
-		if err := b.stream.Preload(engine{s}, n-from); err != nil {
+		if err := b.stream.Preload(storebench.Pebble{Store: s}, n-from); err != nil {
 			return err
 		}
 		w.print("load in batches", int64(n-from))
 		return nil
 	}
-	keys := slices.Clone(b.stream.All[from:n])
-	slices.SortFunc(keys, store.Key.Compare)
+	keys := b.stream.NextSorted(n - from)
 	w := startWatch()
 	_, fresh, err := s.ImportSorted(context.Background(), "", func(yield func(store.Key, error) bool) {
 		for _, k := range keys {
@@ -107,9 +97,9 @@ func (b *bench) loads(s *pebblestore.Store) error {
 // one runs the load once.
 func (b *bench) one(s *pebblestore.Store) (storebench.Result, error) {
 	if b.callers == 1 {
-		return b.stream.Run(engine{s}, b.load)
+		return b.stream.Run(storebench.Pebble{Store: s}, b.load)
 	}
-	return b.stream.RunCallers(engine{s}, b.callers, b.load)
+	return b.stream.RunCallers(storebench.Pebble{Store: s}, b.callers, b.load)
 }
 
 func (b *bench) export(s *pebblestore.Store) error {
@@ -140,11 +130,7 @@ func (b *bench) report(s *pebblestore.Store) error {
 // settle waits for the compactions that the loads left behind, and exports again.
 func (b *bench) settle(s *pebblestore.Store) error {
 	start, disk := time.Now(), float64(storebench.DiskBytes(b.dir))/float64(s.Index().Keys)
-	err := storebench.Settle(func() (bool, error) {
-		m, err := s.Metrics(context.Background())
-		return m.Compacting > 0, err
-	})
-	if err != nil {
+	if err := storebench.Settle(storebench.Pebble{Store: s}.Compacts); err != nil {
 		return err
 	}
 	fmt.Printf("- disk %.2f B/key; after %.0f s, with compactions at an end:\n", disk, time.Since(start).Seconds())

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/firstseen/firstseen/hashkey"
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/storebench"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -45,27 +43,11 @@ func rivals(tmp string) []rival {
 	return list
 }
 
-// ours is pebblestore.
-type ours struct{ *pebblestore.Store }
-
 func openPebblestore(opt pebblestore.Options) func(string) (engine, error) {
 	return func(dir string) (engine, error) {
 		s, err := pebblestore.Open(dir, opt)
-		return ours{s}, err
+		return storebench.Pebble{Store: s}, err
 	}
-}
-
-func (o ours) See(keys []hashkey.UrlShortHash, fresh []bool) error {
-	return o.Store.See(context.Background(), "", keys, fresh, store.SeeOptions{})
-}
-
-func (ours) CPU() time.Duration { return 0 }
-
-func (o ours) Settle() error {
-	return storebench.Settle(func() (bool, error) {
-		m, err := o.Metrics(context.Background())
-		return m.Compacting > 0, err
-	})
 }
 
 // bolt is bbolt with one bucket.
@@ -104,7 +86,7 @@ func (b bolt) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 
 func (bolt) CPU() time.Duration { return 0 }
 
-func (bolt) Settle() error { return nil }
+func (bolt) Compacts() (bool, error) { return false, nil }
 
 func (b bolt) Close() error { return b.db.Close() }
 
@@ -133,6 +115,17 @@ func openProgram(path, dir string) (engine, error) {
 }
 
 func (p *program) See(keys []hashkey.UrlShortHash, fresh []bool) error {
+	return p.ask(keys, fresh)
+}
+
+func (p *program) Compacts() (bool, error) {
+	var busy [1]bool
+	err := p.ask(nil, busy[:])
+	return busy[0], err
+}
+
+// ask sends keys, or the question whether it compacts, and reads the answers.
+func (p *program) ask(keys []hashkey.UrlShortHash, answers []bool) error {
 	p.buf = binary.BigEndian.AppendUint32(p.buf[:0], uint32(len(keys)))
 	for i := range keys {
 		p.buf = append(p.buf, keys[i][:]...)
@@ -140,18 +133,17 @@ func (p *program) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 	if _, err := p.in.Write(p.buf); err != nil {
 		return err
 	}
-	answer := slices.Grow(p.buf[:0], len(keys)+8)[:len(keys)+8]
-	if _, err := io.ReadFull(p.out, answer); err != nil {
+	n := len(answers)
+	read := slices.Grow(p.buf[:0], n+8)[:n+8]
+	if _, err := io.ReadFull(p.out, read); err != nil {
 		return err
 	}
-	for i := range keys {
-		fresh[i] = answer[i] == 1
+	for i := range answers {
+		answers[i] = read[i] == 1
 	}
-	p.cpu = time.Duration(binary.BigEndian.Uint64(answer[len(keys):])) * time.Microsecond
+	p.cpu = time.Duration(binary.BigEndian.Uint64(read[n:])) * time.Microsecond
 	return nil
 }
-
-func (p *program) Settle() error { return p.See(nil, nil) }
 
 func (p *program) CPU() time.Duration { return p.cpu }
 

@@ -21,7 +21,7 @@ func (f fixedMetrics) Metrics(context.Context) (pebblestore.Metrics, error) { re
 // storeLines are the lines of /metrics about the store on disk.
 func storeLines(t *testing.T, r *running) (lines []string) {
 	t.Helper()
-	_, text, _ := strings.Cut(r.request(t, "GET", "/metrics", ""), "\n")
+	_, text := r.ask(t, "GET", "/metrics", "")
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "firstseen_store_") {
 			lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "firstseen_store_"))

@@ -96,23 +96,19 @@ func (s *Stream) draw(n int, skew bool) int {
 
 // Preload records the next n keys in great batches.
 func (s *Stream) Preload(e Engine, n int) error {
-	keys := s.next(n)
-	if err := seeNew(e, keys); err != nil {
-		return err
-	}
-	s.Known += len(keys)
-	return nil
+	return s.record(e, s.next(n))
 }
 
 // PreloadSorted is Preload in ascending order of the keys.
 func (s *Stream) PreloadSorted(e Engine, n int) error {
+	return s.record(e, s.NextSorted(n))
+}
+
+// NextSorted returns the next n keys, or what is left of them, in ascending order.
+func (s *Stream) NextSorted(n int) []hashkey.UrlShortHash {
 	keys := slices.Clone(s.next(n))
 	slices.SortFunc(keys, hashkey.UrlShortHash.Compare)
-	if err := seeNew(e, keys); err != nil {
-		return err
-	}
-	s.Known += len(keys)
-	return nil
+	return keys
 }
 
 // next are the next n keys, or what is left of them.
@@ -120,8 +116,8 @@ func (s *Stream) next(n int) []hashkey.UrlShortHash {
 	return s.All[s.Known:min(s.Known+n, len(s.All))]
 }
 
-// seeNew records keys, all of which are new.
-func seeNew(e Engine, keys []hashkey.UrlShortHash) error {
+// record records the next keys, in the order in which they are given.
+func (s *Stream) record(e Engine, keys []hashkey.UrlShortHash) error {
 	fresh := make([]bool, 50_000)
 	for part := range slices.Chunk(keys, len(fresh)) {
 		if err := e.See(part, fresh[:len(part)]); err != nil {
@@ -130,6 +126,7 @@ func seeNew(e Engine, keys []hashkey.UrlShortHash) error {
 		if slices.Contains(fresh[:len(part)], false) {
 			return fmt.Errorf("a new key was called known while loading")
 		}
+		s.Known += len(part)
 	}
 	return nil
 }

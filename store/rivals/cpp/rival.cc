@@ -4,10 +4,10 @@
 //   g++ -O2 -DROCKSDB -o rocksdb rival.cc -lrocksdb      (Debian: librocksdb-dev)
 //   g++ -O2 -DSQLITE  -o sqlite  rival.cc -lsqlite3      (Debian: libsqlite3-dev)
 //
-// stdin:  count (4 bytes, big-endian), then as many keys of 16 bytes; 0 asks to wait until
-//         nothing has been compacted for a second
-// stdout: a byte for each key, 1 for a new one, when all are durable; then
-//         8 bytes, the processor time used so far in µs, big-endian
+// stdin:  count (4 bytes, big-endian), then as many keys of 16 bytes; 0 asks whether
+//         it compacts
+// stdout: a byte for each key, 1 for a new one, when all are durable, or a byte that
+//         is 1 while it compacts; then 8 bytes, the processor time used so far in µs, big-endian
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -71,16 +71,7 @@ class Engine {
     w.sync = true;
     if (auto s = db_->Write(w, &b); !s.ok()) Die(s.ToString());
   }
-  void Settle() {
-    for (int quiet = 0; quiet < 20; quiet++) {
-      if (Busy()) quiet = 0;
-      usleep(50000);
-    }
-  }
-  ~Engine() { delete db_; }
-
- private:
-  bool Busy() {
+  bool Compacts() {
     using P = rocksdb::DB::Properties;
     for (const auto& p : {P::kNumRunningCompactions, P::kCompactionPending, P::kNumRunningFlushes, P::kMemTableFlushPending}) {
       uint64_t n = 0;
@@ -89,6 +80,9 @@ class Engine {
     }
     return false;
   }
+  ~Engine() { delete db_; }
+
+ private:
   rocksdb::DB* db_;
 };
 #endif
@@ -118,7 +112,7 @@ class Engine {
     }
     Run("COMMIT");
   }
-  void Settle() {}
+  bool Compacts() { return false; }
   ~Engine() {
     sqlite3_finalize(insert_);
     sqlite3_close(db_);
@@ -159,7 +153,11 @@ int main(int argc, char** argv) {
     std::vector<uint32_t> order(n);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return memcmp(&keys[a * kKey], &keys[b * kKey], kKey) < 0; });
-    n == 0 ? e.Settle() : e.See(keys, order, &out);
+    if (n == 0) {
+      out.push_back(e.Compacts());
+    } else {
+      e.See(keys, order, &out);
+    }
     PutBig(&out, MicrosUsed());
     if (fwrite(out.data(), 1, out.size(), stdout) != out.size() || fflush(stdout) != 0) Die("cannot answer");
   }
