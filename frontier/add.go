@@ -67,39 +67,44 @@ func (f *Frontier) See(ctx context.Context, urls []URL) ([]Result, error) {
 	return results, nil
 }
 
-// addOffers stores prepared offers, crawl by crawl, fills in their results and
-// tells who wants to know.
+// addOffers stores prepared offers, each crawl in a step of its own, and fills in
+// their results.
 func (f *Frontier) addOffers(ctx context.Context, w *workspace, offers []offer) error {
-	for len(offers) > 0 {
-		same, rest := splitByCrawl(offers)
-		if err := f.addToCrawl(ctx, w, same); err != nil {
-			return err
-		}
-		offers = rest
+	groups := groupByCrawl(offers)
+	if len(groups) == 1 {
+		return f.addToCrawl(ctx, w, groups[0])
 	}
-	return nil
+	return stepPerCrawl(ctx, groups, func(ctx context.Context, group []offer) error {
+		return f.addToCrawl(ctx, &workspace{}, group)
+	})
 }
 
-// splitByCrawl returns the offers of the first one's crawl, and the others.
-// Order within each is kept.
-func splitByCrawl(offers []offer) (same, rest []offer) {
-	stored := offers[0].crawl.stored
-	i := 1
-	for i < len(offers) && offers[i].crawl.stored == stored {
-		i++
+// groupByCrawl returns the offers of each crawl, in the order of its first offer.
+// The order within a crawl is kept.
+func groupByCrawl(offers []offer) [][]offer {
+	if len(offers) == 0 {
+		return nil
 	}
-	if i == len(offers) {
-		return offers, nil
+	same := 1
+	for same < len(offers) && offers[same].crawl.stored == offers[0].crawl.stored {
+		same++
 	}
-	same = append(make([]offer, 0, len(offers)), offers[:i]...)
-	for _, o := range offers[i:] {
-		if o.crawl.stored == stored {
-			same = append(same, o)
-		} else {
-			rest = append(rest, o)
+	if same == len(offers) {
+		return [][]offer{offers}
+	}
+	places := make(map[string]int)
+	var groups [][]offer
+	for i := range offers {
+		o := &offers[i]
+		place, ok := places[o.crawl.stored]
+		if !ok {
+			place = len(groups)
+			places[o.crawl.stored] = place
+			groups = append(groups, nil)
 		}
+		groups[place] = append(groups[place], *o)
 	}
-	return same, rest
+	return groups
 }
 
 func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer) error {

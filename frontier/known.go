@@ -30,7 +30,7 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	}
 	defer f.leave()
 	results := make([]Result, len(known))
-	byCrawl := make(map[string]*puts, 1)
+	var byCrawl putsByCrawl
 	p := preparer{f: f}
 	for i := range known {
 		o := offer{url: &known[i].URL, result: &results[i]}
@@ -38,21 +38,19 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 			o.result.refuse(ReasonCrawl)
 		} else if o.crawl = p.crawl; p.canonicalize(&o) {
 			p.fill(&o)
-			add(byCrawl, &o, known[i].Next)
+			byCrawl.add(&o, known[i].Next)
 			continue
 		}
 		f.report([]offer{o})
 	}
-	for stored, puts := range byCrawl {
-		if err := f.put(ctx, stored, puts); err != nil {
-			return nil, err
-		}
+	if err := stepPerCrawl(ctx, byCrawl.all, f.put); err != nil {
+		return nil, err
 	}
 	now := time.Now()
 	for i := range known {
 		f.keep(known[i].Fetched, known[i].URL.URL, now)
 	}
-	if len(byCrawl) > 0 {
+	if len(byCrawl.all) > 0 {
 		f.wake()
 	}
 	return results, nil
@@ -60,17 +58,33 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 
 // puts are the settlements of one crawl, each with its result and its text.
 type puts struct {
+	stored      string // the crawl
 	settlements []store.Settlement
 	results     []*Result
 	texts       []string
 }
 
-func add(byCrawl map[string]*puts, o *offer, next time.Time) {
-	p := byCrawl[o.crawl.stored]
+// putsByCrawl groups them. The zero value is empty.
+type putsByCrawl struct {
+	all    []*puts
+	places map[string]*puts
+}
+
+func (b *putsByCrawl) of(stored string) *puts {
+	p := b.places[stored]
 	if p == nil {
-		p = &puts{}
-		byCrawl[o.crawl.stored] = p
+		if b.places == nil {
+			b.places = make(map[string]*puts, 1)
+		}
+		p = &puts{stored: stored}
+		b.places[stored] = p
+		b.all = append(b.all, p)
 	}
+	return p
+}
+
+func (b *putsByCrawl) add(o *offer, next time.Time) {
+	p := b.of(o.crawl.stored)
 	s := store.Settlement{Key: o.item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true,
 		Meta: o.item.Meta, Queue: o.item.Queue, UnicodeHost: o.item.UnicodeHost}
 	if s.Meta == nil {
@@ -89,12 +103,12 @@ func add(byCrawl map[string]*puts, o *offer, next time.Time) {
 
 // put overwrites what is known, then creates what is not: so that a known URL
 // keeps its first spelling.
-func (f *Frontier) put(ctx context.Context, stored string, p *puts) error {
-	statuses, err := f.store.Settle(ctx, stored, p.settlements)
+func (f *Frontier) put(ctx context.Context, p *puts) error {
+	statuses, err := f.store.Settle(ctx, p.stored, p.settlements)
 	if err != nil {
 		return fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
 	}
-	missing := puts{}
+	missing := puts{stored: p.stored}
 	for i, status := range statuses {
 		p.results[i].Status = Duplicate
 		if status == store.Unknown {
@@ -103,13 +117,13 @@ func (f *Frontier) put(ctx context.Context, stored string, p *puts) error {
 			missing.settlements = append(missing.settlements, s)
 			missing.results = append(missing.results, p.results[i])
 		} else {
-			f.emitPut(stored, p, i)
+			f.emitPut(p, i)
 		}
 	}
 	if len(missing.settlements) == 0 {
 		return nil
 	}
-	statuses, err = f.store.Settle(ctx, stored, missing.settlements)
+	statuses, err = f.store.Settle(ctx, p.stored, missing.settlements)
 	if err != nil {
 		return fmt.Errorf("cannot create %d known URLs: %w", len(missing.settlements), err)
 	}
@@ -117,12 +131,12 @@ func (f *Frontier) put(ctx context.Context, stored string, p *puts) error {
 		if status == store.Created {
 			missing.results[i].Status = New
 		}
-		f.emitPut(stored, &missing, i)
+		f.emitPut(&missing, i)
 	}
 	return nil
 }
 
-func (f *Frontier) emitPut(stored string, p *puts, i int) {
+func (f *Frontier) emitPut(p *puts, i int) {
 	if f.opt.OnEvent == nil {
 		return
 	}
@@ -131,5 +145,5 @@ func (f *Frontier) emitPut(stored string, p *puts, i int) {
 	if s.Outcome == store.Complete {
 		kind = EventDone
 	}
-	f.emit(Event{Kind: kind, Crawl: shown(stored), Queue: s.Queue, URL: s.URL, Canonical: p.results[i].Canonical, Key: s.Key})
+	f.emit(Event{Kind: kind, Crawl: shown(p.stored), Queue: s.Queue, URL: s.URL, Canonical: p.results[i].Canonical, Key: s.Key})
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -136,14 +138,17 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 		}
 		byCrawl[stored] = append(byCrawl[stored], i)
 	}
-	for stored, places := range byCrawl {
-		if err := f.settleCrawl(ctx, stored, settlements, places, answers, now); err != nil {
-			return nil, err
-		}
+	crawls := slices.Collect(maps.Keys(byCrawl))
+	err := stepPerCrawl(ctx, crawls, func(ctx context.Context, stored string) error {
+		return f.settleCrawl(ctx, stored, settlements, byCrawl[stored], answers, now)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return answers, nil
 }
 
+// settleCrawl settles the leases at some places of all, those of one crawl.
 func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlement, places []int, answers []Settled, now time.Time) error {
 	out := make([]store.Settlement, len(places))
 	for i, p := range places {
