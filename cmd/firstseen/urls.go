@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/hashkey"
 )
 
@@ -26,8 +27,8 @@ func (u *urlFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&u.json, "json", false, "write one JSON object for each input")
 }
 
-// maxInput bounds a line of stdin; canonical forms are bounded by far less.
-const maxInput = 64 << 20
+// maxInput bounds a line of stdin in bytes; canonical forms are bounded by far less.
+const maxInput = 4 << 20
 
 // inputs gives the URLs of the arguments or, without any, of stdin. An error of the
 // pair is the input's own, unless it is a failure, which ends the sequence.
@@ -57,15 +58,24 @@ func fromArgs(args []string) iter.Seq2[string, error] {
 
 func fromLines(r io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(make([]byte, 64<<10), maxInput)
-		for lines.Scan() {
-			if !yield(lines.Text(), nil) {
+		in := bufio.NewReaderSize(r, 64<<10)
+		for {
+			line, tooLong, err := input.ReadLine(in, maxInput)
+			if err != nil && err != io.EOF {
+				yield("", failure{fmt.Errorf("cannot read standard input: %w", err)})
 				return
 			}
-		}
-		if err := lines.Err(); err != nil {
-			yield("", failure{fmt.Errorf("cannot read standard input: %w", err)})
+			if err == io.EOF && len(line) == 0 {
+				return
+			}
+			var refused error
+			if tooLong > 0 {
+				refused = fmt.Errorf("cannot read line of %d bytes; want at most %d: %w", tooLong, maxInput, canon.ErrTooLong)
+			}
+			text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
+			if !yield(text, refused) || err == io.EOF {
+				return
+			}
 		}
 	}
 }
@@ -80,7 +90,9 @@ func fromJSON(lines iter.Seq2[string, error]) iter.Seq2[string, error] {
 				Input *string `json:"input"`
 			}
 			if err == nil {
-				if err = json.Unmarshal([]byte(line), &object); err != nil || object.Input == nil {
+				if err = input.CheckJSON([]byte(line)); err != nil {
+					err = fmt.Errorf("cannot read line; %w; give a URL that is not UTF-8 with --input lines: %w", err, errJSON)
+				} else if err = json.Unmarshal([]byte(line), &object); err != nil || object.Input == nil {
 					err = fmt.Errorf("cannot read line; want an object with a text field input: %w", errJSON)
 				} else {
 					line = *object.Input

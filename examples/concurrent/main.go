@@ -136,8 +136,9 @@ func (c *crawler) fetch(ctx context.Context, url string) (links []string, err er
 		return nil, err
 	}
 	defer resp.Body.Close()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
 		links = append(links, lines.Text())
 	}
-	return links, nil
+	return links, lines.Err() // half a page is none: it is fetched again
 }

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -20,5 +24,17 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	cancel()
 	if err := run(ctx, "", 4); err == nil {
 		t.Error("got no error; want the context's: the seed was not added")
+	}
+}
+
+// TestPageThatCannotBeReadToItsEnd: it is fetched again, not taken for one with fewer links.
+func TestPageThatCannotBeReadToItsEnd(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "http://a.example/\n"+strings.Repeat("x", 100_000)+"\nhttp://b.example/\n") // a client that went away
+	}))
+	defer site.Close()
+	c := crawler{client: site.Client()}
+	if links, err := c.fetch(t.Context(), site.URL); err == nil {
+		t.Errorf("got %d links and no error; want an error", len(links))
 	}
 }

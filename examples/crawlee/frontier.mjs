@@ -1,4 +1,8 @@
-import { Request } from "@crawlee/cheerio";
+import { Request, log } from "@crawlee/cheerio";
+
+// urlOf is the URL of a lease. JSON can't carry bytes that aren't UTF-8.
+const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_bytes, "base64").toString("latin1")
+  .replace(/[^\x21-\x7e]/g, (c) => "%" + c.charCodeAt().toString(16).padStart(2, "0")));
 
 // Frontier is a Crawlee request manager whose queue lives in firstseen serve: pages are
 // compared by their canonical form, hosts are served politely, and what was in hand when
@@ -32,7 +36,12 @@ export class Frontier {
       const { url, crawlDepth = 0, userData } = typeof r === "string" ? { url: r } : r;
       lines.push({ url, depth: crawlDepth, metadata: userData?.label ? { label: [userData.label] } : undefined });
     }
-    const addedRequests = (await this.#ask("/v1/urls", ...lines)).filter((v) => v.key).map((v) => (
+    const verdicts = await this.#ask("/v1/urls", ...lines);
+    if (verdicts.length !== lines.length || verdicts.some((v) => v.verdict === "failed")) { // the page is tried again
+      throw new Error(`not all of ${lines.length} URLs were stored: ${JSON.stringify(verdicts.at(-1))}`);
+    }
+    verdicts.forEach((v, i) => v.verdict === "refused" && log.warning(`refused ${lines[i].url}: ${v.error.message}`));
+    const addedRequests = verdicts.filter((v) => v.key).map((v) => (
       { requestId: v.key, uniqueKey: v.key, wasAlreadyPresent: v.verdict !== "new", wasAlreadyHandled: false }));
     return { addedRequests, waitForAllRequestsToBeAdded: Promise.resolve([]), requestsOverLimit: [] };
   }
@@ -52,7 +61,8 @@ export class Frontier {
   async fetchNextRequest() {
     if (await this.isEmpty()) return null;
     const lease = this.#ready.shift();
-    const { url, key, depth, metadata } = lease;
+    const { key, depth, metadata } = lease;
+    const url = urlOf(lease);
     return new Request({ id: key, uniqueKey: key, url, crawlDepth: depth ?? 0, userData: { lease, label: metadata?.label?.[0] } });
   }
 
@@ -70,8 +80,9 @@ export class Frontier {
   // redirected tells where a request led. A page under another spelling is fetched next,
   // under the same lease; another page is queued like a link.
   async redirected(request, location) {
-    const { crawl, queue, key, token, url } = request.userData.lease;
-    const [{ follow }] = await this.#ask("/v1/redirect", { crawl, queue, key, token, url, target: new URL(location, url).href });
+    const { crawl, queue, key, token, url, url_bytes } = request.userData.lease;
+    const target = new URL(location, request.url).href;
+    const [{ follow }] = await this.#ask("/v1/redirect", { crawl, queue, key, token, url, url_bytes, target });
     if (follow) this.#ready.unshift(follow);
     request.userData.over = true;
   }

@@ -14,35 +14,50 @@ async function ask(path, ...values) {
   return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
 }
 
+// offer offers URLs. Each must be answered: one that wasn't stored may be offered again.
+async function offer(urls, depth = 0) {
+  const answers = await ask("/v1/urls", ...urls.map((url) => ({ url, depth })));
+  if (answers.length !== urls.length || answers.some((a) => a.verdict === "failed")) {
+    throw new Error(`not all of ${urls.length} URLs were stored: ${JSON.stringify(answers.at(-1))}`);
+  }
+  answers.forEach((a, i) => a.verdict === "refused" && console.error("refused", urls[i], a.error.message));
+}
+
+// urlOf is the URL of a lease. JSON can't carry bytes that aren't UTF-8.
+const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_bytes, "base64").toString("latin1")
+  .replace(/[^\x21-\x7e]/g, (c) => "%" + c.charCodeAt().toString(16).padStart(2, "0")));
+
 const hostOf = (url) => (URL.canParse(url) ? new URL(url).hostname : "");
 
 // visit fetches a page, offers its links, and says what became of it.
 async function visit(lease, hosts) {
   const named = { crawl: lease.crawl, key: lease.key, token: lease.token };
+  const own = urlOf(lease);
   let page, html;
   try {
-    page = await fetch(lease.url, { redirect: "manual", signal: AbortSignal.timeout(30_000) });
+    page = await fetch(own, { redirect: "manual", signal: AbortSignal.timeout(30_000) });
     html = page.headers.get("content-type")?.startsWith("text/html") ? await page.text() : "";
   } catch {
     return { ...named, outcome: "retry" };
   }
   if (page.status >= 300 && page.status < 400 && page.headers.has("location")) {
-    const target = new URL(page.headers.get("location"), lease.url).href;
-    const [{ follow }] = await ask("/v1/redirect", { ...named, queue: lease.queue, url: lease.url, target });
+    const target = new URL(page.headers.get("location"), own).href;
+    const { queue, url, url_bytes } = lease;
+    const [{ follow }] = await ask("/v1/redirect", { ...named, queue, url, url_bytes, target });
     return follow ? visit(follow, hosts) : null; // another page is queued like a link
   }
   if (!page.ok) return { ...named, outcome: page.status >= 500 || page.status === 429 ? "retry" : "done" };
   const links = [...html.matchAll(/<a\s[^>]*?href="([^"]+)"/gi)].map((m) => m[1].replaceAll("&amp;", "&"))
-    .filter((link) => URL.canParse(link, lease.url)).map((link) => new URL(link, lease.url).href)
+    .filter((link) => URL.canParse(link, own)).map((link) => new URL(link, own).href)
     .filter((url) => hosts.has(hostOf(url)));
-  await ask("/v1/urls", ...links.map((url) => ({ url, depth: (lease.depth ?? 0) + 1 })));
-  console.log("fetched", lease.url);
+  await offer(links, (lease.depth ?? 0) + 1);
+  console.log("fetched", own);
   return { ...named, outcome: "done" };
 }
 
 const seeds = process.argv.slice(2);
 const hosts = new Set(seeds.map(hostOf));
-await ask("/v1/urls", ...seeds.map((url) => ({ url })));
+await offer(seeds);
 for (;;) {
   const [answer] = await ask("/v1/lease", { max: 10, wait_seconds: 20, lease_seconds: 120 });
   if (answer.finished) break;

@@ -3,7 +3,7 @@ The daemon decides what is new, what may be fetched now and when a host is to be
 alone; this script fetches. Run several, kill them and start them again: they share the
 crawl. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
 """
-import json, os, sys
+import base64, json, os, string, sys
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from urllib import error, parse, request
@@ -31,30 +31,49 @@ def ask(path, *values):
         return [json.loads(line) for line in answer]
 
 
+def offer(urls, depth=0):
+    """Offers URLs. Each must be answered: one that wasn't stored may be offered again."""
+    lines = [{**named_url(u), "depth": depth} for u in urls]
+    answers = ask("/v1/urls", *lines)
+    if len(answers) != len(lines) or any(a["verdict"] == "failed" for a in answers):
+        raise RuntimeError(f"not all of {len(lines)} URLs were stored: {answers[-1:]}")
+    for url, a in zip(urls, answers):
+        if a["verdict"] == "refused":
+            print("refused", ascii(url), a["error"]["message"], file=sys.stderr, flush=True)
+
+
+def named_url(url):
+    """JSON can't carry bytes that aren't UTF-8, which Python reads as surrogates."""
+    raw = url.encode(errors="surrogateescape")
+    return {"url": url} if raw.decode(errors="ignore") == url else {"url_bytes": base64.b64encode(raw).decode()}
+
+
 def visit(lease, hosts):
     """Fetches a page, offers its links, and says what became of it."""
     named = {k: lease[k] for k in ("crawl", "key", "token")}
+    url = parse.quote(base64.b64decode(lease["url_bytes"]) if "url_bytes" in lease else lease["url"], safe=string.punctuation)
     try:
-        with request.build_opener(NoRedirect).open(lease["url"], timeout=30) as page:
+        with request.build_opener(NoRedirect).open(url, timeout=30) as page:
             links = Links()
             if page.headers.get_content_type() == "text/html":
                 links.feed(page.read(1 << 22).decode(errors="replace"))
     except error.HTTPError as e:
         if 300 <= e.code < 400 and "Location" in e.headers:
-            target = parse.urljoin(lease["url"], e.headers["Location"])
-            followed = ask("/v1/redirect", {**named, "queue": lease["queue"], "url": lease["url"], "target": target})[0].get("follow")
+            target = parse.urljoin(url, e.headers["Location"])
+            page = {k: lease[k] for k in ("queue", "url", "url_bytes") if k in lease}
+            followed = ask("/v1/redirect", {**named, **page, "target": target})[0].get("follow")
             return visit(followed, hosts) if followed else None  # another page is queued like a link
         return {**named, "outcome": "retry" if e.code >= 500 or e.code == 429 else "done"}
     except OSError:
         return {**named, "outcome": "retry"}
-    found = [parse.urljoin(lease["url"], link) for link in links.found]
-    ask("/v1/urls", *({"url": u, "depth": lease.get("depth", 0) + 1} for u in found if parse.urlsplit(u).hostname in hosts))
+    found = [parse.urljoin(url, link) for link in links.found]
+    offer([u for u in found if parse.urlsplit(u).hostname in hosts], lease.get("depth", 0) + 1)
     print("fetched", lease["url"], flush=True)
     return {**named, "outcome": "done"}
 
 
 hosts = {parse.urlsplit(u).hostname for u in sys.argv[1:]}
-ask("/v1/urls", *({"url": u} for u in sys.argv[1:]))
+offer(sys.argv[1:])
 with ThreadPoolExecutor(10) as pool:  # one URL a host is out at a time, so these are ten hosts
     while not (answer := ask("/v1/lease", {"max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]).get("finished"):
         ask("/v1/done", {"leases": [done for done in pool.map(lambda lease: visit(lease, hosts), answer["leases"]) if done]})

@@ -214,6 +214,9 @@ func lookup(t *testing.T, f frontier.Interface) {
 		}
 	}
 	is(store.Queued)
+	if e, err := f.Lookup(bg, u); err != nil || e.URL != u.URL {
+		t.Errorf("got %q, %v; want the URL as it was offered, %q", e.URL, err, u.URL)
+	}
 	l := next(t, f)
 	is(store.Leased)
 	if err := f.Done(bg, l); err != nil {

@@ -146,12 +146,12 @@ func redirects(t *testing.T, f frontier.Interface) {
 	if string(same.Follow.Meta) != "\x01" || same.Target.Status != frontier.Duplicate || same.Target.First != l.URL {
 		t.Errorf("got %+v, lease %+v; want the page itself, with its data", same.Target, same.Follow)
 	}
-	other, err := f.Redirect(bg, same.Follow, "http://b.example/2")
+	other, err := f.Redirect(bg, same.Follow, "http://b.example/caf\xe9")
 	if err != nil || other.Follow != nil || other.Target.Status != frontier.New || other.Target.Queue != "b.example" {
 		t.Fatalf("got %+v, %v; want another page, queued", other, err)
 	}
 	target := next(t, f)
-	if target.URL != "http://b.example/2" || target.Depth != 2 || target.Priority != 2 || target.Redirects != 2 {
+	if target.URL != "http://b.example/caf\xe9" || target.Depth != 2 || target.Priority != 2 || target.Redirects != 2 {
 		t.Errorf("got %+v; want the target at the depth and priority of its source, 2 hops", target)
 	}
 	if _, err := f.Redirect(bg, same.Follow, "http://c.example/"); !errors.Is(err, frontier.ErrStale) && !errors.Is(err, store.ErrNotFound) {

@@ -248,13 +248,30 @@ func TestNotCarried(t *testing.T) {
 	if err := c.Configure(bg, "", "q", store.QueueChange{Paused: &paused}); !errors.Is(err, client.ErrNotCarried) {
 		t.Errorf("got %v; want ErrNotCarried for a pause", err)
 	}
-	if _, err := c.Redirect(bg, &frontier.Lease{}, "http://a\xff/"); !errors.Is(err, client.ErrNotCarried) {
-		t.Errorf("got %v; want ErrNotCarried for a target that isn't UTF-8", err)
-	}
 	r := add(t, c, frontier.URL{URL: "http://a.example/", Queue: "\xff"}, frontier.URL{URL: "http://a.example/"},
 		frontier.URL{URL: "http://a.example/2", Due: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if !errors.Is(r[0].Err, client.ErrNotCarried) || r[0].Status != frontier.Refused || r[1].Status != frontier.New || !errors.Is(r[2].Err, client.ErrNotCarried) {
 		t.Errorf("got %+v; want what isn't carried refused, and the rest taken", r)
+	}
+}
+
+// TestLongLine offers a URL whose line is longer than the daemon reads: it is refused
+// alone, by a single request.
+func TestLongLine(t *testing.T) {
+	c := newDaemon(t).open(t, client.Options{})
+	urls := make([]frontier.URL, 5)
+	for i := range urls {
+		urls[i].URL = fmt.Sprintf("http://a.example/%d", i)
+	}
+	urls[2].Meta = make([]byte, 400_000)
+	for i, r := range add(t, c, urls...) {
+		want := frontier.New
+		if i == 2 {
+			want = frontier.Refused
+		}
+		if r.Status != want || r.Resent || (i == 2) != errors.Is(r.Err, canon.ErrTooLong) {
+			t.Errorf("URL %d: got %+v; want %v, at the first sending", i, r, want)
+		}
 	}
 }
 

@@ -117,13 +117,7 @@ func readVerdicts(body io.Reader, asks []*ask) error {
 		if err != nil {
 			return fmt.Errorf("cannot read answer %d of %d: %w", i+1, len(asks), err)
 		}
-		switch {
-		case a.verdict.Verdict != "failed":
-			a.answered = true
-		case a.verdict.Error.Code == string(frontier.ReasonTooLong): // as a line; the daemon reads no further
-			a.verdict.Verdict, a.answered = "refused", true
-			return more(len(asks) - i - 1 + left)
-		default:
+		if a.answered = a.verdict.Verdict != "failed"; !a.answered {
 			left++
 		}
 	}

@@ -26,6 +26,7 @@ type redirectBody struct {
 	URLBytes      []byte `json:"url_bytes,omitempty"`
 	Discriminator string `json:"discriminator,omitempty"`
 	Target        string `json:"target"`
+	TargetBytes   []byte `json:"target_bytes,omitempty"`
 	RawMeta       bool   `json:"raw_meta"`
 }
 
@@ -36,14 +37,8 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 		return frontier.Redirection{}, err
 	}
 	defer c.leave()
-	if !utf8.ValidString(target) {
-		return frontier.Redirection{}, fmt.Errorf("cannot redirect to %q; got no UTF-8: %w", target, ErrNotCarried)
-	}
 	body := redirectBody{Crawl: l.Crawl, Queue: l.Queue, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10),
-		URL: l.URL, Discriminator: l.Discriminator, Target: target, RawMeta: true}
-	if !utf8.ValidString(l.URL) {
-		body.URLBytes = []byte(l.URL)
-	}
+		URL: l.URL, URLBytes: bytesOf(l.URL), Discriminator: l.Discriminator, Target: target, TargetBytes: bytesOf(target), RawMeta: true}
 	var answer struct {
 		Follow *wireLease
 		Target *wireVerdict
@@ -117,13 +112,14 @@ type wireKnown struct {
 	Key       string     `json:"key"`
 	Error     *wireFault `json:"error"`
 	Known     *struct {
-		State    string    `json:"state"`
-		First    string    `json:"first"`
-		Queue    string    `json:"queue"`
-		Due      time.Time `json:"due"`
-		Created  time.Time `json:"created"`
-		Expires  time.Time `json:"expires"`
-		Attempts int       `json:"attempts"`
+		State      string    `json:"state"`
+		First      string    `json:"first"`
+		FirstBytes []byte    `json:"first_bytes"`
+		Queue      string    `json:"queue"`
+		Due        time.Time `json:"due"`
+		Created    time.Time `json:"created"`
+		Expires    time.Time `json:"expires"`
+		Attempts   int       `json:"attempts"`
 	} `json:"known"`
 }
 
@@ -150,7 +146,7 @@ func (c *Client) Lookup(ctx context.Context, u frontier.URL) (frontier.Entry, er
 		return frontier.Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, store.ErrNotFound)
 	}
 	e := frontier.Entry{Canonical: w.Canonical, Discriminator: u.Discriminator, Entry: store.Entry{Crawl: cmp.Or(u.Crawl, store.DefaultCrawl),
-		Queue: w.Known.Queue, State: states[w.Known.State], URL: w.Known.First, Due: w.Known.Due, Created: w.Known.Created,
+		Queue: w.Known.Queue, State: states[w.Known.State], URL: textOr(w.Known.First, w.Known.FirstBytes), Due: w.Known.Due, Created: w.Known.Created,
 		Expires: w.Known.Expires, Attempts: w.Known.Attempts}}
 	return e, decodeKey(&e.Key, w.Key)
 }

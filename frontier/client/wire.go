@@ -24,13 +24,14 @@ type wireFault struct {
 
 // wireVerdict answers a line of /v1/urls and /v1/seen.
 type wireVerdict struct {
-	Verdict   string    `json:"verdict"`
-	Canonical string    `json:"canonical"`
-	Key       string    `json:"key"`
-	Queue     string    `json:"queue"`
-	Requeued  bool      `json:"requeued"`
-	First     string    `json:"first"`
-	Error     wireFault `json:"error"`
+	Verdict    string    `json:"verdict"`
+	Canonical  string    `json:"canonical"`
+	Key        string    `json:"key"`
+	Queue      string    `json:"queue"`
+	Requeued   bool      `json:"requeued"`
+	First      string    `json:"first"`
+	FirstBytes []byte    `json:"first_bytes"`
+	Error      wireFault `json:"error"`
 }
 
 // wireLease is a leased URL.
@@ -49,6 +50,22 @@ type wireLease struct {
 	Priority      uint8     `json:"priority"`
 	Created       time.Time `json:"created"`
 	Expires       time.Time `json:"expires"`
+}
+
+// bytesOf returns the bytes of a text that JSON can't carry, nil for any other.
+func bytesOf(text string) []byte {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return []byte(text)
+}
+
+// textOr returns what JSON carried as bytes, if it did, or as text.
+func textOr(text string, bytes []byte) string {
+	if len(bytes) > 0 {
+		return string(bytes)
+	}
+	return text
 }
 
 // wireStats answers /v1/stats.
@@ -71,7 +88,6 @@ func appendURL(dst []byte, u *frontier.URL) ([]byte, error) {
 	if utf8.ValidString(u.URL) {
 		l.text("url", u.URL)
 	} else {
-		l.text("url", "")
 		l.bytes("url_bytes", []byte(u.URL))
 	}
 	l.textUnlessEmpty("crawl", u.Crawl)
@@ -133,7 +149,7 @@ func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 // resultOf puts a verdict into a frontier's terms. Resent says that the URL
 // was sent more than once.
 func resultOf(v *wireVerdict, resent bool) (frontier.Result, error) {
-	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: v.First, Resent: resent}
+	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: textOr(v.First, v.FirstBytes), Resent: resent}
 	switch v.Verdict {
 	case "new":
 		r.Status = frontier.New
@@ -171,9 +187,7 @@ func decodeKey(k *store.Key, text string) error {
 func (w *wireLease) lease() (*frontier.Lease, error) {
 	l := &frontier.Lease{URL: w.URL, Crawl: w.Crawl, Queue: w.Queue, Meta: w.Meta, Depth: w.Depth, Redirects: w.Redirects,
 		Discriminator: w.Discriminator, Priority: w.Priority, Attempts: w.Attempts, Created: w.Created, Expires: w.Expires, Started: time.Now()}
-	if len(w.URLBytes) > 0 {
-		l.URL = string(w.URLBytes)
-	}
+	l.URL = textOr(w.URL, w.URLBytes)
 	var err error
 	if l.Token, err = strconv.ParseUint(w.Token, 10, 64); err != nil {
 		return nil, fmt.Errorf("cannot read lease; got token %.40q: %w", w.Token, err)

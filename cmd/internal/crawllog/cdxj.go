@@ -22,8 +22,8 @@ func parseCDXJ(text string, emit func(Record)) error {
 		return bad("got %q before the JSON; want a key and a time", head)
 	}
 	var o indexObject
-	if err := json.Unmarshal([]byte("{"+object), &o); err != nil {
-		return bad("cannot read JSON: %w", err)
+	if err := decode("{"+object, &o); err != nil {
+		return err
 	}
 	r := o.capture()
 	r.Time = digitTime(head[i+1:])

@@ -2,8 +2,12 @@ package crawllog
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
 // A jsonParser reads logs of one JSON object a line, and tells by its keys whose it
@@ -45,6 +49,37 @@ type frontierItem struct {
 	} `json:"info"`
 }
 
+// decode reads the JSON of a line. json.Unmarshal would replace what is not UTF-8 by U+FFFD, and so
+// make one URL of several. nginx writes the bytes of a request as they came: these become
+// percent escapes. Half of a surrogate pair has no bytes, and is refused.
+func decode(text string, v any) error {
+	b := escapeBytes(text)
+	err := input.CheckJSON(b)
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		return bad("cannot read JSON: %w", err)
+	}
+	return nil
+}
+
+// escapeBytes returns text with percent escapes for the bytes that are not UTF-8.
+func escapeBytes(text string) []byte {
+	if utf8.ValidString(text) {
+		return []byte(text)
+	}
+	var out []byte
+	for i, r := range text {
+		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
+			out = fmt.Appendf(out, "%%%02X", text[i])
+		} else {
+			out = append(out, text[i:i+size]...)
+		}
+	}
+	return out
+}
+
 func (p *jsonParser) line(text string, emit func(Record)) error {
 	text = strings.TrimSuffix(strings.TrimSpace(text), ",")
 	switch {
@@ -56,8 +91,8 @@ func (p *jsonParser) line(text string, emit func(Record)) error {
 		return parseList(text, emit)
 	}
 	var o objectFields
-	if err := json.Unmarshal([]byte(text), &o.fields); err != nil {
-		return bad("cannot read JSON: %w", err)
+	if err := decode(text, &o.fields); err != nil {
+		return err
 	}
 	if o.fields.Response != "" {
 		return p.response(o.fields.Response, emit)
@@ -65,8 +100,8 @@ func (p *jsonParser) line(text string, emit func(Record)) error {
 	if p.opt.URLField != "" {
 		return p.named(text, emit)
 	}
-	if err := json.Unmarshal([]byte(text), &o.indexObject); err != nil {
-		return bad("cannot read JSON: %w", err)
+	if err := decode(text, &o.indexObject); err != nil {
+		return err
 	}
 	return p.object(o, emit)
 }
@@ -186,8 +221,8 @@ func (p *jsonParser) response(text string, emit func(Record)) error {
 // named reads an object whose URL is in the field that was asked for.
 func (p *jsonParser) named(text string, emit func(Record)) error {
 	var all map[string]any
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return bad("cannot read JSON: %w", err)
+	if err := decode(text, &all); err != nil {
+		return err
 	}
 	url, ok := all[p.opt.URLField].(string)
 	if !ok {
@@ -201,8 +236,8 @@ func (p *jsonParser) named(text string, emit func(Record)) error {
 func (p *jsonParser) row(text string, emit func(Record)) error {
 	var cells []string
 	one := strings.Replace(strings.Replace(text, "[[", "[", 1), "]]", "]", 1)
-	if err := json.Unmarshal([]byte(one), &cells); err != nil {
-		return bad("cannot read JSON: %w", err)
+	if err := decode(one, &cells); err != nil {
+		return err
 	}
 	if p.columns == nil {
 		p.columns = cells

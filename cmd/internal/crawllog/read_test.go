@@ -243,3 +243,35 @@ func TestWARCTraps(t *testing.T) {
 		}
 	}
 }
+
+// TestJSONThatIsNotUTF8: URLs that differ in a byte which JSON can't carry stay different.
+func TestJSONThatIsNotUTF8(t *testing.T) {
+	text := "{\"url\":\"http://a.example/caf\xe9\"}\n{\"url\":\"http://a.example/caf\xe8\"}\n" + `{"url":"http://a.example/caf\udce9"}` + "\n"
+	want := `json
+1 fetch "http://a.example/caf%E9"
+2 fetch "http://a.example/caf%E8"
+! line 3: cannot read JSON: got text that is not UTF-8, or half of a surrogate pair (\ud800 to \udfff)
+`
+	if got := transcript(t, open(t, "", text), Options{Format: JSON}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	cdxj := "example,a)/caf 20260101000000 {\"url\": \"http://a.example/caf\xe9\"}\n"
+	want = "cdxj\n1 fetch \"http://a.example/caf%E9\" at=2026-01-01T00:00:00Z\n"
+	if got := transcript(t, open(t, "", cdxj), Options{Format: CDXJ}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestLongOutlink: a line that is too long hides no others, and is reported.
+func TestLongOutlink(t *testing.T) {
+	block := "outlink: http://b.example/1 L\r\noutlink: http://b.example/" + strings.Repeat("x", 2<<20) + " L\r\noutlink: http://b.example/2 L\r\n"
+	warc := fmt.Sprintf("WARC/1.0\r\nWARC-Type: metadata\r\nWARC-Target-URI: http://a.example/\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", len(block), block)
+	want := `warc
+1 link "http://b.example/1" via=http://a.example/
+1 link "http://b.example/2" via=http://a.example/
+! line 1: got an outlink of 2097182 bytes; want at most 1048576
+`
+	if got := transcript(t, open(t, "", warc), Options{Links: true}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

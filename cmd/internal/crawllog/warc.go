@@ -21,13 +21,14 @@ type warcReader struct {
 	number int64 // of the record
 	counts *Counts
 	emit   func(Record)
+	// stopped is set when the caller wants no more.
+	stopped bool
 }
 
 // Bounds on what is read of a record: its headers, and of the HTTP message.
 const (
 	maxWARCHeader = 1 << 20
 	maxHTTPHeader = 64 << 10
-	maxMetadata   = 16 << 20
 )
 
 func readWARC(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, error] {
@@ -36,22 +37,21 @@ func readWARC(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, erro
 
 // readWARCFrom reads one file and tells whether the caller wants more.
 func readWARCFrom(r *bufio.Reader, name string, opt Options, counts *Counts, yield func(Record, error) bool) bool {
-	stopped := false
 	w := &warcReader{r: r, opt: opt, counts: counts}
 	w.emit = func(rec Record) {
 		rec.Line = w.number
-		stopped = stopped || !yield(rec, nil)
+		w.stopped = w.stopped || !yield(rec, nil)
 	}
-	for !stopped {
+	for !w.stopped {
 		err := w.record()
 		var line *LineError
 		switch {
 		case err == io.EOF:
-			return !stopped
+			return !w.stopped
 		case errors.Is(err, errSkip):
 			counts.Skipped++
 		case errors.As(err, &line):
-			stopped = !yield(Record{}, err)
+			w.stopped = w.stopped || !yield(Record{}, err)
 		case err != nil:
 			return yield(Record{}, fmt.Errorf("cannot read %s beyond record %d: %w", name, w.number, err))
 		}
@@ -244,25 +244,31 @@ func readHTTP(r *Record, block io.Reader) {
 	}
 }
 
-// outlinks reads what Heritrix writes of a page: lines "outlink: url hop context".
+// maxOutlink bounds a line of outlinks in bytes.
+const maxOutlink = 1 << 20
+
+// outlinks reads what Heritrix writes of a page: lines "outlink: url hop context". It
+// returns an error, after all links, if some line was too long.
 func (w *warcReader) outlinks(page Record, block io.Reader) error {
-	lines := bufio.NewScanner(io.LimitReader(block, maxMetadata))
-	lines.Buffer(nil, 1<<20)
+	in := bufio.NewReaderSize(block, 4<<10)
 	found := false
-	for lines.Scan() {
-		link, ok := strings.CutPrefix(lines.Text(), "outlink: ")
-		if !ok {
-			continue
+	var problem error
+	for {
+		line, tooLong, err := input.ReadLine(in, maxOutlink)
+		if tooLong > 0 {
+			problem = &LineError{Line: w.number, Text: string(line), Err: bad("got an outlink of %d bytes; want at most %d", tooLong, maxOutlink)}
+		} else if link, ok := bytes.CutPrefix(line, []byte("outlink: ")); ok {
+			if fields := strings.Fields(string(link)); len(fields) > 0 {
+				found = true
+				w.emit(Record{URL: fields[0], Kind: Link, Time: page.Time, Via: page.URL})
+			}
 		}
-		fields := strings.Fields(link)
-		if len(fields) == 0 {
-			continue
+		if err != nil || w.stopped {
+			break
 		}
-		found = true
-		w.emit(Record{URL: fields[0], Kind: Link, Time: page.Time, Via: page.URL})
 	}
-	if !found {
+	if problem == nil && !found {
 		return errSkip
 	}
-	return nil // what a line too long hides is lost; the record is not
+	return problem
 }

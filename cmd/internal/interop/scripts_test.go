@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 			if _, err := exec.LookPath(script[0]); err != nil {
 				t.Skipf("needs %s: %v", script[0], err)
 			}
-			short(t, script[1], 60)
+			short(t, script[1], 80)
 			crawlTwice(t, 0, script...)
 		})
 	}
@@ -48,6 +48,42 @@ func TestCrawlee(t *testing.T) {
 	}
 	short(t, filepath.Join(dir, "crawl.mjs"), 100)
 	crawlTwice(t, 20, "node", filepath.Join(dir, "crawl.mjs"))
+}
+
+// TestScriptsMissAnswers runs the scripts against a daemon that answers too few lines, and
+// against one that stores nothing: they must not end as if all were well.
+func TestScriptsMissAnswers(t *testing.T) {
+	for name, answer := range map[string]string{"none": "", "failed": `{"url":"","verdict":"failed","error":{"code":"unavailable","message":"not stored"}}`} {
+		daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/urls" {
+				fmt.Fprint(w, answer)
+				return
+			}
+			fmt.Fprintln(w, `{"leases":[],"finished":true,"held":0}`)
+		}))
+		t.Cleanup(daemon.Close)
+		for _, script := range scripts() {
+			t.Run(name+"/"+filepath.Base(script[0]), func(t *testing.T) {
+				if _, err := exec.LookPath(script[0]); err != nil {
+					t.Skipf("needs %s: %v", script[0], err)
+				}
+				cmd := exec.CommandContext(t.Context(), script[0], append(script[1:], "http://a.example/")...)
+				cmd.Env = append(os.Environ(), "FIRSTSEEN="+daemon.URL)
+				if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "not all of 1 URLs were stored") {
+					t.Errorf("got %v, %s; want it to fail", err, out)
+				}
+			})
+		}
+	}
+}
+
+// scripts are the commands of the examples that can run here, less the URLs.
+func scripts() [][]string {
+	all := [][]string{{"python3", "../../../examples/python/crawl.py"}, {"node", "../../../examples/node/crawl.mjs"}}
+	if dir := os.Getenv("FIRSTSEEN_CRAWLEE"); dir != "" {
+		all = append(all, []string{"node", filepath.Join(dir, "crawl.mjs")})
+	}
+	return all
 }
 
 // short holds an example to its promise.
@@ -172,6 +208,9 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if n%10 == 0 { // a link whose line is too long must not hide those after it
+		fmt.Fprintf(w, `<a href="/%s">0</a>`, strings.Repeat("x", 400_000))
+	}
 	fmt.Fprintf(w, `<a href="/%d">1</a> <a href="/./%d?#again">2</a> <a href="/old%d">3</a> <a href="//%s/%%32">4</a>
 		<a href="%s//twice">5</a> <a href="/missing">6</a> <a href="mailto:me@example.org">7</a> <a href="http://elsewhere.example/">8</a>`,
 		2*n+1, 2*n+1, 2*n+2, r.Host, s.URL)

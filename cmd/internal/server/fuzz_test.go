@@ -3,8 +3,8 @@ package server
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -20,13 +20,29 @@ func FuzzLines(f *testing.F) {
 		`{"url":"http://a.com/"}` + "\n" + `{"url":"http://A.com","crawl":"c","queue":"q","priority":9,"metadata":{"a":["b"]}}`,
 		`{"known":{"info":{"url":"http://a.com/"},"refetchableFromDate":"18446744073709551615"}}`,
 		"\n\n{}\n[]\nnull\n\"\"", `{"url":"http://a.com/","due":"0001-01-01T00:00:00Z","depth":-1,"force":true}`,
+		strings.Repeat(" ", 300) + "\n" + `{"url":"http://a.com/` + strings.Repeat("x", 300) + "\"}\n{\"url\":\"caf\xe9\"}\n{\"url_bytes\":\"aHR0cDovL2EuY29tL2NhZuk=\"}",
 	} {
 		f.Add([]byte(seed))
 	}
 	r := start(f, canon.Qiita(), Config{MaxURL: 100, MaxMetadata: 100})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		lines, _ := readLines(bufio.NewReaderSize(bytes.NewReader(body), 16), 200, func() bool { return false })
-		for _, answer := range []func(context.Context, [][]byte, *bytes.Buffer){r.answering(r.guardedAdd, false), r.importLines} {
+		var lines []bodyLine
+		in := bufio.NewReaderSize(bytes.NewReader(body), 16)
+		for end := error(nil); end == nil; {
+			var some []bodyLine
+			some, end = readLines(in, 200, func() bool { return false })
+			lines = append(lines, some...)
+		}
+		sent := 0
+		for line := range bytes.Lines(body) {
+			if len(bytes.TrimSpace(line)) > 0 || len(line) > 200 {
+				sent++
+			}
+		}
+		if len(lines) != sent {
+			t.Errorf("got %d lines of %d", len(lines), sent)
+		}
+		for _, answer := range []lineAnswerer{r.answering(r.guardedAdd, false), r.importLines} {
 			var out bytes.Buffer
 			answer(t.Context(), lines, &out)
 			n := 0

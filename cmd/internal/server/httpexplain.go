@@ -33,13 +33,15 @@ type change struct {
 
 // knownURL is what the store knows of a URL.
 type knownURL struct {
-	State    string    `json:"state"`
-	First    string    `json:"first,omitempty"` // the spelling it was first found under, while that is kept
-	Queue    string    `json:"queue,omitempty"`
-	Due      time.Time `json:"due,omitzero"`
-	Created  time.Time `json:"created,omitzero"`
-	Expires  time.Time `json:"expires,omitzero"`
-	Attempts int       `json:"attempts,omitempty"`
+	State string `json:"state"`
+	First string `json:"first,omitempty"` // the spelling it was first found under, while that is kept
+	// FirstBytes is First where that isn't UTF-8.
+	FirstBytes []byte    `json:"first_bytes,omitempty"`
+	Queue      string    `json:"queue,omitempty"`
+	Due        time.Time `json:"due,omitzero"`
+	Created    time.Time `json:"created,omitzero"`
+	Expires    time.Time `json:"expires,omitzero"`
+	Attempts   int       `json:"attempts,omitempty"`
 }
 
 var stateNames = map[store.State]string{
@@ -68,7 +70,7 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case e.Error != nil:
 	case err == nil:
-		e.Known = &knownURL{State: stateNames[entry.State], First: entry.URL, Queue: entry.Entry.Queue,
+		e.Known = &knownURL{State: stateNames[entry.State], First: entry.URL, FirstBytes: bytesOf(entry.URL), Queue: entry.Entry.Queue,
 			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts}
 	case !errors.Is(err, store.ErrNotFound):
 		s.writeFault(w, "look up", err)

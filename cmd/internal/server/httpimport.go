@@ -24,16 +24,12 @@ func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
 	s.streamLines(w, r, s.importLines)
 }
 
-func (s *Server) importLines(ctx context.Context, lines [][]byte, out *bytes.Buffer) {
+func (s *Server) importLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 	items := make([]*putItem, len(lines))
 	answers := make([]importLine, len(lines))
-	for i, line := range lines {
-		var m frontierpb.URLItem
-		if err := protojson.Unmarshal(line, &m); err != nil {
-			m.Reset() // is SKIPPED
-			answers[i].Error = &faultDetail{"json", "not a URLItem in the JSON form of Protocol Buffers"}
-		}
-		items[i] = s.itemOf(&m)
+	for i := range lines {
+		m, fault := s.parseItem(&lines[i])
+		items[i], answers[i].Error = s.itemOf(m), fault
 	}
 	for i, st := range s.putItems(ctx, items) {
 		answers[i].ID, answers[i].Status = items[i].id, st.String()
@@ -43,4 +39,16 @@ func (s *Server) importLines(ctx context.Context, lines [][]byte, out *bytes.Buf
 		}
 		out.Write(append(b, '\n'))
 	}
+}
+
+// parseItem reads a line; one that can't be read is an empty item, which is SKIPPED.
+func (s *Server) parseItem(line *bodyLine) (*frontierpb.URLItem, *faultDetail) {
+	if fault := line.fault(s.maxLine(), "; a URLItem cannot have it: offer it to /v1/urls, as url_bytes in base64"); fault != nil {
+		return &frontierpb.URLItem{}, fault
+	}
+	var m frontierpb.URLItem
+	if err := protojson.Unmarshal(line.text, &m); err != nil {
+		return &frontierpb.URLItem{}, &faultDetail{"json", "not a URLItem in the JSON form of Protocol Buffers"}
+	}
+	return &m, nil
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
@@ -218,10 +217,7 @@ func seconds(n float64, max time.Duration) time.Duration {
 func wireLease(l *frontier.Lease, raw bool) leasedURL {
 	out := leasedURL{Crawl: l.Crawl, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10), Attempts: l.Attempts,
 		URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator,
-		Redirects: l.Redirects, Created: l.Created}
-	if !utf8.ValidString(l.URL) {
-		out.URLBytes = []byte(l.URL)
-	}
+		Redirects: l.Redirects, Created: l.Created, URLBytes: bytesOf(l.URL)}
 	if raw {
 		out.Meta = l.Meta
 	} else {

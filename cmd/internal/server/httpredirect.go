@@ -18,7 +18,8 @@ type redirectBody struct {
 	URL           string    `json:"url"`
 	URLBytes      bytesText `json:"url_bytes,omitempty"`
 	Discriminator string    `json:"discriminator,omitempty"`
-	Target        string    `json:"target"`
+	Target        string    `json:"target,omitempty"`
+	TargetBytes   bytesText `json:"target_bytes,omitempty"` // goes before Target
 	RawMeta       bool      `json:"raw_meta,omitempty"`
 }
 
@@ -37,7 +38,12 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if len(body.Target) > s.cfg.MaxURL {
+	target := textOr(body.Target, body.TargetBytes)
+	if target == "" {
+		writeError(w, http.StatusBadRequest, "invalid", "want a target")
+		return
+	}
+	if len(target) > s.cfg.MaxURL {
 		writeError(w, http.StatusBadRequest, "too-long", "target too long")
 		return
 	}
@@ -49,7 +55,7 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 		s.writeFault(w, "redirect", err)
 		return
 	}
-	answer, err := s.f.Redirect(r.Context(), lease, body.Target)
+	answer, err := s.f.Redirect(r.Context(), lease, target)
 	if err != nil {
 		s.writeFault(w, "redirect", err)
 		return
@@ -59,7 +65,7 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, redirectAnswer{Follow: &follow})
 		return
 	}
-	v := verdictLine{URL: body.Target}
+	v := verdictLine{URL: body.Target, URLBytes: body.TargetBytes}
 	v.fill(&answer.Target)
 	writeJSON(w, http.StatusOK, redirectAnswer{Target: &v})
 }

@@ -12,16 +12,18 @@ import (
 	"io"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
 // urlLine is a line of POST /v1/urls.
 type urlLine struct {
-	URL      string              `json:"url"`
+	URL      string              `json:"url,omitempty"`
 	ID       string              `json:"id,omitempty"`
 	Crawl    string              `json:"crawl,omitempty"`
 	Queue    string              `json:"queue,omitempty"`
@@ -35,7 +37,8 @@ type urlLine struct {
 	// Discriminator makes several things to fetch of one URL, such as a method
 	// and the digest of a body.
 	Discriminator string `json:"discriminator,omitempty"`
-	// URLBytes is the URL, in place of it, where it isn't UTF-8.
+	// URLBytes is the URL as bytes, which JSON text can't carry if it isn't UTF-8. It
+	// goes before URL.
 	URLBytes bytesText `json:"url_bytes,omitempty"`
 	// Meta is data to keep with the URL as it is, in place of metadata.
 	Meta bytesText `json:"meta,omitempty"`
@@ -55,6 +58,14 @@ func (b *bytesText) UnmarshalJSON(value []byte) error {
 	return err
 }
 
+// bytesOf returns the bytes of a text that JSON can't carry, nil for any other.
+func bytesOf(text string) []byte {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return []byte(text)
+}
+
 // textOr is what JSON carried as text, or, where that can't be, as bytes.
 func textOr(text string, bytes []byte) string {
 	if len(bytes) > 0 {
@@ -65,16 +76,19 @@ func textOr(text string, bytes []byte) string {
 
 // verdictLine is the answer to one.
 type verdictLine struct {
-	ID        string       `json:"id,omitempty"`
-	URL       string       `json:"url"`
-	Verdict   string       `json:"verdict"` // new, duplicate, refused, failed
-	Canonical string       `json:"canonical,omitempty"`
-	Key       string       `json:"key,omitempty"`
-	Queue     string       `json:"queue,omitempty"`
-	Requeued  bool         `json:"requeued,omitempty"`
-	First     string       `json:"first,omitempty"` // the spelling a duplicate was first found under
-	Rules     []string     `json:"rules,omitempty"` // what made a duplicate's spelling equal
-	Error     *faultDetail `json:"error,omitempty"`
+	ID        string `json:"id,omitempty"`
+	URL       string `json:"url"`
+	URLBytes  []byte `json:"url_bytes,omitempty"` // as the line had it
+	Verdict   string `json:"verdict"`             // new, duplicate, refused, failed
+	Canonical string `json:"canonical,omitempty"`
+	Key       string `json:"key,omitempty"`
+	Queue     string `json:"queue,omitempty"`
+	Requeued  bool   `json:"requeued,omitempty"`
+	First     string `json:"first,omitempty"` // the spelling a duplicate was first found under
+	// FirstBytes is First where that isn't UTF-8.
+	FirstBytes []byte       `json:"first_bytes,omitempty"`
+	Rules      []string     `json:"rules,omitempty"` // what made a duplicate's spelling equal
+	Error      *faultDetail `json:"error,omitempty"`
 }
 
 const (
@@ -109,9 +123,35 @@ type offering func(context.Context, []frontier.URL) ([]frontier.Result, error)
 // which saves a read for each duplicate.
 func isBrief(r *http.Request) bool { return r.URL.Query().Has("brief") }
 
+// bodyLine is a line of a body.
+type bodyLine struct {
+	text    []byte // only its beginning if it is too long
+	tooLong int64  // the length in bytes of a line that is longer than maxLine
+}
+
+// maxLine bounds a line of a body in bytes. A URL may be in it twice, as itself and as
+// its ID, and JSON and base64 make a text longer.
+func (s *Server) maxLine() int { return 2*(s.cfg.MaxURL+s.cfg.MaxMetadata) + 16<<10 }
+
+// fault returns why a line can't be read as JSON, or nil. The decoder must not get text that isn't
+// UTF-8: it would put U+FFFD for it, and so make one URL of several. The end of the message
+// for such a text is the caller's advice.
+func (l *bodyLine) fault(max int, advice string) *faultDetail {
+	if l.tooLong > 0 {
+		return &faultDetail{string(frontier.ReasonTooLong), fmt.Sprintf("got a line of %d bytes that begins with %.64q; want at most %d", l.tooLong, l.text, max)}
+	}
+	if err := input.CheckJSON(l.text); err != nil {
+		return &faultDetail{"json", err.Error() + advice}
+	}
+	return nil
+}
+
+// lineAnswerer commits lines and appends an answer for each, in order.
+type lineAnswerer func(ctx context.Context, lines []bodyLine, out *bytes.Buffer)
+
 // answering answers lines by what became of their URLs.
-func (s *Server) answering(offer offering, brief bool) func(context.Context, [][]byte, *bytes.Buffer) {
-	return func(ctx context.Context, lines [][]byte, out *bytes.Buffer) {
+func (s *Server) answering(offer offering, brief bool) lineAnswerer {
+	return func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 		s.answerLines(ctx, lines, out, offer, brief)
 	}
 }
@@ -120,7 +160,7 @@ func (s *Server) answering(offer offering, brief bool) func(context.Context, [][
 // committed together as far as they have arrived, so that a client may also
 // converse line by line. One that says how long its body is has all of it, and
 // waits for nothing: then as many as may be are committed together.
-func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func(context.Context, [][]byte, *bytes.Buffer)) {
+func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer lineAnswerer) {
 	if s.disk.full() {
 		s.writeFault(w, "add URLs", errDiskLow)
 		return
@@ -136,16 +176,12 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func
 	var out bytes.Buffer
 	for {
 		more()
-		lines, end := readLines(body, s.cfg.MaxURL+s.cfg.MaxMetadata, more)
+		lines, end := readLines(body, s.maxLine(), more)
 		if s.answerHeld(r.Context(), lines, &out, answer) != nil {
 			return // the client is gone
 		}
 		if end != nil && !errors.Is(end, io.EOF) {
-			code := "body"
-			if errors.Is(end, errLongLine) {
-				code = string(frontier.ReasonTooLong)
-			}
-			writeLine(&out, verdictLine{Verdict: "failed", Error: &faultDetail{code, end.Error()}})
+			writeLine(&out, verdictLine{Verdict: "failed", Error: &faultDetail{"body", end.Error()}})
 		}
 		_ = rc.SetWriteDeadline(time.Now().Add(lineTimeout))
 		if _, err := w.Write(out.Bytes()); err != nil || end != nil || s.isDraining() {
@@ -158,7 +194,7 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer func
 }
 
 // answerHeld answers lines, which count among what all calls hold.
-func (s *Server) answerHeld(ctx context.Context, lines [][]byte, out *bytes.Buffer, answer func(context.Context, [][]byte, *bytes.Buffer)) error {
+func (s *Server) answerHeld(ctx context.Context, lines []bodyLine, out *bytes.Buffer, answer lineAnswerer) error {
 	held, err := s.inHand.take(ctx, s.inHand.share(costOfLines(lines)))
 	if err != nil {
 		return err
@@ -169,25 +205,24 @@ func (s *Server) answerHeld(ctx context.Context, lines [][]byte, out *bytes.Buff
 }
 
 // costOfLines is about what lines and their answers cost in memory.
-func costOfLines(lines [][]byte) int64 {
+func costOfLines(lines []bodyLine) int64 {
 	n := 0
 	for _, line := range lines {
-		n += 2 * (len(line) + perMessage)
+		n += 2 * (len(line.text) + perMessage)
 	}
 	return int64(n)
 }
 
-var errLongLine = errors.New("line too long")
-
 // readLines reads lines until none has arrived in whole and more says not to
 // wait for another, and at least one. It returns what it read together with the
-// error that ended it.
-func readLines(r *bufio.Reader, max int, more func() bool) (lines [][]byte, err error) {
+// error that ended it. A line that is cut off by an error is none.
+func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, err error) {
 	bytesRead := 0
 	for len(lines) == 0 || len(lines) < linesAtOnce && bytesRead < windowBytes && (r.Buffered() > 0 || more()) {
-		line, err := readLine(r, max)
-		if bytesRead += len(line); len(bytes.TrimSpace(line)) > 0 {
-			lines = append(lines, line)
+		text, tooLong, err := input.ReadLine(r, max)
+		bytesRead += len(text)
+		if cut := err != nil && !errors.Is(err, io.EOF); !cut && (tooLong > 0 || len(bytes.TrimSpace(text)) > 0) {
+			lines = append(lines, bodyLine{text, tooLong})
 		}
 		if err != nil {
 			return lines, err
@@ -196,25 +231,12 @@ func readLines(r *bufio.Reader, max int, more func() bool) (lines [][]byte, err 
 	return lines, nil
 }
 
-func readLine(r *bufio.Reader, max int) ([]byte, error) {
-	var line []byte
-	for {
-		piece, err := r.ReadSlice('\n')
-		if len(line)+len(piece) > max {
-			return nil, fmt.Errorf("%w; want at most %d bytes", errLongLine, max)
-		}
-		if line = append(line, piece...); !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
-	}
-}
-
 // answerLines commits lines and writes their verdicts.
-func (s *Server) answerLines(ctx context.Context, lines [][]byte, out *bytes.Buffer, offer offering, brief bool) {
+func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer offering, brief bool) {
 	verdicts := make([]verdictLine, len(lines))
 	var adds addList
-	for i, line := range lines {
-		u, err := s.parseLine(line, &verdicts[i])
+	for i := range lines {
+		u, err := s.parseLine(&lines[i], &verdicts[i])
 		if err != nil {
 			verdicts[i].Verdict = "refused"
 			verdicts[i].Error = err
@@ -257,14 +279,20 @@ func writeLine(out *bytes.Buffer, v verdictLine) {
 }
 
 // parseLine reads a line, and what the verdict repeats of it.
-func (s *Server) parseLine(line []byte, v *verdictLine) (frontier.URL, *faultDetail) {
+func (s *Server) parseLine(line *bodyLine, v *verdictLine) (frontier.URL, *faultDetail) {
+	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
+		return frontier.URL{}, fault
+	}
 	var l urlLine
-	d := json.NewDecoder(bytes.NewReader(line))
+	d := json.NewDecoder(bytes.NewReader(line.text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
 		return frontier.URL{}, &faultDetail{"json", err.Error()}
 	}
-	v.ID, v.URL = l.ID, l.URL
+	if len(bytes.TrimSpace(line.text[d.InputOffset():])) > 0 {
+		return frontier.URL{}, &faultDetail{"json", "got more than one JSON value; want one a line"}
+	}
+	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
 	l.URL = textOr(l.URL, l.URLBytes)
 	info := &frontierpb.URLInfo{Url: l.URL, Key: l.Queue, CrawlID: l.Crawl}
 	for name, values := range l.Metadata {
@@ -314,6 +342,7 @@ func (s *Server) tellFirst(ctx context.Context, v *verdictLine, u *frontier.URL)
 	if err != nil || e.URL == "" {
 		return
 	}
+	v.FirstBytes = bytesOf(e.URL)
 	if v.First = e.URL; v.First != u.URL {
 		v.Rules = rulesBetween(s.profileOf(u.Crawl), u.URL, v.First)
 	}

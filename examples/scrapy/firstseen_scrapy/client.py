@@ -58,7 +58,10 @@ class Client:
         return self._json("POST", "/v1/lease", body)
 
     def settle(self, leases: list[dict[str, Any]]) -> list[str]:
-        return self._json("POST", "/v1/done", {"leases": leases})["answers"]
+        answers = self._json("POST", "/v1/done", {"leases": leases})["answers"]
+        if len(answers) != len(leases):
+            raise Unavailable(f"got {len(answers)} answers to {len(leases)} leases", maybe_done=True)
+        return answers
 
     def stats(self, crawl: str) -> dict[str, Any]:
         return self._json("GET", "/v1/stats?crawl=" + quote(crawl, safe=""))
@@ -69,7 +72,7 @@ class Client:
     def _lines(self, path: str, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         text = self._call("POST", path, "".join(json.dumps(line) + "\n" for line in lines).encode())
         verdicts = [json.loads(line) for line in text.splitlines()]
-        if len(verdicts) < len(lines) or any(v["verdict"] == "failed" for v in verdicts):
+        if len(verdicts) != len(lines) or any(v["verdict"] == "failed" for v in verdicts):
             raise Unavailable(f"got {len(verdicts)} answers to {len(lines)} lines, not all stored", maybe_done=True)
         return verdicts
 
