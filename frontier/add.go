@@ -71,11 +71,15 @@ func (f *Frontier) See(ctx context.Context, urls []URL) ([]Result, error) {
 // their results.
 func (f *Frontier) addOffers(ctx context.Context, w *workspace, offers []offer) error {
 	groups := groupByCrawl(offers)
-	if len(groups) == 1 {
-		return f.addToCrawl(ctx, w, groups[0])
-	}
-	return stepPerCrawl(ctx, groups, func(ctx context.Context, group []offer) error {
-		return f.addToCrawl(ctx, &workspace{}, group)
+	return stepPerCrawl(ctx, groups, func(ctx context.Context, group []offer) (func(), error) {
+		own := w
+		if len(groups) > 1 {
+			own = &workspace{}
+		}
+		if err := f.addToCrawl(ctx, own, group); err != nil {
+			return nil, err
+		}
+		return func() { f.report(group) }, nil
 	})
 }
 
@@ -128,7 +132,6 @@ func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer)
 	if queued {
 		f.wake()
 	}
-	f.report(offers)
 	return nil
 }
 

@@ -103,10 +103,16 @@ func (b *putsByCrawl) add(o *offer, next time.Time) {
 
 // put overwrites what is known, then creates what is not: so that a known URL
 // keeps its first spelling.
-func (f *Frontier) put(ctx context.Context, p *puts) error {
+func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) {
+	var events []Event
+	report = func() {
+		for _, e := range events {
+			f.emit(e)
+		}
+	}
 	statuses, err := f.store.Settle(ctx, p.stored, p.settlements)
 	if err != nil {
-		return fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
+		return nil, fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
 	}
 	missing := puts{stored: p.stored}
 	for i, status := range statuses {
@@ -116,34 +122,33 @@ func (f *Frontier) put(ctx context.Context, p *puts) error {
 			s.Create, s.URL = true, p.texts[i]
 			missing.settlements = append(missing.settlements, s)
 			missing.results = append(missing.results, p.results[i])
-		} else {
-			f.emitPut(p, i)
+		} else if f.opt.OnEvent != nil {
+			events = append(events, p.event(i))
 		}
 	}
 	if len(missing.settlements) == 0 {
-		return nil
+		return report, nil
 	}
 	statuses, err = f.store.Settle(ctx, p.stored, missing.settlements)
 	if err != nil {
-		return fmt.Errorf("cannot create %d known URLs: %w", len(missing.settlements), err)
+		return report, fmt.Errorf("cannot create %d known URLs: %w", len(missing.settlements), err)
 	}
 	for i, status := range statuses {
 		if status == store.Created {
 			missing.results[i].Status = New
 		}
-		f.emitPut(&missing, i)
+		if f.opt.OnEvent != nil {
+			events = append(events, missing.event(i))
+		}
 	}
-	return nil
+	return report, nil
 }
 
-func (f *Frontier) emitPut(p *puts, i int) {
-	if f.opt.OnEvent == nil {
-		return
-	}
+func (p *puts) event(i int) Event {
 	s := &p.settlements[i]
 	kind := EventRecrawl
 	if s.Outcome == store.Complete {
 		kind = EventDone
 	}
-	f.emit(Event{Kind: kind, Crawl: shown(p.stored), Queue: s.Queue, URL: s.URL, Canonical: p.results[i].Canonical, Key: s.Key})
+	return Event{Kind: kind, Crawl: shown(p.stored), Queue: s.Queue, URL: s.URL, Canonical: p.results[i].Canonical, Key: s.Key}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,9 +228,9 @@ var mutants = []struct {
 		}}
 	}, []string{invStarve}},
 	{"loses what it was given", func() mutant {
-		n := 0
+		var n atomic.Int64 // the crawls of a batch are added at the same time
 		return mutant{add: func(items []store.Item, _ *store.AddOptions) {
-			if n++; n%7 == 0 {
+			if n.Add(1)%7 == 0 {
 				items[0].Queue = ""
 			}
 		}}

@@ -139,7 +139,7 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 		byCrawl[stored] = append(byCrawl[stored], i)
 	}
 	crawls := slices.Collect(maps.Keys(byCrawl))
-	err := stepPerCrawl(ctx, crawls, func(ctx context.Context, stored string) error {
+	err := stepPerCrawl(ctx, crawls, func(ctx context.Context, stored string) (func(), error) {
 		return f.settleCrawl(ctx, stored, settlements, byCrawl[stored], answers, now)
 	})
 	if err != nil {
@@ -149,29 +149,30 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 }
 
 // settleCrawl settles the leases at some places of all, those of one crawl.
-func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlement, places []int, answers []Settled, now time.Time) error {
+func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlement, places []int, answers []Settled, now time.Time) (report func(), err error) {
 	out := make([]store.Settlement, len(places))
 	for i, p := range places {
 		s, err := f.completed(ctx, stored, all[p])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		out[i], answers[p] = f.settlement(&s, now)
 	}
 	statuses, err := f.store.Settle(ctx, stored, out)
 	if err != nil {
-		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), shown(stored), err)
-	}
-	for i, p := range places {
-		f.keep(all[p].Fetched, all[p].Lease.URL, now)
-		if statuses[i] != store.Settled {
-			answers[p] = Stale
-			continue
-		}
-		f.emitSettled(&all[p], answers[p], now)
+		return nil, fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), shown(stored), err)
 	}
 	f.wake()
-	return nil
+	return func() {
+		for i, p := range places {
+			f.keep(all[p].Fetched, all[p].Lease.URL, now)
+			if statuses[i] != store.Settled {
+				answers[p] = Stale
+				continue
+			}
+			f.emitSettled(&all[p], answers[p], now)
+		}
+	}, nil
 }
 
 // completed fills in a lease that was made anew from its name and token, where
