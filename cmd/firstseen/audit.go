@@ -33,8 +33,9 @@ func newAuditCmd(a *app) *cobra.Command {
 		Short: "Judge canonicalization rules by the content that crawl logs tell",
 		Long: `Read crawl logs that tell digests of what was fetched (CDX, CDXJ, WARC, Heritrix crawl.log,
 Common Crawl index and others, told by their content) and judge each rule: of the pairs of
-URLs it merges, how many were one page? A verdict stands only on pairs from places where
-fetching a URL again mostly gave the same content; below 20 such pairs there is none.
+URLs it merges, how many were one page? Only pairs from places where
+fetching a URL again mostly gave the same content count, and each content counts once for a
+host; with fewer than 20 such contents a rule gets no verdict.
 
 With --report an HTML page is written too, with the counter-examples, and with the rules that
 learn would propose.`,

@@ -65,7 +65,7 @@ func precision(v audit.Verdict) string {
 		return "no verdict: " + v.Why
 	}
 	e := v.Verdict
-	return fmt.Sprintf("%.1f %% (%.1f to %.1f) of %s pairs", 100*e.Share, 100*e.Interval.Low, 100*e.Interval.High, grouped(int64(e.Trials)))
+	return fmt.Sprintf("%.1f %% (%.1f to %.1f) of %s contents", 100*e.Share, 100*e.Interval.Low, 100*e.Interval.High, grouped(int64(e.Trials)))
 }
 
 // writeIdle names the rules that merged nothing.

@@ -29,9 +29,10 @@ func newLearnCmd(a *app) *cobra.Command {
 		Short: "Find the spellings and parameters that make URLs but not pages",
 		Long: `Read crawl logs that tell digests and find, for each host and directory, which folds hold
 (with www and without, http and https, index file, final slash), and which parameters can
-be dropped: one half of the pages proposes, the other half must agree. What could not be
-tested is never proposed, and listed with the reason; nor is what could loop, because the
-folded form redirects back.
+be dropped: one half of the pages proposes, the other half must agree. However many pairs
+have one content, it counts once, so that a server that answers most URLs alike (a soft 404,
+a login page) proves nothing. What could not be tested is never proposed, and listed with
+the reason; nor is what could loop, because the folded form redirects back.
 
 With --output the proposals are written as a rule file, which every --rule-file takes.`,
 		Example: `  firstseen learn --output rules.json crawl.cdx.gz
@@ -39,8 +40,8 @@ With --output the proposals are written as a rule file, which every --rule-file 
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	addJudgeFlags(cmd.Flags(), &f.judge, &f.source)
-	cmd.Flags().IntVar(&f.learn.MinPairs, "min-pairs", 10, "pairs with a stable control that each half must have")
-	cmd.Flags().Float64Var(&f.learn.MinShare, "min-share", 0.97, "least share of the pairs that must be one page")
+	cmd.Flags().IntVar(&f.learn.MinPairs, "min-pairs", 10, "contents with a stable control that each half must have")
+	cmd.Flags().Float64Var(&f.learn.MinShare, "min-share", 0.97, "least share of the contents that must be one page")
 	cmd.Flags().IntVar(&f.learn.MaxLeftOut, "left-out", 200, "how many of the rules that were not proposed to list")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write, "-" for stdout in place of the list`)
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
@@ -107,7 +108,7 @@ func (f *learnFlags) writeRules(a *app, learned *audit.Learned) (err error) {
 func writeLearned(out *output, l *audit.Learned) {
 	out.line(fmt.Sprintf("%d rules proposed", len(l.Proposals)))
 	for _, p := range l.Proposals {
-		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %d of %d pairs the same, validated on %d of %d (%.1f to %.1f %%)", grouped(int64(p.Saves)),
+		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %d of %d contents the same, validated on %d of %d (%.1f to %.1f %%)", grouped(int64(p.Saves)),
 			p.Host, p.Path, does(p.Param, p.Rule), p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs,
 			100*p.Validated.Interval.Low, 100*p.Validated.Interval.High))
 	}

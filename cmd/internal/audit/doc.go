@@ -9,7 +9,9 @@
 // control: how often did fetching one URL again, in the same directory and with
 // the same parameter names, give the same digest? Only pairs whose control is
 // stable count towards a verdict, and what the control itself lost is put back.
-// Below [MinStable] such pairs a rule has no verdict.
+// However many pairs of a host have the same contents, they count as one, because
+// soft 404s and login pages make many URLs of one content. With fewer than
+// [MinStable] such contents a rule has no verdict.
 //
 // The method and its terms follow the literature: Schonfeld, Bar-Yossef and
 // Keidar (DUST, WWW 2006; TWEB 2009), Lee, Kim and Hong (ICCSA 2005: page loss,

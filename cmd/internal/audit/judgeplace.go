@@ -30,12 +30,15 @@ func (l *learner) sightWithout() {
 	}
 }
 
-// evidence gathers the pairs of one half.
+// evidence gathers what the pairs of one half say. Each content counts once: a server that
+// answers most URLs alike would otherwise outvote the pages that exist.
 type evidence struct {
 	Evidence
 	control float64
-	bad     int // pairs that were different, or changing, despite a stable control
-	dead    int // pairs with no page under either name
+	bad     int      // contents that were different, or changing, despite a stable control
+	dead    int      // pairs with no page under either name
+	repeats int      // pairs whose contents were counted before
+	counted contents // what was counted
 }
 
 // judgePlace says whether a parameter may go at a place, or why not.
@@ -68,28 +71,29 @@ func (l *learner) loops(a, b uint32) bool { return slices.Contains(l.redirects[a
 
 // weigh adds one pair to a half, and returns 1 if it could be compared.
 func (l *learner) weigh(e *evidence, a, b uint32, sameForm func(u, v uint32) bool) int {
-	outcome, _ := l.index.judge(a, b, sameForm)
+	outcome, near := l.index.judge(a, b, sameForm)
+	c := control{1, 1}
 	switch outcome {
+	case NoDigest:
+		return 0
 	case Failed:
 		if l.failed(a) == l.failed(b) {
 			e.dead++
 			return 0
 		}
-		// There is a page under one name and none under the other: the fold would lose it.
-		e.Pairs, e.control, e.bad = e.Pairs+1, e.control+1, e.bad+1
-		return 1
-	case NoDigest:
-		return 0
-	case Redirect:
-		e.Pairs, e.Held, e.control = e.Pairs+1, e.Held+1, e.control+1
-		return 1
+		// There is a page under one name and none under the other: the rule would lose it.
+	case Same, Different, Volatile:
+		var stable bool
+		if c, _, stable = l.stable(a, b); !stable {
+			return 1
+		}
 	}
-	c, _, stable := l.stable(a, b)
-	if !stable {
+	if !e.counted.add(l.contentOf(a, b, outcome, near)) {
+		e.repeats++
 		return 1
 	}
 	e.Pairs, e.control = e.Pairs+1, e.control+c.share()
-	if outcome == Same {
+	if outcome == Same || outcome == Redirect {
 		e.Held++
 	} else {
 		e.bad++
@@ -97,30 +101,49 @@ func (l *learner) weigh(e *evidence, a, b uint32, sameForm func(u, v uint32) boo
 	return 1
 }
 
-// doubt says why a parameter isn't proposed, "" if there is no reason.
+// leastSure is the least lower bound, in the interval of both halves together, of the share
+// of contents that are one page: 35 that all agree reach it.
+const leastSure = 0.9
+
+// minAgainst is how many contents must speak against a rule before it is said to change the
+// page, where fewer than MinPairs were compared.
+const minAgainst = 3
+
+// doubt returns the reason why a rule isn't proposed, or "".
 func (o LearnOptions) doubt(halves [2]evidence, compared int) string {
-	pairs := halves[0].Pairs + halves[1].Pairs
+	all := halves[0].plus(halves[1])
 	switch {
 	case compared == 0:
 		return "no two of its pages have contents to compare"
-	case pairs == 0:
+	case all.Pairs == 0:
 		return fmt.Sprintf("untested: its pages change by themselves, or were hardly fetched twice (%d pairs)", compared)
 	}
 	for i, name := range [...]string{"learned from", "validated on"} {
-		e := halves[i]
-		switch share := e.share(); {
-		case e.Pairs >= o.MinPairs && share < o.MinShare && Wilson(share*float64(e.Pairs), float64(e.Pairs), 0.95).High < o.MinShare:
-			return fmt.Sprintf("it changes the page: only %.1f %% of the %d pairs %s are one page", 100*share, e.Pairs, name)
-		case e.Pairs >= o.MinPairs && share < o.MinShare:
-			return fmt.Sprintf("not sure enough: %.1f %% of the %d pairs %s are one page; want %g %%", 100*share, e.Pairs, name, 100*o.MinShare)
-		case e.Pairs < o.MinPairs && pairs >= o.MinPairs && float64(e.bad) > 0.5*float64(e.Pairs):
-			return "it changes the page"
+		if o.against(halves[i]) {
+			return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents %s are one page", 100*halves[i].share(), halves[i].Pairs, name)
+		}
+	}
+	if o.against(all) {
+		return fmt.Sprintf("it changes the page: only %.1f %% of the %d contents are one page", 100*all.share(), all.Pairs)
+	}
+	for i, name := range [...]string{"learned from", "validated on"} {
+		if e := halves[i]; e.Pairs >= o.MinPairs && e.share() < o.MinShare {
+			return fmt.Sprintf("not sure enough: %.1f %% of the %d contents %s are one page; want %g %%", 100*e.share(), e.Pairs, name, 100*o.MinShare)
 		}
 	}
 	if n := min(halves[0].Pairs, halves[1].Pairs); n < o.MinPairs {
-		return fmt.Sprintf("untested: %d pairs with a stable control in one half; want %d", n, o.MinPairs)
+		return fmt.Sprintf("untested: %d contents with a stable control in one half; want %d", n, o.MinPairs)
+	}
+	if low := all.interval(0.95).Low; low < leastSure {
+		return fmt.Sprintf("not sure enough: %d of %d contents are one page, which leaves room for %.0f %%; want at least %.0f %%",
+			all.Held, all.Pairs, 100*low, 100*leastSure)
 	}
 	return ""
+}
+
+// against reports whether the evidence says that a rule changes pages, beyond what chance explains.
+func (o LearnOptions) against(e evidence) bool {
+	return (e.Pairs >= o.MinPairs || e.bad >= minAgainst) && e.interval(0.95).High < o.MinShare
 }
 
 // share puts back what change took.
@@ -132,13 +155,18 @@ func (e evidence) share() float64 {
 }
 
 func (e evidence) plus(d evidence) evidence {
-	e.Pairs, e.Held = e.Pairs+d.Pairs, e.Held+d.Held
-	e.control, e.bad, e.dead = e.control+d.control, e.bad+d.bad, e.dead+d.dead
+	e.Pairs, e.Held, e.control = e.Pairs+d.Pairs, e.Held+d.Held, e.control+d.control
+	e.bad, e.dead, e.repeats = e.bad+d.bad, e.dead+d.dead, e.repeats+d.repeats
 	return e
 }
 
+// interval is that of the share of contents that are one page.
+func (e evidence) interval(confidence float64) Interval {
+	return Wilson(e.share()*float64(e.Pairs), float64(e.Pairs), confidence)
+}
+
 func (e evidence) finish(o Options) Evidence {
-	e.Interval = Wilson(e.share()*float64(e.Pairs), float64(e.Pairs), o.Confidence)
+	e.Interval = e.interval(o.Confidence)
 	return e.Evidence
 }
 

@@ -27,11 +27,12 @@ type Proposal struct {
 // What names what is proposed: the parameter, or the fold.
 func (p Proposal) What() string { return p.Param + string(p.Rule) }
 
-// Evidence is what pairs that differ by one rule alone say of it.
+// Evidence is what pairs that differ by one rule alone say of it. However many pairs have
+// the same contents, they count as one.
 type Evidence struct {
-	Pairs    int      `json:"pairs"`    // that had contents to compare and a stable control
+	Pairs    int      `json:"pairs"`    // with contents to compare and a stable control, each content once
 	Held     int      `json:"held"`     // of them, the same
-	Interval Interval `json:"interval"` // of the share of pairs that are one page
+	Interval Interval `json:"interval"` // of the share that are one page
 }
 
 // Candidate is a parameter or a fold that was not proposed, and why.
@@ -41,7 +42,7 @@ type Candidate struct {
 	Param string     `json:"param,omitempty"`
 	Rule  canon.Rule `json:"rule,omitempty"`
 	URLs  int        `json:"urls"`  // that there are more for want of the rule
-	Pairs int        `json:"pairs"` // with a stable control
+	Pairs int        `json:"pairs"` // with a stable control, each content once
 	Held  int        `json:"held"`  // of them, the same
 	Why   string     `json:"why"`
 }
@@ -58,9 +59,10 @@ type Learned struct {
 
 // LearnOptions modify Learn. The zero value is careful.
 type LearnOptions struct {
-	// MinPairs is how many stable pairs each half must have. The default is 10.
+	// MinPairs is how many contents with a stable control each half must have. The
+	// default is 10.
 	MinPairs int
-	// MinShare is the least share of pairs, in each half and with what change
+	// MinShare is the least share of contents, in each half and with what change
 	// took put back, that must be one page. The default is 0.97.
 	MinShare float64
 	// MaxLeftOut bounds the list of candidates that were not proposed, those

@@ -37,11 +37,14 @@ func TestLearnsPlantedParameters(t *testing.T) {
 			t.Errorf("left %s at %s%s out without a reason", c.Param, c.Host, c.Path)
 		}
 	}
-	checkGain(t, learned, heldOut)
+	if gained, right := checkGain(t, learned, heldOut); float64(right) < 0.99*float64(gained) {
+		t.Errorf("got %d of %d merges right; want 99 %%", right, gained)
+	}
 }
 
-// checkGain counts what the rule file merges, and how much of it is one page.
-func checkGain(t *testing.T, learned *Learned, identity map[string]uint64) {
+// checkGain counts what the rule file merges beyond the safe rules, and how much of it is
+// one page.
+func checkGain(t *testing.T, learned *Learned, identity map[string]uint64) (gained, right int) {
 	t.Helper()
 	var file bytes.Buffer
 	if err := learned.WriteRuleFile(&file); err != nil {
@@ -52,14 +55,15 @@ func checkGain(t *testing.T, learned *Learned, identity map[string]uint64) {
 		t.Fatalf("cannot load the rule file: %v", err)
 	}
 	safe, _, _ := mergesOf(t, canon.Qiita(), canon.None(), identity)
-	gained, right, _ := mergesOf(t, with, canon.Qiita(), identity)
+	gained, right, _ = mergesOf(t, with, canon.Qiita(), identity)
 	t.Logf("%d proposals; %d duplicates more than the %d of the safe rules, %d of them right", len(learned.Proposals), gained, safe, right)
-	if float64(right) < 0.99*float64(gained) {
-		t.Errorf("got %d of %d merges right; want 99 %%", right, gained)
+	if float64(right) < 0.98*float64(gained) {
+		t.Errorf("got %d of %d merges right; want 98 %%", right, gained)
 	}
 	if 5*gained < safe {
 		t.Errorf("got %d duplicates more than %d; want 20 %% more", gained, safe)
 	}
+	return gained, right
 }
 
 // mergesOf counts the merges of p beyond those of base, and which are right.

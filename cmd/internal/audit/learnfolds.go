@@ -165,11 +165,11 @@ func (f *folder) doubtBelow(path string, below map[string][]foldPair) string {
 		}
 		halves, _, loops := f.weighAll(below[dir])
 		all := halves[0].plus(halves[1])
-		alive := len(below[dir]) - all.dead
+		alive := len(below[dir]) - all.dead - all.repeats
 		switch {
 		case loops:
 			return "a folded form redirects back " + where
-		case all.Pairs >= f.opt.MinPairs && all.finish(f.options).Interval.High < f.opt.MinShare:
+		case f.opt.against(all):
 			return "it changes pages " + where
 		case all.Pairs < f.opt.MinPairs && alive >= 2*f.opt.MinPairs:
 			return fmt.Sprintf("untested %s: %d of %d pairs have a stable control", where, all.Pairs, alive)

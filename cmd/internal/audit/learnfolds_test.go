@@ -18,20 +18,26 @@ var foldsWeb = synth.Options{Seed: 3, Hosts: 20, Pages: 120_000, Variant: 0.5, V
 
 // TestLearnsPlantedFolds learns from half of the pages of such a web, and applies the
 // rule file to the other half, of which it knows which spellings are one page. With
-// FIRSTSEEN_TORTURE set it does so with 20 webs.
+// FIRSTSEEN_TORTURE set it does so with 20 webs. Of all their merges 99 % must be right; of
+// one web's, 98 %, since a rule is proposed where 97 % of the contents are one page.
 func TestLearnsPlantedFolds(t *testing.T) {
 	seeds := uint64(1)
 	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
 		seeds = 20
 	}
+	gained, right := 0, 0
 	for seed := range seeds {
 		web := foldsWeb
 		web.Seed += seed
-		learnFoldsOf(t, web)
+		g, r := learnFoldsOf(t, web)
+		gained, right = gained+g, right+r
+	}
+	if float64(right) < 0.99*float64(gained) {
+		t.Errorf("got %d of %d merges right; want 99 %%", right, gained)
 	}
 }
 
-func learnFoldsOf(t *testing.T, web synth.Options) {
+func learnFoldsOf(t *testing.T, web synth.Options) (gained, right int) {
 	half := halfOfPages(t)
 	l, heldOut := logOf(t, web, half)
 	learned, err := Learn(context.Background(), l, LearnOptions{})
@@ -56,8 +62,8 @@ func learnFoldsOf(t *testing.T, web synth.Options) {
 		}
 		checkWhys(t, learned)
 	}
-	checkGain(t, learned, heldOut)
 	checkLoops(t, web, learned)
+	return checkGain(t, learned, heldOut)
 }
 
 // halfOfPages accepts the URLs of half of the pages, in all their spellings.

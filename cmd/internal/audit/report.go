@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MinStable is how many stable pairs a verdict takes.
+// MinStable is how many contents with a stable control a verdict needs.
 const MinStable = 20
 
 // Report is what an audit found.
@@ -53,7 +53,7 @@ type Verdict struct {
 	Outcomes Counts     `json:"outcomes"`
 	Naive    float64    `json:"naive"`               // same of same, different and volatile: not to be trusted
 	Expected float64    `json:"expected"`            // pairs that would be the same by their controls, if all were one page
-	Stable   int        `json:"stable"`              // pairs with a stable control
+	Stable   int        `json:"stable"`              // contents of pairs with a stable control, each once for a host
 	Held     int        `json:"held"`                // of them, the same
 	Verdict  *Estimate  `json:"precision,omitempty"` // nil: no verdict
 	Why      string     `json:"no_verdict,omitempty"`
@@ -68,7 +68,7 @@ type Verdict struct {
 type Estimate struct {
 	Share     float64  `json:"share"`
 	Interval  Interval `json:"interval"`
-	Trials    int      `json:"trials"`           // pairs it stands on
+	Trials    int      `json:"trials"`           // contents it is based on, each once for a host
 	Effective float64  `json:"effective_trials"` // independent trials that are worth as much
 }
 

@@ -48,7 +48,7 @@ func (l *Learned) WriteRuleFile(w io.Writer) error {
 // entryAt gives the entry for a proposal's place, which may be new, with the
 // evidence in its comment.
 func entryAt(entries *[]*fileEntry, p Proposal, path string) *fileEntry {
-	note := fmt.Sprintf("%s: %d of %d pairs the same, validated on %d of %d; saves %d URLs",
+	note := fmt.Sprintf("%s: %d of %d contents the same, validated on %d of %d; saves %d URLs",
 		p.What(), p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs, p.Saves)
 	i := slices.IndexFunc(*entries, func(e *fileEntry) bool { return e.Host == p.Host && e.Path == path })
 	if i >= 0 {

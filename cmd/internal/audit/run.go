@@ -94,17 +94,19 @@ func (x *index) verdict(g *grouping, f *Form) Verdict {
 
 // sums gathers what the pairs of one form say.
 type sums struct {
-	x        *index
-	trials   tally
-	control  float64            // sum of the shares of the stable controls
-	controls map[uint32]control // the stable controls used, each once
-	gaps     []uint32
-	hosts    map[uint32]*HostLoss
-	shown    []shownPair // as the verdict's examples
+	x         *index
+	trials    tally
+	counted   map[uint32]*contents // of each host: what is in trials and redirects
+	redirects int                  // contents that the server itself says are one page
+	control   float64              // sum of the shares of the stable controls
+	controls  map[uint32]control   // the stable controls used, each once
+	gaps      []uint32
+	hosts     map[uint32]*HostLoss
+	shown     []shownPair // as the verdict's examples
 }
 
 func newSums(x *index) *sums {
-	return &sums{x: x, trials: tally{}, controls: map[uint32]control{}, hosts: map[uint32]*HostLoss{}}
+	return &sums{x: x, trials: tally{}, counted: map[uint32]*contents{}, controls: map[uint32]control{}, hosts: map[uint32]*HostLoss{}}
 }
 
 func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
@@ -115,7 +117,13 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 		s.hosts[host] = loss
 	}
 	loss.Merges++
-	if o != Same && o != Different && o != Volatile {
+	switch o {
+	case Redirect:
+		if s.count(host, a, b, o, near) {
+			s.redirects++
+		}
+		return
+	case Failed, NoDigest:
 		return
 	}
 	s.gaps = append(s.gaps, max(near[0].time, near[1].time)-min(near[0].time, near[1].time))
@@ -125,7 +133,7 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 		loss.Different++
 		s.example(v, a, b, near, stable)
 	}
-	if !stable {
+	if !stable || !s.count(host, a, b, o, near) {
 		return
 	}
 	v.Stable++
@@ -139,6 +147,17 @@ func (s *sums) add(v *Verdict, a, b uint32, o Outcome, near [2]capture) {
 	for _, key := range of {
 		s.controls[key] = s.x.controls[key]
 	}
+}
+
+// count reports whether the contents of a pair are new to its host: each counts once, or a
+// server that answers most URLs alike would outvote the pages that exist.
+func (s *sums) count(host, a, b uint32, o Outcome, near [2]capture) bool {
+	counted := s.counted[host]
+	if counted == nil {
+		counted = new(contents)
+		s.counted[host] = counted
+	}
+	return counted.add(s.x.contentOf(a, b, o, near))
 }
 
 // example keeps a few pairs that differ: those with a stable control before others, then
@@ -198,13 +217,13 @@ func (s *sums) conclude(v *Verdict) {
 // still c of the time, then a share p of one page shows as p·c of one content.
 // Redirects are sure.
 func (s *sums) estimate(v *Verdict) {
-	redirects, n := float64(v.Outcomes[Redirect]), float64(v.Stable)
+	redirects, n := float64(s.redirects), float64(v.Stable)
 	if v.Merges == 0 {
 		v.Why = "it merged nothing"
 		return
 	}
 	if n+redirects < MinStable {
-		v.Why = fmt.Sprintf("%d pairs with a stable control or a redirect; want %d", int(n+redirects), MinStable)
+		v.Why = fmt.Sprintf("%d contents with a stable control or a redirect; want %d", int(n+redirects), MinStable)
 		return
 	}
 	e := &Estimate{Trials: int(n + redirects), Share: 1, Interval: Interval{1, 1}}

@@ -51,7 +51,7 @@ func (v verdictRow) draw(b *strings.Builder, top float64) {
 		low, high := axisAt(e.Interval.Low), axisAt(e.Interval.High)
 		fmt.Fprintf(b, `<rect class="exact" x="%.1f" y="%.1f" width="%.1f" height="4" fill-opacity=".45" rx="2"/><circle class="exact" cx="%.1f" cy="%.1f" r="4"/>`,
 			low, y-2, math.Max(high-low, 1), axisAt(e.Share), y)
-		tip = fmt.Sprintf("%s: %.1f %% (%.1f to %.1f) of %s pairs; without a control %.1f %%", v.Name,
+		tip = fmt.Sprintf("%s: %.1f %% (%.1f to %.1f) of %s contents; without a control %.1f %%", v.Name,
 			100*e.Share, 100*e.Interval.Low, 100*e.Interval.High, Grouped(int64(e.Trials)), 100*v.Naive)
 	}
 	fmt.Fprintf(b, `<rect class="hover" x="0" y="%.1f" width="%g" height="%g" data-tip="%s"><title>%s</title></rect>`,

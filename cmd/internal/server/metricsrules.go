@@ -20,7 +20,7 @@ func newVerdicts(s *Server) *verdicts {
 	}
 	return &verdicts{s: s,
 		merges: desc("firstseen_rule_merges", "Pairs of fetched URLs that a rule merges, by what their content says.", "outcome"),
-		stable: desc("firstseen_rule_stable_pairs", "Of these, pairs where fetching a URL again gives the same content.", "outcome"),
+		stable: desc("firstseen_rule_stable_pairs", "Distinct contents of the pairs where fetching a URL again gives the same content.", "outcome"),
 		share:  desc("firstseen_rule_precision", "Share of a rule's merges that are one page, where there is a verdict."),
 	}
 }
