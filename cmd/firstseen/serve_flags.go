@@ -66,6 +66,7 @@ func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
 	c := &f.server
 	fs.StringVar(&c.GRPCAddr, "grpc", "127.0.0.1:7071", "address of the gRPC interface")
 	fs.StringVar(&c.HTTPAddr, "http", "127.0.0.1:7072", "address of the HTTP interface, or off")
+	fs.StringSliceVar(&c.HTTPHosts, "http-host", nil, "host names that the HTTP interface may be called by without tokens and TLS, besides IP addresses and localhost")
 	fs.StringVar(&c.TLS.CertFile, "tls-cert", "", "certificate, PEM")
 	fs.StringVar(&c.TLS.KeyFile, "tls-key", "", "key of the certificate, PEM")
 	fs.StringVar(&c.TLS.ClientCAFile, "tls-client-ca", "", "roots that clients must have a certificate of, PEM")

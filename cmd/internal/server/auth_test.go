@@ -2,9 +2,12 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -162,31 +165,67 @@ func statusOf(t testing.TB, req *http.Request) int {
 	return resp.StatusCode
 }
 
-// TestOtherSites checks that a page elsewhere can't use a browser on this
-// machine to reach a daemon that trusts loopback.
+// TestOtherSites checks that a page elsewhere can't use a browser to reach a daemon
+// that asks for no token, whichever of its addresses the page's name points to.
 func TestOtherSites(t *testing.T) {
-	r := start(t, canon.None(), Config{})
+	r := start(t, canon.None(), Config{HTTPHosts: []string{"crawl.internal"}})
 	tests := []struct {
 		method, path, host, site string
 		want                     int
 	}{
 		{"GET", "/v1/stats", "", "", 200},
 		{"GET", "/v1/stats", "localhost:1", "", 200},
+		{"GET", "/v1/stats", "LOCALHOST.", "", 200},
+		{"GET", "/v1/stats", "a.localhost", "", 200},
+		{"GET", "/v1/stats", "172.17.0.2:7072", "", 200},
+		{"GET", "/v1/stats", "[::1]:7072", "", 200},
+		{"GET", "/v1/stats", "[fd00::2]", "", 200},
+		{"GET", "/v1/stats", "Crawl.Internal:7072", "", 200},
+		{"GET", "/v1/stats", "other.crawl.internal", "", 403},
 		{"GET", "/v1/stats", "evil.example", "", 403},
 		{"GET", "/v1/stats", "127.0.0.1.evil.example", "", 403},
+		{"GET", "/", "evil.example", "", 403},
+		{"GET", "/metrics", "evil.example:7072", "", 403},
+		{"POST", "/v1/urls", "evil.example", "same-origin", 403},
+		{"GET", "/healthz", "evil.example", "", 200},
+		{"GET", "/readyz", "evil.example", "", 200},
 		{"POST", "/v1/urls", "", "cross-site", 403},
 		{"POST", "/v1/urls", "", "same-origin", 200},
 	}
+	loopback, container := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.IPv4(172, 17, 0, 2)}
 	for _, test := range tests {
-		req, err := http.NewRequestWithContext(t.Context(), test.method, r.url(test.path), nil)
-		if err != nil {
-			t.Fatal(err)
+		for _, local := range []net.Addr{loopback, container} {
+			req := httptest.NewRequestWithContext(t.Context(), test.method, "http://127.0.0.1"+test.path, nil)
+			req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, local))
+			if req.Host = cmp.Or(test.host, "127.0.0.1"); test.site != "" {
+				req.Header.Set("Sec-Fetch-Site", test.site)
+			}
+			w := httptest.NewRecorder()
+			if r.http.Handler.ServeHTTP(w, req); w.Code != test.want {
+				t.Errorf("%s %s host %q site %q at %v: got %d; want %d", test.method, test.path, test.host, test.site, local, w.Code, test.want)
+			}
 		}
-		if req.Host = test.host; test.site != "" {
-			req.Header.Set("Sec-Fetch-Site", test.site)
-		}
-		if got := statusOf(t, req); got != test.want {
-			t.Errorf("%s %s host %q site %q: got %d; want %d", test.method, test.path, test.host, test.site, got, test.want)
+	}
+}
+
+// TestHostsWithTokens checks that a daemon that asks for tokens is served by any name.
+func TestHostsWithTokens(t *testing.T) {
+	r := start(t, canon.None(), Config{TokensFile: threeTokens(t)})
+	req, err := http.NewRequestWithContext(t.Context(), "GET", r.url("/v1/stats"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "crawl.example"
+	req.Header.Set("Authorization", "Bearer "+readToken)
+	if got := statusOf(t, req); got != http.StatusOK {
+		t.Errorf("got %d; want 200", got)
+	}
+}
+
+func TestHostNamesAreChecked(t *testing.T) {
+	for _, name := range []string{"http://a.example", "a.example:80", "*.example", ""} {
+		if err := (Config{HTTPHosts: []string{name}}).Check(t.Context()); err == nil || !strings.Contains(err.Error(), "--http-host") {
+			t.Errorf("%q: got %v; want an error that names the flag", name, err)
 		}
 	}
 }

@@ -19,6 +19,9 @@ type Config struct {
 	// HTTPAddr is the host:port of the HTTP interface; "off" for none. The
 	// default is 127.0.0.1:7072.
 	HTTPAddr string
+	// HTTPHosts are host names that the HTTP interface may be called by where it
+	// has neither tokens nor TLS, besides IP addresses and localhost. The default is none.
+	HTTPHosts []string
 	// TLS is used on both. The default is to serve in the clear.
 	TLS TLSConfig
 	// TokensFile names the file of bearer tokens. The default is to ask for none.
@@ -126,6 +129,7 @@ func (c Config) Check(ctx context.Context) error {
 	if c.HTTPAddr != "off" {
 		errs = append(errs, checkAddress(ctx, "http", c.HTTPAddr, c.TLS.enabled(), c.InsecurePublic))
 	}
+	errs = append(errs, checkHosts(c.HTTPHosts))
 	_, err := loadKeyring(c.TLS)
 	errs = append(errs, err)
 	_, err = loadTokens(c.TokensFile)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -76,32 +75,7 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.Handle("GET /{$}", dashboard.Handler())
 	mux.Handle("GET /dashboard/", http.StripPrefix("/dashboard", dashboard.Handler()))
-	return s.ownOrigin(http.NewCrossOriginProtection().Handler(mux))
-}
-
-// ownOrigin refuses, on a loopback listener, requests by a name that isn't
-// this machine's: a page elsewhere whose name was pointed at 127.0.0.1 (DNS
-// rebinding) must not reach a daemon that trusts loopback.
-func (s *Server) ownOrigin(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		if tcp, ok := local.(*net.TCPAddr); ok && tcp.IP.IsLoopback() && s.tokens == nil && !isLocalName(r.Host) {
-			writeError(w, http.StatusForbidden, "host", "want a loopback name in Host")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func isLocalName(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = hostport
-	}
-	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
-		return ip.IsLoopback()
-	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+	return s.guardHost(http.NewCrossOriginProtection().Handler(mux))
 }
 
 // limited counts a request among the calls under way.
