@@ -162,7 +162,7 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 const shownBad = 20
 
 func (a *app) loadFile(ctx context.Context, log *audit.Log, name, base string, before int64) (bad int64, err error) {
-	f, err := input.Open(name, a.in)
+	f, err := input.Open(ctx, name, a.in)
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"iter"
 	"os"
@@ -22,11 +23,11 @@ type fileSet struct {
 }
 
 // inputs gives an input for each name. Files are opened when it is their turn.
-func (s *fileSet) inputs(names []string) []replay.Input {
+func (s *fileSet) inputs(ctx context.Context, names []string) []replay.Input {
 	var list []replay.Input
 	total, known := int64(0), true
 	for _, name := range names {
-		list = append(list, replay.Input{Name: name, Open: func() iter.Seq2[*replay.Batch, error] { return s.batches(name) }})
+		list = append(list, replay.Input{Name: name, Open: func() iter.Seq2[*replay.Batch, error] { return s.batches(ctx, name) }})
 		info, err := os.Stat(name)
 		known = known && err == nil && info.Mode().IsRegular()
 		if known {
@@ -40,9 +41,9 @@ func (s *fileSet) inputs(names []string) []replay.Input {
 }
 
 // batches reads a file. It is closed by its reader, as nobody else knows when that ends.
-func (s *fileSet) batches(name string) iter.Seq2[*replay.Batch, error] {
+func (s *fileSet) batches(ctx context.Context, name string) iter.Seq2[*replay.Batch, error] {
 	return func(yield func(*replay.Batch, error) bool) {
-		f, err := s.open(name)
+		f, err := s.open(ctx, name)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -52,8 +53,8 @@ func (s *fileSet) batches(name string) iter.Seq2[*replay.Batch, error] {
 	}
 }
 
-func (s *fileSet) open(name string) (*input.File, error) {
-	f, err := input.Open(name, s.stdin)
+func (s *fileSet) open(ctx context.Context, name string) (*input.File, error) {
+	f, err := input.Open(ctx, name, s.stdin)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func TestFilesAreClosedOnTheWay(t *testing.T) {
 		names = append(names, name)
 	}
 	files := &fileSet{}
-	for i, in := range files.inputs(append(names, filepath.Join(dir, "none"))) {
+	for i, in := range files.inputs(t.Context(), append(names, filepath.Join(dir, "none"))) {
 		for b, err := range in.Open() {
 			if err != nil && i < len(names) {
 				t.Fatal(err)

@@ -186,7 +186,7 @@ func (i *importer) close() error { return errors.Join(i.journal.Close(), i.front
 
 // file imports a file, and tells what became of it.
 func (i *importer) file(ctx context.Context, name string) error {
-	file, err := input.Open(name, i.a.in)
+	file, err := input.Open(ctx, name, i.a.in)
 	if err != nil {
 		return err
 	}

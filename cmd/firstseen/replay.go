@@ -127,7 +127,7 @@ func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *can
 	counters := &replay.Counters{}
 	shown := showProgress(a.err, files, counters)
 	defer shown.stop()
-	return replay.Run(ctx, files.inputs(names), replay.Options{
+	return replay.Run(ctx, files.inputs(ctx, names), replay.Options{
 		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory << 20, ByRule: f.byRule, Counters: counters,
 	})
 }

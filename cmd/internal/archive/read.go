@@ -53,8 +53,10 @@ type Counts struct {
 // Recorder records URLs as seen, durably, and answers for each.
 type Recorder func(context.Context, []frontier.URL) ([]frontier.Result, error)
 
+// A batch is handed on at batchSize records, or when its URLs have batchText bytes.
 const (
 	batchSize    = 8192
+	batchText    = 4 << 20
 	mostExamples = 20
 )
 
@@ -160,6 +162,7 @@ type reader struct {
 	format crawllog.Format
 	seen   int64
 	b      *batch
+	text   int // bytes of the batch's URLs
 }
 
 func (r *reader) run(f *input.File) {
@@ -179,14 +182,14 @@ func (r *reader) run(f *input.File) {
 		default:
 			r.record(&rec)
 		}
-		if r.b.left.Records+r.b.left.Passed >= batchSize && !r.flush() {
+		if full := r.b.left.Records+r.b.left.Passed >= batchSize || r.text >= batchText; full && !r.flush() {
 			return
 		}
 	}
 	r.flush()
 }
 
-func (r *reader) begin() { r.b = &batch{left: Counts{Format: string(r.format)}} }
+func (r *reader) begin() { r.b, r.text = &batch{left: Counts{Format: string(r.format)}}, 0 }
 
 // flush hands a batch on, and tells whether anybody wants more.
 func (r *reader) flush() bool {
@@ -233,6 +236,7 @@ func (r *reader) record(rec *crawllog.Record) {
 	case !rec.Time.IsZero() && rec.Time.Before(r.opt.Since):
 		left.Before++
 	default:
+		r.text += len(rec.URL)
 		r.b.urls = append(r.b.urls, frontier.URL{URL: rec.URL, Crawl: r.opt.Crawl})
 	}
 }

@@ -63,7 +63,7 @@ func open(t *testing.T) *frontier.Frontier {
 
 func file(t *testing.T, text string) *input.File {
 	t.Helper()
-	f, err := input.New("log", io.NopCloser(strings.NewReader(text)))
+	f, err := input.New(t.Context(), "log", io.NopCloser(strings.NewReader(text)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,5 +189,30 @@ func TestStatuses(t *testing.T) {
 		if _, err := ParseStatuses(bad); err == nil {
 			t.Errorf("ParseStatuses(%q): got no error", bad)
 		}
+	}
+}
+
+// TestBatchesAreBoundedByBytes records URLs of 100 KiB: a batch is handed on before
+// they are hundreds of megabytes.
+func TestBatchesAreBoundedByBytes(t *testing.T) {
+	const lines, length = 400, 100 << 10
+	var text strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&text, "http://a.example/%0*d\n", length, i)
+	}
+	largest, n := 0, 0
+	counts, err := Read(t.Context(), file(t, text.String()), func(_ context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+		size := 0
+		for _, u := range urls {
+			size += len(u.URL)
+		}
+		largest, n = max(largest, size), n+len(urls)
+		return make([]frontier.Result, len(urls)), nil
+	}, Options{})
+	if err != nil || n != lines || counts.Records != lines {
+		t.Errorf("got %d URLs, %+v, %v; want %d", n, counts, err, lines)
+	}
+	if most := batchText + length + 100; largest > most {
+		t.Errorf("got a batch of %d bytes; want at most %d", largest, most)
 	}
 }

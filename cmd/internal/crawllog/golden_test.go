@@ -68,7 +68,7 @@ type seen struct {
 
 func readFile(t *testing.T, path string) *seen {
 	t.Helper()
-	f, err := input.Open(path, nil)
+	f, err := input.Open(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

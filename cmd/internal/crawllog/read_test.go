@@ -38,7 +38,7 @@ func open(t *testing.T, file, text string) *input.File {
 	if file != "" {
 		name = filepath.Join("testdata", "logs", file)
 	}
-	f, err := input.Open(name, strings.NewReader(text))
+	f, err := input.Open(t.Context(), name, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func FuzzDetectAndRead(f *testing.F) {
 		f.Fatalf("got %v, %v; want logs to begin with", files, err)
 	}
 	for _, name := range files {
-		in, err := input.Open(name, nil)
+		in, err := input.Open(f.Context(), name, nil)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func FuzzDetectAndRead(f *testing.F) {
 }
 
 func readAs(t *testing.T, text []byte, format Format) {
-	in, err := input.Open("-", strings.NewReader(string(text)))
+	in, err := input.Open(t.Context(), "-", strings.NewReader(string(text)))
 	if err != nil {
 		return // what looks compressed and isn't
 	}
@@ -154,7 +154,7 @@ func readAs(t *testing.T, text []byte, format Format) {
 
 // sizeOf is the size of a text, once unpacked.
 func sizeOf(t *testing.T, text []byte) int64 {
-	in, err := input.Open("-", strings.NewReader(string(text)))
+	in, err := input.Open(t.Context(), "-", strings.NewReader(string(text)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,12 @@ package crawllog
 import (
 	"archive/zip"
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"math"
 	"strings"
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
@@ -20,7 +23,9 @@ func readWACZ(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, erro
 			yield(Record{}, fmt.Errorf("cannot read %s; got a zip in a pipe; want a file", f.Name))
 			return
 		}
-		z, err := zip.NewReader(stored, size)
+		directory := &boundedAt{ReaderAt: stored, left: maxDirectory}
+		z, err := zip.NewReader(directory, size)
+		directory.left = math.MaxInt64
 		if err != nil {
 			yield(Record{}, fmt.Errorf("cannot read zip %s: %w", f.Name, err))
 			return
@@ -31,7 +36,7 @@ func readWACZ(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, erro
 				continue
 			}
 			found = true
-			if !readMember(member, opt, counts, yield) {
+			if !readMember(f.Context(), member, opt, counts, yield) {
 				return
 			}
 		}
@@ -41,13 +46,30 @@ func readWACZ(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, erro
 	}
 }
 
+// maxDirectory bounds what is read of a zip to find its directory. The directory is
+// held in memory, and takes about three times its bytes.
+const maxDirectory = 64 << 20
+
+// boundedAt is a reader of which only so many bytes may be read.
+type boundedAt struct {
+	io.ReaderAt
+	left int64
+}
+
+func (b *boundedAt) ReadAt(p []byte, off int64) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, fmt.Errorf("got a directory of more than %d bytes", maxDirectory)
+	}
+	return b.ReaderAt.ReadAt(p, off)
+}
+
 // readMember reads one WARC file and tells whether the caller wants more.
-func readMember(member *zip.File, opt Options, counts *Counts, yield func(Record, error) bool) bool {
+func readMember(ctx context.Context, member *zip.File, opt Options, counts *Counts, yield func(Record, error) bool) bool {
 	stored, err := member.Open()
 	if err != nil {
 		return yield(Record{}, fmt.Errorf("cannot open %s: %w", member.Name, err))
 	}
-	warc, err := input.New(member.Name, stored)
+	warc, err := input.New(ctx, member.Name, stored)
 	if err != nil {
 		return yield(Record{}, errors.Join(err, stored.Close()))
 	}

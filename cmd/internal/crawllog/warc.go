@@ -19,13 +19,15 @@ type warcReader struct {
 	r      *bufio.Reader
 	opt    Options
 	number int64 // of the record
+	header int   // bytes read of the record's header
 	counts *Counts
 	emit   func(Record)
 	// stopped is set when the caller wants no more.
 	stopped bool
 }
 
-// Bounds on what is read of a record: its headers, and of the HTTP message.
+// Bounds on what is read of a record: its header, all lines together, and of the
+// HTTP message.
 const (
 	maxWARCHeader = 1 << 20
 	maxHTTPHeader = 64 << 10
@@ -66,6 +68,7 @@ func (w *warcReader) record() error {
 		return err
 	}
 	w.number++
+	w.header = 0
 	w.counts.Lines++
 	line, err := w.headerLine()
 	if err != nil {
@@ -91,11 +94,15 @@ func (w *warcReader) skipBlank() error {
 	}
 }
 
-// headerLine reads a line of a header, without its end.
+// headerLine reads a line of a header, without its end. Where a header is too long
+// there is no telling where the record ends, so the file can't be read on.
 func (w *warcReader) headerLine() (string, error) {
 	var long []byte
 	for {
 		part, err := w.r.ReadSlice('\n')
+		if w.header += len(part); w.header > maxWARCHeader {
+			return "", fmt.Errorf("got a header of more than %d bytes in record %d", maxWARCHeader, w.number)
+		}
 		if err == nil && long == nil {
 			return strings.TrimRight(string(part), "\r\n"), nil
 		}
@@ -105,8 +112,6 @@ func (w *warcReader) headerLine() (string, error) {
 			return strings.TrimRight(string(long), "\r\n"), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return "", err
-		case len(long) > maxWARCHeader:
-			return "", fmt.Errorf("got a header line of more than %d bytes", maxWARCHeader)
 		}
 	}
 }
@@ -121,8 +126,9 @@ func cutShort(err error) error {
 
 // warcHeader is what is read of a record's header.
 type warcHeader struct {
-	kind, uri, date, digest, contentType string
-	length                               int64
+	kind, date, digest, contentType string
+	uri                             []byte
+	length                          int64
 }
 
 func (w *warcReader) warc() error {
@@ -172,7 +178,7 @@ func (h *warcHeader) set(name, value string) {
 	case strings.EqualFold(name, "WARC-Type"):
 		h.kind = value
 	case strings.EqualFold(name, "WARC-Target-URI"):
-		h.uri += strings.TrimSuffix(strings.TrimPrefix(value, "<"), ">") // wget writes <uri>
+		h.uri = append(h.uri, strings.TrimSuffix(strings.TrimPrefix(value, "<"), ">")...) // wget writes <uri>
 	case strings.EqualFold(name, "WARC-Date"):
 		h.date = value
 	case strings.EqualFold(name, "WARC-Payload-Digest"):
@@ -188,7 +194,7 @@ func (h *warcHeader) set(name, value string) {
 // warcinfo is of no URL. The digest is that of the payload, never of the block: wget
 // gives revisits the digest of an empty block.
 func (w *warcReader) warcRecord(h warcHeader, block io.Reader) error {
-	r := Record{URL: h.uri, Time: layoutTime(time.RFC3339Nano, h.date), Digest: bareDigest(h.digest), Length: h.length}
+	r := Record{URL: string(h.uri), Time: layoutTime(time.RFC3339Nano, h.date), Digest: bareDigest(h.digest), Length: h.length}
 	switch h.kind {
 	case "response", "resource":
 		r.Kind = kindOf(r.URL, Fetch)

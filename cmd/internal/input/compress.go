@@ -61,7 +61,7 @@ func (f *File) gunzip(stored io.Reader) error {
 		return err
 	}
 	f.Compression = "gzip"
-	f.r = bufio.NewReaderSize(z, 256<<10)
+	f.r = bufio.NewReaderSize(&endable{f.ctx, z}, 256<<10)
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (f *File) unzstd(stored io.Reader, options ...zstd.DOption) error {
 	}
 	f.Compression = "zstd"
 	f.close = append([]func() error{func() error { z.Close(); return nil }}, f.close...)
-	f.r = bufio.NewReaderSize(z, 256<<10)
+	f.r = bufio.NewReaderSize(&endable{f.ctx, z}, 256<<10)
 	return nil
 }
 

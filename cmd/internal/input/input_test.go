@@ -2,6 +2,7 @@ package input
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"iter"
@@ -72,7 +73,7 @@ func TestOpenTellsCompressionByContent(t *testing.T) {
 				t.Fatal(err)
 			}
 			for source, stdin := range map[string]io.Reader{path: nil, "-": bytes.NewReader(stored)} {
-				f, err := Open(source, stdin)
+				f, err := Open(t.Context(), source, stdin)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,19 +94,19 @@ func TestOpenTellsCompressionByContent(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	for name, source := range map[string]string{"missing": filepath.Join(t.TempDir(), "none"), "directory": t.TempDir()} {
-		if f, err := Open(source, nil); err == nil {
+		if f, err := Open(t.Context(), source, nil); err == nil {
 			t.Errorf("%s: got %v; want an error", name, f)
 		}
 	}
 	cut := append(skippable(0x5d, nil)[:4], 0xff, 0xff, 0xff, 0xff)
-	if _, err := Open("-", bytes.NewReader(cut)); err == nil {
+	if _, err := Open(t.Context(), "-", bytes.NewReader(cut)); err == nil {
 		t.Error("dictionary of 4 GiB: got no error")
 	}
 }
 
 func TestBinary(t *testing.T) {
 	for text, want := range map[string]bool{"http://a/\n": false, "": false, "\x7fELF\x00\x01": true, "h\x00t\x00": true} {
-		f, err := Open("-", strings.NewReader(text))
+		f, err := Open(t.Context(), "-", strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +178,7 @@ func TestBlocksSkipALineTooLong(t *testing.T) {
 
 func TestBlocksKeepWhatCameBeforeAnError(t *testing.T) {
 	stored := gz(t, "http://a/\nhttp://b/\n"+strings.Repeat("c", 1000))
-	f, err := Open("-", bytes.NewReader(stored[:len(stored)-12]))
+	f, err := Open(t.Context(), "-", bytes.NewReader(stored[:len(stored)-12]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,5 +219,29 @@ func TestLines(t *testing.T) {
 	Lines([]byte("a\r\n\nb\rc\nlast"), func(line []byte) bool { got = append(got, string(line)); return true })
 	if want := "a||b\rc|last"; strings.Join(got, "|") != want {
 		t.Errorf("got %q; want %s", got, want)
+	}
+}
+
+// TestSilentPipeEndsWithTheContext ends a context while a reader waits for a pipe into
+// which nothing is written.
+func TestSilentPipeEndsWithTheContext(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close() // ends the goroutine that reads
+	ctx, cancel := context.WithCancel(t.Context())
+	head := make(chan error)
+	go func() {
+		_, err := io.WriteString(w, "http://a.example/\n")
+		cancel()
+		head <- err
+	}()
+	f, err := Open(ctx, "-", r)
+	if err == nil {
+		_, err = io.ReadAll(f)
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v; want the error of the context", err)
+	}
+	if err := <-head; err != nil {
+		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package input
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,27 +23,98 @@ type File struct {
 	// Compression is "gzip", "zstd" or "".
 	Compression string
 
+	ctx    context.Context // ends the reading
 	r      *bufio.Reader
 	stored *counter
 	close  []func() error
 }
 
 // A counter counts the stored bytes read so far, for a progress display that
-// looks on from another goroutine.
+// looks on from another goroutine. It reads no more after its context ended.
 type counter struct {
-	r io.Reader
-	n atomic.Int64
+	ctx context.Context
+	r   io.Reader
+	n   atomic.Int64
 }
 
 func (c *counter) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := c.r.Read(p)
 	c.n.Add(int64(n))
 	return n, err
 }
 
-// Open opens a file, or stdin for the name "-". An empty input is fine.
-func Open(name string, stdin io.Reader) (*File, error) {
-	f := &File{Name: name, stored: &counter{r: stdin}}
+// A pipeReader reads a pipe or terminal, which may be silent for ever: a Read that
+// waits ends with the context. Its goroutine ends with the next piece of input, or
+// with the process.
+type pipeReader struct {
+	ctx    context.Context
+	pieces chan piece // filled by one goroutine, which is started by the first Read
+	r      io.Reader
+	rest   piece
+}
+
+// piece is what one read returned.
+type piece struct {
+	data []byte
+	err  error
+}
+
+func (p *pipeReader) Read(b []byte) (int, error) {
+	if p.pieces == nil {
+		p.pieces = make(chan piece)
+		go p.fill()
+	}
+	if len(p.rest.data) == 0 && p.rest.err == nil {
+		select {
+		case p.rest = <-p.pieces:
+		case <-p.ctx.Done():
+			return 0, p.ctx.Err()
+		}
+	}
+	n := copy(b, p.rest.data)
+	if p.rest.data = p.rest.data[n:]; len(p.rest.data) > 0 {
+		return n, nil
+	}
+	return n, p.rest.err
+}
+
+// fill reads until an error, a piece ahead.
+func (p *pipeReader) fill() {
+	for {
+		b := make([]byte, 64<<10)
+		n, err := p.r.Read(b)
+		select {
+		case p.pieces <- piece{b[:n], err}:
+		case <-p.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// endable reads until a context ends: a few bytes of a compressed file may be
+// gigabytes of text.
+type endable struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (e *endable) Read(p []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return e.r.Read(p)
+}
+
+// Open opens a file, or stdin for the name "-". An empty input is fine. After ctx
+// ends, reads fail with its error.
+func Open(ctx context.Context, name string, stdin io.Reader) (*File, error) {
+	f := &File{Name: name, ctx: ctx, stored: &counter{ctx: ctx, r: &pipeReader{ctx: ctx, r: stdin}}}
 	if name != "-" {
 		if err := f.openPath(name); err != nil {
 			return nil, err
@@ -54,9 +126,10 @@ func Open(name string, stdin io.Reader) (*File, error) {
 	return f, nil
 }
 
-// New makes a File of a reader that is closed with it.
-func New(name string, stored io.ReadCloser) (*File, error) {
-	f := &File{Name: name, stored: &counter{r: stored}, close: []func() error{stored.Close}}
+// New makes a File of a reader that is closed with it. After ctx ends, reads fail
+// with its error.
+func New(ctx context.Context, name string, stored io.ReadCloser) (*File, error) {
+	f := &File{Name: name, ctx: ctx, stored: &counter{ctx: ctx, r: stored}, close: []func() error{stored.Close}}
 	if err := f.decompress(bufio.NewReaderSize(f.stored, 64<<10)); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open %s: %w", name, err), f.Close())
 	}
@@ -102,6 +175,9 @@ func (f *File) Peek(n int) []byte {
 	p, _ := f.r.Peek(n) // a failure shows at the Read that meets it
 	return p
 }
+
+// Context returns the context that ends the reading.
+func (f *File) Context() context.Context { return f.ctx }
 
 // Reader gives the decompressed bytes with a look-ahead of 256 KiB.
 func (f *File) Reader() *bufio.Reader { return f.r }

@@ -14,7 +14,7 @@ import (
 // logInput reads one of the small logs that package crawllog is tested with.
 func logInput(t *testing.T, name string, opt LogOptions) Input {
 	t.Helper()
-	f, err := input.Open(filepath.Join("..", "crawllog", "testdata", "logs", name), nil)
+	f, err := input.Open(t.Context(), filepath.Join("..", "crawllog", "testdata", "logs", name), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestRedirects(t *testing.T) {
 	} {
 		line += fmt.Sprintf("k 2014010303%04d %s text/html 301 - %s - 1 2 f\n", i, c[0], c[1])
 	}
-	f, err := input.Open("-", strings.NewReader(line))
+	f, err := input.Open(t.Context(), "-", strings.NewReader(line))
 	if err != nil {
 		t.Fatal(err)
 	}

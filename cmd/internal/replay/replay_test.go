@@ -56,7 +56,7 @@ func (s *seenSet) See(_ context.Context, _ string, keys []store.Key, fresh []boo
 
 func listInput(t *testing.T, name, text string) Input {
 	t.Helper()
-	f, err := input.Open("-", strings.NewReader(text))
+	f, err := input.Open(t.Context(), "-", strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

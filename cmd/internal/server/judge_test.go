@@ -129,7 +129,7 @@ func (r *running) waitForCaptures(t *testing.T, want int) {
 // checkCDXJ reads the captures back as audit and learn do.
 func checkCDXJ(t *testing.T, r *running) {
 	_, body := r.ask(t, "GET", "/v1/captures", "")
-	in, err := input.Open("-", strings.NewReader(body))
+	in, err := input.Open(t.Context(), "-", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
