@@ -53,8 +53,8 @@ func TestServeRefusesValues(t *testing.T) {
 	}
 }
 
-// TestDeployUnit has systemd read the unit, with a program that is there in
-// place of ours.
+// TestDeployUnit has systemd read the unit and its drop-in, with a program that is
+// there in place of ours.
 func TestDeployUnit(t *testing.T) {
 	tool, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -74,6 +74,16 @@ func TestDeployUnit(t *testing.T) {
 	}
 	unit := filepath.Join(t.TempDir(), "firstseen.service")
 	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(string(text), ours, there)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dropIn, err := os.ReadFile(filepath.Join("deploy", "credentials.conf"))
+	if err == nil {
+		err = os.Mkdir(unit+".d", 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(unit+".d", "credentials.conf"), dropIn, 0o644)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(tool, "verify", unit).CombinedOutput(); err != nil || len(out) > 0 {

@@ -3,7 +3,9 @@ package server
 import (
 	"bufio"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -38,6 +40,9 @@ func (t *tokens) reload() error {
 		return nil
 	}
 	f, err := os.Open(t.file)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("cannot read tokens: %w; let the daemon's user read the file, or under systemd pass it with LoadCredential= (deploy/credentials.conf)", err)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot read tokens: %w", err)
 	}
