@@ -35,11 +35,23 @@ var (
 	userinfoRaw = setOf(unreserved + "!$&'()*+,")
 	// whatwgUserinfoRaw is all the WHATWG userinfo set lets stand.
 	whatwgUserinfoRaw = setOf(unreserved + "!$%&'()*+,")
-	// The same for the WHATWG path, special-query and fragment sets. The current standard
-	// escapes "^" in paths too; the url crate and most parsers in use don't yet.
-	whatwgPathRaw     = setOf(unreserved + subDelims + ":@/%[]\\^|")
+	// The same for the WHATWG path, special-query and fragment sets. "^" is escaped in a path
+	// since March 2025.
+	whatwgPathRaw     = setOf(unreserved + subDelims + ":@/%[]\\|")
 	whatwgQueryRaw    = setOf(unreserved + "!$%&()*+,;=" + ":@/?[]\\^`{|}")
 	whatwgFragmentRaw = setOf(unreserved + subDelims + ":@/?#%[]\\^{|}")
+	// otherQueryRaw is the query set of other schemes, which leaves "'" alone.
+	otherQueryRaw = setOf(unreserved + subDelims + "%" + ":@/?[]\\^`{|}")
+	// opaqueRaw is all but what the C0 control set escapes.
+	opaqueRaw = func() *byteSet {
+		var s byteSet
+		for c := byte(' '); c < 0x7f; c++ {
+			s[c] = true
+		}
+		return &s
+	}()
+	// forbiddenHost holds the WHATWG forbidden host code points.
+	forbiddenHost = setOf("\x00\t\n\r #/:<>?@[\\]^|")
 	// forbiddenDomain holds the WHATWG forbidden domain code points.
 	forbiddenDomain = setOf("\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f" +
 		"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f #%/:<>?@[\\]^|\x7f")

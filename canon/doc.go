@@ -34,7 +34,6 @@
 // # Versions
 //
 // A form can change with the profile's [Profile.Version], and the host of a URL with
-// non-ASCII letters with [UnicodeVersion], which moves with the Go release: a store that
-// keeps keys has to keep both beside them, and can ask [HasUnicodeHost] whether the
-// second one matters.
+// non-ASCII letters with [Profile.UnicodeVersion]: a store that keeps keys has to keep both
+// beside them, and can ask [HasUnicodeHost] whether the second one matters.
 package canon

@@ -5,37 +5,21 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
-)
-
-// uts46 is ToASCII as the URL Standard calls it: non-transitional mapping, bidi and
-// joiner checks, hyphens and the lengths of the DNS not checked, and no ASCII letters
-// refused but the forbidden ones, which checkHost knows.
-var uts46 = idna.New(
-	idna.MapForLookup(),
-	idna.Transitional(false),
-	idna.StrictDomainName(false),
-	idna.CheckHyphens(false),
-	idna.BidiRule(),
-	idna.CheckJoiners(true),
-	idna.VerifyDNSLength(false),
+	"github.com/firstseen/firstseen/canon/internal/uts46"
 )
 
 // maxLabel bounds a non-ASCII label, in bytes. Punycode takes quadratic time; the
 // longest label the DNS can carry has 63 bytes.
 const maxLabel = 1000
 
-// UnicodeVersion is the version of the Unicode tables by which hosts with non-ASCII
-// letters are mapped. It changes with the Go release; see [HasUnicodeHost].
-func UnicodeVersion() string { return idna.UnicodeVersion }
-
-// hostToASCII maps a host that has non-ASCII letters to its xn-- form, and checks xn--
-// labels that are there. Any other host is plain ASCII and passes.
+// hostToASCII maps a host that has non-ASCII letters to its xn-- form (the domain parser of
+// the URL Standard, section 3.3). An ASCII host stays as it is, whatever its xn-- labels
+// encode: since June 2026 the standard lets those pass that UTS #46 would refuse.
 func hostToASCII(host string) (string, error) {
-	if isASCII(host) && !hasUnicodeLabel(host) {
+	if isASCII(host) {
 		return host, nil
 	}
-	// idna would turn each bad byte into U+FFFD and so merge hosts.
+	// A bad byte would be mapped as U+FFFD, and so hosts would merge.
 	if !utf8.ValidString(host) {
 		return "", fmt.Errorf("cannot map host; got %s; want UTF-8: %w", quote(host), ErrURL)
 	}
@@ -43,27 +27,10 @@ func hostToASCII(host string) (string, error) {
 		return "", fmt.Errorf("cannot map host; got a label of %d bytes; want at most %d: %w", n, maxLabel, ErrURL)
 	}
 	ascii, err := uts46.ToASCII(host)
-	if err == nil {
-		err = checkLabels(host)
-	}
 	if err != nil {
 		return "", fmt.Errorf("cannot map host; got %s; want one that UTS #46 allows (%v): %w", quote(host), err, ErrURL)
 	}
 	return ascii, nil
-}
-
-// checkLabels refuses two things that x/net/idna lets pass and UTS #46 does not: a label
-// that is "xn--" and no more, of which it makes nothing, and one that begins with "xn--"
-// and is not ASCII, which it decodes all the same. An "a" before a label keeps it from
-// decoding, so that what the label maps to can be seen.
-func checkLabels(host string) error {
-	for label := range strings.FieldsFuncSeq(host, isDot) {
-		mapped, _ := uts46.ToUnicode("a" + label)
-		if rest, ok := strings.CutPrefix(mapped, "a"+ace); ok && (rest == "" || !isASCII(rest)) {
-			return fmt.Errorf("label %q is no encoding", label)
-		}
-	}
-	return nil
 }
 
 // ace begins a label that encodes another in ASCII (RFC 3490).

@@ -1,6 +1,12 @@
 package canon
 
-import "bytes"
+import (
+	"bytes"
+
+	"golang.org/x/net/idna"
+
+	"github.com/firstseen/firstseen/canon/internal/uts46"
+)
 
 // Host gives host[:port] of a canonical http, https, ftp, ws or wss URL, without userinfo:
 // a part of canonical, not a copy. It is nil for anything else, such as the forms of
@@ -30,6 +36,18 @@ func cutAuthority(form []byte) (scheme, authority []byte) {
 
 func hostIn(authority []byte) []byte { return authority[bytes.LastIndexByte(authority, '@')+1:] }
 
+// UnicodeVersion returns the version of the Unicode tables by which the profile maps hosts
+// with non-ASCII letters. Those of [Qiita], [WHATWG] and [SafeBrowsing] are a part of this
+// package, so that only a release of it changes their version. The other profiles map as
+// the tools they follow do, by tables that change with the Go release.
+func (p *Profile) UnicodeVersion() string {
+	switch p.name {
+	case "qiita", "whatwg", "safebrowsing":
+		return uts46.UnicodeVersion
+	}
+	return idna.UnicodeVersion
+}
+
 // HasUnicodeHost is the function [HasUnicodeHost] for a form that p made. None maps
 // nothing, so no key of it depends on the tables.
 func (p *Profile) HasUnicodeHost(canonical []byte) bool {
@@ -43,7 +61,7 @@ func (p *Profile) HasUnicodeHost(canonical []byte) bool {
 }
 
 // HasUnicodeHost tells whether the form of a URL, and so its key, depends on the Unicode
-// version; see [UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme;
+// version; see [Profile.UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme;
 // in other profiles than [Qiita] also if host or user stayed Unicode, or if the host is
 // escaped, as one is that these tables don't map.
 func HasUnicodeHost(canonical []byte) bool {

@@ -8,6 +8,10 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
+// otherParser is a WHATWG parser that is not ours, brought up to the standard in one point:
+// it escapes "^" in paths.
+var otherParser = whatwg.NewParser(whatwg.WithPathPercentEncodeSet(whatwg.PathPercentEncodeSet.Set('^')))
+
 // lawSeeds are inputs on which one canonicalizer or another breaks a law.
 var lawSeeds = []string{
 	"http://example.com/", "HTTP://User:Pa%73s@WWW.Example.COM:0080/a/./b/../%7ec//d;x?b=2&a=%61&a#!frag",
@@ -111,7 +115,7 @@ func FuzzWHATWG(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tail []byte, _ uint32, prefix uint8) {
 		raw := prefixes[int(prefix)%len(prefixes)] + string(tail)
 		got, err := WHATWG().Canonicalize(raw)
-		u, theirs := whatwg.Parse(escapeInvalid(raw))
+		u, theirs := otherParser.Parse(escapeInvalid(raw))
 		switch {
 		case err == nil && parserErrs(got):
 		case (err == nil) != (theirs == nil) && (len(raw) > maxLabel || judgesHostsOtherwise(raw)):
@@ -148,7 +152,7 @@ func checkFixpoint(t *testing.T, p *Profile, raw []byte) {
 		}
 		ours = withHost(ours, host, "h")
 	}
-	u, err := whatwg.Parse(ours)
+	u, err := otherParser.Parse(ours)
 	if err != nil || u.Href(false) != ours {
 		t.Errorf("%s of %q: got %q; a WHATWG parser makes of it %q, %v; want no change", p, raw, ours, u, err)
 	}

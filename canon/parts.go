@@ -36,17 +36,21 @@ func dropNewlines(s string) string {
 	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(s)
 }
 
-// split cuts a cleaned URL of a scheme that has a host as the URL Standard does:
-// any number of slashes and backslashes after the colon, the last "@" ends the userinfo.
+// split cuts a cleaned URL of http, https or ftp.
 func split(s string) (parts, error) {
-	var p parts
 	n := schemeLen(s)
 	if n < 0 {
-		return p, fmt.Errorf("cannot split URL; got %s; want a scheme and a colon at its start: %w", quote(s), ErrURL)
+		return parts{}, errNoScheme(s)
 	}
 	if defaultPort(strings.ToLower(s[:n])) == "" {
-		return p, refuse(s, s[:n])
+		return parts{}, refuse(s, s[:n])
 	}
+	return splitSpecial(s, n), nil
+}
+
+// splitSpecial cuts a cleaned URL of a special scheme of n bytes as the URL Standard does:
+// any number of slashes and backslashes after the colon, the last "@" ends the userinfo.
+func splitSpecial(s string, n int) (p parts) {
 	p.scheme, s = s[:n], s[n:]
 	n = len(s) - len(strings.TrimLeft(s[1:], `/\`))
 	p.slashes, s = s[:n], s[n:]
@@ -58,7 +62,11 @@ func split(s string) (parts, error) {
 	}
 	p.host, p.port = cutPort(s)
 	p.literal = strings.HasPrefix(p.host, "[")
-	return p, nil
+	return p
+}
+
+func errNoScheme(s string) error {
+	return fmt.Errorf("cannot split URL; got %s; want a scheme and a colon at its start: %w", quote(s), ErrURL)
 }
 
 // schemeLen is the length of the scheme at the start of s, and -1 if there is none.
@@ -78,12 +86,13 @@ func schemeLen(s string) int {
 
 // refuse tells apart a URL of another scheme and what is no URL at all.
 func refuse(s, scheme string) error {
-	if _, err := parseOther(s); err != nil {
+	if _, err := whatwgForm(s); err != nil {
 		return err
 	}
 	return fmt.Errorf("cannot canonicalize; got scheme %s; want http, https or ftp: %w", quote(scheme), ErrScheme)
 }
 
+// defaultPort returns the default port of http, https and ftp, and "" for other schemes.
 func defaultPort(scheme string) string {
 	switch scheme {
 	case "http":
@@ -94,6 +103,17 @@ func defaultPort(scheme string) string {
 		return "21"
 	}
 	return ""
+}
+
+// specialPort is defaultPort with the other schemes that the URL Standard treats alike.
+func specialPort(scheme string) string {
+	switch scheme {
+	case "ws":
+		return "80"
+	case "wss":
+		return "443"
+	}
+	return defaultPort(scheme)
 }
 
 // cutBefore cuts s before the first of the bytes of seps.

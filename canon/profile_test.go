@@ -8,6 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/net/idna"
+
+	"github.com/firstseen/firstseen/canon/internal/uts46"
 )
 
 func TestParseProfileReadsWhatStringWrites(t *testing.T) {
@@ -180,8 +184,8 @@ func TestHostOfCanonicalForms(t *testing.T) {
 			t.Errorf("%q: got host %q, Unicode %t; want %q, %t", c.in, got, HasUnicodeHost([]byte(c.in)), c.host, c.unicode)
 		}
 	}
-	if UnicodeVersion() == "" {
-		t.Error("no Unicode version")
+	if Qiita().UnicodeVersion() != uts46.UnicodeVersion || Scrapy().UnicodeVersion() != idna.UnicodeVersion {
+		t.Errorf("got Unicode versions %s of qiita and %s of scrapy; want %s and %s", Qiita().UnicodeVersion(), Scrapy().UnicodeVersion(), uts46.UnicodeVersion, idna.UnicodeVersion)
 	}
 }
 

@@ -60,6 +60,9 @@ var divergences = []divergence{
 	{"IDN: purell maps by older rules and takes the port for a part of the label", "accept host port", "http://日本語。jp/", func(in rawParts) bool {
 		return hasHigh(unescape(in.host)) || strings.Contains(strings.ToLower(in.host), "xn--")
 	}},
+	{"a host \"xn--\", of which purell leaves nothing", "scheme host path", "http://xn--/", func(in rawParts) bool {
+		return strings.EqualFold(in.host, "xn--")
+	}},
 	{"port that is not 1 to 5 digits, or has leading zeros", "accept port", "http://h:080/", func(in rawParts) bool { return in.port != "" && !plainPort(in.port) }},
 	{"port above 65535", "accept", "http://h:65536/", func(in rawParts) bool { return len(in.port) > 4 }},
 	{"userinfo that has empty parts, escapes or odd bytes", "accept userinfo", "http://@h/", func(in rawParts) bool {

@@ -5,7 +5,7 @@ import "encoding/binary"
 // The fast path. About nine in ten real URLs are canonical already, so the first thing
 // done is a check: one pass over the bytes that finds the parts and tells which of them
 // have to be rewritten. Nothing is copied before that is known. Whatever is unusual
-// before the path (userinfo, upper case, addresses, xn-- labels, other schemes), and
+// before the path (userinfo, upper case, addresses, other schemes), and
 // newlines and backslashes, are left to the slow path, which is complete.
 
 // layout is where the parts of a URL are, by offset. The authority is canonical.
@@ -21,7 +21,7 @@ type layout struct {
 
 // Byte classes of the scan. A byte outside a class is looked at one by one.
 const (
-	inHost     = 1 << iota // a-z 0-9 . _ ("-" can make an xn-- label)
+	inHost     = 1 << iota // a-z 0-9 . _ -
 	inPath                 // stays in a path; dots and slashes are also looked at by pairs
 	inName                 // stays in a parameter name
 	inValue                // stays in a parameter value
@@ -34,7 +34,7 @@ const (
 var classes = func() (t [256]uint8) {
 	for i := range t {
 		c := byte(i)
-		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' {
+		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-' {
 			t[i] |= inHost
 		}
 		if pathRaw[c] {
@@ -98,17 +98,10 @@ func scan(s []byte) (l layout, ok bool) {
 // scanAuthority checks host and port from i on. path is -1 if they are not plain.
 func scanAuthority(s []byte, i int) (path, hostEnd int) {
 	start, n := i, len(s)
-	for i < n {
-		if i+8 <= n && allOf(s[i:i+8:i+8], inHost) {
-			i += 8
-			continue
-		}
-		for i < n && classes[s[i]]&inHost != 0 {
-			i++
-		}
-		if i == n || s[i] != '-' || i >= start+3 && s[i-1] == '-' && s[i-2] == 'n' && s[i-3] == 'x' {
-			break
-		}
+	for i+8 <= n && allOf(s[i:i+8:i+8], inHost) {
+		i += 8
+	}
+	for i < n && classes[s[i]]&inHost != 0 {
 		i++
 	}
 	hostEnd = i

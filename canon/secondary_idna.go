@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/text/unicode/bidi"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/firstseen/firstseen/canon/internal/uts46"
 )
 
 // What C14N, Scrapy and SURT share with CPython: its codec "idna", which is IDNA 2003
@@ -51,7 +53,7 @@ func label2003(label string) (string, bool) {
 		if strings.HasPrefix(label, "xn--") || utf8.RuneCountInString(label) > 63 {
 			return "", false // each character costs a byte or more, so 63 bytes can't hold it
 		}
-		label = string(appendPunycode([]byte("xn--"), []rune(label)))
+		label = string(uts46.AppendPunycode([]byte("xn--"), []rune(label)))
 	}
 	return label, 0 < len(label) && len(label) < 64
 }

@@ -45,6 +45,11 @@ func setOfFile(file string) (set string) {
 func TestCrawlVectors(t *testing.T) {
 	p := Qiita()
 	eachRow(t, "crawl", func(t *testing.T, r struct{ ID, Input, Canonical, Short, Error string }) {
+		if acceptedSince[r.ID] {
+			r.Canonical, r.Error = strings.ToLower(r.Input), ""
+			sum := sha256.Sum256([]byte(r.Canonical))
+			r.Short = hex.EncodeToString(sum[:16])
+		}
 		checkRow(t, p, r.ID, r.Input, r.Canonical, r.Error)
 		sum := sha256.Sum256([]byte(r.Canonical))
 		if short := hex.EncodeToString(sum[:16]); r.Error == "" && short != r.Short {
@@ -66,23 +71,55 @@ func checkRow(t *testing.T, p *Profile, id, input, want, code string) {
 	}
 }
 
-// TestUrlhashVectors judges the rows on which the url crate and the current WHATWG
-// tests agree.
+// acceptedSince are the rows whose hosts the URL Standard refused when the vectors were made,
+// and takes since June 2026 (whatwg/url pull request 914): an ASCII host may have xn-- labels
+// that encode nothing. The form of each is its input in lower case.
+var acceptedSince = map[string]bool{
+	"wpt:urltestdata.json:293:href": true,
+	"wpt:urltestdata.json:294:href": true,
+	"hand:252":                      true,
+	"hand:254":                      true,
+}
+
+// notWHATWG are rows that have no answer of the Web Platform Tests after all, with the reason.
+var notWHATWG = map[string]string{
+	"wpt:urltestdata.json:339": "it was tested with a base",
+	"wpt:urltestdata.json:736": "^ is escaped in paths, but not in opaque ones",
+}
+
+// TestUrlhashVectors judges the rows on which the url crate and the Web Platform Tests
+// agreed when they were made, and of the others those for which it has the tests' answer.
 func TestUrlhashVectors(t *testing.T) {
 	p := WHATWG()
-	judged := 0
-	eachRow(t, "urlhash", func(t *testing.T, r struct{ ID, Input, Canonical, Error, Whatwg string }) {
-		if r.Whatwg != "agree" {
+	judged := map[string]int{}
+	eachRow(t, "urlhash", func(t *testing.T, r struct {
+		ID, Input, Canonical, Error, Whatwg string
+		Href                                *string `json:"whatwg_href"`
+	}) {
+		code := ""
+		switch {
+		case notWHATWG[r.ID] != "":
+			return
+		case acceptedSince[r.ID]:
+			r.Canonical = strings.ToLower(r.Input)
+		case r.ID == "wpt:toascii:87": // U+1E9E maps to U+00DF since Unicode 15.1, not to "ss"
+			r.Canonical = "https://xn--zca.foo.com/x"
+		case r.Whatwg == "agree" && r.Error != "":
+			code = "url"
+		case r.Whatwg == "agree":
+		case r.Whatwg == "moved-caret":
+			r.Canonical = strings.ReplaceAll(r.Canonical, "^", "%5E") // in a path, since March 2025
+		case r.Href != nil && strings.Contains(*r.Href, ":"):
+			r.Canonical = *r.Href
+		case r.Href != nil: // of a host
+			r.Canonical = "https://" + *r.Href + "/x"
+		default:
 			return
 		}
-		judged++
-		code := ""
-		if r.Error != "" {
-			code = "url"
-		}
+		judged[r.Whatwg]++
 		checkRow(t, p, r.ID, r.Input, r.Canonical, code)
 	})
-	t.Logf("urlhash: %d rows judged", judged)
+	t.Logf("urlhash: rows judged %v", judged)
 }
 
 func TestSortVectors(t *testing.T) {

@@ -10,19 +10,23 @@ import (
 
 // defaultPort checks the number, then lets purell drop what it can: the authority is
 // plain by now (ASCII host, checked address, no zeros), which is where purell is right.
-// It does not know ftp's port.
+// It knows the ports of http and https only.
 func (w *work) defaultPort() error {
 	number, ok := portNumber(w.port)
 	if !ok {
-		return fmt.Errorf("cannot read port; got %s; want a number up to 65535: %w", quote(w.port), ErrURL)
+		return errPort(w.port)
 	}
-	if w.scheme == "ftp" && number == defaultPort("ftp") {
+	if w.scheme != "http" && w.scheme != "https" && number == specialPort(w.scheme) {
 		number = ""
 	}
 	u := url.URL{Scheme: w.scheme, Host: w.host + ":" + number, Path: "/"}
 	purell.NormalizeURL(&u, purell.FlagRemoveDefaultPort|purell.FlagRemoveEmptyPortSeparator)
 	w.port = strings.TrimPrefix(u.Host, w.host)
 	return nil
+}
+
+func errPort(port string) error {
+	return fmt.Errorf("cannot read port; got %s; want a number up to 65535: %w", quote(port), ErrURL)
 }
 
 // portNumber reads ":0080" as "80"; "" and ":" are "".

@@ -101,7 +101,7 @@ func (f *Frontier) applyOptions(ctx context.Context) error {
 
 // identityOf is what a store must have been made with to serve a profile.
 func identityOf(p *canon.Profile) store.Identity {
-	return store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()}
+	return store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}
 }
 
 // Close ends the frontier: calls waiting in Next return store.ErrClosed, calls

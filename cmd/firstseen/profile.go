@@ -49,5 +49,5 @@ func withRuleFile(profile *canon.Profile, name string) (*canon.Profile, error) {
 
 // identity is what a store is stamped with whose keys this profile makes.
 func identity(p *canon.Profile) store.Identity {
-	return store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()}
+	return store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}
 }

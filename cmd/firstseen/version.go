@@ -48,7 +48,7 @@ func readVersion() versionInfo {
 	p := canon.Qiita()
 	v := versionInfo{
 		Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Profile: p.String(), ProfileVersion: p.Version(), Unicode: canon.UnicodeVersion(),
+		Profile: p.String(), ProfileVersion: p.Version(), Unicode: p.UnicodeVersion(),
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -25,7 +25,7 @@ const protoDir = "../../../frontier/frontierpb"
 func serve(t *testing.T) *server.Server {
 	t.Helper()
 	p := canon.Qiita()
-	id := store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()}
+	id := store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}
 	f, err := frontier.Open(frontier.Options{Store: memstore.New(memstore.Options{KeepURLs: true, Identity: id}),
 		Profile: p, SkipFirst: true, MaxInFlight: -1, Traps: frontier.Traps{Off: true}})
 	if err != nil {

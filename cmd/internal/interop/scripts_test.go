@@ -142,7 +142,7 @@ func serveFast(t *testing.T) (s *server.Server, leasesRunOut func()) {
 	var ahead atomic.Int64
 	p := canon.Qiita()
 	st := memstore.New(memstore.Options{KeepURLs: true, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
-		Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: canon.UnicodeVersion()}})
+		Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}})
 	f, err := frontier.Open(frontier.Options{Store: st, Delay: -1, MaxInFlight: -1, SkipFirst: true})
 	if err != nil {
 		t.Fatal(err)
