@@ -130,7 +130,7 @@ func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer)
 	}
 	counts.settle(true)
 	if queued {
-		f.wake()
+		f.rooms.wake(offers[0].crawl.name)
 	}
 	return nil
 }

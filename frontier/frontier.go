@@ -26,7 +26,7 @@ type Frontier struct {
 	queries *queryTrap // nil when off
 	refused refusals
 	spaces  workspaces
-	line    line // who waits in Next
+	rooms   rooms // callers that wait for leases
 
 	mu      sync.Mutex
 	closed  bool
@@ -67,7 +67,6 @@ func newFrontier(opt Options, s store.Store, owned bool) (*Frontier, error) {
 	if !opt.Traps.Off {
 		f.queries = newQueryTrap(opt.Traps.Queries)
 	}
-	f.line.f, f.line.wake = f, make(chan struct{})
 	ctx := context.Background()
 	if err := f.crawls.load(ctx, s); err != nil {
 		return nil, fmt.Errorf("cannot open frontier: %w", err)

@@ -50,9 +50,6 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	for i := range known {
 		f.keep(known[i].Fetched, known[i].URL.URL, now)
 	}
-	if len(byCrawl.all) > 0 {
-		f.wake()
-	}
 	return results, nil
 }
 
@@ -110,6 +107,7 @@ func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) 
 			f.emit(e)
 		}
 	}
+	defer f.rooms.wake(shown(p.stored))
 	statuses, err := f.store.Settle(ctx, p.stored, p.settlements)
 	if err != nil {
 		return nil, fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)

@@ -137,7 +137,7 @@ func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.Q
 	if err != nil {
 		return fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, crawl, err)
 	}
-	f.wake()
+	f.rooms.wake(crawl)
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if f.queries != nil {
 		f.queries.reset()
 	}
-	f.wake()
+	f.rooms.wake(sel.Crawl)
 	return n, nil
 }
 

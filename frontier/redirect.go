@@ -170,6 +170,6 @@ func (f *Frontier) markAlias(ctx context.Context, o *offer, why string) error {
 	if statuses[0] == store.Created {
 		o.result.Status = New
 	}
-	f.wake()
+	f.rooms.wake(o.crawl.name)
 	return nil
 }

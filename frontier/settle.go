@@ -162,7 +162,7 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 	if err != nil {
 		return nil, fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), shown(stored), err)
 	}
-	f.wake()
+	f.rooms.wake(shown(stored))
 	return func() {
 		for i, p := range places {
 			f.keep(all[p].Fetched, all[p].Lease.URL, now)

@@ -41,7 +41,11 @@ func (c *Client) next(ctx context.Context, ends bool) (*frontier.Lease, error) {
 		return nil, err
 	}
 	defer c.leave()
-	return c.line.Wait(ctx, c.closing, &c.line, ends)
+	leases, err := c.line.Wait(ctx, c.closing, &c.line, 1, ends)
+	if err != nil {
+		return nil, err
+	}
+	return leases[0], nil
 }
 
 // Serve begins to serve the line.
@@ -69,7 +73,7 @@ func (c *Client) serveLine() {
 		if n == 0 {
 			return
 		}
-		b := c.leaseBody(frontier.LeaseRequest{Max: min(n, waitline.MaxTogether)})
+		b := c.leaseBody(frontier.LeaseRequest{Max: n})
 		b.WaitSeconds, b.Stay = wait.Seconds(), stay
 		leases, answer, err := c.take(ctx, b)
 		stopped := ctx.Err() != nil

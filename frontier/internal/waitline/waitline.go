@@ -15,10 +15,10 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// ErrFinished is what those are told who asked for it when nothing is left to wait for.
+// ErrFinished is the answer to callers that asked for it when nothing is left to wait for.
 var ErrFinished = errors.New("nothing is queued or leased")
 
-// MaxTogether bounds what is worth getting at once for those who wait.
+// MaxTogether bounds what is worth getting at once for several callers.
 const MaxTogether = 256
 
 // Owner is told of what happens to its line, with the line locked.
@@ -33,6 +33,10 @@ type Owner interface {
 
 // Line is a line. The zero value is empty. Its methods may be called by any goroutine.
 type Line[T any] struct {
+	// Alone says that what is got at once goes to one caller. It is set before the first
+	// call. The default is that several share it.
+	Alone bool
+
 	mu      sync.Mutex
 	waiting []*waiter[T]
 	serving bool // the goroutine is there
@@ -41,26 +45,26 @@ type Line[T any] struct {
 // waiter is one caller; got has room for its one answer.
 type waiter[T any] struct {
 	got  chan answer[T]
+	max  int  // wants at most so many things
 	ends bool // wants ErrFinished when nothing is left
 }
 
 type answer[T any] struct {
-	what T
-	err  error
+	things []T
+	err    error
 }
 
-// Wait waits in line. It returns the error of ctx, or store.ErrClosed when
-// closing is closed; with ends also ErrFinished.
-func (l *Line[T]) Wait(ctx context.Context, closing <-chan struct{}, owner Owner, ends bool) (T, error) {
+// Wait waits in line for 1 to max things. It returns the error of ctx, or
+// store.ErrClosed when closing is closed; with ends also ErrFinished.
+func (l *Line[T]) Wait(ctx context.Context, closing <-chan struct{}, owner Owner, max int, ends bool) ([]T, error) {
 	if err := ctx.Err(); err != nil {
-		var none T
-		return none, err
+		return nil, err
 	}
-	w := &waiter[T]{got: make(chan answer[T], 1), ends: ends}
+	w := &waiter[T]{got: make(chan answer[T], 1), max: max, ends: ends}
 	l.join(w, owner)
 	select {
 	case a := <-w.got:
-		return a.what, a.err
+		return a.things, a.err
 	case <-ctx.Done():
 		return l.leave(w, owner, ctx.Err())
 	case <-closing:
@@ -94,8 +98,8 @@ func (l *Line[T]) join(w *waiter[T], owner Owner) {
 	owner.Joined(w.ends)
 }
 
-// leave takes a waiter out. If it was served meanwhile, it keeps what it got.
-func (l *Line[T]) leave(w *waiter[T], owner Owner, err error) (none T, _ error) {
+// leave takes a waiter out. If it was served in the meantime, it keeps what it got.
+func (l *Line[T]) leave(w *waiter[T], owner Owner, err error) ([]T, error) {
 	l.mu.Lock()
 	i := slices.Index(l.waiting, w)
 	if i >= 0 {
@@ -104,20 +108,27 @@ func (l *Line[T]) leave(w *waiter[T], owner Owner, err error) (none T, _ error) 
 	}
 	l.mu.Unlock()
 	if i >= 0 {
-		return none, err
+		return nil, err
 	}
 	a := <-w.got
-	return a.what, a.err
+	return a.things, a.err
 }
 
-// Begin returns how many wait, and calls do with the line locked; ends says whether
-// any of them wants ErrFinished. With none, the goroutine that serves must end.
-func (l *Line[T]) Begin(do func(ends bool)) int {
+// Begin returns how many things to get at once for the callers first in line, and
+// calls do with the line locked; ends says whether any caller wants ErrFinished.
+// If nobody waits it returns 0, and the goroutine that serves must end.
+func (l *Line[T]) Begin(do func(ends bool)) (want int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.serving = len(l.waiting) > 0
 	do(slices.ContainsFunc(l.waiting, func(w *waiter[T]) bool { return w.ends }))
-	return len(l.waiting)
+	for i, w := range l.waiting {
+		if i > 0 && (l.Alone || want+w.max > MaxTogether) {
+			break
+		}
+		want += w.max
+	}
+	return want
 }
 
 // Locked calls do with the line locked, and tells it whether the line is served.
@@ -127,17 +138,23 @@ func (l *Line[T]) Locked(do func(serving bool)) {
 	do(l.serving)
 }
 
-// Hand gives things to those first in line, and returns what is left when some
-// of them went away.
+// Hand gives things to those first in line, to each as many as it wants while there
+// are any, and returns what is left when some of them went away.
 func (l *Line[T]) Hand(things []T) (left []T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(things), len(l.waiting))
-	for i, w := range l.waiting[:n] {
-		w.got <- answer[T]{what: things[i]}
+	served := 0
+	for _, w := range l.waiting {
+		if len(things) == 0 || l.Alone && served > 0 {
+			break
+		}
+		n := min(len(things), w.max)
+		w.got <- answer[T]{things: things[:n:n]}
+		things = things[n:]
+		served++
 	}
-	l.waiting = slices.Delete(l.waiting, 0, n)
-	return things[n:]
+	l.waiting = slices.Delete(l.waiting, 0, served)
+	return things
 }
 
 // Fail answers all who wait.

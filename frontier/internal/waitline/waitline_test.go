@@ -3,6 +3,7 @@ package waitline
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -33,15 +34,71 @@ type got struct {
 	err error
 }
 
-// join has a caller wait in a goroutine of its own.
+// join has a caller wait for one thing in a goroutine of its own.
 func join(ctx context.Context, l *Line[int], o *owner, closing chan struct{}, ends bool) chan got {
 	c := make(chan got, 1)
 	go func() {
-		n, err := l.Wait(ctx, closing, o, ends)
-		c <- got{n, err}
+		things, err := l.Wait(ctx, closing, o, 1, ends)
+		g := got{err: err}
+		if len(things) > 0 {
+			g.n = things[0]
+		}
+		c <- g
 	}()
 	synctest.Wait()
 	return c
+}
+
+// joinFor has a caller wait for up to max things.
+func joinFor(t *testing.T, l *Line[int], o *owner, max int) chan []int {
+	c := make(chan []int, 1)
+	go func() {
+		things, err := l.Wait(t.Context(), nil, o, max, false)
+		if err != nil {
+			t.Error(err)
+		}
+		c <- things
+	}()
+	synctest.Wait()
+	return c
+}
+
+func TestCallersGetUpToWhatTheyWant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Line[int]
+		var o owner
+		a, b, c := joinFor(t, &l, &o, 3), joinFor(t, &l, &o, 2), joinFor(t, &l, &o, MaxTogether)
+		if n := l.Begin(func(bool) {}); n != 5 {
+			t.Errorf("got %d to get; want 5, for as many callers as fit into %d", n, MaxTogether)
+		}
+		if left := l.Hand([]int{1, 2, 3, 4}); len(left) != 0 {
+			t.Errorf("got %v left; want none", left)
+		}
+		if x, y := <-a, <-b; !slices.Equal(x, []int{1, 2, 3}) || !slices.Equal(y, []int{4}) {
+			t.Errorf("got %v and %v; want three for the first, and what there was for the second", x, y)
+		}
+		if n := l.Begin(func(bool) {}); n != MaxTogether {
+			t.Errorf("got %d to get; want all that one caller wants", n)
+		}
+		l.Hand([]int{5})
+		<-c
+	})
+}
+
+func TestAloneServesOneCallerAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Line[int]{Alone: true}
+		var o owner
+		a, b := joinFor(t, &l, &o, 3), joinFor(t, &l, &o, 2)
+		if n := l.Begin(func(bool) {}); n != 3 {
+			t.Errorf("got %d to get; want what the first caller wants", n)
+		}
+		if left := l.Hand([]int{1, 2, 3, 4}); !slices.Equal(left, []int{4}) || !slices.Equal(<-a, []int{1, 2, 3}) {
+			t.Errorf("got %v left; want the second caller to have waited on", left)
+		}
+		l.Hand([]int{4})
+		<-b
+	})
 }
 
 func TestFirstInLineIsServedFirst(t *testing.T) {
@@ -140,7 +197,7 @@ func TestWhoGoesAwayLeavesNothingBehind(t *testing.T) {
 		if left := l.Hand([]int{1}); len(left) != 1 {
 			t.Errorf("got %v left; want all of it", left)
 		}
-		if _, err := l.Wait(ctx, nil, &o, false); !errors.Is(err, context.Canceled) || o.served != 1 {
+		if _, err := l.Wait(ctx, nil, &o, 1, false); !errors.Is(err, context.Canceled) || o.served != 1 {
 			t.Errorf("got %v, %d goroutines; want a context that is over to join no line", err, o.served)
 		}
 	})
