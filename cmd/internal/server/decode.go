@@ -264,8 +264,8 @@ func countItems(b []byte) int {
 	return n
 }
 
-// takes says whether a URL is one to look at: it has a text and is within the
-// limits.
+// takes reports whether a URL may go to the frontier: it has a text, is within the
+// limits, and is not of the server's own crawl.
 func (s *Server) takes(u *frontier.URL) bool {
-	return u.URL != "" && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
+	return u.URL != "" && u.Crawl != controlCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
 }

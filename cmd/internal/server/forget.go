@@ -12,17 +12,35 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// oneCrawl returns the crawl that a call changes. It refuses "*", which stands for all
+// crawls: no call of the protocol changes all of them.
+func oneCrawl(id string) (string, error) {
+	crawl := crawlName(id)
+	if crawl == "*" || crawl == controlCrawl {
+		return "", status.Errorf(codes.InvalidArgument, "cannot change crawl %q; want the name of one crawl of URLs", crawl)
+	}
+	return crawl, nil
+}
+
 // DeleteQueue implements the call.
 func (s *Server) DeleteQueue(ctx context.Context, p *frontierpb.QueueWithinCrawlParams) (*frontierpb.Long, error) {
 	if p.Key == "" {
 		return nil, status.Error(codes.InvalidArgument, "cannot delete a queue; got no key")
 	}
-	return s.forget(ctx, frontier.Selection{Crawl: crawlName(p.CrawlID), Queue: p.Key})
+	crawl, err := oneCrawl(p.CrawlID)
+	if err != nil {
+		return nil, err
+	}
+	return s.forget(ctx, frontier.Selection{Crawl: crawl, Queue: p.Key})
 }
 
 // DeleteCrawl implements the call.
 func (s *Server) DeleteCrawl(ctx context.Context, p *frontierpb.DeleteCrawlMessage) (*frontierpb.Long, error) {
-	return s.forget(ctx, frontier.Selection{Crawl: crawlName(p.Value)})
+	crawl, err := oneCrawl(p.Value)
+	if err != nil {
+		return nil, err
+	}
+	return s.forget(ctx, frontier.Selection{Crawl: crawl})
 }
 
 func (s *Server) forget(ctx context.Context, sel frontier.Selection) (*frontierpb.Long, error) {
@@ -42,7 +60,10 @@ const purgeAtOnce = 100_000
 // means, where no queue is named.
 func (s *Server) PurgeURLs(ctx context.Context, p *frontierpb.PurgeUrlParams) (*frontierpb.Long, error) {
 	before := time.Now().Truncate(time.Second).AddDate(0, 0, -int(min(p.Days, 1<<20)))
-	crawl := crawlName(p.CrawlID)
+	crawl, err := oneCrawl(p.CrawlID)
+	if err != nil {
+		return nil, err
+	}
 	var sum int64
 	for {
 		keys, err := s.olderThan(ctx, crawl, p.Key, before)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -20,11 +21,12 @@ func (s *Server) postCrawl(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	crawl := crawlName(body.Crawl)
 	p, err := canon.ParseProfile(body.Profile)
 	if err != nil {
 		err = fmt.Errorf("cannot choose a profile: %w: %w", err, store.ErrInvalid)
-	} else {
+	}
+	crawl, badCrawl := oneCrawl(body.Crawl)
+	if err = cmp.Or(err, badCrawl); err == nil {
 		err = s.f.SetCrawlProfile(r.Context(), crawl, p)
 	}
 	if err != nil {

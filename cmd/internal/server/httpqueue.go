@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -45,8 +46,9 @@ func (s *Server) postQueue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	change, err := body.change()
-	if err == nil {
-		err = s.f.Configure(r.Context(), crawlName(body.Crawl), body.Queue, change)
+	crawl, badCrawl := oneCrawl(body.Crawl)
+	if err = cmp.Or(err, badCrawl); err == nil {
+		err = s.f.Configure(r.Context(), crawl, body.Queue, change)
 	}
 	if err != nil {
 		s.writeFault(w, "change a queue", err)

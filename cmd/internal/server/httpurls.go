@@ -305,6 +305,9 @@ func (s *Server) parseLine(line *bodyLine, v *verdictLine) (frontier.URL, *fault
 		return frontier.URL{}, &faultDetail{string(frontier.ReasonURL), "want a url"}
 	}
 	u, ok := s.urlOf(info)
+	if u.Crawl == controlCrawl {
+		return u, &faultDetail{string(frontier.ReasonCrawl), fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
+	}
 	if len(l.Meta) > 0 && u.Meta != nil {
 		return u, &faultDetail{"json", "want metadata or meta, not both"}
 	}

@@ -169,3 +169,20 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 		}
 	}
 }
+
+// TestAllCrawlsCannotBeChanged: a URL or a setting needs one crawl.
+func TestAllCrawlsCannotBeChanged(t *testing.T) {
+	r := start(t, canon.Qiita(), Config{})
+	for _, crawl := range []string{"*", controlCrawl} {
+		for i, a := range r.sendLines(t, "/v1/urls", strings.NewReader(fmt.Sprintf(`{"url":"http://a.com/","crawl":%q}`, crawl))) {
+			if a.Verdict != "refused" || a.Error.Code != "crawl" {
+				t.Errorf("crawl %s, line %d: got %+v; want it refused", crawl, i, a)
+			}
+		}
+		for path, body := range map[string]string{"/v1/queue": `{"crawl":%q,"queue":"active","delay_seconds":1}`, "/v1/crawl": `{"crawl":%q,"profile":"none"}`} {
+			if got := r.request(t, "POST", path, fmt.Sprintf(body, crawl)); !strings.HasPrefix(got, "400\n") {
+				t.Errorf("%s of crawl %s: got %s; want 400", path, crawl, got)
+			}
+		}
+	}
+}

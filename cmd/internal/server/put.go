@@ -14,14 +14,9 @@ import (
 // urlOf puts a message into the frontier's terms; ok is false for what is
 // refused before anybody looks at it.
 func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.URL, ok bool) {
-	if info.GetUrl() == "" || len(info.Url) > s.cfg.MaxURL {
-		return u, false
-	}
-	meta, ok := s.packMeta(info.Metadata)
-	if !ok {
-		return u, false
-	}
-	return frontier.URL{URL: info.Url, Queue: info.Key, Crawl: crawlName(info.CrawlID), Meta: meta}, true
+	meta, ok := s.packMeta(info.GetMetadata())
+	u = frontier.URL{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}
+	return u, ok && s.takes(&u)
 }
 
 // crawlName reads blanks as no name, as URLFrontier does.

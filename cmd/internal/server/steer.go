@@ -24,7 +24,7 @@ func (s *Server) BlockQueueUntil(ctx context.Context, p *frontierpb.BlockQueuePa
 	if p.Time != 0 {
 		until = dueOf(p.Time)
 	}
-	return s.configure(ctx, p.CrawlID, p.Key, store.QueueChange{BlockedUntil: &until})
+	return s.configureOne(ctx, p.CrawlID, p.Key, store.QueueChange{BlockedUntil: &until})
 }
 
 // SetDelay implements the call. A delay of 0 means none, and not the default.
@@ -37,21 +37,29 @@ func (s *Server) SetDelay(ctx context.Context, p *frontierpb.QueueDelayParams) (
 	if p.Key == "" {
 		return s.configureAll(ctx, change)
 	}
-	return s.configure(ctx, p.CrawlID, p.Key, change)
+	return s.configureOne(ctx, p.CrawlID, p.Key, change)
 }
 
 // SetCrawlLimit implements the call.
 func (s *Server) SetCrawlLimit(ctx context.Context, p *frontierpb.CrawlLimitParams) (*frontierpb.Empty, error) {
 	limit := int64(p.Limit)
-	return s.configure(ctx, p.CrawlID, p.Key, store.QueueChange{Limit: &limit, MustExist: true})
+	return s.configureOne(ctx, p.CrawlID, p.Key, store.QueueChange{Limit: &limit, MustExist: true})
 }
 
-// configure changes one queue. Without a key there is none to change.
-func (s *Server) configure(ctx context.Context, crawl, key string, c store.QueueChange) (*frontierpb.Empty, error) {
+// configureOne changes one queue of a client's. Without a key there is none to change.
+func (s *Server) configureOne(ctx context.Context, id, key string, c store.QueueChange) (*frontierpb.Empty, error) {
+	crawl, err := oneCrawl(id)
+	if err != nil {
+		return nil, err
+	}
 	if key == "" {
 		return nil, status.Error(codes.InvalidArgument, "cannot change a queue; got no key")
 	}
-	if err := s.f.Configure(ctx, crawlName(crawl), key, c); err != nil {
+	return s.configure(ctx, crawl, key, c)
+}
+
+func (s *Server) configure(ctx context.Context, crawl, key string, c store.QueueChange) (*frontierpb.Empty, error) {
+	if err := s.f.Configure(ctx, crawl, key, c); err != nil {
 		return nil, s.fault("change a queue", err)
 	}
 	return &frontierpb.Empty{}, nil
