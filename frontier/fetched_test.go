@@ -6,20 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/firstseen/firstseen/store/captures"
 )
 
-// openSample opens a sample in memory; read closes it and says what it holds.
+// openSample opens a sample; read closes it and returns what it holds.
 func openSample(t *testing.T) (s *captures.Sample, read func() []captures.Capture) {
 	t.Helper()
-	fsys := vfs.NewMem()
-	s, err := captures.Open("c", captures.Options{FS: fsys})
+	dir := t.TempDir()
+	s, err := captures.Open(dir, captures.Options{})
 	must(t, err)
 	return s, func() (all []captures.Capture) {
 		must(t, s.Close())
-		s, err := captures.Open("c", captures.Options{FS: fsys, ReadOnly: true})
+		s, err := captures.Open(dir, captures.Options{ReadOnly: true})
 		must(t, err)
 		for c, err := range s.All() {
 			must(t, err)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
 	"github.com/firstseen/firstseen/store/captures"
@@ -14,21 +16,48 @@ import (
 // capturesDir is where, in the directory of a store, serve keeps what fetches gave.
 func capturesDir(db string) string { return filepath.Join(db, "captures") }
 
-// openCaptures opens the sample of a daemon; nil for none.
-func (f *serveFlags) openCaptures() (*captures.Sample, error) {
+// openCaptures opens the sample of a daemon, if one is to be kept. The crawl does not depend on
+// it: without it the daemon serves, and says so in its log and metrics.
+func (f *serveFlags) openCaptures(log *slog.Logger) *captures.Sample {
 	if f.captures == 0 {
-		return nil, nil
-	}
-	sample, err := captures.Open(capturesDir(f.db), captures.Options{MaxRows: f.captures})
-	f.server.Captures = sample
-	return sample, err
-}
-
-func closeCaptures(s *captures.Sample) error {
-	if s == nil {
 		return nil
 	}
-	return s.Close()
+	dir := capturesDir(f.db)
+	sample, err := captures.Open(dir, captures.Options{MaxRows: f.captures, OnFault: func(err error) {
+		if err != nil {
+			log.Error("cannot keep fetches to judge the rules by; they are dropped until the disk can be written again", "error", err)
+			return
+		}
+		log.Info("fetches are kept again")
+	}})
+	if err != nil {
+		log.Error("serving without the fetches that the rules are judged by; the crawl is not affected. Mend the disk, or remove "+dir+", and start again", "error", err)
+		f.server.CapturesError = err
+		return nil
+	}
+	if st := sample.Stats(); st.Damaged > 0 {
+		log.Warn("some of the fetches that the rules are judged by are damaged and left out; the crawl is not affected", "dir", dir, "damaged", st.Damaged, "kept", st.Rows)
+	}
+	f.server.Captures = sample
+	return sample
+}
+
+// closeCaptures closes the sample, and waits at most 5 s for its disk.
+func closeCaptures(log *slog.Logger, s *captures.Sample) {
+	if s == nil {
+		return
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	var err error
+	select {
+	case err = <-closed:
+	case <-time.After(5 * time.Second):
+		err = errors.New("the disk does not answer")
+	}
+	if err != nil {
+		log.Warn("the latest fetches may not have been kept", "error", err)
+	}
 }
 
 // loadSample reads the captures that a daemon kept in the directory of its store.
@@ -38,7 +67,7 @@ func loadSample(ctx context.Context, log *audit.Log, db string) (err error) {
 		return fmt.Errorf("cannot read the captures of %s; it has none: %w", db, err)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; of a daemon that runs, read GET /v1/captures", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, sample.Close()) }()
 	for c, err := range sample.All() {
@@ -51,6 +80,26 @@ func loadSample(ctx context.Context, log *audit.Log, db string) (err error) {
 		if err != nil {
 			return fmt.Errorf("cannot read the captures of %s: %w", db, err)
 		}
+	}
+	return nil
+}
+
+// verifyCaptures reads the captures that a daemon kept in the directory of its store, if it did.
+func verifyCaptures(a *app, db string) error {
+	dir := capturesDir(db)
+	rows, damaged, err := captures.Verify(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	advice := "; nothing in the store depends on them: remove " + dir + " to begin again"
+	if err != nil {
+		return fmt.Errorf("cannot verify the fetches that were kept%s: %w", advice, err)
+	}
+	if _, err := fmt.Fprintf(a.out, "%s fetches kept\n", grouped(int64(rows))); err != nil {
+		return err
+	}
+	if damaged > 0 {
+		return fmt.Errorf("cannot vouch for the fetches that were kept; got %d damaged lines, which serve leaves out%s", damaged, advice)
 	}
 	return nil
 }

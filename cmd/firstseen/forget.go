@@ -95,7 +95,8 @@ func newVerifyCmd(a *app) *cobra.Command {
 		Use:   "verify --db DIR",
 		Short: "Compare a store with itself, row by row",
 		Long: `Read the whole store and check it: checksums, the form of every row, every count, the
-index in memory and the queues. Each finding says what is wrong and what it means.
+index in memory and the queues, and the fetches that serve kept to judge the rules by. Each
+finding says what is wrong and what it means.
 --repair opens a store whose counts differ from its rows, and takes the rows as true.
 
 It is for stores on disk. What one in Redis has is checked by asking it: "firstseen stats
@@ -104,7 +105,7 @@ It is for stores on disk. What one in Redis has is checked by asking it: "firsts
 	}
 	opt := &pebblestore.Options{}
 	withStore(cmd, opt, &crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
-		return verify(ctx, a, s)
+		return errors.Join(verify(ctx, a, s), verifyCaptures(a, cmd.Flag("db").Value.String()))
 	})
 	cmd.Flags().BoolVar(&opt.Repair, "repair", false, "take the rows as true where the counts differ")
 	_ = cmd.Flags().MarkHidden("crawl") // the whole store is read

@@ -141,17 +141,19 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	if err != nil {
 		return nil, nil, err
 	}
-	sample, err := f.openCaptures()
-	if err != nil {
-		return nil, nil, errors.Join(err, st.Close())
-	}
+	sample := f.openCaptures(a.log)
 	opt := f.policy()
 	opt.Store, opt.Profile, opt.Exclude, opt.Captures, opt.Poll = st, p, excluded, sample, f.poll()
 	front, err := frontier.Open(opt)
 	if err != nil {
-		return nil, nil, errors.Join(err, closeCaptures(sample), st.Close())
+		closeCaptures(a.log, sample)
+		return nil, nil, errors.Join(err, st.Close())
 	}
-	return front, func() error { return errors.Join(front.Close(), closeCaptures(sample), st.Close()) }, nil
+	return front, func() error {
+		err := front.Close()
+		closeCaptures(a.log, sample)
+		return errors.Join(err, st.Close())
+	}, nil
 }
 
 // serve runs the server until ctx ends.

@@ -1,131 +1,143 @@
 package captures
 
-import (
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"math/bits"
+import "fmt"
 
-	"github.com/cockroachdb/pebble/v2"
-)
-
-// Add offers captures to the sample. A capture without a canonical form, or with a digest or
-// redirect that is too long, is left out. On an error some of the captures may have been taken.
+// Add offers captures to the sample. A capture without a canonical form, or with a digest, redirect or
+// URL that is too long, is left out. On an error none of the captures was taken.
 func (s *Sample) Add(all ...Capture) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.leave()
-	if s.closed {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
 		return ErrClosed
 	}
 	return s.addAll(all)
 }
 
+// pending is a capture that is written but not yet noted in the index.
+type pending struct {
+	place, variant uint64
+	at             int64
+}
+
+// addAll is Add; s.writing is held.
 func (s *Sample) addAll(all []Capture) error {
-	st := *s.stats.Load()
-	defer func() { s.stats.Store(&st) }()
+	var lines []byte
+	var written []pending
 	for i := range all {
-		if err := s.add(&st, &all[i]); err != nil {
-			return fmt.Errorf("cannot keep capture of %.100q: %w", all[i].URL, err)
+		c := &all[i]
+		form, err := s.coarse.AppendCanonical(nil, []byte(c.URL))
+		if err != nil || len(c.Digest) > maxText || len(c.Redirect) > maxText {
+			continue
 		}
-	}
-	for st.Rows > s.opt.MaxRows && st.level() < 63 {
-		if err := s.halve(&st); err != nil {
-			return fmt.Errorf("cannot halve captures: %w", err)
+		p := pending{hash64(form), hash64([]byte(c.URL)), int64(len(lines))}
+		if !s.wants(p) {
+			continue
 		}
+		if lines = c.append(lines, p.place, p.variant); len(lines)-int(p.at) > maxLine {
+			lines = lines[:p.at]
+			continue
+		}
+		written = append(written, p)
 	}
+	if len(written) == 0 {
+		return nil
+	}
+	at, err := s.write(lines, len(written))
+	if err != nil {
+		return fmt.Errorf("cannot keep %d captures: %w", len(written), err)
+	}
+	s.note(written, at)
 	return nil
 }
 
-func (s *Sample) add(st *Stats, c *Capture) error {
-	form, err := s.coarse.AppendCanonical(nil, []byte(c.URL))
-	if err != nil || len(c.Digest) > maxText || len(c.Redirect) > maxText {
-		return nil
+// wants counts a capture, and reports whether the sample has room for it.
+func (s *Sample) wants(p pending) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Taken++
+	if !kept(p.place, s.index.level) {
+		return false
 	}
-	st.Taken++
-	place, spelling := hash64(form), hash64([]byte(c.URL))
-	if !kept(place, st.level()) {
-		return nil
+	if s.index.full(p.place, p.variant) {
+		s.counts.Full++
+		return false
 	}
-	return s.put(st, place, spelling, c)
+	return true
 }
 
-// put writes a capture to the slot it belongs to.
-func (s *Sample) put(st *Stats, place, spelling uint64, c *Capture) (err error) {
-	b := s.db.NewBatch()
-	defer func() { err = errors.Join(err, b.Close()) }()
-	known, err := s.has(keyOf(place, spelling, first))
-	if err != nil {
-		return err
-	}
-	slot, more := byte(first), true
-	if known {
-		slot = latest
-		again, err := s.has(keyOf(place, spelling, latest))
-		if err != nil {
-			return err
+// write appends n lines to the file, after its header.
+func (s *Sample) write(lines []byte, n int) (at int64, err error) {
+	if s.log.end == 0 {
+		if _, err := s.log.append(append([]byte(header), '\n')); err != nil {
+			s.fault(err)
+			return 0, err
 		}
-		more = !again
-	} else if ok, err := s.countSpelling(st, b, place); err != nil || !ok {
-		return err
+		s.lines++
 	}
-	if err := b.Set(keyOf(place, spelling, slot), c.append(nil), nil); err != nil {
-		return err
+	at, err = s.log.append(lines)
+	if s.fault(err); err == nil {
+		s.lines += n
 	}
-	if err := b.Commit(pebble.NoSync); err != nil {
-		return err
-	}
-	if more {
-		st.Rows++
-	}
-	return nil
+	return at, err
 }
 
-// countSpelling counts one more spelling of a place, if there is room for it.
-func (s *Sample) countSpelling(st *Stats, b *pebble.Batch, place uint64) (ok bool, err error) {
-	n, err := s.spellings(place)
-	if err != nil {
-		return false, err
+// fault reports when writes begin to fail, and when they work again.
+func (s *Sample) fault(err error) {
+	if s.faulty != (err != nil) {
+		s.faulty = err != nil
+		s.opt.OnFault(err)
 	}
-	if n >= uint64(s.opt.MaxSpellings) {
-		st.Full++
-		return false, nil
-	}
-	return true, b.Set(placeKey(countRow, place), binary.AppendUvarint(nil, n+1), nil)
 }
 
-func (s *Sample) has(key []byte) (bool, error) {
-	_, closer, err := s.db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return false, nil
+// note puts what was written into the index, and keeps the sample and its file within their
+// bounds.
+func (s *Sample) note(written []pending, at int64) {
+	s.mu.Lock()
+	for _, p := range written {
+		if !s.index.put(p.place, p.variant, at+p.at) {
+			s.counts.Full++ // by others of this call
+		}
 	}
-	if err != nil {
-		return false, err
+	level := s.index.level
+	for s.index.rows > s.opt.MaxRows && s.index.level < maxLevel {
+		s.index.raise(s.index.level + 1)
 	}
-	return true, closer.Close()
+	raised := s.index.level
+	s.mu.Unlock()
+	if raised > level {
+		// If this fails, the places come back at the next Open, and are dropped again.
+		_, _ = s.write(appendLevel(nil, raised), 1)
+	}
+	if s.lines >= s.rewrite {
+		s.writeAgain()
+	}
 }
 
-// level is how many leading zero bits a place needs.
-func (st *Stats) level() uint8 { return uint8(bits.Len64(uint64(1/st.Share)) - 1) }
+// setRewrite sets the size at which the file is written again.
+func (s *Sample) setRewrite() { s.rewrite = 2*s.index.rows + 10_000 }
 
-// halve leaves out half of the places.
-func (s *Sample) halve(st *Stats) (err error) {
-	level := st.level() + 1
-	from, _ := bound(level)
-	b := s.db.NewBatch()
-	defer func() { err = errors.Join(err, b.Close()) }()
-	err = errors.Join(
-		b.DeleteRange(placeKey(captureRow, from), []byte{captureRow + 1}, nil),
-		b.DeleteRange(placeKey(countRow, from), []byte{countRow + 1}, nil),
-		b.Set([]byte(levelKey), []byte{level}, nil))
+// writeAgain writes the file again, without the lines that were replaced or dropped.
+func (s *Sample) writeAgain() {
+	s.mu.Lock()
+	all, rows, level := s.index.entries(), s.index.rows, s.index.level
+	s.mu.Unlock()
+	sortEntries(all)
+	fresh, moved, err := s.log.rewrite(s.name, s.opt.open, level, all)
 	if err != nil {
-		return err
+		s.rewrite = s.lines + s.lines/2 // the old file is as good; later there may be room
+		s.fault(err)
+		return
 	}
-	if err := b.Commit(pebble.NoSync); err != nil {
-		return err
-	}
-	st.Share = share(level)
-	st.Rows, err = s.count()
-	return err
+	s.mu.Lock()
+	old := s.log
+	s.log = fresh
+	s.index.replace(moved)
+	s.lines = s.index.rows + 2
+	s.setRewrite()
+	s.damaged.Add(int64(rows - s.index.rows))
+	s.mu.Unlock()
+	_ = old.release() // nothing is in it that the new file has not
 }

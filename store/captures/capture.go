@@ -1,8 +1,12 @@
 package captures
 
 import (
-	"encoding/binary"
+	"bytes"
 	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,47 +24,110 @@ type Capture struct {
 	Redirect string
 }
 
-// errRow says that a row is not what this package writes.
-var errRow = errors.New("damaged row")
+const (
+	header  = "firstseen captures v1"
+	maxText = 1<<16 - 1
+	maxLine = 1 << 20
+)
 
-const maxText = 1<<16 - 1
+// errLine means that a line is not what this package writes.
+var errLine = errors.New("damaged line")
 
-func (c *Capture) append(dst []byte) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, uint64(c.Time.Unix()))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(max(0, min(c.Status, maxText))))
-	dst = appendText(dst, c.Digest)
-	dst = appendText(dst, c.Redirect)
-	return append(dst, c.URL...)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// appendLine appends a line with its checksum and line end.
+func appendLine(dst []byte, rest func([]byte) []byte) []byte {
+	at := len(dst)
+	dst = rest(append(dst, "00000000\t"...))
+	const digits = "0123456789abcdef"
+	sum := crc32.Checksum(dst[at+9:], castagnoli)
+	for i := range 8 {
+		dst[at+i] = digits[sum>>(28-4*i)&15]
+	}
+	return append(dst, '\n')
 }
 
-func appendText(dst []byte, s string) []byte {
-	return append(binary.BigEndian.AppendUint16(dst, uint16(len(s))), s...)
+func appendLevel(dst []byte, level uint8) []byte {
+	return appendLine(dst, func(b []byte) []byte { return strconv.AppendUint(append(b, "level\t"...), uint64(level), 10) })
 }
 
-func parseCapture(row []byte) (c Capture, err error) {
-	if len(row) < 10 {
-		return c, errRow
+func (c *Capture) append(dst []byte, place, variant uint64) []byte {
+	return appendLine(dst, func(b []byte) []byte {
+		b = fmt.Appendf(b, "%016x\t%016x\t%d\t%d\t", place, variant, c.Time.Unix(), c.Status)
+		b = append(strconv.AppendQuote(b, c.Digest), '\t')
+		b = append(strconv.AppendQuote(b, c.Redirect), '\t')
+		return strconv.AppendQuote(b, c.URL)
+	})
+}
+
+// line is a line as it was read.
+type line struct {
+	level          uint8 // if not isCapture
+	isCapture      bool
+	place, variant uint64
+	rest           []byte // of the capture
+}
+
+// parseLine reads a line, without its line end.
+func parseLine(text []byte) (l line, err error) {
+	sum, err := parseHex(text, 8)
+	if err != nil || crc32.Checksum(text[9:], castagnoli) != uint32(sum) {
+		return l, errLine
 	}
-	c.Time = time.Unix(int64(binary.BigEndian.Uint64(row)), 0).UTC()
-	c.Status = int(binary.BigEndian.Uint16(row[8:]))
-	row = row[10:]
-	if c.Digest, row, err = cutText(row); err != nil {
-		return c, err
+	text = text[9:]
+	if level, ok := bytes.CutPrefix(text, []byte("level\t")); ok {
+		n, err := strconv.ParseUint(string(level), 10, 8)
+		if err != nil || n > maxLevel {
+			return l, errLine
+		}
+		return line{level: uint8(n)}, nil
 	}
-	if c.Redirect, row, err = cutText(row); err != nil {
-		return c, err
+	l.isCapture = true
+	if l.place, err = parseHex(text, 16); err != nil {
+		return l, err
 	}
-	c.URL = string(row)
+	if l.variant, err = parseHex(text[17:], 16); err != nil {
+		return l, err
+	}
+	l.rest = text[34:]
+	return l, nil
+}
+
+// parseHex reads n hexadecimal digits that a tab follows.
+func parseHex(text []byte, n int) (v uint64, err error) {
+	if len(text) <= n || text[n] != '\t' {
+		return 0, errLine
+	}
+	for _, c := range text[:n] {
+		switch {
+		case '0' <= c && c <= '9':
+			v = v<<4 | uint64(c-'0')
+		case 'a' <= c && c <= 'f':
+			v = v<<4 | uint64(c-'a'+10)
+		default:
+			return 0, errLine
+		}
+	}
+	return v, nil
+}
+
+func (l *line) capture() (c Capture, err error) {
+	fields := strings.Split(string(l.rest), "\t")
+	if len(fields) != 5 {
+		return c, errLine
+	}
+	seconds, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return c, errLine
+	}
+	c.Time = time.Unix(seconds, 0).UTC()
+	if c.Status, err = strconv.Atoi(fields[1]); err != nil {
+		return c, errLine
+	}
+	for i, text := range []*string{&c.Digest, &c.Redirect, &c.URL} {
+		if *text, err = strconv.Unquote(fields[2+i]); err != nil {
+			return c, errLine
+		}
+	}
 	return c, nil
-}
-
-func cutText(row []byte) (string, []byte, error) {
-	if len(row) < 2 {
-		return "", nil, errRow
-	}
-	end := 2 + int(binary.BigEndian.Uint16(row))
-	if len(row) < end {
-		return "", nil, errRow
-	}
-	return string(row[2:end]), row[end:], nil
 }

@@ -1,29 +1,31 @@
 package captures
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/firstseen/firstseen/store"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func open(t testing.TB, fsys vfs.FS, opt Options) *Sample {
+func open(t testing.TB, dir string, opt Options) *Sample {
 	t.Helper()
-	opt.FS = fsys
-	s, err := Open("captures", opt)
+	s, err := Open(dir, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(func() { _ = s.Close() }) // most tests have closed it
 	return s
 }
 
@@ -46,8 +48,8 @@ func add(t testing.TB, s *Sample, all ...Capture) {
 }
 
 func TestFirstAndLatest(t *testing.T) {
-	fsys := vfs.NewMem()
-	s := open(t, fsys, Options{})
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
 	visit := func(n int) Capture {
 		return Capture{URL: "http://a.example/p?x=1", Time: noon.Add(time.Duration(n) * time.Hour), Status: 200, Digest: fmt.Sprint("d", n)}
 	}
@@ -62,14 +64,14 @@ func TestFirstAndLatest(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := list(t, open(t, fsys, Options{ReadOnly: true})); !slices.Equal(got, want) {
+	if got := list(t, open(t, dir, Options{ReadOnly: true})); !slices.Equal(got, want) {
 		t.Errorf("reopened: got %v; want %v", got, want)
 	}
 }
 
 // Every spelling that a rule might merge is of one place, so that pairs stay together.
 func TestPlaces(t *testing.T) {
-	s := open(t, vfs.NewMem(), Options{})
+	s := open(t, t.TempDir(), Options{})
 	same := []string{"http://a.example/p", "https://www.a.example/P/", "http://a.example/p/index.html?b=1", "http://a.example//p;jsessionid=1?sid=2#x"}
 	hash := func(url string) uint64 {
 		form, err := s.coarse.AppendCanonical(nil, []byte(url))
@@ -92,8 +94,8 @@ func TestPlaces(t *testing.T) {
 
 // A full sample drops whole places, keeps the others whole, and takes none of the dropped again.
 func TestHalving(t *testing.T) {
-	fsys := vfs.NewMem()
-	s := open(t, fsys, Options{MaxRows: 500})
+	dir := t.TempDir()
+	s := open(t, dir, Options{MaxRows: 500})
 	capture := func(place, spelling int) Capture {
 		return Capture{URL: fmt.Sprintf("http://h%d.example/?v=%d", place, spelling), Time: noon, Status: 200, Digest: "d"}
 	}
@@ -123,14 +125,14 @@ func TestHalving(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := open(t, fsys, Options{MaxRows: 500}).Stats()
+	again := open(t, dir, Options{MaxRows: 500}).Stats()
 	if again.Rows != st.Rows || again.Share != st.Share {
 		t.Errorf("reopened: got %+v; want %+v", again, st)
 	}
 }
 
 func TestOnePlaceIsBounded(t *testing.T) {
-	s := open(t, vfs.NewMem(), Options{MaxSpellings: 10})
+	s := open(t, t.TempDir(), Options{MaxVariants: 10})
 	for i := range 100 {
 		add(t, s, Capture{URL: fmt.Sprintf("http://a.example/search?q=%d", i), Time: noon, Digest: "d"})
 	}
@@ -140,7 +142,7 @@ func TestOnePlaceIsBounded(t *testing.T) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	s := open(t, vfs.NewMem(), Options{MaxRows: 300})
+	s := open(t, t.TempDir(), Options{MaxRows: 300})
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
@@ -169,8 +171,8 @@ func TestConcurrentUse(t *testing.T) {
 
 // What is offered before Close is there after it; what finds no room is counted.
 func TestOffer(t *testing.T) {
-	fsys := vfs.NewMem()
-	s := open(t, fsys, Options{})
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
 	const n = 3 * waiting
 	for i := range n {
 		s.Offer(Capture{URL: fmt.Sprintf("http://h%d.example/", i), Time: noon, Digest: "d"})
@@ -179,32 +181,36 @@ func TestOffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := s.Stats()
-	if got := len(list(t, open(t, fsys, Options{}))); got != st.Rows || int64(got)+st.Dropped != n {
+	if got := len(list(t, open(t, dir, Options{}))); got != st.Rows || int64(got)+st.Dropped != n {
 		t.Errorf("got %d captures, %d dropped; want %d in all", got, st.Dropped, n)
 	}
 }
 
-// noDirs is a file system in which no directory can be made.
-type noDirs struct{ vfs.FS }
-
-func (noDirs) MkdirAll(string, fs.FileMode) error { return fs.ErrPermission }
-
 func TestErrors(t *testing.T) {
-	mem := vfs.NewMem()
-	if err := mem.MkdirAll("empty", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{"nowhere", "empty"} {
-		if _, err := Open(dir, Options{FS: mem, ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("got %v for a sample that isn't there to read, %s; want %v", err, dir, fs.ErrNotExist)
+	dir := t.TempDir()
+	for _, name := range []string{filepath.Join(dir, "nowhere"), dir} {
+		if _, err := Open(name, Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v for a sample that isn't there to read, %s; want %v", err, name, fs.ErrNotExist)
+		}
+		if _, _, err := Verify(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Verify: got %v; want %v", err, fs.ErrNotExist)
 		}
 	}
-	if _, err := Open("nowhere", Options{FS: noDirs{mem}}); !errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v for a sample that can't be made; want %v alone", err, fs.ErrPermission)
-	}
-	s := open(t, vfs.NewMem(), Options{})
-	if err := s.Close(); err != nil {
+	occupied := filepath.Join(dir, "file")
+	if err := os.WriteFile(occupied, nil, 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := Open(occupied, Options{}); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v for a sample that can't be made; want another error than %v", err, fs.ErrNotExist)
+	}
+	s := open(t, dir, Options{})
+	if _, err := Open(dir, Options{}); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("got %v for a sample that is being written; want %v", err, store.ErrLocked)
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := s.Add(Capture{URL: "http://a.example/"}); !errors.Is(err, ErrClosed) {
 		t.Errorf("got %v; want ErrClosed", err)
@@ -214,70 +220,51 @@ func TestErrors(t *testing.T) {
 			t.Errorf("got %v; want ErrClosed", err)
 		}
 	}
-}
-
-// A disk that fails keeps the one who writes, as Pebble's Fatalf doesn't return; those who wait for it,
-// and who come later, are told.
-func TestADiskFailsUnderTheLock(t *testing.T) {
-	s, err := Open("captures", Options{FS: vfs.NewMem()})
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "captures.log"), []byte("firstseen captures v2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fail := make(chan struct{})
-	if err := s.enter(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		<-fail
-		s.guard.Fatalf("the disk is gone")
-	}()
-	steps := map[string]func() error{
-		"Add": func() error { return s.Add(Capture{URL: "http://a.example/"}) },
-		"All": func() (err error) {
-			for _, err = range s.All() {
-			}
-			return err
-		},
-		"Close": s.Close,
-	}
-	for _, when := range []string{"waiting", "later"} {
-		told := make(chan error)
-		for name, step := range steps {
-			go func() {
-				if err := step(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
-					told <- fmt.Errorf("%s, %s: got %w; want that the disk is gone", when, name, err)
-					return
-				}
-				told <- nil
-			}()
-		}
-		if when == "waiting" {
-			close(fail)
-		}
-		for range steps {
-			select {
-			case err := <-told:
-				if err != nil {
-					t.Error(err)
-				}
-			case <-time.After(time.Minute):
-				t.Fatalf("%s: a step waits for ever; want an error", when)
-			}
-		}
+	if _, err := Open(dir, Options{}); !errors.Is(err, store.ErrFormat) {
+		t.Errorf("got %v for a later version; want %v", err, store.ErrFormat)
 	}
 }
 
-func FuzzParseCapture(f *testing.F) {
-	f.Add([]byte{})
+// TestTexts keeps texts of any bytes as they are.
+func TestTexts(t *testing.T) {
+	dir := t.TempDir()
+	want := []Capture{{URL: "http://a.example/caf\xe9\t\n\"\\ é", Time: time.Unix(-5, 0).UTC(), Status: 999, Digest: "\x00\xff", Redirect: "\u2028"}}
+	s := open(t, dir, Options{})
+	add(t, s, want...)
+	add(t, s, Capture{URL: "http://b.example/", Digest: strings.Repeat("d", maxText+1)}, Capture{URL: "http://c.example/?" + strings.Repeat("x", maxLine)})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t, open(t, dir, Options{})); !slices.Equal(got, want) {
+		t.Errorf("got %+v; want %+v", got, want)
+	}
+}
+
+func FuzzParseLine(f *testing.F) {
 	c := Capture{URL: "http://a/", Time: noon, Status: 200, Digest: "d", Redirect: "http://b/"}
-	f.Add(c.append(nil))
-	f.Fuzz(func(t *testing.T, row []byte) {
-		c, err := parseCapture(row)
+	f.Add(appendLine(nil, func(b []byte) []byte { return b })[9:])
+	f.Add(c.append(nil, 1, 2)[9:])
+	f.Add(appendLevel(nil, 3)[9:])
+	f.Fuzz(func(t *testing.T, rest []byte) {
+		_, _ = parseLine(rest) // has no panic
+		text := appendLine(nil, func(b []byte) []byte { return append(b, rest...) })
+		l, err := parseLine(text[:len(text)-1])
+		if err != nil || !l.isCapture {
+			return
+		}
+		c, err := l.capture()
 		if err != nil {
 			return
 		}
-		if got := c.append(nil); string(got) != string(row) {
-			t.Errorf("got %x back; want %x", got, row)
+		again, err := parseLine(bytes.TrimSuffix(c.append(nil, l.place, l.variant), []byte{'\n'}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := again.capture(); err != nil || got != c || again.place != l.place || again.variant != l.variant {
+			t.Errorf("got %+v, %v; want %+v", got, err, c)
 		}
 	})
 }

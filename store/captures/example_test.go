@@ -3,15 +3,19 @@ package captures_test
 import (
 	"fmt"
 	"log"
+	"os"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store/captures"
 )
 
 func Example() {
-	s, err := captures.Open("captures", captures.Options{FS: vfs.NewMem()}) // without FS: on disk
+	dir, err := os.MkdirTemp("", "captures")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := captures.Open(dir, captures.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

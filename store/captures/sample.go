@@ -2,15 +2,15 @@ package captures
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
 	"sync/atomic"
-
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
@@ -18,26 +18,37 @@ import (
 
 // Options configure a Sample. The zero value works.
 type Options struct {
-	// MaxRows bounds the captures held: about 150 bytes of disk each. The default is 250,000.
+	// MaxRows bounds the captures held: each takes about 200 bytes of disk, twice that between two
+	// rewrites of the file, and up to 110 bytes of memory. The default is 250,000.
 	MaxRows int
-	// MaxSpellings bounds the spellings of one place; further ones are not taken. The
+	// MaxVariants bounds the variants of one place; further ones are not taken. The
 	// default is 1,000.
-	MaxSpellings int
-	// ReadOnly opens a sample to read, and fails if there is none. The default is false.
+	MaxVariants int
+	// ReadOnly opens a sample to read, and fails if there is none. Another process may be
+	// writing it. The default is false.
 	ReadOnly bool
-	// FS is the file system. The default is that of the machine.
-	FS vfs.FS
+	// OnFault is called with the error of a write when writes begin to fail, and with nil when
+	// they work again, by the goroutine that wrote. The default is none.
+	OnFault func(error)
+
+	open func(name string, flag int) (file, error)
 }
 
 func (o Options) withDefaults() Options {
 	if o.MaxRows <= 0 {
 		o.MaxRows = 250_000
 	}
-	if o.MaxSpellings <= 0 {
-		o.MaxSpellings = 1_000
+	if o.MaxVariants <= 0 {
+		o.MaxVariants = 1_000
 	}
-	if o.FS == nil {
-		o.FS = vfs.Default
+	if o.ReadOnly {
+		o.MaxVariants = math.MaxInt
+	}
+	if o.OnFault == nil {
+		o.OnFault = func(error) {}
+	}
+	if o.open == nil {
+		o.open = openFile
 	}
 	return o
 }
@@ -45,18 +56,25 @@ func (o Options) withDefaults() Options {
 // Sample is a bounded sample of captures on disk. All methods are safe for concurrent use.
 type Sample struct {
 	opt    Options
+	name   string // of the file
 	coarse *canon.Profile
-	db     *pebble.DB
-	guard  *guard
+	lock   io.Closer // keeps other processes from writing
 
 	offers  chan Capture
 	dropped atomic.Int64
+	damaged atomic.Int64
 	stopped chan struct{} // closed when all that was offered is taken
 
-	lock   chan struct{} // full while rows are written; see enter
-	closed bool
+	writing sync.Mutex // held by the one who writes
+	lines   int        // of the file
+	rewrite int        // lines at which the file is written again
+	faulty  bool       // the last write failed
 
-	stats atomic.Pointer[Stats]
+	mu     sync.Mutex // guards what follows; never held during I/O
+	log    *log
+	index  *index
+	counts Stats
+	closed bool
 }
 
 // Stats tell how much a sample holds.
@@ -64,170 +82,202 @@ type Stats struct {
 	Rows  int     // captures held
 	Share float64 // of all places, those that are kept: 1, a half, a quarter …
 	Taken int64   // captures given to Add since Open, without those that have no canonical form
-	Full  int64   // of these, not taken since their place had too many spellings
-	// Dropped counts captures given to Offer that found no room to wait, or a disk that failed.
+	Full  int64   // of these, not taken since their place had too many variants
+	// Dropped counts captures given to Offer that found no room to wait, or could not be written.
 	Dropped int64
+	// Damaged counts lines that were read and were damaged.
+	Damaged int64
 }
 
 // ErrClosed is returned by the methods of a closed Sample. It is store.ErrClosed.
 var ErrClosed = store.ErrClosed
 
-// Open opens the sample in a directory, which is made when missing. One process can have
-// it open at a time. Where there is none to read, it returns [fs.ErrNotExist].
+// Open opens the sample in a directory, which is made when missing. One process can write
+// it at a time: another gets store.ErrLocked. If there is none to read, Open returns
+// [fs.ErrNotExist]. Damaged lines are left out, and counted in Stats.
 func Open(dir string, opt Options) (*Sample, error) {
 	opt = opt.withDefaults()
 	coarse, err := coarsest()
 	if err != nil {
 		return nil, fmt.Errorf("cannot open captures: %w", err)
 	}
-	cache := pebble.NewCache(4 << 20)
-	defer cache.Unref()
-	g := newGuard()
-	db, err := pebble.Open(dir, &pebble.Options{
-		FS: opt.FS, Cache: cache, MemTableSize: 4 << 20, Logger: g, ReadOnly: opt.ReadOnly, ErrorIfNotExists: opt.ReadOnly,
-		FormatMajorVersion: pebble.FormatNewest,
-	})
-	if opt.ReadOnly && err != nil {
-		err = noneToRead(opt.FS, dir, err)
-	}
-	if err != nil {
+	s := &Sample{opt: opt, name: filepath.Join(dir, "captures.log"), coarse: coarse, index: newIndex(opt.MaxVariants),
+		offers: make(chan Capture, waiting), stopped: make(chan struct{})}
+	if err := s.open(dir); err != nil {
 		return nil, fmt.Errorf("cannot open captures in %s: %w", dir, err)
 	}
-	s := &Sample{opt: opt, coarse: coarse, db: db, guard: g, offers: make(chan Capture, waiting), stopped: make(chan struct{}), lock: make(chan struct{}, 1)}
-	st, err := s.load()
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	s.stats.Store(&st)
 	go s.takeOffers()
 	return s, nil
 }
 
-// noneToRead tells by an error of opening a sample to read that there is none. One who would
-// write may have failed to make the directory, which is then missing for another reason.
-func noneToRead(fsys vfs.FS, dir string, err error) error {
-	if _, gone := fsys.Stat(dir); errors.Is(gone, fs.ErrNotExist) || errors.Is(err, pebble.ErrDBDoesNotExist) {
-		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+func (s *Sample) open(dir string) (err error) {
+	flag := os.O_RDONLY
+	if !s.opt.ReadOnly {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if s.lock, err = lockFile(filepath.Join(dir, "LOCK")); err != nil {
+			return err
+		}
+		flag = os.O_CREATE | os.O_RDWR | os.O_APPEND
+	}
+	f, err := s.opt.open(s.name, flag)
+	if err == nil {
+		s.log = newLog(f)
+		if err = s.load(); err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	if err != nil && s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
 	}
 	return err
 }
 
-// load reads the level and counts the rows.
-func (s *Sample) load() (Stats, error) {
-	st := Stats{Share: 1}
-	level, err := s.get([]byte(levelKey))
-	if err == nil && len(level) == 1 {
-		st.Share = share(level[0])
-	} else if err != nil && !errors.Is(err, pebble.ErrNotFound) {
-		return st, fmt.Errorf("cannot read captures: %w", err)
-	}
-	st.Rows, err = s.count()
-	return st, err
-}
-
-func (s *Sample) count() (rows int, err error) {
-	it, err := s.db.NewIter(captureRows())
+// load reads the file.
+func (s *Sample) load() error {
+	err := s.log.scan(func(text []byte, at int64) error {
+		s.lines++
+		if at == 0 {
+			return s.readHeader(text)
+		}
+		switch l, err := parseLine(text); {
+		case err != nil && len(text) == 0: // after half a line
+		case err != nil:
+			s.damaged.Add(1)
+		case l.isCapture:
+			s.index.put(l.place, l.variant, at)
+		default:
+			s.index.raise(l.level)
+		}
+		return nil
+	})
 	if err != nil {
-		return 0, fmt.Errorf("cannot count captures: %w", err)
+		return fmt.Errorf("cannot read captures: %w", err)
 	}
-	for it.First(); it.Valid(); it.Next() {
-		rows++
+	if s.log.torn && !s.opt.ReadOnly { // a reader may see half of what is being written
+		s.damaged.Add(1)
 	}
-	return rows, it.Close()
+	for !s.opt.ReadOnly && s.index.rows > s.opt.MaxRows && s.index.level < maxLevel {
+		s.index.raise(s.index.level + 1)
+	}
+	s.setRewrite()
+	return nil
 }
 
-func captureRows() *pebble.IterOptions {
-	return &pebble.IterOptions{LowerBound: []byte{captureRow}, UpperBound: []byte{captureRow + 1}}
-}
-
-func (s *Sample) get(key []byte) ([]byte, error) {
-	v, closer, err := s.db.Get(key)
-	if err != nil {
-		return nil, err
+// readHeader refuses the file of a later version.
+func (s *Sample) readHeader(text []byte) error {
+	if string(text) == header {
+		return nil
 	}
-	v = bytes.Clone(v)
-	return v, closer.Close()
+	if bytes.HasPrefix(text, []byte(header[:len(header)-1])) {
+		return fmt.Errorf("got %.40q; want %q: %w", text, header, store.ErrFormat)
+	}
+	s.damaged.Add(1)
+	return nil
 }
 
 // Stats tells how much the sample holds. It never waits for the disk.
 func (s *Sample) Stats() Stats {
-	st := *s.stats.Load()
-	st.Dropped = s.dropped.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.counts
+	st.Rows, st.Share = s.index.rows, share(s.index.level)
+	st.Dropped, st.Damaged = s.dropped.Load(), s.damaged.Load()
 	return st
 }
 
-// All lists the captures held, those of a place together, and of a spelling in order of
-// time. It lists what was there when it began, and ends at the first error.
+// All lists the captures held, those of a place together, and of a variant in order of
+// time. It lists what was there when it began, without what is damaged, and ends at the first error.
 func (s *Sample) All() iter.Seq2[Capture, error] {
 	return func(yield func(Capture, error) bool) {
-		it, err := s.iterator()
+		log, all, err := s.snapshot()
 		if err != nil {
 			yield(Capture{}, err)
 			return
 		}
-		for it.First(); it.Valid(); it.Next() {
-			c, err := parseCapture(it.Value())
-			if err != nil {
-				err = fmt.Errorf("cannot read capture %x: %w", it.Key(), err)
+		defer func() { _ = log.release() }() // nothing was written through it
+		sortEntries(all)
+		lines := newLineReader(log)
+		for _, e := range all {
+			for _, at := range []int64{e.first, e.latest} {
+				if at == 0 {
+					continue
+				}
+				c, err := readCapture(lines, at)
+				if errors.Is(err, errLine) {
+					s.damaged.Add(1)
+					continue
+				}
+				if err != nil {
+					err = fmt.Errorf("cannot read captures: %w", err)
+				}
+				if !yield(c, err) || err != nil {
+					return
+				}
 			}
-			if !yield(c, err) || err != nil {
-				break
-			}
-		}
-		if err := it.Close(); err != nil {
-			yield(Capture{}, fmt.Errorf("cannot read captures: %w", err))
 		}
 	}
 }
 
-func (s *Sample) iterator() (*pebble.Iterator, error) {
-	if err := s.enter(); err != nil {
-		return nil, err
-	}
-	defer s.leave()
+func (s *Sample) snapshot() (*log, []entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
-	it, err := s.db.NewIter(captureRows())
-	if err != nil {
-		return nil, fmt.Errorf("cannot read captures: %w", err)
-	}
-	return it, nil
+	return s.log.use(), s.index.entries(), nil
 }
 
-// Close takes what is still on offer and closes the sample. Listings under way must have
-// ended, and nobody may call Offer any more. A second Close does nothing.
-func (s *Sample) Close() error {
-	if err := s.enter(); err != nil {
-		return fmt.Errorf("cannot close captures: %w", err)
+func readCapture(lines *lineReader, at int64) (c Capture, err error) {
+	text, err := lines.read(at)
+	if err != nil {
+		return c, err
 	}
+	l, err := parseLine(text[:len(text)-1])
+	if err != nil {
+		return c, err
+	}
+	if !l.isCapture {
+		return c, errLine
+	}
+	return l.capture()
+}
+
+// Close takes what is still on offer and closes the sample. Listings under way go on. Offer must not be
+// called any more. A second Close does nothing.
+func (s *Sample) Close() error {
+	s.mu.Lock()
 	closed := s.closed
 	s.closed = true
-	s.leave()
+	s.mu.Unlock()
 	if closed {
 		return nil
 	}
 	close(s.offers)
-	select {
-	case <-s.stopped:
-	case <-s.guard.down:
-		return fmt.Errorf("cannot close captures: %w", s.guard.failure())
+	<-s.stopped
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	err := s.log.release()
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
 	}
-	if err := s.db.Close(); err != nil {
+	if err != nil {
 		return fmt.Errorf("cannot close captures: %w", err)
 	}
 	return nil
 }
 
-// spellings reads how many spellings a place has.
-func (s *Sample) spellings(place uint64) (uint64, error) {
-	v, err := s.get(placeKey(countRow, place))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return 0, nil
+// Verify reads a sample and returns how many captures it holds and how many lines are
+// damaged. If there is no sample, it returns [fs.ErrNotExist].
+func Verify(dir string) (rows int, damaged int64, err error) {
+	s, err := Open(dir, Options{ReadOnly: true})
+	if err != nil {
+		return 0, 0, err
 	}
-	n, width := binary.Uvarint(v)
-	if err == nil && width <= 0 {
-		err = errRow
+	for _, readErr := range s.All() {
+		err = errors.Join(err, readErr)
 	}
-	return n, err
+	st := s.Stats()
+	return st.Rows, st.Damaged, errors.Join(err, s.Close())
 }

@@ -86,6 +86,8 @@ type Config struct {
 	// Captures is what the frontier keeps of fetches, to judge its rules by. The default
 	// is none.
 	Captures *captures.Sample
+	// CapturesError is why Captures is nil although fetches were to be kept. The default is none.
+	CapturesError error
 	// AuditEvery is how often they are judged; negative is never. The default is 15 min.
 	AuditEvery time.Duration
 	// Reload is called by Server.Reload, for rules and the like. The default

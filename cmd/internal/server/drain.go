@@ -42,6 +42,7 @@ func (s *Server) drain() {
 		if err := s.http.Shutdown(ctx); err != nil {
 			s.log.Warn("HTTP requests were cut off", "error", err)
 			_ = s.http.Close() // what Shutdown could not end
+			s.awaitHandlers()
 		}
 	}
 	if !s.workEnds(ctx, ended) {
@@ -50,6 +51,15 @@ func (s *Server) drain() {
 	s.grpc.Stop()
 	<-ended
 	s.log.Info("drained", "took", time.Since(began))
+}
+
+// awaitHandlers waits until no handler of an HTTP request runs: their connections are closed, but
+// they may still use what the caller closes after Serve.
+func (s *Server) awaitHandlers() {
+	ended := s.handlers.zero()
+	slow := time.AfterFunc(time.Second, func() { s.log.Warn("waiting for handlers of HTTP requests that were cut off") })
+	defer slow.Stop()
+	<-ended
 }
 
 // workEnds waits for the calls under way and for their answers, which are on

@@ -68,10 +68,10 @@ func (s *Server) healthRoutes() []route {
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range append(s.described(), route{"GET /openapi.json", Open, getOpenAPI}) {
-		mux.HandleFunc(r.pattern, s.tokens.guard(r.need, s.limited(r.handler)))
+		mux.HandleFunc(r.pattern, s.tokens.guard(r.need, s.limited(s.handled(r.pattern, r.handler))))
 	}
 	for _, r := range s.healthRoutes() {
-		mux.HandleFunc(r.pattern, r.handler)
+		mux.HandleFunc(r.pattern, s.handled(r.pattern, r.handler))
 	}
 	mux.Handle("GET /{$}", dashboard.Handler())
 	mux.Handle("GET /dashboard/", http.StripPrefix("/dashboard", dashboard.Handler()))

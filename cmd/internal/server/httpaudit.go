@@ -83,7 +83,7 @@ func (s *Server) getAudit(w http.ResponseWriter, r *http.Request) {
 func (s *Server) postAudit(w http.ResponseWriter, r *http.Request) {
 	j, err := s.judgeNow(r.Context())
 	if errors.Is(err, errNoCaptures) {
-		writeError(w, http.StatusConflict, "off", err.Error())
+		s.writeNoCaptures(w)
 		return
 	}
 	if err != nil {
@@ -93,10 +93,19 @@ func (s *Server) postAudit(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, j)
 }
 
+// writeNoCaptures answers that there is nothing to judge by, and why.
+func (s *Server) writeNoCaptures(w http.ResponseWriter) {
+	if err := s.cfg.CapturesError; err != nil {
+		writeError(w, http.StatusServiceUnavailable, "unavailable", "cannot judge; "+err.Error())
+		return
+	}
+	writeError(w, http.StatusConflict, "off", errNoCaptures.Error())
+}
+
 // getCaptures writes the captures as CDXJ, which audit and learn read.
 func (s *Server) getCaptures(w http.ResponseWriter, _ *http.Request) {
 	if s.judge.sample == nil {
-		writeError(w, http.StatusConflict, "off", errNoCaptures.Error())
+		s.writeNoCaptures(w)
 		return
 	}
 	w.Header().Set("Content-Type", "text/x-cdxj; charset=utf-8")

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/browser"
 	"github.com/firstseen/firstseen/cmd/internal/crawllog"
@@ -19,10 +17,10 @@ import (
 	"github.com/firstseen/firstseen/store/captures"
 )
 
-// startJudging starts a server that keeps captures in memory.
+// startJudging starts a server that keeps captures.
 func startJudging(t *testing.T) *running {
 	t.Helper()
-	sample, err := captures.Open("c", captures.Options{FS: vfs.NewMem()})
+	sample, err := captures.Open(t.TempDir(), captures.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ var gaugeHelp = map[string]string{
 	"firstseen_open_calls":      "Calls under way, over gRPC and HTTP, but for those of health.",
 	"firstseen_captures":        "Fetches kept to judge the rules by.",
 	"firstseen_captures_share":  "Share of all places whose fetches are kept.",
+	"firstseen_captures_failed": "1 if the fetches that were kept could not be opened, so that none are kept.",
 }
 
 func (s *Server) registerGauges() {
@@ -47,6 +48,8 @@ func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range g.descs {
 		ch <- d
 	}
+	ch <- capturesDropped
+	ch <- capturesDamaged
 }
 
 // Collect implements prometheus.Collector.
@@ -66,12 +69,26 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		refused = 1
 	}
 	put("firstseen_writes_refused", refused)
+	failed := 0.0
+	if g.s.cfg.CapturesError != nil {
+		failed = 1
+	}
+	put("firstseen_captures_failed", failed)
 	if g.s.judge.sample != nil {
 		st := g.s.judge.sample.Stats()
 		put("firstseen_captures", float64(st.Rows))
 		put("firstseen_captures_share", st.Share)
+		for desc, n := range map[*prometheus.Desc]int64{capturesDropped: st.Dropped, capturesDamaged: st.Damaged} {
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n))
+		}
 	}
 }
+
+// Counters of the sample of fetches.
+var (
+	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept because the disk failed or was too slow.", nil, nil)
+	capturesDamaged = prometheus.NewDesc("firstseen_captures_damaged_total", "Damaged lines met in the file of fetches.", nil, nil)
+)
 
 func putStats(put func(string, float64), st store.Stats) {
 	put("firstseen_seen_keys", float64(st.Seen))

@@ -52,6 +52,7 @@ type Server struct {
 	pausedHere localPause    // nothing is handed out by this one of several daemons
 	background sync.WaitGroup
 	working    tally // calls that do something
+	handlers   tally // of HTTP requests, that run
 }
 
 // New makes a server for a frontier, which stays the caller's. It takes no
