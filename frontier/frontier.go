@@ -20,7 +20,8 @@ type Frontier struct {
 	// hostHidden says that the profile's forms are no place to read a host from.
 	hostHidden bool
 	store      store.Store
-	owned      bool // the store is ours to close
+	owned      bool             // the store is ours to close
+	clock      func() time.Time // the wall clock; tests set it
 
 	crawls  crawlTable
 	queries *queryTrap // nil when off
@@ -60,6 +61,7 @@ func newFrontier(opt Options, s store.Store, owned bool) (*Frontier, error) {
 		hostHidden: hidesHost(opt.Profile),
 		store:      s,
 		owned:      owned,
+		clock:      time.Now,
 		crawls:     crawlTable{all: name == "none"},
 		closing:    make(chan struct{}),
 	}

@@ -20,10 +20,10 @@ type Known struct {
 }
 
 // Put creates or overwrites URLs in the state given, ending any lease on them.
-// Traps, depth limits and caps don't apply; what can't have a key is refused.
-// Results are New for URLs that were unknown, Duplicate for those that were
-// overwritten (they keep the spelling they were first found under while that
-// is kept). Of equal URLs in a batch the last one counts.
+// Traps, depth limits and caps don't apply; a URL that can't have a key is refused.
+// Results are New for URLs that were unknown, Duplicate for others. These keep the
+// URL that was first found while its text is kept. One whose text is not kept stays
+// as it is if it is put as completed. Of equal URLs in a batch the last one counts.
 func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
@@ -53,12 +53,11 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	return results, nil
 }
 
-// puts are the settlements of one crawl, each with its result and its text.
+// puts are the settlements of one crawl, each with its result.
 type puts struct {
 	stored      string // the crawl
 	settlements []store.Settlement
 	results     []*Result
-	texts       []string
 }
 
 // putsByCrawl groups them. The zero value is empty.
@@ -82,8 +81,8 @@ func (b *putsByCrawl) of(stored string) *puts {
 
 func (b *putsByCrawl) add(o *offer, next time.Time) {
 	p := b.of(o.crawl.stored)
-	s := store.Settlement{Key: o.item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true,
-		Meta: o.item.Meta, Queue: o.item.Queue, UnicodeHost: o.item.UnicodeHost}
+	s := store.Settlement{Key: o.item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true, Create: true,
+		URL: o.url.URL, Meta: o.item.Meta, Queue: o.item.Queue, UnicodeHost: o.item.UnicodeHost}
 	if s.Meta == nil {
 		s.Meta = record{}.replacing()
 	}
@@ -95,11 +94,9 @@ func (b *putsByCrawl) add(o *offer, next time.Time) {
 	}
 	p.settlements = append(p.settlements, s)
 	p.results = append(p.results, o.result)
-	p.texts = append(p.texts, o.url.URL)
 }
 
-// put overwrites what is known, then creates what is not: so that a known URL
-// keeps its first spelling.
+// put creates and overwrites the URLs of one crawl, and returns what reports it.
 func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) {
 	var events []Event
 	report = func() {
@@ -112,31 +109,13 @@ func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
 	}
-	missing := puts{stored: p.stored}
 	for i, status := range statuses {
 		p.results[i].Status = Duplicate
-		if status == store.Unknown {
-			s := p.settlements[i]
-			s.Create, s.URL = true, p.texts[i]
-			missing.settlements = append(missing.settlements, s)
-			missing.results = append(missing.results, p.results[i])
-		} else if f.opt.OnEvent != nil {
-			events = append(events, p.event(i))
-		}
-	}
-	if len(missing.settlements) == 0 {
-		return report, nil
-	}
-	statuses, err = f.store.Settle(ctx, p.stored, missing.settlements)
-	if err != nil {
-		return report, fmt.Errorf("cannot create %d known URLs: %w", len(missing.settlements), err)
-	}
-	for i, status := range statuses {
 		if status == store.Created {
-			missing.results[i].Status = New
+			p.results[i].Status = New
 		}
 		if f.opt.OnEvent != nil {
-			events = append(events, missing.event(i))
+			events = append(events, p.event(i))
 		}
 	}
 	return report, nil

@@ -115,8 +115,8 @@ func (f *Frontier) Queues(ctx context.Context, crawl, after string) iter.Seq2[st
 }
 
 // Entries lists the URLs of a crawl whose text is kept, of one queue or, with
-// queue "", of all: first those held in order of service, then the completed
-// ones in order of key.
+// queue "", of all queues by name: first the completed and dropped ones in order of
+// key, then the leased ones, then the queued ones in order of service.
 func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[Entry, error] {
 	return list(f, crawl, func(stored string) iter.Seq2[Entry, error] {
 		return mapped(f.store.Entries(ctx, stored, queue), entryOf)
@@ -160,8 +160,8 @@ type Selection struct {
 	// those of an exact crawl, name the crawl: their keys are made otherwise.
 	URLs []URL
 	Keys []store.Key
-	// Queue forgets what one queue holds, and what it completed where the
-	// store keeps URLs.
+	// Queue forgets what one queue holds, and what it completed or dropped where
+	// the store keeps URLs.
 	Queue string
 	// Before forgets what was first recorded before this time and isn't held.
 	Before time.Time

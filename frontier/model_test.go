@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // The model is what a frontier is meant to do, written the slow and plain way:
@@ -16,7 +18,6 @@ const (
 	mSeen modelState = iota
 	mQueued
 	mLeased
-	mDone
 )
 
 // modelURL is one page, whatever its spelling.
@@ -65,7 +66,23 @@ type model struct {
 	paused   map[string]bool // crawls
 	arrivals int
 	leases   int
-	races    []*race // see modelfair_test.go
+	ends     map[string]modelEnds // by crawl
+	races    []*race              // see modelfair_test.go
+}
+
+// modelEnds counts what was completed and dropped: the key is all that is kept of it.
+type modelEnds struct{ completed, dropped int64 }
+
+func (m *model) complete(u *modelURL) {
+	e := m.ends[u.crawl]
+	e.completed++
+	m.ends[u.crawl], u.state = e, mSeen
+}
+
+func (m *model) drop(u *modelURL) {
+	e := m.ends[u.crawl]
+	e.dropped++
+	m.ends[u.crawl], u.state = e, mSeen
 }
 
 func (m *model) find(crawl, page string) *modelURL {
@@ -252,9 +269,9 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	}
 	switch s.Outcome {
 	case Done:
-		u.state = mDone
+		m.complete(u)
 	case Drop:
-		u.state = mSeen
+		m.drop(u)
 	case Release:
 		m.enqueue(u, time.Time{}, now)
 	case Recrawl:
@@ -264,7 +281,7 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 		u.expires = s.At
 	case Retry:
 		if u.attempts >= m.policy.backoff.Attempts {
-			u.state = mSeen
+			m.drop(u)
 			return GaveUp
 		}
 		if s.At.IsZero() {
@@ -288,12 +305,16 @@ func (m *model) put(crawl, page, host, spelling string, next, now time.Time) Sta
 	if u == nil {
 		u, status = &modelURL{crawl: crawl, page: page}, New
 		m.urls = append(m.urls, u)
+	} else if !u.held() && next.IsZero() {
+		return status
 	}
 	if !u.held() {
 		u.spelling, u.queue, u.priority = spelling, m.queue(crawl, host), 0
 	}
 	u.attempts, u.ranOut = 0, 0
-	if u.state = mDone; !next.IsZero() {
+	if next.IsZero() {
+		m.complete(u)
+	} else {
 		m.enqueue(u, next, now)
 	}
 	return status
@@ -303,22 +324,21 @@ func (m *model) forget(u *modelURL) {
 	m.urls = slices.DeleteFunc(m.urls, func(v *modelURL) bool { return u == v })
 }
 
-// counts returns what Stats should say of a crawl.
-func (m *model) counts(crawl string) (seen, held, inFlight, completed int64) {
+// counts returns what Stats should say of a crawl, as far as the model goes.
+func (m *model) counts(crawl string, now time.Time) store.Stats {
+	e := m.ends[crawl]
+	st := store.Stats{Completed: e.completed, Dropped: e.dropped}
 	for _, u := range m.urls {
 		if u.crawl != crawl {
 			continue
 		}
-		seen++
-		switch u.state {
-		case mQueued:
-			held++
-		case mLeased:
-			held++
-			inFlight++
-		case mDone:
-			completed++
+		st.Seen++
+		if u.held() {
+			st.Held++
+		}
+		if u.state == mLeased && u.expires.After(now) {
+			st.InFlight++
 		}
 	}
-	return seen, held, inFlight, completed
+	return st
 }

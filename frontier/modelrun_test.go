@@ -260,7 +260,7 @@ func (r *modelRun) checkGone() (served []*modelQueue, err error) {
 		if u.ranOut < r.m.policy.maxExpired {
 			return nil, breaks(invExpired, "%s dropped after %d of its leases ran out; want %d", g.url, u.ranOut, r.m.policy.maxExpired)
 		}
-		u.state = mSeen
+		r.m.drop(u)
 		served = append(served, q)
 	}
 	r.gone = nil

@@ -23,8 +23,8 @@ type Options struct {
 	// Store is a store to use instead of Dir; it stays the caller's and is not
 	// closed. The default is none.
 	Store store.Store
-	// KeepURLs keeps the text of completed URLs in the store of Dir, for
-	// listings and first spellings. The default is false: 16 bytes remain.
+	// KeepURLs keeps the text of completed and dropped URLs in the store of Dir,
+	// for listings and first spellings. The default is false: 16 bytes remain.
 	KeepURLs bool
 
 	// Profile makes canonical forms. Scoped rule files come with it. The

@@ -20,7 +20,7 @@ const (
 	Done    Outcome = iota // fetched: seen for good
 	Retry                  // failed: again after the back-off or At, dropped after too many attempts
 	Recrawl                // fetched: again at At, with a new count of attempts
-	Drop                   // given up: seen, not completed
+	Drop                   // given up: seen, counted as dropped
 	Release                // not tried: again at once
 	Extend                 // still being fetched: held until At, or for Options.Lease from now
 )
@@ -87,7 +87,7 @@ func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
 	return err
 }
 
-// Drop gives a URL up: it stays seen, and isn't counted as completed.
+// Drop gives a URL up: it stays seen, and is counted as dropped.
 func (f *Frontier) Drop(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Drop})
 	return err

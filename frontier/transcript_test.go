@@ -96,7 +96,7 @@ func (s *script) run(d *datadriven.TestData) string {
 	case "stats":
 		st, err := s.f.Stats(bg, "")
 		must(s.t, err)
-		return fmt.Sprintf("seen %d, held %d, in flight %d, completed %d\n", st.Seen, st.Held, st.InFlight, st.Completed)
+		return fmt.Sprintf("seen %d, held %d, in flight %d, completed %d, dropped %d\n", st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped)
 	case "entries":
 		return s.entries()
 	case "refusals":
@@ -331,7 +331,7 @@ func (s *script) entries() string {
 	var out strings.Builder
 	for e, err := range s.f.Entries(bg, "", "") {
 		must(s.t, err)
-		fmt.Fprintf(&out, "%s %s", e.URL, [...]string{"seen", "queued", "leased", "done"}[e.State])
+		fmt.Fprintf(&out, "%s %s", e.URL, [...]string{"seen", "queued", "leased", "done", "dropped"}[e.State])
 		if e.Alias != "" {
 			fmt.Fprintf(&out, ", alias: %s", e.Alias)
 		}

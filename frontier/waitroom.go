@@ -92,23 +92,45 @@ func (f *Frontier) giveBack(left []*Lease) {
 	_, _ = f.settle(context.Background(), settlements)
 }
 
+// clockCheck is how often a goroutine that waits for a time looks whether the clock was
+// set since.
+const clockCheck = 5 * time.Second
+
 // sleep waits for a change, for the given time if it isn't zero, for Options.Poll, or
-// for Close.
+// for Close. It also ends when the clock was set: the time may be another then.
 func (f *Frontier) sleep(until time.Time, changed <-chan struct{}) {
-	if poll := time.Now().Add(f.opt.Poll); f.opt.Poll > 0 && (until.IsZero() || poll.Before(until)) {
-		until = poll
+	began, clock := time.Now(), f.clock()
+	wait := max(until.Sub(clock), time.Millisecond)
+	if f.opt.Poll > 0 && (until.IsZero() || f.opt.Poll < wait) {
+		wait = f.opt.Poll
 	}
 	var due <-chan time.Time
-	if !until.IsZero() {
-		t := time.NewTimer(max(time.Until(until), time.Millisecond))
+	var t *time.Timer
+	if !until.IsZero() || f.opt.Poll > 0 {
+		t = time.NewTimer(min(wait, clockCheck))
 		defer t.Stop()
 		due = t.C
 	}
-	select {
-	case <-changed:
-	case <-due:
-	case <-f.closing:
+	for {
+		select {
+		case <-due:
+			passed := time.Since(began)
+			if passed < wait && !wasSet(clock, f.clock(), passed) {
+				t.Reset(min(wait-passed, clockCheck))
+				continue
+			}
+		case <-changed:
+		case <-f.closing:
+		}
+		return
 	}
+}
+
+// wasSet reports whether a clock was set between two readings: whether they are not as
+// far apart as the time that passed, by a second or more.
+func wasSet(from, to time.Time, passed time.Duration) bool {
+	off := to.Round(0).Sub(from.Round(0)) - passed
+	return off <= -time.Second || off >= time.Second
 }
 
 // rooms are the rooms with callers in them, by crawl ("*" is any) and request. The

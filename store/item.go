@@ -15,8 +15,8 @@ type Item struct {
 	// higher first, then by due time, then by arrival. The default is 0.
 	Priority uint8
 	// Force queues the URL although its key was seen, in this queue and as if
-	// it were new; if it is queued or leased already, nothing is queued. Caps
-	// hold: beyond them it is Full. The default is false.
+	// it were new, unless it is held. Caps hold: beyond them it is Full. The
+	// default is false.
 	Force bool
 	// UnicodeHost says that the host is internationalised, so that the key
 	// depends on the Unicode version. The default is false.
@@ -79,15 +79,16 @@ type State uint8
 
 // The states of an Entry.
 const (
-	SeenOnly State = iota // recorded, never queued, or its text is no longer kept
+	SeenOnly State = iota // recorded, and nothing else is kept of it
 	Queued                // waiting in its queue
-	Leased                // in the hands of a fetcher, or its lease ran out and nobody asked since
-	Done                  // settled as done
+	Leased                // leased to a fetcher, or its lease ran out and it was not taken again
+	Done                  // completed, and its text is kept
+	Dropped               // dropped, and its text is kept
 )
 
-// Entry is what a store knows of a URL. Text, queue and times are there only
-// while the text is kept: until it is done, or for good where the store keeps
-// URLs.
+// Entry is what a store knows of a URL. Text, queue and times are set only while
+// the text is kept: until the URL is completed or dropped, or permanently where
+// the store keeps texts.
 type Entry struct {
 	Key      Key
 	State    State
@@ -95,7 +96,7 @@ type Entry struct {
 	Queue    string
 	URL      string
 	Meta     []byte
-	Due      time.Time // zero when done
+	Due      time.Time // zero when done or dropped
 	Created  time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
 	Expires  time.Time // end of the lease, when leased
 	Priority uint8

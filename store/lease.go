@@ -35,8 +35,8 @@ type Taken struct {
 	Next time.Time
 }
 
-// Lease is a URL in the hands of a fetcher. Until it expires nobody else gets
-// the URL.
+// Lease is a URL leased to a fetcher. Until it expires no other fetcher gets the
+// URL.
 type Lease struct {
 	Entry
 	// Token names this lease; a settlement with it is accepted once, even
@@ -49,13 +49,14 @@ type Outcome uint8
 
 // The outcomes of a Settlement.
 const (
-	Complete Outcome = iota // done: seen, no longer held
-	Requeue                 // held again, due at Due
-	Drop                    // no longer held and not counted as completed, still seen
+	Complete Outcome = iota // done: seen, no longer held, counted as completed
+	Requeue                 // queued again, due at Due
+	Drop                    // given up: seen, no longer held, counted as dropped
 	Extend                  // still leased under the same token, until Due (zero: it ends now)
 )
 
-// Settlement says what becomes of one URL.
+// Settlement says what becomes of one URL. The package comment has a table of
+// what it does to a URL in each state.
 type Settlement struct {
 	Key Key
 	// Token is that of the lease; 0 settles the URL whoever holds it, ending
@@ -64,7 +65,8 @@ type Settlement struct {
 	Outcome Outcome
 	Due     time.Time // for Requeue (zero: at once) and Extend
 
-	// URL replaces the fetch URL. The default keeps it.
+	// URL replaces the fetch URL. With Create it is that of a URL that is made;
+	// any other keeps its own. The default keeps it.
 	URL string
 	// Meta replaces the caller's data; nil keeps it.
 	Meta []byte
@@ -73,29 +75,26 @@ type Settlement struct {
 	// ResetAttempts begins the count of leases anew, as after a success.
 	ResetAttempts bool
 
-	// Create makes an unknown key known in the state of Outcome (Complete or
-	// Requeue), in this Queue, which must be named; Token must be 0. A known
-	// key that isn't held is settled so, too, unless its text is kept. The
-	// default is to answer Unknown.
+	// Create makes a URL from the settlement, in this Queue, which must be
+	// named, if the key is unknown, or seen and neither held nor with its text
+	// kept. Token must be 0, and Outcome not Extend. The default is to make none.
 	Create bool
 	Queue  string
 	// UnicodeHost is that of Item, for Create.
 	UnicodeHost bool
 
-	// QueueChange is applied to the URL's queue in the same step; nil changes
-	// nothing.
+	// QueueChange is applied to the URL's queue in the same step, if the step
+	// changes the URL or finds it Done already; nil changes nothing.
 	QueueChange *QueueChange
 }
 
 // SettleStatus is the answer to one settlement.
 type SettleStatus uint8
 
-// The answers of Settle. What is done already is Settled again, and changes no
-// count: Complete of a completed URL. A completed URL whose text is kept can be
-// requeued by token 0.
+// The answers of Settle.
 const (
-	Settled SettleStatus = iota
-	Created              // was unknown, and was created as asked
-	Unknown              // the key isn't known, or isn't held and the outcome needs it held: nothing changed
-	Stale                // the token isn't that of the current lease, or Extend of a URL that isn't leased: nothing changed
+	Settled SettleStatus = iota // the URL is as the outcome says, or was already
+	Created                     // the key was unknown, and the URL was made as asked
+	Unknown                     // the key is unknown, or not held and the outcome needs that: nothing changed
+	Stale                       // the key is not leased under this token, or Extend of a queued URL: nothing changed
 )

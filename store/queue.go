@@ -8,7 +8,7 @@ type QueueSettings struct {
 	Delay        time.Duration // least time between two takes; negative: none, whatever the default
 	MaxInFlight  int           // bound on leases at any time; negative: none
 	BlockedUntil time.Time     // not served before this
-	Limit        int64         // not served any more when so many URLs are completed; 0: no limit
+	Limit        int64         // not served while Completed is this or more; 0: no limit
 	Weight       uint8         // share in the rotation, 1 to 255; 0 is 1
 	Paused       bool          // not served
 }
@@ -30,8 +30,8 @@ type QueueChange struct {
 	// or an operator, asked for. The default is to replace them.
 	Later bool
 	// MustExist makes Configure return ErrNotFound for a queue that neither
-	// holds nor completed anything, or an unknown crawl. The default is to keep
-	// the settings for when it comes. In a settlement it means nothing.
+	// holds, completed nor dropped anything, or an unknown crawl. The default is
+	// to keep the settings until the queue exists. In a settlement it has no effect.
 	MustExist bool
 }
 
@@ -40,9 +40,10 @@ type QueueInfo struct {
 	Crawl string
 	Name  string
 	QueueSettings
-	Held      int64     // URLs queued or leased
-	InFlight  int64     // URLs leased
-	Completed int64     // URLs done
+	Held      int64     // URLs queued or leased; one whose lease ran out is still held
+	InFlight  int64     // leases that have not run out at the time of the call
+	Completed int64     // URLs completed
+	Dropped   int64     // URLs dropped
 	LastTake  time.Time // zero: never
 	// Next is when it may next be served, by its delay and by the due times of
 	// what is queued or the end of leases that ran out; zero when there is
@@ -50,16 +51,18 @@ type QueueInfo struct {
 	Next time.Time
 }
 
-// Selection names what to forget. Crawl is always meant: "" is the default
-// crawl, "*" all. Of the others at most one is set; with none, the whole
-// crawl goes, with its queues and settings.
+// Selection names what to forget, in Crawl: "" is the default crawl, "*" all. Of
+// the others at most one is set; with none, the whole crawl is forgotten, with its
+// queues, counts and settings.
 type Selection struct {
 	Crawl string
-	// Keys forgets these, held or not. An empty slice that isn't nil names no
-	// key, and so forgets nothing.
+	// Keys forgets these, whatever their state. An empty slice that isn't nil
+	// names no key, and so forgets nothing.
 	Keys []Key
-	// Queue forgets the URLs of one queue that are held, and the completed
-	// ones where the store keeps URLs; the queue keeps its settings.
+	// Queue forgets the URLs of one queue that are held, and those completed or
+	// dropped whose text is kept. Of any other key the store does not know the
+	// queue: it stays seen. The queue keeps its settings and its last take; its
+	// counts of URLs completed and dropped become 0.
 	Queue string
 	// Before forgets keys first recorded before this time and not held now.
 	// Backends may keep keys longer by up to their generation's length.

@@ -17,13 +17,57 @@
 // redisstore promises less: a call that fails may have been carried out for some
 // of its URLs, each of them whole. Doing it again is safe on all of them.
 //
+// # What a store knows of a URL
+//
+// A store keeps the key of every URL. It keeps more of a URL only while the URL is
+// held (queued or leased), or while its text is kept. A store that keeps texts keeps
+// those of URLs that were completed or dropped, with the queue; any other store keeps
+// nothing but their keys, and can't tell them from a key that was never queued.
+//
+//	state      known of the key           Lookup           in Entries
+//	unknown    nothing                    ErrNotFound      no
+//	seen       that it was seen           SeenOnly         no
+//	held       its queue and text         Queued, Leased   yes
+//	ended      its queue and text         Done, Dropped    yes
+//
+// What a step does to a URL, by its state:
+//
+//	step             unknown   seen               held       ended
+//	Add              New       Duplicate          Duplicate  Duplicate
+//	Add, Force       New       queued             Duplicate  queued
+//	Complete         Unknown   Settled, as it is  Settled    Settled: Done
+//	Requeue          Unknown   Unknown            Settled    Settled: queued
+//	Drop             Unknown   Unknown            Settled    Unknown
+//	Extend           Unknown   Unknown            Settled    Unknown
+//	Complete, Create Created   Settled: Done (*)  Settled    Settled: Done
+//	Requeue, Create  Created   Settled: queued    Settled    Settled: queued
+//	Drop, Create     Created   Settled: Dropped(*) Settled   Unknown
+//
+// (*) in a store that keeps texts; any other store leaves the key as it is.
+//
+// A settlement with a token is Stale unless the key is leased under that token,
+// whatever else is known of the key. So is Extend of a URL that is queued.
+//
+// Completed and Dropped, in [Stats] and [QueueInfo], count the URLs that became Done
+// or Dropped, or would have if the store kept texts. One less is counted when a Done
+// or Dropped URL whose text is kept becomes something else or is forgotten by its key;
+// of others a store does not know that they were counted. So without texts, a URL that
+// is forced and completed again counts twice. Forgetting by age changes neither count.
+// Forgetting a queue sets those of the queue to 0. They are never negative.
+//
 // # Time
 //
 // Times and durations are kept in whole milliseconds: those before which nothing
 // may happen (due, blocked until, not before, the end of a lease, a delay) are
-// rounded up. Times before 1970 are taken for 1970. A clock that is set back
-// makes queues and leases wait until it has caught up; nothing is lost or served
-// early by that.
+// rounded up. Times before 1970 are taken for 1970.
+//
+// If the clock is set back by more than a second, nothing is lost or served early.
+// What the store had counted from a time that is now in the future, it counts again
+// from the time of the next take: the delay of a queue since its last take,
+// [QueueChange.NotBefore], and leases. So however far ahead the clock was, a queue
+// waits at most its delay, and a lease runs at most for its length. Times named by
+// callers (due times, blocks) stay as they are, as does the due time of a URL
+// that was added without one.
 //
 // # Failure
 //
@@ -89,35 +133,37 @@ type Store interface {
 	// the store stops all its queues.
 	Configure(ctx context.Context, crawl, queue string, c QueueChange) error
 
-	// Forget removes what the selection names and returns how many keys went.
-	// A forgotten key is new again; a lease on it ends.
+	// Forget removes what the selection names and returns how many keys it
+	// removed. A forgotten key is new again; a lease on it ends.
 	Forget(ctx context.Context, sel Selection) (int64, error)
 
 	// Lookup returns what is known of a key, or [ErrNotFound].
 	Lookup(ctx context.Context, crawl string, key Key) (Entry, error)
 
 	// QueueInfo returns the state of one queue, or [ErrNotFound] when the queue
-	// holds nothing, has completed nothing and has no settings.
+	// holds nothing, has completed and dropped nothing and has no settings.
 	QueueInfo(ctx context.Context, crawl, queue string) (QueueInfo, error)
 
-	// Stats returns exact counts in constant time: of one crawl, or of all of
-	// them with crawl "*". An unknown crawl has zero counts.
+	// Stats returns exact counts: of one crawl, or of all of them with crawl
+	// "*". Its cost does not grow with the number of keys, URLs or queues. An
+	// unknown crawl has zero counts.
 	Stats(ctx context.Context, crawl string) (Stats, error)
 
 	// Crawls lists the crawls in order of name.
 	Crawls(ctx context.Context) ([]string, error)
 
-	// Queues lists the queues that QueueInfo tells of, in a crawl ("*" for all,
+	// Queues lists the queues that QueueInfo knows, in a crawl ("*" for all,
 	// with after ""), in order of crawl and name, beginning after the queue
 	// named after ("" for the first). It ends with the first error. A listing
-	// shows each thing that stays as it is meanwhile; of one that changes, it
-	// may show the old state or the new, or both when it moved.
+	// shows each thing that does not change while it runs. One that changes may
+	// be shown as it was, as it is, as both, or not at all.
 	Queues(ctx context.Context, crawl, after string) iter.Seq2[QueueInfo, error]
 
 	// Entries lists the URLs of a crawl whose text is kept, of one queue or,
-	// with queue "", of all queues in order of name: the leased ones by the end
-	// of their lease, the queued ones by priority, due time and arrival, then
-	// the completed ones by key. It ends with the first error.
+	// with queue "", of all queues in order of name: first the completed and
+	// dropped ones by key, then the leased ones by the end of their lease, then
+	// the queued ones by priority, due time and arrival. It ends with the first
+	// error.
 	Entries(ctx context.Context, crawl, queue string) iter.Seq2[Entry, error]
 
 	// Keys lists the keys seen in a crawl in ascending order. It ends with the
@@ -154,13 +200,15 @@ type SeeOptions struct {
 	UnicodeHosts bool
 }
 
-// Stats are exact counts of a crawl or of a store.
+// Stats are exact counts of a crawl or of a store. For Completed and Dropped see
+// the package comment.
 type Stats struct {
 	Seen      int64 // keys seen and not forgotten
-	Held      int64 // URLs queued or leased
-	InFlight  int64 // URLs leased, expired leases not yet handed out again included
-	Completed int64 // URLs settled as done, and not queued again or forgotten since
-	Queues    int64 // queues that hold or have completed something
+	Held      int64 // URLs queued or leased; one whose lease ran out is still held
+	InFlight  int64 // leases that have not run out at the time of the call
+	Completed int64 // URLs completed
+	Dropped   int64 // URLs dropped
+	Queues    int64 // queues that hold something, or have completed or dropped something
 	Active    int64 // queues that hold something
 }
 

@@ -44,7 +44,7 @@ it goes on where it stopped, noted in FILE.progress; from its beginning, if the 
 written again or the store has lost some of what it had. What the new store has been told
 meanwhile is not disturbed.
 
-Not copied are counts of attempts, completed URLs whose text isn't kept (their keys are), and
+Not copied are counts of attempts, completed and dropped URLs whose text isn't kept (their keys are), and
 settings of a crawl or a store as a whole.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
@@ -63,7 +63,7 @@ settings of a crawl or a store as a whole.`,
 	fs.StringVar(&f.toDB, "to-db", "", "directory of the store to copy to; made if need be")
 	fs.StringSliceVar(&f.toRedis, "to-redis", nil, "host:port of nodes of the cluster to copy to; --redis-… flags hold for it")
 	fs.StringVar(&f.toFile, "to-file", "", `file to copy to, "-" for stdout`)
-	fs.BoolVar(&f.keepURLs, "keep-urls", true, "of the copy: keep the text of completed URLs")
+	fs.BoolVar(&f.keepURLs, "keep-urls", true, "of the copy: keep the text of completed and dropped URLs")
 	fs.BoolVar(&f.asJSON, "json", false, "write what was copied as one JSON object")
 	f.redis.addLogin(fs)
 	f.redis.addNew(fs)
@@ -86,8 +86,8 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 	if f.asJSON {
 		return json.NewEncoder(a.out).Encode(n)
 	}
-	_, err = fmt.Fprintf(a.err, "%s URLs that wait, %s completed ones, settings of %s queues, %s keys\n",
-		grouped(n.Waiting), grouped(n.Done), grouped(n.Queues), grouped(n.Keys))
+	_, err = fmt.Fprintf(a.err, "%s URLs that wait, %s completed ones, %s dropped ones, settings of %s queues, %s keys\n",
+		grouped(n.Waiting), grouped(n.Done), grouped(n.Dropped), grouped(n.Queues), grouped(n.Keys))
 	return err
 }
 

@@ -28,7 +28,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 
 func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.StringVar(&f.db, "db", "firstseen.db", "directory of the store; made if need be")
-	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed URLs, for clients that list or count them")
+	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
 	fs.Int64Var(&f.cache, "cache", 64, "MiB of memory for the store's cache and write buffers")
 	fs.StringVar(&f.index, "index", "auto", "how keys are held in memory: auto, fp64, fp40, exact128, flat or bounded")
 	fs.Int64Var(&f.indexMiB, "index-memory", 0, "MiB that the keys may take in memory, beyond which they are in files beside the store; 0 for no bound")

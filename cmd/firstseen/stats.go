@@ -68,6 +68,7 @@ type storeStats struct {
 	Held      int64      `json:"held"`
 	InFlight  int64      `json:"in_flight"`
 	Completed int64      `json:"completed"`
+	Dropped   int64      `json:"dropped"`
 	Queues    int64      `json:"queues"`
 	Active    int64      `json:"active_queues"`
 	DiskBytes int64      `json:"disk_bytes"` // of the whole store, if it is on disk
@@ -128,7 +129,7 @@ func statsOf(ctx context.Context, s store.Store, crawl string) (storeStats, erro
 	}
 	id := s.Identity()
 	return storeStats{
-		Crawl: crawl, Seen: counts.Seen, Held: counts.Held, InFlight: counts.InFlight, Completed: counts.Completed,
+		Crawl: crawl, Seen: counts.Seen, Held: counts.Held, InFlight: counts.InFlight, Completed: counts.Completed, Dropped: counts.Dropped,
 		Queues: counts.Queues, Active: counts.Active, DiskBytes: metrics.DiskBytes,
 		Profile: id.Profile, Version: id.Version, Unicode: id.Unicode, Crawls: crawls,
 		Index: indexStats{string(metrics.Index.Mode), metrics.Index.Bytes, metrics.Index.WronglyDropped},
@@ -140,7 +141,7 @@ func (st storeStats) write(out *output) {
 		n    int64
 		what string
 	}{
-		{st.Seen, "seen"}, {st.Held, "queued or leased"}, {st.InFlight, "leased"}, {st.Completed, "completed"},
+		{st.Seen, "seen"}, {st.Held, "queued or leased"}, {st.InFlight, "leased"}, {st.Completed, "completed"}, {st.Dropped, "dropped"},
 		{st.Queues, "queues"}, {st.Active, "queues that hold something"}, {st.DiskBytes, "bytes on disk, of the whole store"},
 		{st.Index.Bytes, "bytes of index in memory, " + st.Index.Mode},
 	} {

@@ -39,7 +39,7 @@ func (c *Client) Recrawl(ctx context.Context, l *frontier.Lease, at time.Time) e
 	return err
 }
 
-// Drop gives a URL up: it stays seen, and isn't counted as completed.
+// Drop gives a URL up: it stays seen, and is counted as dropped.
 func (c *Client) Drop(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Drop})
 	return err

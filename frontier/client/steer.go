@@ -123,7 +123,7 @@ type wireKnown struct {
 	} `json:"known"`
 }
 
-var states = map[string]store.State{"seen": store.SeenOnly, "queued": store.Queued, "leased": store.Leased, "done": store.Done}
+var states = map[string]store.State{"seen": store.SeenOnly, "queued": store.Queued, "leased": store.Leased, "done": store.Done, "dropped": store.Dropped}
 
 // Lookup tells what is known of a URL, in any spelling: its state, times,
 // queue, attempts, first spelling and canonical form. Its data, priority, depth
@@ -159,7 +159,7 @@ func (c *Client) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	}
 	defer c.leave()
 	s, err := c.stats(ctx, crawl)
-	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Queues: s.Queues, Active: s.Active}, err
+	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Dropped: s.Dropped, Queues: s.Queues, Active: s.Active}, err
 }
 
 func (c *Client) stats(ctx context.Context, crawl string) (wireStats, error) {

@@ -74,6 +74,7 @@ type wireStats struct {
 	Held      int64  `json:"held"`
 	InFlight  int64  `json:"in_flight"`
 	Completed int64  `json:"completed"`
+	Dropped   int64  `json:"dropped"`
 	Queues    int64  `json:"queues"`
 	Active    int64  `json:"active_queues"`
 	Profile   string `json:"profile"`

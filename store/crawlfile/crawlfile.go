@@ -10,8 +10,8 @@
 //
 // Of a URL these come along: text, queue, data, due time, priority. Leased ones wait again: who
 // has the lease can't settle it in another store. Not in the file are the counts of
-// attempts, the counts of completed URLs whose text isn't kept, and the settings of a
-// crawl or a store as a whole.
+// attempts, the counts of completed and dropped URLs whose text isn't kept, and the
+// settings of a crawl or a store as a whole.
 //
 // All numbers are big-endian:
 //
@@ -66,7 +66,8 @@ type queueRow struct {
 	Paused       bool          `json:"paused,omitempty"`
 }
 
-// urlRow is a URL that waits or, with Done, one that is done and whose text is kept.
+// urlRow is a URL that waits or, with Done, one that was completed and whose text is
+// kept. With Dropped as well it was not completed but dropped.
 type urlRow struct {
 	Key      []byte    `json:"key"`
 	Queue    []byte    `json:"queue"`
@@ -75,6 +76,7 @@ type urlRow struct {
 	Due      time.Time `json:"due,omitzero"`
 	Priority uint8     `json:"priority,omitempty"`
 	Done     bool      `json:"done,omitempty"`
+	Dropped  bool      `json:"dropped,omitempty"`
 }
 
 func queueRowOf(q store.QueueInfo) *queueRow {
@@ -101,7 +103,8 @@ func set[T comparable](field **T, v T) {
 }
 
 func urlRowOf(e store.Entry) *urlRow {
-	return &urlRow{e.Key[:], []byte(e.Queue), []byte(e.URL), e.Meta, e.Due, e.Priority, e.State == store.Done}
+	dropped := e.State == store.Dropped
+	return &urlRow{e.Key[:], []byte(e.Queue), []byte(e.URL), e.Meta, e.Due, e.Priority, e.State == store.Done || dropped, dropped}
 }
 
 // writer writes rows.

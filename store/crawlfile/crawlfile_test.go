@@ -46,14 +46,14 @@ func key(i int) store.Key { return hashkey.SumShort(fmt.Appendf(nil, "http://exa
 
 var due = time.Date(2030, 1, 2, 3, 4, 5, 6e6, time.UTC)
 
-// fill makes a crawl of 40 URLs in four queues, of which one is done and one is
-// leased, 60 keys that were never queued, and settings.
+// fill makes a crawl of 40 URLs in four queues, of which one is done, one is dropped
+// and one is leased, 60 keys that were never queued, and settings.
 func fill(t testing.TB, s store.Store) {
 	t.Helper()
 	var items []store.Item
 	for i := range 40 {
 		it := store.Item{Key: key(i), Queue: fmt.Sprintf("q%d\xff", i%4), URL: fmt.Sprintf("HTTP://ex\xc3\xa4mple/%d\xff", i), Meta: []byte{byte(i), 0xff}, Priority: uint8(i % 3)}
-		if i >= 2 {
+		if i >= 3 {
 			it.Due = due.Add(time.Duration(i) * time.Second)
 		}
 		items = append(items, it)
@@ -61,9 +61,9 @@ func fill(t testing.TB, s store.Store) {
 	ctx := t.Context()
 	_, err := s.Add(ctx, "c", items, store.AddOptions{})
 	check(t, err)
-	taken, err := s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 2, Lease: time.Hour})
+	_, err = s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 3, Lease: time.Hour})
 	check(t, err)
-	_, err = s.Settle(ctx, "c", []store.Settlement{{Key: taken.Leases[0].Key, Token: taken.Leases[0].Token}})
+	_, err = s.Settle(ctx, "c", []store.Settlement{{Key: key(0)}, {Key: key(2), Outcome: store.Drop}})
 	check(t, err)
 	var keys []store.Key
 	for i := 100; i < 160; i++ {
@@ -135,7 +135,7 @@ func exported(t testing.TB, s store.Store) []byte {
 	var b bytes.Buffer
 	n, err := Export(t.Context(), &b, s, "c")
 	check(t, err)
-	if want := (Counts{Queues: 2, Waiting: 39, Done: 1, Keys: 100}); n != want {
+	if want := (Counts{Queues: 2, Waiting: 38, Done: 1, Dropped: 1, Keys: 100}); n != want {
 		t.Fatalf("exported %+v; want %+v", n, want)
 	}
 	return b.Bytes()
@@ -151,7 +151,7 @@ func TestACrawlIsTheSameInAnotherStore(t *testing.T) {
 			file := exported(t, src)
 			n, err := Import(t.Context(), bytes.NewReader(file), dst, "other", ImportOptions{})
 			check(t, err)
-			if want := (Counts{Queues: 2, Waiting: 39, Done: 1, Keys: 100, New: 60}); n != want {
+			if want := (Counts{Queues: 2, Waiting: 38, Done: 1, Dropped: 1, Keys: 100, New: 60}); n != want {
 				t.Errorf("imported %+v; want %+v", n, want)
 			}
 			if d := diff(t, pictureOf(t, src, "c"), pictureOf(t, dst, "other")); d != "" {
@@ -275,8 +275,8 @@ func TestASecondImportDisturbsNothing(t *testing.T) {
 		t.Fatalf("the lease ended: %v, %v; want it settled", got, err)
 	}
 	load()
-	if st, err := dst.Stats(t.Context(), "c"); err != nil || st.Held != 38 || st.Completed != 2 {
-		t.Errorf("got %+v, %v; want 38 held and 2 completed", st, err)
+	if st, err := dst.Stats(t.Context(), "c"); err != nil || st.Held != 37 || st.Completed != 2 || st.Dropped != 1 {
+		t.Errorf("got %+v, %v; want 37 held, 2 completed and 1 dropped", st, err)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 type Counts struct {
 	Queues  int64 `json:"queues"`  // queues whose settings differ from the defaults
 	Waiting int64 `json:"waiting"` // URLs that wait
-	Done    int64 `json:"done"`    // URLs that are done, with their text
+	Done    int64 `json:"done"`    // URLs that were completed, with their text
+	Dropped int64 `json:"dropped"` // URLs that were dropped, with their text
 	Keys    int64 `json:"keys"`    // keys seen
 	New     int64 `json:"new"`     // of an import: keys that were not known
 }
@@ -83,9 +84,12 @@ func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *
 		if err != nil {
 			return err
 		}
-		if e.State == store.Done {
+		switch e.State {
+		case store.Done:
 			n.Done++
-		} else {
+		case store.Dropped:
+			n.Dropped++
+		default:
 			n.Waiting++
 		}
 	}

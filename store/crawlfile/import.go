@@ -70,7 +70,7 @@ type importer struct {
 	sameUnicode bool // as the file's
 
 	waiting []store.Item
-	done    []store.Settlement
+	ended   []store.Settlement
 }
 
 // rows does the rows of a crawl file.
@@ -92,7 +92,7 @@ func (im *importer) rows(ctx context.Context, r *reader) error {
 		if err := im.row(ctx, next); err != nil {
 			return err
 		}
-		if len(im.waiting)+len(im.done) >= im.opt.Batch {
+		if len(im.waiting)+len(im.ended) >= im.opt.Batch {
 			if err := im.flush(ctx, r.rows); err != nil {
 				return err
 			}
@@ -132,7 +132,11 @@ func (im *importer) row(ctx context.Context, next row) error {
 		return fmt.Errorf("cannot import %q; its key is of another Unicode version: %w", url, store.ErrIdentity)
 	}
 	if u.Done {
-		im.done = append(im.done, store.Settlement{Key: key, Outcome: store.Complete, Create: true, Queue: queue, URL: url, Meta: u.Meta, UnicodeHost: unicode})
+		st := store.Settlement{Key: key, Outcome: store.Complete, Create: true, Queue: queue, URL: url, Meta: u.Meta, Priority: &u.Priority, UnicodeHost: unicode}
+		if u.Dropped {
+			st.Outcome = store.Drop
+		}
+		im.ended = append(im.ended, st)
 		return nil
 	}
 	im.waiting = append(im.waiting, store.Item{Key: key, Queue: queue, URL: url, Meta: u.Meta, Due: u.Due, Priority: u.Priority, UnicodeHost: unicode})
@@ -159,32 +163,38 @@ func (im *importer) flush(ctx context.Context, rows int64) error {
 			return err
 		}
 	}
-	if err := im.complete(ctx); err != nil {
+	if err := im.end(ctx); err != nil {
 		return err
 	}
 	im.n.Waiting += int64(len(im.waiting))
-	im.n.Done += int64(len(im.done))
-	im.waiting, im.done = im.waiting[:0], im.done[:0]
+	for i := range im.ended {
+		if im.ended[i].Outcome == store.Complete {
+			im.n.Done++
+		} else {
+			im.n.Dropped++
+		}
+	}
+	im.waiting, im.ended = im.waiting[:0], im.ended[:0]
 	im.at.Rows = max(im.at.Rows, rows)
 	return im.opt.Saved(im.at)
 }
 
-// complete records URLs that are done, but for those the store holds or has the text
-// of: they may have been queued again since.
-func (im *importer) complete(ctx context.Context) error {
-	if len(im.done) == 0 {
+// end records URLs that were completed or dropped, but for those the store holds or has
+// the text of: they may have been queued again since.
+func (im *importer) end(ctx context.Context) error {
+	if len(im.ended) == 0 {
 		return nil
 	}
-	keys, fresh := make([]store.Key, len(im.done)), make([]bool, len(im.done))
+	keys, fresh := make([]store.Key, len(im.ended)), make([]bool, len(im.ended))
 	unicode := false
-	for i, d := range im.done {
+	for i, d := range im.ended {
 		keys[i], unicode = d.Key, unicode || d.UnicodeHost
 	}
 	if err := im.s.See(ctx, im.crawl, keys, fresh, store.SeeOptions{UnicodeHosts: unicode}); err != nil {
 		return err
 	}
 	var settle []store.Settlement
-	for i, d := range im.done {
+	for i, d := range im.ended {
 		if !fresh[i] {
 			e, err := im.s.Lookup(ctx, im.crawl, d.Key)
 			if err != nil {

@@ -81,18 +81,14 @@ func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) s
 		return v
 	}
 	v.Requeued = v.Status == store.Duplicate
-	k.keepText(now)
+	k.leaveEnd(now)
 	k.URL, k.Meta, k.Attempts = it.URL, bytes.Clone(it.Meta), 0
 	k.Priority, k.Due = it.Priority, sched.MsOr(it.Due, now)
-	s.enqueue(c.queue(it.Queue), k, now)
+	k.queue = c.queue(it.Queue)
+	s.push(k)
+	k.queue.Add(1)
+	k.queue.File(now)
 	return v
-}
-
-// keepText begins to keep the text of a URL, if it isn't kept.
-func (k *known) keepText(now int64) {
-	if !k.text {
-		k.text, k.Created = true, now
-	}
 }
 
 func (k *known) held() bool { return k.state == store.Queued || k.state == store.Leased }
@@ -105,20 +101,14 @@ func (c *crawl) full(queue string, opt store.AddOptions) bool {
 	return q != nil && opt.MaxPerQueue > 0 && q.Held() >= opt.MaxPerQueue
 }
 
-// enqueue queues a URL that is not held.
-func (s *Store) enqueue(q *queue, k *known, now int64) {
-	k.undo(now)
-	s.push(q, k)
-	q.Add(1, 0)
-	q.File(now)
-}
-
-// undo takes back that a URL was completed, which may bring its queue under its
-// limit again.
-func (k *known) undo(now int64) {
-	if k.state == store.Done {
-		k.queue.Add(0, -1)
-		k.queue.File(now)
-		k.state = store.SeenOnly
+// leaveEnd prepares a URL that is not held to be queued or ended: it takes back
+// that it was completed or dropped, which may bring its queue under its limit
+// again, or begins to keep its text.
+func (k *known) leaveEnd(now int64) {
+	if k.state == store.SeenOnly {
+		k.Created = now
+		return
 	}
+	k.queue.End(k.state, -1)
+	k.queue.File(now)
 }

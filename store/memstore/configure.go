@@ -34,20 +34,20 @@ func (s *Store) Configure(ctx context.Context, name, queue string, ch store.Queu
 		return nil
 	}
 	q := c.queue(queue)
-	q.Configure(&ch)
+	q.Configure(&ch, now)
 	q.File(now)
 	return nil
 }
 
-// exists reports whether a queue holds or has completed anything, or whether
-// the crawl is known, with queue "".
+// exists reports whether a queue holds, has completed or has dropped anything, or
+// whether the crawl is known, with queue "".
 func (s *Store) exists(name, queue string) bool {
 	c := s.crawls[name]
 	if c == nil || queue == "" {
 		return c != nil
 	}
 	q := c.queues[queue]
-	return q != nil && q.Held()+q.Completed > 0
+	return q != nil && q.Used()
 }
 
 func (s *Store) refile(now int64, crawls map[string]*crawl) {

@@ -31,18 +31,18 @@ func (s *Store) forget(c *crawl, sel store.Selection, now int64) int64 {
 	switch {
 	case sel.Keys != nil:
 		for _, key := range sel.Keys {
-			c.drop(c.known[key], now)
-		}
-	case sel.Queue != "":
-		for _, k := range c.known {
-			if k.text && k.queue.Name == sel.Queue {
+			if k := c.known[key]; k != nil {
 				c.drop(k, now)
 			}
 		}
+	case sel.Queue != "":
+		if q := c.queues[sel.Queue]; q != nil {
+			c.dropQueue(q, now)
+		}
 	case !sel.Before.IsZero():
-		for _, k := range c.known {
+		for key, k := range c.known {
 			if !k.held() && k.seen < sched.Ms(sel.Before) {
-				c.drop(k, now)
+				delete(c.known, key)
 			}
 		}
 	default:
@@ -54,19 +54,27 @@ func (s *Store) forget(c *crawl, sel store.Selection, now int64) int64 {
 	return int64(was - len(c.known))
 }
 
-// drop forgets a key, if it is not nil.
-func (c *crawl) drop(k *known, now int64) {
-	if k == nil {
-		return
+// dropQueue forgets the keys that are known to be of a queue.
+func (c *crawl) dropQueue(q *queue, now int64) {
+	for _, k := range c.known {
+		if k.queue == q {
+			c.drop(k, now)
+		}
 	}
+	q.ForgetEnds()
+	q.File(now)
+}
+
+// drop forgets a key.
+func (c *crawl) drop(k *known, now int64) {
 	switch k.state {
 	case store.Queued:
 		k.queue.pull(k)
-		k.queue.Add(-1, 0)
+		k.queue.Add(-1)
 	case store.Leased:
 		c.Leases[k.Key].End()
-	case store.Done:
-		k.undo(now)
+	default:
+		k.leaveEnd(now)
 	}
 	if k.queue != nil {
 		k.queue.File(now)

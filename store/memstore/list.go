@@ -28,7 +28,7 @@ func (s *Store) Lookup(ctx context.Context, name string, key store.Key) (store.E
 }
 
 func (c *crawl) entry(k *known) store.Entry {
-	if !k.text {
+	if k.state == store.SeenOnly {
 		return store.Entry{Key: k.Key, Crawl: c.Name}
 	}
 	if l := c.Leases[k.Key]; l != nil {
@@ -69,8 +69,10 @@ func (s *Store) Stats(ctx context.Context, name string) (store.Stats, error) {
 	}
 	defer s.mu.Unlock()
 	var sum store.Stats
+	now := s.now()
 	for _, c := range s.crawls {
 		if name == c.Name || name == sched.AnyCrawl {
+			c.Advance(now)
 			c.AddTo(&sum)
 			sum.Seen += int64(len(c.known))
 		}
@@ -153,7 +155,7 @@ func (s *Store) Entries(ctx context.Context, name, queue string) iter.Seq2[store
 func (c *crawl) entries(queue string) []store.Entry {
 	var list []*known
 	for _, k := range c.known {
-		if k.text && (queue == "" || k.queue.Name == queue) {
+		if k.state != store.SeenOnly && (queue == "" || k.queue.Name == queue) {
 			list = append(list, k)
 		}
 	}
@@ -166,7 +168,7 @@ func (c *crawl) entries(queue string) []store.Entry {
 }
 
 // rank orders the states in a listing.
-var rank = [...]int{store.Leased: 0, store.Queued: 1, store.Done: 2}
+var rank = [...]int{store.Done: 0, store.Dropped: 0, store.Leased: 1, store.Queued: 2}
 
 // compare orders URLs as a crawl lists them.
 func (c *crawl) compare(a, b *known) int {
@@ -176,7 +178,7 @@ func (c *crawl) compare(a, b *known) int {
 			return -1
 		}
 		return 1
-	case a.state != b.state:
+	case rank[a.state] != rank[b.state]:
 		return rank[a.state] - rank[b.state]
 	case a.state == store.Leased:
 		if c.Leases[a.Key].Before(c.Leases[b.Key]) {

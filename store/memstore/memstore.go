@@ -24,7 +24,8 @@ type Options struct {
 	Identity store.Identity
 	// Clock tells the time. The default is time.Now.
 	Clock store.Clock
-	// KeepURLs keeps the text of completed URLs. The default is to drop it.
+	// KeepURLs keeps the text of completed and dropped URLs. The default is to
+	// drop it.
 	KeepURLs bool
 }
 
@@ -59,9 +60,8 @@ type queue struct {
 type known struct {
 	sched.Record
 	seen  int64       // when it was recorded
-	state store.State // Done also when the text is no longer kept
-	queue *queue      // where it is, or was completed; nil if it never was in any
-	text  bool        // URL, Meta and the rest of the record are kept
+	state store.State // SeenOnly: the rest of the record is empty, and queue is nil
+	queue *queue
 	slot  int32
 }
 
@@ -144,16 +144,16 @@ func (k *known) compare(b *known) int {
 	return 0
 }
 
-// push puts a URL into the queue as the last to arrive, without counting it.
-func (s *Store) push(q *queue, k *known) {
+// push puts a URL into its queue as the last to arrive, without counting it.
+func (s *Store) push(k *known) {
 	s.seq++
-	k.Seq, k.queue, k.state = s.seq, q, store.Queued
-	l := &q.levels[k.Priority]
+	k.Seq, k.state = s.seq, store.Queued
+	l := &k.queue.levels[k.Priority]
 	if *l == nil {
 		*l = heap.New((*known).before, (*known).slotOf)
 	}
 	(*l).Push(k)
-	q.head(k.Priority)
+	k.queue.head(k.Priority)
 }
 
 // pull takes a queued URL out of its queue, without counting it.

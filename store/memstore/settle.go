@@ -35,10 +35,10 @@ func (s *Store) settle(name string, st *store.Settlement, now int64) store.Settl
 	if c != nil {
 		fact = c.fact(st.Key)
 	}
-	step, answer := sched.Judge(st, fact)
+	step, answer := sched.Judge(st, fact, s.opt.KeepURLs)
 	var q *queue
 	switch step {
-	case sched.Refuse:
+	case sched.Leave:
 		return answer
 	case sched.Make:
 		q = s.make(s.crawl(name), st, now)
@@ -48,7 +48,7 @@ func (s *Store) settle(name string, st *store.Settlement, now int64) store.Settl
 		q = c.known[st.Key].queue
 	}
 	if st.QueueChange != nil {
-		q.Configure(st.QueueChange)
+		q.Configure(st.QueueChange, now)
 	}
 	q.File(now)
 	return answer
@@ -59,7 +59,7 @@ func (c *crawl) fact(key store.Key) sched.Fact {
 	if k == nil {
 		return sched.Fact{}
 	}
-	f := sched.Fact{Known: true, State: k.state, Text: k.text}
+	f := sched.Fact{Known: true, State: k.state}
 	if k.state == store.Leased {
 		f.Token = c.Leases[key].Token
 	}
@@ -72,13 +72,11 @@ func (s *Store) make(c *crawl, st *store.Settlement, now int64) *queue {
 	if k == nil {
 		k = c.record(st.Key, now)
 	}
-	k.undo(now)
+	k.leaveEnd(now)
 	k.URL, k.Meta, k.Priority, k.Attempts = st.URL, bytes.Clone(st.Meta), 0, 0
-	k.keepText(now)
 	k.queue = c.queue(st.Queue)
 	k.Change(st)
-	s.outcome(k, st, now)
-	return k.queue
+	return s.outcome(k, st, now)
 }
 
 // apply applies an outcome to a URL whose text is there.
@@ -86,7 +84,7 @@ func (s *Store) apply(c *crawl, k *known, st *store.Settlement, now int64) *queu
 	l := c.Leases[st.Key]
 	if l != nil && st.Outcome == store.Extend {
 		l.Change(st)
-		l.Renew(l.Token, sched.MsOr(st.Due, now))
+		l.Renew(l.Token, now, sched.MsOr(st.Due, now))
 		k.Record = l.Record
 		return k.queue
 	}
@@ -96,36 +94,37 @@ func (s *Store) apply(c *crawl, k *known, st *store.Settlement, now int64) *queu
 		l.End()
 	case store.Queued:
 		k.queue.pull(k)
-		k.queue.Add(-1, 0)
-	case store.Done:
-		k.undo(now)
+		k.queue.Add(-1)
+	default:
+		k.leaveEnd(now)
 		k.Attempts = 0
 	}
 	k.Change(st)
-	s.outcome(k, st, now)
-	return k.queue
+	return s.outcome(k, st, now)
 }
 
-// outcome applies an outcome to a URL that is held no longer.
-func (s *Store) outcome(k *known, st *store.Settlement, now int64) {
-	k.state = store.SeenOnly
+// outcome applies an outcome to a URL that is not held and not counted, and returns
+// its queue.
+func (s *Store) outcome(k *known, st *store.Settlement, now int64) *queue {
+	q := k.queue
 	switch st.Outcome {
 	case store.Complete:
-		k.queue.Add(0, 1)
-		k.state, k.Due = store.Done, 0
-		k.forgetText(!s.opt.KeepURLs)
+		s.end(k, store.Done)
+	case store.Drop:
+		s.end(k, store.Dropped)
 	case store.Requeue:
 		k.Due = sched.MsOr(st.Due, now)
-		s.push(k.queue, k)
-		k.queue.Add(1, 0)
-	case store.Drop:
-		k.forgetText(true)
+		s.push(k)
+		q.Add(1)
 	}
+	return q
 }
 
-// forgetText drops the text, if so, of a URL that is no longer held.
-func (k *known) forgetText(drop bool) {
-	if drop {
-		k.URL, k.Meta, k.text = "", nil, false
+// end ends a URL as done or dropped.
+func (s *Store) end(k *known, state store.State) {
+	k.queue.End(state, 1)
+	k.state, k.Due = state, 0
+	if !s.opt.KeepURLs {
+		k.state, k.queue, k.Record = store.SeenOnly, nil, sched.Record{Key: k.Key}
 	}
 }

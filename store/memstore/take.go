@@ -57,7 +57,7 @@ func (s *Store) serve(q *queue, n int, r sched.Request) []store.Lease {
 		l := q.Expired()
 		if l != nil {
 			s.token++
-			l.Renew(s.token, r.Until)
+			l.Renew(s.token, r.Now, r.Until)
 		} else if k := q.due(r.Now); k != nil {
 			l = s.lease(k, r)
 		} else {
@@ -82,5 +82,5 @@ func (s *Store) lease(k *known, r sched.Request) *sched.Lease {
 	k.queue.pull(k)
 	k.state = store.Leased
 	s.token++
-	return k.queue.Lease(k.Record, s.token, r.Until)
+	return k.queue.Lease(k.Record, s.token, r.Now, r.Until)
 }

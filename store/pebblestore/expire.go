@@ -88,7 +88,7 @@ func (o *expireOp) next(tx *txn) (*crawl, *generation) {
 // oldRows are some rows of an old generation.
 type oldRows struct {
 	gone []store.Key // not held
-	done []pointed   // of these, the completed ones
+	done []pointed   // of these, those that were queued once
 	held []pointed
 	last []byte // row; nil: of the generation
 }

@@ -63,11 +63,7 @@ func (o *forgetOp) forget(tx *txn, c *crawl) (int64, error) {
 	case o.sel.Keys != nil:
 		return tx.forgetKeys(c, o.sel.Keys)
 	case o.sel.Queue != "":
-		keys, err := tx.queueKeys(c, o.sel.Queue)
-		if err != nil {
-			return 0, err
-		}
-		return tx.forgetKeys(c, keys)
+		return tx.forgetQueue(c, o.sel.Queue)
 	}
 	return tx.forgetCrawl(c), nil
 }

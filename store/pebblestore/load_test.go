@@ -64,8 +64,8 @@ func TestLeasesBeforeTheIndex(t *testing.T) {
 				t.Errorf("settlement %d: got %v; want %v", i, got, want)
 			}
 		}
-		if got := settleOne(t, s, store.Settlement{Key: testKey(99), Token: 1}); got != store.Unknown {
-			t.Errorf("settlement of a key never seen: got %v; want unknown", got)
+		if got := settleOne(t, s, store.Settlement{Key: testKey(99), Token: 1}); got != store.Stale {
+			t.Errorf("settlement of a key never seen: got %v; want stale", got)
 		}
 		if e, err := s.Lookup(t.Context(), "", leased.Key); err != nil || e.State != store.SeenOnly {
 			t.Errorf("got state %v, %v of what was done; want seen", e.State, err)

@@ -29,8 +29,9 @@ type Options struct {
 	// Clock tells the time. The default is time.Now.
 	Clock store.Clock
 
-	// KeepURLs keeps the text of completed URLs, so that they can be listed and
-	// a duplicate's first spelling told. The default is to keep keys only.
+	// KeepURLs keeps the text of completed and dropped URLs, so that they can be
+	// listed and a duplicate's first-seen URL returned. The default is to keep keys
+	// only.
 	KeepURLs bool
 
 	// Generation is how long new keys of a crawl go into one generation: the

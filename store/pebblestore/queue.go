@@ -67,6 +67,12 @@ func (qs *queueState) addStats(st *store.Stats) {
 	}
 }
 
+// advance has at most n leases of the crawl run out, and reports whether these were
+// all that did.
+func (qs *queueState) advance(now int64, n int) bool {
+	return qs.Crawl == nil || qs.AdvanceSome(now, n)
+}
+
 // queue returns a queue of c, made if need be.
 func (tx *txn) queue(c *crawl, name string) *sched.Queue {
 	if q := tx.oldQueue(c, name); q != nil {

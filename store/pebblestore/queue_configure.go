@@ -47,20 +47,20 @@ func (o *configureOp) apply(tx *txn) error {
 		return nil
 	}
 	q := tx.queue(c, o.queue)
-	q.Configure(&o.change)
+	q.Configure(&o.change, sched.Now(tx.now))
 	tx.changedQueue(q)
 	return nil
 }
 
-// exists reports whether the queue holds or has completed anything, or whether
-// the crawl is known, with queue "".
+// exists reports whether the queue holds, has completed or has dropped anything,
+// or whether the crawl is known, with queue "".
 func (o *configureOp) exists(tx *txn) bool {
 	c := tx.s.crawls[o.crawl]
 	if c == nil || o.queue == "" {
 		return c != nil
 	}
 	q := tx.oldQueue(c, o.queue)
-	return q != nil && q.Held()+q.Completed > 0
+	return q != nil && q.Used()
 }
 
 // refile files all queues of a crawl anew.

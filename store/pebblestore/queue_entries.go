@@ -28,9 +28,9 @@ func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[stor
 type part int
 
 const (
-	partLeases part = iota
+	partEnded part = iota
+	partLeases
 	partQueued
-	partDone
 	partEnd
 )
 
@@ -78,7 +78,7 @@ func (at *entryCursor) current(tx *txn, c *crawl) (*sched.Queue, error) {
 	}
 	q, err := tx.nextQueue(c, at.queue)
 	if q != nil {
-		at.queue, at.part, at.from = q.Name, partLeases, nil
+		at.queue, at.part, at.from = q.Name, 0, nil
 	}
 	return q, err
 }
@@ -95,12 +95,12 @@ func (at *entryCursor) more(tx *txn, c *crawl, q *sched.Queue, list []store.Entr
 				rec, err := recordAt(key, value)
 				return rec.Entry(q), err
 			})
-	case partDone:
+	case partEnded:
 		return at.rows(tx, list, appendDonePrefix(nil, c.num, num), appendDonePrefix(nil, c.num, num+1),
 			func(_, value []byte) (store.Entry, error) {
-				rec, err := parsePlaced(value)
+				rec, state, err := parseDone(value)
 				e := rec.Entry(q)
-				e.State = store.Done
+				e.State = state
 				return e, err
 			})
 	}
@@ -131,7 +131,7 @@ func (at *entryCursor) rows(tx *txn, list []store.Entry, lo, hi []byte, read fun
 
 // leaseEntries returns the leases of a queue, earliest end first.
 func (at *entryCursor) leaseEntries(c *crawl, q *sched.Queue) []store.Entry {
-	if q.InFlight() == 0 {
+	if q.Leased() == 0 {
 		return nil
 	}
 	if at.leases == nil { // one walk a page, of a crawl that may have as many queues as leases

@@ -7,36 +7,30 @@ import (
 
 // found is where a known key is.
 type found struct {
-	state store.State // Done also when the text is gone
+	state store.State // SeenOnly: no queue, lease or record
 	gen   *generation // of its seen row; not looked up for a lease
 	ptr   pointer     // what that row says
 	queue *sched.Queue
 	lease *sched.Lease
-	rec   sched.Record // what is kept of it, with text
-	text  bool
+	rec   sched.Record
 }
+
+// text reports whether the text of the URL is kept.
+func (f *found) text() bool { return f.state != store.SeenOnly }
 
 func (f *found) held() bool { return f.state == store.Queued || f.state == store.Leased }
 
 // find finds a key of c that the index knows.
 func (tx *txn) find(c *crawl, k *store.Key) found {
 	if l := tx.s.queuesOf(c).Leases[*k]; l != nil {
-		return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record, text: true}
+		return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
 	}
 	f := tx.findSeen(c, k)
-	if f.ptr.queue == 0 {
+	if f.ptr.queue == 0 || !tx.findQueued(c, k, &f) && !tx.findDone(c, k, &f) {
 		return f
 	}
-	f.state = store.Done
-	switch {
-	case tx.findQueued(c, k, &f):
-		f.state = store.Queued
-	default:
-		tx.findDone(c, k, &f)
-	}
-	f.queue = tx.numberedQueue(c, f.ptr.queue)
-	if f.queue == nil {
-		f.state, f.text = store.SeenOnly, false
+	if f.queue = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
+		f.state = store.SeenOnly
 	}
 	return f
 }
@@ -74,21 +68,25 @@ func (tx *txn) findQueued(c *crawl, k *store.Key, f *found) bool {
 	rec, err := parseRecord(row, f.ptr.priority, f.ptr.at)
 	tx.note(err)
 	tx.note(closer.Close())
-	f.rec, f.text = rec, true
-	return rec.Key == *k
+	if rec.Key != *k {
+		return false
+	}
+	f.rec, f.state = rec, store.Queued
+	return true
 }
 
-// findDone reads the text of a completed URL, if it is kept.
-func (tx *txn) findDone(c *crawl, k *store.Key, f *found) {
+// findDone reads the text of a URL that was completed or dropped, if it is kept.
+func (tx *txn) findDone(c *crawl, k *store.Key, f *found) bool {
 	tx.key = appendDoneRow(tx.key[:0], c.num, f.ptr.queue, k)
 	row, closer, ok := tx.get(tx.reader(), tx.key)
 	if !ok {
-		return
+		return false
 	}
-	rec, err := parsePlaced(row)
+	rec, state, err := parseDone(row)
 	tx.note(err)
 	tx.note(closer.Close())
-	f.rec, f.text = rec, true
+	f.rec, f.state = rec, state
+	return true
 }
 
 // entry returns what callers are told of a key.
@@ -96,7 +94,7 @@ func (f *found) entry(c *crawl, k *store.Key) store.Entry {
 	switch {
 	case f.lease != nil:
 		return f.lease.Entry()
-	case f.text:
+	case f.text():
 		e := f.rec.Entry(f.queue)
 		e.State = f.state
 		return e
@@ -120,23 +118,21 @@ func (tx *txn) point(c *crawl, f *found, k *store.Key, p *pointer) {
 }
 
 // release takes a known URL from where it is: out of its queue, out of its
-// lease, or from the completed ones. Its record is the caller's now.
+// lease, or from those completed or dropped. Its record is the caller's now.
 func (tx *txn) release(c *crawl, f *found) {
 	q := f.queue
 	switch f.state {
 	case store.Queued:
 		tx.singleDelete(appendOrderRow(nil, c.num, uint32(q.ID), f.rec.Priority, f.ptr.at))
-		q.Add(-1, 0)
+		q.Add(-1)
 		delete(tx.s.sched.ahead, q)
 		tx.fixHead(c, q, f.rec.Priority, f.ptr.at)
 	case store.Leased:
 		tx.deleteLease(f.lease)
 		f.lease.End()
-	case store.Done:
-		q.Add(0, -1)
-		if f.text {
-			tx.delete(appendDoneRow(nil, c.num, uint32(q.ID), &f.rec.Key))
-		}
+	case store.Done, store.Dropped:
+		q.End(f.state, -1)
+		tx.delete(appendDoneRow(nil, c.num, uint32(q.ID), &f.rec.Key))
 	default:
 		return
 	}
@@ -191,7 +187,7 @@ func (tx *txn) arrive(q *sched.Queue, rec *sched.Record) pointer {
 	if h := q.Head(rec.Priority); at.Due < h.Due {
 		q.SetHead(rec.Priority, at)
 	}
-	q.Add(1, 0)
+	q.Add(1)
 	tx.changedQueue(q)
 	return pointer{uint32(q.ID), rec.Priority, at}
 }

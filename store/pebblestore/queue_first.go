@@ -187,7 +187,7 @@ func findQueuedTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
 	return errors.Join(err, r.close())
 }
 
-// findDoneTexts reads the texts of completed URLs, where they are kept.
+// findDoneTexts reads the texts of URLs completed or dropped, where they are kept.
 func findDoneTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
 	r := rowsBetween(rows, len(list), appendNumbered(nil, tableDone, crawl), afterNumbered(tableDone, crawl))
 	if r.empty() {
@@ -201,7 +201,7 @@ func findDoneTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
 		}
 		key = appendDoneRow(key[:0], crawl, l.ptr.queue, &l.key)
 		if value, ok := r.get(key); ok && err == nil {
-			rec, e := parsePlaced(value)
+			rec, _, e := parseDone(value)
 			l.text, l.kept, err = rec.URL, e == nil, e
 		}
 	}

@@ -58,7 +58,7 @@ func (a *adder) requeue(it *store.Item, f *forced) {
 	a.s.texts.drop(a.c.num, &it.Key)
 	a.release(a.c, &f.found)
 	rec := a.record(it)
-	if f.text {
+	if f.text() {
 		rec.Created = f.rec.Created
 	}
 	p := a.enqueue(a.c, a.queue(a.c, it.Queue), &rec)

@@ -47,26 +47,37 @@ func (tx *txn) holds(c *crawl, p *pointed) bool {
 	return tx.s.queuesOf(c).Leases[p.key] != nil || tx.findQueued(c, &p.key, &found{ptr: p.pointer})
 }
 
-// forgetDone takes keys that were completed, whose seen rows are gone, out of
-// the counts, with their text.
+// forgetDone removes the texts of keys that were completed or dropped, whose seen
+// rows are gone.
 func (tx *txn) forgetDone(c *crawl, keys []pointed) {
 	for i := range keys {
 		tx.delete(appendDoneRow(nil, c.num, keys[i].queue, &keys[i].key))
-		if q := tx.numberedQueue(c, keys[i].queue); q != nil {
-			q.Add(0, -1)
-			tx.changedQueue(q)
-		}
 	}
-	tx.file()
 }
 
-// queueKeys returns the keys of a queue whose text is kept: those held and
-// those completed.
-func (tx *txn) queueKeys(c *crawl, name string) (keys []store.Key, err error) {
+// forgetQueue removes the keys of a queue whose text is kept, and the counts of
+// those that it completed or dropped.
+func (tx *txn) forgetQueue(c *crawl, name string) (int64, error) {
 	q := tx.oldQueue(c, name)
 	if q == nil {
-		return nil, tx.err
+		return 0, tx.err
 	}
+	keys, err := tx.queueKeys(c, q)
+	if err != nil {
+		return 0, err
+	}
+	n, err := tx.forgetKeys(c, keys)
+	if err != nil {
+		return 0, err
+	}
+	q.ForgetEnds()
+	tx.changedQueue(q)
+	tx.file()
+	return n, nil
+}
+
+// queueKeys returns the keys of a queue whose text is kept.
+func (tx *txn) queueKeys(c *crawl, q *sched.Queue) (keys []store.Key, err error) {
 	for _, l := range c.queues.Leases {
 		if l.Queue == q {
 			keys = append(keys, l.Key)

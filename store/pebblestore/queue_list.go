@@ -196,7 +196,7 @@ func (tx *txn) nextQueue(c *crawl, after string) (next *sched.Queue, err error) 
 		if err != nil {
 			return err
 		}
-		if q.Held()+q.Completed == 0 {
+		if !q.Used() {
 			return nil
 		}
 		next = q

@@ -16,7 +16,7 @@ const (
 	tableLease       = 'L' // L | token8 -> crawl | queue | until | place | record
 	tableQueue       = 'H' // H | crawl4 | name -> number, state and settings
 	tableName        = 'N' // N | crawl4 | queue4 -> name
-	tableDone        = 'D' // D | crawl4 | queue4 | key16 -> place | record
+	tableDone        = 'D' // D | crawl4 | queue4 | key16 -> state and place | record
 	tableJournal     = 'J' // J | number8 -> states of queues
 	tableCrawlQueues = 'K' // K | crawl4 -> counts and settings; K -> numbers and defaults
 )
@@ -79,8 +79,9 @@ func orderPlace(key []byte) (priority uint8, at sched.Head, err error) {
 // the beginning of 2020.
 const dueBase = 1_577_836_800_000
 
-// pointer is what a seen row says of a key that was queued: where it went. It
-// stays when the URL goes from there, and then says that the URL is done.
+// pointer is what a seen row says of a key that was queued: where it was put. It
+// stays when the URL is taken from there. If no row is found by it, the key is seen
+// and nothing more.
 type pointer struct {
 	queue    uint32
 	priority uint8
@@ -156,18 +157,47 @@ func parsePlaced(b []byte) (sched.Record, error) {
 	return parseRecord(r.b, priority, at)
 }
 
+// droppedMark is set in the priority of a row of tableDone if the URL was dropped.
+const droppedMark = 0x40
+
+// appendDone appends the value of a URL that was completed or dropped.
+func appendDone(dst []byte, r *sched.Record, state store.State) []byte {
+	at := len(dst)
+	dst = appendPlaced(dst, r)
+	if state == store.Dropped {
+		dst[at] |= droppedMark
+	}
+	return dst
+}
+
+func parseDone(b []byte) (sched.Record, store.State, error) {
+	state := store.Done
+	if len(b) > 0 && b[0]&droppedMark != 0 {
+		state = store.Dropped
+	}
+	rec, err := parsePlaced(b)
+	rec.Priority &^= droppedMark
+	return rec, state, err
+}
+
+// givenMark is in place of the priority where the length of a lease comes first.
+const givenMark = 0x80
+
 // appendLease appends the value of a lease.
 func appendLease(dst []byte, l *sched.Lease) []byte {
 	dst = binary.AppendUvarint(dst, l.Queue.Crawl.ID)
 	dst = binary.AppendUvarint(dst, l.Queue.ID)
 	dst = binary.AppendUvarint(dst, uint64(l.Until))
+	if l.Given > 0 && l.Given <= l.Until {
+		dst = binary.AppendUvarint(append(dst, givenMark), uint64(l.Until-l.Given))
+	}
 	return appendPlaced(dst, &l.Record)
 }
 
 // leaseRow is a lease as it was kept.
 type leaseRow struct {
 	crawl, queue uint32
-	until        int64
+	given, until int64
 	token        uint64
 	rec          sched.Record
 }
@@ -178,6 +208,10 @@ func parseLease(key, b []byte) (l leaseRow, err error) {
 	}
 	r := fields{b: b}
 	l = leaseRow{crawl: uint32(r.uint()), queue: uint32(r.uint()), until: int64(r.uint()), token: binary.BigEndian.Uint64(key[1:])}
+	if len(r.b) > 0 && r.b[0] == givenMark {
+		r.byte()
+		l.given = l.until - int64(r.uint())
+	}
 	if r.bad {
 		return l, r.end("lease", b)
 	}

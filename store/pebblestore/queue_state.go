@@ -31,13 +31,24 @@ func (r *fields) settings() store.QueueSettings {
 	}
 }
 
+// moreMark is set in the levels of a queue's row if further numbers follow.
+const moreMark = 1 << 8
+
 // appendQueue appends the value of a queue's row: number, how many journal rows
 // are older, state, heads, and the settings if there are any.
 func appendQueue(dst []byte, q *sched.Queue, age uint64) []byte {
+	levels := uint64(q.Levels())
+	if q.Dropped > 0 || q.NotBeforeAt > 0 {
+		levels |= moreMark
+	}
 	for _, n := range [...]uint64{
-		q.ID, age, uint64(q.Queued), uint64(q.Completed), uint64(q.LastTake), uint64(q.LastDelay), uint64(q.NotBefore), uint64(q.Levels()),
+		q.ID, age, uint64(q.Queued), uint64(q.Completed), uint64(q.LastTake), uint64(q.LastDelay), uint64(q.NotBefore), levels,
 	} {
 		dst = binary.AppendUvarint(dst, n)
+	}
+	if levels&moreMark != 0 {
+		dst = binary.AppendUvarint(dst, uint64(q.Dropped))
+		dst = binary.AppendUvarint(dst, uint64(q.NotBeforeAt))
 	}
 	for p := range uint8(store.MaxPriority + 1) {
 		if h := q.Head(p); h.Due != sched.Never {
@@ -60,8 +71,11 @@ func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
 		Queued: int64(r.uint()), Completed: int64(r.uint()),
 		LastTake: int64(r.uint()), LastDelay: int64(r.uint()), NotBefore: int64(r.uint()),
 	}
-	q := c.NewQueue(name, id, nil, st)
 	levels := r.uint()
+	if levels&moreMark != 0 {
+		st.Dropped, st.NotBeforeAt = int64(r.uint()), int64(r.uint())
+	}
+	q := c.NewQueue(name, id, nil, st)
 	for p := range uint8(store.MaxPriority + 1) {
 		if levels&(1<<p) != 0 {
 			q.SetHead(p, sched.Head{Due: int64(r.uint()), Seq: r.uint()})
@@ -77,20 +91,28 @@ func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
 // appendCrawlQueues appends the value of a crawl's queue row.
 func appendCrawlQueues(dst []byte, qs *queueState) []byte {
 	for _, n := range [...]uint64{
-		uint64(qs.next), uint64(qs.Held), uint64(qs.InFlight), uint64(qs.Completed), uint64(qs.Queues), uint64(qs.Active),
+		uint64(qs.next), uint64(qs.Held), uint64(len(qs.Leases)), uint64(qs.Completed), uint64(qs.Queues), uint64(qs.Active),
 	} {
 		dst = binary.AppendUvarint(dst, n)
 	}
-	return appendSettings(dst, &qs.Settings)
+	dst = appendSettings(dst, &qs.Settings)
+	if qs.Dropped > 0 {
+		dst = binary.AppendUvarint(dst, uint64(qs.Dropped))
+	}
+	return dst
 }
 
 func (qs *queueState) parse(b []byte) error {
 	r := fields{b: b}
 	qs.next = uint32(r.uint())
-	qs.Restore(sched.Counts{
-		Held: int64(r.uint()), InFlight: int64(r.uint()), Completed: int64(r.uint()), Queues: int64(r.uint()), Active: int64(r.uint()),
-	})
+	n := sched.Counts{Held: int64(r.uint())}
+	r.uint() // leases
+	n.Completed, n.Queues, n.Active = int64(r.uint()), int64(r.uint()), int64(r.uint())
 	qs.Settings = r.settings()
+	if len(r.b) > 0 {
+		n.Dropped = int64(r.uint())
+	}
+	qs.Restore(n)
 	return r.end("crawl's queues", b)
 }
 

@@ -61,16 +61,33 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	if err := s.usable(); err != nil {
 		return store.Stats{}, err
 	}
-	if err := s.rlock(); err != nil {
-		return store.Stats{}, err
+	for {
+		if st, done, err := s.stats(crawl); done || err != nil {
+			return st, err
+		}
 	}
-	defer s.mu.RUnlock()
-	var st store.Stats
+}
+
+// statsLeases is how many leases that ran out Stats takes note of before it lets the
+// committer go on.
+const statsLeases = 4096
+
+// stats counts, unless more leases ran out than it may take note of: then it is not
+// done.
+func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
+	if err := s.lock(); err != nil {
+		return st, false, err
+	}
+	defer s.mu.Unlock()
+	now := sched.Now(s.opt.Clock())
 	for _, c := range s.selected(crawl) {
+		if !c.queues.advance(now, statsLeases) {
+			return store.Stats{}, false, nil
+		}
 		st.Seen += c.count()
 		c.queues.addStats(&st)
 	}
-	return st, nil
+	return st, true, nil
 }
 
 // Keys implements store.Store. Keys recorded or forgotten while it runs may be

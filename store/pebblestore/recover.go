@@ -107,7 +107,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 		return nil, err
 	}
 	for _, l := range leases[at] {
-		q.Restore(l.rec, l.token, l.until)
+		q.Restore(l.rec, l.token, l.given, l.until, now)
 	}
 	delete(leases, at)
 	s.sched.hold(qs, q)

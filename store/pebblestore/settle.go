@@ -93,41 +93,38 @@ func (o *settleOp) reads(tx *txn) bool {
 
 func (tx *txn) settle(crawl string, st *store.Settlement) store.SettleStatus {
 	c := tx.s.crawls[crawl]
-	var f found
-	fact := sched.Fact{Known: c != nil && tx.known(c, &st.Key)}
-	if fact.Known {
-		f = tx.fact(c, st)
-		fact.State, fact.Text = f.state, f.text
-		if f.lease != nil {
-			fact.Token = f.lease.Token
-		}
+	f, known := tx.fact(c, st)
+	fact := sched.Fact{Known: known, State: f.state}
+	if f.lease != nil {
+		fact.Token = f.lease.Token
 	}
-	step, answer := sched.Judge(st, fact)
+	step, answer := sched.Judge(st, fact, tx.s.opt.KeepURLs)
 	var q *sched.Queue
 	switch step {
-	case sched.Refuse:
+	case sched.Leave:
 		return answer
 	case sched.Same:
 		q = f.queue
 	case sched.Make:
 		c = tx.crawl(crawl, true)
-		q = tx.makeSettled(c, st, &f, fact.Known)
+		q = tx.makeSettled(c, st, &f, known)
 	case sched.Apply:
 		q = tx.applySettled(c, st, &f)
 	}
 	if st.QueueChange != nil {
-		q.Configure(st.QueueChange)
+		q.Configure(st.QueueChange, sched.Now(tx.now))
 	}
 	tx.changedQueue(q)
 	return answer
 }
 
-// fact finds a known key; not further than to its lease if that will do.
-func (tx *txn) fact(c *crawl, st *store.Settlement) found {
-	if st.Token != 0 && tx.s.queuesOf(c).Leases[st.Key] == nil {
-		return found{}
+// fact finds a key, and reports whether it is known; for a settlement with a token it
+// looks no further than to the leases.
+func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
+	if c == nil || st.Token != 0 && tx.s.queuesOf(c).Leases[st.Key] == nil || !tx.known(c, &st.Key) {
+		return found{}, false
 	}
-	return tx.find(c, &st.Key)
+	return tx.find(c, &st.Key), true
 }
 
 // makeSettled applies an outcome to a URL made from the settlement.
@@ -136,12 +133,7 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 	rec := sched.Record{Key: st.Key, URL: st.URL, Meta: st.Meta, Created: now}
 	rec.Change(st)
 	tx.s.texts.drop(c.num, &st.Key)
-	if known {
-		tx.release(c, f)
-		if f.text {
-			rec.Created = f.rec.Created
-		}
-	} else {
+	if !known {
 		tx.record(c, &st.Key)
 		f.gen = c.gens[len(c.gens)-1]
 	}
@@ -161,14 +153,15 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Que
 		if st.URL != "" {
 			tx.s.texts.put(c.num, &st.Key, l.URL)
 		}
-		l.Renew(l.Token, sched.MsOr(st.Due, sched.Now(tx.now)))
+		now := sched.Now(tx.now)
+		l.Renew(l.Token, now, sched.MsOr(st.Due, now))
 		l.Rewritten = true
 		tx.set(appendLeaseRow(nil, l.Token), appendLease(nil, l))
 		return f.queue
 	}
 	tx.s.texts.drop(c.num, &st.Key)
 	tx.release(c, f)
-	if f.state == store.Done {
+	if !f.held() {
 		f.rec.Attempts = 0
 	}
 	f.rec.Change(st)
@@ -181,20 +174,29 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Que
 func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 	switch st.Outcome {
 	case store.Complete:
-		f.queue.Add(0, 1)
-		f.rec.Due = 0
-		if made {
-			tx.point(c, f, &st.Key, &pointer{queue: uint32(f.queue.ID)})
-		}
-		if tx.s.opt.KeepURLs {
-			tx.s.texts.put(c.num, &st.Key, f.rec.URL)
-			tx.set(appendDoneRow(nil, c.num, uint32(f.queue.ID), &st.Key), appendPlaced(nil, &f.rec))
-		}
+		tx.finish(c, f, store.Done, made)
+	case store.Drop:
+		tx.finish(c, f, store.Dropped, made)
 	case store.Requeue:
 		f.rec.Due = sched.MsOr(st.Due, sched.Now(tx.now))
 		p := tx.enqueue(c, f.queue, &f.rec)
 		tx.point(c, f, &st.Key, &p)
-	case store.Drop:
-		tx.point(c, f, &st.Key, &pointer{})
+	}
+}
+
+// finish ends a URL as done or dropped. Its seen row goes on pointing to where it was
+// queued, which names the queue.
+func (tx *txn) finish(c *crawl, f *found, state store.State, made bool) {
+	k := &f.rec.Key
+	f.queue.End(state, 1)
+	f.rec.Due = 0
+	var p pointer
+	if tx.s.opt.KeepURLs {
+		p.queue = uint32(f.queue.ID)
+		tx.s.texts.put(c.num, k, f.rec.URL)
+		tx.set(appendDoneRow(nil, c.num, p.queue, k), appendDone(nil, &f.rec, state))
+	}
+	if made {
+		tx.point(c, f, k, &p)
 	}
 }

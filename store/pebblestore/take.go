@@ -100,7 +100,7 @@ func (t *taker) serve(q *sched.Queue, n int) (int, error) {
 // renew leases again a URL whose lease ran out.
 func (t *taker) renew(l *sched.Lease) {
 	t.deleteLease(l)
-	l.Renew(t.nextToken(), t.r.Until)
+	l.Renew(t.nextToken(), t.r.Now, t.r.Until)
 	l.Rewritten = false
 	t.give(l)
 }
@@ -125,7 +125,7 @@ func (t *taker) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, err
 		rec := &rows[got]
 		t.key = appendOrderRow(t.key[:0], c.num, uint32(q.ID), priority, rec.Place())
 		t.singleDelete(t.key)
-		t.give(q.Lease(*rec, t.nextToken(), t.r.Until))
+		t.give(q.Lease(*rec, t.nextToken(), t.r.Now, t.r.Until))
 	}
 	head := sched.Head{Due: sched.Never}
 	if got < len(rows) {

@@ -75,10 +75,18 @@ func (l *entryListing) fail(err error) bool {
 	return false
 }
 
-// queue lists one queue: what is leased, queued, done. It returns false when the
-// listing is over.
+// queue lists one queue: what has ended, is leased, is queued. It returns false when
+// the listing is over.
 func (l *entryListing) queue(name string) bool {
 	shard, _ := l.s.layout.ofQueue(name)
+	if l.inside { // to be forgotten: what is completed meanwhile must be found, too
+		return l.held(shard, name) && l.ended(shard, name)
+	}
+	return l.ended(shard, name) && l.held(shard, name)
+}
+
+// held lists what is leased and queued.
+func (l *entryListing) held(shard int, name string) bool {
 	if l.leased[shard] == nil {
 		if err := l.gatherLeases(shard); err != nil {
 			return l.fail(err)
@@ -94,29 +102,29 @@ func (l *entryListing) queue(name string) bool {
 		}
 	}
 	for _, kind := range "76543210" {
-		ok := l.pages(shard, byte(kind), name, func(list []leased) bool { return l.tell(list, store.Queued) })
+		ok := l.pages(shard, byte(kind), name, func(list []leased) bool { return l.tell(list, store.Queued, store.Queued) })
 		if !ok {
 			return false
 		}
 	}
-	return l.done(shard, name)
+	return true
 }
 
-// done lists completed URLs in order of key.
-func (l *entryListing) done(shard int, name string) bool {
+// ended lists completed and dropped URLs in order of key.
+func (l *entryListing) ended(shard int, name string) bool {
 	var all []leased
 	if !l.pages(shard, 'd', name, func(list []leased) bool { all = append(all, list...); return true }) {
 		return false
 	}
 	slices.SortFunc(all, func(a, b leased) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	all = slices.CompactFunc(all, func(a, b leased) bool { return a.Key == b.Key })
-	return l.tell(all, store.Done)
+	return l.tell(all, store.Done, store.Dropped)
 }
 
-// tell yields those in a state; what has left it meanwhile was told or will be.
-func (l *entryListing) tell(list []leased, state store.State) bool {
+// tell yields those in one of two states.
+func (l *entryListing) tell(list []leased, state, or store.State) bool {
 	for _, e := range list {
-		if e.State == state && !l.yield(e.Entry, nil) {
+		if (e.State == state || e.State == or) && !l.yield(e.Entry, nil) {
 			return false
 		}
 	}

@@ -89,7 +89,7 @@ func (m *forced) place(ctx context.Context) (bool, error) {
 // queue moves the URL into its queue; false when another daemon has done so at the same time.
 func (m *forced) queue(ctx context.Context) (bool, error) {
 	s := m.s
-	shard, to := s.layout.ofQueue(m.it.Queue)
+	shard, _ := s.layout.ofQueue(m.it.Queue)
 	c := &call{shard: shard, script: scriptEnqueue, id: m.id.phase(phaseQueue), crawl: m.crawl, blob: append(make([]byte, 22), m.entry...)}
 	if err := s.run(ctx, []*call{c}); err != nil {
 		return false, err
@@ -98,11 +98,7 @@ func (m *forced) queue(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	s.acknowledge(ctx, m.recorded)
-	queued := c.reply[0] == 'Q'
-	if m.from.was != queuedIn || m.from.queue == to {
-		return queued, nil
-	}
-	return queued, s.clean(ctx, m.id, m.crawl, []store.Key{m.it.Key}, []known{m.from})
+	return c.reply[0] == 'Q', nil
 }
 
 // full reports whether a queue, or the crawl, holds as much as it may.

@@ -84,8 +84,8 @@ func (f *forgetting) keys(ctx context.Context, keys []store.Key) (sum int64, err
 	return sum, nil
 }
 
-// drop forgets keys that are known: they are let go by their queues, then by
-// the seen side. With mode f those that are held stay.
+// drop forgets keys that are known: their queues release them, then the seen side
+// removes them. For the mode see lua/release.lua.
 func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) (int64, error) {
 	if err := f.announce(ctx); err != nil {
 		return 0, err
@@ -103,7 +103,6 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 	b := s.batch(scriptRemove, id.phase(phaseRecord), crawl, s.shardsHead())
 	for i := range keys {
 		if found[i].was == unknown || heldKeys[i] {
-			found[i].was = unknown // nothing to clean
 			continue
 		}
 		p := b.keyPart(i, &keys[i])
@@ -118,10 +117,7 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 			gone++
 		}
 	})
-	if err != nil {
-		return gone, err
-	}
-	return gone, s.clean(ctx, id, crawl, keys, found)
+	return gone, err
 }
 
 // queue forgets what a queue holds the text of. A key that an Add is about to confirm or to take back
@@ -149,7 +145,13 @@ func (f *forgetting) queue(ctx context.Context, queue string) (sum int64, err er
 		}
 		ctx = accepted(ctx)
 	}
-	return sum, nil
+	return sum, f.forgetEnds(ctx, queue)
+}
+
+// forgetEnds sets the counts of URLs that a queue completed and dropped to 0.
+func (f *forgetting) forgetEnds(ctx context.Context, queue string) error {
+	shard, _ := f.layout.ofQueue(queue)
+	return f.run(ctx, []*call{{shard: shard, script: scriptRelease, id: f.requests.id(), crawl: f.crawl, blob: []byte("q" + queue)}})
 }
 
 // before forgets keys that were recorded on days before and aren't held.
@@ -164,7 +166,7 @@ func (f *forgetting) before(ctx context.Context, before time.Time) (sum int64, e
 			if err != nil {
 				return sum, err
 			}
-			n, err := f.drop(ctx, 'f', p.keys, p.known)
+			n, err := f.drop(ctx, 'a', p.keys, p.known)
 			sum += n
 			if err != nil {
 				return sum, err

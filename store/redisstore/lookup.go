@@ -76,7 +76,7 @@ func (s *Store) readFound(r *reader, e *store.Entry) (token uint64) {
 	switch state {
 	case store.Leased:
 		e.Expires, e.Attempts = sched.Time(until), attempts
-	case store.Done:
+	case store.Done, store.Dropped:
 		e.Due = sched.Time(0)
 	}
 	return token

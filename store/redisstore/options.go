@@ -50,9 +50,9 @@ type Options struct {
 	Identity store.Identity
 	// MustExist refuses to make a new store. The default is false.
 	MustExist bool
-	// KeepURLs keeps the text of completed URLs, so that they can be listed and
-	// a duplicate's first spelling told. All daemons should have it alike. The
-	// default is to keep keys only.
+	// KeepURLs keeps the text of completed and dropped URLs, so that they can be
+	// listed and a duplicate's first-seen URL returned. All daemons must set it
+	// alike. The default is to keep keys only.
 	KeepURLs bool
 	// CacheBytes bounds the memory of a cache of keys that are known, 8 bytes each,
 	// which saves duplicates the way to the cluster; negative for none. The default

@@ -55,7 +55,7 @@ func (s *Store) infoPage(ctx context.Context, crawl string, shard int, what stri
 func readInfo(r *reader, crawl string) store.QueueInfo {
 	q := store.QueueInfo{Crawl: crawl, Name: r.short()}
 	queued, live, late := int64(r.uint(6)), int64(r.uint(4)), int64(r.uint(4))
-	q.Held, q.InFlight, q.Completed = queued+live+late, live+late, int64(r.uint(6))
+	q.Held, q.InFlight, q.Completed, q.Dropped = queued+live+late, live, int64(r.uint(6)), int64(r.uint(6))
 	q.LastTake, q.Next = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
 	q.Delay = time.Duration(int64(r.uint(8))) * time.Millisecond
 	q.MaxInFlight = int(int64(r.uint(8)))

@@ -17,7 +17,6 @@ const (
 	phaseQueue          // at the queue's home; its answer is kept longer, see lua/head.lua
 	phaseEnd            // at the keys' home again
 	phaseRelease        // at the home of the queue that had the URL
-	phaseClean          // there again
 	phaseSettle         // at the queue's home, of what no outbox names
 )
 

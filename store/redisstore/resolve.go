@@ -134,15 +134,3 @@ func (s *Store) release(ctx context.Context, id requestID, crawl string, mode by
 	}
 	return heldKeys, created, nil
 }
-
-// clean removes the marks of keys that release let go.
-func (s *Store) clean(ctx context.Context, id requestID, crawl string, keys []store.Key, of []known) error {
-	b := s.batch(scriptClean, id.phase(phaseClean), crawl, nil)
-	for i := range keys {
-		if of[i].was == queuedIn {
-			p := b.part(s.layout.ofHash(of[i].queue), i)
-			p.blob = append(p.blob, keys[i][:]...)
-		}
-	}
-	return b.run(ctx)
-}

@@ -46,7 +46,6 @@ var (
 	scriptStats     = newScript(partPlain+"stats", false)
 	scriptLookup    = newScript(partPlain+"lookup", false)
 	scriptEntries   = newScript(partPlain+"entries", false)
-	scriptClean     = newScript(partPlain+"clean", true)
 	scriptWipe      = newScript(partPlain+"wipe", true)
 	scriptSweep     = newScript(partPlain+"sweep", true)
 	scriptAck       = newScript("head ack", false)

@@ -50,7 +50,6 @@ type settling struct {
 	list  []store.Settlement
 	out   []store.SettleStatus
 	known []known // of those without token
-	ask   []int   // the seen side has to say whether the key is known
 	again []int   // it changed meanwhile: to be settled anew, alone
 }
 
@@ -74,9 +73,6 @@ func (w *settling) wave(ctx context.Context, list []store.Settlement, out []stor
 		return 0, err
 	}
 	ctx = accepted(ctx)
-	if err := w.tellUnknown(ctx); err != nil {
-		return 0, err
-	}
 	for _, i := range w.again {
 		if err := w.s.settleMoving(ctx, w.crawl, &w.list[i], &w.out[i]); err != nil {
 			return 0, err
@@ -147,7 +143,7 @@ func (w *settling) send(ctx context.Context) error {
 		case made[i]:
 		case st.Token != 0:
 			if shard = int(st.Token >> tokenBits); shard >= w.s.opt.Shards {
-				w.ask = append(w.ask, i)
+				w.out[i] = store.Stale
 				continue
 			}
 		case w.known[i].was == queuedIn:
@@ -157,6 +153,9 @@ func (w *settling) send(ctx context.Context) error {
 			continue
 		default:
 			w.out[i] = store.Unknown
+			if w.known[i].was == neverQueued && st.Outcome == store.Complete {
+				w.out[i] = store.Settled
+			}
 			continue
 		}
 		p := b.part(shard, i)
@@ -192,8 +191,6 @@ func (w *settling) tell(i int, answer byte, made bool) {
 		w.out[i] = store.Unknown
 	case 'T':
 		w.out[i] = store.Stale
-	case '?':
-		w.ask = append(w.ask, i)
 	default:
 		w.again = append(w.again, i)
 	}

@@ -25,8 +25,11 @@ func (s *Store) settleMoving(ctx context.Context, crawl string, st *store.Settle
 			}
 		}
 		*out = store.Settled
-		if m.from.was == unknown {
+		switch {
+		case m.from.was == unknown:
 			*out = store.Created
+		case st.Outcome != store.Requeue && !s.opt.KeepURLs:
+			return true, nil // seen, and there is no text to keep
 		}
 		m.id = s.requests.id()
 		return m.move(accepted(ctx))
@@ -61,10 +64,7 @@ func (m *moving) move(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	m.s.acknowledge(ctx, recorded)
-	if m.from.was != queuedIn {
-		return true, nil
-	}
-	return true, m.s.clean(ctx, m.id, m.crawl, keys, from)
+	return true, nil
 }
 
 // settle sends the settlement to one queue.

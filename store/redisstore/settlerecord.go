@@ -2,8 +2,6 @@ package redisstore
 
 import (
 	"context"
-
-	"github.com/firstseen/firstseen/store"
 )
 
 // record makes unknown keys known that are to be created.
@@ -28,26 +26,4 @@ func (w *settling) record(ctx context.Context) (made []bool, recorded *batch, er
 		}
 	}
 	return made, recorded, err
-}
-
-// tellUnknown tells keys that nothing is known of from stale leases.
-func (w *settling) tellUnknown(ctx context.Context) error {
-	if len(w.ask) == 0 {
-		return nil
-	}
-	keys := make([]store.Key, len(w.ask))
-	for j, i := range w.ask {
-		keys[j] = w.list[i].Key
-	}
-	found, err := w.s.resolve(ctx, w.crawl, keys)
-	for j, i := range w.ask {
-		if err != nil {
-			break
-		}
-		w.out[i] = store.Stale
-		if found[j].was == unknown {
-			w.out[i] = store.Unknown
-		}
-	}
-	return err
 }

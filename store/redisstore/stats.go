@@ -43,10 +43,10 @@ func (s *Store) statsByCrawl(ctx context.Context, crawl string) (map[string]stor
 		for r.more() {
 			name := r.short()
 			sum := by[name]
-			addStats(&sum, store.Stats{
-				Seen: int64(r.uint(6)), Held: int64(r.uint(6)), InFlight: int64(r.uint(6)),
-				Completed: int64(r.uint(6)), Queues: int64(r.uint(6)), Active: int64(r.uint(6)),
-			})
+			st := store.Stats{Seen: int64(r.uint(6)), InFlight: int64(r.uint(6)), Dropped: int64(r.uint(6)), Held: int64(r.uint(6))}
+			r.uint(6) // leased
+			st.Completed, st.Queues, st.Active = int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))
+			addStats(&sum, st)
 			by[name] = sum
 		}
 		if err := r.err(); err != nil {
@@ -61,6 +61,7 @@ func addStats(to *store.Stats, s store.Stats) {
 	to.Held += s.Held
 	to.InFlight += s.InFlight
 	to.Completed += s.Completed
+	to.Dropped += s.Dropped
 	to.Queues += s.Queues
 	to.Active += s.Active
 }

@@ -158,7 +158,12 @@ func forced(f *fixture) {
 	v := f.add(force(1, "b"), force(1, "b"))
 	equal(f, "forced done", v[0], requeued)
 	equal(f, "forced twice", v[1], held)
-	f.wantStats(store.Stats{Seen: 2, Held: 2, Queues: 2, Active: 2})
+	// What was completed in queue a is known only by its text.
+	st := store.Stats{Seen: 2, Held: 2, Queues: 2, Active: 2}
+	if !f.env.KeepURLs {
+		st.Completed, st.Queues = 1, 3
+	}
+	f.wantStats(st)
 	e := f.lookup(1)
 	equal(f, "queue", e.Queue, "b")
 	equal(f, "attempts", e.Attempts, 0)

@@ -27,7 +27,7 @@ func (h *History) compareStats(ctx context.Context, s store.Store) error {
 	for _, name := range []string{"DEFAULT", "b", "c*"} {
 		var want store.Stats
 		if c := h.m.crawls[name]; c != nil {
-			want = c.stats()
+			want = h.m.stats(c)
 		}
 		got, err := s.Stats(ctx, name)
 		if err != nil {
@@ -40,6 +40,7 @@ func (h *History) compareStats(ctx context.Context, s store.Store) error {
 		sum.Held += want.Held
 		sum.InFlight += want.InFlight
 		sum.Completed += want.Completed
+		sum.Dropped += want.Dropped
 		sum.Queues += want.Queues
 		sum.Active += want.Active
 	}
@@ -133,14 +134,9 @@ func (h *History) compareQueues(ctx context.Context, s store.Store, c *modelCraw
 func (m *model) info(c *modelCrawl, name string) (store.QueueInfo, bool) {
 	q := c.queues[name]
 	info := store.QueueInfo{
-		Crawl: c.name, Name: name, QueueSettings: q.set, Held: int64(len(c.held(name))),
-		Completed: c.completed(name), LastTake: q.lastTake, Next: m.serves(c, q),
-	}
-	for _, u := range c.held(name) {
-		if u.State == store.Leased {
-			info.InFlight++
-		}
+		Crawl: c.name, Name: name, QueueSettings: q.set, Held: int64(len(c.held(name))), InFlight: int64(m.live(c, name)),
+		Completed: q.completed, Dropped: q.dropped, LastTake: q.lastTake, Next: m.serves(c, q),
 	}
 	set := q.set != store.QueueSettings{} || !q.notBefore.IsZero()
-	return info, info.Held > 0 || info.Completed > 0 || set
+	return info, c.used(q) || set
 }

@@ -12,40 +12,71 @@ var forgetCases = []testCase{
 		done, held := f.one(), f.one()
 		f.end(done, store.Complete)
 		f.forget(3, store.Selection{Keys: []store.Key{key(0), key(1), key(2), key(2), key(9)}})
-		f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
-		equal(f, "settlement of a forgotten lease", f.end(held, store.Complete), store.Unknown)
+		f.wantStats(store.Stats{Seen: 1, Held: 1, Completed: one(!f.env.KeepURLs), Queues: 1, Active: 1})
+		equal(f, "settlement of a forgotten lease", f.end(held, store.Complete), store.Stale)
 		f.wantStatus(f.add(item(0, "a"), item(1, "a"), item(2, "a"), item(3, "a")), store.New, store.New, store.New, store.Duplicate)
 		f.wantKeys(f.takeAll(), 3, 0, 1, 2)
 		f.forget(0, store.Selection{Keys: []store.Key{}})
 	}},
 	{"a forgotten queue keeps its settings", func(f *fixture) {
-		f.fill("a", 0, 5)
+		f.fill("a", 0, 6)
 		f.fill("b", 10, 1)
 		w := uint8(9)
 		f.set("a", store.QueueChange{Weight: &w})
 		f.end(f.take(store.TakeRequest{Queue: "a"})[0], store.Complete)
+		f.end(f.take(store.TakeRequest{Queue: "a"})[0], store.Drop)
 		f.take(store.TakeRequest{Queue: "a"})
-		f.forget(4+one(f.env.KeepURLs), store.Selection{Queue: "a"})
+		f.forget(4+2*one(f.env.KeepURLs), store.Selection{Queue: "a"})
 		info := f.info("a")
 		equal(f, "weight", info.Weight, 9)
 		equal(f, "held", info.Held, 0)
-		equal(f, "completed", info.Completed, one(!f.env.KeepURLs))
+		f.wantStats(store.Stats{Seen: 1 + 2*one(!f.env.KeepURLs), Held: 1, Queues: 1, Active: 1})
 		f.wantKeys(f.takeAll(), 10)
 		f.forget(0, store.Selection{Queue: "none"})
+		f.forget(0, store.Selection{Queue: "a"})
+	}},
+	{"a forgotten queue begins again", func(f *fixture) {
+		limit := int64(1)
+		f.set("a", store.QueueChange{Limit: &limit})
+		f.fill("a", 0, 2)
+		f.end(f.one(), store.Complete)
+		f.wantKeys(f.takeAll())
+		f.forget(1+one(f.env.KeepURLs), store.Selection{Queue: "a"})
+		status := store.New
+		if !f.env.KeepURLs {
+			status = store.Duplicate
+		}
+		f.wantStatus(f.add(item(0, ""), item(1, "a")), status, store.New)
+		f.wantKeys(f.takeAll(), 1)
 	}},
 	{"old keys are forgotten, held ones are not", func(f *fixture) {
-		f.fill("a", 0, 3)
+		f.fill("a", 0, 4)
 		f.end(f.one(), store.Complete)
 		f.one()
+		f.end(f.one(), store.Drop)
 		f.add(item(5, ""))
 		f.forget(0, store.Selection{Before: f.Now()})
 		f.step(1000 * time.Hour) // more than any backend's generation
 		f.add(item(6, ""))
-		f.forget(2, store.Selection{Before: f.Now()})
-		f.wantStats(store.Stats{Seen: 3, Held: 2, InFlight: 1, Queues: 1, Active: 1})
-		f.wantStatus(f.add(item(0, ""), item(1, ""), item(2, ""), item(5, ""), item(6, "")),
-			store.New, store.Duplicate, store.Duplicate, store.New, store.Duplicate)
-		f.wantKeys(f.takeAll(), 1, 2)
+		f.forget(3, store.Selection{Before: f.Now()})
+		f.wantStats(store.Stats{Seen: 3, Held: 2, Completed: 1, Dropped: 1, Queues: 1, Active: 1})
+		f.wantEntries("a", 1, 3)
+		f.wantStatus(f.add(item(0, ""), item(1, ""), item(2, ""), item(3, ""), item(5, ""), item(6, "")),
+			store.New, store.Duplicate, store.New, store.Duplicate, store.New, store.Duplicate)
+		f.wantKeys(f.takeAll(), 1, 3)
+	}},
+	{"a URL that was forgotten for its age is completed again", func(f *fixture) {
+		f.fill("a", 0, 1)
+		f.end(f.one(), store.Complete)
+		f.step(1000 * time.Hour)
+		f.forget(1, store.Selection{Before: f.Now()})
+		f.fill("a", 0, 1)
+		f.end(f.one(), store.Complete)
+		f.wantStats(store.Stats{Seen: 1, Completed: 2, Queues: 1})
+		f.forget(1, store.Selection{Keys: []store.Key{key(0)}})
+		f.wantStats(store.Stats{Completed: 2 - one(f.env.KeepURLs), Queues: 1})
+		f.forget(0, store.Selection{Queue: "a"})
+		f.wantStats(store.Stats{})
 	}},
 	{"a forgotten crawl is gone with its settings", func(f *fixture) {
 		yes := true
@@ -59,7 +90,7 @@ var forgetCases = []testCase{
 		names, err := f.s.Crawls(f.ctx)
 		f.check(err)
 		f.check(sameList(names, []string{"b"}, sameValue))
-		equal(f, "settlement", f.end(l, store.Complete), store.Unknown)
+		equal(f, "settlement", f.end(l, store.Complete), store.Stale)
 		f.fill("a", 0, 3)
 		f.wantKeys(f.takeAll(), 0, 1, 2)
 	}},

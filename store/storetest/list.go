@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -25,21 +26,25 @@ var listCases = []testCase{
 		_, err = collect(f.s.Queues(f.ctx, "*", "a"))
 		f.wantErr(err, store.ErrInvalid)
 	}},
-	{"URLs are listed by queue: leased, queued, done", func(f *fixture) {
+	{"URLs are listed by queue: ended, leased, queued", func(f *fixture) {
 		f.fill("b", 0, 3)
 		f.fill("a", 10, 3)
-		high := item(20, "b")
-		high.Priority = 1
-		f.add(high, item(30, ""))
-		f.end(f.take(store.TakeRequest{Queue: "b"})[0], store.Complete) // 20
-		f.take(store.TakeRequest{Queue: "b", Lease: time.Hour})         // 0
-		f.take(store.TakeRequest{Queue: "b", Lease: time.Minute})       // 1
-		want := []int{1, 0, 2}
-		if f.env.KeepURLs {
-			want = append(want, 20)
+		f.add(high(20, "b"), high(21, "b"), high(22, "b"), item(30, ""))
+		for _, o := range []store.Outcome{store.Complete, store.Drop, store.Complete} {
+			f.end(f.take(store.TakeRequest{Queue: "b"})[0], o)
 		}
-		f.wantEntries("b", want...)
-		f.wantEntries("", append([]int{10, 11, 12}, want...)...)
+		f.take(store.TakeRequest{Queue: "b", Lease: time.Hour})   // 0
+		f.take(store.TakeRequest{Queue: "b", Lease: time.Minute}) // 1
+		f.fill("dropped", 40, 1)
+		f.end(f.take(store.TakeRequest{Queue: "dropped"})[0], store.Drop)
+		var ended, last []int
+		if f.env.KeepURLs {
+			ended, last = []int{20, 21, 22}, []int{40}
+			slices.SortFunc(ended, func(a, b int) int { return key(a).Compare(key(b)) })
+		}
+		b := append(ended, 1, 0, 2)
+		f.wantEntries("b", b...)
+		f.wantEntries("", slices.Concat([]int{10, 11, 12}, b, last)...)
 		f.wantEntries("none")
 	}},
 	{"listings are longer than a page", func(f *fixture) {
@@ -109,6 +114,13 @@ var listCases = []testCase{
 		f.check(err)
 		equal(f, "crawls", len(names), 0)
 	}},
+}
+
+// high is an item of a higher priority than others have.
+func high(n int, queue string) store.Item {
+	it := item(n, queue)
+	it.Priority = 1
+	return it
 }
 
 func (f *fixture) wantQueues(crawl, after string, want ...string) {

@@ -14,7 +14,7 @@ import (
 // shares no code with any backend. It doesn't choose between queues, which is
 // the backend's to do; it judges what was chosen.
 type model struct {
-	keep     bool // the text of completed URLs is kept
+	keep     bool // the text of completed and dropped URLs is kept
 	now      time.Time
 	arrivals int
 	defaults store.QueueSettings
@@ -34,12 +34,14 @@ type modelQueue struct {
 	lastTake  time.Time
 	lastDelay time.Duration
 	notBefore time.Time
+	completed int64
+	dropped   int64
 }
 
+// modelURL is what is known of a key. With state SeenOnly the rest of the entry
+// means nothing.
 type modelURL struct {
 	store.Entry
-	done    bool // completed, also when the text is gone
-	text    bool
 	token   uint64
 	arrival int
 	seen    time.Time
@@ -65,6 +67,13 @@ func (c *modelCrawl) queue(name string) *modelQueue {
 
 func (u *modelURL) held() bool { return u.State == store.Queued || u.State == store.Leased }
 
+func (u *modelURL) ended() bool { return u.State == store.Done || u.State == store.Dropped }
+
+// used reports whether a queue holds, has completed or has dropped anything.
+func (c *modelCrawl) used(q *modelQueue) bool {
+	return len(c.held(q.name)) > 0 || q.completed+q.dropped > 0
+}
+
 // held lists the held URLs of a queue, or of the crawl with queue "".
 func (c *modelCrawl) held(queue string) (list []*modelURL) {
 	for _, u := range c.urls {
@@ -73,15 +82,6 @@ func (c *modelCrawl) held(queue string) (list []*modelURL) {
 		}
 	}
 	return list
-}
-
-func (c *modelCrawl) completed(queue string) (n int64) {
-	for _, u := range c.urls {
-		if u.done && (queue == "" || u.Queue == queue) {
-			n++
-		}
-	}
-	return n
 }
 
 // live counts the leases of a queue that did not run out.
@@ -101,7 +101,7 @@ func (m *model) add(crawl string, it store.Item, opt store.AddOptions) store.Ver
 	var v store.Verdict
 	if u != nil {
 		v.Status = store.Duplicate
-		if opt.WantFirst {
+		if opt.WantFirst && u.State != store.SeenOnly {
 			v.First = u.URL
 		}
 		if !it.Force || u.held() {
@@ -120,7 +120,7 @@ func (m *model) add(crawl string, it store.Item, opt store.AddOptions) store.Ver
 		return v
 	}
 	v.Requeued = v.Status == store.Duplicate
-	m.keepText(u)
+	m.unend(c, u)
 	u.URL, u.Meta, u.Priority, u.Attempts = it.URL, it.Meta, it.Priority, 0
 	m.enqueue(c, u, it.Queue, it.Due)
 	return v
@@ -132,10 +132,15 @@ func (m *model) see(c *modelCrawl, key store.Key) *modelURL {
 	return u
 }
 
-// keepText begins to keep the text of a URL, if it isn't kept.
-func (m *model) keepText(u *modelURL) {
-	if !u.text {
-		u.text, u.Created = true, m.now
+// unend takes back that a URL ended. One that was only seen gets a text now.
+func (m *model) unend(c *modelCrawl, u *modelURL) {
+	switch u.State {
+	case store.SeenOnly:
+		u.Created = m.now
+	case store.Done:
+		c.queue(u.Queue).completed--
+	case store.Dropped:
+		c.queue(u.Queue).dropped--
 	}
 }
 
@@ -144,8 +149,7 @@ func (m *model) enqueue(c *modelCrawl, u *modelURL, queue string, due time.Time)
 		due = m.now
 	}
 	m.arrivals++
-	u.State, u.done, u.text = store.Queued, false, true
-	u.Queue, u.Due, u.arrival = queue, due, m.arrivals
+	u.State, u.Queue, u.Due, u.arrival = store.Queued, queue, due, m.arrivals
 	c.queue(queue)
 }
 
@@ -159,49 +163,50 @@ func (m *model) settle(crawl string, s store.Settlement) store.SettleStatus {
 	if answer == store.Unknown || answer == store.Stale {
 		return answer
 	}
+	if u != nil && u.State == store.SeenOnly && (!s.Create || !m.keep && s.Outcome != store.Requeue) {
+		return answer
+	}
 	c := m.crawl(crawl)
-	switch {
-	case u == nil:
-		u = m.see(c, s.Key)
-		m.make(u, s)
-	case !u.held() && !(u.done && s.Outcome == store.Complete) && !(u.text && s.Outcome == store.Requeue):
-		m.make(u, s)
-	case u.done && s.Outcome == store.Complete:
+	if u != nil && u.State == store.Done && s.Outcome == store.Complete {
 		m.configure(c.queue(u.Queue), s.QueueChange)
 		return answer
 	}
+	if u == nil {
+		u = m.see(c, s.Key)
+	}
+	if u.State == store.SeenOnly {
+		u.URL, u.Meta, u.Priority, u.Attempts, u.Queue = s.URL, s.Meta, 0, 0, s.Queue
+	}
 	m.change(u, s)
+	q := c.queue(u.Queue)
 	m.outcome(c, u, s)
-	m.configure(c.queue(u.Queue), s.QueueChange)
+	m.configure(q, s.QueueChange)
 	return answer
 }
 
+// answer reads the table of the package comment of store.
 func (m *model) answer(u *modelURL, s store.Settlement) store.SettleStatus {
 	switch {
+	case s.Token != 0 && (u == nil || u.State != store.Leased || u.token != s.Token):
+		return store.Stale
 	case u == nil && s.Create:
 		return store.Created
 	case u == nil:
 		return store.Unknown
-	case s.Token != 0 && (u.State != store.Leased || u.token != s.Token):
-		return store.Stale
 	case s.Outcome == store.Extend && u.State == store.Queued:
 		return store.Stale
-	case u.held(), s.Create:
+	case u.held(), s.Outcome == store.Complete:
 		return store.Settled
-	case s.Outcome == store.Complete && u.done, s.Outcome == store.Requeue && u.done && u.text:
+	case u.ended() && s.Outcome == store.Requeue:
+		return store.Settled
+	case u.State == store.SeenOnly && s.Create:
 		return store.Settled
 	}
 	return store.Unknown
 }
 
-// make fills a URL from a settlement that creates it.
-func (m *model) make(u *modelURL, s store.Settlement) {
-	m.keepText(u)
-	u.URL, u.Meta, u.Priority, u.Attempts, u.Queue = s.URL, s.Meta, 0, 0, s.Queue
-}
-
 func (m *model) change(u *modelURL, s store.Settlement) {
-	if s.URL != "" {
+	if s.URL != "" && !s.Create {
 		u.URL = s.URL
 	}
 	if s.Meta != nil {
@@ -210,31 +215,35 @@ func (m *model) change(u *modelURL, s store.Settlement) {
 	if s.Priority != nil {
 		u.Priority = *s.Priority
 	}
-	if s.ResetAttempts || u.done {
+	if s.ResetAttempts || u.ended() {
 		u.Attempts = 0
 	}
 }
 
 func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
-	switch s.Outcome {
-	case store.Extend:
+	if s.Outcome == store.Extend {
 		u.Expires = s.Due
 		if s.Due.IsZero() {
 			u.Expires = m.now
 		}
 		return
+	}
+	m.unend(c, u)
+	u.Expires, u.token = time.Time{}, 0
+	switch s.Outcome {
 	case store.Requeue:
 		m.enqueue(c, u, u.Queue, s.Due)
+		return
 	case store.Complete:
-		u.State, u.done, u.text = store.Done, true, m.keep
-		u.Due = time.Time{}
-		c.queue(u.Queue)
+		u.State = store.Done
+		c.queue(u.Queue).completed++
 	case store.Drop:
-		u.State, u.text = store.SeenOnly, false
+		u.State = store.Dropped
+		c.queue(u.Queue).dropped++
 	}
-	u.Expires, u.token = time.Time{}, 0
-	if !u.text {
-		u.State, u.URL, u.Meta = store.SeenOnly, "", nil
+	u.Due = time.Time{}
+	if !m.keep {
+		u.State = store.SeenOnly
 	}
 }
 
@@ -277,25 +286,32 @@ func changeSettings(s *store.QueueSettings, ch store.QueueChange) {
 }
 
 // forget is Forget of one crawl.
-func (m *model) forget(c *modelCrawl, sel store.Selection) (gone int64) {
-	all := sel.Keys == nil && sel.Queue == "" && sel.Before.IsZero()
+func (m *model) forget(c *modelCrawl, sel store.Selection) (removed int64) {
+	byAge := !sel.Before.IsZero()
+	all := sel.Keys == nil && sel.Queue == "" && !byAge
 	for key, u := range c.urls {
 		if all || slices.Contains(sel.Keys, key) ||
-			sel.Queue != "" && u.text && u.Queue == sel.Queue ||
-			!sel.Before.IsZero() && !u.held() && u.seen.Before(sel.Before) {
+			sel.Queue != "" && u.State != store.SeenOnly && u.Queue == sel.Queue ||
+			byAge && !u.held() && u.seen.Before(sel.Before) {
+			if !byAge {
+				m.unend(c, u)
+			}
 			delete(c.urls, key)
-			gone++
+			removed++
 		}
+	}
+	if q := c.queues[sel.Queue]; q != nil {
+		q.completed, q.dropped = 0, 0
 	}
 	if all {
 		delete(m.crawls, c.name)
 	}
-	return gone
+	return removed
 }
 
 // entry is Lookup of a known URL.
 func (u *modelURL) entry() store.Entry {
-	if !u.text {
+	if u.State == store.SeenOnly {
 		return store.Entry{Key: u.Key, Crawl: u.Crawl}
 	}
 	return u.Entry
@@ -305,7 +321,7 @@ func (u *modelURL) entry() store.Entry {
 func (c *modelCrawl) entries(queue string) []store.Entry {
 	var list []*modelURL
 	for _, u := range c.urls {
-		if u.text && (queue == "" || u.Queue == queue) {
+		if u.State != store.SeenOnly && (queue == "" || u.Queue == queue) {
 			list = append(list, u)
 		}
 	}
@@ -319,7 +335,7 @@ func (c *modelCrawl) entries(queue string) []store.Entry {
 
 // compareListed orders as Entries does.
 func compareListed(a, b *modelURL) int {
-	place := map[store.State]int{store.Leased: 1, store.Queued: 2, store.Done: 3}
+	place := map[store.State]int{store.Done: 1, store.Dropped: 1, store.Leased: 2, store.Queued: 3}
 	if n := cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(place[a.State], place[b.State])); n != 0 {
 		return n
 	}
@@ -338,22 +354,16 @@ func compareService(a, b *modelURL) int {
 }
 
 // stats is Stats of one crawl.
-func (c *modelCrawl) stats() (s store.Stats) {
+func (m *model) stats(c *modelCrawl) (s store.Stats) {
 	s.Seen = int64(len(c.urls))
-	s.Completed = c.completed("")
-	any, holding := map[string]bool{}, map[string]bool{}
-	for _, u := range c.urls {
-		if u.held() {
-			s.Held++
-			holding[u.Queue] = true
-		}
-		if u.State == store.Leased {
-			s.InFlight++
-		}
-		if u.held() || u.done {
-			any[u.Queue] = true
-		}
+	for _, q := range c.queues {
+		held := int64(len(c.held(q.name)))
+		s.Held += held
+		s.InFlight += int64(m.live(c, q.name))
+		s.Completed += q.completed
+		s.Dropped += q.dropped
+		s.Queues += one(c.used(q))
+		s.Active += one(held > 0)
 	}
-	s.Queues, s.Active = int64(len(any)), int64(len(holding))
 	return s
 }

@@ -90,7 +90,7 @@ func (m *model) serves(c *modelCrawl, q *modelQueue) time.Time {
 func (m *model) gives(c *modelCrawl, q *modelQueue, req store.TakeRequest) []*modelURL {
 	s := m.effective(c, q)
 	if m.closed(c) || s.Paused || s.BlockedUntil.After(m.now) || m.polite(c, q).After(m.now) ||
-		s.Limit > 0 && c.completed(q.name) >= s.Limit {
+		s.Limit > 0 && q.completed >= s.Limit {
 		return nil
 	}
 	list := c.order(q.name, m.now)
@@ -246,7 +246,7 @@ func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest, own 
 	opens := later(m.serves(c, q), s.BlockedUntil)
 	bounded := opens.After(m.now) && s.MaxInFlight == 0 // the request's bound is looked at when its time has come
 	bound := cmp.Or(s.MaxInFlight, req.MaxInFlight)
-	if !m.serves(c, q).IsZero() && !s.Paused && !(s.Limit > 0 && c.completed(q.name) >= s.Limit) &&
+	if !m.serves(c, q).IsZero() && !s.Paused && !(s.Limit > 0 && q.completed >= s.Limit) &&
 		(bounded || bound <= 0 || live < bound) {
 		next = earlier(next, later(opens, m.now))
 	}

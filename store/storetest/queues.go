@@ -29,6 +29,9 @@ var queueCases = []testCase{
 		f.end(f.one(), store.Complete)
 		f.check(f.s.Configure(f.ctx, "", "a", must))
 		f.check(f.s.Configure(f.ctx, "", "", must))
+		f.fill("b", 1, 1)
+		f.end(f.one(), store.Drop)
+		f.check(f.s.Configure(f.ctx, "", "b", must))
 	}},
 	{"fields that are nil stay", func(f *fixture) {
 		f.set("a", allSettings(f))
@@ -117,6 +120,11 @@ var queueCases = []testCase{
 		elsewhere := item(0, "b")
 		elsewhere.Force = true
 		f.add(elsewhere)
+		if !f.env.KeepURLs { // it is not known where that was completed
+			f.wantKeys(f.take(store.TakeRequest{Queue: "a"}))
+			f.forget(1, store.Selection{Queue: "a"})
+			f.fill("a", 1, 1)
+		}
 		f.wantKeys(f.take(store.TakeRequest{Queue: "a"}), 1)
 		f.forget(1, store.Selection{Keys: []store.Key{key(1)}})
 		f.wantKeys(f.takeAll(), 0)

@@ -245,7 +245,7 @@ func (h *History) settlement(crawl *string) store.Settlement {
 	}
 	if h.coin(5) {
 		st.Token = 0
-		if h.coin(2) && (st.Outcome == store.Complete || st.Outcome == store.Requeue) {
+		if h.coin(2) && st.Outcome != store.Extend {
 			st.Create, st.Queue = true, h.queue()
 			st.URL, st.Meta = h.text(), h.meta()
 		}
@@ -338,7 +338,7 @@ func (h *History) exists(crawl, queue string) bool {
 	if c == nil || queue == "" {
 		return c != nil
 	}
-	return len(c.held(queue)) > 0 || c.completed(queue) > 0
+	return c.queues[queue] != nil && c.used(c.queues[queue])
 }
 
 func (h *History) forget(ctx context.Context, s store.Store) error {

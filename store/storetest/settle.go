@@ -37,10 +37,27 @@ var settleCases = []testCase{
 	{"drop leaves the key seen and not completed", func(f *fixture) {
 		f.fill("a", 0, 1)
 		equal(f, "answer", f.end(f.one(), store.Drop), store.Settled)
-		f.wantStats(store.Stats{Seen: 1})
-		equal(f, "state", f.lookup(0).State, store.SeenOnly)
+		f.wantStats(store.Stats{Seen: 1, Dropped: 1, Queues: 1})
+		equal(f, "dropped in the queue", f.info("a").Dropped, 1)
 		f.wantStatus(f.add(item(0, "a")), store.Duplicate)
 		equal(f, "drop of what isn't held", f.settle(store.Settlement{Key: key(0), Outcome: store.Drop}), store.Unknown)
+		f.wantStats(store.Stats{Seen: 1, Dropped: 1, Queues: 1})
+	}},
+	{"the text of a dropped URL is kept, where texts are", dropped},
+	{"a seen key that isn't held is completed without a change", func(f *fixture) {
+		f.add(item(0, ""))
+		equal(f, "never queued", f.settle(store.Settlement{Key: key(0)}), store.Settled)
+		f.wantStats(store.Stats{Seen: 1})
+		equal(f, "state", f.lookup(0).State, store.SeenOnly)
+		for _, o := range []store.Outcome{store.Requeue, store.Drop, store.Extend} {
+			equal(f, "other outcomes", f.settle(store.Settlement{Key: key(0), Outcome: o}), store.Unknown)
+		}
+		f.fill("a", 1, 1)
+		f.end(f.one(), store.Complete)
+		yes := true
+		equal(f, "completed", f.settle(store.Settlement{Key: key(1), QueueChange: &store.QueueChange{Paused: &yes}}), store.Settled)
+		equal(f, "paused", f.info("a").Paused, f.env.KeepURLs)
+		f.wantStats(store.Stats{Seen: 2, Completed: 1, Queues: 1})
 	}},
 	{"extend moves the end of a lease", func(f *fixture) {
 		f.fill("a", 0, 1)
@@ -68,7 +85,7 @@ var settleCases = []testCase{
 		f.wantKeys(f.takeAll())
 		f.step(time.Hour)
 		f.wantKeys(f.takeAll(), 1)
-		f.wantStats(store.Stats{Seen: 3, Held: 1, InFlight: 1, Completed: 1, Queues: 1, Active: 1})
+		f.wantStats(store.Stats{Seen: 3, Held: 1, InFlight: 1, Completed: 1, Dropped: 1, Queues: 1, Active: 1})
 	}},
 	{"unknown keys and wrong tokens change nothing", func(f *fixture) {
 		f.fill("a", 0, 1)
@@ -76,7 +93,7 @@ var settleCases = []testCase{
 		yes := true
 		for _, o := range []store.Outcome{store.Complete, store.Requeue, store.Drop, store.Extend} {
 			equal(f, "unknown", f.settle(store.Settlement{Key: key(9), Outcome: o}), store.Unknown)
-			equal(f, "unknown with token", f.settle(store.Settlement{Key: key(9), Token: 7, Outcome: o}), store.Unknown)
+			equal(f, "unknown with token", f.settle(store.Settlement{Key: key(9), Token: 7, Outcome: o}), store.Stale)
 			equal(f, "wrong token", f.settle(store.Settlement{Key: l.Key, Token: l.Token + 1, Outcome: o, URL: "x",
 				QueueChange: &store.QueueChange{Paused: &yes}}), store.Stale)
 		}
@@ -118,7 +135,7 @@ var settleCases = []testCase{
 		e := f.lookup(0)
 		equal(f, "URL", e.URL, "second")
 		f.check(sameTimes(times{"due", e.Due, f.ahead(time.Hour)}))
-		f.wantStats(store.Stats{Seen: 2, Held: 1, Queues: 1, Active: 1})
+		f.wantStats(store.Stats{Seen: 2, Held: 1, Dropped: 1, Queues: 1, Active: 1})
 	}},
 	{"what can't be settled is refused whole", func(f *fixture) {
 		f.fill("a", 0, 1)
@@ -128,7 +145,7 @@ var settleCases = []testCase{
 			{Key: key(1), Outcome: store.Extend + 1},
 			{Key: key(1), Create: true},
 			{Key: key(1), Create: true, Queue: "a", Token: 1},
-			{Key: key(1), Create: true, Queue: "a", Outcome: store.Drop},
+			{Key: key(1), Create: true, Queue: "a", Outcome: store.Extend},
 			{Key: key(1), Priority: &high},
 			{Key: key(1), QueueChange: &store.QueueChange{Limit: &below}},
 		} {
@@ -181,9 +198,12 @@ func create(f *fixture) {
 	f.check(sameEntry(f.lookup(0), want))
 	f.wantStatus(f.add(item(0, "a")), store.Duplicate)
 
-	make.Queue, make.Due = "elsewhere", time.Time{}
+	make.Queue, make.Due, make.URL, make.Meta = "elsewhere", time.Time{}, "elsewhere", []byte("n")
 	equal(f, "queued", f.settle(make), store.Settled)
-	equal(f, "queue", f.lookup(0).Queue, "a")
+	e := f.lookup(0)
+	equal(f, "queue", e.Queue, "a")
+	equal(f, "URL, which is the first", e.URL, url(0))
+	equal(f, "data", string(e.Meta), "n")
 
 	l := f.one()
 	make.Outcome = store.Complete
@@ -193,17 +213,55 @@ func create(f *fixture) {
 
 	make.Outcome = store.Requeue
 	equal(f, "completed", f.settle(make), store.Settled)
-	queue := "elsewhere" // the text is gone, and the queue with it
-	if f.env.KeepURLs {
-		queue = "a"
+	queue, st := "a", store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1}
+	if !f.env.KeepURLs { // the store does not know the queue it was completed in
+		queue, st.Completed, st.Queues = "elsewhere", 1, 2
 	}
 	equal(f, "queue", f.lookup(0).Queue, queue)
-	f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
+	f.wantStats(st)
+	createSeen(f, st)
+}
 
-	f.add(item(1, ""))
-	make.Key, make.Outcome = key(1), store.Complete
-	equal(f, "seen only", f.settle(make), store.Settled)
-	f.wantStats(store.Stats{Seen: 2, Held: 1, Completed: 1, Queues: 1 + one(f.env.KeepURLs), Active: 1})
+// createSeen completes and drops keys that are seen and were never queued.
+func createSeen(f *fixture, st store.Stats) {
+	f.add(item(1, ""), item(2, ""))
+	done := store.Settlement{Key: key(1), Create: true, Queue: "b", URL: url(1)}
+	drop := store.Settlement{Key: key(2), Outcome: store.Drop, Create: true, Queue: "b", URL: url(2)}
+	equal(f, "completed, seen only", f.settle(done), store.Settled)
+	equal(f, "dropped, seen only", f.settle(drop), store.Settled)
+	st.Seen = 3
+	want := []store.State{store.SeenOnly, store.SeenOnly}
+	if f.env.KeepURLs {
+		st.Completed, st.Dropped, st.Queues = 1, 1, 2
+		want = []store.State{store.Done, store.Dropped}
+	}
+	f.wantStats(st)
+	equal(f, "state of the completed one", f.lookup(1).State, want[0])
+	equal(f, "state of the dropped one", f.lookup(2).State, want[1])
+	drop.Key = key(3)
+	equal(f, "dropped, unknown", f.settle(drop), store.Created)
+	f.wantStatus(f.add(item(3, "a")), store.Duplicate)
+}
+
+func dropped(f *fixture) {
+	f.fill("a", 0, 1)
+	l := f.one()
+	f.end(l, store.Drop)
+	want := store.Entry{Key: l.Key, Crawl: store.DefaultCrawl}
+	if !f.env.KeepURLs {
+		f.check(sameEntry(f.lookup(0), want))
+		equal(f, "requeue", f.settle(store.Settlement{Key: l.Key, Outcome: store.Requeue}), store.Unknown)
+		return
+	}
+	want.State, want.Queue, want.URL, want.Created, want.Attempts = store.Dropped, "a", url(0), start, 1
+	f.check(sameEntry(f.lookup(0), want))
+	equal(f, "first spelling", f.addWith(store.AddOptions{WantFirst: true}, item(0, "a"))[0].First, url(0))
+	equal(f, "requeue", f.settle(store.Settlement{Key: l.Key, Outcome: store.Requeue}), store.Settled)
+	f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
+	f.end(f.one(), store.Drop)
+	equal(f, "complete", f.settle(store.Settlement{Key: l.Key}), store.Settled)
+	f.wantStats(store.Stats{Seen: 1, Completed: 1, Queues: 1})
+	equal(f, "state", f.lookup(0).State, store.Done)
 }
 
 func one(b bool) int64 {

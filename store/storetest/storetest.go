@@ -22,7 +22,7 @@ import (
 type Env struct {
 	Clock    store.Clock
 	Identity store.Identity
-	KeepURLs bool // keep the text of completed URLs
+	KeepURLs bool // keep the text of completed and dropped URLs
 }
 
 // Backend is what the suite needs of a backend.
@@ -63,7 +63,7 @@ type testCase struct {
 	run  func(f *fixture)
 }
 
-var cases = slices.Concat(addCases, takeCases, settleCases, queueCases, forgetCases, listCases, lifeCases)
+var cases = slices.Concat(addCases, takeCases, settleCases, queueCases, forgetCases, listCases, lifeCases, clockCases)
 
 // start is the time at which every test begins.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -68,15 +68,29 @@ var takeCases = []testCase{
 		}
 		f.wantStats(store.Stats{Seen: 3, Held: 3, InFlight: 3, Queues: 1, Active: 1})
 	}},
-	{"a lease that ran out is still told as leased", func(f *fixture) {
-		f.fill("a", 0, 1)
+	{"a lease that ran out is held and not in flight", func(f *fixture) {
+		f.fill("a", 0, 2)
 		l := f.one()
-		f.step(time.Hour)
+		f.take(store.TakeRequest{Lease: 2 * time.Hour})
+		held := store.Stats{Seen: 2, Held: 2, InFlight: 2, Queues: 1, Active: 1}
+		f.step(30*time.Second - time.Millisecond)
+		f.wantStats(held)
+		f.step(time.Millisecond) // nothing else happens
+		held.InFlight = 1
+		f.wantStats(held)
+		equal(f, "in flight", f.info("a").InFlight, 1)
 		e := f.lookup(0)
 		equal(f, "state", e.State, store.Leased)
 		f.check(sameTimes(times{"expires", e.Expires, l.Expires}))
-		f.wantStats(store.Stats{Seen: 1, Held: 1, InFlight: 1, Queues: 1, Active: 1})
-		equal(f, "in flight", f.info("a").InFlight, 1)
+		f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Extend, Due: f.ahead(time.Minute)})
+		held.InFlight = 2
+		f.wantStats(held)
+		f.step(2 * time.Hour)
+		held.InFlight = 0
+		all, err := f.s.Stats(f.ctx, "*")
+		f.check(err)
+		equal(f, "stats of all crawls", all, held)
+		equal(f, "in flight after all ran out", f.info("a").InFlight, 0)
 	}},
 	{"turns are shared fairly, by weight", weights},
 	{"crawls take turns", func(f *fixture) {

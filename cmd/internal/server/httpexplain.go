@@ -45,7 +45,7 @@ type knownURL struct {
 }
 
 var stateNames = map[store.State]string{
-	store.SeenOnly: "seen", store.Queued: "queued", store.Leased: "leased", store.Done: "done",
+	store.SeenOnly: "seen", store.Queued: "queued", store.Leased: "leased", store.Done: "done", store.Dropped: "dropped",
 }
 
 // getExplain says how a URL is read, and what is known of it. A URL that is

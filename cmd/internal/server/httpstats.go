@@ -28,6 +28,7 @@ type statsAnswer struct {
 	Held      int64              `json:"held"`
 	InFlight  int64              `json:"in_flight"`
 	Completed int64              `json:"completed"`
+	Dropped   int64              `json:"dropped"`
 	Queues    int64              `json:"queues"`
 	Active    int64              `json:"active_queues"`
 	Serving   bool               `json:"serving"`  // not paused, not draining
@@ -75,7 +76,7 @@ func (s *Server) getStats(w http.ResponseWriter, r *http.Request) {
 
 func answerOf(crawl string, st store.Stats) statsAnswer {
 	return statsAnswer{Crawl: crawl, Seen: st.Seen, Held: st.Held, InFlight: st.InFlight, Completed: st.Completed,
-		Queues: st.Queues, Active: st.Active, Refused: []refusalAnswer{}, Crawls: []string{}}
+		Dropped: st.Dropped, Queues: st.Queues, Active: st.Active, Refused: []refusalAnswer{}, Crawls: []string{}}
 }
 
 // counterValues reads the counters that /metrics shows, by name and labels as
@@ -132,6 +133,7 @@ type queueAnswer struct {
 	Held         int64     `json:"held"`
 	InFlight     int64     `json:"in_flight"`
 	Completed    int64     `json:"completed"`
+	Dropped      int64     `json:"dropped"`
 	State        string    `json:"state"` // ready, waiting, blocked, paused, limit, empty
 	DelaySeconds float64   `json:"delay_seconds,omitempty"`
 	Limit        int64     `json:"limit,omitempty"`
@@ -180,7 +182,7 @@ func (s *Server) getQueues(w http.ResponseWriter, r *http.Request) {
 }
 
 func wireQueue(q *store.QueueInfo, now time.Time) queueAnswer {
-	a := queueAnswer{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed,
+	a := queueAnswer{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped,
 		DelaySeconds: max(q.Delay, 0).Seconds(), Limit: q.Limit, Next: q.Next, BlockedUntil: q.BlockedUntil, State: "ready"}
 	switch {
 	case q.Paused:

@@ -43,6 +43,7 @@ func statsOf(crawl string, st store.Stats) *frontierpb.Stats {
 		CrawlID:        crawl,
 		Counts: map[string]uint64{
 			"completed":     uint64(st.Completed),
+			"dropped":       uint64(st.Dropped),
 			"active_queues": uint64(st.Active),
 			"seen":          uint64(st.Seen),
 		},
@@ -61,15 +62,33 @@ func (s *Server) queueStats(ctx context.Context, crawl, key string, local bool) 
 	if err != nil {
 		return nil, s.fault("count", err)
 	}
-	st := store.Stats{Seen: q.Held + q.Completed, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Queues: 1}
-	if q.Held > 0 {
-		st.Active = 1
-	}
+	var st store.Stats
+	addQueue(&st, &q)
 	return statsOf(crawl, st), nil
 }
 
+// addQueue adds the counts of a queue. What was seen and is in no queue is not
+// counted.
+func addQueue(st *store.Stats, q *store.QueueInfo) {
+	st.Seen += q.Held + q.Completed + q.Dropped
+	st.Held += q.Held
+	st.InFlight += q.InFlight
+	st.Completed += q.Completed
+	st.Dropped += q.Dropped
+	st.Queues++
+	if q.Held > 0 {
+		st.Active++
+	}
+}
+
+// isUsed reports whether a queue holds anything or ever did; others have settings alone.
+func isUsed(q *store.QueueInfo) bool {
+	return q.Held+q.Completed+q.Dropped > 0 || !q.LastTake.IsZero()
+}
+
 // ListQueues implements the call. Unlike URLFrontier's, pages are in order of
-// name, and so stay the same while queues are served.
+// name, and so stay the same while queues are served. Size is the number of
+// values returned, as URLFrontier has it.
 func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*frontierpb.QueueList, error) {
 	crawl := crawlName(p.CrawlID)
 	st, err := s.f.Stats(ctx, crawl)
@@ -81,7 +100,7 @@ func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fro
 		return nil, s.fault("list queues", err)
 	}
 	size := cmp.Or(p.Size, pageSize)
-	list := &frontierpb.QueueList{Total: uint64(st.Queues), Start: p.Start, Size: size, CrawlID: crawl}
+	list := &frontierpb.QueueList{Total: uint64(st.Queues), Start: p.Start, CrawlID: crawl}
 	skip, now := p.Start, time.Now()
 	for q, err := range s.f.Queues(ctx, crawl, "") {
 		switch {
@@ -89,7 +108,7 @@ func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fro
 			return nil, s.fault("list queues", err)
 		case !p.IncludeInactive && (q.Held == 0 || q.BlockedUntil.After(now)):
 		case !mine(crawl, q.Name):
-		case q.Held+q.Completed == 0 && q.LastTake.IsZero(): // settings of a queue that never was
+		case !isUsed(&q):
 		case skip > 0:
 			skip--
 		default:
@@ -99,6 +118,7 @@ func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fro
 			break
 		}
 	}
+	list.Size = uint32(len(list.Values))
 	return list, nil
 }
 

@@ -20,9 +20,10 @@ type gauges struct {
 var gaugeHelp = map[string]string{
 	"firstseen_seen_keys":       "Keys seen and not forgotten.",
 	"firstseen_held_urls":       "URLs queued or leased.",
-	"firstseen_in_flight_urls":  "URLs leased.",
-	"firstseen_completed_urls":  "URLs settled as done.",
-	"firstseen_queues":          "Queues that hold or completed something.",
+	"firstseen_in_flight_urls":  "Leases that have not run out.",
+	"firstseen_completed_urls":  "URLs completed.",
+	"firstseen_dropped_urls":    "URLs dropped: given up by their fetchers, or after too many attempts.",
+	"firstseen_queues":          "Queues that hold something, or have completed or dropped something.",
 	"firstseen_active_queues":   "Queues that hold something.",
 	"firstseen_disk_free_bytes": "Free space on the store's disk, at the last look.",
 	"firstseen_writes_refused":  "1 while writes are refused because the disk is nearly full.",
@@ -95,6 +96,7 @@ func putStats(put func(string, float64), st store.Stats) {
 	put("firstseen_held_urls", float64(st.Held))
 	put("firstseen_in_flight_urls", float64(st.InFlight))
 	put("firstseen_completed_urls", float64(st.Completed))
+	put("firstseen_dropped_urls", float64(st.Dropped))
 	put("firstseen_queues", float64(st.Queues))
 	put("firstseen_active_queues", float64(st.Active))
 }

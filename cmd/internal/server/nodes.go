@@ -108,7 +108,7 @@ func ownerOf(crawl, queue string, nodes []string) string {
 }
 
 // localStats counts the queues of this node's share, by a scan. What was seen and
-// is in no queue is in nobody's share.
+// is in no queue is in no node's share.
 func (s *Server) localStats(ctx context.Context, crawl string) (store.Stats, error) {
 	mine, err := s.share(ctx, true)
 	if err != nil {
@@ -119,16 +119,8 @@ func (s *Server) localStats(ctx context.Context, crawl string) (store.Stats, err
 		if err != nil {
 			return sum, err
 		}
-		if !mine(q.Crawl, q.Name) || q.Held+q.Completed == 0 {
-			continue
-		}
-		sum.Seen += q.Held + q.Completed
-		sum.Held += q.Held
-		sum.InFlight += q.InFlight
-		sum.Completed += q.Completed
-		sum.Queues++
-		if q.Held > 0 {
-			sum.Active++
+		if mine(q.Crawl, q.Name) && q.Held+q.Completed+q.Dropped > 0 {
+			addQueue(&sum, &q)
 		}
 	}
 	return sum, nil

@@ -3,6 +3,8 @@
 // int32 in each member; what it gives is no boxing and no index look-up.
 package heap
 
+import "slices"
+
 // Heap is a binary heap. It is made by [New].
 type Heap[T any] struct {
 	s      []T
@@ -18,6 +20,9 @@ func New[T any](before func(a, b T) bool, slot func(T) *int32) *Heap[T] {
 
 // Len returns the number of members.
 func (h *Heap[T]) Len() int { return len(h.s) }
+
+// Members returns the members in no particular order, as a copy.
+func (h *Heap[T]) Members() []T { return slices.Clone(h.s) }
 
 // Top returns the first member of a heap that is not empty.
 func (h *Heap[T]) Top() T { return h.s[0] }

@@ -8,15 +8,19 @@ import (
 )
 
 // Configure applies a change to the queue. It has to be filed afterwards.
-func (q *Queue) Configure(c *store.QueueChange) {
+func (q *Queue) Configure(c *store.QueueChange, now int64) {
 	s := *q.own()
 	Change(&s, c)
 	q.Settings = nil
 	if s != (store.QueueSettings{}) {
 		q.Settings = &s
 	}
-	if c.NotBefore != nil {
-		q.NotBefore = moved(q.NotBefore, *c.NotBefore, c.Later)
+	if c.NotBefore == nil {
+		return
+	}
+	q.rebase(now)
+	if to := moved(q.NotBefore, *c.NotBefore, c.Later); to != q.NotBefore {
+		q.NotBefore, q.NotBeforeAt = to, now
 	}
 }
 
@@ -50,14 +54,14 @@ func set[T any](to *T, from *T) {
 
 // Exists reports whether there is anything to tell of the queue.
 func (q *Queue) Exists() bool {
-	return q.Held()+q.Completed > 0 || q.Settings != nil || q.NotBefore > 0
+	return q.Used() || q.Settings != nil || q.NotBefore > 0
 }
 
-// Info returns the state of the queue.
+// Info returns the state of the queue as of the last Advance.
 func (q *Queue) Info() store.QueueInfo {
 	return store.QueueInfo{
 		Crawl: q.Crawl.Name, Name: q.Name, QueueSettings: *q.own(),
-		Held: q.Held(), InFlight: q.InFlight(), Completed: q.Completed,
+		Held: q.Held(), InFlight: int64(q.live), Completed: q.Completed, Dropped: q.Dropped,
 		LastTake: Time(q.LastTake), Next: Time(q.Serves()),
 	}
 }

@@ -90,6 +90,8 @@ func (q *Queue) opens() int64 {
 // File puts the queue where it belongs after any change to it. A queue that may be served
 // before and after keeps its place: a URL that comes in must not cost it its turn.
 func (q *Queue) File(now int64) {
+	q.Crawl.clock = max(q.Crawl.clock, now)
+	q.rebase(now)
 	t := q.opens()
 	switch q.place {
 	case inReady:

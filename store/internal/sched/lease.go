@@ -36,6 +36,7 @@ type Lease struct {
 	Record
 	Queue *Queue
 	Token uint64
+	Given int64 // when it began, or was extended; 0: not known
 	Until int64
 	// Rewritten is the backend's: the row of the lease was written more than once.
 	Rewritten bool
@@ -63,17 +64,19 @@ func (l *Lease) endsBefore(b *Lease) bool {
 // by its token.
 func (l *Lease) Before(b *Lease) bool { return l.endsBefore(b) }
 
-// Lease hands out a URL that was queued. The queue has to be filed afterwards.
-func (q *Queue) Lease(r Record, token uint64, until int64) *Lease {
-	l := &Lease{Record: r, Queue: q, Token: token, Until: until}
-	q.count(-1, 1, 0, 0)
+// Lease hands out a URL that was queued, from now until a time. The queue has to
+// be filed afterwards.
+func (q *Queue) Lease(r Record, token uint64, now, until int64) *Lease {
+	l := &Lease{Record: r, Queue: q, Token: token, Given: now, Until: until}
+	q.count(delta{queued: -1, live: 1})
 	l.run()
 	return l
 }
 
 // Restore puts back a lease as it was kept, counted already in its crawl.
-func (q *Queue) Restore(r Record, token uint64, until int64) {
-	l := &Lease{Record: r, Queue: q, Token: token, Until: until, Rewritten: true}
+func (q *Queue) Restore(r Record, token uint64, given, until, now int64) {
+	l := &Lease{Record: r, Queue: q, Token: token, Given: given, Until: until, Rewritten: true}
+	l.rebase(now)
 	q.live++
 	l.run()
 }
@@ -87,7 +90,7 @@ func (l *Lease) run() {
 func (l *Lease) expire(now int64) {
 	q := l.Queue
 	q.Crawl.leases.Remove(l)
-	q.count(0, -1, 1, 0)
+	q.count(delta{live: -1, late: 1})
 	l.late = true
 	if q.expired == nil {
 		q.expired = heap.New((*Lease).endsBefore, (*Lease).slotOf)
@@ -109,7 +112,7 @@ func (l *Lease) out() {
 	q := l.Queue
 	if !l.late {
 		q.Crawl.leases.Remove(l)
-		q.count(0, -1, 0, 0)
+		q.count(delta{live: -1})
 		return
 	}
 	q.expired.Remove(l)
@@ -117,7 +120,7 @@ func (l *Lease) out() {
 		q.expired = nil
 	}
 	l.late = false
-	q.count(0, 0, -1, 0)
+	q.count(delta{late: -1})
 }
 
 // End ends the lease: the URL is no longer held. The queue has to be filed
@@ -127,11 +130,11 @@ func (l *Lease) End() {
 	delete(l.Queue.Crawl.Leases, l.Key)
 }
 
-// Renew lets the lease run under a token until a new time. The queue has to be
-// filed afterwards.
-func (l *Lease) Renew(token uint64, until int64) {
+// Renew lets the lease run under a token, from now until a time. The queue has
+// to be filed afterwards.
+func (l *Lease) Renew(token uint64, now, until int64) {
 	l.out()
-	l.Token, l.Until = token, until
-	l.Queue.count(0, 1, 0, 0)
+	l.Token, l.Given, l.Until = token, now, until
+	l.Queue.count(delta{live: 1})
 	l.Queue.Crawl.leases.Push(l)
 }

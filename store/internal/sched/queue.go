@@ -35,9 +35,12 @@ type Queue struct {
 type State struct {
 	Queued    int64 // URLs waiting, leased ones not counted
 	Completed int64
+	Dropped   int64
 	LastTake  int64 // 0: never
 	LastDelay int64 // delay that the last take brought with it, in ms
 	NotBefore int64 // no take before this, whatever the delay; 0: none
+	// NotBeforeAt is when NotBefore was set; 0: not known.
+	NotBeforeAt int64
 }
 
 // Head is the place in the queue of the first URL of one priority.
@@ -73,28 +76,52 @@ func (q *Queue) turnsBefore(b *Queue) bool {
 	return q.filed < b.filed
 }
 
-// Held is the number of URLs queued or leased.
-func (q *Queue) Held() int64 { return q.Queued + q.InFlight() }
+// Held returns the number of URLs queued or leased.
+func (q *Queue) Held() int64 { return q.Queued + q.Leased() }
 
-// InFlight is the number of URLs leased, those whose lease ran out included.
-func (q *Queue) InFlight() int64 { return int64(q.live) + int64(q.late) }
+// Leased returns the number of URLs leased, those whose lease ran out included.
+func (q *Queue) Leased() int64 { return int64(q.live) + int64(q.late) }
 
-// Add changes the number of URLs queued and completed by the given amounts.
-func (q *Queue) Add(queued, completed int64) { q.count(queued, 0, 0, completed) }
+// Used reports whether the queue holds, has completed or has dropped anything.
+func (q *Queue) Used() bool { return q.Held()+q.Completed+q.Dropped > 0 }
+
+// delta is a change of the numbers of a queue.
+type delta struct {
+	queued, completed, dropped int64
+	live, late                 int32
+}
+
+// Add changes the number of URLs queued.
+func (q *Queue) Add(queued int64) { q.count(delta{queued: queued}) }
+
+// End counts a URL as completed or dropped, by its state; n is 1, or -1 to take
+// that back.
+func (q *Queue) End(s store.State, n int64) {
+	switch s {
+	case store.Done:
+		q.count(delta{completed: n})
+	case store.Dropped:
+		q.count(delta{dropped: n})
+	}
+}
+
+// ForgetEnds sets the numbers of URLs completed and dropped to 0.
+func (q *Queue) ForgetEnds() { q.count(delta{completed: -q.Completed, dropped: -q.Dropped}) }
 
 // count changes the numbers of the queue, and those of its crawl with them.
-func (q *Queue) count(queued int64, live, late int32, completed int64) {
-	held, inFlight, did := q.Held(), q.InFlight(), q.Completed
-	q.Queued += queued
-	q.live += live
-	q.late += late
-	q.Completed += completed
+func (q *Queue) count(d delta) {
+	held, used := q.Held(), q.Used()
+	q.Queued += d.queued
+	q.live += d.live
+	q.late += d.late
+	q.Completed += d.completed
+	q.Dropped += d.dropped
 	c := q.Crawl
 	c.Held += q.Held() - held
-	c.InFlight += q.InFlight() - inFlight
-	c.Completed += completed
+	c.Completed += d.completed
+	c.Dropped += d.dropped
 	c.Active += one(q.Held() > 0) - one(held > 0)
-	c.Queues += one(q.Held()+q.Completed > 0) - one(held+did > 0)
+	c.Queues += one(q.Used()) - one(used)
 	c.list()
 }
 

@@ -19,6 +19,7 @@
 package sched
 
 import (
+	"math"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -41,7 +42,8 @@ type Crawl struct {
 	Leases map[store.Key]*Lease
 
 	sched   *Sched
-	listed  bool // it is in sched.crawls
+	clock   int64 // the latest time of a step
+	listed  bool  // it is in sched.crawls
 	waiting *heap.Heap[*Queue]
 	ready   []*class
 	leases  *heap.Heap[*Lease]
@@ -51,7 +53,7 @@ type Crawl struct {
 
 // Counts are what a crawl holds. The backend makes them durable.
 type Counts struct {
-	Held, InFlight, Completed, Queues, Active int64
+	Held, Completed, Dropped, Queues, Active int64
 }
 
 // class holds the ready queues that have n leases in flight and leave the
@@ -128,16 +130,34 @@ func (c *Crawl) pick(bound int) *Queue {
 	return best
 }
 
-// Advance files anew the queues whose time has come and ends the leases that
-// ran out.
+// Advance files the queues whose time has come and ends the leases that ran out.
 func (c *Crawl) Advance(now int64) {
-	for c.leases.Len() > 0 && c.leases.Top().Until <= now {
-		c.leases.Top().expire(now)
-	}
-	for c.waiting.Len() > 0 && c.waiting.Top().wake <= now {
-		c.waiting.Top().File(now)
+	for !c.AdvanceSome(now, math.MaxInt) {
 	}
 }
+
+// AdvanceSome is [Crawl.Advance] for at most n leases and n queues. It reports
+// whether it did all there was to do.
+func (c *Crawl) AdvanceSome(now int64, n int) bool {
+	c.follow(now)
+	for i := 0; c.leases.Len() > 0 && c.leases.Top().Until <= now; i++ {
+		if i == n {
+			return false
+		}
+		c.leases.Top().expire(now)
+	}
+	for i := 0; c.waiting.Len() > 0 && c.waiting.Top().wake <= now; i++ {
+		if i == n {
+			return false
+		}
+		c.waiting.Top().File(now)
+	}
+	return true
+}
+
+// InFlight returns the number of leases that have not run out, as of the last
+// Advance.
+func (c *Crawl) InFlight() int64 { return int64(c.leases.Len()) }
 
 // next is the earliest time at which the crawl may have something to serve
 // for this bound that it has not now; [Never] if nothing waits.
@@ -169,11 +189,13 @@ func open(s *store.QueueSettings, now int64) bool {
 	return !s.Paused && Ms(s.BlockedUntil) <= now
 }
 
-// AddTo adds the counts to those of a store.
-func (n *Counts) AddTo(s *store.Stats) {
-	s.Held += n.Held
-	s.InFlight += n.InFlight
-	s.Completed += n.Completed
-	s.Queues += n.Queues
-	s.Active += n.Active
+// AddTo adds the counts to those of a store. Those of leases are as of the last
+// Advance.
+func (c *Crawl) AddTo(s *store.Stats) {
+	s.Held += c.Held
+	s.InFlight += c.InFlight()
+	s.Completed += c.Completed
+	s.Dropped += c.Dropped
+	s.Queues += c.Queues
+	s.Active += c.Active
 }

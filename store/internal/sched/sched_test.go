@@ -84,7 +84,7 @@ func TestArrivalsKeepTheTurn(t *testing.T) {
 	ready(c, "c", 100)
 	var order string
 	for range 6 {
-		a.Add(1, 0)
+		a.Add(1)
 		a.File(10)
 		order += takeOne(t, s, c)
 	}
@@ -97,7 +97,7 @@ func TestArrivalsKeepTheTurn(t *testing.T) {
 func ready(c *Crawl, name string, n int64) *Queue {
 	q := c.NewQueue(name, 0, nil, State{})
 	q.SetHead(0, Head{Due: 1, Seq: 1})
-	q.Add(n, 0)
+	q.Add(n)
 	q.File(1)
 	return q
 }
@@ -111,7 +111,7 @@ func takeOne(t *testing.T, s *Sched, c *Crawl) (name string) {
 			t.Errorf("got room for %d; want 1", n)
 		}
 		name += q.Name
-		q.Lease(Record{}, 1, r.Until).End()
+		q.Lease(Record{}, 1, r.Now, r.Until).End()
 		return 1, nil
 	})
 	if err != nil {
@@ -203,7 +203,7 @@ func BenchmarkTake(b *testing.B) {
 				now++
 				r := NewRequest(store.TakeRequest{Delay: time.Millisecond}, now)
 				if _, err := s.Take(c, r, func(q *Queue, _ int) (int, error) {
-					q.Lease(Record{}, 1, r.Until).End()
+					q.Lease(Record{}, 1, r.Now, r.Until).End()
 					return 1, nil
 				}); err != nil {
 					b.Fatal(err)

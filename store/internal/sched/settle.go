@@ -5,9 +5,8 @@ import "github.com/firstseen/firstseen/store"
 // Fact is what is known of a key when a settlement comes.
 type Fact struct {
 	Known bool
-	State store.State // Done also when the text is no longer kept
+	State store.State // SeenOnly unless its text is there
 	Token uint64      // of the lease
-	Text  bool        // its text is there: it is held, or done and kept
 }
 
 // Step is what a settlement comes to.
@@ -15,46 +14,51 @@ type Step uint8
 
 // The steps.
 const (
-	Refuse Step = iota // change nothing
-	Same               // it is so already: change nothing but the settings
-	Apply              // apply the outcome to the URL, in its own queue
-	Make               // apply the outcome to a URL made from the settlement, in the queue it names
+	Leave Step = iota // change nothing
+	Same              // it is so already: change nothing but the settings of its queue
+	Apply             // apply the outcome to the URL, in its own queue
+	Make              // apply the outcome to a URL made from the settlement, in the queue it names
 )
 
-// Judge returns what a settlement comes to, and the answer.
-func Judge(s *store.Settlement, f Fact) (Step, store.SettleStatus) {
+// Judge returns what a settlement comes to, and the answer. Of a settlement with
+// a token the fact need not say more than the lease. keep says that the store
+// keeps the text of URLs that are completed or dropped.
+func Judge(s *store.Settlement, f Fact, keep bool) (Step, store.SettleStatus) {
 	held := f.State == store.Queued || f.State == store.Leased
 	switch {
-	case !f.Known && s.Create:
-		return Make, store.Created
-	case !f.Known:
-		return Refuse, store.Unknown
 	case s.Token != 0 && (f.State != store.Leased || f.Token != s.Token):
-		return Refuse, store.Stale
-	case !held:
-		return judgeFree(s, f)
-	case s.Outcome == store.Extend && f.State != store.Leased:
-		return Refuse, store.Stale
+		return Leave, store.Stale
+	case s.Outcome == store.Extend && f.State == store.Queued:
+		return Leave, store.Stale
+	case held:
+		return Apply, store.Settled
+	case f.Known:
+		return judgeEnded(s, f.State, keep)
+	case s.Create:
+		return Make, store.Created
 	}
-	return Apply, store.Settled
+	return Leave, store.Unknown
 }
 
-// judgeFree judges a settlement of a key that is known and not held.
-func judgeFree(s *store.Settlement, f Fact) (Step, store.SettleStatus) {
+// judgeEnded judges a settlement of a key that is known and not held.
+func judgeEnded(s *store.Settlement, state store.State, keep bool) (Step, store.SettleStatus) {
+	text := state != store.SeenOnly
 	switch {
-	case s.Outcome == store.Complete && f.State == store.Done:
+	case s.Outcome == store.Complete && state == store.Done:
 		return Same, store.Settled
-	case s.Outcome == store.Requeue && f.Text:
+	case text && (s.Outcome == store.Complete || s.Outcome == store.Requeue):
 		return Apply, store.Settled
-	case s.Create:
+	case !text && s.Create && (keep || s.Outcome == store.Requeue):
 		return Make, store.Settled
+	case !text && (s.Outcome == store.Complete || s.Create):
+		return Leave, store.Settled
 	}
-	return Refuse, store.Unknown
+	return Leave, store.Unknown
 }
 
 // Change applies to a record what a settlement replaces in it.
 func (r *Record) Change(s *store.Settlement) {
-	if s.URL != "" {
+	if s.URL != "" && !s.Create {
 		r.URL = s.URL
 	}
 	if s.Meta != nil {

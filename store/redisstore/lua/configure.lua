@@ -51,13 +51,12 @@ if name == '' then
 end
 
 local q = c and find_queue(begin(c), name)
-if must and not (q and held(q) + q.done > 0) then return answer('N') end
+if must and not (q and used(q) > 0) then return answer('N') end
 if not q then
   c = begin(need_crawl(crawl_name))
   q = need_queue(c, name, hash)
 end
-q.set, q.before = change_settings(q.set, ch, q.before)
-q.dirty = true
+change_queue(c, q, ch)
 settle_queues(c)
 save_counts(c)
 return answer('Y')

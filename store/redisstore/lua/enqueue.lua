@@ -3,7 +3,7 @@
 -- blob: cap of a queue 6 (0: none) | fence 16 (zeros: none) | for each: length 4 | entry
 -- reply: a byte for each: Q queued, F full, H held already
 --
--- Held already is a URL that two add at once who found it completed, or whose key was lost at its home.
+-- Held already is a URL that two add at once who found it not held, or whose key was lost at its home.
 -- With a fence, the entries are of a request that another daemon began and did
 -- not end; if it came here after all, nothing is done, and if not, it won't be let in.
 local cap, fence = unpack_struct('>I6c16', blob)
@@ -41,7 +41,6 @@ end
 local n_urls = read()
 local arrival = call('HINCRBY', base .. 'S', 'arrivals', text(n_urls)) - n_urls
 load_queues(c, names)
-local dropped = call('EXISTS', c.D) == 1
 local told, fields, added, ROW_OF_NEW = {}, {}, {}, RECORD .. 'c0'
 
 -- put puts URL i into a queue, to be written with the others.
@@ -60,13 +59,12 @@ local function put(q, i)
   q.news, q.earliest = q.news + 1, min(q.earliest, dues[i])
   m = #fields
   fields[m + 1], fields[m + 2] = keys[i], pack(ROW_OF_NEW, priority, dues[i], made[i], arrival + i, 0, 0, tails[i])
-  if dropped then call('SREM', c.D, keys[i]) end
 end
 
--- again takes back that a URL was completed, which is to be queued again.
+-- again takes back that a URL was completed or dropped, which is to be queued again.
 local function again(key, row)
   local r = parse_record(row)
-  uncomplete(c, find_queue(c, r.queue), key, r)
+  unend(c, find_queue(c, r.queue), key, r)
 end
 
 local rows = fetch(c.R, keys)

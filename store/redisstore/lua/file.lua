@@ -1,8 +1,25 @@
 -- Where a queue belongs: waiting for its time, ready for its turn, or nowhere. It
 -- is decided once for each queue that changed, when the script ends.
 
+-- rebase counts again from now what was counted from a time that is not there yet: the
+-- clock was ahead then.
+local function rebase(q)
+  if q.last > now then q.last = now end
+  if q.before_at > now then q.before, q.before_at = now + max(0, q.before - q.before_at), now end
+end
+
+-- change_queue applies a change to the settings of a queue and its "not before".
+local function change_queue(c, q, change)
+  rebase(q)
+  local before = q.before
+  q.set, q.before = change_settings(q.set, change, q.before)
+  if q.before ~= before then q.before_at = now end
+  q.dirty, c.dirty = true, true
+end
+
 -- polite is the time before which the delay allows no take.
 local function polite(c, q)
+  rebase(q)
   local t = q.before
   if q.last > 0 then
     local delay = setting(c, q, 'delay')
@@ -103,5 +120,6 @@ end
 local function save_counts(c)
   if not c.dirty then return end
   c.dirty = nil
-  call('HSET', c.key, 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn))
+  c.clock = max(c.clock, now)
+  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn))
 end

@@ -2,7 +2,7 @@
 --
 -- blob: Q | name of a queue, or S | cursor of HSCAN
 -- reply: next cursor as a byte of length and text ("0": no more) | for each queue that there is
---        anything to tell of: length 1 | name | queued 6 | live 4 | late 4 | done 6 |
+--        anything to tell of: length 1 | name | queued 6 | live 4 | late 4 | done 6 | dropped 6 |
 --        last take 6 | next 6 (0: none) | settings 32 (zeros: none)
 local c = find_crawl(crawl_name)
 if not c then return pack('>I1c0', 1, '0') end
@@ -11,10 +11,10 @@ while expire(c, 1000) do end
 local out, cursor = {}, '0'
 
 local function tell(q)
-  if held(q) + q.done == 0 and not q.set and q.before == 0 then return end
+  if used(q) == 0 and not q.set and q.before == 0 then return end
   local next = serves(c, q, first_late(c, q))
   local set = q.set and write_settings(q.set) or string.rep('\0', 32)
-  out[#out + 1] = pack('>I1c0I6I4I4I6I6I6', #q.name, q.name, q.queued, q.live, q.late, q.done, q.last, next == NEVER and 0 or next) .. set
+  out[#out + 1] = pack('>I1c0I6I4I4I6I6I6I6', #q.name, q.name, q.queued, q.live, q.late, q.done, q.dropped, q.last, next == NEVER and 0 or next) .. set
 end
 
 if sub(blob, 1, 1) == 'Q' then

@@ -18,24 +18,24 @@ local function parse_settlement(s)
   return e
 end
 
--- judge returns what to do (apply, same, make or nil), what to answer and, to make
--- a URL that was known, its state. Answers:
--- S settled, C created, U unknown, T stale, M it has to be made elsewhere first,
--- ? the seen keys have to be asked.
-local function judge(c, e, r, l)
+-- judge returns what to do (apply, same, make or nil) and what to answer:
+-- S settled, U unknown, T stale, M it has to be made elsewhere first.
+local function judge(e, r, l, keep)
   if e.made then return 'make', 'S' end
-  if not r and e.token ~= 0 then return nil, '?' end
-  if not r and e.was == 0 then return nil, 'U' end
-  local state = l and 'leased' or (r and (r.done == 1 and 'done' or 'queued'))
-  if e.token ~= 0 and (state ~= 'leased' or l.token ~= e.token) then return nil, 'T' end
-  if state == 'queued' and e.outcome == EXTEND then return nil, 'T' end
-  if state == 'queued' or state == 'leased' then return 'apply', 'S' end
-  if not state then
-    state = (e.was == 2 and call('SISMEMBER', c.D, e.key) == 0) and 'done' or 'seen'
+  if e.token ~= 0 and not (l and l.token == e.token) then return nil, 'T' end
+  if r and (l or r.done == 0) then
+    if not l and e.outcome == EXTEND then return nil, 'T' end
+    return 'apply', 'S'
   end
-  if e.outcome == COMPLETE and state == 'done' then return 'same', 'S' end
-  if e.outcome == REQUEUE and r then return 'apply', 'S' end
-  if not e.create then return nil, 'U' end
-  if e.was == 2 and e.hash == e.named then return 'make', 'S', state end
-  return nil, 'M'
+  if r then
+    if e.outcome == COMPLETE and r.done == 1 then return 'same', 'S' end
+    if e.outcome == COMPLETE or e.outcome == REQUEUE then return 'apply', 'S' end
+    return nil, 'U'
+  end
+  if e.was == 0 then return nil, 'U' end
+  if e.create and (keep or e.outcome == REQUEUE) then
+    if e.was == 2 and e.hash == e.named then return 'make', 'S' end
+    return nil, 'M'
+  end
+  return nil, (e.create or e.outcome == COMPLETE) and 'S' or 'U'
 end

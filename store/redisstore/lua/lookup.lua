@@ -1,7 +1,7 @@
 -- What the queues of this shard hold of some keys.
 --
 -- blob: for each: key 16
--- reply: for each: 0, or 1 | state 1 (1 queued, 2 leased, 3 done) | token 6 | until 6 |
+-- reply: for each: 0, or 1 | state 1 (1 queued, 2 leased, 3 done, 4 dropped) | token 6 | until 6 |
 --        attempts 4 of the lease | length 4 | record
 local c = find_crawl(crawl_name)
 if not c then return string.rep('\0', #blob / 16) end
@@ -15,7 +15,8 @@ for i = 1, #keys do
   elseif lease then
     out[i] = '\1\2' .. sub(lease, 1, 16) .. pack('>I4c0', #row, row)
   else
-    out[i] = pack('>BBc16I4c0', 1, byte(row, 24) == 1 and 3 or 1, string.rep('\0', 16), #row, row)
+    local done = byte(row, 24)
+    out[i] = pack('>BBc16I4c0', 1, done == 0 and 1 or 2 + done, string.rep('\0', 16), #row, row)
   end
 end
 return concat(out)

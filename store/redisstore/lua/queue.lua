@@ -2,22 +2,25 @@
 -- end and written once; see file.lua.
 --
 -- A queue's row: queued 6 | live 4 | late 4 | done 6 | last take 6 | its delay 6 |
--- not before 6 | turn 7 | first due 6 | levels 1 | wake 6 | place 1 | settings, if any.
--- Live leases run, late ones ran out. Place: 0 nowhere, 1 waiting, 2 ready, 3 ready
--- with leases that a request's bound may stop.
+-- not before 6 | turn 7 | first due 6 | levels 1 | wake 6 | place 1 | settings, if any |
+-- more, if any. Live leases run, late ones ran out. Place: 0 nowhere, 1 waiting, 2 ready,
+-- 3 ready with leases that a request's bound may stop.
 --
 -- The row of one that holds nothing and has no settings, as most have after a while: done 5 | last
--- take 6 | its delay 6 | not before 6 | turn 7. It takes half the memory.
+-- take 6 | its delay 6 | not before 6 | turn 7 | more, if any. It takes half the memory.
+--
+-- more: dropped 6 | when "not before" was set 6. The length of a row says what is in it.
 local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6B', 59
 local IDLE, IDLE_LEN = '>I5I6I6I6I7', 30
+local MORE, MORE_LEN = '>I6I6', 12
 
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
-  local v = call('HMGET', c.key, 'counts', 'settings')
+  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock')
   c.held, c.leased, c.done, c.nqueues, c.active, c.turn = unpack_struct(COUNTS, v[1] or NO_COUNTS)
-  c.set = read_settings(v[2])
+  c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
   c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
-  for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y', 'D', 'N' }) do c[t] = base .. t .. c.id end
+  for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y', 'N' }) do c[t] = base .. t .. c.id end
   return c
 end
 
@@ -35,7 +38,12 @@ end
 -- parse_queue makes the table at once: a table that grows field by field is copied four times.
 local function parse_queue(name, row)
   local queued, live, late, done, last, delay, before, turn, first, levels, wake, place
-  if #row == IDLE_LEN then
+  local size, dropped, before_at = #row, 0, 0
+  if size == IDLE_LEN + MORE_LEN or size % 32 == (ROW_LEN + MORE_LEN) % 32 then
+    size = size - MORE_LEN
+    dropped, before_at = unpack_struct(MORE, row, size + 1)
+  end
+  if size == IDLE_LEN then
     queued, live, late, first, levels, wake, place = 0, 0, 0, NEVER, 0, 0, 0
     done, last, delay, before, turn = unpack_struct(IDLE, row)
   else
@@ -44,17 +52,19 @@ local function parse_queue(name, row)
   return {
     name = name, queued = queued, live = live, late = late, done = done, last = last, delay = delay, before = before,
     turn = turn, first = first, levels = levels, wake = wake, place = place, dirty = false,
-    set = #row > ROW_LEN and read_settings(sub(row, ROW_LEN + 1)) or nil,
+    dropped = dropped, before_at = before_at, set = size > ROW_LEN and read_settings(sub(row, ROW_LEN + 1)) or nil,
   }
 end
 
 local function queue_row(q)
+  local more = ''
+  if q.dropped + q.before_at > 0 then more = pack(MORE, q.dropped, q.before_at) end
   if q.place == 0 and q.queued + q.live + q.late + q.levels == 0 and q.first == NEVER and not q.set and q.done < 2 ^ 40 then
-    return pack(IDLE, q.done, q.last, q.delay, q.before, q.turn)
+    return pack(IDLE, q.done, q.last, q.delay, q.before, q.turn) .. more
   end
   local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place)
   if q.set then row = row .. write_settings(q.set) end
-  return row
+  return row .. more
 end
 
 local function keep_queue(c, q)
@@ -87,7 +97,7 @@ local function make_queue(c, name, hash)
   end
   return keep_queue(c, {
     name = name, queued = 0, live = 0, late = 0, done = 0, last = 0, delay = 0, before = 0, turn = 0,
-    first = NEVER, levels = 0, wake = 0, place = 0, dirty = true,
+    first = NEVER, levels = 0, wake = 0, place = 0, dirty = true, dropped = 0, before_at = 0,
   })
 end
 
@@ -97,7 +107,7 @@ local function need_queue(c, name, hash)
 end
 
 -- Keys that belong to one queue: its URLs by priority, its leases that ran out, its
--- completed URLs whose text is kept.
+-- URLs completed or dropped whose text is kept.
 local function queue_key(c, kind, q)
   return base .. kind .. c.id .. q.name
 end
@@ -107,12 +117,20 @@ end
 
 local function held(q) return q.queued + q.live + q.late end
 
--- count changes the counts of a queue and its crawl.
-local function count(c, q, queued, live, late, done)
-  local held_before, any_before = held(q), held(q) + q.done
+-- used is above 0 if the queue holds, has completed or has dropped anything.
+local function used(q) return held(q) + q.done + q.dropped end
+
+-- count changes the counts of a queue and its crawl. None goes below 0.
+local function count(c, q, queued, live, late, done, dropped)
+  local held_before, any_before = held(q), used(q)
+  done, dropped = max(done, -q.done), max(dropped or 0, -q.dropped)
   q.queued, q.live, q.late, q.done = q.queued + queued, q.live + live, q.late + late, q.done + done
   c.held, c.leased, c.done = c.held + queued + live + late, c.leased + live + late, c.done + done
-  local held_now, any_now = held(q), held(q) + q.done
+  if dropped ~= 0 then
+    q.dropped, c.dropped = q.dropped + dropped, c.dropped + dropped
+    call('HSET', c.key, 'dropped', text(c.dropped))
+  end
+  local held_now, any_now = held(q), used(q)
   if held_before == 0 and held_now > 0 then c.active = c.active + 1 end
   if held_before > 0 and held_now == 0 then c.active = c.active - 1 end
   if any_before == 0 and any_now > 0 then c.nqueues = c.nqueues + 1 end

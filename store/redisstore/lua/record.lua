@@ -2,8 +2,8 @@
 --
 -- record: priority 1 | due 6 | created 6 | arrival 6 | attempts 4 | done 1 |
 --         length of queue 1 | queue | length of meta 4 | meta | URL
--- lease:  token 6 | until 6 | attempts 4 | late 1
--- A URL is leased if it has a lease, done if its record says so, else queued.
+-- lease:  token 6 | until 6 | attempts 4 | late 1 | when it was given or extended 6
+-- A URL is leased if it has a lease, done (1) or dropped (2) if its record says so, else queued.
 local RECORD = '>BI6I6I6I4B'
 
 local function parse_record(s)
@@ -35,16 +35,19 @@ local function find_record(c, key)
   return r or nil
 end
 
+local function parse_lease(s)
+  local l = { given = 0 }
+  l.token, l['until'], l.attempts, l.late = unpack_struct('>I6I6I4B', s)
+  if #s > 17 then l.given = unpack_struct('>I6', s, 18) end
+  return l
+end
+
 -- find_lease likewise returns its lease.
 local function find_lease(c, key)
   local l = c.leases[key]
   if l == nil then
     local s = call('HGET', c.L, key)
-    l = false
-    if s then
-      l = {}
-      l.token, l['until'], l.attempts, l.late = unpack_struct('>I6I6I4B', s)
-    end
+    l = s and parse_lease(s) or false
     c.leases[key] = l
   end
   return l or nil
@@ -60,7 +63,7 @@ local function drop_record(c, key)
   call('HDEL', c.R, key)
 end
 
-local function lease_row(l) return pack('>I6I6I4B', l.token, l['until'], l.attempts, l.late) end
+local function lease_row(l) return pack('>I6I6I4BI6', l.token, l['until'], l.attempts, l.late, l.given) end
 
 -- push puts a URL at the end of its queue, without counting it.
 local function push(c, q, key, r)
@@ -102,9 +105,21 @@ local function run_lease(c, q, key, l)
   c.leases[key] = l
 end
 
--- uncomplete takes back that a URL was completed whose record is there.
-local function uncomplete(c, q, key, r)
-  count(c, q, 0, 0, 0, -1)
+-- end_url ends a URL as done (1) or dropped (2), by a record that is kept or not.
+local function end_url(c, q, key, r, how, keep)
+  count(c, q, 0, 0, 0, how == 1 and 1 or 0, how == 2 and 1 or 0)
+  if keep then
+    r.due, r.done = 0, how
+    call('SADD', queue_key(c, 'd', q), key)
+    write_record(c, key, r)
+  else
+    drop_record(c, key)
+  end
+end
+
+-- unend takes that back, where the record was kept; it is not counted with forgotten.
+local function unend(c, q, key, r, forgotten)
+  if not forgotten then count(c, q, 0, 0, 0, r.done == 1 and -1 or 0, r.done == 2 and -1 or 0) end
   call('SREM', queue_key(c, 'd', q), key)
   r.done = 0
 end
@@ -116,12 +131,7 @@ local function load_held(c, keys)
     local r = rows[i] and parse_record(rows[i]) or false
     c.records[keys[i]] = r
     if r then names[#names + 1] = r.queue end
-    local s, l = leases[i], false
-    if s then
-      l = {}
-      l.token, l['until'], l.attempts, l.late = unpack_struct('>I6I6I4B', s)
-    end
-    c.leases[keys[i]] = l
+    c.leases[keys[i]] = leases[i] and parse_lease(leases[i]) or false
   end
   load_queues(c, names)
 end

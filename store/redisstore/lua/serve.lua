@@ -12,6 +12,7 @@ want.urls, want.queues, want.each, want.bound, want.lease, want.delay, want.turn
   unpack_struct('>I4I4I4I4I6I6I7B', blob)
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, served_queues, served, ends = 0, 0, {}, now + want.lease
+local since = pack('>I6', now)
 local told, noted = {}, {} -- pieces of the reply, four for each URL given, and of what is kept of it, three
 
 -- give notes one URL as leased, whose record is read with those of the others.
@@ -91,7 +92,7 @@ local function write_leases(c)
       at = 3 * c.places[i]
       noted[at - 2], noted[at - 1], noted[at] = lease, key, c.short
       local n = #leases
-      leases[n + 1], leases[n + 2] = key, lease
+      leases[n + 1], leases[n + 2] = key, lease .. since
       running[n + 1], running[n + 2] = ends_text, key
     else
       skip(c, i)

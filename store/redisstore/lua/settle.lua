@@ -1,9 +1,9 @@
 -- Ends leases, and reschedules or completes URLs, in order.
 --
--- blob: keep 1 ("k": the text of completed URLs is kept) | fence 16 as in enqueue.lua |
+-- blob: keep 1 ("k": the text of URLs completed or dropped is kept) | fence 16 as in enqueue.lua |
 --       for each: length 4 | settlement (see judge.lua)
 -- reply: a byte for each, as judge answers
-local keep, fence = unpack_struct('>c1c16', blob)
+local keep, fence = sub(blob, 1, 1) == 'k', sub(blob, 2, 17)
 if fence ~= string.rep('\0', 16) then
   local before = call('GET', base .. 'r' .. fence)
   if before and before ~= 'fenced' then return answer('applied') end
@@ -13,7 +13,7 @@ local c = nil -- a crawl isn't made by settling what isn't there
 
 -- change replaces in a record what the settlement replaces.
 local function change(r, e)
-  if e.url_set then r.url = e.url end
+  if e.url_set and not e.create then r.url = e.url end
   if e.meta_set then r.meta = e.meta end
   if e.priority_set then r.priority = e.priority end
   if e.reset then r.attempts = 0 end
@@ -21,23 +21,13 @@ end
 
 -- outcome applies an outcome to a URL that is held no longer.
 local function outcome(q, e, r)
-  if e.outcome == COMPLETE then
-    count(c, q, 0, 0, 0, 1)
-    if keep == 'k' then
-      r.due, r.done = 0, 1
-      call('SADD', queue_key(c, 'd', q), e.key)
-      write_record(c, e.key, r)
-    else
-      drop_record(c, e.key)
-    end
-  elseif e.outcome == REQUEUE then
+  if e.outcome == REQUEUE then
     r.due = e.due == 0 and now or e.due
     push(c, q, e.key, r)
     write_record(c, e.key, r)
     count(c, q, 1, 0, 0, 0)
   else
-    drop_record(c, e.key)
-    call('SADD', c.D, e.key)
+    end_url(c, q, e.key, r, e.outcome == COMPLETE and 1 or 2, keep)
   end
 end
 
@@ -49,7 +39,7 @@ local function extend(q, e, r, l)
   l.attempts, r.attempts = r.attempts, attempts
   write_record(c, e.key, r)
   unlease(c, q, e.key, l)
-  l['until'] = e.due == 0 and now or e.due
+  l['until'], l.given = e.due == 0 and now or e.due, now
   run_lease(c, q, e.key, l)
 end
 
@@ -62,8 +52,8 @@ local function apply(e, r, l)
   if l then
     r.attempts = l.attempts
     end_lease(c, q, e.key, l)
-  elseif r.done == 1 then
-    uncomplete(c, q, e.key, r)
+  elseif r.done > 0 then
+    unend(c, q, e.key, r)
     r.attempts = 0
   else
     pull(c, q, e.key, r)
@@ -75,10 +65,8 @@ local function apply(e, r, l)
 end
 
 -- make applies an outcome to a URL made from the settlement.
-local function make(e, state)
+local function make(e)
   local q = need_queue(c, e.queue, e.named)
-  if state == 'done' then count(c, q, 0, 0, 0, -1) end
-  call('SREM', c.D, e.key)
   local r = { queue = e.queue, url = e.url, meta = e.meta, priority = 0, attempts = 0, created = now, due = 0, arrival = 0, done = 0 }
   if e.priority_set then r.priority = e.priority end
   outcome(q, e, r)
@@ -88,21 +76,18 @@ end
 -- step carries out one settlement, and returns its answer.
 local function step(e)
   local r, l = find_record(c, e.key), find_lease(c, e.key)
-  local todo, told, state = judge(c, e, r, l)
+  local todo, told = judge(e, r, l, keep)
   local q = nil
   if todo == 'apply' then
     q = apply(e, r, l)
   elseif todo == 'make' then
     if r then return 'S' end -- another daemon carried it out
-    q = make(e, state)
+    q = make(e)
   elseif todo == 'same' then
-    local name = r and r.queue or call('HGET', c.N, e.hash)
-    q = name and find_queue(c, name)
+    q = find_queue(c, r.queue)
   end
   if q then
-    if e.change then
-      q.set, q.before = change_settings(q.set, e.change, q.before)
-    end
+    if e.change then change_queue(c, q, e.change) end
     q.dirty = true
   end
   return told
@@ -119,7 +104,7 @@ while pos <= size do
 end
 c = makes and need_crawl(crawl_name) or find_crawl(crawl_name)
 if not c then
-  for i = 1, #list do told[i] = list[i].token ~= 0 and '?' or 'U' end
+  for i = 1, #list do told[i] = list[i].token ~= 0 and 'T' or 'U' end
   return answer(concat(told))
 end
 begin(c)

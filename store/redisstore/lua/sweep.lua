@@ -17,7 +17,7 @@ call('UNLINK', unpack(doomed))
 many('HDEL', base .. 'Q' .. id, names)
 call('HSET', key, 'buckets', max(1, buckets - 500))
 if buckets <= 500 and #names == 0 then
-  for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y', 'D', 'N' }) do call('UNLINK', base .. t .. id) end
+  for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y', 'N' }) do call('UNLINK', base .. t .. id) end
   call('DEL', key)
   call('SREM', base .. 'g', id)
 end

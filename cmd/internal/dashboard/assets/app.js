@@ -89,7 +89,7 @@ legend('legend-rates', [['new', 'new'], ['duplicate', 'duplicate'], ['refused', 
 function tiles(s, now) {
   const share = now && now.share !== null ? now.share.toFixed(0) + ' %' : '–';
   const all = [
-    ['held', number(s.held)], ['in flight', number(s.in_flight)], ['completed', number(s.completed)], ['seen', number(s.seen)],
+    ['held', number(s.held)], ['in flight', number(s.in_flight)], ['completed', number(s.completed)], ['dropped', number(s.dropped)], ['seen', number(s.seen)],
     ['queues, ' + number(s.active_queues) + ' with URLs', number(s.queues)], ['offered / s', now ? number(now.offered) : '–'],
     ['handed out / s', now ? number(now.leased) : '–'], ['duplicates now', share],
   ];

@@ -1,0 +1,81 @@
+package frontier
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store/memstore"
+)
+
+// wallClock is a clock that can be set, over one that can't.
+type wallClock struct{ off atomic.Int64 }
+
+func (c *wallClock) now() time.Time {
+	return time.Now().Round(0).Add(time.Duration(c.off.Load()))
+}
+
+func (c *wallClock) set(d time.Duration) { c.off.Store(int64(d)) }
+
+const year = 365 * 24 * time.Hour
+
+func openWithClock(t *testing.T, opt Options) (*Frontier, *wallClock) {
+	c := new(wallClock)
+	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita()), Clock: c.now})
+	opt.Store = s
+	f := open(t, opt)
+	f.clock = c.now
+	t.Cleanup(func() { must(t, s.Close()) })
+	return f, c
+}
+
+// A clock is wrong when a call begins to wait, and put right meanwhile.
+func TestAWaitingCallSeesThatTheClockWasSet(t *testing.T) {
+	for name, off := range map[string]time.Duration{"it was behind": -year, "it was ahead": year} {
+		for _, call := range []struct {
+			name string
+			wait func(f *Frontier) error
+		}{
+			{"LeaseWait", func(f *Frontier) error { _, _, err := f.LeaseWait(bg, LeaseRequest{}, false); return err }},
+			{"Next", func(f *Frontier) error { _, err := f.Next(bg); return err }},
+		} {
+			t.Run(name+" "+call.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f, c := openWithClock(t, Options{Delay: time.Minute})
+					addOne(t, f, URL{URL: "http://a.example/1"})
+					addOne(t, f, URL{URL: "http://a.example/2", Due: time.Now().Add(time.Minute)})
+					if off > 0 { // then it was served at that time
+						c.set(off)
+					}
+					must(t, f.Done(bg, leaseOne(t, f)))
+					c.set(off)
+					start := time.Now()
+					time.AfterFunc(30*time.Second, func() { c.set(0) })
+					must(t, call.wait(f))
+					if waited := time.Since(start); waited > 2*time.Minute {
+						t.Errorf("waited for %v; want at most the delay from when the clock was put right", waited)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A call that waits looks at the clock, and asks the store no more often for that.
+func TestWaitingForATimeDoesNotPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newCountingStore()
+		f := open(t, Options{Store: s})
+		addOne(t, f, URL{URL: "http://a.example/", Due: time.Now().Add(time.Hour)})
+		start := time.Now()
+		leases, _, err := f.LeaseWait(bg, LeaseRequest{}, false)
+		if err != nil || len(leases) != 1 || time.Since(start) != time.Hour {
+			t.Errorf("got %d leases, %v after %v; want the URL when it is due", len(leases), err, time.Since(start))
+		}
+		if n := s.takes.Load(); n > 3 {
+			t.Errorf("got %d takes in an hour of waiting; want at most 3", n)
+		}
+	})
+}
