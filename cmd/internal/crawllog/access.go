@@ -1,15 +1,16 @@
 package crawllog
 
 import (
+	"net/netip"
 	"strconv"
 	"strings"
 )
 
 // An accessParser reads access logs of Apache and nginx: common, combined, and
-// either with the virtual host first. Its value is put before targets when the line
-// names no host.
+// either with the virtual host before or after the client. Its value is put before
+// targets when the line names no host.
 //
-//	[vhost[:port] ]client ident user [dd/Mon/yyyy:hh:mm:ss zone] "request" status bytes ["referer" "agent"]
+//	[vhost[:port] ]client [vhost ]ident user [dd/Mon/yyyy:hh:mm:ss zone] "request" status bytes ["referer" "agent"]
 type accessParser string
 
 // accessTime is the layout of %t, without its brackets.
@@ -40,14 +41,18 @@ func (p accessParser) parse(text string, emit func(Record)) error {
 	return nil
 }
 
-// host is the base of the targets: the virtual host, if the line begins with one. A
-// user may hold blanks, too, so the second field must be a client's address.
+// host is the base of the targets: the virtual host, if the line names one. A user may
+// hold blanks, so the other one of the first two fields must be a client: an address, or
+// behind the virtual host a name.
 func (p accessParser) host(head string) string {
 	fields := strings.SplitN(head, " ", 3)
 	if len(fields) < 3 || fields[1] == "-" || !strings.ContainsAny(fields[1], ".:") {
 		return string(p)
 	}
 	host := fields[0]
+	if isAddress(host) && !isAddress(fields[1]) {
+		host = fields[1]
+	}
 	switch {
 	case strings.HasSuffix(host, ":443"):
 		return "https://" + strings.TrimSuffix(host, ":443")
@@ -56,11 +61,16 @@ func (p accessParser) host(head string) string {
 	}
 }
 
+func isAddress(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}
+
 // url makes the URL of a request "METHOD target[ HTTP/x.y]". The target may hold
 // blanks. Requests that are none, "*" and host:port, are of no URL.
 func (accessParser) url(base, request string) (string, Kind) {
 	method, target, ok := strings.Cut(request, " ")
-	if !ok || method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
+	if !ok || method == "" || method == "-" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
 		return "", Other
 	}
 	if i := strings.LastIndex(target, " HTTP/"); i >= 0 {

@@ -1,6 +1,7 @@
 package crawllog
 
 import (
+	"bytes"
 	"io"
 	"strings"
 )
@@ -12,21 +13,9 @@ import (
 // The URL may hold blanks, so the columns are counted from the right. The first
 // record, filedesc:, describes the file; in it stands which version.
 func (w *warcReader) arc(line string) error {
-	fields := strings.Fields(line)
-	n := len(fields)
-	if n < 5 {
-		return &LineError{Line: w.number, Text: line, Err: bad("got %d columns; want the header of a record", n)}
-	}
-	at := n - 3 // of the time
-	if n >= 10 && digitTime(fields[at]).IsZero() {
-		at = n - 8
-	}
-	if digitTime(fields[at]).IsZero() {
-		return &LineError{Line: w.number, Text: line, Err: bad("got %q; want a time", fields[at])}
-	}
-	r := Record{URL: strings.Join(fields[:at-1], " "), Time: digitTime(fields[at]), MIME: given(fields[at+1]), Length: number(fields[n-1])}
-	if at == n-8 {
-		r.Status, r.Digest, r.Redirect = int(number(fields[at+2])), bareDigest(fields[at+3]), given(fields[at+4])
+	r, err := arcHeader(line)
+	if err != nil {
+		return &LineError{Line: w.number, Text: line, Err: err}
 	}
 	if strings.HasPrefix(r.URL, "filedesc:") {
 		return w.arcVersion(r.Length)
@@ -39,6 +28,47 @@ func (w *warcReader) arc(line string) error {
 		w.emit(r)
 	}
 	return w.pass(block)
+}
+
+// arcHeader reads the line before a block. A column may be empty, between two blanks.
+func arcHeader(line string) (Record, error) {
+	fields := strings.Split(strings.TrimRight(line, " "), " ")
+	n := len(fields)
+	if n < 5 {
+		return Record{}, bad("got %d columns; want the header of a record", n)
+	}
+	at := n - 3 // of the time
+	if n >= 10 && digitTime(fields[at]).IsZero() {
+		at = n - 8
+	}
+	if digitTime(fields[at]).IsZero() {
+		return Record{}, bad("got %q; want a time", fields[at])
+	}
+	r := Record{URL: strings.Join(fields[:at-1], " "), Time: digitTime(fields[at]), MIME: given(fields[at+1]), Length: number(fields[n-1])}
+	if at == n-8 {
+		r.Status, r.Digest, r.Redirect = int(number(fields[at+2])), bareDigest(fields[at+3]), given(fields[at+4])
+	}
+	return r, nil
+}
+
+// isARC reports whether a file begins as an ARC file does, with or without a record of the
+// file itself. The lines of a CDX have more columns, and one header is not followed by
+// another.
+func isARC(head []byte) bool {
+	first, rest, _ := bytes.Cut(head, []byte("\n"))
+	r, err := arcHeader(strings.TrimRight(string(first), "\r"))
+	if err != nil || strings.Contains(r.URL, " ") {
+		return false
+	}
+	second, _, _ := bytes.Cut(rest, []byte("\n"))
+	if strings.HasPrefix(r.URL, "filedesc:") { // the version: "1 0 origin"
+		return len(second) > 2 && '1' <= second[0] && second[0] <= '2' && second[1] == ' '
+	}
+	if _, err := arcHeader(string(second)); err == nil || kindOf(r.URL, Fetch) != Fetch || !strings.Contains(r.URL, "://") {
+		return false // or a log that was cut out of an ARC file, after its metadata: line
+	}
+	fields := strings.Split(string(first), " ")
+	return len(fields) == 5 && isAddress(fields[1]) && (r.Length > 0 || fields[4] == "0")
 }
 
 // arcVersion passes the version block. Some tools give it no length: then it is two

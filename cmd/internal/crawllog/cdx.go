@@ -48,20 +48,28 @@ func headerLayout(line string) (cdxLayout, bool) {
 	return l, l.url >= 0
 }
 
-// guessLayout is the layout of files without a header. The three with 12 to 14
-// columns are those of 9 to 11 with pywb's three columns of the original behind.
+// guessLayout is the layout of a file without a header, of which fields is a line. Those
+// with 12 to 14 columns are those of 9 to 11 with pywb's three columns of the original behind.
 func guessLayout(fields []string) (cdxLayout, bool) {
-	switch len(fields) {
-	case 6, 7: // Wayback CDX server
-		return cdxLayout{len(fields), 2, 1, 3, 4, 5, -1, len(fields) - 1}, true
-	case 8: // NetarchiveSuite: url ip date mime size file offset md5
-		return cdxLayout{8, 0, 2, 3, -1, 7, -1, 4}, true
-	case 9, 12:
-		return cdxLayout{len(fields), 2, 1, 3, 4, 5, 6, -1}, true
-	case 10, 13:
-		return cdxLayout{len(fields), 2, 1, 3, 4, 5, 6, -1}, true
+	n := len(fields)
+	var all []cdxLayout
+	switch n {
+	case 6, 7:
+		all = []cdxLayout{
+			{n, 2, 1, 3, 4, 5, -1, n - 1}, // Wayback CDX server
+			{n, 0, 2, 3, -1, -1, -1, 4},   // NetarchiveSuite: url ip date mime size file offset
+		}
+	case 8: // the same with an MD5
+		all = []cdxLayout{{n, 0, 2, 3, -1, 7, -1, 4}}
+	case 9, 10, 12, 13:
+		all = []cdxLayout{{n, 2, 1, 3, 4, 5, 6, -1}}
 	case 11, 14:
-		return cdxLayout{len(fields), 2, 1, 3, 4, 5, 6, 8}, true
+		all = []cdxLayout{{n, 2, 1, 3, 4, 5, 6, 8}}
+	}
+	for _, l := range all {
+		if l.plausible(fields) {
+			return l, true
+		}
 	}
 	return cdxLayout{}, false
 }
@@ -78,7 +86,7 @@ func (p *cdxParser) line(text string, emit func(Record)) error {
 	fields := strings.Split(strings.TrimRight(text, " "), " ")
 	if !p.headed && p.learned == 0 {
 		layout, ok := guessLayout(fields)
-		if !ok || !layout.plausible(fields) {
+		if !ok {
 			return bad("got %d columns; want a CDX line", len(fields))
 		}
 		p.layout, p.learned = layout, len(fields)
@@ -95,8 +103,7 @@ func (p *cdxParser) line(text string, emit func(Record)) error {
 // detectCDX tells a CDX line, whether it holds a capture or not.
 func detectCDX(text string, emit func(Record)) error {
 	fields := strings.Split(strings.TrimRight(text, " "), " ")
-	layout, ok := guessLayout(fields)
-	if !ok || !layout.plausible(fields) {
+	if _, ok := guessLayout(fields); !ok {
 		return errSkip
 	}
 	emit(Record{})

@@ -26,13 +26,17 @@ const (
 	NutchText Format = "nutch-text" // readdb -dump -format normal
 	Scrapy    Format = "scrapy"     // log
 	Wget      Format = "wget"       // log, verbose and -nv
+	W3C       Format = "w3c"        // extended log format: IIS, CloudFront
+	S3        Format = "s3"         // server access log of S3
+	ELB       Format = "elb"        // Classic and Application Load Balancers
 	Parquet   Format = "parquet"    // told, not read
 	Binary    Format = "binary"     // told, not read
+	Unknown   Format = "unknown"    // told, not read: lines of columns that no format has
 )
 
 // Formats lists the formats that can be read.
 func Formats() []Format {
-	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget}
+	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget, W3C, S3, ELB}
 }
 
 // headSize is how much of a log its format is told by.
@@ -42,7 +46,7 @@ const headSize = 64 << 10
 func DetectFile(f *input.File) Format { return Detect(f.Peek(headSize)) }
 
 // Detect tells the format of a log that begins with head, decompressed. A log of
-// nothing it knows is a list.
+// nothing it knows is a list, unless most of its lines have columns.
 func Detect(head []byte) Format {
 	switch {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
@@ -51,7 +55,7 @@ func Detect(head []byte) Format {
 		return Parquet
 	case bytes.HasPrefix(head, []byte("WARC/")):
 		return WARC
-	case bytes.HasPrefix(head, []byte("filedesc:")):
+	case isARC(head):
 		return ARC
 	case bytes.IndexByte(head[:min(len(head), 8<<10)], 0) >= 0:
 		return Binary
@@ -62,6 +66,8 @@ func Detect(head []byte) Format {
 		return CDX
 	case bytes.HasPrefix(line, []byte(nutchHeader)):
 		return NutchCSV
+	case isW3C(head):
+		return W3C
 	}
 	return vote(head)
 }
@@ -72,12 +78,17 @@ const votes = 40
 // vote takes the format that most of the first lines look like.
 func vote(head []byte) Format {
 	count := map[Format]int{}
-	asked := 0
+	asked, full, wide := 0, 0, 0
 	whole := head
 	if i := bytes.LastIndexByte(head, '\n'); i > 0 {
 		whole = head[:i]
 	}
 	input.Lines(whole, func(line []byte) bool {
+		if line = bytes.TrimSpace(line); len(line) > 0 && full < votes {
+			if full++; bytes.Count(line, []byte(" ")) >= 2 {
+				wide++
+			}
+		}
 		if f := detectLine(string(line)); f != "" {
 			count[f]++
 			asked++
@@ -89,6 +100,9 @@ func vote(head []byte) Format {
 		if count[f] > count[best] {
 			best = f
 		}
+	}
+	if best == List && 2*wide > full {
+		return Unknown
 	}
 	return best
 }
@@ -114,7 +128,7 @@ func detectFields(line string) Format {
 		format Format
 		parse  func(string, func(Record)) error
 	}{
-		{CDXJ, parseCDXJ}, {Heritrix, parseHeritrix}, {Access, accessParser("").parse},
+		{CDXJ, parseCDXJ}, {Heritrix, parseHeritrix}, {Access, accessParser("").parse}, {S3, parseS3}, {ELB, parseELB},
 		{CDX, detectCDX}, {Wget, detectWget}, {Scrapy, detectScrapy},
 		{Table, (&tableParser{}).line}, {List, detectList},
 	} {

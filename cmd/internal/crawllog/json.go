@@ -3,6 +3,7 @@ package crawllog
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -23,19 +24,29 @@ type jsonParser struct {
 type objectFields struct {
 	indexObject
 	fields struct {
-		Timestamp     loose          `json:"timestamp"`
-		StatusCode    *loose         `json:"statusCode"` // Nutch
-		FetchTime     loose          `json:"fetchTime"`
-		Signature     loose          `json:"signature"`
-		Metadata      map[string]any `json:"metadata"`
-		NextFetchDate loose          `json:"nextFetchDate"`
-		Known         *frontierItem  `json:"known"` // URLFrontier
-		Discovered    *frontierItem  `json:"discovered"`
-		CreationDate  loose          `json:"creationDate"`
-		Request       *string        `json:"request"` // nginx
-		Host          string         `json:"host"`
-		Time          string         `json:"time"`
-		Response      string         `json:"response_text"` // recorded answers of an index server
+		Timestamp     loose           `json:"timestamp"`
+		StatusCode    *loose          `json:"statusCode"` // Nutch
+		FetchTime     loose           `json:"fetchTime"`
+		Signature     loose           `json:"signature"`
+		Metadata      map[string]any  `json:"metadata"`
+		NextFetchDate loose           `json:"nextFetchDate"`
+		Known         *frontierItem   `json:"known"` // URLFrontier
+		Discovered    *frontierItem   `json:"discovered"`
+		CreationDate  loose           `json:"creationDate"`
+		Request       json.RawMessage `json:"request"` // text of nginx, or object of Caddy
+		Size          int64           `json:"size"`    // Caddy
+		TS            json.RawMessage `json:"ts"`
+		RequestPath   *string         `json:"RequestPath"` // Traefik
+		RequestHost   string          `json:"RequestHost"`
+		RequestAddr   string          `json:"RequestAddr"`
+		RequestScheme string          `json:"RequestScheme"`
+		Downstream    int             `json:"DownstreamStatus"`
+		ContentSize   int64           `json:"DownstreamContentSize"`
+		StartUTC      string          `json:"StartUTC"`
+		Referer       string          `json:"request_Referer"`
+		Host          string          `json:"host"`
+		Time          string          `json:"time"`
+		Response      string          `json:"response_text"` // recorded answers of an index server
 	}
 }
 
@@ -113,8 +124,15 @@ func (p *jsonParser) object(o objectFields, emit func(Record)) error {
 		r = o.fields.Known.record(Fetch)
 	case o.fields.Discovered != nil:
 		r = o.fields.Discovered.record(Link)
-	case o.fields.Request != nil:
+	case len(o.fields.Request) > 0 && o.fields.Request[0] == '"':
 		r = p.nginx(o)
+	case len(o.fields.Request) > 0 && o.fields.Request[0] == '{':
+		var err error
+		if r, err = caddy(o); err != nil {
+			return err
+		}
+	case o.fields.RequestPath != nil:
+		r = p.traefik(o)
 	case o.URL == "":
 		return bad("got an object without a URL")
 	case o.fields.StatusCode != nil:
@@ -158,7 +176,57 @@ func (p *jsonParser) nginx(o objectFields) Record {
 		base = "http://" + o.fields.Host
 	}
 	r := Record{Status: int(number(string(o.Status))), Time: layoutTime(time.RFC3339, o.fields.Time)}
-	r.URL, r.Kind = accessParser("").url(base, *o.fields.Request)
+	var request string
+	_ = json.Unmarshal(o.fields.Request, &request) // it is a text: the object was decoded before
+	r.URL, r.Kind = accessParser("").url(base, request)
+	return r
+}
+
+// caddy reads an entry of Caddy's access log.
+func caddy(o objectFields) (Record, error) {
+	var request struct {
+		Host, URI string
+		TLS       *struct{}
+		Headers   map[string][]string
+	}
+	if err := json.Unmarshal(o.fields.Request, &request); err != nil {
+		return Record{}, bad("cannot read the request: %w", err)
+	}
+	if request.Host == "" || request.URI == "" {
+		return Record{}, bad("got a request without host and uri")
+	}
+	r := Record{URL: request.URI, Kind: Other, Status: int(number(string(o.Status))), Length: o.fields.Size}
+	if strings.HasPrefix(request.URI, "/") {
+		r.URL, r.Kind = "http://"+request.Host+request.URI, Fetch
+		if request.TLS != nil {
+			r.URL = "https" + strings.TrimPrefix(r.URL, "http")
+		}
+	}
+	if seconds, err := strconv.ParseFloat(string(o.fields.TS), 64); err == nil && seconds > 0 && seconds < 1<<40 {
+		r.Time = time.UnixMilli(int64(seconds * 1000)).UTC()
+	}
+	if referer := request.Headers["Referer"]; len(referer) > 0 {
+		r.Via = referer[0]
+	}
+	return r, nil
+}
+
+// traefik reads an entry of Traefik's access log in JSON.
+func (p *jsonParser) traefik(o objectFields) Record {
+	f := &o.fields
+	r := Record{URL: *f.RequestPath, Kind: Other, Status: f.Downstream, Length: f.ContentSize, Via: f.Referer, Time: layoutTime(time.RFC3339Nano, f.StartUTC)}
+	if !strings.HasPrefix(r.URL, "/") {
+		return r
+	}
+	r.Kind = Fetch
+	switch host := first(f.RequestAddr, f.RequestHost); { // only the first has the port
+	case host == "" || host == "-":
+		r.URL = p.opt.Base + r.URL
+	case f.RequestScheme == "https":
+		r.URL = "https://" + host + r.URL
+	default:
+		r.URL = "http://" + host + r.URL
+	}
 	return r
 }
 

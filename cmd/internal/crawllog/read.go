@@ -24,6 +24,9 @@ type Options struct {
 	Links bool
 }
 
+// ErrUnknown means that a log is of no known format, and no list of URLs either.
+var ErrUnknown = errors.New("unknown format")
+
 // DefaultBase stands for the host that an access log doesn't name.
 const DefaultBase = "http://host.invalid"
 
@@ -59,6 +62,9 @@ func Read(f *input.File, opt Options, counts *Counts) (Format, iter.Seq2[Record,
 		return Parquet, failed(fmt.Errorf("cannot read %s; got Parquet; want its rows as JSON lines: %w", f.Name, input.ErrBinary))
 	case Binary:
 		return opt.Format, failed(fmt.Errorf("cannot read %s; got %w; want text or an archive", f.Name, input.ErrBinary))
+	}
+	if opt.Format == Unknown {
+		return opt.Format, failed(fmt.Errorf("cannot read %s; most of its lines have three columns or more, and none of the known formats has these: name the format with --format, or take each whole line as a URL with --format list: %w", f.Name, ErrUnknown))
 	}
 	p, err := newParser(opt)
 	if err != nil {
@@ -109,6 +115,12 @@ func newParser(opt Options) (parser, error) {
 		return stateless(parseScrapy), nil
 	case Wget:
 		return &wgetParser{}, nil
+	case W3C:
+		return &w3cParser{base: opt.Base}, nil
+	case S3:
+		return stateless(parseS3), nil
+	case ELB:
+		return stateless(parseELB), nil
 	}
 	return nil, fmt.Errorf("cannot read log; got format %q; want one of %v", opt.Format, Formats())
 }
