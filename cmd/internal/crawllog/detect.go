@@ -29,14 +29,15 @@ const (
 	W3C       Format = "w3c"        // extended log format: IIS, CloudFront
 	S3        Format = "s3"         // server access log of S3
 	ELB       Format = "elb"        // Classic and Application Load Balancers
+	Sitemap   Format = "sitemap"    // sitemaps and indexes of them, in XML
 	Parquet   Format = "parquet"    // told, not read
 	Binary    Format = "binary"     // told, not read
-	Unknown   Format = "unknown"    // told, not read: lines of columns that no format has
+	Unknown   Format = "unknown"    // told, not read: markup, or lines of columns that no format has
 )
 
 // Formats lists the formats that can be read.
 func Formats() []Format {
-	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget, W3C, S3, ELB}
+	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget, W3C, S3, ELB, Sitemap}
 }
 
 // headSize is how much of a log its format is told by.
@@ -46,7 +47,7 @@ const headSize = 64 << 10
 func DetectFile(f *input.File) Format { return Detect(f.Peek(headSize)) }
 
 // Detect tells the format of a log that begins with head, decompressed. A log of
-// nothing it knows is a list, unless most of its lines have columns.
+// nothing it knows is a list, unless it is markup or most of its lines have columns.
 func Detect(head []byte) Format {
 	switch {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
@@ -68,6 +69,10 @@ func Detect(head []byte) Format {
 		return NutchCSV
 	case isW3C(head):
 		return W3C
+	case isSitemap(head):
+		return Sitemap
+	case isMarkup(line):
+		return Unknown
 	}
 	return vote(head)
 }

@@ -56,6 +56,8 @@ func Read(f *input.File, opt Options, counts *Counts) (Format, iter.Seq2[Record,
 	switch opt.Format {
 	case WARC, ARC:
 		return opt.Format, readWARC(f, opt, counts)
+	case Sitemap:
+		return Sitemap, readSitemap(f, counts)
 	case WACZ:
 		return WACZ, readWACZ(f, opt, counts)
 	case Parquet:
@@ -64,7 +66,7 @@ func Read(f *input.File, opt Options, counts *Counts) (Format, iter.Seq2[Record,
 		return opt.Format, failed(fmt.Errorf("cannot read %s; got %w; want text or an archive", f.Name, input.ErrBinary))
 	}
 	if opt.Format == Unknown {
-		return opt.Format, failed(fmt.Errorf("cannot read %s; most of its lines have three columns or more, and none of the known formats has these: name the format with --format, or take each whole line as a URL with --format list: %w", f.Name, ErrUnknown))
+		return opt.Format, failed(fmt.Errorf("cannot read %s; it is none of the known formats, and no list with one URL a line: name the format with --format, or take each whole line as a URL with --format list: %w", f.Name, ErrUnknown))
 	}
 	p, err := newParser(opt)
 	if err != nil {

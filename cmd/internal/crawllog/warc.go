@@ -201,6 +201,9 @@ func (w *warcReader) warcRecord(h warcHeader, block io.Reader) error {
 	case "revisit":
 		r.Kind = kindOf(r.URL, Revisit)
 	case "metadata":
+		if strings.HasPrefix(h.contentType, "application/json") {
+			return w.wat(block)
+		}
 		if w.opt.Links {
 			return w.outlinks(r, block)
 		}
