@@ -15,12 +15,16 @@ type Known struct {
 	// Next is when to fetch it next. The default, zero, is never again: it is
 	// completed.
 	Next time.Time
+	// Redirect is where the fetch was redirected to, an absolute URL. If it is another variant
+	// of this page, with the same key, it becomes the URL to fetch, now, and Next does not
+	// count: see [Frontier.Redirect]. The default is that it was not redirected.
+	Redirect string
 	// Fetched tells what the fetch gave. The default is nothing.
 	Fetched *Fetched
 }
 
 // Put creates or overwrites URLs in the state given, ending any lease on them.
-// Traps, depth limits and caps don't apply; a URL that can't have a key is refused.
+// Traps, depth limits and caps don't apply; a URL that can't have a key, or is excluded, is refused.
 // Results are New for URLs that were unknown, Duplicate for others. These keep the
 // URL that was first found while its text is kept. One whose text is not kept stays
 // as it is if it is put as completed. Of equal URLs in a batch the last one counts.
@@ -34,14 +38,11 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	p := preparer{f: f}
 	for i := range known {
 		o := offer{url: &known[i].URL, result: &results[i]}
-		if !p.resolve(o.url.Crawl) {
-			o.result.refuse(ReasonCrawl)
-		} else if o.crawl = p.crawl; p.canonicalize(&o) {
-			p.fill(&o)
-			byCrawl.add(&o, known[i].Next)
-			continue
+		if p.identifyKnown(&o) {
+			byCrawl.put(&p, &o, &known[i])
+		} else {
+			f.report([]offer{o})
 		}
-		f.report([]offer{o})
 	}
 	if err := stepPerCrawl(ctx, byCrawl.all, f.put); err != nil {
 		return nil, err
@@ -53,11 +54,35 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	return results, nil
 }
 
+// identifyKnown makes the item of a known URL, or refuses it.
+func (p *preparer) identifyKnown(o *offer) bool {
+	if !p.resolve(o.url.Crawl) {
+		o.result.refuse(ReasonCrawl)
+		return false
+	}
+	o.crawl = p.crawl
+	if !p.canonicalize(o) {
+		return false
+	}
+	if p.f.excluded(o.result.Canonical) {
+		o.result.refuse(ReasonExcluded)
+		return false
+	}
+	p.fill(o)
+	return true
+}
+
 // puts are the settlements of one crawl, each with its result.
 type puts struct {
 	stored      string // the crawl
 	settlements []store.Settlement
 	results     []*Result
+	moved       []moved
+	events      []Event
+}
+
+func (p *puts) add(r *Result, s store.Settlement) {
+	p.settlements, p.results = append(p.settlements, s), append(p.results, r)
 }
 
 // putsByCrawl groups them. The zero value is empty.
@@ -79,8 +104,17 @@ func (b *putsByCrawl) of(stored string) *puts {
 	return p
 }
 
-func (b *putsByCrawl) add(o *offer, next time.Time) {
-	p := b.of(o.crawl.stored)
+// put adds what is known of an identified URL.
+func (b *putsByCrawl) put(with *preparer, o *offer, k *Known) {
+	p, s := b.of(o.crawl.stored), settlementOf(o, k.Next)
+	if with.isVariant(o, k.Redirect) {
+		p.moved = append(p.moved, moved{offer: *o, target: k.Redirect, plain: s})
+		return
+	}
+	p.add(o.result, s)
+}
+
+func settlementOf(o *offer, next time.Time) store.Settlement {
 	s := store.Settlement{Key: o.item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true, Create: true,
 		URL: o.url.URL, Meta: o.item.Meta, Queue: o.item.Queue, UnicodeHost: o.item.UnicodeHost}
 	if s.Meta == nil {
@@ -90,24 +124,30 @@ func (b *putsByCrawl) add(o *offer, next time.Time) {
 		s.Outcome = store.Complete
 	}
 	if o.item.Priority > 0 {
-		s.Priority = &o.item.Priority
+		priority := o.item.Priority
+		s.Priority = &priority
 	}
-	p.settlements = append(p.settlements, s)
-	p.results = append(p.results, o.result)
+	return s
 }
 
-// put creates and overwrites the URLs of one crawl, and returns what reports it.
+// put creates and overwrites the URLs of one crawl, and returns what reports it. Redirects come
+// first: if the state of their target is also put, that counts.
 func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) {
-	var events []Event
 	report = func() {
-		for _, e := range events {
+		for _, e := range p.events {
 			f.emit(e)
 		}
 	}
 	defer f.rooms.wake(shown(p.stored))
+	if err := f.followKnown(ctx, p); err != nil {
+		return report, err
+	}
+	if len(p.settlements) == 0 {
+		return report, nil
+	}
 	statuses, err := f.store.Settle(ctx, p.stored, p.settlements)
 	if err != nil {
-		return nil, fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
+		return report, fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
 	}
 	for i, status := range statuses {
 		p.results[i].Status = Duplicate
@@ -115,7 +155,7 @@ func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) 
 			p.results[i].Status = New
 		}
 		if f.opt.OnEvent != nil {
-			events = append(events, p.event(i))
+			p.events = append(p.events, p.event(i))
 		}
 	}
 	return report, nil

@@ -2,6 +2,8 @@ package frontier
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,5 +118,93 @@ func TestPutTakesPriorityAndQueue(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKnownRedirect follows redirects that a client states of URLs without leases, between variants of
+// one page, in a store that keeps texts and in one that doesn't.
+func TestKnownRedirect(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var kinds []EventKind
+			f := open(t, Options{Delay: -1, MaxRedirects: 3, KeepURLs: keep, OnEvent: func(e Event) { kinds = append(kinds, e.Kind) }})
+			variant := func(i int) string { return fmt.Sprintf("http://a.example/x?a=1&b=2#%d", i) }
+			state := func(k Known) Result {
+				t.Helper()
+				results, err := f.Put(bg, []Known{k})
+				must(t, err)
+				return results[0]
+			}
+			addOne(t, f, URL{URL: variant(0), Depth: 2})
+			leaseOne(t, f)
+			// As a fetcher of URLFrontier's does it: the redirect, its target, both in any order.
+			if r := addOne(t, f, URL{URL: variant(1)}); r.Status != Duplicate {
+				t.Errorf("got %+v; want a duplicate of the leased one", r)
+			}
+			kinds = nil
+			later := time.Now().Add(time.Hour)
+			if r := state(Known{URL: URL{URL: variant(0), Meta: []byte("m")}, Next: later, Redirect: variant(1)}); r.Status != Duplicate || !r.Requeued {
+				t.Errorf("got %+v; want the target queued", r)
+			}
+			if len(kinds) != 1 || kinds[0] != EventRedirected {
+				t.Errorf("got events %v; want it redirected", kinds)
+			}
+			l := leaseOne(t, f)
+			if l.URL != variant(1) || l.Redirects != 1 || l.Depth != 2 || string(l.Meta) != "m" || l.Attempts != 1 {
+				t.Errorf("got %+v; want the target, one hop, the depth of its source", l)
+			}
+			// What was said before, and a redirect to itself, change nothing.
+			state(Known{URL: URL{URL: variant(0)}, Redirect: variant(1)})
+			must(t, f.Extend(bg, l, time.Now().Add(time.Minute)))
+			state(Known{URL: URL{URL: variant(1)}, Next: later, Redirect: variant(1)})
+			leaseNone(t, f)
+			if e, err := f.Lookup(bg, URL{URL: variant(0)}); err != nil || e.State != store.Queued || !e.Due.Equal(later.Truncate(time.Millisecond)) && e.Due.Before(later) {
+				t.Errorf("got %+v, %v; want it queued for later", e, err)
+			}
+			// A loop ends: after three hops the state is as the client says.
+			for i := range 3 {
+				if r := state(Known{URL: URL{URL: variant(i + 1)}, Redirect: variant(i + 2)}); !r.Requeued {
+					t.Errorf("hop %d: got %+v; want it followed", i, r)
+				}
+				leaseOne(t, f)
+			}
+			if r := state(Known{URL: URL{URL: variant(4)}, Redirect: variant(5)}); r.Requeued {
+				t.Errorf("got %+v; want the chain ended", r)
+			}
+			leaseNone(t, f)
+			refused := slices.Collect(f.Refusals())
+			if len(refused) != 1 || refused[0].Reason != ReasonRedirects || refused[0].Examples[0] != variant(5) {
+				t.Errorf("got %+v; want the end of the chain counted", refused)
+			}
+			if s, err := f.Stats(bg, ""); err != nil || s.Held != 0 || s.Seen != 1 {
+				t.Errorf("got %+v, %v; want one page, not held", s, err)
+			}
+			// A page that was not known, and another page.
+			if r := state(Known{URL: URL{URL: "http://b.example//x"}, Redirect: "http://b.example/x"}); r.Status != New || !r.Requeued {
+				t.Errorf("got %+v; want the target new, and queued", r)
+			}
+			if l := leaseOne(t, f); l.URL != "http://b.example/x" {
+				t.Errorf("got %s; want the target", l.URL)
+			}
+			if r := state(Known{URL: URL{URL: "http://c.example/1"}, Redirect: "http://c.example/2"}); r.Requeued {
+				t.Errorf("got %+v; want another page left to be offered", r)
+			}
+			leaseNone(t, f)
+		})
+	}
+}
+
+// TestKnownRedirectAndItsTarget states both in one call, in either order: the state of the target counts.
+func TestKnownRedirectAndItsTarget(t *testing.T) {
+	source := Known{URL: URL{URL: "http://a.example//x"}, Redirect: "http://a.example/x"}
+	target := Known{URL: URL{URL: "http://a.example/x"}}
+	for _, known := range [][]Known{{source, target}, {target, source}} {
+		f := open(t, Options{Delay: -1, KeepURLs: true})
+		_, err := f.Put(bg, known)
+		must(t, err)
+		leaseNone(t, f)
+		if s, err := f.Stats(bg, ""); err != nil || s.Completed != 1 {
+			t.Errorf("got %+v, %v; want it completed", s, err)
+		}
 	}
 }

@@ -159,10 +159,14 @@ func (f *Frontier) checkForm(canonical string, u *URL) Reason {
 			return reason
 		}
 	}
-	if f.opt.Exclude != nil && f.opt.Exclude.Excluded(canonical) {
+	if f.excluded(canonical) {
 		return ReasonExcluded
 	}
 	return ""
+}
+
+func (f *Frontier) excluded(canonical string) bool {
+	return f.opt.Exclude != nil && f.opt.Exclude.Excluded(canonical)
 }
 
 func (r *Result) refuse(reason Reason) { r.Status, r.Reason = Refused, reason }

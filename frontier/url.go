@@ -99,7 +99,8 @@ const (
 // Result is the answer for one offered URL.
 type Result struct {
 	Status Status
-	// Requeued says that a Force URL, seen before, was queued again.
+	// Requeued says that a URL, seen before, was queued again: by Force, or as the target of
+	// [Known.Redirect].
 	Requeued bool
 	// Resent says that the URL was sent before and the answer got lost, so that
 	// a Duplicate may be this caller's own. Only frontiers behind a wire set it.

@@ -2,14 +2,17 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/audit"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/store"
@@ -43,22 +46,33 @@ var (
 	redirectNames = []string{"redirect", "_redirTo"}
 )
 
-// fetchedOf reads what a fetch gave out of the metadata of a known URL; nil if it has no
-// digest and no redirect, or nobody keeps it.
-func (s *Server) fetchedOf(u *frontier.URL) *frontier.Fetched {
-	if s.judge.sample == nil || !isMetadata(u.Meta) {
-		return nil
+// tellFetch puts what the metadata of a known URL says of its fetch into the frontier's
+// terms: where it was redirected to, and, if fetches are kept, what it gave.
+func (s *Server) tellFetch(k *frontier.Known) {
+	if s.judge.sample == nil && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
+		return
 	}
 	info := &frontierpb.URLInfo{}
-	unpackMeta(info, u.Meta)
+	unpackMeta(info, k.Meta)
 	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames)}
-	if f.Digest == "" && f.Redirect == "" {
-		return nil
+	if f.Redirect != "" {
+		k.Redirect = absolute(k.URL.URL, f.Redirect)
+	}
+	if s.judge.sample == nil || f.Digest == "" && f.Redirect == "" {
+		return
 	}
 	if n, err := strconv.Atoi(firstValue(info, statusNames)); err == nil && n > 0 && n <= 999 {
 		f.Status = n
 	}
-	return &f
+	k.Fetched = &f
+}
+
+// absolute returns an absolute target as it is, and any other resolved.
+func absolute(base, target string) string {
+	if strings.Contains(target, "://") {
+		return target
+	}
+	return audit.Resolve(base, target)
 }
 
 func firstValue(info *frontierpb.URLInfo, names []string) string {

@@ -128,7 +128,7 @@ func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Re
 	}
 	c.commit.Observe(time.Since(began).Seconds())
 	for i := range results {
-		s.countPut(&results[i], known[i].Next.IsZero())
+		s.countPut(&results[i], known[i].Next.IsZero() && !results[i].Requeued)
 	}
 	return results, nil
 }

@@ -78,7 +78,7 @@ func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.Ac
 			adds.add(it.url, i)
 		default:
 			puts.add(it.url, it.date, i)
-			puts.known[len(puts.known)-1].Fetched = s.fetchedOf(&it.url)
+			s.tellFetch(&puts.known[len(puts.known)-1])
 		}
 	}
 	s.commitAdds(ctx, adds, statuses)
