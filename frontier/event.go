@@ -66,18 +66,20 @@ const (
 	maxRefusals = 1024
 )
 
-// Refusal counts the URLs of a crawl that were refused, or dropped by the
-// frontier, for one reason, with the latest few of them.
+// Refusal counts the URLs of a crawl that were refused when they were offered, or that
+// the frontier dropped later, for one reason, with the latest few of them.
 type Refusal struct {
 	Crawl    string // "" for names no crawl can have, and for any once there are 1,024 counts
 	Reason   Reason
+	Dropped  bool // they had been taken, and were dropped later
 	Count    int64
 	Examples []string // at most 10, oldest first, each cut to 256 bytes
 }
 
 type refusalKey struct {
-	crawl  string
-	reason Reason
+	crawl   string
+	reason  Reason
+	dropped bool
 }
 
 // refusals counts refusals. Memory is bounded: a crawl is named by whoever offers a
@@ -88,9 +90,17 @@ type refusals struct {
 }
 
 func (r *refusals) add(crawl string, reason Reason, url string) {
+	r.count(refusalKey{crawl, reason, false}, url)
+}
+
+func (r *refusals) addDropped(crawl string, reason Reason, url string) {
+	r.count(refusalKey{crawl, reason, true}, url)
+}
+
+func (r *refusals) count(k refusalKey, url string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.of(refusalKey{crawl, reason})
+	c := r.of(k)
 	c.Count++
 	if len(c.Examples) == maxExamples {
 		c.Examples = append(c.Examples[:0], c.Examples[1:]...)
@@ -109,13 +119,13 @@ func (r *refusals) of(k refusalKey) *Refusal {
 			r.m = make(map[refusalKey]*Refusal)
 		}
 		k.crawl = strings.Clone(k.crawl)
-		c = &Refusal{Crawl: k.crawl, Reason: k.reason}
+		c = &Refusal{Crawl: k.crawl, Reason: k.reason, Dropped: k.dropped}
 		r.m[k] = c
 	}
 	return c
 }
 
-// list copies the counts, in order of crawl and reason.
+// list copies the counts, in order of crawl and reason, those of dropped URLs last.
 func (r *refusals) list() []Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +136,14 @@ func (r *refusals) list() []Refusal {
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b Refusal) int {
-		return cmp.Or(cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(a.Reason, b.Reason))
+		order := cmp.Or(cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(a.Reason, b.Reason))
+		switch {
+		case order != 0 || a.Dropped == b.Dropped:
+			return order
+		case a.Dropped:
+			return 1
+		}
+		return -1
 	})
 	return all
 }

@@ -26,6 +26,7 @@ type Frontier struct {
 	crawls  crawlTable
 	queries *queryTrap // nil when off
 	refused refusals
+	purges  purges
 	spaces  workspaces
 	rooms   rooms // callers that wait for leases
 

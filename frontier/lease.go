@@ -58,6 +58,9 @@ type LeaseRequest struct {
 	// MaxInFlight is the bound of queues that have none of their own; negative
 	// is none. The default is Options.MaxInFlight.
 	MaxInFlight int
+	// MaxExpired is how many leases of a URL may run out before it is dropped; negative is
+	// no bound. The default is Options.MaxExpired.
+	MaxExpired int
 }
 
 // Lease hands out up to n URLs that may be fetched now, from n queues, in fair
@@ -82,25 +85,42 @@ func (f *Frontier) LeaseFrom(ctx context.Context, req LeaseRequest) (leases []*L
 	return f.take(ctx, req)
 }
 
+// maxRounds is how often take asks the store when it must drop all that it got.
+const maxRounds = 16
+
 func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.Time, error) {
 	from, err := f.takeRequest(req)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	taken, err := f.store.Take(ctx, from)
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("cannot lease URLs: %w", err)
-	}
-	leases := make([]*Lease, 0, len(taken.Leases))
-	var killers []Settlement
-	now := time.Now()
-	for i := range taken.Leases {
-		l, err := leaseOf(&taken.Leases[i], now)
+	maxExpired := cmp.Or(req.MaxExpired, f.opt.MaxExpired)
+	for round := 1; ; round++ {
+		leases, drops, next, err := f.takeOnce(ctx, from, maxExpired)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
-		if f.opt.MaxExpired > 0 && l.expired() >= f.opt.MaxExpired {
-			killers = append(killers, Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired})
+		next, failed := f.dropTaken(ctx, drops, next)
+		if len(leases) > 0 || len(drops) == 0 || failed != nil || round == maxRounds || ctx.Err() != nil {
+			return leases, next, nil
+		}
+	}
+}
+
+// takeOnce takes URLs, and tells those to hand out from those to drop.
+func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, drops []Settlement, next time.Time, err error) {
+	taken, err := f.store.Take(ctx, from)
+	if err != nil {
+		return nil, nil, next, fmt.Errorf("cannot lease URLs: %w", err)
+	}
+	leases = make([]*Lease, 0, len(taken.Leases))
+	now, p := time.Now(), preparer{f: f}
+	for i := range taken.Leases {
+		l, err := leaseOf(&taken.Leases[i], now)
+		if err != nil {
+			return nil, nil, next, err
+		}
+		if reason := f.reasonToDrop(&p, l, maxExpired); reason != "" {
+			drops = append(drops, Settlement{Lease: l, Outcome: Drop, reason: reason})
 			continue
 		}
 		leases = append(leases, l)
@@ -108,7 +128,7 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.T
 			f.emit(Event{Kind: EventLeased, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key})
 		}
 	}
-	return leases, f.dropKillers(ctx, killers, taken.Next), nil
+	return leases, drops, taken.Next, nil
 }
 
 func (f *Frontier) takeRequest(req LeaseRequest) (store.TakeRequest, error) {

@@ -21,6 +21,7 @@ type modelRun struct {
 	reopen  func(*Frontier) (*Frontier, error)
 	old     []handOut // every hand-out there was
 	gone    []gone    // what the frontier dropped since it was looked at
+	leasing bool      // it handed something out since then
 	history []string
 }
 
@@ -28,6 +29,7 @@ type modelRun struct {
 type gone struct {
 	at         time.Time
 	crawl, url string
+	beside     bool // it was taken together with what was handed out
 }
 
 type handOut struct {
@@ -82,8 +84,11 @@ func modelOptions(s store.Store, seed uint64) (Options, modelPolicy) {
 
 // onEvent notes what the frontier drops by itself.
 func (r *modelRun) onEvent(e Event) {
-	if e.Kind == EventDropped && e.Reason == ReasonExpired {
-		r.gone = append(r.gone, gone{time.Now(), e.Crawl, e.URL})
+	switch {
+	case e.Kind == EventLeased:
+		r.leasing = true
+	case e.Kind == EventDropped && e.Reason == ReasonExpired:
+		r.gone = append(r.gone, gone{time.Now(), e.Crawl, e.URL, r.leasing})
 	}
 }
 
@@ -244,8 +249,9 @@ func (r *modelRun) checkLeases(leases []*Lease, n int, asked func(*modelQueue) b
 	return r.checkRest(served, len(served) < n, asked)
 }
 
-// checkGone checks what was dropped instead of handed out, by the same rules,
-// and returns the queues whose turn it took.
+// checkGone checks what was dropped instead of handed out, by the same rules, and returns the
+// queues whose turn it took. If a take got nothing else, the frontier takes again, from the
+// same queues if they may be served.
 func (r *modelRun) checkGone() (served []*modelQueue, err error) {
 	for _, g := range r.gone {
 		page, host := modelPage(g.url)
@@ -261,9 +267,13 @@ func (r *modelRun) checkGone() (served []*modelQueue, err error) {
 			return nil, breaks(invExpired, "%s dropped after %d of its leases ran out; want %d", g.url, u.ranOut, r.m.policy.maxExpired)
 		}
 		r.m.drop(u)
-		served = append(served, q)
+		if g.beside {
+			served = append(served, q)
+		} else {
+			r.m.races = nil
+		}
 	}
-	r.gone = nil
+	r.gone, r.leasing = nil, false
 	return served, nil
 }
 

@@ -51,7 +51,8 @@ type Options struct {
 	// fetch. The default is 2 min.
 	Lease time.Duration
 	// MaxExpired is how many leases of a URL may run out before it is dropped
-	// instead of handed out once more, as [ReasonExpired]: a page may be what
+	// instead of handed out once more, as [ReasonExpired], where a [LeaseRequest] has no
+	// bound of its own: a page may be what
 	// kills its fetchers. Leases that are given back, by Retry or Release, don't
 	// count, and Recrawl and Force begin anew. Negative is no bound. The default
 	// is 10.
@@ -77,8 +78,10 @@ type Options struct {
 	// Traps are limits on URLs that crawler traps are made of. The default is
 	// that of Traps: all on.
 	Traps Traps
-	// Exclude refuses what it says, asked with the canonical form. It must be
-	// safe for concurrent use. The default is to exclude nothing.
+	// Exclude says which URLs never to fetch, by their canonical form. It is asked when a URL is
+	// offered or put, which is then refused, and again before one is handed out, which is then dropped, as
+	// [ReasonExcluded]; so what it says may change. It must be safe for concurrent use. The
+	// default is to exclude nothing.
 	Exclude Excluder
 
 	// Captures takes what settlements tell of fetches ([Fetched]), for audits of the rules
@@ -104,6 +107,10 @@ type Options struct {
 	// without asking the store anew: for a store that other processes write to, of whose
 	// changes this one isn't told. The default is no bound.
 	Poll time.Duration
+	// OnDropped is called with URLs that the frontier dropped by itself, as [ReasonExpired] or
+	// [ReasonExcluded], after that is durable, on the goroutine that dropped them, concurrently. It must
+	// be quick, and must not keep the slice. The default is none.
+	OnDropped func([]Event)
 	// OnEvent is called for each event after it is durable, on the goroutine
 	// that caused it, concurrently. It must be quick. The default is none.
 	OnEvent func(Event)

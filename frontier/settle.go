@@ -274,7 +274,7 @@ var settledEvents = [...]EventKind{Done: EventDone, Retry: EventRetried, Recrawl
 
 func (f *Frontier) emitSettled(s *Settlement, answer Settled, now time.Time) {
 	if s.reason != "" {
-		f.refused.add(s.Lease.Crawl, s.reason, s.Lease.URL)
+		f.refused.addDropped(s.Lease.Crawl, s.reason, s.Lease.URL)
 	}
 	if f.opt.OnEvent == nil || s.Outcome == Extend || int(s.Outcome) >= len(settledEvents) {
 		return

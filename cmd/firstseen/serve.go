@@ -70,7 +70,7 @@ TLS. Tokens are read from a file of lines "read TOKEN", "write TOKEN" or
 "admin TOKEN".
 
 SIGTERM and Ctrl-C drain: what was read is committed and answered. SIGHUP renews
-tokens, certificates and the rule file. Settings may also stand in --config, a line
+tokens, certificates, the rule file and the exclusion list. Settings may also stand in --config, a line
 "name = value" for each flag; variables of the environment win over it, and flags
 over both.`,
 		Example: `  firstseen serve --db crawl.db
@@ -117,8 +117,9 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	excluded.log(a.log)
 	if err = front.SetProfile(p); err == nil {
-		err = f.serve(ctx, a, front, hup)
+		err = f.serve(ctx, a, front, excluded, hup)
 	}
 	return errors.Join(err, closeAll())
 }
@@ -136,14 +137,15 @@ func (f *serveFlags) profiles() (base, p *canon.Profile, err error) {
 }
 
 // open opens the store and a frontier on it, and returns what closes both.
-func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, excluded frontier.Excluder) (*frontier.Frontier, func() error, error) {
+func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, excluded *exclusion) (*frontier.Frontier, func() error, error) {
 	st, err := f.openStore(ctx, a, p)
 	if err != nil {
 		return nil, nil, err
 	}
 	sample := f.openCaptures(a.log)
 	opt := f.policy()
-	opt.Store, opt.Profile, opt.Exclude, opt.Captures, opt.Poll = st, p, excluded, sample, f.poll()
+	opt.Store, opt.Profile, opt.Exclude, opt.Captures, opt.Poll = st, p, excluded.excluder(), sample, f.poll()
+	opt.OnDropped = logDropped(a.log)
 	front, err := frontier.Open(opt)
 	if err != nil {
 		closeCaptures(a.log, sample)
@@ -157,17 +159,21 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 }
 
 // serve runs the server until ctx ends.
-func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier, hup <-chan os.Signal) error {
+func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier, excluded *exclusion, hup <-chan os.Signal) error {
 	if err := f.chooseProfiles(ctx, front); err != nil {
 		return err
 	}
 	f.server.Profile, f.server.TrapsOverGRPC = front.Profile, f.traps == "all"
 	f.server.Reload = func(context.Context) error {
 		_, p, err := f.profiles()
-		if err != nil {
-			return err
+		if err == nil {
+			err = front.SetProfile(p)
 		}
-		return front.SetProfile(p)
+		if errExcluded := excluded.reload(); errExcluded != nil {
+			return errors.Join(err, errExcluded)
+		}
+		excluded.log(a.log)
+		return err
 	}
 	defer allowGarbage()()
 	s, err := server.New(ctx, front, f.server)

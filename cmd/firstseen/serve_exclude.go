@@ -1,6 +1,9 @@
 package main
 
 import (
+	"log/slog"
+	"sync/atomic"
+
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/frontier"
@@ -11,22 +14,80 @@ import (
 type excludeFlags struct{ file, variant string }
 
 func (e *excludeFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&e.file, "exclude-hashed", "", "file of hashed URIs, one a line: what they hide is refused")
+	fs.StringVar(&e.file, "exclude-hashed", "", "file of hashed URIs, one a line: URLs that they hide are neither taken nor handed out; SIGHUP reads it again")
 	fs.StringVar(&e.variant, "exclude-variant", "N", "canonical form that the list was made with: none, N or P")
 }
 
-// open reads the list; without one it gives nil.
-func (e *excludeFlags) open() (frontier.Excluder, error) {
+// open reads the list, nil for none.
+func (e *excludeFlags) open() (*exclusion, error) {
 	if e.file == "" {
 		return nil, nil
 	}
-	variant, err := hashedVariant(e.variant)
-	if err != nil {
-		return nil, err
+	x := &exclusion{flags: *e}
+	return x, x.reload()
+}
+
+// exclusion is a list that is read again at SIGHUP. Safe for concurrent use.
+type exclusion struct {
+	flags excludeFlags
+	list  atomic.Pointer[hasheduri.List]
+}
+
+// Excluded implements frontier.Excluder.
+func (x *exclusion) Excluded(canonical string) bool { return x.list.Load().Excluded(canonical) }
+
+// excluder is x for the frontier, which asks nobody if there is no list.
+func (x *exclusion) excluder() frontier.Excluder {
+	if x == nil {
+		return nil
 	}
-	list, err := openHashedList(e.file, hasheduri.Hasher{Variant: variant})
-	if err != nil {
-		return nil, misuse{err}
+	return x
+}
+
+// reload reads the list again. If it can't be read, the old one stays.
+func (x *exclusion) reload() error {
+	if x == nil {
+		return nil
 	}
-	return list, nil
+	variant, err := hashedVariant(x.flags.variant)
+	if err != nil {
+		return err
+	}
+	list, err := openHashedList(x.flags.file, hasheduri.Hasher{Variant: variant})
+	if err != nil {
+		return misuse{err}
+	}
+	x.list.Store(list)
+	return nil
+}
+
+// log writes how long the list is, since a list that lost its entries is no error.
+func (x *exclusion) log(log *slog.Logger) {
+	if x != nil {
+		log.Info("exclusion list was read", "file", x.flags.file, "entries", x.list.Load().Len())
+	}
+}
+
+// loggedExamples is how many URLs of those dropped in one step are logged.
+const loggedExamples = 10
+
+// logDropped logs URLs that the frontier dropped by itself: clients are not answered about them.
+func logDropped(log *slog.Logger) func([]frontier.Event) {
+	type kind struct {
+		crawl  string
+		reason frontier.Reason
+	}
+	return func(dropped []frontier.Event) {
+		counts := make(map[kind]int, 1)
+		examples := make(map[kind][]string, 1)
+		for _, e := range dropped {
+			k := kind{e.Crawl, e.Reason}
+			if counts[k]++; counts[k] <= loggedExamples {
+				examples[k] = append(examples[k], e.URL)
+			}
+		}
+		for k, n := range counts {
+			log.Warn("URLs were dropped instead of handed out", "reason", k.reason, "crawl", k.crawl, "urls", n, "examples", examples[k])
+		}
+	}
 }

@@ -14,7 +14,7 @@ func (f *serveFlags) checkLimits() error {
 	}
 	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor), "delay": int64(f.delay),
 		"index-memory": f.indexMiB, "redis-cache": f.redisCacheMiB, "retry-after": int64(f.retry.Base), "max-depth": int64(f.maxDepth), "max-in-flight": int64(f.maxInFlight),
-		"max-redirects": int64(f.maxRedirects), "max-expired": int64(f.maxExpired), "adaptive-max": int64(f.adaptive.Max)} {
+		"max-redirects": int64(f.maxRedirects), "max-expired": int64(f.maxExpired), "max-expired-grpc": int64(f.server.MaxExpiredOverGRPC), "adaptive-max": int64(f.adaptive.Max)} {
 		if n < 0 {
 			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", name, n)
 		}

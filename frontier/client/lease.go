@@ -56,6 +56,9 @@ func (c *Client) LeaseFrom(ctx context.Context, req frontier.LeaseRequest) (leas
 	if (req.Crawl == "" || req.Crawl == "*") && req.Queue != "" {
 		return nil, time.Time{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
 	}
+	if req.MaxExpired != 0 {
+		return nil, time.Time{}, fmt.Errorf("cannot lease with a bound on leases that ran out, which is the daemon's: %w", ErrNotCarried)
+	}
 	leases, answer, err := c.take(ctx, c.leaseBody(req))
 	return leases, answer.Next, err
 }

@@ -248,6 +248,9 @@ func TestNotCarried(t *testing.T) {
 	if err := c.Configure(bg, "", "q", store.QueueChange{Paused: &paused}); !errors.Is(err, client.ErrNotCarried) {
 		t.Errorf("got %v; want ErrNotCarried for a pause", err)
 	}
+	if _, _, err := c.LeaseFrom(bg, frontier.LeaseRequest{MaxExpired: 3}); !errors.Is(err, client.ErrNotCarried) {
+		t.Errorf("got %v; want ErrNotCarried for a bound that is the daemon's", err)
+	}
 	r := add(t, c, frontier.URL{URL: "http://a.example/", Queue: "\xff"}, frontier.URL{URL: "http://a.example/"},
 		frontier.URL{URL: "http://a.example/2", Due: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if !errors.Is(r[0].Err, client.ErrNotCarried) || r[0].Status != frontier.Refused || r[1].Status != frontier.New || !errors.Is(r[2].Err, client.ErrNotCarried) {

@@ -56,6 +56,11 @@ type Config struct {
 	// themselves, can't tell such a SKIPPED from that of a known URL.
 	TrapsOverGRPC bool
 
+	// MaxExpiredOverGRPC is how many leases of a URL may run out before GetURLs drops it, as
+	// frontier.Options.MaxExpired does for others. The default, 0, is no bound: a client of
+	// URLFrontier expects a URL until it states what became of it.
+	MaxExpiredOverGRPC int
+
 	// Dir is the directory whose disk is watched. The default is none.
 	Dir string
 	// MinFree is how many bytes of that disk stay free: with less, writes are

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -34,6 +35,7 @@ func (s *Server) GetURLs(p *frontierpb.GetParams, stream frontierpb.URLFrontier_
 	if !ok {
 		return nil
 	}
+	req.MaxExpired = cmp.Or(s.cfg.MaxExpiredOverGRPC, -1)
 	queues := int(p.MaxQueues)
 	for p.MaxQueues == 0 || queues > 0 {
 		req.MaxQueues = queues

@@ -41,6 +41,7 @@ type statsAnswer struct {
 type refusalAnswer struct {
 	Crawl    string   `json:"crawl"`
 	Reason   string   `json:"reason"`
+	Dropped  bool     `json:"dropped,omitempty"` // they had been taken, and were dropped later
 	Count    int64    `json:"count"`
 	Examples []string `json:"examples"`
 }
@@ -68,7 +69,7 @@ func (s *Server) getStats(w http.ResponseWriter, r *http.Request) {
 	a.DiskLow, a.Profile = s.disk.full(), s.cfg.Profile().String()
 	for ref := range s.f.Refusals() {
 		if crawl == "*" || ref.Crawl == crawl {
-			a.Refused = append(a.Refused, refusalAnswer{ref.Crawl, string(ref.Reason), ref.Count, ref.Examples})
+			a.Refused = append(a.Refused, refusalAnswer{ref.Crawl, string(ref.Reason), ref.Dropped, ref.Count, ref.Examples})
 		}
 	}
 	writeJSON(w, http.StatusOK, a)

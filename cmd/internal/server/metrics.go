@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -49,6 +50,7 @@ func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range g.descs {
 		ch <- d
 	}
+	ch <- urlsDropped
 	ch <- capturesDropped
 	ch <- capturesDamaged
 }
@@ -75,6 +77,15 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		failed = 1
 	}
 	put("firstseen_captures_failed", failed)
+	dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0}
+	for r := range g.s.f.Refusals() {
+		if r.Dropped {
+			dropped[r.Reason] += r.Count
+		}
+	}
+	for reason, n := range dropped {
+		ch <- prometheus.MustNewConstMetric(urlsDropped, prometheus.CounterValue, float64(n), string(reason))
+	}
 	if g.s.judge.sample != nil {
 		st := g.s.judge.sample.Stats()
 		put("firstseen_captures", float64(st.Rows))
@@ -85,8 +96,8 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Counters of the sample of fetches.
 var (
+	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that had been taken and were dropped instead of handed out, by reason.", []string{"reason"}, nil)
 	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept because the disk failed or was too slow.", nil, nil)
 	capturesDamaged = prometheus.NewDesc("firstseen_captures_damaged_total", "Damaged lines met in the file of fetches.", nil, nil)
 )

@@ -143,7 +143,7 @@ function judged(s) {
 
 function refused(s) {
   const rows = s.refused.sort((a, b) => b.count - a.count)
-    .map(r => row([r.reason], [r.crawl], [number(r.count), 'n'], [r.examples.at(-1) || '', 'url']));
+    .map(r => row([r.reason + (r.dropped ? ', dropped later' : '')], [r.crawl], [number(r.count), 'n'], [r.examples.at(-1) || '', 'url']));
   $('refused').replaceChildren(...(rows.length ? rows : [row(['none'], [''], [''], [''])]));
 }
 

@@ -1,0 +1,177 @@
+package frontier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// changingList excludes the URLs that contain a text, which may change.
+type changingList struct{ text atomic.Pointer[string] }
+
+func (l *changingList) set(text string) { l.text.Store(&text) }
+
+func (l *changingList) Excluded(canonical string) bool {
+	text := l.text.Load()
+	return text != nil && strings.Contains(canonical, *text)
+}
+
+// TestExcludedLater excludes URLs that are queued, leased and unknown already, in crawls with each way of
+// making keys: none is handed out or taken any more, and each is dropped or refused in sight.
+func TestExcludedLater(t *testing.T) {
+	for _, crawl := range []string{"", "plain", "whatwg"} {
+		synctest.Test(t, func(t *testing.T) {
+			list := &changingList{}
+			var mu sync.Mutex
+			var dropped []Event
+			f := open(t, Options{Delay: -1, KeepURLs: true, Exclude: list, Exact: []string{"plain"}, OnDropped: func(events []Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				dropped = append(dropped, events...)
+			}})
+			if crawl == "whatwg" {
+				must(t, f.SetCrawlProfile(bg, crawl, canon.WHATWG()))
+			}
+			in := func(url string) URL { return URL{URL: url, Crawl: crawl} }
+			addAll(t, f, in("http://a.example/secret/leased"), in("http://a.example/secret/1"), in("http://a.example/ok"), in("http://b.example/secret/1"))
+			l := leaseOne(t, f) // of a.example
+			list.set("/secret")
+			for i, r := range addAll(t, f, in("http://a.example/secret/new"), in("http://a.example/secret/1")) {
+				if r.Reason != ReasonExcluded {
+					t.Errorf("URL %d offered: got %+v; want it excluded", i, r)
+				}
+			}
+			results, err := f.Put(bg, []Known{{URL: in("http://a.example/secret/1"), Next: time.Now()}, {URL: in("http://a.example/secret/known")}, {URL: in("http://a.example/known"), Next: time.Now().Add(time.Hour)}})
+			must(t, err)
+			if results[0].Reason != ReasonExcluded || results[1].Reason != ReasonExcluded || results[2].Status != New {
+				t.Errorf("put: got %+v; want the first two excluded", results)
+			}
+			if r, err := f.Alias(bg, l, "http://a.example/secret/alias", "canonical"); err != nil || r.Reason != ReasonExcluded {
+				t.Errorf("alias: got %+v, %v; want it excluded", r, err)
+			}
+			must(t, f.Release(bg, l))
+			if l := leaseOne(t, f); l.URL != "http://a.example/ok" {
+				t.Errorf("got %s; want what is not excluded", l.URL)
+			} else {
+				must(t, f.Done(bg, l))
+			}
+			synctest.Wait()
+			leaseNone(t, f)
+			synctest.Wait()
+			var urls []string
+			for _, e := range dropped {
+				if e.Kind != EventDropped || e.Reason != ReasonExcluded {
+					t.Errorf("got %+v; want it dropped as excluded", e)
+				}
+				urls = append(urls, e.URL)
+			}
+			slices.Sort(urls)
+			if want := []string{"http://a.example/secret/1", "http://a.example/secret/leased", "http://b.example/secret/1"}; !slices.Equal(urls, want) {
+				t.Errorf("got %q dropped; want %q, each once", urls, want)
+			}
+			if e, err := f.Lookup(bg, in("http://a.example/secret/1")); err != nil || e.State != store.Dropped {
+				t.Errorf("got %+v, %v; want it dropped", e, err)
+			}
+			st, err := f.Stats(bg, crawl)
+			if err != nil || st.Dropped != 3 || st.Held != 1 {
+				t.Errorf("got %+v, %v; want 3 dropped, 1 held", st, err)
+			}
+			var counts []string
+			for r := range f.Refusals() {
+				counts = append(counts, fmt.Sprintf("%s %v %d", r.Reason, r.Dropped, r.Count))
+			}
+			if want := []string{"excluded false 5", "excluded true 3"}; !slices.Equal(counts, want) {
+				t.Errorf("got refusals %v; want %v", counts, want)
+			}
+		})
+	}
+}
+
+// TestExcludedStarveNobody has thousands of excluded URLs before a good one, in a queue that is served once
+// a second, and as many queues with one each: they neither use up the turns of the queue nor keep a
+// caller waiting.
+func TestExcludedStarveNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := &changingList{}
+		f := open(t, Options{Exclude: list})
+		urls := make([]URL, 5000)
+		for i := range urls {
+			urls[i] = URL{URL: fmt.Sprintf("http://a.example/secret/%d", i)}
+		}
+		addAll(t, f, urls...)
+		for i := range urls {
+			urls[i] = URL{URL: fmt.Sprintf("http://h%d.example/secret", i)}
+		}
+		addAll(t, f, urls...)
+		addAll(t, f, URL{URL: "http://a.example/ok"}, URL{URL: "http://b.example/ok"})
+		list.set("/secret")
+		began := time.Now()
+		for range 2 {
+			l, err := f.Next(bg)
+			must(t, err)
+			if !strings.HasSuffix(l.URL, "/ok") {
+				t.Fatalf("got %s; want what is not excluded", l.URL)
+			}
+			must(t, f.Done(bg, l))
+		}
+		if waited := time.Since(began); waited > 2*time.Second {
+			t.Errorf("waited %v; want no more than the delay of a queue", waited)
+		}
+		synctest.Wait()
+		st, err := f.Stats(bg, "")
+		if err != nil || st.Dropped != 10_000 {
+			t.Errorf("got %+v, %v; want all of them dropped", st, err)
+		}
+	})
+}
+
+// TestCloseWhileExcludedAreDropped ends the goroutine that drops them.
+func TestCloseWhileExcludedAreDropped(t *testing.T) {
+	list := &changingList{}
+	first := make(chan struct{})
+	var once sync.Once
+	f, err := Open(Options{Delay: -1, Exclude: list, OnDropped: func([]Event) { once.Do(func() { close(first) }) }})
+	must(t, err)
+	urls := make([]URL, 20_000)
+	for i := range urls {
+		urls[i] = URL{URL: fmt.Sprintf("http://h%d.example/secret/%d", i%100, i)}
+	}
+	addAll(t, f, urls...)
+	list.set("/secret")
+	go func() { _, _ = f.Lease(bg, 1000) }()
+	<-first
+	must(t, f.Close())
+}
+
+// TestMaxExpiredOfARequest: a request may have a bound of its own, or none.
+func TestMaxExpiredOfARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, Options{Delay: -1, MaxExpired: 2})
+		addOne(t, f, URL{URL: "http://a.example/"})
+		take := func(max int) int {
+			leases, _, err := f.LeaseFrom(bg, LeaseRequest{MaxExpired: max})
+			must(t, err)
+			time.Sleep(3 * time.Minute) // and is not heard of again
+			return len(leases)
+		}
+		for range 20 {
+			if take(-1) != 1 {
+				t.Fatal("got nothing; want no bound")
+			}
+		}
+		if take(30) != 1 {
+			t.Error("got nothing; want it handed out below a bound of 30")
+		}
+		if take(0) != 0 {
+			t.Error("it was handed out; want it dropped by the default bound of 2")
+		}
+	})
+}
