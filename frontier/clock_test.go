@@ -79,3 +79,27 @@ func TestWaitingForATimeDoesNotPoll(t *testing.T) {
 		}
 	})
 }
+
+// The store's clock may be another than that of the process: that of a server.
+func TestLeasesRunByTheStoresClock(t *testing.T) {
+	for _, off := range []time.Duration{-time.Hour, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			f, c := openWithClock(t, Options{Delay: -1, MaxInFlight: -1, Retry: Backoff{Base: time.Minute}})
+			c.set(off)
+			for _, hold := range []func(l *Lease) error{
+				func(l *Lease) error { return f.Extend(bg, l, time.Time{}) },
+				func(l *Lease) error { _, err := f.Redirect(bg, l, l.URL+"#followed"); return err },
+				func(l *Lease) error { _, err := f.Retry(bg, l, time.Time{}); return err },
+			} {
+				addOne(t, f, URL{URL: "http://a.example/", Force: true})
+				l := leaseOne(t, f)
+				must(t, hold(l))
+				leaseNone(t, f)
+				time.Sleep(time.Minute - time.Second)
+				leaseNone(t, f)
+				time.Sleep(time.Minute + 2*time.Second)
+				must(t, f.Done(bg, leaseOne(t, f)))
+			}
+		})
+	}
+}

@@ -85,7 +85,7 @@ func (f *Frontier) follow(ctx context.Context, l *Lease, target string) (Redirec
 	next.URL, next.Redirects = target, l.Redirects+1
 	next.Expires = time.Now().Add(f.opt.Lease)
 	statuses, err := f.settleStored(ctx, l.Crawl, []store.Settlement{{
-		Key: l.Key, Token: l.Token, Outcome: store.Extend, Due: next.Expires, URL: target,
+		Key: l.Key, Token: l.Token, Outcome: store.Extend, After: f.opt.Lease, URL: target,
 		Meta: next.record().replacing(),
 	}})
 	if err != nil {

@@ -213,7 +213,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 		if f.opt.Retry.exhausted(l.Attempts) {
 			out.Outcome, answer = store.Drop, GaveUp
 		} else if s.At.IsZero() {
-			out.Due = now.Add(f.opt.Retry.wait(l.Attempts))
+			out.After = f.opt.Retry.wait(l.Attempts)
 		}
 	case Recrawl:
 		out.Outcome, out.ResetAttempts = store.Requeue, true
@@ -222,7 +222,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	case Extend:
 		out.Outcome = store.Extend
 		if s.At.IsZero() {
-			out.Due = now.Add(f.opt.Lease)
+			out.After = f.opt.Lease
 		}
 	}
 	out.Meta = s.record(out.Outcome)

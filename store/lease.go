@@ -63,7 +63,10 @@ type Settlement struct {
 	// any lease.
 	Token   uint64
 	Outcome Outcome
-	Due     time.Time // for Requeue (zero: at once) and Extend
+	Due     time.Time // for Requeue and Extend; zero: immediately
+	// After is used instead of Due if it is above 0: so long after the step, by
+	// the clock of the store, which may not be the caller's.
+	After time.Duration
 
 	// URL replaces the fetch URL. With Create it is that of a URL that is made;
 	// any other keeps its own. The default keeps it.

@@ -84,7 +84,7 @@ func (s *Store) apply(c *crawl, k *known, st *store.Settlement, now int64) *queu
 	l := c.Leases[st.Key]
 	if l != nil && st.Outcome == store.Extend {
 		l.Change(st)
-		l.Renew(l.Token, now, sched.MsOr(st.Due, now))
+		l.Renew(l.Token, now, sched.Due(st, now))
 		k.Record = l.Record
 		return k.queue
 	}
@@ -113,7 +113,7 @@ func (s *Store) outcome(k *known, st *store.Settlement, now int64) *queue {
 	case store.Drop:
 		s.end(k, store.Dropped)
 	case store.Requeue:
-		k.Due = sched.MsOr(st.Due, now)
+		k.Due = sched.Due(st, now)
 		s.push(k)
 		q.Add(1)
 	}

@@ -154,7 +154,7 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Que
 			tx.s.texts.put(c.num, &st.Key, l.URL)
 		}
 		now := sched.Now(tx.now)
-		l.Renew(l.Token, now, sched.MsOr(st.Due, now))
+		l.Renew(l.Token, now, sched.Due(st, now))
 		l.Rewritten = true
 		tx.set(appendLeaseRow(nil, l.Token), appendLease(nil, l))
 		return f.queue
@@ -178,7 +178,7 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 	case store.Drop:
 		tx.finish(c, f, store.Dropped, made)
 	case store.Requeue:
-		f.rec.Due = sched.MsOr(st.Due, sched.Now(tx.now))
+		f.rec.Due = sched.Due(st, sched.Now(tx.now))
 		p := tx.enqueue(c, f.queue, &f.rec)
 		tx.point(c, f, &st.Key, &p)
 	}

@@ -36,10 +36,14 @@ func appendSettlement(dst []byte, st *store.Settlement, k known, named queueHash
 	dst = appendUint(dst, 6, st.Token&tokenMask)
 	flags := uint64(flag(st.Create)) | uint64(flag(st.ResetAttempts))<<1 | uint64(flag(st.URL != ""))<<2 |
 		uint64(flag(st.Meta != nil))<<3 | uint64(flag(st.Priority != nil))<<4 | uint64(flag(st.QueueChange != nil))<<5 |
-		uint64(flag(made))<<6
+		uint64(flag(made))<<6 | uint64(flag(st.After > 0))<<7
+	due := sched.MsOr(st.Due, 0)
+	if st.After > 0 {
+		due = sched.DurMs(st.After)
+	}
 	dst = appendUint(dst, 2, flags)
 	dst = append(dst, byte(st.Outcome))
-	dst = appendUint(dst, 6, uint64(sched.MsOr(st.Due, 0)))
+	dst = appendUint(dst, 6, uint64(due))
 	priority := byte(0)
 	if st.Priority != nil {
 		priority = *st.Priority

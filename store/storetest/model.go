@@ -220,19 +220,27 @@ func (m *model) change(u *modelURL, s store.Settlement) {
 	}
 }
 
+// due is the time that a settlement names.
+func (m *model) due(s store.Settlement) time.Time {
+	switch {
+	case s.After > 0:
+		return m.now.Add(s.After)
+	case s.Due.IsZero():
+		return m.now
+	}
+	return s.Due
+}
+
 func (m *model) outcome(c *modelCrawl, u *modelURL, s store.Settlement) {
 	if s.Outcome == store.Extend {
-		u.Expires = s.Due
-		if s.Due.IsZero() {
-			u.Expires = m.now
-		}
+		u.Expires = m.due(s)
 		return
 	}
 	m.unend(c, u)
 	u.Expires, u.token = time.Time{}, 0
 	switch s.Outcome {
 	case store.Requeue:
-		m.enqueue(c, u, u.Queue, s.Due)
+		m.enqueue(c, u, u.Queue, m.due(s))
 		return
 	case store.Complete:
 		u.State = store.Done

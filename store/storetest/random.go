@@ -239,6 +239,9 @@ func (h *History) settle(ctx context.Context, s store.Store) error {
 // settlement makes one of a recent lease, mostly, setting its crawl.
 func (h *History) settlement(crawl *string) store.Settlement {
 	st := store.Settlement{Key: h.key(), Outcome: store.Outcome(h.rand.IntN(4)), Due: h.when(), ResetAttempts: h.coin(3)}
+	if h.coin(4) {
+		st.After = time.Duration(h.rand.IntN(6000)) * time.Millisecond
+	}
 	if len(h.recent) > 0 && !h.coin(4) {
 		l := h.recent[h.rand.IntN(len(h.recent))]
 		*crawl, st.Key, st.Token = l.Crawl, l.Key, l.Token

@@ -75,6 +75,21 @@ var settleCases = []testCase{
 		f.fill("b", 1, 1)
 		equal(f, "extend of what isn't leased", f.settle(store.Settlement{Key: key(1), Outcome: store.Extend}), store.Stale)
 	}},
+	{"After counts from the step, by the store's clock", func(f *fixture) {
+		f.fill("a", 0, 2)
+		l := f.one()
+		f.step(10 * time.Second)
+		aged := f.ahead(-time.Hour) // a time by another clock, which isn't looked at
+		equal(f, "extend", f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Extend, After: time.Minute, Due: aged}), store.Settled)
+		f.check(sameTimes(times{"end", f.lookup(0).Expires, f.ahead(time.Minute)}))
+		second := f.one()
+		equal(f, "requeue", f.settle(store.Settlement{Key: second.Key, Token: second.Token, Outcome: store.Requeue, After: 500 * time.Microsecond}), store.Settled)
+		f.wantKeys(f.takeAll())
+		f.step(time.Millisecond)
+		f.wantKeys(f.takeAll(), 1)
+		f.step(time.Minute - 2*time.Millisecond)
+		equal(f, "settled in time", f.end(l, store.Complete), store.Settled)
+	}},
 	{"token 0 settles whoever holds the URL", func(f *fixture) {
 		f.fill("a", 0, 3)
 		l := f.one()
@@ -148,6 +163,7 @@ var settleCases = []testCase{
 			{Key: key(1), Create: true, Queue: "a", Outcome: store.Extend},
 			{Key: key(1), Priority: &high},
 			{Key: key(1), QueueChange: &store.QueueChange{Limit: &below}},
+			{Key: key(1), After: -1},
 		} {
 			_, err := f.s.Settle(f.ctx, "", []store.Settlement{{Key: key(0)}, bad})
 			f.wantErr(err, store.ErrInvalid)

@@ -72,6 +72,8 @@ func checkSettlement(s *store.Settlement) error {
 	switch {
 	case s.Outcome > store.Extend:
 		return fmt.Errorf("cannot settle; got outcome %d; want at most %d: %w", s.Outcome, store.Extend, store.ErrInvalid)
+	case s.After < 0:
+		return fmt.Errorf("cannot settle; got After %v; want none below 0: %w", s.After, store.ErrInvalid)
 	case s.Create && (s.Token != 0 || s.Queue == "" || s.Outcome == store.Extend):
 		return fmt.Errorf("cannot create by settlement; want token 0, a queue, outcome complete, requeue or drop: %w", store.ErrInvalid)
 	}

@@ -56,6 +56,14 @@ func judgeEnded(s *store.Settlement, state store.State, keep bool) (Step, store.
 	return Leave, store.Unknown
 }
 
+// Due returns the time that a settlement names.
+func Due(s *store.Settlement, now int64) int64 {
+	if s.After > 0 {
+		return min(now+DurMs(s.After), maxMs)
+	}
+	return MsOr(s.Due, now)
+}
+
 // Change applies to a record what a settlement replaces in it.
 func (r *Record) Change(s *store.Settlement) {
 	if s.URL != "" && !s.Create {

@@ -1,16 +1,17 @@
 -- What a settlement comes to, by what is known of the URL.
 --
--- entry: key 16 | token 6 | flags 2 | outcome 1 | due 6 | priority 1 | was 1 and
+-- entry: key 16 | token 6 | flags 2 | outcome 1 | due 6 (from now on, with the flag after) | priority 1 | was 1 and
 -- queue hash 6 (as in resolve) | hash of the named queue 6 | length of queue 1 |
 -- queue | change 39 if flagged | length of meta 4 | meta | URL
 local ENTRY = '>c16I6I2BI6BBc6c6B'
 local COMPLETE, REQUEUE, DROP, EXTEND = 0, 1, 2, 3
-local FLAGS = { 'create', 'reset', 'url_set', 'meta_set', 'priority_set', 'change_set', 'made' }
+local FLAGS = { 'create', 'reset', 'url_set', 'meta_set', 'priority_set', 'change_set', 'made', 'after' }
 
 local function parse_settlement(s)
   local e, flags, n, pos = {}, nil, nil, nil
   e.key, e.token, flags, e.outcome, e.due, e.priority, e.was, e.hash, e.named, n, pos = unpack_struct(ENTRY, s)
   for i = 1, #FLAGS do e[FLAGS[i]] = floor(flags / 2 ^ (i - 1)) % 2 == 1 end
+  if e.after then e.due = now + e.due end
   e.queue, pos = sub(s, pos, pos + n - 1), pos + n
   if e.change_set then e.change, pos = sub(s, pos, pos + CHANGE_LEN - 1), pos + CHANGE_LEN end
   local m = unpack_struct('>I4', s, pos)
