@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -33,7 +34,20 @@ type crawlTable struct {
 	mu  sync.RWMutex
 	own map[string]crawl
 	all bool // the whole store is exact: its profile is none
+	// unnamed is the crawl meant by the name ""; "" is store.DefaultCrawl.
+	unnamed string
 }
+
+// oneCrawl returns a name unless it means all crawls.
+func oneCrawl(name string) string {
+	if name == "*" {
+		return ""
+	}
+	return name
+}
+
+// named returns the name of the crawl that a name means, which may be "*".
+func (t *crawlTable) named(name string) string { return cmp.Or(name, t.unnamed, store.DefaultCrawl) }
 
 // load learns from the store which crawls there are.
 func (t *crawlTable) load(ctx context.Context, s store.Store) error {
@@ -60,9 +74,7 @@ func (t *crawlTable) load(ctx context.Context, s store.Store) error {
 
 // get returns the crawl of a name; ok is false for a name no crawl can have.
 func (t *crawlTable) get(name string) (c crawl, ok bool) {
-	if name == "" {
-		name = store.DefaultCrawl
-	}
+	name = t.named(name)
 	if len(name) > maxCrawlName || name == "*" || shown(name) != name {
 		return crawl{}, false
 	}

@@ -64,5 +64,6 @@
 //     [Frontier.Entries], [Frontier.Keys], [Frontier.Crawls], [Frontier.Refusals]
 //
 // A Frontier may be used by any number of goroutines. Several frontiers may
-// share one store; each then applies its own options.
+// share one store; each then applies its own options, and hands out URLs of its
+// own crawl ([Options.Crawl]).
 package frontier

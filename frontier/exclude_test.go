@@ -32,7 +32,7 @@ func TestExcludedLater(t *testing.T) {
 			list := &changingList{}
 			var mu sync.Mutex
 			var dropped []Event
-			f := open(t, Options{Delay: -1, KeepURLs: true, Exclude: list, Exact: []string{"plain"}, OnDropped: func(events []Event) {
+			f := open(t, Options{Crawl: crawl, Delay: -1, KeepURLs: true, Exclude: list, Exact: []string{"plain"}, OnDropped: func(events []Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				dropped = append(dropped, events...)

@@ -63,12 +63,15 @@ func newFrontier(opt Options, s store.Store, owned bool) (*Frontier, error) {
 		store:      s,
 		owned:      owned,
 		clock:      time.Now,
-		crawls:     crawlTable{all: name == "none"},
+		crawls:     crawlTable{all: name == "none", unnamed: oneCrawl(opt.Crawl)},
 		closing:    make(chan struct{}),
 	}
 	f.profile.Store(opt.Profile)
 	if !opt.Traps.Off {
 		f.queries = newQueryTrap(opt.Traps.Queries)
+	}
+	if _, err := f.crawls.stored(opt.Crawl); err != nil {
+		return nil, fmt.Errorf("cannot open frontier: %w", err)
 	}
 	ctx := context.Background()
 	if err := f.crawls.load(ctx, s); err != nil {

@@ -38,7 +38,8 @@ type Lease struct {
 
 // LeaseRequest says what to lease. The zero value asks for one URL of any queue.
 type LeaseRequest struct {
-	// Crawl is the crawl to take from. The default is "*": any.
+	// Crawl is the crawl to take from, "*" for all. The default is that of
+	// [Options.Crawl].
 	Crawl string
 	// Queue is the only queue to take from; Crawl must then be named. The
 	// default is any, in fair rotation.
@@ -63,8 +64,8 @@ type LeaseRequest struct {
 	MaxExpired int
 }
 
-// Lease hands out up to n URLs that may be fetched now, from n queues, in fair
-// rotation. It does not wait: there may be none. The leases are durable when
+// Lease hands out up to n URLs of [Options.Crawl] that may be fetched now, from n
+// queues, in fair rotation. It does not wait: there may be none. The leases are durable when
 // it returns.
 func (f *Frontier) Lease(ctx context.Context, n int) ([]*Lease, error) {
 	if n <= 0 {
@@ -132,9 +133,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 }
 
 func (f *Frontier) takeRequest(req LeaseRequest) (store.TakeRequest, error) {
-	if req.Crawl == "" {
-		req.Crawl = "*"
-	}
+	req.Crawl = cmp.Or(req.Crawl, f.opt.Crawl)
 	if req.Crawl == "*" && req.Queue != "" {
 		return store.TakeRequest{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
 	}

@@ -256,8 +256,8 @@ func TestLeaseFromOneQueueAndSettleInBatch(t *testing.T) {
 	if want := []Settled{OK, OK, OK, OK, OK, Stale}; err != nil || !slices.Equal(answers, want) {
 		t.Errorf("got %v, %v; want %v", answers, err, want)
 	}
-	if _, _, err := f.LeaseFrom(bg, LeaseRequest{Queue: "a.example"}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("got %v; want ErrInvalid for a queue of no crawl", err)
+	if _, _, err := f.LeaseFrom(bg, LeaseRequest{Crawl: "*", Queue: "a.example"}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("got %v; want ErrInvalid for a queue of no one crawl", err)
 	}
 }
 

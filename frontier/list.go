@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -76,8 +75,8 @@ func entryOf(e store.Entry) (Entry, error) {
 	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Alias: r.alias, returned: r.returned}, err
 }
 
-// Stats returns exact counts, in constant time: of one crawl, "" being the
-// default one, or of all with "*".
+// Stats returns exact counts, whose cost does not grow with the crawl: of one crawl,
+// "" being that of [Options.Crawl], or of all with "*".
 func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	return withCrawl(f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
 }
@@ -137,7 +136,7 @@ func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.Q
 	if err != nil {
 		return fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, crawl, err)
 	}
-	f.rooms.wake(crawl)
+	f.rooms.wake(f.crawls.named(crawl))
 	return nil
 }
 
@@ -152,7 +151,7 @@ func (f *Frontier) Pause(ctx context.Context, crawl, queue string, paused bool) 
 	return f.Configure(ctx, crawl, queue, store.QueueChange{Paused: &paused})
 }
 
-// Selection names what to forget, in a crawl ("" is the default one, "*" all).
+// Selection names what to forget, in a crawl ("" is that of [Options.Crawl], "*" all).
 // Of the other fields one is set; with none, the whole crawl goes.
 type Selection struct {
 	Crawl string
@@ -172,7 +171,7 @@ type Selection struct {
 func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	keys := slices.Clone(sel.Keys)
 	for _, u := range sel.URLs {
-		u.Crawl = strings.TrimPrefix(sel.Crawl, "*")
+		u.Crawl = oneCrawl(sel.Crawl)
 		r, _ := f.identify(u)
 		if r.Status == Refused {
 			return 0, refusalError(u.URL, &r)
@@ -191,7 +190,7 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if f.queries != nil {
 		f.queries.reset()
 	}
-	f.rooms.wake(sel.Crawl)
+	f.rooms.wake(f.crawls.named(sel.Crawl))
 	return n, nil
 }
 

@@ -78,7 +78,7 @@ func modelOptions(s store.Store, seed uint64) (Options, modelPolicy) {
 	case seed%4 == 0:
 		p.adaptive = Adaptive{Factor: 2, Max: 4 * time.Second}
 	}
-	return Options{Store: s, Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
+	return Options{Store: s, Crawl: "*", Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
 		Retry: p.backoff, Adaptive: p.adaptive, MaxExpired: p.maxExpired}, p
 }
 

@@ -8,13 +8,13 @@ import (
 	"github.com/firstseen/firstseen/frontier/internal/waitline"
 )
 
-// Next waits until something may be fetched and hands it out. It returns the
-// error of ctx, or store.ErrClosed after Close. Waiting costs nothing: it ends
-// with an add, a settlement, or the time a queue may be served.
+// Next waits until something of [Options.Crawl] may be fetched and hands it out. It
+// returns the error of ctx, or store.ErrClosed after Close. Waiting costs nothing: it
+// ends with an add, a settlement, or the time a queue may be served.
 func (f *Frontier) Next(ctx context.Context) (*Lease, error) { return f.next(ctx, false) }
 
-// Leases yields what Next returns, until the crawl is finished: nothing is
-// queued and nothing is leased, in any crawl. It ends with the first error.
+// Leases yields what Next returns, until the crawl is finished: nothing of it is
+// queued or leased. It ends with the first error.
 // Several goroutines may each range over their own Leases. An unsettled lease
 // keeps all of them waiting, since it may still add URLs.
 func (f *Frontier) Leases(ctx context.Context) iter.Seq2[*Lease, error] {
@@ -32,7 +32,7 @@ func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
 
 // LeaseWait is LeaseFrom that waits until there is something to hand out, or ctx
 // ends. With untilFinished it also ends, finished and without leases, when the
-// crawl asked for (all, with "*") has nothing queued or leased. Waiting costs
+// crawl asked for (all of them, with "*") has nothing queued or leased. Waiting costs
 // nothing, as in Next.
 //
 // Callers that wait with the same request are served in the order in which they came.

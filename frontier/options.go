@@ -27,6 +27,13 @@ type Options struct {
 	// for listings and first spellings. The default is false: 16 bytes remain.
 	KeepURLs bool
 
+	// Crawl is the crawl that this frontier works on: [Frontier.Next],
+	// [Frontier.Leases] and [Frontier.Lease] hand out its URLs and no others, and
+	// URLs, requests and questions that name no crawl are about it. Crawls that
+	// share a store, or a daemon, don't take each other's URLs. With "*", URLs are
+	// handed out from all crawls, and what names no crawl is about
+	// store.DefaultCrawl. The default is store.DefaultCrawl.
+	Crawl string
 	// Profile makes canonical forms. Scoped rule files come with it. The
 	// default is canon.Qiita().
 	Profile *canon.Profile
@@ -151,6 +158,7 @@ func (o Options) withDefaults() Options {
 	if o.QueueBy == nil {
 		o.QueueBy = ByHost
 	}
+	o.Crawl = cmp.Or(o.Crawl, store.DefaultCrawl)
 	o.Delay = orOff(o.Delay, time.Second)
 	o.MaxInFlight = orOff(o.MaxInFlight, 1)
 	o.MaxRedirects = orOff(o.MaxRedirects, 10)

@@ -11,7 +11,7 @@ type URL struct {
 	// URL is the text as found. It is handed to the fetcher unchanged.
 	URL string
 	// Crawl names a crawl: each has its own seen URLs and queues. The default
-	// is store.DefaultCrawl.
+	// is that of [Options.Crawl].
 	Crawl string
 	// Queue is the queue key, 1 to 255 bytes. The default is what
 	// [Options.QueueBy] says.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier/internal/waitline"
-	"github.com/firstseen/firstseen/store"
 )
 
 // room holds the callers that wait with the same request, but for its Max. While it
@@ -143,7 +142,7 @@ type rooms struct {
 // join returns the room for a request; leave must follow.
 func (rs *rooms) join(f *Frontier, req LeaseRequest) *room {
 	req.Max = 0
-	req.Crawl = cmp.Or(req.Crawl, "*")
+	req.Crawl = cmp.Or(req.Crawl, f.opt.Crawl)
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	r := rs.byName[req.Crawl][req]
@@ -178,8 +177,7 @@ func (rs *rooms) leave(r *room) {
 	}
 }
 
-// wake wakes the rooms that wait for a crawl, "" being the default one, after it
-// changed; all of them with "*".
+// wake wakes the rooms that wait for a crawl after it changed; all of them with "*".
 func (rs *rooms) wake(crawl string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -193,7 +191,7 @@ func (rs *rooms) wake(crawl string) {
 		return
 	}
 	wakeAll(rs.byName["*"])
-	wakeAll(rs.byName[cmp.Or(crawl, store.DefaultCrawl)])
+	wakeAll(rs.byName[crawl])
 }
 
 func wakeAll(of map[LeaseRequest]*room) {

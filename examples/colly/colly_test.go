@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -161,6 +162,38 @@ func TestDriveFetchesEachPageOnce(t *testing.T) {
 	for _, path := range []string{"/", "/new", "/page"} {
 		if served[path] != 1 {
 			t.Errorf("got %s %d times; want once: %v", path, served[path], served)
+		}
+	}
+}
+
+// TestOtherSeedsInTheSameCrawl runs the command twice in one crawl: what the first run
+// found and did not follow is fetched when a second run names it.
+func TestOtherSeedsInTheSameCrawl(t *testing.T) {
+	var mu sync.Mutex
+	served := map[string]int{}
+	serve := func(name string, page func() string) *httptest.Server {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			served[name+r.URL.Path]++
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, page())
+		}))
+		t.Cleanup(server.Close)
+		return server
+	}
+	b := serve("b", func() string { return `<a href="/2">2</a>` })
+	other := strings.Replace(b.URL, "127.0.0.1", "localhost", 1) + "/" // another host
+	a := serve("a", func() string { return `<a href="/2">2</a> <a href="` + other + `">elsewhere</a>` })
+	dir := t.TempDir()
+	for _, seed := range []string{a.URL + "/", other} {
+		if err := run(t.Context(), dir, "", "news", seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, page := range []string{"a/", "a/2", "b/", "b/2"} {
+		if served[page] != 1 {
+			t.Errorf("got %s %d times; want once: %v", page, served[page], served)
 		}
 	}
 }

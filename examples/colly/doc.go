@@ -22,6 +22,7 @@
 // Try it, here in this directory:
 //
 //	go run . -db crawl.db https://example.com/
+//	go run . -daemon 127.0.0.1:7072 -crawl news https://example.com/
 //
 // Stop it with Ctrl-C or kill -9 and start it again: it goes on. All take a
 // [frontier.Interface]: a frontier in the process, or, by another

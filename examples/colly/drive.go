@@ -3,22 +3,27 @@ package main
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// Drive crawls until the frontier holds nothing: colly fetches and parses, the
-// frontier says what and when. One Drive fetches one page at a time; run
+// Drive crawls until the frontier's crawl holds nothing: colly fetches and parses,
+// the frontier says what and when. One Drive fetches one page at a time; run
 // several, each with a c.Clone().
+//
+// Links to the host of the page are followed, and a seed's redirect to another host.
+// So nothing is queued that a filter of the collector would refuse later: it would
+// be seen, and no other crawler of the crawl would ever fetch it.
 func Drive(ctx context.Context, c *colly.Collector, f frontier.Interface) error {
 	d := &driver{c: c, f: f}
 	c.AllowURLRevisit = true // the frontier decides
 	c.SetRedirectHandler(d.redirected)
 	c.OnError(func(r *colly.Response, _ error) { d.failed = r })
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-		if link := e.Request.AbsoluteURL(e.Attr("href")); link != "" {
+		if link := e.Request.AbsoluteURL(e.Attr("href")); hostOf(link) == e.Request.URL.Hostname() {
 			d.links = append(d.links, link)
 		}
 	})
@@ -31,6 +36,15 @@ func Drive(ctx context.Context, c *colly.Collector, f frontier.Interface) error 
 		}
 	}
 	return nil
+}
+
+// hostOf returns the host of a URL, "" for what is none.
+func hostOf(link string) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // driver is about the page that is being fetched.
@@ -53,7 +67,7 @@ func (d *driver) visit(ctx context.Context, lease *frontier.Lease) error {
 	for lease != nil {
 		d.links, d.target, d.failed = nil, "", nil
 		err := d.c.Visit(lease.URL)
-		if d.target == "" {
+		if d.target == "" || lease.Depth > 0 && hostOf(d.target) != hostOf(lease.URL) {
 			return d.settle(ctx, lease, err)
 		}
 		r, err := d.f.Redirect(ctx, lease, d.target)

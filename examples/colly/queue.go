@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/store"
 )
 
 // Queue is colly's queue.Storage on a frontier, for crawlers that have a
@@ -36,8 +35,7 @@ import (
 // are only when one can be had now, and waits, if it must for a host's delay,
 // only while nothing is being fetched.
 type Queue struct {
-	f     frontier.Interface
-	crawl string
+	f frontier.Interface
 	// grace is how long a request may take to pass colly's filters.
 	grace time.Duration
 
@@ -76,7 +74,7 @@ func (q *Queue) AddRequest(b []byte) error {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return fmt.Errorf("cannot queue request: %w", err)
 	}
-	u := frontier.URL{URL: r.URL, Crawl: q.crawl, Depth: max(r.Depth, 0), Meta: b}
+	u := frontier.URL{URL: r.URL, Depth: max(r.Depth, 0), Meta: b}
 	if r.Method != "GET" || len(r.Body) > 0 {
 		u.Discriminator = fmt.Sprintf("%s %x", r.Method, sha256.Sum256(r.Body))
 	}
@@ -122,7 +120,7 @@ func (q *Queue) size() (n int, after time.Duration, err error) {
 			return 0, 0, err
 		}
 	}
-	s, err := q.f.Stats(ctx, q.crawl)
+	s, err := q.f.Stats(ctx, "")
 	switch {
 	case err != nil || s.Held == 0:
 		return 0, 0, err
@@ -136,7 +134,7 @@ func (q *Queue) size() (n int, after time.Duration, err error) {
 func (q *Queue) lease(ctx context.Context) (due time.Time, err error) {
 	for q.next == nil {
 		var leases []*frontier.Lease
-		leases, due, err = q.f.LeaseFrom(ctx, frontier.LeaseRequest{Crawl: q.crawl})
+		leases, due, err = q.f.LeaseFrom(ctx, frontier.LeaseRequest{})
 		if err != nil || len(leases) == 0 {
 			return due, err
 		}
@@ -231,9 +229,9 @@ func (q *Queue) Close() error {
 }
 
 // NewQueue makes a queue storage for a collector, whose callbacks settle what
-// they fetch. The queue is the frontier's default crawl.
+// they fetch. The queue is the frontier's own crawl (frontier.Options.Crawl).
 func NewQueue(f frontier.Interface, c collector) *Queue {
-	q := &Queue{f: f, crawl: store.DefaultCrawl, out: make(map[string]*handed), grace: time.Second}
+	q := &Queue{f: f, out: make(map[string]*handed), grace: time.Second}
 	if !c.IgnoreRobotsTxt {
 		q.grace = 30 * time.Second // a filter that asks the site
 	}

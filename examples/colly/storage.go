@@ -26,15 +26,13 @@ type Storage struct {
 	f                       frontier.Interface
 }
 
-// visits is the crawl that hashes of requests are kept in.
-const visits = "colly-visits"
-
-// NewStorage makes a storage. The frontier may serve other crawls beside it.
+// NewStorage makes a storage. What was visited is kept in the frontier's own crawl
+// (frontier.Options.Crawl), so crawlers that name different crawls don't share it.
 func NewStorage(f frontier.Interface) *Storage { return &Storage{f: f} }
 
 // requestURL stands for a request in the frontier.
 func requestURL(id uint64) frontier.URL {
-	return frontier.URL{URL: fmt.Sprintf("http://colly.invalid/%016x", id), Crawl: visits}
+	return frontier.URL{URL: fmt.Sprintf("http://colly.invalid/%016x", id)}
 }
 
 // Visited claims a request. It fails with colly.AlreadyVisitedError if another

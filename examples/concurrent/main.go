@@ -26,23 +26,25 @@ import (
 
 func main() {
 	dir := flag.String("db", "", "directory of the frontier; in memory when empty")
+	crawl := flag.String("crawl", "", "crawl to work on; others in the same directory are left alone")
 	workers := flag.Int("workers", 16, "fetchers")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *dir, *workers); err != nil {
+	if err := run(ctx, *dir, *crawl, *workers); err != nil {
 		log.Fatal(err)
 	}
 }
 
 const delay = 50 * time.Millisecond
 
-func run(ctx context.Context, dir string, workers int) error {
+func run(ctx context.Context, dir, crawl string, workers int) error {
 	w := newWeb(6, 5)
 	defer w.server.Close()
 	var leased, done atomic.Int64
 	f, err := frontier.Open(frontier.Options{
 		Dir:   dir,
+		Crawl: crawl,
 		Delay: delay,
 		OnEvent: func(e frontier.Event) {
 			switch e.Kind {

@@ -11,7 +11,7 @@ import (
 )
 
 func Example() {
-	if err := run(context.Background(), "", 16); err != nil {
+	if err := run(context.Background(), "", "", 16); err != nil {
 		os.Stderr.WriteString(err.Error())
 	}
 	// Output:
@@ -22,7 +22,7 @@ func Example() {
 func TestInterruptedBeforeItBegins(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := run(ctx, "", 4); err == nil {
+	if err := run(ctx, "", "", 4); err == nil {
 		t.Error("got no error; want the context's: the seed was not added")
 	}
 }

@@ -1,14 +1,18 @@
 // Crawls the hosts of some URLs with Crawlee and firstseen serve: node crawl.mjs URL...
-// FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
+// FIRSTSEEN names the daemon, by default http://127.0.0.1:7072, and FIRSTSEEN_CRAWL the
+// crawl, by default DEFAULT: crawlers of one crawl share it, and leave others alone.
 import { CheerioCrawler, Configuration } from "@crawlee/cheerio";
 import { Frontier } from "./frontier.mjs";
 
-const frontier = new Frontier(process.env.FIRSTSEEN);
+const frontier = new Frontier(process.env.FIRSTSEEN, process.env.FIRSTSEEN_CRAWL);
+const elsewhere = (from, to) => !URL.canParse(to, from) || new URL(to, from).hostname !== new URL(from).hostname;
 const crawler = new CheerioCrawler({
   additionalMimeTypes: ["*/*"],
   preNavigationHooks: [(_, options) => { options.followRedirect = false; }], // the frontier decides
   async requestHandler({ request, response, enqueueLinks, log }) {
-    if (response.headers.location) return frontier.redirected(request, response.headers.location);
+    const { location } = response.headers;
+    if (location && request.crawlDepth > 0 && elsewhere(request.url, location)) return; // only a seed may lead there
+    if (location) return frontier.redirected(request, location);
     await enqueueLinks({ strategy: "same-hostname" });
     log.info(`fetched ${request.url}`);
   },

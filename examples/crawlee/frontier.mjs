@@ -6,13 +6,15 @@ const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_b
 
 // Frontier is a Crawlee request manager whose queue lives in firstseen serve: pages are
 // compared by their canonical form, hosts are served politely, and what was in hand when
-// a crawler died is handed out again. Any number of crawlers may share one daemon.
+// a crawler died is handed out again. Any number of crawlers may share one crawl, and any
+// number of crawls one daemon: a crawler is handed the pages of its own crawl alone.
 export class Frontier {
   #ready = []; // leases that Crawlee has not taken yet
   #handled = 0;
 
-  constructor(daemon = "http://127.0.0.1:7072", leaseSeconds = 120) {
+  constructor(daemon = "http://127.0.0.1:7072", crawl = "DEFAULT", leaseSeconds = 120) {
     this.daemon = daemon;
+    this.crawl = crawl;
     this.leaseSeconds = leaseSeconds;
   }
 
@@ -34,7 +36,7 @@ export class Frontier {
     const lines = [];
     for await (const r of requests) {
       const { url, crawlDepth = 0, userData } = typeof r === "string" ? { url: r } : r;
-      lines.push({ url, depth: crawlDepth, metadata: userData?.label ? { label: [userData.label] } : undefined });
+      lines.push({ url, crawl: this.crawl, depth: crawlDepth, metadata: userData?.label ? { label: [userData.label] } : undefined });
     }
     const verdicts = await this.#ask("/v1/urls", ...lines);
     if (verdicts.length !== lines.length || verdicts.some((v) => v.verdict === "failed")) { // the page is tried again
@@ -52,7 +54,7 @@ export class Frontier {
 
   async isEmpty() {
     if (this.#ready.length === 0) {
-      const [{ leases }] = await this.#ask("/v1/lease", { max: 1, lease_seconds: this.leaseSeconds });
+      const [{ leases }] = await this.#ask("/v1/lease", { crawl: this.crawl, max: 1, lease_seconds: this.leaseSeconds });
       this.#ready.push(...leases);
     }
     return this.#ready.length === 0;
@@ -88,7 +90,7 @@ export class Frontier {
   }
 
   async isFinished() {
-    const answer = await fetch(`${this.daemon}/v1/stats?crawl=*`);
+    const answer = await fetch(`${this.daemon}/v1/stats?crawl=${encodeURIComponent(this.crawl)}`);
     return this.#ready.length === 0 && (await answer.json()).held === 0;
   }
 

@@ -22,22 +22,24 @@ import (
 
 func main() {
 	dir := flag.String("db", "", "directory of the frontier; in memory when empty")
+	crawl := flag.String("crawl", "", "crawl to work on; others in the same directory are left alone")
 	pages := flag.Int("pages", 9, "pages of the site, at most 10")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *dir, *pages); err != nil {
+	if err := run(ctx, *dir, *crawl, *pages); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, dir string, pages int) error {
+func run(ctx context.Context, dir, crawl string, pages int) error {
 	web := newSite(pages)
 	server := httptest.NewServer(web)
 	defer server.Close()
 
 	f, err := frontier.Open(frontier.Options{
 		Dir:   dir,
+		Crawl: crawl,
 		Delay: -1, // it is our own server; leave this away for others'
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 func Example() {
-	if err := run(context.Background(), "", 9); err != nil {
+	if err := run(context.Background(), "", "", 9); err != nil {
 		os.Stderr.WriteString(err.Error())
 	}
 	// Output:
@@ -16,7 +16,10 @@ func Example() {
 }
 
 func TestOnDisk(t *testing.T) {
-	if err := run(context.Background(), t.TempDir(), 9); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, crawl := range []string{"", "another"} {
+		if err := run(context.Background(), dir, crawl, 9); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

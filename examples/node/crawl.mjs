@@ -2,8 +2,10 @@
 //
 // The daemon decides what is new, what may be fetched now and when a host is to be left
 // alone; this script fetches. Run several, kill them and start them again: they share the
-// crawl. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
+// crawl that FIRSTSEEN_CRAWL names, by default DEFAULT, and leave others alone.
+// FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
 const daemon = process.env.FIRSTSEEN ?? "http://127.0.0.1:7072";
+const crawl = process.env.FIRSTSEEN_CRAWL ?? "DEFAULT";
 
 // ask posts JSON, a line for each value, and returns the lines of the answer.
 async function ask(path, ...values) {
@@ -16,7 +18,7 @@ async function ask(path, ...values) {
 
 // offer offers URLs. Each must be answered: one that wasn't stored may be offered again.
 async function offer(urls, depth = 0) {
-  const answers = await ask("/v1/urls", ...urls.map((url) => ({ url, depth })));
+  const answers = await ask("/v1/urls", ...urls.map((url) => ({ url, crawl, depth })));
   if (answers.length !== urls.length || answers.some((a) => a.verdict === "failed")) {
     throw new Error(`not all of ${urls.length} URLs were stored: ${JSON.stringify(answers.at(-1))}`);
   }
@@ -29,8 +31,8 @@ const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_b
 
 const hostOf = (url) => (URL.canParse(url) ? new URL(url).hostname : "");
 
-// visit fetches a page, offers its links, and says what became of it.
-async function visit(lease, hosts) {
+// visit fetches a page, offers its links to the same host, and says what became of it.
+async function visit(lease) {
   const named = { crawl: lease.crawl, key: lease.key, token: lease.token };
   const own = urlOf(lease);
   let page, html;
@@ -41,26 +43,26 @@ async function visit(lease, hosts) {
     return { ...named, outcome: "retry" };
   }
   if (page.status >= 300 && page.status < 400 && page.headers.has("location")) {
-    const target = new URL(page.headers.get("location"), own).href;
+    const location = page.headers.get("location");
+    const target = URL.canParse(location, own) ? new URL(location, own).href : "";
+    if (lease.depth && hostOf(target) !== hostOf(own)) return { ...named, outcome: "done" }; // only a seed may lead elsewhere
     const { queue, url, url_bytes } = lease;
     const [{ follow }] = await ask("/v1/redirect", { ...named, queue, url, url_bytes, target });
-    return follow ? visit(follow, hosts) : null; // another page is queued like a link
+    return follow ? visit(follow) : null; // another page is queued like a link
   }
   if (!page.ok) return { ...named, outcome: page.status >= 500 || page.status === 429 ? "retry" : "done" };
   const links = [...html.matchAll(/<a\s[^>]*?href="([^"]+)"/gi)].map((m) => m[1].replaceAll("&amp;", "&"))
     .filter((link) => URL.canParse(link, own)).map((link) => new URL(link, own).href)
-    .filter((url) => hosts.has(hostOf(url)));
+    .filter((url) => hostOf(url) === hostOf(own));
   await offer(links, (lease.depth ?? 0) + 1);
   console.log("fetched", own);
   return { ...named, outcome: "done" };
 }
 
-const seeds = process.argv.slice(2);
-const hosts = new Set(seeds.map(hostOf));
-await offer(seeds);
+await offer(process.argv.slice(2));
 for (;;) {
-  const [answer] = await ask("/v1/lease", { max: 10, wait_seconds: 20, lease_seconds: 120 });
+  const [answer] = await ask("/v1/lease", { crawl, max: 10, wait_seconds: 20, lease_seconds: 120 });
   if (answer.finished) break;
-  const settled = await Promise.all(answer.leases.map((lease) => visit(lease, hosts)));
+  const settled = await Promise.all(answer.leases.map((lease) => visit(lease)));
   await ask("/v1/done", { leases: settled.filter(Boolean) });
 }

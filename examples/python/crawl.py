@@ -1,7 +1,8 @@
 """Crawls the hosts of some URLs with firstseen serve: python3 crawl.py URL...
 The daemon decides what is new, what may be fetched now and when a host is to be left
 alone; this script fetches. Run several, kill them and start them again: they share the
-crawl. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
+crawl that FIRSTSEEN_CRAWL names, by default DEFAULT, and leave others alone.
+FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
 """
 import base64, json, os, string, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from html.parser import HTMLParser
 from urllib import error, parse, request
 
 DAEMON = os.environ.get("FIRSTSEEN", "http://127.0.0.1:7072")
+CRAWL = os.environ.get("FIRSTSEEN_CRAWL", "DEFAULT")
 
 
 class Links(HTMLParser):
@@ -33,7 +35,7 @@ def ask(path, *values):
 
 def offer(urls, depth=0):
     """Offers URLs. Each must be answered: one that wasn't stored may be offered again."""
-    lines = [{**named_url(u), "depth": depth} for u in urls]
+    lines = [{**named_url(u), "crawl": CRAWL, "depth": depth} for u in urls]
     answers = ask("/v1/urls", *lines)
     if len(answers) != len(lines) or any(a["verdict"] == "failed" for a in answers):
         raise RuntimeError(f"not all of {len(lines)} URLs were stored: {answers[-1:]}")
@@ -48,8 +50,17 @@ def named_url(url):
     return {"url": url} if raw.decode(errors="ignore") == url else {"url_bytes": base64.b64encode(raw).decode()}
 
 
-def visit(lease, hosts):
-    """Fetches a page, offers its links, and says what became of it."""
+def on_host(url, link):
+    """Returns the URL of a link, and whether it is on the same host."""
+    try:
+        target = parse.urljoin(url, link)
+        return target, parse.urlsplit(target).hostname == parse.urlsplit(url).hostname
+    except ValueError:  # no URL
+        return link, False
+
+
+def visit(lease):
+    """Fetches a page, offers its links to the same host, and says what became of it."""
     named = {k: lease[k] for k in ("crawl", "key", "token")}
     url = parse.quote(base64.b64decode(lease["url_bytes"]) if "url_bytes" in lease else lease["url"], safe=string.punctuation)
     try:
@@ -59,21 +70,21 @@ def visit(lease, hosts):
                 links.feed(page.read(1 << 22).decode(errors="replace"))
     except error.HTTPError as e:
         if 300 <= e.code < 400 and "Location" in e.headers:
-            target = parse.urljoin(url, e.headers["Location"])
+            target, same = on_host(url, e.headers["Location"])
+            if not same and lease.get("depth"):  # only a seed may lead to another host
+                return {**named, "outcome": "done"}
             page = {k: lease[k] for k in ("queue", "url", "url_bytes") if k in lease}
             followed = ask("/v1/redirect", {**named, **page, "target": target})[0].get("follow")
-            return visit(followed, hosts) if followed else None  # another page is queued like a link
+            return visit(followed) if followed else None  # another page is queued like a link
         return {**named, "outcome": "retry" if e.code >= 500 or e.code == 429 else "done"}
     except OSError:
         return {**named, "outcome": "retry"}
-    found = [parse.urljoin(url, link) for link in links.found]
-    offer([u for u in found if parse.urlsplit(u).hostname in hosts], lease.get("depth", 0) + 1)
+    offer([u for u, same in (on_host(url, link) for link in links.found) if same], lease.get("depth", 0) + 1)
     print("fetched", lease["url"], flush=True)
     return {**named, "outcome": "done"}
 
 
-hosts = {parse.urlsplit(u).hostname for u in sys.argv[1:]}
 offer(sys.argv[1:])
 with ThreadPoolExecutor(10) as pool:  # one URL a host is out at a time, so these are ten hosts
-    while not (answer := ask("/v1/lease", {"max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]).get("finished"):
-        ask("/v1/done", {"leases": [done for done in pool.map(lambda lease: visit(lease, hosts), answer["leases"]) if done]})
+    while not (answer := ask("/v1/lease", {"crawl": CRAWL, "max": 10, "wait_seconds": 20, "lease_seconds": 120})[0]).get("finished"):
+        ask("/v1/done", {"leases": [done for done in pool.map(visit, answer["leases"]) if done]})

@@ -1,7 +1,7 @@
 // Command recrawl visits a few pages again and again, each as often as it
 // changes, and remembers the schedule on disk.
 //
-//	go run ./examples/recrawl -for 5s [-db DIR]
+//	go run ./examples/recrawl -for 5s [-db DIR] [-crawl NAME]
 package main
 
 import (
@@ -21,17 +21,18 @@ import (
 
 func main() {
 	dir := flag.String("db", "", "directory of the frontier; in memory when empty")
+	crawl := flag.String("crawl", "", "crawl to work on; others in the same directory are left alone")
 	span := flag.Duration("for", 5*time.Second, "how long to run")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), *span)
 	defer cancel()
-	if err := run(ctx, *dir, show); err != nil {
+	if err := run(ctx, *dir, *crawl, show); err != nil {
 		log.Fatal(err)
 	}
 }
 
 // run recrawls a site of two pages: one changes with every visit, one never.
-func run(ctx context.Context, dir string, onVisit func(url string, changed bool, next time.Duration)) error {
+func run(ctx context.Context, dir, crawl string, onVisit func(url string, changed bool, next time.Duration)) error {
 	var visits atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/news" {
@@ -42,7 +43,7 @@ func run(ctx context.Context, dir string, onVisit func(url string, changed bool,
 	}))
 	defer server.Close()
 
-	f, err := frontier.Open(frontier.Options{Dir: dir, Delay: 10 * time.Millisecond})
+	f, err := frontier.Open(frontier.Options{Dir: dir, Crawl: crawl, Delay: 10 * time.Millisecond})
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func TestPagesAreVisitedAsOftenAsTheyChange(t *testing.T) {
 func TestRunOnLoopback(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := run(ctx, "", func(url string, changed bool, next time.Duration) {
+	err := run(ctx, "", "", func(url string, changed bool, next time.Duration) {
 		show(url, changed, next)
 		if changed {
 			cancel()

@@ -238,8 +238,8 @@ func leaseRequests(t *testing.T, f frontier.Interface) {
 	}
 	count(frontier.LeaseRequest{Max: 12, MaxQueues: 1, MaxPerQueue: 2, MaxInFlight: -1}, 2)
 	count(frontier.LeaseRequest{Crawl: "none", Max: 12}, 0)
-	if _, _, err := f.LeaseFrom(bg, frontier.LeaseRequest{Queue: "host0.example"}); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("got %v; want ErrInvalid for a queue of no crawl", err)
+	if _, _, err := f.LeaseFrom(bg, frontier.LeaseRequest{Crawl: "*", Queue: "host0.example"}); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("got %v; want ErrInvalid for a queue of no one crawl", err)
 	}
 	if _, err := f.Lease(bg, 0); err != nil {
 		t.Error(err)

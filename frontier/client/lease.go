@@ -36,8 +36,8 @@ type leaseAnswer struct {
 	Finished bool        `json:"finished"`
 }
 
-// Lease leases at most n URLs that may be fetched now, of any queue. It doesn't
-// wait: none is an answer. The daemon gives at most 4096 at once.
+// Lease leases at most n URLs of [Options.Crawl] that may be fetched now, of any
+// queue. It doesn't wait: none is an answer. The daemon gives at most 4096 at once.
 func (c *Client) Lease(ctx context.Context, n int) ([]*frontier.Lease, error) {
 	if n <= 0 {
 		return nil, nil
@@ -53,7 +53,8 @@ func (c *Client) LeaseFrom(ctx context.Context, req frontier.LeaseRequest) (leas
 		return nil, time.Time{}, err
 	}
 	defer c.leave()
-	if (req.Crawl == "" || req.Crawl == "*") && req.Queue != "" {
+	req.Crawl = cmp.Or(req.Crawl, c.opt.Crawl)
+	if req.Crawl == "*" && req.Queue != "" {
 		return nil, time.Time{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
 	}
 	if req.MaxExpired != 0 {
@@ -65,6 +66,7 @@ func (c *Client) LeaseFrom(ctx context.Context, req frontier.LeaseRequest) (leas
 
 // leaseBody fills in the options.
 func (c *Client) leaseBody(req frontier.LeaseRequest) leaseBody {
+	req.Crawl = cmp.Or(req.Crawl, c.opt.Crawl)
 	req.Lease = cmp.Or(req.Lease, c.opt.Lease)
 	req.Delay = cmp.Or(req.Delay, c.opt.Delay)
 	req.MaxInFlight = cmp.Or(req.MaxInFlight, c.opt.MaxInFlight)

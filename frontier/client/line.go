@@ -23,15 +23,14 @@ type line struct {
 // between take for dead.
 const wait = 25 * time.Second
 
-// Next waits until something may be fetched and hands it out. It returns the
+// Next waits until something of [Options.Crawl] may be fetched and hands it out. It returns the
 // error of ctx, or store.ErrClosed after Close. It leases nothing in advance: a
 // URL is asked for when somebody waits for it.
 func (c *Client) Next(ctx context.Context) (*frontier.Lease, error) { return c.next(ctx, false) }
 
-// Leases yields what Next returns, until the crawl is finished: nothing is
-// queued and nothing is leased in the daemon, in any crawl and by anybody. It
-// ends with the first error. Several goroutines may each range over their own
-// Leases.
+// Leases yields what Next returns, until the crawl is finished: nothing of it is
+// queued in the daemon or leased by any client. It ends with the first error.
+// Several goroutines may each range over their own Leases.
 func (c *Client) Leases(ctx context.Context) iter.Seq2[*frontier.Lease, error] {
 	return waitline.All(func() (*frontier.Lease, error) { return c.next(ctx, true) })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// Add offers one URL of the default crawl. It is AddBatch for one.
+// Add offers one URL of [Options.Crawl]. It is AddBatch for one.
 func (c *Client) Add(ctx context.Context, url string) (frontier.Result, error) {
 	return c.AddURL(ctx, frontier.URL{URL: url})
 }
@@ -48,7 +48,7 @@ func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.URL) ([]
 	defer c.leave()
 	results := make([]frontier.Result, len(urls))
 	for from := 0; from < len(urls); {
-		asks, places, to := askFor(urls, from, results)
+		asks, places, to := c.askFor(urls, from, results)
 		from = to
 		if len(asks) == 0 {
 			continue
@@ -69,7 +69,7 @@ func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.URL) ([]
 // askFor makes asks of the URLs from a place on that fit into a request, and
 // refuses those the wire can't carry. It returns the place of each ask, and
 // where to go on.
-func askFor(urls []frontier.URL, from int, results []frontier.Result) (asks []ask, places []int, to int) {
+func (c *Client) askFor(urls []frontier.URL, from int, results []frontier.Result) (asks []ask, places []int, to int) {
 	n := min(len(urls)-from, asksAtOnce)
 	asks, places = make([]ask, 0, n), make([]int, 0, n)
 	buf := make([]byte, 0, 128*n)
@@ -77,7 +77,7 @@ func askFor(urls []frontier.URL, from int, results []frontier.Result) (asks []as
 	for ; len(asks) < n && to < len(urls) && len(buf) < bytesAtOnce; to++ {
 		start := len(buf)
 		var err error
-		if buf, err = appendURL(buf, &urls[to]); err != nil {
+		if buf, err = appendURL(buf, &urls[to], c.opt.named(urls[to].Crawl)); err != nil {
 			results[to] = frontier.Result{Status: frontier.Refused, Reason: frontier.ReasonURL, Err: err}
 			continue
 		}

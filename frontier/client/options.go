@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
@@ -23,6 +24,10 @@ type Options struct {
 	TLS *tls.Config
 	// Token is a bearer token of scope write. The default is none.
 	Token string
+	// Crawl is the crawl that this client works on, as [frontier.Options.Crawl]
+	// says: other crawls of the daemon are left to their own clients. The default
+	// is store.DefaultCrawl.
+	Crawl string
 	// Profile is the profile the daemon must have: with another, Open fails with
 	// store.ErrIdentity. The default is nil: whatever it has.
 	Profile *canon.Profile
@@ -56,6 +61,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:7072")
+	o.Crawl = cmp.Or(o.Crawl, store.DefaultCrawl)
 	o.Lease = cmp.Or(o.Lease, 2*time.Minute)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1)
 	o.Patience = cmp.Or(o.Patience, time.Minute)
@@ -74,7 +80,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// named returns the crawl that a name means, which may be "*".
+func (o *Options) named(crawl string) string {
+	if crawl == "" && o.Crawl == "*" {
+		return store.DefaultCrawl
+	}
+	return cmp.Or(crawl, o.Crawl)
+}
+
 func (o Options) validate() error {
+	if !utf8.ValidString(o.Crawl) {
+		return fmt.Errorf("cannot open client; got crawl %q, which isn't UTF-8: %w", o.Crawl, ErrNotCarried)
+	}
 	if o.Lease < 0 || o.Timeout < 0 || o.Requests < 0 {
 		return fmt.Errorf("cannot open client; got Lease %v, Timeout %v, Requests %d; want none below 0: %w",
 			o.Lease, o.Timeout, o.Requests, store.ErrInvalid)

@@ -84,7 +84,7 @@ func (c *Client) Configure(ctx context.Context, crawl, queue string, change stor
 	if queue == "" || crawl == "*" || change != carried || toDefault || !utf8.ValidString(queue+crawl) {
 		return fmt.Errorf("cannot configure queue %q of crawl %q; want delay, bound or block of a queue: %w", queue, crawl, ErrNotCarried)
 	}
-	_, err := c.post(ctx, "configure a queue", "/v1/queue", queueBodyOf(crawl, queue, change), &struct{}{})
+	_, err := c.post(ctx, "configure a queue", "/v1/queue", queueBodyOf(c.opt.named(crawl), queue, change), &struct{}{})
 	return err
 }
 
@@ -134,6 +134,7 @@ func (c *Client) Lookup(ctx context.Context, u frontier.URL) (frontier.Entry, er
 		return frontier.Entry{}, err
 	}
 	defer c.leave()
+	u.Crawl = c.opt.named(u.Crawl)
 	q := url.Values{"url": {u.URL}, "crawl": {u.Crawl}, "queue": {u.Queue}, "discriminator": {u.Discriminator}}
 	var w wireKnown
 	_, err := c.ask(ctx, "look up a URL", &request{method: http.MethodGet, path: "/v1/explain?" + q.Encode()}, &w)
@@ -145,20 +146,20 @@ func (c *Client) Lookup(ctx context.Context, u frontier.URL) (frontier.Entry, er
 	case w.Known == nil:
 		return frontier.Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, store.ErrNotFound)
 	}
-	e := frontier.Entry{Canonical: w.Canonical, Discriminator: u.Discriminator, Entry: store.Entry{Crawl: cmp.Or(u.Crawl, store.DefaultCrawl),
+	e := frontier.Entry{Canonical: w.Canonical, Discriminator: u.Discriminator, Entry: store.Entry{Crawl: u.Crawl,
 		Queue: w.Known.Queue, State: states[w.Known.State], URL: textOr(w.Known.First, w.Known.FirstBytes), Due: w.Known.Due, Created: w.Known.Created,
 		Expires: w.Known.Expires, Attempts: w.Known.Attempts}}
 	return e, decodeKey(&e.Key, w.Key)
 }
 
-// Stats returns exact counts: of one crawl, "" being the default one, or of all
-// with "*".
+// Stats returns exact counts: of one crawl, "" being that of [Options.Crawl], or of
+// all with "*".
 func (c *Client) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	if err := c.enter(); err != nil {
 		return store.Stats{}, err
 	}
 	defer c.leave()
-	s, err := c.stats(ctx, crawl)
+	s, err := c.stats(ctx, c.opt.named(crawl))
 	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Dropped: s.Dropped, Queues: s.Queues, Active: s.Active}, err
 }
 

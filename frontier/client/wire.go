@@ -80,9 +80,9 @@ type wireStats struct {
 	Profile   string `json:"profile"`
 }
 
-// appendURL appends the line of a URL.
-func appendURL(dst []byte, u *frontier.URL) ([]byte, error) {
-	if !utf8.ValidString(u.Crawl) || !utf8.ValidString(u.Queue) || !utf8.ValidString(u.Discriminator) {
+// appendURL appends the line of a URL of a crawl.
+func appendURL(dst []byte, u *frontier.URL, crawl string) ([]byte, error) {
+	if !utf8.ValidString(crawl) || !utf8.ValidString(u.Queue) || !utf8.ValidString(u.Discriminator) {
 		return dst, fmt.Errorf("cannot offer %q; got a crawl, queue or discriminator that isn't UTF-8: %w", u.URL, ErrNotCarried)
 	}
 	l := lineWriter{append(dst, '{')}
@@ -91,7 +91,9 @@ func appendURL(dst []byte, u *frontier.URL) ([]byte, error) {
 	} else {
 		l.bytes("url_bytes", []byte(u.URL))
 	}
-	l.textUnlessEmpty("crawl", u.Crawl)
+	if crawl != store.DefaultCrawl {
+		l.text("crawl", crawl)
+	}
 	l.textUnlessEmpty("queue", u.Queue)
 	l.textUnlessEmpty("discriminator", u.Discriminator)
 	if len(u.Meta) > 0 {

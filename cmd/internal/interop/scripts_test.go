@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 			if _, err := exec.LookPath(script[0]); err != nil {
 				t.Skipf("needs %s: %v", script[0], err)
 			}
-			short(t, script[1], 80)
+			short(t, script[1], 90)
 			crawlTwice(t, 0, script...)
 		})
 	}
@@ -98,17 +98,24 @@ func short(t *testing.T, file string, lines int) {
 	}
 }
 
-// crawlTwice crawls, with two crawlers at once, kills one on the way, and looks
-// at the site's access log: each page once, and once more only if the killed one
-// had leased it, at most so many as allowed beside the page it was killed at. A
-// crawl after that has nothing to do.
+// crawlTwice kills a crawler on its way, has two crawlers go on that are started with the
+// seed of another site, and looks at the access logs of both: each page once, and once
+// more only if the killed one had leased it, at most so many as allowed beside the page
+// it was killed at. A crawl after that has nothing to do. URLs of another crawl stay.
 func crawlTwice(t *testing.T, allowed int, script ...string) {
-	site := newSite()
+	other := newSite("")
+	defer other.Close()
+	other.seed = strings.Replace(other.URL, "127.0.0.1", "localhost", 1) + "/" // another host
+	site := newSite(other.seed)
 	defer site.Close()
-	daemon, leasesRunOut := serveFast(t)
+	daemon, f, leasesRunOut := serveFast(t)
+	if _, err := f.AddURL(t.Context(), frontier.URL{URL: "http://foreign.example/", Crawl: "foreign"}); err != nil {
+		t.Fatal(err)
+	}
+	seed := site.URL + "/"
 	crawl := func(ctx context.Context) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, script[0], append(script[1:], site.URL+"/")...)
-		cmd.Env = append(os.Environ(), "FIRSTSEEN=http://"+daemon.HTTPAddr(), "CRAWLEE_PURGE_ON_START=0")
+		cmd := exec.CommandContext(ctx, script[0], append(script[1:], seed)...)
+		cmd.Env = append(os.Environ(), "FIRSTSEEN=http://"+daemon.HTTPAddr(), "FIRSTSEEN_CRAWL=mine", "CRAWLEE_PURGE_ON_START=0")
 		return cmd
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -119,6 +126,7 @@ func crawlTwice(t *testing.T, allowed int, script ...string) {
 		t.Fatalf("the crawler ended before it was killed: %v\n%s", err, out)
 	}
 	leasesRunOut()
+	seed = other.seed
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
@@ -129,15 +137,19 @@ func crawlTwice(t *testing.T, allowed int, script ...string) {
 	}
 	wg.Wait()
 	site.check(t, allowed)
-	before := site.requests()
-	if out, err := crawl(ctx).CombinedOutput(); err != nil || site.requests() != before {
-		t.Errorf("a crawl of what is known made %d requests, %v\n%s", site.requests()-before, err, out)
+	other.check(t, 0)
+	before := site.requests() + other.requests()
+	if out, err := crawl(ctx).CombinedOutput(); err != nil || site.requests()+other.requests() != before {
+		t.Errorf("a crawl of what is known made %d requests, %v\n%s", site.requests()+other.requests()-before, err, out)
+	}
+	if s, err := f.Stats(t.Context(), "foreign"); err != nil || s.Held != 1 || s.InFlight != 0 {
+		t.Errorf("got %+v, %v; want the URL of another crawl left alone", s, err)
 	}
 }
 
 // serveFast is serve without a delay, with a clock that can be put forward so
 // that leases run out.
-func serveFast(t *testing.T) (s *server.Server, leasesRunOut func()) {
+func serveFast(t *testing.T) (s *server.Server, f *frontier.Frontier, leasesRunOut func()) {
 	t.Helper()
 	var ahead atomic.Int64
 	p := canon.Qiita()
@@ -163,24 +175,27 @@ func serveFast(t *testing.T) (s *server.Server, leasesRunOut func()) {
 			t.Error(err)
 		}
 	})
-	return s, func() { ahead.Add(int64(time.Hour)) }
+	return s, f, func() { ahead.Add(int64(time.Hour)) }
 }
 
 // site is 40 pages that link to each other in several spellings, with redirects
-// to other pages and to the page itself, and a page that is not there.
+// to other pages and to the page itself, a page that is not there, and links and
+// redirects to another site.
 type site struct {
 	*httptest.Server
-	mu   sync.Mutex
-	log  map[string]int
-	all  int
-	at   int
-	then func()
+	elsewhere string // "" for none
+	seed      string
+	mu        sync.Mutex
+	log       map[string]int
+	all       int
+	at        int
+	then      func()
 }
 
 const sitePages = 40
 
-func newSite() *site {
-	s := &site{log: make(map[string]int)}
+func newSite(elsewhere string) *site {
+	s := &site{log: make(map[string]int), elsewhere: elsewhere}
 	s.Server = httptest.NewServer(s)
 	return s
 }
@@ -197,6 +212,9 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, "/old"):
 		http.Redirect(w, r, "/"+strings.TrimPrefix(path, "/old"), http.StatusMovedPermanently)
 		return
+	case path == "/away" && s.elsewhere != "":
+		http.Redirect(w, r, s.elsewhere, http.StatusFound)
+		return
 	case path == "//twice":
 		w.Header().Set("Location", "/twice")
 		w.WriteHeader(http.StatusFound)
@@ -211,9 +229,12 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if n%10 == 0 { // a link whose line is too long must not hide those after it
 		fmt.Fprintf(w, `<a href="/%s">0</a>`, strings.Repeat("x", 400_000))
 	}
+	if s.elsewhere != "" {
+		fmt.Fprintf(w, `<a href="%s">away</a> <a href="/away">a way</a> <a href="http://[bad">no URL</a>`, s.elsewhere)
+	}
 	fmt.Fprintf(w, `<a href="/%d">1</a> <a href="/./%d?#again">2</a> <a href="/old%d">3</a> <a href="//%s/%%32">4</a>
-		<a href="%s//twice">5</a> <a href="/missing">6</a> <a href="mailto:me@example.org">7</a> <a href="http://elsewhere.example/">8</a>`,
-		2*n+1, 2*n+1, 2*n+2, r.Host, s.URL)
+		<a href="http://%s//twice">5</a> <a href="/missing">6</a> <a href="mailto:me@example.org">7</a> <a href="http://elsewhere.example/">8</a>`,
+		2*n+1, 2*n+1, 2*n+2, r.Host, r.Host)
 }
 
 // note writes a request into the log, and says whether it is the one to kill at:

@@ -15,6 +15,8 @@ import (
 
 // leaseBody is the body of POST /v1/lease.
 type leaseBody struct {
+	// Crawl is the crawl to lease from, "*" for all. The default is DEFAULT, as
+	// for all that names no crawl.
 	Crawl       string `json:"crawl,omitempty"`
 	Queue       string `json:"queue,omitempty"`
 	Max         int    `json:"max,omitempty"`
@@ -85,7 +87,7 @@ func (b *leaseBody) request() (frontier.LeaseRequest, error) {
 	if len(b.Queue) > store.MaxQueueKey {
 		return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got a queue of %d bytes; want at most %d: %w", len(b.Queue), store.MaxQueueKey, store.ErrInvalid)
 	}
-	req := frontier.LeaseRequest{Crawl: b.Crawl, Queue: b.Queue, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
+	req := frontier.LeaseRequest{Crawl: crawlName(b.Crawl), Queue: b.Queue, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
 		MaxPerQueue: b.MaxPerQueue, MaxInFlight: b.MaxPerQueue,
 		Lease: seconds(b.LeaseSeconds, maxLease)}
 	if req.Lease == 0 {
@@ -97,9 +99,6 @@ func (b *leaseBody) request() (frontier.LeaseRequest, error) {
 	var err error
 	if req.Delay, err = b.delay(); err != nil {
 		return req, err
-	}
-	if req.Crawl == "" && req.Queue != "" {
-		req.Crawl = defaultCrawl
 	}
 	return req, nil
 }
