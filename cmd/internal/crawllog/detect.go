@@ -30,14 +30,14 @@ const (
 	S3        Format = "s3"         // server access log of S3
 	ELB       Format = "elb"        // Classic and Application Load Balancers
 	Sitemap   Format = "sitemap"    // sitemaps and indexes of them, in XML
-	Parquet   Format = "parquet"    // told, not read
+	Parquet   Format = "parquet"    // Common Crawl's columnar index, or a column of URLs
 	Binary    Format = "binary"     // told, not read
 	Unknown   Format = "unknown"    // told, not read: markup, or lines of columns that no format has
 )
 
 // Formats lists the formats that can be read.
 func Formats() []Format {
-	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget, W3C, S3, ELB, Sitemap}
+	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget, W3C, S3, ELB, Sitemap, Parquet}
 }
 
 // headSize is how much of a log its format is told by.

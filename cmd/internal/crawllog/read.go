@@ -61,7 +61,7 @@ func Read(f *input.File, opt Options, counts *Counts) (Format, iter.Seq2[Record,
 	case WACZ:
 		return WACZ, readWACZ(f, opt, counts)
 	case Parquet:
-		return Parquet, failed(fmt.Errorf("cannot read %s; got Parquet; want its rows as JSON lines: %w", f.Name, input.ErrBinary))
+		return Parquet, readParquet(f, opt, counts)
 	case Binary:
 		return opt.Format, failed(fmt.Errorf("cannot read %s; got %w; want text or an archive", f.Name, input.ErrBinary))
 	}

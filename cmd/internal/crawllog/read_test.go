@@ -100,7 +100,7 @@ func TestReadEndsWhenTheCallerDoes(t *testing.T) {
 }
 
 func TestReadRefusesAnUnknownFormat(t *testing.T) {
-	for format, want := range map[Format]error{"nonsense": nil, Parquet: input.ErrBinary, WACZ: nil} {
+	for format, want := range map[Format]error{"nonsense": nil, Parquet: nil, Binary: input.ErrBinary, WACZ: nil} {
 		_, records := Read(open(t, "", "http://a/"), Options{Format: format}, nil)
 		for _, err := range records {
 			if err == nil || want != nil && !errors.Is(err, want) {

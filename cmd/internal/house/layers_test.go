@@ -26,8 +26,9 @@ var heavy = map[string][]string{
 	"github.com/spf13/":        {"cmd/firstseen"},
 	"google.golang.org/":       {"frontier/frontierpb", "cmd/internal/server", "cmd/internal/loadgen"},
 	"github.com/PuerkitoBio/":  {"canon"},
-	"github.com/nlnwa/":        {"canon"},
-	"github.com/klauspost/":    {"cmd/internal/input"},
+	"github.com/nlnwa/":        {}, // tests only
+	"github.com/klauspost/":    {"cmd/internal/input", "cmd/internal/parquetfile"},
+	"github.com/parquet-go/":   {"cmd/internal/parquetfile"},
 	"golang.org/x/net/http2":   {"cmd/internal/loadgen"},
 	"golang.org/x/net/netutil": {"cmd/internal/server"},
 }
@@ -39,7 +40,6 @@ var light = []string{
 	module + "canon", module + "hashkey",
 	"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "golang.org/x/text/",
 	"github.com/PuerkitoBio/purell", "github.com/PuerkitoBio/urlesc",
-	"github.com/nlnwa/whatwg-url/", "github.com/bits-and-blooms/bitset",
 }
 
 // pkg is what the tests read of go list.

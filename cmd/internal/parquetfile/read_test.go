@@ -1,0 +1,118 @@
+package parquetfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+func parquetFiles(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("../crawllog/testdata/parquet/*.parquet")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("got %v, %v; want the files of two foreign writers", files, err)
+	}
+	return files
+}
+
+// readParquetBytes reads a file that is in memory and returns how much memory that took,
+// all allocations together.
+func readParquetBytes(raw []byte) (records int, err error, allocated uint64) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = Read(bytes.NewReader(raw), int64(len(raw)), "", func(int64, *Row, error) bool { records++; return true })
+	runtime.ReadMemStats(&after)
+	return records, err, after.TotalAlloc - before.TotalAlloc
+}
+
+// maxParquetMemory is what a broken file of a few KiB may make the reader allocate: two
+// pages, and their values twice.
+const maxParquetMemory = 512 << 20
+
+// TestBrokenParquet changes bytes of good files, thousands of times: whatever comes of it,
+// the reader returns, in bounded memory.
+func TestBrokenParquet(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	most, failed := uint64(0), 0
+	for _, file := range parquetFiles(t) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1500 {
+			broken := bytes.Clone(raw)
+			for range 1 + random.IntN(4) {
+				broken[random.IntN(len(broken))] = byte(random.Uint32())
+			}
+			if random.IntN(10) == 0 {
+				broken = broken[:random.IntN(len(broken))]
+			}
+			_, err, n := readParquetBytes(broken)
+			if most = max(most, n); err != nil {
+				failed++
+			}
+			if n > maxParquetMemory {
+				t.Errorf("%s: allocated %d bytes, %v; want at most %d", file, n, err, maxParquetMemory)
+			}
+		}
+	}
+	t.Logf("%d files could not be read; at most %d KiB were allocated", failed, most>>10)
+	if failed == 0 {
+		t.Error("every broken file could be read; want errors")
+	}
+}
+
+// FuzzParquet does the same with what the fuzzer finds.
+func FuzzParquet(f *testing.F) {
+	for _, file := range parquetFiles(f) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if _, err, n := readParquetBytes(raw); len(raw) < 1<<16 && n > maxParquetMemory {
+			t.Errorf("allocated %d bytes of %d, %v", n, len(raw), err)
+		}
+	})
+}
+
+// TestParquetBombs: what asks for more than there is is refused before the library sees it.
+func TestParquetBombs(t *testing.T) {
+	footer := []byte{0x15, 2, 0x19, 0xfc} // version 1; a list of structs, of
+	footer = binary.AppendUvarint(footer, 1<<30)
+	file := append([]byte("PAR1"), footer...)
+	file = append(binary.LittleEndian.AppendUint32(file, uint32(len(footer))), "PAR1"...)
+	if err := checkFooter(bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), "elements") {
+		t.Errorf("a list of 2^30 elements: got %v; want it refused", err)
+	}
+	deep := append(bytes.Repeat([]byte{0x1c}, 1000), make([]byte, 1001)...)
+	if err := (&thrift{b: deep}).structure(0, nil); err == nil {
+		t.Error("structs 1,000 deep: got no error")
+	}
+	runs := binary.AppendUvarint(nil, 1<<31)
+	if _, err := checkRuns(append(runs, 1), 1, 100); err == nil {
+		t.Error("a run of 2^30 values in a page of 100: got no error")
+	}
+	if err := checkDelta([]byte{0x80, 1, 4, 0xff, 0xff, 0xff, 0xff, 7, 0}, 100); err == nil {
+		t.Error("2^31 differences in a page of 100: got no error")
+	}
+	zeros := make([]byte, 1<<20)
+	c := chunkCheck{codec: format.Snappy}
+	if _, err := c.unpack(snappy.Encode(nil, zeros), 100); err == nil {
+		t.Error("a page of 1 MiB whose header says 100 bytes: got no error")
+	}
+	c.codec = format.Lz4Raw
+	if _, err := c.unpack(zeros, 100); err == nil || !strings.Contains(err.Error(), "LZ4_RAW") {
+		t.Errorf("LZ4: got %v; want it refused by name", err)
+	}
+}
