@@ -115,13 +115,19 @@ func (x *index) eachURL(start func() func(id uint32)) {
 	wg.Wait()
 }
 
-// each calls yield with every group of two or more URLs, the first in front.
+// each calls yield with every group of two or more URLs, the first in front, in the order in
+// which the log has these: which pair is the first to show a content must not depend on a hash.
 func (g *grouping) each(yield func(urls []uint32)) {
+	var groups [][]uint32
 	g.eachGroup(func(urls []uint32) {
 		if len(urls) > 1 {
-			yield(urls)
+			groups = append(groups, urls)
 		}
 	})
+	slices.SortFunc(groups, func(a, b []uint32) int { return cmp.Compare(a[0], b[0]) })
+	for _, urls := range groups {
+		yield(urls)
+	}
 }
 
 // eachGroup calls yield with the groups of the URLs that were sorted.

@@ -214,3 +214,24 @@ func (p *planter) plantGood() {
 		p.steady(fmt.Sprintf("http://%s?ref=%d", path, p.IntN(9)), digest)
 	}
 }
+
+// TestLearnsTheSameAgain: hashes of the index are seeded anew each time, and must not show.
+func TestLearnsTheSameAgain(t *testing.T) {
+	web := foldsWeb
+	web.Pages /= 10
+	l, _ := logOf(t, web, func([]byte) bool { return true })
+	var first string
+	for range 4 {
+		learned, err := Learn(context.Background(), l, LearnOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%+v %+v", learned, runAudit(t, l, Request{Profile: canon.Qiita()}).Forms[0])
+		if first == "" {
+			first = got
+		}
+		if got != first || len(learned.Proposals) == 0 {
+			t.Fatalf("got\n%s\nthe first time\n%s", got, first)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/firstseen/firstseen/canon"
@@ -46,7 +47,8 @@ func (l *learner) judgePlace(p place, s *lesson) (*Proposal, *Candidate) {
 	var halves [2]evidence
 	proposal := &Proposal{Host: p.host, Path: p.path, Param: p.param}
 	compared, shown, example := 0, false, [2]uint32{}
-	for page, urls := range s.pages {
+	for _, page := range slices.Sorted(maps.Keys(s.pages)) { // in one order, as grouping.each
+		urls := s.pages[page]
 		slices.SortFunc(urls, l.compareURLs)
 		for _, b := range urls[1:] {
 			if l.loops(urls[0], b) {
