@@ -47,6 +47,7 @@ func (s *Server) fault(what string, err error) error {
 	code := codeOf(err)
 	if code == codes.Internal || code == codes.Unavailable {
 		s.log.Error("cannot "+what, "error", err)
+		s.store.noticed(err)
 	}
 	if _, ok := status.FromError(err); ok {
 		return err

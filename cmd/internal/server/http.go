@@ -60,7 +60,7 @@ func (s *Server) described() []route {
 // healthRoutes are those that need no token and are never refused for load.
 func (s *Server) healthRoutes() []route {
 	return []route{
-		{"GET /healthz", Open, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }},
+		{"GET /healthz", Open, s.getHealth},
 		{"GET /readyz", Open, s.getReady},
 	}
 }
@@ -90,9 +90,22 @@ func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// getHealth answers a liveness probe: only a new process can open a store that failed.
+func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
+	if s.store.failure() != nil {
+		writeText(w, http.StatusServiceUnavailable, "store failed")
+		return
+	}
+	writeText(w, http.StatusOK, "ok")
+}
+
 // getReady says whether the server takes work: not while it drains, nor while
 // the store fails. A full disk leaves it ready, since reads work.
 func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
+	if s.store.failure() != nil {
+		writeText(w, http.StatusServiceUnavailable, "store failed")
+		return
+	}
 	if s.isDraining() {
 		writeText(w, http.StatusServiceUnavailable, "draining")
 		return

@@ -89,6 +89,7 @@ func (s *Server) countAdded(n int, results []frontier.Result, err error, began t
 	if err != nil {
 		c.failed.Add(float64(n))
 		s.log.Error("cannot add URLs", "urls", n, "error", err)
+		s.store.noticed(err)
 		return
 	}
 	c.commit.Observe(time.Since(began).Seconds())
@@ -124,6 +125,7 @@ func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Re
 	if err != nil {
 		c.failed.Add(float64(len(known)))
 		s.log.Error("cannot put URLs", "urls", len(known), "error", err)
+		s.store.noticed(err)
 		return nil, err
 	}
 	c.commit.Observe(time.Since(began).Seconds())

@@ -28,6 +28,7 @@ type Server struct {
 	tokens   *tokens
 	keys     *keyring
 	disk     *diskGate
+	store    *storeWatch
 	calls    *callLimit
 	watches  *callLimit // calls that need no token and last
 	inHand   *budget
@@ -71,6 +72,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 		inHand:   newBudget(cfg.MaxInHand),
 		registry: prometheus.NewRegistry(),
 		health:   health.NewServer(),
+		store:    newStoreWatch(),
 		draining: make(chan struct{}),
 		lingered: make(chan struct{}),
 		stopped:  make(chan struct{}),
@@ -124,13 +126,15 @@ func (s *Server) HTTPAddr() string {
 
 // Serve serves until ctx ends, then drains: what was read is committed and
 // answered, streams end with UNAVAILABLE, and clients find no new connection.
-// It returns nil after an orderly end.
+// It returns nil after an orderly end. If the store fails, Serve drains, too, and returns
+// an error that wraps store.ErrFailed.
 func (s *Server) Serve(ctx context.Context) error {
 	defer close(s.stopped)
 	s.warn()
 	watching, unwatch := context.WithCancel(ctx)
 	defer unwatch()
 	s.background.Go(func() { s.disk.watch(watching) })
+	s.background.Go(func() { s.watchStore(watching) })
 	s.background.Go(func() { s.record(watching) })
 	s.background.Go(func() { s.beat(watching) })
 	s.background.Go(func() { s.judgeNowAndThen(watching) })
@@ -144,6 +148,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
+	case <-s.store.failed:
+		err = s.store.failure()
+		s.log.Error("the store failed", "error", err)
 	}
 	s.drain()
 	unwatch()
