@@ -48,6 +48,8 @@ func (in *interner) grow() {
 	}
 	in.names, in.misses = make([]string, max(firstNames, 4*len(old))), 0
 	for _, name := range old {
-		in.names[maphash.String(in.seed, name)&uint64(len(in.names)-1)] = name
+		if name != "" { // a free place must not take that of a name
+			in.names[maphash.String(in.seed, name)&uint64(len(in.names)-1)] = name
+		}
 	}
 }
