@@ -82,7 +82,7 @@ func (f *serveFlags) addLimits(fs *pflag.FlagSet) {
 	c := &f.server
 	fs.IntVar(&c.MaxMessage, "max-message", 4<<20, "greatest message in bytes")
 	fs.IntVar(&c.MaxURL, "max-url", 1<<16, "greatest URL in bytes; longer ones are SKIPPED")
-	fs.IntVar(&c.MaxMetadata, "max-metadata", 1<<16, "greatest metadata of a URL in bytes; URLs with more are SKIPPED")
+	fs.IntVar(&c.MaxMetadata, "max-metadata", 1<<16, "largest metadata of a URL in bytes; URLs with more are SKIPPED, results of fetches are taken without it")
 	fs.IntVar(&c.MaxConnections, "max-connections", 16384, "connections of each port")
 	fs.IntVar(&c.MaxStreams, "max-streams", 256, "calls under way on one connection")
 	fs.IntVar(&c.MaxCalls, "max-calls", 1024, "calls under way in all")

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -64,6 +65,34 @@ func TestOversizedMetadata(t *testing.T) {
 		if acks[i].Status != want {
 			t.Errorf("item %d: got %s; want %s", i, acks[i].Status, want)
 		}
+	}
+}
+
+// TestOversizedMetadataOfAResult takes the results of fetches and leaves their metadata out, as gRPC and
+// as an import have it; a redirect that the metadata names is followed.
+func TestOversizedMetadataOfAResult(t *testing.T) {
+	r := start(t, canon.Qiita(), Config{MaxMetadata: 100})
+	large := " m.a=" + strings.Repeat("x", 200)
+	acks := r.put(t, (&player{}).item("http://a.com/1 known=0"+large), (&player{}).item("http://b.com//2 known=0 m._redirTo=http://b.com/2"+large))
+	imported := r.sendLines(t, "/v1/import", strings.NewReader(
+		`{"known":{"info":{"url":"http://c.com/3","metadata":{"a":{"values":["`+strings.Repeat("x", 200)+`"]}}}}}`))
+	for i, got := range []string{acks[0].Status.String(), acks[1].Status.String(), imported[0].Status} {
+		if got != "OK" {
+			t.Errorf("item %d: got %s; want OK", i, got)
+		}
+	}
+	for url, date := range map[string]bool{"http://a.com/1": false, "http://b.com/2": true, "http://c.com/3": false} {
+		item, err := r.GetURLStatus(t.Context(), &pb.URLStatusRequest{Url: url})
+		if err != nil || item.GetKnown().GetRefetchableFromDate() > 0 != date || len(item.GetKnown().GetInfo().GetMetadata()) > 0 || item.GetKnown().GetInfo().GetUrl() != url {
+			t.Errorf("%s: got %v, %v; want its result, without metadata", url, item, err)
+		}
+	}
+	if _, metrics := r.ask(t, "GET", "/metrics", ""); !strings.Contains(metrics, "\nfirstseen_metadata_dropped_total 3\n") {
+		t.Error("/metrics does not have firstseen_metadata_dropped_total 3")
+	}
+	body := fmt.Sprintf(`{"leases":[{"key":"%032x","token":"1","meta":%q}]}`, 1, base64.StdEncoding.EncodeToString(make([]byte, 200)))
+	if code, answer := r.ask(t, "POST", "/v1/done", body); code != "400" || !strings.Contains(answer, "want at most 100") {
+		t.Errorf("got %s %s; want metadata that is too large refused", code, answer)
 	}
 }
 

@@ -25,10 +25,13 @@ type counters struct {
 	failed    prometheus.Counter
 	reasons   *prometheus.CounterVec // reason
 	settled   *prometheus.CounterVec // outcome: done, recrawl, retry, dropped, released
-	commit    prometheus.Histogram
-	batch     prometheus.Histogram
-	lease     prometheus.Histogram
-	calls     *prometheus.CounterVec // call, code
+
+	metaDropped prometheus.Counter
+
+	commit prometheus.Histogram
+	batch  prometheus.Histogram
+	lease  prometheus.Histogram
+	calls  *prometheus.CounterVec // call, code
 }
 
 func newCounters(r prometheus.Registerer) *counters {
@@ -42,10 +45,12 @@ func newCounters(r prometheus.Registerer) *counters {
 		putCompleted: counter(r, "frontier_putURLs_completed_total", "URLs put as completed."),
 		putKind:      vector(r, "frontier_putURLs_discovered_total", "URLs put, by whether they were discovered.", "discovered"),
 
-		verdicts: vector(r, "firstseen_urls_offered_total", "URLs offered, by verdict.", "verdict"),
-		reasons:  vector(r, "firstseen_urls_refused_total", "URLs refused, by reason.", "reason"),
-		settled:  vector(r, "firstseen_urls_settled_total", "URLs settled, by outcome.", "outcome"),
-		calls:    vector(r, "firstseen_calls_total", "Calls ended, by name and code.", "call", "code"),
+		verdicts:    vector(r, "firstseen_urls_offered_total", "URLs offered, by verdict.", "verdict"),
+		reasons:     vector(r, "firstseen_urls_refused_total", "URLs refused, by reason.", "reason"),
+		settled:     vector(r, "firstseen_urls_settled_total", "URLs settled, by outcome.", "outcome"),
+		metaDropped: counter(r, "firstseen_metadata_dropped_total", "Known URLs that were taken without their metadata, which was larger than it may be."),
+
+		calls: vector(r, "firstseen_calls_total", "Calls ended, by name and code.", "call", "code"),
 		commit: histogram(r, "firstseen_commit_seconds", "Time from a batch to its durable answer.",
 			prometheus.ExponentialBuckets(0.0001, 2, 16)),
 		batch: histogram(r, "firstseen_batch_urls", "URLs that shared a commit.", prometheus.ExponentialBuckets(1, 2, 13)),

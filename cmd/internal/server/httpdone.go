@@ -104,7 +104,10 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out doneAns
 	settlements := make([]frontier.Settlement, len(body.Leases))
 	var err error
 	for i := range body.Leases {
-		if settlements[i], err = body.Leases[i].settlement(); err != nil {
+		if settlements[i], err = body.Leases[i].settlement(); err == nil && len(body.Leases[i].Meta) > s.cfg.MaxMetadata {
+			err = fmt.Errorf("cannot settle; got meta of %d bytes for lease %d; want at most %d: %w", len(body.Leases[i].Meta), i, s.cfg.MaxMetadata, store.ErrInvalid)
+		}
+		if err != nil {
 			s.writeFault(w, "settle", err)
 			return out, false
 		}

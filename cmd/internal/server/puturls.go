@@ -72,18 +72,35 @@ func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.Ac
 	for i, it := range items {
 		statuses[i] = frontierpb.AckMessage_SKIPPED
 		switch {
-		case !it.ok:
-			s.countUnread(!it.known)
-		case !it.known:
-			adds.add(it.url, i)
-		default:
+		case it.known && s.takesResult(&it.url):
 			puts.add(it.url, it.date, i)
 			s.tellFetch(&puts.known[len(puts.known)-1])
+			s.boundMeta(&puts.known[len(puts.known)-1])
+		case !it.ok:
+			s.countUnread(!it.known)
+		default:
+			adds.add(it.url, i)
 		}
 	}
 	s.commitAdds(ctx, adds, statuses)
 	s.commitPuts(ctx, &puts, statuses)
 	return statuses
+}
+
+// takesResult is takes for a URL whose result is stated, which must not be lost for its
+// metadata.
+func (s *Server) takesResult(u *frontier.URL) bool {
+	bare := *u
+	bare.Meta = nil
+	return s.takes(&bare)
+}
+
+// boundMeta drops metadata that is larger than it may be.
+func (s *Server) boundMeta(k *frontier.Known) {
+	if len(k.Meta) > s.cfg.MaxMetadata {
+		k.Meta = nil
+		s.count.metaDropped.Inc()
+	}
 }
 
 // countUnread counts an item that never reached the frontier.
