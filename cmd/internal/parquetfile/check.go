@@ -178,7 +178,7 @@ func (c *chunkCheck) values(b []byte, h pageHeader, present int64) error {
 	switch format.Encoding(h.encoding) {
 	case format.Plain:
 		return c.texts(b, present)
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		if len(b) == 0 {
 			return nil
 		}
@@ -192,6 +192,9 @@ func (c *chunkCheck) values(b []byte, h pageHeader, present int64) error {
 	}
 	return fmt.Errorf("got a column in encoding %v; want plain, a dictionary, or deltas of integers and lengths", format.Encoding(h.encoding))
 }
+
+// plainDictionary is the older number of RLEDictionary, which DuckDB still writes.
+const plainDictionary = 2
 
 // checkRuns adds up the runs of the hybrid encoding of run lengths and packed bits. Padding
 // can make a few more values than the page has. It returns how many of the values are odd:
