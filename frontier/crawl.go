@@ -51,23 +51,22 @@ func (t *crawlTable) named(name string) string { return cmp.Or(name, t.unnamed, 
 
 // load learns from the store which crawls there are.
 func (t *crawlTable) load(ctx context.Context, s store.Store) error {
-	names, err := s.Crawls(ctx)
+	list, err := StoredCrawls(ctx, s)
 	if err != nil {
-		return fmt.Errorf("cannot list crawls: %w", err)
+		return err
 	}
 	t.own = make(map[string]crawl)
-	for _, stored := range names {
-		name := shown(stored)
-		if name == stored {
+	for _, is := range list {
+		if !is.Own() {
 			continue
 		}
-		c := crawl{name: name, stored: stored, exact: stored == name+exactSuffix}
+		c := crawl{name: is.Name, stored: is.Stored, exact: is.Stored == is.Name+exactSuffix}
 		if !c.exact {
-			if c.own, err = profileOf(stored[len(name):]); err != nil {
-				return fmt.Errorf("cannot go on with crawl %q: %w", name, err)
+			if c.own, err = profileOf(is.Stored[len(is.Name):]); err != nil {
+				return fmt.Errorf("cannot go on with crawl %q: %w", is.Name, err)
 			}
 		}
-		t.own[name] = c
+		t.own[is.Name] = c
 	}
 	return nil
 }

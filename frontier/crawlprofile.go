@@ -53,10 +53,8 @@ func hidesHost(p *canon.Profile) bool { return p.Name() == "surt" || p.Name() ==
 // maxSuffix is what the store's longest name of a crawl leaves beside ours.
 const maxSuffix = 255 - maxCrawlName
 
-// suffixOf marks a stored crawl as made by a profile: its name as typed and its
-// version, "|whatwg@1". The version is in it because another one makes other
-// keys.
-func suffixOf(p *canon.Profile) string { return "|" + p.String() + "@" + strconv.Itoa(p.Version()) }
+// suffixOf marks a stored crawl as made by a profile that is not none.
+func suffixOf(p *canon.Profile) string { return suffixFor(p.String(), p.Version()) }
 
 // profileOf is the profile that a suffix names.
 func profileOf(suffix string) (*canon.Profile, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -44,6 +46,10 @@ it goes on where it stopped, noted in FILE.progress; from its beginning, if the 
 written again or the store has lost some of what it had. What the new store has been told
 meanwhile is not disturbed.
 
+A crawl with a profile of its own keeps it in another store. From a file it needs a crawl with
+that profile: one that is there, or a new one that is named with it, as in
+--to-crawl "news|whatwg@2".
+
 Not copied are counts of attempts, completed and dropped URLs whose text isn't kept (their keys are), and
 settings of a crawl or a store as a whole.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
@@ -73,9 +79,6 @@ settings of a crawl or a store as a whole.`,
 }
 
 func (f *copyFlags) run(ctx context.Context, a *app) error {
-	if f.toCrawl == "" {
-		f.toCrawl = f.crawl
-	}
 	if f.crawl == "*" || f.toCrawl == "*" {
 		return misusef("cannot copy; got crawl %q; want one crawl", "*")
 	}
@@ -100,10 +103,14 @@ func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err e
 		return n, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
+	from, err := crawlIn(ctx, src, f.crawl)
+	if err != nil {
+		return n, err
+	}
 	if f.toFile != "" {
 		_, err = a.writeOut(f.toFile, func(w io.Writer) (int64, error) {
-			n, err = crawlfile.Export(ctx, w, src, f.crawl)
-			return n.Keys, err
+			n, err = crawlfile.Export(ctx, w, src, from.Stored, from.Identity)
+			return n.Keys + n.Queues, err
 		})
 		return n, err
 	}
@@ -112,22 +119,29 @@ func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err e
 		return n, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	return f.pipe(ctx, src, dst)
+	to, err := crawlInto(ctx, dst, f.toName(), from.Identity, from.Own())
+	if err != nil {
+		return n, err
+	}
+	return pipe(ctx, src, from, dst, to)
 }
+
+// toName is the name of the crawl in the copy.
+func (f *copyFlags) toName() string { return cmp.Or(f.toCrawl, f.crawl) }
 
 // pipe copies from store to store. It waits for both sides, also when one fails: the reading
 // one has a temporary file to remove.
-func (f *copyFlags) pipe(ctx context.Context, src, dst store.Store) (crawlfile.Counts, error) {
+func pipe(ctx context.Context, src store.Store, from frontier.StoredCrawl, dst store.Store, to frontier.StoredCrawl) (crawlfile.Counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, err := crawlfile.Export(ctx, w, src, f.crawl)
+		_, err := crawlfile.Export(ctx, w, src, from.Stored, from.Identity)
 		w.CloseWithError(err)
 	}()
-	n, err := crawlfile.Import(ctx, r, dst, f.toCrawl, crawlfile.ImportOptions{})
+	n, err := crawlfile.Import(ctx, r, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
 	cancel() // or it would list all keys before it notices
 	r.CloseWithError(errors.New("the copy ended"))
 	<-done
@@ -143,13 +157,21 @@ func (f *copyFlags) source(ctx context.Context, a *app) (store.Store, error) {
 	return openStore(f.fromDB, pebblestore.Options{ReadOnly: true})
 }
 
+// target opens the store to copy to, or makes it with the identity given.
 func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (store.Store, error) {
-	if f.toDB != "" {
-		return pebblestore.Open(f.toDB, pebblestore.Options{Identity: id, KeepURLs: f.keepURLs})
+	open := func(id store.Identity, mustExist bool) (store.Store, error) {
+		if f.toDB != "" {
+			return pebblestore.Open(f.toDB, pebblestore.Options{Identity: id, MustExist: mustExist, KeepURLs: f.keepURLs})
+		}
+		to := f.redis
+		to.addrs = f.toRedis
+		return to.open(ctx, a.log, redisstore.Options{Identity: id, MustExist: mustExist, KeepURLs: f.keepURLs})
 	}
-	to := f.redis
-	to.addrs = f.toRedis
-	return to.open(ctx, a.log, redisstore.Options{Identity: id, KeepURLs: f.keepURLs})
+	s, err := open(store.Identity{}, true)
+	if errors.Is(err, store.ErrNotFound) {
+		return open(id, false)
+	}
+	return s, err
 }
 
 // importFile imports a file, from where the last attempt left off.
@@ -171,11 +193,15 @@ func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts,
 		return n, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	note, err := f.note(ctx, file, dst)
+	to, err := crawlInto(ctx, dst, f.toName(), id, false)
 	if err != nil {
 		return n, err
 	}
-	n, err = crawlfile.Import(ctx, file, dst, f.toCrawl, crawlfile.ImportOptions{After: note.Progress, Saved: note.save})
+	note, err := f.note(ctx, file, dst, to)
+	if err != nil {
+		return n, err
+	}
+	n, err = crawlfile.Import(ctx, file, dst, to.Stored, crawlfile.ImportOptions{After: note.Progress, Saved: note.save, Identity: to.Identity})
 	if err != nil {
 		return n, err
 	}
@@ -183,7 +209,7 @@ func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts,
 }
 
 // note gives the note of a file and a target, and in it how far the last attempt came.
-func (f *copyFlags) note(ctx context.Context, file *os.File, dst store.Store) (*copyNote, error) {
+func (f *copyFlags) note(ctx context.Context, file *os.File, dst store.Store, to frontier.StoredCrawl) (*copyNote, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -195,11 +221,11 @@ func (f *copyFlags) note(ctx context.Context, file *os.File, dst store.Store) (*
 		}
 	}
 	seen := func() (int64, error) {
-		st, err := dst.Stats(ctx, f.toCrawl)
+		st, err := dst.Stats(ctx, to.Stored)
 		return st.Seen, err
 	}
 	c := &copyNote{
-		Target: fmt.Sprintf("%q %q %q %q", db, f.toRedis, f.redis.prefix, f.toCrawl), Size: info.Size(), Modified: info.ModTime().UTC(),
+		Target: fmt.Sprintf("%q %q %q %q", db, f.toRedis, f.redis.prefix, to.Stored), Size: info.Size(), Modified: info.ModTime().UTC(),
 		name: f.fromFile + ".progress", seen: seen,
 	}
 	return c, c.load()

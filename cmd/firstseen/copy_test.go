@@ -120,8 +120,9 @@ func TestFailedCopyLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	src := endless{memstore.New(memstore.Options{Identity: identity(canon.Qiita())})}
 	dst := memstore.New(memstore.Options{Identity: store.Identity{Profile: "other"}})
-	var f copyFlags
-	if n, err := f.pipe(t.Context(), src, dst); !errors.Is(err, store.ErrIdentity) {
+	from := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: src.Identity()}
+	to := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: dst.Identity()}
+	if n, err := pipe(t.Context(), src, from, dst, to); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %+v, error %v; want %v", n, err, store.ErrIdentity)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

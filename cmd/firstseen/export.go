@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/hashkey/sxurl"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
@@ -18,6 +19,7 @@ import (
 // exportFlags say what to export.
 type exportFlags struct {
 	crawl, output             string
+	from                      frontier.StoredCrawl // which crawl names
 	urls, sxurl, hashed, done bool
 	keys                      sxurlFlags
 	hash                      exportHashFlags
@@ -33,8 +35,9 @@ func newExportCmd(a *app) *cobra.Command {
 		Use:   "export (--db DIR | --redis ADDR)",
 		Short: "Write what a crawl has seen",
 		Long: `Write the keys of a crawl as a key file: sorted, with a header and a checksum, for
-"firstseen import" in any store with the same profile, on disk or in Redis. It reveals
-no URL. For a whole crawl, with what waits in it, see "firstseen copy".
+"firstseen import" in any crawl with the same profile, on disk or in Redis. It reveals
+no URL. For a whole crawl, with what waits in it, see "firstseen copy". If there is
+nothing to write, a file that has something is left as it was.
 
 --urls, --sxurl and --hashed-uri write lines of text instead, for the URLs whose text is
 kept: those that wait or are leased, and the completed ones if the store keeps URLs.
@@ -67,7 +70,15 @@ func (f *exportFlags) run(ctx context.Context, a *app, s store.Store) error {
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) (int64, error) { return crawlfile.ExportKeys(ctx, w, s, f.crawl) }
+	if f.crawl == "*" {
+		return misusef("cannot export; got crawl %q; want one crawl", f.crawl)
+	}
+	if f.from, err = crawlIn(ctx, s, f.crawl); err != nil {
+		return err
+	}
+	write := func(w io.Writer) (int64, error) {
+		return crawlfile.ExportKeys(ctx, w, s, f.from.Stored, f.from.Identity)
+	}
 	if f.done && !f.urls && !f.sxurl && !f.hashed {
 		return misusef("cannot export; got --completed alone; want --urls, --sxurl or --hashed-uri with it: keys don't tell")
 	}
@@ -102,7 +113,13 @@ func (a *app) writeOut(name string, write func(io.Writer) (int64, error)) (n int
 		return 0, err
 	}
 	defer file.drop()
-	err = file.write(buffered)
+	err = file.write(func(w io.Writer) error {
+		err := buffered(w)
+		if err == nil && n == 0 && file.replaces() {
+			err = errors.New("there is nothing to write, and the file has something: it is left as it was; remove it first if that is meant")
+		}
+		return err
+	})
 	return n, err
 }
 
@@ -111,7 +128,7 @@ func (a *app) writeOut(name string, write func(io.Writer) (int64, error)) (n int
 func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, s store.Store, codec sxurl.Codec) (n int64, err error) {
 	encoder := sxurl.NewEncoder(codec)
 	var line []byte
-	for e, err := range s.Entries(ctx, f.crawl, "") {
+	for e, err := range s.Entries(ctx, f.from.Stored, "") {
 		if err != nil {
 			return n, err
 		}

@@ -31,9 +31,9 @@ func (f *exportFlags) hashWriter(ctx context.Context, s store.Store) (func(io.Wr
 	if _, err := h.Sum("http://a.example/"); err != nil {
 		return nil, misuse{err}
 	}
-	p, err := canon.ParseProfile(s.Identity().Profile)
+	p, err := canon.ParseProfile(f.from.Identity.Profile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot hash URLs of profile %q: %w", s.Identity().Profile, err)
+		return nil, fmt.Errorf("cannot hash URLs of profile %q: %w", f.from.Identity.Profile, err)
 	}
 	return func(w io.Writer) (int64, error) { return f.writeHashed(ctx, w, s, p, &h) }, nil
 }
@@ -44,7 +44,7 @@ func (f *exportFlags) hashWriter(ctx context.Context, s store.Store) (func(io.Wr
 func (f *exportFlags) writeHashed(ctx context.Context, w io.Writer, s store.Store, p *canon.Profile, h *hasheduri.Hasher) (int64, error) {
 	var lines []string
 	n := int64(0)
-	for e, err := range s.Entries(ctx, f.crawl, "") {
+	for e, err := range s.Entries(ctx, f.from.Stored, "") {
 		if err != nil {
 			return 0, err
 		}

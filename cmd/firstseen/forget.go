@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -34,13 +34,9 @@ not be running on a store on disk; those on a store in Redis go on.`,
 		Args: noArgs,
 	}
 	withAnyStore(a, cmd, &pebblestore.Options{}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
-		sel, err := f.selection(s.Identity())
+		n, err := f.forget(ctx, s)
 		if err != nil {
 			return err
-		}
-		n, err := s.Forget(ctx, sel)
-		if err != nil {
-			return fmt.Errorf("cannot forget: %w", err)
 		}
 		if _, err := fmt.Fprintf(a.out, "%s forgotten\n", grouped(n)); err != nil {
 			return fmt.Errorf("cannot write output: %w", err)
@@ -55,28 +51,57 @@ not be running on a store on disk; those on a store in Redis go on.`,
 	return cmd
 }
 
-func (f *forgetFlags) selection(id store.Identity) (sel store.Selection, err error) {
-	sel = store.Selection{Crawl: f.crawl, Queue: f.queue}
+func (f *forgetFlags) forget(ctx context.Context, s store.Store) (n int64, err error) {
+	crawls, err := crawlsIn(ctx, s, f.crawl)
+	if err != nil {
+		return 0, err
+	}
+	sel := store.Selection{Queue: f.queue}
 	if f.before != "" {
 		if sel.Before, err = parseDay(f.before); err != nil {
-			return sel, misuse{err}
+			return 0, misuse{err}
 		}
 	}
-	if len(f.urls) == 0 {
-		return sel, nil
+	forget := func(c frontier.StoredCrawl) (int64, error) {
+		sel.Crawl = c.Stored
+		return s.Forget(ctx, sel)
 	}
-	p, err := canon.ParseProfile(id.Profile)
-	if err != nil {
-		return sel, fmt.Errorf("cannot tell the URL's key: %w", err)
-	}
-	for _, url := range f.urls {
-		form, err := p.Canonicalize(url)
+	if len(f.urls) > 0 {
+		front, err := openOver(s)
 		if err != nil {
-			return sel, misuse{err}
+			return 0, err
 		}
-		sel.Keys = append(sel.Keys, hashkey.SumShort([]byte(form)))
+		defer front.Close() // it owns nothing: the store is the caller's
+		forget = func(c frontier.StoredCrawl) (int64, error) { return f.forgetURLs(ctx, front, c) }
 	}
-	return sel, nil
+	for _, c := range crawls {
+		some, err := forget(c)
+		n += some
+		if err != nil {
+			return n, fmt.Errorf("cannot forget in crawl %q: %w", c.Name, err)
+		}
+	}
+	return n, nil
+}
+
+// openOver opens a frontier that makes keys as a store's were made.
+func openOver(s store.Store) (*frontier.Frontier, error) {
+	p, err := canon.ParseProfile(s.Identity().Profile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell the URL's key: %w", err)
+	}
+	return frontier.Open(frontier.Options{Store: s, Profile: p})
+}
+
+func (f *forgetFlags) forgetURLs(ctx context.Context, front *frontier.Frontier, c frontier.StoredCrawl) (int64, error) {
+	urls := make([]frontier.URL, len(f.urls))
+	for i, u := range f.urls {
+		urls[i].URL = u
+		if r := front.Identify(frontier.URL{URL: u, Crawl: c.Name}); r.Status == frontier.Refused {
+			return 0, misusef("cannot read URL %q; it is refused as %s", u, r.Reason)
+		}
+	}
+	return front.Forget(ctx, frontier.Selection{Crawl: c.Name, URLs: urls})
 }
 
 // parseDay reads a day, in UTC, or a time.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -213,7 +215,20 @@ func isScrapySeen(head []byte) bool {
 }
 
 func (i *importer) keys(ctx context.Context, name string, file *input.File) error {
-	n, err := crawlfile.Import(ctx, file.Reader(), i.store, i.flags.crawl, crawlfile.ImportOptions{})
+	reader := bufio.NewReaderSize(file.Reader(), 1<<17)
+	head, err := reader.Peek(reader.Size())
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("cannot import %s: %w", name, err)
+	}
+	id, err := crawlfile.IdentityOf(bytes.NewReader(head))
+	if err != nil {
+		return fmt.Errorf("cannot import %s: %w", name, err)
+	}
+	to, err := crawlInto(ctx, i.store, i.flags.crawl, id, false)
+	if err != nil {
+		return fmt.Errorf("cannot import %s: %w", name, err)
+	}
+	n, err := crawlfile.Import(ctx, reader, i.store, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
 	if err != nil {
 		return fmt.Errorf("cannot import %s; %s keys were read, %s of them new: %w", name, grouped(n.Keys), grouped(n.New), err)
 	}

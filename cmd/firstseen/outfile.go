@@ -67,6 +67,15 @@ func standard(info os.FileInfo) *os.File {
 	return nil
 }
 
+// replaces reports whether there is a file in its place that is not empty.
+func (o *outFile) replaces() bool {
+	if o.place == "" {
+		return false
+	}
+	info, err := os.Stat(o.place)
+	return err == nil && info.Size() > 0
+}
+
 // write writes the file and puts it in its place.
 func (o *outFile) write(f func(io.Writer) error) error {
 	if o == nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 	"github.com/firstseen/firstseen/store/redisstore"
@@ -112,8 +114,18 @@ func newStatsCmd(a *app) *cobra.Command {
 	return cmd
 }
 
-func statsOf(ctx context.Context, s store.Store, crawl string) (storeStats, error) {
-	counts, err := s.Stats(ctx, crawl)
+func statsOf(ctx context.Context, s store.Store, name string) (storeStats, error) {
+	list, err := frontier.StoredCrawls(ctx, s)
+	if err != nil {
+		return storeStats{}, err
+	}
+	crawl := frontier.StoredCrawl{Name: name, Stored: name, Identity: s.Identity()}
+	if len(list) > 0 || name != store.DefaultCrawl { // a new store has no crawl, and that is no mistake
+		if crawl, err = crawlIn(ctx, s, name); err != nil {
+			return storeStats{}, err
+		}
+	}
+	counts, err := s.Stats(ctx, crawl.Stored)
 	if err != nil {
 		return storeStats{}, fmt.Errorf("cannot count: %w", err)
 	}
@@ -123,13 +135,13 @@ func statsOf(ctx context.Context, s store.Store, crawl string) (storeStats, erro
 			return storeStats{}, fmt.Errorf("cannot read metrics: %w", err)
 		}
 	}
-	crawls, err := s.Crawls(ctx)
-	if err != nil {
-		return storeStats{}, fmt.Errorf("cannot list crawls: %w", err)
+	crawls := []string{}
+	for _, c := range slices.DeleteFunc(list, frontier.StoredCrawl.Hidden) {
+		crawls = append(crawls, c.Name)
 	}
-	id := s.Identity()
+	id := crawl.Identity
 	return storeStats{
-		Crawl: crawl, Seen: counts.Seen, Held: counts.Held, InFlight: counts.InFlight, Completed: counts.Completed, Dropped: counts.Dropped,
+		Crawl: crawl.Name, Seen: counts.Seen, Held: counts.Held, InFlight: counts.InFlight, Completed: counts.Completed, Dropped: counts.Dropped,
 		Queues: counts.Queues, Active: counts.Active, DiskBytes: metrics.DiskBytes,
 		Profile: id.Profile, Version: id.Version, Unicode: id.Unicode, Crawls: crawls,
 		Index: indexStats{string(metrics.Index.Mode), metrics.Index.Bytes, metrics.Index.WronglyDropped},

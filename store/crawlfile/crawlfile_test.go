@@ -133,7 +133,7 @@ func diff(t testing.TB, want, got picture) string {
 func exported(t testing.TB, s store.Store) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	n, err := Export(t.Context(), &b, s, "c")
+	n, err := Export(t.Context(), &b, s, "c", store.Identity{})
 	check(t, err)
 	if want := (Counts{Queues: 2, Waiting: 38, Done: 1, Dropped: 1, Keys: 100}); n != want {
 		t.Fatalf("exported %+v; want %+v", n, want)
@@ -194,7 +194,7 @@ func (b *busy) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store
 // seen that was never fetched.
 func TestALiveCrawlLosesNothing(t *testing.T) {
 	var file bytes.Buffer
-	_, err := Export(t.Context(), &file, &busy{Store: openMem(t), t: t}, "c")
+	_, err := Export(t.Context(), &file, &busy{Store: openMem(t), t: t}, "c", store.Identity{})
 	check(t, err)
 	dst := openMem(t)
 	_, err = Import(t.Context(), &file, dst, "c", ImportOptions{})
@@ -208,7 +208,7 @@ func TestIdentityOfAFile(t *testing.T) {
 	src := openPebble(t)
 	fill(t, src)
 	var keys bytes.Buffer
-	_, err := ExportKeys(t.Context(), &keys, src, "c")
+	_, err := ExportKeys(t.Context(), &keys, src, "c", store.Identity{})
 	check(t, err)
 	for name, file := range map[string][]byte{"crawl": exported(t, src), "keys": keys.Bytes()} {
 		if id, err := IdentityOf(bytes.NewReader(file)); err != nil || id != identity {
@@ -351,7 +351,7 @@ func ExampleExport() {
 	defer s.Close()
 	_, _ = s.Add(context.Background(), "c", []store.Item{{Key: key(1), Queue: "example", URL: "http://example/1"}}, store.AddOptions{})
 	var file bytes.Buffer
-	n, err := Export(context.Background(), &file, s, "c")
+	n, err := Export(context.Background(), &file, s, "c", store.Identity{})
 	fmt.Println(n.Waiting, n.Keys, err)
 	// Output: 1 1 <nil>
 }

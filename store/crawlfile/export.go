@@ -26,20 +26,22 @@ type exporter interface {
 	Export(ctx context.Context, w io.Writer, crawl string) (int64, error)
 }
 
-// Export writes a crawl of s to w. What changes while it runs may be in the file as it
+// Export writes a crawl of s to w. The file says that its keys are made as id says;
+// the zero identity is that of s. What changes while it runs may be in the file as it
 // was or as it is: pause the crawl for a file that is exact. The keys, 16 bytes each, are in a temporary file
 // meanwhile: they are listed first, so that a URL which is found while it runs isn't in the file by its
 // key alone, as seen and never to be fetched.
-func Export(ctx context.Context, w io.Writer, s store.Store, crawl string) (n Counts, err error) {
+func Export(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity) (n Counts, err error) {
 	keys, err := os.CreateTemp("", "firstseen-keys-")
 	if err != nil {
 		return n, fmt.Errorf("cannot write keys of crawl file: %w", err)
 	}
 	defer func() { err = errors.Join(err, keys.Close(), os.Remove(keys.Name())) }()
-	if n.Keys, err = ExportKeys(ctx, keys, s, crawl); err != nil {
+	id = id.Or(s.Identity())
+	if n.Keys, err = ExportKeys(ctx, keys, s, crawl, id); err != nil {
 		return n, err
 	}
-	if err := export(ctx, w, s, crawl, &n); err != nil {
+	if err := export(ctx, w, s, crawl, id, &n); err != nil {
 		return n, err
 	}
 	if _, err = keys.Seek(0, io.SeekStart); err == nil {
@@ -52,12 +54,11 @@ func Export(ctx context.Context, w io.Writer, s store.Store, crawl string) (n Co
 }
 
 // export writes all but the keys.
-func export(ctx context.Context, w io.Writer, s store.Store, crawl string, n *Counts) error {
+func export(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity, n *Counts) error {
 	if _, err := io.WriteString(w, Magic); err != nil {
 		return fmt.Errorf("cannot write crawl file: %w", err)
 	}
 	rows := &writer{w: w}
-	id := s.Identity()
 	if err := rows.row(row{Identity: &id}); err != nil {
 		return err
 	}
@@ -96,12 +97,13 @@ func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *
 	return nil
 }
 
-// ExportKeys writes the keys of a crawl as a key file, by the store's own means if it
-// has some, and returns their number.
-func ExportKeys(ctx context.Context, w io.Writer, s store.Store, crawl string) (int64, error) {
-	if own, ok := s.(exporter); ok {
+// ExportKeys writes the keys of a crawl as a key file and returns their number. The file
+// says that they are made as id says; the zero identity is that of s.
+func ExportKeys(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity) (int64, error) {
+	id = id.Or(s.Identity())
+	if own, ok := s.(exporter); ok && id == s.Identity() {
 		return own.Export(ctx, w, crawl)
 	}
-	// Which keys are of internationalised hosts the store doesn't tell.
-	return keyfile.Write(w, keyfile.Header{Identity: s.Identity(), UnicodeHosts: true}, s.Keys(ctx, crawl))
+	// The store does not say which keys are of internationalised hosts.
+	return keyfile.Write(w, keyfile.Header{Identity: id, UnicodeHosts: true}, s.Keys(ctx, crawl))
 }

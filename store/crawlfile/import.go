@@ -22,6 +22,9 @@ type ImportOptions struct {
 	Saved func(Progress) error
 	// Batch is the number of URLs or keys of a step. The default is 10,000.
 	Batch int
+	// Identity is what the keys of the crawl are made by. The default is that of
+	// the store.
+	Identity store.Identity
 }
 
 // Progress is how far an import is.
@@ -35,8 +38,8 @@ type sortedImporter interface {
 	ImportSorted(ctx context.Context, crawl string, keys iter.Seq2[store.Key, error], opt store.SeeOptions) (read, fresh int64, err error)
 }
 
-// Import brings a crawl file or a key file into a crawl of s. A file made with another
-// identity returns store.ErrIdentity; one of another Unicode version only where
+// Import reads a crawl file or a key file into a crawl of s. A file made with another
+// identity than the crawl returns store.ErrIdentity; one of another Unicode version only where
 // it comes to what depends on it, the URLs and keys of internationalised hosts.
 //
 // What was done before an error stays, and is not done twice when the import is begun again.
@@ -44,6 +47,7 @@ func Import(ctx context.Context, r io.Reader, s store.Store, crawl string, opt I
 	if opt.Batch <= 0 {
 		opt.Batch = 10_000
 	}
+	opt.Identity = opt.Identity.Or(s.Identity())
 	if opt.Saved == nil {
 		opt.Saved = func(Progress) error { return nil }
 	}
@@ -109,7 +113,7 @@ func (im *importer) identity(r *reader) error {
 	if !ok || first.Identity == nil {
 		return fmt.Errorf("cannot import; got a crawl file without an identity: %w", store.ErrCorrupt)
 	}
-	have, want := im.s.Identity(), *first.Identity
+	have, want := im.opt.Identity, *first.Identity
 	im.sameUnicode = want.Unicode == have.Unicode
 	if want.Unicode = have.Unicode; want != have {
 		return fmt.Errorf("cannot import; got a crawl of %+v; want %+v: %w", *first.Identity, have, store.ErrIdentity)
@@ -219,7 +223,7 @@ func (im *importer) keys(ctx context.Context, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	h, have := kr.Header(), im.s.Identity()
+	h, have := kr.Header(), im.opt.Identity
 	want := h.Identity
 	if !h.UnicodeHosts || want.Unicode == "" {
 		want.Unicode = have.Unicode

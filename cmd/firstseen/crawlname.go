@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+)
+
+// crawlIn finds the crawl of a store that a flag names; "*" is all of them. One that is
+// not there is misuse: a name misspelt must not look like a crawl without URLs.
+func crawlIn(ctx context.Context, s store.Store, name string) (frontier.StoredCrawl, error) {
+	if name == "*" {
+		return frontier.StoredCrawl{Name: name, Stored: name, Identity: s.Identity()}, nil
+	}
+	c, err := frontier.FindCrawl(ctx, s, name)
+	if errors.Is(err, store.ErrNotFound) {
+		err = misuse{err}
+	}
+	return c, err
+}
+
+// crawlsIn lists the crawls that a flag names, without those of programs.
+func crawlsIn(ctx context.Context, s store.Store, name string) ([]frontier.StoredCrawl, error) {
+	if name == "*" {
+		list, err := frontier.StoredCrawls(ctx, s)
+		return slices.DeleteFunc(list, frontier.StoredCrawl.Hidden), err
+	}
+	c, err := crawlIn(ctx, s, name)
+	return []frontier.StoredCrawl{c}, err
+}
+
+// crawlInto finds the crawl of a store that a flag names as a target, or what it is to be,
+// for keys that are made as the identity says. own says that their crawl had a profile of its
+// own: a new one is made likewise then, else as all new crawls of the store.
+func crawlInto(ctx context.Context, s store.Store, name string, keys store.Identity, own bool) (frontier.StoredCrawl, error) {
+	c, err := frontier.FindCrawl(ctx, s, name)
+	switch {
+	case err == nil:
+	case !errors.Is(err, store.ErrNotFound):
+		return c, err
+	case own:
+		c = frontier.NewCrawl(s, name, keys)
+	default:
+		c = frontier.NewCrawl(s, name, s.Identity())
+	}
+	if c.Identity.Profile == keys.Profile && c.Identity.Version == keys.Version {
+		return c, nil
+	}
+	hint := ""
+	if err != nil && !c.Own() {
+		hint = fmt.Sprintf("; for a new crawl that has a profile of its own, name it %q", frontier.NewCrawl(s, c.Name, keys).Stored)
+	}
+	return c, fmt.Errorf("the keys are made by profile %q, version %d, and those of crawl %q by %q, version %d%s: %w",
+		keys.Profile, keys.Version, c.Name, c.Identity.Profile, c.Identity.Version, hint, store.ErrIdentity)
+}

@@ -1,0 +1,125 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/store"
+)
+
+// StoredCrawl is a crawl as a store has it, for programs that work on the store
+// itself. The store's name of a crawl says how its keys are made, if that is not as
+// the profile of the store says.
+type StoredCrawl struct {
+	Name     string         // as users know it: "news"
+	Stored   string         // as the store knows it: "news", "news|whatwg@1", "news|exact"
+	Identity store.Identity // what its keys are made by
+}
+
+// Own reports whether the keys of the crawl are made otherwise than the profile of
+// the store says.
+func (c StoredCrawl) Own() bool { return c.Stored != c.Name }
+
+// StoredCrawls lists the crawls of a store in order of name.
+func StoredCrawls(ctx context.Context, s store.Store) ([]StoredCrawl, error) {
+	names, err := s.Crawls(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list crawls: %w", err)
+	}
+	var list []StoredCrawl
+	for _, stored := range names {
+		c := StoredCrawl{Name: shown(stored), Stored: stored, Identity: s.Identity()}
+		if suffix := stored[len(c.Name):]; suffix != "" {
+			c.Identity.Profile, c.Identity.Version = madeBy(suffix)
+		}
+		list = append(list, c)
+	}
+	// A plain crawl beside one of its name that makes its own keys has only settings from
+	// before that was said.
+	slices.SortStableFunc(list, func(a, b StoredCrawl) int {
+		if n := strings.Compare(a.Name, b.Name); n != 0 {
+			return n
+		}
+		return strings.Compare(b.Stored, a.Stored)
+	})
+	return slices.CompactFunc(list, func(a, b StoredCrawl) bool { return a.Name == b.Name }), nil
+}
+
+// FindCrawl returns the crawl of a store that users know by a name, or that the store
+// knows by it; "" is store.DefaultCrawl. If there is none, the error is
+// store.ErrNotFound and lists the names that there are.
+func FindCrawl(ctx context.Context, s store.Store, name string) (StoredCrawl, error) {
+	if name == "" {
+		name = store.DefaultCrawl
+	}
+	list, err := StoredCrawls(ctx, s)
+	if err != nil {
+		return StoredCrawl{}, err
+	}
+	i := slices.IndexFunc(list, func(c StoredCrawl) bool { return c.Name == name || c.Stored == name })
+	if i < 0 {
+		return StoredCrawl{}, noCrawl(name, list)
+	}
+	return list[i], nil
+}
+
+func noCrawl(name string, list []StoredCrawl) error {
+	var names []string
+	for _, c := range list {
+		if !c.Hidden() {
+			names = append(names, strconv.Quote(c.Name))
+		}
+	}
+	there := "which has no crawl"
+	if len(names) > 0 {
+		there = "which has " + strings.Join(names, ", ")
+	}
+	return notFound{fmt.Errorf("cannot find crawl %q in the store, %s", name, there)}
+}
+
+// notFound is store.ErrNotFound by another text.
+type notFound struct{ error }
+
+func (notFound) Is(target error) bool { return target == store.ErrNotFound }
+
+// Hidden reports whether the crawl is a program's own, by a dot before its name, and
+// holds no URLs of users.
+func (c StoredCrawl) Hidden() bool { return strings.HasPrefix(c.Name, ".") }
+
+// NewCrawl returns what a crawl would be that the store s does not have, with keys
+// made as the identity says. A name as the store would know it says that itself.
+func NewCrawl(s store.Store, name string, keys store.Identity) StoredCrawl {
+	c := StoredCrawl{Name: shown(name), Stored: name, Identity: keys}
+	own := s.Identity()
+	switch {
+	case c.Own():
+		c.Identity.Profile, c.Identity.Version = madeBy(name[len(c.Name):])
+	case keys.Profile != own.Profile || keys.Version != own.Version:
+		c.Stored += suffixFor(keys.Profile, keys.Version)
+	}
+	return c
+}
+
+// suffixFor marks a stored crawl as made by a profile: "|exact" for none, else its name
+// as typed and its version, "|whatwg@1". The version is in it because another one makes
+// other keys.
+func suffixFor(profile string, version int) string {
+	if profile == canon.None().Name() {
+		return exactSuffix
+	}
+	return "|" + profile + "@" + strconv.Itoa(version)
+}
+
+// madeBy is the inverse of suffixFor.
+func madeBy(suffix string) (profile string, version int) {
+	if suffix == exactSuffix {
+		return canon.None().String(), canon.None().Version()
+	}
+	profile, number, _ := strings.Cut(suffix[1:], "@")
+	version, _ = strconv.Atoi(number) // isSuffix saw that it is a number
+	return profile, version
+}
