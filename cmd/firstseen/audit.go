@@ -61,7 +61,8 @@ func addJudgeFlags(flags *pflag.FlagSet, o *audit.Options, s *judgeSource) {
 	flags.IntVar(&o.MinControl, "min-control", 5, "fetches of known URLs that a place needs to be a control")
 	flags.Float64Var(&o.StableShare, "stable", 0.8, "share of unchanged fetches from which a place is stable")
 	flags.Float64Var(&o.Confidence, "confidence", 0.95, "of the intervals")
-	flags.StringVar(&s.db, "db", "", "read also what serve kept of fetches in this store, while it doesn't run")
+	flags.StringVar(&s.db, "db", "", "read also what serve kept of fetches in this store, while it doesn't run; not by FIRSTSEEN_DB")
+	typed(flags, "db")
 	flags.StringVar(&s.base, "base", "", `put before the targets of access logs that name no host, as "http://example.com"`)
 }
 

@@ -9,8 +9,10 @@
 //	2  the command was misused
 //	3  something failed: a file, the disk, the network
 //
-// Every flag can be given as a variable of the environment, too: --profile as
+// Flags can also be given as variables of the environment: --profile as
 // FIRSTSEEN_PROFILE, --log-level as FIRSTSEEN_LOG_LEVEL. A flag that is given wins.
+// Variables don't set flags that destroy or replace something, nor --db of commands
+// that measure.
 package main
 
 import (

@@ -56,7 +56,8 @@ Ctrl-C stops reading and tells what was found until then.`,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	f.profile.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.db, "db", "", "directory of the seen-set; made if need be; default: a temporary one")
+	cmd.Flags().StringVar(&f.db, "db", "", "directory of the seen-set, which gets the URLs; made if need be; default: a temporary one, whatever FIRSTSEEN_DB says")
+	typed(cmd.Flags(), "db")
 	cmd.Flags().StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
 	f.log.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "tell what each rule that can be switched does, alone and beside the others")
@@ -92,6 +93,11 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 		}
 		err = worst(err, closed)
 	}()
+	crawl, err := crawlInto(ctx, w, f.crawl, identity(p), false)
+	if err != nil {
+		return fmt.Errorf("cannot replay: %w", err)
+	}
+	f.crawl = crawl.Stored
 	result, err := f.replay(ctx, a, names, p, w)
 	if result == nil {
 		return err

@@ -34,8 +34,9 @@ func newRootCmd(a *app) *cobra.Command {
 		Short: "Canonical forms of URLs, and whether they were seen before",
 		Long: `Canonical forms of URLs, and whether they were seen before.
 
-Every flag of a command can be given as a variable of the environment: --profile as
-FIRSTSEEN_PROFILE. A flag that is given wins.`,
+Flags of a command can be given as variables of the environment: --profile as
+FIRSTSEEN_PROFILE. A flag that is given wins. Variables don't set flags that destroy
+or replace something, nor --db of the commands that measure (replay, audit, learn).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -82,9 +83,19 @@ func (a *app) openLog(level, format string) error {
 	return nil
 }
 
-// typedOnly are flags that destroy or overrule: nobody means them by a variable that is
-// still there from another command.
-var typedOnly = map[string]bool{"help": true, "all": true, "repair": true, "force": true, "again": true, "check": true}
+// typedOnly are flags that destroy, overrule or replace a file: a variable that is still
+// set from another command must not mean them.
+var typedOnly = map[string]bool{"help": true, "all": true, "repair": true, "force": true, "again": true, "check": true,
+	"output": true, "report": true, "csv": true, "to-file": true}
+
+// typed keeps single flags of a command from being set by variables.
+func typed(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = flags.SetAnnotation(name, typedMark, nil) // the flag is there
+	}
+}
+
+const typedMark = "firstseen_typed"
 
 // flagsFromEnv sets the flags that weren't given from FIRSTSEEN_… variables.
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
@@ -92,7 +103,8 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) erro
 	flags.VisitAll(func(f *pflag.Flag) {
 		name := "FIRSTSEEN_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := lookup(name)
-		if !ok || f.Changed || failed != nil || typedOnly[f.Name] {
+		_, marked := f.Annotations[typedMark]
+		if !ok || f.Changed || failed != nil || typedOnly[f.Name] || marked {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
