@@ -92,16 +92,17 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 		return err
 	}
 	defer f.report.file.drop()
-	log, refused, err := a.loadCaptures(ctx, names, f.options, f.source)
+	read, err := a.loadCaptures(ctx, names, f.options, f.source)
 	if err != nil {
 		return err
 	}
-	found, err := audit.Run(ctx, log, req)
+	found, err := audit.Run(ctx, read.log, req)
 	if err != nil {
 		return err
 	}
+	found.Unread = read.unread
 	if f.report.wanted() {
-		if err := f.writeReport(ctx, log, found); err != nil {
+		if err := f.writeReport(ctx, read.log, found); err != nil {
 			return err
 		}
 	}
@@ -111,7 +112,7 @@ func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {
 	} else {
 		writeAudit(out, found, time.Since(f.report.began))
 	}
-	return endOutput(out, refused)
+	return endOutput(out, read.refused())
 }
 
 // writeReport writes the report, with the rules that the log proposes.
@@ -134,60 +135,89 @@ func endOutput(out *output, refused int64) error {
 	return nil
 }
 
-// loadCaptures reads logs, and counts the lines that could not be read; the
-// first of them are told on stderr.
-func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Options, from judgeSource) (log *audit.Log, bad int64, err error) {
+// judged is what audit and learn read.
+type judged struct {
+	log     *audit.Log
+	bad     int64 // lines that could not be read; the first of them are told on stderr
+	records int64
+	// unread are the files that could not be read to their end.
+	unread []audit.Unread
+}
+
+// refused is how many things could not be read.
+func (j *judged) refused() int64 { return j.bad + int64(len(j.unread)) }
+
+// loadCaptures reads logs. A file that can't be read to its end is reported, and what was
+// read of it counts; with nothing read of any file, that is the error.
+func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Options, from judgeSource) (*judged, error) {
 	if len(names) == 0 && from.db == "" {
-		return nil, 0, misusef("cannot judge; got no FILE and no --db; want what crawls left")
+		return nil, misusef("cannot judge; got no FILE and no --db; want what crawls left")
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
-	log = audit.NewLog(opt)
+	j := &judged{log: audit.NewLog(opt)}
 	if from.db != "" {
-		if err := loadSample(ctx, log, from.db); err != nil {
-			return nil, 0, err
+		if err := loadSample(ctx, j.log, from.db); err != nil {
+			return nil, err
 		}
 	}
+	var failed []error
 	for _, name := range names {
-		n, err := a.loadFile(ctx, log, name, from.base, bad)
-		if bad += n; err != nil {
-			return nil, bad, err
+		before := j.records
+		err := a.loadFile(ctx, j, name, from.base)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || errors.Is(err, errLog):
+			return nil, err
+		default:
+			failed = append(failed, err)
+			j.unread = append(j.unread, audit.Unread{File: name, Records: j.records - before, Error: err.Error()})
 		}
 	}
-	if bad > 0 {
-		fmt.Fprintf(a.err, "firstseen: %d lines could not be read\n", bad)
+	if j.records == 0 && from.db == "" && len(failed) > 0 {
+		return nil, errors.Join(failed...)
 	}
-	return log, bad, nil
+	for _, u := range j.unread {
+		fmt.Fprintf(a.err, "firstseen: %s; %s records of it were read, and count\n", u.Error, grouped(u.Records))
+	}
+	if j.bad > 0 {
+		fmt.Fprintf(a.err, "firstseen: %d lines could not be read\n", j.bad)
+	}
+	return j, nil
 }
 
 // shownBad is how many unreadable lines are told.
 const shownBad = 20
 
-func (a *app) loadFile(ctx context.Context, log *audit.Log, name, base string, before int64) (bad int64, err error) {
+// errLog is what is wrong with the judgement, not with a file.
+var errLog = errors.New("cannot judge any more")
+
+func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error {
 	f, err := input.Open(ctx, name, a.in)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer f.Close()
 	_, records := crawllog.Read(f, crawllog.Options{Base: base}, nil)
 	for r, err := range records {
 		if ctx.Err() != nil {
-			return bad, fmt.Errorf("interrupted while reading %s: %w", name, ctx.Err())
+			return fmt.Errorf("interrupted while reading %s: %w", name, ctx.Err())
 		}
 		var line *crawllog.LineError
 		switch {
 		case errors.As(err, &line):
-			if bad++; before+bad <= shownBad {
+			if j.bad++; j.bad <= shownBad {
 				fmt.Fprintf(a.err, "firstseen: %s: %v\n", name, err)
 			}
 			continue
 		case err != nil:
-			return bad, fmt.Errorf("cannot read %s: %w", name, err)
+			return err
 		}
-		if err := addRecord(log, r); err != nil {
-			return bad, err
+		j.records++
+		if err := addRecord(j.log, r); err != nil {
+			return fmt.Errorf("%w: %w", errLog, err)
 		}
 	}
-	return bad, nil
+	return nil
 }
 
 // addRecord adds a record of a log, if it is a fetch.

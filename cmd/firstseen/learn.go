@@ -61,14 +61,15 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 		return err
 	}
 	defer f.report.file.drop()
-	log, refused, err := a.loadCaptures(ctx, names, f.judge, f.source)
+	read, err := a.loadCaptures(ctx, names, f.judge, f.source)
 	if err != nil {
 		return err
 	}
-	learned, err := audit.Learn(ctx, log, f.learn)
+	learned, err := audit.Learn(ctx, read.log, f.learn)
 	if err != nil {
 		return err
 	}
+	learned.Unread = read.unread
 	if err := f.writeRules(a, learned); err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 	default:
 		writeLearned(out, learned)
 	}
-	return endOutput(out, refused)
+	return endOutput(out, read.refused())
 }
 
 // writeRules writes the rule file, having made sure that it can be read.

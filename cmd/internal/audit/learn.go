@@ -55,6 +55,7 @@ type Learned struct {
 	Proposals []Proposal  `json:"proposals"`
 	LeftOut   []Candidate `json:"left_out"`
 	Omitted   int         `json:"omitted,omitempty"` // further ones, for which there was no room
+	Unread    []Unread    `json:"unread,omitempty"`  // filled in by the caller
 }
 
 // LearnOptions modify Learn. The zero value is careful.

@@ -20,6 +20,14 @@ type Report struct {
 	Profile    string    `json:"profile"`     // the profile asked for
 	Attributed []Share   `json:"attribution"` // its merges by the smallest set of rules that makes them
 	Against    *Against  `json:"against,omitempty"`
+	Unread     []Unread  `json:"unread,omitempty"` // filled in by the caller
+}
+
+// Unread is a file that could not be read to its end. What was read of it counts.
+type Unread struct {
+	File    string `json:"file"`
+	Records int64  `json:"records"`
+	Error   string `json:"error"`
 }
 
 // Share is how many merges one smallest set of rules makes.
