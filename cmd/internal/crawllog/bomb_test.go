@@ -95,6 +95,10 @@ var endless = map[Format]struct{ head, piece string }{
 	NutchText: {"", "x\n"},
 	NutchCSV:  {"", "x\n"},
 	CDX:       {"", "x"}, // one line
+	W3C:       {"#Fields: cs-uri\n", "#\n"},
+	S3:        {"", "x\n"},
+	ELB:       {"", "x\n"},
+	Sitemap:   {"<urlset>", "<a></a>\n"},
 }
 
 // TestReadersEndWithTheirContext has a context end while an input is read that unpacks

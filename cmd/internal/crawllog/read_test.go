@@ -191,6 +191,22 @@ func FuzzScrapy(f *testing.F) {
 func FuzzWget(f *testing.F) {
 	fuzzFormat(f, Wget, "--2026-11-21 09:09:31--  http://a/\nLocation: /b [following]\n")
 }
+func FuzzW3C(f *testing.F) {
+	fuzzFormat(f, W3C, "#Fields: date time cs-uri-stem cs-host x-edge-location\n2026-11-20 08:12:01 /a%25 h X\n")
+}
+func FuzzS3(f *testing.F) {
+	fuzzFormat(f, S3, `o b [06/Feb/2026:00:00:38 +0000] 1.1.1.1 - R REST.GET.OBJECT k "GET /k HTTP/1.1" 200 - 1 1 7 5 "-" "c" - h S c A h.example T`+"\n")
+}
+func FuzzELB(f *testing.F) {
+	fuzzFormat(f, ELB, `http 2026-07-02T22:23:00.1Z a 1.1.1.1:1 2.2.2.2:2 0.1 0.1 0.1 200 200 0 1 "GET http://h:80/ HTTP/1.1" "c" - -`+"\n")
+}
+func FuzzSitemap(f *testing.F) {
+	fuzzFormat(f, Sitemap, "<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>http://a/\xe9&amp;</loc></url></urlset>")
+}
+func FuzzWAT(f *testing.F) {
+	fuzzFormat(f, WARC, "WARC/1.0\r\nWARC-Type: metadata\r\nContent-Type: application/json\r\nContent-Length: 88\r\n\r\n"+
+		`{"Envelope":{"WARC-Header-Metadata":{"WARC-Type":"response","WARC-Target-URI":"http://a/"}}}`)
+}
 func FuzzTable(f *testing.F) { fuzzFormat(f, Table, "n\turl\n1\thttp://a/\n") }
 func FuzzList(f *testing.F)  { fuzzFormat(f, List, "http://a/\r\n\n") }
 func FuzzARC(f *testing.F) {
