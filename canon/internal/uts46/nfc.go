@@ -19,8 +19,8 @@ var decompositions = sync.OnceValue(func() []composition {
 // composeNFC returns text in Normalization Form C (UAX #15), and may change it. It knows
 // the code points that are valid in a domain: the others that decompose are mapped before.
 func composeNFC(text []rune) []rune {
-	if isASCII(text) {
-		return text
+	if !slices.ContainsFunc(text, func(r rune) bool { return propOf(r).moves() }) {
+		return text // every code point that is valid by itself is in this form
 	}
 	apart := make([]rune, 0, len(text)+len(text)/2)
 	for _, r := range text {
