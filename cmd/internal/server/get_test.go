@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/firstseen/firstseen/canon"
@@ -187,5 +189,38 @@ func TestOneNew(t *testing.T) {
 	wg.Wait()
 	if ok.Load() != n {
 		t.Errorf("got %d OK; want %d", ok.Load(), n)
+	}
+}
+
+// TestStatusOfAnUnknownURL answers as URLFrontier does, with the bare code.
+func TestStatusOfAnUnknownURL(t *testing.T) {
+	r := start(t, canon.Qiita(), Config{})
+	_, err := r.client(t).GetURLStatus(t.Context(), &pb.URLStatusRequest{Url: "http://a.example/"})
+	if got := status.Convert(err); got.Code() != codes.NotFound || got.Message() != "" {
+		t.Errorf("got %v; want NOT_FOUND without a message", err)
+	}
+}
+
+// TestStatedThenDiscovered commits both in one batch: a URL that is discovered after its result was stated is
+// known by then; one that is discovered first is new. Other crawls and, without canonical forms, other
+// queues have URLs of their own.
+func TestStatedThenDiscovered(t *testing.T) {
+	for _, p := range []*canon.Profile{canon.None(), canon.Qiita()} {
+		r := start(t, p, Config{})
+		item := (&player{}).item
+		acks := r.put(t, item("http://a.com/1 known=0"), item("http://a.com/1"), item("http://a.com/2"), item("http://a.com/2 known=0"),
+			item("http://a.com/1 key=other"), item("http://a.com/1 crawl=c2"), item("http://a.com/1"))
+		otherQueue := pb.AckMessage_OK
+		if p.Name() != "none" {
+			otherQueue = pb.AckMessage_SKIPPED
+		}
+		for i, want := range []pb.AckMessage_Status{pb.AckMessage_OK, pb.AckMessage_SKIPPED, pb.AckMessage_OK, pb.AckMessage_OK, otherQueue, pb.AckMessage_OK, pb.AckMessage_SKIPPED} {
+			if acks[i].Status != want {
+				t.Errorf("%s: item %d: got %s; want %s", p, i, acks[i].Status, want)
+			}
+		}
+		if st, err := r.GetStats(t.Context(), &pb.QueueWithinCrawlParams{}); err != nil || st.Counts["completed"] != 2 {
+			t.Errorf("%s: got %v, %v; want 2 completed", p, st, err)
+		}
 	}
 }

@@ -223,6 +223,9 @@ func (s *Server) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusReques
 	}
 	crawl := crawlName(p.CrawlID)
 	e, err := s.f.Lookup(ctx, frontier.URL{URL: p.Url, Queue: p.Key, Crawl: crawl})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, status.Error(codes.NotFound, "") // as URLFrontier's, which some compare with the bare code
+	}
 	if err != nil {
 		return nil, s.fault("look up", err)
 	}

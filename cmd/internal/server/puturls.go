@@ -64,7 +64,7 @@ func sendAll(stream grpc.ServerStream) func([]encoded) error {
 
 // putItems commits items and returns their statuses, in order. Within a batch,
 // discovered URLs go first: a client that states a result and offers the same
-// URL again in one breath finds it completed either way.
+// URL again in one batch finds it completed either way.
 func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.AckMessage_Status {
 	statuses := make([]frontierpb.AckMessage_Status, len(items))
 	adds := s.addList(len(items))
@@ -82,9 +82,33 @@ func (s *Server) putItems(ctx context.Context, items []*putItem) []frontierpb.Ac
 			adds.add(it.url, i)
 		}
 	}
-	s.commitAdds(ctx, adds, statuses)
-	s.commitPuts(ctx, &puts, statuses)
+	added, err := s.commitAdds(ctx, adds, statuses)
+	skipStated(adds, added, &puts, s.commitPuts(ctx, &puts, statuses), statuses)
+	s.freeAdds(adds, err)
 	return statuses
+}
+
+// skipStated makes SKIPPED of discovered URLs whose result was stated before them in the same
+// batch: they were added first, and so were new.
+func skipStated(adds *addList, added []frontier.Result, puts *putList, put []frontier.Result, statuses []frontierpb.AckMessage_Status) {
+	if len(added) == 0 || len(put) == 0 {
+		return
+	}
+	type page struct {
+		crawl string
+		key   store.Key
+	}
+	stated := make(map[page]int, len(put)) // the place of the first
+	for i := len(put) - 1; i >= 0; i-- {
+		if place := puts.places[i]; statuses[place] == frontierpb.AckMessage_OK {
+			stated[page{puts.known[i].Crawl, put[i].Key}] = place
+		}
+	}
+	for i, place := range adds.places {
+		if first, ok := stated[page{adds.urls[i].Crawl, added[i].Key}]; ok && first < place {
+			statuses[place] = frontierpb.AckMessage_SKIPPED
+		}
+	}
 }
 
 // takesResult is takes for a URL whose result is stated, which must not be lost for its
@@ -122,7 +146,7 @@ type addList struct {
 	places []int
 }
 
-// addList returns an empty list with room for n URLs. commitAdds takes it back.
+// addList returns an empty list with room for n URLs. freeAdds takes it back.
 func (s *Server) addList(n int) *addList {
 	l, ok := s.addLists.Get().(*addList)
 	if !ok {
@@ -155,7 +179,8 @@ func (l *putList) add(u frontier.URL, date uint64, place int) {
 	l.known, l.places = append(l.known, k), append(l.places, place)
 }
 
-func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) {
+// commitAdds adds URLs and sets their statuses. freeAdds must follow.
+func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) ([]frontier.Result, error) {
 	for i := range l.urls {
 		l.urls[i].SkipTraps = !s.cfg.TrapsOverGRPC
 	}
@@ -170,13 +195,18 @@ func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontier
 			statuses[place] = frontierpb.AckMessage_SKIPPED
 		}
 	}
-	if err == nil { // otherwise the store may still be reading the URLs
+	return results, err
+}
+
+// freeAdds takes a list back, unless the store may still be reading the URLs after an error.
+func (s *Server) freeAdds(l *addList, err error) {
+	if err == nil {
 		l.free()
 		s.addLists.Put(l)
 	}
 }
 
-func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) {
+func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) []frontier.Result {
 	var results []frontier.Result
 	err := s.roomFor(len(l.known))
 	if err == nil {
@@ -192,6 +222,7 @@ func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontier
 			statuses[place] = frontierpb.AckMessage_OK
 		}
 	}
+	return results
 }
 
 // guardedAdd is add where the disk has room.
@@ -242,7 +273,8 @@ func (s *Server) putBatches(ctx context.Context, batches []*putBatch) []encoded 
 		}
 		s.recycle(b)
 	}
-	s.commitAdds(ctx, adds, statuses)
+	_, err := s.commitAdds(ctx, adds, statuses)
+	s.freeAdds(adds, err)
 	return encodeAll(len(batches), 16+n/max(len(batches), 1), func(dst []byte, i int) []byte {
 		mine := statuses[:batches[i].n]
 		statuses = statuses[len(mine):]
