@@ -91,8 +91,8 @@ func (f *Frontier) purgeQueue(q queueName) {
 	}
 	var excluded []Event
 	for e, err := range f.store.Entries(ctx, p.crawl.stored, q.queue) {
-		if err != nil || f.isClosing() || e.State != store.Queued && e.State != store.Leased {
-			break // what was completed or dropped comes last
+		if err != nil || f.isClosing() {
+			break
 		}
 		if e.State == store.Queued && p.isExcluded(e.URL) {
 			excluded = append(excluded, Event{Kind: EventDropped, Crawl: q.crawl, Queue: q.queue, URL: e.URL, Key: e.Key, Reason: ReasonExcluded})

@@ -41,7 +41,9 @@ func TestExcludedLater(t *testing.T) {
 				must(t, f.SetCrawlProfile(bg, crawl, canon.WHATWG()))
 			}
 			in := func(url string) URL { return URL{URL: url, Crawl: crawl} }
-			addAll(t, f, in("http://a.example/secret/leased"), in("http://a.example/secret/1"), in("http://a.example/ok"), in("http://b.example/secret/1"))
+			must(t, doneAtOnce(f, in("http://a.example/done"), in("http://b.example/done"))) // which come first in a listing
+			addAll(t, f, in("http://a.example/secret/leased"), in("http://a.example/secret/1"), in("http://a.example/ok"), in("http://b.example/secret/1"),
+				in("http://a.example/secret/2"))
 			l := leaseOne(t, f) // of a.example
 			list.set("/secret")
 			for i, r := range addAll(t, f, in("http://a.example/secret/new"), in("http://a.example/secret/1")) {
@@ -64,6 +66,9 @@ func TestExcludedLater(t *testing.T) {
 				must(t, f.Done(bg, l))
 			}
 			synctest.Wait()
+			if e, err := f.Lookup(bg, in("http://a.example/secret/2")); err != nil || e.State != store.Dropped {
+				t.Errorf("got %+v, %v; want it dropped although it was not taken", e, err)
+			}
 			leaseNone(t, f)
 			synctest.Wait()
 			var urls []string
@@ -74,25 +79,35 @@ func TestExcludedLater(t *testing.T) {
 				urls = append(urls, e.URL)
 			}
 			slices.Sort(urls)
-			if want := []string{"http://a.example/secret/1", "http://a.example/secret/leased", "http://b.example/secret/1"}; !slices.Equal(urls, want) {
+			if want := []string{"http://a.example/secret/1", "http://a.example/secret/2", "http://a.example/secret/leased", "http://b.example/secret/1"}; !slices.Equal(urls, want) {
 				t.Errorf("got %q dropped; want %q, each once", urls, want)
 			}
 			if e, err := f.Lookup(bg, in("http://a.example/secret/1")); err != nil || e.State != store.Dropped {
 				t.Errorf("got %+v, %v; want it dropped", e, err)
 			}
 			st, err := f.Stats(bg, crawl)
-			if err != nil || st.Dropped != 3 || st.Held != 1 {
-				t.Errorf("got %+v, %v; want 3 dropped, 1 held", st, err)
+			if err != nil || st.Dropped != 4 || st.Held != 1 {
+				t.Errorf("got %+v, %v; want 4 dropped, 1 held", st, err)
 			}
 			var counts []string
 			for r := range f.Refusals() {
 				counts = append(counts, fmt.Sprintf("%s %v %d", r.Reason, r.Dropped, r.Count))
 			}
-			if want := []string{"excluded false 5", "excluded true 3"}; !slices.Equal(counts, want) {
+			if want := []string{"excluded false 5", "excluded true 4"}; !slices.Equal(counts, want) {
 				t.Errorf("got refusals %v; want %v", counts, want)
 			}
 		})
 	}
+}
+
+// doneAtOnce puts URLs as completed.
+func doneAtOnce(f *Frontier, urls ...URL) error {
+	known := make([]Known, len(urls))
+	for i, u := range urls {
+		known[i].URL = u
+	}
+	_, err := f.Put(bg, known)
+	return err
 }
 
 // TestExcludedStarveNobody has thousands of excluded URLs before a good one, in a queue that is served once
