@@ -7,7 +7,9 @@
 // slashes, "?a" as "?a=", no fragment. It keeps two laws, whatever optional rules are on:
 //
 //   - idempotence: a canonical form is its own canonical form;
-//   - fixpoint: a WHATWG parser, in any language, gives a canonical form back unchanged.
+//   - fixpoint: a parser of the URL Standard as of July 2026, in any language, gives a
+//     canonical form back unchanged. An older one can refuse a host with xn-- labels that
+//     encode nothing.
 //
 // So a key can be computed anywhere from a canonical form, and never drifts by being
 // computed twice. Other profiles write the forms of other tools, for those who come from
