@@ -50,7 +50,7 @@ func writeJudged(t *testing.T, d Judged) string {
 
 func TestWriteJudgedTellsEverything(t *testing.T) {
 	text := writeJudged(t, judgedSample())
-	for _, want := range []string{"Crawl of &lt;November&gt;", "qiita:&#43;strip-www", "98.0 %", "96.0 % to 99.0 % of 600 pairs", "no verdict: 2 pairs", "Merged nothing: fold-https",
+	for _, want := range []string{"Crawl of &lt;November&gt;", "qiita:&#43;strip-www", "98.0 %", "96.0 % to 99.0 % of 600 contents", "no verdict: 2 pairs", "Merged nothing: fold-https",
 		"5.1 %", "one day", "strip-www + sort-query", "would join", "would split", "x&lt;b&gt;.example", "AAAA", "BBBB", "2026-03-01 13:00:00", "&#43;strip-www",
 		"299 of 300", "310 of 310", "1,340 URLs", "untested: &lt;its&gt; pages", "3 more, which", "data-file=\"rules.json\""} {
 		if !strings.Contains(text, want) {
