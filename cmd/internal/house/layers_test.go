@@ -30,7 +30,6 @@ var heavy = map[string][]string{
 	"github.com/klauspost/":    {"cmd/internal/input", "cmd/internal/parquetfile"},
 	"github.com/parquet-go/":   {"cmd/internal/parquetfile"},
 	"golang.org/x/net/http2":   {"cmd/internal/loadgen"},
-	"golang.org/x/net/netutil": {"cmd/internal/server"},
 }
 
 // light is all that canon and hashkey may depend on, however indirectly, beside

@@ -253,46 +253,76 @@ func heap() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
+// TestCallLimit checks that a client gets its share of the calls, and that others find
+// places.
 func TestCallLimit(t *testing.T) {
-	r := start(t, canon.None(), Config{MaxCalls: 2})
-	c := r.client(t)
-	for range 2 {
-		if err := hold(t, c); err != nil {
-			t.Fatal(err)
+	r := start(t, canon.None(), Config{MaxCalls: 8, TokensFile: threeTokens(t)})
+	for _, client := range []struct {
+		token string
+		want  int
+	}{{writeToken, 6}, {adminToken, 1}} {
+		c, got := r.client(t, withToken(client.token)), 0
+		for hold(t, c) == nil {
+			got++
 		}
-	}
-	if err := hold(t, c); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("third call: got %v; want ResourceExhausted", err)
+		if got != client.want {
+			t.Errorf("got %d calls; want %d", got, client.want)
+		}
+		if err := hold(t, c); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("one call more: got %v; want ResourceExhausted", err)
+		}
 	}
 }
 
-// TestHealthLimit has a client without a token watch health as often as it may:
-// the calls of others and the health of all are served.
+// TestHealthLimit has clients without a token watch health as often as they may: the
+// oldest watches end for others, and the calls of clients with a token are served.
 func TestHealthLimit(t *testing.T) {
-	r := start(t, canon.None(), Config{MaxCalls: 2, MaxStreams: mostWatches + 2})
-	health := grpc_health_v1.NewHealthClient(r.dial(t, insecureOption()))
-	for i := range mostWatches + 1 {
-		watch, err := health.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	r := start(t, canon.None(), Config{MaxCalls: 4, MaxStreams: 2 * maxOpen, TokensFile: threeTokens(t)})
+	watch := func(h grpc_health_v1.HealthClient) grpc.ServerStreamingClient[grpc_health_v1.HealthCheckResponse] {
+		w, err := h.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 		if err == nil {
-			_, err = watch.Recv()
+			_, err = w.Recv()
 		}
-		want := codes.OK
-		if i == mostWatches {
-			want = codes.ResourceExhausted
+		if err != nil {
+			t.Fatal(err)
 		}
-		if status.Code(err) != want {
-			t.Fatalf("watch %d: got %v; want %v", i, err, want)
+		return w
+	}
+	var watches []grpc.ServerStreamingClient[grpc_health_v1.HealthCheckResponse]
+	for range maxOpen / 4 { // each connection of a stranger has a few
+		h := grpc_health_v1.NewHealthClient(r.dial(t, insecureOption()))
+		for range 4 {
+			watches = append(watches, watch(h))
 		}
 	}
+	if _, err := watches[0].Recv(); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("the oldest watch: got %v; want ResourceExhausted", err)
+	}
+	if n := r.admission.open.Open(); n > maxOpen {
+		t.Errorf("got %d open calls; want at most %d", n, maxOpen)
+	}
 	for range 2 {
-		if err := hold(t, r.client(t)); err != nil {
+		if err := hold(t, r.client(t, withToken(writeToken))); err != nil {
 			t.Errorf("a call: %v", err)
 		}
 	}
+	health := grpc_health_v1.NewHealthClient(r.dial(t, insecureOption()))
 	if _, err := health.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil {
 		t.Errorf("health under load: %v", err)
 	}
+	watch(health)
 }
+
+// withToken sends a token with each call.
+func withToken(token string) grpc.DialOption { return grpc.WithPerRPCCredentials(bearer(token)) }
+
+type bearer string
+
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+func (bearer) RequireTransportSecurity() bool { return false }
 
 // hold opens a stream and leaves it open, after one answer.
 func hold(t *testing.T, c pb.URLFrontierClient) error {
@@ -309,9 +339,10 @@ func hold(t *testing.T, c pb.URLFrontierClient) error {
 // TestPanic checks that a bug in one call ends only that call.
 func TestPanic(t *testing.T) {
 	r := start(t, canon.None(), Config{})
-	_, err := r.recoverUnary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/x/Y"}, func(context.Context, any) (any, error) {
+	err := func() (err error) {
+		defer r.recovered("/x/Y", &err)
 		panic("bug")
-	})
+	}()
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "bug") {
 		t.Errorf("got %v; want Internal, and nothing of the panic", err)
 	}

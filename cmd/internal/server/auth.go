@@ -1,58 +1,69 @@
 package server
 
 import (
-	"context"
-	"net/http"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
 
-// unaryAuth and streamAuth refuse calls whose token does not allow them,
-// before the first message is read.
-func (t *tokens) unaryAuth(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if err := t.check(ctx, info.FullMethod); err != nil {
-		return nil, err
+// identify sets the client of a call by its Authorization header, or by its address where
+// no token is asked for. The error refuses the call.
+func (s *Server) identify(c *call, header string, address admit.Client) error {
+	c.client = address
+	if s.tokens == nil || c.need == Open {
+		return nil
 	}
-	return next(ctx, req)
-}
-
-func (t *tokens) streamAuth(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if err := t.check(ss.Context(), info.FullMethod); err != nil {
-		return err
+	digest, have, known := s.tokens.find(header)
+	if known {
+		c.token, c.client = digest, admit.ByToken(digest)
 	}
-	return next(srv, ss)
-}
-
-func (t *tokens) check(ctx context.Context, method string) error {
-	header := ""
-	if v := metadata.ValueFromIncomingContext(ctx, "authorization"); len(v) > 0 {
-		header = v[0]
-	}
-	need := scopeOfCall(method)
-	switch ok, known := t.allow(header, need); {
-	case ok:
+	var err error
+	switch {
+	case known && have >= c.need:
 		return nil
 	case known:
-		return status.Errorf(codes.PermissionDenied, "cannot call %s; want a token of scope %s", method, need)
+		err = status.Errorf(codes.PermissionDenied, "cannot call %.200s; want a token of scope %s", c.method, c.need)
 	default:
-		return status.Errorf(codes.Unauthenticated, "cannot call %s; want a bearer token of scope %s", method, need)
+		err = status.Errorf(codes.Unauthenticated, "cannot call %.200s; want a bearer token of scope %s", c.method, c.need)
 	}
+	s.count.unauthorized.WithLabelValues(status.Code(err).String()).Inc()
+	s.failures.log(s.log, address, err)
+	return err
 }
 
-// guard is the same for HTTP.
-func (t *tokens) guard(need Scope, next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		switch ok, known := t.allow(r.Header.Get("Authorization"), need); {
-		case ok:
-			next(w, r)
-		case known:
-			writeError(w, http.StatusForbidden, "forbidden", "want a token of scope "+need.String())
-		default:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeError(w, http.StatusUnauthorized, "unauthenticated", "want a bearer token of scope "+need.String())
+// failureLog logs that tokens were refused, with the address alone: an address once a
+// minute, and at most so many addresses. Safe for concurrent use; the zero value is ready.
+type failureLog struct {
+	mu     sync.Mutex
+	began  time.Time
+	logged map[admit.Client]bool
+	more   int // failures that were not logged
+}
+
+const (
+	failuresEvery = time.Minute
+	mostFailures  = 16
+)
+
+func (f *failureLog) log(log *slog.Logger, from admit.Client, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := time.Now(); now.Sub(f.began) >= failuresEvery {
+		if f.more > 0 {
+			log.Warn("further calls were refused for their tokens", "calls", f.more, "since", f.began)
 		}
+		f.began, f.logged, f.more = now, make(map[admit.Client]bool), 0
 	}
+	if f.logged[from] || len(f.logged) == mostFailures {
+		f.more++
+		return
+	}
+	f.logged[from] = true
+	log.Warn("a call was refused for its token", "address", from.Address(), "reason", fmt.Sprint(status.Code(err)))
 }

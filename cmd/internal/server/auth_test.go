@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
@@ -303,8 +304,8 @@ func TestNoSecretsInLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("authorization", "Bearer "+readToken))
-	err = s.tokens.check(ctx, pb.URLFrontier_DeleteCrawl_FullMethodName)
+	c := &call{method: pb.URLFrontier_DeleteCrawl_FullMethodName, need: Admin}
+	err = s.identify(c, "Bearer "+readToken, admit.Client{})
 	s.log.Info("state", "server", s.tokens, "error", err, "config", s.cfg.TokensFile)
 	for _, secret := range []string{readToken, writeToken, adminToken} {
 		if strings.Contains(log.String(), secret) || strings.Contains(errText(err), secret) {

@@ -45,9 +45,24 @@ type encoded struct {
 	buffers [1]mem.Buffer
 }
 
+// answers are messages that are ready to be sent.
+type answers []encoded
+
+// size returns about the bytes that the answers take in memory.
+func (a answers) size() int64 {
+	n := int64(0)
+	for i := range a {
+		n += perAnswer + int64(len(a[i].data))
+	}
+	return n
+}
+
+// perAnswer is about what an answer takes besides its bytes.
+const perAnswer = 64
+
 // encodeAll encodes n messages, each appended by one call.
-func encodeAll(n, sizeHint int, appendOne func(dst []byte, i int) []byte) []encoded {
-	out := make([]encoded, n)
+func encodeAll(n, sizeHint int, appendOne func(dst []byte, i int) []byte) answers {
+	out := make(answers, n)
 	slab := make([]byte, 0, n*sizeHint)
 	for i := range out {
 		if cap(slab)-len(slab) < sizeHint {

@@ -293,3 +293,13 @@ func TestInterner(t *testing.T) {
 		t.Error("a name that no queue can have is kept")
 	}
 }
+
+// batchOf is a DiscoveredBatch that was decoded by the generated code.
+func (s *Server) batchOf(m *pb.DiscoveredBatch) *putBatch {
+	n := len(m.GetItems())
+	b := &putBatch{id: m.GetID(), urls: make([]offered, n), n: n}
+	for i, info := range m.GetItems() {
+		b.urls[i].url, b.urls[i].ok = s.urlOf(info)
+	}
+	return b
+}

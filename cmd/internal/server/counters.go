@@ -32,6 +32,9 @@ type counters struct {
 	batch  prometheus.Histogram
 	lease  prometheus.Histogram
 	calls  *prometheus.CounterVec // call, code
+
+	unauthorized *prometheus.CounterVec // code
+	stalled      prometheus.Counter
 }
 
 func newCounters(r prometheus.Registerer) *counters {
@@ -50,7 +53,10 @@ func newCounters(r prometheus.Registerer) *counters {
 		settled:     vector(r, "firstseen_urls_settled_total", "URLs settled, by outcome.", "outcome"),
 		metaDropped: counter(r, "firstseen_metadata_dropped_total", "Known URLs that were taken without their metadata, which was larger than it may be."),
 
-		calls: vector(r, "firstseen_calls_total", "Calls ended, by name and code.", "call", "code"),
+		calls:        vector(r, "firstseen_calls_total", "Calls ended, by name and code.", "call", "code"),
+		unauthorized: vector(r, "firstseen_auth_failures_total", "Calls refused for their tokens, by code.", "code"),
+		stalled:      counter(r, "firstseen_calls_stalled_total", "Calls ended because their clients did not take the answers."),
+
 		commit: histogram(r, "firstseen_commit_seconds", "Time from a batch to its durable answer.",
 			prometheus.ExponentialBuckets(0.0001, 2, 16)),
 		batch: histogram(r, "firstseen_batch_urls", "URLs that shared a commit.", prometheus.ExponentialBuckets(1, 2, 13)),

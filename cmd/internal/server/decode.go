@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -32,9 +33,11 @@ type messageReader struct {
 const (
 	chunkBytes  = 8 << 10
 	chunkedUpTo = 1 << 10
-	// costOfGenerated is what a byte of a message costs at most in memory when the
-	// generated code decodes it: an empty URLInfo has two bytes.
-	costOfGenerated = 128
+	// costOfGenerated is about what a byte of a message costs in memory while the
+	// generated code decodes it. It decodes one item at a time.
+	costOfGenerated = 24
+	// maxItems and maxCrawls bound a DiscoveredBatch.
+	maxItems, maxCrawls = 1 << 15, 1 << 10
 )
 
 // own copies a message.
@@ -69,11 +72,15 @@ func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) {
 
 // cost is about what the message costs in memory once it is decoded.
 func (r *messageReader) cost() int {
+	n := len(r.raw) + perURL*(1+r.items)
 	if r.costly {
-		return perMessage + costOfGenerated*len(r.raw)
+		n += costOfGenerated * min(len(r.raw), r.s.maxInfo())
 	}
-	return len(r.raw) + perMessage*(1+r.items)
+	return n
 }
+
+// maxInfo bounds a URLInfo in bytes. A larger one has a URL or metadata that is too long.
+func (s *Server) maxInfo() int { return s.cfg.MaxURL + s.cfg.MaxMetadata + 64<<10 }
 
 // openItem decodes the item that was received, or returns false when it costs
 // more than was thought: then its size says so, and the next call decodes it.
@@ -87,45 +94,177 @@ func (r *messageReader) openItem(it *putItem) (opened bool, err error) {
 		it.size = r.cost()
 		return false, nil
 	}
+	raw := r.raw
+	r.raw = nil
+	if len(raw) > r.s.maxInfo() {
+		*it, err = tooLongItem(raw)
+		return err == nil, err
+	}
 	var m frontierpb.URLItem
-	if err := r.generated(&m); err != nil {
-		return false, err
+	if proto.Unmarshal(raw, &m) != nil {
+		return false, errUnreadable
 	}
 	*it = *r.s.itemOf(&m)
 	return true, nil
 }
 
+// tooLongItem reads of an item that is too long to be decoded what its answer and, if it
+// states a result, the frontier need. Its metadata is longer than it may be.
+func tooLongItem(raw []byte) (it putItem, err error) {
+	it.size = perURL + len(raw)
+	it.url.Meta = raw
+	info := func(number protowire.Number, value []byte) error {
+		switch number {
+		case 1:
+			it.url.URL = string(value)
+		case 2:
+			it.url.Queue = string(value)
+		case 4:
+			it.url.Crawl = string(value)
+		}
+		return nil
+	}
+	err = eachField(raw, func(number protowire.Number, body []byte) error {
+		switch number {
+		case 1, 2:
+			it.known = number == 2
+			it.date = dateIn(body)
+			return eachField(body, func(number protowire.Number, value []byte) error {
+				if number != 1 {
+					return nil
+				}
+				return eachField(value, info)
+			})
+		case 3:
+			it.id = string(body)
+		}
+		return nil
+	})
+	it.id, it.url.Crawl = cmp.Or(it.id, it.url.URL), crawlName(it.url.Crawl)
+	if !utf8.ValidString(it.id + it.url.URL + it.url.Queue + it.url.Crawl) {
+		err = cmp.Or(err, errUnreadable)
+	}
+	return it, err
+}
+
+// dateIn returns the date in the body of a KnownURLItem.
+func dateIn(body []byte) (date uint64) {
+	for len(body) > 0 {
+		number, kind, n := protowire.ConsumeTag(body)
+		m := -1
+		if n >= 0 {
+			m = protowire.ConsumeFieldValue(number, kind, body[n:])
+		}
+		if m < 0 {
+			return date
+		}
+		if number == 2 && kind == protowire.VarintType {
+			date, _ = protowire.ConsumeVarint(body[n:])
+		}
+		body = body[n+m:]
+	}
+	return date
+}
+
 // openBatch is openItem for a batch.
 func (r *messageReader) openBatch(batch *putBatch) (opened bool, err error) {
+	if r.items > maxItems {
+		return false, status.Errorf(codes.InvalidArgument, "cannot take batch; got %d items; want at most %d", r.items, maxItems)
+	}
 	if !r.costly && r.fastBatch(r.raw, batch) {
 		r.raw, batch.n = nil, len(batch.urls)
-		return true, nil
+		return true, checkCrawls(batch.urls)
 	}
 	if !r.costly {
 		r.s.recycle(batch)
-		r.costly = true
+		r.costly, r.items = true, 0
+		err := eachField(r.raw, func(number protowire.Number, _ []byte) error {
+			if number == 2 {
+				r.items++
+			}
+			return nil
+		})
 		batch.size = r.cost()
-		return false, nil
-	}
-	var m frontierpb.DiscoveredBatch
-	if err := r.generated(&m); err != nil {
 		return false, err
 	}
-	*batch = *r.s.batchOf(&m)
-	return true, nil
+	raw := r.raw
+	r.raw = nil
+	if err := r.slowBatch(raw, batch); err != nil {
+		return false, err
+	}
+	return true, checkCrawls(batch.urls)
 }
 
-// generated decodes the message with the generated code.
-func (r *messageReader) generated(m proto.Message) error {
-	raw := r.raw
-	if r.raw = nil; proto.Unmarshal(raw, m) != nil {
-		return errUnreadable
+// slowBatch reads a DiscoveredBatch with the generated code, one item after the other: an
+// item may cost many times its bytes while it is decoded.
+func (r *messageReader) slowBatch(raw []byte, batch *putBatch) error {
+	urls := r.s.offerList(r.items)
+	err := eachField(raw, func(number protowire.Number, value []byte) error {
+		switch number {
+		case 1:
+			if !utf8.Valid(value) {
+				return errUnreadable
+			}
+			batch.id = string(value)
+		case 2:
+			var o offered
+			if len(value) <= r.s.maxInfo() {
+				var info frontierpb.URLInfo
+				if proto.Unmarshal(value, &info) != nil {
+					return errUnreadable
+				}
+				o.url, o.ok = r.s.urlOf(&info)
+			}
+			urls = append(urls, o)
+		}
+		return nil
+	})
+	batch.urls, batch.n = urls, len(urls)
+	return err
+}
+
+// eachField calls do with the fields of a message that are bytes.
+func eachField(b []byte, do func(number protowire.Number, value []byte) error) error {
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 || number > protowire.MaxValidNumber {
+			return errUnreadable
+		}
+		b = b[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
+			return errUnreadable
+		}
+		if kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(b)
+			if err := do(number, value); err != nil {
+				return err
+			}
+		}
+		b = b[n:]
 	}
 	return nil
 }
 
 // errUnreadable has the code that gRPC gives to such messages.
 var errUnreadable = status.Error(codes.Internal, "cannot read message; got bytes that aren't of its kind")
+
+// checkCrawls refuses a batch of too many crawls: each is written in a step of its own.
+func checkCrawls(urls []offered) error {
+	var names map[string]struct{}
+	for i := range urls {
+		name := urls[i].url.Crawl
+		if i > 0 && name == urls[i-1].url.Crawl {
+			continue
+		}
+		if names == nil {
+			names = make(map[string]struct{}, 1)
+		}
+		if names[name] = struct{}{}; len(names) > maxCrawls {
+			return status.Errorf(codes.InvalidArgument, "cannot take batch; got more than %d crawls", maxCrawls)
+		}
+	}
+	return nil
+}
 
 func (r *messageReader) fastItem(b []byte, it *putItem) bool {
 	var body []byte

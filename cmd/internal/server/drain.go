@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -18,8 +17,7 @@ import (
 var errDraining = status.Error(codes.Unavailable, "server is going down; send what has no ack again")
 
 // linger is how long streams that only watch, such as health's, may stay after
-// the last call that does something. They would never end by themselves, and are
-// ended by Server.lingered. A connection whose client doesn't answer gRPC's ping holds
+// the last call that does something. They would never end by themselves. A connection whose client doesn't answer gRPC's ping holds
 // a drain up for 5 s, no longer than Config.Drain.
 const linger = 250 * time.Millisecond
 
@@ -30,7 +28,7 @@ func (s *Server) drain() {
 	began := time.Now()
 	s.drainOnce.Do(func() { close(s.draining) })
 	s.health.Shutdown()
-	s.log.Info("draining", "calls", s.calls.now.Load())
+	s.log.Info("draining", "calls", s.admission.calls.Held())
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain)
 	defer cancel()
 	ended := make(chan struct{})
@@ -46,7 +44,7 @@ func (s *Server) drain() {
 		}
 	}
 	if !s.workEnds(ctx, ended) {
-		s.log.Warn("gRPC connections were cut off", "calls", s.calls.now.Load())
+		s.log.Warn("gRPC connections were cut off", "calls", s.admission.calls.Held())
 	}
 	s.grpc.Stop()
 	<-ended
@@ -72,7 +70,7 @@ func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
 	case <-ctx.Done():
 		return false
 	}
-	watchers := time.AfterFunc(linger, func() { close(s.lingered) })
+	watchers := time.AfterFunc(linger, s.endWatches)
 	defer watchers.Stop()
 	select {
 	case <-ended:
@@ -82,53 +80,16 @@ func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
 	}
 }
 
-// workUnary and workStream let drain wait for the calls that do something.
-func (s *Server) workUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if isWork(info.FullMethod) {
-		s.working.add(1)
-		defer s.working.add(-1)
-	}
-	return next(ctx, req)
-}
-
-func (s *Server) workStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if !isWork(info.FullMethod) {
-		return s.watch(srv, ss, next)
-	}
-	s.working.add(1)
-	defer s.working.add(-1)
-	return next(srv, ss)
-}
-
-// watch runs a call that only watches, until lingered at the latest.
-func (s *Server) watch(srv any, ss grpc.ServerStream, next grpc.StreamHandler) error {
-	ctx, cancel := withEnd(ss.Context(), s.lingered)
-	defer cancel()
-	return next(srv, &watchStream{ss, ctx})
-}
-
-// watchStream is a stream that ends with ctx, also for a handler that receives.
-type watchStream struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-// Context implements grpc.ServerStream.
-func (w *watchStream) Context() context.Context { return w.ctx }
-
-// RecvMsg implements grpc.ServerStream. What is still receiving when ctx ends
-// ends with the call.
-func (w *watchStream) RecvMsg(m any) error {
-	received := make(chan error, 1)
-	go func() { received <- w.ServerStream.RecvMsg(m) }()
-	select {
-	case err := <-received:
-		return err
-	case <-w.ctx.Done():
-		return errDraining
+// endWatches ends the calls that only watch.
+func (s *Server) endWatches() {
+	for _, c := range s.admission.all() {
+		if c.stream != nil && !isWork(c.method) {
+			c.end(errDraining)
+		}
 	}
 }
 
+// isWork reports whether a drain waits for a call.
 func isWork(method string) bool {
 	return strings.HasPrefix(method, "/"+frontierpb.URLFrontier_ServiceDesc.ServiceName+"/")
 }

@@ -2,44 +2,52 @@ package server
 
 import (
 	"context"
+	"net"
 	"path"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
 const (
 	// maxHeader bounds the headers of a call in bytes.
-	maxHeader = 16 << 10
+	maxHeader = 8 << 10
 	// connBuffer is small, so that thousands of idle connections cost little,
 	// and still holds a frame of the size clients usually send.
 	connBuffer = 16 << 10
+	// streamWindow and connWindow are what a client may send of a call before the call
+	// reads it, and of all of a connection before the connection reads it. Windows that
+	// grow with the speed of a connection would let each call have 16 MiB waiting.
+	streamWindow, connWindow = 256 << 10, 1 << 20
 )
 
-// newGRPC makes the gRPC server with its services. Interceptors run in the
-// order given: a call is counted even when refused, and costs no slot before
-// its token is checked.
+// newGRPC makes the gRPC server with its services.
 func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(append(s.grpcLimits(),
-		grpc.ChainUnaryInterceptor(s.workUnary, s.countUnary, s.tokens.unaryAuth, s.limitUnary, s.recoverUnary),
-		grpc.ChainStreamInterceptor(s.workStream, s.countStream, s.tokens.streamAuth, s.limitStream, s.recoverStream),
+		grpc.Creds(wireCredentials{s}),
+		grpc.InTapHandle(s.tap),
+		grpc.StreamInterceptor(s.serveCall),
+		grpc.UnknownServiceHandler(unknownCall),
 	)...)
-	frontierpb.RegisterURLFrontierServer(g, s)
-	healthpb.RegisterHealthServer(g, s.health)
+	r := streamsOnly{g}
+	frontierpb.RegisterURLFrontierServer(r, s)
+	healthpb.RegisterHealthServer(r, s.health)
 	s.health.SetServingStatus(frontierpb.URLFrontier_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
-	reflection.Register(g)
+	reflection.Register(r)
 	return g
 }
 
 func (s *Server) grpcLimits() []grpc.ServerOption {
-	opts := []grpc.ServerOption{
+	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(s.cfg.MaxMessage),
 		grpc.MaxConcurrentStreams(uint32(s.cfg.MaxStreams)),
@@ -47,6 +55,9 @@ func (s *Server) grpcLimits() []grpc.ServerOption {
 		grpc.ConnectionTimeout(s.cfg.HandshakeTimeout),
 		grpc.ReadBufferSize(connBuffer),
 		grpc.WriteBufferSize(connBuffer),
+		grpc.SharedWriteBuffer(true), // an idle connection needs none
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle: s.cfg.IdleTimeout,
 			Time:              time.Minute, // a peer that vanished is noticed in 80 s
@@ -54,23 +65,79 @@ func (s *Server) grpcLimits() []grpc.ServerOption {
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
-	if s.keys != nil {
-		opts = append(opts, grpc.Creds(credentials.NewTLS(s.keys.config("h2"))))
+}
+
+// streamsOnly registers unary calls as streams of one message. gRPC receives the message
+// of a unary call before any of our code runs, and would receive 4 MiB of each call that it
+// refuses.
+type streamsOnly struct{ *grpc.Server }
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (r streamsOnly) RegisterService(d *grpc.ServiceDesc, impl any) {
+	streams := *d
+	streams.Methods, streams.Streams = nil, append([]grpc.StreamDesc{}, d.Streams...)
+	for _, m := range d.Methods {
+		streams.Streams = append(streams.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: asStream(m), ServerStreams: true, ClientStreams: true})
 	}
-	return opts
+	r.Server.RegisterService(&streams, impl)
 }
 
-func (s *Server) countUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	resp, err := next(ctx, req)
-	s.countCall(info.FullMethod, err)
-	return resp, err
+func asStream(m grpc.MethodDesc) grpc.StreamHandler {
+	return func(srv any, stream grpc.ServerStream) error {
+		answer, err := m.Handler(srv, stream.Context(), stream.RecvMsg, nil)
+		if err != nil {
+			return err
+		}
+		return stream.SendMsg(answer)
+	}
 }
 
-func (s *Server) countStream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	err := next(srv, ss)
-	s.countCall(info.FullMethod, err)
-	return err
+func unknownCall(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	return status.Errorf(codes.Unimplemented, "unknown method %.200q", method)
 }
+
+// wireCredentials make a Wire of each connection, on TLS if there are certificates.
+type wireCredentials struct{ s *Server }
+
+// wireInfo is how calls find the Wire that carries them.
+type wireInfo struct {
+	credentials.CommonAuthInfo
+	wire *admit.Wire
+}
+
+// AuthType implements credentials.AuthInfo.
+func (wireInfo) AuthType() string { return "firstseen" }
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (c wireCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	inner := conn
+	if c.s.keys != nil {
+		var err error
+		if inner, _, err = credentials.NewTLS(c.s.keys.config("h2")).ServerHandshake(conn); err != nil {
+			return nil, nil, err
+		}
+	}
+	w := admit.NewWire(conn.(*admit.Conn), inner, admit.WireConfig{ // our listener's
+		Received: c.s.admission.received, Strange: c.s.admission.strange, Patience: c.s.patience})
+	return w, wireInfo{wire: w}, nil
+}
+
+// Info implements credentials.TransportCredentials.
+func (wireCredentials) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "firstseen"}
+}
+
+// ClientHandshake implements credentials.TransportCredentials, which a server doesn't use.
+func (wireCredentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errBroken
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c wireCredentials) Clone() credentials.TransportCredentials { return c }
+
+// OverrideServerName implements credentials.TransportCredentials, likewise.
+func (wireCredentials) OverrideServerName(string) error { return nil }
 
 // countCall counts known calls only, so that a client can't make up labels.
 func (s *Server) countCall(method string, err error) {

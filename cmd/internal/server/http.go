@@ -25,6 +25,8 @@ func (s *Server) newHTTP() *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return context.Background() },
+		ConnContext:       withConn,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: s.cfg.MaxStreams, MaxReceiveBufferPerStream: 64 << 10, WriteByteTimeout: s.patience},
 	}
 }
 
@@ -32,62 +34,58 @@ func (s *Server) newHTTP() *http.Server {
 type route struct {
 	pattern string
 	need    Scope
+	holds   int64 // bytes that its answer may take, 0 where the handler counts
 	handler http.HandlerFunc
 }
 
 // described are the routes that openapi.json describes, but for health.
 func (s *Server) described() []route {
 	return []route{
-		{"POST /v1/urls", Write, s.postURLs},
-		{"POST /v1/seen", Write, s.postSeen},
-		{"POST /v1/import", Write, s.postImport},
-		{"POST /v1/lease", Write, s.postLease},
-		{"POST /v1/done", Write, s.postDone},
-		{"POST /v1/redirect", Write, s.postRedirect},
-		{"POST /v1/queue", Write, s.postQueue},
-		{"POST /v1/crawl", Admin, s.postCrawl},
-		{"GET /v1/explain", Read, s.getExplain},
-		{"GET /v1/stats", Read, s.getStats},
-		{"GET /v1/history", Read, s.getHistory},
-		{"GET /v1/queues", Read, s.getQueues},
-		{"GET /v1/captures", Read, s.getCaptures},
-		{"GET /v1/audit", Read, s.getAudit},
-		{"POST /v1/audit", Write, s.postAudit},
-		{"GET /metrics", Read, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP},
+		{"POST /v1/urls", Write, 0, s.postURLs},
+		{"POST /v1/seen", Write, 0, s.postSeen},
+		{"POST /v1/import", Write, 0, s.postImport},
+		{"POST /v1/lease", Write, 0, s.postLease},
+		{"POST /v1/done", Write, 0, s.postDone},
+		{"POST /v1/redirect", Write, 0, s.postRedirect},
+		{"POST /v1/queue", Write, 0, s.postQueue},
+		{"POST /v1/crawl", Admin, 0, s.postCrawl},
+		{"GET /v1/explain", Read, 256 << 10, s.getExplain},
+		{"GET /v1/stats", Read, 256 << 10, s.getStats},
+		{"GET /v1/history", Read, 256 << 10, s.getHistory},
+		{"GET /v1/queues", Read, 4 << 20, s.getQueues},
+		{"GET /v1/captures", Read, 64 << 10, s.getCaptures},
+		{"GET /v1/audit", Read, 1 << 20, s.getAudit},
+		{"POST /v1/audit", Write, 1 << 20, s.postAudit},
+		{"GET /metrics", Read, 256 << 10, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP},
 	}
 }
 
 // healthRoutes are those that need no token and are never refused for load.
 func (s *Server) healthRoutes() []route {
 	return []route{
-		{"GET /healthz", Open, s.getHealth},
-		{"GET /readyz", Open, s.getReady},
+		{"GET /healthz", Open, 0, s.getHealth},
+		{"GET /readyz", Open, 0, s.getReady},
+	}
+}
+
+// pages are the routes that anybody may read.
+func pages() []route {
+	return []route{
+		{"GET /openapi.json", Open, 0, getOpenAPI},
+		{"GET /{$}", Open, 0, dashboard.Handler().ServeHTTP},
+		{"GET /dashboard/", Open, 0, http.StripPrefix("/dashboard", dashboard.Handler()).ServeHTTP},
 	}
 }
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range append(s.described(), route{"GET /openapi.json", Open, getOpenAPI}) {
-		mux.HandleFunc(r.pattern, s.tokens.guard(r.need, s.limited(s.handled(r.pattern, r.handler))))
+	for _, r := range append(s.described(), pages()...) {
+		mux.HandleFunc(r.pattern, s.admitted(r))
 	}
 	for _, r := range s.healthRoutes() {
 		mux.HandleFunc(r.pattern, s.handled(r.pattern, r.handler))
 	}
-	mux.Handle("GET /{$}", dashboard.Handler())
-	mux.Handle("GET /dashboard/", http.StripPrefix("/dashboard", dashboard.Handler()))
 	return s.guardHost(http.NewCrossOriginProtection().Handler(mux))
-}
-
-// limited counts a request among the calls under way.
-func (s *Server) limited(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := s.calls.enter(); err != nil {
-			writeError(w, http.StatusTooManyRequests, "busy", "too many calls under way")
-			return
-		}
-		defer s.calls.leave()
-		next(w, r)
-	}
 }
 
 // getHealth answers a liveness probe: only a new process can open a store that failed.
@@ -145,7 +143,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(lineTimeout)) // net/http lifts it for the next request
 	w.WriteHeader(status)
 	_, _ = w.Write(b) // a client that went away needs no answer
 }

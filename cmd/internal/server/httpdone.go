@@ -93,7 +93,7 @@ func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {
 // to read.
 func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out doneAnswer, ok bool) {
 	body, held, ok := readHeld[doneBody](s, w, r)
-	defer s.inHand.give(held)
+	defer held.done()
 	if !ok {
 		return out, false
 	}
@@ -121,6 +121,7 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out doneAns
 		s.writeFault(w, "settle", err)
 		return out, false
 	}
+	held.keep(int64(len(answers)) * perAnswer)
 	out = doneAnswer{Answers: make([]string, len(answers))}
 	for i, a := range answers {
 		out.Answers[i] = a.String()

@@ -40,6 +40,10 @@ var faultCode = map[int]string{
 // writeFault answers with an error of the frontier, and logs what isn't the
 // client's doing.
 func (s *Server) writeFault(w http.ResponseWriter, what string, err error) {
+	if errors.Is(err, errBusy) {
+		writeError(w, http.StatusTooManyRequests, "busy", status.Convert(err).Message())
+		return
+	}
 	err = s.fault(what, err)
 	code, ok := httpStatus[codeOf(err)]
 	if !ok {
@@ -62,17 +66,19 @@ const (
 // readJSON reads a body that is one JSON value of T and nothing else.
 func readJSON[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, ok bool) {
 	v, held, ok := readHeld[T](s, w, r)
-	s.inHand.give(held)
+	held.done()
 	return v, ok
 }
 
-// readHeld is readJSON for a body that stays in memory: held bytes of the budget
-// are the caller's to give back. They are taken once the body is there, so that
-// no client keeps them waiting.
-func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, held int64, ok bool) {
-	body, err := s.readBody(w, r)
+// readHeld is readJSON for a body that stays in memory. What it holds is the caller's to
+// give back, whatever it returns.
+func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, held *holding, ok bool) {
+	held = &holding{budget: s.inHand(r.Context())}
+	raw := &holding{budget: s.received(r.Context())}
+	defer raw.done()
+	body, err := s.readBody(w, r, raw)
 	if err == nil && len(body) > smallBody {
-		held, err = s.inHand.take(r.Context(), s.inHand.share(int64(costOfJSON*len(body))))
+		err = held.take(r.Context(), int64(costOfJSON*len(body)))
 	}
 	if err == nil {
 		err = decodeJSON(body, &v)
@@ -91,11 +97,31 @@ func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, he
 	return v, held, false
 }
 
-// readBody reads a body in a minute at most. net/http lifts the limit at the end
-// of the body, so that it ends no request that waits for a lease.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lineTimeout))
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxMessage)))
+// readBody reads a body. One that isn't small is charged before it is received. From then
+// on it may take a minute; net/http lifts the limit at the end of the body, so that it ends
+// no request that waits for a lease.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, held *holding) ([]byte, error) {
+	deadline := func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lineTimeout)) }
+	body := http.MaxBytesReader(w, r.Body, int64(s.cfg.MaxMessage))
+	deadline()
+	first := make([]byte, smallBody+1)
+	n, err := io.ReadFull(body, first)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return first[:n], nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	size := r.ContentLength
+	if size < 0 {
+		size = int64(s.cfg.MaxMessage)
+	}
+	if err := held.take(r.Context(), size); err != nil {
+		return nil, err
+	}
+	deadline()
+	rest, err := io.ReadAll(body)
+	return append(first, rest...), err
 }
 
 func decodeJSON(body []byte, v any) error {

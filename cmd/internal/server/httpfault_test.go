@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
 
 // oneConn is a listener with one connection.
@@ -71,14 +72,14 @@ func TestBodyDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &Server{cfg: Config{MaxMessage: 1 << 10}, inHand: newBudget(1 << 10)}
+				s := &Server{cfg: Config{MaxMessage: 1 << 10}, admission: newAdmission(Config{MaxInHand: 1 << 10})}
 				began := time.Now()
 				got := ask(t, s, 2*lineTimeout, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n"+c.body)
 				if got != c.want || time.Since(began) < lineTimeout {
 					t.Errorf("got %q after %v; want %q", got, time.Since(began), c.want)
 				}
-				if !s.inHand.tryTake(1 << 10) {
-					t.Error("bytes were not given back")
+				if n := s.admission.inHand.Held() + s.admission.received.Held(); n != 0 {
+					t.Errorf("got %d bytes that were not given back", n)
 				}
 			})
 		})
@@ -89,11 +90,11 @@ func TestBodyDeadline(t *testing.T) {
 // they may, and that small ones don't.
 func TestBodiesInHand(t *testing.T) {
 	r := start(t, canon.None(), Config{MaxInHand: 1 << 10})
+	other := admit.ByToken([32]byte{1})
 	long := `{"leases":[{}` + strings.Repeat(" ", smallBody) + `]}`
 	for _, path := range []string{"/v1/done", "/v1/urls", "/v1/lease"} {
-		all, err := r.inHand.take(t.Context(), 1<<10)
-		if err != nil {
-			t.Fatal(err)
+		if !r.admission.inHand.Try(other, 1<<10) {
+			t.Fatal("got bytes that were not given back")
 		}
 		answer := make(chan string)
 		if path != "/v1/urls" {
@@ -104,15 +105,10 @@ func TestBodiesInHand(t *testing.T) {
 		case got := <-answer:
 			t.Fatalf("%s: got %s; want it to wait", path, got)
 		case <-time.After(20 * time.Millisecond):
-			r.inHand.give(all)
+			r.admission.inHand.Give(other, 1<<10)
 			<-answer
 		}
 	}
-	all, err := r.inHand.take(t.Context(), 1<<10)
-	if err != nil {
-		t.Fatal(err) // all was given back, or this would hang
-	}
-	r.inHand.give(all)
 }
 
 // TestTinyLeases checks that leases that can't be any are refused before they
@@ -155,11 +151,9 @@ func TestAnswerHoldsNothing(t *testing.T) {
 	lease := `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
 	body := `{"leases":[` + strings.Repeat(lease+",", 2*fewLeases) + lease + `]}`
 	w := &answerProbe{ResponseRecorder: httptest.NewRecorder(), write: func() {
-		if !r.inHand.tryTake(1 << 20) {
-			t.Error("what the body held isn't given back when the answer is written")
-			return
+		if n := r.admission.inHand.Held(); n > 16<<10 {
+			t.Errorf("got %d bytes held while the answer is written; want those of the answer", n)
 		}
-		r.inHand.give(1 << 20)
 	}}
 	r.postDone(w, httptest.NewRequest("POST", "/v1/done", strings.NewReader(body)))
 	if !strings.HasPrefix(w.Body.String(), `{"answers":["stale"`) {

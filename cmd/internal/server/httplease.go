@@ -151,6 +151,9 @@ func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequ
 	var err error
 	switch {
 	case b.WaitSeconds > 0:
+		if err := s.admission.wait(callOf(ctx)); err != nil {
+			return answer, err
+		}
 		leases, answer.Finished, err = s.leaseWait(ctx, b, req)
 	case !s.pausedHere.now():
 		leases, answer.Next, err = s.f.LeaseFrom(ctx, req)

@@ -168,47 +168,74 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer line
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // HTTP/2 has it anyway
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	body := bufio.NewReaderSize(r.Body, 64<<10)
+	body := &chargedBody{r: r.Body, ctx: r.Context(), holding: holding{budget: s.received(r.Context())}}
+	defer body.done()
+	in := bufio.NewReaderSize(body, bodyBuffer)
 	more := func() bool {
 		_ = rc.SetReadDeadline(time.Now().Add(lineTimeout))
-		return r.ContentLength > 0
+		return r.ContentLength > 0 && body.room()
 	}
 	var out bytes.Buffer
 	for {
 		more()
-		lines, end := readLines(body, s.maxLine(), more)
-		if s.answerHeld(r.Context(), lines, &out, answer) != nil {
-			return // the client is gone
+		lines, end := readLines(in, s.maxLine(), more)
+		held := holding{budget: s.inHand(r.Context())}
+		if held.take(r.Context(), costOfLines(lines)) != nil {
+			return // the client is gone, or its call was ended
 		}
+		body.next(in.Buffered())
+		answer(r.Context(), lines, &out)
 		if end != nil && !errors.Is(end, io.EOF) {
 			writeLine(&out, verdictLine{Verdict: "failed", Error: &faultDetail{"body", end.Error()}})
 		}
-		_ = rc.SetWriteDeadline(time.Now().Add(lineTimeout))
-		if _, err := w.Write(out.Bytes()); err != nil || end != nil || s.isDraining() {
-			return
+		_, err := w.Write(out.Bytes())
+		if out.Reset(); out.Cap() > 4*bodyBuffer { // it was charged until now
+			out = bytes.Buffer{}
 		}
-		if out.Reset(); rc.Flush() != nil {
+		held.done()
+		if err != nil || end != nil || s.isDraining() || rc.Flush() != nil {
 			return
 		}
 	}
 }
 
-// answerHeld answers lines, which count among what all calls hold.
-func (s *Server) answerHeld(ctx context.Context, lines []bodyLine, out *bytes.Buffer, answer lineAnswerer) error {
-	held, err := s.inHand.take(ctx, s.inHand.share(costOfLines(lines)))
-	if err != nil {
-		return err
+// bodyBuffer is what is read ahead of a body. The number of calls bounds these.
+const bodyBuffer = 16 << 10
+
+// chargedBody reads a body, and charges what is read beyond its buffer before it reads it.
+type chargedBody struct {
+	r   io.Reader
+	ctx context.Context
+	holding
+	pending int64 // bytes read since the last batch of lines
+}
+
+// Read implements io.Reader.
+func (b *chargedBody) Read(p []byte) (int, error) {
+	if b.pending+int64(len(p)) > bodyBuffer+b.n {
+		if err := b.take(b.ctx, slab); err != nil {
+			return 0, err
+		}
 	}
-	defer s.inHand.give(held)
-	answer(ctx, lines, out)
-	return nil
+	n, err := b.r.Read(p)
+	b.pending += int64(n)
+	return n, err
+}
+
+// room reports whether Read won't wait for memory.
+func (b *chargedBody) room() bool { return b.pending+bodyBuffer <= bodyBuffer+b.n || b.try(slab) }
+
+// next says that what was read is charged elsewhere, but for what is buffered.
+func (b *chargedBody) next(buffered int) {
+	b.pending = int64(buffered)
+	b.done()
 }
 
 // costOfLines is about what lines and their answers cost in memory.
 func costOfLines(lines []bodyLine) int64 {
 	n := 0
 	for _, line := range lines {
-		n += 2 * (len(line.text) + perMessage)
+		n += 2*len(line.text) + perURL
 	}
 	return int64(n)
 }

@@ -8,7 +8,7 @@ import (
 
 const (
 	// windowBytes is about how many bytes of messages one call may have waiting.
-	windowBytes = 1 << 20
+	windowBytes = 2 << 20
 	// slab is how many bytes a call takes from the common budget at once.
 	slab = 64 << 10
 )
@@ -29,8 +29,8 @@ type source[T any] struct {
 // waits. A full inbox stops the reading, and so, by flow control, the client.
 type inbox[T any] struct {
 	source source[T]
-	window int     // greatest number of messages waiting
-	budget *budget // bytes, shared by all calls
+	window int    // greatest number of messages waiting
+	budget budget // bytes
 
 	mu      sync.Mutex
 	changed chan struct{} // has room for one; something was put or taken
@@ -44,14 +44,10 @@ type inbox[T any] struct {
 type parcel[T any] struct {
 	messages []T
 	bytes    int64 // what the messages cost
-	held     int64
-	budget   *budget
+	holding
 }
 
-// done gives back the parcel's share of the budget.
-func (p *parcel[T]) done() { p.budget.give(p.held) }
-
-func newInbox[T any](src source[T], window int, b *budget) *inbox[T] {
+func newInbox[T any](src source[T], window int, b budget) *inbox[T] {
 	return &inbox[T]{source: src, window: window, budget: b, changed: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
@@ -97,7 +93,7 @@ const (
 )
 
 // cost is what a message is charged.
-func (in *inbox[T]) cost(m T) int64 { return in.budget.share(int64(in.source.size(m))) }
+func (in *inbox[T]) cost(m T) int64 { return in.budget.most(int64(in.source.size(m))) }
 
 // place spends credit on a message, decodes it and puts it in, unless something
 // lacks. The batch that waits may be taken during the decoding.
@@ -199,7 +195,7 @@ func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (parcel[T], 
 		case <-in.changed:
 		case <-stop:
 		case <-ctx.Done():
-			return parcel[T]{}, ctx.Err()
+			return parcel[T]{}, context.Cause(ctx)
 		}
 	}
 }
@@ -211,7 +207,7 @@ func (in *inbox[T]) grab() (parcel[T], error) {
 	if len(p.messages) == 0 {
 		return parcel[T]{}, in.err
 	}
-	p.held, p.budget = p.bytes+in.credit, in.budget // a call that says nothing more holds nothing
+	p.holding = holding{in.budget, p.bytes + in.credit} // a call that sends nothing more holds nothing
 	in.credit = 0
 	in.waiting = parcel[T]{messages: make([]T, 0, min(2*len(p.messages), in.window))}
 	signal(in.room)

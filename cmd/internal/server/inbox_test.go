@@ -9,11 +9,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
+
+// withInHand admits calls that have so many bytes in hand together.
+func withInHand(max int64) *admission { return &admission{inHand: admit.NewPool(max)} }
 
 func testPump(t *testing.T, window int, max int64) (*Server, func(recv func() (int, error), size func(int) int, commit func([]int) error) error) {
 	t.Helper()
-	s := &Server{draining: make(chan struct{}), inHand: newBudget(max)}
+	s := &Server{draining: make(chan struct{}), admission: withInHand(max)}
 	return s, func(recv func() (int, error), size func(int) int, commit func([]int) error) error {
 		return pump(s, t.Context(), decoded(recv, size), window, 1, commit, func(err error) error { return err })
 	}
@@ -87,8 +92,8 @@ func TestPumpStopsReading(t *testing.T) {
 					t.Error("got no error from a failed commit")
 				}
 				synctest.Wait()
-				if !s.inHand.sem.TryAcquire(test.limit) {
-					t.Error("bytes were not given back")
+				if n := s.admission.inHand.Held(); n != 0 {
+					t.Errorf("got %d bytes that were not given back", n)
 				}
 			})
 		})
@@ -101,7 +106,7 @@ func TestPumpStopsReading(t *testing.T) {
 func TestPumpBuysFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const max, low, high = 8 * slab, 3 * slab, 4 * slab // the most that a message is charged
-		s := &Server{draining: make(chan struct{}), inHand: newBudget(max)}
+		s := &Server{draining: make(chan struct{}), admission: withInHand(max)}
 		var opened atomic.Int32
 		call := func() error {
 			left, n := 5, 0
@@ -115,7 +120,7 @@ func TestPumpBuysFirst(t *testing.T) {
 				},
 				size: func(int) int { return n },
 				open: func(int) (bool, error) {
-					if s.inHand.sem.TryAcquire(int64(max - n + 1)) {
+					if s.admission.inHand.Held() < int64(n) {
 						t.Error("decoded before it was bought")
 					}
 					if n == low {
@@ -128,7 +133,8 @@ func TestPumpBuysFirst(t *testing.T) {
 			}
 			return pump(s, t.Context(), src, 4, 1, func([]int) error { return nil }, func(err error) error { return err })
 		}
-		all, _ := s.inHand.take(t.Context(), max)
+		other := admit.ByToken([32]byte{1})
+		s.admission.inHand.Try(other, max)
 		done := make(chan error)
 		for range 2 {
 			go func() { done <- call() }()
@@ -137,15 +143,15 @@ func TestPumpBuysFirst(t *testing.T) {
 		if opened.Load() > 0 {
 			t.Error("decoded a message while nothing was left to buy")
 		}
-		s.inHand.give(all)
+		s.admission.inHand.Give(other, max)
 		for range 2 {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
 		}
 		synctest.Wait()
-		if n := opened.Load(); n != 10 || !s.inHand.tryTake(max) {
-			t.Errorf("got %d messages, or not all bytes back; want 10", n)
+		if n := opened.Load(); n != 10 || s.admission.inHand.Held() != 0 {
+			t.Errorf("got %d messages, %d bytes not given back; want 10, none", n, s.admission.inHand.Held())
 		}
 	})
 }
@@ -210,8 +216,8 @@ func TestPumpOnePanics(t *testing.T) {
 			_ = run(func() (int, error) { return 0, nil }, func(int) int { return 1 }, func([]int) error { panic("x") })
 		}()
 		synctest.Wait()
-		if !s.inHand.sem.TryAcquire(1 << 20) {
-			t.Error("bytes were not given back")
+		if n := s.admission.inHand.Held(); n != 0 {
+			t.Errorf("got %d bytes that were not given back", n)
 		}
 	})
 }
@@ -222,7 +228,7 @@ func TestPumpOnePanics(t *testing.T) {
 func TestPumpManyInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const atOnce = 3
-		s := &Server{draining: make(chan struct{}), inHand: newBudget(1 << 20)}
+		s := &Server{draining: make(chan struct{}), admission: withInHand(1 << 20)}
 		next, sent := 0, 0
 		var running, most atomic.Int32
 		recv := func() (int, error) {
@@ -251,8 +257,8 @@ func TestPumpManyInOrder(t *testing.T) {
 		if err != nil || sent != 500 || most.Load() != atOnce {
 			t.Errorf("got %d answers, %d commits at once, %v; want 500, %d, none", sent, most.Load(), err, atOnce)
 		}
-		if err := s.inHand.sem.Acquire(t.Context(), 1<<20); err != nil {
-			t.Error(err) // all was given back, or this would hang
+		if n := s.admission.inHand.Held(); n != 0 {
+			t.Errorf("got %d bytes that were not given back", n)
 		}
 	})
 }
@@ -271,13 +277,13 @@ func TestPumpManyEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &Server{draining: make(chan struct{}), inHand: newBudget(1 << 20), log: slog.New(slog.DiscardHandler)}
+				s := &Server{draining: make(chan struct{}), admission: withInHand(1 << 20), log: slog.New(slog.DiscardHandler)}
 				err := pump(s, t.Context(), decoded(endless, func(int) int { return 100 }), 4, 3, c.commit, func(err error) error { return err })
 				if !errors.Is(err, c.want) {
 					t.Errorf("got %v; want %v", err, c.want)
 				}
-				if err := s.inHand.sem.Acquire(t.Context(), 1<<20); err != nil {
-					t.Error(err)
+				if n := s.admission.inHand.Held(); n != 0 {
+					t.Errorf("got %d bytes that were not given back", n)
 				}
 			})
 		})
@@ -289,7 +295,7 @@ func TestPumpManyEnds(t *testing.T) {
 func TestPumpManyStopsReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window, atOnce = 16, 3
-		s := &Server{draining: make(chan struct{}), inHand: newBudget(1 << 20)}
+		s := &Server{draining: make(chan struct{}), admission: withInHand(1 << 20)}
 		var read atomic.Int32
 		recv := func() (int, error) { return int(read.Add(1)), nil }
 		commit := func(batch []int) int { return len(batch) }

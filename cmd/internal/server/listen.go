@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/net/netutil"
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
 
 // checkAddress refuses an address that others than this machine can reach,
@@ -41,13 +41,17 @@ func isLoopback(ctx context.Context, host string) bool {
 	return err == nil && len(ips) > 0
 }
 
-// listen opens a TCP port that holds at most max connections; more wait in
-// the kernel's queue, which is bounded too.
-func listen(ctx context.Context, address string, max int) (net.Listener, error) {
+// listen opens a TCP port. Where tokens are asked for, half of its connections at most are
+// of clients that gave none yet.
+func (s *Server) listen(ctx context.Context, address string) (*admit.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
-	return netutil.LimitListener(l, max), nil
+	bounds := admit.Connections{Max: s.cfg.MaxConnections, WriteTimeout: s.patience}
+	if s.tokens != nil {
+		bounds.Strangers = max(1, bounds.Max/2)
+	}
+	return admit.Listen(l, bounds), nil
 }

@@ -66,7 +66,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		putStats(put, st)
 	}
 	put("firstseen_disk_free_bytes", float64(g.s.disk.last.Load()))
-	put("firstseen_open_calls", float64(g.s.calls.now.Load()))
+	put("firstseen_open_calls", float64(g.s.admission.calls.Held()))
 	refused := 0.0
 	if g.s.disk.full() {
 		refused = 1

@@ -51,17 +51,6 @@ func (s *Server) itemOf(m *frontierpb.URLItem) *putItem {
 	return it
 }
 
-// batchOf is a DiscoveredBatch, likewise.
-func (s *Server) batchOf(m *frontierpb.DiscoveredBatch) *putBatch {
-	n := len(m.GetItems())
-	b := &putBatch{id: m.GetID(), urls: make([]offered, n), n: n, size: perMessage + len(m.GetID())}
-	for i, info := range m.GetItems() {
-		b.urls[i].url, b.urls[i].ok = s.urlOf(info)
-		b.size += sizeOfInfo(info)
-	}
-	return b
-}
-
 // offerList returns an empty list with room for n URLs.
 func (s *Server) offerList(n int) []offered {
 	l, ok := s.offerings.Get().(*[]offered)
@@ -83,13 +72,18 @@ func (s *Server) recycle(b *putBatch) {
 	}
 }
 
-// perMessage is about what a URL costs in memory besides its texts.
-const perMessage = 192
+const (
+	// perURL is about what a URL costs in memory besides its texts, from its message to
+	// its commit.
+	perURL = 1 << 10
+	// perEntry is about what a name of its metadata costs, likewise.
+	perEntry = 192
+)
 
 func sizeOfInfo(info *frontierpb.URLInfo) int {
-	n := perMessage + len(info.GetUrl()) + len(info.GetKey()) + len(info.GetCrawlID())
+	n := perURL + len(info.GetUrl()) + len(info.GetKey()) + len(info.GetCrawlID())
 	for name, list := range info.GetMetadata() {
-		n += perMessage + len(name)
+		n += perEntry + len(name)
 		for _, v := range list.GetValues() {
 			n += 16 + len(v)
 		}

@@ -24,7 +24,7 @@ const (
 // statements about one URL must not change places.
 func (s *Server) PutURLs(stream frontierpb.URLFrontier_PutURLsServer) error {
 	s.count.putCalls.Inc()
-	commit := func(items []*putItem) []encoded {
+	commit := func(items []*putItem) answers {
 		statuses := s.putItems(stream.Context(), items)
 		return encodeAll(len(items), 16, func(dst []byte, i int) []byte { return appendAck(dst, items[i].id, statuses[i]) })
 	}
@@ -50,9 +50,12 @@ func (s *Server) itemsFrom(stream grpc.ServerStream) source[*putItem] {
 	return source[*putItem]{recv, func(it *putItem) int { return it.size }, reader.openItem}
 }
 
-// sendAll sends messages on a stream.
-func sendAll(stream grpc.ServerStream) func([]encoded) error {
-	return func(messages []encoded) error {
+// sendAll sends messages on a stream. A client has the server's patience to take all of them.
+func sendAll(stream grpc.ServerStream) func(answers) error {
+	return func(messages answers) error {
+		if c := callOf(stream.Context()); c.sends() {
+			defer c.sent()
+		}
 		for i := range messages {
 			if err := stream.SendMsg(&messages[i]); err != nil {
 				return err
@@ -247,13 +250,13 @@ func (s *Server) PutDiscovered(stream frontierpb.URLFrontier_PutDiscoveredServer
 		b := &putBatch{from: reader}
 		return b, stream.RecvMsg(b)
 	}
-	commit := func(batches []*putBatch) []encoded { return s.putBatches(stream.Context(), batches) }
+	commit := func(batches []*putBatch) answers { return s.putBatches(stream.Context(), batches) }
 	src := source[*putBatch]{recv, func(b *putBatch) int { return b.size }, reader.openBatch}
 	return pump(s, stream.Context(), src, batchWindow, batchesAtOnce, commit, sendAll(stream))
 }
 
 // putBatches commits batches and returns their acks.
-func (s *Server) putBatches(ctx context.Context, batches []*putBatch) []encoded {
+func (s *Server) putBatches(ctx context.Context, batches []*putBatch) answers {
 	n := 0
 	for _, b := range batches {
 		n += b.n

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
@@ -29,12 +30,15 @@ type Server struct {
 	keys     *keyring
 	disk     *diskGate
 	store    *storeWatch
-	calls    *callLimit
-	watches  *callLimit // calls that need no token and last
-	inHand   *budget
 	count    *counters
 	registry *prometheus.Registry
 	health   *health.Server
+
+	admission *admission
+	failures  failureLog
+	// patience and hurry are how long a client may leave the answers of a call untaken:
+	// hurry while another waits for memory.
+	patience, hurry time.Duration
 
 	addLists  sync.Pool // of *addList
 	offerings sync.Pool // of *[]offered
@@ -45,7 +49,6 @@ type Server struct {
 	httpL      net.Listener
 	draining   chan struct{} // closed when the server begins to end
 	drainOnce  sync.Once
-	lingered   chan struct{} // closed when calls that only watch are to end
 	history    history
 	judge      judge
 	stopped    chan struct{} // closed when Serve returns
@@ -67,15 +70,13 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 		cfg:      cfg,
 		f:        f,
 		log:      cfg.Logger,
-		calls:    &callLimit{max: int64(cfg.MaxCalls)},
-		watches:  &callLimit{max: mostWatches},
-		inHand:   newBudget(cfg.MaxInHand),
 		registry: prometheus.NewRegistry(),
 		health:   health.NewServer(),
 		store:    newStoreWatch(),
 		draining: make(chan struct{}),
-		lingered: make(chan struct{}),
 		stopped:  make(chan struct{}),
+
+		admission: newAdmission(cfg), patience: defaultPatience, hurry: defaultHurry,
 	}
 	var err error
 	if s.keys, err = loadKeyring(cfg.TLS); err != nil {
@@ -100,13 +101,13 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 // Serve.
 func (s *Server) Listen(ctx context.Context) error {
 	var err error
-	if s.grpcL, err = listen(ctx, s.cfg.GRPCAddr, s.cfg.MaxConnections); err != nil {
+	if s.grpcL, err = s.listen(ctx, s.cfg.GRPCAddr); err != nil {
 		return err
 	}
 	if s.cfg.HTTPAddr == "off" {
 		return nil
 	}
-	if s.httpL, err = listen(ctx, s.cfg.HTTPAddr, s.cfg.MaxConnections); err != nil {
+	if s.httpL, err = s.listen(ctx, s.cfg.HTTPAddr); err != nil {
 		return errors.Join(err, s.grpcL.Close())
 	}
 	return nil
@@ -135,6 +136,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer unwatch()
 	s.background.Go(func() { s.disk.watch(watching) })
 	s.background.Go(func() { s.watchStore(watching) })
+	s.background.Go(func() { s.endStalled(watching) })
 	s.background.Go(func() { s.record(watching) })
 	s.background.Go(func() { s.beat(watching) })
 	s.background.Go(func() { s.judgeNowAndThen(watching) })
@@ -179,21 +181,24 @@ func (s *Server) serveHTTP() error {
 
 // warn logs what an operator may not have meant.
 func (s *Server) warn() {
-	ctx := context.Background()
-	host, _, _ := net.SplitHostPort(s.GRPCAddr())
-	if isLoopback(ctx, host) {
-		return
-	}
-	if s.keys == nil {
-		s.log.Warn("serving in the clear beyond this machine", "grpc", s.GRPCAddr())
-	}
-	if s.tokens == nil && s.cfg.TLS.ClientCAFile == "" {
-		s.log.Warn("serving beyond this machine without tokens or client certificates: whoever reaches the port may do everything")
+	for _, port := range []struct{ name, address string }{{"grpc", s.GRPCAddr()}, {"http", s.HTTPAddr()}} {
+		host, _, err := net.SplitHostPort(port.address)
+		if err != nil || isLoopback(context.Background(), host) { // there is no HTTP, or
+			continue
+		}
+		if s.keys == nil {
+			s.log.Warn("serving in the clear beyond this machine", port.name, port.address)
+		}
+		if s.tokens == nil && s.cfg.TLS.ClientCAFile == "" {
+			s.log.Warn("serving beyond this machine without tokens or client certificates: every client that reaches the port may do everything", port.name, port.address)
+		}
 	}
 }
 
 // Reload renews tokens, certificates and what Config.Reload does. What can't
 // be renewed stays as it was and is in the error; the others are renewed.
 func (s *Server) Reload(ctx context.Context) error {
-	return errors.Join(s.tokens.reload(), s.keys.reload(), s.cfg.Reload(ctx))
+	err := errors.Join(s.tokens.reload(), s.keys.reload(), s.cfg.Reload(ctx))
+	s.endRevoked()
+	return err
 }

@@ -87,16 +87,20 @@ func addToken(set map[[sha256.Size]byte]Scope, line string) error {
 	return nil
 }
 
-// allow says whether a request with this Authorization header may do what
-// needs the scope; known tells a wrong scope from no or a wrong token.
-func (t *tokens) allow(header string, need Scope) (ok, known bool) {
-	if t == nil || need == Open {
-		return true, true
-	}
+// find returns the digest of the token in an Authorization header, and its scope; known
+// is false without a token, and for a wrong one.
+func (t *tokens) find(header string) (digest [sha256.Size]byte, have Scope, known bool) {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "bearer") {
-		return false, false
+		return digest, Open, false
 	}
-	have, known := (*t.set.Load())[sha256.Sum256([]byte(strings.TrimSpace(token)))]
-	return known && have >= need, known
+	digest = sha256.Sum256([]byte(strings.TrimSpace(token)))
+	have, known = (*t.set.Load())[digest]
+	return digest, have, known
+}
+
+// holds reports whether the token of a digest allows what needs a scope.
+func (t *tokens) holds(digest [sha256.Size]byte, need Scope) bool {
+	have, known := (*t.set.Load())[digest]
+	return known && have >= need
 }

@@ -1,0 +1,116 @@
+package admit
+
+// The parts of HTTP/2 (RFC 9113, section 4.1 and 6) and of gRPC over it that Wire reads:
+// which frame is of which stream, and where messages end.
+
+const (
+	frameData         = 0x0
+	frameHeaders      = 0x1
+	frameReset        = 0x3
+	frameContinuation = 0x9
+
+	flagEndStream  = 0x1
+	flagEndHeaders = 0x4
+	flagPadded     = 0x8
+
+	headLength = 9
+)
+
+// preface begins what a client sends.
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// frames cuts a stream of bytes into frames. The zero value begins with a frame.
+type frames struct {
+	skip int // bytes before the first frame
+	head [headLength]byte
+	have int // of head
+	left int // bytes of the payload to come, padding included
+	pad  int // of these, padding
+	now  frame
+}
+
+type frame struct {
+	kind, flags byte
+	stream      uint32
+}
+
+// piece is a part of a frame. Without a frame it is a part of a frame's head.
+type piece struct {
+	*frame
+	first, last bool
+	data        []byte // of a DATA frame, without padding
+}
+
+// next cuts the next piece off p, which isn't empty.
+func (f *frames) next(p []byte) (piece, []byte) {
+	if f.skip > 0 {
+		n := min(f.skip, len(p))
+		f.skip -= n
+		return piece{}, p[n:]
+	}
+	first := false
+	if f.have < headLength {
+		n := copy(f.head[f.have:], p)
+		f.have += n
+		if p = p[n:]; f.have < headLength {
+			return piece{}, p
+		}
+		f.begin()
+		first = true
+		if f.left > 0 && len(p) == 0 {
+			return piece{frame: &f.now, first: true}, p
+		}
+	}
+	n := min(f.left, len(p))
+	data := p[:n]
+	f.left -= n
+	if f.pad < 0 && n > 0 { // the first byte of a padded frame
+		f.pad = min(int(data[0]), f.left+n-1)
+		data = data[1:]
+	}
+	if beyond := f.pad - f.left; beyond > 0 {
+		data = data[:max(0, len(data)-beyond)]
+	}
+	last := f.left == 0
+	if last {
+		f.have = 0
+	}
+	if f.now.kind != frameData {
+		data = nil
+	}
+	return piece{&f.now, first, last, data}, p[n:]
+}
+
+func (f *frames) begin() {
+	h := &f.head
+	f.left = int(h[0])<<16 | int(h[1])<<8 | int(h[2])
+	f.now = frame{kind: h[3], flags: h[4], stream: uint32(h[5]&0x7f)<<24 | uint32(h[6])<<16 | uint32(h[7])<<8 | uint32(h[8])}
+	if f.pad = 0; f.now.kind == frameData && f.now.flags&flagPadded != 0 {
+		f.pad = -1 // not known yet
+	}
+}
+
+// messages finds the ends of gRPC's messages, each behind a byte and its length in 4 bytes.
+type messages struct {
+	head [5]byte
+	have int
+	left int
+}
+
+// next cuts the bytes of one message off p, which isn't empty, and reports whether the
+// message ends with them.
+func (m *messages) next(p []byte) (n int, whole bool) {
+	if m.have < len(m.head) {
+		n = copy(m.head[m.have:], p)
+		if m.have += n; m.have < len(m.head) {
+			return n, false
+		}
+		m.left = int(m.head[1])<<24 | int(m.head[2])<<16 | int(m.head[3])<<8 | int(m.head[4])
+	}
+	k := min(m.left, len(p)-n)
+	if m.left -= k; m.left == 0 {
+		m.have = 0
+		return n + k, true
+	}
+	return n + k, false
+}

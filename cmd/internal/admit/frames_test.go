@@ -1,0 +1,141 @@
+package admit
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"golang.org/x/net/http2"
+)
+
+// cut is what frames finds in a stream: for each frame its kind, stream, and how many bytes
+// of data it has.
+type cut struct {
+	kind, flags byte
+	stream      uint32
+	data        int
+}
+
+// cutAll reads a stream in pieces of the lengths given, again and again.
+func cutAll(t *testing.T, stream []byte, lengths []byte) []cut {
+	var f frames
+	var all []cut
+	open := false
+	for i := 0; len(stream) > 0; i++ {
+		n := len(stream)
+		if len(lengths) > 0 {
+			n = min(n, 1+int(lengths[i%len(lengths)]))
+		}
+		p := stream[:n]
+		stream = stream[n:]
+		for len(p) > 0 {
+			before := len(p)
+			var pc piece
+			if pc, p = f.next(p); len(p) == before {
+				t.Fatal("got no progress")
+			}
+			if pc.frame == nil {
+				continue
+			}
+			if pc.first == open {
+				t.Fatalf("got first %t while a frame is open %t", pc.first, open)
+			}
+			if pc.first {
+				all = append(all, cut{pc.kind, pc.flags, pc.stream, 0})
+			}
+			all[len(all)-1].data += len(pc.data)
+			open = !pc.last
+		}
+	}
+	if open {
+		return all[:max(0, len(all)-1)]
+	}
+	return all
+}
+
+// FuzzFrames holds frames to the framer of x/net, however the stream is cut.
+func FuzzFrames(f *testing.F) {
+	var b bytes.Buffer
+	fr := http2.NewFramer(&b, nil)
+	for _, err := range []error{
+		fr.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 14}),
+		fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte("abc"), EndHeaders: true}),
+		fr.WriteData(1, false, []byte("hello")),
+		fr.WriteDataPadded(1, false, []byte("padded"), make([]byte, 200)),
+		fr.WriteDataPadded(1, false, nil, make([]byte, 3)),
+		fr.WriteRSTStream(3, http2.ErrCodeCancel),
+		fr.WriteData(1<<31-1, true, nil),
+		fr.WritePing(false, [8]byte{1}),
+	} {
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(b.Bytes(), []byte{0})
+	f.Add(b.Bytes(), []byte{8, 0, 200})
+	f.Fuzz(func(t *testing.T, stream, lengths []byte) {
+		fr := http2.NewFramer(nil, bytes.NewReader(stream))
+		fr.SetMaxReadFrameSize(1<<24 - 1)
+		fr.AllowIllegalReads = true
+		var want []cut
+		for {
+			frame, err := fr.ReadFrame()
+			if err != nil {
+				break // of the end, or of a frame that its framer refuses
+			}
+			h := frame.Header()
+			c := cut{byte(h.Type), byte(h.Flags), h.StreamID, 0}
+			if d, ok := frame.(*http2.DataFrame); ok {
+				c.data = len(d.Data())
+			}
+			want = append(want, c)
+		}
+		got := cutAll(t, stream, lengths)
+		if len(got) < len(want) {
+			t.Fatalf("got %d frames; want at least %d", len(got), len(want))
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("frame %d: got %+v; want %+v", i, got[i], want[i])
+			}
+		}
+	})
+}
+
+// FuzzMessages holds messages to reading the whole.
+func FuzzMessages(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x00\x03abc\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01x"), []byte{0})
+	f.Add([]byte("\x00\x00\x00\x01\x00"), []byte{2, 0})
+	f.Fuzz(func(t *testing.T, stream, lengths []byte) {
+		want := 0
+		for b := stream; len(b) >= 5; want++ {
+			n := int(binary.BigEndian.Uint32(b[1:]))
+			if len(b)-5 < n {
+				break
+			}
+			b = b[5+n:]
+		}
+		var m messages
+		got := 0
+		for i := 0; len(stream) > 0; i++ {
+			n := len(stream)
+			if len(lengths) > 0 {
+				n = min(n, 1+int(lengths[i%len(lengths)]))
+			}
+			p := stream[:n]
+			stream = stream[n:]
+			for len(p) > 0 {
+				k, whole := m.next(p)
+				if k == 0 {
+					t.Fatal("got no progress")
+				}
+				if p = p[k:]; whole {
+					got++
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("got %d messages; want %d", got, want)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package admit
+
+import (
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// Connections are the bounds of a Listener.
+type Connections struct {
+	// Max bounds the open connections. An address has a share of them.
+	Max int
+	// Strangers bounds those of them that are not known. The default is Max.
+	Strangers int
+	// WriteTimeout ends a connection whose client takes none of what is written to it for
+	// so long. The default is no bound.
+	WriteTimeout time.Duration
+}
+
+// Listener accepts every connection, so that nobody waits in the kernel's queue for others
+// to end. A connection is a stranger's until it is known. If there are too many, the oldest
+// connection of a stranger is closed, see Places; if there is none, the new one is.
+type Listener struct {
+	net.Listener
+	places  *Places
+	timeout time.Duration
+	refused atomic.Int64
+}
+
+// Listen returns a listener with bounds, on another.
+func Listen(l net.Listener, c Connections) *Listener {
+	if c.Strangers <= 0 {
+		c.Strangers = c.Max
+	}
+	return &Listener{Listener: l, places: NewPlaces(c.Max, c.Strangers), timeout: c.WriteTimeout}
+}
+
+// Closed returns how many connections were closed because there were too many.
+func (l *Listener) Closed() int64 { return l.refused.Load() + l.places.Ended() }
+
+// Open returns how many connections are open.
+func (l *Listener) Open() int { return l.places.Open() }
+
+// Accept implements net.Listener. The connection is a *Conn.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		inner, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &Conn{Conn: inner, client: ByAddress(inner.RemoteAddr()), timeout: l.timeout}
+		if c.place = l.places.Enter(c.client, func() { abort(inner) }); c.place != nil {
+			return c, nil
+		}
+		l.refused.Add(1)
+		abort(inner)
+	}
+}
+
+// abort closes a connection without waiting until what was written is sent.
+func abort(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // best effort: the connection ends either way
+	}
+	_ = c.Close() // likewise
+}
+
+// Conn is a connection of a Listener.
+type Conn struct {
+	net.Conn
+	client  Client // by its address
+	place   *Place
+	timeout time.Duration
+	known   atomic.Bool
+}
+
+// Client returns the client by its address.
+func (c *Conn) Client() Client { return c.client }
+
+// Known says that the connection is of a client that may use the server. It is cheap after
+// the first call.
+func (c *Conn) Known() {
+	if !c.known.Load() && !c.known.Swap(true) {
+		c.place.Keep()
+	}
+}
+
+// IsKnown reports whether Known was called.
+func (c *Conn) IsKnown() bool { return c.known.Load() }
+
+// Abort closes the connection without waiting until what was written is sent.
+func (c *Conn) Abort() { abort(c.Conn) }
+
+// writePiece is what a client has the listener's WriteTimeout to take.
+const writePiece = 64 << 10
+
+// Write implements net.Conn.
+func (c *Conn) Write(b []byte) (n int, err error) {
+	if c.timeout <= 0 {
+		return c.Conn.Write(b)
+	}
+	for {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
+			return n, err
+		}
+		m, err := c.Conn.Write(b[n:min(len(b), n+writePiece)])
+		if n += m; err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
+
+// Close implements net.Conn.
+func (c *Conn) Close() error {
+	c.place.Leave()
+	return c.Conn.Close()
+}

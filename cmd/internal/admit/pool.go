@@ -1,0 +1,142 @@
+package admit
+
+import (
+	"container/list"
+	"context"
+	"sync"
+)
+
+// greed is how many times as much as is free one client may hold. One client alone gets
+// three quarters of a pool, each of two 3/7, each of n 3/(3n+1); something is always free
+// for a client that comes later. (Choudhury and Hahne, "Dynamic queue length thresholds
+// for shared-memory packet switches", 1998.)
+const greed = 3
+
+// Pool is an amount of something that clients share, such as bytes or calls. Safe for
+// concurrent use.
+//
+// A client that holds nothing gets what is free, in order of arrival; nobody overtakes it
+// while it waits. A client that holds something gets more while it holds at most greed
+// times as much as would be left.
+type Pool struct {
+	total int64
+
+	mu      sync.Mutex
+	free    int64
+	held    map[Client]int64
+	waiting list.List // of *taker, in order of arrival
+}
+
+// taker is a call of Take that waits.
+type taker struct {
+	client Client
+	n      int64
+	got    chan struct{} // closed when it has got n
+}
+
+// NewPool returns a pool of an amount.
+func NewPool(total int64) *Pool {
+	return &Pool{total: total, free: total, held: make(map[Client]int64)}
+}
+
+// Try takes n for a client if that is possible immediately, and reports whether it was.
+func (p *Pool) Try(c Client, n int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting.Len() > 0 || !p.allowed(c, n) {
+		return false
+	}
+	p.move(c, n)
+	return true
+}
+
+// Take waits until it can take n for a client, or half of the pool if that is less, and
+// returns how much it took. The caller gives that back. The error is that of ctx.
+func (p *Pool) Take(ctx context.Context, c Client, n int64) (int64, error) {
+	n = p.Most(n)
+	p.mu.Lock()
+	if p.waiting.Len() == 0 && p.allowed(c, n) {
+		p.move(c, n)
+		p.mu.Unlock()
+		return n, nil
+	}
+	t := &taker{c, n, make(chan struct{})}
+	place := p.waiting.PushBack(t)
+	p.grant()
+	p.mu.Unlock()
+	select {
+	case <-t.got:
+		return n, nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-t.got:
+		return n, nil
+	default:
+	}
+	p.waiting.Remove(place)
+	p.grant() // it may have been the first, which others must not overtake
+	return 0, ctx.Err()
+}
+
+// Most returns n, or half of the pool if that is less. What costs more is charged so much:
+// it would wait for every other client, and every other client for it.
+func (p *Pool) Most(n int64) int64 { return min(n, max(1, p.total/2)) }
+
+// Give gives back n of what a client took.
+func (p *Pool) Give(c Client, n int64) {
+	if n == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.move(c, -n)
+	p.grant()
+}
+
+// Held returns how much all clients hold together.
+func (p *Pool) Held() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total - p.free
+}
+
+// Waits reports whether a client waits for some of the pool.
+func (p *Pool) Waits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting.Len() > 0
+}
+
+// The methods below are called with the pool locked.
+
+// allowed reports whether a client may take n now.
+func (p *Pool) allowed(c Client, n int64) bool {
+	held := p.held[c]
+	return n <= p.free && (held == 0 || held+n <= greed*(p.free-n))
+}
+
+func (p *Pool) move(c Client, n int64) {
+	p.free -= n
+	if p.held[c] += n; p.held[c] == 0 {
+		delete(p.held, c)
+	}
+}
+
+// grant serves those who wait.
+func (p *Pool) grant() {
+	for e := p.waiting.Front(); e != nil; {
+		t, next := e.Value.(*taker), e.Next()
+		switch {
+		case p.allowed(t.client, t.n):
+			p.move(t.client, t.n)
+			close(t.got)
+			p.waiting.Remove(e)
+		case p.held[t.client] == 0:
+			return // what is freed is kept for it
+		}
+		e = next
+	}
+}

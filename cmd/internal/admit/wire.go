@@ -1,0 +1,374 @@
+package admit
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A gRPC server keeps what was received of each call and was not asked for yet: messages,
+// and the beginning of one that is not whole. It also keeps what was sent and is not taken
+// yet, after the call's handler returned as well. It reports neither. Wire finds out from
+// the frames that pass.
+
+// WireConfig says what a Wire lets in.
+type WireConfig struct {
+	// Received is a pool of bytes that were received and not delivered, for connections
+	// that are known.
+	Received *Pool
+	// Strange is the same for other connections.
+	Strange *Pool
+	// StrangeCalls bounds the open calls of a connection that isn't known. The default is 8.
+	StrangeCalls int
+	// Patience is how long a connection waits for its share of Received before it is
+	// closed. The default is 30 s.
+	Patience time.Duration
+}
+
+const (
+	// frameCost is about what a DATA frame costs in memory besides its data.
+	frameCost = 128
+	// receivedFree and receivedSlab are what a connection has without a share, and what it
+	// takes of a pool at once.
+	receivedFree, receivedSlab = 4 << 10, 16 << 10
+	// pollReceived is how often a connection that waits for a share looks again.
+	pollReceived = 5 * time.Millisecond
+)
+
+// ErrTooMuch ends a connection that sends more than its client may have waiting.
+var ErrTooMuch = errors.New("the client sent more than it may have waiting")
+
+// Wire is the server's side of a connection that carries gRPC calls.
+type Wire struct {
+	*Conn
+	inner  net.Conn // Conn, or TLS on it
+	config WireConfig
+
+	// Of the goroutine that reads:
+	rest   []byte // read and not returned yet
+	err    error  // that follows rest
+	failed int    // calls
+
+	writing frames
+
+	mu      sync.Mutex
+	reading frames
+	client  Client // by token as soon as a call had one
+	streams map[uint32]*Stream
+	last    *Stream // of the DATA frame before
+	opened  *Stream // whose headers were read last
+	pending int64   // not less than what was received and not delivered
+	pool    *Pool   // that held is of
+	held    int64
+	closed  bool
+
+	holds atomic.Bool // held isn't 0
+}
+
+// Stream is a call on the wire, from its headers until its last frame was written or it
+// was reset.
+type Stream struct {
+	w         *Wire
+	whole     atomic.Int64 // messages received
+	delivered atomic.Int64 // messages that the call's handler got
+
+	// With the wire locked:
+	onEnd   func()
+	ended   bool
+	reading messages
+	counted int64 // messages that cost is of
+	cost    int64 // of whole messages, not delivered when they were last counted
+	partial int64 // of what follows them
+}
+
+// NewWire makes a Wire of a listener's connection; inner is the connection itself, or TLS
+// on it.
+func NewWire(c *Conn, inner net.Conn, config WireConfig) *Wire {
+	if config.StrangeCalls <= 0 {
+		config.StrangeCalls = 8
+	}
+	if config.Patience <= 0 {
+		config.Patience = 30 * time.Second
+	}
+	return &Wire{Conn: c, inner: inner, config: config, client: c.client, pool: config.Strange,
+		streams: make(map[uint32]*Stream), reading: frames{skip: len(preface)}}
+}
+
+// Opened returns the call whose headers were read last, which the server must be about to
+// serve. If client is known it may use the server, and the connection is known from now
+// on. onEnd is called once, when the call has ended on the wire; it must not block.
+func (w *Wire) Opened(client Client, known bool, onEnd func()) *Stream {
+	if known {
+		w.Known()
+	}
+	w.mu.Lock()
+	if known && (w.pool != w.config.Received || w.client != client) {
+		w.giveBack(0)
+		w.client, w.pool = client, w.config.Received
+	}
+	s := w.opened
+	over := w.closed || s == nil || s.ended
+	if !over {
+		s.onEnd = onEnd
+	}
+	w.mu.Unlock()
+	if over {
+		onEnd()
+		return &Stream{w: w, ended: true}
+	}
+	return s
+}
+
+// Failed counts a call that failed for its token, and returns how many did. It is called by
+// the goroutine that reads.
+func (w *Wire) Failed() int {
+	w.failed++
+	return w.failed
+}
+
+// Delivered says that the handler of the call got a message.
+func (s *Stream) Delivered() {
+	if s.delivered.Add(1) != s.whole.Load() || !s.w.holds.Load() {
+		return
+	}
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	s.w.giveBack(s.w.count())
+}
+
+// Read implements net.Conn. What it returns ends with the headers of a call if it has any,
+// so that the server serves that call before it reads on.
+func (w *Wire) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if len(w.rest) > 0 || w.err != nil {
+		return w.readRest(p)
+	}
+	n, err := w.inner.Read(p)
+	k, bad := w.see(p[:n])
+	if bad != nil {
+		return 0, bad
+	}
+	if k < n {
+		w.rest, w.err, err = append(w.rest[:0], p[k:n]...), err, nil
+	}
+	return k, err
+}
+
+func (w *Wire) readRest(p []byte) (int, error) {
+	if len(w.rest) == 0 {
+		return 0, w.err
+	}
+	k, bad := w.see(w.rest[:min(len(p), len(w.rest))])
+	if bad != nil {
+		return 0, bad
+	}
+	copy(p, w.rest[:k])
+	w.rest = w.rest[k:]
+	return k, nil
+}
+
+// Write implements net.Conn.
+func (w *Wire) Write(b []byte) (int, error) {
+	for p := b; len(p) > 0; {
+		var f piece
+		f, p = w.writing.next(p)
+		if f.frame == nil || !f.last {
+			continue
+		}
+		if f.kind == frameHeaders && f.flags&flagEndStream != 0 || f.kind == frameReset {
+			w.end(f.stream)
+		}
+	}
+	return w.inner.Write(b)
+}
+
+// Close implements net.Conn.
+func (w *Wire) Close() error {
+	w.mu.Lock()
+	ended := w.streams
+	w.streams, w.closed = nil, true
+	for _, s := range ended {
+		s.ended = true
+	}
+	w.giveBack(0)
+	w.mu.Unlock()
+	for _, s := range ended {
+		s.tell()
+	}
+	return w.inner.Close()
+}
+
+// tell calls onEnd of a call that has ended.
+func (s *Stream) tell() {
+	if s.onEnd != nil {
+		s.onEnd()
+	}
+}
+
+// end ends a call.
+func (w *Wire) end(id uint32) {
+	w.mu.Lock()
+	s := w.drop(id)
+	w.mu.Unlock()
+	if s != nil {
+		s.tell()
+	}
+}
+
+// see looks at bytes from the client, up to the end of the first headers, and returns how
+// many these are. It waits until the client may have that much waiting.
+func (w *Wire) see(p []byte) (int, error) {
+	w.mu.Lock()
+	n, ended := w.scan(p)
+	strange := len(w.streams) > w.config.StrangeCalls && !w.IsKnown()
+	enough := w.enough()
+	w.mu.Unlock()
+	for _, s := range ended {
+		s.tell()
+	}
+	if strange {
+		return 0, ErrTooMuch
+	}
+	if !enough {
+		return n, w.wait()
+	}
+	return n, nil
+}
+
+// wait waits until the connection has a share of what it received.
+func (w *Wire) wait() error {
+	if !w.IsKnown() {
+		return ErrTooMuch
+	}
+	for end := time.Now().Add(w.config.Patience); time.Now().Before(end); {
+		time.Sleep(pollReceived)
+		w.mu.Lock()
+		enough, closed := w.enough(), w.closed
+		w.mu.Unlock()
+		if closed {
+			return net.ErrClosed
+		}
+		if enough {
+			return nil
+		}
+	}
+	return ErrTooMuch
+}
+
+// The methods below are called with the wire locked.
+
+// scan looks at bytes as see does, and returns the calls that the client reset, too.
+func (w *Wire) scan(p []byte) (n int, ended []*Stream) {
+	for rest := p; len(rest) > 0; {
+		var f piece
+		f, rest = w.reading.next(rest)
+		if f.frame == nil {
+			continue
+		}
+		switch f.kind {
+		case frameData:
+			w.data(&f)
+		case frameReset:
+			if f.last {
+				if s := w.drop(f.stream); s != nil {
+					ended = append(ended, s)
+				}
+			}
+		case frameHeaders, frameContinuation:
+			if f.first && f.kind == frameHeaders && w.streams != nil && w.streams[f.stream] == nil {
+				w.streams[f.stream] = &Stream{w: w}
+			}
+			if f.last && f.flags&flagEndHeaders != 0 {
+				w.opened = w.streams[f.stream]
+				return len(p) - len(rest), ended
+			}
+		}
+	}
+	return len(p), ended
+}
+
+// data counts a piece of a DATA frame.
+func (w *Wire) data(f *piece) {
+	if f.first {
+		w.last = w.streams[f.stream]
+	}
+	s := w.last
+	if s == nil || s.ended { // the server drops it
+		return
+	}
+	before := s.partial + s.cost
+	if f.first {
+		s.partial += frameCost
+	}
+	for p := f.data; len(p) > 0; {
+		n, whole := s.reading.next(p)
+		s.partial += int64(n)
+		if p = p[n:]; whole {
+			s.cost += s.partial
+			s.partial = 0
+			s.counted++
+			s.whole.Add(1)
+		}
+	}
+	w.pending += s.partial + s.cost - before
+}
+
+// drop takes a call that ended off the books, and returns nil if it had ended before.
+func (w *Wire) drop(id uint32) *Stream {
+	s := w.streams[id]
+	if s == nil {
+		return nil
+	}
+	delete(w.streams, id)
+	s.ended = true
+	if w.held > 0 {
+		w.giveBack(w.count())
+	}
+	return s
+}
+
+// count counts what is pending. Of a call whose handler got some of its messages, the
+// others cost as much as the mean.
+func (w *Wire) count() int64 {
+	w.pending = 0
+	for _, s := range w.streams {
+		if left := s.whole.Load() - s.delivered.Load(); left < s.counted {
+			s.cost = s.cost * left / s.counted
+			s.counted = left
+		}
+		w.pending += s.cost + s.partial
+	}
+	return w.pending
+}
+
+// enough reports whether the connection has a share for what is pending, and takes more if
+// it has not.
+func (w *Wire) enough() bool {
+	if w.pending <= receivedFree+w.held {
+		return true
+	}
+	w.giveBack(w.count())
+	lacks := w.pending - receivedFree - w.held
+	if lacks <= 0 {
+		return true
+	}
+	if lacks = (lacks + receivedSlab - 1) / receivedSlab * receivedSlab; !w.pool.Try(w.client, lacks) {
+		return false
+	}
+	w.held += lacks
+	w.holds.Store(true)
+	return true
+}
+
+// giveBack gives back what is held beyond the needs of so much pending.
+func (w *Wire) giveBack(pending int64) {
+	needs := max(0, pending-receivedFree)
+	needs = min(w.held, (needs+receivedSlab-1)/receivedSlab*receivedSlab)
+	w.pool.Give(w.client, w.held-needs)
+	w.held = needs
+	w.holds.Store(needs > 0)
+}

@@ -1,0 +1,226 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/firstseen/firstseen/cmd/internal/admit"
+)
+
+// Each call goes through the same steps, over gRPC and HTTP:
+//
+//  1. Its connection is one of the listener's. There are Config.MaxConnections on a port, an
+//     address has a share of them, and connections without a call that was let in make room.
+//  2. Its token is checked before anything of its body is received. Without tokens, the
+//     client is the address. What fails is answered, counted and logged.
+//  3. It takes one of Config.MaxCalls places, of which its client has a share, until its
+//     last byte is sent; while it waits for a lease, one of maxWaiting instead. A call
+//     that finds none is refused: RESOURCE_EXHAUSTED, 429. Health takes none.
+//  4. What it receives, decodes, holds for a commit and answers counts in bytes of memory.
+//     A call whose client has its share is not read until something is free again.
+//  5. A client that takes none of the answers of a call for Server.patience loses the call;
+//     while another waits for memory, after Server.hurry.
+
+const (
+	// maxWaiting bounds the calls that wait for a lease.
+	maxWaiting = 4096
+	// maxOpen bounds the calls without a token that last: watches of health, and pages.
+	maxOpen = 256
+	// strangeBytes bounds what all connections without a call that was let in may have sent.
+	strangeBytes = 4 << 20
+	// defaultPatience and defaultHurry are those of a Server.
+	defaultPatience, defaultHurry = 30 * time.Second, 5 * time.Second
+	// strangeFailures is how many calls of such a connection may fail for their token.
+	strangeFailures = 16
+)
+
+// admission is what all calls share.
+type admission struct {
+	calls    *admit.Pool
+	waiting  *admit.Pool
+	open     *admit.Places
+	inHand   *admit.Pool // bytes that were decoded, wait for a commit, or are being answered
+	received *admit.Pool // bytes that were received and not decoded
+	strange  *admit.Pool // the same, of connections without a call that was let in
+
+	mu     sync.Mutex
+	active map[*call]struct{}
+}
+
+func newAdmission(c Config) *admission {
+	return &admission{
+		calls:    admit.NewPool(int64(c.MaxCalls)),
+		waiting:  admit.NewPool(maxWaiting),
+		open:     admit.NewPlaces(maxOpen, maxOpen),
+		inHand:   admit.NewPool(c.MaxInHand),
+		received: admit.NewPool(max(c.MaxInHand, 8*int64(c.MaxMessage))),
+		strange:  admit.NewPool(strangeBytes),
+		active:   make(map[*call]struct{}),
+	}
+}
+
+// call is a call under way.
+type call struct {
+	method string
+	client admit.Client
+	need   Scope
+	token  [sha256.Size]byte // digest, zero for none
+	// refused is why the call isn't served, nil if it is.
+	refused error
+	// end ends the call with an error.
+	end func(error)
+	// cut ends its connection.
+	cut func()
+	// stream is the call over gRPC.
+	stream *admit.Stream
+	// open is the place of a call without a token.
+	open *admit.Place
+
+	handler atomic.Pointer[context.CancelCauseFunc] // ends the context of the handler over gRPC
+
+	place   atomic.Pointer[admit.Pool] // that it has a place of; nil for none
+	sending atomic.Int64               // when the answer began that is being sent, ns since 1970; 0 for none
+	done    atomic.Int64               // when its handler returned; 0 before
+}
+
+type callKey struct{}
+
+// callOf returns the call of a context, nil if it is of none.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// enter gives a call a place of a pool. The call must leave.
+func (a *admission) enter(c *call, pool *admit.Pool) error {
+	if !pool.Try(c.client, 1) {
+		return errBusy
+	}
+	c.place.Store(pool)
+	a.note(c)
+	return nil
+}
+
+// enterOpen does the same for a call without a token. It refuses none: the oldest other
+// one ends for it.
+func (a *admission) enterOpen(c *call) error {
+	if c.open = a.open.Enter(c.client, func() { c.end(errCrowded) }); c.open == nil {
+		return errBusy
+	}
+	a.note(c)
+	return nil
+}
+
+// errCrowded ends a call without a token for another.
+var errCrowded = status.Error(codes.ResourceExhausted, "too many calls without a token; the oldest ends for the newest")
+
+func (a *admission) note(c *call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.active[c] = struct{}{}
+}
+
+// errBusy refuses a call that finds no place.
+var errBusy = status.Error(codes.ResourceExhausted, "cannot take another call; the client or all clients together have too many under way")
+
+// leave gives back the place of a call. It does nothing for one that has none.
+func (a *admission) leave(c *call) {
+	if pool := c.place.Swap(nil); pool != nil {
+		pool.Give(c.client, 1)
+	}
+	if c.open != nil {
+		c.open.Leave()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.active, c)
+}
+
+// wait has a call change its place for one of those that wait for a lease.
+func (a *admission) wait(c *call) error {
+	if c == nil {
+		return nil
+	}
+	if !a.waiting.Try(c.client, 1) {
+		return errBusy
+	}
+	if before := c.place.Swap(a.waiting); before != nil {
+		before.Give(c.client, 1)
+		return nil
+	}
+	a.leave(c) // it has ended in the meantime
+	return context.Canceled
+}
+
+// all returns the calls under way.
+func (a *admission) all() []*call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls := make([]*call, 0, len(a.active))
+	for c := range a.active {
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// sends says that an answer of the call is being sent, until sent is called. It returns
+// false inside of another such answer, which counts then.
+func (c *call) sends() bool { return c.sending.CompareAndSwap(0, time.Now().UnixNano()) }
+
+func (c *call) sent() { c.sending.Store(0) }
+
+// errStalled ends a call whose client doesn't take its answers.
+var errStalled = status.Error(codes.Aborted, "the client did not take the answers of the call in time; send what has no answer again")
+
+// errRevoked ends a call whose token is not valid any more.
+var errRevoked = status.Error(codes.Unauthenticated, "the token of the call is not valid any more")
+
+// sweepEvery is how often calls are looked at that may have stalled.
+const sweepEvery = 500 * time.Millisecond
+
+// endStalled ends calls whose clients don't take their answers, until ctx ends.
+func (s *Server) endStalled(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		patience := s.patience
+		if s.admission.inHand.Waits() {
+			patience = min(patience, s.hurry)
+		}
+		before := time.Now().Add(-patience).UnixNano()
+		for _, c := range s.admission.all() {
+			if at := c.sending.Load(); at != 0 && at < before {
+				s.count.stalled.Inc()
+				c.end(errStalled)
+			}
+			// gRPC keeps what a call sent until the client takes it.
+			if at := c.done.Load(); at != 0 && at < before {
+				s.count.stalled.Inc()
+				c.cut()
+			}
+		}
+	}
+}
+
+// endRevoked ends the calls whose tokens don't allow them any more.
+func (s *Server) endRevoked() {
+	if s.tokens == nil {
+		return
+	}
+	for _, c := range s.admission.all() {
+		if c.need != Open && !s.tokens.holds(c.token, c.need) {
+			c.end(errRevoked)
+		}
+	}
+}
