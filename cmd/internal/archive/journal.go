@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
 // Journal is a file that says how far each import has come. It is written after what
@@ -53,22 +55,31 @@ func OpenJournal(dir string) (*Journal, error) {
 		return nil, fmt.Errorf("cannot open journal of imports: %w", err)
 	}
 	j := &Journal{file: file, done: map[journalKey]entry{}}
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e entry
-		if json.Unmarshal(lines.Bytes(), &e) == nil { // a torn line is of no import
-			j.done[e.key()] = e
-		}
-	}
-	err = lines.Err()
-	if err == nil {
-		err = endLine(file)
-	}
-	if err != nil {
+	if err := errors.Join(j.read(file), endLine(file)); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot read journal of imports: %w", err), file.Close())
 	}
 	return j, nil
+}
+
+// maxEntry bounds a line of a journal in bytes.
+const maxEntry = 1 << 20
+
+// read reads the entries. A line that was cut off, or that is too long to be one, is of no import.
+func (j *Journal) read(r io.Reader) error {
+	in := bufio.NewReader(r)
+	for {
+		line, tooLong, err := input.ReadLine(in, maxEntry)
+		var e entry
+		if tooLong == 0 && json.Unmarshal(line, &e) == nil {
+			j.done[e.key()] = e
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // endLine ends a line that was cut off, so that the next one stands by itself.

@@ -54,13 +54,13 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestJournalTorn: a last line that was cut off is as if it weren't there, and the
-// next one is not lost with it.
+// TestJournalTorn: a last line that was cut off, and a run of zeros such as a power cut leaves, are as if
+// they weren't there, and the next lines are not lost with them.
 func TestJournalTorn(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
 	line := `{"file":"/x","crawl":"c","size":1,"records":5,"whole":true}`
-	err := errors.Join(os.WriteFile(filepath.Join(dir, "imports.jsonl"), []byte(line+"\n"+line[:20]), 0o600), os.WriteFile(log, []byte("x"), 0o600))
+	err := errors.Join(os.WriteFile(filepath.Join(dir, "imports.jsonl"), []byte(strings.Repeat("\x00", 2*maxEntry)+"\n"+line+"\n"+line[:20]), 0o600), os.WriteFile(log, []byte("x"), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
