@@ -153,9 +153,9 @@ func (f *Frontier) storeAdd(ctx context.Context, c crawl, items []store.Item) ([
 func (r *Result) take(v store.Verdict) {
 	switch v.Status {
 	case store.New:
-		r.Status = New
+		r.Status = StatusNew
 	case store.Duplicate:
-		r.Status, r.Requeued, r.First = Duplicate, v.Requeued, v.First
+		r.Status, r.Requeued, r.First = StatusDuplicate, v.Requeued, v.First
 	default:
 		r.refuse(ReasonFull)
 	}
@@ -165,7 +165,7 @@ func (r *Result) take(v store.Verdict) {
 func (f *Frontier) report(offers []offer) {
 	for i := range offers {
 		o := &offers[i]
-		if o.result.Status == Refused {
+		if o.result.Status == StatusRefused {
 			f.refused.add(o.crawl.name, o.result.Reason, o.url.URL)
 		}
 		if f.opt.OnEvent != nil {
@@ -178,9 +178,9 @@ func (o *offer) event() Event {
 	e := Event{Kind: EventAdded, Crawl: o.crawl.name, Queue: o.result.Queue, URL: o.url.URL,
 		Canonical: o.result.Canonical, Key: o.result.Key, Reason: o.result.Reason}
 	switch {
-	case o.result.Status == Refused:
+	case o.result.Status == StatusRefused:
 		e.Kind = EventRefused
-	case o.result.Status == Duplicate && !o.result.Requeued:
+	case o.result.Status == StatusDuplicate && !o.result.Requeued:
 		e.Kind = EventDuplicate
 	}
 	return e

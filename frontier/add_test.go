@@ -28,20 +28,20 @@ func TestAddBatchAnswersEachURL(t *testing.T) {
 		canonical string
 		first     string
 	}{
-		{URL{URL: "http://a.example/b?y&x=1"}, New, "", "http://a.example/b?x=1&y=", ""},
-		{URL{URL: "http://A.example:80/b?x=1&y="}, Duplicate, "", "http://a.example/b?x=1&y=", "http://a.example/b?y&x=1"},
-		{URL{URL: "no url"}, Refused, ReasonURL, "", ""},
-		{URL{URL: ""}, Refused, ReasonURL, "", ""},
-		{URL{URL: "mailto:a@b.example"}, Refused, ReasonScheme, "", ""},
-		{URL{URL: "http://a.example/" + long}, Refused, ReasonTooLong, "http://a.example/" + long, ""},
-		{URL{URL: "http://a.example/ads/1"}, Refused, ReasonExcluded, "http://a.example/ads/1", ""},
-		{URL{URL: "http://a.example/deep", Depth: 4}, Refused, ReasonDepth, "http://a.example/deep", ""},
-		{URL{URL: "http://a.example/deep", Depth: 3}, New, "", "http://a.example/deep", ""},
-		{URL{URL: "http://a.example/q", Queue: strings.Repeat("q", 256)}, Refused, ReasonQueue, "http://a.example/q", ""},
-		{URL{URL: "http://a.example/q", Queue: strings.Repeat("q", 255)}, New, "", "http://a.example/q", ""},
-		{URL{URL: "http://a.example/q", Crawl: "*"}, Refused, ReasonCrawl, "", ""},
-		{URL{URL: "http://a.example/q", Crawl: "x|exact"}, Refused, ReasonCrawl, "", ""},
-		{URL{URL: "http://a.example/q", Crawl: "other"}, New, "", "http://a.example/q", ""},
+		{URL{URL: "http://a.example/b?y&x=1"}, StatusNew, "", "http://a.example/b?x=1&y=", ""},
+		{URL{URL: "http://A.example:80/b?x=1&y="}, StatusDuplicate, "", "http://a.example/b?x=1&y=", "http://a.example/b?y&x=1"},
+		{URL{URL: "no url"}, StatusRefused, ReasonURL, "", ""},
+		{URL{URL: ""}, StatusRefused, ReasonURL, "", ""},
+		{URL{URL: "mailto:a@b.example"}, StatusRefused, ReasonScheme, "", ""},
+		{URL{URL: "http://a.example/" + long}, StatusRefused, ReasonTooLong, "http://a.example/" + long, ""},
+		{URL{URL: "http://a.example/ads/1"}, StatusRefused, ReasonExcluded, "http://a.example/ads/1", ""},
+		{URL{URL: "http://a.example/deep", Depth: 4}, StatusRefused, ReasonDepth, "http://a.example/deep", ""},
+		{URL{URL: "http://a.example/deep", Depth: 3}, StatusNew, "", "http://a.example/deep", ""},
+		{URL{URL: "http://a.example/q", Queue: strings.Repeat("q", 256)}, StatusRefused, ReasonQueue, "http://a.example/q", ""},
+		{URL{URL: "http://a.example/q", Queue: strings.Repeat("q", 255)}, StatusNew, "", "http://a.example/q", ""},
+		{URL{URL: "http://a.example/q", Crawl: "*"}, StatusRefused, ReasonCrawl, "", ""},
+		{URL{URL: "http://a.example/q", Crawl: "x|exact"}, StatusRefused, ReasonCrawl, "", ""},
+		{URL{URL: "http://a.example/q", Crawl: "other"}, StatusNew, "", "http://a.example/q", ""},
 	}
 	urls := make([]URL, len(tests))
 	for i, tt := range tests {
@@ -124,9 +124,9 @@ func TestOrderOfResultsAcrossCrawls(t *testing.T) {
 		urls = append(urls, URL{URL: fmt.Sprintf("http://h.example/%d", i/3), Crawl: []string{"a", "b", ""}[i%3]})
 	}
 	for i, r := range addAll(t, f, append(urls, urls...)...) {
-		want := New
+		want := StatusNew
 		if i >= 30 {
-			want = Duplicate
+			want = StatusDuplicate
 		}
 		if r.Status != want || r.Canonical != urls[i%30].URL {
 			t.Errorf("result %d: got %v of %s; want %v of %s", i, r.Status, r.Canonical, want, urls[i%30].URL)
@@ -153,14 +153,14 @@ func TestCapsRefuseAsFull(t *testing.T) {
 func TestForceQueuesWhatWasSeen(t *testing.T) {
 	f := open(t, Options{Delay: -1})
 	u := URL{URL: "http://a.example/", Force: true}
-	if r := addOne(t, f, u); r.Status != New || r.Requeued {
+	if r := addOne(t, f, u); r.Status != StatusNew || r.Requeued {
 		t.Fatalf("got %+v; want new", r)
 	}
-	if r := addOne(t, f, u); r.Status != Duplicate || r.Requeued {
+	if r := addOne(t, f, u); r.Status != StatusDuplicate || r.Requeued {
 		t.Fatalf("got %+v; want a duplicate left where it is", r)
 	}
 	must(t, f.Done(bg, leaseOne(t, f)))
-	if r := addOne(t, f, u); r.Status != Duplicate || !r.Requeued {
+	if r := addOne(t, f, u); r.Status != StatusDuplicate || !r.Requeued {
 		t.Fatalf("got %+v; want a duplicate queued again", r)
 	}
 	leaseOne(t, f)
@@ -169,7 +169,7 @@ func TestForceQueuesWhatWasSeen(t *testing.T) {
 func TestDiscriminatorMakesAnotherKey(t *testing.T) {
 	f := open(t, Options{Delay: -1})
 	for _, disc := range []string{"", "POST", "de", "\x00"} {
-		if r := addOne(t, f, URL{URL: "http://a.example/", Discriminator: disc}); r.Status != New {
+		if r := addOne(t, f, URL{URL: "http://a.example/", Discriminator: disc}); r.Status != StatusNew {
 			t.Errorf("discriminator %q: got %v; want new", disc, r.Status)
 		}
 	}
@@ -192,10 +192,10 @@ func TestExactCrawlTellsSpellingsAndQueuesApart(t *testing.T) {
 	}
 	for i := range offers {
 		offers[i].Crawl = "raw"
-		if r := addOne(t, f, offers[i]); r.Status != New {
+		if r := addOne(t, f, offers[i]); r.Status != StatusNew {
 			t.Errorf("%s in %q: got %v %q; want new", offers[i].URL, offers[i].Queue, r.Status, r.Reason)
 		}
-		if r := addOne(t, f, offers[i]); r.Status != Duplicate {
+		if r := addOne(t, f, offers[i]); r.Status != StatusDuplicate {
 			t.Errorf("%s again: got %v; want duplicate", offers[i].URL, r.Status)
 		}
 	}
@@ -212,11 +212,11 @@ func TestExactCrawlTellsSpellingsAndQueuesApart(t *testing.T) {
 }
 
 func TestExactCrawlStaysExact(t *testing.T) {
-	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})
-	first := open(t, Options{Store: s, Exact: []string{"raw"}})
+	s := memstore.New(memstore.Options{})
+	first := openOn(t, s, Options{Exact: []string{"raw"}})
 	addOne(t, first, URL{URL: "http://a.example/#1", Crawl: "raw"})
-	again := open(t, Options{Store: s})
-	if r := addOne(t, again, URL{URL: "http://a.example/#2", Crawl: "raw"}); r.Status != New {
+	again := openOn(t, s, Options{})
+	if r := addOne(t, again, URL{URL: "http://a.example/#2", Crawl: "raw"}); r.Status != StatusNew {
 		t.Errorf("got %v; want new: the store knows that the crawl is exact", r.Status)
 	}
 	addOne(t, again, URL{URL: "http://a.example/", Crawl: "plain"})
@@ -226,14 +226,14 @@ func TestExactCrawlStaysExact(t *testing.T) {
 	must(t, again.SetExact(bg, "raw"))
 }
 
-func TestOpenRefuses(t *testing.T) {
-	whatwg := memstore.New(memstore.Options{Identity: identityOf(canon.WHATWG())})
-	if _, err := Open(Options{Store: whatwg}); !errors.Is(err, store.ErrIdentity) {
+func TestNewRefuses(t *testing.T) {
+	whatwg := memstore.New(memstore.Options{Identity: store.IdentityOf(canon.WHATWG())})
+	if _, err := New(whatwg, Options{}); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v; want ErrIdentity for the store of another profile", err)
 	}
-	for _, opt := range []Options{{Dir: "x", Store: whatwg}, {Lease: -1}, {MaxDepth: -1}, {Adaptive: Adaptive{Factor: -1}}, {Exact: []string{"*"}}} {
-		if f, err := Open(opt); err == nil {
-			t.Errorf("got %v opened with %+v; want an error", f, opt)
+	for _, opt := range []Options{{Lease: -1}, {MaxDepth: -1}, {Adaptive: Adaptive{Factor: -1}}, {Exact: []string{"*"}}} {
+		if f, err := New(memstore.New(memstore.Options{}), opt); err == nil {
+			t.Errorf("got %v made with %+v; want an error", f, opt)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestSeeRecordsWithoutQueueing(t *testing.T) {
 	f := open(t, Options{})
 	u := URL{URL: "http://a.example/", Force: true}
-	for i, want := range []Status{New, Duplicate, Duplicate} {
+	for i, want := range []Status{StatusNew, StatusDuplicate, StatusDuplicate} {
 		results, err := f.See(bg, []URL{u})
 		if err != nil || results[0].Status != want || results[0].Requeued {
 			t.Errorf("time %d: got %+v, %v; want %v", i, results, err, want)

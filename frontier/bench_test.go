@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // discovered makes the load that the closest peer was measured with: n offers
@@ -52,10 +54,13 @@ var benchStores = []string{"memstore", "pebblestore"}
 
 func openBench(b *testing.B, kind string, opt Options) *Frontier {
 	b.Helper()
-	if kind == "pebblestore" {
-		opt.Dir = b.TempDir()
+	if kind == "memstore" {
+		return open(b, opt)
 	}
-	return open(b, opt)
+	s, err := pebblestore.Open(b.TempDir(), pebblestore.Options{LoadBehind: true})
+	must(b, err)
+	b.Cleanup(func() { must(b, s.Close()) })
+	return openOn(b, s, opt)
 }
 
 // BenchmarkAdd adds discovered URLs, each batch durable when it returns, traps

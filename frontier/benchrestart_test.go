@@ -17,7 +17,7 @@ import (
 const fillEnv = "FIRSTSEEN_TEST_FILL"
 
 func fillChild(dir string, n int) error {
-	f, err := Open(crashOptions(dir))
+	f, _, err := openCrash(dir)
 	if err != nil {
 		return err
 	}
@@ -57,17 +57,18 @@ func BenchmarkRestart(b *testing.B) {
 			before, used := heapBytes(), cpuTime()
 			begun := time.Now()
 			b.StartTimer()
-			f, err := Open(crashOptions(dir))
+			f, s, err := openCrash(dir)
 			must(b, err)
 			leaseOne(b, f)
 			b.StopTimer()
 			cpu += cpuTime() - used
-			if r := addOne(b, f, URL{URL: fillURL(0)}); r.Status != Duplicate {
+			if r := addOne(b, f, URL{URL: fillURL(0)}); r.Status != StatusDuplicate {
 				b.Errorf("got %v for a URL that was queued before the kill; want duplicate", r.Status)
 			}
 			add += time.Since(begun).Seconds()
 			heap += heapBytes() - before
 			must(b, f.Close())
+			must(b, s.Close())
 			disk += dirBytes(b, dir)
 			b.StartTimer()
 		}

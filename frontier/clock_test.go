@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
@@ -23,9 +22,8 @@ const year = 365 * 24 * time.Hour
 
 func openWithClock(t *testing.T, opt Options) (*Frontier, *wallClock) {
 	c := new(wallClock)
-	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita()), Clock: c.now})
-	opt.Store = s
-	f := open(t, opt)
+	s := memstore.New(memstore.Options{Clock: c.now})
+	f := openOn(t, s, opt)
 	f.clock = c.now
 	t.Cleanup(func() { must(t, s.Close()) })
 	return f, c
@@ -67,7 +65,7 @@ func TestAWaitingCallSeesThatTheClockWasSet(t *testing.T) {
 func TestWaitingForATimeDoesNotPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()
-		f := open(t, Options{Store: s})
+		f := openOn(t, s, Options{})
 		addOne(t, f, URL{URL: "http://a.example/", Due: time.Now().Add(time.Hour)})
 		start := time.Now()
 		leases, _, err := f.LeaseWait(bg, LeaseRequest{}, false)

@@ -17,7 +17,7 @@ func TestManyGoroutinesOneNewOneLease(t *testing.T) {
 			s, err := b.open()
 			must(t, err)
 			t.Cleanup(func() { must(t, s.Close()) })
-			crawlConcurrently(t, open(t, Options{Store: s, Delay: -1, MaxInFlight: 3}))
+			crawlConcurrently(t, openOn(t, s, Options{Delay: -1, MaxInFlight: 3}))
 		})
 	}
 }
@@ -37,7 +37,7 @@ func crawlConcurrently(t *testing.T, f *Frontier) {
 			return
 		}
 		for _, r := range results {
-			if r.Status == New {
+			if r.Status == StatusNew {
 				fresh[n].Add(1)
 			}
 		}

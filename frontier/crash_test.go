@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // The child of the crash tests is this test binary, told by its environment to
@@ -39,7 +41,7 @@ func crashChild() bool {
 
 // crashCrawl adds, leases and settles until it is killed.
 func crashCrawl(dir, run string) error {
-	f, err := Open(crashOptions(dir))
+	f, _, err := openCrash(dir)
 	if err != nil {
 		return err
 	}
@@ -71,8 +73,13 @@ func crashCrawl(dir, run string) error {
 	}
 }
 
-func crashOptions(dir string) Options {
-	return Options{Dir: dir, Delay: -1, MaxInFlight: -1, Lease: time.Hour, KeepURLs: true}
+func openCrash(dir string) (*Frontier, *pebblestore.Store, error) {
+	s, err := pebblestore.Open(dir, pebblestore.Options{KeepURLs: true, LoadBehind: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := New(s, Options{Delay: -1, MaxInFlight: -1, Lease: time.Hour})
+	return f, s, err
 }
 
 // killed is what a child said before it was killed.
@@ -124,10 +131,12 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 		all.done = append(all.done, k.done...)
 	}
 	t.Logf("%d added, %d leased, %d done", len(all.added), len(all.leased), len(all.done))
-	f := open(t, crashOptions(dir))
+	f, s, err := openCrash(dir)
+	must(t, err)
+	defer func() { must(t, errors.Join(f.Close(), s.Close())) }()
 	state := checkStates(t, f, all)
 	for _, u := range all.added {
-		if r := addOne(t, f, URL{URL: u}); r.Status != Duplicate {
+		if r := addOne(t, f, URL{URL: u}); r.Status != StatusDuplicate {
 			t.Errorf("%s: got %v; want duplicate, it was told new", u, r.Status)
 		}
 	}

@@ -19,25 +19,19 @@ func profileNamed(t *testing.T, name string) *canon.Profile {
 	return p
 }
 
-// openOn opens a frontier of the default profile on a store.
-func openOn(t *testing.T, s store.Store) *Frontier {
-	t.Helper()
-	return open(t, Options{Store: s, Delay: -1})
-}
-
 // TestCrawlProfiles gives each preset a crawl of one store: forms and keys are
 // those of the preset, they don't meet, and a second frontier on the store knows.
 func TestCrawlProfiles(t *testing.T) {
 	const raw = "http://Example.com:80/a/../b?z=1&a=2#frag"
-	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})
-	f := openOn(t, s)
+	s := memstore.New(memstore.Options{})
+	f := openOn(t, s, Options{Delay: -1})
 	names := []string{"whatwg", "hashed-n", "hashed-p", "c14n", "scrapy", "safebrowsing", "surt", "none", "purell:LowercaseHost"}
 	for _, name := range names {
 		if err := f.SetCrawlProfile(t.Context(), name, profileNamed(t, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range []*Frontier{f, openOn(t, s)} {
+	for _, f := range []*Frontier{f, openOn(t, s, Options{Delay: -1})} {
 		for _, name := range names {
 			p := profileNamed(t, name)
 			want, err := p.Canonicalize(raw)
@@ -54,7 +48,7 @@ func TestCrawlProfiles(t *testing.T) {
 		}
 	}
 	r, err := f.AddBatch(t.Context(), []URL{{URL: raw, Crawl: "whatwg"}, {URL: raw, Crawl: "surt"}, {URL: raw, Crawl: "surt"}})
-	if err != nil || r[0].Status != New || r[1].Status != New || r[2].Status != Duplicate {
+	if err != nil || r[0].Status != StatusNew || r[1].Status != StatusNew || r[2].Status != StatusDuplicate {
 		t.Errorf("got %v, %v; want new, new, duplicate", r, err)
 	}
 	crawls, err := f.Crawls(t.Context())
@@ -66,8 +60,8 @@ func TestCrawlProfiles(t *testing.T) {
 // TestUnicodeHostsAreTold: by the flag a store refuses Unicode tables that would change
 // its keys, so it must be set in every profile that maps hosts, or leaves them Unicode.
 func TestUnicodeHostsAreTold(t *testing.T) {
-	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})
-	f := openOn(t, s)
+	s := memstore.New(memstore.Options{})
+	f := openOn(t, s, Options{Delay: -1})
 	for _, name := range []string{"qiita", "whatwg", "c14n", "scrapy", "safebrowsing", "none"} {
 		if err := f.SetCrawlProfile(t.Context(), name, profileNamed(t, name)); err != nil {
 			t.Fatal(err)
@@ -86,8 +80,8 @@ func TestUnicodeHostsAreTold(t *testing.T) {
 
 // TestCrawlProfileRefused asks for what would change keys under URLs.
 func TestCrawlProfileRefused(t *testing.T) {
-	s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})
-	f := openOn(t, s)
+	s := memstore.New(memstore.Options{})
+	f := openOn(t, s, Options{Delay: -1})
 	if _, err := f.AddURL(t.Context(), URL{URL: "http://a.com/", Crawl: "used"}); err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +124,12 @@ func TestCrawlProfileRefused(t *testing.T) {
 // program can't make.
 func TestCrawlProfileUnknown(t *testing.T) {
 	for _, suffix := range []string{"|whatwg@999", "|to-come@1"} {
-		s := memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})
+		s := memstore.New(memstore.Options{})
 		off := false
 		if err := s.Configure(t.Context(), "c"+suffix, "", store.QueueChange{Paused: &off}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(Options{Store: s}); !errors.Is(err, store.ErrIdentity) || !strings.Contains(err.Error(), `"c"`) {
+		if _, err := New(s, Options{}); !errors.Is(err, store.ErrIdentity) || !strings.Contains(err.Error(), `"c"`) {
 			t.Errorf("%s: got %v; want ErrIdentity that names the crawl", suffix, err)
 		}
 	}

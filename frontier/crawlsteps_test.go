@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 )
@@ -31,7 +30,7 @@ func TestBatchOfManyCrawlsIsLinear(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i, r := range addAll(t, f, urlsOfCrawls(crawls)...) {
-		if r.Status != New {
+		if r.Status != StatusNew {
 			t.Fatalf("crawl %d: got %v; want new", i, r.Status)
 		}
 	}
@@ -83,8 +82,8 @@ func TestCallOfManyCrawlsEndsWithItsContext(t *testing.T) {
 	}
 	for name, call := range calls {
 		ctx, cancel := context.WithCancel(bg)
-		s := &cancelingStore{Store: memstore.New(memstore.Options{KeepURLs: true, Identity: identityOf(canon.Qiita())}), endAt: endAt, cancel: cancel}
-		f := open(t, Options{Store: s})
+		s := &cancelingStore{Store: memstore.New(memstore.Options{KeepURLs: true}), endAt: endAt, cancel: cancel}
+		f := openOn(t, s, Options{})
 		if err := call(ctx, f); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v; want the error of its context", name, err)
 		}

@@ -9,7 +9,9 @@
 // fetched is then handed out as leases, one URL to one fetcher at a time, each
 // host no faster than is polite.
 //
-//	f, err := frontier.Open(frontier.Options{Dir: "crawl.db"}) // Dir "": in memory
+//	s, err := pebblestore.Open("crawl.db", pebblestore.Options{}) // or memstore.New(memstore.Options{})
+//	...
+//	f, err := frontier.New(s, frontier.Options{})
 //	...
 //	f.Add(ctx, "https://example.com/")
 //	for lease, err := range f.Leases(ctx) { // until nothing is queued or leased
@@ -40,9 +42,9 @@
 // Two URLs are the same if their canonical forms under [Options.Profile] are
 // equal, they belong to the same crawl, and carry the same
 // [URL.Discriminator]. In an exact crawl ([Options.Exact]) they are the same if
-// their bytes and their queues are. A store belongs to the profile that made
-// it, so rules can't change under its keys: another profile is refused at Open
-// with store.ErrIdentity.
+// their bytes and their queues are. A store belongs to the profile of the
+// first frontier on it, so that rules can't change under its keys: [New] refuses another
+// profile with store.ErrIdentity.
 //
 // # Redirects
 //
@@ -65,5 +67,6 @@
 //
 // A Frontier may be used by any number of goroutines. Several frontiers may
 // share one store; each then applies its own options, and hands out URLs of its
-// own crawl ([Options.Crawl]).
+// own crawl ([Options.Crawl]). This package links no database: the caller opens the
+// store with its own package, and closes it after the frontiers on it.
 package frontier

@@ -39,7 +39,7 @@ func TestKillerIsDropped(t *testing.T) {
 		if got := slices.Collect(f.Refusals()); len(got) != 1 || got[0].Count != 1 || got[0].Reason != want.Reason || !slices.Equal(got[0].Examples, want.Examples) {
 			t.Errorf("got refusals %+v; want %+v", got, want)
 		}
-		if r := addOne(t, f, URL{URL: url}); r.Status != Duplicate {
+		if r := addOne(t, f, URL{URL: url}); r.Status != StatusDuplicate {
 			t.Errorf("got %v; want a duplicate: it is seen", r.Status)
 		}
 		if r := addOne(t, f, URL{URL: url, Force: true}); !r.Requeued {
@@ -130,7 +130,7 @@ func (s *unsettled) Settle(ctx context.Context, crawl string, list []store.Settl
 func TestKillersThatCannotBeDroppedHoldNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &unsettled{Store: newCountingStore()}
-		f := open(t, Options{Store: s, Delay: -1, MaxInFlight: -1, MaxExpired: 1})
+		f := openOn(t, s, Options{Delay: -1, MaxInFlight: -1, MaxExpired: 1})
 		addOne(t, f, URL{URL: "http://a.example/1"})
 		dieHolding(t, f, 1)
 		addOne(t, f, URL{URL: "http://a.example/2"})

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // A frontier in memory: nothing to set up, nothing left behind.
 func Example() {
-	f, err := frontier.Open(frontier.Options{})
+	f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func Example() {
 
 // The links of a page are offered in one batch: one atomic, durable step.
 func ExampleFrontier_AddBatch() {
-	f, err := frontier.Open(frontier.Options{})
+	f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func ExampleFrontier_AddBatch() {
 		log.Fatal(err)
 	}
 	for _, r := range results {
-		if r.Status == frontier.Refused {
+		if r.Status == frontier.StatusRefused {
 			fmt.Println("refused:", r.Reason)
 			continue
 		}
@@ -73,7 +74,7 @@ func ExampleFrontier_AddBatch() {
 // A redirect to another spelling of the same page is to be followed; one to
 // another page is a link.
 func ExampleFrontier_Redirect() {
-	f, err := frontier.Open(frontier.Options{Delay: -1})
+	f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{Delay: -1})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func ExampleFrontier_Redirect() {
 
 // What a server asks for with Retry-After holds for its whole queue.
 func ExampleFrontier_RetryAfter() {
-	f, err := frontier.Open(frontier.Options{Delay: -1})
+	f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{Delay: -1})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // changingList excludes the URLs that contain a text, which may change.
@@ -32,7 +33,7 @@ func TestExcludedLater(t *testing.T) {
 			list := &changingList{}
 			var mu sync.Mutex
 			var dropped []Event
-			f := open(t, Options{Crawl: crawl, Delay: -1, KeepURLs: true, Exclude: list, Exact: []string{"plain"}, OnDropped: func(events []Event) {
+			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list, Exact: []string{"plain"}, OnDropped: func(events []Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				dropped = append(dropped, events...)
@@ -53,7 +54,7 @@ func TestExcludedLater(t *testing.T) {
 			}
 			results, err := f.Put(bg, []Known{{URL: in("http://a.example/secret/1"), Next: time.Now()}, {URL: in("http://a.example/secret/known")}, {URL: in("http://a.example/known"), Next: time.Now().Add(time.Hour)}})
 			must(t, err)
-			if results[0].Reason != ReasonExcluded || results[1].Reason != ReasonExcluded || results[2].Status != New {
+			if results[0].Reason != ReasonExcluded || results[1].Reason != ReasonExcluded || results[2].Status != StatusNew {
 				t.Errorf("put: got %+v; want the first two excluded", results)
 			}
 			if r, err := f.Alias(bg, l, "http://a.example/secret/alias", "canonical"); err != nil || r.Reason != ReasonExcluded {
@@ -153,7 +154,7 @@ func TestCloseWhileExcludedAreDropped(t *testing.T) {
 	list := &changingList{}
 	first := make(chan struct{})
 	var once sync.Once
-	f, err := Open(Options{Delay: -1, Exclude: list, OnDropped: func([]Event) { once.Do(func() { close(first) }) }})
+	f, err := New(memstore.New(memstore.Options{}), Options{Delay: -1, Exclude: list, OnDropped: func([]Event) { once.Do(func() { close(first) }) }})
 	must(t, err)
 	urls := make([]URL, 20_000)
 	for i := range urls {

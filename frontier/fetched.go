@@ -1,13 +1,12 @@
 package frontier
 
 import (
+	"cmp"
 	"time"
-
-	"github.com/firstseen/firstseen/store/captures"
 )
 
-// Fetched is what a fetch gave. Reported with a [Settlement] or a [Known], it goes to
-// [Options.Captures], where rules are judged by it.
+// Fetched is what a fetch gave. Reported with a [Settlement] or a [Known], it is passed to
+// [Options.OnFetched], where rules are judged by it.
 type Fetched struct {
 	// URL as it was fetched. The default is that of the lease, or the known one's.
 	URL string
@@ -22,20 +21,17 @@ type Fetched struct {
 	Redirect string
 }
 
-// keep gives what a fetch told to the sample. It never waits, and never fails what the
-// fetch was reported with.
-func (f *Frontier) keep(r *Fetched, url string, now time.Time) {
-	if r == nil || f.opt.Captures == nil {
+// reportFetched passes what a fetch gave to OnFetched.
+func (f *Frontier) reportFetched(r *Fetched, url string, now time.Time) {
+	if r == nil || f.opt.OnFetched == nil {
 		return
 	}
-	c := captures.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: r.Redirect}
-	if c.URL == "" {
-		c.URL = url
+	is := *r
+	is.URL = cmp.Or(is.URL, url)
+	if is.Time.IsZero() {
+		is.Time = now
 	}
-	if c.Time.IsZero() {
-		c.Time = now
-	}
-	if c.URL != "" {
-		f.opt.Captures.Offer(c)
+	if is.URL != "" {
+		f.opt.OnFetched(is)
 	}
 }

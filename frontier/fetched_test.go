@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store/captures"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // openSample opens a sample; read closes it and returns what it holds.
@@ -30,7 +31,7 @@ func openSample(t *testing.T) (s *captures.Sample, read func() []captures.Captur
 
 func TestFetchedIsKept(t *testing.T) {
 	sample, read := openSample(t)
-	f := open(t, Options{Delay: -1, Captures: sample})
+	f := open(t, Options{Delay: -1, OnFetched: func(r Fetched) { sample.Offer(captures.Capture(r)) }})
 	addOne(t, f, URL{URL: "http://a.example/?x"})
 	l, err := f.Next(bg)
 	must(t, err)
@@ -90,7 +91,7 @@ func TestProbes(t *testing.T) {
 
 func TestProbeOption(t *testing.T) {
 	for _, share := range []float64{-0.1, 1.1} {
-		if f, err := Open(Options{Probe: share}); err == nil {
+		if f, err := New(memstore.New(memstore.Options{}), Options{Probe: share}); err == nil {
 			_ = f.Close()
 			t.Errorf("opened with Probe %v; want an error", share)
 		}

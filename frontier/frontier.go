@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -20,7 +19,6 @@ type Frontier struct {
 	// hostHidden says that the profile's forms are no place to read a host from.
 	hostHidden bool
 	store      store.Store
-	owned      bool             // the store is ours to close
 	clock      func() time.Time // the wall clock; tests set it
 
 	crawls  crawlTable
@@ -36,51 +34,47 @@ type Frontier struct {
 	closing chan struct{}  // closed by Close
 }
 
-// Open opens a frontier. It fails with store.ErrIdentity when the store was
-// made with another profile, and with store.ErrLocked while another process
-// has its directory.
-func Open(opt Options) (*Frontier, error) {
+// New returns a frontier on a store, which stays the caller's: close the frontier first,
+// and then the store. A new store takes its identity, durably, from the first frontier on it.
+//
+// Errors: store.ErrIdentity if the store was made with another profile, and
+// store.ErrInvalid for options that mean nothing.
+func New(s store.Store, opt Options) (*Frontier, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
 	opt = opt.withDefaults()
-	s, owned, err := openStore(opt)
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFrontier(opt, s, owned)
-	if err != nil && owned {
-		err = errors.Join(err, s.Close())
-	}
-	return f, err
-}
-
-func newFrontier(opt Options, s store.Store, owned bool) (*Frontier, error) {
-	name := opt.Profile.Name()
 	f := &Frontier{
 		opt:        opt,
 		hostHidden: hidesHost(opt.Profile),
 		store:      s,
-		owned:      owned,
 		clock:      time.Now,
-		crawls:     crawlTable{all: name == "none", unnamed: oneCrawl(opt.Crawl)},
+		crawls:     crawlTable{all: opt.Profile.Name() == "none", unnamed: oneCrawl(opt.Crawl)},
 		closing:    make(chan struct{}),
 	}
 	f.profile.Store(opt.Profile)
 	if !opt.Traps.Off {
 		f.queries = newQueryTrap(opt.Traps.Queries)
 	}
-	if _, err := f.crawls.stored(opt.Crawl); err != nil {
-		return nil, fmt.Errorf("cannot open frontier: %w", err)
-	}
-	ctx := context.Background()
-	if err := f.crawls.load(ctx, s); err != nil {
-		return nil, fmt.Errorf("cannot open frontier: %w", err)
-	}
-	if err := f.applyOptions(ctx); err != nil {
-		return nil, fmt.Errorf("cannot open frontier: %w", err)
+	if err := f.start(context.Background()); err != nil {
+		return nil, fmt.Errorf("cannot make frontier: %w", err)
 	}
 	return f, nil
+}
+
+// start claims the store and reads what it knows.
+func (f *Frontier) start(ctx context.Context) error {
+	terms := store.Terms{Identity: store.IdentityOf(f.opt.Profile), Retention: f.opt.SeenFor}
+	if err := f.store.Prepare(ctx, terms); err != nil {
+		return err
+	}
+	if _, err := f.crawls.stored(f.opt.Crawl); err != nil {
+		return err
+	}
+	if err := f.crawls.load(ctx, f.store); err != nil {
+		return err
+	}
+	return f.applyOptions(ctx)
 }
 
 // applyOptions carries out the options that the store must know of.
@@ -99,21 +93,16 @@ func (f *Frontier) applyOptions(ctx context.Context) error {
 		if err := f.sweep(ctx); err != nil {
 			return err
 		}
-		f.working.Go(f.sweepNowAndThen)
+		f.working.Go(f.expireLoop)
 	}
 	return nil
 }
 
-// identityOf is what a store must have been made with to serve a profile.
-func identityOf(p *canon.Profile) store.Identity {
-	return store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}
-}
-
-// Close ends the frontier: calls waiting in Next return store.ErrClosed, calls
-// under way are waited for, and the store is closed unless it came from
-// Options.Store. Leases still out stay leased in the store, and are handed out
-// again when they run out, by whoever opens it then; to give them back sooner,
-// Release them first. A second Close does nothing.
+// Close ends the frontier: calls that wait in Next return store.ErrClosed, and Close waits
+// until the other calls have returned. The store stays open; its owner closes it afterwards.
+// Leases that are out stay leased in the store, and a later frontier hands their URLs out
+// again when they run out. To give them back sooner, Release them first. A second Close
+// does nothing, and no Close fails.
 func (f *Frontier) Close() error {
 	f.mu.Lock()
 	if f.closed {
@@ -124,12 +113,6 @@ func (f *Frontier) Close() error {
 	close(f.closing)
 	f.mu.Unlock()
 	f.working.Wait()
-	if !f.owned {
-		return nil
-	}
-	if err := f.store.Close(); err != nil {
-		return fmt.Errorf("cannot close frontier: %w", err)
-	}
 	return nil
 }
 
@@ -146,9 +129,9 @@ func (f *Frontier) enter() error {
 
 func (f *Frontier) leave() { f.working.Done() }
 
-// sweepNowAndThen forgets what is older than SeenFor until Close. A sweep that
+// expireLoop forgets what is older than SeenFor until Close. A sweep that
 // fails is tried again at the next turn: nothing was lost by it.
-func (f *Frontier) sweepNowAndThen() {
+func (f *Frontier) expireLoop() {
 	tick := time.NewTicker(max(min(f.opt.SeenFor/8, time.Hour), time.Millisecond))
 	defer tick.Stop()
 	for {

@@ -12,13 +12,13 @@ func FuzzCanonicalTwins(f *testing.F) {
 		fr := open(t, Options{Traps: Traps{Off: true}, Delay: -1, MaxInFlight: -1})
 		first := addOne(t, fr, URL{URL: raw})
 		results := addAll(t, fr, URL{URL: "http://other.example/"}, URL{URL: first.Canonical}, URL{URL: raw})
-		if first.Status == Refused {
-			if results[2].Status != Refused || results[0].Status == Refused {
+		if first.Status == StatusRefused {
+			if results[2].Status != StatusRefused || results[0].Status == StatusRefused {
 				t.Fatalf("%q: got %+v after a refusal; want it refused again and its batch untouched", raw, results)
 			}
 			return
 		}
-		if first.Status != New || results[1].Status != Duplicate || results[2].Status != Duplicate || results[1].Key != first.Key {
+		if first.Status != StatusNew || results[1].Status != StatusDuplicate || results[2].Status != StatusDuplicate || results[1].Key != first.Key {
 			t.Fatalf("%q: got %+v, then %+v; want it new once", raw, first, results)
 		}
 		stats, err := fr.Stats(bg, "")

@@ -49,7 +49,7 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	}
 	now := time.Now()
 	for i := range known {
-		f.keep(known[i].Fetched, known[i].URL.URL, now)
+		f.reportFetched(known[i].Fetched, known[i].URL.URL, now)
 	}
 	return results, nil
 }
@@ -150,9 +150,9 @@ func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) 
 		return report, fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
 	}
 	for i, status := range statuses {
-		p.results[i].Status = Duplicate
+		p.results[i].Status = StatusDuplicate
 		if status == store.Created {
-			p.results[i].Status = New
+			p.results[i].Status = StatusNew
 		}
 		if f.opt.OnEvent != nil {
 			p.events = append(p.events, p.event(i))

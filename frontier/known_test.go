@@ -13,7 +13,7 @@ import (
 
 func TestPutCreatesAndOverwrites(t *testing.T) {
 	for _, keep := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) { testPut(t, open(t, Options{Delay: -1, KeepURLs: keep}), keep) })
+		synctest.Test(t, func(t *testing.T) { testPut(t, openKeep(t, keep, Options{Delay: -1}), keep) })
 	}
 }
 
@@ -31,15 +31,15 @@ func testPut(t *testing.T, f *Frontier, keep bool) {
 			t.Fatalf("got %+v, %v; want %d held, %d completed", s, err, want, before+1-want)
 		}
 	}
-	if got := put(time.Time{}); got != New {
+	if got := put(time.Time{}); got != StatusNew {
 		t.Fatalf("got %v; want an unknown URL created", got)
 	}
 	held(0)
-	if r := addOne(t, f, u); r.Status != Duplicate {
+	if r := addOne(t, f, u); r.Status != StatusDuplicate {
 		t.Fatalf("got %v; want completed to mean seen", r.Status)
 	}
 	for range 2 { // completing twice counts once
-		if got := put(time.Time{}); got != Duplicate {
+		if got := put(time.Time{}); got != StatusDuplicate {
 			t.Fatalf("got %v; want it overwritten", got)
 		}
 		held(0)
@@ -89,7 +89,7 @@ func TestPutAcrossCrawlsAndRefusals(t *testing.T) {
 		{URL: URL{URL: "http://a.example/", Crawl: "*"}},
 	})
 	must(t, err)
-	for i, want := range []Status{New, Refused, New, New, Refused} {
+	for i, want := range []Status{StatusNew, StatusRefused, StatusNew, StatusNew, StatusRefused} {
 		if results[i].Status != want {
 			t.Errorf("URL %d: got %v %q; want %v", i, results[i].Status, results[i].Reason, want)
 		}
@@ -105,9 +105,9 @@ func TestPutTakesPriorityAndQueue(t *testing.T) {
 			s, err := b.open()
 			must(t, err)
 			t.Cleanup(func() { must(t, s.Close()) })
-			f := open(t, Options{Store: s, Delay: -1})
+			f := openOn(t, s, Options{Delay: -1})
 			u := URL{URL: "http://a.example/", Priority: 5, Queue: "mine", Depth: 2}
-			for i, want := range []Status{New, Duplicate} {
+			for i, want := range []Status{StatusNew, StatusDuplicate} {
 				results, err := f.Put(bg, []Known{{URL: u, Next: time.Unix(1, 0)}})
 				if err != nil || results[0].Status != want {
 					t.Fatalf("got %+v, %v; want %v", results, err, want)
@@ -127,7 +127,7 @@ func TestKnownRedirect(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			var kinds []EventKind
-			f := open(t, Options{Delay: -1, MaxRedirects: 3, KeepURLs: keep, OnEvent: func(e Event) { kinds = append(kinds, e.Kind) }})
+			f := openKeep(t, keep, Options{Delay: -1, MaxRedirects: 3, OnEvent: func(e Event) { kinds = append(kinds, e.Kind) }})
 			variant := func(i int) string { return fmt.Sprintf("http://a.example/x?a=1&b=2#%d", i) }
 			state := func(k Known) Result {
 				t.Helper()
@@ -138,12 +138,12 @@ func TestKnownRedirect(t *testing.T) {
 			addOne(t, f, URL{URL: variant(0), Depth: 2})
 			leaseOne(t, f)
 			// As a fetcher of URLFrontier's does it: the redirect, its target, both in any order.
-			if r := addOne(t, f, URL{URL: variant(1)}); r.Status != Duplicate {
+			if r := addOne(t, f, URL{URL: variant(1)}); r.Status != StatusDuplicate {
 				t.Errorf("got %+v; want a duplicate of the leased one", r)
 			}
 			kinds = nil
 			later := time.Now().Add(time.Hour)
-			if r := state(Known{URL: URL{URL: variant(0), Meta: []byte("m")}, Next: later, Redirect: variant(1)}); r.Status != Duplicate || !r.Requeued {
+			if r := state(Known{URL: URL{URL: variant(0), Meta: []byte("m")}, Next: later, Redirect: variant(1)}); r.Status != StatusDuplicate || !r.Requeued {
 				t.Errorf("got %+v; want the target queued", r)
 			}
 			if len(kinds) != 1 || kinds[0] != EventRedirected {
@@ -180,7 +180,7 @@ func TestKnownRedirect(t *testing.T) {
 				t.Errorf("got %+v, %v; want one page, not held", s, err)
 			}
 			// A page that was not known, and another page.
-			if r := state(Known{URL: URL{URL: "http://b.example//x"}, Redirect: "http://b.example/x"}); r.Status != New || !r.Requeued {
+			if r := state(Known{URL: URL{URL: "http://b.example//x"}, Redirect: "http://b.example/x"}); r.Status != StatusNew || !r.Requeued {
 				t.Errorf("got %+v; want the target new, and queued", r)
 			}
 			if l := leaseOne(t, f); l.URL != "http://b.example/x" {
@@ -199,7 +199,7 @@ func TestKnownRedirectAndItsTarget(t *testing.T) {
 	source := Known{URL: URL{URL: "http://a.example//x"}, Redirect: "http://a.example/x"}
 	target := Known{URL: URL{URL: "http://a.example/x"}}
 	for _, known := range [][]Known{{source, target}, {target, source}} {
-		f := open(t, Options{Delay: -1, KeepURLs: true})
+		f := openKeep(t, true, Options{Delay: -1})
 		_, err := f.Put(bg, known)
 		must(t, err)
 		leaseNone(t, f)

@@ -66,7 +66,7 @@ func (f *Frontier) followOne(ctx context.Context, p *puts, m *moved) (*store.Set
 	}
 	switch {
 	case e.URL == m.target: // it was said before, and the target has a state of its own
-		m.result.Status = Duplicate
+		m.result.Status = StatusDuplicate
 		return nil, nil
 	case was.hops >= f.opt.MaxRedirects:
 		f.refused.add(m.crawl.name, ReasonRedirects, m.target)
@@ -84,7 +84,7 @@ func (f *Frontier) makeTargets(ctx context.Context, p *puts, follow []store.Sett
 	var unknown []store.Settlement
 	var theirs []*Result
 	for i, status := range statuses {
-		results[i].Status, results[i].Requeued = Duplicate, true
+		results[i].Status, results[i].Requeued = StatusDuplicate, true
 		if f.opt.OnEvent != nil {
 			p.events = append(p.events, Event{Kind: EventRedirected, Crawl: shown(p.stored), Queue: follow[i].Queue, URL: follow[i].URL,
 				Canonical: results[i].Canonical, Key: follow[i].Key})
@@ -104,7 +104,7 @@ func (f *Frontier) makeTargets(ctx context.Context, p *puts, follow []store.Sett
 	}
 	for i, status := range statuses {
 		if status == store.Created {
-			theirs[i].Status = New
+			theirs[i].Status = StatusNew
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 func TestLeaseWaitIsWokenAndDoesNotPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()
-		f := open(t, Options{Store: s})
+		f := openOn(t, s, Options{})
 		start := time.Now()
 		time.AfterFunc(time.Hour, func() { addOne(t, f, URL{URL: "http://a.example/"}) })
 		leases, finished, err := f.LeaseWait(bg, LeaseRequest{Max: 5}, false)

@@ -31,7 +31,7 @@ func (f *Frontier) Lookup(ctx context.Context, u URL) (Entry, error) {
 	}
 	defer f.leave()
 	r, c := f.identify(u)
-	if r.Status == Refused {
+	if r.Status == StatusRefused {
 		return Entry{}, refusalError(u.URL, &r)
 	}
 	e, err := f.store.Lookup(ctx, c.stored, r.Key)
@@ -173,7 +173,7 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	for _, u := range sel.URLs {
 		u.Crawl = oneCrawl(sel.Crawl)
 		r, _ := f.identify(u)
-		if r.Status == Refused {
+		if r.Status == StatusRefused {
 			return 0, refusalError(u.URL, &r)
 		}
 		keys = append(keys, r.Key)

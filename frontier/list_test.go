@@ -31,7 +31,7 @@ func TestLookupByAnySpelling(t *testing.T) {
 }
 
 func TestListings(t *testing.T) {
-	f := open(t, Options{Exact: []string{"x"}, KeepURLs: true, Delay: -1})
+	f := openKeep(t, true, Options{Exact: []string{"x"}, Delay: -1})
 	for i := range 3 {
 		addAll(t, f, URL{URL: fmt.Sprintf("http://h%d.example/", i)}, URL{URL: fmt.Sprintf("http://h%d.example/", i), Crawl: "x"})
 	}
@@ -103,7 +103,7 @@ func TestForget(t *testing.T) {
 	}
 	forget(Selection{URLs: []URL{}}, 0)
 	forget(Selection{URLs: []URL{u("A.example/1#x")}}, 1)
-	if r := addOne(t, f, u("a.example/1")); r.Status != New {
+	if r := addOne(t, f, u("a.example/1")); r.Status != StatusNew {
 		t.Errorf("got %v; want a forgotten URL new again", r.Status)
 	}
 	forget(Selection{Queue: "a.example"}, 2)
@@ -122,14 +122,14 @@ func TestSeenForMakesOldURLsNew(t *testing.T) {
 		must(t, f.Done(bg, leaseOne(t, f)))
 		addOne(t, f, held)
 		time.Sleep(7 * time.Hour)
-		if r := addOne(t, f, done); r.Status != Duplicate {
+		if r := addOne(t, f, done); r.Status != StatusDuplicate {
 			t.Errorf("got %v after 7h; want duplicate", r.Status)
 		}
 		time.Sleep(2*time.Hour + time.Minute)
-		if r := addOne(t, f, done); r.Status != New {
+		if r := addOne(t, f, done); r.Status != StatusNew {
 			t.Errorf("got %v after 9h; want new", r.Status)
 		}
-		if r := addOne(t, f, held); r.Status != Duplicate {
+		if r := addOne(t, f, held); r.Status != StatusDuplicate {
 			t.Errorf("got %v; want what is held never forgotten", r.Status)
 		}
 	})

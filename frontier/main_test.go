@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 func TestMain(m *testing.M) {
@@ -16,10 +19,22 @@ func TestMain(m *testing.M) {
 
 var bg = context.Background()
 
-// open opens a frontier for a test and closes it at its end.
+// open makes a frontier on a new store in memory for a test, and closes it at its end.
 func open(t testing.TB, opt Options) *Frontier {
 	t.Helper()
-	f, err := Open(opt)
+	return openOn(t, memstore.New(memstore.Options{}), opt)
+}
+
+// openKeep is open on a store that keeps the text of completed and dropped URLs, or not.
+func openKeep(t testing.TB, keep bool, opt Options) *Frontier {
+	t.Helper()
+	return openOn(t, memstore.New(memstore.Options{KeepURLs: keep}), opt)
+}
+
+// openOn is open on a store, which stays open.
+func openOn(t testing.TB, s store.Store, opt Options) *Frontier {
+	t.Helper()
+	f, err := New(s, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,17 +133,17 @@ func (m *model) add(crawl, page, host, spelling string, o URL, now time.Time) of
 			first = u.spelling
 		}
 		if !o.Force || u.held() {
-			return offered{status: Duplicate, first: first}
+			return offered{status: StatusDuplicate, first: first}
 		}
 	}
 	if m.heldIn(q) >= m.policy.maxPerQueue {
-		return offered{status: Refused, reason: ReasonFull}
+		return offered{status: StatusRefused, reason: ReasonFull}
 	}
-	answer := offered{status: Duplicate, requeued: true}
+	answer := offered{status: StatusDuplicate, requeued: true}
 	if u == nil {
 		u = &modelURL{crawl: crawl, page: page}
 		m.urls = append(m.urls, u)
-		answer = offered{status: New}
+		answer = offered{status: StatusNew}
 	}
 	u.queue, u.spelling, u.priority, u.attempts, u.ranOut = q, spelling, o.Priority, 0, 0
 	m.enqueue(u, o.Due, now)
@@ -301,9 +301,9 @@ func (m *model) backoff(attempts int) time.Duration {
 }
 
 func (m *model) put(crawl, page, host, spelling string, next, now time.Time) Status {
-	u, status := m.find(crawl, page), Duplicate
+	u, status := m.find(crawl, page), StatusDuplicate
 	if u == nil {
-		u, status = &modelURL{crawl: crawl, page: page}, New
+		u, status = &modelURL{crawl: crawl, page: page}, StatusNew
 		m.urls = append(m.urls, u)
 	} else if !u.held() && next.IsZero() {
 		return status

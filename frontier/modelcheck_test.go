@@ -12,7 +12,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -29,7 +28,7 @@ func memBackend() backend {
 	return backend{
 		name: "memstore",
 		open: func() (store.Store, error) {
-			return memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())}), nil
+			return memstore.New(memstore.Options{}), nil
 		},
 		reopen: func(s store.Store) (store.Store, error) { return s, nil },
 	}
@@ -40,7 +39,7 @@ func memBackend() backend {
 func pebbleBackend() backend {
 	var fs vfs.FS
 	open := func() (store.Store, error) {
-		return pebblestore.Open("db", pebblestore.Options{Identity: identityOf(canon.Qiita()), FS: fs, LoadBehind: true})
+		return pebblestore.Open("db", pebblestore.Options{FS: fs, LoadBehind: true})
 	}
 	return backend{
 		name: "pebblestore",
@@ -90,10 +89,10 @@ func runModel(b backend, mutate func(store.Store) store.Store, seed uint64, ops 
 	if err != nil {
 		return nil, err
 	}
-	opt, policy := modelOptions(mutate(s), seed)
+	opt, policy := modelOptions(seed)
 	r := &modelRun{m: &model{policy: policy, paused: map[string]bool{}, ends: map[string]modelEnds{}}, rnd: rand.New(rand.NewPCG(seed, 1))}
 	opt.OnEvent = r.onEvent
-	if r.f, err = Open(opt); err != nil {
+	if r.f, err = New(mutate(s), opt); err != nil {
 		return nil, err
 	}
 	r.reopen = func(f *Frontier) (*Frontier, error) {
@@ -103,8 +102,7 @@ func runModel(b backend, mutate func(store.Store) store.Store, seed uint64, ops 
 		if s, err = b.reopen(s); err != nil {
 			return f, err
 		}
-		opt.Store = mutate(s)
-		return Open(opt)
+		return New(mutate(s), opt)
 	}
 	err = r.run(ops)
 	return r.history, errors.Join(err, r.f.Close(), s.Close())

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/firstseen/firstseen/store"
 )
 
 // modelRun performs random operations on a frontier and on the model, and
@@ -69,7 +67,7 @@ const (
 
 // modelOptions are, for odd seeds, those of a crawl without politeness, where
 // only fairness decides who is served.
-func modelOptions(s store.Store, seed uint64) (Options, modelPolicy) {
+func modelOptions(seed uint64) (Options, modelPolicy) {
 	p := modelPolicy{delay: 700 * time.Millisecond, maxInFlight: 2, lease: 5 * time.Second, maxPerQueue: 6,
 		backoff: Backoff{Base: 2 * time.Second, Max: 6 * time.Second, Attempts: 4}, maxExpired: 2}
 	switch {
@@ -78,7 +76,7 @@ func modelOptions(s store.Store, seed uint64) (Options, modelPolicy) {
 	case seed%4 == 0:
 		p.adaptive = Adaptive{Factor: 2, Max: 4 * time.Second}
 	}
-	return Options{Store: s, Crawl: "*", Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
+	return Options{Crawl: "*", Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
 		Retry: p.backoff, Adaptive: p.adaptive, MaxExpired: p.maxExpired}, p
 }
 

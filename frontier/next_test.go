@@ -12,8 +12,6 @@ import (
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
-
-	"github.com/firstseen/firstseen/canon"
 )
 
 // countingStore counts takes: a waiting frontier must not poll.
@@ -32,13 +30,13 @@ func (s *countingStore) Take(ctx context.Context, req store.TakeRequest) (store.
 }
 
 func newCountingStore() *countingStore {
-	return &countingStore{Store: memstore.New(memstore.Options{Identity: identityOf(canon.Qiita())})}
+	return &countingStore{Store: memstore.New(memstore.Options{})}
 }
 
 func TestNextIsWokenByAnAddAndDoesNotPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()
-		f := open(t, Options{Store: s})
+		f := openOn(t, s, Options{})
 		start := time.Now()
 		time.AfterFunc(time.Hour, func() { addOne(t, f, URL{URL: "http://a.example/"}) })
 		l, err := f.Next(bg)
@@ -54,7 +52,7 @@ func TestNextIsWokenByAnAddAndDoesNotPoll(t *testing.T) {
 func TestNextWaitsForWhatTimeBrings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()
-		f := open(t, Options{Store: s, Delay: 90 * time.Second})
+		f := openOn(t, s, Options{Delay: 90 * time.Second})
 		start := time.Now()
 		addAll(t, f, URL{URL: "http://a.example/", Due: start.Add(time.Minute)}, URL{URL: "http://a.example/2"})
 		for _, want := range []time.Duration{0, 90 * time.Second} {
@@ -190,7 +188,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 func TestStoreErrorReachesAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()
-		f := open(t, Options{Store: s})
+		f := openOn(t, s, Options{})
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {

@@ -7,26 +7,15 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/captures"
 )
 
-// Options configure a Frontier. The zero value works: it is a frontier in
-// memory with canonical dedup, one fetch per host and second, and the traps on.
+// Options configure a Frontier. The zero value works: canonical dedup, one fetch per
+// host and second, and the traps on.
 //
 // What is durable belongs to the store: settings of single queues and crawls
 // ([Frontier.Configure]) outlive the process. Options are the policy of this
-// process, and may differ at the next Open, except Profile.
+// process, and may differ at the next New, except Profile.
 type Options struct {
-	// Dir is the directory of the store on disk, made when missing. The
-	// default is "": a store in memory, gone when the process ends.
-	Dir string
-	// Store is a store to use instead of Dir; it stays the caller's and is not
-	// closed. The default is none.
-	Store store.Store
-	// KeepURLs keeps the text of completed and dropped URLs in the store of Dir,
-	// for listings and first spellings. The default is false: 16 bytes remain.
-	KeepURLs bool
-
 	// Crawl is the crawl that this frontier works on: [Frontier.Next],
 	// [Frontier.Leases] and [Frontier.Lease] hand out its URLs and no others, and
 	// URLs, requests and questions that name no crawl are about it. Crawls that
@@ -73,7 +62,7 @@ type Options struct {
 	// MaxHeld caps the URLs one crawl may hold, likewise. The default is no cap.
 	MaxHeld int64
 	// MaxFetched stops serving a queue after so many completed URLs. It
-	// becomes the store's default at Open and stays so until set otherwise;
+	// becomes the store's default in New and stays so until set otherwise;
 	// negative takes that default away. The default is to leave it as it is.
 	MaxFetched int64
 	// MaxDepth refuses URLs further than this from a seed ([URL.Depth]). The
@@ -91,20 +80,20 @@ type Options struct {
 	// default is to exclude nothing.
 	Exclude Excluder
 
-	// Captures takes what settlements tell of fetches ([Fetched]), for audits of the rules
-	// on a live frontier. It stays the caller's, to be closed after the frontier. The
-	// default is none.
-	Captures *captures.Sample
+	// OnFetched is called with what settlements report of fetches, on the goroutine that
+	// settles, concurrently; store/captures keeps a sample of them for audits of the rules. It
+	// must be quick. The default is none.
+	OnFetched func(Fetched)
 	// Probe is the share of duplicate spellings, 0 to 1, that are queued all the same, each
 	// once: without them a rule that is on is never tested, since what it merges is
 	// fetched under one spelling only. The default is 0.
 	Probe float64
 
 	// SeenFor is the age after which a URL that isn't held counts as new. A
-	// sweep forgets them, at Open and then every eighth of SeenFor, or every
-	// hour if that is shorter; on disk by the generation, another eighth. So a
-	// URL may be remembered for up to a quarter longer; for one in a Store of
-	// the caller's, that is its own affair. The default is for ever.
+	// sweep forgets them, in New and then every eighth of SeenFor, or every
+	// hour if that is shorter. A store on disk forgets them by the generation, which
+	// takes new keys for another eighth (store.Terms). So a URL may be remembered for up
+	// to a quarter longer. The default is for ever.
 	SeenFor time.Duration
 	// SkipFirst leaves Result.First empty and so saves a look-up for each
 	// duplicate: in memory for those of URLs lately queued or asked for, on disk
@@ -173,24 +162,21 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) validate() error {
-	if o.Dir != "" && o.Store != nil {
-		return fmt.Errorf("cannot open frontier; got both Dir %q and Store; want one of them", o.Dir)
-	}
 	for name, d := range map[string]time.Duration{"Lease": o.Lease, "SeenFor": o.SeenFor, "Retry.Base": o.Retry.Base, "Retry.Max": o.Retry.Max, "Adaptive.Max": o.Adaptive.Max} {
 		if d < 0 {
-			return fmt.Errorf("cannot open frontier; got %s %v; want none below 0", name, d)
+			return fmt.Errorf("cannot make frontier; got %s %v; want none below 0", name, d)
 		}
 	}
 	for name, n := range map[string]int64{"MaxPerQueue": o.MaxPerQueue, "MaxHeld": o.MaxHeld, "MaxDepth": int64(o.MaxDepth)} {
 		if n < 0 {
-			return fmt.Errorf("cannot open frontier; got %s %d; want none below 0", name, n)
+			return fmt.Errorf("cannot make frontier; got %s %d; want none below 0", name, n)
 		}
 	}
 	if !(o.Probe >= 0 && o.Probe <= 1) {
-		return fmt.Errorf("cannot open frontier; got Probe %v; want 0 to 1", o.Probe)
+		return fmt.Errorf("cannot make frontier; got Probe %v; want 0 to 1", o.Probe)
 	}
 	if o.Adaptive.Factor < 0 {
-		return fmt.Errorf("cannot open frontier; got Adaptive.Factor %v; want none below 0", o.Adaptive.Factor)
+		return fmt.Errorf("cannot make frontier; got Adaptive.Factor %v; want none below 0", o.Adaptive.Factor)
 	}
 	return nil
 }

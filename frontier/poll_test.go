@@ -11,7 +11,7 @@ import (
 func TestWaitersSeeWhatAnotherProcessAdds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()
-		a, b := open(t, Options{Store: s, Poll: time.Second}), open(t, Options{Store: s})
+		a, b := openOn(t, s, Options{Poll: time.Second}), openOn(t, s, Options{})
 		start := time.Now()
 		time.AfterFunc(time.Hour+time.Millisecond, func() { addOne(t, b, URL{URL: "http://a.example/"}) })
 		leases, _, err := a.LeaseWait(bg, LeaseRequest{Max: 5}, false)

@@ -169,7 +169,7 @@ func (f *Frontier) excluded(canonical string) bool {
 	return f.opt.Exclude != nil && f.opt.Exclude.Excluded(canonical)
 }
 
-func (r *Result) refuse(reason Reason) { r.Status, r.Reason = Refused, reason }
+func (r *Result) refuse(reason Reason) { r.Status, r.Reason = StatusRefused, reason }
 
 // view gives a string as bytes without a copy; canon only reads them.
 func view(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

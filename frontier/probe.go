@@ -23,7 +23,7 @@ func (f *Frontier) addProbes(ctx context.Context, offers []offer) error {
 	var urls []URL
 	for i := range offers {
 		o := &offers[i]
-		if o.result.Status == Duplicate && o.url.Discriminator == "" && drawn(o.url.URL, f.opt.Probe) {
+		if o.result.Status == StatusDuplicate && o.url.Discriminator == "" && drawn(o.url.URL, f.opt.Probe) {
 			u := *o.url
 			u.Discriminator, u.Force = probePrefix+u.URL, false
 			urls = append(urls, u)

@@ -33,7 +33,7 @@ func (c *queryCounts) count(ctx context.Context, offers []offer) error {
 	for i := range offers {
 		o := &offers[i]
 		base, ok := withoutQuery(o.result.Canonical)
-		if !ok || o.result.Status == Refused || o.url.SkipTraps {
+		if !ok || o.result.Status == StatusRefused || o.url.SkipTraps {
 			continue
 		}
 		if err := c.one(ctx, counted{o, c.f.queries.hash(o.crawl.stored, base)}); err != nil {
@@ -119,7 +119,7 @@ func (c *queryCounts) known(ctx context.Context, o *offer) (bool, error) {
 // them if nothing was stored.
 func (c *queryCounts) settle(stored bool) {
 	for _, n := range c.counted {
-		if !stored || n.o.result.Status != New {
+		if !stored || n.o.result.Status != StatusNew {
 			c.f.queries.giveBack(n.path)
 		}
 	}

@@ -45,7 +45,7 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	if l.Redirects >= f.opt.MaxRedirects {
 		r.refuse(ReasonRedirects)
 	}
-	if r.Status != Refused && r.Key == l.Key {
+	if r.Status != StatusRefused && r.Key == l.Key {
 		return f.follow(ctx, l, target)
 	}
 	tooMany := r.Reason == ReasonRedirects
@@ -95,7 +95,7 @@ func (f *Frontier) follow(ctx context.Context, l *Lease, target string) (Redirec
 		return Redirection{}, fmt.Errorf("cannot follow redirect of %q: %w", l.URL, ErrStale)
 	}
 	f.emit(Event{Kind: EventRedirected, Crawl: l.Crawl, Queue: l.Queue, URL: target, Key: l.Key})
-	return Redirection{Follow: &next, Target: Result{Status: Duplicate, Key: l.Key, Queue: l.Queue, First: l.URL}}, nil
+	return Redirection{Follow: &next, Target: Result{Status: StatusDuplicate, Key: l.Key, Queue: l.Queue, First: l.URL}}, nil
 }
 
 // end settles a lease whose answer the caller has already.
@@ -132,12 +132,12 @@ func (f *Frontier) Alias(ctx context.Context, l *Lease, alias, reason string) (R
 	defer f.leave()
 	offers, results := f.offerTarget(l, alias)
 	r := &results[0]
-	if r.Status == Refused {
+	if r.Status == StatusRefused {
 		f.report(offers)
 		return *r, nil
 	}
 	if r.Key == l.Key {
-		r.Status, r.First = Duplicate, l.URL
+		r.Status, r.First = StatusDuplicate, l.URL
 		return *r, nil
 	}
 	if err := f.markAlias(ctx, &offers[0], reason+" "+l.URL); err != nil {
@@ -150,7 +150,7 @@ func (f *Frontier) Alias(ctx context.Context, l *Lease, alias, reason string) (R
 // markAlias completes an alias that is unknown or queued. One that is leased
 // is left to its fetcher.
 func (f *Frontier) markAlias(ctx context.Context, o *offer, why string) error {
-	o.result.Status = Duplicate
+	o.result.Status = StatusDuplicate
 	e, err := f.store.Lookup(ctx, o.crawl.stored, o.item.Key)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -168,7 +168,7 @@ func (f *Frontier) markAlias(ctx context.Context, o *offer, why string) error {
 		return err
 	}
 	if statuses[0] == store.Created {
-		o.result.Status = New
+		o.result.Status = StatusNew
 	}
 	f.rooms.wake(o.crawl.name)
 	return nil

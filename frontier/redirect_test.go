@@ -38,7 +38,7 @@ func TestRedirectToTheSameKeyIsFollowed(t *testing.T) {
 			t.Errorf("got %+v; want the hops counted anew for a recrawl", l)
 		}
 		must(t, f.Done(bg, l))
-		if r := addOne(t, f, URL{URL: "http://a.example/"}); r.Status != Duplicate {
+		if r := addOne(t, f, URL{URL: "http://a.example/"}); r.Status != StatusDuplicate {
 			t.Errorf("got %v; want the source a duplicate still", r.Status)
 		}
 	})
@@ -49,7 +49,7 @@ func TestRedirectToAnotherKeyIsALink(t *testing.T) {
 	addOne(t, f, URL{URL: "http://a.example/", Depth: 2, Priority: 3})
 	l := leaseOne(t, f)
 	r, err := f.Redirect(bg, l, "http://b.example/")
-	if err != nil || r.Follow != nil || r.Target.Status != New {
+	if err != nil || r.Follow != nil || r.Target.Status != StatusNew {
 		t.Fatalf("got %+v, %v; want a new target", r, err)
 	}
 	if err := f.Done(bg, l); !errors.Is(err, ErrStale) {
@@ -59,7 +59,7 @@ func TestRedirectToAnotherKeyIsALink(t *testing.T) {
 		t.Errorf("got %+v; want the target at its source's depth and priority", l)
 	}
 	// A loop by other keys: its source was seen.
-	if r, err = f.Redirect(bg, l, "http://a.example/"); err != nil || r.Target.Status != Duplicate {
+	if r, err = f.Redirect(bg, l, "http://a.example/"); err != nil || r.Target.Status != StatusDuplicate {
 		t.Errorf("got %+v, %v; want the loop to end as a duplicate", r, err)
 	}
 	leaseNone(t, f)
@@ -82,7 +82,7 @@ func TestRedirectChainsAreBounded(t *testing.T) {
 				}
 			}
 			r, err := f.Redirect(bg, l, target(4))
-			if err != nil || r.Follow != nil || r.Target.Status != Refused || r.Target.Reason != ReasonRedirects {
+			if err != nil || r.Follow != nil || r.Target.Status != StatusRefused || r.Target.Reason != ReasonRedirects {
 				t.Errorf("got %+v, %v; want the chain refused", r, err)
 			}
 			leaseNone(t, f)
@@ -108,7 +108,7 @@ func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
 
 func TestAliasIsSeenWithItsReason(t *testing.T) {
 	var events []Event
-	f := open(t, Options{Delay: -1, KeepURLs: true, OnEvent: func(e Event) {
+	f := openKeep(t, true, Options{Delay: -1, OnEvent: func(e Event) {
 		if e.Kind == EventAliased {
 			events = append(events, e)
 		}
@@ -119,7 +119,7 @@ func TestAliasIsSeenWithItsReason(t *testing.T) {
 	for _, tt := range []struct {
 		alias string
 		want  Status
-	}{{"http://a.example/canonical", New}, {"http://a.example/queued", Duplicate}, {"http://a.example/page#x", Duplicate}, {"http://a.example/canonical", Duplicate}, {"data:x", Refused}} {
+	}{{"http://a.example/canonical", StatusNew}, {"http://a.example/queued", StatusDuplicate}, {"http://a.example/page#x", StatusDuplicate}, {"http://a.example/canonical", StatusDuplicate}, {"data:x", StatusRefused}} {
 		r, err := f.Alias(bg, l, tt.alias, "rel-canonical")
 		if err != nil || r.Status != tt.want {
 			t.Errorf("%s: got %v, %v; want %v", tt.alias, r.Status, err, tt.want)
@@ -127,7 +127,7 @@ func TestAliasIsSeenWithItsReason(t *testing.T) {
 	}
 	must(t, f.Done(bg, l))
 	leaseNone(t, f) // the queued alias is no longer to be fetched
-	if r := addOne(t, f, URL{URL: "http://a.example/canonical"}); r.Status != Duplicate {
+	if r := addOne(t, f, URL{URL: "http://a.example/canonical"}); r.Status != StatusDuplicate {
 		t.Errorf("got %v; want the alias seen", r.Status)
 	}
 	e, err := f.Lookup(bg, URL{URL: "http://a.example/canonical?"})

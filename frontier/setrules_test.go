@@ -7,12 +7,13 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // TestSetProfile switches rules in the middle of a crawl: URLs are compared by
 // the new ones from then on, and other profiles are refused.
 func TestSetProfile(t *testing.T) {
-	f, err := Open(Options{})
+	f, err := New(memstore.New(memstore.Options{}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,8 +24,8 @@ func TestSetProfile(t *testing.T) {
 			t.Errorf("%s: got %v, %v; want %v", url, r.Status, err, want)
 		}
 	}
-	add("http://a.com/?ref=1", New)
-	add("http://a.com/?ref=2", New)
+	add("http://a.com/?ref=1", StatusNew)
+	add("http://a.com/?ref=2", StatusNew)
 	p, err := canon.Qiita().With(canon.WithRuleFile(strings.NewReader(`{"params":[{"host":"a.com","drop":["ref"]}]}`)))
 	if err != nil {
 		t.Fatal(err)
@@ -32,10 +33,10 @@ func TestSetProfile(t *testing.T) {
 	if err := f.SetProfile(p); err != nil {
 		t.Fatal(err)
 	}
-	add("http://a.com/?ref=3", New) // by the form without ref, which is new
-	add("http://a.com/?ref=4", Duplicate)
-	add("http://b.com/?ref=3", New)
-	add("http://b.com/?ref=4", New)
+	add("http://a.com/?ref=3", StatusNew) // by the form without ref, which is new
+	add("http://a.com/?ref=4", StatusDuplicate)
+	add("http://b.com/?ref=3", StatusNew)
+	add("http://b.com/?ref=4", StatusNew)
 	if err := f.SetProfile(canon.WHATWG()); !errors.Is(err, store.ErrIdentity) || f.Profile() != p {
 		t.Errorf("got %v, profile %s; want ErrIdentity and no change", err, f.Profile())
 	}

@@ -165,7 +165,7 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 	f.rooms.wake(shown(stored))
 	return func() {
 		for i, p := range places {
-			f.keep(all[p].Fetched, all[p].Lease.URL, now)
+			f.reportFetched(all[p].Fetched, all[p].Lease.URL, now)
 			if statuses[i] != store.Settled {
 				answers[p] = Stale
 				continue

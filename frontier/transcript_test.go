@@ -12,7 +12,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -46,6 +45,7 @@ func TestTranscripts(t *testing.T) {
 type script struct {
 	t      *testing.T
 	fs     vfs.FS
+	db     *pebblestore.Store
 	opt    Options
 	f      *Frontier
 	leases map[string]*Lease // the latest of each URL
@@ -57,17 +57,17 @@ func (s *script) close() {
 		return
 	}
 	must(s.t, s.f.Close())
-	must(s.t, s.opt.Store.Close())
+	must(s.t, s.db.Close())
 	s.f = nil
 }
 
 func (s *script) open() string {
 	s.close()
-	db, err := pebblestore.Open("db", pebblestore.Options{Identity: identityOf(canon.Qiita()), FS: s.fs, LoadBehind: true, KeepURLs: true, Generation: s.opt.SeenFor / 8})
+	db, err := pebblestore.Open("db", pebblestore.Options{FS: s.fs, LoadBehind: true, KeepURLs: true})
 	must(s.t, err)
-	s.opt.Store = db
+	s.db = db
 	s.opt.OnEvent = func(e Event) { s.events = append(s.events, e) }
-	s.f, err = Open(s.opt)
+	s.f, err = New(db, s.opt)
 	must(s.t, err)
 	return "ok\n"
 }
@@ -207,7 +207,7 @@ func (s *script) add(d *datadriven.TestData) string {
 	var out strings.Builder
 	for _, r := range results {
 		switch {
-		case r.Status == Refused:
+		case r.Status == StatusRefused:
 			fmt.Fprintf(&out, "refused: %s\n", r.Reason)
 		case r.Requeued:
 			fmt.Fprintf(&out, "queued again\n")

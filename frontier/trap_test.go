@@ -42,11 +42,11 @@ func TestTrapLimits(t *testing.T) {
 func TestSkipTraps(t *testing.T) {
 	f := open(t, Options{Traps: Traps{Queries: 2}, MaxDepth: 3})
 	long := "http://h.example" + strings.Repeat("/x", 3000)
-	if r := addOne(t, f, URL{URL: long, SkipTraps: true}); r.Status != New {
+	if r := addOne(t, f, URL{URL: long, SkipTraps: true}); r.Status != StatusNew {
 		t.Errorf("got %v, %q; want a long URL taken where traps are skipped", r.Status, r.Reason)
 	}
 	for i := range 9 {
-		if r := addOne(t, f, URL{URL: fmt.Sprintf("http://h.example/?q=%d", i), SkipTraps: true}); r.Status != New {
+		if r := addOne(t, f, URL{URL: fmt.Sprintf("http://h.example/?q=%d", i), SkipTraps: true}); r.Status != StatusNew {
 			t.Errorf("query %d: got %v, %q; want it taken", i, r.Status, r.Reason)
 		}
 	}
@@ -81,7 +81,7 @@ func TestQueryTrapCountsDistinctNewQueries(t *testing.T) {
 	if got := reason("http://h.example/cal?day=4"); got != ReasonQueries {
 		t.Errorf("got %q; want %q", got, ReasonQueries)
 	}
-	if r := addOne(t, f, URL{URL: "http://h.example/cal?day=1"}); r.Status != Duplicate {
+	if r := addOne(t, f, URL{URL: "http://h.example/cal?day=1"}); r.Status != StatusDuplicate {
 		t.Errorf("got %v; want a known URL to stay a duplicate", r.Status)
 	}
 	for _, u := range []string{"http://h.example/cal", "http://h.example/other?day=4", "http://g.example/cal?day=4"} {
@@ -89,7 +89,7 @@ func TestQueryTrapCountsDistinctNewQueries(t *testing.T) {
 			t.Errorf("%s: got %q; want it taken", u, got)
 		}
 	}
-	if r := addOne(t, f, URL{URL: "http://h.example/cal?day=4", Crawl: "other"}); r.Status != New {
+	if r := addOne(t, f, URL{URL: "http://h.example/cal?day=4", Crawl: "other"}); r.Status != StatusNew {
 		t.Errorf("got %v; want crawls counted apart", r.Status)
 	}
 }
@@ -104,11 +104,11 @@ func TestQueryTrapWithinOneBatch(t *testing.T) {
 	for _, r := range addAll(t, f, urls...) {
 		count[r.Status]++
 	}
-	if want := map[Status]int{New: 10, Duplicate: 10, Refused: 20}; !maps.Equal(count, want) {
+	if want := map[Status]int{StatusNew: 10, StatusDuplicate: 10, StatusRefused: 20}; !maps.Equal(count, want) {
 		t.Errorf("got %v; want %v: repeats take no place", count, want)
 	}
 	for i, r := range addAll(t, f, urls[:20]...) {
-		if r.Status != Duplicate {
+		if r.Status != StatusDuplicate {
 			t.Errorf("URL %d again: got %v; want duplicate", i, r.Status)
 		}
 	}
@@ -146,7 +146,7 @@ func TestForgetResetsQueryTrap(t *testing.T) {
 	if _, err := f.Forget(bg, Selection{URLs: []URL{a}}); err != nil {
 		t.Fatal(err)
 	}
-	if r := addOne(t, f, b); r.Status != New {
+	if r := addOne(t, f, b); r.Status != StatusNew {
 		t.Errorf("got %v %q; want new", r.Status, r.Reason)
 	}
 }

@@ -54,23 +54,23 @@ type Status uint8
 
 // The statuses of a Result.
 const (
-	// New says that the URL was never seen and is now queued: nobody else was
+	// StatusNew says that the URL was never seen and is now queued: no other caller was
 	// or will be told so.
-	New Status = iota + 1
-	// Duplicate says that the URL was seen before.
-	Duplicate
-	// Refused says that the URL was not recorded, for the Reason given.
-	Refused
+	StatusNew Status = iota + 1
+	// StatusDuplicate says that the URL was seen before.
+	StatusDuplicate
+	// StatusRefused says that the URL was not recorded, for the Reason given.
+	StatusRefused
 )
 
 // String returns "new", "duplicate" or "refused".
 func (s Status) String() string {
 	switch s {
-	case New:
+	case StatusNew:
 		return "new"
-	case Duplicate:
+	case StatusDuplicate:
 		return "duplicate"
-	case Refused:
+	case StatusRefused:
 		return "refused"
 	}
 	return "unknown"

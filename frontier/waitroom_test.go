@@ -18,7 +18,7 @@ func TestWaitersAreNotWokenInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiters, adds = 900, 50
 		s := newCountingStore()
-		f := open(t, Options{Store: s})
+		f := openOn(t, s, Options{})
 		ctx, cancel := context.WithCancel(bg)
 		var wg sync.WaitGroup
 		var served atomic.Int64

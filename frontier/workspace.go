@@ -50,7 +50,7 @@ func (w *workspace) itemsOf(offers []offer) ([]store.Item, []int32) {
 	clear(w.items) // those of the crawl before
 	w.items, w.places = w.items[:0], w.places[:0]
 	for i := range offers {
-		if offers[i].result.Status != Refused {
+		if offers[i].result.Status != StatusRefused {
 			w.items = append(w.items, offers[i].item)
 			w.places = append(w.places, int32(i))
 		}

@@ -7,8 +7,8 @@ var (
 	ErrClosed = errors.New("store: closed")
 	// ErrNotFound is returned for a key or queue nothing is known of.
 	ErrNotFound = errors.New("store: not found")
-	// ErrIdentity is returned by an open with another profile, version, key
-	// kind or Unicode version than the store was made with.
+	// ErrIdentity is returned by an open, or by Prepare, with another profile,
+	// version, key kind or Unicode version than the store was made with.
 	ErrIdentity = errors.New("store: made with another identity")
 	// ErrFormat is returned for a store of a newer or unknown format.
 	ErrFormat = errors.New("store: unknown format")

@@ -78,7 +78,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -170,26 +169,19 @@ type Store interface {
 	// first error.
 	Keys(ctx context.Context, crawl string) iter.Seq2[Key, error]
 
-	// Identity returns what the keys of this store are made by.
+	// Identity returns how the keys of this store are made. It is zero for a new store
+	// until Prepare.
 	Identity() Identity
+
+	// Prepare makes the store ready for a user, who calls it once and before anything
+	// else. A store that has no identity takes that of the terms, durably. Otherwise,
+	// [Identity.Adopt] says what becomes of it. The error is [ErrIdentity] if the user
+	// makes keys in another way, or if the store has keys but no identity.
+	Prepare(ctx context.Context, t Terms) error
 
 	// Close waits for accepted steps and releases the store. Later calls
 	// return [ErrClosed].
 	Close() error
-}
-
-// Identity says how the keys of a store are made. A store is opened only with
-// the identity it was made with: other rules would make other keys.
-type Identity struct {
-	Profile string // canon profile with its rule changes, e.g. "qiita+strip-www"
-	Version int    // version of that profile's algorithm
-	KeyKind string // e.g. "url-short-hash"
-	Unicode string // version of the Unicode tables that host names went through
-}
-
-// Or returns id with its zero fields taken from other.
-func (id Identity) Or(other Identity) Identity {
-	return Identity{cmp.Or(id.Profile, other.Profile), cmp.Or(id.Version, other.Version), cmp.Or(id.KeyKind, other.KeyKind), cmp.Or(id.Unicode, other.Unicode)}
 }
 
 // SeeOptions modify See. The zero value is fine.

@@ -23,11 +23,11 @@ import (
 func crawlFile(t *testing.T, dir string) (name string) {
 	t.Helper()
 	db, name := filepath.Join(dir, "from.db"), filepath.Join(dir, "crawl.fs")
-	s, err := pebblestore.Open(db, pebblestore.Options{Identity: identity(canon.Qiita())})
+	s, err := pebblestore.Open(db, pebblestore.Options{Identity: store.IdentityOf(canon.Qiita())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := frontier.Open(frontier.Options{Store: s})
+	f, err := frontier.New(s, frontier.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (endless) Entries(ctx context.Context, _, _ string) iter.Seq2[store.Entry, 
 func TestFailedCopyLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	src := endless{memstore.New(memstore.Options{Identity: identity(canon.Qiita())})}
+	src := endless{memstore.New(memstore.Options{Identity: store.IdentityOf(canon.Qiita())})}
 	dst := memstore.New(memstore.Options{Identity: store.Identity{Profile: "other"}})
 	from := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: src.Identity()}
 	to := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: dst.Identity()}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -31,7 +32,7 @@ func namedCrawls(t *testing.T) (db string) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Status == frontier.New {
+				if r.Status == frontier.StatusNew {
 					n++
 				}
 			}
@@ -46,11 +47,11 @@ func namedCrawls(t *testing.T) (db string) {
 // over opens a frontier over a store on disk, made if need be.
 func over(t *testing.T, db string, do func(f *frontier.Frontier)) {
 	t.Helper()
-	s, err := pebblestore.Open(db, pebblestore.Options{Identity: identity(canon.Qiita()), KeepURLs: true})
+	s, err := pebblestore.Open(db, pebblestore.Options{Identity: store.IdentityOf(canon.Qiita()), KeepURLs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := frontier.Open(frontier.Options{Store: s})
+	f, err := frontier.New(s, frontier.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

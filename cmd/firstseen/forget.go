@@ -90,14 +90,14 @@ func openOver(s store.Store) (*frontier.Frontier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell the URL's key: %w", err)
 	}
-	return frontier.Open(frontier.Options{Store: s, Profile: p})
+	return frontier.New(s, frontier.Options{Profile: p})
 }
 
 func (f *forgetFlags) forgetURLs(ctx context.Context, front *frontier.Frontier, c frontier.StoredCrawl) (int64, error) {
 	urls := make([]frontier.URL, len(f.urls))
 	for i, u := range f.urls {
 		urls[i].URL = u
-		if r := front.Identify(frontier.URL{URL: u, Crawl: c.Name}); r.Status == frontier.Refused {
+		if r := front.Identify(frontier.URL{URL: u, Crawl: c.Name}); r.Status == frontier.StatusRefused {
 			return 0, misusef("cannot read URL %q; it is refused as %s", u, r.Reason)
 		}
 	}

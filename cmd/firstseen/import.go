@@ -119,9 +119,9 @@ func (f *importFlags) run(ctx context.Context, a *app, names []string) (err erro
 
 func (f *importFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
 	if f.redis.given() {
-		return f.redis.open(ctx, a.log, redisstore.Options{Identity: identity(p), KeepURLs: f.keep})
+		return f.redis.open(ctx, a.log, redisstore.Options{Identity: store.IdentityOf(p), KeepURLs: f.keep})
 	}
-	s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: identity(p), KeepURLs: f.keep})
+	s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: store.IdentityOf(p), KeepURLs: f.keep})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open store: %w", err)
 	}
@@ -173,7 +173,7 @@ type importer struct {
 }
 
 func newImporter(a *app, f *importFlags, s store.Store, p *canon.Profile, opt archive.Options) (*importer, error) {
-	front, err := frontier.Open(frontier.Options{Store: s, Profile: p, SkipFirst: true, Traps: frontier.Traps{Off: true}})
+	front, err := frontier.New(s, frontier.Options{Profile: p, SkipFirst: true, Traps: frontier.Traps{Off: true}})
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/store"
 )
 
 // profileFlags are --profile, --rules and --rule-file, the same for every command.
@@ -45,9 +44,4 @@ func withRuleFile(profile *canon.Profile, name string) (*canon.Profile, error) {
 		return nil, misusef("cannot use rule file %s: %w", name, err)
 	}
 	return profile, nil
-}
-
-// identity is what a store is stamped with whose keys this profile makes.
-func identity(p *canon.Profile) store.Identity {
-	return store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}
 }

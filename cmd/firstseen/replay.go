@@ -93,7 +93,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 		}
 		err = worst(err, closed)
 	}()
-	crawl, err := crawlInto(ctx, w, f.crawl, identity(p), false)
+	crawl, err := crawlInto(ctx, w, f.crawl, store.IdentityOf(p), false)
 	if err != nil {
 		return fmt.Errorf("cannot replay: %w", err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/captures"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -144,9 +146,12 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	}
 	sample := f.openCaptures(a.log)
 	opt := f.policy()
-	opt.Store, opt.Profile, opt.Exclude, opt.Captures, opt.Poll = st, p, excluded.excluder(), sample, f.poll()
+	opt.Profile, opt.Exclude, opt.Poll = p, excluded.excluder(), f.poll()
+	if sample != nil {
+		opt.OnFetched = func(r frontier.Fetched) { sample.Offer(captures.Capture(r)) }
+	}
 	opt.OnDropped = logDropped(a.log)
-	front, err := frontier.Open(opt)
+	front, err := frontier.New(st, opt)
 	if err != nil {
 		closeCaptures(a.log, sample)
 		return nil, nil, errors.Join(err, st.Close())
@@ -206,7 +211,7 @@ func reloadOn(ctx context.Context, hup <-chan os.Signal, a *app, s *server.Serve
 // storeOptions bounds the memory of the store: block cache and write buffers.
 func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
 	return pebblestore.Options{
-		Identity:      identity(p),
+		Identity:      store.IdentityOf(p),
 		KeepURLs:      f.keepURLs,
 		LoadBehind:    true,
 		Index:         pebblestore.IndexMode(strings.TrimPrefix(f.index, "auto")),

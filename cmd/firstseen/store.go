@@ -28,7 +28,7 @@ func openWorkspace(dir string, p *canon.Profile) (*workspace, error) {
 		}
 		w.temporary = true
 	}
-	s, err := pebblestore.Open(w.dir, pebblestore.Options{Identity: identity(p)})
+	s, err := pebblestore.Open(w.dir, pebblestore.Options{Identity: store.IdentityOf(p)})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open store: %w", err), w.remove())
 	}

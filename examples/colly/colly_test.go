@@ -16,6 +16,7 @@ import (
 	"github.com/gocolly/colly/v2/storage"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 const (
@@ -92,7 +93,7 @@ func duplicates(t *testing.T, c *colly.Collector) int {
 
 func open(t *testing.T) *frontier.Frontier {
 	t.Helper()
-	f, err := frontier.Open(frontier.Options{Delay: -1})
+	f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{Delay: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

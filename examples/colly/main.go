@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 func main() {
@@ -29,21 +33,41 @@ func main() {
 	}
 }
 
-// openFrontier opens a frontier in the process, or one behind a daemon.
-func openFrontier(ctx context.Context, dir, daemon, crawl string) (frontier.Interface, error) {
+// openFrontier opens a frontier in the process, or one behind a daemon, and returns
+// what closes it.
+func openFrontier(ctx context.Context, dir, daemon, crawl string) (f frontier.Interface, closeAll func() error, err error) {
 	if daemon != "" {
-		return client.Open(ctx, client.Options{Addr: daemon, Crawl: crawl})
+		if f, err = client.Open(ctx, client.Options{Addr: daemon, Crawl: crawl}); err != nil {
+			return nil, nil, err
+		}
+		return f, f.Close, nil
 	}
-	return frontier.Open(frontier.Options{Dir: dir, Crawl: crawl})
+	return openOn(dir, frontier.Options{Crawl: crawl})
+}
+
+// openOn opens a frontier on the store in a directory, or on one in memory if there is
+// no directory.
+func openOn(dir string, opt frontier.Options) (_ frontier.Interface, closeAll func() error, err error) {
+	var s store.Store = memstore.New(memstore.Options{})
+	if dir != "" {
+		if s, err = pebblestore.Open(dir, pebblestore.Options{}); err != nil {
+			return nil, nil, err
+		}
+	}
+	f, err := frontier.New(s, opt)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return f, func() error { return errors.Join(f.Close(), s.Close()) }, nil
 }
 
 // run crawls the host of a URL, and goes on with what else is left of the crawl.
-func run(ctx context.Context, dir, daemon, crawl, seed string) error {
-	f, err := openFrontier(ctx, dir, daemon, crawl)
+func run(ctx context.Context, dir, daemon, crawl, seed string) (err error) {
+	f, closeAll, err := openFrontier(ctx, dir, daemon, crawl)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	if _, err := f.Add(ctx, seed); err != nil {
 		return err
 	}

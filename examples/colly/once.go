@@ -42,5 +42,5 @@ func isNew(ctx context.Context, f frontier.Interface, urls ...string) bool {
 		return false
 	}
 	last := results[len(results)-1]
-	return last.Status == frontier.New || len(results) > 1 && last.Key == results[0].Key
+	return last.Status == frontier.StatusNew || len(results) > 1 && last.Key == results[0].Key
 }

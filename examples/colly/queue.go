@@ -79,7 +79,7 @@ func (q *Queue) AddRequest(b []byte) error {
 		u.Discriminator = fmt.Sprintf("%s %x", r.Method, sha256.Sum256(r.Body))
 	}
 	result, err := q.f.AddURL(context.Background(), u)
-	if err == nil && result.Status == frontier.Refused {
+	if err == nil && result.Status == frontier.StatusRefused {
 		err = fmt.Errorf("cannot queue %q: refused as %s", r.URL, result.Reason)
 	}
 	return err

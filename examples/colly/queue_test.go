@@ -34,11 +34,11 @@ func TestMain(m *testing.M) {
 // crawlByQueue is a crawler with a colly queue, as its users write it.
 func crawlByQueue(site, dir string) (err error) {
 	// The next crawler waits for the leases of the killed one; a disk that takes seconds must not end one.
-	f, err := frontier.Open(frontier.Options{Dir: dir, Delay: -1, MaxInFlight: 2 * threads, Lease: 10 * time.Second})
+	f, closeAll, err := openOn(dir, frontier.Options{Delay: -1, MaxInFlight: 2 * threads, Lease: 10 * time.Second})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	c := colly.NewCollector(colly.DisallowedDomains("elsewhere.example"))
 	s := NewQueue(f, c)
 	q, err := queue.New(threads, s)

@@ -44,7 +44,7 @@ func (s *Storage) Visited(id uint64) error {
 	switch {
 	case err != nil:
 		return err
-	case results[0].Status == frontier.New || results[0].Resent:
+	case results[0].Status == frontier.StatusNew || results[0].Resent:
 		return nil
 	}
 	claimed, err := url.Parse(u.URL)

@@ -43,7 +43,7 @@ func TestStorageRemembers(t *testing.T) {
 	server := site(t, served)
 	dir := t.TempDir()
 	for range 2 { // runs
-		f, err := frontier.Open(frontier.Options{Dir: dir})
+		f, closeAll, err := openOn(dir, frontier.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestStorageRemembers(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := f.Close(); err != nil {
+		if err := closeAll(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,6 +22,8 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 func main() {
@@ -42,8 +44,11 @@ func run(ctx context.Context, dir, crawl string, workers int) error {
 	w := newWeb(6, 5)
 	defer w.server.Close()
 	var leased, done atomic.Int64
-	f, err := frontier.Open(frontier.Options{
-		Dir:   dir,
+	s, err := openStore(dir)
+	if err != nil {
+		return err
+	}
+	f, err := frontier.New(s, frontier.Options{
 		Crawl: crawl,
 		Delay: delay,
 		OnEvent: func(e frontier.Event) {
@@ -56,7 +61,7 @@ func run(ctx context.Context, dir, crawl string, workers int) error {
 		},
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, s.Close())
 	}
 	c := &crawler{f: f, client: w.client()}
 	_, err = f.Add(ctx, "http://host0.example/0")
@@ -64,7 +69,7 @@ func run(ctx context.Context, dir, crawl string, workers int) error {
 		err = c.crawl(ctx, workers)
 	}
 	// Whatever happened: what was acknowledged is safe, and Close ends cleanly.
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close(), s.Close()); err != nil {
 		return err
 	}
 	pages, repeated := w.report()
@@ -74,6 +79,14 @@ func run(ctx context.Context, dir, crawl string, workers int) error {
 		fmt.Printf("two pages of one host were handed out within %v\n", closest)
 	}
 	return nil
+}
+
+// openStore opens the store in a directory, or one in memory if there is no directory.
+func openStore(dir string) (store.Store, error) {
+	if dir == "" {
+		return memstore.New(memstore.Options{}), nil
+	}
+	return pebblestore.Open(dir, pebblestore.Options{})
 }
 
 type crawler struct {

@@ -18,6 +18,9 @@ import (
 	"os/signal"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 func main() {
@@ -37,8 +40,12 @@ func run(ctx context.Context, dir, crawl string, pages int) error {
 	server := httptest.NewServer(web)
 	defer server.Close()
 
-	f, err := frontier.Open(frontier.Options{
-		Dir:   dir,
+	s, err := openStore(dir)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	f, err := frontier.New(s, frontier.Options{
 		Crawl: crawl,
 		Delay: -1, // it is our own server; leave this away for others'
 	})
@@ -51,7 +58,15 @@ func run(ctx context.Context, dir, crawl string, pages int) error {
 		return err
 	}
 	served, repeated := web.counts()
-	fmt.Printf("%d links: %d new, %d duplicate, %d refused\n", c.links, c.count[frontier.New], c.count[frontier.Duplicate], c.count[frontier.Refused])
+	fmt.Printf("%d links: %d new, %d duplicate, %d refused\n", c.links, c.count[frontier.StatusNew], c.count[frontier.StatusDuplicate], c.count[frontier.StatusRefused])
 	fmt.Printf("%d pages served, %d of them more than once\n", served, repeated)
 	return nil
+}
+
+// openStore opens the store in a directory, or one in memory if there is no directory.
+func openStore(dir string) (store.Store, error) {
+	if dir == "" {
+		return memstore.New(memstore.Options{}), nil
+	}
+	return pebblestore.Open(dir, pebblestore.Options{})
 }

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 func main() {
@@ -43,16 +46,28 @@ func run(ctx context.Context, dir, crawl string, onVisit func(url string, change
 	}))
 	defer server.Close()
 
-	f, err := frontier.Open(frontier.Options{Dir: dir, Crawl: crawl, Delay: 10 * time.Millisecond})
+	s, err := openStore(dir)
 	if err != nil {
 		return err
+	}
+	f, err := frontier.New(s, frontier.Options{Crawl: crawl, Delay: 10 * time.Millisecond})
+	if err != nil {
+		return errors.Join(err, s.Close())
 	}
 	_, err = f.AddBatch(ctx, []frontier.URL{{URL: server.URL + "/news"}, {URL: server.URL + "/about"}})
 	if err == nil {
 		r := &recrawler{f: f, fetch: get, first: 400 * time.Millisecond, soonest: 50 * time.Millisecond, latest: time.Minute, onVisit: onVisit}
 		err = r.loop(ctx)
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Close(), s.Close())
+}
+
+// openStore opens the store in a directory, or one in memory if there is no directory.
+func openStore(dir string) (store.Store, error) {
+	if dir == "" {
+		return memstore.New(memstore.Options{}), nil
+	}
+	return pebblestore.Open(dir, pebblestore.Options{})
 }
 
 func show(url string, changed bool, next time.Duration) {

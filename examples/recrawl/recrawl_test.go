@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // TestPagesAreVisitedAsOftenAsTheyChange runs a day of the loop in the time of
 // synctest, without a network.
 func TestPagesAreVisitedAsOftenAsTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, err := frontier.Open(frontier.Options{})
+		f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

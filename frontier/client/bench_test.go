@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,12 +29,7 @@ func benchURL(i int) string {
 }
 
 func benchEmbedded(b *testing.B) frontier.Interface {
-	f, err := frontier.Open(frontier.Options{Dir: filepath.Join(b.TempDir(), "db"), KeepURLs: true, Delay: -1, MaxInFlight: -1, Traps: frontier.Traps{Off: true}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	closeAtEnd(b, f)
-	return f
+	return embedded(b, frontier.Options{Delay: -1, MaxInFlight: -1, Traps: frontier.Traps{Off: true}})
 }
 
 func benchStub(b *testing.B) frontierpb.URLFrontierClient {

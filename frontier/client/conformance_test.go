@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -19,12 +18,7 @@ import (
 // frontiers are the two ways to have a frontier, with the same policy.
 var frontiers = map[string]func(*testing.T) frontier.Interface{
 	"embedded": func(t *testing.T) frontier.Interface {
-		f, err := frontier.Open(frontier.Options{Dir: filepath.Join(t.TempDir(), "db"), KeepURLs: true, Delay: -1, Traps: frontier.Traps{Off: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		closeAtEnd(t, f)
-		return f
+		return embedded(t, frontier.Options{Delay: -1, Traps: frontier.Traps{Off: true}})
 	},
 	"client": func(t *testing.T) frontier.Interface { return newDaemon(t).open(t, client.Options{}) },
 }
@@ -86,7 +80,7 @@ func oneIsNew(t *testing.T, f frontier.Interface) {
 				if err != nil {
 					t.Error(err)
 				}
-				if r.Status == frontier.New {
+				if r.Status == frontier.StatusNew {
 					mu.Lock()
 					told[r.Key]++
 					mu.Unlock()
@@ -109,13 +103,13 @@ func verdicts(t *testing.T, f frontier.Interface) {
 	r := add(t, f, frontier.URL{URL: "http://Example.org/a?b=1&a=2"}, frontier.URL{URL: "http://example.org:80/a?a=2&b=1#top"},
 		frontier.URL{URL: "mailto:x@example.org"}, frontier.URL{URL: "http://"}, frontier.URL{URL: "http://example.org/", Crawl: "*"})
 	want := hashkey.Sum([]byte("http://example.org/a?a=2&b=1")).Short()
-	if r[0].Status != frontier.New || r[0].Canonical != "http://example.org/a?a=2&b=1" || r[0].Key != want || r[0].Queue != "example.org" || r[0].First != "" {
+	if r[0].Status != frontier.StatusNew || r[0].Canonical != "http://example.org/a?a=2&b=1" || r[0].Key != want || r[0].Queue != "example.org" || r[0].First != "" {
 		t.Errorf("got %+v; want it new, with form, key and queue", r[0])
 	}
-	if r[1].Status != frontier.Duplicate || r[1].Key != want || r[1].First != "http://Example.org/a?b=1&a=2" || r[1].Resent {
+	if r[1].Status != frontier.StatusDuplicate || r[1].Key != want || r[1].First != "http://Example.org/a?b=1&a=2" || r[1].Resent {
 		t.Errorf("got %+v; want a duplicate with the first spelling", r[1])
 	}
-	if r[2].Reason != frontier.ReasonScheme || !errors.Is(r[2].Err, canon.ErrScheme) || r[2].Status != frontier.Refused {
+	if r[2].Reason != frontier.ReasonScheme || !errors.Is(r[2].Err, canon.ErrScheme) || r[2].Status != frontier.StatusRefused {
 		t.Errorf("got %+v; want a refusal of the scheme", r[2])
 	}
 	if r[3].Reason != frontier.ReasonURL || !errors.Is(r[3].Err, canon.ErrURL) {
@@ -129,7 +123,7 @@ func verdicts(t *testing.T, f frontier.Interface) {
 		t.Fatal(err)
 	}
 	forced := add(t, f, frontier.URL{URL: "http://example.org/a?a=2&b=1", Force: true})
-	if forced[0].Status != frontier.Duplicate || !forced[0].Requeued {
+	if forced[0].Status != frontier.StatusDuplicate || !forced[0].Requeued {
 		t.Errorf("got %+v; want it queued again", forced[0])
 	}
 	if r := add(t, f); len(r) != 0 {
@@ -145,7 +139,7 @@ func orderInBatch(t *testing.T, f frontier.Interface) {
 		urls[i].URL, urls[n+i].URL = fmt.Sprintf("http://example.com/%d", i), fmt.Sprintf("http://example.com/./%d", i)
 	}
 	for i, r := range add(t, f, urls...) {
-		if want := map[bool]frontier.Status{true: frontier.New, false: frontier.Duplicate}[i < n]; r.Status != want {
+		if want := map[bool]frontier.Status{true: frontier.StatusNew, false: frontier.StatusDuplicate}[i < n]; r.Status != want {
 			t.Fatalf("got %v at %d; want %v", r.Status, i, want)
 		}
 	}
@@ -157,7 +151,7 @@ func roundTrip(t *testing.T, f frontier.Interface) {
 		{URL: "http://b.example/caf\xe9", Queue: "of \u00e9 \"my\" own", Crawl: "other"},
 		{URL: "http://c.example/", Due: time.Now().Add(-time.Hour)},
 	}
-	if r := add(t, f, given...); r[0].Status != frontier.New || r[1].Status != frontier.New || r[2].Status != frontier.New {
+	if r := add(t, f, given...); r[0].Status != frontier.StatusNew || r[1].Status != frontier.StatusNew || r[2].Status != frontier.StatusNew {
 		t.Fatalf("got %+v", r)
 	}
 	before := time.Now()
@@ -192,7 +186,7 @@ func roundTrip(t *testing.T, f frontier.Interface) {
 func seeOnly(t *testing.T, f frontier.Interface) {
 	urls := []frontier.URL{{URL: "http://example.com/"}, {URL: "http://example.com"}, {URL: "tel:1"}}
 	r, err := f.See(bg, urls)
-	if err != nil || r[0].Status != frontier.New || r[1].Status != frontier.Duplicate || r[2].Status != frontier.Refused {
+	if err != nil || r[0].Status != frontier.StatusNew || r[1].Status != frontier.StatusDuplicate || r[2].Status != frontier.StatusRefused {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	if s, err := f.Stats(bg, ""); err != nil || s.Seen != 1 || s.Held != 0 {

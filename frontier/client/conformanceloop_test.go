@@ -143,11 +143,11 @@ func redirects(t *testing.T, f frontier.Interface) {
 	if err != nil || same.Follow == nil || same.Follow.URL != "http://a.example/1" || same.Follow.Redirects != 1 || same.Follow.Token != l.Token {
 		t.Fatalf("got %+v, %v; want to follow under the same lease", same, err)
 	}
-	if string(same.Follow.Meta) != "\x01" || same.Target.Status != frontier.Duplicate || same.Target.First != l.URL {
+	if string(same.Follow.Meta) != "\x01" || same.Target.Status != frontier.StatusDuplicate || same.Target.First != l.URL {
 		t.Errorf("got %+v, lease %+v; want the page itself, with its data", same.Target, same.Follow)
 	}
 	other, err := f.Redirect(bg, same.Follow, "http://b.example/caf\xe9")
-	if err != nil || other.Follow != nil || other.Target.Status != frontier.New || other.Target.Queue != "b.example" {
+	if err != nil || other.Follow != nil || other.Target.Status != frontier.StatusNew || other.Target.Queue != "b.example" {
 		t.Fatalf("got %+v, %v; want another page, queued", other, err)
 	}
 	target := next(t, f)
@@ -162,7 +162,7 @@ func redirects(t *testing.T, f frontier.Interface) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Target.Status == frontier.Refused {
+		if r.Target.Status == frontier.StatusRefused {
 			if r.Target.Reason != frontier.ReasonRedirects || l.Redirects != 10 {
 				t.Errorf("got %+v after %d hops; want the end of a chain after 10", r.Target, l.Redirects)
 			}

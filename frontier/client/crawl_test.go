@@ -21,8 +21,7 @@ import (
 // works on a crawl.
 var shared = map[string]func(*testing.T) (open func(crawl string) frontier.Interface){
 	"embedded": func(t *testing.T) func(string) frontier.Interface {
-		id := identity(t)
-		s, err := pebblestore.Open(filepath.Join(t.TempDir(), "db"), pebblestore.Options{Identity: id})
+		s, err := pebblestore.Open(filepath.Join(t.TempDir(), "db"), pebblestore.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +31,7 @@ var shared = map[string]func(*testing.T) (open func(crawl string) frontier.Inter
 			}
 		})
 		return func(crawl string) frontier.Interface {
-			f, err := frontier.Open(frontier.Options{Store: s, Crawl: crawl, Delay: -1})
+			f, err := frontier.New(s, frontier.Options{Crawl: crawl, Delay: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,24 +45,6 @@ var shared = map[string]func(*testing.T) (open func(crawl string) frontier.Inter
 	},
 }
 
-// identity is that of a store for a frontier with the default profile.
-func identity(t *testing.T) store.Identity {
-	dir := filepath.Join(t.TempDir(), "db")
-	f, err := frontier.Open(frontier.Options{Dir: dir})
-	if err == nil {
-		err = f.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := pebblestore.Open(dir, pebblestore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	return s.Identity()
-}
-
 // TestLoopsKeepToTheirCrawl has crawlers of three crawls share a store. Each is handed
 // the URLs of its own crawl, all of them and no others, and ends when these are done.
 func TestLoopsKeepToTheirCrawl(t *testing.T) {
@@ -75,7 +56,7 @@ func TestLoopsKeepToTheirCrawl(t *testing.T) {
 			for name, f := range crawls {
 				for i := range pages {
 					r, err := f.Add(bg, fmt.Sprintf("http://host%d.example/%d", i%4, i)) // the same pages in each
-					if err != nil || r.Status != frontier.New {
+					if err != nil || r.Status != frontier.StatusNew {
 						t.Fatalf("crawl %q: got %+v, %v; want the page new in each crawl", name, r, err)
 					}
 				}

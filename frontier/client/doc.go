@@ -2,7 +2,7 @@
 // methods of a frontier in the process. A crawler written against
 // [frontier.Interface] moves from one to the other by its constructor:
 //
-//	f, err := frontier.Open(frontier.Options{Dir: "crawl.db"})
+//	f, err := frontier.New(s, frontier.Options{}) // s is the store, see the package of it
 //	f, err := client.Open(ctx, client.Options{Addr: "127.0.0.1:7072"})
 //
 // What a wire brings with it is handled here as far as it can be. Calls of many

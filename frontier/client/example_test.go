@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // open is all that changes when a crawler moves to a daemon.
@@ -15,7 +16,7 @@ func open(ctx context.Context) (frontier.Interface, error) {
 	if addr := os.Getenv("DAEMON"); addr != "" {
 		return client.Open(ctx, client.Options{Addr: addr})
 	}
-	return frontier.Open(frontier.Options{Delay: -1})
+	return frontier.New(memstore.New(memstore.Options{}), frontier.Options{Delay: -1})
 }
 
 // A crawler that doesn't know where its frontier is.

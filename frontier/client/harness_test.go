@@ -18,6 +18,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 var bg = context.Background()
@@ -49,6 +50,22 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	return name, nil
 })
+
+// embedded returns a frontier on a new store on disk; both are closed at the end of the test.
+func embedded(t testing.TB, opt frontier.Options) *frontier.Frontier {
+	t.Helper()
+	s, err := pebblestore.Open(filepath.Join(t.TempDir(), "db"), pebblestore.Options{KeepURLs: true, LoadBehind: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	f, err := frontier.New(s, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, f)
+	return f
+}
 
 // daemon is a real `firstseen serve` on loopback, which can be killed and
 // started again on the same store and ports.
@@ -127,7 +144,7 @@ func (d *daemon) open(t testing.TB, opt client.Options) *client.Client {
 	return c
 }
 
-func closeAtEnd(t testing.TB, f frontier.Interface) {
+func closeAtEnd(t testing.TB, f io.Closer) {
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)

@@ -37,10 +37,10 @@ func (c *told) take(r *frontier.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known[r.Key] = true
-	if r.Status == frontier.New {
+	if r.Status == frontier.StatusNew {
 		c.fresh[r.Key]++
 	}
-	c.resent[r.Key] = c.resent[r.Key] || r.Status == frontier.Duplicate && r.Resent
+	c.resent[r.Key] = c.resent[r.Key] || r.Status == frontier.StatusDuplicate && r.Resent
 }
 
 // TestHeals kills the daemon under load and starts it again, many times, while

@@ -26,11 +26,11 @@ func TestLostAnswers(t *testing.T) {
 
 	lost.lose("/v1/urls", 2, 0)
 	r := add(t, c, frontier.URL{URL: "http://a.example/"})
-	if r[0].Status != frontier.Duplicate || !r[0].Resent {
+	if r[0].Status != frontier.StatusDuplicate || !r[0].Resent {
 		t.Errorf("got %+v; want a duplicate that may be our own", r[0])
 	}
 	lost.lose("/v1/seen", 1, 0)
-	if r, err := c.See(bg, []frontier.URL{{URL: "http://b.example/"}}); err != nil || r[0].Status != frontier.Duplicate || !r[0].Resent {
+	if r, err := c.See(bg, []frontier.URL{{URL: "http://b.example/"}}); err != nil || r[0].Status != frontier.StatusDuplicate || !r[0].Resent {
 		t.Errorf("got %+v, %v; want a duplicate that may be our own", r, err)
 	}
 	l := next(t, c)
@@ -56,7 +56,7 @@ func TestLostRedirectAndExtend(t *testing.T) {
 	add(t, c, frontier.URL{URL: "http://a.example/"})
 	l := next(t, c)
 	lost.lose("/v1/redirect", 1, 0)
-	if r, err := c.Redirect(bg, l, "http://b.example/"); err != nil || r.Follow != nil || r.Target.Status != frontier.Duplicate || !r.Target.Resent {
+	if r, err := c.Redirect(bg, l, "http://b.example/"); err != nil || r.Follow != nil || r.Target.Status != frontier.StatusDuplicate || !r.Target.Resent {
 		t.Errorf("got %+v, %v; want a target that was added before", r, err)
 	}
 	lost.lose("/v1/done", 1, 0)
@@ -83,9 +83,9 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	fresh, resent := 0, 0
 	for i, r := range add(t, c, urls...) {
 		switch {
-		case r.Status == frontier.New && !r.Resent:
+		case r.Status == frontier.StatusNew && !r.Resent:
 			fresh++
-		case r.Status == frontier.Duplicate && r.Resent:
+		case r.Status == frontier.StatusDuplicate && r.Resent:
 			resent++
 		default:
 			t.Fatalf("got %+v at %d", r, i)
@@ -107,7 +107,7 @@ func TestBusyDaemon(t *testing.T) {
 		resent  bool
 	}{{[]int{429, 507}, false}, {[]int{502}, true}, {[]int{503}, true}, {[]int{504}, true}, {[]int{503, 429}, true}} {
 		c := busy(t, test.answers...)
-		if r, err := c.See(bg, []frontier.URL{{URL: "http://a.example/"}}); err != nil || r[0].Status != frontier.Duplicate || r[0].Resent != test.resent {
+		if r, err := c.See(bg, []frontier.URL{{URL: "http://a.example/"}}); err != nil || r[0].Status != frontier.StatusDuplicate || r[0].Resent != test.resent {
 			t.Errorf("got %+v, %v after %v; want a duplicate, resent %t", r, err, test.answers, test.resent)
 		}
 		c = busy(t, test.answers...)
@@ -253,7 +253,7 @@ func TestNotCarried(t *testing.T) {
 	}
 	r := add(t, c, frontier.URL{URL: "http://a.example/", Queue: "\xff"}, frontier.URL{URL: "http://a.example/"},
 		frontier.URL{URL: "http://a.example/2", Due: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)})
-	if !errors.Is(r[0].Err, client.ErrNotCarried) || r[0].Status != frontier.Refused || r[1].Status != frontier.New || !errors.Is(r[2].Err, client.ErrNotCarried) {
+	if !errors.Is(r[0].Err, client.ErrNotCarried) || r[0].Status != frontier.StatusRefused || r[1].Status != frontier.StatusNew || !errors.Is(r[2].Err, client.ErrNotCarried) {
 		t.Errorf("got %+v; want what isn't carried refused, and the rest taken", r)
 	}
 }
@@ -268,9 +268,9 @@ func TestLongLine(t *testing.T) {
 	}
 	urls[2].Meta = make([]byte, 400_000)
 	for i, r := range add(t, c, urls...) {
-		want := frontier.New
+		want := frontier.StatusNew
 		if i == 2 {
-			want = frontier.Refused
+			want = frontier.StatusRefused
 		}
 		if r.Status != want || r.Resent || (i == 2) != errors.Is(r.Err, canon.ErrTooLong) {
 			t.Errorf("URL %d: got %+v; want %v, at the first sending", i, r, want)
@@ -281,7 +281,7 @@ func TestLongLine(t *testing.T) {
 func TestBrief(t *testing.T) {
 	c := newDaemon(t).open(t, client.Options{Brief: true})
 	r := add(t, c, frontier.URL{URL: "http://a.example/"}, frontier.URL{URL: "http://a.example"})
-	if r[0].Status != frontier.New || r[1].Status != frontier.Duplicate || r[1].First != "" || r[1].Key != r[0].Key || r[0].Key == (store.Key{}) {
+	if r[0].Status != frontier.StatusNew || r[1].Status != frontier.StatusDuplicate || r[1].First != "" || r[1].Key != r[0].Key || r[0].Key == (store.Key{}) {
 		t.Errorf("got %+v; want verdicts and keys", r)
 	}
 }

@@ -78,7 +78,7 @@ func (c *Client) askFor(urls []frontier.URL, from int, results []frontier.Result
 		start := len(buf)
 		var err error
 		if buf, err = appendURL(buf, &urls[to], c.opt.named(urls[to].Crawl)); err != nil {
-			results[to] = frontier.Result{Status: frontier.Refused, Reason: frontier.ReasonURL, Err: err}
+			results[to] = frontier.Result{Status: frontier.StatusRefused, Reason: frontier.ReasonURL, Err: err}
 			continue
 		}
 		asks = append(asks, ask{line: buf[start:len(buf):len(buf)]})

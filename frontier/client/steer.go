@@ -45,14 +45,14 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 	}
 	resent, err := c.post(ctx, "redirect", "/v1/redirect", body, &answer)
 	if resent && errors.Is(err, frontier.ErrStale) { // the first sending ended the lease
-		return frontier.Redirection{Target: frontier.Result{Status: frontier.Duplicate, Resent: true}}, nil
+		return frontier.Redirection{Target: frontier.Result{Status: frontier.StatusDuplicate, Resent: true}}, nil
 	}
 	var out frontier.Redirection
 	switch {
 	case err != nil:
 	case answer.Follow != nil:
 		out.Follow, err = answer.Follow.lease()
-		out.Target = frontier.Result{Status: frontier.Duplicate, Key: l.Key, Queue: l.Queue, First: l.URL}
+		out.Target = frontier.Result{Status: frontier.StatusDuplicate, Key: l.Key, Queue: l.Queue, First: l.URL}
 	case answer.Target != nil:
 		out.Target, err = resultOf(answer.Target, resent)
 	default:

@@ -155,11 +155,11 @@ func resultOf(v *wireVerdict, resent bool) (frontier.Result, error) {
 	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: textOr(v.First, v.FirstBytes), Resent: resent}
 	switch v.Verdict {
 	case "new":
-		r.Status = frontier.New
+		r.Status = frontier.StatusNew
 	case "duplicate":
-		r.Status = frontier.Duplicate
+		r.Status = frontier.StatusDuplicate
 	case "refused":
-		r.Status, r.Reason, r.Err = frontier.Refused, frontier.Reason(v.Error.Code), refusal(v.Error)
+		r.Status, r.Reason, r.Err = frontier.StatusRefused, frontier.Reason(v.Error.Code), refusal(v.Error)
 		return r, nil
 	default:
 		return r, fmt.Errorf("cannot read answer; got verdict %q; want new, duplicate or refused", v.Verdict)

@@ -9,6 +9,7 @@ package memstore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +21,8 @@ import (
 
 // Options modify New. The zero value is fine.
 type Options struct {
-	// Identity says what the keys are made by. The default is the zero Identity.
+	// Identity says how the keys are made. The default is what [Store.Prepare] is given
+	// first, as frontier.StatusNew does.
 	Identity store.Identity
 	// Clock tells the time. The default is time.Now.
 	Clock store.Clock
@@ -73,8 +75,36 @@ func New(opt Options) *Store {
 	return &Store{opt: opt, crawls: make(map[string]*crawl)}
 }
 
-// Identity returns what the keys of this store are made by.
-func (s *Store) Identity() store.Identity { return s.opt.Identity }
+// Identity returns how the keys of this store are made.
+func (s *Store) Identity() store.Identity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opt.Identity
+}
+
+// Prepare implements store.Store. Unicode tables do not change while a process runs, so
+// the store does not note which keys depend on them.
+func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	id, err := s.opt.Identity.Adopt(t.Identity, s.hasKeys(), false)
+	if err != nil {
+		return fmt.Errorf("cannot use the store in memory: %w", err)
+	}
+	s.opt.Identity = id
+	return nil
+}
+
+func (s *Store) hasKeys() bool {
+	for _, c := range s.crawls {
+		if len(c.known) > 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // Close makes later calls return [store.ErrClosed] and drops everything.
 func (s *Store) Close() error {

@@ -127,7 +127,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, crawl string) (read, fr
 	if err != nil {
 		return 0, 0, err
 	}
-	h, have := kr.Header(), s.identity
+	h, have := kr.Header(), s.Identity()
 	want := h.Identity
 	if !h.UnicodeHosts {
 		want.Unicode = have.Unicode

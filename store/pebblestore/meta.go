@@ -109,25 +109,13 @@ func (s *Store) loadIdentity() error {
 	if err != nil {
 		return err
 	}
-	want := s.opt.Identity.Or(have)
-	s.identity = want
-	if want == have {
+	if s.identity, err = have.Adopt(s.opt.Identity, s.keys() > 0, s.unicodeHosts); err != nil {
+		return fmt.Errorf("cannot open store: %w", err)
+	}
+	if s.identity == have || s.opt.ReadOnly {
 		return nil
 	}
-	onlyUnicode := have
-	onlyUnicode.Unicode = want.Unicode
-	if onlyUnicode != want {
-		return fmt.Errorf("cannot open store; got keys of %+v; want %+v: %w", have, want, store.ErrIdentity)
-	}
-	if s.unicodeHosts {
-		return fmt.Errorf("cannot open store; got keys of internationalised hosts by Unicode %s; want Unicode %s; "+
-			"give the URLs whose text is kept to a new store (firstseen export --db OLD --urls | firstseen replay --db NEW -): %w", have.Unicode, want.Unicode, store.ErrIdentity)
-	}
-	if s.opt.ReadOnly {
-		return nil
-	}
-	// No key depends on the Unicode version, so the new one is as true.
-	return s.db.Set(metaKey(metaIdentity), appendIdentity(nil, want), pebble.Sync)
+	return s.db.Set(metaKey(metaIdentity), appendIdentity(nil, s.identity), pebble.Sync)
 }
 
 // stampNew writes the meta rows of a new store, in a database that must be

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,9 +21,8 @@ type Store struct {
 	db     *pebble.DB
 	pebble *pebble.Options
 	*health
-	watch    *watchFS
-	identity store.Identity
-	secret   [secretLen]byte
+	watch  *watchFS
+	secret [secretLen]byte
 
 	mode     IndexMode
 	groups   atomic.Int64 // committed
@@ -54,6 +54,8 @@ type Store struct {
 	byNum        map[uint32]*crawl
 	nextCrawl    uint32
 	nextGen      uint32
+	identity     store.Identity
+	retained     time.Duration // a generation by Terms.Retention; 0 for none
 	unicodeHosts bool
 	sched        scheduler
 	adding       addSpace

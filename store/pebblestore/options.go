@@ -11,9 +11,10 @@ import (
 
 // Options modify Open. The zero value is fine.
 type Options struct {
-	// Identity is what the keys are made by. Zero fields are taken from the
+	// Identity says how the keys are made. Zero fields are taken from the
 	// store; a new store is stamped with what is given here. A store made with
-	// another identity is refused. The default is that of the store.
+	// another identity is refused. The default is that of the store; frontier.StatusNew
+	// gives a new store its own.
 	Identity store.Identity
 
 	// FS is the file system. The default is the machine's.
@@ -36,7 +37,8 @@ type Options struct {
 
 	// Generation is how long new keys of a crawl go into one generation: the
 	// unit, and so the granularity, in which keys are forgotten by age.
-	// Negative means for ever. The default is 30 days.
+	// Negative means for ever. The default is an eighth of the shortest
+	// store.Terms.Retention that a user of the store asked for, or 30 days.
 	Generation time.Duration
 
 	// Index is how the keys are held in memory. The default is IndexAuto.
@@ -112,9 +114,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
-	}
-	if o.Generation == 0 {
-		o.Generation = 30 * 24 * time.Hour
 	}
 	if o.GroupKeys <= 0 {
 		o.GroupKeys = 1 << 16

@@ -38,7 +38,11 @@ func (s *Store) linger() (func(), error) {
 }
 
 // Identity implements store.Store.
-func (s *Store) Identity() store.Identity { return s.identity }
+func (s *Store) Identity() store.Identity {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.identity
+}
 
 // Crawls implements store.Store.
 func (s *Store) Crawls(ctx context.Context) ([]string, error) {

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"time"
 	"unsafe"
 
@@ -86,11 +87,17 @@ func (tx *txn) newCrawl(name string) *crawl {
 func (tx *txn) generation(c *crawl) *generation {
 	if n := len(c.gens); n > 0 {
 		g := c.gens[n-1]
-		if tx.s.opt.Generation < 0 || g.keys == 0 || tx.now.Sub(g.created) < tx.s.opt.Generation {
+		span := tx.s.generationSpan()
+		if span < 0 || g.keys == 0 || tx.now.Sub(g.created) < span {
 			return g
 		}
 	}
 	return tx.addGeneration(c)
+}
+
+// generationSpan returns how long a generation takes new keys; it is negative for ever.
+func (s *Store) generationSpan() time.Duration {
+	return cmp.Or(s.opt.Generation, s.retained, 30*24*time.Hour)
 }
 
 func (tx *txn) addGeneration(c *crawl) *generation {

@@ -16,7 +16,7 @@ func Example() {
 	ctx := context.Background()
 	s, err := redisstore.Open(ctx, redisstore.Options{
 		Addrs:    []string{"10.0.0.1:6379", "10.0.0.2:6379"},
-		Identity: store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: canon.Qiita().UnicodeVersion()},
+		Identity: store.IdentityOf(canon.Qiita()),
 	})
 	if err != nil {
 		log.Fatal(err)

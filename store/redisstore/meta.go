@@ -3,7 +3,10 @@ package redisstore
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -64,7 +67,6 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	got, err := s.stamp(ctx,
 		field{name: "format", value: uint16Text(formatVersion)},
 		field{name: "shards", value: uint16Text(s.opt.Shards)},
-		field{name: "identity", value: string(appendIdentity(nil, s.opt.Identity))},
 		field{name: "unicode", value: "0"})
 	if err != nil {
 		return err
@@ -78,29 +80,82 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	}
 	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(got[1])))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
-	s.unicodeHosts.Store(got[3] == "1")
-	return s.checkIdentity(ctx, got[2])
+	s.unicodeHosts.Store(got[2] == "1")
+	return s.adopt(ctx, s.opt.Identity)
 }
 
-// checkIdentity compares the identity of the store with the one asked for.
-func (s *Store) checkIdentity(ctx context.Context, row string) error {
-	have, err := parseIdentity(row)
+// Identity implements store.Store.
+func (s *Store) Identity() store.Identity { return *s.identity.Load() }
+
+// Prepare implements store.Store. Keys are forgotten one by one, so a retention changes
+// nothing.
+func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if err := s.adopt(ctx, t.Identity); err != nil {
+		return fmt.Errorf("cannot use redis store %q: %w", s.opt.Prefix, err)
+	}
+	return nil
+}
+
+// adopt compares the identity of the store with the wanted one. If the store has none,
+// it is stamped; of daemons that do so at a time, one succeeds and the others compare.
+func (s *Store) adopt(ctx context.Context, want store.Identity) error {
+	have, err := s.loadIdentity(ctx)
 	if err != nil {
 		return err
 	}
-	want := s.opt.Identity.Or(have)
-	s.identity = want
-	if want == have {
-		return nil
+	keys := false
+	if have == (store.Identity{}) && want != have {
+		stats, err := s.stats(ctx, "*")
+		if err != nil {
+			return err
+		}
+		if keys = stats.Seen > 0; keys { // by a daemon that has stamped it meanwhile?
+			if have, err = s.loadIdentity(ctx); err != nil {
+				return err
+			}
+		}
 	}
-	other := have
-	other.Unicode = want.Unicode
-	if other != want || s.unicodeHosts.Load() {
-		return fmt.Errorf("got keys of %+v; want %+v: %w", have, want, store.ErrIdentity)
+	id, err := have.Adopt(want, keys, s.unicodeHosts.Load())
+	if err != nil {
+		return err
 	}
-	// No key depends on the Unicode version, so the new one is as true.
-	_, err = s.stamp(ctx, field{"identity", string(appendIdentity(nil, want)), true})
-	return err
+	if id != have {
+		force := have != (store.Identity{})
+		got, err := s.stamp(ctx, field{"identity", string(appendIdentity(nil, id)), force})
+		if err != nil {
+			return err
+		}
+		if have, err = parseIdentity(got[0]); err != nil {
+			return err
+		}
+		if id, err = have.Adopt(want, true, s.unicodeHosts.Load()); err != nil {
+			return err
+		}
+	}
+	s.identity.Store(&id)
+	return nil
+}
+
+// loadIdentity returns the identity that the store was stamped with; it is zero if
+// there is none.
+func (s *Store) loadIdentity(ctx context.Context) (id store.Identity, err error) {
+	key := s.layout.meta + "M"
+	node, err := s.nodes.of(ctx, key)
+	if err != nil {
+		return id, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	row, err := node.HGet(ctx, key, "identity").Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return id, nil
+	case err != nil:
+		return id, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return parseIdentity(row)
 }
 
 // noteUnicodeHosts records, before the first key of an internationalised host,

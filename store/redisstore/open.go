@@ -19,7 +19,7 @@ type Store struct {
 	layout     *layout
 	requests   *requests
 	cache      *cache // nil for none
-	identity   store.Identity
+	identity   atomic.Pointer[store.Identity]
 	answersFor string // in ms
 
 	unicodeHosts atomic.Bool // it is recorded that keys of such hosts are there
@@ -66,9 +66,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	go s.recoverer(life)
 	return s, nil
 }
-
-// Identity implements store.Store.
-func (s *Store) Identity() store.Identity { return s.identity }
 
 // enter begins a step; with a nil error, leave ends it.
 func (s *Store) enter(ctx context.Context) error {

@@ -11,6 +11,43 @@ var lifeCases = []testCase{
 	{"the identity is that of the open", func(f *fixture) {
 		equal(f, "identity", f.s.Identity(), identity)
 	}},
+	{"a new store takes its identity from the first that prepares it", func(f *fixture) {
+		f.check(f.s.Close())
+		f.env.Identity = store.Identity{}
+		f.s = f.b.Open(f.T, f.env)
+		equal(f, "identity", f.s.Identity(), store.Identity{})
+		f.check(f.s.Prepare(f.ctx, store.Terms{Identity: identity, Retention: time.Hour}))
+		equal(f, "identity", f.s.Identity(), identity)
+		f.fill("a", 0, 1)
+		f.reopen()
+		equal(f, "identity after a restart", f.s.Identity(), identity)
+		f.check(f.s.Prepare(f.ctx, store.Terms{Identity: identity}))
+		f.check(f.s.Prepare(f.ctx, store.Terms{}))
+	}},
+	{"a store is not prepared for another identity", func(f *fixture) {
+		for _, change := range []func(*store.Identity){
+			func(id *store.Identity) { id.Profile = "whatwg" },
+			func(id *store.Identity) { id.Version++ },
+			func(id *store.Identity) { id.KeyKind = "other" },
+		} {
+			other := identity
+			change(&other)
+			f.wantErr(f.s.Prepare(f.ctx, store.Terms{Identity: other}), store.ErrIdentity)
+			equal(f, "identity", f.s.Identity(), identity)
+		}
+		other := identity
+		other.Unicode = "99.0.0" // no key depends on it
+		f.check(f.s.Prepare(f.ctx, store.Terms{Identity: other}))
+		equal(f, "identity", f.s.Identity(), other)
+	}},
+	{"keys of unknown making are not adopted", func(f *fixture) {
+		f.check(f.s.Close())
+		f.env.Identity = store.Identity{}
+		f.s = f.b.Open(f.T, f.env)
+		f.fill("a", 0, 1)
+		f.wantErr(f.s.Prepare(f.ctx, store.Terms{Identity: identity}), store.ErrIdentity)
+		f.check(f.s.Prepare(f.ctx, store.Terms{}))
+	}},
 	{"a closed store says so", func(f *fixture) {
 		f.fill("a", 0, 1)
 		f.check(f.s.Close())
@@ -82,6 +119,7 @@ func (f *fixture) calls(ctx context.Context) map[string]func() error {
 		"take":        func() error { return second(f.s.Take(ctx, store.TakeRequest{})) },
 		"settle":      func() error { return second(f.s.Settle(ctx, "", []store.Settlement{{Key: key(7)}})) },
 		"configure":   func() error { return f.s.Configure(ctx, "", "a", store.QueueChange{}) },
+		"prepare":     func() error { return f.s.Prepare(ctx, store.Terms{}) },
 		"forget":      func() error { return second(f.s.Forget(ctx, store.Selection{Keys: k})) },
 		"lookup":      func() error { return second(f.s.Lookup(ctx, "", key(7))) },
 		"queue info":  func() error { return second(f.s.QueueInfo(ctx, "", "a")) },

@@ -104,9 +104,9 @@ func (c *Counts) take(ctx context.Context, b *batch, record Recorder, checkpoint
 	}
 	for i := range results {
 		switch r := &results[i]; r.Status {
-		case frontier.New:
+		case frontier.StatusNew:
 			b.left.New++
-		case frontier.Duplicate:
+		case frontier.StatusDuplicate:
 			b.left.Known++
 		default:
 			b.left.refuse(string(r.Reason), b.urls[i].URL)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 const crawlLog = `2026-01-01T00:00:00.000Z   200       1234 http://a.example/ - - text/html #001 20260101000000000+10 sha1:AAAA - -
@@ -44,7 +45,7 @@ func seenOf(t *testing.T, text string, opt Options) (Counts, []string) {
 	} {
 		if r, err := f.Add(t.Context(), url); err != nil {
 			t.Fatal(err)
-		} else if r.Status == frontier.Duplicate {
+		} else if r.Status == frontier.StatusDuplicate {
 			seen = append(seen, url)
 		}
 	}
@@ -53,7 +54,7 @@ func seenOf(t *testing.T, text string, opt Options) (Counts, []string) {
 
 func open(t *testing.T) *frontier.Frontier {
 	t.Helper()
-	f, err := frontier.Open(frontier.Options{})
+	f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func TestGoesOn(t *testing.T) {
 		results := make([]frontier.Result, len(urls))
 		for i, u := range urls {
 			recorded = append(recorded, u.URL)
-			results[i].Status = frontier.New
+			results[i].Status = frontier.StatusNew
 		}
 		return results, nil
 	}

@@ -20,16 +20,16 @@ var layers = []string{"canon", "hashkey", "store", "frontier", "cmd", "examples"
 // heavy lists, for prefixes of import paths, the only packages that may import
 // them, with what is below these.
 var heavy = map[string][]string{
-	"github.com/cockroachdb/":  {"store/pebblestore", "store/captures", "store/internal"},
-	"github.com/redis/":        {"store/redisstore", "cmd/firstseen"},
-	"github.com/prometheus/":   {"cmd/internal/server"},
-	"github.com/spf13/":        {"cmd/firstseen"},
-	"google.golang.org/":       {"frontier/frontierpb", "cmd/internal/server", "cmd/internal/loadgen"},
-	"github.com/PuerkitoBio/":  {"canon"},
-	"github.com/nlnwa/":        {}, // tests only
-	"github.com/klauspost/":    {"cmd/internal/input", "cmd/internal/parquetfile"},
-	"github.com/parquet-go/":   {"cmd/internal/parquetfile"},
-	"golang.org/x/net/http2":   {"cmd/internal/loadgen"},
+	"github.com/cockroachdb/": {"store/pebblestore", "store/internal"},
+	"github.com/redis/":       {"store/redisstore", "cmd/firstseen"},
+	"github.com/prometheus/":  {"cmd/internal/server"},
+	"github.com/spf13/":       {"cmd/firstseen"},
+	"google.golang.org/":      {"frontier/frontierpb", "cmd/internal/server", "cmd/internal/loadgen"},
+	"github.com/PuerkitoBio/": {"canon"},
+	"github.com/nlnwa/":       {}, // tests only
+	"github.com/klauspost/":   {"cmd/internal/input", "cmd/internal/parquetfile"},
+	"github.com/parquet-go/":  {"cmd/internal/parquetfile"},
+	"golang.org/x/net/http2":  {"cmd/internal/loadgen"},
 }
 
 // light is all that canon and hashkey may depend on, however indirectly, beside
@@ -40,6 +40,16 @@ var light = []string{
 	"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "golang.org/x/text/",
 	"github.com/PuerkitoBio/purell", "github.com/PuerkitoBio/urlesc",
 }
+
+// databases are prefixes of import paths that a crawler links only with the package of the
+// store that it opens: this package, and what it is built on.
+var databases = []string{
+	module + "store/pebblestore", module + "store/redisstore", "github.com/cockroachdb/", "github.com/redis/",
+	"github.com/DataDog/", "github.com/getsentry/", "github.com/prometheus/", "google.golang.org/",
+}
+
+// withoutDatabase are the packages that link none of them, with what is below these.
+var withoutDatabase = []string{"canon", "hashkey", "frontier", "frontier/client", "store/memstore", "store/captures"}
 
 // pkg is what the tests read of go list.
 type pkg struct {
@@ -106,6 +116,24 @@ func TestKeysNeedNothingHeavy(t *testing.T) {
 	}
 	if checked < 4 {
 		t.Errorf("got %d packages of canon and hashkey; want at least 4", checked)
+	}
+}
+
+func TestCrawlersLinkNoDatabaseUnasked(t *testing.T) {
+	checked := 0
+	for _, p := range packages(t) {
+		if !slices.Contains(withoutDatabase, short(p.ImportPath)) {
+			continue
+		}
+		checked++
+		for _, dep := range p.Deps {
+			if slices.ContainsFunc(databases, func(d string) bool { return strings.HasPrefix(dep, d) }) {
+				t.Errorf("%s links %s; want no database", p.ImportPath, dep)
+			}
+		}
+	}
+	if checked != len(withoutDatabase) {
+		t.Errorf("got %d packages; want those of %v", checked, withoutDatabase)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
@@ -25,8 +24,7 @@ const protoDir = "../../../frontier/frontierpb"
 func serve(t *testing.T) *server.Server {
 	t.Helper()
 	p := canon.Qiita()
-	id := store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}
-	f, err := frontier.Open(frontier.Options{Store: memstore.New(memstore.Options{KeepURLs: true, Identity: id}),
+	f, err := frontier.New(memstore.New(memstore.Options{KeepURLs: true}), frontier.Options{
 		Profile: p, SkipFirst: true, MaxInFlight: -1, Traps: frontier.Traps{Off: true}})
 	if err != nil {
 		t.Fatal(err)

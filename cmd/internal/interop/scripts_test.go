@@ -16,10 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
@@ -152,10 +150,8 @@ func crawlTwice(t *testing.T, allowed int, script ...string) {
 func serveFast(t *testing.T) (s *server.Server, f *frontier.Frontier, leasesRunOut func()) {
 	t.Helper()
 	var ahead atomic.Int64
-	p := canon.Qiita()
-	st := memstore.New(memstore.Options{KeepURLs: true, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
-		Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}})
-	f, err := frontier.Open(frontier.Options{Store: st, Delay: -1, MaxInFlight: -1, SkipFirst: true})
+	st := memstore.New(memstore.Options{KeepURLs: true, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	f, err := frontier.New(st, frontier.Options{Delay: -1, MaxInFlight: -1, SkipFirst: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,13 +53,12 @@ func openFrontier(t testing.TB, p *canon.Profile, c *clock, change ...func(*fron
 	st := memstore.New(memstore.Options{
 		KeepURLs: true,
 		Clock:    c.Now,
-		Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()},
 	})
-	opt := frontier.Options{Store: st, Profile: p, SkipFirst: true}
+	opt := frontier.Options{Profile: p, SkipFirst: true}
 	for _, f := range change {
 		f(&opt)
 	}
-	f, err := frontier.Open(opt)
+	f, err := frontier.New(st, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (s *Server) explain(u frontier.URL) explanation {
 	id := s.f.Identify(u)
 	p := s.profileOf(u.Crawl)
 	e := explanation{Input: u.URL, Canonical: id.Canonical, Queue: id.Queue, Profile: p.String(), Changes: []change{}}
-	if id.Status == frontier.Refused {
+	if id.Status == frontier.StatusRefused {
 		e.Error = &faultDetail{string(id.Reason), "refused: " + string(id.Reason)}
 		if id.Err != nil {
 			e.Error.Message = id.Err.Error()

@@ -284,7 +284,7 @@ func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.B
 		verdicts[place].fill(&results[i])
 		if brief {
 			verdicts[place].Canonical, verdicts[place].Queue = "", ""
-		} else if results[i].Status == frontier.Duplicate {
+		} else if results[i].Status == frontier.StatusDuplicate {
 			lookUps.Go(func() error {
 				s.tellFirst(ctx, &verdicts[place], &adds.urls[i])
 				return nil
@@ -355,7 +355,7 @@ func (s *Server) parseLine(line *bodyLine, v *verdictLine) (frontier.URL, *fault
 // fill puts a result into a line.
 func (v *verdictLine) fill(r *frontier.Result) {
 	v.Verdict, v.Canonical, v.Queue, v.Requeued = r.Status.String(), r.Canonical, r.Queue, r.Requeued
-	if r.Status == frontier.Refused {
+	if r.Status == frontier.StatusRefused {
 		v.Error = &faultDetail{string(r.Reason), "refused: " + string(r.Reason)}
 		if r.Err != nil {
 			v.Error.Message = r.Err.Error()

@@ -29,7 +29,9 @@ func startJudging(t *testing.T) *running {
 			t.Error(err)
 		}
 	})
-	return startWith(t, canon.Qiita(), Config{Captures: sample, AuditEvery: -1}, func(o *frontier.Options) { o.Captures, o.Delay = sample, -1 })
+	return startWith(t, canon.Qiita(), Config{Captures: sample, AuditEvery: -1}, func(o *frontier.Options) {
+		o.OnFetched, o.Delay = func(r frontier.Fetched) { sample.Offer(captures.Capture(r)) }, -1
+	})
 }
 
 // ask is request with the answer in parts.

@@ -96,9 +96,9 @@ func (s *Server) countAdded(n int, results []frontier.Result, err error, began t
 	var fresh, duplicate, refused float64
 	for i := range results {
 		switch r := &results[i]; r.Status {
-		case frontier.New:
+		case frontier.StatusNew:
 			fresh++
-		case frontier.Duplicate:
+		case frontier.StatusDuplicate:
 			duplicate++
 		default:
 			refused++
@@ -137,7 +137,7 @@ func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Re
 
 func (s *Server) countPut(r *frontier.Result, completed bool) {
 	switch {
-	case r.Status == frontier.Refused:
+	case r.Status == frontier.StatusRefused:
 		s.count.refused.Inc()
 		s.count.reasons.WithLabelValues(string(r.Reason)).Inc()
 	case completed:

@@ -192,7 +192,7 @@ func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontier
 		switch {
 		case err != nil:
 			statuses[place] = frontierpb.AckMessage_FAIL
-		case results[i].Status == frontier.New:
+		case results[i].Status == frontier.StatusNew:
 			statuses[place] = frontierpb.AckMessage_OK
 		default:
 			statuses[place] = frontierpb.AckMessage_SKIPPED
@@ -219,7 +219,7 @@ func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontier
 		switch {
 		case err != nil:
 			statuses[place] = frontierpb.AckMessage_FAIL
-		case results[i].Status == frontier.Refused:
+		case results[i].Status == frontier.StatusRefused:
 			statuses[place] = frontierpb.AckMessage_SKIPPED
 		default:
 			statuses[place] = frontierpb.AckMessage_OK

@@ -66,8 +66,8 @@ func TestServeEndsWhenTheStoreFails(t *testing.T) {
 	for _, use := range []string{"idle", "add", "wait"} {
 		t.Run(use, func(t *testing.T) {
 			p := canon.Qiita()
-			st := &mortalStore{Store: memstore.New(memstore.Options{Identity: store.Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}})}
-			f, err := frontier.Open(frontier.Options{Store: st, Profile: p})
+			st := &mortalStore{Store: memstore.New(memstore.Options{})}
+			f, err := frontier.New(st, frontier.Options{Profile: p})
 			if err != nil {
 				t.Fatal(err)
 			}

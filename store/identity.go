@@ -1,0 +1,68 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// Identity says how the keys of a store are made. A store belongs to the identity
+// that it was made with, because other rules would make other keys.
+type Identity struct {
+	Profile string // canon profile with its rule changes, e.g. "qiita+strip-www"
+	Version int    // version of that profile's algorithm
+	KeyKind string // e.g. "url-short-hash"
+	Unicode string // version of the Unicode tables that host names went through
+}
+
+// IdentityOf returns the identity of a store whose keys are the UrlShortHash of the
+// canonical forms of p.
+func IdentityOf(p *canon.Profile) Identity {
+	return Identity{Profile: p.String(), Version: p.Version(), KeyKind: "url-short-hash", Unicode: p.UnicodeVersion()}
+}
+
+// Or returns id with its zero fields taken from other.
+func (id Identity) Or(other Identity) Identity {
+	return Identity{cmp.Or(id.Profile, other.Profile), cmp.Or(id.Version, other.Version), cmp.Or(id.KeyKind, other.KeyKind), cmp.Or(id.Unicode, other.Unicode)}
+}
+
+// String returns the identity in words.
+func (id Identity) String() string {
+	if id == (Identity{}) {
+		return "no profile"
+	}
+	return fmt.Sprintf("profile %q, version %d, key kind %q, Unicode %s", id.Profile, id.Version, id.KeyKind, id.Unicode)
+}
+
+// Adopt returns the identity of a store of identity id after a user asked for want: id
+// with the zero fields of either taken from the other. A Unicode version of want
+// replaces that of id. The error is ErrIdentity if they differ in anything else, if they
+// differ in the Unicode version and unicodeHosts says that keys depend on it (that the store
+// has keys of internationalised hosts), or if id is zero and keys says that there are any.
+func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, error) {
+	now, asked := id.Or(want), want.Or(id)
+	onlyUnicode := now
+	onlyUnicode.Unicode = asked.Unicode
+	switch {
+	case id == (Identity{}) && asked != id && keys:
+		return id, fmt.Errorf("it has keys, and does not say how they were made: %w", ErrIdentity)
+	case onlyUnicode != asked:
+		return id, fmt.Errorf("it was made with %v, not %v: %w", now, asked, ErrIdentity)
+	case now != asked && unicodeHosts:
+		return id, fmt.Errorf("it has keys of internationalised hosts, made with Unicode %s, not %s; "+
+			"give the URLs whose text is kept to a new store (firstseen export --db OLD --urls | firstseen replay --db NEW -): %w", now.Unicode, asked.Unicode, ErrIdentity)
+	}
+	return asked, nil
+}
+
+// Terms are what a user asks of a store before it uses it: see [Store.Prepare].
+type Terms struct {
+	// Identity is how the user makes keys. The default is as the store says.
+	Identity Identity
+	// Retention is how long the user wants keys to be remembered. A store that forgets
+	// keys by age only many at a time then does so at least every eighth of it, unless
+	// its own options say otherwise. The default is not to say.
+	Retention time.Duration
+}

@@ -1,0 +1,46 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Prepare implements store.Store. Of the retentions that users ask for, the shortest
+// counts: see Options.Generation.
+func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
+	var err error
+	if s.opt.ReadOnly {
+		_, err = s.Identity().Adopt(t.Identity, s.keys() > 0, s.unicodeHosts)
+	} else {
+		err = s.do(ctx, &prepareOp{t})
+	}
+	if errors.Is(err, store.ErrIdentity) {
+		return fmt.Errorf("cannot use store %s: %w", s.dir, err)
+	}
+	return err
+}
+
+type prepareOp struct{ terms store.Terms }
+
+func (o *prepareOp) weight() int { return 1 }
+
+func (o *prepareOp) early() bool { return true }
+
+func (o *prepareOp) apply(tx *txn) error {
+	s := tx.s
+	id, err := s.identity.Adopt(o.terms.Identity, s.keys() > 0, s.unicodeHosts)
+	if err != nil {
+		return err
+	}
+	if id != s.identity {
+		s.identity = id
+		tx.set(metaKey(metaIdentity), appendIdentity(nil, id))
+	}
+	if g := o.terms.Retention / 8; g > 0 && (s.retained == 0 || g < s.retained) {
+		s.retained = g
+	}
+	return nil
+}
