@@ -9,12 +9,12 @@ import (
 
 // Add offers one URL of the default crawl. It is AddBatch for one.
 func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
-	return f.AddURL(ctx, URL{URL: url})
+	return f.AddURL(ctx, Link{URL: url})
 }
 
 // AddURL offers one URL.
-func (f *Frontier) AddURL(ctx context.Context, url URL) (Result, error) {
-	results, err := f.AddBatch(ctx, []URL{url})
+func (f *Frontier) AddURL(ctx context.Context, url Link) (Result, error) {
+	results, err := f.AddBatch(ctx, []Link{url})
 	if err != nil {
 		return Result{}, err
 	}
@@ -30,7 +30,7 @@ func (f *Frontier) AddURL(ctx context.Context, url URL) (Result, error) {
 // results then, and the URLs of one crawl were added all or not at all (on a
 // redisstore each of them whole or not at all): adding them again is safe, and
 // may answer "duplicate" for what is queued already.
-func (f *Frontier) AddBatch(ctx context.Context, urls []URL) ([]Result, error) {
+func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (f *Frontier) AddBatch(ctx context.Context, urls []URL) ([]Result, error) {
 // See records URLs as seen without queueing them, and answers as AddBatch does:
 // a duplicate filter for crawlers that keep their own queue. Of any number of
 // concurrent calls one is told New.
-func (f *Frontier) See(ctx context.Context, urls []URL) ([]Result, error) {
+func (f *Frontier) See(ctx context.Context, urls []Link) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
 	}

@@ -22,28 +22,28 @@ func TestAddBatchAnswersEachURL(t *testing.T) {
 	f := open(t, Options{MaxDepth: 3, Exclude: noAds{}})
 	long := strings.Repeat("a", 3000)
 	tests := []struct {
-		url       URL
+		url       Link
 		status    Status
 		reason    Reason
 		canonical string
 		first     string
 	}{
-		{URL{URL: "http://a.example/b?y&x=1"}, StatusNew, "", "http://a.example/b?x=1&y=", ""},
-		{URL{URL: "http://A.example:80/b?x=1&y="}, StatusDuplicate, "", "http://a.example/b?x=1&y=", "http://a.example/b?y&x=1"},
-		{URL{URL: "no url"}, StatusRefused, ReasonURL, "", ""},
-		{URL{URL: ""}, StatusRefused, ReasonURL, "", ""},
-		{URL{URL: "mailto:a@b.example"}, StatusRefused, ReasonScheme, "", ""},
-		{URL{URL: "http://a.example/" + long}, StatusRefused, ReasonTooLong, "http://a.example/" + long, ""},
-		{URL{URL: "http://a.example/ads/1"}, StatusRefused, ReasonExcluded, "http://a.example/ads/1", ""},
-		{URL{URL: "http://a.example/deep", Depth: 4}, StatusRefused, ReasonDepth, "http://a.example/deep", ""},
-		{URL{URL: "http://a.example/deep", Depth: 3}, StatusNew, "", "http://a.example/deep", ""},
-		{URL{URL: "http://a.example/q", Queue: strings.Repeat("q", 256)}, StatusRefused, ReasonQueue, "http://a.example/q", ""},
-		{URL{URL: "http://a.example/q", Queue: strings.Repeat("q", 255)}, StatusNew, "", "http://a.example/q", ""},
-		{URL{URL: "http://a.example/q", Crawl: "*"}, StatusRefused, ReasonCrawl, "", ""},
-		{URL{URL: "http://a.example/q", Crawl: "x|exact"}, StatusRefused, ReasonCrawl, "", ""},
-		{URL{URL: "http://a.example/q", Crawl: "other"}, StatusNew, "", "http://a.example/q", ""},
+		{Link{URL: "http://a.example/b?y&x=1"}, StatusNew, "", "http://a.example/b?x=1&y=", ""},
+		{Link{URL: "http://A.example:80/b?x=1&y="}, StatusDuplicate, "", "http://a.example/b?x=1&y=", "http://a.example/b?y&x=1"},
+		{Link{URL: "no url"}, StatusRefused, ReasonURL, "", ""},
+		{Link{URL: ""}, StatusRefused, ReasonURL, "", ""},
+		{Link{URL: "mailto:a@b.example"}, StatusRefused, ReasonScheme, "", ""},
+		{Link{URL: "http://a.example/" + long}, StatusRefused, ReasonTooLong, "http://a.example/" + long, ""},
+		{Link{URL: "http://a.example/ads/1"}, StatusRefused, ReasonExcluded, "http://a.example/ads/1", ""},
+		{Link{URL: "http://a.example/deep", Depth: 4}, StatusRefused, ReasonDepth, "http://a.example/deep", ""},
+		{Link{URL: "http://a.example/deep", Depth: 3}, StatusNew, "", "http://a.example/deep", ""},
+		{Link{URL: "http://a.example/q", Queue: strings.Repeat("q", 256)}, StatusRefused, ReasonQueue, "http://a.example/q", ""},
+		{Link{URL: "http://a.example/q", Queue: strings.Repeat("q", 255)}, StatusNew, "", "http://a.example/q", ""},
+		{Link{URL: "http://a.example/q", Crawl: "*"}, StatusRefused, ReasonCrawl, "", ""},
+		{Link{URL: "http://a.example/q", Crawl: "x|exact"}, StatusRefused, ReasonCrawl, "", ""},
+		{Link{URL: "http://a.example/q", Crawl: "other"}, StatusNew, "", "http://a.example/q", ""},
 	}
-	urls := make([]URL, len(tests))
+	urls := make([]Link, len(tests))
 	for i, tt := range tests {
 		urls[i] = tt.url
 	}
@@ -70,9 +70,9 @@ func TestAddBatchAnswersEachURL(t *testing.T) {
 func TestRefusalsAreCountedAndListed(t *testing.T) {
 	f := open(t, Options{})
 	for i := range 12 {
-		addOne(t, f, URL{URL: fmt.Sprintf("gopher://h.example/%d", i)})
+		addOne(t, f, Link{URL: fmt.Sprintf("gopher://h.example/%d", i)})
 	}
-	addAll(t, f, URL{URL: "::", Crawl: "b"}, URL{URL: "http://ok.example/"})
+	addAll(t, f, Link{URL: "::", Crawl: "b"}, Link{URL: "http://ok.example/"})
 	got := slices.Collect(f.Refusals())
 	if len(got) != 2 || got[0].Reason != ReasonScheme || got[0].Count != 12 || got[1].Crawl != "b" || got[1].Count != 1 {
 		t.Fatalf("got %+v; want 12 of scheme in DEFAULT, 1 in b", got)
@@ -87,11 +87,11 @@ func TestRefusalsAreCountedAndListed(t *testing.T) {
 func TestRefusalsAreBounded(t *testing.T) {
 	f := open(t, Options{})
 	long := "::" + strings.Repeat("x", 100_000)
-	addOne(t, f, URL{URL: long, Crawl: "first"})
+	addOne(t, f, Link{URL: long, Crawl: "first"})
 	for i := range 2*maxRefusals + 1 {
-		addOne(t, f, URL{URL: "::", Crawl: fmt.Sprintf("x%d", i)})
+		addOne(t, f, Link{URL: "::", Crawl: fmt.Sprintf("x%d", i)})
 	}
-	addOne(t, f, URL{URL: "::", Crawl: "first"})
+	addOne(t, f, Link{URL: "::", Crawl: "first"})
 	got := slices.Collect(f.Refusals())
 	if len(got) != maxRefusals+1 || got[0].Crawl != "" || got[0].Count != maxRefusals+2 || got[1].Crawl != "first" || got[1].Count != 2 {
 		t.Fatalf("got %d counts, first %+v; want %d, the rest under no name", len(got), got[:min(len(got), 2)], maxRefusals+1)
@@ -103,9 +103,9 @@ func TestRefusalsAreBounded(t *testing.T) {
 
 // TestBigBatchIsAsManySmallOnes holds the parallel path to the plain one.
 func TestBigBatchIsAsManySmallOnes(t *testing.T) {
-	var urls []URL
+	var urls []Link
 	for i := range 5000 {
-		urls = append(urls, URL{URL: fmt.Sprintf("http://h%d.example/p?q=%d", i%7, i%1700)}, URL{URL: "::bad"})
+		urls = append(urls, Link{URL: fmt.Sprintf("http://h%d.example/p?q=%d", i%7, i%1700)}, Link{URL: "::bad"})
 	}
 	big, small := open(t, Options{}), open(t, Options{})
 	got := addAll(t, big, urls...)
@@ -119,9 +119,9 @@ func TestBigBatchIsAsManySmallOnes(t *testing.T) {
 
 func TestOrderOfResultsAcrossCrawls(t *testing.T) {
 	f := open(t, Options{})
-	var urls []URL
+	var urls []Link
 	for i := range 30 {
-		urls = append(urls, URL{URL: fmt.Sprintf("http://h.example/%d", i/3), Crawl: []string{"a", "b", ""}[i%3]})
+		urls = append(urls, Link{URL: fmt.Sprintf("http://h.example/%d", i/3), Crawl: []string{"a", "b", ""}[i%3]})
 	}
 	for i, r := range addAll(t, f, append(urls, urls...)...) {
 		want := StatusNew
@@ -143,7 +143,7 @@ func TestCapsRefuseAsFull(t *testing.T) {
 	f := open(t, Options{MaxPerQueue: 2, MaxHeld: 3})
 	var got []Reason
 	for _, u := range []string{"http://a.example/1", "http://a.example/2", "http://a.example/3", "http://b.example/1", "http://c.example/1", "http://a.example/1"} {
-		got = append(got, addOne(t, f, URL{URL: u}).Reason)
+		got = append(got, addOne(t, f, Link{URL: u}).Reason)
 	}
 	if want := []Reason{"", "", ReasonFull, "", ReasonFull, ""}; !slices.Equal(got, want) {
 		t.Errorf("got %q; want %q", got, want)
@@ -152,7 +152,7 @@ func TestCapsRefuseAsFull(t *testing.T) {
 
 func TestForceQueuesWhatWasSeen(t *testing.T) {
 	f := open(t, Options{Delay: -1})
-	u := URL{URL: "http://a.example/", Force: true}
+	u := Link{URL: "http://a.example/", Force: true}
 	if r := addOne(t, f, u); r.Status != StatusNew || r.Requeued {
 		t.Fatalf("got %+v; want new", r)
 	}
@@ -169,7 +169,7 @@ func TestForceQueuesWhatWasSeen(t *testing.T) {
 func TestDiscriminatorMakesAnotherKey(t *testing.T) {
 	f := open(t, Options{Delay: -1})
 	for _, disc := range []string{"", "POST", "de", "\x00"} {
-		if r := addOne(t, f, URL{URL: "http://a.example/", Discriminator: disc}); r.Status != StatusNew {
+		if r := addOne(t, f, Link{URL: "http://a.example/", Discriminator: disc}); r.Status != StatusNew {
 			t.Errorf("discriminator %q: got %v; want new", disc, r.Status)
 		}
 	}
@@ -186,7 +186,7 @@ func TestDiscriminatorMakesAnotherKey(t *testing.T) {
 
 func TestExactCrawlTellsSpellingsAndQueuesApart(t *testing.T) {
 	f := open(t, Options{Exact: []string{"raw"}})
-	offers := []URL{
+	offers := []Link{
 		{URL: "http://a.example/#1"}, {URL: "http://a.example/#2"}, {URL: "HTTP://A.example/"},
 		{URL: "http://a.example/#1", Queue: "k"}, {URL: "not a URL", Queue: "k"},
 	}
@@ -199,7 +199,7 @@ func TestExactCrawlTellsSpellingsAndQueuesApart(t *testing.T) {
 			t.Errorf("%s again: got %v; want duplicate", offers[i].URL, r.Status)
 		}
 	}
-	if r := addOne(t, f, URL{URL: "no queue", Crawl: "raw"}); r.Reason != ReasonQueue {
+	if r := addOne(t, f, Link{URL: "no queue", Crawl: "raw"}); r.Reason != ReasonQueue {
 		t.Errorf("got %v %q; want refused for its queue", r.Status, r.Reason)
 	}
 	if q, err := f.Queue(bg, "raw", "a.example"); err != nil || q.Held != 3 || q.Crawl != "raw" {
@@ -214,12 +214,12 @@ func TestExactCrawlTellsSpellingsAndQueuesApart(t *testing.T) {
 func TestExactCrawlStaysExact(t *testing.T) {
 	s := memstore.New(memstore.Options{})
 	first := openOn(t, s, Options{Exact: []string{"raw"}})
-	addOne(t, first, URL{URL: "http://a.example/#1", Crawl: "raw"})
+	addOne(t, first, Link{URL: "http://a.example/#1", Crawl: "raw"})
 	again := openOn(t, s, Options{})
-	if r := addOne(t, again, URL{URL: "http://a.example/#2", Crawl: "raw"}); r.Status != StatusNew {
+	if r := addOne(t, again, Link{URL: "http://a.example/#2", Crawl: "raw"}); r.Status != StatusNew {
 		t.Errorf("got %v; want new: the store knows that the crawl is exact", r.Status)
 	}
-	addOne(t, again, URL{URL: "http://a.example/", Crawl: "plain"})
+	addOne(t, again, Link{URL: "http://a.example/", Crawl: "plain"})
 	if err := again.SetExact(bg, "plain"); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v; want ErrIdentity for a crawl with keys", err)
 	}
@@ -240,9 +240,9 @@ func TestNewRefuses(t *testing.T) {
 
 func TestSeeRecordsWithoutQueueing(t *testing.T) {
 	f := open(t, Options{})
-	u := URL{URL: "http://a.example/", Force: true}
+	u := Link{URL: "http://a.example/", Force: true}
 	for i, want := range []Status{StatusNew, StatusDuplicate, StatusDuplicate} {
-		results, err := f.See(bg, []URL{u})
+		results, err := f.See(bg, []Link{u})
 		if err != nil || results[0].Status != want || results[0].Requeued {
 			t.Errorf("time %d: got %+v, %v; want %v", i, results, err, want)
 		}

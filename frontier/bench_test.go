@@ -16,9 +16,9 @@ import (
 // discovered makes the load that the closest peer was measured with: n offers
 // of URLs of so many hosts, few hosts having most, 70 % of them seen before,
 // the duplicates mostly of early URLs.
-func discovered(n, hosts int) []URL {
+func discovered(n, hosts int) []Link {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	urls := make([]URL, 0, n)
+	urls := make([]Link, 0, n)
 	for len(urls) < n {
 		if len(urls) > 100 && rnd.Float64() < 0.7 {
 			x := rnd.Float64()
@@ -27,7 +27,7 @@ func discovered(n, hosts int) []URL {
 		}
 		x := rnd.Float64()
 		host := int(x * x * float64(hosts))
-		urls = append(urls, URL{URL: fmt.Sprintf("https://www.host-%05d.example/articles/2026/%02d/%08x-some-title.html?page=%d", host, rnd.IntN(12)+1, rnd.Uint32(), rnd.IntN(9)+1)})
+		urls = append(urls, Link{URL: fmt.Sprintf("https://www.host-%05d.example/articles/2026/%02d/%08x-some-title.html?page=%d", host, rnd.IntN(12)+1, rnd.Uint32(), rnd.IntN(9)+1)})
 	}
 	return urls
 }
@@ -97,7 +97,7 @@ func report(b *testing.B, urls int, cpu time.Duration) {
 	b.ReportMetric(float64(cpu.Nanoseconds())/float64(urls), "cpu-ns/URL")
 }
 
-func addConcurrently(b *testing.B, f *Frontier, urls []URL, adders, batch int) {
+func addConcurrently(b *testing.B, f *Frontier, urls []Link, adders, batch int) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range adders {
@@ -142,9 +142,9 @@ func BenchmarkCycle(b *testing.B) {
 // fill queues n URLs, evenly over hosts.
 func fill(b *testing.B, f *Frontier, n, hosts int) {
 	b.Helper()
-	urls := make([]URL, 0, 10_000)
+	urls := make([]Link, 0, 10_000)
 	for i := range n {
-		urls = append(urls, URL{URL: fmt.Sprintf("https://www.host-%05d.example/articles/2026/%08x-some-title.html", i%hosts, i)})
+		urls = append(urls, Link{URL: fmt.Sprintf("https://www.host-%05d.example/articles/2026/%08x-some-title.html", i%hosts, i)})
 		if len(urls) == cap(urls) || i == n-1 {
 			if _, err := f.AddBatch(bg, urls); err != nil {
 				b.Fatal(err)
@@ -204,7 +204,7 @@ func crowd(b *testing.B, f *Frontier, queues int) {
 	tomorrow := time.Now().Add(24 * time.Hour)
 	known := make([]Known, 0, 10_000)
 	for i := range queues {
-		k := Known{URL: URL{URL: fmt.Sprintf("https://host-%07d.example/", i)}}
+		k := Known{Link: Link{URL: fmt.Sprintf("https://host-%07d.example/", i)}}
 		if i%2 == 0 {
 			k.Next = tomorrow
 		}

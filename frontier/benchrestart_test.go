@@ -23,9 +23,9 @@ func fillChild(dir string, n int) error {
 	}
 	const batch = 10_000
 	for i := 0; i < n; i += batch {
-		urls := make([]URL, 0, batch)
+		urls := make([]Link, 0, batch)
 		for j := i; j < min(i+batch, n); j++ {
-			urls = append(urls, URL{URL: fillURL(j)})
+			urls = append(urls, Link{URL: fillURL(j)})
 		}
 		if _, err := f.AddBatch(bg, urls); err != nil {
 			return err
@@ -62,7 +62,7 @@ func BenchmarkRestart(b *testing.B) {
 			leaseOne(b, f)
 			b.StopTimer()
 			cpu += cpuTime() - used
-			if r := addOne(b, f, URL{URL: fillURL(0)}); r.Status != StatusDuplicate {
+			if r := addOne(b, f, Link{URL: fillURL(0)}); r.Status != StatusDuplicate {
 				b.Errorf("got %v for a URL that was queued before the kill; want duplicate", r.Status)
 			}
 			add += time.Since(begun).Seconds()
@@ -149,7 +149,7 @@ func putHosts(b *testing.B, f *Frontier, n int, next time.Time) {
 	b.Helper()
 	known := make([]Known, 0, 10_000)
 	for i := range n {
-		known = append(known, Known{URL: URL{URL: fmt.Sprintf("https://host-%07d.example/", i)}, Next: next})
+		known = append(known, Known{Link: Link{URL: fmt.Sprintf("https://host-%07d.example/", i)}, Next: next})
 		if len(known) == cap(known) || i == n-1 {
 			if _, err := f.Put(bg, known); err != nil {
 				b.Fatal(err)

@@ -42,8 +42,8 @@ func TestAWaitingCallSeesThatTheClockWasSet(t *testing.T) {
 			t.Run(name+" "+call.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f, c := openWithClock(t, Options{Delay: time.Minute})
-					addOne(t, f, URL{URL: "http://a.example/1"})
-					addOne(t, f, URL{URL: "http://a.example/2", Due: time.Now().Add(time.Minute)})
+					addOne(t, f, Link{URL: "http://a.example/1"})
+					addOne(t, f, Link{URL: "http://a.example/2", Due: time.Now().Add(time.Minute)})
 					if off > 0 { // then it was served at that time
 						c.set(off)
 					}
@@ -66,7 +66,7 @@ func TestWaitingForATimeDoesNotPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()
 		f := openOn(t, s, Options{})
-		addOne(t, f, URL{URL: "http://a.example/", Due: time.Now().Add(time.Hour)})
+		addOne(t, f, Link{URL: "http://a.example/", Due: time.Now().Add(time.Hour)})
 		start := time.Now()
 		leases, _, err := f.LeaseWait(bg, LeaseRequest{}, false)
 		if err != nil || len(leases) != 1 || time.Since(start) != time.Hour {
@@ -89,7 +89,7 @@ func TestLeasesRunByTheStoresClock(t *testing.T) {
 				func(l *Lease) error { _, err := f.Redirect(bg, l, l.URL+"#followed"); return err },
 				func(l *Lease) error { _, err := f.Retry(bg, l, time.Time{}); return err },
 			} {
-				addOne(t, f, URL{URL: "http://a.example/", Force: true})
+				addOne(t, f, Link{URL: "http://a.example/", Force: true})
 				l := leaseOne(t, f)
 				must(t, hold(l))
 				leaseNone(t, f)

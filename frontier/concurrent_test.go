@@ -27,9 +27,9 @@ func crawlConcurrently(t *testing.T, f *Frontier) {
 	var fresh [pages]atomic.Int32
 	var fetched [pages]atomic.Int32
 	offer := func(n int) {
-		var urls []URL
+		var urls []Link
 		for _, spelling := range []string{"http://h%d.example/%d", "http://h%d.example:80/%d", "HTTP://H%d.example/%d#f"} {
-			urls = append(urls, URL{URL: fmt.Sprintf(spelling, n%7, n)})
+			urls = append(urls, Link{URL: fmt.Sprintf(spelling, n%7, n)})
 		}
 		results, err := f.AddBatch(bg, urls)
 		if err != nil {

@@ -46,9 +46,9 @@ func crashCrawl(dir, run string) error {
 		return err
 	}
 	for i := 0; ; i++ {
-		var urls []URL
+		var urls []Link
 		for j := range 20 {
-			urls = append(urls, URL{URL: fmt.Sprintf("http://h%d.example/%s/%d/%d", j%5, run, i, j)})
+			urls = append(urls, Link{URL: fmt.Sprintf("http://h%d.example/%s/%d/%d", j%5, run, i, j)})
 		}
 		results, err := f.AddBatch(bg, urls)
 		if err != nil {
@@ -136,7 +136,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	defer func() { must(t, errors.Join(f.Close(), s.Close())) }()
 	state := checkStates(t, f, all)
 	for _, u := range all.added {
-		if r := addOne(t, f, URL{URL: u}); r.Status != StatusDuplicate {
+		if r := addOne(t, f, Link{URL: u}); r.Status != StatusDuplicate {
 			t.Errorf("%s: got %v; want duplicate, it was told new", u, r.Status)
 		}
 	}
@@ -159,7 +159,7 @@ func checkStates(t *testing.T, f *Frontier, all killed) map[string]store.State {
 		least[u] = store.Done
 	}
 	for u, want := range least {
-		e, err := f.Lookup(bg, URL{URL: u})
+		e, err := f.Lookup(bg, Link{URL: u})
 		if err != nil || e.State < want || e.URL != u {
 			t.Errorf("%s: got state %v, URL %q, %v; want at least state %v", u, e.State, e.URL, err, want)
 		}

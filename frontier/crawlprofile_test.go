@@ -35,7 +35,7 @@ func TestCrawlProfiles(t *testing.T) {
 		for _, name := range names {
 			p := profileNamed(t, name)
 			want, err := p.Canonicalize(raw)
-			got := f.Identify(URL{URL: raw, Crawl: name})
+			got := f.Identify(Link{URL: raw, Crawl: name})
 			if err != nil || got.Canonical != want || !strings.EqualFold(got.Queue, "example.com") {
 				t.Errorf("%s: got %q of queue %q, %v; want %q", name, got.Canonical, got.Queue, err, want)
 			}
@@ -47,7 +47,7 @@ func TestCrawlProfiles(t *testing.T) {
 			t.Errorf("got profile %s; want that of the frontier", p)
 		}
 	}
-	r, err := f.AddBatch(t.Context(), []URL{{URL: raw, Crawl: "whatwg"}, {URL: raw, Crawl: "surt"}, {URL: raw, Crawl: "surt"}})
+	r, err := f.AddBatch(t.Context(), []Link{{URL: raw, Crawl: "whatwg"}, {URL: raw, Crawl: "surt"}, {URL: raw, Crawl: "surt"}})
 	if err != nil || r[0].Status != StatusNew || r[1].Status != StatusNew || r[2].Status != StatusDuplicate {
 		t.Errorf("got %v, %v; want new, new, duplicate", r, err)
 	}
@@ -66,7 +66,7 @@ func TestUnicodeHostsAreTold(t *testing.T) {
 		if err := f.SetCrawlProfile(t.Context(), name, profileNamed(t, name)); err != nil {
 			t.Fatal(err)
 		}
-		urls := []URL{{URL: "http://bücher.de/", Crawl: name}, {URL: "http://a.de/ü#xn--", Crawl: name}, {URL: "ws://bücher.de/", Crawl: name}}
+		urls := []Link{{URL: "http://bücher.de/", Crawl: name}, {URL: "http://a.de/ü#xn--", Crawl: name}, {URL: "ws://bücher.de/", Crawl: name}}
 		offers := make([]offer, len(urls))
 		f.prepareAll(urls, make([]Result, len(urls)), offers)
 		maps := name != "none"
@@ -82,7 +82,7 @@ func TestUnicodeHostsAreTold(t *testing.T) {
 func TestCrawlProfileRefused(t *testing.T) {
 	s := memstore.New(memstore.Options{})
 	f := openOn(t, s, Options{Delay: -1})
-	if _, err := f.AddURL(t.Context(), URL{URL: "http://a.com/", Crawl: "used"}); err != nil {
+	if _, err := f.AddURL(t.Context(), Link{URL: "http://a.com/", Crawl: "used"}); err != nil {
 		t.Fatal(err)
 	}
 	set := func(crawl, profile string) error {

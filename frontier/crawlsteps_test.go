@@ -14,10 +14,10 @@ import (
 )
 
 // urlsOfCrawls returns one URL in each of n crawls.
-func urlsOfCrawls(n int) []URL {
-	urls := make([]URL, n)
+func urlsOfCrawls(n int) []Link {
+	urls := make([]Link, n)
 	for i := range urls {
-		urls[i] = URL{URL: "http://h.example/", Crawl: fmt.Sprintf("crawl %d", i)}
+		urls[i] = Link{URL: "http://h.example/", Crawl: fmt.Sprintf("crawl %d", i)}
 	}
 	return urls
 }
@@ -71,7 +71,7 @@ func TestCallOfManyCrawlsEndsWithItsContext(t *testing.T) {
 	known := make([]Known, crawls)
 	settlements := make([]Settlement, crawls)
 	for i, u := range urls {
-		known[i] = Known{URL: u, Next: time.Now().Add(time.Hour)}
+		known[i] = Known{Link: u, Next: time.Now().Add(time.Hour)}
 		settlements[i] = Settlement{Lease: &Lease{Crawl: u.Crawl, Token: 1}}
 	}
 	calls := map[string]func(context.Context, *Frontier) error{

@@ -35,13 +35,13 @@
 //     and by default one URL per host is out at a time. A single host is then
 //     as fast as its delay allows, whatever the number of fetchers.
 //   - Traps are on by default ([Traps]). A refused URL is not recorded as seen:
-//     it has another chance when the limits change, or with [URL.SkipTraps].
+//     it has another chance when the limits change, or with [Link.SkipTraps].
 //
 // # Identity
 //
 // Two URLs are the same if their canonical forms under [Options.Profile] are
 // equal, they belong to the same crawl, and carry the same
-// [URL.Discriminator]. In an exact crawl ([Options.Exact]) they are the same if
+// [Link.Discriminator]. In an exact crawl ([Options.Exact]) they are the same if
 // their bytes and their queues are. A store belongs to the profile of the
 // first frontier on it, so that rules can't change under its keys: [New] refuses another
 // profile with store.ErrIdentity.

@@ -29,7 +29,7 @@ func TestKillerIsDropped(t *testing.T) {
 			}
 		}})
 		const url = "http://a.example/crash"
-		addOne(t, f, URL{URL: url, Depth: 3})
+		addOne(t, f, Link{URL: url, Depth: 3})
 		dieHolding(t, f, 10)
 		leaseNone(t, f)
 		if len(dropped) != 1 || dropped[0].URL != url || dropped[0].Reason != ReasonExpired {
@@ -39,10 +39,10 @@ func TestKillerIsDropped(t *testing.T) {
 		if got := slices.Collect(f.Refusals()); len(got) != 1 || got[0].Count != 1 || got[0].Reason != want.Reason || !slices.Equal(got[0].Examples, want.Examples) {
 			t.Errorf("got refusals %+v; want %+v", got, want)
 		}
-		if r := addOne(t, f, URL{URL: url}); r.Status != StatusDuplicate {
+		if r := addOne(t, f, Link{URL: url}); r.Status != StatusDuplicate {
 			t.Errorf("got %v; want a duplicate: it is seen", r.Status)
 		}
-		if r := addOne(t, f, URL{URL: url, Force: true}); !r.Requeued {
+		if r := addOne(t, f, Link{URL: url, Force: true}); !r.Requeued {
 			t.Error("Force did not queue it again")
 		}
 		dieHolding(t, f, 10)
@@ -55,7 +55,7 @@ func TestKillerIsDropped(t *testing.T) {
 func TestWhatIsGivenBackDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, MaxExpired: 3, Retry: Backoff{Attempts: -1}})
-		addOne(t, f, URL{URL: "http://a.example/", Meta: []byte("mine"), Depth: 2})
+		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("mine"), Depth: 2})
 		for i := range 9 {
 			l := leaseOne(t, f)
 			if string(l.Meta) != "mine" || l.Depth != 2 {
@@ -83,7 +83,7 @@ func TestWhatIsGivenBackDoesNotCount(t *testing.T) {
 func TestKillersAreHandedOutForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, MaxExpired: -1})
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		dieHolding(t, f, 40)
 		leaseOne(t, f)
 	})
@@ -94,9 +94,9 @@ func TestKillersAreHandedOutForEver(t *testing.T) {
 func TestNextPassesOverKillers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, MaxExpired: 1})
-		addOne(t, f, URL{URL: "http://a.example/1"})
+		addOne(t, f, Link{URL: "http://a.example/1"})
 		dieHolding(t, f, 1)
-		addOne(t, f, URL{URL: "http://a.example/2"})
+		addOne(t, f, Link{URL: "http://a.example/2"})
 		l, err := f.Next(bg)
 		if err != nil || l.URL != "http://a.example/2" {
 			t.Fatalf("got %+v, %v; want the second", l, err)
@@ -105,7 +105,7 @@ func TestNextPassesOverKillers(t *testing.T) {
 		for l, err := range f.Leases(bg) {
 			t.Errorf("got %v, %v; want the end", l, err)
 		}
-		if _, err := f.Lookup(bg, URL{URL: "http://a.example/2"}); errors.Is(err, store.ErrNotFound) {
+		if _, err := f.Lookup(bg, Link{URL: "http://a.example/2"}); errors.Is(err, store.ErrNotFound) {
 			t.Error("a dropped URL is not seen any more")
 		}
 	})
@@ -131,9 +131,9 @@ func TestKillersThatCannotBeDroppedHoldNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &unsettled{Store: newCountingStore()}
 		f := openOn(t, s, Options{Delay: -1, MaxInFlight: -1, MaxExpired: 1})
-		addOne(t, f, URL{URL: "http://a.example/1"})
+		addOne(t, f, Link{URL: "http://a.example/1"})
 		dieHolding(t, f, 1)
-		addOne(t, f, URL{URL: "http://a.example/2"})
+		addOne(t, f, Link{URL: "http://a.example/2"})
 		s.fails = true
 		start := time.Now()
 		l, err := f.Next(bg)

@@ -48,7 +48,7 @@ func ExampleFrontier_AddBatch() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	results, err := f.AddBatch(context.Background(), []frontier.URL{
+	results, err := f.AddBatch(context.Background(), []frontier.Link{
 		{URL: "http://example.com/a", Priority: 7},
 		{URL: "http://example.com/a#part"},
 		{URL: "http://example.com/x/x/x/x/x/x/"},
@@ -110,7 +110,7 @@ func ExampleFrontier_RetryAfter() {
 	}
 	defer f.Close()
 	ctx := context.Background()
-	if _, err := f.AddBatch(ctx, []frontier.URL{{URL: "http://example.com/1"}, {URL: "http://example.com/2"}}); err != nil {
+	if _, err := f.AddBatch(ctx, []frontier.Link{{URL: "http://example.com/1"}, {URL: "http://example.com/2"}}); err != nil {
 		log.Fatal(err)
 	}
 	lease, err := f.Next(ctx)

@@ -41,7 +41,7 @@ func TestExcludedLater(t *testing.T) {
 			if crawl == "whatwg" {
 				must(t, f.SetCrawlProfile(bg, crawl, canon.WHATWG()))
 			}
-			in := func(url string) URL { return URL{URL: url, Crawl: crawl} }
+			in := func(url string) Link { return Link{URL: url, Crawl: crawl} }
 			must(t, doneAtOnce(f, in("http://a.example/done"), in("http://b.example/done"))) // which come first in a listing
 			addAll(t, f, in("http://a.example/secret/leased"), in("http://a.example/secret/1"), in("http://a.example/ok"), in("http://b.example/secret/1"),
 				in("http://a.example/secret/2"))
@@ -52,7 +52,7 @@ func TestExcludedLater(t *testing.T) {
 					t.Errorf("URL %d offered: got %+v; want it excluded", i, r)
 				}
 			}
-			results, err := f.Put(bg, []Known{{URL: in("http://a.example/secret/1"), Next: time.Now()}, {URL: in("http://a.example/secret/known")}, {URL: in("http://a.example/known"), Next: time.Now().Add(time.Hour)}})
+			results, err := f.Put(bg, []Known{{Link: in("http://a.example/secret/1"), Next: time.Now()}, {Link: in("http://a.example/secret/known")}, {Link: in("http://a.example/known"), Next: time.Now().Add(time.Hour)}})
 			must(t, err)
 			if results[0].Reason != ReasonExcluded || results[1].Reason != ReasonExcluded || results[2].Status != StatusNew {
 				t.Errorf("put: got %+v; want the first two excluded", results)
@@ -102,10 +102,10 @@ func TestExcludedLater(t *testing.T) {
 }
 
 // doneAtOnce puts URLs as completed.
-func doneAtOnce(f *Frontier, urls ...URL) error {
+func doneAtOnce(f *Frontier, urls ...Link) error {
 	known := make([]Known, len(urls))
 	for i, u := range urls {
-		known[i].URL = u
+		known[i].Link = u
 	}
 	_, err := f.Put(bg, known)
 	return err
@@ -118,16 +118,16 @@ func TestExcludedStarveNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := &changingList{}
 		f := open(t, Options{Exclude: list})
-		urls := make([]URL, 5000)
+		urls := make([]Link, 5000)
 		for i := range urls {
-			urls[i] = URL{URL: fmt.Sprintf("http://a.example/secret/%d", i)}
+			urls[i] = Link{URL: fmt.Sprintf("http://a.example/secret/%d", i)}
 		}
 		addAll(t, f, urls...)
 		for i := range urls {
-			urls[i] = URL{URL: fmt.Sprintf("http://h%d.example/secret", i)}
+			urls[i] = Link{URL: fmt.Sprintf("http://h%d.example/secret", i)}
 		}
 		addAll(t, f, urls...)
-		addAll(t, f, URL{URL: "http://a.example/ok"}, URL{URL: "http://b.example/ok"})
+		addAll(t, f, Link{URL: "http://a.example/ok"}, Link{URL: "http://b.example/ok"})
 		list.set("/secret")
 		began := time.Now()
 		for range 2 {
@@ -156,9 +156,9 @@ func TestCloseWhileExcludedAreDropped(t *testing.T) {
 	var once sync.Once
 	f, err := New(memstore.New(memstore.Options{}), Options{Delay: -1, Exclude: list, OnDropped: func([]Event) { once.Do(func() { close(first) }) }})
 	must(t, err)
-	urls := make([]URL, 20_000)
+	urls := make([]Link, 20_000)
 	for i := range urls {
-		urls[i] = URL{URL: fmt.Sprintf("http://h%d.example/secret/%d", i%100, i)}
+		urls[i] = Link{URL: fmt.Sprintf("http://h%d.example/secret/%d", i%100, i)}
 	}
 	addAll(t, f, urls...)
 	list.set("/secret")
@@ -171,7 +171,7 @@ func TestCloseWhileExcludedAreDropped(t *testing.T) {
 func TestMaxExpiredOfARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, MaxExpired: 2})
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		take := func(max int) int {
 			leases, _, err := f.LeaseFrom(bg, LeaseRequest{MaxExpired: max})
 			must(t, err)

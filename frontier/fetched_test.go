@@ -32,7 +32,7 @@ func openSample(t *testing.T) (s *captures.Sample, read func() []captures.Captur
 func TestFetchedIsKept(t *testing.T) {
 	sample, read := openSample(t)
 	f := open(t, Options{Delay: -1, OnFetched: func(r Fetched) { sample.Offer(captures.Capture(r)) }})
-	addOne(t, f, URL{URL: "http://a.example/?x"})
+	addOne(t, f, Link{URL: "http://a.example/?x"})
 	l, err := f.Next(bg)
 	must(t, err)
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -40,7 +40,7 @@ func TestFetchedIsKept(t *testing.T) {
 	must(t, err)
 	_, err = f.Settle(bg, []Settlement{{Lease: l, Fetched: &Fetched{URL: "http://a.example/late", Status: 301, Redirect: "/x", Time: noon}}})
 	must(t, err)
-	_, err = f.Put(bg, []Known{{URL: URL{URL: "http://b.example/"}, Fetched: &Fetched{Digest: "D2", Time: noon}}, {URL: URL{URL: "http://c.example/"}}})
+	_, err = f.Put(bg, []Known{{Link: Link{URL: "http://b.example/"}, Fetched: &Fetched{Digest: "D2", Time: noon}}, {Link: Link{URL: "http://c.example/"}}})
 	must(t, err)
 	got := read()
 	for _, want := range []captures.Capture{
@@ -63,7 +63,7 @@ func TestProbes(t *testing.T) {
 	const n = 400
 	for range 3 {
 		for i := range n {
-			_, err := f.AddURL(bg, URL{URL: fmt.Sprintf("http://a.example/p#%d", i)})
+			_, err := f.AddURL(bg, Link{URL: fmt.Sprintf("http://a.example/p#%d", i)})
 			must(t, err)
 		}
 	}

@@ -10,8 +10,8 @@ func FuzzCanonicalTwins(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		fr := open(t, Options{Traps: Traps{Off: true}, Delay: -1, MaxInFlight: -1})
-		first := addOne(t, fr, URL{URL: raw})
-		results := addAll(t, fr, URL{URL: "http://other.example/"}, URL{URL: first.Canonical}, URL{URL: raw})
+		first := addOne(t, fr, Link{URL: raw})
+		results := addAll(t, fr, Link{URL: "http://other.example/"}, Link{URL: first.Canonical}, Link{URL: raw})
 		if first.Status == StatusRefused {
 			if results[2].Status != StatusRefused || results[0].Status == StatusRefused {
 				t.Fatalf("%q: got %+v after a refusal; want it refused again and its batch untouched", raw, results)

@@ -18,9 +18,9 @@ import (
 // that get lost, [Result.Resent]) is described in package client.
 type Interface interface {
 	Add(ctx context.Context, url string) (Result, error)
-	AddURL(ctx context.Context, url URL) (Result, error)
-	AddBatch(ctx context.Context, urls []URL) ([]Result, error)
-	See(ctx context.Context, urls []URL) ([]Result, error)
+	AddURL(ctx context.Context, url Link) (Result, error)
+	AddBatch(ctx context.Context, urls []Link) ([]Result, error)
+	See(ctx context.Context, urls []Link) ([]Result, error)
 
 	Next(ctx context.Context) (*Lease, error)
 	Leases(ctx context.Context) iter.Seq2[*Lease, error]
@@ -39,7 +39,7 @@ type Interface interface {
 
 	Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error
 	Block(ctx context.Context, crawl, queue string, until time.Time) error
-	Lookup(ctx context.Context, u URL) (Entry, error)
+	Lookup(ctx context.Context, u Link) (Entry, error)
 	Stats(ctx context.Context, crawl string) (store.Stats, error)
 	Close() error
 }

@@ -11,7 +11,7 @@ import (
 // Known is a URL whose state the caller knows: from an earlier crawl, or from a
 // fetcher that holds no lease of ours.
 type Known struct {
-	URL
+	Link
 	// Next is when to fetch it next. The default, zero, is never again: it is
 	// completed.
 	Next time.Time
@@ -37,7 +37,7 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	var byCrawl putsByCrawl
 	p := preparer{f: f}
 	for i := range known {
-		o := offer{url: &known[i].URL, result: &results[i]}
+		o := offer{url: &known[i].Link, result: &results[i]}
 		if p.identifyKnown(&o) {
 			byCrawl.put(&p, &o, &known[i])
 		} else {
@@ -49,7 +49,7 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	}
 	now := time.Now()
 	for i := range known {
-		f.reportFetched(known[i].Fetched, known[i].URL.URL, now)
+		f.reportFetched(known[i].Fetched, known[i].URL, now)
 	}
 	return results, nil
 }

@@ -18,9 +18,9 @@ func TestPutCreatesAndOverwrites(t *testing.T) {
 }
 
 func testPut(t *testing.T, f *Frontier, keep bool) {
-	u, later := URL{URL: "http://a.example/", Meta: []byte("1")}, time.Now().Add(time.Hour)
+	u, later := Link{URL: "http://a.example/", Meta: []byte("1")}, time.Now().Add(time.Hour)
 	put := func(next time.Time) Status {
-		results, err := f.Put(bg, []Known{{URL: u, Next: next}})
+		results, err := f.Put(bg, []Known{{Link: u, Next: next}})
 		must(t, err)
 		return results[0].Status
 	}
@@ -70,8 +70,8 @@ func testPut(t *testing.T, f *Frontier, keep bool) {
 
 func TestPutKeepsTheFirstSpelling(t *testing.T) {
 	f := open(t, Options{Delay: -1})
-	addOne(t, f, URL{URL: "http://a.example"})
-	if _, err := f.Put(bg, []Known{{URL: URL{URL: "HTTP://a.example/"}, Next: time.Unix(1, 0)}}); err != nil {
+	addOne(t, f, Link{URL: "http://a.example"})
+	if _, err := f.Put(bg, []Known{{Link: Link{URL: "HTTP://a.example/"}, Next: time.Unix(1, 0)}}); err != nil {
 		t.Fatal(err)
 	}
 	if l := leaseOne(t, f); l.URL != "http://a.example" {
@@ -82,11 +82,11 @@ func TestPutKeepsTheFirstSpelling(t *testing.T) {
 func TestPutAcrossCrawlsAndRefusals(t *testing.T) {
 	f := open(t, Options{Exact: []string{"raw"}, Traps: Traps{PathDepth: 1}})
 	results, err := f.Put(bg, []Known{
-		{URL: URL{URL: "http://a.example/#1", Crawl: "raw"}},
-		{URL: URL{URL: "::"}},
-		{URL: URL{URL: "http://a.example/#2", Crawl: "raw"}},
-		{URL: URL{URL: "http://a.example/deep/er", Priority: 3}, Next: time.Now()},
-		{URL: URL{URL: "http://a.example/", Crawl: "*"}},
+		{Link: Link{URL: "http://a.example/#1", Crawl: "raw"}},
+		{Link: Link{URL: "::"}},
+		{Link: Link{URL: "http://a.example/#2", Crawl: "raw"}},
+		{Link: Link{URL: "http://a.example/deep/er", Priority: 3}, Next: time.Now()},
+		{Link: Link{URL: "http://a.example/", Crawl: "*"}},
 	})
 	must(t, err)
 	for i, want := range []Status{StatusNew, StatusRefused, StatusNew, StatusNew, StatusRefused} {
@@ -94,7 +94,7 @@ func TestPutAcrossCrawlsAndRefusals(t *testing.T) {
 			t.Errorf("URL %d: got %v %q; want %v", i, results[i].Status, results[i].Reason, want)
 		}
 	}
-	if _, err := f.Lookup(bg, URL{URL: "http://a.example/#3", Crawl: "raw"}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := f.Lookup(bg, Link{URL: "http://a.example/#3", Crawl: "raw"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v; want ErrNotFound", err)
 	}
 }
@@ -106,9 +106,9 @@ func TestPutTakesPriorityAndQueue(t *testing.T) {
 			must(t, err)
 			t.Cleanup(func() { must(t, s.Close()) })
 			f := openOn(t, s, Options{Delay: -1})
-			u := URL{URL: "http://a.example/", Priority: 5, Queue: "mine", Depth: 2}
+			u := Link{URL: "http://a.example/", Priority: 5, Queue: "mine", Depth: 2}
 			for i, want := range []Status{StatusNew, StatusDuplicate} {
-				results, err := f.Put(bg, []Known{{URL: u, Next: time.Unix(1, 0)}})
+				results, err := f.Put(bg, []Known{{Link: u, Next: time.Unix(1, 0)}})
 				if err != nil || results[0].Status != want {
 					t.Fatalf("got %+v, %v; want %v", results, err, want)
 				}
@@ -135,15 +135,15 @@ func TestKnownRedirect(t *testing.T) {
 				must(t, err)
 				return results[0]
 			}
-			addOne(t, f, URL{URL: variant(0), Depth: 2})
+			addOne(t, f, Link{URL: variant(0), Depth: 2})
 			leaseOne(t, f)
 			// As a fetcher of URLFrontier's does it: the redirect, its target, both in any order.
-			if r := addOne(t, f, URL{URL: variant(1)}); r.Status != StatusDuplicate {
+			if r := addOne(t, f, Link{URL: variant(1)}); r.Status != StatusDuplicate {
 				t.Errorf("got %+v; want a duplicate of the leased one", r)
 			}
 			kinds = nil
 			later := time.Now().Add(time.Hour)
-			if r := state(Known{URL: URL{URL: variant(0), Meta: []byte("m")}, Next: later, Redirect: variant(1)}); r.Status != StatusDuplicate || !r.Requeued {
+			if r := state(Known{Link: Link{URL: variant(0), Meta: []byte("m")}, Next: later, Redirect: variant(1)}); r.Status != StatusDuplicate || !r.Requeued {
 				t.Errorf("got %+v; want the target queued", r)
 			}
 			if len(kinds) != 1 || kinds[0] != EventRedirected {
@@ -154,21 +154,21 @@ func TestKnownRedirect(t *testing.T) {
 				t.Errorf("got %+v; want the target, one hop, the depth of its source", l)
 			}
 			// What was said before, and a redirect to itself, change nothing.
-			state(Known{URL: URL{URL: variant(0)}, Redirect: variant(1)})
+			state(Known{Link: Link{URL: variant(0)}, Redirect: variant(1)})
 			must(t, f.Extend(bg, l, time.Now().Add(time.Minute)))
-			state(Known{URL: URL{URL: variant(1)}, Next: later, Redirect: variant(1)})
+			state(Known{Link: Link{URL: variant(1)}, Next: later, Redirect: variant(1)})
 			leaseNone(t, f)
-			if e, err := f.Lookup(bg, URL{URL: variant(0)}); err != nil || e.State != store.Queued || !e.Due.Equal(later.Truncate(time.Millisecond)) && e.Due.Before(later) {
+			if e, err := f.Lookup(bg, Link{URL: variant(0)}); err != nil || e.State != store.Queued || !e.Due.Equal(later.Truncate(time.Millisecond)) && e.Due.Before(later) {
 				t.Errorf("got %+v, %v; want it queued for later", e, err)
 			}
 			// A loop ends: after three hops the state is as the client says.
 			for i := range 3 {
-				if r := state(Known{URL: URL{URL: variant(i + 1)}, Redirect: variant(i + 2)}); !r.Requeued {
+				if r := state(Known{Link: Link{URL: variant(i + 1)}, Redirect: variant(i + 2)}); !r.Requeued {
 					t.Errorf("hop %d: got %+v; want it followed", i, r)
 				}
 				leaseOne(t, f)
 			}
-			if r := state(Known{URL: URL{URL: variant(4)}, Redirect: variant(5)}); r.Requeued {
+			if r := state(Known{Link: Link{URL: variant(4)}, Redirect: variant(5)}); r.Requeued {
 				t.Errorf("got %+v; want the chain ended", r)
 			}
 			leaseNone(t, f)
@@ -180,13 +180,13 @@ func TestKnownRedirect(t *testing.T) {
 				t.Errorf("got %+v, %v; want one page, not held", s, err)
 			}
 			// A page that was not known, and another page.
-			if r := state(Known{URL: URL{URL: "http://b.example//x"}, Redirect: "http://b.example/x"}); r.Status != StatusNew || !r.Requeued {
+			if r := state(Known{Link: Link{URL: "http://b.example//x"}, Redirect: "http://b.example/x"}); r.Status != StatusNew || !r.Requeued {
 				t.Errorf("got %+v; want the target new, and queued", r)
 			}
 			if l := leaseOne(t, f); l.URL != "http://b.example/x" {
 				t.Errorf("got %s; want the target", l.URL)
 			}
-			if r := state(Known{URL: URL{URL: "http://c.example/1"}, Redirect: "http://c.example/2"}); r.Requeued {
+			if r := state(Known{Link: Link{URL: "http://c.example/1"}, Redirect: "http://c.example/2"}); r.Requeued {
 				t.Errorf("got %+v; want another page left to be offered", r)
 			}
 			leaseNone(t, f)
@@ -196,8 +196,8 @@ func TestKnownRedirect(t *testing.T) {
 
 // TestKnownRedirectAndItsTarget states both in one call, in either order: the state of the target counts.
 func TestKnownRedirectAndItsTarget(t *testing.T) {
-	source := Known{URL: URL{URL: "http://a.example//x"}, Redirect: "http://a.example/x"}
-	target := Known{URL: URL{URL: "http://a.example/x"}}
+	source := Known{Link: Link{URL: "http://a.example//x"}, Redirect: "http://a.example/x"}
+	target := Known{Link: Link{URL: "http://a.example/x"}}
 	for _, known := range [][]Known{{source, target}, {target, source}} {
 		f := openKeep(t, true, Options{Delay: -1})
 		_, err := f.Put(bg, known)

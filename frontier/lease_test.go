@@ -16,7 +16,7 @@ func TestHostsInTurnEachInOrder(t *testing.T) {
 		f := open(t, Options{Delay: -1})
 		for i := range 3 {
 			for _, h := range []string{"a", "b", "c"} {
-				addOne(t, f, URL{URL: fmt.Sprintf("http://%s.example/%d", h, i)})
+				addOne(t, f, Link{URL: fmt.Sprintf("http://%s.example/%d", h, i)})
 			}
 		}
 		var got []string
@@ -35,7 +35,7 @@ func TestPriorityThenDueThenArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1})
 		now := time.Now()
-		for _, u := range []URL{
+		for _, u := range []Link{
 			{URL: "http://a.example/3"}, {URL: "http://a.example/4"},
 			{URL: "http://a.example/2", Due: now.Add(-time.Hour)},
 			{URL: "http://a.example/5", Priority: 7, Due: now.Add(time.Hour)},
@@ -61,7 +61,7 @@ func TestDelayAndInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: 250 * time.Millisecond, MaxInFlight: 2})
 		for i := range 4 {
-			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 		}
 		start := time.Now()
 		first, err := f.Next(bg)
@@ -83,7 +83,7 @@ func TestQueueSettingsGoBeforeOptions(t *testing.T) {
 		none, many := time.Duration(-1), 5
 		must(t, f.Configure(bg, "", "a.example", store.QueueChange{Delay: &none, MaxInFlight: &many}))
 		for i := range 3 {
-			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 			leaseOne(t, f)
 		}
 	})
@@ -93,7 +93,7 @@ func TestAdaptiveDelayFollowsFetchTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: time.Second, Adaptive: Adaptive{Factor: 2, Max: 10 * time.Second}})
 		for i := range 4 {
-			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 		}
 		for _, tt := range []struct{ took, started, want time.Duration }{
 			{took: 3 * time.Second, want: 6 * time.Second},
@@ -120,7 +120,7 @@ func TestAdaptiveDelayFollowsFetchTime(t *testing.T) {
 func TestRetryBacksOffAndGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, Retry: Backoff{Base: time.Minute, Max: 3 * time.Minute, Attempts: 4}})
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		var waits []time.Duration
 		for {
 			l, err := f.Next(bg)
@@ -139,7 +139,7 @@ func TestRetryBacksOffAndGivesUp(t *testing.T) {
 		if want := []time.Duration{time.Minute, 3 * time.Minute}; !slices.Equal(waits, want) {
 			t.Errorf("waited %v; want %v", waits, want)
 		}
-		if e, err := f.Lookup(bg, URL{URL: "http://a.example/"}); err != nil || e.State != store.SeenOnly {
+		if e, err := f.Lookup(bg, Link{URL: "http://a.example/"}); err != nil || e.State != store.SeenOnly {
 			t.Errorf("got %v, %v; want the URL seen and no longer held", e.State, err)
 		}
 	})
@@ -160,7 +160,7 @@ func TestBackoffWait(t *testing.T) {
 func TestRetryAfterBlocksTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1})
-		addAll(t, f, URL{URL: "http://a.example/1"}, URL{URL: "http://a.example/2"})
+		addAll(t, f, Link{URL: "http://a.example/1"}, Link{URL: "http://a.example/2"})
 		until := time.Now().Add(time.Hour)
 		again, err := f.RetryAfter(bg, leaseOne(t, f), until)
 		if err != nil || !again {
@@ -175,7 +175,7 @@ func TestRetryAfterBlocksTheQueue(t *testing.T) {
 func TestLateDoneIsAcceptedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, Lease: time.Minute})
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		late := leaseOne(t, f)
 		time.Sleep(2 * time.Minute)
 		must(t, f.Done(bg, late))
@@ -189,7 +189,7 @@ func TestLateDoneIsAcceptedOnce(t *testing.T) {
 func TestExpiredLeaseIsHandedOutAgainAndItsHolderIsStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, Lease: time.Minute})
-		addOne(t, f, URL{URL: "http://a.example/", Meta: []byte("mine"), Depth: 3})
+		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("mine"), Depth: 3})
 		first, start := leaseOne(t, f), time.Now()
 		second, err := f.Next(bg)
 		must(t, err)
@@ -208,7 +208,7 @@ func TestExpiredLeaseIsHandedOutAgainAndItsHolderIsStale(t *testing.T) {
 func TestExtendHoldsLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, Lease: time.Minute})
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		l, start := leaseOne(t, f), time.Now()
 		time.Sleep(50 * time.Second)
 		must(t, f.Extend(bg, l, time.Time{}))
@@ -221,7 +221,7 @@ func TestExtendHoldsLonger(t *testing.T) {
 func TestRecrawlAtATimeWithNewMeta(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, Retry: Backoff{Attempts: 1}})
-		addOne(t, f, URL{URL: "http://a.example/", Meta: []byte("etag 1"), Depth: 2})
+		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("etag 1"), Depth: 2})
 		l, at, prio := leaseOne(t, f), time.Now().Add(24*time.Hour), uint8(5)
 		answers, err := f.Settle(bg, []Settlement{{Lease: l, Outcome: Recrawl, At: at, Meta: []byte("etag 2"), Priority: &prio}})
 		if err != nil || answers[0] != OK {
@@ -238,7 +238,7 @@ func TestRecrawlAtATimeWithNewMeta(t *testing.T) {
 func TestLeaseFromOneQueueAndSettleInBatch(t *testing.T) {
 	f := open(t, Options{Delay: -1, MaxInFlight: -1})
 	for i := range 5 {
-		addAll(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i), Crawl: "c"}, URL{URL: fmt.Sprintf("http://b.example/%d", i)})
+		addAll(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i), Crawl: "c"}, Link{URL: fmt.Sprintf("http://b.example/%d", i)})
 	}
 	leases, _, err := f.LeaseFrom(bg, LeaseRequest{Crawl: "c", Queue: "a.example", Max: 4, MaxPerQueue: 4})
 	must(t, err)
@@ -264,7 +264,7 @@ func TestLeaseFromOneQueueAndSettleInBatch(t *testing.T) {
 func TestMaxFetchedStopsAQueue(t *testing.T) {
 	f := open(t, Options{Delay: -1, MaxFetched: 2})
 	for i := range 4 {
-		addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+		addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 	}
 	must(t, f.Done(bg, leaseOne(t, f)))
 	must(t, f.Done(bg, leaseOne(t, f)))
@@ -274,7 +274,7 @@ func TestMaxFetchedStopsAQueue(t *testing.T) {
 func TestLeaseByItsTokenAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, Retry: Backoff{Base: time.Minute, Attempts: 2}})
-		addOne(t, f, URL{URL: "http://a.example/", Depth: 3, Meta: []byte("m")})
+		addOne(t, f, Link{URL: "http://a.example/", Depth: 3, Meta: []byte("m")})
 		for attempt, want := range []bool{true, false} {
 			l, err := f.Next(bg)
 			must(t, err)
@@ -296,7 +296,7 @@ func TestLeaseByItsTokenAlone(t *testing.T) {
 func TestRetryAfterNeverShortensABlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1})
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		l, long := leaseOne(t, f), time.Now().Add(24*time.Hour)
 		must(t, f.Block(bg, "", "a.example", long))
 		_, err := f.RetryAfter(bg, l, time.Now().Add(time.Minute))
@@ -312,7 +312,7 @@ func TestRetryAfterNeverShortensABlock(t *testing.T) {
 func TestOneSettleKeepsTheLongerBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, MaxInFlight: 2})
-		addAll(t, f, URL{URL: "http://a.example/1"}, URL{URL: "http://a.example/2"})
+		addAll(t, f, Link{URL: "http://a.example/1"}, Link{URL: "http://a.example/2"})
 		a, b := leaseOne(t, f), leaseOne(t, f)
 		b = &Lease{Crawl: b.Crawl, Key: b.Key, Token: b.Token}
 		hour, minute := time.Now().Add(time.Hour), time.Now().Add(time.Minute)
@@ -330,7 +330,7 @@ func TestQuickFetchDoesNotCutTheWaitOfASlowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, MaxInFlight: 3, Adaptive: Adaptive{Factor: 1}})
 		for i := range 3 {
-			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 		}
 		slow, quick := leaseOne(t, f), leaseOne(t, f)
 		time.Sleep(20 * time.Second)

@@ -15,7 +15,7 @@ func TestLeaseWaitIsWokenAndDoesNotPoll(t *testing.T) {
 		s := newCountingStore()
 		f := openOn(t, s, Options{})
 		start := time.Now()
-		time.AfterFunc(time.Hour, func() { addOne(t, f, URL{URL: "http://a.example/"}) })
+		time.AfterFunc(time.Hour, func() { addOne(t, f, Link{URL: "http://a.example/"}) })
 		leases, finished, err := f.LeaseWait(bg, LeaseRequest{Max: 5}, false)
 		if err != nil || finished || len(leases) != 1 || time.Since(start) != time.Hour {
 			t.Fatalf("got %d leases, finished %t, %v after %v; want the URL when it was added", len(leases), finished, err, time.Since(start))
@@ -29,8 +29,8 @@ func TestLeaseWaitIsWokenAndDoesNotPoll(t *testing.T) {
 func TestLeaseWaitEndsWhenTheCrawlIsFinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{})
-		addOne(t, f, URL{URL: "http://a.example/"})
-		addOne(t, f, URL{URL: "http://a.example/", Crawl: "other"})
+		addOne(t, f, Link{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/", Crawl: "other"})
 		leases, _, err := f.LeaseWait(bg, LeaseRequest{Crawl: "other"}, true)
 		if err != nil || len(leases) != 1 {
 			t.Fatalf("got %v, %v; want a lease", leases, err)

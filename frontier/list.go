@@ -25,7 +25,7 @@ type Entry struct {
 // Lookup tells what is known of a URL, in any spelling. It returns
 // store.ErrNotFound for one never seen, and the refusal of one that can't have
 // a key. URL, Crawl, Queue (in exact crawls) and Discriminator matter.
-func (f *Frontier) Lookup(ctx context.Context, u URL) (Entry, error) {
+func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 	if err := f.enter(); err != nil {
 		return Entry{}, err
 	}
@@ -45,12 +45,12 @@ func (f *Frontier) Lookup(ctx context.Context, u URL) (Entry, error) {
 
 // Identify returns the canonical form, key and queue of a URL without looking
 // anything up; its Status is zero, or Refused.
-func (f *Frontier) Identify(u URL) Result {
+func (f *Frontier) Identify(u Link) Result {
 	r, _ := f.identify(u)
 	return r
 }
 
-func (f *Frontier) identify(u URL) (Result, crawl) {
+func (f *Frontier) identify(u Link) (Result, crawl) {
 	var r Result
 	p := preparer{f: f}
 	if !p.resolve(u.Crawl) {
@@ -157,7 +157,7 @@ type Selection struct {
 	Crawl string
 	// URLs are forgotten in any spelling; their own Crawl is not looked at. For
 	// those of an exact crawl, name the crawl: their keys are made otherwise.
-	URLs []URL
+	URLs []Link
 	Keys []store.Key
 	// Queue forgets what one queue holds, and what it completed or dropped where
 	// the store keeps URLs.

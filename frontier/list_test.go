@@ -14,18 +14,18 @@ import (
 
 func TestLookupByAnySpelling(t *testing.T) {
 	f := open(t, Options{Delay: -1})
-	addOne(t, f, URL{URL: "http://a.example:80/?b&a", Meta: []byte("m"), Depth: 4, Discriminator: "HEAD"})
-	e, err := f.Lookup(bg, URL{URL: "HTTP://A.EXAMPLE/?a=&b=#x", Discriminator: "HEAD"})
+	addOne(t, f, Link{URL: "http://a.example:80/?b&a", Meta: []byte("m"), Depth: 4, Discriminator: "HEAD"})
+	e, err := f.Lookup(bg, Link{URL: "HTTP://A.EXAMPLE/?a=&b=#x", Discriminator: "HEAD"})
 	if err != nil || e.State != store.Queued || e.URL != "http://a.example:80/?b&a" || e.Depth != 4 || string(e.Meta) != "m" || e.Canonical != "http://a.example/?a=&b=" {
 		t.Errorf("got %+v, %v", e, err)
 	}
-	if _, err := f.Lookup(bg, URL{URL: "http://a.example/?a&b"}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := f.Lookup(bg, Link{URL: "http://a.example/?a&b"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v without the discriminator; want ErrNotFound", err)
 	}
-	if _, err := f.Lookup(bg, URL{URL: "mailto:x"}); !errors.Is(err, canon.ErrScheme) {
+	if _, err := f.Lookup(bg, Link{URL: "mailto:x"}); !errors.Is(err, canon.ErrScheme) {
 		t.Errorf("got %v; want canon.ErrScheme", err)
 	}
-	if _, err := f.Lookup(bg, URL{URL: "http://a.example/", Crawl: "*"}); !errors.Is(err, store.ErrInvalid) {
+	if _, err := f.Lookup(bg, Link{URL: "http://a.example/", Crawl: "*"}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got %v; want ErrInvalid", err)
 	}
 }
@@ -33,7 +33,7 @@ func TestLookupByAnySpelling(t *testing.T) {
 func TestListings(t *testing.T) {
 	f := openKeep(t, true, Options{Exact: []string{"x"}, Delay: -1})
 	for i := range 3 {
-		addAll(t, f, URL{URL: fmt.Sprintf("http://h%d.example/", i)}, URL{URL: fmt.Sprintf("http://h%d.example/", i), Crawl: "x"})
+		addAll(t, f, Link{URL: fmt.Sprintf("http://h%d.example/", i)}, Link{URL: fmt.Sprintf("http://h%d.example/", i), Crawl: "x"})
 	}
 	must(t, f.Done(bg, leaseOne(t, f)))
 	var queues, entries []string
@@ -74,7 +74,7 @@ func TestBlockAndPause(t *testing.T) {
 		// Settings may come before the first URL: a delay from robots.txt does.
 		must(t, f.Block(bg, "", "a.example", time.Now().Add(time.Hour)))
 		for i := range 5 {
-			addOne(t, f, URL{URL: fmt.Sprintf("http://a.example/%d", i)})
+			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 		}
 		leaseNone(t, f)
 		must(t, f.Block(bg, "", "a.example", time.Time{}))
@@ -93,23 +93,23 @@ func TestBlockAndPause(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	f := open(t, Options{Delay: -1})
-	u := func(s string) URL { return URL{URL: "http://" + s} }
-	addAll(t, f, u("a.example/1"), u("a.example/2"), u("b.example/"), URL{URL: "http://c.example/", Crawl: "c"})
+	u := func(s string) Link { return Link{URL: "http://" + s} }
+	addAll(t, f, u("a.example/1"), u("a.example/2"), u("b.example/"), Link{URL: "http://c.example/", Crawl: "c"})
 	forget := func(sel Selection, want int64) {
 		t.Helper()
 		if n, err := f.Forget(bg, sel); err != nil || n != want {
 			t.Errorf("%+v: got %d, %v; want %d", sel, n, err, want)
 		}
 	}
-	forget(Selection{URLs: []URL{}}, 0)
-	forget(Selection{URLs: []URL{u("A.example/1#x")}}, 1)
+	forget(Selection{URLs: []Link{}}, 0)
+	forget(Selection{URLs: []Link{u("A.example/1#x")}}, 1)
 	if r := addOne(t, f, u("a.example/1")); r.Status != StatusNew {
 		t.Errorf("got %v; want a forgotten URL new again", r.Status)
 	}
 	forget(Selection{Queue: "a.example"}, 2)
 	forget(Selection{}, 1)
 	forget(Selection{Crawl: "*"}, 1)
-	if _, err := f.Forget(bg, Selection{URLs: []URL{u("")}}); err == nil {
+	if _, err := f.Forget(bg, Selection{URLs: []Link{u("")}}); err == nil {
 		t.Error("got no error for a URL without a key")
 	}
 }
@@ -117,7 +117,7 @@ func TestForget(t *testing.T) {
 func TestSeenForMakesOldURLsNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, SeenFor: 8 * time.Hour})
-		done, held := URL{URL: "http://a.example/done"}, URL{URL: "http://b.example/held"}
+		done, held := Link{URL: "http://a.example/done"}, Link{URL: "http://b.example/held"}
 		addOne(t, f, done)
 		must(t, f.Done(bg, leaseOne(t, f)))
 		addOne(t, f, held)
@@ -148,7 +148,7 @@ func TestEventsTellTheStory(t *testing.T) {
 			}
 			got = append(got, s)
 		}})
-		addAll(t, f, URL{URL: "http://a.example/"}, URL{URL: "http://a.example"}, URL{URL: "::"})
+		addAll(t, f, Link{URL: "http://a.example/"}, Link{URL: "http://a.example"}, Link{URL: "::"})
 		l := leaseOne(t, f)
 		time.Sleep(time.Second)
 		_, err := f.Retry(bg, l, time.Now())
@@ -156,7 +156,7 @@ func TestEventsTellTheStory(t *testing.T) {
 		must(t, f.Recrawl(bg, leaseOne(t, f), time.Now()))
 		must(t, f.Release(bg, leaseOne(t, f)))
 		must(t, f.Drop(bg, leaseOne(t, f)))
-		_, err = f.Put(bg, []Known{{URL: URL{URL: "http://k.example/"}}})
+		_, err = f.Put(bg, []Known{{Link: Link{URL: "http://k.example/"}}})
 		must(t, err)
 		want := []string{"added http://a.example/", "duplicate http://a.example", "refused :: url", "leased http://a.example/",
 			"retried http://a.example/ 1s", "leased http://a.example/", "recrawl http://a.example/", "leased http://a.example/",

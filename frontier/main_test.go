@@ -46,7 +46,7 @@ func openOn(t testing.TB, s store.Store, opt Options) *Frontier {
 	return f
 }
 
-func addAll(t testing.TB, f *Frontier, urls ...URL) []Result {
+func addAll(t testing.TB, f *Frontier, urls ...Link) []Result {
 	t.Helper()
 	results, err := f.AddBatch(bg, urls)
 	if err != nil {
@@ -58,7 +58,7 @@ func addAll(t testing.TB, f *Frontier, urls ...URL) []Result {
 	return results
 }
 
-func addOne(t testing.TB, f *Frontier, u URL) Result {
+func addOne(t testing.TB, f *Frontier, u Link) Result {
 	t.Helper()
 	return addAll(t, f, u)[0]
 }

@@ -124,7 +124,7 @@ type offered struct {
 	first    string
 }
 
-func (m *model) add(crawl, page, host, spelling string, o URL, now time.Time) offered {
+func (m *model) add(crawl, page, host, spelling string, o Link, now time.Time) offered {
 	u := m.find(crawl, page)
 	q := m.queue(crawl, host)
 	if u != nil {

@@ -19,7 +19,7 @@ func (r *modelRun) step() error {
 
 func (r *modelRun) put() error {
 	crawl, page, host, spelling := r.page()
-	k := Known{URL: URL{URL: spelling, Crawl: crawl}}
+	k := Known{Link: Link{URL: spelling, Crawl: crawl}}
 	if r.rnd.IntN(2) == 0 {
 		k.Next = r.someTime()
 	}
@@ -44,7 +44,7 @@ func (r *modelRun) forget() error {
 		u.state = mSeen // its hand-outs are stale
 	}
 	r.note("forget %s %s", crawl, spelling)
-	n, err := r.f.Forget(bg, Selection{Crawl: crawl, URLs: []URL{{URL: spelling}}})
+	n, err := r.f.Forget(bg, Selection{Crawl: crawl, URLs: []Link{{URL: spelling}}})
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (r *modelRun) setWeight() error {
 
 func (r *modelRun) lookup() error {
 	crawl, page, _, spelling := r.page()
-	e, err := r.f.Lookup(bg, URL{URL: spelling, Crawl: crawl})
+	e, err := r.f.Lookup(bg, Link{URL: spelling, Crawl: crawl})
 	u := r.m.find(crawl, page)
 	if u == nil {
 		if !errors.Is(err, store.ErrNotFound) {

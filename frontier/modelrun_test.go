@@ -138,11 +138,11 @@ func (r *modelRun) someTime() time.Time {
 }
 
 func (r *modelRun) add() error {
-	var urls []URL
+	var urls []Link
 	var want []offered
 	for range 1 + r.rnd.IntN(5) {
 		crawl, page, host, spelling := r.page()
-		u := URL{URL: spelling, Crawl: crawl, Priority: uint8(r.rnd.IntN(3)), Force: r.rnd.IntN(6) == 0}
+		u := Link{URL: spelling, Crawl: crawl, Priority: uint8(r.rnd.IntN(3)), Force: r.rnd.IntN(6) == 0}
 		if r.rnd.IntN(3) == 0 {
 			u.Due = r.someTime()
 		}

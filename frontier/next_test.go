@@ -38,7 +38,7 @@ func TestNextIsWokenByAnAddAndDoesNotPoll(t *testing.T) {
 		s := newCountingStore()
 		f := openOn(t, s, Options{})
 		start := time.Now()
-		time.AfterFunc(time.Hour, func() { addOne(t, f, URL{URL: "http://a.example/"}) })
+		time.AfterFunc(time.Hour, func() { addOne(t, f, Link{URL: "http://a.example/"}) })
 		l, err := f.Next(bg)
 		if err != nil || l.URL != "http://a.example/" || time.Since(start) != time.Hour {
 			t.Fatalf("got %v, %v after %v; want the URL when it was added", l, err, time.Since(start))
@@ -54,7 +54,7 @@ func TestNextWaitsForWhatTimeBrings(t *testing.T) {
 		s := newCountingStore()
 		f := openOn(t, s, Options{Delay: 90 * time.Second})
 		start := time.Now()
-		addAll(t, f, URL{URL: "http://a.example/", Due: start.Add(time.Minute)}, URL{URL: "http://a.example/2"})
+		addAll(t, f, Link{URL: "http://a.example/", Due: start.Add(time.Minute)}, Link{URL: "http://a.example/2"})
 		for _, want := range []time.Duration{0, 90 * time.Second} {
 			l, err := f.Next(bg)
 			must(t, err)
@@ -107,9 +107,9 @@ func TestManyWaitersEachGetOne(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute)
-		var urls []URL
+		var urls []Link
 		for i := range n {
-			urls = append(urls, URL{URL: fmt.Sprintf("http://h%d.example/", i)})
+			urls = append(urls, Link{URL: fmt.Sprintf("http://h%d.example/", i)})
 		}
 		addAll(t, f, urls...)
 		wg.Wait()
@@ -131,7 +131,7 @@ func TestManyWaitersEachGetOne(t *testing.T) {
 func TestLeasesEndWhenNothingIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: 100 * time.Millisecond, MaxInFlight: 2})
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		var fetched atomic.Int64
 		var wg sync.WaitGroup
 		for range 8 {
@@ -158,7 +158,7 @@ func TestLeasesEndWhenNothingIsHeld(t *testing.T) {
 func TestCloseEndsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{})
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		inHand := leaseOne(t, f)
 		var wg sync.WaitGroup
 		for range 5 {
@@ -200,7 +200,7 @@ func TestStoreErrorReachesAllWhoWait(t *testing.T) {
 		synctest.Wait()
 		failed := store.ErrFailed
 		s.fail.Store(&failed)
-		addOne(t, f, URL{URL: "http://a.example/"})
+		addOne(t, f, Link{URL: "http://a.example/"})
 		wg.Wait()
 		if n := s.takes.Load(); n > 10 {
 			t.Errorf("got %d takes; want no loop on an error", n)

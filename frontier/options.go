@@ -65,7 +65,7 @@ type Options struct {
 	// becomes the store's default in New and stays so until set otherwise;
 	// negative takes that default away. The default is to leave it as it is.
 	MaxFetched int64
-	// MaxDepth refuses URLs further than this from a seed ([URL.Depth]). The
+	// MaxDepth refuses URLs further than this from a seed ([Link.Depth]). The
 	// default is no limit.
 	MaxDepth int
 	// MaxRedirects bounds a chain of redirects; negative allows none. The

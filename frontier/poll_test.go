@@ -13,7 +13,7 @@ func TestWaitersSeeWhatAnotherProcessAdds(t *testing.T) {
 		s := newCountingStore()
 		a, b := openOn(t, s, Options{Poll: time.Second}), openOn(t, s, Options{})
 		start := time.Now()
-		time.AfterFunc(time.Hour+time.Millisecond, func() { addOne(t, b, URL{URL: "http://a.example/"}) })
+		time.AfterFunc(time.Hour+time.Millisecond, func() { addOne(t, b, Link{URL: "http://a.example/"}) })
 		leases, _, err := a.LeaseWait(bg, LeaseRequest{Max: 5}, false)
 		if waited := time.Since(start); err != nil || len(leases) != 1 || waited > time.Hour+time.Second {
 			t.Errorf("got %d leases, %v after %v; want the URL within a second", len(leases), err, waited)

@@ -12,7 +12,7 @@ import (
 // offer is a URL on its way into the store: the answer so far, and the item
 // that will be stored if it isn't refused.
 type offer struct {
-	url    *URL
+	url    *Link
 	crawl  crawl
 	result *Result
 	item   store.Item
@@ -27,7 +27,7 @@ const (
 
 // prepareAll fills in offers: canonical form, key, queue, and every refusal
 // that needs no memory of other URLs.
-func (f *Frontier) prepareAll(urls []URL, results []Result, offers []offer) {
+func (f *Frontier) prepareAll(urls []Link, results []Result, offers []offer) {
 	workers := min(runtime.GOMAXPROCS(0), len(urls)/chunkSize)
 	if len(urls) < parallelFrom || workers < 2 {
 		f.prepareChunk(urls, results, offers)
@@ -54,7 +54,7 @@ func (f *Frontier) prepareAll(urls []URL, results []Result, offers []offer) {
 	wg.Wait()
 }
 
-func (f *Frontier) prepareChunk(urls []URL, results []Result, offers []offer) {
+func (f *Frontier) prepareChunk(urls []Link, results []Result, offers []offer) {
 	p := preparer{f: f}
 	for i := range urls {
 		offers[i] = offer{url: &urls[i], result: &results[i]}
@@ -150,7 +150,7 @@ func (p *preparer) fill(o *offer) {
 }
 
 // checkForm returns the reason to refuse a URL by its form and depth, or "".
-func (f *Frontier) checkForm(canonical string, u *URL) Reason {
+func (f *Frontier) checkForm(canonical string, u *Link) Reason {
 	if f.opt.MaxDepth > 0 && u.Depth > f.opt.MaxDepth {
 		return ReasonDepth
 	}

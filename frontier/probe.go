@@ -20,7 +20,7 @@ func (f *Frontier) addProbes(ctx context.Context, offers []offer) error {
 	if f.opt.Probe <= 0 {
 		return nil
 	}
-	var urls []URL
+	var urls []Link
 	for i := range offers {
 		o := &offers[i]
 		if o.result.Status == StatusDuplicate && o.url.Discriminator == "" && drawn(o.url.URL, f.opt.Probe) {

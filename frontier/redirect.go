@@ -65,7 +65,7 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 // offerTarget prepares a redirect's target as a link of its source. In an exact
 // crawl it keeps its own queue, as any link does.
 func (f *Frontier) offerTarget(l *Lease, target string) ([]offer, []Result) {
-	urls := []URL{{URL: target, Crawl: l.Crawl, Depth: l.Depth, Priority: l.Priority, Discriminator: l.Discriminator}}
+	urls := []Link{{URL: target, Crawl: l.Crawl, Depth: l.Depth, Priority: l.Priority, Discriminator: l.Discriminator}}
 	results := make([]Result, 1)
 	offers := make([]offer, 1)
 	f.prepareAll(urls, results, offers)
@@ -76,7 +76,7 @@ func (f *Frontier) offerTarget(l *Lease, target string) ([]offer, []Result) {
 func (f *Frontier) follow(ctx context.Context, l *Lease, target string) (Redirection, error) {
 	next := *l
 	if !l.whole {
-		e, err := f.Lookup(ctx, URL{URL: l.URL, Crawl: l.Crawl, Queue: l.Queue, Discriminator: l.Discriminator})
+		e, err := f.Lookup(ctx, Link{URL: l.URL, Crawl: l.Crawl, Queue: l.Queue, Discriminator: l.Discriminator})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return Redirection{}, err
 		}

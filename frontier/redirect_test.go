@@ -18,7 +18,7 @@ func TestRedirectToTheSameKeyIsFollowed(t *testing.T) {
 	must(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Profile: folding, Delay: -1, Lease: time.Minute})
-		addOne(t, f, URL{URL: "http://a.example/", Meta: []byte("m"), Depth: 1})
+		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("m"), Depth: 1})
 		l := leaseOne(t, f)
 		time.Sleep(50 * time.Second)
 		r, err := f.Redirect(bg, l, "https://a.example/")
@@ -38,7 +38,7 @@ func TestRedirectToTheSameKeyIsFollowed(t *testing.T) {
 			t.Errorf("got %+v; want the hops counted anew for a recrawl", l)
 		}
 		must(t, f.Done(bg, l))
-		if r := addOne(t, f, URL{URL: "http://a.example/"}); r.Status != StatusDuplicate {
+		if r := addOne(t, f, Link{URL: "http://a.example/"}); r.Status != StatusDuplicate {
 			t.Errorf("got %v; want the source a duplicate still", r.Status)
 		}
 	})
@@ -46,7 +46,7 @@ func TestRedirectToTheSameKeyIsFollowed(t *testing.T) {
 
 func TestRedirectToAnotherKeyIsALink(t *testing.T) {
 	f := open(t, Options{Delay: -1})
-	addOne(t, f, URL{URL: "http://a.example/", Depth: 2, Priority: 3})
+	addOne(t, f, Link{URL: "http://a.example/", Depth: 2, Priority: 3})
 	l := leaseOne(t, f)
 	r, err := f.Redirect(bg, l, "http://b.example/")
 	if err != nil || r.Follow != nil || r.Target.Status != StatusNew {
@@ -72,7 +72,7 @@ func TestRedirectChainsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := open(t, Options{Delay: -1, MaxRedirects: 3})
-			addOne(t, f, URL{URL: "http://a.example/"})
+			addOne(t, f, Link{URL: "http://a.example/"})
 			l := leaseOne(t, f)
 			for i := 1; i <= 3; i++ {
 				r, err := f.Redirect(bg, l, target(i))
@@ -95,7 +95,7 @@ func TestRedirectChainsAreBounded(t *testing.T) {
 
 func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
 	f := open(t, Options{Delay: -1})
-	addOne(t, f, URL{URL: "http://a.example/"})
+	addOne(t, f, Link{URL: "http://a.example/"})
 	l := leaseOne(t, f)
 	r, err := f.Redirect(bg, l, "itms://store.example/")
 	if err != nil || r.Target.Reason != ReasonScheme {
@@ -113,9 +113,9 @@ func TestAliasIsSeenWithItsReason(t *testing.T) {
 			events = append(events, e)
 		}
 	}})
-	addOne(t, f, URL{URL: "http://a.example/page"})
+	addOne(t, f, Link{URL: "http://a.example/page"})
 	l := leaseOne(t, f)
-	addOne(t, f, URL{URL: "http://a.example/queued"})
+	addOne(t, f, Link{URL: "http://a.example/queued"})
 	for _, tt := range []struct {
 		alias string
 		want  Status
@@ -127,10 +127,10 @@ func TestAliasIsSeenWithItsReason(t *testing.T) {
 	}
 	must(t, f.Done(bg, l))
 	leaseNone(t, f) // the queued alias is no longer to be fetched
-	if r := addOne(t, f, URL{URL: "http://a.example/canonical"}); r.Status != StatusDuplicate {
+	if r := addOne(t, f, Link{URL: "http://a.example/canonical"}); r.Status != StatusDuplicate {
 		t.Errorf("got %v; want the alias seen", r.Status)
 	}
-	e, err := f.Lookup(bg, URL{URL: "http://a.example/canonical?"})
+	e, err := f.Lookup(bg, Link{URL: "http://a.example/canonical?"})
 	if err != nil || e.Alias != "rel-canonical http://a.example/page" || e.State != store.Done {
 		t.Errorf("got %+v, %v; want the reason of the alias", e, err)
 	}

@@ -186,9 +186,9 @@ func said(err error) string {
 	return "ok\n"
 }
 
-func lines(d *datadriven.TestData) (urls []URL) {
+func lines(d *datadriven.TestData) (urls []Link) {
 	for line := range strings.Lines(d.Input) {
-		urls = append(urls, URL{URL: strings.TrimSpace(line)})
+		urls = append(urls, Link{URL: strings.TrimSpace(line)})
 	}
 	return urls
 }
@@ -220,7 +220,7 @@ func (s *script) add(d *datadriven.TestData) string {
 	return out.String()
 }
 
-func (s *script) attribute(u *URL, word string) {
+func (s *script) attribute(u *Link, word string) {
 	key, v, _ := strings.Cut(word, "=")
 	switch key {
 	case "depth":

@@ -33,7 +33,7 @@ func TestTrapLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		f := open(t, Options{Traps: tt.traps})
-		if r := addOne(t, f, URL{URL: tt.url}); r.Reason != tt.want {
+		if r := addOne(t, f, Link{URL: tt.url}); r.Reason != tt.want {
 			t.Errorf("%.60s under %+v: got %q; want %q", tt.url, tt.traps, r.Reason, tt.want)
 		}
 	}
@@ -42,20 +42,20 @@ func TestTrapLimits(t *testing.T) {
 func TestSkipTraps(t *testing.T) {
 	f := open(t, Options{Traps: Traps{Queries: 2}, MaxDepth: 3})
 	long := "http://h.example" + strings.Repeat("/x", 3000)
-	if r := addOne(t, f, URL{URL: long, SkipTraps: true}); r.Status != StatusNew {
+	if r := addOne(t, f, Link{URL: long, SkipTraps: true}); r.Status != StatusNew {
 		t.Errorf("got %v, %q; want a long URL taken where traps are skipped", r.Status, r.Reason)
 	}
 	for i := range 9 {
-		if r := addOne(t, f, URL{URL: fmt.Sprintf("http://h.example/?q=%d", i), SkipTraps: true}); r.Status != StatusNew {
+		if r := addOne(t, f, Link{URL: fmt.Sprintf("http://h.example/?q=%d", i), SkipTraps: true}); r.Status != StatusNew {
 			t.Errorf("query %d: got %v, %q; want it taken", i, r.Status, r.Reason)
 		}
 	}
 	for i, want := range []Reason{"", "", ReasonQueries} { // those that skip them aren't counted
-		if r := addOne(t, f, URL{URL: fmt.Sprintf("http://h.example/?r=%d", i)}); r.Reason != want {
+		if r := addOne(t, f, Link{URL: fmt.Sprintf("http://h.example/?r=%d", i)}); r.Reason != want {
 			t.Errorf("counted query %d: got %q; want %q", i, r.Reason, want)
 		}
 	}
-	if r := addOne(t, f, URL{URL: "http://h.example/deep", Depth: 4, SkipTraps: true}); r.Reason != ReasonDepth {
+	if r := addOne(t, f, Link{URL: "http://h.example/deep", Depth: 4, SkipTraps: true}); r.Reason != ReasonDepth {
 		t.Errorf("got %q; want the depth refused all the same", r.Reason)
 	}
 }
@@ -70,7 +70,7 @@ func numbered(n int) string {
 
 func TestQueryTrapCountsDistinctNewQueries(t *testing.T) {
 	f := open(t, Options{Traps: Traps{Queries: 3}})
-	reason := func(u string) Reason { return addOne(t, f, URL{URL: u}).Reason }
+	reason := func(u string) Reason { return addOne(t, f, Link{URL: u}).Reason }
 	for i := range 3 {
 		for range 5 { // duplicates don't count
 			if got := reason(fmt.Sprintf("http://h.example/cal?day=%d", i)); got != "" {
@@ -81,7 +81,7 @@ func TestQueryTrapCountsDistinctNewQueries(t *testing.T) {
 	if got := reason("http://h.example/cal?day=4"); got != ReasonQueries {
 		t.Errorf("got %q; want %q", got, ReasonQueries)
 	}
-	if r := addOne(t, f, URL{URL: "http://h.example/cal?day=1"}); r.Status != StatusDuplicate {
+	if r := addOne(t, f, Link{URL: "http://h.example/cal?day=1"}); r.Status != StatusDuplicate {
 		t.Errorf("got %v; want a known URL to stay a duplicate", r.Status)
 	}
 	for _, u := range []string{"http://h.example/cal", "http://h.example/other?day=4", "http://g.example/cal?day=4"} {
@@ -89,16 +89,16 @@ func TestQueryTrapCountsDistinctNewQueries(t *testing.T) {
 			t.Errorf("%s: got %q; want it taken", u, got)
 		}
 	}
-	if r := addOne(t, f, URL{URL: "http://h.example/cal?day=4", Crawl: "other"}); r.Status != StatusNew {
+	if r := addOne(t, f, Link{URL: "http://h.example/cal?day=4", Crawl: "other"}); r.Status != StatusNew {
 		t.Errorf("got %v; want crawls counted apart", r.Status)
 	}
 }
 
 func TestQueryTrapWithinOneBatch(t *testing.T) {
 	f := open(t, Options{Traps: Traps{Queries: 10}})
-	var urls []URL
+	var urls []Link
 	for i := range 40 {
-		urls = append(urls, URL{URL: fmt.Sprintf("http://h.example/?q=%d", i/2)})
+		urls = append(urls, Link{URL: fmt.Sprintf("http://h.example/?q=%d", i/2)})
 	}
 	count := map[Status]int{}
 	for _, r := range addAll(t, f, urls...) {
@@ -138,12 +138,12 @@ func TestQueryTrapMemoryIsBoundedAndHeavyPathsStay(t *testing.T) {
 
 func TestForgetResetsQueryTrap(t *testing.T) {
 	f := open(t, Options{Traps: Traps{Queries: 1}})
-	a, b := URL{URL: "http://h.example/?q=1"}, URL{URL: "http://h.example/?q=2"}
+	a, b := Link{URL: "http://h.example/?q=1"}, Link{URL: "http://h.example/?q=2"}
 	addOne(t, f, a)
 	if r := addOne(t, f, b); r.Reason != ReasonQueries {
 		t.Fatalf("got %q; want %q", r.Reason, ReasonQueries)
 	}
-	if _, err := f.Forget(bg, Selection{URLs: []URL{a}}); err != nil {
+	if _, err := f.Forget(bg, Selection{URLs: []Link{a}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := addOne(t, f, b); r.Status != StatusNew {

@@ -40,7 +40,7 @@ func TestWaitersAreNotWokenInVain(t *testing.T) {
 		for crawl, most := range map[string]int64{"busy": 2 * adds, "third": 0} {
 			before := s.takes.Load()
 			for i := range adds {
-				addOne(t, f, URL{URL: fmt.Sprintf("http://h%d.example/", i), Crawl: crawl})
+				addOne(t, f, Link{URL: fmt.Sprintf("http://h%d.example/", i), Crawl: crawl})
 				synctest.Wait()
 			}
 			if n := s.takes.Load() - before; n > most {
@@ -96,7 +96,7 @@ func waitAndLeave(t *testing.T, rnd *rand.Rand) {
 				}
 			})
 		case 1:
-			u := URL{URL: fmt.Sprintf("http://h%d.example/%d", rnd.IntN(3), i), Crawl: crawls[rnd.IntN(3)]}
+			u := Link{URL: fmt.Sprintf("http://h%d.example/%d", rnd.IntN(3), i), Crawl: crawls[rnd.IntN(3)]}
 			if rnd.IntN(3) == 0 {
 				u.Due = time.Now().Add(time.Duration(rnd.IntN(10_000)) * time.Millisecond)
 			}

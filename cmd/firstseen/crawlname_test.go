@@ -28,7 +28,7 @@ func namedCrawls(t *testing.T) (db string) {
 		for crawl, want := range map[string]int{"": 2, "news": 3, "raw": 3} {
 			n := 0
 			for _, page := range samePages {
-				r, err := f.AddURL(t.Context(), frontier.URL{URL: page, Crawl: crawl})
+				r, err := f.AddURL(t.Context(), frontier.Link{URL: page, Crawl: crawl})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +66,7 @@ func known(t *testing.T, db, crawl string) (n int) {
 	t.Helper()
 	over(t, db, func(f *frontier.Frontier) {
 		for _, page := range samePages {
-			if _, err := f.Lookup(t.Context(), frontier.URL{URL: page, Crawl: crawl}); err == nil {
+			if _, err := f.Lookup(t.Context(), frontier.Link{URL: page, Crawl: crawl}); err == nil {
 				n++
 			}
 		}

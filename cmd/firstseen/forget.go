@@ -94,10 +94,10 @@ func openOver(s store.Store) (*frontier.Frontier, error) {
 }
 
 func (f *forgetFlags) forgetURLs(ctx context.Context, front *frontier.Frontier, c frontier.StoredCrawl) (int64, error) {
-	urls := make([]frontier.URL, len(f.urls))
+	urls := make([]frontier.Link, len(f.urls))
 	for i, u := range f.urls {
 		urls[i].URL = u
-		if r := front.Identify(frontier.URL{URL: u, Crawl: c.Name}); r.Status == frontier.StatusRefused {
+		if r := front.Identify(frontier.Link{URL: u, Crawl: c.Name}); r.Status == frontier.StatusRefused {
 			return 0, misusef("cannot read URL %q; it is refused as %s", u, r.Reason)
 		}
 	}

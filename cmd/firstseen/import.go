@@ -269,10 +269,10 @@ func (i *importer) record() archive.Recorder {
 	if !i.flags.keep {
 		return i.front.See
 	}
-	return func(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+	return func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		known := make([]frontier.Known, len(urls))
 		for n := range urls {
-			known[n].URL = urls[n]
+			known[n].Link = urls[n]
 		}
 		return i.front.Put(ctx, known)
 	}

@@ -33,7 +33,7 @@ func Once(ctx context.Context, c *colly.Collector, f frontier.Interface) {
 // the same page as the one before? An error means that nobody knows: the page
 // is left for another time rather than fetched twice.
 func isNew(ctx context.Context, f frontier.Interface, urls ...string) bool {
-	asked := make([]frontier.URL, len(urls))
+	asked := make([]frontier.Link, len(urls))
 	for i, u := range urls {
 		asked[i].URL = u
 	}

@@ -74,7 +74,7 @@ func (q *Queue) AddRequest(b []byte) error {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return fmt.Errorf("cannot queue request: %w", err)
 	}
-	u := frontier.URL{URL: r.URL, Depth: max(r.Depth, 0), Meta: b}
+	u := frontier.Link{URL: r.URL, Depth: max(r.Depth, 0), Meta: b}
 	if r.Method != "GET" || len(r.Body) > 0 {
 		u.Discriminator = fmt.Sprintf("%s %x", r.Method, sha256.Sum256(r.Body))
 	}

@@ -31,8 +31,8 @@ type Storage struct {
 func NewStorage(f frontier.Interface) *Storage { return &Storage{f: f} }
 
 // requestURL stands for a request in the frontier.
-func requestURL(id uint64) frontier.URL {
-	return frontier.URL{URL: fmt.Sprintf("http://colly.invalid/%016x", id)}
+func requestURL(id uint64) frontier.Link {
+	return frontier.Link{URL: fmt.Sprintf("http://colly.invalid/%016x", id)}
 }
 
 // Visited claims a request. It fails with colly.AlreadyVisitedError if another
@@ -40,7 +40,7 @@ func requestURL(id uint64) frontier.URL {
 // ours: better a page twice than never.
 func (s *Storage) Visited(id uint64) error {
 	u := requestURL(id)
-	results, err := s.f.See(context.Background(), []frontier.URL{u})
+	results, err := s.f.See(context.Background(), []frontier.Link{u})
 	switch {
 	case err != nil:
 		return err

@@ -17,12 +17,12 @@ type remoteFrontier struct {
 	trip time.Duration
 }
 
-func (f remoteFrontier) See(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+func (f remoteFrontier) See(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	time.Sleep(f.trip)
 	return f.Interface.See(ctx, urls)
 }
 
-func (f remoteFrontier) Lookup(ctx context.Context, u frontier.URL) (frontier.Entry, error) {
+func (f remoteFrontier) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, error) {
 	time.Sleep(f.trip)
 	return f.Interface.Lookup(ctx, u)
 }

@@ -54,7 +54,7 @@ func run(ctx context.Context, dir, crawl string, onVisit func(url string, change
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	_, err = f.AddBatch(ctx, []frontier.URL{{URL: server.URL + "/news"}, {URL: server.URL + "/about"}})
+	_, err = f.AddBatch(ctx, []frontier.Link{{URL: server.URL + "/news"}, {URL: server.URL + "/about"}})
 	if err == nil {
 		r := &recrawler{f: f, fetch: get, first: 400 * time.Millisecond, soonest: 50 * time.Millisecond, latest: time.Minute, onVisit: onVisit}
 		err = r.loop(ctx)

@@ -80,7 +80,7 @@ func BenchmarkAdd(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/batch=%d", name, batch), func(b *testing.B) {
 				f := open(b)
 				parallel(b, batch, func(from, to int) error {
-					urls := make([]frontier.URL, to-from)
+					urls := make([]frontier.Link, to-from)
 					for i := range urls {
 						urls[i].URL = benchURL(from + i)
 					}
@@ -141,7 +141,7 @@ func BenchmarkCycle(b *testing.B) {
 
 func fillFrontier(b *testing.B, f frontier.Interface) {
 	for from := 0; from < b.N*10/3; from += benchBatch {
-		urls := make([]frontier.URL, benchBatch)
+		urls := make([]frontier.Link, benchBatch)
 		for i := range urls {
 			urls[i].URL = benchURL(from + i)
 		}

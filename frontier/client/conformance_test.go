@@ -50,7 +50,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func add(t *testing.T, f frontier.Interface, urls ...frontier.URL) []frontier.Result {
+func add(t *testing.T, f frontier.Interface, urls ...frontier.Link) []frontier.Result {
 	t.Helper()
 	results, err := f.AddBatch(bg, urls)
 	if err != nil || len(results) != len(urls) {
@@ -100,8 +100,8 @@ func oneIsNew(t *testing.T, f frontier.Interface) {
 }
 
 func verdicts(t *testing.T, f frontier.Interface) {
-	r := add(t, f, frontier.URL{URL: "http://Example.org/a?b=1&a=2"}, frontier.URL{URL: "http://example.org:80/a?a=2&b=1#top"},
-		frontier.URL{URL: "mailto:x@example.org"}, frontier.URL{URL: "http://"}, frontier.URL{URL: "http://example.org/", Crawl: "*"})
+	r := add(t, f, frontier.Link{URL: "http://Example.org/a?b=1&a=2"}, frontier.Link{URL: "http://example.org:80/a?a=2&b=1#top"},
+		frontier.Link{URL: "mailto:x@example.org"}, frontier.Link{URL: "http://"}, frontier.Link{URL: "http://example.org/", Crawl: "*"})
 	want := hashkey.Sum([]byte("http://example.org/a?a=2&b=1")).Short()
 	if r[0].Status != frontier.StatusNew || r[0].Canonical != "http://example.org/a?a=2&b=1" || r[0].Key != want || r[0].Queue != "example.org" || r[0].First != "" {
 		t.Errorf("got %+v; want it new, with form, key and queue", r[0])
@@ -118,11 +118,11 @@ func verdicts(t *testing.T, f frontier.Interface) {
 	if r[4].Reason != frontier.ReasonCrawl || r[4].Err != nil {
 		t.Errorf("got %+v; want a refusal of the crawl", r[4])
 	}
-	add(t, f, frontier.URL{URL: "http://example.org/done"})
+	add(t, f, frontier.Link{URL: "http://example.org/done"})
 	if err := f.Done(bg, next(t, f)); err != nil {
 		t.Fatal(err)
 	}
-	forced := add(t, f, frontier.URL{URL: "http://example.org/a?a=2&b=1", Force: true})
+	forced := add(t, f, frontier.Link{URL: "http://example.org/a?a=2&b=1", Force: true})
 	if forced[0].Status != frontier.StatusDuplicate || !forced[0].Requeued {
 		t.Errorf("got %+v; want it queued again", forced[0])
 	}
@@ -134,7 +134,7 @@ func verdicts(t *testing.T, f frontier.Interface) {
 // orderInBatch uses a batch of several requests.
 func orderInBatch(t *testing.T, f frontier.Interface) {
 	const n = 2500
-	urls := make([]frontier.URL, 2*n)
+	urls := make([]frontier.Link, 2*n)
 	for i := range n {
 		urls[i].URL, urls[n+i].URL = fmt.Sprintf("http://example.com/%d", i), fmt.Sprintf("http://example.com/./%d", i)
 	}
@@ -146,7 +146,7 @@ func orderInBatch(t *testing.T, f frontier.Interface) {
 }
 
 func roundTrip(t *testing.T, f frontier.Interface) {
-	given := []frontier.URL{
+	given := []frontier.Link{
 		{URL: "http://a.example/\"q\\\t\u00e9?x=<&>", Meta: []byte{0, 1, 0xff, '"'}, Depth: 3, Priority: 2, Discriminator: "POST \"\n"},
 		{URL: "http://b.example/caf\xe9", Queue: "of \u00e9 \"my\" own", Crawl: "other"},
 		{URL: "http://c.example/", Due: time.Now().Add(-time.Hour)},
@@ -184,7 +184,7 @@ func roundTrip(t *testing.T, f frontier.Interface) {
 }
 
 func seeOnly(t *testing.T, f frontier.Interface) {
-	urls := []frontier.URL{{URL: "http://example.com/"}, {URL: "http://example.com"}, {URL: "tel:1"}}
+	urls := []frontier.Link{{URL: "http://example.com/"}, {URL: "http://example.com"}, {URL: "tel:1"}}
 	r, err := f.See(bg, urls)
 	if err != nil || r[0].Status != frontier.StatusNew || r[1].Status != frontier.StatusDuplicate || r[2].Status != frontier.StatusRefused {
 		t.Fatalf("got %+v, %v", r, err)
@@ -195,17 +195,17 @@ func seeOnly(t *testing.T, f frontier.Interface) {
 }
 
 func lookup(t *testing.T, f frontier.Interface) {
-	u := frontier.URL{URL: "http://EXAMPLE.com/a?b&c=\xff", Discriminator: "PUT"}
+	u := frontier.Link{URL: "http://EXAMPLE.com/a?b&c=\xff", Discriminator: "PUT"}
 	if _, err := f.Lookup(bg, u); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v; want ErrNotFound", err)
 	}
-	if _, err := f.Lookup(bg, frontier.URL{URL: "mailto:x"}); !errors.Is(err, canon.ErrScheme) {
+	if _, err := f.Lookup(bg, frontier.Link{URL: "mailto:x"}); !errors.Is(err, canon.ErrScheme) {
 		t.Errorf("got %v; want the scheme refused", err)
 	}
 	key := add(t, f, u)[0].Key
 	is := func(want store.State) {
 		t.Helper()
-		e, err := f.Lookup(bg, frontier.URL{URL: "http://example.com/a?b&c=\xff#x", Discriminator: "PUT"})
+		e, err := f.Lookup(bg, frontier.Link{URL: "http://example.com/a?b&c=\xff#x", Discriminator: "PUT"})
 		if err != nil || e.State != want || e.Key != key || e.Canonical == "" || e.Entry.Queue != "example.com" || e.Crawl != store.DefaultCrawl {
 			t.Errorf("got %+v, %v; want it in state %d", e, err, want)
 		}

@@ -15,7 +15,7 @@ import (
 
 // outcomes settles a URL in each way, and looks at what comes of it.
 func outcomes(t *testing.T, f frontier.Interface) {
-	add(t, f, frontier.URL{URL: "http://example.com/", Meta: []byte("m"), Depth: 1})
+	add(t, f, frontier.Link{URL: "http://example.com/", Meta: []byte("m"), Depth: 1})
 	l := next(t, f)
 	if err := f.Release(bg, l); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func outcomes(t *testing.T, f frontier.Interface) {
 }
 
 func retriesEnd(t *testing.T, f frontier.Interface) {
-	add(t, f, frontier.URL{URL: "http://example.com/"})
+	add(t, f, frontier.Link{URL: "http://example.com/"})
 	for i := 1; i <= 5; i++ {
 		again, err := f.Retry(bg, next(t, f), time.Now())
 		if err != nil || again != (i < 5) {
@@ -89,7 +89,7 @@ func waiting(t *testing.T, f frontier.Interface) {
 		t.Errorf("got %v; want the context's error", err)
 	}
 	for i := range waiters {
-		add(t, f, frontier.URL{URL: fmt.Sprintf("http://host%d.example/", i)})
+		add(t, f, frontier.Link{URL: fmt.Sprintf("http://host%d.example/", i)})
 	}
 	wg.Wait()
 	close(got)
@@ -104,7 +104,7 @@ func waiting(t *testing.T, f frontier.Interface) {
 
 // crawlEnds crawls a tree of pages with several loops, which end together.
 func crawlEnds(t *testing.T, f frontier.Interface) {
-	add(t, f, frontier.URL{URL: "http://host0.example/"})
+	add(t, f, frontier.Link{URL: "http://host0.example/"})
 	var fetched atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
@@ -137,7 +137,7 @@ func crawlEnds(t *testing.T, f frontier.Interface) {
 }
 
 func redirects(t *testing.T, f frontier.Interface) {
-	add(t, f, frontier.URL{URL: "http://a.example/x/../1", Meta: []byte{1}, Priority: 2, Depth: 2, Discriminator: "d"})
+	add(t, f, frontier.Link{URL: "http://a.example/x/../1", Meta: []byte{1}, Priority: 2, Depth: 2, Discriminator: "d"})
 	l := next(t, f)
 	same, err := f.Redirect(bg, l, "http://a.example/1")
 	if err != nil || same.Follow == nil || same.Follow.URL != "http://a.example/1" || same.Follow.Redirects != 1 || same.Follow.Token != l.Token {
@@ -176,7 +176,7 @@ func steering(t *testing.T, f frontier.Interface) {
 	if err := f.Block(bg, "", "a.example", time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	add(t, f, frontier.URL{URL: "http://a.example/1"}, frontier.URL{URL: "http://a.example/2"})
+	add(t, f, frontier.Link{URL: "http://a.example/1"}, frontier.Link{URL: "http://a.example/2"})
 	if leases, err := f.Lease(bg, 5); err != nil || len(leases) != 0 {
 		t.Fatalf("got %v, %v; want nothing of a blocked queue", leases, err)
 	}
@@ -206,16 +206,16 @@ func steering(t *testing.T, f frontier.Interface) {
 	if err := f.Done(bg, l); err != nil {
 		t.Fatal(err)
 	}
-	add(t, f, frontier.URL{URL: "http://a.example/3"})
+	add(t, f, frontier.Link{URL: "http://a.example/3"})
 	if l = next(t, f); time.Since(asked) < delay-2*time.Millisecond { // the store keeps whole ones
 		t.Errorf("got %s after %v; want the queue's delay kept", l.URL, time.Since(asked))
 	}
 }
 
 func leaseRequests(t *testing.T, f frontier.Interface) {
-	var urls []frontier.URL
+	var urls []frontier.Link
 	for i := range 12 {
-		urls = append(urls, frontier.URL{URL: fmt.Sprintf("http://host%d.example/%d", i%2, i)})
+		urls = append(urls, frontier.Link{URL: fmt.Sprintf("http://host%d.example/%d", i%2, i)})
 	}
 	add(t, f, urls...)
 	count := func(req frontier.LeaseRequest, want int) []*frontier.Lease {

@@ -62,7 +62,7 @@ func TestLoopsKeepToTheirCrawl(t *testing.T) {
 				}
 			}
 			leftAlone := open("untouched")
-			add(t, leftAlone, frontier.URL{URL: "http://host0.example/"})
+			add(t, leftAlone, frontier.Link{URL: "http://host0.example/"})
 			var wg sync.WaitGroup
 			for name, f := range crawls {
 				for range 3 {
@@ -109,7 +109,7 @@ func onlyOwn(t *testing.T, empty, other frontier.Interface) {
 	if leases, _, err := empty.LeaseFrom(bg, frontier.LeaseRequest{Max: 9}); err != nil || len(leases) != 0 {
 		t.Errorf("LeaseFrom: got %v, %v; want nothing of another crawl", leases, err)
 	}
-	if _, err := empty.Lookup(bg, frontier.URL{URL: "http://host0.example/"}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := empty.Lookup(bg, frontier.Link{URL: "http://host0.example/"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Lookup: got %v; want ErrNotFound", err)
 	}
 	if err := empty.Block(bg, "", "host0.example", time.Now().Add(time.Hour)); err != nil {
@@ -127,8 +127,8 @@ func TestAllCrawlsAreTakenFromWhenAskedFor(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			open := share(t)
 			all := open("*")
-			add(t, all, frontier.URL{URL: "http://a.example/"}, frontier.URL{URL: "http://a.example/", Crawl: "news"})
-			add(t, open("shop"), frontier.URL{URL: "http://a.example/"})
+			add(t, all, frontier.Link{URL: "http://a.example/"}, frontier.Link{URL: "http://a.example/", Crawl: "news"})
+			add(t, open("shop"), frontier.Link{URL: "http://a.example/"})
 			var got []string
 			for l, err := range all.Leases(within(t, time.Minute)) {
 				if err != nil {
@@ -143,7 +143,7 @@ func TestAllCrawlsAreTakenFromWhenAskedFor(t *testing.T) {
 			if want := []string{store.DefaultCrawl, "news", "shop"}; !slices.Equal(got, want) {
 				t.Errorf("got URLs of crawls %q; want %q", got, want)
 			}
-			add(t, open("shop"), frontier.URL{URL: "http://a.example/2"})
+			add(t, open("shop"), frontier.Link{URL: "http://a.example/2"})
 			leases, _, err := open("").LeaseFrom(bg, frontier.LeaseRequest{Crawl: "*"})
 			if err != nil || len(leases) != 1 || leases[0].Crawl != "shop" {
 				t.Errorf("got %v, %v; want the URL of another crawl, which was asked for", leases, err)

@@ -16,7 +16,7 @@ import (
 func TestFetchedReachesTheDaemon(t *testing.T) {
 	d := newDaemon(t)
 	c := d.open(t, client.Options{MaxInFlight: -1})
-	add(t, c, frontier.URL{URL: "http://a.example/1"}, frontier.URL{URL: "http://a.example/2"}, frontier.URL{URL: "http://a.example/3"})
+	add(t, c, frontier.Link{URL: "http://a.example/1"}, frontier.Link{URL: "http://a.example/2"}, frontier.Link{URL: "http://a.example/3"})
 	for _, f := range []frontier.Fetched{
 		{Status: 200, Digest: "sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"},
 		{Status: -1, Digest: "sha1:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB", Time: time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC)},

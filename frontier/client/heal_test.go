@@ -106,7 +106,7 @@ func addUntil(t *testing.T, f frontier.Interface, c *told, random *rand.Rand, ca
 			return
 		default:
 		}
-		urls := make([]frontier.URL, 1+random.IntN(40))
+		urls := make([]frontier.Link, 1+random.IntN(40))
 		for i := range urls {
 			urls[i].URL = fmt.Sprintf("http://host%d.example/%d", random.IntN(50), n/4*10+random.IntN(10))
 		}

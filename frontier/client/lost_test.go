@@ -25,12 +25,12 @@ func TestLostAnswers(t *testing.T) {
 	c := d.open(t, client.Options{Transport: lost})
 
 	lost.lose("/v1/urls", 2, 0)
-	r := add(t, c, frontier.URL{URL: "http://a.example/"})
+	r := add(t, c, frontier.Link{URL: "http://a.example/"})
 	if r[0].Status != frontier.StatusDuplicate || !r[0].Resent {
 		t.Errorf("got %+v; want a duplicate that may be our own", r[0])
 	}
 	lost.lose("/v1/seen", 1, 0)
-	if r, err := c.See(bg, []frontier.URL{{URL: "http://b.example/"}}); err != nil || r[0].Status != frontier.StatusDuplicate || !r[0].Resent {
+	if r, err := c.See(bg, []frontier.Link{{URL: "http://b.example/"}}); err != nil || r[0].Status != frontier.StatusDuplicate || !r[0].Resent {
 		t.Errorf("got %+v, %v; want a duplicate that may be our own", r, err)
 	}
 	l := next(t, c)
@@ -53,7 +53,7 @@ func TestLostRedirectAndExtend(t *testing.T) {
 	d := newDaemon(t)
 	lost := newLosing()
 	c := d.open(t, client.Options{Transport: lost})
-	add(t, c, frontier.URL{URL: "http://a.example/"})
+	add(t, c, frontier.Link{URL: "http://a.example/"})
 	l := next(t, c)
 	lost.lose("/v1/redirect", 1, 0)
 	if r, err := c.Redirect(bg, l, "http://b.example/"); err != nil || r.Follow != nil || r.Target.Status != frontier.StatusDuplicate || !r.Target.Resent {
@@ -75,7 +75,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	d := newDaemon(t)
 	lost := newLosing()
 	c := d.open(t, client.Options{Transport: lost})
-	urls := make([]frontier.URL, n)
+	urls := make([]frontier.Link, n)
 	for i := range urls {
 		urls[i].URL = fmt.Sprintf("http://example.com/%d", i)
 	}
@@ -107,7 +107,7 @@ func TestBusyDaemon(t *testing.T) {
 		resent  bool
 	}{{[]int{429, 507}, false}, {[]int{502}, true}, {[]int{503}, true}, {[]int{504}, true}, {[]int{503, 429}, true}} {
 		c := busy(t, test.answers...)
-		if r, err := c.See(bg, []frontier.URL{{URL: "http://a.example/"}}); err != nil || r[0].Status != frontier.StatusDuplicate || r[0].Resent != test.resent {
+		if r, err := c.See(bg, []frontier.Link{{URL: "http://a.example/"}}); err != nil || r[0].Status != frontier.StatusDuplicate || r[0].Resent != test.resent {
 			t.Errorf("got %+v, %v after %v; want a duplicate, resent %t", r, err, test.answers, test.resent)
 		}
 		c = busy(t, test.answers...)
@@ -194,7 +194,7 @@ func TestWaitersWhoLeave(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	add(t, c, frontier.URL{URL: "http://a.example/"})
+	add(t, c, frontier.Link{URL: "http://a.example/"})
 	next(t, c)
 }
 
@@ -223,7 +223,7 @@ func TestIdentity(t *testing.T) {
 func TestFaultOfOne(t *testing.T) {
 	c := newDaemon(t).open(t, client.Options{Requests: 1})
 	for i := range 20 {
-		add(t, c, frontier.URL{URL: fmt.Sprintf("http://host%d.example/", i)})
+		add(t, c, frontier.Link{URL: fmt.Sprintf("http://host%d.example/", i)})
 	}
 	var wg sync.WaitGroup
 	for range 20 {
@@ -251,8 +251,8 @@ func TestNotCarried(t *testing.T) {
 	if _, _, err := c.LeaseFrom(bg, frontier.LeaseRequest{MaxExpired: 3}); !errors.Is(err, client.ErrNotCarried) {
 		t.Errorf("got %v; want ErrNotCarried for a bound that is the daemon's", err)
 	}
-	r := add(t, c, frontier.URL{URL: "http://a.example/", Queue: "\xff"}, frontier.URL{URL: "http://a.example/"},
-		frontier.URL{URL: "http://a.example/2", Due: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)})
+	r := add(t, c, frontier.Link{URL: "http://a.example/", Queue: "\xff"}, frontier.Link{URL: "http://a.example/"},
+		frontier.Link{URL: "http://a.example/2", Due: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if !errors.Is(r[0].Err, client.ErrNotCarried) || r[0].Status != frontier.StatusRefused || r[1].Status != frontier.StatusNew || !errors.Is(r[2].Err, client.ErrNotCarried) {
 		t.Errorf("got %+v; want what isn't carried refused, and the rest taken", r)
 	}
@@ -262,7 +262,7 @@ func TestNotCarried(t *testing.T) {
 // alone, by a single request.
 func TestLongLine(t *testing.T) {
 	c := newDaemon(t).open(t, client.Options{})
-	urls := make([]frontier.URL, 5)
+	urls := make([]frontier.Link, 5)
 	for i := range urls {
 		urls[i].URL = fmt.Sprintf("http://a.example/%d", i)
 	}
@@ -280,7 +280,7 @@ func TestLongLine(t *testing.T) {
 
 func TestBrief(t *testing.T) {
 	c := newDaemon(t).open(t, client.Options{Brief: true})
-	r := add(t, c, frontier.URL{URL: "http://a.example/"}, frontier.URL{URL: "http://a.example"})
+	r := add(t, c, frontier.Link{URL: "http://a.example/"}, frontier.Link{URL: "http://a.example"})
 	if r[0].Status != frontier.StatusNew || r[1].Status != frontier.StatusDuplicate || r[1].First != "" || r[1].Key != r[0].Key || r[0].Key == (store.Key{}) {
 		t.Errorf("got %+v; want verdicts and keys", r)
 	}
@@ -289,7 +289,7 @@ func TestBrief(t *testing.T) {
 func TestToken(t *testing.T) {
 	d := newDaemon(t, "--tokens", tokenFile(t, "write 0123456789abcdef\nread fedcba9876543210\n"))
 	c := d.open(t, client.Options{Token: "0123456789abcdef"})
-	add(t, c, frontier.URL{URL: "http://a.example/"})
+	add(t, c, frontier.Link{URL: "http://a.example/"})
 	reader := d.open(t, client.Options{Token: "fedcba9876543210"})
 	var status *client.StatusError
 	if _, err := reader.Add(bg, "http://a.example/"); !errors.As(err, &status) || status.Status != http.StatusForbidden {

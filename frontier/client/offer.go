@@ -15,12 +15,12 @@ import (
 
 // Add offers one URL of [Options.Crawl]. It is AddBatch for one.
 func (c *Client) Add(ctx context.Context, url string) (frontier.Result, error) {
-	return c.AddURL(ctx, frontier.URL{URL: url})
+	return c.AddURL(ctx, frontier.Link{URL: url})
 }
 
 // AddURL offers one URL.
-func (c *Client) AddURL(ctx context.Context, url frontier.URL) (frontier.Result, error) {
-	results, err := c.AddBatch(ctx, []frontier.URL{url})
+func (c *Client) AddURL(ctx context.Context, url frontier.Link) (frontier.Result, error) {
+	results, err := c.AddBatch(ctx, []frontier.Link{url})
 	if err != nil {
 		return frontier.Result{}, err
 	}
@@ -30,18 +30,18 @@ func (c *Client) AddURL(ctx context.Context, url frontier.URL) (frontier.Result,
 // AddBatch offers URLs and returns a result for each, in order, once new ones
 // are queued durably. It travels in parts of at most 1024 URLs, one after the
 // other; after an error some may be stored, and adding all of them again is safe.
-func (c *Client) AddBatch(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+func (c *Client) AddBatch(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	return c.offer(ctx, &c.offers, urls)
 }
 
 // See records URLs as seen without queueing them, and answers as AddBatch does.
 // When an answer got lost, a Duplicate with Resent may be nobody's: see the
 // package comment.
-func (c *Client) See(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+func (c *Client) See(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	return c.offer(ctx, &c.seen, urls)
 }
 
-func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.URL) ([]frontier.Result, error) {
+func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.Link) ([]frontier.Result, error) {
 	if err := c.enter(); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.URL) ([]
 // askFor makes asks of the URLs from a place on that fit into a request, and
 // refuses those the wire can't carry. It returns the place of each ask, and
 // where to go on.
-func (c *Client) askFor(urls []frontier.URL, from int, results []frontier.Result) (asks []ask, places []int, to int) {
+func (c *Client) askFor(urls []frontier.Link, from int, results []frontier.Result) (asks []ask, places []int, to int) {
 	n := min(len(urls)-from, asksAtOnce)
 	asks, places = make([]ask, 0, n), make([]int, 0, n)
 	buf := make([]byte, 0, 128*n)

@@ -129,7 +129,7 @@ var states = map[string]store.State{"seen": store.SeenOnly, "queued": store.Queu
 // queue, attempts, first spelling and canonical form. Its data, priority, depth
 // and hops are not carried. It returns store.ErrNotFound for one never seen,
 // and the refusal of one that can't have a key.
-func (c *Client) Lookup(ctx context.Context, u frontier.URL) (frontier.Entry, error) {
+func (c *Client) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, error) {
 	if err := c.enter(); err != nil {
 		return frontier.Entry{}, err
 	}

@@ -81,7 +81,7 @@ type wireStats struct {
 }
 
 // appendURL appends the line of a URL of a crawl.
-func appendURL(dst []byte, u *frontier.URL, crawl string) ([]byte, error) {
+func appendURL(dst []byte, u *frontier.Link, crawl string) ([]byte, error) {
 	if !utf8.ValidString(crawl) || !utf8.ValidString(u.Queue) || !utf8.ValidString(u.Discriminator) {
 		return dst, fmt.Errorf("cannot offer %q; got a crawl, queue or discriminator that isn't UTF-8: %w", u.URL, ErrNotCarried)
 	}

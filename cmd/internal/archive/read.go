@@ -51,7 +51,7 @@ type Counts struct {
 }
 
 // Recorder records URLs as seen, durably, and answers for each.
-type Recorder func(context.Context, []frontier.URL) ([]frontier.Result, error)
+type Recorder func(context.Context, []frontier.Link) ([]frontier.Result, error)
 
 // A batch is handed on at batchSize records, or when its URLs have batchText bytes.
 const (
@@ -63,7 +63,7 @@ const (
 // batch is a run of records on its way: the URLs that count, and the counts of the
 // others.
 type batch struct {
-	urls  []frontier.URL
+	urls  []frontier.Link
 	upTo  int64 // records, from the beginning of the file
 	left  Counts
 	ended error
@@ -237,6 +237,6 @@ func (r *reader) record(rec *crawllog.Record) {
 		left.Before++
 	default:
 		r.text += len(rec.URL)
-		r.b.urls = append(r.b.urls, frontier.URL{URL: rec.URL, Crawl: r.opt.Crawl})
+		r.b.urls = append(r.b.urls, frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl})
 	}
 }

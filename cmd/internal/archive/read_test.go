@@ -137,7 +137,7 @@ func TestGoesOn(t *testing.T) {
 	var recorded []string
 	failing := errors.New("disk full")
 	left := 2
-	record := func(_ context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+	record := func(_ context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		if left--; left < 0 {
 			return nil, failing
 		}
@@ -169,7 +169,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := int64(0)
 	f := open(t)
-	record := func(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+	record := func(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		cancel() // while a batch is being recorded
 		return f.See(ctx, urls)
 	}
@@ -202,7 +202,7 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 		fmt.Fprintf(&text, "http://a.example/%0*d\n", length, i)
 	}
 	largest, n := 0, 0
-	counts, err := Read(t.Context(), file(t, text.String()), func(_ context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+	counts, err := Read(t.Context(), file(t, text.String()), func(_ context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 		size := 0
 		for _, u := range urls {
 			size += len(u.URL)

@@ -405,6 +405,6 @@ func countItems(b []byte) int {
 
 // takes reports whether a URL may go to the frontier: it has a text, is within the
 // limits, and is not of the server's own crawl.
-func (s *Server) takes(u *frontier.URL) bool {
+func (s *Server) takes(u *frontier.Link) bool {
 	return u.URL != "" && u.Crawl != controlCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
 }

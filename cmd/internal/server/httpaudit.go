@@ -56,7 +56,7 @@ func (s *Server) tellFetch(k *frontier.Known) {
 	unpackMeta(info, k.Meta)
 	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames)}
 	if f.Redirect != "" {
-		k.Redirect = absolute(k.URL.URL, f.Redirect)
+		k.Redirect = absolute(k.URL, f.Redirect)
 	}
 	if s.judge.sample == nil || f.Digest == "" && f.Redirect == "" {
 		return

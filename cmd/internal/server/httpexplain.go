@@ -52,7 +52,7 @@ var stateNames = map[store.State]string{
 // refused has an explanation too.
 func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	u := frontier.URL{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
+	u := frontier.Link{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
 	if u.URL == "" {
 		writeError(w, http.StatusBadRequest, "invalid", "want a query parameter url")
 		return
@@ -79,7 +79,7 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, e)
 }
 
-func (s *Server) explain(u frontier.URL) explanation {
+func (s *Server) explain(u frontier.Link) explanation {
 	id := s.f.Identify(u)
 	p := s.profileOf(u.Crawl)
 	e := explanation{Input: u.URL, Canonical: id.Canonical, Queue: id.Queue, Profile: p.String(), Changes: []change{}}

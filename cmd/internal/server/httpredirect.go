@@ -78,7 +78,7 @@ func (s *Server) leaseAgain(r *http.Request, b *redirectBody) (*frontier.Lease, 
 		return nil, err
 	}
 	l := settlement.Lease
-	u := frontier.URL{URL: textOr(b.URL, b.URLBytes), Crawl: crawlName(b.Crawl), Queue: b.Queue, Discriminator: b.Discriminator}
+	u := frontier.Link{URL: textOr(b.URL, b.URLBytes), Crawl: crawlName(b.Crawl), Queue: b.Queue, Discriminator: b.Discriminator}
 	e, err := s.f.Lookup(r.Context(), u)
 	if err != nil {
 		return nil, err

@@ -117,7 +117,7 @@ func (s *Server) postSeen(w http.ResponseWriter, r *http.Request) {
 }
 
 // offering puts URLs into the frontier.
-type offering func(context.Context, []frontier.URL) ([]frontier.Result, error)
+type offering func(context.Context, []frontier.Link) ([]frontier.Result, error)
 
 // isBrief tells whether the answers shall be the verdict and the key alone,
 // which saves a read for each duplicate.
@@ -306,18 +306,18 @@ func writeLine(out *bytes.Buffer, v verdictLine) {
 }
 
 // parseLine reads a line, and what the verdict repeats of it.
-func (s *Server) parseLine(line *bodyLine, v *verdictLine) (frontier.URL, *faultDetail) {
+func (s *Server) parseLine(line *bodyLine, v *verdictLine) (frontier.Link, *faultDetail) {
 	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
-		return frontier.URL{}, fault
+		return frontier.Link{}, fault
 	}
 	var l urlLine
 	d := json.NewDecoder(bytes.NewReader(line.text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return frontier.URL{}, &faultDetail{"json", err.Error()}
+		return frontier.Link{}, &faultDetail{"json", err.Error()}
 	}
 	if len(bytes.TrimSpace(line.text[d.InputOffset():])) > 0 {
-		return frontier.URL{}, &faultDetail{"json", "got more than one JSON value; want one a line"}
+		return frontier.Link{}, &faultDetail{"json", "got more than one JSON value; want one a line"}
 	}
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
 	l.URL = textOr(l.URL, l.URLBytes)
@@ -329,7 +329,7 @@ func (s *Server) parseLine(line *bodyLine, v *verdictLine) (frontier.URL, *fault
 		info.Metadata[name] = &frontierpb.StringList{Values: values}
 	}
 	if l.URL == "" {
-		return frontier.URL{}, &faultDetail{string(frontier.ReasonURL), "want a url"}
+		return frontier.Link{}, &faultDetail{string(frontier.ReasonURL), "want a url"}
 	}
 	u, ok := s.urlOf(info)
 	if u.Crawl == controlCrawl {
@@ -367,7 +367,7 @@ func (v *verdictLine) fill(r *frontier.Result) {
 
 // tellFirst asks for the first spelling of a duplicate, and for the rules that
 // made the two equal.
-func (s *Server) tellFirst(ctx context.Context, v *verdictLine, u *frontier.URL) {
+func (s *Server) tellFirst(ctx context.Context, v *verdictLine, u *frontier.Link) {
 	e, err := s.f.Lookup(ctx, *u)
 	if err != nil || e.URL == "" {
 		return
@@ -379,7 +379,7 @@ func (s *Server) tellFirst(ctx context.Context, v *verdictLine, u *frontier.URL)
 }
 
 // guardedSee records URLs as seen where the disk has room.
-func (s *Server) guardedSee(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+func (s *Server) guardedSee(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	if err := s.roomFor(len(urls)); err != nil || len(urls) == 0 {
 		return nil, err
 	}

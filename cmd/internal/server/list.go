@@ -222,7 +222,7 @@ func (s *Server) GetURLStatus(ctx context.Context, p *frontierpb.URLStatusReques
 		return nil, status.Error(codes.InvalidArgument, "cannot look up; got no URL")
 	}
 	crawl := crawlName(p.CrawlID)
-	e, err := s.f.Lookup(ctx, frontier.URL{URL: p.Url, Queue: p.Key, Crawl: crawl})
+	e, err := s.f.Lookup(ctx, frontier.Link{URL: p.Url, Queue: p.Key, Crawl: crawl})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, status.Error(codes.NotFound, "") // as URLFrontier's, which some compare with the bare code
 	}

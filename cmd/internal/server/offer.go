@@ -10,7 +10,7 @@ import (
 // offered is a URL as a client sent it, in the frontier's terms. ok is false
 // for one that is refused before anybody looks at it.
 type offered struct {
-	url frontier.URL
+	url frontier.Link
 	ok  bool
 }
 

@@ -13,9 +13,9 @@ import (
 
 // urlOf puts a message into the frontier's terms; ok is false for what is
 // refused before anybody looks at it.
-func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.URL, ok bool) {
+func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
 	meta, ok := s.packMeta(info.GetMetadata())
-	u = frontier.URL{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}
+	u = frontier.Link{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}
 	return u, ok && s.takes(&u)
 }
 
@@ -71,7 +71,7 @@ func dateOf(t time.Time) uint64 {
 
 // add offers URLs to the frontier, counts the verdicts, and returns no results
 // when they could not be stored.
-func (s *Server) add(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+func (s *Server) add(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	if len(urls) == 0 {
 		return nil, nil
 	}

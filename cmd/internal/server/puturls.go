@@ -116,7 +116,7 @@ func skipStated(adds *addList, added []frontier.Result, puts *putList, put []fro
 
 // takesResult is takes for a URL whose result is stated, which must not be lost for its
 // metadata.
-func (s *Server) takesResult(u *frontier.URL) bool {
+func (s *Server) takesResult(u *frontier.Link) bool {
 	bare := *u
 	bare.Meta = nil
 	return s.takes(&bare)
@@ -145,7 +145,7 @@ func (s *Server) countUnread(discovered bool) {
 // addList and putList are what goes to the frontier, and the place in the
 // message of each.
 type addList struct {
-	urls   []frontier.URL
+	urls   []frontier.Link
 	places []int
 }
 
@@ -165,7 +165,7 @@ func (l *addList) free() {
 	l.urls, l.places = l.urls[:0], l.places[:0]
 }
 
-func (l *addList) add(u frontier.URL, place int) {
+func (l *addList) add(u frontier.Link, place int) {
 	l.urls, l.places = append(l.urls, u), append(l.places, place)
 }
 
@@ -174,8 +174,8 @@ type putList struct {
 	places []int
 }
 
-func (l *putList) add(u frontier.URL, date uint64, place int) {
-	k := frontier.Known{URL: u}
+func (l *putList) add(u frontier.Link, date uint64, place int) {
+	k := frontier.Known{Link: u}
 	if date != 0 {
 		k.Next = dueOf(date)
 	}
@@ -229,7 +229,7 @@ func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontier
 }
 
 // guardedAdd is add where the disk has room.
-func (s *Server) guardedAdd(ctx context.Context, urls []frontier.URL) ([]frontier.Result, error) {
+func (s *Server) guardedAdd(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	if err := s.roomFor(len(urls)); err != nil {
 		return nil, err
 	}

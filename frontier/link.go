@@ -6,8 +6,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// URL is a URL offered to a frontier. Only URL must be set.
-type URL struct {
+// Link is a URL offered to a frontier. Only URL must be set.
+type Link struct {
 	// URL is the text as found. It is handed to the fetcher unchanged.
 	URL string
 	// Crawl names a crawl: each has its own seen URLs and queues. The default
@@ -41,10 +41,10 @@ type URL struct {
 }
 
 // Links makes URLs found on the page of a lease: of its crawl, one level deeper.
-func Links(from *Lease, found ...string) []URL {
-	urls := make([]URL, len(found))
+func Links(from *Lease, found ...string) []Link {
+	urls := make([]Link, len(found))
 	for i, u := range found {
-		urls[i] = URL{URL: u, Crawl: from.Crawl, Depth: from.Depth + 1}
+		urls[i] = Link{URL: u, Crawl: from.Crawl, Depth: from.Depth + 1}
 	}
 	return urls
 }
