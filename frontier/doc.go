@@ -60,7 +60,8 @@
 //   - adding: [Frontier.Add], [Frontier.AddBatch], [Frontier.See], [Frontier.Put], [Frontier.Alias]
 //   - fetching: [Frontier.Next], [Frontier.Leases], [Frontier.Lease], [Frontier.LeaseFrom]
 //   - settling: [Frontier.Done], [Frontier.Retry], [Frontier.Recrawl], [Frontier.Drop],
-//     [Frontier.Release], [Frontier.Extend], [Frontier.Redirect], [Frontier.Settle]
+//     [Frontier.Release], [Frontier.Extend], [Frontier.Redirect], [Frontier.Settle], or from
+//     an HTTP response, [SettleResponse]
 //   - steering: [Frontier.Configure], [Frontier.Block], [Frontier.Forget]
 //   - looking: [Frontier.Lookup], [Frontier.Stats], [Frontier.Queue], [Frontier.Queues],
 //     [Frontier.Entries], [Frontier.Keys], [Frontier.Crawls], [Frontier.Refusals]

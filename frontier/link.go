@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -40,13 +41,18 @@ type Link struct {
 	SkipTraps bool
 }
 
-// Links makes URLs found on the page of a lease: of its crawl, one level deeper.
+// Links makes links of what was found on the page of a lease: of its crawl, one level
+// deeper. Absolute URLs stay as found; relative ones are resolved against the URL of the lease.
 func Links(from *Lease, found ...string) []Link {
-	urls := make([]Link, len(found))
-	for i, u := range found {
-		urls[i] = Link{URL: u, Crawl: from.Crawl, Depth: from.Depth + 1}
+	base, err := url.Parse(from.URL)
+	if err != nil {
+		base = nil
 	}
-	return urls
+	links := make([]Link, len(found))
+	for i, ref := range found {
+		links[i] = Link{URL: resolve(base, ref), Crawl: from.Crawl, Depth: from.Depth + 1}
+	}
+	return links
 }
 
 // Status is the answer for one offered URL.

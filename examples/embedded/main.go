@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/signal"
@@ -53,12 +54,15 @@ func run(ctx context.Context, dir, crawl string, pages int) error {
 		return err
 	}
 	defer f.Close()
-	c := &crawler{frontier: f, client: server.Client()}
+	client := server.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c := &crawler{frontier: f, client: client, count: map[frontier.Status]int{}}
 	if err := c.crawl(ctx, server.URL+"/"); err != nil {
 		return err
 	}
 	served, repeated := web.counts()
-	fmt.Printf("%d links: %d new, %d duplicate, %d refused\n", c.links, c.count[frontier.StatusNew], c.count[frontier.StatusDuplicate], c.count[frontier.StatusRefused])
+	links := c.count[frontier.StatusNew] + c.count[frontier.StatusDuplicate] + c.count[frontier.StatusRefused]
+	fmt.Printf("%d links: %d new, %d duplicate, %d refused\n", links, c.count[frontier.StatusNew], c.count[frontier.StatusDuplicate], c.count[frontier.StatusRefused])
 	fmt.Printf("%d pages served, %d of them more than once\n", served, repeated)
 	return nil
 }
