@@ -90,10 +90,9 @@ func (f *Frontier) applyOptions(ctx context.Context) error {
 		}
 	}
 	if f.opt.SeenFor > 0 {
-		if err := f.sweep(ctx); err != nil {
+		if err := f.beginSweeps(ctx); err != nil {
 			return err
 		}
-		f.working.Go(f.expireLoop)
 	}
 	return nil
 }
@@ -128,25 +127,3 @@ func (f *Frontier) enter() error {
 }
 
 func (f *Frontier) leave() { f.working.Done() }
-
-// expireLoop forgets what is older than SeenFor until Close. A sweep that
-// fails is tried again at the next turn: nothing was lost by it.
-func (f *Frontier) expireLoop() {
-	tick := time.NewTicker(max(min(f.opt.SeenFor/8, time.Hour), time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			_ = f.sweep(context.Background())
-		case <-f.closing:
-			return
-		}
-	}
-}
-
-func (f *Frontier) sweep(ctx context.Context) error {
-	if _, err := f.store.Forget(ctx, store.Selection{Crawl: "*", Before: time.Now().Add(-f.opt.SeenFor)}); err != nil {
-		return fmt.Errorf("cannot forget what was seen before %v: %w", f.opt.SeenFor, err)
-	}
-	return nil
-}

@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
@@ -93,7 +94,9 @@ type Options struct {
 	// sweep forgets them, in New and then every eighth of SeenFor, or every
 	// hour if that is shorter. A store on disk forgets them by the generation, which
 	// takes new keys for another eighth (store.Terms). So a URL may be remembered for up
-	// to a quarter longer. The default is for ever.
+	// to a quarter longer. A clock that jumped makes nothing look old: the sweep waits until it
+	// ran for an hour, and then forgets an eighth of SeenFor each hour, see
+	// [store.Selection]. The default is for ever.
 	SeenFor time.Duration
 	// SkipFirst leaves Result.First empty and so saves a look-up for each
 	// duplicate: in memory for those of URLs lately queued or asked for, on disk
@@ -107,6 +110,9 @@ type Options struct {
 	// [ReasonExcluded], after that is durable, on the goroutine that dropped them, concurrently. It must
 	// be quick, and must not keep the slice. The default is none.
 	OnDropped func([]Event)
+	// Logger is told what no caller can be told: why a sweep of SeenFor did not forget
+	// anything. The default is slog.Default.
+	Logger *slog.Logger
 	// OnEvent is called for each event after it is durable, on the goroutine
 	// that caused it, concurrently. It must be quick. The default is none.
 	OnEvent func(Event)
@@ -146,6 +152,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.QueueBy == nil {
 		o.QueueBy = ByHost
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
 	}
 	o.Crawl = cmp.Or(o.Crawl, store.DefaultCrawl)
 	o.Delay = orOff(o.Delay, time.Second)

@@ -28,4 +28,7 @@ var (
 	// memory is full. What became of the step is not known; it is safe to do it
 	// again.
 	ErrUnavailable = errors.New("store: unavailable")
+	// ErrClock is returned by a Forget by [Selection.Age] while the clock is in
+	// doubt: it jumped, and did not run for an hour since. Nothing was forgotten.
+	ErrClock = errors.New("store: clock in doubt")
 )

@@ -67,4 +67,10 @@ type Selection struct {
 	// Before forgets keys first recorded before this time and not held now.
 	// Backends may keep keys longer by up to their generation's length.
 	Before time.Time
+	// Age is Before, counted back from the time of the step: for sweeps that nobody
+	// watches. The stores of one machine don't trust a clock that is behind the latest
+	// time they know, or ahead of it by more than a day and an eighth of Age. They
+	// return [ErrClock] until it has run for an hour, and then move on by an eighth of
+	// Age each hour.
+	Age time.Duration
 }

@@ -150,7 +150,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	if sample != nil {
 		opt.OnFetched = func(r frontier.Fetched) { sample.Offer(captures.Capture(r)) }
 	}
-	opt.OnDropped = logDropped(a.log)
+	opt.OnDropped, opt.Logger = logDropped(a.log), a.log
 	front, err := frontier.New(st, opt)
 	if err != nil {
 		closeCaptures(a.log, sample)

@@ -22,11 +22,10 @@ func (s *Store) See(ctx context.Context, name string, keys []store.Key, fresh []
 		return err
 	}
 	defer s.mu.Unlock()
-	now := s.now()
 	for i, key := range keys {
 		c := s.crawl(name)
 		if fresh[i] = c.known[key] == nil; fresh[i] {
-			c.record(key, now)
+			c.record(key, s.stamp())
 		}
 	}
 	return nil
@@ -75,7 +74,7 @@ func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) s
 		return store.Verdict{Status: store.Full, First: v.First}
 	}
 	if k == nil {
-		k = c.record(it.Key, now)
+		k = c.record(it.Key, s.stamp())
 	}
 	if it.Queue == "" {
 		return v

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -17,6 +18,13 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 		return 0, err
 	}
 	defer s.mu.Unlock()
+	if sel.Age > 0 {
+		at, err := s.wall.Judge(s.opt.Clock(), time.Since(s.began), sel.Age)
+		if err != nil {
+			return 0, err
+		}
+		sel.Before = at.Add(-sel.Age)
+	}
 	now, gone := s.now(), int64(0)
 	for _, c := range s.crawls {
 		if name == c.Name || name == sched.AnyCrawl {

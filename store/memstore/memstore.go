@@ -17,6 +17,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/heap"
 	"github.com/firstseen/firstseen/store/internal/sched"
+	"github.com/firstseen/firstseen/store/internal/wallclock"
 )
 
 // Options modify New. The zero value is fine.
@@ -37,6 +38,8 @@ type Store struct {
 
 	mu     sync.Mutex
 	closed bool
+	wall   wallclock.Clock
+	began  time.Time // what the monotonic clock is read against
 	sched  sched.Sched
 	crawls map[string]*crawl
 	seq    uint64 // of the URL queued last
@@ -72,7 +75,7 @@ func New(opt Options) *Store {
 	if opt.Clock == nil {
 		opt.Clock = time.Now
 	}
-	return &Store{opt: opt, crawls: make(map[string]*crawl)}
+	return &Store{opt: opt, crawls: make(map[string]*crawl), began: time.Now()}
 }
 
 // Identity returns how the keys of this store are made.
@@ -131,6 +134,9 @@ func (s *Store) enter(ctx context.Context) error {
 }
 
 func (s *Store) now() int64 { return sched.Now(s.opt.Clock()) }
+
+// stamp returns the time to record a key with.
+func (s *Store) stamp() int64 { return sched.Now(s.wall.Stamp(s.opt.Clock(), time.Since(s.began))) }
 
 // crawl returns a crawl, made if need be.
 func (s *Store) crawl(name string) *crawl {

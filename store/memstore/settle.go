@@ -70,7 +70,7 @@ func (c *crawl) fact(key store.Key) sched.Fact {
 func (s *Store) make(c *crawl, st *store.Settlement, now int64) *queue {
 	k := c.known[st.Key]
 	if k == nil {
-		k = c.record(st.Key, now)
+		k = c.record(st.Key, s.stamp())
 	}
 	k.leaveEnd(now)
 	k.URL, k.Meta, k.Priority, k.Attempts = st.URL, bytes.Clone(st.Meta), 0, 0

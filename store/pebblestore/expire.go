@@ -22,7 +22,7 @@ func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, er
 			return n, err
 		}
 		n += o.n
-		at = o.at
+		at, sel = o.at, o.sel
 	}
 	return n, nil
 }
@@ -49,6 +49,9 @@ func (o *expireOp) apply(tx *txn) error {
 		return tx.err
 	}
 	if o.at.limit == 0 {
+		if err := o.judge(tx); err != nil {
+			return err
+		}
 		o.at.limit = tx.s.nextGen
 	}
 	c, g := o.next(tx)
@@ -62,6 +65,21 @@ func (o *expireOp) apply(tx *txn) error {
 	}
 	o.forget(tx, c, g, rows)
 	tx.flush() // what was forgotten must not be found by a look-up of this group
+	return nil
+}
+
+// judge turns an age into a time, unless the clock is in doubt.
+func (o *expireOp) judge(tx *txn) error {
+	if o.sel.Age <= 0 {
+		return nil
+	}
+	s := tx.s
+	now, err := s.wall.Judge(tx.now, s.opt.monotonic(), o.sel.Age)
+	if err != nil {
+		return err
+	}
+	tx.writeWallTime()
+	o.sel.Before = now.Add(-o.sel.Age)
 	return nil
 }
 
@@ -179,7 +197,5 @@ func (tx *txn) keepHeld(c *crawl, limit uint32, keys []pointed) {
 	for i := range keys {
 		tx.setPointer(g, &keys[i].key, &keys[i].pointer)
 	}
-	g.keys += int64(len(keys))
-	g.last = tx.now
-	tx.touch(c, g)
+	tx.recorded(c, g, int64(len(keys)))
 }

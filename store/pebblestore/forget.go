@@ -25,7 +25,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	if _, err := sched.CheckSelection(sel); err != nil {
 		return 0, err
 	}
-	if !sel.Before.IsZero() {
+	if !sel.Before.IsZero() || sel.Age > 0 {
 		return s.forgetOld(ctx, sel)
 	}
 	sel.Keys = slices.Clone(sel.Keys) // a step that failed may still be read

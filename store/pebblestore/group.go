@@ -84,6 +84,7 @@ func (s *Store) apply(f *flight) {
 	s.writeDirty(tx)
 	s.writeQueues(tx)
 	s.mu.Unlock()
+	tx.keepWallTime()
 	tx.count()
 	f.info.Rows, f.info.Bytes = tx.wroteRows, tx.wroteBytes
 	if err := s.write(tx); err != nil {

@@ -86,8 +86,7 @@ func (o *importOp) ingest(tx *txn, c *crawl, keys []store.Key) (err error) {
 			return err
 		}
 	}
-	g.keys += o.n
-	g.last = tx.now
+	tx.recorded(c, g, o.n)
 	tx.untouch(g)
 	tx.flush() // the crawl's row and the numbers given out, which the tables rely on
 	if tx.err != nil {

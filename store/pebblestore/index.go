@@ -117,16 +117,15 @@ func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []
 		return err
 	}
 	g := tx.generation(c)
-	n := g.keys
+	n := int64(0)
 	for _, i := range order {
 		if fresh[i] {
-			g.keys++
+			n++
 			tx.setSeen(g, &keys[i])
 		}
 	}
-	if g.keys > n {
-		g.last = tx.now
-		tx.touch(c, g)
+	if n > 0 {
+		tx.recorded(c, g, n)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ const (
 	metaSecret   = 4 // 48 random bytes, see package seenindex
 	metaNext     = 5 // next crawl4 | next generation4
 	metaRuns     = 6 // what Close left of a flat index, see flat_save.go
+	metaWallTime = 7 // time8, see walltime.go
 )
 
 // flagUnicodeHosts says that keys of internationalised hosts were recorded.

@@ -37,6 +37,7 @@ type Store struct {
 	stopped chan struct{} // closed when all that was accepted is answered
 	sees    seeMerger     // the committer's
 	pace    *pace         // the committer's
+	wall    wallTime      // the committer's
 	flights flights
 
 	answered sync.Pool // requests to be used again
@@ -140,6 +141,9 @@ func (s *Store) load() error {
 		}
 	}
 	if err := s.loadCrawls(); err != nil {
+		return err
+	}
+	if err := s.loadWallTime(); err != nil {
 		return err
 	}
 	s.mode = s.opt.chooseMode(s.keys())

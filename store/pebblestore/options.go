@@ -29,6 +29,8 @@ type Options struct {
 	Repair bool
 	// Clock tells the time. The default is time.Now.
 	Clock store.Clock
+	// monotonic stands in for a clock that is never set; for tests.
+	monotonic func() time.Duration
 
 	// KeepURLs keeps the text of completed and dropped URLs, so that they can be
 	// listed and a duplicate's first-seen URL returned. The default is to keep keys
@@ -114,6 +116,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.monotonic == nil {
+		began := time.Now()
+		o.monotonic = func() time.Duration { return time.Since(began) }
 	}
 	if o.GroupKeys <= 0 {
 		o.GroupKeys = 1 << 16

@@ -165,9 +165,7 @@ func (a *adder) record(it *store.Item) sched.Record {
 // newKeys counts keys that are recorded now, and returns their generation.
 func (tx *txn) newKeys(c *crawl, n int64) *generation {
 	g := tx.generation(c)
-	g.keys += n
-	g.last = tx.now
-	tx.touch(c, g)
+	tx.recorded(c, g, n)
 	return g
 }
 

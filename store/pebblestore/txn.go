@@ -19,6 +19,7 @@ type txn struct {
 	s     *Store
 	batch *pebble.Batch
 	now   time.Time // the group's time
+	stamp time.Time // what keys that it records are stamped with
 	err   error
 	// wroteRows and wroteBytes are those of the group's batches that are complete.
 	wroteRows, wroteBytes int
@@ -34,7 +35,8 @@ type dirtyGeneration struct {
 }
 
 func (s *Store) begin() *txn {
-	return &txn{s: s, batch: s.db.NewBatch(), now: s.opt.Clock()}
+	now := s.opt.Clock()
+	return &txn{s: s, batch: s.db.NewBatch(), now: now, stamp: s.wall.Stamp(now, s.opt.monotonic())}
 }
 
 func (tx *txn) note(err error) {
@@ -87,8 +89,7 @@ func (tx *txn) newCrawl(name string) *crawl {
 func (tx *txn) generation(c *crawl) *generation {
 	if n := len(c.gens); n > 0 {
 		g := c.gens[n-1]
-		span := tx.s.generationSpan()
-		if span < 0 || g.keys == 0 || tx.now.Sub(g.created) < span {
+		if g.keys == 0 || tx.current(g) {
 			return g
 		}
 	}
@@ -101,12 +102,29 @@ func (s *Store) generationSpan() time.Duration {
 }
 
 func (tx *txn) addGeneration(c *crawl) *generation {
-	g := &generation{num: tx.s.nextGen, created: tx.now, last: tx.now}
+	g := &generation{num: tx.s.nextGen, created: tx.stamp, last: tx.stamp}
 	tx.s.nextGen++
 	c.gens = append(c.gens, g)
 	tx.touch(c, g)
 	tx.set(metaKey(metaNext), appendNext(nil, tx.s.nextCrawl, tx.s.nextGen))
 	return g
+}
+
+// current reports whether g is young enough to take new keys. It is not if the clock was
+// ahead when g was begun, or it would take them until the clock has got there.
+func (tx *txn) current(g *generation) bool {
+	age, span := tx.stamp.Sub(g.created), tx.s.generationSpan()
+	return span < 0 || age >= 0 && age < span
+}
+
+// recorded notes that g got n keys now. A key that is recorded while the clock is behind
+// must not make it look old.
+func (tx *txn) recorded(c *crawl, g *generation, n int64) {
+	g.keys += n
+	if tx.stamp.After(g.last) {
+		g.last = tx.stamp
+	}
+	tx.touch(c, g)
 }
 
 // touch has the row of g written with the group.

@@ -191,7 +191,7 @@ func (v *verifier) ask() error {
 func (v *verifier) row(key, value []byte) {
 	switch key[0] {
 	case tableMeta:
-		if len(key) != 2 || key[1] == 0 || key[1] > metaRuns {
+		if len(key) != 2 || key[1] == 0 || key[1] > metaWallTime {
 			v.found(key, "a meta row of a name this version doesn't know")
 		}
 	case tableCrawl:

@@ -24,6 +24,9 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 		return 0, err
 	}
 	defer s.leave()
+	if sel.Age > 0 {
+		sel.Before = s.wallTime().Add(-sel.Age)
+	}
 	crawls := []string{crawl}
 	if crawl == sched.AnyCrawl {
 		if crawls, err = s.crawlNames(ctx); err != nil {
@@ -40,6 +43,15 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 		ctx = accepted(ctx)
 	}
 	return sum, nil
+}
+
+// wallTime is the time from which an age is counted back: this machine's, since days
+// are compared.
+func (s *Store) wallTime() time.Time {
+	if s.opt.Clock != nil {
+		return s.opt.Clock()
+	}
+	return time.Now()
 }
 
 // forget forgets in one crawl, and makes the caches of all daemons forget, too.

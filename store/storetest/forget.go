@@ -65,6 +65,17 @@ var forgetCases = []testCase{
 			store.New, store.Duplicate, store.New, store.Duplicate, store.New, store.Duplicate)
 		f.wantKeys(f.takeAll(), 1, 3)
 	}},
+	{"an age is counted back from now", func(f *fixture) {
+		f.add(item(0, ""))
+		for i := range 60 { // no clock that is right jumps by more than a day
+			f.step(20 * time.Hour)
+			f.add(item(i+1, ""))
+		}
+		if _, err := f.s.Forget(f.ctx, store.Selection{Age: 10 * 24 * time.Hour}); err != nil {
+			f.Error(err)
+		}
+		f.wantStatus(f.add(item(0, ""), item(59, "")), store.New, store.Duplicate)
+	}},
 	{"a URL that was forgotten for its age is completed again", func(f *fixture) {
 		f.fill("a", 0, 1)
 		f.end(f.one(), store.Complete)
@@ -110,7 +121,7 @@ var forgetCases = []testCase{
 	{"a selection says one thing", func(f *fixture) {
 		f.fill("a", 0, 1)
 		for _, sel := range []store.Selection{
-			{Keys: []store.Key{key(0)}, Queue: "a"}, {Keys: []store.Key{}, Before: f.Now()}, {Queue: "a", Before: f.Now()},
+			{Keys: []store.Key{key(0)}, Queue: "a"}, {Keys: []store.Key{}, Before: f.Now()}, {Queue: "a", Before: f.Now()}, {Queue: "a", Age: time.Hour}, {Age: -1},
 		} {
 			_, err := f.s.Forget(f.ctx, sel)
 			f.wantErr(err, store.ErrInvalid)

@@ -117,8 +117,11 @@ func CheckConfigure(crawl, queue string, c *store.QueueChange) (string, error) {
 
 // CheckSelection checks a selection and fills in the crawl.
 func CheckSelection(sel store.Selection) (string, error) {
-	if one(sel.Keys != nil)+one(sel.Queue != "")+one(!sel.Before.IsZero()) > 1 {
-		return "", fmt.Errorf("cannot forget; got more than one of keys, queue and before: %w", store.ErrInvalid)
+	if one(sel.Keys != nil)+one(sel.Queue != "")+one(!sel.Before.IsZero())+one(sel.Age != 0) > 1 {
+		return "", fmt.Errorf("cannot forget; got more than one of keys, queue, before and age: %w", store.ErrInvalid)
+	}
+	if sel.Age < 0 {
+		return "", fmt.Errorf("cannot forget; got age %v; want none below 0: %w", sel.Age, store.ErrInvalid)
 	}
 	return CrawlNames(sel.Crawl)
 }

@@ -1,0 +1,62 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store/internal/wallclock"
+)
+
+// wallTime is the store's judgement of its clock, and what is on disk of it.
+type wallTime struct {
+	wallclock.Clock
+	written time.Time
+}
+
+// wallTimeEvery is how old the time on disk may get: a sweep after a crash takes the
+// clock for that much more ahead than it is.
+const wallTimeEvery = time.Minute
+
+// loadWallTime reads the latest time at which the clock was right.
+func (s *Store) loadWallTime() error {
+	if _, err := s.get(metaKey(metaWallTime)); errors.Is(err, pebble.ErrNotFound) {
+		s.wall.Restore(s.lastRecorded())
+		return nil
+	}
+	row, err := s.getLen(metaKey(metaWallTime), 8)
+	if err == nil {
+		s.wall.written = time.Unix(0, int64(binary.BigEndian.Uint64(row)))
+		s.wall.Restore(s.wall.written)
+	}
+	return err
+}
+
+// lastRecorded returns when a key was last recorded, the zero time for a store without any.
+func (s *Store) lastRecorded() (last time.Time) {
+	for _, c := range s.crawls {
+		for _, g := range c.gens {
+			if g.last.After(last) {
+				last = g.last
+			}
+		}
+	}
+	return last
+}
+
+// keepWallTime writes the time with a group that writes anyway, every minute.
+func (tx *txn) keepWallTime() {
+	if w := &tx.s.wall; !tx.batch.Empty() && w.Latest().Sub(w.written) >= wallTimeEvery {
+		tx.writeWallTime()
+	}
+}
+
+func (tx *txn) writeWallTime() {
+	w := &tx.s.wall
+	if latest := w.Latest(); !latest.Equal(w.written) {
+		w.written = latest
+		tx.set(metaKey(metaWallTime), binary.BigEndian.AppendUint64(nil, uint64(latest.UnixNano())))
+	}
+}
