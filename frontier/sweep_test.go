@@ -19,7 +19,7 @@ func TestSweepDoubtsAClockThatJumped(t *testing.T) {
 		s := memstore.New(memstore.Options{Clock: c.now})
 		t.Cleanup(func() { must(t, s.Close()) })
 		f := openOn(t, s, Options{Delay: -1, SeenFor: 80 * 24 * time.Hour, Logger: slog.New(slog.NewTextHandler(log, nil))})
-		page := URL{URL: "http://a.example/"}
+		page := Link{URL: "http://a.example/"}
 		addOne(t, f, page)
 		must(t, f.Done(bg, leaseOne(t, f)))
 		c.set(year)
