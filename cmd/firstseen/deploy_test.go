@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,13 @@ func TestDeployUnit(t *testing.T) {
 	tool, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("needs systemd-analyze, of the package systemd")
+	}
+	var version int
+	if out, err := exec.Command(tool, "--version").Output(); err == nil {
+		_, _ = fmt.Sscanf(string(out), "systemd %d", &version)
+	}
+	if version < 247 {
+		t.Skipf("got systemd %d; LoadCredential= needs 247 or later", version)
 	}
 	text, err := os.ReadFile(filepath.Join("deploy", "firstseen.service"))
 	if err != nil {

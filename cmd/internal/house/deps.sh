@@ -6,8 +6,8 @@ missing=
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 need chromium chromium
 need mvn maven
+need javac default-jdk-headless
 need protoc protobuf-compiler
-need zstd zstd
 need redis-server redis-server
 python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 [ -n "$missing" ] || exit 0

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -53,36 +52,14 @@ func serve(t *testing.T) *server.Server {
 
 // TestJava covers the calls of the published stubs, release 2.5.
 func TestJava(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles a Java program")
-	}
-	mvn, err := exec.LookPath("mvn")
-	if err != nil {
-		t.Skipf("needs Maven: %v", err)
-	}
-	// Offline: a test fetches nothing. Into a scratch directory: it leaves nothing.
-	dir := t.TempDir()
-	path := filepath.Join(dir, "classpath")
-	out, err := exec.Command(mvn, "-q", "-B", "-o", "-f", "java/pom.xml", "-DbuildDirectory="+dir, "-Dmdep.outputFile="+path,
-		"compile", "dependency:build-classpath").CombinedOutput()
-	if err != nil && strings.Contains(string(out), "offline") {
-		t.Skipf("needs the published stubs in Maven's repository (make test-interop): %v\n%s", err, out)
-	}
-	if err != nil {
-		t.Fatalf("cannot compile: %v\n%s", err, out)
-	}
-	jars, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := run(t, "java", "-cp", filepath.Join(dir, "classes")+":"+strings.TrimSpace(string(jars)), "interop.Main", serve(t).GRPCAddr())
-	checkCalls(t, said, "PutDiscovered", "PurgeURLs")
+	stubs := installed(t, "FIRSTSEEN_JAVA_STUBS")
+	out := run(t, "java", "-cp", stubs, "java/src/main/java/interop/Main.java", serve(t).GRPCAddr())
+	checkCalls(t, out, "PutDiscovered", "PurgeURLs")
 }
 
 // TestPython covers all calls, by stubs made of our own file.
 func TestPython(t *testing.T) {
-	python := pythonWith(t, "grpc_tools")
-	out := run(t, python, "python/client.py", serve(t).GRPCAddr(), protoDir)
+	out := run(t, installed(t, "FIRSTSEEN_PYTHON_PACKAGES"), "python/client.py", serve(t).GRPCAddr(), protoDir)
 	checkCalls(t, out)
 }
 
@@ -93,24 +70,23 @@ func TestSchemathesis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes thousands of requests")
 	}
-	python := pythonWith(t, "schemathesis")
+	python := installed(t, "FIRSTSEEN_PYTHON_PACKAGES")
 	s := serve(t)
 	t.Chdir(t.TempDir()) // it keeps a cache where it runs
 	run(t, python, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run", "http://"+s.HTTPAddr()+"/openapi.json", "--url", "http://"+s.HTTPAddr(),
 		"--checks", "all", "--exclude-checks", "positive_data_acceptance", "--max-examples", "25", "--seed", "1", "--no-color")
 }
 
-// pythonWith returns a Python that has a module, or skips the test.
-func pythonWith(t *testing.T, module string) string {
+// installed returns what install.sh says of a tool by a variable, or skips the test.
+// That a tool is in the path proves nothing: its version, its packages and what it can
+// reach differ from machine to machine.
+func installed(t *testing.T, variable string) string {
 	t.Helper()
-	python := os.Getenv("FIRSTSEEN_PYTHON")
-	if python == "" {
-		python = "python3"
+	value := os.Getenv(variable)
+	if value == "" {
+		t.Skipf("needs %s, which install.sh sets where it can (make test-interop prints why it could not)", variable)
 	}
-	if out, err := exec.Command(python, "-c", "import "+module).CombinedOutput(); err != nil {
-		t.Skipf("needs %s with %s (make test-interop): %v\n%s", python, module, err, out)
-	}
-	return python
+	return value
 }
 
 func run(t *testing.T, name string, args ...string) string {

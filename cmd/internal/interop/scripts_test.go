@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,31 +20,28 @@ import (
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// TestScripts crawls a site with each of the scripts that need nothing but the
-// standard library of their language.
-func TestScripts(t *testing.T) {
-	for _, script := range [][]string{
-		{"python3", "../../../examples/python/crawl.py"},
-		{"node", "../../../examples/node/crawl.mjs"},
-	} {
-		t.Run(script[0], func(t *testing.T) {
-			if _, err := exec.LookPath(script[0]); err != nil {
-				t.Skipf("needs %s: %v", script[0], err)
-			}
-			short(t, script[1], 90)
-			crawlTwice(t, 0, script...)
-		})
-	}
+// scripts are the crawlers of the examples that take URLs as arguments and the rest from the
+// environment, the variable that says where each can run, and the lines they may have.
+var scripts = map[string]struct {
+	variable string
+	command  func(value string) []string
+	lines    int
+	again    int // pages that may be fetched again after a kill, beside the one in flight
+}{
+	"python":  {"FIRSTSEEN_PYTHON", func(python string) []string { return []string{python, "../../../examples/python/crawl.py"} }, 90, 0},
+	"node":    {"FIRSTSEEN_NODE", func(node string) []string { return []string{node, "../../../examples/node/crawl.mjs"} }, 90, 0},
+	"crawlee": {"FIRSTSEEN_CRAWLEE", func(script string) []string { return []string{os.Getenv("FIRSTSEEN_NODE"), script} }, 100, 20},
 }
 
-// TestCrawlee crawls a site with Crawlee, its packages as the lock file pins them.
-func TestCrawlee(t *testing.T) {
-	dir := os.Getenv("FIRSTSEEN_CRAWLEE")
-	if dir == "" {
-		t.Skip("needs the packages of examples/crawlee, installed in the directory FIRSTSEEN_CRAWLEE (make test-interop)")
+// TestScripts crawls a site with each of the scripts.
+func TestScripts(t *testing.T) {
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			command := script.command(installed(t, script.variable))
+			short(t, command[1], script.lines)
+			crawlTwice(t, script.again, command...)
+		})
 	}
-	short(t, filepath.Join(dir, "crawl.mjs"), 100)
-	crawlTwice(t, 20, "node", filepath.Join(dir, "crawl.mjs"))
 }
 
 // TestScriptsMissAnswers runs the scripts against a daemon that answers too few lines, and
@@ -60,12 +56,10 @@ func TestScriptsMissAnswers(t *testing.T) {
 			fmt.Fprintln(w, `{"leases":[],"finished":true,"held":0}`)
 		}))
 		t.Cleanup(daemon.Close)
-		for _, script := range scripts() {
-			t.Run(name+"/"+filepath.Base(script[0]), func(t *testing.T) {
-				if _, err := exec.LookPath(script[0]); err != nil {
-					t.Skipf("needs %s: %v", script[0], err)
-				}
-				cmd := exec.CommandContext(t.Context(), script[0], append(script[1:], "http://a.example/")...)
+		for script, s := range scripts {
+			t.Run(name+"/"+script, func(t *testing.T) {
+				command := s.command(installed(t, s.variable))
+				cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], "http://a.example/")...)
 				cmd.Env = append(os.Environ(), "FIRSTSEEN="+daemon.URL)
 				if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "not all of 1 URLs were stored") {
 					t.Errorf("got %v, %s; want it to fail", err, out)
@@ -73,15 +67,6 @@ func TestScriptsMissAnswers(t *testing.T) {
 			})
 		}
 	}
-}
-
-// scripts are the commands of the examples that can run here, less the URLs.
-func scripts() [][]string {
-	all := [][]string{{"python3", "../../../examples/python/crawl.py"}, {"node", "../../../examples/node/crawl.mjs"}}
-	if dir := os.Getenv("FIRSTSEEN_CRAWLEE"); dir != "" {
-		all = append(all, []string{"node", filepath.Join(dir, "crawl.mjs")})
-	}
-	return all
 }
 
 // short holds an example to its promise.

@@ -22,6 +22,9 @@ import (
 	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
+// statusUnavailable is the exit status where this machine cannot run servers.
+const statusUnavailable = 75
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	status, err := run(ctx)
@@ -39,6 +42,9 @@ func run(ctx context.Context) (status int, err error) {
 	flag.StringVar(&opt.Password, "password", "", "password to ask for")
 	flag.Parse()
 	c, err := rediscluster.Start(ctx, opt)
+	if errors.Is(err, rediscluster.ErrUnavailable) {
+		return statusUnavailable, err
+	}
 	if err != nil {
 		return 3, err
 	}

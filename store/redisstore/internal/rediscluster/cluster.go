@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
@@ -52,13 +53,27 @@ type Cluster struct {
 	holds     []io.Closer // of the nodes' ports
 }
 
-// ErrUnavailable is returned by Start where there is no redis-server to run.
-var ErrUnavailable = errors.New("no redis-server here")
+// ErrUnavailable is returned by Start where there is no redis-server to run, or one
+// older than 7.0.
+var ErrUnavailable = errors.New("no redis-server here of version 7.0 or later")
+
+var serverVersion = regexp.MustCompile(`\bv=(\d+)\.`)
+
+// available reports whether a redis-server can run here.
+func available(ctx context.Context) bool {
+	out, err := exec.CommandContext(ctx, "redis-server", "--version").Output()
+	v := serverVersion.FindSubmatch(out)
+	if err != nil || v == nil || !supported {
+		return false
+	}
+	major, err := strconv.Atoi(string(v[1]))
+	return err == nil && major >= 7
+}
 
 // Start starts servers and waits until they serve: in a cluster, until every
 // node knows every other, all slots are owned and all replicas are in sync.
 func Start(ctx context.Context, opt Options) (*Cluster, error) {
-	if _, err := exec.LookPath("redis-server"); err != nil || !supported {
+	if !available(ctx) {
 		return nil, fmt.Errorf("cannot start redis: %w", ErrUnavailable)
 	}
 	if opt.NodeTimeout == 0 {

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Installs the package and Scrapy, as tests/requirements.txt pins it, into the virtual environment VENV.
+# Ends with status 75 if this machine has no such Python or PyPI cannot be reached.
+set -eu
+venv=${1:?usage: install.sh VENV}
+cd "$(dirname "$0")"
+unavailable() {
+	echo "cannot install Scrapy: $1" >&2
+	exit 75
+}
+python3 -c 'import sys, ensurepip; assert sys.version_info >= (3, 11)' 2>/dev/null || unavailable 'no Python 3.11 with venv here'
+mkdir -p "$(dirname "$venv")"
+python3 -m venv "$venv" || unavailable 'Python makes no virtual environment'
+pip() { "$venv/bin/pip" install -q --retries 2 --timeout 30 --disable-pip-version-check "$@"; }
+pip -r tests/requirements.txt || unavailable 'no answer from PyPI, or no packages for this Python'
+pip --no-deps --no-build-isolation --force-reinstall .
+rm -rf build ./*.egg-info
