@@ -159,7 +159,11 @@ func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.
 			}
 		}
 		left = append(o.pending, fallen...)
-		return len(left) == 0, nil
+		busy := make([]store.Key, len(o.pending))
+		for j, i := range o.pending {
+			busy[j] = items[i].Key
+		}
+		return len(left) == 0, a.s.finish(accepted(ctx), a.crawl, busy)
 	})
 	for _, i := range r.hits {
 		verdicts[i].Status = store.Duplicate

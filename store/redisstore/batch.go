@@ -6,7 +6,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// batch gathers what one phase of a step sends, by shard.
+// batch gathers what one phase of an operation sends, by shard.
 type batch struct {
 	s      *Store
 	script *script
@@ -14,7 +14,13 @@ type batch struct {
 	crawl  string
 	head   []byte // what each blob begins with
 	calls  []*call
-	at     map[int]*part
+	at     map[partKey]*part
+}
+
+// partKey names a part: parts of a shard differ by what their blobs begin with.
+type partKey struct {
+	shard int
+	head  string
 }
 
 // part is what one shard gets.
@@ -24,19 +30,22 @@ type part struct {
 }
 
 func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batch {
-	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[int]*part{}}
+	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[partKey]*part{}}
 }
 
 // part returns the part of a shard, with i noted as the next thing in it.
-func (b *batch) part(shard, i int) *part {
-	p := b.at[shard]
+func (b *batch) part(shard, i int) *part { return b.partWith(shard, nil, i) }
+
+// partWith returns the part of a shard whose blob begins with more than that of others.
+func (b *batch) partWith(shard int, more []byte, i int) *part {
+	p := b.at[partKey{shard, string(more)}]
 	if p == nil {
-		c := &call{shard: shard, script: b.script, id: b.id, crawl: b.crawl, blob: append([]byte(nil), b.head...)}
+		c := &call{shard: shard, script: b.script, id: b.id, crawl: b.crawl, blob: append(append([]byte(nil), b.head...), more...)}
 		if !b.script.writes {
 			c.id = requestID{}
 		}
 		p = &part{call: c}
-		b.at[shard] = p
+		b.at[partKey{shard, string(more)}] = p
 		b.calls = append(b.calls, c)
 	}
 	p.of = append(p.of, i)
@@ -54,9 +63,12 @@ func (b *batch) everywhere() *batch {
 // run sends the batch.
 func (b *batch) run(ctx context.Context) error { return b.s.run(ctx, b.calls) }
 
-// tell calls f with each answer byte and the number of what it answers.
+// tell calls f with each answer byte and the number of what it answers, of the calls that were answered.
 func (b *batch) tell(f func(i int, answer byte)) error {
 	for _, p := range b.at {
+		if !p.done {
+			continue
+		}
 		if err := p.answers(len(p.of)); err != nil {
 			return err
 		}
@@ -71,9 +83,11 @@ func (b *batch) tell(f func(i int, answer byte)) error {
 func (s *Store) shardsHead() []byte { return appendUint(nil, 2, uint64(s.opt.Shards)) }
 
 // keyPart returns the part of a key's home, with the key's place in its blob.
-func (b *batch) keyPart(i int, key *store.Key) *part {
+func (b *batch) keyPart(i int, key *store.Key) *part { return b.keyPartWith(nil, i, key) }
+
+func (b *batch) keyPartWith(more []byte, i int, key *store.Key) *part {
 	shard, place := b.s.layout.ofKey(key)
-	p := b.part(shard, i)
+	p := b.partWith(shard, more, i)
 	p.blob = appendUint(p.blob, 4, uint64(place))
 	return p
 }

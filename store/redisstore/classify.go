@@ -52,9 +52,6 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 	case "NOREPLICAS", "OOM", "MISCONF":
 		c.err = fmt.Errorf("cannot write: %w: %w", store.ErrUnavailable, c.err)
 		return fatal
-	case "COLLISION":
-		c.err = fmt.Errorf("cannot make queue: %w: %w", store.ErrInvalid, c.err)
-		return fatal
 	}
 	c.err = fmt.Errorf("cannot run %s: %w", c.script.name, c.err)
 	return fatal

@@ -31,9 +31,8 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 			return notFound
 		}
 	}
-	shard, h := s.layout.ofQueue(queue)
-	head := appendChange([]byte{flag(must)}, &ch)
-	head = append(append(head, h[:]...), queue...)
+	shard, _ := s.layout.ofQueue(queue)
+	head := append(appendChange([]byte{flag(must)}, &ch), queue...)
 	b := s.batch(scriptConfigure, s.requests.id(), crawl, head)
 	if queue == "" {
 		b.everywhere()

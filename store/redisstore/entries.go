@@ -49,7 +49,6 @@ func (s *Store) queueNames(ctx context.Context, crawl string) ([]string, error) 
 
 // entryListing is a listing in progress.
 type entryListing struct {
-	inside bool // the store is entered already
 	s      *Store
 	ctx    context.Context
 	crawl  string
@@ -64,9 +63,6 @@ type leased struct {
 
 // step asks for one page.
 func (l *entryListing) step(f func() ([]leased, error)) ([]leased, error) {
-	if l.inside {
-		return f()
-	}
 	return entered(l.ctx, l.s, f)
 }
 
@@ -79,9 +75,6 @@ func (l *entryListing) fail(err error) bool {
 // the listing is over.
 func (l *entryListing) queue(name string) bool {
 	shard, _ := l.s.layout.ofQueue(name)
-	if l.inside { // to be forgotten: what is completed meanwhile must be found, too
-		return l.held(shard, name) && l.ended(shard, name)
-	}
 	return l.ended(shard, name) && l.held(shard, name)
 }
 

@@ -5,12 +5,9 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// appendEntry appends a URL as the outbox and its queue take it, after its length in 4
-// bytes: key 16 | queue hash 6 | priority 1 | due 6 (0: at once) | created 6 (0:
+// appendEntry appends a URL as the outbox and its queue take it: key 16 | queue hash 6 | priority 1 | due 6 (0: at once) | created 6 (0:
 // now) | length of queue 1 | queue | length of meta 4 | meta | URL.
 func appendEntry(dst []byte, it *store.Item, h queueHash, created uint64) []byte {
-	begin := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
 	dst = append(dst, it.Key[:]...)
 	dst = append(dst, h[:]...)
 	dst = append(dst, it.Priority)
@@ -19,19 +16,14 @@ func appendEntry(dst []byte, it *store.Item, h queueHash, created uint64) []byte
 	dst = appendShort(dst, it.Queue)
 	dst = appendLong(dst, it.Meta)
 	dst = append(dst, it.URL...)
-	return setLength(dst, begin)
+	return dst
 }
 
-// setLength fills in the length of what is behind the 4 bytes at begin.
-func setLength(b []byte, begin int) []byte {
-	appendUint(b[:begin], 4, uint64(len(b)-begin-4))
-	return b
-}
+// setCreated sets since when the text of a URL is kept.
+func setCreated(entry []byte, created uint64) { appendUint(entry[:16+6+1+6], 6, created) }
 
 // appendSettlement appends a settlement likewise; see lua/judge.lua.
 func appendSettlement(dst []byte, st *store.Settlement, k known, named queueHash, made bool) []byte {
-	begin := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
 	dst = append(dst, st.Key[:]...)
 	dst = appendUint(dst, 6, st.Token&tokenMask)
 	flags := uint64(flag(st.Create)) | uint64(flag(st.ResetAttempts))<<1 | uint64(flag(st.URL != ""))<<2 |
@@ -57,7 +49,7 @@ func appendSettlement(dst []byte, st *store.Settlement, k known, named queueHash
 	}
 	dst = appendLong(dst, st.Meta)
 	dst = append(dst, st.URL...)
-	return setLength(dst, begin)
+	return dst
 }
 
 // maxInt is the greatest number that scripts keep exactly.

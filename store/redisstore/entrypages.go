@@ -40,16 +40,3 @@ func (s *Store) leasedEntries(ctx context.Context, crawl string, shard int, keys
 	}
 	return out, r.err()
 }
-
-// keysOfQueue returns the keys whose text a queue has.
-func (s *Store) keysOfQueue(ctx context.Context, crawl, queue string) (keys []store.Key, err error) {
-	l := &entryListing{inside: true, s: s, ctx: ctx, crawl: crawl, leased: map[int]map[string][]leased{}}
-	l.yield = func(e store.Entry, failed error) bool {
-		if err = failed; err == nil {
-			keys = append(keys, e.Key)
-		}
-		return err == nil
-	}
-	l.queue(queue)
-	return keys, err
-}

@@ -48,57 +48,26 @@ func (a *adding) forceKnown(ctx context.Context, it *store.Item, v *store.Verdic
 	if it.Queue == "" {
 		return true, nil
 	}
-	m := &forced{adding: a, id: a.s.requests.id(), it: it, from: k}
-	moved, err := m.place(accepted(ctx))
-	if err == nil && moved {
-		moved, err = m.queue(accepted(ctx))
+	st := a.forceStep(it, k)
+	begun, _, _, _, err := a.s.begin(ctx, a.crawl, stepMove, []*step{st})
+	if err != nil || len(begun) == 0 {
+		return false, err
 	}
-	v.Requeued = moved
-	return moved, err
+	if err := a.s.deliver(accepted(ctx), a.crawl, begun); err != nil || st.left {
+		return false, err
+	}
+	if st.answer == 'F' {
+		v.Status = store.Full
+		return true, nil
+	}
+	v.Requeued = st.answer == 'Q'
+	return v.Requeued, nil
 }
 
-// forced is a URL that isn't held, on its way to a queue, which may be the one that had it.
-type forced struct {
-	*adding
-	id   requestID
-	it   *store.Item
-	from known
-
-	entry    []byte
-	recorded *batch
-}
-
-// place takes the URL from the queue that had it, and gives it to the new one, in the outbox; false
-// when it has changed meanwhile.
-func (m *forced) place(ctx context.Context) (bool, error) {
-	keys := []store.Key{m.it.Key}
-	heldKeys, created, err := m.s.release(ctx, m.id, m.crawl, 'f', keys, []known{m.from})
-	if err != nil || heldKeys[0] {
-		return false, err
-	}
-	_, to := m.s.layout.ofQueue(m.it.Queue)
-	m.entry = appendEntry(nil, m.it, to, created[0])
-	done, recorded, err := m.s.place(ctx, m.id, m.crawl, 'A', []placing{{keys[0], m.from, to, m.entry}})
-	if err != nil {
-		return false, err
-	}
-	m.recorded = recorded
-	return done[0], nil
-}
-
-// queue moves the URL into its queue; false when another daemon has done so at the same time.
-func (m *forced) queue(ctx context.Context) (bool, error) {
-	s := m.s
-	shard, _ := s.layout.ofQueue(m.it.Queue)
-	c := &call{shard: shard, script: scriptEnqueue, id: m.id.phase(phaseQueue), crawl: m.crawl, blob: append(make([]byte, 22), m.entry...)}
-	if err := s.run(ctx, []*call{c}); err != nil {
-		return false, err
-	}
-	if err := c.answers(1); err != nil {
-		return false, err
-	}
-	s.acknowledge(ctx, m.recorded)
-	return c.reply[0] == 'Q', nil
+// forceStep is the step of a URL that isn't held to a queue, which may be the one that had it.
+func (a *adding) forceStep(it *store.Item, from known) *step {
+	_, to := a.s.layout.ofQueue(it.Queue)
+	return &step{key: it.Key, old: from, mode: 'f', cap: a.cap(), entry: appendEntry(nil, it, to, 0)}
 }
 
 // full reports whether a queue, or the crawl, holds as much as it may.

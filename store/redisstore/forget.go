@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -12,9 +11,9 @@ import (
 // day is the granularity in which keys are forgotten by age.
 const day = 24 * time.Hour
 
-// Forget implements store.Store. Keys go in steps: when it fails on the way, some
-// are gone, some only let go by their queue, and doing it again does the rest. Keys
-// are forgotten by age to the day.
+// Forget implements store.Store. Each key is forgotten whole or not at all. A call that fails may have begun with
+// keys that are forgotten all the same; a queue that it began to delete is deleted, by another daemon if need be.
+// Keys are forgotten by age to the day.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	crawl, err := sched.CheckSelection(sel)
 	if err != nil {
@@ -64,7 +63,7 @@ func (s *Store) forget(ctx context.Context, crawl string, sel store.Selection) (
 	if err != nil {
 		return sum, err
 	}
-	return sum, f.finish(accepted(ctx))
+	return sum, f.conclude(accepted(ctx))
 }
 
 func (f *forgetting) selected(ctx context.Context, sel store.Selection) (int64, error) {
@@ -96,74 +95,83 @@ func (f *forgetting) keys(ctx context.Context, keys []store.Key) (sum int64, err
 	return sum, nil
 }
 
-// drop forgets keys that are known: their queues release them, then the seen side
-// removes them. For the mode see lua/release.lua.
-func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) (int64, error) {
-	if err := f.announce(ctx); err != nil {
-		return 0, err
-	}
-	s, crawl, id := f.Store, f.crawl, f.requests.id()
-	heldKeys, _, err := s.release(ctx, id, crawl, mode, keys, found)
-	if err != nil {
-		return 0, err
-	}
-	ctx = accepted(ctx)
-	// The release may have taken so long that the announcement would end before the keys are gone.
-	if err := f.announce(ctx); err != nil {
-		return 0, err
-	}
-	b := s.batch(scriptRemove, id.phase(phaseRecord), crawl, s.shardsHead())
+// drop forgets keys that are known, each by a step. For the mode see lua/release.lua. Keys named by the caller
+// (mode h) are forgotten whatever became of them; others are left if they have changed.
+func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) (gone int64, err error) {
+	var list []*step
 	for i := range keys {
-		if found[i].was == unknown || heldKeys[i] {
-			continue
+		if found[i].was != unknown {
+			list = append(list, &step{key: keys[i], old: found[i], mode: mode})
 		}
-		p := b.keyPart(i, &keys[i])
-		p.blob = append(append(append(p.blob, keys[i][:]...), byte(found[i].was)), found[i].queue[:]...)
 	}
-	if err := b.run(ctx); err != nil {
-		return 0, err
-	}
-	gone := int64(0)
-	err = b.tell(func(_ int, answer byte) {
-		if answer == 'Y' {
-			gone++
+	err = f.untilSettled(ctx, func(ctx context.Context) (bool, error) {
+		if len(list) == 0 {
+			return true, nil
 		}
+		if err := f.announce(ctx); err != nil {
+			return false, err
+		}
+		begun, removed, busy, changed, err := f.begin(ctx, f.crawl, stepForget, list)
+		if err != nil {
+			return false, err
+		}
+		gone += removed
+		// That may have taken so long that the announcement would end before the keys are gone.
+		if err := f.announce(accepted(ctx)); err != nil {
+			return false, err
+		}
+		if err := f.deliver(accepted(ctx), f.crawl, begun); err != nil {
+			return false, err
+		}
+		for _, st := range begun {
+			if !st.left {
+				gone++
+			}
+		}
+		if err := f.finish(accepted(ctx), f.crawl, keysOfSteps(busy)); err != nil {
+			return false, err
+		}
+		list = busy
+		if mode != 'h' {
+			return len(list) == 0, nil
+		}
+		list, err = f.foundAgain(accepted(ctx), append(busy, changed...))
+		return len(list) == 0, err
 	})
 	return gone, err
 }
 
-// queue forgets what a queue holds the text of. A key that an Add is about to confirm or to take back
-// is waited for, so that it isn't confirmed when its URL is gone.
-func (f *forgetting) queue(ctx context.Context, queue string) (sum int64, err error) {
-	_, h := f.layout.ofQueue(queue)
-	keys, err := f.keysOfQueue(ctx, f.crawl, queue)
+// foundAgain returns steps for those keys that are still known.
+func (f *forgetting) foundAgain(ctx context.Context, list []*step) (known []*step, err error) {
+	found, err := f.resolve(ctx, f.crawl, keysOfSteps(list))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	for part := range slices.Chunk(keys, waveSize) {
-		found, err := f.resolve(ctx, f.crawl, part)
-		if err != nil {
-			return sum, err
+	for i, st := range list {
+		if found[i].was != unknown {
+			known = append(known, &step{key: st.key, old: found[i], mode: st.mode})
 		}
-		for i, k := range found {
-			if found[i] = (known{queuedIn, h}); k.was == queuedIn && k.queue != h {
-				found[i] = known{} // it has moved
-			}
-		}
-		n, err := f.drop(ctx, 'h', part, found)
-		sum += n
-		if err != nil {
-			return sum, err
-		}
-		ctx = accepted(ctx)
 	}
-	return sum, f.forgetEnds(ctx, queue)
+	return known, nil
 }
 
-// forgetEnds sets the counts of URLs that a queue completed and dropped to 0.
-func (f *forgetting) forgetEnds(ctx context.Context, queue string) error {
+// queue forgets a queue: at once as everybody sees it, and then its keys.
+func (f *forgetting) queue(ctx context.Context, queue string) (int64, error) {
 	shard, _ := f.layout.ofQueue(queue)
-	return f.run(ctx, []*call{{shard: shard, script: scriptRelease, id: f.requests.id(), crawl: f.crawl, blob: []byte("q" + queue)}})
+	for detached := false; ; {
+		if !detached {
+			c := &call{shard: shard, script: scriptDetach, id: f.requests.id(), crawl: f.crawl, blob: []byte(queue)}
+			if err := f.run(ctx, []*call{c}); err != nil {
+				return f.sum, err
+			}
+			detached = c.reply == "Y"
+			ctx = accepted(ctx)
+		}
+		more, err := f.deadPage(ctx, shard, queue, 0)
+		if err != nil || !more && detached {
+			return f.sum, err
+		}
+	}
 }
 
 // before forgets keys that were recorded on days before and aren't held.
@@ -203,11 +211,11 @@ func (s *Store) forgetCrawl(ctx context.Context, crawl string) (sum int64, err e
 			return sum, err
 		}
 	}
-	return sum, s.sweep(accepted(ctx), numbers(s.opt.Shards))
+	return sum, s.sweepCrawls(accepted(ctx), numbers(s.opt.Shards))
 }
 
-// sweep deletes what belongs to crawls that were forgotten, in some shards.
-func (s *Store) sweep(ctx context.Context, left []int) error {
+// sweepCrawls deletes what belongs to crawls that were forgotten, in some shards.
+func (s *Store) sweepCrawls(ctx context.Context, left []int) error {
 	for len(left) > 0 {
 		b := s.batch(scriptSweep, s.requests.id(), "", nil)
 		for _, shard := range left {

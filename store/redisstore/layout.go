@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 // layout says which shard a key and a queue have as their home.
 type layout struct {
 	shards uint64
+	secret []byte   // of the store: the key of the hashes of queues
 	bases  []string // prefix and hash tag of each shard's keys
 	meta   string   // and of what is the store's
 }
@@ -55,12 +57,11 @@ func (l *layout) ofKey(k *store.Key) (shard int, place uint32) {
 // queueHash names a queue to the seen keys.
 type queueHash [6]byte
 
-// ofQueue returns the home of a queue and its hash.
+// ofQueue returns the home of a queue and its hash, which is keyed: nobody can choose names that share a home
+// or a hash. Two queues that share a hash by chance are told apart by their names at their home.
 func (l *layout) ofQueue(name string) (shard int, h queueHash) {
-	x := hash64(name) >> 16
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], x<<16)
-	copy(h[:], b[:6])
+	sum := sha256.Sum256(append(append(make([]byte, 0, 64), l.secret...), name...))
+	copy(h[:], sum[:])
 	return l.ofHash(h), h
 }
 
@@ -68,17 +69,6 @@ func (l *layout) ofQueue(name string) (shard int, h queueHash) {
 func (l *layout) ofHash(h queueHash) int {
 	x := uint64(binary.BigEndian.Uint32(h[:4]))
 	return int(x * l.shards >> 32)
-}
-
-// hash64 is FNV-1a with a finish that spreads it over all bits.
-func hash64(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
 }
 
 // crc16 is the CRC that Redis Cluster takes hash slots from: polynomial 0x1021,

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 
 // formatVersion is the version of the keys that this package writes. It
 // refuses any other.
-const formatVersion = 2
+const formatVersion = 3
 
 // field is a field of the meta key.
 type field struct {
@@ -67,7 +68,8 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	got, err := s.stamp(ctx,
 		field{name: "format", value: uint16Text(formatVersion)},
 		field{name: "shards", value: uint16Text(s.opt.Shards)},
-		field{name: "unicode", value: "0"})
+		field{name: "unicode", value: "0"},
+		field{name: "secret", value: string(s.requests.self[:]) + rand.Text()})
 	if err != nil {
 		return err
 	}
@@ -80,6 +82,7 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	}
 	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(got[1])))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
+	s.layout.secret = []byte(got[3])
 	s.unicodeHosts.Store(got[2] == "1")
 	return s.adopt(ctx, s.opt.Identity)
 }

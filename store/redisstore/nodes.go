@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,6 +20,30 @@ import (
 type nodes struct {
 	single  *redis.Client
 	cluster *redis.ClusterClient
+	down    sync.Map // *redis.Client -> time.Time when it last didn't answer
+}
+
+// silence is how long a node that didn't answer is passed over by what can do without it.
+const silence = 2 * time.Second
+
+var errSilent = errors.New("the node did not answer a moment ago")
+
+// note notes whether a node answered.
+func (n *nodes) note(node *redis.Client, cmds []*redis.Cmd) {
+	var reply redis.Error
+	if err := cmds[0].Err(); err != nil && !errors.As(err, &reply) {
+		n.down.Store(node, time.Now())
+		return
+	}
+	if _, was := n.down.Load(node); was {
+		n.down.Delete(node)
+	}
+}
+
+// silent reports whether a node didn't answer a moment ago.
+func (n *nodes) silent(node *redis.Client) bool {
+	at, ok := n.down.Load(node)
+	return ok && time.Since(at.(time.Time)) < silence
 }
 
 // dial connects, and finds out whether it is a cluster.

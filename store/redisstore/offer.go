@@ -2,130 +2,82 @@ package redisstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
 
-// offering is one try of a wave of an Add: its keys are recorded, then what is new is
-// queued, then the outbox is emptied.
+// offering is one try of a wave of an Add: its keys are recorded, with a step for each URL that is new
+// and to be queued, and then the steps are delivered.
 type offering struct {
 	*adding
 	items    []store.Item
 	verdicts []store.Verdict
 	id       requestID
 
-	offered *batch
-	queued  *batch
-	fresh   []int // new, and to be queued
-	told    []int // decided, but for a queue that may be full
-	pending []int // another daemon is about to decide
+	since   time.Time
+	entries [][]byte
+	fresh   []*step // of those that are new, and to be queued
+	told    []int   // decided, but for a queue that may be full
+	pending []int   // another step has to be finished first
 }
 
-// record records keys, with what has to be queued in the outbox.
+// record records keys, and begins the steps of those that are new.
 func (o *offering) record(ctx context.Context, of []int) error {
-	mode := byte('-')
+	kind := byte(stepAdd)
 	if o.capped() {
-		mode = 'p'
+		kind = stepCapped
 	}
-	o.offered = o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, append(o.s.shardsHead(), mode))
+	o.since, o.entries = time.Now(), make([][]byte, len(o.items))
+	head := appendUint(append(o.s.shardsHead(), kind), 6, o.cap())
+	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, head)
 	hashes := hashCache{l: o.s.layout}
 	for _, i := range of {
-		p := o.offered.keyPart(i, &o.items[i].Key)
+		p := b.keyPart(i, &o.items[i].Key)
 		_, h := hashes.of(o.items[i].Queue)
-		p.blob = appendEntry(p.blob, &o.items[i], h, 0)
+		p.blob = appendUint(p.blob, 2, uint64(i))
+		o.entries[i] = appendEntry(nil, &o.items[i], h, 0)
+		p.blob = appendLong(p.blob, o.entries[i])
 	}
-	if err := o.offered.run(ctx); err != nil {
+	if err := b.run(ctx); err != nil {
 		return err
 	}
-	fresh := make([]bool, len(o.items))
-	err := o.offered.tell(func(i int, answer byte) {
-		if answer == 'P' {
+	answers := make([]byte, len(o.items))
+	if err := b.tell(func(i int, answer byte) { answers[i] = answer }); err != nil {
+		return err
+	}
+	for _, i := range of {
+		switch answers[i] {
+		case 'P':
 			o.pending = append(o.pending, i)
-			return
-		}
-		o.told = append(o.told, i)
-		switch answer {
+			continue
 		case 'D':
 			o.verdicts[i].Status = store.Duplicate
 		default:
 			o.verdicts[i].Status = store.New
-			fresh[i] = o.items[i].Queue != ""
+			if o.items[i].Queue != "" {
+				o.fresh = append(o.fresh, &step{kind: kind, key: o.items[i].Key, request: o.id.phase(phaseQueue), number: uint16(i),
+					cap: o.cap(), entry: o.entries[i], since: o.since})
+			}
 		}
-	})
-	for i, f := range fresh {
-		if f {
-			o.fresh = append(o.fresh, i)
-		}
+		o.told = append(o.told, i)
 	}
-	return err
-}
-
-// queue moves what is new into its queues, and empties the outbox.
-func (o *offering) queue(ctx context.Context) error {
-	if len(o.fresh) == 0 {
-		return nil
-	}
-	if err := o.enqueue(ctx); err != nil {
-		return err
-	}
-	if o.capped() {
-		return o.confirm(ctx)
-	}
-	o.s.acknowledge(ctx, o.outboxes())
 	return nil
 }
 
-func (o *offering) enqueue(ctx context.Context) error {
-	head := append(appendUint(nil, 6, uint64(max(0, o.opt.MaxPerQueue))), make([]byte, 16)...)
-	o.queued = o.s.batch(scriptEnqueue, o.id.phase(phaseQueue), o.crawl, head)
-	hashes := hashCache{l: o.s.layout}
-	for _, i := range o.fresh {
-		shard, h := hashes.of(o.items[i].Queue)
-		p := o.queued.part(shard, i)
-		p.blob = appendEntry(p.blob, &o.items[i], h, 0)
-	}
-	if err := o.queued.run(ctx); err != nil {
+func (a *adding) cap() uint64 { return uint64(max(0, a.opt.MaxPerQueue)) }
+
+// queue delivers the steps.
+func (o *offering) queue(ctx context.Context) error {
+	if err := o.s.deliver(ctx, o.crawl, o.fresh); err != nil {
 		return err
 	}
-	return o.queued.tell(func(i int, answer byte) {
-		if answer == 'F' {
-			o.verdicts[i].Status = store.Full
-		}
-	})
-}
-
-// outboxes are the calls that left something in an outbox.
-func (o *offering) outboxes() *batch {
-	b := &batch{}
-	fresh := map[int]bool{}
-	for _, i := range o.fresh {
-		fresh[i] = true
-	}
-	for _, p := range o.offered.at {
-		for _, i := range p.of {
-			if fresh[i] {
-				b.calls = append(b.calls, p.call)
-				break
-			}
+	for _, st := range o.fresh {
+		if st.answer == 'F' {
+			o.verdicts[st.number].Status = store.Full
 		}
 	}
-	return b
-}
-
-// confirm makes pending keys seen, or takes them back as they were full.
-func (o *offering) confirm(ctx context.Context) error {
-	b := o.s.confirming(o.id, o.crawl)
-	for _, i := range o.fresh {
-		p := b.keyPart(i, &o.items[i].Key)
-		p.blob = append(append(p.blob, o.items[i].Key[:]...), flag(o.verdicts[i].Status == store.New))
-	}
-	return b.run(ctx)
-}
-
-// confirming is a batch that ends the pending part of a request.
-func (s *Store) confirming(id requestID, crawl string) *batch {
-	recorded := id.phase(phaseRecord)
-	return s.batch(scriptConfirm, id.phase(phaseEnd), crawl, append(s.shardsHead(), recorded[:]...))
+	return nil
 }
 
 // hashCache remembers the home of the last queue: URLs often come by host.

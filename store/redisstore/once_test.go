@@ -1,9 +1,7 @@
 package redisstore
 
 import (
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
@@ -52,20 +50,18 @@ func TestTwoForceAtOnce(t *testing.T) {
 		must(s.Add(t.Context(), "c", []store.Item{it}, store.AddOptions{}))(t)
 		once(t, s)
 		found := must(s.resolve(t.Context(), "c", []store.Key{it.Key}))(t)
-		var both []*forced
-		for range 2 {
-			m := &forced{adding: &adding{s: s, crawl: "c"}, id: s.requests.id(), it: &it, from: found[0]}
-			if !must(m.place(t.Context()))(t) {
-				t.Fatal("the URL changed; want it as it was found")
-			}
-			both = append(both, m)
+		first := (&adding{s: s, crawl: "c"}).forceStep(&it, found[0])
+		begun, _, _, _, err := s.begin(t.Context(), "c", stepMove, []*step{first})
+		if must(true, err)(t); len(begun) != 1 {
+			t.Fatal("the URL changed; want it as it was found")
 		}
-		var queued []bool
-		for _, m := range both {
-			queued = append(queued, must(m.queue(t.Context()))(t))
+		second := it
+		second.Force = true
+		if v := must(s.Add(t.Context(), "c", []store.Item{second}, store.AddOptions{}))(t); v[0].Requeued {
+			t.Fatalf("got %+v; want it queued by the first", v[0])
 		}
-		if !slices.Equal(queued, []bool{true, false}) {
-			t.Fatalf("got queued: %v; want the first alone", queued)
+		if must(true, s.deliver(t.Context(), "c", begun))(t); first.answer != 'Q' {
+			t.Fatalf("got %c; want it queued by the first", first.answer)
 		}
 		once(t, s)
 	}
@@ -95,11 +91,9 @@ func TestAKeyIsLost(t *testing.T) {
 		defer s.Close()
 		items := []store.Item{testItem(1, "a")}
 		again := func() {
-			found := must(s.resolve(t.Context(), "c", []store.Key{items[0].Key}))(t)
-			b := s.batch(scriptRemove, s.requests.id(), "c", s.shardsHead())
-			p := b.keyPart(0, &items[0].Key)
-			p.blob = append(append(append(p.blob, items[0].Key[:]...), byte(found[0].was)), found[0].queue[:]...)
-			must(true, b.run(t.Context()))(t)
+			for _, bucket := range must(s.nodes.single.Keys(t.Context(), s.opt.Prefix+"*}h*").Result())(t) {
+				must(s.nodes.single.HDel(t.Context(), bucket, string(items[0].Key[:])).Result())(t)
+			}
 			must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
 		}
 		must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
@@ -143,24 +137,11 @@ func TestAQueueIsForgottenDuringACappedAdd(t *testing.T) {
 	o := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 5}}, items: items,
 		verdicts: make([]store.Verdict, 1), id: s.requests.id()}
 	must(true, o.record(t.Context(), numbers(1)))(t)
-	must(true, o.enqueue(t.Context()))(t)
-	forgotten := make(chan int64, 1)
-	go func() {
-		n, err := s.Forget(t.Context(), store.Selection{Crawl: "c", Queue: "a"})
-		if err != nil {
-			t.Error(err)
-		}
-		forgotten <- n
-	}()
-	select {
-	case n := <-forgotten:
-		t.Fatalf("got %d forgotten while a key was to be confirmed; want that it is waited for", n)
-	case <-time.After(100 * time.Millisecond):
-	}
-	must(true, o.confirm(t.Context()))(t)
-	if n := <-forgotten; n != 1 {
+	must(true, (&delivery{s: s, crawl: "c", steps: o.fresh, failed: make([]bool, 1)}).queue(t.Context()))(t)
+	if n := must(s.Forget(t.Context(), store.Selection{Crawl: "c", Queue: "a"}))(t); n != 1 {
 		t.Fatalf("got %d forgotten; want one", n)
 	}
+	must(true, o.queue(t.Context()))(t) // too late
 	if st := must(s.Stats(t.Context(), "c"))(t); st != (store.Stats{}) {
 		t.Fatalf("got %+v; want nothing", st)
 	}

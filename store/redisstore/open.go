@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -28,8 +27,9 @@ type Store struct {
 	gate   sync.RWMutex // held for reading during a step, for writing by Close
 	closed bool
 
-	stop    context.CancelFunc // ends the recoverer
-	stopped chan struct{}
+	life       context.Context // of what goes on in the background
+	stop       context.CancelFunc
+	background sync.WaitGroup
 }
 
 var _ store.Store = (*Store)(nil)
@@ -55,15 +55,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	s := &Store{
-		opt: o, nodes: n, requests: requests, cache: newCache(o.CacheBytes), stopped: make(chan struct{}),
+		opt: o, nodes: n, requests: requests, cache: newCache(o.CacheBytes),
 		answersFor: strconv.FormatInt(o.AnswersFor.Milliseconds(), 10),
 	}
 	if err := s.loadMeta(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open redis store %q: %w", o.Prefix, err), n.close())
 	}
-	life, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	go s.recoverer(life)
+	s.life, s.stop = context.WithCancel(context.Background())
+	s.background.Go(func() { s.sweeper(s.life) })
 	return s, nil
 }
 
@@ -96,16 +95,6 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.gate.Unlock()
 	s.stop()
-	<-s.stopped
+	s.background.Wait()
 	return s.nodes.close()
-}
-
-// recoverer finishes what other daemons left, and sweeps what crawls left that were
-// forgotten, until the store is closed.
-func (s *Store) recoverer(ctx context.Context) {
-	defer close(s.stopped)
-	for ctx.Err() == nil {
-		_ = s.recover(ctx, s.opt.RecoverAfter) // it is tried again
-		pause(ctx, min(s.opt.RecoverAfter/4, time.Minute))
-	}
 }

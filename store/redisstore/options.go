@@ -3,6 +3,7 @@ package redisstore
 import (
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"time"
 
@@ -59,6 +60,9 @@ type Options struct {
 	// is 32 MiB: 4 million keys.
 	CacheBytes int64
 
+	// Log is told what goes wrong in the background. The default is slog.Default().
+	Log *slog.Logger
+
 	// Clock stands in for the servers' clocks, in tests alone: where each
 	// daemon tells its own time, delays and leases mean nothing. The default is
 	// the time of the server that runs the step.
@@ -90,6 +94,9 @@ func (o Options) withDefaults() (Options, error) {
 		o.Replicas = 1
 	}
 	o.Replicas = max(0, o.Replicas)
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20
 	}

@@ -103,6 +103,8 @@ type forgetting struct {
 	crawl     string
 	id        requestID
 	announced time.Time
+	sum       int64  // keys forgotten
+	cursor    string // among the leases of a shard; see lua/dead.lua
 }
 
 // announce tells the daemons that keys are about to be forgotten, for RecoverAfter from then on:
@@ -119,8 +121,8 @@ func (f *forgetting) announce(ctx context.Context) error {
 	return f.run(ctx, []*call{c})
 }
 
-// finish begins a new epoch: what caches learned before isn't found any more.
-func (f *forgetting) finish(ctx context.Context) error {
+// conclude begins a new epoch: what caches learned before isn't found any more.
+func (f *forgetting) conclude(ctx context.Context) error {
 	c := f.epochCall(f.id, f.crawl, '-')
 	c.id = f.requests.id()
 	return f.run(ctx, []*call{c})

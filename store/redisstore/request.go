@@ -13,11 +13,9 @@ type requestID [16]byte
 
 // Phases of a step.
 const (
-	phaseRecord  = iota // at the keys' home
-	phaseQueue          // at the queue's home; its answer is kept longer, see lua/head.lua
-	phaseEnd            // at the keys' home again
-	phaseRelease        // at the home of the queue that had the URL
-	phaseSettle         // at the queue's home, of what no outbox names
+	phaseRecord = iota // at the keys' home
+	phaseQueue         // at the queue's home, of steps; it has receipts, see lua/receipts.lua
+	phaseSettle        // at the queue's home, of what needs no step
 )
 
 // requests gives out ids.

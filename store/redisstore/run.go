@@ -2,8 +2,8 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -23,6 +23,7 @@ type call struct {
 
 	reply   string
 	done    bool
+	skipped bool // it isn't sent again
 	err     error
 	verdict verdict // on err
 }
@@ -46,6 +47,32 @@ func (s *Store) run(ctx context.Context, calls []*call) error {
 		}
 		if time.Now().After(until) {
 			return fmt.Errorf("cannot reach the shard; tried for %v: %w: %w", s.opt.RetryFor, store.ErrUnavailable, worst.err)
+		}
+		pause(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
+	}
+}
+
+// runSome runs calls that don't need each other: one that fails for good, or whose node can't be reached, is left
+// without an answer if others have one. It returns an error if none has.
+func (s *Store) runSome(ctx context.Context, calls []*call) error {
+	began := time.Now()
+	for try := 0; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return s.gaveUp(try, err)
+		}
+		s.attemptSome(context.WithoutCancel(ctx), calls, try == 0)
+		answered := slices.ContainsFunc(calls, func(c *call) bool { return c.done })
+		open := false
+		for _, c := range calls {
+			c.skipped = !c.done && (c.skipped || c.verdict == fatal || answered && c.err == errSilent)
+			open = open || !c.done && !c.skipped
+		}
+		worst, passed := worstOf(calls), time.Since(began)
+		switch {
+		case worst == nil, answered && (!open || passed > s.opt.WaitTimeout):
+			return nil
+		case !open || passed > s.opt.RetryFor:
+			return fmt.Errorf("cannot reach any shard; tried for %v: %w: %w", passed, store.ErrUnavailable, worst.err)
 		}
 		pause(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
 	}
@@ -79,15 +106,22 @@ func worstOf(calls []*call) (worst *call) {
 }
 
 // attempt sends the calls that have no answer.
-func (s *Store) attempt(ctx context.Context, calls []*call) {
+func (s *Store) attempt(ctx context.Context, calls []*call) { s.attemptSome(ctx, calls, false) }
+
+// attemptSome does so, but can pass over nodes that did not answer a moment ago.
+func (s *Store) attemptSome(ctx context.Context, calls []*call, passOver bool) {
 	groups := map[*redis.Client][]*call{}
 	for _, c := range calls {
-		if c.done {
+		if c.done || c.skipped {
 			continue
 		}
 		node, err := s.nodes.of(ctx, s.layout.sentinel(c.shard))
 		if err != nil {
 			c.err, c.verdict = err, reload
+			continue
+		}
+		if passOver && s.nodes.silent(node) {
+			c.err, c.verdict = errSilent, retry
 			continue
 		}
 		groups[node] = append(groups[node], c)
@@ -102,7 +136,7 @@ func (s *Store) attempt(ctx context.Context, calls []*call) {
 	}
 	wg.Wait()
 	for _, c := range calls {
-		if !c.done && c.verdict == reload {
+		if !c.done && !c.skipped && c.verdict == reload {
 			s.nodes.refresh(ctx)
 			return
 		}
@@ -123,6 +157,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 		wait = p.Do(ctx, "wait", s.opt.Replicas, s.opt.WaitTimeout.Milliseconds())
 	}
 	_, _ = p.Exec(ctx) // each command has its own error
+	s.nodes.note(node, cmds)
 	covered, loaded := s.covered(wait), map[*script]bool{}
 	for i, c := range calls {
 		c.reply, c.err = cmds[i].Text()
@@ -158,5 +193,3 @@ func (s *Store) clock() string {
 	}
 	return strconv.FormatInt(s.opt.Clock().UnixMilli(), 10)
 }
-
-var errFenced = errors.New("another daemon took the step over")

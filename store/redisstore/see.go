@@ -38,7 +38,7 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	return nil
 }
 
-// seeWave sees keys, those that another request has pending once it has ended.
+// seeWave sees keys, those with a step once it is finished.
 func (s *Store) seeWave(ctx context.Context, crawl string, keys []store.Key, fresh []bool) error {
 	r, left := s.recall(crawl, len(keys), func(i int) *store.Key { return &keys[i] })
 	err := s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
@@ -54,15 +54,19 @@ func (s *Store) seeWave(ctx context.Context, crawl string, keys []store.Key, fre
 			return false, err
 		}
 		left = fallen
+		var busy []store.Key
 		err = b.tell(func(i int, answer byte) {
 			fresh[i] = answer == 'N'
 			if answer == 'P' {
-				left = append(left, i)
+				left, busy = append(left, i), append(busy, keys[i])
 			} else {
 				r.remember(&keys[i])
 			}
 		})
-		return len(left) == 0, err
+		if err != nil {
+			return false, err
+		}
+		return len(left) == 0, s.finish(accepted(ctx), crawl, busy)
 	})
 	for _, i := range r.hits {
 		fresh[i] = false

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -124,23 +125,23 @@ func (w *settling) moves(st *store.Settlement, k known) bool {
 	return k.was == neverQueued || k.queue != named
 }
 
-// send records what is unknown and to be made, and sends all to their queues.
+// send makes what is unknown and to be made, and sends the rest to the queues.
 func (w *settling) send(ctx context.Context) error {
-	made, recorded, err := w.record(ctx)
+	made, err := w.make(ctx)
 	if err != nil {
 		return err
 	}
-	phase := byte(phaseSettle)
-	if recorded != nil {
-		ctx, phase = accepted(ctx), phaseQueue
+	if slices.Contains(made, true) {
+		ctx = accepted(ctx)
 	}
-	b := w.s.batch(scriptSettle, w.id.phase(phase), w.crawl, w.s.settleHead(requestID{}))
+	b := w.s.batch(scriptSettle, w.id.phase(phaseSettle), w.crawl, append(w.s.settleHead(), make([]byte, 16)...))
 	for i := range w.list {
-		st := &w.list[i]
-		named, h := w.s.layout.ofQueue(st.Queue)
-		shard := named
+		if made[i] {
+			continue
+		}
+		st, shard := &w.list[i], 0
+		_, h := w.s.layout.ofQueue(st.Queue)
 		switch {
-		case made[i]:
 		case st.Token != 0:
 			if shard = int(st.Token >> tokenBits); shard >= w.s.opt.Shards {
 				w.out[i] = store.Stale
@@ -159,34 +160,51 @@ func (w *settling) send(ctx context.Context) error {
 			continue
 		}
 		p := b.part(shard, i)
-		p.blob = appendSettlement(p.blob, st, w.known[i], h, made[i])
+		p.blob = appendLong(appendUint(p.blob, 2, uint64(i)), appendSettlement(nil, st, w.known[i], h, false))
 	}
 	if err := b.run(ctx); err != nil {
 		return err
 	}
-	if recorded != nil {
-		w.s.acknowledge(ctx, recorded)
-	}
-	return b.tell(func(i int, answer byte) { w.tell(i, answer, made[i]) })
+	return b.tell(w.tell)
 }
 
-// settleHead is what a blob of settlements begins with.
-func (s *Store) settleHead(fence requestID) []byte {
-	head := []byte{'-'}
-	if s.opt.KeepURLs {
-		head[0] = 'k'
+// make makes the unknown URLs that are to be created.
+func (w *settling) make(ctx context.Context) (made []bool, err error) {
+	made = make([]bool, len(w.list))
+	var list []*step
+	of := map[*step]int{}
+	for i := range w.list {
+		if st := &w.list[i]; st.Create && w.known[i].was == unknown {
+			list = append(list, w.s.settleStep(st, w.known[i]))
+			of[list[len(list)-1]] = i
+		}
 	}
-	return append(head, fence[:]...)
+	if len(list) == 0 {
+		return made, nil
+	}
+	begun, _, _, _, err := w.s.begin(ctx, w.crawl, stepSettle, list)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range begun {
+		made[of[st]], w.out[of[st]] = true, store.Created
+	}
+	return made, w.s.deliver(accepted(ctx), w.crawl, begun)
+}
+
+// settleHead is what a blob of settlements begins with, before the request of its steps.
+func (s *Store) settleHead() []byte {
+	if s.opt.KeepURLs {
+		return []byte{'k'}
+	}
+	return []byte{'-'}
 }
 
 // tell notes one answer; see lua/judge.lua.
-func (w *settling) tell(i int, answer byte, made bool) {
+func (w *settling) tell(i int, answer byte) {
 	switch answer {
 	case 'S':
 		w.out[i] = store.Settled
-		if made {
-			w.out[i] = store.Created
-		}
 	case 'U':
 		w.out[i] = store.Unknown
 	case 'T':

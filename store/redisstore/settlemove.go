@@ -18,7 +18,7 @@ func (s *Store) settleMoving(ctx context.Context, crawl string, st *store.Settle
 		}
 		m.from = found[0]
 		if m.from.was == queuedIn {
-			answer, err := m.settle(ctx, s.layout.ofHash(m.from.queue), m.id.phase(phaseRecord), false)
+			answer, err := m.settle(ctx, s.layout.ofHash(m.from.queue), m.id.phase(phaseSettle))
 			if err != nil || answer != 'M' {
 				*out = map[byte]store.SettleStatus{'S': store.Settled, 'U': store.Unknown, 'T': store.Stale}[answer]
 				return true, err
@@ -31,7 +31,6 @@ func (s *Store) settleMoving(ctx context.Context, crawl string, st *store.Settle
 		case st.Outcome != store.Requeue && !s.opt.KeepURLs:
 			return true, nil // seen, and there is no text to keep
 		}
-		m.id = s.requests.id()
 		return m.move(accepted(ctx))
 	})
 }
@@ -47,30 +46,25 @@ type moving struct {
 
 // move returns false when the URL changed meanwhile.
 func (m *moving) move(ctx context.Context) (bool, error) {
-	keys, from := []store.Key{m.st.Key}, []known{m.from}
-	if m.from.was == queuedIn {
-		heldKeys, _, err := m.s.release(ctx, m.id, m.crawl, 'f', keys, from)
-		if err != nil || heldKeys[0] {
-			return false, err
-		}
-	}
-	shard, to := m.s.layout.ofQueue(m.st.Queue)
-	entry := appendSettlement(nil, m.st, m.from, to, true)
-	done, recorded, err := m.s.place(ctx, m.id, m.crawl, 'S', []placing{{m.st.Key, m.from, to, entry}})
-	if err != nil || !done[0] {
+	st := m.s.settleStep(m.st, m.from)
+	begun, _, _, _, err := m.s.begin(ctx, m.crawl, stepSettle, []*step{st})
+	if err != nil || len(begun) == 0 {
 		return false, err
 	}
-	if _, err := m.settle(ctx, shard, m.id.phase(phaseQueue), true); err != nil {
-		return false, err
-	}
-	m.s.acknowledge(ctx, recorded)
-	return true, nil
+	return !st.left, m.s.deliver(ctx, m.crawl, begun)
+}
+
+// settleStep is the step of a URL that a settlement makes.
+func (s *Store) settleStep(st *store.Settlement, from known) *step {
+	_, to := s.layout.ofQueue(st.Queue)
+	return &step{key: st.Key, old: from, mode: 'f', entry: appendSettlement(nil, st, from, to, true)}
 }
 
 // settle sends the settlement to one queue.
-func (m *moving) settle(ctx context.Context, shard int, id requestID, made bool) (byte, error) {
+func (m *moving) settle(ctx context.Context, shard int, id requestID) (byte, error) {
 	_, named := m.s.layout.ofQueue(m.st.Queue)
-	blob := appendSettlement(m.s.settleHead(requestID{}), m.st, m.from, named, made)
+	blob := append(m.s.settleHead(), make([]byte, 16+2)...)
+	blob = appendLong(blob, appendSettlement(nil, m.st, m.from, named, false))
 	c := &call{shard: shard, script: scriptSettle, id: id, crawl: m.crawl, blob: blob}
 	if err := m.s.run(ctx, []*call{c}); err != nil {
 		return 0, err

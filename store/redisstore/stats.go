@@ -24,6 +24,15 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 }
 
 func (s *Store) stats(ctx context.Context, crawl string) (store.Stats, error) {
+	sum, err := s.statsOnce(ctx, crawl)
+	if err == nil && sum.Held == 0 {
+		// A URL may have come from an outbox that was read late to a queue that was read early.
+		return s.statsOnce(ctx, crawl)
+	}
+	return sum, err
+}
+
+func (s *Store) statsOnce(ctx context.Context, crawl string) (store.Stats, error) {
 	by, err := s.statsByCrawl(ctx, crawl)
 	var sum store.Stats
 	for _, st := range by {
@@ -43,8 +52,10 @@ func (s *Store) statsByCrawl(ctx context.Context, crawl string) (map[string]stor
 		for r.more() {
 			name := r.short()
 			sum := by[name]
+			coming := int64(r.uint(6))
 			st := store.Stats{Seen: int64(r.uint(6)), InFlight: int64(r.uint(6)), Dropped: int64(r.uint(6)), Held: int64(r.uint(6))}
 			r.uint(6) // leased
+			st.Held += coming
 			st.Completed, st.Queues, st.Active = int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))
 			addStats(&sum, st)
 			by[name] = sum

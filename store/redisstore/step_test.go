@@ -84,20 +84,20 @@ func TestADeadDaemonsStepIsFinished(t *testing.T) {
 		if err := dead.record(ctx, numbers(3)); err != nil {
 			t.Fatal(err)
 		}
-		if st := must(s.Stats(ctx, "c"))(t); st.Seen != 3 || st.Held != 0 {
-			t.Fatalf("got %+v; want 3 seen and none held", st)
+		if st := must(s.Stats(ctx, "c"))(t); st.Seen != 3 || st.Held != 2 {
+			t.Fatalf("got %+v; want 3 seen and 2 held: their steps are under way", st)
 		}
 		for range 2 {
-			if err := s.recover(ctx, 0); err != nil {
+			if err := s.sweep(ctx, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if st := must(s.Stats(ctx, "c"))(t); st.Seen != 3 || st.Held != 2 {
 			t.Fatalf("got %+v; want 3 seen and 2 held", st)
 		}
-		// It wasn't dead, but slow: it is told that it comes too late.
-		if err := dead.queue(ctx); !errors.Is(err, store.ErrUnavailable) {
-			t.Fatalf("got error %v; want %v", err, store.ErrUnavailable)
+		// It wasn't dead, but slow: it gets the verdicts that the other got.
+		if err := dead.queue(ctx); err != nil || dead.verdicts[0].Status != store.New {
+			t.Fatalf("got %v, %v; want new", dead.verdicts, err)
 		}
 		v := must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
 		for i := range v {
@@ -121,20 +121,13 @@ func TestAFinishedStepIsntDoneAgain(t *testing.T) {
 	if err := o.record(ctx, numbers(1)); err != nil {
 		t.Fatal(err)
 	}
-	b := s.batch(scriptOutbox, requestID{}, "", make([]byte, 6))
-	home := o.offered.calls[0].shard
-	b.part(home, 0)
-	if err := b.run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	r := reader{b.calls[0].reply[1:]}
-	left := must(s.readLeftover(home, r.long()))(t)
+	left := onlyLeftover(t, s, o.items[0].Key)
 	if err := o.queue(ctx); err != nil {
 		t.Fatal(err)
 	}
 	taken := must(s.Take(ctx, store.TakeRequest{Crawl: "c"}))(t)
 	must(s.Settle(ctx, "c", []store.Settlement{{Key: taken.Leases[0].Key, Token: taken.Leases[0].Token}}))(t)
-	if err := left.finish(ctx); err != nil {
+	if err := s.deliver(ctx, "c", left); err != nil {
 		t.Fatal(err)
 	}
 	if st := must(s.Stats(ctx, "c"))(t); st.Held != 0 || st.Completed != 1 {
@@ -146,23 +139,22 @@ func TestAFinishedStepIsntDoneAgain(t *testing.T) {
 // left in its outbox is found.
 func TestAFinishedStepIsKnownForLong(t *testing.T) {
 	addr := rediscluster.Single(t)
-	for name, add := range map[string]func(t *testing.T, s *Store, it store.Item) *leftover{
-		"add": func(t *testing.T, s *Store, it store.Item) *leftover {
+	for name, add := range map[string]func(t *testing.T, s *Store, it store.Item) []*step{
+		"add": func(t *testing.T, s *Store, it store.Item) []*step {
 			o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{it}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
 			must(true, o.record(t.Context(), numbers(1)))(t)
-			left := onlyLeftover(t, s, o.offered.calls[0].shard)
+			left := onlyLeftover(t, s, it.Key)
 			for range 2 { // the second time as after a lost answer
 				must(true, o.queue(t.Context()))(t)
 			}
 			return left
 		},
-		"settle": func(t *testing.T, s *Store, it store.Item) *leftover {
-			w := &settling{s: s, crawl: "c", id: s.requests.id(), known: make([]known, 1), out: make([]store.SettleStatus, 1),
-				list: []store.Settlement{{Key: it.Key, Queue: it.Queue, Create: true, Outcome: store.Requeue}}}
-			_, recorded, err := w.record(t.Context())
+		"settle": func(t *testing.T, s *Store, it store.Item) []*step {
+			st := s.settleStep(&store.Settlement{Key: it.Key, Queue: it.Queue, Create: true, Outcome: store.Requeue}, known{})
+			begun, _, _, _, err := s.begin(t.Context(), "c", stepSettle, []*step{st})
 			must(true, err)(t)
-			left := onlyLeftover(t, s, recorded.calls[0].shard)
-			must(true, w.send(t.Context()))(t)
+			left := onlyLeftover(t, s, it.Key)
+			must(true, s.deliver(t.Context(), "c", begun))(t)
 			return left
 		},
 	} {
@@ -172,7 +164,7 @@ func TestAFinishedStepIsKnownForLong(t *testing.T) {
 			left := add(t, s, testItem(1, "a"))
 			once(t, s)
 			pass(t, s, s.opt.AnswersFor)
-			must(true, left.finish(t.Context()))(t)
+			must(true, s.deliver(t.Context(), "c", left))(t)
 			if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 0 || st.Completed != 1 {
 				t.Fatalf("got %+v; want it completed once", st)
 			}
@@ -180,14 +172,19 @@ func TestAFinishedStepIsKnownForLong(t *testing.T) {
 	}
 }
 
-// onlyLeftover reads the one step that is in the outbox of a shard.
-func onlyLeftover(t *testing.T, s *Store, shard int) *leftover {
+// onlyLeftover reads the one step that is in the outbox of a key's home.
+func onlyLeftover(t *testing.T, s *Store, key store.Key) []*step {
 	t.Helper()
-	b := s.batch(scriptOutbox, requestID{}, "", make([]byte, 6))
-	b.part(shard, 0)
-	must(true, b.run(t.Context()))(t)
-	r := reader{b.calls[0].reply[1:]}
-	return must(s.readLeftover(shard, r.long()))(t)
+	shard, _ := s.layout.ofKey(&key)
+	for _, box := range []byte("op") {
+		steps, _, err := s.leftovers(t.Context(), "c", shard, box, 0, "0")
+		must(true, err)(t)
+		if len(steps) > 0 {
+			return steps
+		}
+	}
+	t.Fatal("got no step; want one")
+	return nil
 }
 
 // pass has the answers that are kept grow older.
@@ -233,7 +230,7 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	}
 	var held int64
 	for try := 0; held < int64(sent[0]) && try < 20; try++ { // starved, the others may be out of reach for a while, too
-		if err := s.recover(ctx, 0); err == nil {
+		if err := s.sweep(ctx, 0); err == nil {
 			t.Fatal("got no error from a shard that is out of reach; want one")
 		}
 		info, _, _ := s.queueInfo(ctx, "c", queues[0])
@@ -274,19 +271,12 @@ func TestPendingIsNeitherNewNorDuplicate(t *testing.T) {
 	if err := second.record(ctx, numbers(1)); err != nil || len(second.pending) != 1 {
 		t.Fatalf("got pending %v, %v; want one", second.pending, err)
 	}
-	answered := make(chan []store.Verdict)
-	go func() {
-		v, err := s.Add(ctx, "c", first.items, store.AddOptions{})
-		if err != nil {
-			t.Error(err)
-		}
-		answered <- v
-	}()
-	if err := first.queue(ctx); err != nil {
-		t.Fatal(err)
+	v := must(s.Add(ctx, "c", first.items, store.AddOptions{}))(t)
+	if v[0].Status != store.Duplicate {
+		t.Fatalf("got %v; want a duplicate: the daemon that met the step has finished it", v)
 	}
-	if v := <-answered; len(v) != 1 || v[0].Status != store.Duplicate {
-		t.Fatalf("got %v; want a duplicate", v)
+	if err := first.queue(ctx); err != nil || first.verdicts[0].Status != store.New {
+		t.Fatalf("got %v, %v; want new: it was the first", first.verdicts, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -22,8 +23,9 @@ const defaultLease = 30 * time.Second
 
 // Take implements store.Store. Rotation is fair over all shards for a caller that
 // takes one by one; a larger request is dealt out to the shards by how many of their
-// queues may be served, and crawls take turns in each shard on its own. What a call that failed had
-// leased comes back when the leases run out.
+// queues may be served, and crawls take turns in each shard on its own. Shards that don't
+// answer are passed over. What a shard leased and couldn't be promised is given back, and doesn't count as a lease
+// that ran out.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
 	crawl, err := sched.CheckTake(req)
 	if err != nil {
@@ -47,6 +49,9 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	if err != nil {
 		return store.Taken{}, err
 	}
+	if t.failed != nil && !t.answered {
+		return store.Taken{}, t.failed
+	}
 	taken := store.Taken{Leases: t.leases}
 	if len(t.leases) < req.MaxURLs {
 		taken.Next = sched.Time(t.next)
@@ -65,6 +70,9 @@ type taking struct {
 	spent  map[int]bool   // shards that have nothing more for this request
 	turn   uint64         // of the queue served last, in any shard
 	next   int64
+
+	answered bool  // some shard did
+	failed   error // why others did not
 }
 
 // share is what a shard is asked for.
@@ -81,12 +89,19 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 		p := b.part(sh.shard, i)
 		p.blob = t.appendRequest(p.blob, sh)
 	}
-	if err := b.run(ctx); err != nil {
+	err := t.s.runSome(ctx, b.calls)
+	t.s.giveBack(ctx, b.calls)
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable)) {
 		return err
 	}
-	for _, sh := range shares {
+	t.failed, t.answered = errors.Join(t.failed, err), t.answered || err == nil
+	for i, sh := range shares {
+		if !b.calls[i].done {
+			t.passOver(sh.shard)
+			continue
+		}
 		had := len(t.leases)
-		next, err := t.read(ctx, sh.shard, b.at[sh.shard].reply)
+		next, err := t.read(ctx, sh.shard, b.calls[i].reply)
 		if err != nil {
 			return err
 		}
@@ -150,6 +165,19 @@ func (t *taking) note(shard int, leases []store.Lease) {
 			t.served[shard] = appendShort(appendShort(t.served[shard], l.Crawl), l.Queue)
 		}
 	}
+}
+
+// again is when a caller should ask again of which some shards gave no answer.
+const again = time.Second
+
+// passOver leaves a shard that gave no answer.
+func (t *taking) passOver(shard int) {
+	t.spent[shard] = true
+	now := time.Now()
+	if t.s.opt.Clock != nil {
+		now = t.s.opt.Clock()
+	}
+	t.next = min(t.next, now.Add(again).UnixMilli())
 }
 
 // readAgain looks up the text of leases whose answer was lost on its way, from number had on.

@@ -90,8 +90,14 @@ func (t *torture) openWaiting(n int, wait time.Duration) *redisstore.Store {
 	o := t.options
 	o.Addrs, o.Prefix, o.Shards, o.Identity = t.cluster.Addrs(), t.prefix, n, tortureIdentity
 	o.WaitTimeout, o.RetryFor, o.RecoverAfter = wait, 5*time.Second, 6*time.Second
-	s, err := redisstore.Open(t.ctx, o)
-	t.check(err)
+	var s *redisstore.Store
+	t.until(func() (opened bool) { // a starved replica may be late even for this
+		var err error
+		if s, err = redisstore.Open(t.ctx, o); err != nil && !errors.Is(err, store.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	t.Cleanup(func() { _ = s.Close() }) // what it promised was checked before
 	return s
 }

@@ -26,13 +26,13 @@ local function expire(c, limit)
   if #keys == 0 then return false end
   local records, rows = fetch(c.R, keys), {}
   for i = 1, #keys do
-    local key = keys[i]
-    c.records[key] = c.records[key] or parse_record(records[i])
-    local l, q = find_lease(c, key), find_queue(c, c.records[key].queue)
+    local key, r = keys[i], parse_record(records[i])
+    local l, q = find_lease(c, key), find_queue(c, r.queue)
     l.late = 1
-    call('ZADD', queue_key(c, 'x', q), l['until'], member(l.token, key))
+    -- That of a deleted queue goes to what is left of it.
+    call('ZADD', queue_key(c, 'x', { name = r.queue, inc = r.inc }), l['until'], member(l.token, key))
     rows[#rows + 1], rows[#rows + 2] = key, lease_row(l)
-    count(c, q, 0, -1, 1, 0)
+    if q.inc == r.inc then count(c, q, 0, -1, 1, 0) end
   end
   many('ZREM', c.E, keys)
   many('HSET', c.L, rows)

@@ -1,9 +1,8 @@
 -- Changes settings of a queue, a crawl or the store in this shard.
 --
--- blob: must exist 1 | change 39 | hash of the queue 6 | queue
+-- blob: must exist 1 | change 39 | queue
 -- reply: Y, or N if it must exist and doesn't
-local must, ch, hash = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN), sub(blob, 2 + CHANGE_LEN, 7 + CHANGE_LEN)
-local name = sub(blob, 8 + CHANGE_LEN)
+local must, ch, name = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN), sub(blob, 2 + CHANGE_LEN)
 
 -- refile files anew the queues that hold something, after a change above them.
 local function refile(c)
@@ -54,7 +53,7 @@ local q = c and find_queue(begin(c), name)
 if must and not (q and used(q) > 0) then return answer('N') end
 if not q then
   c = begin(need_crawl(crawl_name))
-  q = need_queue(c, name, hash)
+  q = need_queue(c, name)
 end
 change_queue(c, q, ch)
 settle_queues(c)

@@ -1,21 +1,12 @@
 -- Queues URLs that are new here.
 --
--- blob: cap of a queue 6 (0: none) | fence 16 (zeros: none) | for each: length 4 | entry
--- reply: a byte for each: Q queued, F full, H held already
---
--- Held already is a URL that two add at once who found it not held, or whose key was lost at its home.
--- With a fence, the entries are of a request that another daemon began and did
--- not end; if it came here after all, nothing is done, and if not, it won't be let in.
-local cap, fence = unpack_struct('>I6c16', blob)
-local recovered = fence ~= string.rep('\0', 16)
-if recovered then
-  local before = call('GET', base .. 'r' .. fence)
-  if before and before ~= 'fenced' then return answer('applied') end
-  call('SET', base .. 'r' .. fence, 'fenced', 'PX', kept)
-end
+-- blob: request 16 | cap of a queue 6 (0: none) | for each: number 2 | length 4 | entry
+-- reply: a byte for each: Q queued, F full, H held already (its key was lost at its home)
+local ticket, cap = unpack_struct('>c16I6', blob)
+local receipts = open_receipts(ticket)
 
 local c = begin(need_crawl(crawl_name))
-local keys, dues, made, tails, queue_of, hashes, names = {}, {}, {}, {}, {}, {}, {}
+local keys, dues, made, tails, queue_of, numbers, known, names = {}, {}, {}, {}, {}, {}, {}, {}
 
 -- read reads the entries into columns, and returns their number. An entry: key 16 | queue hash 6 |
 -- priority 1 | due 6 | created 6 | length of queue 1 | queue | length of meta 4 | meta | URL.
@@ -25,15 +16,14 @@ local function read()
   local pos, size, i = 23, #blob, 0
   while pos <= size do
     i = i + 1
-    local n, key, hash, priority, due, created, m = unpack_struct('>I4c16c6BI6I6B', blob, pos)
-    local name = sub(blob, pos + 40, pos + 39 + m)
-    keys[i], priorities[i], queue_of[i], tails[i] = key, priority, name, sub(blob, pos + 39, pos + 3 + n)
-    dues[i], made[i] = due == 0 and now or due, created == 0 and now or created
-    if not hashes[name] then
-      names[#names + 1] = name
-      hashes[name] = hash
+    local number, n, key, _, priority, due, created, m = unpack_struct('>c2I4c16c6BI6I6B', blob, pos)
+    local name = sub(blob, pos + 42, pos + 41 + m)
+    keys[i], priorities[i], queue_of[i], tails[i] = key, priority, name, sub(blob, pos + 41, pos + 5 + n)
+    dues[i], made[i], numbers[i] = due == 0 and now or due, created == 0 and now or created, number
+    if not known[name] then
+      names[#names + 1], known[name] = name, true
     end
-    pos = pos + 4 + n
+    pos = pos + 6 + n
   end
   return i
 end
@@ -58,29 +48,35 @@ local function put(q, i)
   z[m + 1], z[m + 2] = text(dues[i]), member(arrival + i, keys[i])
   q.news, q.earliest = q.news + 1, min(q.earliest, dues[i])
   m = #fields
-  fields[m + 1], fields[m + 2] = keys[i], pack(ROW_OF_NEW, priority, dues[i], made[i], arrival + i, 0, 0, tails[i])
+  fields[m + 1], fields[m + 2] = keys[i], pack(ROW_OF_NEW, priority, dues[i], made[i], arrival + i, 0, 4 * q.inc, tails[i])
 end
 
--- again takes back that a URL was completed or dropped, which is to be queued again.
-local function again(key, row)
+-- is_held reports whether a URL is held already. What else there is of it is taken back.
+local function is_held(key, row)
   local r = parse_record(row)
-  unend(c, find_queue(c, r.queue), key, r)
+  if not alive(c, r) then
+    drop_dead(c, key)
+  elseif r.done == 0 then
+    return true
+  else
+    unend(c, find_queue(c, r.queue), key, r)
+  end
+  return false
+end
+
+-- judge decides about URL i.
+local function judge(i, row)
+  local q = c.queues[queue_of[i]] or make_queue(c, queue_of[i])
+  if row and byte(row, 24) % 4 == 0 and is_held(keys[i], row) then return 'H' end
+  if cap > 0 and held(q) + (q.news or 0) >= cap then return 'F' end
+  if row then is_held(keys[i], row) end
+  put(q, i)
+  return 'Q'
 end
 
 local rows = fetch(c.R, keys)
 for i = 1, #keys do
-  local name = queue_of[i]
-  local q = c.queues[name] or make_queue(c, name, hashes[name])
-  local row = rows[i]
-  if row and (recovered or byte(row, 24) == 0) then
-    told[i] = 'H'
-  elseif cap > 0 and held(q) + (q.news or 0) >= cap then
-    told[i] = 'F'
-  else
-    told[i] = 'Q'
-    if row then again(keys[i], row) end
-    put(q, i)
-  end
+  told[i] = receipts.said[numbers[i]] or give_receipt(receipts, numbers[i], judge(i, rows[i]))
 end
 many('HSET', c.R, fields)
 for i = 1, #added do
@@ -97,4 +93,5 @@ for i = 1, #added do
 end
 settle_queues(c)
 save_counts(c)
-return answer(concat(told))
+save_receipts(receipts)
+return concat(told)

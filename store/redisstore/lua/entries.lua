@@ -10,11 +10,13 @@ local kind, want, n = unpack_struct('>c1I4B', blob)
 local name, from = sub(blob, 7, 6 + n), sub(blob, 7 + n)
 local c = find_crawl(crawl_name)
 if not c then return '\0' end
+local q = begin(c) and find_queue(c, name)
+if not q and kind ~= 'L' then return '\0' end
 local function page(next, keys) return pack('>I1c0', #next, next) .. concat(keys) end
 
 -- queued returns a page of queued URLs.
 local function queued()
-  local key, rank = base .. 'z' .. kind .. c.id .. name, 0
+  local key, rank = level_key(c, q, kind), 0
   if from ~= '' then
     local due, last = unpack_struct('>I6', from), sub(from, 7)
     local at = call('ZRANK', key, last)
@@ -37,10 +39,10 @@ if tonumber(kind) then return queued() end
 local cursor, keys = from == '' and '0' or from, {}
 local got = nil
 if kind == 'd' then
-  got = call('SSCAN', base .. 'd' .. c.id .. name, cursor, 'COUNT', want)
+  got = call('SSCAN', queue_key(c, 'd', q), cursor, 'COUNT', want)
   keys = got[2]
 else
-  got = call('HSCAN', base .. 'L' .. c.id, cursor, 'COUNT', want)
+  got = call('HSCAN', c.L, cursor, 'COUNT', want)
   for i = 1, #got[2], 2 do keys[#keys + 1] = got[2][i] end
 end
 return page(got[1] == '0' and '' or got[1], keys)

@@ -31,10 +31,6 @@ local function text(n)
   return s
 end
 
--- A queue's home keeps the answer ten times as long: it is also the mark that the step was carried
--- out there, for whoever finds it in an outbox that was out of reach for long.
-if byte(request, 16) == 1 then kept = text(10 * kept) end
-
 if request ~= '' then
   local before = call('GET', answer_key)
   if before then

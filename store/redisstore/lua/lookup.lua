@@ -5,17 +5,19 @@
 --        attempts 4 of the lease | length 4 | record
 local c = find_crawl(crawl_name)
 if not c then return string.rep('\0', #blob / 16) end
+begin(c)
 local keys, out = {}, {}
 for pos = 1, #blob, 16 do keys[#keys + 1] = sub(blob, pos, pos + 15) end
-local rows, leases = fetch(base .. 'R' .. c.id, keys), fetch(base .. 'L' .. c.id, keys)
+load_held(c, keys)
+local rows, leases = fetch(c.R, keys), fetch(c.L, keys)
 for i = 1, #keys do
   local row, lease = rows[i], leases[i]
-  if not row then
+  if not c.records[keys[i]] then
     out[i] = '\0'
   elseif lease then
     out[i] = '\1\2' .. sub(lease, 1, 16) .. pack('>I4c0', #row, row)
   else
-    local done = byte(row, 24)
+    local done = byte(row, 24) % 4
     out[i] = pack('>BBc16I4c0', 1, done == 0 and 1 or 2 + done, string.rep('\0', 16), #row, row)
   end
 end

@@ -1,38 +1,33 @@
--- Which of these URLs are new? They are recorded, and what has to be queued
--- elsewhere goes into the outbox in the same step.
+-- Which of these URLs are new? They are recorded, and what has to be queued elsewhere
+-- becomes a step in the same script.
 --
--- blob: shards 2 | mode 1 ("-" or "p": new keys are pending until confirmed) |
---       for each URL: place 4 | length 4 | entry (see FORMAT.md); with mode p no
---       key is there twice
--- reply: a byte for each URL: N new, D duplicate, P pending by another request
-local shards, mode = unpack_struct('>I2c1', blob)
+-- blob: shards 2 | kind 1 of the steps (A: without a cap; P: with one) | cap 6 |
+--       for each URL: place 4 | number 2 | length 4 | entry (see FORMAT.md);
+--       with kind P no key is there twice
+-- reply: a byte for each URL: N new, D duplicate, P its step has to be finished first
+local shards, kind, cap = unpack_struct('>I2c1c6', blob)
 local c = open_seen(need_crawl(crawl_name))
-local pend, day = mode == 'p' and 'p' or '', today()
-local told, n_told = {}, 0
-local out = { pack('>I6c1I1c0', now, pend == '' and 'A' or 'P', #crawl_name, crawl_name) } -- for the outbox
-local pos, size = 4, #blob
+local told, n_told, out, day, busy = {}, 0, {}, today(), base .. 'p' .. c.id
+local undecided, none = call('HLEN', busy) > 0, string.rep('\0', 8)
+local pos, size = 10, #blob
 while pos <= size do
-  local place, n, key, hash = unpack_struct('>I4I4c16c6', blob, pos)
-  local queued = byte(blob, pos + 43) > 0
-  local bucket = bucket_at(c, place)
+  local place, n, length, key, hash = unpack_struct('>I4c2I4c16c6', blob, pos)
+  local queued = byte(blob, pos + 45) > 0
   local status = 'D'
-  if call('HSETNX', bucket, key, queued and day .. hash .. pend or day) == 1 then
+  if call('HSETNX', bucket_at(c, place), key, queued and day .. hash or day) == 1 then
     status = 'N'
     add_seen(c, shards)
     if queued then
-      out[#out + 1] = sub(blob, pos + 4, pos + 7 + n)
-      if pend ~= '' then c.pending = c.pending + 1 end
+      local m = #out
+      out[m + 1], out[m + 2] = key, step_row(n, kind, none, cap, sub(blob, pos + 10, pos + 9 + length))
     end
-  elseif c.pending > 0 and #call('HGET', bucket, key) == 9 then
+  elseif undecided and call('HEXISTS', busy, key) == 1 then
     status = 'P'
   end
   n_told = n_told + 1
   told[n_told] = status
-  pos = pos + 8 + n
+  pos = pos + 10 + length
 end
 save_seen(c)
-if #out > 1 then
-  call('HSET', base .. 'o', request, concat(out))
-  if pend ~= '' then call('HSET', c.key, 'pending', c.pending) end
-end
+many('HSET', outbox(c, kind), out)
 return answer(concat(told))

@@ -30,7 +30,7 @@ while from < 4294967296 and #out < want do
   local all = call('HGETALL', bucket_key(c, b))
   for i = 1, #all, 2 do
     local value = all[i + 1]
-    if #value < 9 and (days == 65535 or unpack_struct('>I2', value) < days) then
+    if days == 65535 or unpack_struct('>I2', value) < days then
       out[#out + 1] = all[i] .. (#value == 2 and '\1' .. none or '\2' .. sub(value, 3, 8))
     end
   end

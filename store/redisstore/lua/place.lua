@@ -1,30 +1,45 @@
--- Gives keys to a queue that did not have them: unknown ones, ones that were
--- never queued, and ones that leave another queue. What has to be done
--- there goes into the outbox.
+-- Begins steps of keys that are as they were found: to forget them, or to give them to a queue.
 --
--- blob: shards 2 | kind 1 of the outbox's entries | for each: place 4 | key 16 |
---       was 1 (as in resolve) | old queue 6 | new queue 6 | length 4 | entry
--- reply: a byte for each: Y done, N it is no longer as expected
+-- blob: shards 2 | kind 1 | for each: place 4 | key 16 | number 2 | was 1 and old queue 6 (as in resolve) |
+--       mode 1 | cap 6 | length 4 | entry
+-- reply: a byte for each: Y begun, R forgotten already (it was never queued), N it is no longer as
+--        expected, P another step has to be finished first
 local shards, kind = unpack_struct('>I2c1', blob)
 local c = open_seen(need_crawl(crawl_name))
-local told, out = {}, {}
-local pos, size = 4, #blob
-while pos <= size do
-  local place, key, was, old, new, n = unpack_struct('>I4c16I1c6c6I4', blob, pos)
-  local bucket = bucket_at(c, place)
+local told, out, adds, others, gone = {}, {}, base .. 'o' .. c.id, base .. 'p' .. c.id, 0
+local begun = {}
+
+-- begin_step decides about one key.
+local function begin_step(bucket, key, was, old)
+  if begun[key] or call('HEXISTS', adds, key) + call('HEXISTS', others, key) > 0 then return 'P' end
   local value = call('HGET', bucket, key)
   local fits = (was == 0 and not value) or (was == 1 and value and #value == 2) or
     (was == 2 and value and #value == 8 and sub(value, 3) == old)
-  if fits then
-    call('HSET', bucket, key, (value and sub(value, 1, 2) or today()) .. new)
-    if not value then add_seen(c, shards) end
-    out[#out + 1] = sub(blob, pos + 33, pos + 36 + n)
+  if not fits then return 'N' end
+  if kind == 'F' and was < 2 then
+    gone = gone + call('HDEL', bucket, key)
+    return 'R'
   end
-  told[#told + 1] = fits and 'Y' or 'N'
-  pos = pos + 37 + n
+  if not value then
+    call('HSET', bucket, key, today())
+    add_seen(c, shards)
+  end
+  begun[key] = true
+  return 'Y'
 end
+
+local pos, size = 4, #blob
+while pos <= size do
+  local place, key, n, old, cap, length = unpack_struct('>I4c16c2c8c6I4', blob, pos)
+  local verdict = begin_step(bucket_at(c, place), key, byte(old), sub(old, 2, 7))
+  if verdict == 'Y' then
+    out[#out + 1] = key
+    out[#out + 1] = step_row(n, kind, old, cap, sub(blob, pos + 40, pos + 39 + length))
+  end
+  told[#told + 1] = verdict
+  pos = pos + 40 + length
+end
+c.seen, c.grew = c.seen - gone, c.grew or gone > 0
 save_seen(c)
-if #out > 0 then
-  call('HSET', base .. 'o', request, pack('>I6c1I1c0', now, kind, #crawl_name, crawl_name) .. concat(out))
-end
+many('HSET', others, out)
 return answer(concat(told))

@@ -2,16 +2,19 @@
 -- end and written once; see file.lua.
 --
 -- A queue's row: queued 6 | live 4 | late 4 | done 6 | last take 6 | its delay 6 |
--- not before 6 | turn 7 | first due 6 | levels 1 | wake 6 | place 1 | settings, if any |
+-- not before 6 | turn 7 | first due 6 | levels 1 | wake 6 | place 1 | incarnation 1 | settings, if any |
 -- more, if any. Live leases run, late ones ran out. Place: 0 nowhere, 1 waiting, 2 ready,
 -- 3 ready with leases that a request's bound may stop.
 --
 -- The row of one that holds nothing and has no settings, as most have after a while: done 5 | last
--- take 6 | its delay 6 | not before 6 | turn 7 | more, if any. It takes half the memory.
+-- take 6 | its delay 6 | not before 6 | turn 7 | incarnation 1 | more, if any. It takes half the memory.
 --
 -- more: dropped 6 | when "not before" was set 6. The length of a row says what is in it.
-local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6B', 59
-local IDLE, IDLE_LEN = '>I5I6I6I6I7', 30
+--
+-- The incarnation goes up when the queue is deleted. Records and sets of an earlier one are dead.
+local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6BB', 60
+local IDLE, IDLE_LEN = '>I5I6I6I6I7B', 31
+local INCARNATIONS = 64
 local MORE, MORE_LEN = '>I6I6', 12
 
 -- begin loads what a step on queues needs of a crawl.
@@ -20,7 +23,7 @@ local function begin(c)
   c.held, c.leased, c.done, c.nqueues, c.active, c.turn = unpack_struct(COUNTS, v[1] or NO_COUNTS)
   c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
   c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
-  for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y', 'N' }) do c[t] = base .. t .. c.id end
+  for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y' }) do c[t] = base .. t .. c.id end
   return c
 end
 
@@ -37,7 +40,7 @@ end
 
 -- parse_queue makes the table at once: a table that grows field by field is copied four times.
 local function parse_queue(name, row)
-  local queued, live, late, done, last, delay, before, turn, first, levels, wake, place
+  local queued, live, late, done, last, delay, before, turn, first, levels, wake, place, inc
   local size, dropped, before_at = #row, 0, 0
   if size == IDLE_LEN + MORE_LEN or size % 32 == (ROW_LEN + MORE_LEN) % 32 then
     size = size - MORE_LEN
@@ -45,13 +48,13 @@ local function parse_queue(name, row)
   end
   if size == IDLE_LEN then
     queued, live, late, first, levels, wake, place = 0, 0, 0, NEVER, 0, 0, 0
-    done, last, delay, before, turn = unpack_struct(IDLE, row)
+    done, last, delay, before, turn, inc = unpack_struct(IDLE, row)
   else
-    queued, live, late, done, last, delay, before, turn, first, levels, wake, place = unpack_struct(ROW, row)
+    queued, live, late, done, last, delay, before, turn, first, levels, wake, place, inc = unpack_struct(ROW, row)
   end
   return {
     name = name, queued = queued, live = live, late = late, done = done, last = last, delay = delay, before = before,
-    turn = turn, first = first, levels = levels, wake = wake, place = place, dirty = false,
+    turn = turn, first = first, levels = levels, wake = wake, place = place, dirty = false, inc = inc,
     dropped = dropped, before_at = before_at, set = size > ROW_LEN and read_settings(sub(row, ROW_LEN + 1)) or nil,
   }
 end
@@ -60,9 +63,9 @@ local function queue_row(q)
   local more = ''
   if q.dropped + q.before_at > 0 then more = pack(MORE, q.dropped, q.before_at) end
   if q.place == 0 and q.queued + q.live + q.late + q.levels == 0 and q.first == NEVER and not q.set and q.done < 2 ^ 40 then
-    return pack(IDLE, q.done, q.last, q.delay, q.before, q.turn) .. more
+    return pack(IDLE, q.done, q.last, q.delay, q.before, q.turn, q.inc) .. more
   end
-  local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place)
+  local row = pack(ROW, q.queued, q.live, q.late, q.done, q.last, q.delay, q.before, q.turn, q.first, q.levels, q.wake, q.place, q.inc)
   if q.set then row = row .. write_settings(q.set) end
   return row .. more
 end
@@ -90,29 +93,26 @@ local function load_queues(c, names)
   end
 end
 
--- make_queue makes a queue that isn't there, with the hash that names it to the seen keys.
-local function make_queue(c, name, hash)
-  if call('HSETNX', c.N, hash, name) == 0 then
-    error({ err = 'COLLISION two queue keys have the same hash: ' .. name .. ' and ' .. call('HGET', c.N, hash) })
-  end
+-- make_queue makes a queue that isn't there.
+local function make_queue(c, name)
   return keep_queue(c, {
     name = name, queued = 0, live = 0, late = 0, done = 0, last = 0, delay = 0, before = 0, turn = 0,
-    first = NEVER, levels = 0, wake = 0, place = 0, dirty = true, dropped = 0, before_at = 0,
+    first = NEVER, levels = 0, wake = 0, place = 0, dirty = true, inc = 0, dropped = 0, before_at = 0,
   })
 end
 
 -- need_queue returns a queue, made if need be.
-local function need_queue(c, name, hash)
-  return find_queue(c, name) or make_queue(c, name, hash)
+local function need_queue(c, name)
+  return find_queue(c, name) or make_queue(c, name)
 end
 
 -- Keys that belong to one queue: its URLs by priority, its leases that ran out, its
 -- URLs completed or dropped whose text is kept.
 local function queue_key(c, kind, q)
-  return base .. kind .. c.id .. q.name
+  return base .. kind .. c.id .. string.char(q.inc) .. q.name
 end
 local function level_key(c, q, priority)
-  return base .. 'z' .. text(priority) .. c.id .. q.name
+  return base .. 'z' .. text(priority) .. c.id .. string.char(q.inc) .. q.name
 end
 
 local function held(q) return q.queued + q.live + q.late end

@@ -1,6 +1,6 @@
 -- The text of a URL, and its lease.
 --
--- record: priority 1 | due 6 | created 6 | arrival 6 | attempts 4 | done 1 |
+-- record: priority 1 | due 6 | created 6 | arrival 6 | attempts 4 | done and 4 * incarnation of its queue 1 |
 --         length of queue 1 | queue | length of meta 4 | meta | URL
 -- lease:  token 6 | until 6 | attempts 4 | late 1 | when it was given or extended 6
 -- A URL is leased if it has a lease, done (1) or dropped (2) if its record says so, else queued.
@@ -9,7 +9,8 @@ local RECORD = '>BI6I6I6I4B'
 local function parse_record(s)
   local r = {}
   local pos
-  r.priority, r.due, r.created, r.arrival, r.attempts, r.done, pos = unpack_struct(RECORD, s)
+  r.priority, r.due, r.created, r.arrival, r.attempts, r.inc, pos = unpack_struct(RECORD, s)
+  r.done, r.inc = r.inc % 4, floor(r.inc / 4)
   local n = byte(s, pos)
   r.queue = sub(s, pos + 1, pos + n)
   pos = pos + 1 + n
@@ -19,10 +20,16 @@ local function parse_record(s)
 end
 
 local function record_row(r)
-  return pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done) .. pack('>I1c0I4c0', #r.queue, r.queue, #r.meta, r.meta) .. r.url
+  return pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc) .. pack('>I1c0I4c0', #r.queue, r.queue, #r.meta, r.meta) .. r.url
 end
 
 local function member(number, key) return pack('>I6c0', number, key) end
+
+-- alive reports whether a record is of a queue that was not deleted since.
+local function alive(c, r)
+  local q = find_queue(c, r.queue)
+  return q ~= nil and q.inc == r.inc
+end
 
 -- find_record returns the record of a key, or nil; it keeps what it loaded.
 local function find_record(c, key)
@@ -30,6 +37,7 @@ local function find_record(c, key)
   if r == nil then
     local s = call('HGET', c.R, key)
     r = s and parse_record(s) or false
+    if r and not alive(c, r) then r = false end
     c.records[key] = r
   end
   return r or nil
@@ -61,6 +69,13 @@ end
 local function drop_record(c, key)
   c.records[key] = false
   call('HDEL', c.R, key)
+end
+
+-- drop_dead deletes what a deleted queue left of a key, but for its sets.
+local function drop_dead(c, key)
+  call('HDEL', c.R, key)
+  call('HDEL', c.L, key)
+  call('ZREM', c.E, key)
 end
 
 local function lease_row(l) return pack('>I6I6I4BI6', l.token, l['until'], l.attempts, l.late, l.given) end
@@ -134,4 +149,8 @@ local function load_held(c, keys)
     c.leases[keys[i]] = leases[i] and parse_lease(leases[i]) or false
   end
   load_queues(c, names)
+  for i = 1, #keys do
+    local r = c.records[keys[i]]
+    if r and not alive(c, r) then c.records[keys[i]], c.leases[keys[i]] = false, false end
+  end
 end

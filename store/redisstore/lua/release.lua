@@ -1,44 +1,54 @@
--- Releases URLs, so that they are seen and nothing more: the first half of
--- forgetting them, or of giving them to another queue.
+-- Takes URLs from their queue: the part of a step that ends what a queue has of a key.
 --
--- blob: mode 1 (h: all; f: those not held; a: as f, and what was completed or dropped stays counted) |
---       for each: key 16 | hash of its queue 6
---    or q | name of a queue: none is counted as completed or dropped there any more
--- reply: for each: Y or H (held, and left) 1 | since when its text was kept 6 (0: it wasn't)
-local mode = sub(blob, 1, 1)
+-- blob: mode 1 (h: whatever it is; f: unless it is held; a: as f, and what was completed or dropped stays counted;
+--       d: what a deleted queue left, and that alone) | request 16 | for each: number 2 | key 16
+-- reply: for each: Y or H (left as it is) 1 | since when its text was kept 6 (0: it wasn't)
+local mode, ticket = unpack_struct('>c1c16', blob)
 local c = find_crawl(crawl_name)
-if not c then return answer(mode == 'q' and '' or string.rep('Y\0\0\0\0\0\0', (#blob - 1) / 22)) end
+if not c then return string.rep('Y\0\0\0\0\0\0', (#blob - 17) / 18) end
 begin(c)
-local out = {}
-if mode == 'q' then
-  local q = find_queue(c, sub(blob, 2))
-  if q then count(c, q, 0, 0, 0, -q.done, -q.dropped) end
-  settle_queues(c)
-  save_counts(c)
-  return answer('')
+local out, keys, r = {}, {}, open_receipts(ticket)
+
+-- release_dead deletes the record of a deleted queue, once.
+local function release_dead(key)
+  local row = call('HGET', c.R, key)
+  local rec = row and parse_record(row)
+  if not rec or alive(c, rec) then return 'H' end
+  drop_dead(c, key)
+  return 'Y'
 end
 
 local function release(key)
-  local r, l = find_record(c, key), find_lease(c, key)
-  if not r then return 'Y', 0 end
-  if mode ~= 'h' and (l or r.done == 0) then return 'H' end
-  local q = find_queue(c, r.queue)
+  if mode == 'd' then return release_dead(key), 0 end
+  local rec, l = find_record(c, key), find_lease(c, key)
+  if not rec then return 'Y', 0 end
+  if mode ~= 'h' and (l or rec.done == 0) then return 'H', 0 end
+  local q = find_queue(c, rec.queue)
   if l then
     end_lease(c, q, key, l)
-  elseif r.done > 0 then
-    unend(c, q, key, r, mode == 'a')
+  elseif rec.done > 0 then
+    unend(c, q, key, rec, mode == 'a')
   else
-    pull(c, q, key, r)
+    pull(c, q, key, rec)
     count(c, q, -1, 0, 0, 0)
   end
   drop_record(c, key)
-  return 'Y', r.created
+  return 'Y', rec.created
 end
 
-for pos = 2, #blob, 22 do
-  local told, created = release(sub(blob, pos, pos + 15))
-  out[#out + 1] = pack('>c1I6', told, created or 0)
+for pos = 18, #blob, 18 do keys[#keys + 1] = sub(blob, pos + 2, pos + 17) end
+if mode ~= 'd' then load_held(c, keys) end
+for i = 1, #keys do
+  -- A request has a receipt of its own for this part of a step.
+  local n, created = pack('>I2', 32768 + unpack_struct('>I2', blob, 18 * i)), 0
+  local verdict = r.said[n]
+  if not verdict then
+    verdict, created = release(keys[i])
+    give_receipt(r, n, verdict)
+  end
+  out[i] = pack('>c1I6', verdict, created)
 end
 settle_queues(c)
 save_counts(c)
-return answer(concat(out))
+save_receipts(r)
+return concat(out)

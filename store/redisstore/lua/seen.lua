@@ -9,8 +9,8 @@ local FILL = 38 -- keys per bucket on average; a bucket may hold 128 as a listpa
 
 -- open_seen loads what is needed to find buckets.
 local function open_seen(c)
-  local v = call('HMGET', c.key, 'seen', 'buckets', 'pending')
-  c.seen, c.buckets, c.pending = tonumber(v[1]) or 0, tonumber(v[2]) or 1, tonumber(v[3]) or 0
+  local v = call('HMGET', c.key, 'seen', 'buckets')
+  c.seen, c.buckets = tonumber(v[1]) or 0, tonumber(v[2]) or 1
   c.low = 1
   while c.low * 2 <= c.buckets do c.low = c.low * 2 end
   c.bucket_prefix = base .. 'h' .. c.id

@@ -1,0 +1,34 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+)
+
+// giveBack gives back what takes leased that were not answered: WAIT fell short, or the answer was lost. The
+// shard knows by the request what that is. One that can't be reached now is asked again in the background, for as long as it
+// keeps answers.
+func (s *Store) giveBack(ctx context.Context, takes []*call) {
+	var calls []*call
+	for _, c := range takes {
+		if !c.done && c.id != (requestID{}) && c.err != errSilent {
+			calls = append(calls, &call{shard: c.shard, script: scriptGiveBack, blob: c.id[:]})
+		}
+	}
+	if len(calls) == 0 {
+		return
+	}
+	s.attempt(context.WithoutCancel(ctx), calls)
+	if worstOf(calls) == nil {
+		return
+	}
+	s.background.Go(func() {
+		for until := time.Now().Add(s.opt.AnswersFor); time.Now().Before(until) && worstOf(calls) != nil; {
+			pause(s.life, 500*time.Millisecond)
+			if s.life.Err() != nil {
+				return
+			}
+			s.attempt(s.life, calls)
+		}
+	})
+}
