@@ -19,10 +19,10 @@ build:
 	$(GO) build -trimpath -o bin/firstseen ./cmd/firstseen
 
 # generate: files that are made from others: the stubs of urlfrontier.proto, which needs protoc,
-# and the Unicode tables, which needs the Python packages of canon/internal/uts46/requirements.txt.
+# and the Unicode tables, which needs the Python packages of internal/uts46/requirements.txt.
 # The tests make them again and compare (TestFresh, TestTablesAreFresh).
 generate:
-	$(GO) generate ./frontier/frontierpb ./canon/internal/uts46
+	$(GO) generate ./frontier/frontierpb ./internal/uts46
 
 # test: everything that must hold, on a plain machine.
 test: deps vet unit race test-examples test-interop

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/firstseen/firstseen/canon/internal/uts46"
+	"github.com/firstseen/firstseen/internal/uts46"
 )
 
 // maxLabel bounds a non-ASCII label, in bytes. Punycode takes quadratic time; the

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"github.com/firstseen/firstseen/canon/internal/uts46"
+	"github.com/firstseen/firstseen/internal/uts46"
 )
 
 // Host gives host[:port] of a canonical http, https, ftp, ws or wss URL, without userinfo:

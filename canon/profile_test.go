@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"github.com/firstseen/firstseen/canon/internal/uts46"
+	"github.com/firstseen/firstseen/internal/uts46"
 )
 
 func TestParseProfileReadsWhatStringWrites(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/firstseen/firstseen/canon/internal/uts46"
+	"github.com/firstseen/firstseen/internal/uts46"
 )
 
 // What C14N, Scrapy and SURT share with CPython: its codec "idna", which is IDNA 2003

@@ -71,7 +71,7 @@ func (f *forgetFlags) forget(ctx context.Context, s store.Store) (n int64, err e
 		if err != nil {
 			return 0, err
 		}
-		defer front.Close() // it owns nothing: the store is the caller's
+		defer func() { err = errors.Join(err, front.Close()) }() // the store is the caller's
 		forget = func(c frontier.StoredCrawl) (int64, error) { return f.forgetURLs(ctx, front, c) }
 	}
 	for _, c := range crawls {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"unicode"
 
-	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
+
+	"github.com/firstseen/firstseen/internal/uts46"
 )
 
 // maxHost and maxLabel are in bytes, and so is maxUnmapped, the bound before IDNA, which
@@ -17,11 +17,6 @@ const (
 	maxLabel    = 63
 	maxUnmapped = 2000
 )
-
-// toASCII maps hosts as the URL Standard does: UTS #46, non-transitional, any hyphens,
-// any lengths.
-var toASCII = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false),
-	idna.CheckHyphens(false), idna.BidiRule(), idna.CheckJoiners(true), idna.VerifyDNSLength(false))
 
 // NormalizeHost returns a host in lower case and ASCII, if it is a DNS name. It fails with
 // [ErrHost], [ErrHostLength], [ErrLabel] or [ErrCharacter]. A dot at the end makes an
@@ -33,20 +28,11 @@ func NormalizeHost(host string) (string, error) {
 	if len(host) > maxUnmapped {
 		return "", hostError(host, "at most 255 bytes, of 2000 before they are mapped", ErrHostLength)
 	}
-	ascii, err := toASCII.ToASCII(strings.Map(lower, host))
+	ascii, err := uts46.ToASCII(host)
 	if err != nil {
 		return "", hostError(host, fmt.Sprintf("a domain name (%v)", err), ErrHost)
 	}
 	return ascii, ValidateHost(ascii)
-}
-
-// lower is for capitals that older Unicode tables do not map. The dotted I they do, and
-// right.
-func lower(r rune) rune {
-	if r == 'İ' {
-		return r
-	}
-	return unicode.ToLower(r)
 }
 
 // ValidateHost tells why an ASCII host is no DNS name that can be encoded. It returns nil,

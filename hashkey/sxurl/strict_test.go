@@ -83,3 +83,13 @@ func TestHugeHostsAreRefusedUnmapped(t *testing.T) {
 		}
 	}
 }
+
+// TestHostsByCurrentUnicode holds that hosts are mapped by the tables that canon has, in
+// which the capital sharp s no longer becomes "ss".
+func TestHostsByCurrentUnicode(t *testing.T) {
+	for host, want := range map[string]string{"ẞ.com": "xn--zca.com", "ß.com": "xn--zca.com", "Ü.com": "xn--tda.com"} {
+		if got, err := NormalizeHost(host); got != want || err != nil {
+			t.Errorf("%q: got %q, %v; want %q", host, got, err, want)
+		}
+	}
+}

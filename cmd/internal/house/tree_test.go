@@ -10,7 +10,7 @@ import (
 // topLevel is all that belongs in the root of the repository; what begins with a dot does, too.
 var topLevel = map[string]bool{
 	"go.mod": true, "go.sum": true, "frontier": true, "canon": true, "hashkey": true, "store": true,
-	"cmd": true, "examples": true, "README.md": true,
+	"internal": true, "cmd": true, "examples": true, "README.md": true,
 	"LICENSE": true, "Makefile": true, "CHANGELOG.md": true, "CONTRIBUTING.md": true,
 }
 

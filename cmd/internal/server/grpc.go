@@ -55,7 +55,6 @@ func (s *Server) grpcLimits() []grpc.ServerOption {
 		grpc.ConnectionTimeout(s.cfg.HandshakeTimeout),
 		grpc.ReadBufferSize(connBuffer),
 		grpc.WriteBufferSize(connBuffer),
-		grpc.SharedWriteBuffer(true), // an idle connection needs none
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
