@@ -7,14 +7,9 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Add offers one URL of the default crawl. It is AddBatch for one.
+// Add offers one URL of the crawl of [Options.Crawl]. It is AddBatch for one.
 func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
-	return f.AddURL(ctx, Link{URL: url})
-}
-
-// AddURL offers one URL.
-func (f *Frontier) AddURL(ctx context.Context, url Link) (Result, error) {
-	results, err := f.AddBatch(ctx, []Link{url})
+	results, err := f.AddBatch(ctx, []Link{{URL: url}})
 	if err != nil {
 		return Result{}, err
 	}

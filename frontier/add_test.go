@@ -220,10 +220,10 @@ func TestExactCrawlStaysExact(t *testing.T) {
 		t.Errorf("got %v; want new: the store knows that the crawl is exact", r.Status)
 	}
 	addOne(t, again, Link{URL: "http://a.example/", Crawl: "plain"})
-	if err := again.SetExact(bg, "plain"); !errors.Is(err, store.ErrIdentity) {
+	if err := again.SetCrawlProfile(bg, "plain", canon.None()); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v; want ErrIdentity for a crawl with keys", err)
 	}
-	must(t, again.SetExact(bg, "raw"))
+	must(t, again.SetCrawlProfile(bg, "raw", canon.None()))
 }
 
 func TestNewRefuses(t *testing.T) {

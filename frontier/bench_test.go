@@ -157,7 +157,7 @@ func fill(b *testing.B, f *Frontier, n, hosts int) {
 // cycle leases and completes n URLs.
 func cycle(b *testing.B, f *Frontier, n, atOnce int) {
 	for n > 0 {
-		leases, _, err := f.LeaseFrom(bg, LeaseRequest{Max: min(atOnce, n), MaxPerQueue: 10})
+		leases, _, err := f.Lease(bg, LeaseRequest{Max: min(atOnce, n), MaxPerQueue: 10})
 		if err != nil || len(leases) == 0 {
 			b.Errorf("got %d leases, %v; want some", len(leases), err)
 			return
@@ -185,7 +185,7 @@ func BenchmarkLeaseByQueues(b *testing.B) {
 				b.ResetTimer()
 				before := cpuTime()
 				for range b.N {
-					leases, err := f.Lease(bg, 1)
+					leases, _, err := f.Lease(bg, LeaseRequest{Max: 1})
 					if err != nil || len(leases) != 1 {
 						b.Fatalf("got %d leases, %v; want 1", len(leases), err)
 					}

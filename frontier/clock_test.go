@@ -85,7 +85,7 @@ func TestLeasesRunByTheStoresClock(t *testing.T) {
 			f, c := openWithClock(t, Options{Delay: -1, MaxInFlight: -1, Retry: Backoff{Base: time.Minute}})
 			c.set(off)
 			for _, hold := range []func(l *Lease) error{
-				func(l *Lease) error { return f.Extend(bg, l, time.Time{}) },
+				func(l *Lease) error { return extend(f, l, time.Time{}) },
 				func(l *Lease) error { _, err := f.Redirect(bg, l, l.URL+"#followed"); return err },
 				func(l *Lease) error { _, err := f.Retry(bg, l, time.Time{}); return err },
 			} {

@@ -57,7 +57,7 @@ func crashCrawl(dir, run string) error {
 		for j, r := range results {
 			fmt.Println(r.Status, urls[j].URL)
 		}
-		leases, err := f.Lease(bg, 4)
+		leases, _, err := f.Lease(bg, LeaseRequest{Max: 4})
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func checkNoneLeasedTwice(t *testing.T, f *Frontier, state map[string]store.Stat
 	t.Helper()
 	got := map[string]bool{}
 	for {
-		leases, err := f.Lease(bg, 50)
+		leases, _, err := f.Lease(bg, LeaseRequest{Max: 50})
 		must(t, err)
 		if len(leases) == 0 {
 			break

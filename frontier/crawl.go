@@ -109,11 +109,3 @@ func shown(stored string) string {
 	}
 	return stored
 }
-
-// SetExact makes a crawl exact before its first URL: without canonical dedup,
-// identity being the URL as found and its queue key. It is durable and for good,
-// and fails with store.ErrIdentity for a crawl that has URLs under canonical
-// dedup, or a profile of its own. Making an exact crawl exact does nothing.
-func (f *Frontier) SetExact(ctx context.Context, name string) error {
-	return f.setOwn(ctx, name, crawl{exact: true}, exactSuffix)
-}

@@ -14,14 +14,17 @@ import (
 // that crawls of one store may be made by different rules. It is durable and for
 // good: a crawl that has URLs, or a profile of its own, is refused any other,
 // with store.ErrIdentity. The profile it has already does nothing, and so does
-// that of the frontier for a crawl without its own; none is SetExact.
+// that of the frontier for a crawl without its own.
+//
+// canon.None makes the crawl exact: without canonical dedup, its identity is the URL as
+// found together with its queue.
 //
 // The store keeps the profile as its String, and makes it by that at the next
 // Open. What canon.ParseProfile can't make from it, a profile with a rule file,
 // or is longer than 52 bytes, is refused with store.ErrInvalid.
 func (f *Frontier) SetCrawlProfile(ctx context.Context, name string, p *canon.Profile) error {
 	if p.Name() == "none" {
-		return f.SetExact(ctx, name)
+		return f.setOwn(ctx, name, crawl{exact: true}, exactSuffix)
 	}
 	suffix := suffixOf(p)
 	if made, err := profileOf(suffix); err != nil || made.String() != p.String() || len(suffix) > maxSuffix {
@@ -30,9 +33,12 @@ func (f *Frontier) SetCrawlProfile(ctx context.Context, name string, p *canon.Pr
 	return f.setOwn(ctx, name, crawl{own: p}, suffix)
 }
 
-// CrawlProfile returns the profile that makes the keys of a crawl: its own or
-// that of the frontier; canon.None for an exact crawl.
-func (f *Frontier) CrawlProfile(name string) *canon.Profile {
+// Profile returns the profile that makes the keys of a crawl now: its own or that of the
+// frontier; canon.None for an exact crawl. "*" stands for crawls without one of their own.
+func (f *Frontier) Profile(name string) *canon.Profile {
+	if name == "*" {
+		return f.profile.Load()
+	}
 	c, ok := f.crawls.get(name)
 	if ok && c.exact {
 		return canon.None()

@@ -35,15 +35,15 @@ func TestCrawlProfiles(t *testing.T) {
 		for _, name := range names {
 			p := profileNamed(t, name)
 			want, err := p.Canonicalize(raw)
-			got := f.Identify(Link{URL: raw, Crawl: name})
-			if err != nil || got.Canonical != want || !strings.EqualFold(got.Queue, "example.com") {
+			got, errUnseen := f.Lookup(bg, Link{URL: raw, Crawl: name})
+			if err != nil || !errors.Is(errUnseen, store.ErrNotFound) || got.Canonical != want || !strings.EqualFold(got.Queue, "example.com") {
 				t.Errorf("%s: got %q of queue %q, %v; want %q", name, got.Canonical, got.Queue, err, want)
 			}
-			if p := f.CrawlProfile(name); p.Name() != strings.SplitN(name, ":", 2)[0] {
+			if p := f.Profile(name); p.Name() != strings.SplitN(name, ":", 2)[0] {
 				t.Errorf("got profile %s; want %s", p, name)
 			}
 		}
-		if p := f.CrawlProfile("another"); p.Name() != "qiita" {
+		if p := f.Profile("another"); p.Name() != "qiita" {
 			t.Errorf("got profile %s; want that of the frontier", p)
 		}
 	}
@@ -82,7 +82,7 @@ func TestUnicodeHostsAreTold(t *testing.T) {
 func TestCrawlProfileRefused(t *testing.T) {
 	s := memstore.New(memstore.Options{})
 	f := openOn(t, s, Options{Delay: -1})
-	if _, err := f.AddURL(t.Context(), Link{URL: "http://a.com/", Crawl: "used"}); err != nil {
+	if _, err := f.AddBatch(t.Context(), []Link{{URL: "http://a.com/", Crawl: "used"}}); err != nil {
 		t.Fatal(err)
 	}
 	set := func(crawl, profile string) error {
@@ -105,7 +105,7 @@ func TestCrawlProfileRefused(t *testing.T) {
 		{"whatwg again", set("w", "whatwg"), nil},
 		{"another than its own", set("w", "surt"), store.ErrIdentity},
 		{"the frontier's, of a crawl with its own", set("w", "qiita"), store.ErrIdentity},
-		{"exact after its own", f.SetExact(t.Context(), "w"), store.ErrIdentity},
+		{"exact after its own", f.SetCrawlProfile(t.Context(), "w", canon.None()), store.ErrIdentity},
 		{"a name that is marked", set("w|whatwg@1", "surt"), store.ErrInvalid},
 		{"rules switched", set("r", "qiita:+strip-www"), nil},
 		{"a rule file", f.SetCrawlProfile(t.Context(), "f", ruled), store.ErrInvalid},

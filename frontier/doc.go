@@ -57,14 +57,15 @@
 //
 // # Map
 //
-//   - adding: [Frontier.Add], [Frontier.AddBatch], [Frontier.See], [Frontier.Put], [Frontier.Alias]
-//   - fetching: [Frontier.Next], [Frontier.Leases], [Frontier.Lease], [Frontier.LeaseFrom]
+//   - adding: [Frontier.Add], [Frontier.AddBatch], [Frontier.See], [Frontier.Put]
+//   - fetching: [Frontier.Leases], [Frontier.Next], [Frontier.Lease], [Frontier.LeaseWait]
 //   - settling: [Frontier.Done], [Frontier.Retry], [Frontier.Recrawl], [Frontier.Drop],
-//     [Frontier.Release], [Frontier.Extend], [Frontier.Redirect], [Frontier.Settle], or from
-//     an HTTP response, [SettleResponse]
-//   - steering: [Frontier.Configure], [Frontier.Block], [Frontier.Forget]
+//     [Frontier.Release], [Frontier.Redirect], many at a time or in other ways [Frontier.Settle],
+//     and by an HTTP response [SettleResponse]
+//   - steering: [Frontier.Configure] (delay, pause, block, weight), [Frontier.Forget],
+//     [Frontier.SetCrawlProfile], [Frontier.SetProfile]
 //   - looking: [Frontier.Lookup], [Frontier.Stats], [Frontier.Queue], [Frontier.Queues],
-//     [Frontier.Entries], [Frontier.Keys], [Frontier.Crawls], [Frontier.Refusals]
+//     [Frontier.Entries], [Frontier.Crawls], [Frontier.Refusals], [Frontier.Profile]
 //
 // A Frontier may be used by any number of goroutines. Several frontiers may
 // share one store; each then applies its own options, and hands out URLs of its

@@ -19,7 +19,6 @@ const (
 	EventAdded      EventKind = iota + 1 // queued as new, or queued again by Force
 	EventDuplicate                       // offered, but seen before
 	EventRefused                         // offered, but refused for Reason
-	EventAliased                         // recorded as another spelling of a page, for Reason
 	EventLeased                          // handed out
 	EventDone                            // completed
 	EventRetried                         // put back after a failure
@@ -29,7 +28,7 @@ const (
 	EventRedirected                      // to be followed under the same lease
 )
 
-var eventNames = [...]string{"", "added", "duplicate", "refused", "aliased", "leased", "done", "retried", "recrawl", "dropped", "released", "redirected"}
+var eventNames = [...]string{"", "added", "duplicate", "refused", "leased", "done", "retried", "recrawl", "dropped", "released", "redirected"}
 
 // String returns the kind in lower case: "added".
 func (k EventKind) String() string {
@@ -47,7 +46,7 @@ type Event struct {
 	URL       string    // as found, or as fetched
 	Canonical string    // for offered URLs that have one
 	Key       store.Key // zero for URLs without a canonical form
-	Reason    Reason    // of EventRefused; the caller's of EventAliased; of EventDropped where the frontier dropped it
+	Reason    Reason    // of EventRefused; of EventDropped where the frontier dropped it
 	// Took is the time from Lease.Started to the settlement, for settlements of leases.
 	Took time.Duration
 }

@@ -102,8 +102,9 @@ func ExampleFrontier_Redirect() {
 	// true new
 }
 
-// What a server asks for with Retry-After holds for its whole queue.
-func ExampleFrontier_RetryAfter() {
+// What a server asks for with Retry-After holds for its whole queue. SettleResponse
+// does this by itself.
+func ExampleFrontier_Settle() {
 	f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{Delay: -1})
 	if err != nil {
 		log.Fatal(err)
@@ -117,14 +118,15 @@ func ExampleFrontier_RetryAfter() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	again, err := f.RetryAfter(ctx, lease, time.Now().Add(time.Hour))
+	later := time.Now().Add(time.Hour)
+	answers, err := f.Settle(ctx, []frontier.Settlement{{Lease: lease, Outcome: frontier.Retry, At: later, BlockQueue: later}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	leases, err := f.Lease(ctx, 10)
+	leases, _, err := f.Lease(ctx, frontier.LeaseRequest{Max: 10})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(again, len(leases))
-	// Output: true 0
+	fmt.Println(answers[0], len(leases))
+	// Output: ok 0
 }

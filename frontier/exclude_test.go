@@ -57,9 +57,6 @@ func TestExcludedLater(t *testing.T) {
 			if results[0].Reason != ReasonExcluded || results[1].Reason != ReasonExcluded || results[2].Status != StatusNew {
 				t.Errorf("put: got %+v; want the first two excluded", results)
 			}
-			if r, err := f.Alias(bg, l, "http://a.example/secret/alias", "canonical"); err != nil || r.Reason != ReasonExcluded {
-				t.Errorf("alias: got %+v, %v; want it excluded", r, err)
-			}
 			must(t, f.Release(bg, l))
 			if l := leaseOne(t, f); l.URL != "http://a.example/ok" {
 				t.Errorf("got %s; want what is not excluded", l.URL)
@@ -94,7 +91,7 @@ func TestExcludedLater(t *testing.T) {
 			for r := range f.Refusals() {
 				counts = append(counts, fmt.Sprintf("%s %v %d", r.Reason, r.Dropped, r.Count))
 			}
-			if want := []string{"excluded false 5", "excluded true 4"}; !slices.Equal(counts, want) {
+			if want := []string{"excluded false 4", "excluded true 4"}; !slices.Equal(counts, want) {
 				t.Errorf("got refusals %v; want %v", counts, want)
 			}
 		})
@@ -162,7 +159,7 @@ func TestCloseWhileExcludedAreDropped(t *testing.T) {
 	}
 	addAll(t, f, urls...)
 	list.set("/secret")
-	go func() { _, _ = f.Lease(bg, 1000) }()
+	go func() { _, _, _ = f.Lease(bg, LeaseRequest{Max: 1000}) }()
 	<-first
 	must(t, f.Close())
 }
@@ -173,7 +170,7 @@ func TestMaxExpiredOfARequest(t *testing.T) {
 		f := open(t, Options{Delay: -1, MaxExpired: 2})
 		addOne(t, f, Link{URL: "http://a.example/"})
 		take := func(max int) int {
-			leases, _, err := f.LeaseFrom(bg, LeaseRequest{MaxExpired: max})
+			leases, _, err := f.Lease(bg, LeaseRequest{MaxExpired: max})
 			must(t, err)
 			time.Sleep(3 * time.Minute) // and is not heard of again
 			return len(leases)

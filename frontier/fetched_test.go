@@ -63,13 +63,13 @@ func TestProbes(t *testing.T) {
 	const n = 400
 	for range 3 {
 		for i := range n {
-			_, err := f.AddURL(bg, Link{URL: fmt.Sprintf("http://a.example/p#%d", i)})
+			_, err := f.Add(bg, fmt.Sprintf("http://a.example/p#%d", i))
 			must(t, err)
 		}
 	}
 	probes, spellings := 0, map[string]bool{}
 	for {
-		leases, err := f.Lease(bg, 1)
+		leases, _, err := f.Lease(bg, LeaseRequest{Max: 1})
 		must(t, err)
 		if len(leases) == 0 {
 			break

@@ -80,7 +80,7 @@ func (f *Frontier) start(ctx context.Context) error {
 // applyOptions carries out the options that the store must know of.
 func (f *Frontier) applyOptions(ctx context.Context) error {
 	for _, name := range f.opt.Exact {
-		if err := f.SetExact(ctx, name); err != nil {
+		if err := f.SetCrawlProfile(ctx, name, canon.None()); err != nil {
 			return err
 		}
 	}

@@ -18,27 +18,22 @@ import (
 // that get lost, [Result.Resent]) is described in package client.
 type Interface interface {
 	Add(ctx context.Context, url string) (Result, error)
-	AddURL(ctx context.Context, url Link) (Result, error)
 	AddBatch(ctx context.Context, urls []Link) ([]Result, error)
 	See(ctx context.Context, urls []Link) ([]Result, error)
 
 	Next(ctx context.Context) (*Lease, error)
 	Leases(ctx context.Context) iter.Seq2[*Lease, error]
-	Lease(ctx context.Context, n int) ([]*Lease, error)
-	LeaseFrom(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error)
+	Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error)
 
 	Done(ctx context.Context, l *Lease) error
 	Retry(ctx context.Context, l *Lease, at time.Time) (again bool, err error)
-	RetryAfter(ctx context.Context, l *Lease, until time.Time) (again bool, err error)
 	Recrawl(ctx context.Context, l *Lease, at time.Time) error
 	Drop(ctx context.Context, l *Lease) error
 	Release(ctx context.Context, l *Lease) error
-	Extend(ctx context.Context, l *Lease, until time.Time) error
 	Redirect(ctx context.Context, l *Lease, target string) (Redirection, error)
 	Settle(ctx context.Context, settlements []Settlement) ([]Settled, error)
 
 	Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error
-	Block(ctx context.Context, crawl, queue string, until time.Time) error
 	Lookup(ctx context.Context, u Link) (Entry, error)
 	Stats(ctx context.Context, crawl string) (store.Stats, error)
 	Close() error

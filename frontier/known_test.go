@@ -155,7 +155,7 @@ func TestKnownRedirect(t *testing.T) {
 			}
 			// What was said before, and a redirect to itself, change nothing.
 			state(Known{Link: Link{URL: variant(0)}, Redirect: variant(1)})
-			must(t, f.Extend(bg, l, time.Now().Add(time.Minute)))
+			must(t, extend(f, l, time.Now().Add(time.Minute)))
 			state(Known{Link: Link{URL: variant(1)}, Next: later, Redirect: variant(1)})
 			leaseNone(t, f)
 			if e, err := f.Lookup(bg, Link{URL: variant(0)}); err != nil || e.State != store.Queued || !e.Due.Equal(later.Truncate(time.Millisecond)) && e.Due.Before(later) {

@@ -64,21 +64,11 @@ type LeaseRequest struct {
 	MaxExpired int
 }
 
-// Lease hands out up to n URLs of [Options.Crawl] that may be fetched now, from n
-// queues, in fair rotation. It does not wait: there may be none. The leases are durable when
-// it returns.
-func (f *Frontier) Lease(ctx context.Context, n int) ([]*Lease, error) {
-	if n <= 0 {
-		return nil, nil
-	}
-	leases, _, err := f.LeaseFrom(ctx, LeaseRequest{Max: n})
-	return leases, err
-}
-
-// LeaseFrom is Lease for those who want more of one queue, or only some. It
-// does not wait either; next is when asking again may give more if nothing is
-// added before, zero when nothing is waiting or the answer is full.
-func (f *Frontier) LeaseFrom(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error) {
+// Lease hands out URLs that may be fetched now, at most req.Max, in fair rotation of their
+// queues. It does not wait: there may be none. The leases are durable when it returns. next is
+// when asking again may give more if nothing is added before; it is zero if nothing is
+// waiting or the answer is full.
+func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error) {
 	if err := f.enter(); err != nil {
 		return nil, time.Time{}, err
 	}

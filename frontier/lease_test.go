@@ -162,7 +162,7 @@ func TestRetryAfterBlocksTheQueue(t *testing.T) {
 		f := open(t, Options{Delay: -1})
 		addAll(t, f, Link{URL: "http://a.example/1"}, Link{URL: "http://a.example/2"})
 		until := time.Now().Add(time.Hour)
-		again, err := f.RetryAfter(bg, leaseOne(t, f), until)
+		again, err := retryBlocking(f, leaseOne(t, f), until)
 		if err != nil || !again {
 			t.Fatalf("got %v, %v; want another attempt", again, err)
 		}
@@ -196,7 +196,7 @@ func TestExpiredLeaseIsHandedOutAgainAndItsHolderIsStale(t *testing.T) {
 		if time.Since(start) != time.Minute || second.Attempts != 2 || string(second.Meta) != "mine" || second.Depth != 3 {
 			t.Errorf("got %+v after %v; want the same after 1m, attempt 2", second, time.Since(start))
 		}
-		for name, err := range map[string]error{"done": f.Done(bg, first), "drop": f.Drop(bg, first), "extend": f.Extend(bg, first, time.Time{})} {
+		for name, err := range map[string]error{"done": f.Done(bg, first), "drop": f.Drop(bg, first), "extend": extend(f, first, time.Time{})} {
 			if !errors.Is(err, ErrStale) {
 				t.Errorf("%s: got %v; want ErrStale", name, err)
 			}
@@ -211,7 +211,7 @@ func TestExtendHoldsLonger(t *testing.T) {
 		addOne(t, f, Link{URL: "http://a.example/"})
 		l, start := leaseOne(t, f), time.Now()
 		time.Sleep(50 * time.Second)
-		must(t, f.Extend(bg, l, time.Time{}))
+		must(t, extend(f, l, time.Time{}))
 		if _, err := f.Next(bg); err != nil || time.Since(start) != 110*time.Second {
 			t.Errorf("handed out again after %v, %v; want 1m50s", time.Since(start), err)
 		}
@@ -240,7 +240,7 @@ func TestLeaseFromOneQueueAndSettleInBatch(t *testing.T) {
 	for i := range 5 {
 		addAll(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i), Crawl: "c"}, Link{URL: fmt.Sprintf("http://b.example/%d", i)})
 	}
-	leases, _, err := f.LeaseFrom(bg, LeaseRequest{Crawl: "c", Queue: "a.example", Max: 4, MaxPerQueue: 4})
+	leases, _, err := f.Lease(bg, LeaseRequest{Crawl: "c", Queue: "a.example", Max: 4, MaxPerQueue: 4})
 	must(t, err)
 	var settle []Settlement
 	for _, l := range leases {
@@ -256,7 +256,7 @@ func TestLeaseFromOneQueueAndSettleInBatch(t *testing.T) {
 	if want := []Settled{OK, OK, OK, OK, OK, Stale}; err != nil || !slices.Equal(answers, want) {
 		t.Errorf("got %v, %v; want %v", answers, err, want)
 	}
-	if _, _, err := f.LeaseFrom(bg, LeaseRequest{Crawl: "*", Queue: "a.example"}); !errors.Is(err, store.ErrInvalid) {
+	if _, _, err := f.Lease(bg, LeaseRequest{Crawl: "*", Queue: "a.example"}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got %v; want ErrInvalid for a queue of no one crawl", err)
 	}
 }
@@ -298,8 +298,8 @@ func TestRetryAfterNeverShortensABlock(t *testing.T) {
 		f := open(t, Options{Delay: -1})
 		addOne(t, f, Link{URL: "http://a.example/"})
 		l, long := leaseOne(t, f), time.Now().Add(24*time.Hour)
-		must(t, f.Block(bg, "", "a.example", long))
-		_, err := f.RetryAfter(bg, l, time.Now().Add(time.Minute))
+		must(t, block(f, "", "a.example", long))
+		_, err := retryBlocking(f, l, time.Now().Add(time.Minute))
 		must(t, err)
 		if _, err := f.Next(bg); err != nil || !time.Now().Equal(long) {
 			t.Errorf("got one at %v, %v; want none before %v", time.Now(), err, long)

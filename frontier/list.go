@@ -17,14 +17,15 @@ type Entry struct {
 	Depth         int
 	Redirects     int
 	Discriminator string
-	// Alias is the reason and the URL that made it an alias, "" if it is none.
-	Alias    string
+	// Reason tells why a URL can't have a key, in what Lookup returns beside such an error.
+	Reason   Reason
 	returned int // leases given back
 }
 
-// Lookup tells what is known of a URL, in any spelling. It returns
-// store.ErrNotFound for one never seen, and the refusal of one that can't have
-// a key. URL, Crawl, Queue (in exact crawls) and Discriminator matter.
+// Lookup returns what is known of a URL, in any variant. The error is store.ErrNotFound
+// for one that was never seen; the Canonical, Key and Queue that it would have are returned
+// all the same. For one that can't have a key, the error tells why, and Reason in a word.
+// URL, Crawl, Queue (in exact crawls) and Discriminator of the link matter.
 func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 	if err := f.enter(); err != nil {
 		return Entry{}, err
@@ -32,24 +33,20 @@ func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 	defer f.leave()
 	r, c := f.identify(u)
 	if r.Status == StatusRefused {
-		return Entry{}, refusalError(u.URL, &r)
+		return Entry{Canonical: r.Canonical, Reason: r.Reason}, refusalError(u.URL, &r)
 	}
 	e, err := f.store.Lookup(ctx, c.stored, r.Key)
 	if err != nil {
-		return Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, err)
+		of := store.Entry{Crawl: shown(c.stored), Key: r.Key, Queue: r.Queue}
+		return Entry{Canonical: r.Canonical, Entry: of}, fmt.Errorf("cannot look up %q: %w", u.URL, err)
 	}
 	entry, err := entryOf(e)
 	entry.Canonical = r.Canonical
 	return entry, err
 }
 
-// Identify returns the canonical form, key and queue of a URL without looking
-// anything up; its Status is zero, or Refused.
-func (f *Frontier) Identify(u Link) Result {
-	r, _ := f.identify(u)
-	return r
-}
-
+// identify fills in the canonical form, key and queue of a URL without looking anything
+// up; the Status of the result is zero, or StatusRefused.
 func (f *Frontier) identify(u Link) (Result, crawl) {
 	var r Result
 	p := preparer{f: f}
@@ -72,7 +69,7 @@ func refusalError(url string, r *Result) error {
 func entryOf(e store.Entry) (Entry, error) {
 	r, err := decodeRecord(e.Meta)
 	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
-	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, Alias: r.alias, returned: r.returned}, err
+	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, returned: r.returned}, err
 }
 
 // Stats returns exact counts, whose cost does not grow with the crawl: of one crawl,
@@ -122,11 +119,6 @@ func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[E
 	})
 }
 
-// Keys lists the keys seen in a crawl in ascending order.
-func (f *Frontier) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
-	return list(f, crawl, func(stored string) iter.Seq2[store.Key, error] { return f.store.Keys(ctx, stored) })
-}
-
 // Configure changes the settings of a queue, of a crawl (queue "") or of all
 // (crawl "*", queue ""), durably. Zero settings leave things to Options.
 func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
@@ -138,17 +130,6 @@ func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.Q
 	}
 	f.rooms.wake(f.crawls.named(crawl))
 	return nil
-}
-
-// Block keeps a queue unserved until the given time; a zero time unblocks it.
-func (f *Frontier) Block(ctx context.Context, crawl, queue string, until time.Time) error {
-	return f.Configure(ctx, crawl, queue, store.QueueChange{BlockedUntil: &until})
-}
-
-// Pause keeps a queue, a crawl (queue "") or all (crawl "*") unserved, or
-// serves it again.
-func (f *Frontier) Pause(ctx context.Context, crawl, queue string, paused bool) error {
-	return f.Configure(ctx, crawl, queue, store.QueueChange{Paused: &paused})
 }
 
 // Selection names what to forget, in a crawl ("" is that of [Options.Crawl], "*" all).

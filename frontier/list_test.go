@@ -51,14 +51,6 @@ func TestListings(t *testing.T) {
 	if want := []string{"x http://h1.example/"}; !slices.Equal(entries, want) {
 		t.Errorf("got entries %q; want %q", entries, want)
 	}
-	n := 0
-	for _, err := range f.Keys(bg, "") {
-		must(t, err)
-		n++
-	}
-	if n != 3 {
-		t.Errorf("got %d keys; want 3", n)
-	}
 	stats, err := f.Stats(bg, "*")
 	if err != nil || stats.Seen != 6 || stats.Held != 5 || stats.Completed != 1 {
 		t.Errorf("got %+v, %v; want 6 seen, 5 held, 1 completed", stats, err)
@@ -72,17 +64,17 @@ func TestBlockAndPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Options{Delay: -1, MaxInFlight: -1})
 		// Settings may come before the first URL: a delay from robots.txt does.
-		must(t, f.Block(bg, "", "a.example", time.Now().Add(time.Hour)))
+		must(t, block(f, "", "a.example", time.Now().Add(time.Hour)))
 		for i := range 5 {
 			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 		}
 		leaseNone(t, f)
-		must(t, f.Block(bg, "", "a.example", time.Time{}))
+		must(t, block(f, "", "a.example", time.Time{}))
 		leaseOne(t, f)
 		for _, scope := range [][2]string{{"", "a.example"}, {"", ""}, {"*", ""}} {
-			must(t, f.Pause(bg, scope[0], scope[1], true))
+			must(t, pause(f, scope[0], scope[1], true))
 			leaseNone(t, f)
-			time.AfterFunc(time.Minute, func() { must(t, f.Pause(bg, scope[0], scope[1], false)) })
+			time.AfterFunc(time.Minute, func() { must(t, pause(f, scope[0], scope[1], false)) })
 			start := time.Now()
 			if _, err := f.Next(bg); err != nil || time.Since(start) != time.Minute {
 				t.Errorf("%q: got %v after %v; want one when the pause ended", scope, err, time.Since(start))

@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -66,7 +67,7 @@ func addOne(t testing.TB, f *Frontier, u Link) Result {
 // leaseOne returns the one lease there is to have.
 func leaseOne(t testing.TB, f *Frontier) *Lease {
 	t.Helper()
-	leases, err := f.Lease(bg, 1)
+	leases, _, err := f.Lease(bg, LeaseRequest{Max: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func leaseOne(t testing.TB, f *Frontier) *Lease {
 // leaseNone fails if there is anything to lease.
 func leaseNone(t testing.TB, f *Frontier) {
 	t.Helper()
-	leases, err := f.Lease(bg, 1)
+	leases, _, err := f.Lease(bg, LeaseRequest{Max: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,4 +94,23 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func block(f *Frontier, crawl, queue string, until time.Time) error {
+	return f.Configure(bg, crawl, queue, store.QueueChange{BlockedUntil: &until})
+}
+
+func pause(f *Frontier, crawl, queue string, paused bool) error {
+	return f.Configure(bg, crawl, queue, store.QueueChange{Paused: &paused})
+}
+
+func extend(f *Frontier, l *Lease, until time.Time) error {
+	_, err := f.settleOne(bg, Settlement{Lease: l, Outcome: Extend, At: until})
+	return err
+}
+
+// retryBlocking retries a lease at a time before which its whole queue waits.
+func retryBlocking(f *Frontier, l *Lease, until time.Time) (again bool, err error) {
+	s, err := f.settleOne(bg, Settlement{Lease: l, Outcome: Retry, At: until, BlockQueue: until})
+	return err == nil && s == OK, err
 }

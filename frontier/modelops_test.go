@@ -59,7 +59,7 @@ func (r *modelRun) block() error {
 	until := r.someTime()
 	r.m.queue(crawl, host).blocked = until
 	r.note("block %s %s until %v", crawl, host, until)
-	return r.f.Block(bg, crawl, host, until)
+	return block(r.f, crawl, host, until)
 }
 
 func (r *modelRun) pause() error {
@@ -72,7 +72,7 @@ func (r *modelRun) pause() error {
 		r.m.queue(crawl, host).paused = paused
 	}
 	r.note("pause %s %s %v", crawl, host, paused)
-	return r.f.Pause(bg, crawl, host, paused)
+	return pause(r.f, crawl, host, paused)
 }
 
 func (r *modelRun) setDelay() error {
@@ -152,7 +152,7 @@ func (r *modelRun) next() error {
 // what could be served stays there, so that only fairness decides.
 func (r *modelRun) takeAndRelease() error {
 	for range 40 {
-		leases, err := r.f.Lease(bg, 1)
+		leases, _, err := r.f.Lease(bg, LeaseRequest{Max: 1})
 		if err != nil {
 			return err
 		}
@@ -199,18 +199,18 @@ func (r *modelRun) count() error {
 func (r *modelRun) drain() error {
 	for _, crawl := range modelCrawls {
 		r.m.paused[crawl] = false
-		if err := r.f.Pause(bg, crawl, "", false); err != nil {
+		if err := pause(r.f, crawl, "", false); err != nil {
 			return err
 		}
 	}
 	for _, q := range r.m.queues {
 		q.paused = false
-		if err := r.f.Pause(bg, q.crawl, q.host, false); err != nil {
+		if err := pause(r.f, q.crawl, q.host, false); err != nil {
 			return err
 		}
 	}
 	for range 400 { // steps of 500 ms; the latest due time is 6 s away
-		leases, err := r.f.Lease(bg, 3)
+		leases, _, err := r.f.Lease(bg, LeaseRequest{Max: 3})
 		if err != nil {
 			return err
 		}

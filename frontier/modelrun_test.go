@@ -184,7 +184,7 @@ func (r *modelRun) lease() error {
 	if r.m.policy.delay == 0 {
 		n = 1
 	}
-	leases, err := r.f.Lease(bg, n)
+	leases, _, err := r.f.Lease(bg, LeaseRequest{Max: n})
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (r *modelRun) leaseOneQueue() error {
 		return nil // what a queue gets out of turn, it owes for long
 	}
 	crawl, _, host, _ := r.page()
-	leases, _, err := r.f.LeaseFrom(bg, LeaseRequest{Crawl: crawl, Queue: host})
+	leases, _, err := r.f.Lease(bg, LeaseRequest{Crawl: crawl, Queue: host})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type Options struct {
 	Profile *canon.Profile
 	// Exact names crawls without canonical dedup: identity is the URL as found
 	// together with its queue key, as URLFrontier has it. See also
-	// [Frontier.SetExact]. The default is none.
+	// [Frontier.SetCrawlProfile] with canon.None. The default is none.
 	Exact []string
 	// QueueBy gives the queue key of a URL that came without one. The default
 	// is ByHost.

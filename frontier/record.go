@@ -10,14 +10,13 @@ import (
 // record is what a frontier keeps with a URL, in the store's Meta: its own
 // fields, then the caller's data. The zero record is kept as no bytes at all.
 //
-//	flags byte | depth uvarint | hops uvarint | len(disc) uvarint, disc | alias… | returned uvarint | meta
+//	flags byte | depth uvarint | hops uvarint | len(disc) uvarint, disc | returned uvarint | meta
 //
 // Each field is there if its flag is set.
 type record struct {
 	depth int    // links from a seed
 	hops  int    // redirects that led here
 	disc  string // discriminator
-	alias string // "reason target" of a URL that is only an alias
 	// returned counts the leases that their holder gave back, by Retry or
 	// Release: of the attempts that the store counts, the others ran out.
 	returned int
@@ -28,17 +27,17 @@ const (
 	hasDepth = 1 << iota
 	hasHops
 	hasDisc
-	hasAlias
+	_ // an alias, in stores of builds before the first release
 	hasReturned
-	knownFlags = hasDepth | hasHops | hasDisc | hasAlias | hasReturned
+	knownFlags = hasDepth | hasHops | hasDisc | hasReturned
 )
 
 func (r record) encode() []byte {
-	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.alias == "" && r.returned == 0 && len(r.meta) == 0 {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.returned == 0 && len(r.meta) == 0 {
 		return nil
 	}
 	var flags byte
-	b := append(make([]byte, 0, 1+len(r.disc)+len(r.alias)+len(r.meta)+8), 0)
+	b := append(make([]byte, 0, 1+len(r.disc)+len(r.meta)+8), 0)
 	if r.depth > 0 {
 		flags |= hasDepth
 		b = binary.AppendUvarint(b, uint64(r.depth))
@@ -50,10 +49,6 @@ func (r record) encode() []byte {
 	if r.disc != "" {
 		flags |= hasDisc
 		b = appendText(b, r.disc)
-	}
-	if r.alias != "" {
-		flags |= hasAlias
-		b = appendText(b, r.alias)
 	}
 	if r.returned > 0 {
 		flags |= hasReturned
@@ -88,9 +83,6 @@ func decodeRecord(b []byte) (r record, err error) {
 	}
 	if flags&hasDisc != 0 {
 		r.disc = d.text()
-	}
-	if flags&hasAlias != 0 {
-		r.alias = d.text()
 	}
 	if flags&hasReturned != 0 {
 		r.returned = int(d.uvarint())

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/store"
 )
 
 // TestRedirectToTheSameKeyIsFollowed is the trap that loses whole sites: the
@@ -103,38 +102,5 @@ func TestRedirectToWhatIsRefusedEndsTheLease(t *testing.T) {
 	}
 	if _, err := f.Redirect(bg, l, "http://a.example/#x"); !errors.Is(err, ErrStale) {
 		t.Errorf("got %v; want ErrStale: the lease is over", err)
-	}
-}
-
-func TestAliasIsSeenWithItsReason(t *testing.T) {
-	var events []Event
-	f := openKeep(t, true, Options{Delay: -1, OnEvent: func(e Event) {
-		if e.Kind == EventAliased {
-			events = append(events, e)
-		}
-	}})
-	addOne(t, f, Link{URL: "http://a.example/page"})
-	l := leaseOne(t, f)
-	addOne(t, f, Link{URL: "http://a.example/queued"})
-	for _, tt := range []struct {
-		alias string
-		want  Status
-	}{{"http://a.example/canonical", StatusNew}, {"http://a.example/queued", StatusDuplicate}, {"http://a.example/page#x", StatusDuplicate}, {"http://a.example/canonical", StatusDuplicate}, {"data:x", StatusRefused}} {
-		r, err := f.Alias(bg, l, tt.alias, "rel-canonical")
-		if err != nil || r.Status != tt.want {
-			t.Errorf("%s: got %v, %v; want %v", tt.alias, r.Status, err, tt.want)
-		}
-	}
-	must(t, f.Done(bg, l))
-	leaseNone(t, f) // the queued alias is no longer to be fetched
-	if r := addOne(t, f, Link{URL: "http://a.example/canonical"}); r.Status != StatusDuplicate {
-		t.Errorf("got %v; want the alias seen", r.Status)
-	}
-	e, err := f.Lookup(bg, Link{URL: "http://a.example/canonical?"})
-	if err != nil || e.Alias != "rel-canonical http://a.example/page" || e.State != store.Done {
-		t.Errorf("got %+v, %v; want the reason of the alias", e, err)
-	}
-	if len(events) != 3 || events[0].Reason != "rel-canonical" {
-		t.Errorf("got events %+v; want one for each alias of another key", events)
 	}
 }

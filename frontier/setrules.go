@@ -15,7 +15,7 @@ import (
 // Keys made before stay as they are: a URL seen under the old rules whose form
 // the new ones change counts as new once more, and its old entry, if it is
 // still held, is fetched too. So open a frontier with the profile without rule
-// files, and set those after each Open.
+// files, and set those after each New.
 func (f *Frontier) SetProfile(p *canon.Profile) error {
 	was := f.opt.Profile
 	if p.Name() != was.Name() || p.Version() != was.Version() {
@@ -24,6 +24,3 @@ func (f *Frontier) SetProfile(p *canon.Profile) error {
 	f.profile.Store(p)
 	return nil
 }
-
-// Profile returns the profile in force.
-func (f *Frontier) Profile() *canon.Profile { return f.profile.Load() }

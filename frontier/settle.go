@@ -74,13 +74,6 @@ func (f *Frontier) Retry(ctx context.Context, l *Lease, at time.Time) (again boo
 	return err == nil && s == OK, err
 }
 
-// RetryAfter is Retry for an answer that asks to be left alone for a while
-// (Retry-After): nothing of the queue is handed out before until.
-func (f *Frontier) RetryAfter(ctx context.Context, l *Lease, until time.Time) (again bool, err error) {
-	s, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Retry, At: until, BlockQueue: until})
-	return err == nil && s == OK, err
-}
-
 // Recrawl completes a lease and queues its URL for another time.
 func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Recrawl, At: at})
@@ -96,12 +89,6 @@ func (f *Frontier) Drop(ctx context.Context, l *Lease) error {
 // Release gives a URL back that was not fetched, as at a shutdown.
 func (f *Frontier) Release(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Release})
-	return err
-}
-
-// Extend holds a URL until the given time, or for Options.Lease from now.
-func (f *Frontier) Extend(ctx context.Context, l *Lease, until time.Time) error {
-	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Extend, At: until})
 	return err
 }
 

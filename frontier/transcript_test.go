@@ -25,7 +25,7 @@ import (
 //	restart    closes it and opens it on the same store
 //	add        lines of URL depth=, priority=, due=, disc=, queue=, force
 //	lease      n=, queue=
-//	done, drop, release, retry at=, recrawl at=, retry-after at=, extend, redirect to=, alias to= reason=
+//	done, drop, release, retry at=, recrawl at=, retry-after at=, extend, redirect to=
 //	           each line a URL that was leased
 //	wait       until so much time has passed
 //	configure  queue=, delay=, weight=, in-flight=, limit=, paused=, block=
@@ -250,7 +250,7 @@ func (s *script) lease(d *datadriven.TestData) string {
 			req.Crawl, req.Queue = store.DefaultCrawl, a.Vals[0]
 		}
 	}
-	leases, next, err := s.f.LeaseFrom(bg, req)
+	leases, next, err := s.f.Lease(bg, req)
 	must(s.t, err)
 	var out strings.Builder
 	for _, l := range leases {
@@ -299,15 +299,16 @@ func (s *script) settleOne(d *datadriven.TestData, l *Lease, at time.Time, args 
 	case "release":
 		return said(s.f.Release(bg, l))
 	case "extend":
-		return said(s.f.Extend(bg, l, at))
+		return said(extend(s.f, l, at))
 	case "recrawl":
 		return said(s.f.Recrawl(bg, l, at))
 	case "retry", "retry-after":
-		retry := s.f.Retry
-		if d.Cmd == "retry-after" {
-			retry = s.f.RetryAfter
+		again, err := false, error(nil)
+		if d.Cmd == "retry" {
+			again, err = s.f.Retry(bg, l, at)
+		} else {
+			again, err = retryBlocking(s.f, l, at)
 		}
-		again, err := retry(bg, l, at)
 		if err == nil && !again {
 			return "given up\n"
 		}
@@ -319,9 +320,6 @@ func (s *script) settleOne(d *datadriven.TestData, l *Lease, at time.Time, args 
 			return "follow " + r.Follow.URL + "\n"
 		}
 		return strings.TrimPrefix(said(err), "ok\n") + fmt.Sprintln("target", r.Target.Status, r.Target.Reason)
-	case "alias":
-		r, err := s.f.Alias(bg, l, args["to"], args["reason"])
-		return strings.TrimPrefix(said(err), "ok\n") + fmt.Sprintln(r.Status)
 	}
 	s.t.Fatalf("%s: no command %q", d.Pos, d.Cmd)
 	return ""
@@ -332,9 +330,6 @@ func (s *script) entries() string {
 	for e, err := range s.f.Entries(bg, "", "") {
 		must(s.t, err)
 		fmt.Fprintf(&out, "%s %s", e.URL, [...]string{"seen", "queued", "leased", "done", "dropped"}[e.State])
-		if e.Alias != "" {
-			fmt.Fprintf(&out, ", alias: %s", e.Alias)
-		}
 		fmt.Fprintln(&out)
 	}
 	return out.String()

@@ -113,7 +113,7 @@ func waitAndLeave(t *testing.T, rnd *rand.Rand) {
 		synctest.Wait()
 		mu.Lock()
 		for _, req := range waiting {
-			if leases, _, err := f.LeaseFrom(bg, req); err != nil || len(leases) > 0 {
+			if leases, _, err := f.Lease(bg, req); err != nil || len(leases) > 0 {
 				t.Errorf("step %d: got %d leases, %v for %+v; want none that its caller would not have got", i, len(leases), err, req)
 			}
 		}

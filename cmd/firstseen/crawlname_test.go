@@ -22,17 +22,18 @@ func namedCrawls(t *testing.T) (db string) {
 	t.Helper()
 	db = filepath.Join(t.TempDir(), "crawl.db")
 	over(t, db, func(f *frontier.Frontier) {
-		if err := errors.Join(f.SetCrawlProfile(t.Context(), "news", canon.WHATWG()), f.SetExact(t.Context(), "raw"), f.Pause(t.Context(), ".serve", "active", true)); err != nil {
+		paused := true
+		if err := errors.Join(f.SetCrawlProfile(t.Context(), "news", canon.WHATWG()), f.SetCrawlProfile(t.Context(), "raw", canon.None()), f.Configure(t.Context(), ".serve", "active", store.QueueChange{Paused: &paused})); err != nil {
 			t.Fatal(err)
 		}
 		for crawl, want := range map[string]int{"": 2, "news": 3, "raw": 3} {
 			n := 0
 			for _, page := range samePages {
-				r, err := f.AddURL(t.Context(), frontier.Link{URL: page, Crawl: crawl})
+				r, err := f.AddBatch(t.Context(), []frontier.Link{{URL: page, Crawl: crawl}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r.Status == frontier.StatusNew {
+				if r[0].Status == frontier.StatusNew {
 					n++
 				}
 			}

@@ -96,9 +96,9 @@ func openOver(s store.Store) (*frontier.Frontier, error) {
 func (f *forgetFlags) forgetURLs(ctx context.Context, front *frontier.Frontier, c frontier.StoredCrawl) (int64, error) {
 	urls := make([]frontier.Link, len(f.urls))
 	for i, u := range f.urls {
-		urls[i].URL = u
-		if r := front.Identify(frontier.Link{URL: u, Crawl: c.Name}); r.Status == frontier.StatusRefused {
-			return 0, misusef("cannot read URL %q; it is refused as %s", u, r.Reason)
+		urls[i] = frontier.Link{URL: u, Crawl: c.Name}
+		if e, err := front.Lookup(ctx, urls[i]); e.Reason != "" {
+			return 0, misuse{err}
 		}
 	}
 	return front.Forget(ctx, frontier.Selection{Crawl: c.Name, URLs: urls})

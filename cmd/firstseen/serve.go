@@ -168,7 +168,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	if err := f.chooseProfiles(ctx, front); err != nil {
 		return err
 	}
-	f.server.Profile, f.server.TrapsOverGRPC = front.Profile, f.traps == "all"
+	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.traps == "all"
 	f.server.Reload = func(context.Context) error {
 		_, p, err := f.profiles()
 		if err == nil {

@@ -78,9 +78,9 @@ func (q *Queue) AddRequest(b []byte) error {
 	if r.Method != "GET" || len(r.Body) > 0 {
 		u.Discriminator = fmt.Sprintf("%s %x", r.Method, sha256.Sum256(r.Body))
 	}
-	result, err := q.f.AddURL(context.Background(), u)
-	if err == nil && result.Status == frontier.StatusRefused {
-		err = fmt.Errorf("cannot queue %q: refused as %s", r.URL, result.Reason)
+	results, err := q.f.AddBatch(context.Background(), []frontier.Link{u})
+	if err == nil && results[0].Status == frontier.StatusRefused {
+		err = fmt.Errorf("cannot queue %q: refused as %s", r.URL, results[0].Reason)
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func (q *Queue) size() (n int, after time.Duration, err error) {
 func (q *Queue) lease(ctx context.Context) (due time.Time, err error) {
 	for q.next == nil {
 		var leases []*frontier.Lease
-		leases, due, err = q.f.LeaseFrom(ctx, frontier.LeaseRequest{})
+		leases, due, err = q.f.Lease(ctx, frontier.LeaseRequest{})
 		if err != nil || len(leases) == 0 {
 			return due, err
 		}

@@ -152,7 +152,7 @@ func fillFrontier(b *testing.B, f frontier.Interface) {
 }
 
 func leaseAndSettle(f frontier.Interface, n int) error {
-	leases, _, err := f.LeaseFrom(bg, frontier.LeaseRequest{Max: n})
+	leases, _, err := f.Lease(bg, frontier.LeaseRequest{Max: n})
 	if err != nil {
 		return err
 	}

@@ -156,7 +156,7 @@ func roundTrip(t *testing.T, f frontier.Interface) {
 	}
 	before := time.Now()
 	got := make(map[string]*frontier.Lease)
-	leases, _, err := f.LeaseFrom(bg, frontier.LeaseRequest{Crawl: "*", Max: len(given)})
+	leases, _, err := f.Lease(bg, frontier.LeaseRequest{Crawl: "*", Max: len(given)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func contexts(t *testing.T, f frontier.Interface) {
 		t.Errorf("Next: got %v; want store.ErrClosed", err)
 	}
 	_, err := f.Add(bg, "http://example.com/")
-	_, _, errLease := f.LeaseFrom(bg, frontier.LeaseRequest{})
+	_, _, errLease := f.Lease(bg, frontier.LeaseRequest{})
 	_, errStats := f.Stats(bg, "")
 	for _, err := range []error{err, errLease, errStats} {
 		if !errors.Is(err, store.ErrClosed) {

@@ -29,7 +29,7 @@ func outcomes(t *testing.T, f frontier.Interface) {
 	}
 	l = next(t, f)
 	stale := *l
-	if err := f.Extend(bg, l, time.Now().Add(time.Hour)); err != nil {
+	if err := extend(f, l, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Recrawl(bg, l, time.Now()); err != nil {
@@ -173,15 +173,15 @@ func redirects(t *testing.T, f frontier.Interface) {
 }
 
 func steering(t *testing.T, f frontier.Interface) {
-	if err := f.Block(bg, "", "a.example", time.Now().Add(time.Hour)); err != nil {
+	if err := block(f, "", "a.example", time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	add(t, f, frontier.Link{URL: "http://a.example/1"}, frontier.Link{URL: "http://a.example/2"})
-	if leases, err := f.Lease(bg, 5); err != nil || len(leases) != 0 {
+	if leases, _, err := f.Lease(bg, frontier.LeaseRequest{Max: 5}); err != nil || len(leases) != 0 {
 		t.Fatalf("got %v, %v; want nothing of a blocked queue", leases, err)
 	}
 	soon := time.Now().Add(300 * time.Millisecond)
-	if err := f.Block(bg, "", "a.example", soon); err != nil {
+	if err := block(f, "", "a.example", soon); err != nil {
 		t.Fatal(err)
 	}
 	l := next(t, f)
@@ -189,10 +189,10 @@ func steering(t *testing.T, f frontier.Interface) {
 		t.Error("a blocked queue was served")
 	}
 	until := time.Now().Add(time.Hour)
-	if again, err := f.RetryAfter(bg, l, until); err != nil || !again {
-		t.Fatalf("got %t, %v", again, err)
+	if err := retryAfter(f, l, until); err != nil {
+		t.Fatal(err)
 	}
-	if err := f.Block(bg, "", "a.example", time.Time{}); err != nil {
+	if err := block(f, "", "a.example", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	delay := 200 * time.Millisecond
@@ -220,13 +220,13 @@ func leaseRequests(t *testing.T, f frontier.Interface) {
 	add(t, f, urls...)
 	count := func(req frontier.LeaseRequest, want int) []*frontier.Lease {
 		t.Helper()
-		leases, _, err := f.LeaseFrom(bg, req)
+		leases, _, err := f.Lease(bg, req)
 		if err != nil || len(leases) != want {
 			t.Errorf("got %d leases, %v of %+v; want %d", len(leases), err, req, want)
 		}
 		return leases
 	}
-	if leases, err := f.Lease(bg, 12); err != nil || len(leases) != 2 {
+	if leases, _, err := f.Lease(bg, frontier.LeaseRequest{Max: 12}); err != nil || len(leases) != 2 {
 		t.Fatalf("got %v, %v; want one of each host", leases, err)
 	}
 	count(frontier.LeaseRequest{Max: 12}, 0)
@@ -238,10 +238,7 @@ func leaseRequests(t *testing.T, f frontier.Interface) {
 	}
 	count(frontier.LeaseRequest{Max: 12, MaxQueues: 1, MaxPerQueue: 2, MaxInFlight: -1}, 2)
 	count(frontier.LeaseRequest{Crawl: "none", Max: 12}, 0)
-	if _, _, err := f.LeaseFrom(bg, frontier.LeaseRequest{Crawl: "*", Queue: "host0.example"}); !errors.Is(err, store.ErrInvalid) {
+	if _, _, err := f.Lease(bg, frontier.LeaseRequest{Crawl: "*", Queue: "host0.example"}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got %v; want ErrInvalid for a queue of no one crawl", err)
-	}
-	if _, err := f.Lease(bg, 0); err != nil {
-		t.Error(err)
 	}
 }

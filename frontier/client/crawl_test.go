@@ -103,19 +103,19 @@ func onlyOwn(t *testing.T, empty, other frontier.Interface) {
 	if l, err := empty.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Next: got %v, %v; want nothing of another crawl", l, err)
 	}
-	if leases, err := empty.Lease(bg, 9); err != nil || len(leases) != 0 {
+	if leases, _, err := empty.Lease(bg, frontier.LeaseRequest{Max: 9}); err != nil || len(leases) != 0 {
 		t.Errorf("Lease: got %v, %v; want nothing of another crawl", leases, err)
 	}
-	if leases, _, err := empty.LeaseFrom(bg, frontier.LeaseRequest{Max: 9}); err != nil || len(leases) != 0 {
+	if leases, _, err := empty.Lease(bg, frontier.LeaseRequest{Max: 9}); err != nil || len(leases) != 0 {
 		t.Errorf("LeaseFrom: got %v, %v; want nothing of another crawl", leases, err)
 	}
 	if _, err := empty.Lookup(bg, frontier.Link{URL: "http://host0.example/"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Lookup: got %v; want ErrNotFound", err)
 	}
-	if err := empty.Block(bg, "", "host0.example", time.Now().Add(time.Hour)); err != nil {
+	if err := block(empty, "", "host0.example", time.Now().Add(time.Hour)); err != nil {
 		t.Error(err)
 	}
-	leases, err := other.Lease(bg, 9)
+	leases, _, err := other.Lease(bg, frontier.LeaseRequest{Max: 9})
 	if err != nil || len(leases) != 1 || leases[0].Crawl != "untouched" {
 		t.Errorf("got %v, %v; want the URL that was left alone", leases, err)
 	}
@@ -144,7 +144,7 @@ func TestAllCrawlsAreTakenFromWhenAskedFor(t *testing.T) {
 				t.Errorf("got URLs of crawls %q; want %q", got, want)
 			}
 			add(t, open("shop"), frontier.Link{URL: "http://a.example/2"})
-			leases, _, err := open("").LeaseFrom(bg, frontier.LeaseRequest{Crawl: "*"})
+			leases, _, err := open("").Lease(bg, frontier.LeaseRequest{Crawl: "*"})
 			if err != nil || len(leases) != 1 || leases[0].Crawl != "shop" {
 				t.Errorf("got %v, %v; want the URL of another crawl, which was asked for", leases, err)
 			}

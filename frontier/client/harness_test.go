@@ -18,6 +18,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -209,4 +210,26 @@ func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(bg, d)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+func block(f frontier.Interface, crawl, queue string, until time.Time) error {
+	return f.Configure(bg, crawl, queue, store.QueueChange{BlockedUntil: &until})
+}
+
+func extend(f frontier.Interface, l *frontier.Lease, until time.Time) error {
+	return settle(f, frontier.Settlement{Lease: l, Outcome: frontier.Extend, At: until})
+}
+
+// retryAfter retries a lease at a time before which its whole queue waits.
+func retryAfter(f frontier.Interface, l *frontier.Lease, until time.Time) error {
+	return settle(f, frontier.Settlement{Lease: l, Outcome: frontier.Retry, At: until, BlockQueue: until})
+}
+
+// settle settles one lease, or returns frontier.ErrStale.
+func settle(f frontier.Interface, s frontier.Settlement) error {
+	answers, err := f.Settle(bg, []frontier.Settlement{s})
+	if err == nil && answers[0] == frontier.Stale {
+		err = frontier.ErrStale
+	}
+	return err
 }

@@ -36,19 +36,10 @@ type leaseAnswer struct {
 	Finished bool        `json:"finished"`
 }
 
-// Lease leases at most n URLs of [Options.Crawl] that may be fetched now, of any
-// queue. It doesn't wait: none is an answer. The daemon gives at most 4096 at once.
-func (c *Client) Lease(ctx context.Context, n int) ([]*frontier.Lease, error) {
-	if n <= 0 {
-		return nil, nil
-	}
-	leases, _, err := c.LeaseFrom(ctx, frontier.LeaseRequest{Max: n})
-	return leases, err
-}
-
-// LeaseFrom is Lease for those who want more of one queue, or only some; next
-// is when asking again may give more if nothing is added before.
-func (c *Client) LeaseFrom(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
+// Lease leases URLs that may be fetched now, at most req.Max. It doesn't wait: none is
+// an answer. The daemon gives at most 4096 at once. next is when asking again may give more
+// if nothing is added before.
+func (c *Client) Lease(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
 	if err := c.enter(); err != nil {
 		return nil, time.Time{}, err
 	}

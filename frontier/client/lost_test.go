@@ -60,7 +60,7 @@ func TestLostRedirectAndExtend(t *testing.T) {
 		t.Errorf("got %+v, %v; want a target that was added before", r, err)
 	}
 	lost.lose("/v1/done", 1, 0)
-	if err := c.Extend(bg, l, time.Now().Add(time.Hour)); !errors.Is(err, frontier.ErrStale) {
+	if err := extend(c, l, time.Now().Add(time.Hour)); !errors.Is(err, frontier.ErrStale) {
 		t.Errorf("got %v; want the truth about a lease that can't be extended", err)
 	}
 	if l = next(t, c); l.URL != "http://b.example/" {
@@ -248,7 +248,7 @@ func TestNotCarried(t *testing.T) {
 	if err := c.Configure(bg, "", "q", store.QueueChange{Paused: &paused}); !errors.Is(err, client.ErrNotCarried) {
 		t.Errorf("got %v; want ErrNotCarried for a pause", err)
 	}
-	if _, _, err := c.LeaseFrom(bg, frontier.LeaseRequest{MaxExpired: 3}); !errors.Is(err, client.ErrNotCarried) {
+	if _, _, err := c.Lease(bg, frontier.LeaseRequest{MaxExpired: 3}); !errors.Is(err, client.ErrNotCarried) {
 		t.Errorf("got %v; want ErrNotCarried for a bound that is the daemon's", err)
 	}
 	r := add(t, c, frontier.Link{URL: "http://a.example/", Queue: "\xff"}, frontier.Link{URL: "http://a.example/"},

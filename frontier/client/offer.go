@@ -15,12 +15,7 @@ import (
 
 // Add offers one URL of [Options.Crawl]. It is AddBatch for one.
 func (c *Client) Add(ctx context.Context, url string) (frontier.Result, error) {
-	return c.AddURL(ctx, frontier.Link{URL: url})
-}
-
-// AddURL offers one URL.
-func (c *Client) AddURL(ctx context.Context, url frontier.Link) (frontier.Result, error) {
-	results, err := c.AddBatch(ctx, []frontier.Link{url})
+	results, err := c.AddBatch(ctx, []frontier.Link{{URL: url}})
 	if err != nil {
 		return frontier.Result{}, err
 	}

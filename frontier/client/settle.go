@@ -26,13 +26,6 @@ func (c *Client) Retry(ctx context.Context, l *frontier.Lease, at time.Time) (ag
 	return err == nil && s == frontier.OK, err
 }
 
-// RetryAfter is Retry for an answer that asks to be left alone for a while
-// (Retry-After): nothing of the queue is handed out before until.
-func (c *Client) RetryAfter(ctx context.Context, l *frontier.Lease, until time.Time) (again bool, err error) {
-	s, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Retry, At: until, BlockQueue: until})
-	return err == nil && s == frontier.OK, err
-}
-
 // Recrawl completes a lease and queues its URL for another time.
 func (c *Client) Recrawl(ctx context.Context, l *frontier.Lease, at time.Time) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Recrawl, At: at})
@@ -48,15 +41,6 @@ func (c *Client) Drop(ctx context.Context, l *frontier.Lease) error {
 // Release gives a URL back that was not fetched, as at a shutdown.
 func (c *Client) Release(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Release})
-	return err
-}
-
-// Extend holds a URL until the given time, or for Options.Lease from now.
-func (c *Client) Extend(ctx context.Context, l *frontier.Lease, until time.Time) error {
-	if until.IsZero() {
-		until = time.Now().Add(c.opt.Lease)
-	}
-	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Extend, At: until})
 	return err
 }
 
@@ -87,8 +71,12 @@ func (c *Client) settle(ctx context.Context, settlements []frontier.Settlement) 
 	for len(settlements) > 0 {
 		asks := make([]ask, min(len(settlements), asksAtOnce))
 		for i := range asks {
+			s := settlements[i]
+			if s.Outcome == frontier.Extend && s.At.IsZero() {
+				s.At = time.Now().Add(c.opt.Lease)
+			}
 			var err error
-			if asks[i].line, err = appendSettlement(nil, &settlements[i]); err != nil {
+			if asks[i].line, err = appendSettlement(nil, &s); err != nil {
 				return nil, err
 			}
 		}

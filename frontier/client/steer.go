@@ -101,11 +101,6 @@ func queueBodyOf(crawl, queue string, change store.QueueChange) queueBody {
 	return b
 }
 
-// Block keeps a queue unserved until the given time; a zero time unblocks it.
-func (c *Client) Block(ctx context.Context, crawl, queue string, until time.Time) error {
-	return c.Configure(ctx, crawl, queue, store.QueueChange{BlockedUntil: &until})
-}
-
 // wireKnown answers /v1/explain.
 type wireKnown struct {
 	Canonical string     `json:"canonical"`

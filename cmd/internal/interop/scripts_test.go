@@ -92,7 +92,7 @@ func crawlTwice(t *testing.T, allowed int, script ...string) {
 	site := newSite(other.seed)
 	defer site.Close()
 	daemon, f, leasesRunOut := serveFast(t)
-	if _, err := f.AddURL(t.Context(), frontier.Link{URL: "http://foreign.example/", Crawl: "foreign"}); err != nil {
+	if _, err := f.AddBatch(t.Context(), []frontier.Link{{URL: "http://foreign.example/", Crawl: "foreign"}}); err != nil {
 		t.Fatal(err)
 	}
 	seed := site.URL + "/"

@@ -88,7 +88,7 @@ func (s *Server) leaseSome(ctx context.Context, req frontier.LeaseRequest) ([]*f
 	if s.pausedHere.now() {
 		return nil, nil
 	}
-	leases, _, err := s.f.LeaseFrom(ctx, req)
+	leases, _, err := s.f.Lease(ctx, req)
 	if err != nil {
 		return nil, s.fault("lease", err)
 	}

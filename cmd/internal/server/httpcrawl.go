@@ -33,5 +33,5 @@ func (s *Server) postCrawl(w http.ResponseWriter, r *http.Request) {
 		s.writeFault(w, "choose a profile", err)
 		return
 	}
-	writeJSON(w, http.StatusOK, crawlBody{crawl, s.f.CrawlProfile(crawl).String()})
+	writeJSON(w, http.StatusOK, crawlBody{crawl, s.f.Profile(crawl).String()})
 }

@@ -61,12 +61,12 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "too-long", "URL, queue or discriminator too long")
 		return
 	}
-	e := s.explain(u)
-	if e.Error != nil && e.Error.Code == string(frontier.ReasonCrawl) {
-		writeError(w, http.StatusBadRequest, e.Error.Code, "no crawl can have this name")
+	entry, err := s.f.Lookup(r.Context(), u)
+	if entry.Reason == frontier.ReasonCrawl {
+		writeError(w, http.StatusBadRequest, string(entry.Reason), "no crawl can have this name")
 		return
 	}
-	entry, err := s.f.Lookup(r.Context(), u)
+	e := s.explain(u, &entry, err)
 	switch {
 	case e.Error != nil:
 	case err == nil:
@@ -79,20 +79,20 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, e)
 }
 
-func (s *Server) explain(u frontier.Link) explanation {
-	id := s.f.Identify(u)
+// explain tells how a URL is read, of what Lookup returned for it.
+func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) explanation {
 	p := s.profileOf(u.Crawl)
-	e := explanation{Input: u.URL, Canonical: id.Canonical, Queue: id.Queue, Profile: p.String(), Changes: []change{}}
-	if id.Status == frontier.StatusRefused {
-		e.Error = &faultDetail{string(id.Reason), "refused: " + string(id.Reason)}
-		if id.Err != nil {
-			e.Error.Message = id.Err.Error()
+	e := explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []change{}}
+	if is.Reason != "" {
+		e.Error = &faultDetail{string(is.Reason), "refused: " + string(is.Reason)}
+		if cause := errors.Unwrap(err); cause != nil && !errors.Is(err, store.ErrInvalid) {
+			e.Error.Message = cause.Error()
 		}
 		return e
 	}
-	e.Key = hex.EncodeToString(id.Key[:])
+	e.Key = hex.EncodeToString(is.Key[:])
 	steps, err := p.Explain(u.URL)
-	if err == nil && steps.Canonical == id.Canonical { // not in an exact crawl
+	if err == nil && steps.Canonical == is.Canonical { // not in an exact crawl
 		for _, st := range steps.Steps {
 			e.Changes = append(e.Changes, change{string(st.Rule), st.Before, st.After, st.Scope})
 		}
@@ -102,7 +102,7 @@ func (s *Server) explain(u frontier.Link) explanation {
 
 // profileOf is the profile that makes the keys of a crawl.
 func (s *Server) profileOf(crawl string) *canon.Profile {
-	if p := s.f.CrawlProfile(crawl); p.Name() != s.f.Profile().Name() {
+	if p := s.f.Profile(crawl); p.Name() != s.f.Profile("*").Name() {
 		return p
 	}
 	return s.cfg.Profile()

@@ -156,7 +156,7 @@ func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequ
 		}
 		leases, answer.Finished, err = s.leaseWait(ctx, b, req)
 	case !s.pausedHere.now():
-		leases, answer.Next, err = s.f.LeaseFrom(ctx, req)
+		leases, answer.Next, err = s.f.Lease(ctx, req)
 	}
 	answer.Leases = make([]leasedURL, len(leases))
 	for i, l := range leases {

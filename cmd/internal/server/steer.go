@@ -139,7 +139,8 @@ func (s *Server) recallPause(ctx context.Context) error {
 	if err != nil || !known {
 		return err
 	}
-	return s.f.Pause(ctx, "*", "", s.paused.Load())
+	paused := s.paused.Load()
+	return s.f.Configure(ctx, "*", "", store.QueueChange{Paused: &paused})
 }
 
 // readPause asks the store for the pause, which another daemon may have set. known
