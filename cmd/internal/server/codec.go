@@ -1,6 +1,9 @@
 package server
 
 import (
+	"fmt"
+	"unicode/utf8"
+
 	"google.golang.org/grpc/encoding"
 	encodingproto "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -100,7 +103,7 @@ func appendBatchAck(dst []byte, id string, statuses []frontierpb.AckMessage_Stat
 
 // appendLease appends the URLInfo of a lease.
 func appendLease(dst []byte, l *frontier.Lease) []byte {
-	dst = appendString(dst, 1, l.URL)
+	dst = appendString(dst, 1, wireURL(l.URL))
 	dst = appendString(dst, 2, l.Queue)
 	if isMetadata(l.Meta) {
 		dst = append(dst, l.Meta...)
@@ -115,4 +118,24 @@ func appendString(dst []byte, number byte, s string) []byte {
 	}
 	dst = protowire.AppendVarint(append(dst, number<<3|byte(protowire.BytesType)), uint64(len(s)))
 	return append(dst, s...)
+}
+
+// wireURL returns a URL as protobuf and JSON text can carry it: of one that is not UTF-8, with
+// its invalid bytes escaped, as browsers do. In crawls with canonical dedup that is a
+// variant of the same page, so a client that fetches it and states the result is understood.
+func wireURL(url string) string {
+	if utf8.ValidString(url) {
+		return url
+	}
+	out := make([]byte, 0, len(url)+16)
+	for len(url) > 0 {
+		r, size := utf8.DecodeRuneInString(url)
+		if r == utf8.RuneError && size == 1 {
+			out = fmt.Appendf(out, "%%%02X", url[0])
+		} else {
+			out = append(out, url[:size]...)
+		}
+		url = url[size:]
+	}
+	return string(out)
 }

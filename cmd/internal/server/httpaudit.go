@@ -147,7 +147,7 @@ type captureLine struct {
 }
 
 func writeCDXJ(out *bufio.Writer, c *captures.Capture) error {
-	line := captureLine{URL: c.URL, Digest: c.Digest, Redirect: c.Redirect}
+	line := captureLine{URL: wireURL(c.URL), Digest: c.Digest, Redirect: wireURL(c.Redirect)}
 	if c.Status > 0 {
 		line.Status = strconv.Itoa(c.Status)
 	}

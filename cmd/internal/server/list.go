@@ -175,7 +175,8 @@ func matcher(filter string, ignoreCase bool) func(string) bool {
 
 // itemOf is the wire form of what is known of a URL.
 func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
-	info := &frontierpb.URLInfo{Url: e.URL, Key: e.Queue, CrawlID: crawl}
+	url := wireURL(e.URL)
+	info := &frontierpb.URLInfo{Url: url, Key: e.Queue, CrawlID: crawl}
 	unpackMeta(info, e.Meta)
 	known := &frontierpb.KnownURLItem{Info: info}
 	if e.State == store.Queued || e.State == store.Leased {
@@ -183,7 +184,7 @@ func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
 	}
 	return &frontierpb.URLItem{
 		Item:         &frontierpb.URLItem_Known{Known: known},
-		ID:           e.URL,
+		ID:           url,
 		CreationDate: dateOf(e.Created),
 	}
 }
