@@ -3,6 +3,7 @@ package frontier
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -113,7 +114,8 @@ func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer)
 		return err
 	}
 	items, places := w.itemsOf(offers)
-	verdicts, err := f.storeAdd(ctx, offers[0].crawl, items)
+	wantFirst := slices.ContainsFunc(offers, func(o offer) bool { return !o.url.SkipFirst })
+	verdicts, err := f.storeAdd(ctx, offers[0].crawl, items, wantFirst)
 	if err != nil {
 		counts.settle(false)
 		return err
@@ -130,14 +132,14 @@ func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer)
 	return nil
 }
 
-func (f *Frontier) storeAdd(ctx context.Context, c crawl, items []store.Item) ([]store.Verdict, error) {
+func (f *Frontier) storeAdd(ctx context.Context, c crawl, items []store.Item, wantFirst bool) ([]store.Verdict, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
 	verdicts, err := f.store.Add(ctx, c.stored, items, store.AddOptions{
 		MaxPerQueue: f.opt.MaxPerQueue,
 		MaxHeld:     f.opt.MaxHeld,
-		WantFirst:   !f.opt.SkipFirst,
+		WantFirst:   wantFirst,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot add %d URLs to crawl %q: %w", len(items), c.name, err)

@@ -74,7 +74,10 @@ func BenchmarkAdd(b *testing.B) {
 					var cpu time.Duration
 					for b.Loop() {
 						b.StopTimer()
-						f := openBench(b, kind, Options{SkipFirst: skip})
+						f := openBench(b, kind, Options{})
+						for i := range urls {
+							urls[i].SkipFirst = skip
+						}
 						b.StartTimer()
 						before := cpuTime()
 						addConcurrently(b, f, urls, load.adders, load.batch)
@@ -124,7 +127,7 @@ func BenchmarkCycle(b *testing.B) {
 	for _, kind := range benchStores {
 		for _, n := range []int{10, 100, 1000} {
 			b.Run(fmt.Sprintf("%s/fetchers=%d/at-once=%d", kind, fetchers, n), func(b *testing.B) {
-				f := openBench(b, kind, Options{Delay: -1, MaxInFlight: -1, SkipFirst: true})
+				f := openBench(b, kind, Options{Delay: -1, MaxInFlight: -1})
 				fill(b, f, b.N+fetchers*n, 10_000)
 				b.ResetTimer()
 				before := cpuTime()
@@ -180,7 +183,7 @@ func BenchmarkLeaseByQueues(b *testing.B) {
 	for _, kind := range benchStores {
 		for _, queues := range []int{1000, 10_000, 100_000, count("FIRSTSEEN_BENCH_QUEUES", 1_000_000)} {
 			b.Run(fmt.Sprintf("%s/queues=%d", kind, queues), func(b *testing.B) {
-				f := openBench(b, kind, Options{Delay: -1, SkipFirst: true})
+				f := openBench(b, kind, Options{Delay: -1})
 				crowd(b, f, queues)
 				b.ResetTimer()
 				before := cpuTime()

@@ -39,6 +39,10 @@ type Link struct {
 	// them: one that a person or a sitemap named, and no page could have made
 	// up. The default is false.
 	SkipTraps bool
+	// SkipFirst leaves Result.First empty, which saves a look-up for a duplicate if no link
+	// of its batch asks for it: in memory for URLs lately queued or asked for, on disk for
+	// others. The default is false: the first-seen URL is told.
+	SkipFirst bool
 }
 
 // Links makes links of what was found on the page of a lease: of its crawl, one level
@@ -122,6 +126,6 @@ type Result struct {
 	// Queue is its queue key.
 	Queue string
 	// First is the spelling a duplicate was first found under, while that is
-	// kept and unless Options.SkipFirst is set.
+	// kept and unless Link.SkipFirst is set.
 	First string
 }

@@ -98,10 +98,6 @@ type Options struct {
 	// ran for an hour, and then forgets an eighth of SeenFor each hour, see
 	// [store.Selection]. The default is for ever.
 	SeenFor time.Duration
-	// SkipFirst leaves Result.First empty and so saves a look-up for each
-	// duplicate: in memory for those of URLs lately queued or asked for, on disk
-	// for others. The default is false: first spellings are told.
-	SkipFirst bool
 	// Poll is how long those who wait for something to hand out go at most
 	// without asking the store anew: for a store that other processes write to, of whose
 	// changes this one isn't told. The default is no bound.

@@ -173,7 +173,7 @@ type importer struct {
 }
 
 func newImporter(a *app, f *importFlags, s store.Store, p *canon.Profile, opt archive.Options) (*importer, error) {
-	front, err := frontier.New(s, frontier.Options{Profile: p, SkipFirst: true, Traps: frontier.Traps{Off: true}})
+	front, err := frontier.New(s, frontier.Options{Profile: p, Traps: frontier.Traps{Off: true}})
 	if err != nil {
 		return nil, err
 	}

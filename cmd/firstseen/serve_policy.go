@@ -37,7 +37,7 @@ func (f *serveFlags) checkLimits() error {
 // policy is what the flags say in the frontier's terms, where 0 stands for the default.
 func (f *serveFlags) policy() frontier.Options {
 	return frontier.Options{
-		Exact: f.exact, SkipFirst: true, Lease: 30 * time.Second,
+		Exact: f.exact, Lease: 30 * time.Second,
 		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Retry: f.retry,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxFetched: f.maxFetched, MaxDepth: f.maxDepth,
 		MaxRedirects: noneIfZero(f.maxRedirects), MaxExpired: noneIfZero(f.maxExpired),

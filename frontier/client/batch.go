@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 const (
@@ -18,7 +20,7 @@ type ask struct {
 	line     []byte
 	sent     bool // a sending went unanswered
 	answered bool
-	verdict  wireVerdict
+	verdict  wire.VerdictLine
 	settled  string
 }
 

@@ -7,16 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 )
-
-// wireFetched is what a fetch gave.
-type wireFetched struct {
-	URL      string    `json:"url"`
-	Time     time.Time `json:"time,omitzero"`
-	Status   int       `json:"status,omitempty"`
-	Digest   string    `json:"digest,omitempty"`
-	Redirect string    `json:"redirect,omitempty"`
-}
 
 // fetchedOf is the JSON of what the fetch of a lease gave, nil for nothing. It serves
 // to judge rules by, and must not keep a lease from being settled: what the wire
@@ -25,7 +17,7 @@ func fetchedOf(s *frontier.Settlement) []byte {
 	if s.Fetched == nil {
 		return nil
 	}
-	f := wireFetched{URL: cmp.Or(s.Fetched.URL, s.Lease.URL), Time: s.Fetched.Time.UTC(), Status: s.Fetched.Status,
+	f := wire.Fetched{URL: cmp.Or(s.Fetched.URL, s.Lease.URL), Time: s.Fetched.Time.UTC(), Status: s.Fetched.Status,
 		Digest: s.Fetched.Digest, Redirect: s.Fetched.Redirect}
 	if f.URL == "" || !utf8.ValidString(f.URL+f.Digest+f.Redirect) {
 		return nil

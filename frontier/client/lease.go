@@ -9,32 +9,12 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
 // unbounded stands for "no bound" where the daemon has a default.
 const unbounded = 1 << 30
-
-// leaseBody is the body of /v1/lease.
-type leaseBody struct {
-	Crawl        string   `json:"crawl,omitempty"`
-	Queue        string   `json:"queue,omitempty"`
-	Max          int      `json:"max,omitempty"`
-	MaxQueues    int      `json:"max_queues,omitempty"`
-	MaxPerQueue  int      `json:"max_per_queue,omitempty"`
-	MaxInFlight  int      `json:"max_in_flight,omitempty"`
-	LeaseSeconds float64  `json:"lease_seconds,omitempty"`
-	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
-	WaitSeconds  float64  `json:"wait_seconds,omitempty"`
-	Stay         bool     `json:"stay,omitempty"`
-	RawMeta      bool     `json:"raw_meta"`
-}
-
-type leaseAnswer struct {
-	Leases   []wireLease `json:"leases"`
-	Next     time.Time   `json:"next"`
-	Finished bool        `json:"finished"`
-}
 
 // Lease leases URLs that may be fetched now, at most req.Max. It doesn't wait: none is
 // an answer. The daemon gives at most 4096 at once. next is when asking again may give more
@@ -56,12 +36,12 @@ func (c *Client) Lease(ctx context.Context, req frontier.LeaseRequest) (leases [
 }
 
 // leaseBody fills in the options.
-func (c *Client) leaseBody(req frontier.LeaseRequest) leaseBody {
+func (c *Client) leaseBody(req frontier.LeaseRequest) wire.LeaseRequest {
 	req.Crawl = cmp.Or(req.Crawl, c.opt.Crawl)
 	req.Lease = cmp.Or(req.Lease, c.opt.Lease)
 	req.Delay = cmp.Or(req.Delay, c.opt.Delay)
 	req.MaxInFlight = cmp.Or(req.MaxInFlight, c.opt.MaxInFlight)
-	b := leaseBody{Crawl: req.Crawl, Queue: req.Queue, Max: max(req.Max, 1), MaxQueues: max(req.MaxQueues, 0), MaxPerQueue: max(req.MaxPerQueue, 1),
+	b := wire.LeaseRequest{Crawl: req.Crawl, Queue: req.Queue, Max: max(req.Max, 1), MaxQueues: max(req.MaxQueues, 0), MaxPerQueue: max(req.MaxPerQueue, 1),
 		MaxInFlight: min(req.MaxInFlight, unbounded), LeaseSeconds: req.Lease.Seconds(), RawMeta: true}
 	if req.MaxInFlight < 0 {
 		b.MaxInFlight = unbounded
@@ -73,8 +53,8 @@ func (c *Client) leaseBody(req frontier.LeaseRequest) leaseBody {
 	return b
 }
 
-func (c *Client) take(ctx context.Context, b leaseBody) ([]*frontier.Lease, leaseAnswer, error) {
-	var answer leaseAnswer
+func (c *Client) take(ctx context.Context, b wire.LeaseRequest) ([]*frontier.Lease, wire.Leases, error) {
+	var answer wire.Leases
 	body, err := json.Marshal(b)
 	if err != nil {
 		return nil, answer, fmt.Errorf("cannot lease: %w", err)
@@ -85,7 +65,7 @@ func (c *Client) take(ctx context.Context, b leaseBody) ([]*frontier.Lease, leas
 	}
 	leases := make([]*frontier.Lease, len(answer.Leases))
 	for i := range answer.Leases {
-		if leases[i], err = answer.Leases[i].lease(); err != nil {
+		if leases[i], err = leaseOf(&answer.Leases[i]); err != nil {
 			return nil, answer, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // Add offers one URL of [Options.Crawl]. It is AddBatch for one.
@@ -126,12 +127,12 @@ func more(n int) error {
 	return fmt.Errorf("cannot have %d URLs stored: %w", n, errIncomplete)
 }
 
-func readVerdict(lines *bufio.Reader, v *wireVerdict) error {
+func readVerdict(lines *bufio.Reader, v *wire.VerdictLine) error {
 	line, err := readLine(lines)
 	if err != nil {
 		return err
 	}
-	*v = wireVerdict{}
+	*v = wire.VerdictLine{}
 	return json.Unmarshal(line, v)
 }
 

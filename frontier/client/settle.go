@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // Done completes a lease: the URL is seen for good. A lease that ran out is
@@ -121,7 +122,7 @@ func (c *Client) sendLeases(ctx context.Context, asks []*ask) error {
 }
 
 func readSettled(body io.Reader, asks []*ask) error {
-	var answer struct{ Answers []string }
+	var answer wire.Answers
 	if err := json.NewDecoder(body).Decode(&answer); err != nil {
 		return fmt.Errorf("cannot read answers: %w", err)
 	}

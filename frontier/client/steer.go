@@ -9,26 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
-
-// redirectBody is the body of /v1/redirect.
-type redirectBody struct {
-	Crawl         string `json:"crawl,omitempty"`
-	Queue         string `json:"queue,omitempty"`
-	Key           string `json:"key"`
-	Token         string `json:"token"`
-	URL           string `json:"url"`
-	URLBytes      []byte `json:"url_bytes,omitempty"`
-	Discriminator string `json:"discriminator,omitempty"`
-	Target        string `json:"target"`
-	TargetBytes   []byte `json:"target_bytes,omitempty"`
-	RawMeta       bool   `json:"raw_meta"`
-}
 
 // Redirect tells that fetching a lease was answered by a redirect to target, an
 // absolute URL, and answers whether to follow it now.
@@ -37,12 +23,9 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 		return frontier.Redirection{}, err
 	}
 	defer c.leave()
-	body := redirectBody{Crawl: l.Crawl, Queue: l.Queue, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10),
-		URL: l.URL, URLBytes: bytesOf(l.URL), Discriminator: l.Discriminator, Target: target, TargetBytes: bytesOf(target), RawMeta: true}
-	var answer struct {
-		Follow *wireLease
-		Target *wireVerdict
-	}
+	body := wire.RedirectRequest{Crawl: l.Crawl, Queue: l.Queue, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10),
+		URL: l.URL, URLBytes: wire.BytesOf(l.URL), Discriminator: l.Discriminator, Target: target, TargetBytes: wire.BytesOf(target), RawMeta: true}
+	var answer wire.Redirection
 	resent, err := c.post(ctx, "redirect", "/v1/redirect", body, &answer)
 	if resent && errors.Is(err, frontier.ErrStale) { // the first sending ended the lease
 		return frontier.Redirection{Target: frontier.Result{Status: frontier.StatusDuplicate, Resent: true}}, nil
@@ -51,7 +34,7 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 	switch {
 	case err != nil:
 	case answer.Follow != nil:
-		out.Follow, err = answer.Follow.lease()
+		out.Follow, err = leaseOf(answer.Follow)
 		out.Target = frontier.Result{Status: frontier.StatusDuplicate, Key: l.Key, Queue: l.Queue, First: l.URL}
 	case answer.Target != nil:
 		out.Target, err = resultOf(answer.Target, resent)
@@ -59,15 +42,6 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 		err = fmt.Errorf("cannot redirect; got neither a lease nor a verdict")
 	}
 	return out, err
-}
-
-// queueBody is the body of /v1/queue.
-type queueBody struct {
-	Crawl        string     `json:"crawl,omitempty"`
-	Queue        string     `json:"queue"`
-	DelaySeconds *float64   `json:"delay_seconds,omitempty"`
-	MaxInFlight  *int       `json:"max_in_flight,omitempty"`
-	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
 }
 
 // Configure changes the delay, the bound and the block of a queue, durably. A
@@ -88,8 +62,8 @@ func (c *Client) Configure(ctx context.Context, crawl, queue string, change stor
 	return err
 }
 
-func queueBodyOf(crawl, queue string, change store.QueueChange) queueBody {
-	b := queueBody{Crawl: crawl, Queue: queue, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
+func queueBodyOf(crawl, queue string, change store.QueueChange) wire.QueueSettings {
+	b := wire.QueueSettings{Crawl: crawl, Queue: queue, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
 	if change.Delay != nil {
 		seconds := max(*change.Delay, 0).Seconds()
 		b.DelaySeconds = &seconds
@@ -99,23 +73,6 @@ func queueBodyOf(crawl, queue string, change store.QueueChange) queueBody {
 		b.MaxInFlight = &none
 	}
 	return b
-}
-
-// wireKnown answers /v1/explain.
-type wireKnown struct {
-	Canonical string     `json:"canonical"`
-	Key       string     `json:"key"`
-	Error     *wireFault `json:"error"`
-	Known     *struct {
-		State      string    `json:"state"`
-		First      string    `json:"first"`
-		FirstBytes []byte    `json:"first_bytes"`
-		Queue      string    `json:"queue"`
-		Due        time.Time `json:"due"`
-		Created    time.Time `json:"created"`
-		Expires    time.Time `json:"expires"`
-		Attempts   int       `json:"attempts"`
-	} `json:"known"`
 }
 
 var states = map[string]store.State{"seen": store.SeenOnly, "queued": store.Queued, "leased": store.Leased, "done": store.Done, "dropped": store.Dropped}
@@ -131,18 +88,18 @@ func (c *Client) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, e
 	defer c.leave()
 	u.Crawl = c.opt.named(u.Crawl)
 	q := url.Values{"url": {u.URL}, "crawl": {u.Crawl}, "queue": {u.Queue}, "discriminator": {u.Discriminator}}
-	var w wireKnown
+	var w wire.Explanation
 	_, err := c.ask(ctx, "look up a URL", &request{method: http.MethodGet, path: "/v1/explain?" + q.Encode()}, &w)
 	switch {
 	case err != nil:
 		return frontier.Entry{}, err
 	case w.Error != nil:
-		return frontier.Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, cmp.Or(refusal(*w.Error), store.ErrInvalid))
+		return frontier.Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, cmp.Or(refusal(w.Error), store.ErrInvalid))
 	case w.Known == nil:
 		return frontier.Entry{}, fmt.Errorf("cannot look up %q: %w", u.URL, store.ErrNotFound)
 	}
 	e := frontier.Entry{Canonical: w.Canonical, Discriminator: u.Discriminator, Entry: store.Entry{Crawl: u.Crawl,
-		Queue: w.Known.Queue, State: states[w.Known.State], URL: textOr(w.Known.First, w.Known.FirstBytes), Due: w.Known.Due, Created: w.Known.Created,
+		Queue: w.Known.Queue, State: states[w.Known.State], URL: wire.TextOr(w.Known.First, w.Known.FirstBytes), Due: w.Known.Due, Created: w.Known.Created,
 		Expires: w.Known.Expires, Attempts: w.Known.Attempts}}
 	return e, decodeKey(&e.Key, w.Key)
 }
@@ -158,8 +115,8 @@ func (c *Client) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	return store.Stats{Seen: s.Seen, Held: s.Held, InFlight: s.InFlight, Completed: s.Completed, Dropped: s.Dropped, Queues: s.Queues, Active: s.Active}, err
 }
 
-func (c *Client) stats(ctx context.Context, crawl string) (wireStats, error) {
-	var s wireStats
+func (c *Client) stats(ctx context.Context, crawl string) (wire.Stats, error) {
+	var s wire.Stats
 	r := &request{method: http.MethodGet, path: "/v1/stats?crawl=" + url.QueryEscape(crawl)}
 	_, err := c.ask(ctx, "count", r, &s)
 	return s, err

@@ -12,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -64,9 +65,9 @@ func notBegun(status int) bool {
 // has its first words.
 func faultOf(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxFault)) // what there is of it
-	var fault struct{ Error wireFault }
+	var fault wire.Error
 	if json.Unmarshal(text, &fault) != nil || fault.Error.Code == "" {
-		fault.Error = wireFault{Code: "http", Message: fmt.Sprintf("%.100s", text)}
+		fault.Error = wire.Fault{Code: "http", Message: fmt.Sprintf("%.100s", text)}
 	}
 	return &StatusError{Status: resp.StatusCode, Code: fault.Error.Code, Message: fault.Error.Message}
 }

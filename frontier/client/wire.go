@@ -11,74 +11,9 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
-
-// The types of this file are the daemon's interface, /openapi.json, as far as
-// it is used here.
-
-type wireFault struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-// wireVerdict answers a line of /v1/urls and /v1/seen.
-type wireVerdict struct {
-	Verdict    string    `json:"verdict"`
-	Canonical  string    `json:"canonical"`
-	Key        string    `json:"key"`
-	Queue      string    `json:"queue"`
-	Requeued   bool      `json:"requeued"`
-	First      string    `json:"first"`
-	FirstBytes []byte    `json:"first_bytes"`
-	Error      wireFault `json:"error"`
-}
-
-// wireLease is a leased URL.
-type wireLease struct {
-	Crawl         string    `json:"crawl"`
-	Key           string    `json:"key"`
-	Token         string    `json:"token"`
-	Attempts      int       `json:"attempts"`
-	URL           string    `json:"url"`
-	URLBytes      []byte    `json:"url_bytes"`
-	Queue         string    `json:"queue"`
-	Meta          []byte    `json:"meta"`
-	Depth         int       `json:"depth"`
-	Redirects     int       `json:"redirects"`
-	Discriminator string    `json:"discriminator"`
-	Priority      uint8     `json:"priority"`
-	Created       time.Time `json:"created"`
-	Expires       time.Time `json:"expires"`
-}
-
-// bytesOf returns the bytes of a text that JSON can't carry, nil for any other.
-func bytesOf(text string) []byte {
-	if utf8.ValidString(text) {
-		return nil
-	}
-	return []byte(text)
-}
-
-// textOr returns what JSON carried as bytes, if it did, or as text.
-func textOr(text string, bytes []byte) string {
-	if len(bytes) > 0 {
-		return string(bytes)
-	}
-	return text
-}
-
-// wireStats answers /v1/stats.
-type wireStats struct {
-	Seen      int64  `json:"seen"`
-	Held      int64  `json:"held"`
-	InFlight  int64  `json:"in_flight"`
-	Completed int64  `json:"completed"`
-	Dropped   int64  `json:"dropped"`
-	Queues    int64  `json:"queues"`
-	Active    int64  `json:"active_queues"`
-	Profile   string `json:"profile"`
-}
 
 // appendURL appends the line of a URL of a crawl.
 func appendURL(dst []byte, u *frontier.Link, crawl string) ([]byte, error) {
@@ -151,15 +86,18 @@ func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 
 // resultOf puts a verdict into a frontier's terms. Resent says that the URL
 // was sent more than once.
-func resultOf(v *wireVerdict, resent bool) (frontier.Result, error) {
-	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: textOr(v.First, v.FirstBytes), Resent: resent}
+func resultOf(v *wire.VerdictLine, resent bool) (frontier.Result, error) {
+	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: wire.TextOr(v.First, v.FirstBytes), Resent: resent}
 	switch v.Verdict {
-	case "new":
+	case wire.New:
 		r.Status = frontier.StatusNew
-	case "duplicate":
+	case wire.Duplicate:
 		r.Status = frontier.StatusDuplicate
-	case "refused":
-		r.Status, r.Reason, r.Err = frontier.StatusRefused, frontier.Reason(v.Error.Code), refusal(v.Error)
+	case wire.Refused:
+		r.Status = frontier.StatusRefused
+		if v.Error != nil {
+			r.Reason, r.Err = frontier.Reason(v.Error.Code), refusal(v.Error)
+		}
 		return r, nil
 	default:
 		return r, fmt.Errorf("cannot read answer; got verdict %q; want new, duplicate or refused", v.Verdict)
@@ -168,7 +106,7 @@ func resultOf(v *wireVerdict, resent bool) (frontier.Result, error) {
 }
 
 // refusal is what Result.Err tells of a refusal, for the reasons it has one.
-func refusal(f wireFault) error {
+func refusal(f *wire.Fault) error {
 	switch frontier.Reason(f.Code) {
 	case frontier.ReasonURL:
 		return fmt.Errorf("%w: %s", canon.ErrURL, f.Message)
@@ -187,10 +125,10 @@ func decodeKey(k *store.Key, text string) error {
 	return nil
 }
 
-func (w *wireLease) lease() (*frontier.Lease, error) {
+func leaseOf(w *wire.Lease) (*frontier.Lease, error) {
 	l := &frontier.Lease{URL: w.URL, Crawl: w.Crawl, Queue: w.Queue, Meta: w.Meta, Depth: w.Depth, Redirects: w.Redirects,
 		Discriminator: w.Discriminator, Priority: w.Priority, Attempts: w.Attempts, Created: w.Created, Expires: w.Expires, Started: time.Now()}
-	l.URL = textOr(w.URL, w.URLBytes)
+	l.URL = wire.TextOr(w.URL, w.URLBytes)
 	var err error
 	if l.Token, err = strconv.ParseUint(w.Token, 10, 64); err != nil {
 		return nil, fmt.Errorf("cannot read lease; got token %.40q: %w", w.Token, err)

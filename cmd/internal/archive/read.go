@@ -237,6 +237,6 @@ func (r *reader) record(rec *crawllog.Record) {
 		left.Before++
 	default:
 		r.text += len(rec.URL)
-		r.b.urls = append(r.b.urls, frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl})
+		r.b.urls = append(r.b.urls, frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl, SkipFirst: true})
 	}
 }

@@ -24,7 +24,7 @@ func serve(t *testing.T) *server.Server {
 	t.Helper()
 	p := canon.Qiita()
 	f, err := frontier.New(memstore.New(memstore.Options{KeepURLs: true}), frontier.Options{
-		Profile: p, SkipFirst: true, MaxInFlight: -1, Traps: frontier.Traps{Off: true}})
+		Profile: p, MaxInFlight: -1, Traps: frontier.Traps{Off: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

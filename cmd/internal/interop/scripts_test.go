@@ -136,7 +136,7 @@ func serveFast(t *testing.T) (s *server.Server, f *frontier.Frontier, leasesRunO
 	t.Helper()
 	var ahead atomic.Int64
 	st := memstore.New(memstore.Options{KeepURLs: true, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
-	f, err := frontier.New(st, frontier.Options{Delay: -1, MaxInFlight: -1, SkipFirst: true})
+	f, err := frontier.New(st, frontier.Options{Delay: -1, MaxInFlight: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

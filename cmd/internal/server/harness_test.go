@@ -54,7 +54,7 @@ func openFrontier(t testing.TB, p *canon.Profile, c *clock, change ...func(*fron
 		KeepURLs: true,
 		Clock:    c.Now,
 	})
-	opt := frontier.Options{Profile: p, SkipFirst: true}
+	opt := frontier.Options{Profile: p}
 	for _, f := range change {
 		f(&opt)
 	}

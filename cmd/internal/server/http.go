@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/firstseen/firstseen/cmd/internal/dashboard"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // newHTTP makes the HTTP server. Headers must come soon and are bounded;
@@ -121,18 +122,8 @@ func writeText(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text + "\n")) // a client that went away needs no answer
 }
 
-// faultBody is the body of every refusal.
-type faultBody struct {
-	Error faultDetail `json:"error"`
-}
-
-type faultDetail struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
 func writeError(w http.ResponseWriter, status int, code, message string) {
-	writeJSON(w, status, faultBody{faultDetail{code, message}})
+	writeJSON(w, status, wire.Error{Error: wire.Fault{Code: code, Message: message}})
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // TestHTTP plays the transcripts in testdata/http: a request line and a body,
@@ -60,7 +61,7 @@ func (r *running) request(t *testing.T, method, path, body string) string {
 // leaseVars makes KEY0, TOKEN0, KEY1 … of the leases in an answer stand for
 // themselves in the next request.
 func leaseVars(out string) *strings.Replacer {
-	var answer leaseAnswer
+	var answer wire.Leases
 	_, body, _ := strings.Cut(out, "\n")
 	if json.Unmarshal([]byte(body), &answer) != nil {
 		return strings.NewReplacer()
@@ -127,7 +128,7 @@ func TestConversation(t *testing.T) {
 	defer resp.Body.Close()
 	answers := json.NewDecoder(resp.Body)
 	for i := range 3 {
-		var v verdictLine
+		var v wire.VerdictLine
 		if err := answers.Decode(&v); err != nil || v.URL != fmt.Sprintf("http://a.com/%d", i) || v.Verdict != "new" {
 			t.Errorf("got %+v, %v; want URL %d to be new", v, err, i)
 		}
@@ -138,7 +139,7 @@ func TestConversation(t *testing.T) {
 	if err := lines.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var last verdictLine
+	var last wire.VerdictLine
 	if err := answers.Decode(&last); err != nil || answers.Decode(&last) == nil {
 		t.Errorf("got %+v, %v; want one more line and the end", last, err)
 	}
@@ -150,7 +151,7 @@ func TestCountersAgree(t *testing.T) {
 	r := start(t, canon.Qiita(), Config{})
 	r.request(t, "POST", "/v1/urls", `{"url":"http://a.com/"}`+"\n"+`{"url":"http://A.com"}`+"\n"+`{"url":"mailto:x"}`)
 	r.request(t, "POST", "/v1/lease", `{}`)
-	var stats statsAnswer
+	var stats wire.Stats
 	_, body, _ := strings.Cut(r.request(t, "GET", "/v1/stats", ""), "\n")
 	if err := json.Unmarshal([]byte(body), &stats); err != nil {
 		t.Fatal(err)

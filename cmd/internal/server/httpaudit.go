@@ -9,26 +9,17 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
-// fetchedBody is what a fetch gave, as POST /v1/done takes it.
-type fetchedBody struct {
-	URL      string    `json:"url"`
-	Time     time.Time `json:"time,omitzero"`
-	Status   int       `json:"status,omitempty"`
-	Digest   string    `json:"digest,omitempty"`
-	Redirect string    `json:"redirect,omitempty"`
-}
-
-func (b *fetchedBody) fetched() (*frontier.Fetched, error) {
+func fetchedOf(b *wire.Fetched) (*frontier.Fetched, error) {
 	if b == nil {
 		return nil, nil
 	}

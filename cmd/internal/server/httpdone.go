@@ -8,37 +8,9 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
-
-// doneBody is the body of POST /v1/done.
-type doneBody struct {
-	Leases []doneLease `json:"leases"`
-}
-
-type doneLease struct {
-	Crawl    string `json:"crawl,omitempty"`
-	Key      string `json:"key"`
-	Token    string `json:"token"`
-	Attempts int    `json:"attempts,omitempty"`
-	// Outcome is done, retry, recrawl, drop, release or extend.
-	Outcome string    `json:"outcome,omitempty"`
-	At      time.Time `json:"at,omitzero"`
-	// BlockQueueUntil keeps the queue unserved, as a Retry-After asks.
-	BlockQueueUntil time.Time `json:"block_queue_until,omitzero"`
-	// Meta replaces the URL's data, as stored; Priority its priority.
-	Meta     bytesText `json:"meta,omitempty"`
-	Priority *uint8    `json:"priority,omitempty"`
-	// TookSeconds is how long the fetch took, for delays that follow it. The default is
-	// not to tell.
-	TookSeconds float64 `json:"took_seconds,omitempty"`
-	// Fetched tells what the fetch gave.
-	Fetched *fetchedBody `json:"fetched,omitempty"`
-}
-
-type doneAnswer struct {
-	Answers []string `json:"answers"` // ok, gave-up or stale
-}
 
 var outcomes = map[string]frontier.Outcome{
 	"": frontier.Done, "done": frontier.Done, "retry": frontier.Retry, "recrawl": frontier.Recrawl,
@@ -50,7 +22,7 @@ var outcomeLabels = map[frontier.Outcome]string{
 	frontier.Drop: "dropped", frontier.Release: "released", frontier.Extend: "extended",
 }
 
-func (d *doneLease) settlement() (frontier.Settlement, error) {
+func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	l := &frontier.Lease{Crawl: d.Crawl, Attempts: d.Attempts}
 	outcome, ok := outcomes[d.Outcome]
 	if d.Attempts < 0 || d.Attempts > unbounded {
@@ -75,7 +47,7 @@ func (d *doneLease) settlement() (frontier.Settlement, error) {
 	if d.TookSeconds > 0 {
 		l.Started = time.Now().Add(-seconds(d.TookSeconds, maxLease))
 	}
-	fetched, err := d.Fetched.fetched()
+	fetched, err := fetchedOf(d.Fetched)
 	if err != nil {
 		return frontier.Settlement{}, err
 	}
@@ -91,8 +63,8 @@ func (s *Server) postDone(w http.ResponseWriter, r *http.Request) {
 // settleBody settles what a body says, unless it answers with an error. What the
 // body held is given back before the answer is written, which a client may be slow
 // to read.
-func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out doneAnswer, ok bool) {
-	body, held, ok := readHeld[doneBody](s, w, r)
+func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.Answers, ok bool) {
+	body, held, ok := readHeld[wire.Done](s, w, r)
 	defer held.done()
 	if !ok {
 		return out, false
@@ -104,7 +76,7 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out doneAns
 	settlements := make([]frontier.Settlement, len(body.Leases))
 	var err error
 	for i := range body.Leases {
-		if settlements[i], err = body.Leases[i].settlement(); err == nil && len(body.Leases[i].Meta) > s.cfg.MaxMetadata {
+		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(body.Leases[i].Meta) > s.cfg.MaxMetadata {
 			err = fmt.Errorf("cannot settle; got meta of %d bytes for lease %d; want at most %d: %w", len(body.Leases[i].Meta), i, s.cfg.MaxMetadata, store.ErrInvalid)
 		}
 		if err != nil {
@@ -122,7 +94,7 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out doneAns
 		return out, false
 	}
 	held.keep(int64(len(answers)) * perAnswer)
-	out = doneAnswer{Answers: make([]string, len(answers))}
+	out = wire.Answers{Answers: make([]string, len(answers))}
 	for i, a := range answers {
 		out.Answers[i] = a.String()
 		s.countSettled(settlements[i].Outcome, a)

@@ -4,52 +4,19 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
-
-// explanation is the answer of GET /v1/explain.
-type explanation struct {
-	Input     string       `json:"input"`
-	Canonical string       `json:"canonical,omitempty"`
-	Key       string       `json:"key,omitempty"`
-	Queue     string       `json:"queue,omitempty"`
-	Profile   string       `json:"profile"`
-	Changes   []change     `json:"changes"`
-	Known     *knownURL    `json:"known,omitempty"`
-	Error     *faultDetail `json:"error,omitempty"`
-}
-
-type change struct {
-	Rule   string `json:"rule"`
-	Before string `json:"before"`
-	After  string `json:"after"`
-	// Scope is the host and path of the rule file's entry by which the rule holds.
-	Scope string `json:"scope,omitempty"`
-}
-
-// knownURL is what the store knows of a URL.
-type knownURL struct {
-	State string `json:"state"`
-	First string `json:"first,omitempty"` // the spelling it was first found under, while that is kept
-	// FirstBytes is First where that isn't UTF-8.
-	FirstBytes []byte    `json:"first_bytes,omitempty"`
-	Queue      string    `json:"queue,omitempty"`
-	Due        time.Time `json:"due,omitzero"`
-	Created    time.Time `json:"created,omitzero"`
-	Expires    time.Time `json:"expires,omitzero"`
-	Attempts   int       `json:"attempts,omitempty"`
-}
 
 var stateNames = map[store.State]string{
 	store.SeenOnly: "seen", store.Queued: "queued", store.Leased: "leased", store.Done: "done", store.Dropped: "dropped",
 }
 
 // getExplain says how a URL is read, and what is known of it. A URL that is
-// refused has an explanation too.
+// refused has an wire.Explanation too.
 func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	u := frontier.Link{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
@@ -70,7 +37,7 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case e.Error != nil:
 	case err == nil:
-		e.Known = &knownURL{State: stateNames[entry.State], First: entry.URL, FirstBytes: bytesOf(entry.URL), Queue: entry.Entry.Queue,
+		e.Known = &wire.Known{State: stateNames[entry.State], First: entry.URL, FirstBytes: wire.BytesOf(entry.URL), Queue: entry.Entry.Queue,
 			Due: entry.Due, Created: entry.Created, Expires: entry.Expires, Attempts: entry.Attempts}
 	case !errors.Is(err, store.ErrNotFound):
 		s.writeFault(w, "look up", err)
@@ -80,11 +47,11 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 }
 
 // explain tells how a URL is read, of what Lookup returned for it.
-func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) explanation {
+func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) wire.Explanation {
 	p := s.profileOf(u.Crawl)
-	e := explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []change{}}
+	e := wire.Explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []wire.Change{}}
 	if is.Reason != "" {
-		e.Error = &faultDetail{string(is.Reason), "refused: " + string(is.Reason)}
+		e.Error = &wire.Fault{Code: string(is.Reason), Message: "refused: " + string(is.Reason)}
 		if cause := errors.Unwrap(err); cause != nil && !errors.Is(err, store.ErrInvalid) {
 			e.Error.Message = cause.Error()
 		}
@@ -94,7 +61,7 @@ func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) explana
 	steps, err := p.Explain(u.URL)
 	if err == nil && steps.Canonical == is.Canonical { // not in an exact crawl
 		for _, st := range steps.Steps {
-			e.Changes = append(e.Changes, change{string(st.Rule), st.Before, st.After, st.Scope})
+			e.Changes = append(e.Changes, wire.Change{Rule: string(st.Rule), Before: st.Before, After: st.After, Scope: st.Scope})
 		}
 	}
 	return e

@@ -14,6 +14,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/admit"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // oneConn is a listener with one connection.
@@ -42,7 +43,7 @@ func ask(t *testing.T, s *Server, wait time.Duration, request string) string {
 	l := &oneConn{make(chan net.Conn, 1), make(chan struct{})}
 	l.conns <- server
 	h := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := readJSON[leaseBody](s, w, r); !ok {
+		if _, ok := readJSON[wire.LeaseRequest](s, w, r); !ok {
 			return
 		}
 		select {

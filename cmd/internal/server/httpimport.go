@@ -9,13 +9,14 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // importLine is the answer to a line of POST /v1/import.
 type importLine struct {
-	ID     string       `json:"ID"`
-	Status string       `json:"status"` // OK, SKIPPED or FAIL
-	Error  *faultDetail `json:"error,omitempty"`
+	ID     string      `json:"ID"`
+	Status string      `json:"status"` // OK, SKIPPED or FAIL
+	Error  *wire.Fault `json:"error,omitempty"`
 }
 
 // postImport puts items in the JSON form of Protocol Buffers, one a line: what
@@ -42,13 +43,13 @@ func (s *Server) importLines(ctx context.Context, lines []bodyLine, out *bytes.B
 }
 
 // parseItem reads a line; one that can't be read is an empty item, which is SKIPPED.
-func (s *Server) parseItem(line *bodyLine) (*frontierpb.URLItem, *faultDetail) {
+func (s *Server) parseItem(line *bodyLine) (*frontierpb.URLItem, *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; a URLItem cannot have it: offer it to /v1/urls, as url_bytes in base64"); fault != nil {
 		return &frontierpb.URLItem{}, fault
 	}
 	var m frontierpb.URLItem
 	if err := protojson.Unmarshal(line.text, &m); err != nil {
-		return &frontierpb.URLItem{}, &faultDetail{"json", "not a URLItem in the JSON form of Protocol Buffers"}
+		return &frontierpb.URLItem{}, &wire.Fault{Code: "json", Message: "not a URLItem in the JSON form of Protocol Buffers"}
 	}
 	return &m, nil
 }

@@ -10,78 +10,23 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
-
-// leaseBody is the body of POST /v1/lease.
-type leaseBody struct {
-	// Crawl is the crawl to lease from, "*" for all. The default is DEFAULT, as
-	// for all that names no crawl.
-	Crawl       string `json:"crawl,omitempty"`
-	Queue       string `json:"queue,omitempty"`
-	Max         int    `json:"max,omitempty"`
-	MaxQueues   int    `json:"max_queues,omitempty"`
-	MaxPerQueue int    `json:"max_per_queue,omitempty"`
-	// MaxInFlight bounds the leases of a queue that has no bound of its own, at any
-	// time. The default is MaxPerQueue, and with neither that of the frontier.
-	MaxInFlight  int     `json:"max_in_flight,omitempty"`
-	LeaseSeconds float64 `json:"lease_seconds,omitempty"`
-	// DelaySeconds is the delay of queues that have none of their own. The
-	// default is the server's.
-	DelaySeconds *float64 `json:"delay_seconds,omitempty"`
-	// WaitSeconds is how long to wait for something to hand out; the wait ends
-	// early when the crawl has nothing queued or leased. The default is not to wait.
-	WaitSeconds float64 `json:"wait_seconds,omitempty"`
-	// Stay waits on when the crawl has nothing queued or leased.
-	Stay bool `json:"stay,omitempty"`
-	// RawMeta asks for the data of a URL as the bytes that are stored, instead of
-	// as metadata.
-	RawMeta bool `json:"raw_meta,omitempty"`
-}
-
-type leaseAnswer struct {
-	Leases []leasedURL `json:"leases"`
-	// Next is when asking again may give more; not told by an answer that was waited for.
-	Next time.Time `json:"next,omitzero"`
-	// Finished says that the crawl has nothing queued or leased; only told when waited for.
-	Finished bool `json:"finished,omitempty"`
-}
-
-// leasedURL is a lease on the wire. The first four fields name it when it is
-// settled. The token is text since it needs all of 64 bits.
-type leasedURL struct {
-	Crawl    string              `json:"crawl"`
-	Key      string              `json:"key"`
-	Token    string              `json:"token"`
-	Attempts int                 `json:"attempts"`
-	URL      string              `json:"url"`
-	Queue    string              `json:"queue"`
-	Metadata map[string][]string `json:"metadata,omitempty"`
-	Depth    int                 `json:"depth,omitempty"`
-	Priority uint8               `json:"priority,omitempty"`
-	Expires  time.Time           `json:"expires"`
-
-	Discriminator string    `json:"discriminator,omitempty"`
-	Redirects     int       `json:"redirects,omitempty"`
-	Created       time.Time `json:"created,omitzero"`
-	// URLBytes is the URL where it isn't UTF-8, which JSON can't carry.
-	URLBytes []byte `json:"url_bytes,omitempty"`
-	// Meta is the URL's data as stored, when it was asked for.
-	Meta []byte `json:"meta,omitempty"`
-}
 
 // maxLease bounds a lease.
 const maxLease = 7 * 24 * time.Hour
 
-func (b *leaseBody) request() (frontier.LeaseRequest, error) {
-	for name, n := range map[string]int{"max": b.Max, "max_queues": b.MaxQueues, "max_per_queue": b.MaxPerQueue, "max_in_flight": b.MaxInFlight} {
-		if n < 0 || n > unbounded {
-			return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got %s %d; want 0 to %d: %w", name, n, unbounded, store.ErrInvalid)
-		}
-	}
-	for name, n := range map[string]float64{"lease_seconds": b.LeaseSeconds, "wait_seconds": b.WaitSeconds} {
-		if !(n >= 0 && n <= unbounded) {
-			return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got %s %v; want 0 to %d: %w", name, n, unbounded, store.ErrInvalid)
+func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
+	for _, field := range []struct {
+		name  string
+		value float64
+	}{
+		{"max", float64(b.Max)}, {"max_queues", float64(b.MaxQueues)}, {"max_per_queue", float64(b.MaxPerQueue)},
+		{"max_in_flight", float64(b.MaxInFlight)}, {"lease_seconds", b.LeaseSeconds}, {"wait_seconds", b.WaitSeconds},
+	} {
+		if !(field.value >= 0 && field.value <= unbounded) {
+			return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got %s %v; want 0 to %d: %w", field.name, field.value, unbounded, store.ErrInvalid)
 		}
 	}
 	if len(b.Queue) > store.MaxQueueKey {
@@ -97,16 +42,16 @@ func (b *leaseBody) request() (frontier.LeaseRequest, error) {
 		req.MaxInFlight = b.MaxInFlight
 	}
 	var err error
-	if req.Delay, err = b.delay(); err != nil {
+	if req.Delay, err = delayOf(b.DelaySeconds); err != nil {
 		return req, err
 	}
 	return req, nil
 }
 
-// delay is the delay in the frontier's terms: 0 is the server's own, and
+// delayOf returns a delay in the frontier's terms: 0 is the server's own, and
 // negative is none.
-func (b *leaseBody) delay() (time.Duration, error) {
-	switch d := b.DelaySeconds; {
+func delayOf(d *float64) (time.Duration, error) {
+	switch {
 	case d == nil:
 		return 0, nil
 	case !(*d >= 0 && *d <= maxLease.Seconds()):
@@ -119,11 +64,11 @@ func (b *leaseBody) delay() (time.Duration, error) {
 }
 
 func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[leaseBody](s, w, r)
+	body, ok := readJSON[wire.LeaseRequest](s, w, r)
 	if !ok {
 		return
 	}
-	req, err := body.request()
+	req, err := leaseRequestOf(&body)
 	if err == nil {
 		err = s.roomFor(1)
 	}
@@ -145,8 +90,8 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequest) (leaseAnswer, error) {
-	var answer leaseAnswer
+func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (wire.Leases, error) {
+	var answer wire.Leases
 	var leases []*frontier.Lease
 	var err error
 	switch {
@@ -158,7 +103,7 @@ func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequ
 	case !s.pausedHere.now():
 		leases, answer.Next, err = s.f.Lease(ctx, req)
 	}
-	answer.Leases = make([]leasedURL, len(leases))
+	answer.Leases = make([]wire.Lease, len(leases))
 	for i, l := range leases {
 		answer.Leases[i] = wireLease(l, b.RawMeta)
 	}
@@ -167,7 +112,7 @@ func (s *Server) lease(ctx context.Context, b *leaseBody, req frontier.LeaseRequ
 
 // leaseWait waits as long as the request says, as its client stays, and as the
 // server isn't draining. What nobody is there to take is given back.
-func (s *Server) leaseWait(ctx context.Context, b *leaseBody, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
+func (s *Server) leaseWait(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
 	limited, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, s.cfg.MaxWait), time.Millisecond))
 	defer cancel()
 	waiting, cancel := withEnd(limited, s.draining)
@@ -216,10 +161,10 @@ func seconds(n float64, max time.Duration) time.Duration {
 }
 
 // wireLease puts a lease on the wire, its data as metadata or as it is stored.
-func wireLease(l *frontier.Lease, raw bool) leasedURL {
-	out := leasedURL{Crawl: l.Crawl, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10), Attempts: l.Attempts,
+func wireLease(l *frontier.Lease, raw bool) wire.Lease {
+	out := wire.Lease{Crawl: l.Crawl, Key: hex.EncodeToString(l.Key[:]), Token: strconv.FormatUint(l.Token, 10), Attempts: l.Attempts,
 		URL: l.URL, Queue: l.Queue, Depth: l.Depth, Priority: l.Priority, Expires: l.Expires, Discriminator: l.Discriminator,
-		Redirects: l.Redirects, Created: l.Created, URLBytes: bytesOf(l.URL)}
+		Redirects: l.Redirects, Created: l.Created, URLBytes: wire.BytesOf(l.URL)}
 	if raw {
 		out.Meta = l.Meta
 	} else {

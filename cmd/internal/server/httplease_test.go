@@ -9,6 +9,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // TestLocalPauseWaits pauses a daemon alone: a request that waits for a lease
@@ -24,12 +25,12 @@ func TestLocalPauseWaits(t *testing.T) {
 				}
 				s.pausedHere.set(pausedBefore)
 				type result struct {
-					answer leaseAnswer
+					answer wire.Leases
 					err    error
 				}
 				got := make(chan result, 1)
 				ask := func() {
-					a, err := s.lease(t.Context(), &leaseBody{WaitSeconds: 30, Stay: true}, frontier.LeaseRequest{Crawl: "*", Max: 1, Lease: time.Hour})
+					a, err := s.lease(t.Context(), &wire.LeaseRequest{WaitSeconds: 30, Stay: true}, frontier.LeaseRequest{Crawl: "*", Max: 1, Lease: time.Hour})
 					got <- result{a, err}
 				}
 				go ask()

@@ -5,40 +5,18 @@ import (
 	"net/http"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
-
-// redirectBody is the body of POST /v1/redirect: a lease as it was handed out,
-// and where its URL led.
-type redirectBody struct {
-	Crawl         string    `json:"crawl,omitempty"`
-	Queue         string    `json:"queue,omitempty"`
-	Key           string    `json:"key"`
-	Token         string    `json:"token"`
-	URL           string    `json:"url"`
-	URLBytes      bytesText `json:"url_bytes,omitempty"`
-	Discriminator string    `json:"discriminator,omitempty"`
-	Target        string    `json:"target,omitempty"`
-	TargetBytes   bytesText `json:"target_bytes,omitempty"` // goes before Target
-	RawMeta       bool      `json:"raw_meta,omitempty"`
-}
-
-// redirectAnswer has one of the two.
-type redirectAnswer struct {
-	// Follow is the lease under which to fetch the target now.
-	Follow *leasedURL `json:"follow,omitempty"`
-	// Target is the verdict on the target, offered like a link; the lease is over.
-	Target *verdictLine `json:"target,omitempty"`
-}
 
 // postRedirect tells whether a redirect is to be followed now, as the page
 // itself under another spelling, or was offered like a link.
 func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[redirectBody](s, w, r)
+	body, ok := readJSON[wire.RedirectRequest](s, w, r)
 	if !ok {
 		return
 	}
-	target := textOr(body.Target, body.TargetBytes)
+	target := wire.TextOr(body.Target, body.TargetBytes)
 	if target == "" {
 		writeError(w, http.StatusBadRequest, "invalid", "want a target")
 		return
@@ -62,23 +40,23 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 	}
 	if answer.Follow != nil {
 		follow := wireLease(answer.Follow, body.RawMeta)
-		writeJSON(w, http.StatusOK, redirectAnswer{Follow: &follow})
+		writeJSON(w, http.StatusOK, wire.Redirection{Follow: &follow})
 		return
 	}
-	v := verdictLine{URL: body.Target, URLBytes: body.TargetBytes}
-	v.fill(&answer.Target)
-	writeJSON(w, http.StatusOK, redirectAnswer{Target: &v})
+	v := wire.VerdictLine{URL: body.Target, URLBytes: body.TargetBytes}
+	fillVerdict(&v, &answer.Target)
+	writeJSON(w, http.StatusOK, wire.Redirection{Target: &v})
 }
 
 // leaseAgain makes a lease whole again: the store knows what the wire leaves out.
-func (s *Server) leaseAgain(r *http.Request, b *redirectBody) (*frontier.Lease, error) {
-	named := doneLease{Crawl: b.Crawl, Key: b.Key, Token: b.Token}
-	settlement, err := named.settlement()
+func (s *Server) leaseAgain(r *http.Request, b *wire.RedirectRequest) (*frontier.Lease, error) {
+	named := wire.DoneLease{Crawl: b.Crawl, Key: b.Key, Token: b.Token}
+	settlement, err := settlementOf(&named)
 	if err != nil {
 		return nil, err
 	}
 	l := settlement.Lease
-	u := frontier.Link{URL: textOr(b.URL, b.URLBytes), Crawl: crawlName(b.Crawl), Queue: b.Queue, Discriminator: b.Discriminator}
+	u := frontier.Link{URL: wire.TextOr(b.URL, b.URLBytes), Crawl: crawlName(b.Crawl), Queue: b.Queue, Discriminator: b.Discriminator}
 	e, err := s.f.Lookup(r.Context(), u)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -18,32 +19,6 @@ var openAPI []byte
 func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(openAPI) // a client that went away needs no answer
-}
-
-// statsAnswer is the answer of GET /v1/stats.
-type statsAnswer struct {
-	Crawl     string             `json:"crawl"`
-	Crawls    []string           `json:"crawls"`
-	Seen      int64              `json:"seen"`
-	Held      int64              `json:"held"`
-	InFlight  int64              `json:"in_flight"`
-	Completed int64              `json:"completed"`
-	Dropped   int64              `json:"dropped"`
-	Queues    int64              `json:"queues"`
-	Active    int64              `json:"active_queues"`
-	Serving   bool               `json:"serving"`  // not paused, not draining
-	DiskLow   bool               `json:"disk_low"` // writes are refused
-	Profile   string             `json:"profile"`
-	Counters  map[string]float64 `json:"counters"` // those of /metrics
-	Refused   []refusalAnswer    `json:"refused"`
-}
-
-type refusalAnswer struct {
-	Crawl    string   `json:"crawl"`
-	Reason   string   `json:"reason"`
-	Dropped  bool     `json:"dropped,omitempty"` // they had been taken, and were dropped later
-	Count    int64    `json:"count"`
-	Examples []string `json:"examples"`
 }
 
 func (s *Server) getStats(w http.ResponseWriter, r *http.Request) {
@@ -69,15 +44,15 @@ func (s *Server) getStats(w http.ResponseWriter, r *http.Request) {
 	a.DiskLow, a.Profile = s.disk.full(), s.cfg.Profile().String()
 	for ref := range s.f.Refusals() {
 		if crawl == "*" || ref.Crawl == crawl {
-			a.Refused = append(a.Refused, refusalAnswer{ref.Crawl, string(ref.Reason), ref.Dropped, ref.Count, ref.Examples})
+			a.Refused = append(a.Refused, wire.Refusal{Crawl: ref.Crawl, Reason: string(ref.Reason), Dropped: ref.Dropped, Count: ref.Count, Examples: ref.Examples})
 		}
 	}
 	writeJSON(w, http.StatusOK, a)
 }
 
-func answerOf(crawl string, st store.Stats) statsAnswer {
-	return statsAnswer{Crawl: crawl, Seen: st.Seen, Held: st.Held, InFlight: st.InFlight, Completed: st.Completed,
-		Dropped: st.Dropped, Queues: st.Queues, Active: st.Active, Refused: []refusalAnswer{}, Crawls: []string{}}
+func answerOf(crawl string, st store.Stats) wire.Stats {
+	return wire.Stats{Crawl: crawl, Seen: st.Seen, Held: st.Held, InFlight: st.InFlight, Completed: st.Completed,
+		Dropped: st.Dropped, Queues: st.Queues, Active: st.Active, Refused: []wire.Refusal{}, Crawls: []string{}}
 }
 
 // counterValues reads the counters that /metrics shows, by name and labels as

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,84 +11,11 @@ import (
 	"io"
 	"net/http"
 	"time"
-	"unicode/utf8"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 )
-
-// urlLine is a line of POST /v1/urls.
-type urlLine struct {
-	URL      string              `json:"url,omitempty"`
-	ID       string              `json:"id,omitempty"`
-	Crawl    string              `json:"crawl,omitempty"`
-	Queue    string              `json:"queue,omitempty"`
-	Metadata map[string][]string `json:"metadata,omitempty"`
-	Due      time.Time           `json:"due,omitzero"`
-	Priority uint8               `json:"priority,omitempty"`
-	Depth    int                 `json:"depth,omitempty"`
-	Force    bool                `json:"force,omitempty"`
-	// SkipTraps lets the URL past the limits of --traps.
-	SkipTraps bool `json:"skip_traps,omitempty"`
-	// Discriminator makes several things to fetch of one URL, such as a method
-	// and the digest of a body.
-	Discriminator string `json:"discriminator,omitempty"`
-	// URLBytes is the URL as bytes, which JSON text can't carry if it isn't UTF-8. It
-	// goes before URL.
-	URLBytes bytesText `json:"url_bytes,omitempty"`
-	// Meta is data to keep with the URL as it is, in place of metadata.
-	Meta bytesText `json:"meta,omitempty"`
-}
-
-// bytesText is bytes as base64 text, and as nothing else: encoding/json would
-// also take an array of numbers.
-type bytesText []byte
-
-// UnmarshalJSON reads base64 text; null is no bytes.
-func (b *bytesText) UnmarshalJSON(value []byte) error {
-	var text *string
-	err := json.Unmarshal(value, &text)
-	if err == nil && text != nil {
-		*b, err = base64.StdEncoding.DecodeString(*text)
-	}
-	return err
-}
-
-// bytesOf returns the bytes of a text that JSON can't carry, nil for any other.
-func bytesOf(text string) []byte {
-	if utf8.ValidString(text) {
-		return nil
-	}
-	return []byte(text)
-}
-
-// textOr is what JSON carried as text, or, where that can't be, as bytes.
-func textOr(text string, bytes []byte) string {
-	if len(bytes) > 0 {
-		return string(bytes)
-	}
-	return text
-}
-
-// verdictLine is the answer to one.
-type verdictLine struct {
-	ID        string `json:"id,omitempty"`
-	URL       string `json:"url"`
-	URLBytes  []byte `json:"url_bytes,omitempty"` // as the line had it
-	Verdict   string `json:"verdict"`             // new, duplicate, refused, failed
-	Canonical string `json:"canonical,omitempty"`
-	Key       string `json:"key,omitempty"`
-	Queue     string `json:"queue,omitempty"`
-	Requeued  bool   `json:"requeued,omitempty"`
-	First     string `json:"first,omitempty"` // the spelling a duplicate was first found under
-	// FirstBytes is First where that isn't UTF-8.
-	FirstBytes []byte       `json:"first_bytes,omitempty"`
-	Rules      []string     `json:"rules,omitempty"` // what made a duplicate's spelling equal
-	Error      *faultDetail `json:"error,omitempty"`
-}
 
 const (
 	// linesAtOnce is how many lines share a commit at most.
@@ -97,8 +23,6 @@ const (
 	// lineTimeout is how long a client may take for the next piece of its body,
 	// or for reading the next piece of the answer.
 	lineTimeout = time.Minute
-	// lookUpsAtOnce bounds the first spellings that are asked for together.
-	lookUpsAtOnce = 64
 	// maxDiscriminator bounds a discriminator in bytes.
 	maxDiscriminator = 255
 )
@@ -136,12 +60,12 @@ func (s *Server) maxLine() int { return 2*(s.cfg.MaxURL+s.cfg.MaxMetadata) + 16<
 // fault returns why a line can't be read as JSON, or nil. The decoder must not get text that isn't
 // UTF-8: it would put U+FFFD for it, and so make one URL of several. The end of the message
 // for such a text is the caller's advice.
-func (l *bodyLine) fault(max int, advice string) *faultDetail {
+func (l *bodyLine) fault(max int, advice string) *wire.Fault {
 	if l.tooLong > 0 {
-		return &faultDetail{string(frontier.ReasonTooLong), fmt.Sprintf("got a line of %d bytes that begins with %.64q; want at most %d", l.tooLong, l.text, max)}
+		return &wire.Fault{Code: string(frontier.ReasonTooLong), Message: fmt.Sprintf("got a line of %d bytes that begins with %.64q; want at most %d", l.tooLong, l.text, max)}
 	}
 	if err := input.CheckJSON(l.text); err != nil {
-		return &faultDetail{"json", err.Error() + advice}
+		return &wire.Fault{Code: "json", Message: err.Error() + advice}
 	}
 	return nil
 }
@@ -186,7 +110,7 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer line
 		body.next(in.Buffered())
 		answer(r.Context(), lines, &out)
 		if end != nil && !errors.Is(end, io.EOF) {
-			writeLine(&out, verdictLine{Verdict: "failed", Error: &faultDetail{"body", end.Error()}})
+			writeLine(&out, wire.VerdictLine{Verdict: "failed", Error: &wire.Fault{Code: "body", Message: end.Error()}})
 		}
 		_, err := w.Write(out.Bytes())
 		if out.Reset(); out.Cap() > 4*bodyBuffer { // it was charged until now
@@ -260,7 +184,7 @@ func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, er
 
 // answerLines commits lines and writes their verdicts.
 func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer offering, brief bool) {
-	verdicts := make([]verdictLine, len(lines))
+	verdicts := make([]wire.VerdictLine, len(lines))
 	var adds addList
 	for i := range lines {
 		u, err := s.parseLine(&lines[i], &verdicts[i])
@@ -270,34 +194,29 @@ func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.B
 			s.countUnread(true)
 			continue
 		}
+		u.SkipFirst = brief
 		adds.add(u, i)
 	}
 	results, err := offer(ctx, adds.urls)
-	var lookUps errgroup.Group // each may have to wait for a commit: together they wait for one
-	lookUps.SetLimit(lookUpsAtOnce)
 	for i, place := range adds.places {
 		if err != nil {
 			verdicts[place].Verdict = "failed"
-			verdicts[place].Error = &faultDetail{"unavailable", "not stored; send it again"}
+			verdicts[place].Error = &wire.Fault{Code: "unavailable", Message: "not stored; send it again"}
 			continue
 		}
-		verdicts[place].fill(&results[i])
+		fillVerdict(&verdicts[place], &results[i])
 		if brief {
 			verdicts[place].Canonical, verdicts[place].Queue = "", ""
 		} else if results[i].Status == frontier.StatusDuplicate {
-			lookUps.Go(func() error {
-				s.tellFirst(ctx, &verdicts[place], &adds.urls[i])
-				return nil
-			})
+			s.tellFirst(&verdicts[place], results[i].First, &adds.urls[i])
 		}
 	}
-	_ = lookUps.Wait() // no look-up fails the others
 	for _, v := range verdicts {
 		writeLine(out, v)
 	}
 }
 
-func writeLine(out *bytes.Buffer, v verdictLine) {
+func writeLine(out *bytes.Buffer, v wire.VerdictLine) {
 	b, err := encode(v)
 	if err != nil { // no value of this type fails
 		return
@@ -306,57 +225,50 @@ func writeLine(out *bytes.Buffer, v verdictLine) {
 }
 
 // parseLine reads a line, and what the verdict repeats of it.
-func (s *Server) parseLine(line *bodyLine, v *verdictLine) (frontier.Link, *faultDetail) {
+func (s *Server) parseLine(line *bodyLine, v *wire.VerdictLine) (frontier.Link, *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
 		return frontier.Link{}, fault
 	}
-	var l urlLine
+	var l wire.URLLine
 	d := json.NewDecoder(bytes.NewReader(line.text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return frontier.Link{}, &faultDetail{"json", err.Error()}
+		return frontier.Link{}, &wire.Fault{Code: "json", Message: err.Error()}
 	}
 	if len(bytes.TrimSpace(line.text[d.InputOffset():])) > 0 {
-		return frontier.Link{}, &faultDetail{"json", "got more than one JSON value; want one a line"}
+		return frontier.Link{}, &wire.Fault{Code: "json", Message: "got more than one JSON value; want one a line"}
 	}
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
-	l.URL = textOr(l.URL, l.URLBytes)
-	info := &frontierpb.URLInfo{Url: l.URL, Key: l.Queue, CrawlID: l.Crawl}
-	for name, values := range l.Metadata {
-		if info.Metadata == nil {
-			info.Metadata = make(map[string]*frontierpb.StringList, len(l.Metadata))
-		}
-		info.Metadata[name] = &frontierpb.StringList{Values: values}
-	}
+	l.URL = wire.TextOr(l.URL, l.URLBytes)
 	if l.URL == "" {
-		return frontier.Link{}, &faultDetail{string(frontier.ReasonURL), "want a url"}
+		return frontier.Link{}, &wire.Fault{Code: string(frontier.ReasonURL), Message: "want a url"}
 	}
-	u, ok := s.urlOf(info)
+	u := frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: appendMetadata(nil, l.Metadata)}
 	if u.Crawl == controlCrawl {
-		return u, &faultDetail{string(frontier.ReasonCrawl), fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
+		return u, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
 	}
 	if len(l.Meta) > 0 && u.Meta != nil {
-		return u, &faultDetail{"json", "want metadata or meta, not both"}
+		return u, &wire.Fault{Code: "json", Message: "want metadata or meta, not both"}
 	}
 	if len(l.Meta) > 0 {
 		u.Meta = l.Meta
 	}
-	if !ok || len(u.Meta) > s.cfg.MaxMetadata {
-		return u, &faultDetail{"too-long", fmt.Sprintf("want a URL of at most %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
+	if !s.takes(&u) || len(u.Meta) > s.cfg.MaxMetadata {
+		return u, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("want a URL of at most %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
 	}
 	if len(l.Discriminator) > maxDiscriminator {
-		return u, &faultDetail{"too-long", fmt.Sprintf("want a discriminator of at most %d bytes", maxDiscriminator)}
+		return u, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("want a discriminator of at most %d bytes", maxDiscriminator)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
 	u.SkipTraps = l.SkipTraps
 	return u, nil
 }
 
-// fill puts a result into a line.
-func (v *verdictLine) fill(r *frontier.Result) {
+// fillVerdict puts a result into a line, without the first-seen URL of a duplicate.
+func fillVerdict(v *wire.VerdictLine, r *frontier.Result) {
 	v.Verdict, v.Canonical, v.Queue, v.Requeued = r.Status.String(), r.Canonical, r.Queue, r.Requeued
 	if r.Status == frontier.StatusRefused {
-		v.Error = &faultDetail{string(r.Reason), "refused: " + string(r.Reason)}
+		v.Error = &wire.Fault{Code: string(r.Reason), Message: "refused: " + string(r.Reason)}
 		if r.Err != nil {
 			v.Error.Message = r.Err.Error()
 		}
@@ -365,16 +277,12 @@ func (v *verdictLine) fill(r *frontier.Result) {
 	v.Key = hex.EncodeToString(r.Key[:])
 }
 
-// tellFirst asks for the first spelling of a duplicate, and for the rules that
-// made the two equal.
-func (s *Server) tellFirst(ctx context.Context, v *verdictLine, u *frontier.Link) {
-	e, err := s.f.Lookup(ctx, *u)
-	if err != nil || e.URL == "" {
-		return
-	}
-	v.FirstBytes = bytesOf(e.URL)
-	if v.First = e.URL; v.First != u.URL {
-		v.Rules = rulesBetween(s.profileOf(u.Crawl), u.URL, v.First)
+// tellFirst tells the first-seen URL of a duplicate, if it is kept, and the rules that made
+// the two equal.
+func (s *Server) tellFirst(v *wire.VerdictLine, first string, u *frontier.Link) {
+	v.FirstBytes = wire.BytesOf(first)
+	if v.First = first; first != "" && first != u.URL {
+		v.Rules = rulesBetween(s.profileOf(u.Crawl), u.URL, first)
 	}
 }
 

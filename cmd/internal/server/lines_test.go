@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // answeredLine is what these tests read of an answer to a line.
@@ -20,7 +21,7 @@ type answeredLine struct {
 	ID, URL, Verdict, Status, Canonical, Key, First string
 	URLBytes                                        []byte `json:"url_bytes"`
 	FirstBytes                                      []byte `json:"first_bytes"`
-	Error                                           faultDetail
+	Error                                           wire.Fault
 }
 
 // sendLines posts a body and returns its answers.
@@ -153,7 +154,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	if status := r.request(t, "GET", "/v1/explain?url=http://a.com/caf%E9", ""); !strings.Contains(status, `"first_bytes":"`+b64("http://a.com/caf\xe9")) {
 		t.Errorf("got %s; want the first URL in bytes", status)
 	}
-	var leased leaseAnswer
+	var leased wire.Leases
 	_, text, _ := strings.Cut(r.request(t, "POST", "/v1/lease", `{"max":1}`), "\n")
 	if err := json.Unmarshal([]byte(text), &leased); err != nil || len(leased.Leases) != 1 {
 		t.Fatalf("got %s, %v; want a lease", text, err)

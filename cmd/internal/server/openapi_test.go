@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // document is what the test reads of openapi.json.
@@ -52,11 +53,11 @@ func TestOpenAPIRoutes(t *testing.T) {
 
 // schemas are the Go types of the schemas.
 var schemas = map[string]any{
-	"Error": faultBody{}, "Fault": faultDetail{}, "URLLine": urlLine{}, "VerdictLine": verdictLine{},
-	"LeaseRequest": leaseBody{}, "Leases": leaseAnswer{}, "Lease": leasedURL{}, "Done": doneBody{}, "DoneLease": doneLease{},
-	"Answers": doneAnswer{}, "Explanation": explanation{}, "Known": knownURL{}, "Stats": statsAnswer{},
-	"Queues": queuesAnswer{}, "RedirectRequest": redirectBody{}, "Redirection": redirectAnswer{}, "QueueSettings": queueBody{},
-	"CrawlProfile": crawlBody{}, "Fetched": fetchedBody{}, "Judgement": judgement{},
+	"Error": wire.Error{}, "Fault": wire.Fault{}, "URLLine": wire.URLLine{}, "VerdictLine": wire.VerdictLine{},
+	"LeaseRequest": wire.LeaseRequest{}, "Leases": wire.Leases{}, "Lease": wire.Lease{}, "Done": wire.Done{}, "DoneLease": wire.DoneLease{},
+	"Answers": wire.Answers{}, "Explanation": wire.Explanation{}, "Known": wire.Known{}, "Stats": wire.Stats{},
+	"Queues": queuesAnswer{}, "RedirectRequest": wire.RedirectRequest{}, "Redirection": wire.Redirection{}, "QueueSettings": wire.QueueSettings{},
+	"CrawlProfile": crawlBody{}, "Fetched": wire.Fetched{}, "Judgement": judgement{},
 	"History": struct {
 		Samples []sample `json:"samples"`
 	}{},
@@ -99,7 +100,7 @@ func jsonFields(t reflect.Type) map[string]bool {
 	return fields
 }
 
-// TestCrawlProfile chooses profiles by HTTP: the key and the explanation of a
+// TestCrawlProfile chooses profiles by HTTP: the key and the wire.Explanation of a
 // URL are made by its crawl's.
 func TestCrawlProfile(t *testing.T) {
 	s := start(t, canon.Qiita(), Config{})

@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/firstseen/firstseen/frontier"
@@ -35,6 +38,21 @@ func (s *Server) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&frontierpb.URLInfo{Metadata: m})
 	return b, err == nil && len(b) <= s.cfg.MaxMetadata
+}
+
+// appendMetadata is packMeta for metadata that did not come in a message: it appends the
+// same bytes.
+func appendMetadata(dst []byte, m map[string][]string) []byte {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		var list []byte
+		for _, value := range m[name] {
+			list = protowire.AppendString(append(list, bytes1), value)
+		}
+		entry := protowire.AppendString([]byte{bytes1}, name)
+		entry = protowire.AppendBytes(append(entry, bytes2), list)
+		dst = protowire.AppendBytes(append(dst, bytes3), entry)
+	}
+	return dst
 }
 
 // unpackMeta adds metadata to a message. What isn't metadata of ours, such as

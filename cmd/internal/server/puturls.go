@@ -165,6 +165,7 @@ func (l *addList) free() {
 	l.urls, l.places = l.urls[:0], l.places[:0]
 }
 
+// add adds a URL. Whether its first-seen URL is told is the caller's choice.
 func (l *addList) add(u frontier.Link, place int) {
 	l.urls, l.places = append(l.urls, u), append(l.places, place)
 }
@@ -186,6 +187,7 @@ func (l *putList) add(u frontier.Link, date uint64, place int) {
 func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) ([]frontier.Result, error) {
 	for i := range l.urls {
 		l.urls[i].SkipTraps = !s.cfg.TrapsOverGRPC
+		l.urls[i].SkipFirst = true // the protocol has no place for it
 	}
 	results, err := s.guardedAdd(ctx, l.urls)
 	for i, place := range l.places {
