@@ -11,7 +11,7 @@ export CGO_ENABLED ?= 1
 endif
 
 .PHONY: all build generate test deps vet unit race fuzz-smoke test-examples lint clean \
-        test-interop bench-serve bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-redis bench torture soak release
+        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-redis bench torture soak release
 
 all: build
 
@@ -71,6 +71,13 @@ PEER ?=
 bench-serve: build
 	$(GO) build -o bin/loadgen ./cmd/internal/loadgen
 	bin/loadgen --ours bin/firstseen --peer '$(PEER)' $(LOADGEN)
+
+# bench-hostile: an honest client of our daemon under one attack after the other; half an
+# hour, or less with HOSTILE="--length 10s".
+HOSTILE ?=
+bench-hostile: build
+	$(GO) build -o bin/hostile ./cmd/internal/hostile
+	bin/hostile --binary bin/firstseen $(HOSTILE)
 
 # bench: every part beside its rivals, one after the other, as a page of Markdown; needs
 # what each rival needs (its page says what) and leaves out those that aren't there.

@@ -46,6 +46,9 @@ type LeaseRequest struct {
 	Queue string
 	// Max bounds the answer. The default is 1.
 	Max int
+	// MaxBytes ends the answer with the URL whose text and data make it so large. The
+	// default is no bound. A store in another process may send more.
+	MaxBytes int64
 	// MaxQueues bounds the queues taken from. The default is no bound.
 	MaxQueues int
 	// MaxPerQueue bounds what one queue gives at once, however long its delay:
@@ -136,6 +139,7 @@ func (f *Frontier) takeRequest(req LeaseRequest) (store.TakeRequest, error) {
 		Queue:       req.Queue,
 		MaxURLs:     max(req.Max, 1),
 		MaxQueues:   max(req.MaxQueues, 0),
+		MaxBytes:    max(req.MaxBytes, 0),
 		MaxPerQueue: max(req.MaxPerQueue, 1),
 		Lease:       cmp.Or(max(req.Lease, 0), f.opt.Lease),
 		Delay:       max(cmp.Or(req.Delay, f.opt.Delay), 0),

@@ -9,6 +9,9 @@ type TakeRequest struct {
 
 	// MaxURLs bounds the answer. The default is 1.
 	MaxURLs int
+	// MaxBytes ends the answer with the URL whose text and Meta make it so large, as if
+	// MaxURLs were reached. The default is no bound. A store in another process may send more.
+	MaxBytes int64
 	// MaxQueues bounds the number of queues taken from. The default is no bound.
 	MaxQueues int
 	// MaxPerQueue bounds what one queue gives. The default is 1.
@@ -30,7 +33,7 @@ type Taken struct {
 	Leases []Lease
 	// Next is when something more may be there to take, if nothing is added,
 	// settled or changed before; zero when nothing is waiting. It is set when
-	// the answer has fewer URLs than asked for, and is the time of the call
+	// neither MaxURLs nor MaxBytes is reached, and is the time of the call
 	// when MaxQueues or MaxPerQueue left something.
 	Next time.Time
 }

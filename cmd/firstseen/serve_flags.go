@@ -67,6 +67,7 @@ func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
 	c := &f.server
 	fs.StringVar(&c.GRPCAddr, "grpc", "127.0.0.1:7071", "address of the gRPC interface")
 	fs.StringVar(&c.HTTPAddr, "http", "127.0.0.1:7072", "address of the HTTP interface, or off")
+	fs.StringVar(&c.HealthAddr, "health", "off", "address that answers /healthz and /readyz alone, in the clear and without a certificate or token, for probes")
 	fs.StringSliceVar(&c.HTTPHosts, "http-host", nil, "host names that the HTTP interface may be called by without tokens and TLS, besides IP addresses and localhost")
 	fs.StringVar(&c.TLS.CertFile, "tls-cert", "", "certificate, PEM")
 	fs.StringVar(&c.TLS.KeyFile, "tls-key", "", "key of the certificate, PEM")

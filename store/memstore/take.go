@@ -23,10 +23,10 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	}
 	var taken store.Taken
 	r := sched.NewRequest(req, s.now())
-	next := s.take(c, req.Queue, r, func(q *sched.Queue, n int) (int, error) {
-		got := s.serve(s.crawls[q.Crawl.Name].queues[q.Name], n, r)
+	next := s.take(c, req.Queue, r, func(q *sched.Queue, n int, room int64) (int, int64, error) {
+		got, bytes := s.serve(s.crawls[q.Crawl.Name].queues[q.Name], n, room, r)
 		taken.Leases = append(taken.Leases, got...)
-		return len(got), nil
+		return len(got), bytes, nil
 	})
 	taken.Next = sched.Time(next)
 	return taken, nil
@@ -50,10 +50,9 @@ func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve)
 	return next
 }
 
-// serve leases up to n URLs of a queue.
-func (s *Store) serve(q *queue, n int, r sched.Request) []store.Lease {
-	var out []store.Lease
-	for len(out) < n {
+// serve implements sched.Serve.
+func (s *Store) serve(q *queue, n int, room int64, r sched.Request) (out []store.Lease, bytes int64) {
+	for len(out) < n && bytes < room {
 		l := q.Expired()
 		if l != nil {
 			s.token++
@@ -65,8 +64,9 @@ func (s *Store) serve(q *queue, n int, r sched.Request) []store.Lease {
 		}
 		l.Attempts++
 		out = append(out, store.Lease{Entry: l.Entry(), Token: l.Token})
+		bytes += sched.Size(&l.Record)
 	}
-	return out
+	return out, bytes
 }
 
 // due returns the first URL that is due, or nil.

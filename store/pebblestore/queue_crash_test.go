@@ -56,6 +56,7 @@ func newLife(t *testing.T, seed uint64) *life {
 	l := &life{t: t, rng: newRand(seed), fs: vfs.NewCrashableMem()}
 	l.env = storetest.Env{Clock: func() time.Time { return now }, KeepURLs: seed%2 == 1}
 	l.h = storetest.NewHistory(seed, l.env.KeepURLs, now)
+	l.h.MaxBytes = true
 	l.h.Clock = func(d time.Duration) { now = now.Add(d) }
 	return l
 }

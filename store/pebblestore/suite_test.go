@@ -41,7 +41,8 @@ func TestSuiteLoadBehind(t *testing.T) { storetest.Run(t, suiteBackend(true)) }
 
 func suiteBackend(behind bool) storetest.Backend {
 	return storetest.Backend{
-		Open: func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem(), behind) },
+		MaxBytes: true,
+		Open:     func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem(), behind) },
 		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)

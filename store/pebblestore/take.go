@@ -52,6 +52,8 @@ type taker struct {
 	it *pebble.Iterator
 	lo []byte
 	hi []byte
+	// room is how many more bytes may be leased of the queue that is served.
+	room int64
 }
 
 func (t *taker) take() (int64, error) {
@@ -72,29 +74,29 @@ func (t *taker) take() (int64, error) {
 	return sched.Never, nil
 }
 
-// serve leases up to n URLs of a queue: those whose lease ran out, then those
-// due, highest priority first.
-func (t *taker) serve(q *sched.Queue, n int) (int, error) {
+// serve leases URLs of a queue: those whose lease ran out, then those due, highest
+// priority first.
+func (t *taker) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
 	c := t.s.crawlOf(q)
-	got := 0
-	for ; got < n && q.Expired() != nil; got++ {
+	t.room = room
+	for ; got < n && t.room > 0 && q.Expired() != nil; got++ {
 		t.renew(q.Expired())
 	}
-	for got < n {
+	for got < n && t.room > 0 {
 		priority, ok := q.DueLevel(t.r.Now)
 		if !ok {
 			break
 		}
 		k, err := t.level(c, q, priority, n-got)
 		if err != nil {
-			return got, err
+			return got, room - t.room, err
 		}
 		got += k
 	}
 	if got > 0 {
 		t.changedRow(q)
 	}
-	return got, nil
+	return got, room - t.room, nil
 }
 
 // renew leases again a URL whose lease ran out.
@@ -108,6 +110,7 @@ func (t *taker) renew(l *sched.Lease) {
 // give writes a lease and hands it out.
 func (t *taker) give(l *sched.Lease) {
 	l.Attempts++
+	t.room -= sched.Size(&l.Record)
 	t.key = appendLeaseRow(t.key[:0], l.Token)
 	t.value = appendLease(t.value[:0], l)
 	t.set(t.key, t.value)
@@ -121,7 +124,7 @@ func (t *taker) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, err
 		return 0, err
 	}
 	got := 0
-	for ; got < min(n, len(rows)) && rows[got].Due <= t.r.Now; got++ {
+	for ; got < min(n, len(rows)) && t.room > 0 && rows[got].Due <= t.r.Now; got++ {
 		rec := &rows[got]
 		t.key = appendOrderRow(t.key[:0], c.num, uint32(q.ID), priority, rec.Place())
 		t.singleDelete(t.key)

@@ -94,6 +94,7 @@ func (t *taker) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.R
 	}
 	rows := make([]sched.Record, 0, min(want, int(q.Queued)))
 	room := max(1, want-n-1) * aheadBytes // for rows beyond those wanted now
+	left := t.room                        // for rows wanted now
 	for ok := t.it.First(); ok && len(rows) < want && room > 0; ok = t.it.Next() {
 		value, err := t.it.ValueAndErr()
 		if err != nil {
@@ -106,6 +107,10 @@ func (t *taker) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.R
 		if rows = append(rows, rec); len(rows) > n+1 {
 			room -= rowBytes(&rec)
 		}
+		if left <= 0 {
+			break // this one isn't leased, it is the next head
+		}
+		left -= sched.Size(&rec)
 	}
 	return rows, t.it.Error()
 }

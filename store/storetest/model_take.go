@@ -122,12 +122,15 @@ func (m *model) selected(name string) (list []*modelCrawl) {
 func (m *model) take(req store.TakeRequest, got store.Taken) error {
 	groups := grouped(got.Leases)
 	for i, g := range groups {
-		if err := m.judge(req, g, i == len(groups)-1 && len(got.Leases) == max(1, req.MaxURLs)); err != nil {
+		if err := m.judge(req, g, i == len(groups)-1 && filled(req, got.Leases)); err != nil {
 			return err
 		}
 	}
 	if len(got.Leases) > max(1, req.MaxURLs) || req.MaxQueues > 0 && len(groups) > req.MaxQueues {
 		return fmt.Errorf("got %d URLs of %d queues; want at most %d of %d", len(got.Leases), len(groups), req.MaxURLs, req.MaxQueues)
+	}
+	if n := len(got.Leases); n > 0 && filled(req, got.Leases[:n-1]) {
+		return fmt.Errorf("got %d URLs; want none after %d bytes", n, req.MaxBytes)
 	}
 	if err := m.complete(req, got, groups); err != nil {
 		return err
@@ -142,6 +145,18 @@ func (m *model) take(req store.TakeRequest, got store.Taken) error {
 		return fmt.Errorf("got next %v; want %v to %v", got.Next, early, late)
 	}
 	return nil
+}
+
+// filled reports whether an answer has all that was asked for.
+func filled(req store.TakeRequest, got []store.Lease) bool {
+	return len(got) == max(1, req.MaxURLs) || req.MaxBytes > 0 && sizeOf(got) >= req.MaxBytes
+}
+
+func sizeOf(leases []store.Lease) (n int64) {
+	for i := range leases {
+		n += int64(len(leases[i].URL) + len(leases[i].Meta))
+	}
+	return n
 }
 
 // grouped splits leases into runs of one queue.
@@ -193,7 +208,7 @@ func (m *model) complete(req store.TakeRequest, got store.Taken, groups [][]stor
 		}
 		gave[at] = true
 	}
-	if len(got.Leases) == max(1, req.MaxURLs) || req.MaxQueues > 0 && len(groups) == req.MaxQueues {
+	if filled(req, got.Leases) || req.MaxQueues > 0 && len(groups) == req.MaxQueues {
 		return nil
 	}
 	for _, c := range m.selected(req.Crawl) {
@@ -220,7 +235,7 @@ func (m *model) lease(req store.TakeRequest, g []store.Lease) {
 // next is Taken.Next after a take, by the first lease of the crawl that ends, or of
 // each queue its own.
 func (m *model) next(req store.TakeRequest, got store.Taken, own bool) (next time.Time) {
-	if len(got.Leases) == max(1, req.MaxURLs) || m.defaults.Paused {
+	if filled(req, got.Leases) || m.defaults.Paused {
 		return next
 	}
 	for _, c := range m.selected(req.Crawl) {

@@ -32,7 +32,7 @@ func runModel(t *testing.T, b Backend) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			f := newFixture(t, b, seed%2 == 1)
 			h := NewHistory(uint64(seed), f.env.KeepURLs, start)
-			h.Clock = f.clock.step
+			h.Clock, h.MaxBytes = f.clock.step, b.MaxBytes
 			for range steps {
 				if b.Reopen != nil && h.rand.IntN(60) == 0 {
 					h.note("reopen")
@@ -50,6 +50,8 @@ func runModel(t *testing.T, b Backend) {
 type History struct {
 	// Clock steps the store's clock.
 	Clock func(time.Duration)
+	// MaxBytes has requests bounded in bytes.
+	MaxBytes bool
 
 	rand   *rand.Rand
 	m      *model
@@ -204,6 +206,9 @@ func (h *History) take(ctx context.Context, s store.Store) error {
 	}
 	if h.coin(2) {
 		req.Lease = time.Duration(1+h.rand.IntN(5000)) * time.Millisecond
+	}
+	if h.MaxBytes && h.coin(4) {
+		req.MaxBytes = int64(1 + h.rand.IntN(200))
 	}
 	h.note("take %+v", req)
 	got, err := s.Take(ctx, req)

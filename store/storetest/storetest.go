@@ -33,6 +33,8 @@ type Backend struct {
 	// close it first or take its disk as a crash would leave it. The default
 	// is that the store doesn't outlive its process; tests of that are skipped.
 	Reopen func(t testing.TB, s store.Store, env Env) store.Store
+	// MaxBytes says that the store obeys TakeRequest.MaxBytes.
+	MaxBytes bool
 	// Seeds is the number of random histories for the model. The default is 20.
 	Seeds int
 	// Steps is the length of each. The default is 300.

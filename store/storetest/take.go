@@ -39,6 +39,7 @@ var takeCases = []testCase{
 		next[got[4].Queue]--
 		f.wantRuns(one, []int{1, 1}, next)
 	}},
+	{"an answer is bounded in bytes", maxBytes},
 	{"the delay of the request starts at the take", func(f *fixture) {
 		f.fill("a", 0, 3)
 		req := store.TakeRequest{MaxURLs: 2, Delay: time.Second}
@@ -297,4 +298,35 @@ func countOf(s string, c rune) (n int) {
 		}
 	}
 	return n
+}
+
+// maxBytes takes from queues of two priorities, in which something is read ahead, and
+// from leases that ran out.
+func maxBytes(f *fixture) {
+	if !f.b.MaxBytes {
+		f.Skip("the store doesn't bound answers in bytes")
+	}
+	var items []store.Item
+	for n := range 30 {
+		it := item(n, "a")
+		it.Meta = make([]byte, 100-len(it.URL))
+		it.Priority = uint8(1 - n/10%2) // 10 to 19 come last
+		items = append(items, it)
+	}
+	f.add(items...)
+	req := store.TakeRequest{MaxURLs: 30, MaxPerQueue: 30}
+	for _, step := range []struct {
+		bytes int64
+		want  []int
+	}{{1, []int{0}}, {100, []int{1}}, {101, []int{2, 3}}, {1000, []int{4, 5, 6, 7, 8, 9, 20, 21, 22, 23}},
+		{800, []int{24, 25, 26, 27, 28, 29, 10, 11}}, {799, []int{12, 13, 14, 15, 16, 17, 18, 19}}} {
+		req.MaxBytes = step.bytes
+		got := f.taken(req)
+		f.wantKeys(got.Leases, step.want...)
+		equal(f, "next of an answer that isn't short", got.Next, time.Time{})
+	}
+	f.step(time.Minute)
+	f.wantKeys(f.take(req), 0, 1, 2, 3, 4, 5, 6, 7)
+	req.MaxBytes = 0
+	equal(f, "URLs without a bound", len(f.take(req)), 22)
 }

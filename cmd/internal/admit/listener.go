@@ -49,6 +49,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &Conn{Conn: inner, client: ByAddress(inner.RemoteAddr()), timeout: l.timeout}
+		c.buffers(strangeBuffer)
 		if c.place = l.places.Enter(c.client, func() { abort(inner) }); c.place != nil {
 			return c, nil
 		}
@@ -81,7 +82,20 @@ func (c *Conn) Client() Client { return c.client }
 // the first call.
 func (c *Conn) Known() {
 	if !c.known.Load() && !c.known.Swap(true) {
+		c.buffers(knownBuffer)
 		c.place.Keep()
+	}
+}
+
+// What a connection may have in the kernel, in each direction. The kernel would let each
+// have 4 MiB and more, and all of them together so much that it slows every connection of
+// the machine down.
+const strangeBuffer, knownBuffer = 32 << 10, 256 << 10
+
+// buffers bounds the kernel's buffers of the connection.
+func (c *Conn) buffers(n int) {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_, _ = tcp.SetWriteBuffer(n), tcp.SetReadBuffer(n) // else they are as large as the kernel has them
 	}
 }
 

@@ -33,6 +33,9 @@ const (
 	// receivedFree and receivedSlab are what a connection has without a share, and what it
 	// takes of a pool at once.
 	receivedFree, receivedSlab = 4 << 10, 16 << 10
+	// resetBurst is how many calls a client may reset at once on a connection, and resetEvery
+	// how often one afterwards.
+	resetBurst, resetEvery = 100, 10 * time.Millisecond
 	// pollReceived is how often a connection that waits for a share looks again.
 	pollReceived = 5 * time.Millisecond
 )
@@ -47,9 +50,10 @@ type Wire struct {
 	config WireConfig
 
 	// Of the goroutine that reads:
-	rest   []byte // read and not returned yet
-	err    error  // that follows rest
-	failed int    // calls
+	rest   []byte    // read and not returned yet
+	err    error     // that follows rest
+	failed int       // calls
+	resets time.Time // when the client may have reset its calls without waiting
 
 	writing frames
 
@@ -224,6 +228,10 @@ func (w *Wire) end(id uint32) {
 func (w *Wire) see(p []byte) (int, error) {
 	w.mu.Lock()
 	n, ended := w.scan(p)
+	var late time.Duration
+	for range ended {
+		late = w.reset(time.Now())
+	}
 	strange := len(w.streams) > w.config.StrangeCalls && !w.IsKnown()
 	enough := w.enough()
 	w.mu.Unlock()
@@ -233,10 +241,23 @@ func (w *Wire) see(p []byte) (int, error) {
 	if strange {
 		return 0, ErrTooMuch
 	}
+	if late > 0 {
+		time.Sleep(late)
+	}
 	if !enough {
 		return n, w.wait()
 	}
 	return n, nil
+}
+
+// reset counts a call that the client reset, and returns how long to read nothing of the
+// connection. To begin a call and to reset it costs a client much less than the server.
+func (w *Wire) reset(now time.Time) time.Duration {
+	if earliest := now.Add(-resetBurst * resetEvery); w.resets.Before(earliest) {
+		w.resets = earliest
+	}
+	w.resets = w.resets.Add(resetEvery)
+	return w.resets.Sub(now)
 }
 
 // wait waits until the connection has a share of what it received.

@@ -298,3 +298,61 @@ func TestWireOfStrangers(t *testing.T) {
 		}
 	})
 }
+
+// TestWireSlowsResets counts calls that a client resets: a burst costs nothing, then each
+// has its time, and a pause makes up for it.
+func TestWireSlowsResets(t *testing.T) {
+	var w Wire
+	now := time.Now()
+	for i := range resetBurst {
+		if late := w.reset(now); late > 0 {
+			t.Fatalf("reset %d: got a wait of %v; want none", i, late)
+		}
+	}
+	for i := range 3 {
+		if late, want := w.reset(now), time.Duration(i+1)*resetEvery; late != want {
+			t.Errorf("reset %d after the burst: got a wait of %v; want %v", i, late, want)
+		}
+	}
+	now = now.Add(time.Minute)
+	for i := range resetBurst {
+		if late := w.reset(now); late > 0 {
+			t.Fatalf("reset %d after a pause: got a wait of %v; want none", i, late)
+		}
+	}
+	if w.reset(now) != resetEvery {
+		t.Error("a pause allows more than the burst")
+	}
+}
+
+// TestWireReadsSlowlyAfterResets has a client begin and reset calls as fast as it can.
+func TestWireReadsSlowlyAfterResets(t *testing.T) {
+	e := connect(t)
+	sent := make(chan error, 1)
+	go func() {
+		var err error
+		for id := uint32(1); err == nil; id += 2 {
+			err = errors.Join(e.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: []byte("abc"), EndHeaders: true}),
+				e.frames.WriteRSTStream(id, http2.ErrCodeCancel))
+		}
+		sent <- err
+	}()
+	calls, buf := 0, make([]byte, 4096)
+	began := time.Now()
+	for calls < resetBurst+20 {
+		if _, err := e.wire.Read(buf); err != nil {
+			t.Fatal(err)
+		}
+		if e.wire.reading.now.kind == frameHeaders {
+			e.wire.Opened(token(1), true, func() {})
+			calls++
+		}
+	}
+	if took := time.Since(began); took < 10*resetEvery {
+		t.Errorf("read %d calls that were reset in %v; want it to take the time of those beyond %d", calls, took, resetBurst)
+	}
+	if err := e.client.Close(); err != nil {
+		t.Error(err)
+	}
+	<-sent
+}

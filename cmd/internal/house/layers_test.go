@@ -24,12 +24,12 @@ var heavy = map[string][]string{
 	"github.com/redis/":       {"store/redisstore", "cmd/firstseen"},
 	"github.com/prometheus/":  {"cmd/internal/server"},
 	"github.com/spf13/":       {"cmd/firstseen"},
-	"google.golang.org/":      {"frontier/frontierpb", "cmd/internal/server", "cmd/internal/loadgen"},
+	"google.golang.org/":      {"frontier/frontierpb", "cmd/internal/server", "cmd/internal/loadgen", "cmd/internal/hostile"},
 	"github.com/PuerkitoBio/": {"canon"},
 	"github.com/nlnwa/":       {}, // tests only
 	"github.com/klauspost/":   {"cmd/internal/input", "cmd/internal/parquetfile"},
 	"github.com/parquet-go/":  {"cmd/internal/parquetfile"},
-	"golang.org/x/net/http2":  {"cmd/internal/loadgen"},
+	"golang.org/x/net/http2":  {"cmd/internal/loadgen", "cmd/internal/hostile"},
 }
 
 // light is all that canon and hashkey may depend on, however indirectly, beside

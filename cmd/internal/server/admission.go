@@ -44,6 +44,8 @@ const (
 type admission struct {
 	calls    *admit.Pool
 	waiting  *admit.Pool
+	late     *admit.Pool // calls in payLate
+	single   *admit.Pool // bytes, see payForLeases
 	open     *admit.Places
 	inHand   *admit.Pool // bytes that were decoded, wait for a commit, or are being answered
 	received *admit.Pool // bytes that were received and not decoded
@@ -57,6 +59,8 @@ func newAdmission(c Config) *admission {
 	return &admission{
 		calls:    admit.NewPool(int64(c.MaxCalls)),
 		waiting:  admit.NewPool(maxWaiting),
+		late:     admit.NewPool(maxLate),
+		single:   admit.NewPool(singleBytes),
 		open:     admit.NewPlaces(maxOpen, maxOpen),
 		inHand:   admit.NewPool(c.MaxInHand),
 		received: admit.NewPool(max(c.MaxInHand, 8*int64(c.MaxMessage))),
@@ -110,11 +114,20 @@ func (a *admission) enter(c *call, pool *admit.Pool) error {
 // enterOpen does the same for a call without a token. It refuses none: the oldest other
 // one ends for it.
 func (a *admission) enterOpen(c *call) error {
-	if c.open = a.open.Enter(c.client, func() { c.end(errCrowded) }); c.open == nil {
+	if c.open = a.open.Enter(c.client, func() { c.drop(errCrowded) }); c.open == nil {
 		return errBusy
 	}
 	a.note(c)
 	return nil
+}
+
+// drop ends a call whose answer can't be finished: over HTTP with its connection, so that the
+// kernel doesn't keep what was sent.
+func (c *call) drop(err error) {
+	c.end(err)
+	if c.stream == nil {
+		c.cut()
+	}
 }
 
 // errCrowded ends a call without a token for another.
@@ -202,7 +215,7 @@ func (s *Server) endStalled(ctx context.Context) {
 		for _, c := range s.admission.all() {
 			if at := c.sending.Load(); at != 0 && at < before {
 				s.count.stalled.Inc()
-				c.end(errStalled)
+				c.drop(errStalled)
 			}
 			// gRPC keeps what a call sent until the client takes it.
 			if at := c.done.Load(); at != 0 && at < before {

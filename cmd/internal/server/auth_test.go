@@ -31,6 +31,8 @@ const (
 	adminToken = "admin-0123456789abcdef"
 )
 
+func rewrite(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
+
 func tokenFile(t testing.TB, text string) string {
 	t.Helper()
 	name := temp(t, "tokens")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
@@ -10,16 +11,19 @@ import (
 type budget struct {
 	pool   *admit.Pool
 	client admit.Client
+	// patience is how long take waits. The default is no bound.
+	patience time.Duration
 }
 
 // inHand returns the budget for what a call has decoded, holds for a commit, or answers.
 func (s *Server) inHand(ctx context.Context) budget {
-	return budget{s.admission.inHand, clientOf(ctx)}
+	return budget{pool: s.admission.inHand, client: clientOf(ctx)}
 }
 
-// received returns the budget for what a call has received and not decoded.
+// received returns the budget for what a call has received and not decoded. Calls that have
+// received half of something may wait for each other, so that a wait has a bound.
 func (s *Server) received(ctx context.Context) budget {
-	return budget{s.admission.received, clientOf(ctx)}
+	return budget{pool: s.admission.received, client: clientOf(ctx), patience: s.patience}
 }
 
 func clientOf(ctx context.Context) admit.Client {
@@ -32,7 +36,16 @@ func clientOf(ctx context.Context) admit.Client {
 // take waits until it can take n bytes, or half of all if that is less, and returns how
 // many it took. They are for give.
 func (b budget) take(ctx context.Context, n int64) (int64, error) {
-	return b.pool.Take(ctx, b.client, n)
+	if b.patience <= 0 {
+		return b.pool.Take(ctx, b.client, n)
+	}
+	limited, cancel := context.WithTimeout(ctx, b.patience)
+	defer cancel()
+	n, err := b.pool.Take(limited, b.client, n)
+	if err != nil && ctx.Err() == nil {
+		err = errBusy
+	}
+	return n, err
 }
 
 // try takes n bytes if that is possible immediately, and reports whether it was.

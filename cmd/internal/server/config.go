@@ -19,6 +19,9 @@ type Config struct {
 	// HTTPAddr is the host:port of the HTTP interface; "off" for none. The
 	// default is 127.0.0.1:7072.
 	HTTPAddr string
+	// HealthAddr is the host:port of an interface that has /healthz and /readyz alone, in the
+	// clear and for everybody; "off" for none. The default is off.
+	HealthAddr string
 	// HTTPHosts are host names that the HTTP interface may be called by where it
 	// has neither tokens nor TLS, besides IP addresses and localhost. The default is none.
 	HTTPHosts []string
@@ -46,9 +49,9 @@ type Config struct {
 	// MaxWait bounds how long a request waits for a lease. The default is 1 min.
 	MaxWait time.Duration
 	// MaxInHand bounds, in bytes, what all calls together hold of messages and bodies
-	// that are decoded or wait for their commit. One message or body counts as
-	// half of it at most; the one that each call is receiving, and bodies of up to 4 KiB,
-	// aren't counted. The default is 64 MiB.
+	// that are decoded, wait for their commit, or are being answered. What was received and
+	// not decoded yet has as much again. One message or body counts as half of it at most;
+	// bodies of up to 4 KiB aren't counted. The default is 64 MiB.
 	MaxInHand int64
 
 	// TrapsOverGRPC has the frontier's traps refuse URLs that come over gRPC, too. The
@@ -103,6 +106,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.GRPCAddr = cmp.Or(c.GRPCAddr, "127.0.0.1:7071")
 	c.HTTPAddr = cmp.Or(c.HTTPAddr, "127.0.0.1:7072")
+	c.HealthAddr = cmp.Or(c.HealthAddr, "off")
 	c.MaxMessage = cmp.Or(c.MaxMessage, 4<<20)
 	c.MaxConnections = cmp.Or(c.MaxConnections, 16384)
 	c.MaxStreams = cmp.Or(c.MaxStreams, 256)
@@ -136,7 +140,7 @@ func (c Config) Check(ctx context.Context) error {
 	if c.HTTPAddr != "off" {
 		errs = append(errs, checkAddress(ctx, "http", c.HTTPAddr, c.TLS.enabled(), c.InsecurePublic))
 	}
-	errs = append(errs, checkHosts(c.HTTPHosts))
+	errs = append(errs, checkHealthAddress(c.HealthAddr), checkHosts(c.HTTPHosts))
 	_, err := loadKeyring(c.TLS)
 	errs = append(errs, err)
 	_, err = loadTokens(c.TokensFile)

@@ -40,6 +40,7 @@ func (s *Server) drain() {
 		if err := s.http.Shutdown(ctx); err != nil {
 			s.log.Warn("HTTP requests were cut off", "error", err)
 			_ = s.http.Close() // what Shutdown could not end
+			s.endRequests()
 			s.awaitHandlers()
 		}
 	}
@@ -77,6 +78,16 @@ func (s *Server) workEnds(ctx context.Context, ended <-chan struct{}) bool {
 		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// endRequests ends the HTTP requests that wait for something else than their connections,
+// such as memory.
+func (s *Server) endRequests() {
+	for _, c := range s.admission.all() {
+		if c.stream == nil {
+			c.end(errDraining)
+		}
 	}
 }
 

@@ -39,19 +39,33 @@ func (s *Server) GetURLs(p *frontierpb.GetParams, stream frontierpb.URLFrontier_
 	queues := int(p.MaxQueues)
 	for p.MaxQueues == 0 || queues > 0 {
 		req.MaxQueues = queues
-		leases, err := s.leaseSome(stream.Context(), req)
+		leases, bound, err := s.leaseAndSend(stream, req)
 		if err != nil {
 			return err
 		}
-		if err := s.sendLeases(stream, leases); err != nil {
-			return err
-		}
 		queues -= countQueues(leases)
-		if len(leases) < req.Max || s.isDraining() {
+		if len(leases) < req.Max && bytesOfLeases(leases) < bound || s.isDraining() {
 			return nil
 		}
 	}
 	return nil
+}
+
+// leaseAndSend is one step of GetURLs, and returns what it leased, and at how many bytes it
+// would have stopped.
+func (s *Server) leaseAndSend(stream frontierpb.URLFrontier_GetURLsServer, req frontier.LeaseRequest) ([]*frontier.Lease, int64, error) {
+	ctx := stream.Context()
+	held, err := s.payForLeases(ctx, &req, sentCopies)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer held.done()
+	leases, err := s.leaseSome(ctx, req)
+	if err != nil {
+		return nil, 0, err
+	}
+	held.keep(costOfLeases(leases, sentCopies))
+	return leases, req.MaxBytes, s.sendLeases(stream, leases)
 }
 
 // leaseRequest returns what to lease; ok is false for a request nothing can

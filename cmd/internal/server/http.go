@@ -61,14 +61,6 @@ func (s *Server) described() []route {
 	}
 }
 
-// healthRoutes are those that need no token and are never refused for load.
-func (s *Server) healthRoutes() []route {
-	return []route{
-		{"GET /healthz", Open, 0, s.getHealth},
-		{"GET /readyz", Open, 0, s.getReady},
-	}
-}
-
 // pages are the routes that anybody may read.
 func pages() []route {
 	return []route{
@@ -87,39 +79,6 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc(r.pattern, s.handled(r.pattern, r.handler))
 	}
 	return s.guardHost(http.NewCrossOriginProtection().Handler(mux))
-}
-
-// getHealth answers a liveness probe: only a new process can open a store that failed.
-func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
-	if s.store.failure() != nil {
-		writeText(w, http.StatusServiceUnavailable, "store failed")
-		return
-	}
-	writeText(w, http.StatusOK, "ok")
-}
-
-// getReady says whether the server takes work: not while it drains, nor while
-// the store fails. A full disk leaves it ready, since reads work.
-func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
-	if s.store.failure() != nil {
-		writeText(w, http.StatusServiceUnavailable, "store failed")
-		return
-	}
-	if s.isDraining() {
-		writeText(w, http.StatusServiceUnavailable, "draining")
-		return
-	}
-	if _, err := s.f.Stats(r.Context(), "*"); err != nil {
-		writeText(w, http.StatusServiceUnavailable, "store: "+codeOf(err).String())
-		return
-	}
-	writeText(w, http.StatusOK, "ready")
-}
-
-func writeText(w http.ResponseWriter, code int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = w.Write([]byte(text + "\n")) // a client that went away needs no answer
 }
 
 func writeError(w http.ResponseWriter, status int, code, message string) {

@@ -89,6 +89,8 @@ func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, he
 		return v, held, true
 	case errors.As(err, &tooLarge):
 		writeError(w, http.StatusRequestEntityTooLarge, "too-large", err.Error())
+	case errors.Is(err, errBusy):
+		s.writeFault(w, "read", err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		writeError(w, http.StatusRequestTimeout, "timeout", "cannot read body in time")
 	default:

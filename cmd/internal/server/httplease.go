@@ -77,7 +77,8 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	began := time.Now()
-	answer, err := s.lease(r.Context(), &body, req)
+	answer, held, err := s.lease(r.Context(), &body, req)
+	defer held.done()
 	if err != nil {
 		s.writeFault(w, "lease", err)
 		return
@@ -90,24 +91,33 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (wire.Leases, error) {
-	var answer wire.Leases
+// lease leases. What it holds is the caller's to give back, whatever it returns.
+func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (answer wire.Leases, held *holding, err error) {
 	var leases []*frontier.Lease
-	var err error
+	held = &holding{}
 	switch {
 	case b.WaitSeconds > 0:
 		if err := s.admission.wait(callOf(ctx)); err != nil {
-			return answer, err
+			return answer, held, err
 		}
-		leases, answer.Finished, err = s.leaseWait(ctx, b, req)
+		req.MaxBytes = leaseBytes
+		if leases, answer.Finished, err = s.leaseWait(ctx, b, req); err == nil {
+			held, err = s.payLate(ctx, leases)
+		}
 	case !s.pausedHere.now():
-		leases, answer.Next, err = s.f.Lease(ctx, req)
+		if held, err = s.payForLeases(ctx, &req, jsonCopies); err == nil {
+			leases, answer.Next, err = s.f.Lease(ctx, req)
+			held.keep(costOfLeases(leases, jsonCopies))
+		}
+	}
+	if err != nil {
+		return answer, held, err
 	}
 	answer.Leases = make([]wire.Lease, len(leases))
 	for i, l := range leases {
 		answer.Leases[i] = wireLease(l, b.RawMeta)
 	}
-	return answer, err
+	return answer, held, nil
 }
 
 // leaseWait waits as long as the request says, as its client stays, and as the

@@ -47,6 +47,8 @@ type Server struct {
 	http       *http.Server
 	grpcL      net.Listener
 	httpL      net.Listener
+	healthHTTP *http.Server  // of Config.HealthAddr
+	healthL    net.Listener  // nil if there is none
 	draining   chan struct{} // closed when the server begins to end
 	drainOnce  sync.Once
 	history    history
@@ -94,6 +96,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	s.registerGauges()
 	s.grpc = s.newGRPC()
 	s.http = s.newHTTP()
+	s.healthHTTP = s.newHealth()
 	return s, nil
 }
 
@@ -101,16 +104,26 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 // Serve.
 func (s *Server) Listen(ctx context.Context) error {
 	var err error
-	if s.grpcL, err = s.listen(ctx, s.cfg.GRPCAddr); err != nil {
-		return err
+	if s.grpcL, err = s.listen(ctx, s.cfg.GRPCAddr); err == nil && s.cfg.HTTPAddr != "off" {
+		s.httpL, err = s.listen(ctx, s.cfg.HTTPAddr)
 	}
-	if s.cfg.HTTPAddr == "off" {
-		return nil
+	if err == nil && s.cfg.HealthAddr != "off" {
+		err = s.listenHealth(ctx)
 	}
-	if s.httpL, err = s.listen(ctx, s.cfg.HTTPAddr); err != nil {
-		return errors.Join(err, s.grpcL.Close())
+	if err != nil {
+		return errors.Join(err, s.closeListeners())
 	}
 	return nil
+}
+
+func (s *Server) closeListeners() error {
+	var errs []error
+	for _, l := range []net.Listener{s.grpcL, s.httpL, s.healthL} {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // GRPCAddr returns the address of the gRPC interface after Listen.
@@ -118,11 +131,17 @@ func (s *Server) GRPCAddr() string { return s.grpcL.Addr().String() }
 
 // HTTPAddr returns the address of the HTTP interface after Listen, "" if there
 // is none.
-func (s *Server) HTTPAddr() string {
-	if s.httpL == nil {
+func (s *Server) HTTPAddr() string { return addressOf(s.httpL) }
+
+// HealthAddr returns the address that answers probes alone after Listen, "" if there is
+// none.
+func (s *Server) HealthAddr() string { return addressOf(s.healthL) }
+
+func addressOf(l net.Listener) string {
+	if l == nil {
 		return ""
 	}
-	return s.httpL.Addr().String()
+	return l.Addr().String()
 }
 
 // Serve serves until ctx ends, then drains: what was read is committed and
@@ -140,12 +159,16 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.background.Go(func() { s.record(watching) })
 	s.background.Go(func() { s.beat(watching) })
 	s.background.Go(func() { s.judgeNowAndThen(watching) })
-	failed := make(chan error, 2)
+	failed := make(chan error, 3)
 	go func() { failed <- s.serveGRPC() }()
 	if s.httpL != nil {
 		go func() { failed <- s.serveHTTP() }()
 	}
-	s.log.Info("serving", "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "tls", s.keys != nil, "tokens", s.tokens != nil)
+	if s.healthL != nil {
+		go func() { failed <- s.serveHealth() }()
+		defer func() { _ = s.healthHTTP.Close() }() // its handlers use nothing that is closed
+	}
+	s.log.Info("serving", "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "health", s.HealthAddr(), "tls", s.keys != nil, "tokens", s.tokens != nil)
 	var err error
 	select {
 	case <-ctx.Done():

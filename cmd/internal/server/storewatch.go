@@ -16,6 +16,7 @@ type storeWatch struct {
 	look   chan struct{} // has room for one: a call failed, and so may the store
 	failed chan struct{} // closed once err is set
 	err    atomic.Pointer[error]
+	last   atomic.Pointer[error] // what the last look found
 }
 
 func newStoreWatch() *storeWatch {
@@ -41,8 +42,20 @@ func (w *storeWatch) failure() error {
 	return nil
 }
 
+// lastLook returns the error of the last look at the store, nil before the first: probes of
+// readiness take it, since each look takes the store's lock and anybody may probe.
+func (w *storeWatch) lastLook() error {
+	if p := w.last.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
 // lookEvery is how often an idle server looks whether its store failed.
 const lookEvery = time.Second
+
+// lookTimeout is how long the store has to answer a look.
+const lookTimeout = 5 * time.Second
 
 // watchStore looks until ctx ends or the store failed.
 func (s *Server) watchStore(ctx context.Context) {
@@ -55,11 +68,20 @@ func (s *Server) watchStore(ctx context.Context) {
 		case <-tick.C:
 		case <-s.store.look:
 		}
-		if _, err := s.f.Stats(ctx, "*"); errors.Is(err, store.ErrFailed) {
+		err := s.look(ctx)
+		s.store.last.Store(&err)
+		if errors.Is(err, store.ErrFailed) {
 			err = fmt.Errorf("cannot serve any longer; what was acknowledged is safe; mend the disk or free space on it, and start again: %w", err)
 			s.store.err.Store(&err)
 			close(s.store.failed)
 			return
 		}
 	}
+}
+
+func (s *Server) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	_, err := s.f.Stats(ctx, "*")
+	return err
 }

@@ -106,13 +106,13 @@ func ready(c *Crawl, name string, n int64) *Queue {
 func takeOne(t *testing.T, s *Sched, c *Crawl) (name string) {
 	t.Helper()
 	r := NewRequest(store.TakeRequest{}, 10)
-	_, err := s.Take(c, r, func(q *Queue, n int) (int, error) {
+	_, err := s.Take(c, r, func(q *Queue, n int, _ int64) (int, int64, error) {
 		if n != 1 {
 			t.Errorf("got room for %d; want 1", n)
 		}
 		name += q.Name
 		q.Lease(Record{}, 1, r.Now, r.Until).End()
-		return 1, nil
+		return 1, 0, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestServeErrorKeepsQueues(t *testing.T) {
 	c := s.NewCrawl("c")
 	ready(c, "a", 1)
 	fail := fmt.Errorf("cannot read")
-	_, err := s.Take(c, NewRequest(store.TakeRequest{}, 10), func(*Queue, int) (int, error) { return 0, fail })
+	_, err := s.Take(c, NewRequest(store.TakeRequest{}, 10), func(*Queue, int, int64) (int, int64, error) { return 0, 0, fail })
 	if err != fail {
 		t.Errorf("got error %v; want %v", err, fail)
 	}
@@ -202,9 +202,9 @@ func BenchmarkTake(b *testing.B) {
 			for b.Loop() {
 				now++
 				r := NewRequest(store.TakeRequest{Delay: time.Millisecond}, now)
-				if _, err := s.Take(c, r, func(q *Queue, _ int) (int, error) {
+				if _, err := s.Take(c, r, func(q *Queue, _ int, _ int64) (int, int64, error) {
 					q.Lease(Record{}, 1, r.Now, r.Until).End()
-					return 1, nil
+					return 1, 0, nil
 				}); err != nil {
 					b.Fatal(err)
 				}

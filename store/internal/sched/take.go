@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"math"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -10,6 +11,7 @@ import (
 type Request struct {
 	Now, Delay, Until                            int64
 	MaxURLs, MaxQueues, MaxPerQueue, MaxInFlight int
+	MaxBytes                                     int64
 }
 
 // defaultLease is how long URLs are leased unless the request says.
@@ -20,22 +22,29 @@ func NewRequest(r store.TakeRequest, now int64) Request {
 	if r.Lease <= 0 {
 		r.Lease = defaultLease
 	}
+	if r.MaxBytes <= 0 {
+		r.MaxBytes = math.MaxInt64
+	}
 	return Request{
 		Now: now, Delay: max(0, DurMs(r.Delay)), Until: now + DurMs(r.Lease),
 		MaxURLs: max(1, r.MaxURLs), MaxPerQueue: max(1, r.MaxPerQueue),
-		MaxQueues: max(0, r.MaxQueues), MaxInFlight: max(0, r.MaxInFlight),
+		MaxBytes: r.MaxBytes, MaxQueues: max(0, r.MaxQueues), MaxInFlight: max(0, r.MaxInFlight),
 	}
 }
 
-// Serve leases up to n URLs of a queue and returns how many it did: first the
-// leases that ran out, then what is due.
-type Serve func(q *Queue, n int) (int, error)
+// Serve leases up to n URLs of a queue, but none once it leased room bytes (see Size): first
+// the leases that ran out, then what is due. It returns how many it leased, and their bytes.
+type Serve func(q *Queue, n int, room int64) (got int, bytes int64, err error)
+
+// Size returns what a URL of an answer counts of MaxBytes.
+func Size(r *Record) int64 { return int64(len(r.URL) + len(r.Meta)) }
 
 // taking is a take in progress.
 type taking struct {
 	Request
 	serve  Serve
 	taken  int
+	bytes  int64 // of these
 	queues int
 	aside  []*Queue // served, to be filed when the call is over
 }
@@ -69,7 +78,7 @@ func (s *Sched) TakeFrom(q *Queue, r Request, serve Serve) (next int64, err erro
 		err = t.from(q)
 		q.File(r.Now)
 	}
-	if t.taken >= r.MaxURLs {
+	if t.filled() {
 		return Never, err
 	}
 	return s.gated(c, q.next(r)), err
@@ -133,8 +142,11 @@ func turnTo(crawls []*Crawl, last *Crawl) {
 }
 
 func (t *taking) full() bool {
-	return t.taken >= t.MaxURLs || t.MaxQueues > 0 && t.queues >= t.MaxQueues
+	return t.filled() || t.MaxQueues > 0 && t.queues >= t.MaxQueues
 }
+
+// filled reports whether the answer has all that was asked for.
+func (t *taking) filled() bool { return t.taken >= t.MaxURLs || t.bytes >= t.MaxBytes }
 
 // stride is what a turn costs a queue of weight 1.
 const stride = 1 << 16
@@ -149,9 +161,10 @@ func (t *taking) from(q *Queue) error {
 	if bound > 0 {
 		n = min(n, bound-int(q.live))
 	}
-	got, err := t.serve(q, n)
+	got, bytes, err := t.serve(q, n, t.MaxBytes-t.bytes)
 	if got > 0 {
 		t.taken += got
+		t.bytes += bytes
 		t.queues++
 		q.LastTake, q.LastDelay = t.Now, t.Delay
 		q.Crawl.turn = q.turn
@@ -163,7 +176,7 @@ func (t *taking) from(q *Queue) error {
 // short returns when there may be more for a request that got too little.
 func (s *Sched) short(t *taking, crawls []*Crawl) int64 {
 	next := Never
-	if t.taken >= t.MaxURLs {
+	if t.filled() {
 		return next
 	}
 	for _, c := range crawls {
