@@ -77,10 +77,8 @@
 // # Caveats
 //
 // Forget by age works on whole generations of keys: see [Store.Forget].
-// Imports hold up other writes for a twentieth of a second at a time; Forget by age
-// and Verify, for some milliseconds. Forget of named keys or of a queue is one step,
-// so that it is done whole or not at all: others wait until all of them are looked
-// up, in memory meanwhile, so name the keys in parts where a queue is great.
+// Imports hold up other writes for a twentieth of a second at a time; Forget and
+// Verify, for some milliseconds.
 // After a kill or power cut, damage by the disk to the last 64 kB of the log can't
 // be told from a torn write; anywhere else it is noticed, and so it is everywhere
 // after a Close. A key alone has no time of its own: its Created is that of its

@@ -18,9 +18,10 @@ import (
 // Its rows are read once (not rewritten), to take them out of the index. So a key
 // may outlive the time by up to Options.Generation. Keys held in a queue stay, and
 // count as recorded anew. Forgetting by age goes in durable steps of some thousand
-// keys, and other steps go on between them: what was forgotten before an error
-// stays forgotten, and the rest goes when it is done again. A queue, or keys that are
-// named, go in one step, however many they are: other steps wait for it.
+// keys, as does that of a queue or of named keys of more than a thousand URLs, and other
+// steps go on between them. A queue is emptied by the first of its steps: what is added
+// to it from then on stays. If the call is broken off or the machine stops, the rest of
+// a queue goes all the same; of keys by age or by name, when it is done again.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	if _, err := sched.CheckSelection(sel); err != nil {
 		return 0, err
@@ -28,17 +29,33 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	if !sel.Before.IsZero() || sel.Age > 0 {
 		return s.forgetOld(ctx, sel)
 	}
+	if len(sel.Keys) > forgetRows {
+		return s.forgetMany(ctx, sel)
+	}
 	sel.Keys = slices.Clone(sel.Keys) // a step that failed may still be read
 	o := &forgetOp{sel: sel}
 	if err := s.do(ctx, o); err != nil {
 		return 0, err
 	}
-	return o.n, nil
+	n, err := s.finishRetired(ctx, o.left)
+	return o.n + n, err
+}
+
+// forgetMany forgets keys in several steps.
+func (s *Store) forgetMany(ctx context.Context, sel store.Selection) (n int64, err error) {
+	for keys := range slices.Chunk(sel.Keys, forgetRows) {
+		part, err := s.Forget(ctx, store.Selection{Crawl: sel.Crawl, Keys: keys})
+		if n += part; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 type forgetOp struct {
-	sel store.Selection
-	n   int64
+	sel  store.Selection
+	n    int64
+	left []*retired // queues of which something is left
 }
 
 func (o *forgetOp) weight() int { return len(o.sel.Keys) }
@@ -63,7 +80,9 @@ func (o *forgetOp) forget(tx *txn, c *crawl) (int64, error) {
 	case o.sel.Keys != nil:
 		return tx.forgetKeys(c, o.sel.Keys)
 	case o.sel.Queue != "":
-		return tx.forgetQueue(c, o.sel.Queue)
+		n, left, err := tx.forgetQueue(c, o.sel.Queue)
+		o.left = append(o.left, left...)
+		return n, err
 	}
 	return tx.forgetCrawl(c), nil
 }
@@ -103,12 +122,18 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	}
 	for k, g := range found {
 		tx.forgetHeld(c, &k)
-		c.seen.remove(&k)
-		tx.delete(appendSeenRow(nil, g.num, &k))
-		g.keys--
-		tx.touch(c, g)
+		tx.dropKey(c, g, &k)
 	}
+	tx.file()
 	return int64(len(found)), nil
+}
+
+// dropKey removes a key that was recorded in g.
+func (tx *txn) dropKey(c *crawl, g *generation, k *store.Key) {
+	c.seen.remove(k)
+	tx.delete(appendSeenRow(nil, g.num, k))
+	g.keys--
+	tx.touch(c, g)
 }
 
 // generationOf returns the generation that has a committed row of k, or nil.

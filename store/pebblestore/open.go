@@ -48,7 +48,8 @@ type Store struct {
 	loaded      chan struct{}  // closed when the index of keys is there
 	loadErr     error          // why it isn't; set before loaded is closed
 	closing     chan struct{}  // closed by Close
-	behind      sync.WaitGroup // what fills the index
+	behind      sync.WaitGroup // what goes on between steps; Close waits for it
+	retiring    chan struct{}  // wakes forgetRetired
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
 	crawls       map[string]*crawl
@@ -103,6 +104,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		byNum:   map[uint32]*crawl{},
 
 		texts:       newTexts(opt.TextBytes),
+		retiring:    make(chan struct{}, 1),
 		compactions: held,
 	}
 	if err := s.attempt(s.load); err != nil {
@@ -112,6 +114,9 @@ func Open(dir string, opt Options) (*Store, error) {
 	go s.committer()
 	go s.answerer()
 	go s.bury()
+	if !s.opt.ReadOnly {
+		s.behind.Go(s.forgetRetired)
+	}
 	return s, nil
 }
 

@@ -22,10 +22,12 @@ type scheduler struct {
 	crawls   []*crawl       // whose row is to be written
 	queues   []*sched.Queue // whose row may have to be written, or which may be dropped
 	touched  []*sched.Queue // by this step, to be filed at its end
+	headless []headless     // queues whose first URL this step removed
 	unsynced bool           // rows of this group are in the database without a sync
 	loaded   int            // queues of all crawls that are in memory
 	ahead    map[*sched.Queue]*ahead
 	journal  journal
+	retired  []*retired // to be forgotten, oldest first
 }
 
 // queueState is the queue side's state of one crawl. Guarded by Store.mu.
@@ -143,10 +145,10 @@ func (sc *scheduler) hold(qs *queueState, q *sched.Queue) {
 
 // drop drops q from memory.
 func (sc *scheduler) drop(qs *queueState, q *sched.Queue) {
-	if qs.loaded[q.Name] == q {
+	if qs.loaded[q.Name] == q { // or it was retired, and another has its name
 		sc.loaded--
+		delete(qs.loaded, q.Name)
 	}
-	delete(qs.loaded, q.Name)
 	delete(qs.byNum, uint32(q.ID))
 	delete(sc.ahead, q)
 }
@@ -190,6 +192,10 @@ func (tx *txn) changedCrawl(c *crawl) {
 func (tx *txn) file() {
 	sc := &tx.s.sched
 	now := sched.Now(tx.now)
+	for i := range sc.headless {
+		tx.findHead(&sc.headless[i])
+	}
+	sc.headless = sc.headless[:0]
 	for _, q := range sc.touched {
 		q.Marks &^= markTouched
 		q.File(now)

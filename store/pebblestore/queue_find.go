@@ -22,7 +22,7 @@ func (f *found) held() bool { return f.state == store.Queued || f.state == store
 
 // find finds a key of c that the index knows.
 func (tx *txn) find(c *crawl, k *store.Key) found {
-	if l := tx.s.queuesOf(c).Leases[*k]; l != nil {
+	if l := tx.s.queuesOf(c).Leases[*k]; l != nil && !l.Queue.Retired() {
 		return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
 	}
 	f := tx.findSeen(c, k)
@@ -126,7 +126,7 @@ func (tx *txn) release(c *crawl, f *found) {
 		tx.singleDelete(appendOrderRow(nil, c.num, uint32(q.ID), f.rec.Priority, f.ptr.at))
 		q.Add(-1)
 		delete(tx.s.sched.ahead, q)
-		tx.fixHead(c, q, f.rec.Priority, f.ptr.at)
+		tx.removed(c, q, f.rec.Priority, f.ptr.at)
 	case store.Leased:
 		tx.deleteLease(f.lease)
 		f.lease.End()
@@ -139,14 +139,30 @@ func (tx *txn) release(c *crawl, f *found) {
 	tx.changedQueue(q)
 }
 
-// fixHead looks for a new head after the URL at a place was removed.
-func (tx *txn) fixHead(c *crawl, q *sched.Queue, priority uint8, gone sched.Head) {
-	if q.Head(priority) != gone {
+// headless is a queue whose first URL of a priority was removed.
+type headless struct {
+	c        *crawl
+	q        *sched.Queue
+	priority uint8
+	gone     sched.Head
+}
+
+// removed notes that the URL at a place of q was removed. If it was the first, the end of
+// the step looks for the next one: once, however many of the first are removed.
+func (tx *txn) removed(c *crawl, q *sched.Queue, priority uint8, at sched.Head) {
+	if q.Head(priority) == at {
+		tx.s.sched.headless = append(tx.s.sched.headless, headless{c, q, priority, at})
+	}
+}
+
+// findHead looks for the first URL of a queue after the one that was removed, unless one
+// came that is before it.
+func (tx *txn) findHead(h *headless) {
+	if h.q.Head(h.priority) != h.gone {
 		return
 	}
-	lo := appendOrderRow(nil, c.num, uint32(q.ID), priority, gone)
-	hi := appendLevelEnd(nil, c.num, uint32(q.ID), priority)
-	it, err := tx.reader().NewIter(bounds(lo, hi))
+	num := uint32(h.q.ID)
+	it, err := tx.reader().NewIter(bounds(appendOrderRow(nil, h.c.num, num, h.priority, h.gone), appendLevelEnd(nil, h.c.num, num, h.priority)))
 	if err != nil {
 		tx.note(err)
 		return
@@ -157,7 +173,7 @@ func (tx *txn) fixHead(c *crawl, q *sched.Queue, priority uint8, gone sched.Head
 		tx.note(err)
 	}
 	tx.note(it.Close())
-	q.SetHead(priority, head)
+	h.q.SetHead(h.priority, head)
 }
 
 // deleteLease removes the row of a lease.

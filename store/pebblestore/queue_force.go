@@ -25,6 +25,7 @@ func (a *adder) findForced() {
 		if !it.Force || a.forced[it.Key] != nil || !a.known(a.c, &it.Key) {
 			continue
 		}
+		a.endRetired(a.c, &it.Key)
 		f := &forced{found: a.find(a.c, &it.Key)}
 		f.first = f.rec.URL
 		a.forced[it.Key] = f

@@ -1,6 +1,8 @@
 package pebblestore
 
 import (
+	"slices"
+
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -18,21 +20,26 @@ func (tx *txn) forgetQueues(c *crawl) {
 	for _, q := range qs.loaded {
 		tx.s.sched.drop(qs, q)
 	}
-	for _, table := range []byte{tableOrder, tableQueue, tableName, tableDone} {
+	for _, table := range []byte{tableOrder, tableQueue, tableName, tableDone, tableRetired} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
 	tx.delete(appendNumbered(nil, tableCrawlQueues, c.num))
+	for _, r := range slices.Clone(tx.s.sched.retired) {
+		if r.c == c {
+			tx.s.sched.finish(r)
+		}
+	}
 	qs.Restore(sched.Counts{}) // the scheduler drops a crawl that holds nothing
 	qs.changed = false
 }
 
 // forgetHeld removes what the queue side has of a key that is forgotten, held
-// or not.
+// or not. The step ends with file.
 func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
+	tx.endRetired(c, k)
 	f := tx.find(c, k)
 	tx.s.texts.drop(c.num, k)
 	tx.release(c, &f)
-	tx.file()
 }
 
 // pointed is a key whose seen row says where it is, or was, queued.
@@ -53,50 +60,6 @@ func (tx *txn) forgetDone(c *crawl, keys []pointed) {
 	for i := range keys {
 		tx.delete(appendDoneRow(nil, c.num, keys[i].queue, &keys[i].key))
 	}
-}
-
-// forgetQueue removes the keys of a queue whose text is kept, and the counts of
-// those that it completed or dropped.
-func (tx *txn) forgetQueue(c *crawl, name string) (int64, error) {
-	q := tx.oldQueue(c, name)
-	if q == nil {
-		return 0, tx.err
-	}
-	keys, err := tx.queueKeys(c, q)
-	if err != nil {
-		return 0, err
-	}
-	n, err := tx.forgetKeys(c, keys)
-	if err != nil {
-		return 0, err
-	}
-	q.ForgetEnds()
-	tx.changedQueue(q)
-	tx.file()
-	return n, nil
-}
-
-// queueKeys returns the keys of a queue whose text is kept.
-func (tx *txn) queueKeys(c *crawl, q *sched.Queue) (keys []store.Key, err error) {
-	for _, l := range c.queues.Leases {
-		if l.Queue == q {
-			keys = append(keys, l.Key)
-		}
-	}
-	num := uint32(q.ID)
-	err = tx.s.scan(appendOrderPrefix(nil, c.num, num), appendOrderPrefix(nil, c.num, num+1), func(key, value []byte) error {
-		rec, err := recordAt(key, value)
-		keys = append(keys, rec.Key)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = tx.s.scan(appendDonePrefix(nil, c.num, num), appendDonePrefix(nil, c.num, num+1), func(key, _ []byte) error {
-		keys = append(keys, store.Key(key[9:]))
-		return nil
-	})
-	return keys, err
 }
 
 // recordAt reads a queued URL.

@@ -20,8 +20,8 @@ func (s *Store) writeQueues(tx *txn) {
 	journaled := sc.openJournal(s.opt.journalFrom)
 	for _, q := range sc.queues {
 		c := s.crawlOf(q)
-		if c == nil {
-			continue // forgotten meanwhile
+		if c == nil || q.Retired() {
+			continue // forgotten in the meantime
 		}
 		switch {
 		case q.Marks&markChanged == 0:

@@ -17,6 +17,7 @@ const (
 	tableQueue       = 'H' // H | crawl4 | name -> number, state and settings
 	tableName        = 'N' // N | crawl4 | queue4 -> name
 	tableDone        = 'D' // D | crawl4 | queue4 | key16 -> state and place | record
+	tableRetired     = 'F' // F | crawl4 | queue4 -> name
 	tableJournal     = 'J' // J | number8 -> states of queues
 	tableCrawlQueues = 'K' // K | crawl4 -> counts and settings; K -> numbers and defaults
 )
@@ -28,6 +29,14 @@ func appendQueueRow(dst []byte, crawl uint32, name string) []byte {
 func appendNameRow(dst []byte, crawl, queue uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableName, crawl), queue)
 }
+
+func appendRetiredRow(dst []byte, crawl, queue uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableRetired, crawl), queue)
+}
+
+// queueNumber returns the number of the queue in the key of a row that has it after the
+// crawl's.
+func queueNumber(key []byte) uint32 { return binary.BigEndian.Uint32(key[5:]) }
 
 func appendLeaseRow(dst []byte, token uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, tableLease), token)

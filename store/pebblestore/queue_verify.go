@@ -11,6 +11,7 @@ type heldRows struct {
 	c              *crawl
 	want           store.Stats
 	queued, leased int64
+	retired        map[uint32]bool
 }
 
 const heldText = "the URL is held and its key isn't in the index: it would be called new"
@@ -22,7 +23,7 @@ func (v *verifier) queueRow(key, value []byte) {
 		v.queued(key, value)
 	case key[0] == tableLease && len(key) == 9:
 		v.leased(key, value)
-	case key[0] == tableQueue && len(key) >= 5, key[0] == tableName && len(key) == 9, key[0] == tableDone && len(key) == 9+len(store.Key{}):
+	case key[0] == tableQueue && len(key) >= 5, (key[0] == tableName || key[0] == tableRetired) && len(key) == 9, key[0] == tableDone && len(key) == 9+len(store.Key{}):
 		if v.crawls[binary.BigEndian.Uint32(key[1:])] == nil {
 			v.found(key, "a row of a crawl that isn't there")
 		}
@@ -51,6 +52,9 @@ func (v *verifier) queued(key, value []byte) {
 	if err != nil {
 		v.found(key, "%v", err)
 		return
+	}
+	if h.retired[queueNumber(key)] {
+		return // it is being forgotten, and so is its key, unless that was queued elsewhere
 	}
 	h.queued++
 	v.want(h.c, rec.Key, key, heldText)

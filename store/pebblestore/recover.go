@@ -27,6 +27,9 @@ func (s *Store) loadQueues() error {
 		return err
 	}
 	now := sched.Now(s.opt.Clock())
+	if err := s.loadRetired(leases, now); err != nil {
+		return err
+	}
 	err = s.scan([]byte{tableQueue}, rowBound(tableQueue), func(key, value []byte) error {
 		st, ok := s.sched.journal.newer(states, key, value)
 		if ok {

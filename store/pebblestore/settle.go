@@ -124,6 +124,9 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
 	if c == nil || st.Token != 0 && tx.s.queuesOf(c).Leases[st.Key] == nil || !tx.known(c, &st.Key) {
 		return found{}, false
 	}
+	if st.Token == 0 {
+		tx.endRetired(c, &st.Key)
+	}
 	return tx.find(c, &st.Key), true
 }
 

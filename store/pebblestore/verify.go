@@ -84,12 +84,15 @@ type counted struct {
 func (v *verifier) begin(*txn) error {
 	v.snapshot, v.nextGen = v.s.db.NewSnapshot(), v.s.nextGen
 	for _, c := range v.s.crawls {
-		h := &heldRows{c: c}
+		h := &heldRows{c: c, retired: map[uint32]bool{}}
 		c.queues.addStats(&h.want)
 		v.crawls[c.num] = h
 		for _, g := range c.gens {
 			v.gens[g.num] = &counted{c: c, keys: g.keys}
 		}
+	}
+	for _, r := range v.s.sched.retired {
+		v.crawls[r.c.num].retired[uint32(r.q.ID)] = true
 	}
 	return nil
 }

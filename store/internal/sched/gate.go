@@ -77,7 +77,7 @@ func (q *Queue) Serves() int64 {
 // changes; [Never] if it is not time that it waits for.
 func (q *Queue) opens() int64 {
 	set, limit, bound := q.own(), q.limit(), q.bound()
-	if set.Paused || limit > 0 && q.Completed >= limit || bound > 0 && int(q.live) >= bound {
+	if q.retired || set.Paused || limit > 0 && q.Completed >= limit || bound > 0 && int(q.live) >= bound {
 		return Never
 	}
 	t := q.Serves()

@@ -74,11 +74,12 @@ func (q *Queue) Lease(r Record, token uint64, now, until int64) *Lease {
 }
 
 // Restore puts back a lease as it was kept, counted already in its crawl.
-func (q *Queue) Restore(r Record, token uint64, given, until, now int64) {
+func (q *Queue) Restore(r Record, token uint64, given, until, now int64) *Lease {
 	l := &Lease{Record: r, Queue: q, Token: token, Given: given, Until: until, Rewritten: true}
 	l.rebase(now)
 	q.live++
 	l.run()
+	return l
 }
 
 func (l *Lease) run() {
@@ -105,6 +106,15 @@ func (q *Queue) Expired() *Lease {
 		return nil
 	}
 	return q.expired.Top()
+}
+
+// Late returns up to n leases of the queue that ran out, in no order.
+func (q *Queue) Late(n int) []*Lease {
+	if q.expired == nil {
+		return nil
+	}
+	all := q.expired.Members()
+	return all[:min(n, len(all))]
 }
 
 // out takes the lease out of its heap.

@@ -28,6 +28,7 @@ type Queue struct {
 	slot    int32
 	class   int32
 	place   place
+	retired bool
 	levels  uint8 // bit p: priority p has URLs queued
 }
 
@@ -107,6 +108,17 @@ func (q *Queue) End(s store.State, n int64) {
 
 // ForgetEnds sets the numbers of URLs completed and dropped to 0.
 func (q *Queue) ForgetEnds() { q.count(delta{completed: -q.Completed, dropped: -q.Dropped}) }
+
+// Retire takes the queue out of service: what it has queued or ended is counted no more,
+// and it is never served again. Its leases go on until they are ended.
+func (q *Queue) Retire() {
+	q.unfile()
+	q.retired = true
+	q.count(delta{queued: -q.Queued, completed: -q.Completed, dropped: -q.Dropped})
+}
+
+// Retired reports whether the queue is out of service.
+func (q *Queue) Retired() bool { return q.retired }
 
 // count changes the numbers of the queue, and those of its crawl with them.
 func (q *Queue) count(d delta) {

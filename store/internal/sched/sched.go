@@ -159,6 +159,9 @@ func (c *Crawl) AdvanceSome(now int64, n int) bool {
 // Advance.
 func (c *Crawl) InFlight() int64 { return int64(c.leases.Len()) }
 
+// Running returns the leases that have not run out, as of the last Advance, in no order.
+func (c *Crawl) Running() []*Lease { return c.leases.Members() }
+
 // next is the earliest time at which the crawl may have something to serve
 // for this bound that it has not now; [Never] if nothing waits.
 func (c *Crawl) next(now int64, bound int) int64 {

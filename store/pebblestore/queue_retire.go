@@ -1,0 +1,336 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// A queue may hold more than one step can forget. So its first step gives the name to
+// an empty queue of another number, which takes new URLs from then on, and retires the
+// old one: it is served no more, and a row says that it is to be forgotten. Further
+// steps forget its keys, some thousand at a time; a crash leaves the row, and the next
+// Open goes on. A key is new again when its step has come.
+//
+// Meanwhile a retired queue's key counts as seen and not held. If it is forced or
+// queued again, its seen row points to another queue and the key stays.
+
+// retired is a queue that is being forgotten. It is the committer's.
+type retired struct {
+	c        *crawl
+	q        *sched.Queue
+	leases   []*sched.Lease // of the crawl when the queue was retired; yet to be looked at
+	// queued and ended are how far its rows were forgotten, nil: not at all. Finding the
+	// first row again would pass by all that were deleted.
+	queued, ended []byte
+	again         bool // a row came before that
+	finished      bool
+}
+
+const (
+	// forgetRows bounds the rows and leases that one step of forgetting looks at.
+	forgetRows = 1 << 10
+	// forgetBytes bounds what it reads of them.
+	forgetBytes = 1 << 20
+)
+
+// retire takes q out of service and gives its name to an empty queue.
+func (tx *txn) retire(c *crawl, q *sched.Queue) *retired {
+	s, qs := tx.s, &c.queues
+	r := &retired{c: c, q: q}
+	if q.Leased() > 0 {
+		r.leases = qs.Running()
+	}
+	s.sched.drop(qs, q)
+	heir := qs.NewQueue(q.Name, uint64(qs.next), q.Settings, sched.State{
+		LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt,
+	})
+	qs.next++
+	q.Retire()
+	q.Journal, q.Marks = 0, 0
+	tx.delete(appendNameRow(nil, c.num, uint32(q.ID)))
+	tx.set(appendNameRow(nil, c.num, uint32(heir.ID)), []byte(heir.Name))
+	tx.load(qs, heir)
+	tx.changedQueue(heir)
+	heir.Marks |= markNew
+	tx.set(appendRetiredRow(nil, c.num, uint32(q.ID)), []byte(q.Name))
+	s.sched.retired = append(s.sched.retired, r)
+	return r
+}
+
+// forgetQueue begins to forget a queue, and goes on with what was begun before. It
+// returns how many keys it forgot, and what is left to be forgotten by retireOps.
+func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err error) {
+	if q := tx.oldQueue(c, name); q != nil && q.Used() {
+		tx.retire(c, q)
+	}
+	if tx.err != nil {
+		return 0, nil, tx.err
+	}
+	for _, r := range tx.s.sched.retired {
+		if r.c == c && r.q.Name == name {
+			left = append(left, r)
+		}
+	}
+	if len(left) == 1 { // a small one goes in one step
+		n, err = tx.forgetSome(left[0])
+	}
+	tx.file()
+	return n, left, err
+}
+
+// remains are some leases and rows of a retired queue.
+type remains struct {
+	leases   []*sched.Lease
+	keys     []store.Key
+	ranges   [][2][]byte // of the rows
+	queued   []byte      // how far it came among the rows
+	ended    []byte
+	rows     int         // and leases that may still be looked at
+	bytes    int
+	complete bool // nothing else is left
+}
+
+// forgetSome forgets some of a retired queue, and returns how many keys.
+func (tx *txn) forgetSome(r *retired) (int64, error) {
+	some, err := tx.remains(r)
+	if err != nil {
+		return 0, err
+	}
+	found, err := tx.ownedBy(r, some.keys)
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range some.leases {
+		tx.deleteLease(l)
+		l.End()
+	}
+	for _, rows := range some.ranges {
+		tx.deleteRange(rows[0], rows[1])
+	}
+	for k, g := range found {
+		tx.s.texts.drop(r.c.num, &k)
+		tx.dropKey(r.c, g, &k)
+	}
+	tx.changedCrawl(r.c)
+	r.queued, r.ended = some.queued, some.ended
+	switch {
+	case some.complete:
+		tx.delete(appendRetiredRow(nil, r.c.num, uint32(r.q.ID)))
+		tx.s.sched.finish(r)
+	case r.again && some.rows > 0 && some.bytes > 0:
+		r.queued, r.again = nil, false
+	}
+	return int64(len(found)), nil
+}
+
+// finish takes r off the list of what is to be forgotten.
+func (sc *scheduler) finish(r *retired) {
+	r.finished = true
+	sc.retired = slices.DeleteFunc(sc.retired, func(other *retired) bool { return other == r })
+}
+
+// remains reads what a step may forget. It changes nothing.
+func (tx *txn) remains(r *retired) (*remains, error) {
+	some := &remains{rows: forgetRows, bytes: forgetBytes}
+	some.running(r)
+	c, num := r.c.num, uint32(r.q.ID)
+	lo, hi := appendOrderPrefix(nil, c, num), appendOrderPrefix(nil, c, num+1)
+	var err error
+	some.queued, err = some.read(tx, r.queued, lo, hi, func(key, value []byte) (store.Key, error) {
+		rec, err := recordAt(key, value)
+		return rec.Key, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	lo, hi = appendDonePrefix(nil, c, num), appendDonePrefix(nil, c, num+1)
+	some.ended, err = some.read(tx, r.ended, lo, hi, func(key, _ []byte) (store.Key, error) {
+		return store.Key(key[9:]), nil
+	})
+	some.complete = some.rows > 0 && some.bytes > 0 && !r.again
+	return some, err
+}
+
+// running takes leases of the queue: of those that ran when it was retired, and then
+// those that ran out.
+func (some *remains) running(r *retired) {
+	for ; len(r.leases) > 0 && some.rows > 0; some.rows-- {
+		l := r.leases[len(r.leases)-1]
+		r.leases = r.leases[:len(r.leases)-1]
+		if l.Queue == r.q && r.c.queues.Leases[l.Key] == l {
+			some.lease(l)
+		}
+	}
+	if len(r.leases) > 0 || some.rows == 0 {
+		return
+	}
+	for _, l := range r.q.Late(some.rows) {
+		some.rows--
+		some.lease(l)
+	}
+}
+
+func (some *remains) lease(l *sched.Lease) {
+	some.leases = append(some.leases, l)
+	some.keys = append(some.keys, l.Key)
+}
+
+// read takes the first rows between lo and hi, or from a row on, and returns the row to
+// go on from.
+func (some *remains) read(tx *txn, from, lo, hi []byte, keyOf func(key, value []byte) (store.Key, error)) ([]byte, error) {
+	if from != nil {
+		lo = from
+	}
+	var last []byte
+	err := tx.s.scan(lo, hi, func(key, value []byte) error {
+		if some.rows <= 0 || some.bytes <= 0 {
+			return errPage
+		}
+		k, err := keyOf(key, value)
+		some.rows--
+		some.bytes -= len(key) + len(value)
+		some.keys = append(some.keys, k)
+		last = append(last[:0], key...)
+		return err
+	})
+	if errors.Is(err, errPage) {
+		err = nil
+	}
+	if last == nil {
+		return lo, err
+	}
+	last = append(last, 0)
+	some.ranges = append(some.ranges, [2][]byte{lo, last})
+	return last, err
+}
+
+// ownedBy returns those of the keys whose seen row points to the queue, with their
+// generations. Others were queued elsewhere since, or forgotten.
+func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation, error) {
+	found := make(map[store.Key]*generation, len(keys))
+	for i := range keys {
+		f := tx.findSeen(r.c, &keys[i])
+		if tx.err != nil {
+			return nil, tx.err
+		}
+		if f.gen != nil && f.ptr.queue == uint32(r.q.ID) {
+			found[keys[i]] = f.gen
+		}
+	}
+	return found, nil
+}
+
+// endRetired ends the lease of a key whose queue is retired, before the key may be
+// queued anew. Its URL goes back to the rows of that queue, to be forgotten with them.
+func (tx *txn) endRetired(c *crawl, k *store.Key) {
+	l := tx.s.queuesOf(c).Leases[*k]
+	if l == nil || !l.Queue.Retired() {
+		return
+	}
+	tx.deleteLease(l)
+	l.End()
+	tx.setQueued(c, uint32(l.Queue.ID), &l.Record)
+	tx.changedCrawl(c)
+	for _, r := range tx.s.sched.retired {
+		r.again = r.again || r.q == l.Queue
+	}
+}
+
+// retireOp is a step that forgets some of a retired queue.
+type retireOp struct {
+	r        *retired // nil: the one that was retired first
+	n        int64    // keys forgotten
+	finished bool     // nothing is left of r; or, if that was nil, of any
+}
+
+func (*retireOp) weight() int { return forgetRows }
+
+func (o *retireOp) apply(tx *txn) (err error) {
+	sc, r := &tx.s.sched, o.r
+	if r == nil && len(sc.retired) > 0 {
+		r = sc.retired[0]
+	}
+	if r == nil || r.finished {
+		o.finished = true
+		return nil
+	}
+	if tx.flush(); tx.err != nil {
+		return tx.err
+	}
+	o.n, err = tx.forgetSome(r)
+	tx.file()
+	tx.flush() // what was forgotten must not be found by a look-up of this group
+	if o.r != nil {
+		o.finished = r.finished
+	}
+	return err
+}
+
+// finishRetired forgets what is left of queues, step by step, and returns how many keys
+// that were. If ctx ends it goes on in the background.
+func (s *Store) finishRetired(ctx context.Context, left []*retired) (n int64, err error) {
+	for _, r := range left {
+		for o := (&retireOp{r: r}); !o.finished; n += o.n {
+			if err := s.do(ctx, o); err != nil {
+				s.wakeRetiring()
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// wakeRetiring has the background forget what is left.
+func (s *Store) wakeRetiring() {
+	select {
+	case s.retiring <- struct{}{}:
+	default:
+	}
+}
+
+// forgetRetired forgets in the background what a crash or an error left, until the store
+// closes or fails.
+func (s *Store) forgetRetired() {
+	for {
+		select {
+		case <-s.retiring:
+		case <-s.closing:
+			return
+		case <-s.dead:
+			return
+		}
+		for o := (&retireOp{}); !o.finished; {
+			if s.do(context.Background(), o) != nil {
+				break // what can't be read, the next Forget of the queue tells
+			}
+		}
+	}
+}
+
+// loadRetired reads which queues are to be forgotten, and takes their leases from the
+// map.
+func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
+	defer s.wakeRetiring()
+	return s.scan([]byte{tableRetired}, rowBound(tableRetired), func(key, value []byte) error {
+		c := s.numbered(key, 9)
+		if c == nil || len(key) != 9 {
+			return fmt.Errorf("cannot load the row of a queue to forget, %x; got no such crawl: %w", key, store.ErrCorrupt)
+		}
+		num := queueNumber(key)
+		q := s.queuesOf(c).NewQueue(string(value), uint64(num), nil, sched.State{})
+		q.Retire()
+		r := &retired{c: c, q: q}
+		at := queueNum{c.num, num}
+		for _, l := range leases[at] {
+			r.leases = append(r.leases, q.Restore(l.rec, l.token, l.given, l.until, now))
+		}
+		delete(leases, at)
+		s.sched.retired = append(s.sched.retired, r)
+		return nil
+	})
+}

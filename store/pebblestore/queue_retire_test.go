@@ -1,0 +1,300 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// addTo queues keys lo to hi in a queue, and returns how many were new.
+func addQueued(t testing.TB, s *Store, queue string, lo, hi int) (fresh int) {
+	t.Helper()
+	items := make([]store.Item, 0, hi-lo)
+	for i := lo; i < hi; i++ {
+		items = append(items, store.Item{Key: testKey(i), Queue: queue, URL: fmt.Sprint("http://", queue, "/", i)})
+	}
+	verdicts, err := s.Add(context.Background(), "", items, store.AddOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range verdicts {
+		if v.Status == store.New {
+			fresh++
+		}
+	}
+	return fresh
+}
+
+func takeSome(t testing.TB, s *Store, n int) []store.Lease {
+	t.Helper()
+	taken, err := s.Take(context.Background(), store.TakeRequest{MaxURLs: n, MaxPerQueue: n, Lease: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return taken.Leases
+}
+
+func wantStats(t testing.TB, s *Store, want store.Stats) {
+	t.Helper()
+	if got, err := s.Stats(context.Background(), ""); err != nil || got != want {
+		t.Fatalf("got %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// TestForgetQueueIsManySteps: a queue of 40,000 URLs, leases and texts was forgotten in
+// one step, in quadratic time; now each step changes few rows.
+func TestForgetQueueIsManySteps(t *testing.T) {
+	const n = 20_000
+	var most atomic.Int64
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: true, Observer: observerFunc(func(g GroupInfo) {
+		most.Store(max(most.Load(), int64(g.Rows)))
+	})})
+	defer s.Close()
+	for i := 0; i < n; i += 1000 {
+		addQueued(t, s, "a", i, i+1000)
+	}
+	addQueued(t, s, "b", n, n+10)
+	for range 5 {
+		var done []store.Settlement
+		for _, l := range takeSome(t, s, 1000) {
+			done = append(done, store.Settlement{Key: l.Key, Token: l.Token})
+		}
+		if _, err := s.Settle(t.Context(), "", done); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leases := takeSome(t, s, 3000)
+	most.Store(0)
+	before := s.accepted.Load()
+	if got := forget(t, s, store.Selection{Queue: "a"}); got != n {
+		t.Errorf("got %d keys forgotten; want %d", got, n)
+	}
+	if steps := s.accepted.Load() - before; steps < n/forgetRows {
+		t.Errorf("got %d steps; want at least %d", steps, n/forgetRows)
+	}
+	if most := most.Load(); most > 4*forgetRows {
+		t.Errorf("got a group of %d rows; want at most %d", most, 4*forgetRows)
+	}
+	wantSound(t, s)
+	if got, err := s.Settle(t.Context(), "", []store.Settlement{{Key: leases[len(leases)-1].Key, Token: leases[len(leases)-1].Token}}); err != nil || got[0] != store.Stale {
+		t.Errorf("got %v, %v for a lease of a forgotten queue; want stale", got, err)
+	}
+	if fresh := addQueued(t, s, "a", 0, n); fresh != n {
+		t.Errorf("got %d of %d URLs new again", fresh, n)
+	}
+}
+
+type observerFunc func(GroupInfo)
+
+func (f observerFunc) Group(g GroupInfo) { f(g) }
+
+// partly forgets queue a, of 10,000 URLs of which some are leased, and stops after a few
+// steps as a crash would.
+func partly(t *testing.T, s *Store) (leases []store.Lease, gone int64) {
+	t.Helper()
+	addQueued(t, s, "a", 0, 10_000)
+	leases = takeSome(t, s, 2000)
+	o := &forgetOp{sel: store.Selection{Queue: "a"}}
+	if err := s.do(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if len(o.left) != 1 || o.left[0].finished {
+		t.Fatal("got the queue forgotten in one step")
+	}
+	return leases, o.n
+}
+
+// TestAddsToAQueueThatIsForgotten: what is added while the queue is forgotten stays, is
+// served, and is new once.
+func TestAddsToAQueueThatIsForgotten(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	leases, gone := partly(t, s)
+	if fresh := addQueued(t, s, "a", 20_000, 21_000); fresh != 1000 {
+		t.Errorf("got %d of 1,000 new", fresh)
+	}
+	known := leases[0].Key // its step hasn't come: it is forced into another queue
+	if v, err := s.Add(t.Context(), "", []store.Item{{Key: known, Queue: "c", URL: "u", Force: true}}, store.AddOptions{}); err != nil || !v[0].Requeued {
+		t.Errorf("got %v, %v; want it queued again", v, err)
+	}
+	later := leases[1].Key
+	if got, err := s.Settle(t.Context(), "", []store.Settlement{{Key: later, Queue: "d", URL: "v", Outcome: store.Requeue, Create: true}}); err != nil || got[0] != store.Settled {
+		t.Errorf("got %v, %v; want it queued again", got, err)
+	}
+	wantSound(t, s)
+	if got := forget(t, s, store.Selection{Queue: "a"}); got+gone != 10_998 {
+		t.Errorf("got %d forgotten in all; want 9,998, and 1,000 that were added since", got+gone)
+	}
+	addQueued(t, s, "a", 30_000, 30_500)
+	wantStats(t, s, store.Stats{Seen: 502, Held: 502, Queues: 3, Active: 3})
+	wantSound(t, s)
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	wantStats(t, s, store.Stats{Seen: 502, Held: 502, Queues: 3, Active: 3})
+	if got := len(takeSome(t, s, 10_000)); got != 502 {
+		t.Errorf("got %d URLs to take; want 502", got)
+	}
+	if fresh := addQueued(t, s, "a", 0, 10_000); fresh != 10_000-2 {
+		t.Errorf("got %d new again; want all but the two that were queued elsewhere", fresh)
+	}
+}
+
+// TestForgottenQueueAfterARestart: what a crash left of a forgotten queue goes in the
+// background.
+func TestForgottenQueueAfterARestart(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	leases, _ := partly(t, s)
+	addQueued(t, s, "a", 20_000, 20_100)
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	for len(s.unfinished(t)) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	wantStats(t, s, store.Stats{Seen: 100, Held: 100, Queues: 1, Active: 1})
+	wantSound(t, s)
+	if got, err := s.Settle(t.Context(), "", []store.Settlement{{Key: leases[0].Key, Token: leases[0].Token}}); err != nil || got[0] != store.Stale {
+		t.Errorf("got %v, %v; want a stale lease", got, err)
+	}
+	if fresh := addQueued(t, s, "a", 0, 10_000); fresh != 10_000 {
+		t.Errorf("got %d of 10,000 new again", fresh)
+	}
+}
+
+// unfinished returns the retired queues.
+func (s *Store) unfinished(t *testing.T) (left []*retired) {
+	t.Helper()
+	if err := s.do(t.Context(), readOp(func(tx *txn) error {
+		left = append(left, tx.s.sched.retired...)
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// TestForgetQueuePowerCuts cuts the power at random writes while a queue is forgotten and
+// added to. Once the rest is forgotten, what was there before is new, and what was added
+// since, and answered, is there.
+func TestForgetQueuePowerCuts(t *testing.T) {
+	for seed := range tortureCount(t, 12, 2000) {
+		rng := newRand(uint64(seed))
+		disk := vfs.NewCrashableMem()
+		s := mustOpen(t, "db", Options{FS: disk})
+		addQueued(t, s, "a", 0, 6000)
+		takeSome(t, s, 1500)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var writes, added, addedAtCut atomic.Int64
+		var mu sync.Mutex
+		var after *vfs.MemFS
+		at, unsynced := 1+rng.Int64N(120), []int{0, 50, 100}[rng.IntN(3)]
+		forgotten, wasForgotten := false, false
+		fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && writes.Add(1) == at {
+				mu.Lock()
+				after = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rng})
+				addedAtCut.Store(added.Load())
+				wasForgotten = forgotten
+				mu.Unlock()
+			}
+			return nil
+		}))
+		s = mustOpen(t, "db", Options{FS: fs})
+		begun := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			o := &forgetOp{sel: store.Selection{Queue: "a"}}
+			err := s.do(context.Background(), o)
+			close(begun)
+			if err == nil {
+				_, err = s.finishRetired(context.Background(), o.left)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			forgotten = true
+			mu.Unlock()
+		})
+		<-begun
+		for i := 10_000; i < 10_400; i += 10 {
+			addQueued(t, s, "a", i, i+10)
+			mu.Lock()
+			added.Add(10)
+			mu.Unlock()
+		}
+		wg.Wait()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		if after != nil {
+			checkForgotten(t, after, int(addedAtCut.Load()), wasForgotten)
+		}
+		mu.Unlock()
+	}
+}
+
+func checkForgotten(t *testing.T, fs *vfs.MemFS, added int, forgotten bool) {
+	t.Helper()
+	s := mustOpen(t, "db", Options{FS: fs})
+	defer s.Close()
+	wantNoFindings(t, s)
+	for len(s.unfinished(t)) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	wantSound(t, s)
+	if fresh := addQueued(t, s, "b", 10_000, 10_000+added); fresh != 0 {
+		t.Errorf("got %d of %d added URLs new; want none", fresh, added)
+	}
+	st, err := s.Stats(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := addQueued(t, s, "b", 0, 6000)
+	if got, want := len(takeSome(t, s, 20_000)), int(st.Held-st.InFlight)+old; got != want {
+		t.Errorf("got %d URLs to take; want %d", got, want)
+	}
+	switch {
+	case old == 6000:
+	case old == 0 && !forgotten && added == 0 && st.Held == 6000: // not begun
+	default:
+		t.Errorf("got %d of 6,000 URLs new again after %d adds, forgotten %v", old, added, forgotten)
+	}
+}
+
+// TestForgetManyKeysIsManySteps: keys that are named go a thousand at a time, and removing
+// the first URLs of a queue looks for the next one once a step.
+func TestForgetManyKeysIsManySteps(t *testing.T) {
+	const n = 10_000
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	addQueued(t, s, "a", 0, n)
+	before := s.accepted.Load()
+	if got := forget(t, s, store.Selection{Keys: testKeys(0, n-1)}); got != n-1 {
+		t.Errorf("got %d forgotten; want %d", got, n-1)
+	}
+	if steps := s.accepted.Load() - before; steps < n/forgetRows {
+		t.Errorf("got %d steps; want at least %d", steps, n/forgetRows)
+	}
+	if l := takeSome(t, s, 2); len(l) != 1 || l[0].Key != testKey(n-1) {
+		t.Errorf("got %v; want the last URL", l)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Forget(ctx, store.Selection{Keys: testKeys(0, n)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v; want the end of the context", err)
+	}
+	wantSound(t, s)
+}
