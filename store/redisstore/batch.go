@@ -14,8 +14,13 @@ type batch struct {
 	crawl  string
 	head   []byte // what each blob begins with
 	calls  []*call
-	at     map[partKey]*part
+	parts  []*part
+	at     map[partKey]*part // the last of each
+	full   map[partKey]int   // how many there are
 }
+
+// maxPart is how many keys or URLs one script call may be about: it stops its server for some 20 µs for each.
+const maxPart = 256
 
 // partKey names a part: parts of a shard differ by what their blobs begin with.
 type partKey struct {
@@ -30,7 +35,7 @@ type part struct {
 }
 
 func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batch {
-	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[partKey]*part{}}
+	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[partKey]*part{}, full: map[partKey]int{}}
 }
 
 // part returns the part of a shard, with i noted as the next thing in it.
@@ -38,14 +43,21 @@ func (b *batch) part(shard, i int) *part { return b.partWith(shard, nil, i) }
 
 // partWith returns the part of a shard whose blob begins with more than that of others.
 func (b *batch) partWith(shard int, more []byte, i int) *part {
-	p := b.at[partKey{shard, string(more)}]
-	if p == nil {
-		c := &call{shard: shard, script: b.script, id: b.id, crawl: b.crawl, blob: append(append([]byte(nil), b.head...), more...)}
+	key := partKey{shard, string(more)}
+	p := b.at[key]
+	if p == nil || len(p.of) == maxPart {
+		id := b.id
+		if id != (requestID{}) {
+			id[15] += byte(phases * b.full[key]) // a shard gets one call by an id
+		}
+		b.full[key]++
+		c := &call{shard: shard, script: b.script, id: id, crawl: b.crawl, blob: append(append([]byte(nil), b.head...), more...)}
 		if !b.script.writes {
 			c.id = requestID{}
 		}
 		p = &part{call: c}
-		b.at[partKey{shard, string(more)}] = p
+		b.at[key] = p
+		b.parts = append(b.parts, p)
 		b.calls = append(b.calls, c)
 	}
 	p.of = append(p.of, i)
@@ -65,7 +77,7 @@ func (b *batch) run(ctx context.Context) error { return b.s.run(ctx, b.calls) }
 
 // tell calls f with each answer byte and the number of what it answers, of the calls that were answered.
 func (b *batch) tell(f func(i int, answer byte)) error {
-	for _, p := range b.at {
+	for _, p := range b.parts {
 		if !p.done {
 			continue
 		}

@@ -51,7 +51,7 @@ func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, o
 	if err := b.run(ctx); err != nil {
 		return nil, err
 	}
-	for _, p := range b.at {
+	for _, p := range b.parts {
 		r := reader{p.reply}
 		for _, i := range p.of {
 			s.readFound(&r, &out[i])

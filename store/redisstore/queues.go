@@ -40,12 +40,15 @@ func (s *Store) queueInfo(ctx context.Context, crawl, queue string) (info store.
 
 // infoPage asks for one queue or a page of them; see lua/info.lua.
 func (s *Store) infoPage(ctx context.Context, crawl string, shard int, what string) (list []store.QueueInfo, next string, err error) {
-	c := &call{shard: shard, script: scriptInfo, crawl: crawl, blob: []byte(what)}
-	if err := s.run(ctx, []*call{c}); err != nil {
-		return nil, "", err
+	var r reader
+	for next = "-"; next == "-"; {
+		c := &call{shard: shard, script: scriptInfo, crawl: crawl, blob: []byte(what)}
+		if err := s.run(ctx, []*call{c}); err != nil {
+			return nil, "", err
+		}
+		r = reader{c.reply}
+		next = r.short()
 	}
-	r := reader{c.reply}
-	next = r.short()
 	for r.more() {
 		list = append(list, readInfo(&r, crawl))
 	}

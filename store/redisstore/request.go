@@ -16,6 +16,7 @@ const (
 	phaseRecord = iota // at the keys' home
 	phaseQueue         // at the queue's home, of steps; it has receipts, see lua/receipts.lua
 	phaseSettle        // at the queue's home, of what needs no step
+	phases             // how many
 )
 
 // requests gives out ids.

@@ -60,7 +60,7 @@ func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys 
 	if err := b.run(ctx); err != nil {
 		return nil, err
 	}
-	for _, p := range b.at {
+	for _, p := range b.parts {
 		r := reader{p.reply}
 		for _, i := range p.of {
 			out[i] = known{was(r.uint(1)), r.hash()}

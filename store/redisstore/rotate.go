@@ -26,11 +26,11 @@ func (t *taking) rotate(ctx context.Context) error {
 		if t.full() {
 			break
 		}
-		if t.spent[r.shard] {
-			continue
-		}
-		if err := t.from(ctx, scriptTake, []share{t.rest(r.shard)}); err != nil {
-			return err
+		for !t.spent[r.shard] && !t.full() {
+			if err := t.from(ctx, scriptTake, []share{t.rest(r.shard)}); err != nil {
+				return err
+			}
+			ctx = accepted(ctx)
 		}
 		t.s.turn.Store(uint64(r.shard) + 1)
 		ctx = accepted(ctx)

@@ -39,6 +39,7 @@ var (
 	scriptDetach    = newScript(partQueue+"detach", true)
 	scriptDead      = newScript(partQueue+"dead", false)
 	scriptConfigure = newScript(partQueue+"configure", true)
+	scriptRefile    = newScript(partQueue+"refile", true)
 	scriptInfo      = newScript(partQueue+"advance info", false)
 	scriptTake      = newScript(partQueue+"advance serve rotate take", true)
 	scriptTakeFrom  = newScript(partQueue+"advance serve takefrom", true)

@@ -97,9 +97,9 @@ func (st *step) effect() byte {
 func (s *Store) deliver(ctx context.Context, crawl string, steps []*step) error {
 	d := &delivery{s: s, crawl: crawl, steps: steps, failed: make([]bool, len(steps))}
 	for _, st := range steps {
-		if time.Since(st.since) > s.opt.RecoverAfter {
-			// The receipts of what another daemon did meanwhile may be about to expire.
-			return fmt.Errorf("cannot finish a step that began %v ago; it is finished from the outbox: %w", s.opt.RecoverAfter, store.ErrUnavailable)
+		if late := 5 * s.opt.AnswersFor; time.Since(st.since) > late {
+			// Another daemon may have finished it meanwhile, and receipts expire after twice that.
+			return fmt.Errorf("cannot finish a step that began more than %v ago; it is finished from the outbox: %w", late, store.ErrUnavailable)
 		}
 	}
 	err := d.release(ctx)
@@ -118,7 +118,7 @@ type delivery struct {
 // send sends a batch, and notes which steps it didn't reach.
 func (d *delivery) send(ctx context.Context, b *batch, read func(i int, r *reader)) error {
 	err := b.run(ctx)
-	for _, p := range b.at {
+	for _, p := range b.parts {
 		r := reader{p.reply}
 		for _, i := range p.of {
 			if d.failed[i] = !p.done; p.done {
@@ -206,7 +206,7 @@ func (s *Store) finish(ctx context.Context, crawl string, keys []store.Key) erro
 		return err
 	}
 	var steps []*step
-	for _, p := range b.at {
+	for _, p := range b.parts {
 		r := reader{p.reply}
 		for _, i := range p.of {
 			row := r.long()

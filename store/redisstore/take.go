@@ -15,8 +15,8 @@ const (
 	tokenMask = 1<<tokenBits - 1
 )
 
-// maxTake bounds what one call takes from a shard.
-const maxTake = 8192
+// maxTake bounds what one call takes from a shard: a script stops its server.
+const maxTake = 2048
 
 // defaultLease is how long URLs are leased unless the request says.
 const defaultLease = 30 * time.Second
@@ -42,7 +42,9 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, spent: map[int]bool{}, next: sched.Never}
 	if req.Queue != "" {
 		shard, _ := s.layout.ofQueue(req.Queue)
-		err = t.from(ctx, scriptTakeFrom, []share{{shard: shard, urls: min(maxTake, req.MaxURLs), more: []byte(req.Queue)}})
+		for !t.spent[shard] && len(t.leases) == 0 && err == nil {
+			err = t.from(ctx, scriptTakeFrom, []share{{shard: shard, urls: min(maxTake, req.MaxURLs), more: []byte(req.Queue)}})
+		}
 	} else {
 		err = t.rotate(ctx)
 	}

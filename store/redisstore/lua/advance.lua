@@ -50,6 +50,7 @@ end
 -- advance does both for at most so many, and returns whether there are more.
 local function advance(c, limit)
   local more = expire(c, limit)
+  if c.refile then more = refile(c, limit) or more end
   more = wake(c, limit) or more
   settle_queues(c)
   return more

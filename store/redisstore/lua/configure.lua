@@ -4,25 +4,9 @@
 -- reply: Y, or N if it must exist and doesn't
 local must, ch, name = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN), sub(blob, 2 + CHANGE_LEN)
 
--- refile files anew the queues that hold something, after a change above them.
-local function refile(c)
-  begin(c)
-  local cursor = '0'
-  repeat
-    local got = call('HSCAN', c.Q, cursor, 'COUNT', 1000)
-    cursor = got[1]
-    for i = 1, #got[2], 2 do
-      local q = c.queues[got[2][i]] or keep_queue(c, parse_queue(got[2][i], got[2][i + 1]))
-      if held(q) > 0 then q.dirty = true end
-    end
-  until cursor == '0'
-  table.sort(c.order, function(a, b)
-    if a.turn ~= b.turn then return a.turn < b.turn end
-    return a.name < b.name
-  end)
-  settle_queues(c)
-  save_counts(c)
-end
+-- must_refile reports whether a change above queues may change where they belong. That is
+-- decided for some of them at a time (refile.lua); pauses, blocks and weights are read at a take.
+local function must_refile(change) return byte(change, 1) % 4 > 0 or floor(byte(change, 1) / 8) % 2 == 1 end
 
 if crawl_name == '*' then
   local set = change_settings(store_settings(), ch)
@@ -31,8 +15,10 @@ if crawl_name == '*' then
   else
     call('HDEL', base .. 'S', 'settings')
   end
-  local names = call('HKEYS', crawls_key)
-  for i = 1, #names do refile(find_crawl(names[i])) end
+  if must_refile(ch) then
+    local ids = call('HVALS', crawls_key)
+    for i = 1, #ids do call('HSET', base .. 'C' .. pack('>I4', ids[i]), 'refile', '0') end
+  end
   return answer('Y')
 end
 
@@ -45,7 +31,7 @@ if name == '' then
   else
     call('HDEL', c.key, 'settings')
   end
-  refile(c)
+  if must_refile(ch) then call('HSET', c.key, 'refile', '0') end
   return answer('Y')
 end
 

@@ -116,6 +116,22 @@ local function settle_queues(c)
   many('HSET', c.Q, rows)
 end
 
+-- refile marks the next queues that hold something, to be filed by changed settings; it returns whether there are more.
+local function refile(c, n)
+  local got = call('HSCAN', c.Q, c.refile, 'COUNT', n)
+  for i = 1, #got[2], 2 do
+    local q = c.queues[got[2][i]] or keep_queue(c, parse_queue(got[2][i], got[2][i + 1]))
+    if held(q) > 0 then q.dirty = true end
+  end
+  c.refile = got[1] ~= '0' and got[1]
+  if c.refile then
+    call('HSET', c.key, 'refile', c.refile)
+  else
+    call('HDEL', c.key, 'refile')
+  end
+  return c.refile
+end
+
 -- save_counts writes what changed of the crawl itself.
 local function save_counts(c)
   if not c.dirty then return end

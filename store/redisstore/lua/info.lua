@@ -1,13 +1,17 @@
 -- The state of a queue, or of a page of queues.
 --
 -- blob: Q | name of a queue, or S | cursor of HSCAN
--- reply: next cursor as a byte of length and text ("0": no more) | for each queue that there is
+-- reply: next cursor as a byte of length and text ("0": no more; "-": ask again) | for each queue that there is
 --        anything to tell of: length 1 | name | queued 6 | live 4 | late 4 | done 6 | dropped 6 |
 --        last take 6 | next 6 (0: none) | settings 32 (zeros: none)
 local c = find_crawl(crawl_name)
 if not c then return pack('>I1c0', 1, '0') end
 begin(c)
-while expire(c, 1000) do end
+if expire(c, 200) then
+  settle_queues(c)
+  save_counts(c)
+  return pack('>I1c0', 1, '-')
+end
 local out, cursor = {}, '0'
 
 local function tell(q)

@@ -8,7 +8,7 @@ for i = 1, #names do
   local c = find_crawl(names[i])
   if c then
     open_for_take(c)
-    while advance(c, 1000) do end
+    if advance(c, PAGE) then next = now end
     save_take(c)
     next = min(next, next_of(c))
   end

@@ -1,6 +1,6 @@
 -- A page of the keys of a shard in order, from a position on.
 --
--- blob: from 4 | least number of keys 4 | days 2 (only keys recorded on an earlier
+-- blob: from 4 | most keys 4, about; fewer come where few are old enough | days 2 (only keys recorded on an earlier
 --       day; 65535: all)
 -- reply: next position 6 (2^32: no more) | for each key: key 16 | was 1 | queue 6
 local from, want, days = unpack_struct('>I4I4I2', blob)
@@ -19,7 +19,9 @@ local function reversed(x)
 end
 
 local out, none = {}, string.rep('\0', 6)
-while from < 4294967296 and #out < want do
+local left = 64
+while from < 4294967296 and #out < want and left > 0 do
+  left = left - 1
   local place = reversed(from)
   local b, width = place % (2 * c.low), 2147483648 / c.low
   if b >= c.buckets then

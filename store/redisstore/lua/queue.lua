@@ -19,9 +19,10 @@ local MORE, MORE_LEN = '>I6I6', 12
 
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
-  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock')
+  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile')
   c.held, c.leased, c.done, c.nqueues, c.active, c.turn = unpack_struct(COUNTS, v[1] or NO_COUNTS)
   c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
+  c.refile = v[5] -- a cursor while settings above the queues have yet to reach all of them
   c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
   for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y' }) do c[t] = base .. t .. c.id end
   return c

@@ -7,6 +7,7 @@
 -- turn is the latest that another shard served: a queue here that is behind it comes from
 -- a shard that had nothing to do, and doesn't catch up. whole is 1 where other shards are
 -- asked for the rest: a queue is left to them that has more than may be given here.
+local PAGE = 200 -- how many leases that ran out, and queues whose time has come, one call looks at
 local want = {}
 want.urls, want.queues, want.each, want.bound, want.lease, want.delay, want.turn, want.whole =
   unpack_struct('>I4I4I4I4I6I6I7B', blob)
@@ -105,12 +106,16 @@ end
 
 -- serve leases what a queue may give.
 local function serve(c, q)
+  if c.refile and opens(c, q) > now then
+    q.dirty = true
+    return
+  end
   local n, bound = want.each, setting(c, q, 'inflight')
   if bound == 0 then bound = want.bound end
   if bound > 0 then n = min(n, bound - q.live) end
   local room = want.urls - given
   if want.whole == 1 and room < min(n, q.queued + q.late) then
-    want.urls, want.stopped = given, true
+    want.urls, want.left = given, true
     return
   end
   n = min(n, room)
@@ -155,7 +160,7 @@ local function reply(next)
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if given >= want.urls or next == NEVER then next = 0 end
   if want.skipped then next = now end
-  if want.stopped then next = 1 end
+  if want.stopped and given < want.urls or want.left then next = 1 end
   local head = pack('>I6', next)
   told[0], noted[0] = 'F' .. head, 'S' .. head
   return concat(told, '', 0), concat(noted, '', 0)

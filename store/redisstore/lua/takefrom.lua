@@ -2,7 +2,7 @@
 local c, all = find_crawl(crawl_name), store_settings()
 if not c then return answer_take(NEVER) end
 open_for_take(c)
-while advance(c, 1000) do end
+want.stopped = advance(c, PAGE)
 local q = find_queue(c, sub(blob, 37))
 if not q then
   save_take(c)
