@@ -29,6 +29,7 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	if err := s.noteUnicodeHosts(ctx, unicode); err != nil {
 		return nil, err
 	}
+	defer s.idle.changes.Add(1)
 	verdicts := make([]store.Verdict, len(items))
 	for from := 0; from < len(items); {
 		a := &adding{s: s, crawl: crawl, opt: opt}

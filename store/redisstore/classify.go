@@ -49,6 +49,9 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 		return reload // no master any more; the cluster went down in the script; too many clients
 	case "LOADING", "BUSY":
 		return retry
+	case "EMPTIED":
+		c.err = s.emptied(c.shard)
+		return fatal
 	case "NOREPLICAS", "OOM", "MISCONF":
 		c.err = fmt.Errorf("cannot write: %w: %w", store.ErrUnavailable, c.err)
 		return fatal

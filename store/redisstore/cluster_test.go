@@ -145,7 +145,7 @@ func TestWithoutWaitingForReplicasSomeAreLost(t *testing.T) {
 		t.Skip("breaks a real cluster")
 	}
 	t.Parallel()
-	tt := newTorture(t, rediscluster.New(t, 3, 1), 0)
+	tt := newTorture(t, rediscluster.New(t, 3, 1, "min-replicas-to-write 0"), 0)
 	tt.options.Replicas = -1
 	tt.during(func() { tt.killCutOff(0, func() { tt.answered(1000) }) })
 	if lost, _ := tt.lost(); lost == 0 {
@@ -164,6 +164,10 @@ func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
 	c := rediscluster.New(t, 3, 1)
 	tt := newTorture(t, c, 0)
 	a, b, reader := tt.openShards(1), tt.openShards(1), tt.openShards(1)
+	for _, n := range c.Nodes { // or the master would refuse at once
+		_, err := n.Do(tt.ctx, "CONFIG", "SET", "min-replicas-to-write", "0")
+		tt.check(err)
+	}
 	var urls []int64
 	for i := range int64(100) {
 		urls = append(urls, i)

@@ -20,6 +20,7 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 		return err
 	}
 	defer s.leave()
+	defer s.idle.changes.Add(1)
 	notFound := fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, crawl, store.ErrNotFound)
 	must := ch.MustExist && crawl != sched.AnyCrawl
 	if must && queue == "" {

@@ -123,7 +123,7 @@ func TestForgottenCrawlsAreSwept(t *testing.T) {
 	for _, base := range s.layout.bases {
 		keys := must(s.nodes.single.Keys(t.Context(), base+"*").Result())(t)
 		for _, k := range keys {
-			if kind := k[len(base)]; kind != 'S' && kind != 'r' {
+			if kind := k[len(base)]; kind != 'S' && kind != 'r' && kind != 'b' {
 				t.Errorf("got key %q after the crawl was forgotten", k)
 			}
 		}

@@ -46,7 +46,7 @@ func TestLeasesWithoutAReplica(t *testing.T) {
 		t.Skip("breaks a real cluster")
 	}
 	t.Parallel()
-	c := rediscluster.New(t, 3, 1, "min-replicas-to-write 1", "min-replicas-max-lag 3")
+	c := rediscluster.New(t, 3, 1, "min-replicas-max-lag 3")
 	tt := newTorture(t, c, 0)
 	l := &leaser{torture: tt, s: tt.openWaiting(32, 200*time.Millisecond), lease: 250 * time.Millisecond, given: map[store.Key]int{}}
 	const urls = 300

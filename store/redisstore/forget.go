@@ -26,6 +26,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	if sel.Age > 0 {
 		sel.Before = s.wallTime().Add(-sel.Age)
 	}
+	defer s.idle.changes.Add(1)
 	crawls := []string{crawl}
 	if crawl == sched.AnyCrawl {
 		if crawls, err = s.crawlNames(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 type layout struct {
 	shards uint64
 	secret []byte   // of the store: the key of the hashes of queues
+	mark   string   // of the store, which each shard has
 	bases  []string // prefix and hash tag of each shard's keys
 	meta   string   // and of what is the store's
 }

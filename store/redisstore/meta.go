@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -69,7 +70,8 @@ func (s *Store) loadMeta(ctx context.Context) error {
 		field{name: "format", value: uint16Text(formatVersion)},
 		field{name: "shards", value: uint16Text(s.opt.Shards)},
 		field{name: "unicode", value: "0"},
-		field{name: "secret", value: string(s.requests.self[:]) + rand.Text()})
+		field{name: "secret", value: string(s.requests.self[:]) + rand.Text()},
+		field{name: "made", value: "0"})
 	if err != nil {
 		return err
 	}
@@ -83,6 +85,10 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(got[1])))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
 	s.layout.secret = []byte(got[3])
+	s.layout.mark = hex.EncodeToString(s.layout.secret[:8])
+	if err := s.checkMarks(ctx, got[4] == "0"); err != nil {
+		return err
+	}
 	s.unicodeHosts.Store(got[2] == "1")
 	return s.adopt(ctx, s.opt.Identity)
 }
@@ -191,4 +197,31 @@ func parseIdentity(row string) (id store.Identity, err error) {
 	id.Version = int(r.uint(4))
 	id.Profile, id.KeyKind, id.Unicode = r.long(), r.long(), r.long()
 	return id, r.err()
+}
+
+// checkMarks checks that every shard has the mark of the store, or gives them theirs while the store is being made.
+func (s *Store) checkMarks(ctx context.Context, making bool) error {
+	b := s.batch(scriptBirth, s.requests.id(), "", []byte{'0' + flag(making)}).everywhere()
+	b.part(storeShard, 0)
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for _, c := range b.calls {
+		if c.reply == "N" {
+			return s.emptied(c.shard)
+		}
+	}
+	if !making {
+		return nil
+	}
+	_, err := s.stamp(ctx, field{"made", "1", true})
+	return err
+}
+
+// emptied is the error for a shard without the mark of its store.
+func (s *Store) emptied(shard int) error {
+	where := s.layout.sentinel(shard)
+	where = where[:len(where)-1] + "b"
+	return fmt.Errorf("the shard of %s has lost its data: a node came back empty or was emptied, or the store's own key was; "+
+		"see \"A node lost its data\" in REDIS.md (to go on without: redis-cli -c SET '%s' %s): %w", where, where, s.layout.mark, store.ErrCorrupt)
 }

@@ -21,6 +21,8 @@ type Store struct {
 	identity   atomic.Pointer[store.Identity]
 	answersFor string // in ms
 
+	idle         idle
+	owed         owed
 	unicodeHosts atomic.Bool // it is recorded that keys of such hosts are there
 	turn         atomic.Uint64
 
@@ -37,7 +39,8 @@ var _ store.Store = (*Store)(nil)
 // Open opens or makes the store that begins with a prefix in a cluster. Any
 // number of processes may have it open.
 //
-// Errors: store.ErrIdentity when it was made with another identity;
+// Errors: store.ErrInvalid for servers whose settings break what the store promises;
+// store.ErrCorrupt for a shard that lost its data; store.ErrIdentity when it was made with another identity;
 // store.ErrFormat when it is newer than this program; store.ErrNotFound when it
 // must exist and doesn't; store.ErrUnavailable when the cluster can't be
 // reached or has fewer replicas than it must.
@@ -58,7 +61,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		opt: o, nodes: n, requests: requests, cache: newCache(o.CacheBytes),
 		answersFor: strconv.FormatInt(o.AnswersFor.Milliseconds(), 10),
 	}
-	if err := s.loadMeta(ctx); err != nil {
+	err = s.checkServers(ctx)
+	if err == nil {
+		err = s.loadMeta(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open redis store %q: %w", o.Prefix, err), n.close())
 	}
 	s.life, s.stop = context.WithCancel(context.Background())

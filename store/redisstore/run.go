@@ -149,7 +149,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	cmds := make([]*redis.Cmd, len(calls))
 	writes := false
 	for i, c := range calls {
-		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.answersFor, c.crawl, c.blob)
+		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.answersFor, c.crawl, c.blob, s.layout.mark)
 		writes = writes || c.script.writes
 	}
 	var wait *redis.Cmd

@@ -20,9 +20,11 @@ type script struct {
 
 // Parts that scripts begin with.
 const (
-	partSeen  = "head crawl seen "
-	partPlain = "head crawl "
-	partQueue = "head crawl settings queue file record "
+	partSeen = "head mark crawl seen "
+	// whenFull begins scripts that make room: a server whose memory is full runs them, too.
+	whenFull  = "full "
+	partPlain = "head mark crawl "
+	partQueue = "head mark crawl settings queue file record "
 )
 
 var (
@@ -31,33 +33,35 @@ var (
 	scriptResolve   = newScript(partSeen+"resolve", false)
 	scriptJudge     = newScript(partSeen+"resolve", true)
 	scriptPlace     = newScript(partSeen+"steps place", true)
-	scriptEnd       = newScript(partSeen+"steps end", false)
+	scriptForget    = newScript(whenFull+partSeen+"steps place", true)
+	scriptEnd       = newScript(whenFull+partSeen+"steps end", false)
 	scriptPage      = newScript(partSeen+"page", false)
 	scriptEnqueue   = newScript(partQueue+"receipts enqueue", true)
-	scriptRelease   = newScript(partQueue+"receipts release", true)
+	scriptRelease   = newScript(whenFull+partQueue+"receipts release", true)
 	scriptSettle    = newScript(partQueue+"receipts judge settle", true)
-	scriptDetach    = newScript(partQueue+"detach", true)
+	scriptDetach    = newScript(whenFull+partQueue+"detach", true)
 	scriptDead      = newScript(partQueue+"dead", false)
 	scriptConfigure = newScript(partQueue+"configure", true)
 	scriptRefile    = newScript(partQueue+"refile", true)
 	scriptInfo      = newScript(partQueue+"advance info", false)
 	scriptTake      = newScript(partQueue+"advance serve rotate take", true)
 	scriptTakeFrom  = newScript(partQueue+"advance serve takefrom", true)
-	scriptGiveBack  = newScript(partQueue+"giveback", false)
+	scriptGiveBack  = newScript(whenFull+partQueue+"giveback", false)
 	scriptNext      = newScript(partQueue+"advance serve rotate next", false)
 	scriptLookup    = newScript(partQueue+"lookup", false)
 	scriptEntries   = newScript(partQueue+"entries", false)
-	scriptSweep     = newScript(partQueue+"sweep", true)
+	scriptSweep     = newScript(whenFull+partQueue+"sweep", true)
 	scriptReady     = newScript(partPlain+"ready", false)
 	scriptStats     = newScript(partPlain+"stats", false)
-	scriptWipe      = newScript(partPlain+"wipe", true)
-	scriptBury      = newScript(partPlain+"bury", true)
+	scriptWipe      = newScript(whenFull+partPlain+"wipe", true)
+	scriptBury      = newScript(whenFull+partPlain+"bury", true)
 	scriptPending   = newScript(partPlain+"pending", false)
 	scriptOverdue   = newScript(partPlain+"overdue", false)
 	scriptLeftovers = newScript(partPlain+"leftovers", false)
 	scriptTurn      = newScript("head turn", false)
-	scriptMeta      = newScript(partPlain+"meta", true)
-	scriptEpoch     = newScript(partPlain+"epoch", true)
+	scriptBirth     = newScript("head birth", true)
+	scriptMeta      = newScript("head meta", true)
+	scriptEpoch     = newScript(whenFull+partPlain+"epoch", true)
 )
 
 func newScript(parts string, writes bool) *script {

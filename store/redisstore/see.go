@@ -12,7 +12,8 @@ import (
 // meanwhile, some 5 µs for each URL.
 const waveSize = 8192
 
-// See implements store.Store.
+// See implements store.Store. When it fails, this daemon remembers which keys it recorded as new: a call with these keys that
+// succeeds says so.
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
 	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
@@ -28,12 +29,23 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if err := s.noteUnicodeHosts(ctx, opt.UnicodeHosts && len(keys) > 0); err != nil {
 		return err
 	}
-	for len(keys) > 0 {
-		n := min(len(keys), waveSize)
-		if err := s.seeWave(ctx, crawl, keys[:n], fresh); err != nil {
+	clear(fresh)
+	for from := 0; from < len(keys); from += waveSize {
+		to := min(len(keys), from+waveSize)
+		if err := s.seeWave(ctx, crawl, keys[from:to], fresh[from:to]); err != nil {
+			for i := range keys {
+				if fresh[i] {
+					s.owed.add(crawl, keys[i])
+				}
+			}
 			return err
 		}
-		ctx, keys, fresh = accepted(ctx), keys[n:], fresh[n:]
+		ctx = accepted(ctx)
+	}
+	if s.owed.any() {
+		for i := range keys {
+			fresh[i] = s.owed.pay(crawl, keys[i]) || fresh[i]
+		}
 	}
 	return nil
 }
@@ -51,6 +63,7 @@ func (s *Store) seeWave(ctx context.Context, crawl string, keys []store.Key, fre
 		err := b.run(ctx)
 		fallen := told()
 		if err != nil {
+			s.owe(crawl, b, keys)
 			return false, err
 		}
 		left = fallen
@@ -72,6 +85,17 @@ func (s *Store) seeWave(ctx context.Context, crawl string, keys []store.Key, fre
 		fresh[i] = false
 	}
 	return err
+}
+
+// owe notes the keys that a failed call recorded as new where it was answered, if only by the master.
+func (s *Store) owe(crawl string, b *batch, keys []store.Key) {
+	for _, p := range b.parts {
+		for j, i := range p.of {
+			if len(p.reply) == len(p.of) && p.reply[j] == 'N' {
+				s.owed.add(crawl, keys[i])
+			}
+		}
+	}
 }
 
 func numbers(n int) []int {

@@ -29,6 +29,7 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	if err := s.noteUnicodeHosts(ctx, unicode); err != nil {
 		return nil, err
 	}
+	defer s.idle.changes.Add(1)
 	out := make([]store.SettleStatus, len(list))
 	for from := 0; from < len(list); {
 		w := &settling{s: s, crawl: crawl, id: s.requests.id()}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -290,8 +291,8 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Replicas, o.WaitTimeout, o.MustExist = 1, 20*time.Millisecond, true
-	if _, err := Open(t.Context(), o); !errors.Is(err, store.ErrUnavailable) {
-		t.Fatalf("got error %v at open; want %v", err, store.ErrUnavailable)
+	if _, err := Open(t.Context(), o); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "min-replicas-to-write") {
+		t.Fatalf("got error %v at open; want %v, and what to set", err, store.ErrInvalid)
 	}
 	o.Replicas = -1
 	s = open(t, o)

@@ -231,7 +231,11 @@ func (s *Store) finish(ctx context.Context, crawl string, keys []store.Key) erro
 // that have changed.
 func (s *Store) begin(ctx context.Context, crawl string, kind byte, list []*step) (begun []*step, gone int64, busy, changed []*step, err error) {
 	id := s.requests.id()
-	b := s.batch(scriptPlace, id.phase(phaseRecord), crawl, append(s.shardsHead(), kind))
+	place := scriptPlace
+	if kind == stepForget {
+		place = scriptForget
+	}
+	b := s.batch(place, id.phase(phaseRecord), crawl, append(s.shardsHead(), kind))
 	for i, st := range list {
 		st.kind, st.request, st.number, st.since = kind, id.phase(phaseQueue), uint16(i), time.Now()
 		p := b.keyPart(i, &st.key)

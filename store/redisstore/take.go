@@ -39,6 +39,12 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 		req.Lease = defaultLease
 	}
 	req.MaxURLs, req.MaxPerQueue = max(1, req.MaxURLs), max(1, req.MaxPerQueue)
+	asked := req
+	asked.Crawl, asked.MaxURLs, asked.MaxPerQueue, asked.MaxQueues, asked.Lease = crawl, 0, 0, 0, 0
+	changes := s.idle.changes.Load()
+	if next, ok := s.idle.ask(asked); ok && s.opt.Clock == nil {
+		return store.Taken{Next: next}, nil
+	}
 	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, spent: map[int]bool{}, next: sched.Never}
 	if req.Queue != "" {
 		shard, _ := s.layout.ofQueue(req.Queue)
@@ -57,6 +63,9 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	taken := store.Taken{Leases: t.leases}
 	if len(t.leases) < req.MaxURLs {
 		taken.Next = sched.Time(t.next)
+	}
+	if len(t.leases) == 0 {
+		s.idle.note(asked, changes, taken.Next)
 	}
 	return taken, nil
 }

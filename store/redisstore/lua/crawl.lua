@@ -19,8 +19,6 @@ local function need_crawl(name)
   if c then return c end
   local number = call('HINCRBY', base .. 'S', 'crawls', 1)
   call('HSET', crawls_key, name, number)
-  local last = call('ZREVRANGE', turns_key, 0, 0, 'WITHSCORES')
-  call('ZADD', turns_key, (tonumber(last[2]) or 0) + 1, name)
   return crawl_of(name, number)
 end
 

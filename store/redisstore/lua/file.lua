@@ -136,6 +136,14 @@ end
 local function save_counts(c)
   if not c.dirty then return end
   c.dirty = nil
+  -- Only crawls that hold something take turns.
+  if c.had > 0 and c.held == 0 then
+    call('ZREM', turns_key, c.name)
+  elseif c.had == 0 and c.held > 0 then
+    local last = call('ZREVRANGE', turns_key, 0, 0, 'WITHSCORES')
+    call('ZADD', turns_key, (tonumber(last[2]) or 0) + 1, c.name)
+  end
+  c.had = c.held
   c.clock = max(c.clock, now)
   call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn))
 end

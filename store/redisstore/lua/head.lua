@@ -9,6 +9,7 @@
 -- ARGV[3] how long the answer is kept, in ms
 -- ARGV[4] name of the crawl
 -- ARGV[5] the operation's packed arguments
+-- ARGV[6] the mark of the store
 local call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local sub, byte, floor = string.sub, string.byte, math.floor
 local max, min, concat = math.max, math.min, table.concat

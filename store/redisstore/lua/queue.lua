@@ -22,6 +22,7 @@ local function begin(c)
   local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile')
   c.held, c.leased, c.done, c.nqueues, c.active, c.turn = unpack_struct(COUNTS, v[1] or NO_COUNTS)
   c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
+  c.had = c.held
   c.refile = v[5] -- a cursor while settings above the queues have yet to reach all of them
   c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
   for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y' }) do c[t] = base .. t .. c.id end

@@ -37,7 +37,8 @@ type Options struct {
 	// default is that they speak to each other directly.
 	Partitions bool
 	// Config are further lines of configuration, later ones win. The default
-	// is an append-only file synced every second, and no snapshots.
+	// is an append-only file synced every second, no snapshots, and min-replicas-to-write 1
+	// where there are replicas.
 	Config []string
 }
 
@@ -200,6 +201,9 @@ func (c *Cluster) conf(dir string, port, bus int) []string {
 		lines = append(lines, "cluster-enabled yes", "cluster-config-file nodes.conf", "cluster-port "+strconv.Itoa(bus),
 			"cluster-node-timeout "+strconv.FormatInt(c.opt.NodeTimeout.Milliseconds(), 10),
 			"cluster-require-full-coverage no", "cluster-allow-replica-migration no")
+	}
+	if c.opt.ReplicasEach > 0 {
+		lines = append(lines, "min-replicas-to-write 1")
 	}
 	return append(lines, c.opt.Config...)
 }

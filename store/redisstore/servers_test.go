@@ -1,0 +1,152 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
+)
+
+// TestServersThatEvictAreRefused opens a store where keys may vanish.
+func TestServersThatEvictAreRefused(t *testing.T) {
+	_, err := Open(t.Context(), testOptions(rediscluster.Single(t, "maxmemory-policy allkeys-lru"), 2))
+	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "CONFIG SET maxmemory-policy noeviction") {
+		t.Fatalf("got error %v; want %v and what to do", err, store.ErrInvalid)
+	}
+}
+
+// TestAnEmptiedServerIsNoticed empties the servers of a running daemon, and some shards: nothing is called new that
+// may have been seen, and the error says what to do.
+func TestAnEmptiedServerIsNoticed(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 4)
+	o.CacheBytes = -1
+	s := open(t, o)
+	defer s.Close()
+	ctx := t.Context()
+	var items []store.Item
+	for i := range 100 {
+		items = append(items, testItem(i, fmt.Sprint("q", i)))
+	}
+	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+	base := s.layout.bases[2]
+	keys := must(s.nodes.single.Keys(ctx, base+"*").Result())(t)
+	must(s.nodes.single.Del(ctx, keys...).Result())(t)
+	for what, f := range map[string]func() error{
+		"add":  func() error { _, err := s.Add(ctx, "c", items, store.AddOptions{}); return err },
+		"see":  func() error { return s.See(ctx, "c", keysOf(items), make([]bool, 100), store.SeeOptions{}) },
+		"open": func() error { _, err := Open(ctx, o); return err },
+	} {
+		err := f()
+		if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), base+"b") {
+			t.Errorf("%s: got error %v; want %v, with the shard", what, err, store.ErrCorrupt)
+		}
+	}
+	if taken, err := s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 100}); err != nil || len(taken.Leases) == 0 {
+		t.Errorf("got %d leases, %v; want those of the other shards", len(taken.Leases), err)
+	}
+	// The operator goes on without.
+	must(s.nodes.single.Set(ctx, base+"b", s.layout.mark, 0).Result())(t)
+	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+	must(s.nodes.single.FlushAll(ctx).Result())(t)
+	if _, err := s.Add(ctx, "c", items, store.AddOptions{}); !errors.Is(err, store.ErrCorrupt) {
+		t.Fatalf("got error %v; want %v", err, store.ErrCorrupt)
+	}
+}
+
+// TestAFullServerForgets fills a server's memory, and makes room by forgetting.
+func TestAFullServerForgets(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 2)
+	s := open(t, o)
+	defer s.Close()
+	ctx := t.Context()
+	var items []store.Item
+	for i := range 3000 {
+		items = append(items, testItem(i, fmt.Sprint("q", i%3)))
+	}
+	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+	must(s.nodes.single.ConfigSet(ctx, "maxmemory", "1mb").Result())(t)
+	if _, err := s.Add(ctx, "c", []store.Item{testItem(3001, "a")}, store.AddOptions{}); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("got error %v of a full server; want %v", err, store.ErrUnavailable)
+	}
+	if n := must(s.Forget(ctx, store.Selection{Crawl: "c", Keys: keysOf(items[:500])}))(t); n != 500 {
+		t.Fatalf("got %d keys forgotten; want 500", n)
+	}
+	if n := must(s.Forget(ctx, store.Selection{Crawl: "c", Queue: "q1"}))(t); n == 0 {
+		t.Fatal("got no keys of a queue forgotten; want some")
+	}
+	if n := must(s.Forget(ctx, store.Selection{Crawl: "c"}))(t); n == 0 {
+		t.Fatal("got no keys of a crawl forgotten; want some")
+	}
+}
+
+// TestWaitersShareAnAnswer has many callers ask an idle store: the servers are asked a few times a second. What this
+// daemon adds is found at once.
+func TestWaitersShareAnAnswer(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 64))
+	defer s.Close()
+	ctx := t.Context()
+	take := func() int {
+		return len(must(s.Take(ctx, store.TakeRequest{Crawl: "*", MaxURLs: 10, Lease: time.Hour}))(t).Leases)
+	}
+	take()
+	_, before := commandsOf(t, s)
+	began := time.Now()
+	for range 1000 {
+		take()
+	}
+	rounds := int(time.Since(began)/idleFor) + 1
+	if _, after := commandsOf(t, s); after-before > rounds*2*64 {
+		t.Fatalf("got %d script calls for 1,000 idle takes; want at most %d", after-before, rounds*2*64)
+	}
+	for n := range 10 {
+		must(s.Add(ctx, "c", []store.Item{testItem(n, "a")}, store.AddOptions{}))(t)
+		if got := take(); got != 1 {
+			t.Fatalf("got %d leases behind an add; want one", got)
+		}
+	}
+}
+
+// TestASeeThatFailedSaysNewLater has a See whose keys were recorded and whose answer could not be promised.
+func TestASeeThatFailedSaysNewLater(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 4))
+	defer s.Close()
+	ctx, keys, fresh := t.Context(), keysOf([]store.Item{testItem(1, ""), testItem(2, "")}), make([]bool, 2)
+	s.opt.Replicas, s.opt.WaitTimeout = 1, 10*time.Millisecond
+	if err := s.See(ctx, "c", keys, fresh, store.SeeOptions{}); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("got error %v; want %v", err, store.ErrUnavailable)
+	}
+	s.opt.Replicas = 0
+	for _, want := range []bool{true, false} {
+		must(true, s.See(ctx, "c", keys, fresh, store.SeeOptions{}))(t)
+		if fresh[0] != want || fresh[1] != want {
+			t.Fatalf("got new %v; want %v for both", fresh, want)
+		}
+	}
+}
+
+// TestActiveCrawlsTakeTurns has many crawls that hold nothing: a take of any doesn't look at them.
+func TestActiveCrawlsTakeTurns(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 1))
+	defer s.Close()
+	ctx := t.Context()
+	for n := range 300 {
+		must(s.Add(ctx, fmt.Sprint("c", n), []store.Item{testItem(n, "a")}, store.AddOptions{}))(t)
+	}
+	for range 300 {
+		for _, l := range must(s.Take(ctx, store.TakeRequest{Crawl: "*"}))(t).Leases {
+			must(s.Settle(ctx, l.Crawl, []store.Settlement{{Key: l.Key, Token: l.Token}}))(t)
+		}
+	}
+	must(s.Add(ctx, "c7", []store.Item{testItem(1000, "a")}, store.AddOptions{}))(t)
+	before, _ := commandsOf(t, s)
+	if n := len(must(s.Take(ctx, store.TakeRequest{Crawl: "*"}))(t).Leases); n != 1 {
+		t.Fatalf("got %d leases; want one", n)
+	}
+	if after, _ := commandsOf(t, s); after-before > 60 {
+		t.Fatalf("got %d commands for a take with 1 of 300 crawls active; want at most 60", after-before)
+	}
+}
