@@ -164,10 +164,13 @@ func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
 	c := rediscluster.New(t, 3, 1)
 	tt := newTorture(t, c, 0)
 	a, b, reader := tt.openShards(1), tt.openShards(1), tt.openShards(1)
-	for _, n := range c.Nodes { // or the master would refuse at once
-		_, err := n.Do(tt.ctx, "CONFIG", "SET", "min-replicas-to-write", "0")
-		tt.check(err)
+	replicas := func(n string) {
+		for _, node := range c.Nodes {
+			_, err := node.Do(tt.ctx, "CONFIG", "SET", "min-replicas-to-write", n)
+			tt.check(err)
+		}
 	}
+	replicas("0") // or the master would refuse at once
 	var urls []int64
 	for i := range int64(100) {
 		urls = append(urls, i)
@@ -194,6 +197,7 @@ func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
 	})
 	answers.Wait()
 	tt.check(c.WaitHealthy(tt.ctx))
+	replicas("1")
 	if st, err := reader.Stats(tt.ctx, "c"); err != nil || st.Seen != int64(len(tt.ledger.acked)) {
 		t.Errorf("the new master knows %d URLs (%v) and %d were answered; want what nobody heard of to be gone", st.Seen, err, len(tt.ledger.acked))
 	}

@@ -315,10 +315,16 @@ func (t *torture) queued(s *redisstore.Store) {
 		return st.Seen == t.offered() && st.Held == t.offered()
 	})
 	times := make(map[store.Key]int)
-	for e, err := range s.Entries(t.ctx, "c", "") {
-		t.check(err)
-		times[e.Key]++
-	}
+	t.until(func() bool { // held are also those that are on their way
+		clear(times)
+		n := int64(0)
+		for e, err := range s.Entries(t.ctx, "c", "") {
+			t.check(err)
+			times[e.Key]++
+			n++
+		}
+		return n >= t.offered()
+	})
 	for u := range t.offered() {
 		if n := times[item(u).Key]; n != 1 {
 			t.Errorf("%s is queued %d times; want once", item(u).URL, n)
