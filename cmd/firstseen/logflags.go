@@ -10,24 +10,31 @@ import (
 )
 
 // logFlags say how logs are read.
-type logFlags struct{ format, base, field, events string }
+type logFlags struct{ format, base, field, events, flag string }
 
 func (l *logFlags) add(flags *pflag.FlagSet) {
 	l.addFormat(flags)
+	l.addEvents(flags)
+}
+
+func (l *logFlags) addEvents(flags *pflag.FlagSet) {
 	flags.StringVar(&l.events, "events", "auto", "records to count: fetches, links (found, not fetched), all, or auto: fetches for Heritrix, else all")
 }
 
 // addFormat adds the flags for what a log looks like.
-func (l *logFlags) addFormat(flags *pflag.FlagSet) {
-	l.events = "auto"
-	flags.StringVar(&l.format, "format", "auto", "format of the input: auto, list, table, cdx, cdxj, warc, arc, wacz, heritrix, access, json, nutch-csv, nutch-text, scrapy or wget")
+func (l *logFlags) addFormat(flags *pflag.FlagSet) { l.addFormatAs(flags, "format") }
+
+// addFormatAs adds them with another name for --format.
+func (l *logFlags) addFormatAs(flags *pflag.FlagSet, name string) {
+	l.events, l.flag = "auto", name
+	flags.StringVar(&l.format, name, "auto", "format of the input: auto, list, table, cdx, cdxj, warc, arc, wacz, heritrix, access, json, nutch-csv, nutch-text, scrapy or wget")
 	flags.StringVar(&l.base, "base", crawllog.DefaultBase, "put before the targets of access logs that name no host")
 	flags.StringVar(&l.field, "url-field", "", `field of JSON objects that holds the URL; default: "url", or as the program that wrote them calls it`)
 }
 
 func (l *logFlags) check() error {
 	if l.format != "auto" && !slices.Contains(crawllog.Formats(), crawllog.Format(l.format)) {
-		return misusef("cannot read logs; got --format %q; want auto or one of %v", l.format, crawllog.Formats())
+		return misusef("cannot read logs; got --%s %q; want auto or one of %v", l.flag, l.format, crawllog.Formats())
 	}
 	if !slices.Contains([]string{"auto", "all", "fetches", "links"}, l.events) {
 		return misusef("cannot read logs; got --events %q; want auto, all, fetches or links", l.events)

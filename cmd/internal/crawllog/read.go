@@ -22,6 +22,9 @@ type Options struct {
 	// Links asks for the outlinks that WARC metadata records hold, and not for the
 	// fetches. The default is false.
 	Links bool
+	// Idle is called when a pipe has no more lines for the moment, and the records up to
+	// there were read. The default is to do nothing.
+	Idle func()
 }
 
 // ErrUnknown means that a log is of no known format, and no list of URLs either.
@@ -72,7 +75,7 @@ func Read(f *input.File, opt Options, counts *Counts) (Format, iter.Seq2[Record,
 	if err != nil {
 		return opt.Format, failed(err)
 	}
-	return opt.Format, lines(f, p, counts)
+	return opt.Format, lines(f, p, opt.Idle, counts)
 }
 
 func failed(err error) iter.Seq2[Record, error] {
@@ -144,7 +147,7 @@ func (r *lineRun) emit(rec Record) {
 }
 
 // lines reads a log of lines.
-func lines(f *input.File, p parser, counts *Counts) iter.Seq2[Record, error] {
+func lines(f *input.File, p parser, idle func(), counts *Counts) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		run := &lineRun{p: p, yield: yield, counts: counts}
 		for block, err := range input.Blocks(f) {
@@ -156,6 +159,9 @@ func lines(f *input.File, p parser, counts *Counts) iter.Seq2[Record, error] {
 			block.Release()
 			if run.stopped {
 				return
+			}
+			if block.Idle && idle != nil {
+				idle()
 			}
 		}
 		run.check(p.end(run.emit), "")

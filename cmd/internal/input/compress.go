@@ -31,6 +31,7 @@ var (
 
 // decompress looks at the first bytes of stored and sets the reader for them.
 func (f *File) decompress(stored *bufio.Reader) error {
+	f.packed = stored
 	head, err := stored.Peek(4)
 	if err != nil && err != io.EOF {
 		return err

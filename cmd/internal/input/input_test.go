@@ -197,12 +197,30 @@ func TestBlocksKeepWhatCameBeforeAnError(t *testing.T) {
 // TestBlocksDontWaitForASlowWriter reads lines before the writer goes on.
 func TestBlocksDontWaitForASlowWriter(t *testing.T) {
 	r, w := io.Pipe()
-	lines := []string{"http://a/\n", "http://b/\nhttp://", "c/\n"}
-	next, stop := iter.Pull2(Blocks(r))
+	defer w.Close() // ends the goroutine that reads
+	lines := []string{"http://a/\n", "http://b/\nhttp://", "c/\n", strings.Repeat("d", 8<<10) + "\n"}
+	file := make(chan *File)
+	go func() {
+		f, err := Open(t.Context(), "-", r)
+		if err != nil {
+			t.Error(err)
+		}
+		file <- f
+	}()
+	if _, err := io.WriteString(w, lines[0]); err != nil {
+		t.Fatal(err)
+	}
+	f := <-file
+	if got := string(f.Peek(64 << 10)); got != lines[0] {
+		t.Errorf("Peek: got %q; want %q", got, lines[0])
+	}
+	next, stop := iter.Pull2(Blocks(f))
 	defer stop()
 	var got strings.Builder
-	for _, line := range lines {
-		go func() { _, _ = w.Write([]byte(line)) }()
+	for i, line := range lines {
+		if i > 0 {
+			go func() { _, _ = w.Write([]byte(line)) }()
+		}
 		b, err, _ := next()
 		if err != nil {
 			t.Fatal(err)

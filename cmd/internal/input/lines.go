@@ -23,6 +23,8 @@ type Block struct {
 	// TooLong says that this is the beginning of one line that is longer than a
 	// block; the rest of it was skipped.
 	TooLong bool
+	// Idle says that a pipe had no more for the moment.
+	Idle bool
 
 	buf *[]byte
 }
@@ -70,8 +72,8 @@ type cutter struct {
 func (c *cutter) next() (*Block, error) {
 	buf := buffers.Get().(*[]byte)
 	n := copy(*buf, c.rest)
-	m, err := fill(c.r, (*buf)[n:])
-	b := &Block{Text: (*buf)[:n+m], First: c.line, buf: buf}
+	m, idle, err := fill(c.r, (*buf)[n:])
+	b := &Block{Text: (*buf)[:n+m], First: c.line, Idle: idle, buf: buf}
 	c.rest = nil
 	if err != io.EOF && len(b.Text) > 0 {
 		err = errors.Join(err, c.cut(b, err != nil))
@@ -85,26 +87,25 @@ func (c *cutter) next() (*Block, error) {
 	return b, err
 }
 
-// promptRead is the length of a read that ends a block: someone writes line by
-// line, and may look at the outcome. Programs write at least 4 KiB when they hurry.
-const promptRead = 4096
-
-// fill reads until p is full, or a short read ends a line. Unlike io.ReadFull it gives
-// the reader's own error, so that a plain end can be told from one that a
-// decompressor complains of.
-func fill(r io.Reader, p []byte) (n int, err error) {
+// fill reads until p is full, or a pipe is idle after the end of a line: someone waits for
+// the outcome. Unlike io.ReadFull it returns the reader's own error, so that a plain end can
+// be told from one that a decompressor complains of.
+func fill(r io.Reader, p []byte) (n int, idle bool, err error) {
+	pipe, _ := r.(interface{ Idle() bool })
+	line := false
 	for n < len(p) && err == nil {
 		var m int
 		m, err = r.Read(p[n:])
+		line = line || pipe != nil && bytes.IndexByte(p[n:n+m], '\n') >= 0
 		n += m
-		if m > 0 && m < promptRead && bytes.IndexByte(p[n-m:n], '\n') >= 0 {
-			return n, err
+		if line && err == nil && pipe.Idle() {
+			return n, true, nil
 		}
 	}
 	if n == len(p) {
 		err = nil // the reader gives it again
 	}
-	return n, err
+	return n, false, err
 }
 
 // cut moves what follows the last line end to the next block, or drops it if the

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+	"time"
 )
 
 // ErrBinary means that an input holds no text.
@@ -25,6 +26,7 @@ type File struct {
 
 	ctx    context.Context // ends the reading
 	r      *bufio.Reader
+	packed *bufio.Reader // what r decompresses, or r itself
 	stored *counter
 	close  []func() error
 }
@@ -62,11 +64,34 @@ type piece struct {
 	err  error
 }
 
-func (p *pipeReader) Read(b []byte) (int, error) {
+// start starts the goroutine that fills pieces.
+func (p *pipeReader) start() {
 	if p.pieces == nil {
 		p.pieces = make(chan piece)
 		go p.fill()
 	}
+}
+
+// idle reports whether a Read would wait for longer than d.
+func (p *pipeReader) idle(d time.Duration) bool {
+	if len(p.rest.data) > 0 || p.rest.err != nil {
+		return false
+	}
+	p.start()
+	wait := time.NewTimer(d)
+	defer wait.Stop()
+	select {
+	case p.rest = <-p.pieces:
+		return false
+	case <-p.ctx.Done():
+		return false
+	case <-wait.C:
+		return true
+	}
+}
+
+func (p *pipeReader) Read(b []byte) (int, error) {
+	p.start()
 	if len(p.rest.data) == 0 && p.rest.err == nil {
 		select {
 		case p.rest = <-p.pieces:
@@ -162,6 +187,9 @@ func (f *File) openPath(name string) error {
 		f.Size = info.Size()
 	}
 	f.stored.r = file
+	if !info.Mode().IsRegular() {
+		f.stored.r = &pipeReader{ctx: f.ctx, r: file}
+	}
 	f.close = append(f.close, file.Close)
 	return nil
 }
@@ -169,11 +197,35 @@ func (f *File) openPath(name string) error {
 // Read reads the decompressed bytes.
 func (f *File) Read(p []byte) (int, error) { return f.r.Read(p) }
 
-// Peek shows up to n of the next bytes without reading them; fewer when the
-// input ends or fails before.
+// A pipe that is silent for this long has no more for now: short for lines to be passed on,
+// longer for the format to be told by more of them.
+const (
+	silence     = 2 * time.Millisecond
+	peekSilence = 100 * time.Millisecond
+)
+
+// Idle reports whether a Read would wait for the writer of a pipe or terminal.
+func (f *File) Idle() bool { return f.r.Buffered() == 0 && f.silent(silence) }
+
+// silent reports whether the pipe that the file is, if it is one, has no more for d.
+func (f *File) silent(d time.Duration) bool {
+	p, ok := f.stored.r.(*pipeReader)
+	return ok && (f.packed == f.r || f.packed.Buffered() == 0) && p.idle(d)
+}
+
+// Peek returns up to n of the next bytes without reading them: fewer if the input ends or
+// fails before, or if a pipe falls silent after a whole line.
 func (f *File) Peek(n int) []byte {
-	p, _ := f.r.Peek(n) // a failure shows at the Read that meets it
-	return p
+	for {
+		have := f.r.Buffered()
+		p, _ := f.r.Peek(min(n, have))
+		if have >= n || bytes.IndexByte(p, '\n') >= 0 && f.silent(peekSilence) {
+			return p
+		}
+		if p, err := f.r.Peek(have + 1); err != nil {
+			return p // a failure shows at the Read that meets it
+		}
+	}
 }
 
 // Context returns the context that ends the reading.

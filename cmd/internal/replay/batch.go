@@ -86,6 +86,13 @@ type found struct {
 	err        error
 }
 
+// Release returns the memory of the text, which is not valid afterwards.
+func (b *Batch) Release() {
+	if b.block != nil {
+		b.block.Release()
+	}
+}
+
 func (b *Batch) spelling(event uint32) []byte {
 	e := b.Events[event]
 	return b.Text[e.Start:e.End]

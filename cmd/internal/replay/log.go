@@ -56,14 +56,17 @@ func Log(f *input.File, opt LogOptions) iter.Seq2[*Batch, error] {
 	opt.Links = opt.Events == Links
 	return func(yield func(*Batch, error) bool) {
 		b := &logBatcher{opt: opt, yield: yield}
+		opt.Idle = func() { b.stopped = b.stopped || !b.flush() }
 		var records iter.Seq2[crawllog.Record, error]
 		b.format, records = crawllog.Read(f, opt.Options, &b.counts)
 		for r, err := range records {
-			if !b.take(r, err) {
+			if b.stopped || !b.take(r, err) {
 				return
 			}
 		}
-		b.flush()
+		if !b.stopped {
+			b.flush()
+		}
 	}
 }
 
@@ -81,6 +84,7 @@ type logBatcher struct {
 	b       *Batch
 	counts  crawllog.Counts // by the reader, up to now
 	counted crawllog.Counts // of counts, what batches have
+	stopped bool            // yield was false
 }
 
 // take takes a record or an error, and tells whether to go on.

@@ -104,9 +104,7 @@ func (t *tally) run(batches <-chan *Batch) {
 		if t.failed == nil {
 			t.fail(t.count(b))
 		}
-		if b.block != nil {
-			b.block.Release()
-		}
+		b.Release()
 	}
 	if t.failed == nil {
 		t.fail(t.flush())

@@ -1,0 +1,91 @@
+package uniq
+
+import (
+	"hash/maphash"
+	"math/bits"
+)
+
+// sum is a hash of what lines are compared by: 128 bits.
+type sum struct{ hi, lo uint64 }
+
+// hasher makes sums. Its seeds belong to this process, so collisions can't be prepared.
+type hasher struct{ hi, lo maphash.Seed }
+
+func newHasher() hasher { return hasher{maphash.MakeSeed(), maphash.MakeSeed()} }
+
+func (h hasher) sum(p []byte) sum { return sum{maphash.Bytes(h.hi, p), maphash.Bytes(h.lo, p)} }
+
+const (
+	shardBits  = 12
+	firstSlots = 8
+)
+
+// A set holds sums: the shard is chosen by 12 bits of lo, and hi is kept. Shards grow by a
+// quarter when they are 7/8 full, so growing is short and leaves little room unused.
+// One goroutine uses it.
+type set struct {
+	shards [1 << shardBits]shard
+	n      int64
+	slots  int64
+}
+
+// shard is an open hash table; 0 marks a free slot.
+type shard struct {
+	slots []uint64
+	n     int
+}
+
+// add records a sum and reports whether it was new.
+func (t *set) add(s sum) bool {
+	sh, hi := t.find(s)
+	if len(sh.slots) == 0 {
+		t.grow(sh)
+	}
+	i := sh.place(hi)
+	if sh.slots[i] != 0 {
+		return false
+	}
+	sh.slots[i] = hi
+	sh.n++
+	t.n++
+	if sh.n*8 >= len(sh.slots)*7 {
+		t.grow(sh)
+	}
+	return true
+}
+
+// has reports whether a sum was recorded.
+func (t *set) has(s sum) bool {
+	sh, hi := t.find(s)
+	return len(sh.slots) > 0 && sh.slots[sh.place(hi)] != 0
+}
+
+func (t *set) find(s sum) (*shard, uint64) {
+	return &t.shards[s.lo>>(64-shardBits)], max(s.hi, 1)
+}
+
+// bytes returns the memory of the slots.
+func (t *set) bytes() int64 { return 8 * t.slots }
+
+// place returns the slot of hi, or the free one where it belongs.
+func (sh *shard) place(hi uint64) int {
+	home, _ := bits.Mul64(hi, uint64(len(sh.slots)))
+	i := int(home)
+	for sh.slots[i] != 0 && sh.slots[i] != hi {
+		if i++; i == len(sh.slots) {
+			i = 0
+		}
+	}
+	return i
+}
+
+func (t *set) grow(sh *shard) {
+	old := sh.slots
+	sh.slots = make([]uint64, max(firstSlots, len(old)+len(old)/4))
+	t.slots += int64(len(sh.slots) - len(old))
+	for _, hi := range old {
+		if hi != 0 {
+			sh.slots[sh.place(hi)] = hi
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package uniq
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/replay"
+)
+
+// source is an input that reads r.
+func source(ctx context.Context, r io.Reader) replay.Input {
+	return replay.Input{Name: "-", Open: func() iter.Seq2[*replay.Batch, error] {
+		f, err := input.Open(ctx, "-", r)
+		if err != nil {
+			return func(yield func(*replay.Batch, error) bool) { yield(nil, err) }
+		}
+		return replay.Log(f, replay.LogOptions{})
+	}}
+}
+
+func options(workers int) Options {
+	return Options{Identify: canon.Qiita().AppendCanonical, End: '\n', Workers: workers}
+}
+
+// TestRunIsWhatAMapWouldDo compares the output with that of a map, for any number of workers
+// and a list that repeats itself near and far.
+func TestRunIsWhatAMapWouldDo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var list, want bytes.Buffer
+	seen := map[string]bool{}
+	profile := canon.Qiita()
+	for i := range 200_000 {
+		raw := fmt.Sprintf("http://h%d.example/p%d?b=2&a=%d", rng.IntN(20), rng.IntN(1+i/10), rng.IntN(3))
+		switch rng.IntN(10) {
+		case 0:
+			raw = strings.ToUpper(raw[:12]) + raw[12:] + "#top"
+		case 1:
+			raw = "no url " + raw
+		}
+		fmt.Fprintln(&list, raw)
+		if form, err := profile.Canonicalize(raw); err == nil && !seen[form] {
+			seen[form] = true
+			fmt.Fprintln(&want, raw)
+		}
+	}
+	for _, workers := range []int{1, 2, 7} {
+		var got bytes.Buffer
+		r, err := Run(t.Context(), []replay.Input{source(t.Context(), bytes.NewReader(list.Bytes()))}, &got, options(workers))
+		if err != nil || len(r.Errors) > 0 {
+			t.Fatal(err, r.Errors)
+		}
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%d workers: got %d bytes; want the %d of the map", workers, got.Len(), want.Len())
+		}
+		if r.URLs != 200_000 || r.Printed != int64(len(seen)) || r.URLs != r.Printed+r.Duplicates+r.Refused || r.Refused < 10_000 {
+			t.Errorf("%d workers: got %+v; want counts that add up", workers, r)
+		}
+	}
+}
+
+// TestRunPassesLinesOnWhileItWaits reads each line before the next one is written.
+func TestRunPassesLinesOnWhileItWaits(t *testing.T) {
+	for _, line := range []string{"http://a.example/%d", `{"url": "http://a.example/%d"}`} {
+		in, feed := io.Pipe()
+		out, printed := io.Pipe()
+		go func() {
+			_, err := Run(t.Context(), []replay.Input{source(t.Context(), in)}, printed, options(2))
+			_ = printed.CloseWithError(err)
+		}()
+		buf := make([]byte, 100)
+		for i := range 5 {
+			if _, err := fmt.Fprintf(feed, line+"\n", i); err != nil {
+				t.Fatal(err)
+			}
+			n, err := out.Read(buf)
+			if want := fmt.Sprintf("http://a.example/%d\n", i); err != nil || string(buf[:n]) != want {
+				t.Fatalf("got %q, %v; want %q", buf[:n], err, want)
+			}
+		}
+		_ = feed.Close()
+		if _, err := out.Read(buf); err != io.EOF {
+			t.Errorf("got %v; want the end", err)
+		}
+	}
+}
+
+// TestRunEndsWithItsOutput: a reader that went away ends the run, whatever the input has.
+func TestRunEndsWithItsOutput(t *testing.T) {
+	gone := errors.New("gone")
+	out, printed := io.Pipe()
+	_ = out.CloseWithError(gone)
+	list := strings.Repeat("http://a.example/"+strings.Repeat("x", 1000)+"\n", 50_000)
+	if _, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader(list))}, printed, options(2)); !errors.Is(err, gone) {
+		t.Errorf("got %v; want %v", err, gone)
+	}
+}
+
+func TestSetIsWhatAMapWouldBe(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var s set
+	known := map[sum]bool{}
+	for range 300_000 {
+		// Few values of hi, so that many homes are taken and the last slots wrap around.
+		x := sum{rng.Uint64N(1 << 10), rng.Uint64()}
+		if rng.IntN(2) == 0 {
+			x.hi = ^x.hi
+		}
+		x.lo = x.lo >> 57 << 57 // 128 shards
+		if x.hi == 0 {
+			continue // stands for 1, see find
+		}
+		if s.has(x) != known[x] || s.add(x) == known[x] {
+			t.Fatalf("%x: the set and the map differ", x)
+		}
+		known[x] = true
+	}
+	if s.n != int64(len(known)) {
+		t.Errorf("got %d sums; want %d", s.n, len(known))
+	}
+}
+
+// TestSetIsCompact: memory follows the number of URLs, without a jump.
+func TestSetIsCompact(t *testing.T) {
+	var s set
+	h := newHasher()
+	var p [8]byte
+	for i := range uint64(2_000_000) {
+		binary.LittleEndian.PutUint64(p[:], i)
+		s.add(h.sum(p[:]))
+		if s.n > 500_000 && s.n%100_000 == 0 && s.bytes() > 12*s.n {
+			t.Fatalf("%d sums take %d bytes; want at most 12 each", s.n, s.bytes())
+		}
+	}
+	if s.n != 2_000_000 {
+		t.Errorf("got %d sums; want all", s.n)
+	}
+}
