@@ -75,10 +75,34 @@ func (s *Store) selected(name string) []*crawl {
 		}
 		return nil
 	}
-	all := make([]*crawl, 0, len(s.crawls))
-	for _, c := range s.crawls {
-		all = append(all, c)
+	return slices.Clone(s.byName) // what goes through them may forget some
+}
+
+// fromCrawl returns the crawls meant by a caller's name, from one on in order of name.
+// The slice is good until a crawl comes or goes.
+func (s *Store) fromCrawl(name, first string) []*crawl {
+	if name != sched.AnyCrawl {
+		return s.selected(name)
 	}
-	slices.SortFunc(all, func(a, b *crawl) int { return cmp.Compare(a.name, b.name) })
-	return all
+	i, _ := s.placeOf(first)
+	return s.byName[i:]
+}
+
+// placeOf returns where a name is, or would be, among the crawls.
+func (s *Store) placeOf(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.byName, name, func(c *crawl, name string) int { return cmp.Compare(c.name, name) })
+}
+
+func (s *Store) addCrawl(c *crawl) {
+	s.crawls[c.name], s.byNum[c.num] = c, c
+	i, _ := s.placeOf(c.name)
+	s.byName = slices.Insert(s.byName, i, c)
+}
+
+func (s *Store) removeCrawl(c *crawl) {
+	delete(s.crawls, c.name)
+	delete(s.byNum, c.num)
+	if i, ok := s.placeOf(c.name); ok {
+		s.byName = slices.Delete(s.byName, i, i+1)
+	}
 }

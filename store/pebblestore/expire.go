@@ -29,6 +29,7 @@ func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, er
 
 // expiry is how far forgetting by age has come.
 type expiry struct {
+	crawl string    // the crawl it is in
 	limit uint32    // generations from here on are younger than the call
 	gen   uint32    // the generation it is in
 	from  store.Key // the first key there that it hasn't been at
@@ -86,7 +87,8 @@ func (o *expireOp) judge(tx *txn) error {
 // next returns a generation whose last key was recorded before the time, and its
 // crawl. If it takes new keys, another does from now on.
 func (o *expireOp) next(tx *txn) (*crawl, *generation) {
-	for _, c := range tx.s.selected(o.sel.Crawl) {
+	for _, c := range tx.s.fromCrawl(o.sel.Crawl, o.at.crawl) {
+		o.at.crawl = c.name
 		for i, g := range c.gens {
 			if g.num >= o.at.limit || g.keys == 0 || !g.last.Before(o.sel.Before) {
 				continue

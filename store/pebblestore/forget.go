@@ -95,8 +95,7 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 	}
 	tx.forgetQueues(c)
 	tx.delete(appendNumbered(nil, tableCrawl, c.num))
-	delete(tx.s.crawls, c.name)
-	delete(tx.s.byNum, c.num)
+	tx.s.removeCrawl(c)
 	c.seen.close()
 	return n
 }

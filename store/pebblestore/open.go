@@ -54,6 +54,7 @@ type Store struct {
 	mu           sync.RWMutex // guards what follows: written by the committer alone
 	crawls       map[string]*crawl
 	byNum        map[uint32]*crawl
+	byName       []*crawl // in order of name
 	nextCrawl    uint32
 	nextGen      uint32
 	identity     store.Identity
@@ -187,7 +188,7 @@ func (s *Store) loadCrawls() error {
 			return fmt.Errorf("cannot read crawl row %x: %w", key, store.ErrCorrupt)
 		}
 		c := &crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value)}
-		s.crawls[c.name], s.byNum[c.num] = c, c
+		s.addCrawl(c)
 		return nil
 	})
 	if err != nil {

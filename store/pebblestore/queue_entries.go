@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -36,11 +37,13 @@ const (
 
 // entryCursor is how far a listing of URLs has come.
 type entryCursor struct {
-	crawl string
-	only  string // the queue asked for, or "" for all
-	queue string // the queue it is in
-	part  part
-	from  []byte // the row to begin with; nil for the first of the part
+	crawl  string
+	only   string       // the queue asked for, or "" for all
+	queue  string       // the queue it is in, or came by last
+	in     *sched.Queue // the same, for one page
+	visits int          // of rows that this page may still make
+	part   part
+	from   []byte // the row to begin with; nil for the first of the part
 	// leases are those of the crawl by queue, for one page; nil until they are asked for.
 	leases map[*sched.Queue][]*sched.Lease
 }
@@ -52,11 +55,11 @@ func (at *entryCursor) page(tx *txn) ([]store.Entry, bool, error) {
 		return nil, false, nil
 	}
 	var list []store.Entry
-	at.leases = nil
-	for len(list) < listPage {
+	at.leases, at.in, at.visits = nil, nil, listVisits
+	for len(list) < listPage && at.visits > 0 {
 		q, err := at.current(tx, c)
 		if q == nil || err != nil {
-			return list, false, err
+			return list, at.visits <= 0 && err == nil, err
 		}
 		if list, err = at.more(tx, c, q, list); err != nil {
 			return list, false, err
@@ -65,20 +68,26 @@ func (at *entryCursor) page(tx *txn) ([]store.Entry, bool, error) {
 	return list, true, nil
 }
 
-// current returns the queue that the listing is in, nil at its end.
+// current returns the queue that the listing is in, nil at its end and when no visits are
+// left.
 func (at *entryCursor) current(tx *txn, c *crawl) (*sched.Queue, error) {
 	if at.queue == "" && at.only != "" {
 		at.queue = at.only
 	}
-	if at.queue != "" && at.part < partEnd {
-		return tx.oldQueue(c, at.queue), tx.err
-	}
-	if at.only != "" {
+	switch {
+	case at.queue != "" && at.part < partEnd:
+		if at.in == nil {
+			at.in = tx.oldQueue(c, at.queue)
+		}
+		return at.in, tx.err
+	case at.only != "":
+		at.visits = max(at.visits, 1) // this is the end
 		return nil, nil
 	}
-	q, err := tx.nextQueue(c, at.queue)
+	q, name, err := tx.nextQueue(c, at.queue, &at.visits)
+	at.queue, at.part = name, partEnd
 	if q != nil {
-		at.queue, at.part, at.from = q.Name, 0, nil
+		at.in, at.part, at.from = q, 0, nil
 	}
 	return q, err
 }
@@ -110,14 +119,15 @@ func (at *entryCursor) more(tx *txn, c *crawl, q *sched.Queue, list []store.Entr
 
 // rows appends the entries of the rows between lo and hi that come next.
 func (at *entryCursor) rows(tx *txn, list []store.Entry, lo, hi []byte, read func(key, value []byte) (store.Entry, error)) ([]store.Entry, error) {
-	if at.from != nil {
+	if bytes.HasPrefix(at.from, lo) { // or the queue was forgotten, and its name has another number
 		lo = at.from
 	}
 	err := tx.s.scan(lo, hi, func(key, value []byte) error {
-		if len(list) >= listPage {
+		if len(list) >= listPage || at.visits <= 0 {
 			at.from = append([]byte(nil), key...)
 			return errPage
 		}
+		at.visits--
 		e, err := read(key, value)
 		list = append(list, e)
 		return err

@@ -81,6 +81,10 @@ func noQueue(crawl, queue string) error {
 // crawl.
 const listPage = 512
 
+// listVisits bounds the rows and crawls that a step of a listing looks at, also where
+// there is little to list: a few milliseconds.
+const listVisits = 1 << 10
+
 // Queues implements store.Store. A queue that comes or goes while the listing
 // runs may be in it or not.
 func (s *Store) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
@@ -126,18 +130,19 @@ type queueCursor struct {
 
 // page returns the next queues, and whether there may be more.
 func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err error) {
-	for _, c := range tx.s.selected(at.crawl) {
-		if c.name < at.in {
-			continue
+	visits := listVisits
+	for _, c := range tx.s.fromCrawl(at.crawl, at.in) {
+		if visits--; visits <= 0 || len(list) >= listPage {
+			return list, true, nil
 		}
-		if c.name > at.in {
+		if c.name != at.in {
 			if at.in != "" {
 				at.after = ""
 			}
 			at.in = c.name
 		}
 		tx.s.queuesOf(c).Advance(sched.Now(tx.now))
-		if list, err = at.list(tx, c, list); err != nil || len(list) >= listPage {
+		if list, err = at.list(tx, c, list, &visits); err != nil || len(list) >= listPage || visits <= 0 {
 			return list, true, err
 		}
 	}
@@ -145,8 +150,12 @@ func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err err
 }
 
 // list appends queues of one crawl.
-func (at *queueCursor) list(tx *txn, c *crawl, list []store.QueueInfo) ([]store.QueueInfo, error) {
+func (at *queueCursor) list(tx *txn, c *crawl, list []store.QueueInfo, visits *int) ([]store.QueueInfo, error) {
 	err := tx.s.scan(appendAfter(c.num, at.after), afterNumbered(tableQueue, c.num), func(key, value []byte) error {
+		if *visits <= 0 || len(list) >= listPage {
+			return errPage
+		}
+		*visits--
 		q, err := tx.listed(c, key, value)
 		if err != nil {
 			return err
@@ -154,9 +163,6 @@ func (at *queueCursor) list(tx *txn, c *crawl, list []store.QueueInfo) ([]store.
 		at.after = q.Name
 		if q.Exists() {
 			list = append(list, q.Info())
-		}
-		if len(list) >= listPage {
-			return errPage
 		}
 		return nil
 	})
@@ -188,14 +194,19 @@ func (tx *txn) listed(c *crawl, key, value []byte) (*sched.Queue, error) {
 	return parseQueue(qs.Crawl, string(key[5:]), value)
 }
 
-// nextQueue returns the first queue of c after one in order of name, nil if
-// there is none.
-func (tx *txn) nextQueue(c *crawl, after string) (next *sched.Queue, err error) {
+// nextQueue returns the first queue of c after one in order of name, and the name it came
+// to; nil if there is none, or if no visits are left.
+func (tx *txn) nextQueue(c *crawl, after string, visits *int) (next *sched.Queue, at string, err error) {
+	at = after
 	err = tx.s.scan(appendAfter(c.num, after), afterNumbered(tableQueue, c.num), func(key, value []byte) error {
+		if *visits--; *visits < 0 {
+			return errPage
+		}
 		q, err := tx.listed(c, key, value)
 		if err != nil {
 			return err
 		}
+		at = q.Name
 		if !q.Used() {
 			return nil
 		}
@@ -205,5 +216,5 @@ func (tx *txn) nextQueue(c *crawl, after string) (next *sched.Queue, err error) 
 	if errors.Is(err, errPage) {
 		err = nil
 	}
-	return next, err
+	return next, at, err
 }

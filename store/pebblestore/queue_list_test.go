@@ -89,3 +89,47 @@ func TestEntriesWalkLeasesOncePerPage(t *testing.T) {
 		t.Errorf("got %v; want %d of each", states, queues)
 	}
 }
+
+// TestListingsOfNothingAreManySteps: queues that have nothing to list were gone through in
+// one step.
+func TestListingsOfNothingAreManySteps(t *testing.T) {
+	const n = 6 * listVisits
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	var items []store.Item
+	var done []store.Settlement
+	for i := range n {
+		items = append(items, store.Item{Key: testKey(i), Queue: fmt.Sprintf("q%06d", i), URL: "u"})
+		done = append(done, store.Settlement{Key: testKey(i)})
+	}
+	items = append(items, store.Item{Key: testKey(n), Queue: "r", URL: "the last"})
+	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Settle(t.Context(), "", done); err != nil {
+		t.Fatal(err)
+	}
+	before, got := s.accepted.Load(), 0
+	for e, err := range s.Entries(t.Context(), "", "") {
+		if err != nil || e.URL != "the last" {
+			t.Fatalf("got %+v, %v; want the last URL", e, err)
+		}
+		got++
+	}
+	if steps := s.accepted.Load() - before; got != 1 || steps < n/listVisits || steps > 2*n/listVisits {
+		t.Errorf("got %d entries in %d steps; want 1 in about %d", got, steps, n/listVisits)
+	}
+	for i := range 100 {
+		forget(t, s, store.Selection{Queue: fmt.Sprintf("q%06d", 3*i)})
+	}
+	listed := 0
+	for _, err := range s.Queues(t.Context(), "*", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed++
+	}
+	if want := n + 1 - 100; listed != want {
+		t.Errorf("got %d queues listed; want %d", listed, want)
+	}
+}

@@ -21,9 +21,9 @@ import (
 
 // retired is a queue that is being forgotten. It is the committer's.
 type retired struct {
-	c        *crawl
-	q        *sched.Queue
-	leases   []*sched.Lease // of the crawl when the queue was retired; yet to be looked at
+	c      *crawl
+	q      *sched.Queue
+	leases []*sched.Lease // of the crawl when the queue was retired; yet to be looked at
 	// queued and ended are how far its rows were forgotten, nil: not at all. Finding the
 	// first row again would pass by all that were deleted.
 	queued, ended []byte
@@ -90,7 +90,7 @@ type remains struct {
 	ranges   [][2][]byte // of the rows
 	queued   []byte      // how far it came among the rows
 	ended    []byte
-	rows     int         // and leases that may still be looked at
+	rows     int // and leases that may still be looked at
 	bytes    int
 	complete bool // nothing else is left
 }

@@ -77,8 +77,7 @@ func (tx *txn) newCrawl(name string) *crawl {
 	c := &crawl{num: s.nextCrawl, name: name}
 	c.seen = s.newSeen(c)
 	s.nextCrawl++
-	s.crawls[name] = c
-	s.byNum[c.num] = c
+	s.addCrawl(c)
 	tx.set(appendNumbered(nil, tableCrawl, c.num), []byte(name))
 	tx.generation(c)
 	return c
