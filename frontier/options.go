@@ -167,14 +167,17 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) validate() error {
-	for name, d := range map[string]time.Duration{"Lease": o.Lease, "SeenFor": o.SeenFor, "Retry.Base": o.Retry.Base, "Retry.Max": o.Retry.Max, "Adaptive.Max": o.Adaptive.Max} {
-		if d < 0 {
-			return fmt.Errorf("cannot make frontier; got %s %v; want none below 0", name, d)
-		}
-	}
-	for name, n := range map[string]int64{"MaxPerQueue": o.MaxPerQueue, "MaxHeld": o.MaxHeld, "MaxDepth": int64(o.MaxDepth)} {
-		if n < 0 {
-			return fmt.Errorf("cannot make frontier; got %s %d; want none below 0", name, n)
+	for _, field := range []struct {
+		name  string
+		value int64
+		is    any
+	}{
+		{"Lease", int64(o.Lease), o.Lease}, {"SeenFor", int64(o.SeenFor), o.SeenFor}, {"Retry.Base", int64(o.Retry.Base), o.Retry.Base},
+		{"Retry.Max", int64(o.Retry.Max), o.Retry.Max}, {"Adaptive.Max", int64(o.Adaptive.Max), o.Adaptive.Max},
+		{"MaxPerQueue", o.MaxPerQueue, o.MaxPerQueue}, {"MaxHeld", o.MaxHeld, o.MaxHeld}, {"MaxDepth", int64(o.MaxDepth), o.MaxDepth},
+	} {
+		if field.value < 0 {
+			return fmt.Errorf("cannot make frontier; got %s %v; want none below 0", field.name, field.is)
 		}
 	}
 	if !(o.Probe >= 0 && o.Probe <= 1) {

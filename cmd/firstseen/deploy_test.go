@@ -44,8 +44,8 @@ func TestDeploySettings(t *testing.T) {
 // TestServeRefusesValues checks that values that mean nothing are told, by name.
 func TestServeRefusesValues(t *testing.T) {
 	for _, c := range []struct{ flag, value string }{
-		{"traps", "maybe"}, {"max-in-flight", "-1"}, {"max-expired", "-1"}, {"max-redirects", "-1"}, {"max-fetched", "-2"},
-		{"adaptive", "-1"}, {"adaptive", "NaN"}, {"adaptive-max", "-1s"}, {"max-per-queue", "-1"}, {"probe", "2"}, {"cache", "1"},
+		{"traps", "maybe"}, {"max-in-flight", "-1"}, {"max-expired", "-1"},
+		{"adaptive", "-1"}, {"adaptive", "NaN"}, {"max-per-queue", "-1"}, {"probe", "2"}, {"cache", "1"},
 	} {
 		status, _, errOut := runCommand(t, "serve", "--check", "--"+c.flag, c.value)
 		if status != statusMisuse || !strings.Contains(errOut, "got --"+c.flag) && !strings.Contains(errOut, "--"+c.flag+" ") {

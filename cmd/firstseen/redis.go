@@ -27,7 +27,7 @@ type redisFlags struct {
 	prefix, user, passwordFile, ca string
 	tls                            bool
 	shards, replicas               int
-	wait, retry                    time.Duration
+	retry                          time.Duration
 }
 
 // add adds the flags that say where the store is.
@@ -44,7 +44,6 @@ func (r *redisFlags) addLogin(fs *pflag.FlagSet) {
 	fs.BoolVar(&r.tls, "redis-tls", false, "speak TLS to the servers")
 	fs.StringVar(&r.ca, "redis-ca", "", "roots that the servers' certificates must come from, PEM; the system's if not given")
 	fs.IntVar(&r.replicas, "redis-replicas", 1, "replicas that must have a write before it is answered; 0 for none: then a failover may lose what was answered")
-	fs.DurationVar(&r.wait, "redis-wait", time.Second, "how long the replicas may take to have it")
 	fs.DurationVar(&r.retry, "redis-retry", 10*time.Second, "how long a step is tried again while servers fail over, before it FAILs")
 }
 
@@ -80,7 +79,7 @@ func (r *redisFlags) open(ctx context.Context, log *slog.Logger, o redisstore.Op
 	}
 	redis.SetLogger(redisLog{log})
 	o.Addrs, o.Prefix, o.Username, o.Shards = r.addrs, r.prefix, r.user, r.shards
-	o.WaitTimeout, o.RetryFor, o.Replicas = r.wait, r.retry, noneIfZero(r.replicas)
+	o.RetryFor, o.Replicas = r.retry, noneIfZero(r.replicas)
 	var err error
 	if o.Password, err = r.password(); err != nil {
 		return nil, err

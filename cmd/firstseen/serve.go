@@ -30,7 +30,6 @@ type serveFlags struct {
 	db     string
 	config string
 	check  bool
-	exact  []string
 	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
 	crawlProfiles []string
 	keepURLs      bool
@@ -38,18 +37,15 @@ type serveFlags struct {
 	delay         time.Duration
 	maxInFlight   int
 	adaptive      frontier.Adaptive
-	maxRedirects  int
 	maxExpired    int
 	maxPerQueue   int64
 	maxHeld       int64
-	maxFetched    int64
 	seenFor       time.Duration
 	cache         int64
 	captures      int
 	probe         float64
 	index         string
 	indexMiB      int64
-	redisCacheMiB int64
 	retry         frontier.Backoff
 	maxDepth      int
 }

@@ -19,7 +19,6 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	f.addStore(fs)
 	f.redis.add(fs)
 	f.redis.addNew(fs)
-	fs.Int64Var(&f.redisCacheMiB, "redis-cache", 32, "MiB of known keys that this daemon remembers with --redis, 8 bytes each, so that it need not ask for them; 0 for none")
 	f.addPolicy(fs)
 	f.exclude.add(fs)
 	f.addNetwork(fs)
@@ -36,17 +35,14 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 }
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.exact, "exact", nil, "crawls without canonical dedup, where a URL is its exact text and key")
-	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: how the keys of a crawl are made if not by --profile, chosen before its first URL and for good")
+	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: how the keys of a crawl are made if not by --profile, chosen before its first URL and permanent; with none, a URL is its exact text and key")
 	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two servings of a queue, unless SetDelay says otherwise; 0 for none")
 	fs.IntVar(&f.maxInFlight, "max-in-flight", 1, "URLs of a queue that may be out at once, where neither the queue nor its client says; 0 for no bound. GetURLs has its own, or none")
 	fs.Float64Var(&f.adaptive.Factor, "adaptive", 0, "after a fetch whose time its client tells, the queue waits so many times as long, if that is longer than its delay; 0 for off")
-	fs.DurationVar(&f.adaptive.Max, "adaptive-max", 30*time.Second, "longest wait that --adaptive makes")
 	fs.IntVar(&f.retry.Attempts, "attempts", 5, "how often a URL is handed out before a retry drops it; negative for without end")
 	fs.DurationVar(&f.retry.Base, "retry-after", 30*time.Second, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
 	f.addLimitsOfURLs(fs)
 	fs.IntVar(&f.captures, "captures", 250_000, "fetches to keep, of those reported with a digest, to judge the rules by; 0 for none")
-	fs.DurationVar(&f.server.AuditEvery, "audit-every", 15*time.Minute, "how often to judge the rules by what is kept; negative for only when asked")
 	fs.Float64Var(&f.probe, "probe", 0, "share of duplicate spellings that are fetched all the same, each once, so that rules in use are tested")
 	fs.DurationVar(&f.seenFor, "seen-for", 0, "age after which a URL counts as new again; 0 for ever")
 }
@@ -55,12 +51,10 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off")
 	fs.IntVar(&f.maxDepth, "max-depth", 0, "greatest number of links from a seed; 0 for no bound")
-	fs.IntVar(&f.maxRedirects, "max-redirects", 10, "greatest number of redirects in a chain; 0 to follow none")
 	fs.IntVar(&f.maxExpired, "max-expired", 10, "leases of a URL that may run out before POST /v1/lease drops it; 0 for no bound")
 	fs.IntVar(&f.server.MaxExpiredOverGRPC, "max-expired-grpc", 0, "leases of a URL that may run out before GetURLs drops it; 0 for no bound, as URLFrontier has none")
 	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "greatest number of URLs a queue may hold; 0 for no bound")
 	fs.Int64Var(&f.maxHeld, "max-held", 0, "greatest number of URLs a crawl may hold; 0 for no bound")
-	fs.Int64Var(&f.maxFetched, "max-fetched", 0, "completed URLs after which a queue without a limit of its own is served no more, for good; -1 for no bound, 0 for what was said last")
 }
 
 func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
@@ -76,18 +70,12 @@ func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.InsecurePublic, "insecure-public", false, "allow addresses beyond loopback without TLS")
 	fs.StringVar(&c.Node, "node", "", "host:port that clients reach this daemon by, for ListNodes; default: the gRPC address")
 	fs.DurationVar(&c.Drain, "drain", 20*time.Second, "how long an orderly end may take")
-	fs.DurationVar(&c.IdleTimeout, "idle-timeout", 15*time.Minute, "close connections without a call after this")
 }
 
 func (f *serveFlags) addLimits(fs *pflag.FlagSet) {
 	c := &f.server
-	fs.IntVar(&c.MaxMessage, "max-message", 4<<20, "greatest message in bytes")
 	fs.IntVar(&c.MaxURL, "max-url", 1<<16, "greatest URL in bytes; longer ones are SKIPPED")
 	fs.IntVar(&c.MaxMetadata, "max-metadata", 1<<16, "largest metadata of a URL in bytes; URLs with more are SKIPPED, results of fetches are taken without it")
-	fs.IntVar(&c.MaxConnections, "max-connections", 16384, "connections of each port")
-	fs.IntVar(&c.MaxStreams, "max-streams", 256, "calls under way on one connection")
-	fs.IntVar(&c.MaxCalls, "max-calls", 1024, "calls under way in all")
-	fs.Int64Var(&c.MaxInHand, "max-in-hand", 64<<20, "bytes of messages that wait for their commit, in all")
 }
 
 // readSettings applies a file of settings, and opens the log again by them.

@@ -12,18 +12,23 @@ func (f *serveFlags) checkLimits() error {
 	if _, err := f.chosenProfiles(); err != nil {
 		return err
 	}
-	for name, n := range map[string]int64{"max-per-queue": f.maxPerQueue, "max-held": f.maxHeld, "seen-for": int64(f.seenFor), "delay": int64(f.delay),
-		"index-memory": f.indexMiB, "redis-cache": f.redisCacheMiB, "retry-after": int64(f.retry.Base), "max-depth": int64(f.maxDepth), "max-in-flight": int64(f.maxInFlight),
-		"max-redirects": int64(f.maxRedirects), "max-expired": int64(f.maxExpired), "max-expired-grpc": int64(f.server.MaxExpiredOverGRPC), "adaptive-max": int64(f.adaptive.Max)} {
-		if n < 0 {
-			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", name, n)
+	for _, flag := range []struct {
+		name  string
+		value int64
+	}{
+		{"max-per-queue", f.maxPerQueue}, {"max-held", f.maxHeld}, {"seen-for", int64(f.seenFor)}, {"delay", int64(f.delay)},
+		{"index-memory", f.indexMiB}, {"retry-after", int64(f.retry.Base)}, {"max-depth", int64(f.maxDepth)},
+		{"max-in-flight", int64(f.maxInFlight)}, {"max-expired", int64(f.maxExpired)}, {"max-expired-grpc", int64(f.server.MaxExpiredOverGRPC)},
+	} {
+		if flag.value < 0 {
+			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", flag.name, flag.value)
 		}
 	}
 	if f.captures < 0 || !(f.probe >= 0 && f.probe <= 1) {
 		return fmt.Errorf("cannot serve; got --captures %d, --probe %v; want 0 or more, 0 to 1", f.captures, f.probe)
 	}
-	if !(f.adaptive.Factor >= 0) || f.maxFetched < -1 {
-		return fmt.Errorf("cannot serve; got --adaptive %v, --max-fetched %d; want 0 or more, -1 or more", f.adaptive.Factor, f.maxFetched)
+	if !(f.adaptive.Factor >= 0) {
+		return fmt.Errorf("cannot serve; got --adaptive %v; want 0 or more", f.adaptive.Factor)
 	}
 	if !slices.Contains([]string{"http", "all", "off"}, f.traps) {
 		return fmt.Errorf("cannot serve; got --traps %q; want http, all or off", f.traps)
@@ -37,11 +42,11 @@ func (f *serveFlags) checkLimits() error {
 // policy is what the flags say in the frontier's terms, where 0 stands for the default.
 func (f *serveFlags) policy() frontier.Options {
 	return frontier.Options{
-		Exact: f.exact, Lease: 30 * time.Second,
+		Lease: 30 * time.Second,
 		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Retry: f.retry,
-		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxFetched: f.maxFetched, MaxDepth: f.maxDepth,
-		MaxRedirects: noneIfZero(f.maxRedirects), MaxExpired: noneIfZero(f.maxExpired),
-		Traps: frontier.Traps{Off: f.traps == "off"}, Probe: f.probe, SeenFor: f.seenFor,
+		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
+		MaxExpired: noneIfZero(f.maxExpired),
+		Traps:      frontier.Traps{Off: f.traps == "off"}, Probe: f.probe, SeenFor: f.seenFor,
 	}
 }
 

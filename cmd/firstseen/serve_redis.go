@@ -48,7 +48,7 @@ func (f *serveFlags) checkNode() error {
 // openStore opens the store on disk or in Redis.
 func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
 	if f.redis.given() {
-		s, err := f.redis.open(ctx, a.log, redisstore.Options{Identity: store.IdentityOf(p), KeepURLs: f.keepURLs, CacheBytes: noneIfZero(f.redisCacheMiB << 20)})
+		s, err := f.redis.open(ctx, a.log, redisstore.Options{Identity: store.IdentityOf(p), KeepURLs: f.keepURLs})
 		if err != nil {
 			return nil, err
 		}

@@ -145,12 +145,15 @@ func (c Config) Check(ctx context.Context) error {
 	errs = append(errs, err)
 	_, err = loadTokens(c.TokensFile)
 	errs = append(errs, err)
-	for name, n := range map[string]int64{
-		"max-message": int64(c.MaxMessage), "max-connections": int64(c.MaxConnections), "max-streams": int64(c.MaxStreams),
-		"max-calls": int64(c.MaxCalls), "max-url": int64(c.MaxURL), "max-metadata": int64(c.MaxMetadata), "max-in-hand": c.MaxInHand,
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxMessage", int64(c.MaxMessage)}, {"MaxConnections", int64(c.MaxConnections)}, {"MaxStreams", int64(c.MaxStreams)},
+		{"MaxCalls", int64(c.MaxCalls)}, {"--max-url", int64(c.MaxURL)}, {"--max-metadata", int64(c.MaxMetadata)}, {"MaxInHand", c.MaxInHand},
 	} {
-		if n <= 0 {
-			errs = append(errs, fmt.Errorf("cannot serve; got --%s %d; want more than 0", name, n))
+		if limit.value <= 0 {
+			errs = append(errs, fmt.Errorf("cannot serve; got %s %d; want more than 0", limit.name, limit.value))
 		}
 	}
 	return errors.Join(errs...)
