@@ -22,7 +22,9 @@ func (s *Store) Configure(ctx context.Context, name, queue string, ch store.Queu
 	switch {
 	case name == sched.AnyCrawl:
 		sched.Change(&s.sched.Defaults, &ch)
-		s.refile(now, s.crawls)
+		if sched.Refiles(&ch) {
+			s.refile(now, s.crawls)
+		}
 		return nil
 	case ch.MustExist && !s.exists(name, queue):
 		return fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, name, store.ErrNotFound)
@@ -30,7 +32,9 @@ func (s *Store) Configure(ctx context.Context, name, queue string, ch store.Queu
 	c := s.crawl(name)
 	if queue == "" {
 		sched.Change(&c.Settings, &ch)
-		s.refile(now, map[string]*crawl{name: c})
+		if sched.Refiles(&ch) {
+			s.refile(now, map[string]*crawl{name: c})
+		}
 		return nil
 	}
 	q := c.queue(queue)

@@ -31,6 +31,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 			gone += s.forget(c, sel, now)
 		}
 	}
+	s.sched.DropEmpty()
 	return gone, nil
 }
 

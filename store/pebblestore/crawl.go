@@ -99,10 +99,16 @@ func (s *Store) addCrawl(c *crawl) {
 	s.byName = slices.Insert(s.byName, i, c)
 }
 
+// removeCrawl removes a crawl that is forgotten; pruneCrawls must follow.
 func (s *Store) removeCrawl(c *crawl) {
 	delete(s.crawls, c.name)
 	delete(s.byNum, c.num)
-	if i, ok := s.placeOf(c.name); ok {
-		s.byName = slices.Delete(s.byName, i, i+1)
+}
+
+// pruneCrawls takes the crawls that are forgotten out of the lists.
+func (s *Store) pruneCrawls() {
+	if len(s.byName) > len(s.crawls) {
+		s.byName = slices.DeleteFunc(s.byName, func(c *crawl) bool { return s.byNum[c.num] != c })
+		s.sched.DropEmpty()
 	}
 }

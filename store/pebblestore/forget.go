@@ -71,6 +71,7 @@ func (o *forgetOp) apply(tx *txn) error {
 		}
 		o.n += n
 	}
+	tx.s.pruneCrawls()
 	tx.flush() // what was forgotten must not be found by a look-up of this group
 	return nil
 }

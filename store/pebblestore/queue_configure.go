@@ -33,7 +33,7 @@ func (o *configureOp) apply(tx *txn) error {
 		sched.Change(&s.sched.Defaults, &o.change)
 		s.sched.changed = true
 		for _, c := range s.crawls {
-			tx.refile(c)
+			tx.refile(c, &o.change)
 		}
 		return nil
 	case o.change.MustExist && !o.exists(tx):
@@ -43,7 +43,7 @@ func (o *configureOp) apply(tx *txn) error {
 	if o.queue == "" {
 		sched.Change(&s.queuesOf(c).Settings, &o.change)
 		tx.changedCrawl(c)
-		tx.refile(c)
+		tx.refile(c, &o.change)
 		return nil
 	}
 	q := tx.queue(c, o.queue)
@@ -63,8 +63,12 @@ func (o *configureOp) exists(tx *txn) bool {
 	return q != nil && q.Used()
 }
 
-// refile files all queues of a crawl anew.
-func (tx *txn) refile(c *crawl) {
+// refile files all queues of a crawl again after a change to its settings or to those of
+// the store.
+func (tx *txn) refile(c *crawl, ch *store.QueueChange) {
+	if !sched.Refiles(ch) {
+		return
+	}
 	list := make([]*sched.Queue, 0, len(c.queues.loaded))
 	for _, q := range c.queues.loaded {
 		list = append(list, q)

@@ -66,6 +66,12 @@ func (q *Queue) Info() store.QueueInfo {
 	}
 }
 
+// Refiles reports whether a change to the settings of a crawl or of the store may change
+// where queues are filed. A pause or block doesn't: it is asked for when they are served.
+func Refiles(c *store.QueueChange) bool {
+	return c.Delay != nil || c.MaxInFlight != nil || c.Limit != nil
+}
+
 // Refile files queues anew after a change to the settings of their crawl or of
 // the store, ready ones in the order they had.
 func Refile(queues []*Queue, now int64) {

@@ -87,8 +87,9 @@ func (c *Crawl) list() {
 	}
 }
 
-// unlist drops the crawls that hold nothing from the rotation.
-func (s *Sched) unlist() {
+// DropEmpty drops the crawls that hold nothing from the rotation, and with them what the
+// scheduler has of their queues.
+func (s *Sched) DropEmpty() {
 	kept := s.crawls[:0]
 	for _, c := range s.crawls {
 		if c.listed = c.Held > 0; c.listed {

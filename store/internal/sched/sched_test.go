@@ -212,3 +212,78 @@ func BenchmarkTake(b *testing.B) {
 		})
 	}
 }
+
+// TestDropEmptyForgetsCrawls says that the scheduler keeps nothing of a crawl that holds
+// nothing, without a take from all crawls.
+func TestDropEmptyForgetsCrawls(t *testing.T) {
+	s := &Sched{}
+	c := s.NewCrawl("c")
+	ready(c, "a", 1)
+	c.Restore(Counts{})
+	s.DropEmpty()
+	if len(s.crawls) != 0 {
+		t.Errorf("got %d crawls; want none", len(s.crawls))
+	}
+}
+
+// TestPauseFilesNothing says that a change that is looked up when queues are served is no
+// reason to file them again.
+func TestPauseFilesNothing(t *testing.T) {
+	yes, n, limit, delay, weight, at := true, 1, int64(1), time.Second, uint8(1), time.Unix(1, 0)
+	for _, ch := range []store.QueueChange{{Paused: &yes}, {BlockedUntil: &at}, {Weight: &weight}, {}} {
+		if Refiles(&ch) {
+			t.Errorf("got queues filed again by %+v", ch)
+		}
+	}
+	for _, ch := range []store.QueueChange{{MaxInFlight: &n}, {Limit: &limit}, {Delay: &delay}} {
+		if !Refiles(&ch) {
+			t.Errorf("got no queues filed again by %+v", ch)
+		}
+	}
+}
+
+// TestRotationGoesOn says that a take from all crawls serves them in rounds, without those
+// that have nothing, and that the next goes on where it ended.
+func TestRotationGoesOn(t *testing.T) {
+	s := &Sched{}
+	for i := range 6 {
+		c := s.NewCrawl(fmt.Sprint(i))
+		if ready(c, "q", 100); i%2 == 1 {
+			c.Settings.Paused = true
+		}
+	}
+	got := ""
+	for range 4 {
+		_, err := s.Take(nil, NewRequest(store.TakeRequest{MaxURLs: 2}, 10), func(q *Queue, _ int, _ int64) (int, int64, error) {
+			got += q.Crawl.Name
+			q.Lease(Record{}, 1, 10, 11).End()
+			return 1, 0, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got != "02402402" {
+		t.Errorf("got crawls %s; want 02402402", got)
+	}
+}
+
+// BenchmarkTakeWaiting shows the cost of a take from all crawls, of which none has anything:
+// linear in their number.
+func BenchmarkTakeWaiting(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 40_000} {
+		b.Run(fmt.Sprintf("crawls=%d", n), func(b *testing.B) {
+			s := &Sched{}
+			for i := range n {
+				c := s.NewCrawl(fmt.Sprint(i))
+				c.Settings.Paused = true
+				ready(c, "q", 1)
+			}
+			for b.Loop() {
+				if _, err := s.Take(nil, NewRequest(store.TakeRequest{}, 10), nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

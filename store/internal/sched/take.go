@@ -56,7 +56,7 @@ func (s *Sched) Take(c *Crawl, r Request, serve Serve) (next int64, err error) {
 	t := &taking{Request: r, serve: serve}
 	crawls := []*Crawl{c}
 	if c == nil {
-		s.unlist()
+		s.DropEmpty()
 		crawls = s.crawls
 	}
 	for _, c := range crawls {
@@ -109,19 +109,22 @@ func (q *Queue) offers(bound int) bool {
 func (t *taking) rotate(crawls []*Crawl) (err error) {
 	left := append([]*Crawl(nil), crawls...)
 	last := (*Crawl)(nil)
-	for i := 0; err == nil && len(left) > 0 && !t.full(); {
-		i %= len(left)
-		c := left[i]
-		q := c.pick(t.MaxInFlight)
-		if q == nil || !c.served(t.Now) {
-			left = append(left[:i], left[i+1:]...)
-			continue
+	for err == nil && len(left) > 0 && !t.full() {
+		more := left[:0] // those that had something in this round
+		for _, c := range left {
+			q := c.pick(t.MaxInFlight)
+			if q == nil || !c.served(t.Now) {
+				continue
+			}
+			q.unfile()
+			err = t.from(q)
+			t.aside = append(t.aside, q)
+			last = c
+			if more = append(more, c); err != nil || t.full() {
+				break
+			}
 		}
-		q.unfile()
-		err = t.from(q)
-		t.aside = append(t.aside, q)
-		last = c
-		i++
+		left = more
 	}
 	for _, q := range t.aside {
 		q.File(t.Now)
