@@ -3,6 +3,7 @@ package admit
 import (
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -49,7 +50,6 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &Conn{Conn: inner, client: ByAddress(inner.RemoteAddr()), timeout: l.timeout}
-		c.buffers(strangeBuffer)
 		if c.place = l.places.Enter(c.client, func() { abort(inner) }); c.place != nil {
 			return c, nil
 		}
@@ -82,20 +82,24 @@ func (c *Conn) Client() Client { return c.client }
 // the first call.
 func (c *Conn) Known() {
 	if !c.known.Load() && !c.known.Swap(true) {
-		c.buffers(knownBuffer)
+		c.widen()
 		c.place.Keep()
 	}
 }
 
-// What a connection may have in the kernel, in each direction. The kernel would let each
-// have 4 MiB and more, and all of them together so much that it slows every connection of
-// the machine down.
+// What a connection may have in the kernel that its client doesn't take. The kernel would
+// let each have 4 MiB, and all of them together so much that it slows every connection of the
+// machine down. It keeps little of what a server doesn't read by itself.
 const strangeBuffer, knownBuffer = 32 << 10, 256 << 10
 
-// buffers bounds the kernel's buffers of the connection.
-func (c *Conn) buffers(n int) {
+// Control is for net.ListenConfig: it gives a port the buffer of strangers, which its
+// connections have from the start.
+func Control(_, _ string, c syscall.RawConn) error { return setSendBuffer(c, strangeBuffer) }
+
+// widen gives the connection the buffer of one that is known.
+func (c *Conn) widen() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_, _ = tcp.SetWriteBuffer(n), tcp.SetReadBuffer(n) // else they are as large as the kernel has them
+		_ = tcp.SetWriteBuffer(knownBuffer) // a small one does, too
 	}
 }
 

@@ -41,7 +41,7 @@ var attacks = []attack{
 	{"unread acknowledgements", 1, 100, false, unreadAcks},
 	{"rapid resets, no token", 1, 16, false, resetsByStranger},
 	{"rapid resets", 1, 16, false, resets},
-	{"20,000 connections, no token", 4, 20_000, true, idleConnection},
+	{"20,000 connections, no token", 4, 20_000, true, idleConnection}, // back 5 s after they end
 	{"health watches", 1, 200, true, healthWatches},
 	{"message flood, no token", 1, 32, true, floodByStranger},
 	{"message flood", 1, 16, false, flood},

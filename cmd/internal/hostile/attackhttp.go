@@ -135,6 +135,10 @@ func idleConnection(a *attacker, i int) error {
 		return err
 	}
 	_, err = io.Copy(io.Discard, conn)
+	select { // 20,000 at once would be a test of the kernel
+	case <-a.ctx.Done():
+	case <-time.After(4 * time.Second):
+	}
 	return err
 }
 

@@ -28,7 +28,6 @@ type client struct {
 	grpc  pb.URLFrontierClient
 	web   *http.Client // keeps its connection
 	fresh *http.Client // makes one for each call
-	n     int          // URLs that were named, of the goroutine that adds
 }
 
 func newClient(d *daemon) (*client, error) {

@@ -35,7 +35,7 @@ func (s *Server) newHealth() *http.Server {
 }
 
 func (s *Server) listenHealth(ctx context.Context) error {
-	var lc net.ListenConfig
+	lc := net.ListenConfig{Control: admit.Control}
 	l, err := lc.Listen(ctx, "tcp", s.cfg.HealthAddr)
 	if err != nil {
 		return fmt.Errorf("cannot listen on --health %s: %w", s.cfg.HealthAddr, err)

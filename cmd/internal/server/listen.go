@@ -41,17 +41,17 @@ func isLoopback(ctx context.Context, host string) bool {
 	return err == nil && len(ips) > 0
 }
 
-// listen opens a TCP port. Where tokens are asked for, half of its connections at most are
-// of clients that gave none yet.
+// listen opens a TCP port. Where tokens are asked for, a quarter of its connections at most
+// are of clients that gave none yet.
 func (s *Server) listen(ctx context.Context, address string) (*admit.Listener, error) {
-	var lc net.ListenConfig
+	lc := net.ListenConfig{Control: admit.Control}
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
 	bounds := admit.Connections{Max: s.cfg.MaxConnections, WriteTimeout: s.patience}
 	if s.tokens != nil {
-		bounds.Strangers = max(1, bounds.Max/2)
+		bounds.Strangers = max(1, bounds.Max/4)
 	}
 	return admit.Listen(l, bounds), nil
 }
