@@ -2,6 +2,7 @@ package admit
 
 import (
 	"net"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -126,6 +127,14 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 			return n, err
 		}
 	}
+}
+
+// Read implements net.Conn. It lets other goroutines run first: one whose client floods it
+// always finds something to read, would run for 10 ms at a time, and everything that another
+// client's call waits for would wait as long for each of them.
+func (c *Conn) Read(b []byte) (int, error) {
+	runtime.Gosched()
+	return c.Conn.Read(b)
 }
 
 // Close implements net.Conn.

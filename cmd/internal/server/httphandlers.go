@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -10,6 +11,7 @@ import (
 // client doesn't take half an answer for a whole one.
 func (s *Server) handled(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		runtime.Gosched() // see admit.Conn.Read: many requests may come in one piece
 		s.handlers.add(1)
 		defer s.handlers.add(-1)
 		defer func() {

@@ -3,12 +3,15 @@ package server
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"sync"
 )
 
 const (
 	// windowBytes is about how many bytes of messages one call may have waiting.
 	windowBytes = 2 << 20
+	// yieldEach is after how many messages the reader lets other goroutines run.
+	yieldEach = 64
 	// slab is how many bytes a call takes from the common budget at once.
 	slab = 64 << 10
 )
@@ -53,7 +56,10 @@ func newInbox[T any](src source[T], window int, b budget) *inbox[T] {
 
 // read fills the inbox until its source fails.
 func (in *inbox[T]) read(ctx context.Context) {
-	for {
+	for n := 1; ; n++ {
+		if n%yieldEach == 0 {
+			runtime.Gosched() // see admit.Conn.Read
+		}
 		m, err := in.source.recv()
 		if err == nil {
 			err = in.put(ctx, m)
