@@ -56,7 +56,7 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 		return a.openLog(*level, *format)
 	}
 	root.AddCommand(
-		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newUniqCmd(a), newReplayCmd(a), newVersionCmd(a),
+		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newUniqCmd(a), newDiffCmd(a), newReplayCmd(a), newVersionCmd(a),
 		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
 		newStatsCmd(a), newExportCmd(a), newImportCmd(a), newCopyCmd(a), newForgetCmd(a), newVerifyCmd(a), newServeCmd(a), newSXURLCmd(a),
 	)

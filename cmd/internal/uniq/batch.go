@@ -5,6 +5,8 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store"
 )
 
 // A batch is a run of lines on its way through the stages.
@@ -20,7 +22,9 @@ type batch struct {
 type line struct {
 	start, end uint32
 	refused    bool // passed through as it is
+	unicode    bool // an internationalised host, where Options.Memory asks for it
 	sum        sum
+	key        store.Key // where Options.keyed asks for it
 }
 
 // counts are what a worker finds without the set.
@@ -84,7 +88,13 @@ func (w *worker) line(b *batch, start, end uint32) {
 		}
 		return
 	}
-	l.sum = w.hash.sum(w.form)
+	if w.opt.keyed() {
+		l.key = hashkey.SumShort(w.form)
+		l.sum = w.hash.sum(l.key[:])
+	} else {
+		l.sum = w.hash.sum(w.form)
+	}
+	l.unicode = w.opt.Memory != nil && w.opt.Memory.Unicode(w.form)
 	if slot != nil {
 		*slot = sum{hi, maphash.Bytes(w.spell.lo, text)}
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 
 	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/store"
 )
 
 // Options say what is passed on.
@@ -19,16 +21,31 @@ type Options struct {
 	KeepInvalid bool
 	// End is written after each URL. The default is NUL.
 	End byte
+	// Against are inputs whose URLs are not printed; with Common only theirs are.
+	Against []replay.Input
+	// AgainstKeys are keys of such URLs.
+	AgainstKeys []iter.Seq2[store.Key, error]
+	Common      bool
+	// Memory knows the URLs of earlier runs, which are not printed, and gets those of
+	// this one. The default is none.
+	Memory *Memory
 	// Workers is the number of goroutines that canonicalize. The default is the
 	// number of processors.
 	Workers int
 }
+
+// keyed reports whether lines are compared by the keys of stores and key files.
+func (o *Options) keyed() bool { return o.Memory != nil || len(o.AgainstKeys) > 0 }
+
+// compares reports whether there is something to compare the inputs with.
+func (o *Options) compares() bool { return len(o.Against)+len(o.AgainstKeys) > 0 }
 
 // Result counts what became of the input.
 type Result struct {
 	URLs       int64 // lines and records that may hold a URL
 	Printed    int64 // passed on, Kept not among them
 	Duplicates int64 // seen before in this run
+	Known      int64 // left out because of Against or Memory
 	Refused    int64 // no URL
 	Kept       int64 // of Refused, passed through
 	Unreadable int64 // lines and records of a log that its format does not explain
@@ -51,7 +68,6 @@ func Run(ctx context.Context, inputs []replay.Input, w io.Writer, opt Options) (
 	err := r.run(ctx, inputs)
 	if err != nil {
 		stop(errStop)
-		err = fmt.Errorf("cannot write output: %w", err)
 	}
 	return r.result, err
 }
@@ -62,6 +78,8 @@ type runner struct {
 	out         io.Writer
 	buf         []byte
 	seen        set
+	against     set
+	pending     []printed // what Memory doesn't have yet
 	result      Result
 }
 
@@ -69,19 +87,25 @@ type runner struct {
 const outBytes = 256 << 10
 
 func (r *runner) run(ctx context.Context, inputs []replay.Input) error {
+	if err := r.readAgainst(ctx); err != nil {
+		return err
+	}
 	queue, errs := r.read(ctx, inputs)
 	for b := range queue {
 		<-b.ready
-		r.take(b)
+		err := r.take(ctx, b)
 		b.Release()
+		if err != nil {
+			return errors.Join(err, r.flush(ctx))
+		}
 		if len(r.buf) >= outBytes || len(queue) == 0 {
-			if err := r.flush(); err != nil {
+			if err := r.flush(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	r.result.Errors = *errs // the queue's end makes them visible
-	return r.flush()
+	return r.flush(ctx)
 }
 
 // read starts the workers and the reader. The queue has the batches in order; each is
@@ -123,32 +147,95 @@ func (r *runner) read(ctx context.Context, inputs []replay.Input) (<-chan *batch
 	return queue, errs
 }
 
+// readAgainst reads what the inputs are compared with. All of it, or nothing is printed.
+func (r *runner) readAgainst(ctx context.Context) error {
+	for _, keys := range r.opt.AgainstKeys {
+		for key, err := range keys {
+			if err != nil {
+				return err
+			}
+			r.against.add(r.hash.sum(key[:]))
+		}
+	}
+	if len(r.opt.Against) == 0 {
+		return nil
+	}
+	queue, errs := r.read(ctx, r.opt.Against)
+	for b := range queue {
+		<-b.ready
+		for i := range b.lines {
+			if l := &b.lines[i]; !l.refused {
+				r.against.add(l.sum)
+			}
+		}
+		b.Release()
+	}
+	return errors.Join(append(*errs, ctx.Err())...)
+}
+
 // take decides about the lines of a batch, in order.
-func (r *runner) take(b *batch) {
+func (r *runner) take(ctx context.Context, b *batch) error {
 	r.result.URLs += b.urls
 	r.result.Duplicates += b.recent
 	r.result.Refused += b.refused
 	r.result.Unreadable += b.BadCount
 	for i := range b.lines {
 		l := &b.lines[i]
-		switch {
-		case l.refused:
+		if l.refused {
 			r.result.Kept++
-		case !r.seen.add(l.sum):
+			r.print(b, l)
+			continue
+		}
+		if !r.seen.add(l.sum) {
 			r.result.Duplicates++
 			continue
-		default:
-			r.result.Printed++
 		}
-		r.buf = append(append(r.buf, b.Text[l.start:l.end]...), r.opt.End)
+		known, err := r.known(ctx, l)
+		if err != nil {
+			return err
+		}
+		if known {
+			r.result.Known++
+			continue
+		}
+		r.result.Printed++
+		r.print(b, l)
+		if r.opt.Memory != nil {
+			r.pending = append(r.pending, printed{l.key, l.unicode, len(r.buf)})
+		}
 	}
+	return nil
 }
 
-func (r *runner) flush() error {
+// known reports whether a URL that is new in this run is to be left out.
+func (r *runner) known(ctx context.Context, l *line) (bool, error) {
+	if r.opt.compares() && r.against.has(l.sum) != r.opt.Common {
+		return true, nil
+	}
+	if r.opt.Memory == nil {
+		return false, nil
+	}
+	return r.opt.Memory.has(ctx, l.key)
+}
+
+func (r *runner) print(b *batch, l *line) {
+	r.buf = append(append(r.buf, b.Text[l.start:l.end]...), r.opt.End)
+}
+
+// flush writes what is printed, and then records what was written: after a kill between the
+// two a line is printed again, and none is lost.
+func (r *runner) flush(ctx context.Context) error {
 	if len(r.buf) == 0 {
 		return nil
 	}
-	_, err := r.out.Write(r.buf)
+	n, err := r.out.Write(r.buf)
+	if err != nil {
+		err = fmt.Errorf("cannot write output: %w", err)
+	}
+	if r.opt.Memory != nil {
+		err = errors.Join(err, r.opt.Memory.record(ctx, r.pending, n))
+		r.pending = r.pending[:0]
+	}
 	r.buf = r.buf[:0]
 	return err
 }

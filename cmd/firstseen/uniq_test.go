@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// TestUniqRecordsWhatAClosedPipeTook: the reader takes a line and ends; what it was sent is
+// recorded, and the program ends without a complaint.
+func TestUniqRecordsWhatAClosedPipeTook(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), self, "uniq", "--db", filepath.Join(dir, "seen"))
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	feed, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errOut strings.Builder
+	cmd.Stderr = &errOut
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := feed.Write([]byte("http://a.example/\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close()
+	if _, err := feed.Write([]byte("http://b.example/\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(errOut.String(), "2 read") || strings.Contains(errOut.String(), "pipe") {
+		t.Errorf("got %v, %s; want it ended, with its closing line", err, errOut.String())
+	}
+	list := filepath.Join(dir, "list")
+	if err := os.WriteFile(list, []byte("http://b.example/\nhttp://a.example/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, "uniq", "--db", filepath.Join(dir, "seen"), list); got != "http://b.example/\n" {
+		t.Errorf("got %q; want what was not printed yet", got)
+	}
+}
+
+// TestUniqWaitsForItsStore: a second process on the directory fails with --no-wait, and is
+// interrupted like any other.
+func TestUniqWaitsForItsStore(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "seen")
+	w, err := openWorkspace(db, canon.Qiita())
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, errOut := runCommand(t, "uniq", "--db", db, "--no-wait")
+	if status != statusFailed || !strings.Contains(errOut, "in use by another process") {
+		t.Errorf("got status %d, %s; want a failure that says why", status, errOut)
+	}
+	done := make(chan string)
+	go func() {
+		_, _, errOut := runCommand(t, "uniq", "--db", db)
+		done <- errOut
+	}()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; !strings.Contains(got, "0 read") {
+		t.Errorf("got %s; want it to run after the other ended", got)
+	}
+}
