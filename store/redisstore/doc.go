@@ -1,6 +1,5 @@
 // Package redisstore is a [store.Store] in Redis Cluster, for crawls that
-// outgrow one machine; a single Redis server will do, too, and so will what
-// speaks the same protocol.
+// outgrow one machine; a single Redis server also works, and so does Valkey.
 //
 // The trade against the embedded store: any number of daemons work on one
 // crawl and none of them holds anything, for about ten times the cost of a URL
@@ -15,12 +14,11 @@
 //
 // # Atomic add-and-queue
 //
-// The two homes differ, so an add has two steps. The first records the key and
-// puts the URL into the outbox of the key's shard, in one script: from then on
-// both are durable or neither. The second moves it into its queue, and is answered
-// by the first one's caller; should that die in between, any other daemon finishes
-// it. Steps carry request ids, and a shard keeps its answers for a while: a step
-// that is sent again after a lost answer gets the same answer and does nothing.
+// The two homes differ, so an add takes three scripts. The first records the key and
+// puts the URL into the outbox of the key's shard, as a step: from then on
+// both are durable or neither. The second queues the URL at its queue's home, and the third
+// clears the step. If the daemon dies in between, any other finishes the step; the queue's home keeps
+// a receipt, so that it is carried out once. PROTOCOL.md lists the steps and the crash points.
 //
 // # What an answer promises
 //

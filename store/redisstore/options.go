@@ -36,7 +36,7 @@ type Options struct {
 	// RetryFor is how long a step is tried again while nodes fail over, load or
 	// can't be reached. The default is 10 s.
 	RetryFor time.Duration
-	// AnswersFor is how long answers are kept for retries, some 150 bytes for each
+	// AnswersFor is how long answers are kept for retries, about 150 bytes for each
 	// script call and one for each URL, and ten times as long where a queue took URLs: an unfinished step that is
 	// found later than that may be carried out twice. It must be longer than RecoverAfter and
 	// RetryFor together. The default is that and RetryFor once more.

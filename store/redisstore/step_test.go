@@ -352,3 +352,93 @@ func TestATakeSentAgain(t *testing.T) {
 		t.Fatalf("got %+v; want %+v, without what was settled", again, first[:5])
 	}
 }
+
+// TestALateEndChangesNothing has a daemon end a capped add so late that the key was forgotten and is being added
+// again, by a step of its own: that step stays, and only one of the two says "new" of the second.
+func TestALateEndChangesNothing(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	ctx := t.Context()
+	adding := &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 1}}
+	offer := func() *offering {
+		o := &offering{adding: adding, items: []store.Item{testItem(1, "a")}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+		must(true, o.record(ctx, numbers(1)))(t)
+		return o
+	}
+	late := offer()
+	must(true, s.finish(ctx, "c", keysOf(late.items)))(t)
+	must(s.Forget(ctx, store.Selection{Crawl: "c", Keys: keysOf(late.items)}))(t)
+	second := offer()
+	for _, answer := range []byte("FQ") {
+		late.fresh[0].answer = answer
+		d := &delivery{s: s, crawl: "c", steps: late.fresh, failed: make([]bool, 1)}
+		if must(true, d.end(ctx))(t); late.fresh[0].ended {
+			t.Fatalf("got the step of another ended, with answer %c", answer)
+		}
+	}
+	if v := must(s.Add(ctx, "c", second.items, store.AddOptions{}))(t); v[0].Status != store.Duplicate {
+		t.Fatalf("got %v; want a duplicate", v[0].Status)
+	}
+	if must(true, second.queue(ctx))(t); second.verdicts[0].Status != store.New {
+		t.Fatalf("got %v; want new", second.verdicts[0].Status)
+	}
+	once(t, s)
+}
+
+// TestACompletedURLKeepsItsKey loses the last message of a capped add, whose URL is fetched and completed before
+// anybody meets the step: the key stays known (it was taken back, and the URL fetched again).
+func TestACompletedURLKeepsItsKey(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	ctx := t.Context()
+	o := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 1}}, items: []store.Item{testItem(1, "a")},
+		verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+	must(true, o.record(ctx, numbers(1)))(t)
+	must(true, (&delivery{s: s, crawl: "c", steps: o.fresh, failed: make([]bool, 1)}).queue(ctx))(t)
+	complete(t, s, takeAll(t, s))
+	must(true, s.sweep(ctx, 0))(t)
+	if st := must(s.Stats(ctx, "c"))(t); st.Seen != 1 || st.Held != 0 || st.Completed != 1 {
+		t.Fatalf("got %+v; want it seen and completed", st)
+	}
+	if v := must(s.Add(ctx, "c", o.items, store.AddOptions{}))(t); v[0].Status != store.Duplicate {
+		t.Fatalf("got %v; want a duplicate", v[0].Status)
+	}
+}
+
+// TestWhatIsOnItsWayIsHeld stops an add between its scripts: the crawl isn't finished.
+func TestWhatIsOnItsWayIsHeld(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{testItem(1, "a")}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
+	must(true, o.record(t.Context(), numbers(1)))(t)
+	for range 2 {
+		if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 1 {
+			t.Fatalf("got %+v; want one held", st)
+		}
+		must(true, o.queue(t.Context()))(t)
+	}
+}
+
+// TestQueuesThatShareAHash gives two queues the same hash, as chance may: both take URLs, and a deletion of one leaves the
+// other.
+func TestQueuesThatShareAHash(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 8))
+	defer s.Close()
+	ctx := t.Context()
+	_, h := s.layout.ofQueue("a")
+	items := []store.Item{testItem(1, "a"), testItem(2, "b")}
+	var list []*step
+	for i := range items {
+		list = append(list, &step{key: items[i].Key, entry: appendEntry(nil, &items[i], h, 0)})
+	}
+	begun, _, _, _, err := s.begin(ctx, "c", stepMove, list)
+	must(true, err)(t)
+	must(true, s.deliver(ctx, "c", begun))(t)
+	if st := must(s.Stats(ctx, "c"))(t); st.Held != 2 || st.Queues != 2 {
+		t.Fatalf("got %+v; want two queues of one URL", st)
+	}
+	must(s.Forget(ctx, store.Selection{Crawl: "c", Queue: "a"}))(t)
+	if st := must(s.Stats(ctx, "c"))(t); st.Held != 1 || st.Seen != 1 {
+		t.Fatalf("got %+v; want the other's URL", st)
+	}
+}
