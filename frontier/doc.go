@@ -10,15 +10,21 @@
 // host no faster than is polite.
 //
 //	s, err := pebblestore.Open("crawl.db", pebblestore.Options{}) // or memstore.New(memstore.Options{})
-//	...
-//	f, err := frontier.New(s, frontier.Options{})
-//	...
+//	f, err := frontier.New(s, frontier.Options{})                 // close f, then s
 //	f.Add(ctx, "https://example.com/")
 //	for lease, err := range f.Leases(ctx) { // until nothing is queued or leased
-//		page := fetch(lease.URL)
-//		f.AddBatch(ctx, frontier.Links(lease, page.links...))
-//		f.Done(ctx, lease)
+//		for lease != nil && err == nil {
+//			resp, errFetch := client.Get(lease.URL) // a client that follows no redirects
+//			page, follow, err := frontier.SettleResponse(ctx, f, lease, resp, errFetch)
+//			if page { // or it was settled: dropped, retried, redirected
+//				f.AddBatch(ctx, frontier.Links(lease, hrefs(resp)...))
+//				f.Done(ctx, lease)
+//			}
+//			lease = follow // the same page by another URL, after a redirect
+//		}
 //	}
+//
+// With the errors handled, that is a whole crawler: see examples/embedded.
 //
 // The URL handed out is the one that was found first, unchanged: fetch that,
 // never the canonical form, which is only for comparing.
