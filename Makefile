@@ -11,7 +11,7 @@ export CGO_ENABLED ?= 1
 endif
 
 .PHONY: all build generate test deps vet unit race fuzz-smoke test-examples lint clean \
-        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-redis bench torture soak release
+        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench torture soak release
 
 all: build
 
@@ -115,6 +115,10 @@ bench-frontier:
 # bench-replay: replay beside sort, awk and w3lib on the same real stream.
 bench-replay:
 	@sh cmd/firstseen/rivals/replay.sh
+
+# bench-uniq: uniq beside sort, awk and, if they are in the path, anew, urldedupe and uro.
+bench-uniq:
+	@sh cmd/firstseen/rivals/uniq.sh
 
 # torture: power cuts, kills, mutants and random operations in full counts; hours.
 torture:

@@ -28,7 +28,7 @@ measure() {
 	shift
 	bash -c 'TIMEFORMAT="%R %U %S"; time "$@" >/dev/null 2>&1' - "$@" 2>"$work/time" || { echo "| $name | failed | | |"; return 0; }
 	awk -v name="$name" -v base="${base:-0}" '{
-		printf "| %s | %.2f | %.2f | %s |\n", name, $1, $2 + $3, base > 0 ? sprintf("%.2f", $1 / base) : ""
+		printf "| %s | %.2f | %.2f | %s |\n", name, $1, $2 + $3, (base > 0 ? sprintf("%.2f", $1 / base) : "")
 	}' "$work/time"
 }
 

@@ -3,7 +3,7 @@
 # the versions, and for each part its command and what it printed. Give the names of parts to run only those.
 # Nothing else should run on the machine meanwhile; the page says how busy it was.
 set -u
-parts=${*:-canon hashkey store frontier serve replay redis}
+parts=${*:-canon hashkey store frontier serve replay uniq redis}
 
 version() { command -v "$1" >/dev/null 2>&1 && "$@" 2>&1 | head -n 1; }
 
