@@ -34,6 +34,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -42,8 +43,12 @@ import (
 // Magic is what a file begins with.
 const Magic = "firstseen.c1"
 
-// maxRow bounds a row; texts and data of URLs are far below.
-const maxRow = 16 << 20
+// maxRow bounds a row, in the file that is written and in the one that is read.
+const maxRow = 1 << 30
+
+// readAtOnce is how much memory is taken for a row before more of it was read: its length
+// may be damaged.
+const readAtOnce = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -119,6 +124,9 @@ func (w *writer) row(r row) error {
 	if err != nil {
 		return fmt.Errorf("cannot write crawl file: %w", err)
 	}
+	if len(text) > maxRow {
+		return fmt.Errorf("cannot write crawl file; got a row of %d bytes; want at most %d; forget its URL, or give it less data: %w", len(text), maxRow, store.ErrInvalid)
+	}
 	w.rows++
 	return w.framed(uint32(len(text)), text)
 }
@@ -181,14 +189,16 @@ func isZero(n uint32) uint32 {
 
 // body reads n bytes that follow a length, and the checksum of both.
 func (r *reader) body(length [4]byte, n uint32) ([]byte, error) {
-	if need := 4 + int(n) + 4; cap(r.buf) < need {
-		r.buf = make([]byte, need)
+	b := append(r.buf[:0], length[:]...)
+	for left := int(n) + 4; left > 0; {
+		at, step := len(b), min(left, readAtOnce)
+		b = slices.Grow(b, step)[:at+step]
+		if _, err := io.ReadFull(r.r, b[at:]); err != nil {
+			return nil, truncated(err)
+		}
+		left -= step
 	}
-	b := r.buf[:4+int(n)+4]
-	copy(b, length[:])
-	if _, err := io.ReadFull(r.r, b[4:]); err != nil {
-		return nil, truncated(err)
-	}
+	r.buf = b
 	end := len(b) - 4
 	if got, want := crc32.Checksum(b[:end], castagnoli), binary.BigEndian.Uint32(b[end:]); got != want {
 		return nil, fmt.Errorf("cannot read crawl file; got checksum %08x; want %08x: %w", got, want, store.ErrCorrupt)

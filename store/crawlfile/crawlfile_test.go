@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -354,4 +355,61 @@ func ExampleExport() {
 	n, err := Export(context.Background(), &file, s, "c", store.Identity{})
 	fmt.Println(n.Waiting, n.Keys, err)
 	// Output: 1 1 <nil>
+}
+
+// TestLargeRowsComeBack: what export writes, import reads, whatever its size.
+func TestLargeRowsComeBack(t *testing.T) {
+	from, to := openMem(t), openMem(t)
+	meta := bytes.Repeat([]byte("m"), 20<<20)
+	if _, err := from.Add(t.Context(), "", []store.Item{{Key: store.Key{1}, Queue: "q", URL: "u", Meta: meta}}, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if _, err := Export(t.Context(), &file, from, "", store.Identity{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(t.Context(), &file, to, "", ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := to.Lookup(t.Context(), "", store.Key{1}); err != nil || !bytes.Equal(e.Meta, meta) {
+		t.Errorf("got %d bytes of data, %v; want %d", len(e.Meta), err, len(meta))
+	}
+}
+
+// commits counts the commits of a store.
+type commits struct{ n atomic.Int64 }
+
+func (c *commits) Group(pebblestore.GroupInfo) { c.n.Add(1) }
+
+// TestSettingsShareSyncs: settings of queues are imported many at a time.
+func TestSettingsShareSyncs(t *testing.T) {
+	const queues = 2000
+	var count commits
+	from := openMem(t)
+	to, err := pebblestore.Open(t.TempDir(), pebblestore.Options{Identity: identity, Observer: &count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	weight := uint8(3)
+	for i := range queues {
+		if err := from.Configure(t.Context(), "", fmt.Sprint("q", i), store.QueueChange{Weight: &weight}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var file bytes.Buffer
+	if _, err := Export(t.Context(), &file, from, "", store.Identity{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(t.Context(), &file, to, "", ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := count.n.Load(); n > queues/2 {
+		t.Errorf("got %d commits for the settings of %d queues; want fewer than half", n, queues)
+	}
+	for _, i := range []int{0, queues - 1} {
+		if q, err := to.QueueInfo(t.Context(), "", fmt.Sprint("q", i)); err != nil || q.Weight != weight {
+			t.Errorf("queue %d: got %+v, %v; want weight %d", i, q, err, weight)
+		}
+	}
 }

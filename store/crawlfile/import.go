@@ -8,6 +8,8 @@ import (
 	"iter"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/keyfile"
 )
@@ -52,6 +54,8 @@ func Import(ctx context.Context, r io.Reader, s store.Store, crawl string, opt I
 		opt.Saved = func(Progress) error { return nil }
 	}
 	im := &importer{s: s, crawl: crawl, opt: opt, at: opt.After}
+	im.settings.SetLimit(settingsAtOnce)
+	defer func() { _ = im.settings.Wait() }() // after another error; flush returns this one
 	br := bufio.NewReaderSize(r, 1<<20)
 	start, err := br.Peek(len(Magic))
 	if err == nil && string(start) == Magic {
@@ -63,6 +67,9 @@ func Import(ctx context.Context, r io.Reader, s store.Store, crawl string, opt I
 	return im.n, im.keys(ctx, br)
 }
 
+// settingsAtOnce is how many settings of queues are imported at a time.
+const settingsAtOnce = 64
+
 // importer is an import under way.
 type importer struct {
 	s     store.Store
@@ -72,6 +79,8 @@ type importer struct {
 	n     Counts
 
 	sameUnicode bool // as the file's
+
+	settings errgroup.Group // of queues, which a store may commit together
 
 	waiting []store.Item
 	ended   []store.Settlement
@@ -124,7 +133,8 @@ func (im *importer) identity(r *reader) error {
 func (im *importer) row(ctx context.Context, next row) error {
 	if q := next.Queue; q != nil {
 		im.n.Queues++
-		return im.s.Configure(ctx, im.crawl, string(q.Name), q.change())
+		im.settings.Go(func() error { return im.s.Configure(ctx, im.crawl, string(q.Name), q.change()) })
+		return nil
 	}
 	u := next.URL
 	if u == nil || len(u.Key) != len(store.Key{}) {
@@ -162,6 +172,9 @@ func unicodeHost(url string) bool {
 
 // flush makes the rows up to the given one durable.
 func (im *importer) flush(ctx context.Context, rows int64) error {
+	if err := im.settings.Wait(); err != nil {
+		return err
+	}
 	if len(im.waiting) > 0 {
 		if _, err := im.s.Add(ctx, im.crawl, im.waiting, store.AddOptions{}); err != nil {
 			return err

@@ -49,7 +49,7 @@ type IndexInfo struct {
 	WronglyDropped float64
 }
 
-// Index reports how the keys are held in memory. Of a store that failed it reports
+// Index reports how the keys are held in memory. Of a store that failed or is closed it reports
 // nothing: the zero IndexInfo.
 func (s *Store) Index() IndexInfo {
 	info, _ := s.index()
@@ -62,6 +62,9 @@ func (s *Store) index() (IndexInfo, error) {
 		return IndexInfo{}, err
 	}
 	defer s.mu.RUnlock()
+	if s.crawls == nil {
+		return IndexInfo{}, store.ErrClosed
+	}
 	info := IndexInfo{Mode: s.mode, Keys: s.keys(), Bytes: s.indexBytes()}
 	for _, c := range s.crawls {
 		if f, ok := c.seen.(*flat); ok {

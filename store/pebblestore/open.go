@@ -234,9 +234,12 @@ func (s *Store) Close() error {
 	if s.isDead() {
 		return errors.Join(s.failure(), err)
 	}
+	s.mu.Lock() // Index may be reading them
+	defer s.mu.Unlock()
 	for _, c := range s.crawls {
 		c.seen.close()
 	}
+	s.crawls, s.byNum, s.byName = nil, nil, nil
 	return err
 }
 

@@ -14,13 +14,18 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// pebbleFormat is the version of Pebble's own files. A store that was opened with a later one
+// can't be opened with an earlier one, so it is raised here and nowhere else: not by an
+// upgrade of Pebble.
+const pebbleFormat = pebble.FormatValueSeparation
+
 // pebbleOptions are Pebble's options for ours.
 func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 	o := &pebble.Options{
 		FS:                 fs,
 		ReadOnly:           opt.ReadOnly,
 		ErrorIfNotExists:   opt.MustExist || opt.ReadOnly,
-		FormatMajorVersion: pebble.FormatNewest,
+		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{fs.h},
 		EventListener:      fs.h.listener(),
 		MemTableSize:       uint64(opt.MemTableBytes),

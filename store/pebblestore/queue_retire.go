@@ -315,7 +315,6 @@ func (s *Store) forgetRetired() {
 // loadRetired reads which queues are to be forgotten, and takes their leases from the
 // map.
 func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
-	defer s.wakeRetiring()
 	return s.scan([]byte{tableRetired}, rowBound(tableRetired), func(key, value []byte) error {
 		c := s.numbered(key, 9)
 		if c == nil || len(key) != 9 {
@@ -331,6 +330,7 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 		}
 		delete(leases, at)
 		s.sched.retired = append(s.sched.retired, r)
+		s.wakeRetiring()
 		return nil
 	})
 }

@@ -2,7 +2,9 @@ package pebblestore
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -106,4 +108,43 @@ func TestRepairTakesRows(t *testing.T) {
 	defer s.Close()
 	wantSeen(t, s, "", 99)
 	wantSound(t, s)
+}
+
+// TestVerifyEndsWithItsContext: neither Pebble's check nor the rows are gone through to
+// the end.
+func TestVerifyEndsWithItsContext(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	see(t, s, "", testKeys(0, 5000))
+	v := &verifier{s: s, r: &Report{}, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	v.ctx = ctx
+	if err := s.do(ctx, readOp(v.begin)); err != nil {
+		t.Fatal(err)
+	}
+	defer v.snapshot.Close()
+	cancel()
+	if err := v.rows(); !errors.Is(err, context.Canceled) || v.r.Rows > 1 {
+		t.Errorf("got %v after %d rows; want the end of the context", err, v.r.Rows)
+	}
+	if _, err := s.Verify(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v; want the end of the context", err)
+	}
+}
+
+// TestIndexWhileClosing is for the race detector.
+func TestIndexWhileClosing(t *testing.T) {
+	for range 20 {
+		s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+		see(t, s, "", testKeys(0, 2000))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for s.Index().Keys > 0 {
+			}
+		})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+	}
 }
