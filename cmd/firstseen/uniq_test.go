@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,5 +79,30 @@ func TestUniqWaitsForItsStore(t *testing.T) {
 	}
 	if got := <-done; !strings.Contains(got, "0 read") {
 		t.Errorf("got %s; want it to run after the other ended", got)
+	}
+}
+
+// TestAnswersDontWaitForMoreInput reads each answer of canon, hash and explain before the next
+// URL is written.
+func TestAnswersDontWaitForMoreInput(t *testing.T) {
+	for _, name := range []string{"canon", "hash", "explain"} {
+		in, feed := io.Pipe()
+		out, printed := io.Pipe()
+		done := make(chan int)
+		go func() { done <- run(t.Context(), []string{name, "--json"}, in, printed, io.Discard) }()
+		buf := make([]byte, 64<<10)
+		for i := range 3 {
+			if _, err := fmt.Fprintf(feed, "http://a.example/%d\n", i); err != nil {
+				t.Fatal(err)
+			}
+			n, err := out.Read(buf)
+			if want := fmt.Sprintf("http://a.example/%d", i); err != nil || !strings.Contains(string(buf[:n]), want) {
+				t.Errorf("%s: got %s, %v; want %s", name, buf[:n], err, want)
+			}
+		}
+		_ = feed.Close()
+		if status := <-done; status != statusOK {
+			t.Errorf("%s: got status %d", name, status)
+		}
 	}
 }

@@ -32,18 +32,32 @@ const maxInput = 4 << 20
 
 // inputs gives the URLs of the arguments or, without any, of stdin. An error of the
 // pair is the input's own, unless it is a failure, which ends the sequence.
-func (u *urlFlags) inputs(a *app, args []string) (iter.Seq2[string, error], error) {
+func (u *urlFlags) inputs(stdin io.Reader, args []string) (iter.Seq2[string, error], error) {
 	if u.input != "lines" && u.input != "jsonl" {
 		return nil, misusef("cannot read input; got --input %s; want lines or jsonl", u.input)
 	}
 	texts := fromArgs(args)
 	if len(args) == 0 {
-		texts = fromLines(a.in)
+		texts = fromLines(stdin)
 	}
 	if u.input == "jsonl" {
 		texts = fromJSON(texts)
 	}
 	return texts, nil
+}
+
+// A flushingReader writes the answers so far before it reads more: the next line of a pipe
+// may be long in coming.
+type flushingReader struct {
+	r   io.Reader
+	out *output
+}
+
+func (f *flushingReader) Read(p []byte) (int, error) {
+	if err := f.out.Flush(); err != nil {
+		return 0, fmt.Errorf("cannot write output: %w", err)
+	}
+	return f.r.Read(p)
 }
 
 func fromArgs(args []string) iter.Seq2[string, error] {
@@ -135,11 +149,11 @@ type refusedJSON struct {
 // each asks f about every input and writes the answers in order: in plain form a
 // refused input is an empty line, with its reason on stderr.
 func (u *urlFlags) each(a *app, args []string, f func(raw string) (answer, error)) error {
-	texts, err := u.inputs(a, args)
+	out := newOutput(a.out)
+	texts, err := u.inputs(&flushingReader{a.in, out}, args)
 	if err != nil {
 		return err
 	}
-	out := newOutput(a.out)
 	refused := false
 	for raw, err := range texts {
 		var end failure
