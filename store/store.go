@@ -8,8 +8,8 @@
 // A [Store] is the short list of atomic steps a frontier is made of: add, take
 // what is due, settle, configure, forget, look up, scan. Policy (which delay,
 // which back-off, what a priority means) belongs to the caller: where a step
-// needs policy to be atomic, it takes it as a value. So a second backend is a
-// few hundred lines, and no rule is written twice.
+// needs policy to be atomic, it takes it as a value. So a backend
+// has no policy of its own: memstore, the plainest one, is about 900 lines.
 //
 // Backends: pebblestore (embedded, durable, the default), redisstore (Redis
 // Cluster, shared by many daemons), memstore (tests, models, crawls that may be
