@@ -57,7 +57,7 @@ func openBench(b *testing.B, kind string, opt Options) *Frontier {
 	if kind == "memstore" {
 		return open(b, opt)
 	}
-	s, err := pebblestore.Open(b.TempDir(), pebblestore.Options{LoadBehind: true})
+	s, err := pebblestore.Open(b.TempDir(), pebblestore.Options{})
 	must(b, err)
 	b.Cleanup(func() { must(b, s.Close()) })
 	return openOn(b, s, opt)

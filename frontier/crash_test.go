@@ -74,7 +74,7 @@ func crashCrawl(dir, run string) error {
 }
 
 func openCrash(dir string) (*Frontier, *pebblestore.Store, error) {
-	s, err := pebblestore.Open(dir, pebblestore.Options{KeepURLs: true, LoadBehind: true})
+	s, err := pebblestore.Open(dir, pebblestore.Options{KeepURLs: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -39,7 +39,7 @@ func memBackend() backend {
 func pebbleBackend() backend {
 	var fs vfs.FS
 	open := func() (store.Store, error) {
-		return pebblestore.Open("db", pebblestore.Options{FS: fs, LoadBehind: true})
+		return pebblestore.Open("db", pebblestore.Options{FS: fs})
 	}
 	return backend{
 		name: "pebblestore",

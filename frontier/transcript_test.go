@@ -63,7 +63,7 @@ func (s *script) close() {
 
 func (s *script) open() string {
 	s.close()
-	db, err := pebblestore.Open("db", pebblestore.Options{FS: s.fs, LoadBehind: true, KeepURLs: true})
+	db, err := pebblestore.Open("db", pebblestore.Options{FS: s.fs, KeepURLs: true})
 	must(s.t, err)
 	s.db = db
 	s.opt.OnEvent = func(e Event) { s.events = append(s.events, e) }

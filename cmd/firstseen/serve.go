@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -44,7 +43,6 @@ type serveFlags struct {
 	cache         int64
 	captures      int
 	probe         float64
-	index         string
 	indexMiB      int64
 	retry         frontier.Backoff
 	maxDepth      int
@@ -80,7 +78,7 @@ over both.`,
 			if err := a.readSettings(cmd.Flags(), f.config); err != nil {
 				return misuse{err}
 			}
-			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index", "index-memory"); err != nil {
+			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index-memory"); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), a)
@@ -209,8 +207,6 @@ func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
 	return pebblestore.Options{
 		Identity:      store.IdentityOf(p),
 		KeepURLs:      f.keepURLs,
-		LoadBehind:    true,
-		Index:         pebblestore.IndexMode(strings.TrimPrefix(f.index, "auto")),
 		IndexBytes:    f.indexMiB << 20,
 		Clock:         storeClock(),
 		CacheBytes:    f.cache << 20,

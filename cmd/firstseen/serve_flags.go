@@ -29,8 +29,7 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.StringVar(&f.db, "db", "firstseen.db", "directory of the store; made if need be")
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
 	fs.Int64Var(&f.cache, "cache", 64, "MiB of memory for the store's cache and write buffers")
-	fs.StringVar(&f.index, "index", "auto", "how keys are held in memory: auto, fp64, fp40, exact128, flat or bounded")
-	fs.Int64Var(&f.indexMiB, "index-memory", 0, "MiB that the keys may take in memory, beyond which they are in files beside the store; 0 for no bound")
+	fs.Int64Var(&f.indexMiB, "index-memory", 0, "MiB that the index of the keys may take, 10 bytes a key; beyond it run files answer; 0 for no bound, -1 for no index")
 	fs.Int64Var(&f.server.MinFree, "min-free", 1<<30, "bytes of the disk that stay free: with less, writes are refused; -1 for no such bound")
 }
 

@@ -144,7 +144,7 @@ func statsOf(ctx context.Context, s store.Store, name string) (storeStats, error
 		Crawl: crawl.Name, Seen: counts.Seen, Held: counts.Held, InFlight: counts.InFlight, Completed: counts.Completed, Dropped: counts.Dropped,
 		Queues: counts.Queues, Active: counts.Active, DiskBytes: metrics.DiskBytes,
 		Profile: id.Profile, Version: id.Version, Unicode: id.Unicode, Crawls: crawls,
-		Index: indexStats{string(metrics.Index.Mode), metrics.Index.Bytes, metrics.Index.WronglyDropped},
+		Index: indexStats{metrics.Index.Mode(), metrics.Index.Bytes, metrics.Index.WronglyDropped},
 	}, nil
 }
 

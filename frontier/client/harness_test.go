@@ -55,7 +55,7 @@ var program = sync.OnceValues(func() (string, error) {
 // embedded returns a frontier on a new store on disk; both are closed at the end of the test.
 func embedded(t testing.TB, opt frontier.Options) *frontier.Frontier {
 	t.Helper()
-	s, err := pebblestore.Open(filepath.Join(t.TempDir(), "db"), pebblestore.Options{KeepURLs: true, LoadBehind: true})
+	s, err := pebblestore.Open(filepath.Join(t.TempDir(), "db"), pebblestore.Options{KeepURLs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

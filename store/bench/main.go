@@ -42,8 +42,11 @@ func main() {
 	})
 	flag.IntVar(&b.callers, "callers", 1, "callers at once")
 	flag.BoolVar(&b.bulk, "bulk", false, "load by sorted import, and measure export and import")
-	index := flag.String("index", "", "fp64, fp40, exact128, flat or bounded")
-	flag.BoolVar(&b.opt.Exact, "exact", false, "verify duplicates in Pebble")
+	flag.Func("index", "MB that the index may take; -1 for no index (default: no bound)", func(text string) (err error) {
+		b.opt.IndexBytes, err = megabytes(text)
+		return err
+	})
+	flag.BoolVar(&b.opt.Exact, "exact", false, "verify duplicates in the key runs")
 	flag.Func("cache", "MB of block cache (default as in Options)", func(text string) (err error) {
 		b.opt.CacheBytes, err = megabytes(text)
 		return err
@@ -56,7 +59,6 @@ func main() {
 	flag.IntVar(&b.opt.Compactions, "compactions", 0, "compactions at once (default as in Options)")
 	flag.StringVar(&b.profile, "cpuprofile", "", "file for a CPU profile of the loads")
 	flag.Parse()
-	b.opt.Index = pebblestore.IndexMode(*index)
 	if err := b.run(); err != nil {
 		log.Fatal(err)
 	}

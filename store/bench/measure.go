@@ -118,7 +118,7 @@ func (b *bench) report(s *pebblestore.Store) error {
 		return err
 	}
 	fmt.Printf("- index %s: %.2f B/key of %d keys; write amplification %.1f; %d tables in L0; slowed down for %.1f s, stopped for %.1f s\n",
-		m.Index.Mode, float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.L0Tables, m.PaceTime.Seconds(), m.StallTime.Seconds())
+		m.Index.Mode(), float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.L0Tables, m.PaceTime.Seconds(), m.StallTime.Seconds())
 	debug.FreeOSMemory()
 	stream := int64(len(b.stream.All)) * int64(len(hashkey.UrlShortHash{}))
 	resident, files := storebench.RSS()

@@ -99,6 +99,5 @@ func (o *addOp) apply(tx *txn) error {
 			break
 		}
 	}
-	tx.queueItems(o)
-	return nil
+	return tx.queueItems(o)
 }

@@ -44,9 +44,6 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if _, reads := o.(readOp); s.opt.ReadOnly && !reads {
 		return fmt.Errorf("cannot write: the store is open for reading only: %w", store.ErrInvalid)
 	}
-	if err := s.awaitIndex(ctx, o); err != nil {
-		return err
-	}
 	r := s.request(o)
 	if err := s.enqueue(ctx, r); err != nil {
 		return err

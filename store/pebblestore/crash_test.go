@@ -36,12 +36,12 @@ func tortureCount(t *testing.T, few, many int) int {
 // what callers were told before.
 func TestPowerCuts(t *testing.T) {
 	const lives = 4
-	cutPower(t, tortureCount(t, 15, 1000), lives, modeOptions)
+	cutPower(t, tortureCount(t, 15, 1000), lives, waysToLookUp)
 }
 
-// TestFlatPowerCuts does so with runs on the disk all the time.
-func TestFlatPowerCuts(t *testing.T) {
-	cutPower(t, tortureCount(t, 5, 500), 6, []Options{{Index: IndexFlat, flatKeys: 100}, {Index: IndexFlat, flatKeys: 400}})
+// TestRunsPowerCuts does so with runs made and merged all the time.
+func TestRunsPowerCuts(t *testing.T) {
+	cutPower(t, tortureCount(t, 15, 1500), 6, []Options{{IndexBytes: -1, flushKeys: 40}, {flushKeys: 100}, {Exact: true, flushKeys: 60}})
 }
 
 // cutPower lives n stores, each life in one of some modes.
@@ -103,7 +103,7 @@ func (w *world) live() {
 	}))
 	opt := tiny(fs)
 	mode := w.modes[w.rng.IntN(len(w.modes))]
-	opt.Index, opt.Exact, opt.flatKeys = mode.Index, mode.Exact, mode.flatKeys
+	opt.IndexBytes, opt.Exact, opt.flushKeys = mode.IndexBytes, mode.Exact, mode.flushKeys
 	s, err := Open("db", opt)
 	if err != nil {
 		w.t.Fatal(err)
@@ -165,7 +165,7 @@ func (w *world) tell(k crawlKey) {
 
 // check opens the disk after the cut and compares.
 func (w *world) check() {
-	s, err := Open("db", Options{FS: w.fs, Index: w.modes[0].Index, flatKeys: w.modes[0].flatKeys})
+	s, err := Open("db", Options{FS: w.fs, IndexBytes: w.modes[0].IndexBytes, flushKeys: w.modes[0].flushKeys})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -18,22 +18,32 @@ type crawl struct {
 	name string
 	// gens are its generations, oldest first; the last takes new keys.
 	gens []*generation
-	seen seenSet
+	seen *keySet
 	// queues is the queue side's state of the crawl.
 	queues queueState
 }
 
-// generation is a run of keys first recorded in one span of time. Its number
-// leads the keys of its rows, so it can be dropped with one range deletion.
+// generation is the keys first recorded in one span of time. Its number
+// leads the keys of its rows, so it can be dropped with range deletions.
 type generation struct {
 	num     uint32
 	created time.Time
 	last    time.Time // when a key was last recorded
 	keys    int64
-	dirty   bool // its row is to be written with the group
+	low     *store.Key // keys up to it are forgotten, while the generation is; nil: none
+	dirty   bool       // its row is to be written with the group
+	gone    bool       // it was dropped
+
+	runs    []*run
+	packed  int64                  // keys in packed rows
+	pending []byte                 // keys that are packed with the group
+	dead    map[store.Key]struct{} // with a tombstone
+	// purging are those that a merge in progress leaves out, which does not write
+	// to the map, and revived those of them that were recorded again since.
+	purging, revived map[store.Key]struct{}
 }
 
-// generationLen is the length of the value of a generation row.
+// generationLen is the length of the value of a generation row without low.
 const generationLen = 4 + 8 + 8 + 8
 
 // appendGeneration appends the value of the row of g.
@@ -41,21 +51,30 @@ func appendGeneration(dst []byte, crawl uint32, g *generation) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, crawl)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(g.created.UnixNano()))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(g.last.UnixNano()))
-	return binary.BigEndian.AppendUint64(dst, uint64(g.keys))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(g.keys))
+	if g.low != nil {
+		dst = append(dst, g.low[:]...)
+	}
+	return dst
 }
 
 // parseGeneration is the inverse of appendGeneration, for a row and its key.
 func parseGeneration(key, value []byte) (crawl uint32, g *generation, err error) {
-	if len(key) != 5 || len(value) != generationLen {
+	if len(key) != 5 || len(value) != generationLen && len(value) != generationLen+keyLen {
 		return 0, nil, fmt.Errorf("cannot read generation row %x; got %d bytes; want %d: %w", key, len(value), generationLen, store.ErrCorrupt)
 	}
 	nano := func(b []byte) time.Time { return time.Unix(0, int64(binary.BigEndian.Uint64(b))) }
-	return binary.BigEndian.Uint32(value), &generation{
+	g = &generation{
 		num:     binary.BigEndian.Uint32(key[1:]),
 		created: nano(value[4:]),
 		last:    nano(value[12:]),
 		keys:    int64(binary.BigEndian.Uint64(value[20:])),
-	}, nil
+	}
+	if len(value) > generationLen {
+		low := store.Key(value[generationLen:])
+		g.low = &low
+	}
+	return binary.BigEndian.Uint32(value), g, nil
 }
 
 // count returns how many keys the crawl has seen.

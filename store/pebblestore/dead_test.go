@@ -104,7 +104,6 @@ func TestFullDiskHangsNobody(t *testing.T) {
 		"Metrics": func() error { _, err := s.Metrics(ctx); return err },
 		"Export":  func() error { _, err := s.Export(ctx, io.Discard, ""); return err },
 		"Keys":    func() error { return firstError(s.Keys(ctx, "")) },
-		"a range": func() error { _, err := s.readRange(ctx, "", 0, 1, nil); return err },
 		"Index":   func() error { s.Index(); return s.failure() },
 		"an add that tells the first spelling": func() error {
 			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
@@ -218,14 +217,9 @@ func TestManifestHangsNoIterator(t *testing.T) {
 		"Keys":   func(s *Store) error { return firstError(s.Keys(ctx, "")) },
 		"Export": func(s *Store) error { _, err := s.Export(ctx, io.Discard, ""); return err },
 		"Verify": func(s *Store) error { _, err := s.Verify(ctx); return err },
-		"a flat index of rows": func(s *Store) error {
-			c := s.crawls[store.DefaultCrawl]
-			_, _, err := (&flat{s: s}).readRows(s.db, c)
+		"a flush": func(s *Store) error {
+			_, err := s.readPacked(s.db, 1, s.nextPacked)
 			return err
-		},
-		"an index of rows": func(s *Store) error {
-			c := s.crawls[store.DefaultCrawl]
-			return s.loadCrawlKeys(s.db, c, s.newSeen(c))
 		},
 		"an add that tells the first spelling": func(s *Store) error {
 			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
@@ -301,14 +295,15 @@ func (h *heldGroup) Group(GroupInfo) {
 	}
 }
 
-// TestLoadBehindOfDeadStore: Close doesn't wait for the index, when what fills it
+// TestFillOfDeadStore: Close doesn't wait for the index, when what fills it
 // waits for a committer that is stuck.
-func TestLoadBehindOfDeadStore(t *testing.T) {
+func TestFillOfDeadStore(t *testing.T) {
 	fs := vfs.NewMem()
-	s := mustOpen(t, "db", Options{FS: fs})
+	s := mustOpen(t, "db", Options{FS: fs, flushKeys: 10})
 	see(t, s, "", testKeys(0, 100))
+	flushRuns(t, s)
 	hold := make(chan struct{})
-	s = reopen(t, s, "db", Options{FS: fs, LoadBehind: true, holdLoad: hold})
+	s = reopen(t, s, "db", Options{FS: fs, flushKeys: 10, holdFill: hold})
 	step := newHeldStep()
 	defer close(step.release)
 	go step.run(s)
@@ -381,7 +376,7 @@ func TestCloseOfFlatWithoutLog(t *testing.T) {
 		}
 		return nil
 	}))
-	opt := Options{FS: fs, Index: IndexFlat, flatKeys: 100}
+	opt := Options{FS: fs, IndexBytes: -1, flushKeys: 100}
 	s := mustOpen(t, "db", opt)
 	see(t, s, "", testKeys(0, 1000))
 	s = reopen(t, s, "db", opt)

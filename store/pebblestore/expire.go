@@ -1,18 +1,19 @@
 package pebblestore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
-// expireKeys is how many rows one step of forgetting by age goes through: a few
-// milliseconds.
-const expireKeys = 1 << 14
+// expireKeys is how many keys one step of forgetting by age goes through: a few
+// milliseconds. expireURLs is how many of them may have the place of a URL, which
+// costs a read or two each.
+const expireKeys, expireURLs = 1 << 14, 1 << 12
 
 // forgetOld forgets by age, in steps.
 func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, err error) {
@@ -22,21 +23,25 @@ func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, er
 			return n, err
 		}
 		n += o.n
-		at, sel = o.at, o.sel
+		if at, sel = o.at, o.sel; at.packed {
+			if err := s.flushRuns(ctx); err != nil {
+				return n, err
+			}
+			at.packed = false
+		}
 	}
 	return n, nil
 }
 
 // expiry is how far forgetting by age has come.
 type expiry struct {
-	crawl string    // the crawl it is in
-	limit uint32    // generations from here on are younger than the call
-	gen   uint32    // the generation it is in
-	from  store.Key // the first key there that it hasn't been at
-	done  bool
+	crawl  string // the crawl it is in
+	limit  uint32 // generations from here on are younger than the call
+	packed bool   // the next generation has packed rows, of which runs are to be made
+	done   bool
 }
 
-// expireOp goes through some rows of one generation that is old.
+// expireOp goes through some keys of one generation that is old.
 type expireOp struct {
 	sel store.Selection
 	at  expiry
@@ -60,11 +65,15 @@ func (o *expireOp) apply(tx *txn) error {
 		o.at.done = true
 		return nil
 	}
-	rows, err := o.read(tx, c, g)
+	if g.packed > 0 {
+		o.at.packed = true
+		return nil
+	}
+	keys, err := tx.oldKeys(c, g)
 	if err != nil {
 		return err
 	}
-	o.forget(tx, c, g, rows)
+	o.forget(tx, c, g, keys)
 	tx.flush() // what was forgotten must not be found by a look-up of this group
 	return nil
 }
@@ -90,14 +99,12 @@ func (o *expireOp) next(tx *txn) (*crawl, *generation) {
 	for _, c := range tx.s.fromCrawl(o.sel.Crawl, o.at.crawl) {
 		o.at.crawl = c.name
 		for i, g := range c.gens {
-			if g.num >= o.at.limit || g.keys == 0 || !g.last.Before(o.sel.Before) {
+			last := i == len(c.gens)-1
+			if g.num >= o.at.limit || last && g.keys == 0 || !g.last.Before(o.sel.Before) {
 				continue
 			}
-			if i == len(c.gens)-1 {
+			if last {
 				tx.addGeneration(c)
-			}
-			if g.num != o.at.gen {
-				o.at.gen, o.at.from = g.num, store.Key{}
 			}
 			return c, g
 		}
@@ -105,80 +112,132 @@ func (o *expireOp) next(tx *txn) (*crawl, *generation) {
 	return nil, nil
 }
 
-// oldRows are some rows of an old generation.
-type oldRows struct {
+// oldKeys are some keys of an old generation, in order.
+type oldKeys struct {
 	gone []store.Key // not held
 	done []pointed   // of these, those that were queued once
 	held []pointed
-	last []byte // row; nil: of the generation
+	last *store.Key // up to which they go; nil: the generation has no more
 }
 
-// read reads the next rows of g.
-func (o *expireOp) read(tx *txn, c *crawl, g *generation) (rows oldRows, err error) {
-	it, err := tx.s.db.NewIter(&pebble.IterOptions{
-		LowerBound: appendSeenRow(nil, g.num, &o.at.from), UpperBound: afterNumbered(tableSeen, g.num),
-	})
+// oldKeys reads the next keys of g, and which of them have a URL.
+func (tx *txn) oldKeys(c *crawl, g *generation) (old oldKeys, err error) {
+	keys, end, err := g.keysFrom(expireKeys)
 	if err != nil {
-		return rows, err
+		return old, damaged(err)
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	n := 0
-	for ok := it.First(); ok; ok = it.Next() {
-		value, err := it.ValueAndErr()
-		if err == nil {
-			err = rows.add(tx, c, it.Key(), value)
-		}
-		if err != nil {
-			return rows, err
-		}
-		if n++; n == expireKeys {
-			rows.last = append([]byte(nil), it.Key()...)
+	if len(keys) == 0 {
+		return old, nil
+	}
+	if !end {
+		old.last = &keys[len(keys)-1]
+	}
+	urls, last, err := tx.urlsOf(c, keys)
+	if err != nil {
+		return old, err
+	}
+	if last != nil { // too many URLs for one step
+		old.last = last
+	}
+	for i := range keys {
+		k := &keys[i]
+		if old.last != nil && k.Compare(*old.last) > 0 {
 			break
 		}
+		if g.hidden(k) {
+			continue
+		}
+		p, ok := urls[*k]
+		switch {
+		case ok && tx.holds(c, &p):
+			old.held = append(old.held, p)
+			continue
+		case ok:
+			old.done = append(old.done, p)
+		}
+		old.gone = append(old.gone, *k)
 	}
-	return rows, it.Error()
+	return old, tx.err
 }
 
-// add sorts a row in.
-func (r *oldRows) add(tx *txn, c *crawl, row, value []byte) error {
-	p := pointed{key: store.Key(row[5:])}
-	if len(value) > 0 {
-		ptr, err := parsePointer(value)
-		if err != nil {
-			return err
+// keysFrom returns the keys of g after low, hidden ones as well: at least n, unless it
+// ends.
+func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
+	var from *store.Key
+	if g.low != nil {
+		next := *g.low
+		if !increment(&next) {
+			return nil, true, nil
 		}
-		p.pointer = ptr
-		if tx.holds(c, &p) {
-			r.held = append(r.held, p)
-			return tx.err
-		}
-		r.done = append(r.done, p)
+		from = &next
 	}
-	r.gone = append(r.gone, p.key)
-	return tx.err
+	sources := make([]runfile.Source, len(g.runs))
+	for i, r := range g.runs {
+		sources[i] = r.Read(from)
+	}
+	merged := runfile.Merge(sources)
+	for len(keys) < n {
+		page, err := merged.Next()
+		if err != nil || len(page) == 0 {
+			return keys, true, err
+		}
+		keys = append(keys, page...)
+	}
+	return keys, false, nil
 }
 
-// forget removes the rows of g up to the last one read, and the generation after
-// its last row.
-func (o *expireOp) forget(tx *txn, c *crawl, g *generation, rows oldRows) {
-	o.n = int64(len(rows.gone))
-	if rows.last == nil {
+// urlsOf returns where those of ascending keys are that have a URL. If there are too
+// many for one step it returns up to which key it went.
+func (tx *txn) urlsOf(c *crawl, keys []store.Key) (urls map[store.Key]pointed, last *store.Key, err error) {
+	urls = map[store.Key]pointed{}
+	it, err := tx.s.db.NewIter(bounds(appendKeyRow(nil, tablePlace, c.num, &keys[0]),
+		append(appendKeyRow(nil, tablePlace, c.num, &keys[len(keys)-1]), 0)))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	seen, i := 0, 0
+	for ok := it.First(); ok; ok = it.Next() {
+		k := store.Key(it.Key()[5:])
+		for bytes.Compare(keys[i][:], k[:]) < 0 {
+			i++
+		}
+		if keys[i] == k {
+			value, err := it.ValueAndErr()
+			if err != nil {
+				return nil, nil, err
+			}
+			p := pointed{key: k}
+			if p.pointer, err = parsePointer(value); err != nil {
+				return nil, nil, err
+			}
+			urls[k] = p
+		}
+		if seen++; len(urls) >= expireURLs || seen >= expireKeys {
+			return urls, &k, it.Error()
+		}
+	}
+	return urls, nil, it.Error()
+}
+
+// forget forgets the keys that were read, and the generation after its last ones.
+func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
+	o.n = int64(len(old.gone))
+	if old.last == nil {
 		c.dropped(g)
 		tx.dropGeneration(g)
-		tx.untouch(g)
 	} else {
-		lo := appendSeenRow(nil, g.num, &o.at.from)
-		o.at.from = store.Key(rows.last[5:])
-		tx.deleteRange(lo, append(rows.last, 0))
-		g.keys -= int64(len(rows.gone) + len(rows.held))
+		low := *old.last
+		g.low = &low
+		g.keys -= int64(len(old.gone) + len(old.held))
 		tx.touch(c, g)
 	}
-	tx.keepHeld(c, o.at.limit, rows.held)
-	for i := range rows.gone {
-		tx.s.texts.drop(c.num, &rows.gone[i])
-		c.seen.remove(&rows.gone[i])
+	for i := range old.gone {
+		tx.s.texts.drop(c.num, &old.gone[i])
+		c.seen.remove(&old.gone[i])
 	}
-	tx.forgetDone(c, rows.done)
+	tx.keepHeld(c, o.at.limit, old.held)
+	tx.forgetDone(c, old.done)
 }
 
 // dropped takes g out of c.
@@ -186,7 +245,7 @@ func (c *crawl) dropped(g *generation) {
 	c.gens = slices.DeleteFunc(slices.Clone(c.gens), func(other *generation) bool { return other == g })
 }
 
-// keepHeld writes rows for keys whose generation went, as if they were recorded now:
+// keepHeld packs keys whose generation went, as if they were recorded now:
 // into a generation from the limit on, since one that is older may have to go, too.
 func (tx *txn) keepHeld(c *crawl, limit uint32, keys []pointed) {
 	if len(keys) == 0 {
@@ -197,7 +256,10 @@ func (tx *txn) keepHeld(c *crawl, limit uint32, keys []pointed) {
 		g = tx.addGeneration(c)
 	}
 	for i := range keys {
-		tx.setPointer(g, &keys[i].key, &keys[i].pointer)
+		if !tx.revive(g, &keys[i].key) {
+			tx.pack(g, &keys[i].key)
+			c.seen.packed(&keys[i].key)
+		}
 	}
 	tx.recorded(c, g, int64(len(keys)))
 }

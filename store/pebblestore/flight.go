@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // inFlight is how many groups may wait for the disk. Pebble syncs those that wait
@@ -16,7 +18,8 @@ const inFlight = 8
 // flight is a group from when it was gathered until it is answered.
 type flight struct {
 	group []*request
-	batch *pebble.Batch // its rows, once they are written
+	batch *pebble.Batch   // its rows, once they are written
+	files []*runfile.File // to be removed when they are durable
 	info  GroupInfo
 	wrote time.Time
 }
@@ -95,6 +98,9 @@ func (s *Store) land(f *flight) {
 		s.opt.Observer.Group(f.info)
 	}
 	f.answer(true)
+	if len(f.files) > 0 {
+		s.throwAway(f.files)
+	}
 	if f.batch != nil {
 		_ = f.batch.Close() // gives its memory back; there is nothing that can fail
 	}

@@ -2,10 +2,7 @@ package pebblestore
 
 import (
 	"context"
-	"errors"
 	"slices"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -94,6 +91,7 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 	for _, g := range c.gens {
 		tx.dropGeneration(g)
 	}
+	tx.deleteRange(appendNumbered(nil, tablePlace, c.num), afterNumbered(tablePlace, c.num))
 	tx.forgetQueues(c)
 	tx.delete(appendNumbered(nil, tableCrawl, c.num))
 	tx.s.removeCrawl(c)
@@ -101,18 +99,12 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 	return n
 }
 
-// dropGeneration removes the rows of g.
-func (tx *txn) dropGeneration(g *generation) {
-	tx.delete(appendNumbered(nil, tableGen, g.num))
-	tx.deleteRange(appendNumbered(nil, tableSeen, g.num), afterNumbered(tableSeen, g.num))
-}
-
 // forgetKeys removes single keys. The rows are looked for first, so that an
 // error leaves everything as it was.
 func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	found := map[store.Key]*generation{}
 	for i := range keys {
-		g, err := tx.s.generationOf(c, &keys[i])
+		g, err := tx.s.recordedIn(c, &keys[i])
 		if err != nil {
 			return 0, err
 		}
@@ -131,21 +123,7 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 // dropKey removes a key that was recorded in g.
 func (tx *txn) dropKey(c *crawl, g *generation, k *store.Key) {
 	c.seen.remove(k)
-	tx.delete(appendSeenRow(nil, g.num, k))
+	tx.kill(g, k)
 	g.keys--
 	tx.touch(c, g)
-}
-
-// generationOf returns the generation that has a committed row of k, or nil.
-func (s *Store) generationOf(c *crawl, k *store.Key) (*generation, error) {
-	for _, g := range slices.Backward(c.gens) {
-		_, closer, err := s.db.Get(appendSeenRow(nil, g.num, k))
-		if err == nil {
-			return g, closer.Close()
-		}
-		if !errors.Is(err, pebble.ErrNotFound) {
-			return nil, err
-		}
-	}
-	return nil, nil
 }

@@ -81,6 +81,7 @@ func (s *Store) apply(f *flight) {
 	f.info.Apply = time.Since(start)
 	f.wrote = time.Now()
 	s.mu.Lock()
+	s.writePacked(tx)
 	s.writeDirty(tx)
 	s.writeQueues(tx)
 	s.mu.Unlock()
@@ -94,11 +95,7 @@ func (s *Store) apply(f *flight) {
 	if f.batch = tx.batch; f.batch.Empty() {
 		f.batch = nil
 	}
-	for _, d := range tx.dirty {
-		if s.byNum[d.crawl.num] == d.crawl { // or it was forgotten, and its set is closed
-			d.crawl.seen.committed()
-		}
-	}
+	f.files = tx.files
 	s.groups.Add(1)
 	s.keepBudget()
 }

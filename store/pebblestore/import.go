@@ -11,16 +11,14 @@ import (
 )
 
 // importKeys is how many keys an import records in one step: the committer takes
-// some 40 ms to look them up.
-const importKeys = 1 << 19
+// about 10 ms to look them up.
+const importKeys = 1 << 17
 
 // ImportSorted records keys that ascend strictly, several million a second: the
-// new ones are written as tables that go into the database as they are, without
-// log, write buffer or compaction. It returns how many keys it read and how
-// many were new. Every half million is one durable step, whose table is written
-// beforehand, so that other steps go on; they wait while the index takes the keys in,
-// a twentieth of a second. Only where keys are recorded by others just before their
-// import, the table is written again and they wait for that, too.
+// new ones are written as runs, without log, write buffer or compaction. It returns
+// how many keys it read and how many were new. Every part of 131,072 keys is one durable
+// step, whose run is written beforehand, so that other steps go on between them. If
+// others recorded keys of a part just before its import, the rest of it is packed.
 //
 // Out of order keys return store.ErrInvalid. The keys before an error are
 // recorded.
@@ -38,15 +36,15 @@ func (s *Store) ImportSorted(ctx context.Context, crawl string, keys iter.Seq2[s
 }
 
 // importer brings keys in, a part at a time: while the committer has one, it writes
-// the table of the next.
+// the run of the next.
 type importer struct {
 	s           *Store
 	ctx         context.Context
 	crawl       string
 	opt         store.SeeOptions
-	gen         *generation // the import's own, so that its tables overlap no others
-	sift        bool        // the next part may have keys that are known
-	under       *importOp   // what the committer has
+	begun       bool
+	sift        bool      // the next part may have keys that are known
+	under       *importOp // what the committer has
 	answer      chan error
 	read, fresh int64
 }
@@ -82,7 +80,8 @@ func (m *importer) record(keys []store.Key) ([]store.Key, error) {
 		err = last
 	}
 	if err != nil {
-		return nil, errors.Join(err, m.s.removeTable(o.table))
+		o.discard(m.s)
+		return nil, err
 	}
 	var free []store.Key
 	if m.under != nil {
@@ -103,30 +102,31 @@ func (m *importer) await() error {
 	}
 	err := <-m.answer
 	m.answer = nil
+	if !errors.Is(err, store.ErrFailed) { // or the committer may still use it
+		m.under.discard(m.s)
+	}
 	if err != nil {
-		if !errors.Is(err, store.ErrFailed) {
-			err = errors.Join(err, m.s.removeTable(m.under.table))
-		}
 		return err
 	}
 	m.read += m.under.read
 	m.fresh += m.under.n
-	m.gen = m.under.gen
-	m.sift = m.sift || m.under.again
+	m.sift = m.sift || m.under.sift
 	return nil
 }
 
-// prepare sifts the keys of o, if some may be known, and writes their table.
+// prepare sifts the keys of o, if some may be known, and writes their run.
 func (m *importer) prepare(o *importOp) error {
 	done, err := m.s.linger()
 	if err != nil {
 		return err
 	}
 	defer done()
-	if m.gen == nil {
-		if err := m.begin(); err != nil {
+	if !m.begun {
+		st, err := m.s.Stats(m.ctx, m.crawl)
+		if err != nil {
 			return err
 		}
+		m.begun, m.sift = true, st.Seen > 0
 	}
 	if m.sift {
 		n := len(o.keys)
@@ -135,48 +135,13 @@ func (m *importer) prepare(o *importOp) error {
 		}
 		m.sift = len(o.keys) < n
 	}
-	if o.gen = m.gen; len(o.keys) == 0 {
+	if int64(len(o.keys)) < m.s.opt.ownKeys() || m.s.opt.ReadOnly {
 		return nil
 	}
-	if o.table, err = m.s.seenTable(m.gen, o.keys); err != nil {
-		m.s.die(err) // as when any other write fails
-		return m.s.failure()
+	if o.run, err = m.s.newRunsWriter().list(o.keys); err != nil {
+		o.run = nil // they can still be packed
 	}
 	return nil
-}
-
-// begin makes the crawl, and a generation before the one that takes new keys.
-func (m *importer) begin() error {
-	o := &beginImport{crawl: m.crawl}
-	if err := m.s.do(m.ctx, o); err != nil {
-		return err
-	}
-	m.gen, m.sift = o.gen, o.known
-	return nil
-}
-
-type beginImport struct {
-	crawl string
-	gen   *generation
-	known bool // the crawl has keys
-}
-
-func (o *beginImport) weight() int { return 1 }
-
-func (o *beginImport) apply(tx *txn) error {
-	c := tx.crawl(o.crawl, true)
-	o.known = c.count() > 0
-	o.gen = tx.importGeneration(c)
-	return nil
-}
-
-// importGeneration makes a generation before the one that takes new keys.
-func (tx *txn) importGeneration(c *crawl) *generation {
-	last := tx.generation(c)
-	g := tx.addGeneration(c)
-	n := len(c.gens)
-	c.gens[n-2], c.gens[n-1] = g, last
-	return g
 }
 
 // unknown returns the keys that the index doesn't know, asked in small steps.
@@ -189,7 +154,10 @@ func (m *importer) unknown(keys []store.Key) ([]store.Key, error) {
 			c := tx.crawl(m.crawl, false)
 			for i := range part {
 				if c != nil {
-					known[i] = tx.known(c, &part[i])
+					var err error
+					if known[i], err = c.seen.has(&part[i]); err != nil {
+						return err
+					}
 				}
 			}
 			return nil

@@ -1,109 +1,57 @@
 package pebblestore
 
 import (
-	"context"
 	"slices"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 )
 
-// importOp records a run of ascending keys.
+// importOp records a part of ascending keys. If all are new, the run that was written
+// of them takes effect; otherwise those that are new are packed.
 type importOp struct {
 	crawl string
 	opt   store.SeeOptions
 	read  int64
 	keys  []store.Key
-	gen   *generation
-	table string // of all keys; empty when it has been brought in, or there is none
+	run   *run // of keys, or nil
+	taken bool // a generation has the run
 
-	n     int64 // keys that were new
-	again bool  // some were known, or the generation gone
+	n    int64 // keys that were new
+	sift bool  // some were known
 }
 
 func (o *importOp) weight() int { return len(o.keys) }
 
 func (o *importOp) apply(tx *txn) error {
-	tx.flush()
-	if len(o.keys) == 0 || tx.err != nil {
-		return tx.err
+	if len(o.keys) == 0 {
+		return nil
 	}
 	c := tx.crawl(o.crawl, true)
-	fresh := make([]bool, len(o.keys))
-	if err := c.seen.addSorted(o.keys, identity(len(o.keys)), fresh); err != nil {
+	fresh, order := make([]bool, len(o.keys)), identity(len(o.keys))
+	learn, err := c.seen.offer(o.keys, order, fresh)
+	if err != nil {
 		return err
 	}
 	if o.opt.UnicodeHosts {
 		tx.unicodeHosts()
 	}
-	keys := o.keys
-	if o.gen, keys = o.generation(tx, c), chosen(keys, fresh); len(keys) < len(fresh) {
-		o.again = true
-	}
-	tx.note(o.ingest(tx, c, keys))
-	return tx.err
-}
-
-// generation returns the import's generation, which may be gone since.
-func (o *importOp) generation(tx *txn, c *crawl) *generation {
-	if slices.Contains(c.gens, o.gen) {
-		return o.gen
-	}
-	o.again = true
-	return tx.importGeneration(c)
-}
-
-// chosen returns the keys that are fresh.
-func chosen(keys []store.Key, fresh []bool) []store.Key {
-	if !slices.Contains(fresh, false) {
-		return keys
-	}
-	var list []store.Key
-	for i, f := range fresh {
-		if f {
-			list = append(list, keys[i])
-		}
-	}
-	return list
-}
-
-// ingest brings the table of keys and the row of their generation into the database
-// in one step.
-func (o *importOp) ingest(tx *txn, c *crawl, keys []store.Key) (err error) {
-	s, g := tx.s, o.gen
-	if o.again {
-		if err := s.removeTable(o.table); err != nil {
-			return err
-		}
-		o.table = ""
-	}
-	if o.n = int64(len(keys)); o.n == 0 {
+	g := tx.generation(c)
+	o.sift = slices.Contains(fresh, false)
+	if o.run == nil || o.sift || g.hides() { // a generation has no key twice
+		learn(true)
+		o.n = tx.packFresh(c, o.keys, order, fresh)
 		return nil
 	}
-	if o.table == "" {
-		if o.table, err = s.seenTable(g, keys); err != nil {
-			return err
-		}
-	}
+	learn(false)
+	o.n, o.taken = int64(len(o.keys)), true
+	tx.addRun(g, o.run)
 	tx.recorded(c, g, o.n)
-	tx.untouch(g)
-	tx.flush() // the crawl's row and the numbers given out, which the tables rely on
-	if tx.err != nil {
-		return tx.err
+	return nil
+}
+
+// discard removes the file of a run that no generation has.
+func (o *importOp) discard(s *Store) {
+	if o.run != nil && !o.taken {
+		s.discard(o.run.File)
 	}
-	if err := guard(func() error { return s.db.LogData(nil, pebble.Sync) }); err != nil {
-		return err
-	}
-	count, err := s.countTable(c, g)
-	if err != nil {
-		return err
-	}
-	table := o.table
-	o.table = ""
-	err = guard(func() error { return s.db.Ingest(context.Background(), []string{count, table}) })
-	if err == nil {
-		c.seen.committed()
-	}
-	return err
 }

@@ -1,114 +1,133 @@
 package pebblestore
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
-
-	"github.com/cockroachdb/pebble/v2"
-	"golang.org/x/sync/errgroup"
+	"math"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
-// loadCrawlKeys fills a set from the seen rows of c, which takes about 0.1 s of
-// a core for a million keys.
-func (s *Store) loadCrawlKeys(r pebble.Reader, c *crawl, set seenSet) error {
-	if f, ok := set.(*flat); ok {
-		if done, err := f.load(r, c); done || err != nil {
-			return err
-		}
-	}
-	set.reserve(c.count())
-	for _, g := range c.gens {
-		if err := s.loadGenerationKeys(r, c, g, set); err != nil {
-			return err
-		}
-	}
-	return nil
+// IndexInfo is what Store.Index reports.
+type IndexInfo struct {
+	// Fingerprints reports whether a fingerprint index answers, or is being filled to
+	// do so; otherwise the key runs answer.
+	Fingerprints bool
+	// Filling reports whether the index is being filled after open. Until then
+	// the key runs answer.
+	Filling bool
+	Keys    int64
+	Bytes   int64 // of memory
+	// Mapped is the size of the run files, which the page cache has in memory as
+	// far as there is room.
+	Mapped int64
+	// WronglyDropped is the expected number of URLs wrongly called duplicates
+	// while the keys there now were added one after the other.
+	WronglyDropped float64
 }
 
-// loadGenerationKeys reads the keys of g, in ranges that are read at once, and
-// compares their number with what its row says.
-func (s *Store) loadGenerationKeys(r pebble.Reader, c *crawl, g *generation, set seenSet) error {
-	var mu sync.Mutex // guards set
-	var total atomic.Int64
-	var eg errgroup.Group
-	eg.SetLimit(runtime.GOMAXPROCS(0))
-	for _, span := range keyRanges(g) {
-		eg.Go(func() error {
-			if s.isClosing() {
-				return store.ErrClosed
-			}
-			n, err := s.readKeys(r, span[0], span[1], func(keys []store.Key) {
-				mu.Lock()
-				defer mu.Unlock()
-				set.learn(keys)
-			})
-			total.Add(n)
-			return err
-		})
-	}
-	if err := eg.Wait(); err != nil {
-		return err
-	}
-	return s.checkCount(c, g, total.Load())
-}
-
-// checkCount compares the number of keys read of g with what its row says.
-func (s *Store) checkCount(c *crawl, g *generation, n int64) error {
+// Mode names what answers: "index" or "runs".
+func (i IndexInfo) Mode() string {
 	switch {
-	case n == g.keys:
-		return nil
-	case s.opt.Repair:
-		g.keys = n
-		return s.db.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, c.num, g), pebble.Sync)
+	case i == IndexInfo{}:
+		return ""
+	case i.Fingerprints && !i.Filling:
+		return "index"
 	}
-	return fmt.Errorf("cannot load generation %d of crawl %q; got %d keys; want %d as its row says; open it with Repair to take the keys as they are: %w",
-		g.num, c.name, n, g.keys, store.ErrCorrupt)
+	return "runs"
 }
 
-// keyRanges cuts the rows of g in some ranges of about the same size, or gives
-// one when there are few rows.
-func keyRanges(g *generation) (ranges [][2][]byte) {
-	parts := 1
-	if g.keys > 100_000 {
-		parts = 16
+// Index reports how keys are looked up. Of a store that failed or was closed it
+// returns the zero IndexInfo.
+func (s *Store) Index() IndexInfo {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return IndexInfo{}
 	}
-	lo := appendNumbered(nil, tableSeen, g.num)
-	for i := 1; i < parts; i++ {
-		hi := append(appendNumbered(nil, tableSeen, g.num), byte(i*256/parts))
-		ranges = append(ranges, [2][]byte{lo, hi})
-		lo = hi
-	}
-	return append(ranges, [2][]byte{lo, afterNumbered(tableSeen, g.num)})
+	info, _ := s.index()
+	return info
 }
 
-// readKeys calls f with runs of the keys of the seen rows between lo and hi,
-// in order, and returns how many there are.
-func (s *Store) readKeys(r pebble.Reader, lo, hi []byte, f func([]store.Key)) (n int64, err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
-	if err != nil {
-		return 0, err
+// index is Index with the reason why there is nothing to report. The caller holds
+// the gate.
+func (s *Store) index() (IndexInfo, error) {
+	if err := s.rlock(); err != nil {
+		return IndexInfo{}, err
 	}
-	defer func() { err = errors.Join(err, s.closeAll(it)) }()
-	buf := make([]store.Key, 0, 4096)
-	for ok := it.First(); ok; ok = it.Next() {
-		row := it.Key()
-		if len(row) != seenRowLen {
-			return n, fmt.Errorf("cannot read seen row %x: %w", row, store.ErrCorrupt)
-		}
-		if buf = append(buf, store.Key(row[5:])); len(buf) == cap(buf) {
-			n += int64(len(buf))
-			f(buf)
-			buf = buf[:0]
+	defer s.mu.RUnlock()
+	info := IndexInfo{Fingerprints: s.useIndex, Filling: s.useIndex && !s.filled, Keys: s.keys(), Bytes: s.setBytes()}
+	for f := range s.sections {
+		info.Mapped += f.Bytes()
+	}
+	if s.useIndex && !s.opt.Exact {
+		for _, c := range s.crawls {
+			info.WronglyDropped += seenindex.Odds(seenindex.FP64, float64(c.count()))
 		}
 	}
-	f(buf)
-	return n + int64(len(buf)), it.Error()
+	return info, nil
+}
+
+// keys is the number of keys of all crawls.
+func (s *Store) keys() (n int64) {
+	for _, c := range s.crawls {
+		n += c.count()
+	}
+	return n
+}
+
+// setBytes is the memory of all sets. The caller holds mu, or is the committer.
+func (s *Store) setBytes() (n int64) {
+	for _, c := range s.crawls {
+		n += c.seen.bytes()
+	}
+	return n
+}
+
+// fits reports whether an index of n keys, and a quarter more, is within the budget.
+func (o *Options) fits(n int64) bool {
+	return o.indexBytes() >= int64(math.Ceil(1.25*float64(n)*seenindex.FP64.BytesPerKey()))
+}
+
+// indexBytes is the budget of the index.
+func (o *Options) indexBytes() int64 {
+	switch {
+	case o.ReadOnly:
+		return -1
+	case o.IndexBytes == 0:
+		return math.MaxInt64
+	}
+	return o.IndexBytes
+}
+
+// budgetGroups is how many groups are between two looks at the memory of the index.
+const budgetGroups = 64
+
+// keepBudget has the store leave an index that has outgrown its budget: from a
+// flush on, the tables and runs have all keys, and answer.
+func (s *Store) keepBudget() {
+	if s.groups.Load()%budgetGroups != 0 || !s.useIndex || !s.filled || s.leaving || s.setBytes() <= s.opt.indexBytes() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaving = true
+	s.pokeKeeper()
+}
+
+// leave has the tables and runs answer. The memory of the indexes is freed in the
+// background.
+func (s *Store) leave() {
+	var old []*seenindex.Index
+	for _, c := range s.crawls {
+		old = append(old, c.seen.x)
+		c.seen.x = nil
+	}
+	s.useIndex, s.leaving = false, false
+	go func() {
+		for _, x := range old {
+			x.Close()
+		}
+	}()
 }
 
 // recordSorted is record for many keys: it sets fresh[i] for each i of order.
@@ -116,25 +135,27 @@ func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []
 	if err := c.seen.addSorted(keys, order, fresh); err != nil {
 		return err
 	}
-	g := tx.generation(c)
-	n := int64(0)
+	tx.packFresh(c, keys, order, fresh)
+	return nil
+}
+
+// packFresh writes the keys that are fresh, and returns how many there are.
+func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []bool) (n int64) {
+	var g *generation
 	for _, i := range order {
-		if fresh[i] {
-			n++
-			tx.setSeen(g, &keys[i])
+		if !fresh[i] {
+			continue
+		}
+		if g == nil {
+			g = tx.generation(c)
+		}
+		n++
+		if !tx.revive(g, &keys[i]) {
+			tx.pack(g, &keys[i])
 		}
 	}
 	if n > 0 {
 		tx.recorded(c, g, n)
 	}
-	return nil
-}
-
-// setSeen writes a seen row with an empty value.
-func (tx *txn) setSeen(g *generation, k *store.Key) {
-	row := tx.batch.SetDeferred(seenRowLen, 0)
-	row.Key[0] = tableSeen
-	binary.BigEndian.PutUint32(row.Key[1:], g.num)
-	copy(row.Key[5:], k[:])
-	tx.note(row.Finish())
+	return n
 }

@@ -17,12 +17,12 @@ import (
 // killDir in the environment makes the test binary the child of TestKill.
 const killDir = "FIRSTSEEN_KILL_DIR"
 
-// killIndex is the child's index mode.
+// killIndex is the child's IndexBytes.
 const killIndex = "FIRSTSEEN_KILL_INDEX"
 
-// killOptions are small tables and, in a flat index, small runs.
-func killOptions(index IndexMode) Options {
-	return Options{MemTableBytes: 1 << 20, TableBytes: 1 << 20, Index: index, flatKeys: 5000}
+// killOptions are small tables and small runs.
+func killOptions(index int64) Options {
+	return Options{MemTableBytes: 1 << 20, TableBytes: 1 << 20, IndexBytes: index, flushKeys: 5000}
 }
 
 // TestKill kills a process under load, again and again, each time at the n-th
@@ -38,7 +38,7 @@ func TestKill(t *testing.T) {
 	rounds := tortureCount(t, 3, 300)
 	acked, offset := map[store.Key]bool{}, 0
 	for round := range rounds {
-		index := []IndexMode{IndexFP64, IndexFlat, IndexFlat}[round%3]
+		index := []int64{0, -1, 1 << 20}[round%3]
 		for _, k := range killed(t, dir, index, offset, 1+rng.IntN(400)) {
 			if acked[k] {
 				t.Fatalf("%x was called new twice", k)
@@ -71,10 +71,10 @@ func TestKill(t *testing.T) {
 
 // killed runs a child on dir, kills it after some acknowledgements and returns
 // the keys it was told are new.
-func killed(t *testing.T, dir string, index IndexMode, offset, acks int) (keys []store.Key) {
+func killed(t *testing.T, dir string, index int64, offset, acks int) (keys []store.Key) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
-	cmd.Env = append(os.Environ(), killDir+"="+dir, killIndex+"="+string(index), fmt.Sprintf("FIRSTSEEN_KILL_OFFSET=%d", offset))
+	cmd.Env = append(os.Environ(), killDir+"="+dir, fmt.Sprintf("%s=%d", killIndex, index), fmt.Sprintf("FIRSTSEEN_KILL_OFFSET=%d", offset))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -122,7 +122,9 @@ func readAck(r io.Reader) ([]store.Key, error) {
 func childLoad(dir string) {
 	var offset int
 	fmt.Sscan(os.Getenv("FIRSTSEEN_KILL_OFFSET"), &offset)
-	s, err := Open(dir, killOptions(IndexMode(os.Getenv(killIndex))))
+	var index int64
+	fmt.Sscan(os.Getenv(killIndex), &index)
+	s, err := Open(dir, killOptions(index))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -2,155 +2,337 @@ package pebblestore
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
+	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
-// With Options.LoadBehind, Open returns when queues and leases are in memory,
-// and the index of keys is filled behind it. What a lease, its settlement, a
-// setting or a listing needs is all there: they go on meanwhile. A step that
-// asks whether a key is new waits for the index.
-//
-// The index is filled from a snapshot of the rows as they were at open. No step
-// that goes on meanwhile adds or removes a seen row, so the snapshot stays true.
+// Open brings the places of all runs and the keys of packed rows into memory. Then
+// table and runs answer, until the index is filled in the background.
 
-// early is a step that may be carried out before the index is there.
-type early interface {
-	// early reports whether the step asks no key whether it is new, and makes
-	// and forgets none.
-	early() bool
-}
-
-func (o *takeOp) early() bool      { return true }
-func (o *configureOp) early() bool { return true }
-func (readOp) early() bool         { return true }
-
-// early wants every settlement to name its lease: those that don't may make keys.
-func (o *settleOp) early() bool {
-	for i := range o.list {
-		if o.list[i].Token == 0 {
-			return false
+// loadKeys loads what tells which keys are known.
+func (s *Store) loadKeys() error {
+	gens := map[uint32]*crawlGen{}
+	for _, c := range s.crawls {
+		for _, g := range c.gens {
+			gens[g.num] = &crawlGen{c, g}
 		}
 	}
-	return true
-}
-
-// indexed reports whether the index is there.
-func (s *Store) indexed() bool {
-	select {
-	case <-s.loaded:
-		return true
-	default:
-		return false
-	}
-}
-
-// isClosing reports whether Close was called.
-func (s *Store) isClosing() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
-	}
-}
-
-// awaitIndex waits until o may be carried out.
-func (s *Store) awaitIndex(ctx context.Context, o op) error {
-	if s.indexed() {
-		return s.loadErr
-	}
-	if e, ok := o.(early); ok && e.early() && !s.indexed() {
-		return nil
-	}
-	select {
-	case <-s.loaded:
-		return s.loadErr
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.dead:
-		return s.failure()
-	case <-s.closing:
-		return store.ErrClosed
-	}
-}
-
-// loadIndex fills the index of keys, now or behind.
-func (s *Store) loadIndex() error {
+	s.useIndex = s.opt.fits(s.keys())
 	for _, c := range s.crawls {
-		c.seen = s.newSeen(c)
+		c.seen = s.newKeySet(c)
 	}
-	if s.opt.LoadBehind && !s.opt.Repair && !s.opt.ReadOnly && s.keys() > 0 {
-		s.behind.Go(s.loadBehind(s.copies(), s.db.NewSnapshot()))
-		return nil
+	if err := s.loadRuns(gens); err != nil {
+		return err
 	}
-	for _, c := range s.crawls {
-		if err := s.loadCrawlKeys(s.db, c, c.seen); err != nil {
+	if err := s.loadTombs(gens); err != nil {
+		return err
+	}
+	if err := s.loadPacked(gens); err != nil {
+		return err
+	}
+	for _, cg := range gens {
+		if err := s.checkCount(cg.c, cg.g); err != nil {
 			return err
 		}
 	}
-	s.indexReady(nil)
+	if s.useIndex && len(s.sections) == 0 {
+		s.endFill()
+	}
 	return nil
 }
 
-// indexReady lets in the steps that wait for the index, and the compactions. An
-// error is what every step is answered from now on.
-func (s *Store) indexReady(err error) {
-	s.loadErr = err
-	close(s.loaded)
-	s.compactions.begin()
+// crawlGen is a generation and its crawl.
+type crawlGen struct {
+	c *crawl
+	g *generation
 }
 
-// copies returns the crawls with their generations as they are now.
-func (s *Store) copies() map[*crawl]*crawl {
-	copies := make(map[*crawl]*crawl, len(s.crawls))
-	for _, c := range s.crawls {
-		copied := &crawl{num: c.num, name: c.name}
-		for _, g := range c.gens {
-			copied.gens = append(copied.gens, &generation{num: g.num, keys: g.keys})
+// loadRuns opens the files of runs, and removes those that no run is in.
+func (s *Store) loadRuns(gens map[uint32]*crawlGen) error {
+	files := map[runfile.ID]*runfile.File{}
+	err := s.scan([]byte{tableRun}, rowBound(tableRun), func(key, value []byte) error {
+		num, id, place, err := parseRunRow(key, value)
+		if err != nil {
+			return err
 		}
-		copies[c] = copied
-	}
-	return copies
-}
-
-// loadBehind returns what fills the index of the crawls from a snapshot.
-func (s *Store) loadBehind(crawls map[*crawl]*crawl, snapshot *pebble.Snapshot) func() {
-	return func() {
-		if s.opt.holdLoad != nil {
-			select {
-			case <-s.opt.holdLoad:
-			case <-s.closing:
+		cg := gens[num]
+		if cg == nil {
+			return fmt.Errorf("cannot read run row %x; got unknown generation %d: %w", key, num, store.ErrCorrupt)
+		}
+		f := files[id]
+		if f == nil {
+			if f, err = runfile.Open(s.opt.FS, s.runsDir(), id); err != nil {
+				return fmt.Errorf("%w: %w; restore a copy of the directory or import an export", store.ErrCorrupt, err)
 			}
+			files[id] = f
 		}
-		sets := make(map[*crawl]seenSet, len(crawls))
-		var err error
-		for c, copied := range crawls {
-			sets[c] = s.newSeen(c)
-			if err == nil {
-				err = s.loadCrawlKeys(snapshot, copied, sets[c])
-			}
+		s.sections[f]++
+		r, err := f.Run(place)
+		if err != nil {
+			return damaged(err)
 		}
-		if err = errors.Join(err, s.unlessDead(snapshot.Close)); err != nil {
-			err = fmt.Errorf("cannot load the keys of store %s: %w", s.dir, corruption(err))
-		}
-		s.indexReady(errors.Join(err, s.useSets(sets)))
-	}
-}
-
-// useSets puts the sets that were filled in the place of the empty ones.
-func (s *Store) useSets(sets map[*crawl]seenSet) error {
-	if err := s.lock(); err != nil {
+		cg.g.runs = append(cg.g.runs, &run{Run: r})
+		return nil
+	})
+	if err != nil || s.opt.ReadOnly {
 		return err
 	}
-	defer s.mu.Unlock()
-	for c, set := range sets {
-		c.seen.close()
-		c.seen = set
+	return s.cleanRuns(files)
+}
+
+// cleanRuns makes the directory of runs, and removes from it the files that no run
+// is in: a crash left them.
+func (s *Store) cleanRuns(files map[runfile.ID]*runfile.File) error {
+	fs := s.opt.FS
+	if _, err := fs.Stat(s.runsDir()); err != nil {
+		if err := fs.MkdirAll(s.runsDir(), 0o755); err != nil {
+			return fmt.Errorf("cannot make a directory of runs: %w", err)
+		}
+		return s.syncDir(s.dir)
+	}
+	names, err := fs.List(s.runsDir())
+	if err != nil {
+		return fmt.Errorf("cannot list the runs: %w", err)
+	}
+	keep := map[string]bool{}
+	for id := range files {
+		keep[id.Name()] = true
+	}
+	for _, name := range names {
+		if !keep[name] {
+			_ = fs.Remove(fs.PathJoin(s.runsDir(), name)) // or the next open does
+		}
 	}
 	return nil
+}
+
+func (s *Store) loadTombs(gens map[uint32]*crawlGen) error {
+	return s.scan([]byte{tableTomb}, rowBound(tableTomb), func(key, _ []byte) error {
+		if len(key) != keyRowLen || gens[binary.BigEndian.Uint32(key[1:])] == nil {
+			return fmt.Errorf("cannot read tombstone row %x: %w", key, store.ErrCorrupt)
+		}
+		g := gens[binary.BigEndian.Uint32(key[1:])].g
+		if g.dead == nil {
+			g.dead = map[store.Key]struct{}{}
+		}
+		g.dead[store.Key(key[5:])] = struct{}{}
+		return nil
+	})
+}
+
+// loadPacked reads the packed rows into tables, and into the index.
+func (s *Store) loadPacked(gens map[uint32]*crawlGen) error {
+	s.nextPacked = 1
+	var keys []store.Key
+	return s.scan([]byte{tablePacked}, rowBound(tablePacked), func(key, value []byte) error {
+		num, row, value, err := parsePackedRow(key, value)
+		if err != nil {
+			return err
+		}
+		cg := gens[num]
+		if cg == nil {
+			return fmt.Errorf("cannot read packed row %x; got unknown generation %d: %w", key, num, store.ErrCorrupt)
+		}
+		s.nextPacked = max(s.nextPacked, row+1)
+		n := int64(len(value) / keyLen)
+		cg.g.packed += n
+		s.packed += n
+		keys = keys[:0]
+		for ; len(value) > 0; value = value[keyLen:] {
+			if k := store.Key(value); !cg.g.hidden(&k) {
+				keys = append(keys, k)
+			}
+		}
+		cg.c.seen.learn(keys)
+		return nil
+	})
+}
+
+// learn adds keys that open found in packed rows.
+func (n *keySet) learn(keys []store.Key) {
+	for i := range keys {
+		n.table.Add(&keys[i])
+		if n.x != nil {
+			n.x.Add(&keys[i])
+		}
+	}
+}
+
+// checkCount compares the number of keys of g with what its row says.
+func (s *Store) checkCount(c *crawl, g *generation) error {
+	n := g.packed
+	for _, r := range g.runs {
+		n += r.Len()
+		if g.low != nil {
+			low, err := r.CountUpTo(g.low)
+			if err != nil {
+				return damaged(err)
+			}
+			n -= low
+		}
+	}
+	for k := range g.dead {
+		if g.low == nil || k.Compare(*g.low) > 0 {
+			n--
+		}
+	}
+	switch {
+	case n == g.keys:
+		return nil
+	case s.opt.Repair:
+		g.keys = n
+		return s.db.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, c.num, g), pebble.Sync)
+	}
+	return fmt.Errorf("cannot load generation %d of crawl %q; got %d keys; want %d as its row says; open it with Repair to take the keys as they are: %w",
+		g.num, c.name, n, g.keys, store.ErrCorrupt)
+}
+
+// fillKeys is how many keys one step adds to the index: a few milliseconds.
+const fillKeys = 1 << 14
+
+// startFill begins to fill the index from the runs that open found.
+func (s *Store) startFill() {
+	if !s.useIndex || s.filled {
+		return
+	}
+	var parts []*keyPart
+	for _, c := range s.crawls {
+		c.seen.x.Reserve(c.count())
+		for _, g := range c.gens {
+			for _, r := range g.runs {
+				r.File.Use()
+				parts = append(parts, &keyPart{c: c, g: g, inputs: []*run{r}})
+			}
+		}
+	}
+	s.behind.Go(func() {
+		err := s.fill(parts)
+		for _, p := range parts {
+			p.inputs[0].File.Release()
+		}
+		if err == nil {
+			err = s.do(context.Background(), endFillOp{})
+		}
+		if err != nil && !errors.Is(err, store.ErrClosed) && !s.isDead() {
+			s.die(fmt.Errorf("cannot load the keys of store %s: %w", s.dir, damaged(err)))
+		}
+	})
+}
+
+// fill adds the keys of runs to the index, a step after the other.
+func (s *Store) fill(parts []*keyPart) error {
+	if s.opt.holdFill != nil {
+		select {
+		case <-s.opt.holdFill:
+		case <-s.closing:
+		}
+	}
+	var o fillOp
+	for _, p := range parts {
+		from := p.inputs[0].Read(nil)
+		for {
+			keys, err := from.Next()
+			if err != nil {
+				return err
+			}
+			if len(keys) == 0 {
+				break
+			}
+			o.add(p, keys)
+			if len(o.keys) >= fillKeys {
+				if err := s.do(context.Background(), &o); err != nil {
+					return err
+				}
+				o = fillOp{keys: o.keys[:0], parts: o.parts[:0]}
+			}
+		}
+	}
+	return s.do(context.Background(), &o)
+}
+
+// fillOp adds keys to the index.
+type fillOp struct {
+	keys  []store.Key
+	parts []fillPart
+	order []uint32
+	fresh []bool
+}
+
+// fillPart is the keys of one run, up to the end-th of the step.
+type fillPart struct {
+	part *keyPart
+	end  int
+}
+
+func (o *fillOp) add(p *keyPart, keys []store.Key) {
+	o.keys = append(o.keys, keys...)
+	if n := len(o.parts); n > 0 && o.parts[n-1].part == p {
+		o.parts[n-1].end = len(o.keys)
+		return
+	}
+	o.parts = append(o.parts, fillPart{p, len(o.keys)})
+}
+
+// weight is small, so that the steps of callers go into the same group.
+func (o *fillOp) weight() int { return 1 }
+
+func (o *fillOp) apply(tx *txn) error {
+	if !tx.s.useIndex {
+		return nil
+	}
+	at := 0
+	for _, p := range o.parts {
+		p, keys := p.part, o.keys[at:p.end]
+		if at += len(keys); p.g.gone || p.c.seen.x == nil {
+			continue
+		}
+		if len(o.fresh) < len(keys) {
+			o.order, o.fresh = identity(len(keys)), make([]bool, len(keys))
+		}
+		order := o.order[:len(keys)]
+		if p.g.hides() {
+			order = order[:0:0]
+			for i := range keys {
+				if !p.g.hidden(&keys[i]) {
+					order = append(order, uint32(i))
+				}
+			}
+		}
+		p.c.seen.x.AddSorted(keys, order, o.fresh)
+	}
+	return nil
+}
+
+// endFillOp has the index answer.
+type endFillOp struct{}
+
+func (endFillOp) weight() int { return 1 }
+
+func (endFillOp) apply(tx *txn) error {
+	tx.s.endFill()
+	return nil
+}
+
+func (s *Store) endFill() {
+	s.filled = true
+	if s.opt.Exact {
+		return
+	}
+	var old []*seenindex.Index
+	for _, c := range s.crawls {
+		old = append(old, c.seen.tables()...)
+		c.seen.table, c.seen.flushing = nil, nil
+	}
+	go func() {
+		for _, x := range old {
+			x.Close()
+		}
+	}()
 }

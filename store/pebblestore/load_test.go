@@ -1,37 +1,14 @@
 package pebblestore
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
 )
-
-// held opens a store with two queued URLs and a leased one, whose index is not
-// filled before hold is closed.
-func held(t *testing.T) (s *Store, leased store.Lease, hold chan struct{}) {
-	t.Helper()
-	fs := vfs.NewMem()
-	s = mustOpen(t, "db", Options{FS: fs, Identity: testIdentity})
-	var items []store.Item
-	for i, host := range []string{"a", "b", "c"} {
-		items = append(items, store.Item{Key: testKey(i), Queue: host, URL: "http://" + host + "/"})
-	}
-	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	leased = takeOne(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	hold = make(chan struct{})
-	return mustOpen(t, "db", Options{FS: fs, Identity: testIdentity, LoadBehind: true, holdLoad: hold}), leased, hold
-}
 
 func takeOne(t *testing.T, s *Store) store.Lease {
 	t.Helper()
@@ -42,111 +19,94 @@ func takeOne(t *testing.T, s *Store) store.Lease {
 	return taken.Leases[0]
 }
 
-func settleOne(t *testing.T, s *Store, st store.Settlement) store.SettleStatus {
-	t.Helper()
-	answers, err := s.Settle(t.Context(), "", []store.Settlement{st})
-	if err != nil {
-		t.Fatal(err)
+// TestAnswersBeforeTheIndex: after open the runs answer while the index is filled, and
+// what is recorded and forgotten meanwhile is right after it.
+func TestAnswersBeforeTheIndex(t *testing.T) {
+	opt := Options{FS: vfs.NewMem(), flushKeys: 100}
+	s := mustOpen(t, "db", opt)
+	see(t, s, "", testKeys(0, 1000))
+	flushRuns(t, s)
+	see(t, s, "", testKeys(1000, 1050))
+	opt.holdFill = make(chan struct{})
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	if info := s.Index(); !info.Filling {
+		t.Fatalf("got %+v; want the index not filled", info)
 	}
-	return answers[0]
+	if n := see(t, s, "", testKeys(0, 2000)); n != 950 {
+		t.Errorf("got %d new; want 950", n)
+	}
+	forget(t, s, store.Selection{Keys: testKeys(100, 200)})
+	if n := see(t, s, "", testKeys(100, 150)); n != 50 {
+		t.Errorf("got %d new; want the 50 that were forgotten", n)
+	}
+	flushRuns(t, s)
+	wantSound(t, s)
+	close(opt.holdFill)
+	for s.Index().Filling {
+		see(t, s, "", testKeys(0, 1))
+	}
+	if n := see(t, s, "", testKeys(0, 2000)); n != 50 {
+		t.Errorf("got %d new; want the other 50 that were forgotten", n)
+	}
+	wantSeen(t, s, "", 2000)
+	wantSound(t, s)
 }
 
-// TestLeasesBeforeTheIndex shows what goes on while the index is filled.
-func TestLeasesBeforeTheIndex(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, leased, hold := held(t)
-		if l := takeOne(t, s); l.Key == leased.Key {
-			t.Errorf("%s was handed out twice", l.URL)
-		}
-		done := store.Settlement{Key: leased.Key, Token: leased.Token}
-		for i, want := range []store.SettleStatus{store.Settled, store.Stale} {
-			if got := settleOne(t, s, done); got != want {
-				t.Errorf("settlement %d: got %v; want %v", i, got, want)
-			}
-		}
-		if got := settleOne(t, s, store.Settlement{Key: testKey(99), Token: 1}); got != store.Stale {
-			t.Errorf("settlement of a key never seen: got %v; want stale", got)
-		}
-		if e, err := s.Lookup(t.Context(), "", leased.Key); err != nil || e.State != store.SeenOnly {
-			t.Errorf("got state %v, %v of what was done; want seen", e.State, err)
-		}
-		paused := true
-		if err := s.Configure(t.Context(), "other", "", store.QueueChange{Paused: &paused}); err != nil {
-			t.Error(err)
-		}
-
-		answers := make(chan []bool)
-		go func() {
-			fresh := make([]bool, 4)
-			if err := s.See(t.Context(), "", testKeys(0, 4), fresh, store.SeeOptions{}); err != nil {
-				t.Error(err)
-			}
-			answers <- fresh
-		}()
-		synctest.Wait()
-		select {
-		case <-answers:
-			t.Error("a key was judged before the index was there")
-		default:
-		}
-		close(hold)
-		if got := <-answers; got[0] || got[1] || got[2] || !got[3] {
-			t.Errorf("got new %v; want only the last new", got)
-		}
-		if r, err := s.Verify(t.Context()); err != nil || len(r.Findings) > 0 {
-			t.Errorf("verify: %v, %v", r.Findings, err)
+// TestOpenRefusesWrongCounts makes stores that lack keys, a run or a file.
+func TestOpenRefusesWrongCounts(t *testing.T) {
+	for name, harm := range map[string]func(s *Store) error{
+		"packed row": func(s *Store) error {
+			return s.db.DeleteRange([]byte{tablePacked}, rowBound(tablePacked), pebble.Sync)
+		},
+		"run": func(s *Store) error {
+			r := s.crawls[store.DefaultCrawl].gens[0].runs[0]
+			return s.db.Delete(appendRunRow(nil, 1, r.File.ID()), pebble.Sync)
+		},
+		"file": func(s *Store) error {
+			r := s.crawls[store.DefaultCrawl].gens[0].runs[0]
+			return s.opt.FS.Remove(s.opt.FS.PathJoin(s.runsDir(), r.File.ID().Name()))
+		},
+	} {
+		opt := Options{FS: vfs.NewMem()}
+		s := mustOpen(t, "db", opt)
+		see(t, s, "", testKeys(0, 10))
+		flushRuns(t, s)
+		see(t, s, "", testKeys(10, 20))
+		if err := harm(s); err != nil {
+			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
-	})
+		if _, err := Open("db", opt); !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: got %v; want corrupt", name, err)
+		}
+	}
 }
 
-// TestWaitingForTheIndexEnds ends what waits by its context and by Close.
-func TestWaitingForTheIndexEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _, _ := held(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		errs := make(chan error, 2)
-		for _, ctx := range []context.Context{ctx, t.Context()} {
-			go func() { errs <- s.See(ctx, "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{}) }()
+// TestSwappedFiles: a file in the place of another is refused.
+func TestSwappedFiles(t *testing.T) {
+	opt := Options{FS: vfs.NewMem(), flushKeys: 100}
+	s := mustOpen(t, "db", opt)
+	for i := range 2 {
+		see(t, s, "", testKeys(300*i, 300*i+300))
+		flushRuns(t, s)
+	}
+	runs := s.crawls[store.DefaultCrawl].gens[0].runs
+	if len(runs) != 2 {
+		t.Fatalf("got %d runs; want 2", len(runs))
+	}
+	path := func(i int) string { return opt.FS.PathJoin(s.runsDir(), runs[i].File.ID().Name()) }
+	for _, move := range [][2]string{{path(0), "x"}, {path(1), path(0)}, {"x", path(1)}} {
+		if err := opt.FS.Rename(move[0], move[1]); err != nil {
+			t.Fatal(err)
 		}
-		synctest.Wait()
-		cancel()
-		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v; want canceled", err)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-errs; !errors.Is(err, store.ErrClosed) {
-			t.Errorf("got %v; want closed", err)
-		}
-	})
-}
-
-// TestLoadBehindRefusesWrongCounts makes a store whose count of keys is wrong:
-// every step is refused once that is known.
-func TestLoadBehindRefusesWrongCounts(t *testing.T) {
-	fs := vfs.NewMem()
-	s := mustOpen(t, "db", Options{FS: fs, Identity: testIdentity})
-	see(t, s, "", testKeys(0, 10))
-	g := s.crawls[store.DefaultCrawl].gens[0]
-	row := appendSeenRow(nil, g.num, new(testKey(3)))
-	if err := s.db.Delete(row, pebble.Sync); err != nil {
-		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = mustOpen(t, "db", Options{FS: fs, Identity: testIdentity, LoadBehind: true})
-	if err := s.See(t.Context(), "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{}); !errors.Is(err, store.ErrCorrupt) {
+	if _, err := Open("db", opt); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("got %v; want corrupt", err)
-	}
-	if _, err := s.Take(t.Context(), store.TakeRequest{}); !errors.Is(err, store.ErrCorrupt) {
-		t.Errorf("got %v; want corrupt", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // formatVersion is the version of the rows that this package writes. It
 // refuses any other.
-const formatVersion = 2
+const formatVersion = 3
 
 // Names of the meta rows.
 const (
@@ -22,7 +22,6 @@ const (
 	metaFlags    = 3 // flags1
 	metaSecret   = 4 // 48 random bytes, see package seenindex
 	metaNext     = 5 // next crawl4 | next generation4
-	metaRuns     = 6 // what Close left of a flat index, see flat_save.go
 	metaWallTime = 7 // time8, see walltime.go
 )
 
@@ -75,8 +74,13 @@ func (s *Store) loadMeta() error {
 	if err != nil {
 		return err
 	}
-	if len(version) != 4 || binary.BigEndian.Uint32(version) != formatVersion {
-		return fmt.Errorf("cannot open store; got format %x; want %d: %w", version, formatVersion, store.ErrFormat)
+	if len(version) != 4 {
+		return fmt.Errorf("cannot open store; got format row %x; want 4 bytes: %w", version, store.ErrCorrupt)
+	}
+	if v := binary.BigEndian.Uint32(version); v != formatVersion {
+		return fmt.Errorf("cannot open store; it has format %d, and this program reads format %d only; "+
+			"export its URLs with the program that made it (firstseen export --db OLD --urls), "+
+			"and import them into a new store: %w", v, formatVersion, store.ErrFormat)
 	}
 	if err := s.loadNumbers(); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // Store is a store.Store in one Pebble database.
@@ -24,9 +25,7 @@ type Store struct {
 	watch  *watchFS
 	secret [secretLen]byte
 
-	mode     IndexMode
 	groups   atomic.Int64 // committed
-	temps    atomic.Int64 // tables written by imports
 	accepted atomic.Int64 // steps
 
 	gate    sync.RWMutex // held for reading while db is used, for writing by Close
@@ -45,10 +44,9 @@ type Store struct {
 
 	texts       *texts
 	compactions *compactions
-	loaded      chan struct{}  // closed when the index of keys is there
-	loadErr     error          // why it isn't; set before loaded is closed
+	keeper      keeper
 	closing     chan struct{}  // closed by Close
-	behind      sync.WaitGroup // what goes on between steps; Close waits for it
+	behind      sync.WaitGroup // the keeper, and what goes on between steps; Close waits for it
 	retiring    chan struct{}  // wakes forgetRetired
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
@@ -63,7 +61,14 @@ type Store struct {
 	sched        scheduler
 	adding       addSpace
 
-	saved map[uint32]savedRuns // by crawl, of a flat index; until it is loaded
+	sections   map[*runfile.File]int // how many runs are in each file
+	views      int                   // listings of keys, for which tombstones stay
+	nextPacked uint64                // number of the next packed row
+	packed     int64                 // keys in packed rows
+	packSpace  []byte                // for the next packed row
+	useIndex   bool                  // there is a fingerprint index
+	filled     bool                  // and it has all keys
+	leaving    bool                  // it is too large, and to be left
 }
 
 var _ store.Store = (*Store)(nil)
@@ -76,9 +81,6 @@ var _ store.Store = (*Store)(nil)
 // store.ErrNotFound when it must exist and doesn't.
 func Open(dir string, opt Options) (*Store, error) {
 	opt = opt.withDefaults()
-	if err := opt.checkIndex(); err != nil {
-		return nil, err
-	}
 	if err := opt.checkThere(dir); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,6 @@ func Open(dir string, opt Options) (*Store, error) {
 		slots:   make(chan struct{}, inFlight),
 		written: make(chan *flight, inFlight),
 		stopped: make(chan struct{}),
-		loaded:  make(chan struct{}),
 		closing: make(chan struct{}),
 		pace:    newPace(db, popt),
 		crawls:  map[string]*crawl{},
@@ -107,15 +108,20 @@ func Open(dir string, opt Options) (*Store, error) {
 		texts:       newTexts(opt.TextBytes),
 		retiring:    make(chan struct{}, 1),
 		compactions: held,
+		keeper:      keeper{poke: make(chan struct{}, 1)},
+		sections:    map[*runfile.File]int{},
 	}
 	if err := s.attempt(s.load); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
 	}
+	held.begin()
 	watch.on.Store(true)
 	go s.committer()
 	go s.answerer()
 	go s.bury()
-	if !s.opt.ReadOnly {
+	if !opt.ReadOnly {
+		s.startFill()
+		s.behind.Go(s.keep)
 		s.behind.Go(s.forgetRetired)
 	}
 	return s, nil
@@ -141,25 +147,16 @@ func (s *Store) load() error {
 	if err := s.loadMeta(); err != nil {
 		return err
 	}
-	if !s.opt.ReadOnly {
-		if err := s.removeTempTables(); err != nil {
-			return err
-		}
-	}
 	if err := s.loadCrawls(); err != nil {
 		return err
 	}
 	if err := s.loadWallTime(); err != nil {
 		return err
 	}
-	s.mode = s.opt.chooseMode(s.keys())
-	if err := s.loadQueues(); err != nil {
+	if err := s.loadKeys(); err != nil {
 		return err
 	}
-	if err := s.takeSaved(); err != nil {
-		return err
-	}
-	return s.loadIndex()
+	return s.loadQueues()
 }
 
 // scan calls f for the rows of a table in order; key and value are valid
@@ -229,18 +226,33 @@ func (s *Store) Close() error {
 	if s.isDead() {
 		return errors.Join(s.failure(), s.shut())
 	}
-	s.saveRuns()
 	err := s.shut()
 	if s.isDead() {
 		return errors.Join(s.failure(), err)
 	}
-	s.mu.Lock() // Index may be reading them
-	defer s.mu.Unlock()
+	s.closeKeys()
+	return err
+}
+
+// closeKeys gives the memory of the keys back, and closes the files.
+func (s *Store) closeKeys() {
 	for _, c := range s.crawls {
 		c.seen.close()
 	}
-	s.crawls, s.byNum, s.byName = nil, nil, nil
-	return err
+	for f := range s.sections {
+		f.Release()
+	}
+	s.removeTrash()
+}
+
+// isClosing reports whether Close was called.
+func (s *Store) isClosing() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 // shut gives the directory back.

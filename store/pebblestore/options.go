@@ -43,32 +43,21 @@ type Options struct {
 	// store.Terms.Retention that a user of the store asked for, or 30 days.
 	Generation time.Duration
 
-	// Index is how the keys are held in memory. The default is IndexAuto.
-	Index IndexMode
-	// IndexBytes is the memory that the keys may take, without Pebble's cache.
-	// With IndexAuto it chooses at open between fp64, if that fits with room for a
-	// quarter more, and flat; when the index outgrows the budget later, it becomes
-	// flat, for which nobody waits: its files are made behind, in about 0.1 s a
-	// million keys, while Pebble is asked. IndexFlat and IndexBounded keep to it
-	// crawl by crawl: each may take as much, a flat one 120 MB at most. The default
+	// IndexBytes is the memory that a fingerprint index of the keys may take, 9 to
+	// 10.4 bytes a key. If it fits at open with room for a quarter more, the index
+	// answers; otherwise, and from when it outgrows the budget, key runs answer, which
+	// are mapped files that the page cache holds. Negative means no index. The default
 	// is no bound.
 	IndexBytes int64
-	// LoadBehind has Open return once the queues and leases are in memory, and
-	// fills the index of keys behind it, about 0.1 s a million keys. Until then
-	// Take, settlements by lease, settings and listings work, and what asks
-	// whether a key is new waits. What Open would refuse of the keys, each call
-	// returns instead. It means nothing with ReadOnly or Repair. The default is
-	// false.
-	LoadBehind bool
-	// holdLoad holds up LoadBehind until it is closed; for tests.
-	holdLoad chan struct{}
-	// flatKeys makes the limits of a flat index those of a small one; for tests.
-	flatKeys int
+	// holdFill holds up the filling of the index until it is closed; for tests.
+	holdFill chan struct{}
+	// flushKeys makes runs of as few packed keys; for tests.
+	flushKeys int
 	// journalFrom and journalSize are other limits for the journal of queues; for
 	// tests.
 	journalFrom, journalSize int
-	// Exact verifies in Pebble every key that the index calls a duplicate, which
-	// costs a read each. The default trusts the index; Store.Index says at what
+	// Exact verifies in the key runs every key that the index calls a duplicate, which
+	// costs a look-up each. The default trusts the index; Store.Index says at what
 	// odds.
 	Exact bool
 
@@ -92,9 +81,7 @@ type Options struct {
 	// default is 8 MiB.
 	MemTableBytes int
 	// CacheBytes is the size of Pebble's block cache, which its write buffers
-	// are charged to. The default is 256 MiB, or 896 MiB when Index is
-	// IndexBounded, for which it should hold the tables (17 bytes a key), and at
-	// least four write buffers.
+	// are charged to. The default is 256 MiB, and at least four write buffers.
 	CacheBytes int64
 	// TextBytes is the memory for the texts of URLs lately queued or asked for,
 	// from which AddOptions.WantFirst is answered; what isn't there is read. It is
@@ -132,9 +119,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = max(256<<20, 4*int64(o.MemTableBytes))
-		if o.Index == IndexBounded {
-			o.CacheBytes = max(896<<20, o.CacheBytes)
-		}
 	}
 	if o.journalFrom <= 0 {
 		o.journalFrom, o.journalSize = journalFrom, journalSize

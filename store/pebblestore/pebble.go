@@ -48,22 +48,8 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 	// does for URLs and never for keys.
 	last := &o.Levels[len(o.Levels)-1]
 	last.Compression = func() *sstable.CompressionProfile { return sstable.GoodCompression }
-	last.FilterPolicy = pebble.NoFilterPolicy
-	if opt.asksPebble() {
-		last.FilterPolicy = bloom.FilterPolicy(6)
-	}
+	last.FilterPolicy = pebble.NoFilterPolicy // what is looked for is there, as a rule
 	return o
-}
-
-// asksPebble says whether an add asks Pebble for keys that may not be there. Filters in
-// the last level pay then where a crawl has several generations, or more keys than its
-// budget was made for: 6 bits a key avoid 94 of 100 futile reads (a crawl of one
-// generation within its budget is as fast with 10, 8, 6 and none). Where the index in
-// memory decides, what is looked for is there: without filters, only a row that is
-// looked for in the wrong generation costs the read of a block.
-func (o *Options) asksPebble() bool {
-	_, inMemory := o.Index.memory()
-	return o.Exact || !inMemory && (o.Index != IndexAuto || o.IndexBytes > 0)
 }
 
 // checkThere returns store.ErrNotFound for a directory that must exist and doesn't, before

@@ -27,8 +27,6 @@ type prepareOp struct{ terms store.Terms }
 
 func (o *prepareOp) weight() int { return 1 }
 
-func (o *prepareOp) early() bool { return true }
-
 func (o *prepareOp) apply(tx *txn) error {
 	s := tx.s
 	id, err := s.identity.Adopt(o.terms.Identity, s.keys() > 0, s.unicodeHosts)

@@ -16,7 +16,6 @@ type adder struct {
 	*addSpace
 	c   *crawl
 	now int64
-	n   int64 // new keys
 	// full are the keys that a cap refused, and that nothing took since.
 	full map[store.Key]bool
 	// forced are the known keys that an item forces, if any does.
@@ -52,7 +51,7 @@ func (a *addSpace) end() {
 }
 
 // queueItems records and queues the items and gives the verdicts.
-func (tx *txn) queueItems(o *addOp) {
+func (tx *txn) queueItems(o *addOp) error {
 	a := &adder{txn: tx, addOp: o, addSpace: &tx.s.adding, now: sched.Now(tx.now)}
 	if a.forces = slices.ContainsFunc(o.items, forces); a.forces {
 		tx.flush() // so that the database tells where known URLs are
@@ -63,14 +62,19 @@ func (tx *txn) queueItems(o *addOp) {
 		tx.s.texts.want()
 	}
 	if a.forces {
-		a.findForced()
+		if err := a.findForced(); err != nil {
+			return err
+		}
 	}
-	a.note(a.c.seen.addSorted(a.keys, a.order, a.fresh))
+	if err := a.c.seen.addSorted(a.keys, a.order, a.fresh); err != nil {
+		return err
+	}
 	a.judge()
 	a.refuse()
 	a.write()
 	a.end()
 	tx.file()
+	return nil
 }
 
 // judge goes through the items in order of arrival.
@@ -102,7 +106,6 @@ func (a *adder) offered(i int) {
 	if a.full != nil {
 		delete(a.full, it.Key)
 	}
-	a.n++
 	if it.Queue != "" {
 		a.queueNew(i, it)
 	} else if a.forces {
@@ -130,13 +133,10 @@ func (a *adder) write() {
 	for _, row := range a.rows {
 		a.setQueued(a.c, uint32(row>>32), &a.recs[uint32(row)])
 	}
-	if a.n == 0 {
-		return
-	}
-	g := a.newKeys(a.c, a.n)
+	a.packFresh(a.c, a.keys, a.order, a.fresh)
 	for _, i := range a.order {
-		if a.fresh[i] {
-			a.setPointer(g, &a.items[i].Key, &a.ptrs[i])
+		if a.fresh[i] && a.ptrs[i].queue != 0 {
+			a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i])
 		}
 	}
 }
@@ -162,19 +162,15 @@ func (a *adder) record(it *store.Item) sched.Record {
 	}
 }
 
-// newKeys counts keys that are recorded now, and returns their generation.
-func (tx *txn) newKeys(c *crawl, n int64) *generation {
-	g := tx.generation(c)
-	tx.recorded(c, g, n)
-	return g
+// deletePlace deletes where a URL was queued.
+func (tx *txn) deletePlace(c *crawl, k *store.Key) {
+	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
+	tx.delete(tx.key)
 }
 
-// setPointer writes the seen row of a new key.
-func (tx *txn) setPointer(g *generation, k *store.Key, p *pointer) {
-	tx.key = appendSeenRow(tx.key[:0], g.num, k)
-	tx.value = tx.value[:0]
-	if p.queue != 0 {
-		tx.value = appendPointer(tx.value, *p)
-	}
+// setPlace writes where a URL is queued.
+func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
+	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
+	tx.value = appendPointer(tx.value[:0], *p)
 	tx.set(tx.key, tx.value)
 }

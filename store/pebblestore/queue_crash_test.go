@@ -77,7 +77,7 @@ func (l *life) live() int {
 		}
 		return nil
 	}))
-	s := openSuite(l.t, l.env, fs, false)
+	s := openSuite(l.t, l.env, fs, waysToLookUp[l.rng.IntN(len(waysToLookUp))])
 	before, steps := l.h.Mark(), 0
 	for l.cut.Load() == nil {
 		before = l.h.Mark()
@@ -101,7 +101,7 @@ func (l *life) live() int {
 func (l *life) check(before storetest.Mark) {
 	c := l.cut.Load()
 	l.fs = c.fs
-	s := openSuite(l.t, l.env, l.fs, true)
+	s := openSuite(l.t, l.env, l.fs, waysToLookUp[l.rng.IntN(len(waysToLookUp))])
 	err := l.h.Compare(l.t.Context(), s)
 	open := c.answered < l.answered // the last step may be there or not
 	if err != nil && open {

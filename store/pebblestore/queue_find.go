@@ -8,8 +8,7 @@ import (
 // found is where a known key is.
 type found struct {
 	state store.State // SeenOnly: no queue, lease or record
-	gen   *generation // of its seen row; not looked up for a lease
-	ptr   pointer     // what that row says
+	ptr   pointer     // of its place; not looked up for a lease
 	queue *sched.Queue
 	lease *sched.Lease
 	rec   sched.Record
@@ -25,7 +24,7 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 	if l := tx.s.queuesOf(c).Leases[*k]; l != nil && !l.Queue.Retired() {
 		return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
 	}
-	f := tx.findSeen(c, k)
+	f := tx.findPlace(c, k)
 	if f.ptr.queue == 0 || !tx.findQueued(c, k, &f) && !tx.findDone(c, k, &f) {
 		return f
 	}
@@ -35,27 +34,21 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 	return f
 }
 
-// findSeen reads the seen row. It is not there if the index errs.
-func (tx *txn) findSeen(c *crawl, k *store.Key) (f found) {
-	for i := len(c.gens) - 1; i >= 0; i-- {
-		tx.key = appendSeenRow(tx.key[:0], c.gens[i].num, k)
-		row, closer, ok := tx.get(tx.reader(), tx.key)
-		if !ok {
-			continue
-		}
-		f.gen = c.gens[i]
-		if len(row) > 0 {
-			ptr, err := parsePointer(row)
-			tx.note(err)
-			f.ptr = ptr
-		}
-		tx.note(closer.Close())
+// findPlace reads where a URL is or was queued, if it is held or its text is kept.
+func (tx *txn) findPlace(c *crawl, k *store.Key) (f found) {
+	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
+	row, closer, ok := tx.get(tx.reader(), tx.key)
+	if !ok {
 		return f
 	}
+	ptr, err := parsePointer(row)
+	tx.note(err)
+	tx.note(closer.Close())
+	f.ptr = ptr
 	return f
 }
 
-// findQueued reads the queued URL that the seen row points to, if it is there.
+// findQueued reads the queued URL at its place, if it is there.
 func (tx *txn) findQueued(c *crawl, k *store.Key, f *found) bool {
 	if f.ptr.at.Seq == 0 {
 		return false
@@ -100,21 +93,6 @@ func (f *found) entry(c *crawl, k *store.Key) store.Entry {
 		return e
 	}
 	return store.Entry{Key: *k, Crawl: c.name}
-}
-
-// point writes the seen row of a known key with a pointer; the zero pointer
-// says that it is seen and no more.
-func (tx *txn) point(c *crawl, f *found, k *store.Key, p *pointer) {
-	g := f.gen
-	if g == nil && len(c.gens) > 1 {
-		g = tx.findSeen(c, k).gen
-	} else if g == nil && f.lease != nil {
-		g = c.gens[0]
-	}
-	if g == nil { // known by an error of the index alone: now it is there
-		g = tx.newKeys(c, 1)
-	}
-	tx.setPointer(g, k, p)
 }
 
 // release takes a known URL from where it is: out of its queue, out of its
@@ -187,7 +165,7 @@ func (tx *txn) deleteLease(l *sched.Lease) {
 }
 
 // enqueue queues a URL that is not held, as the last to arrive, and returns
-// its place. The seen row is the caller's.
+// its place, which is the caller's to write.
 func (tx *txn) enqueue(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
 	p := tx.arrive(q, rec)
 	tx.setQueued(c, p.queue, rec)

@@ -27,7 +27,6 @@ type sought struct {
 	key     store.Key
 	version uint64 // of the cache, before anything was read
 	ptr     pointer
-	row     bool // it has a seen row
 	text    string
 	kept    bool // there is a text
 }
@@ -124,18 +123,16 @@ func (s *Store) fromRows(c *crawl, list []sought) error {
 		return err
 	}
 	return s.unlessDead(func() error {
-		rows, gens := s.db.NewSnapshot(), slices.Clone(c.gens)
+		rows := s.db.NewSnapshot()
 		s.mu.RUnlock()
-		err := fromRowsOf(rows, gens, c.num, list)
+		err := fromRowsOf(rows, c.num, list)
 		return errors.Join(err, rows.Close())
 	})
 }
 
-func fromRowsOf(rows pebble.Reader, gens []*generation, crawl uint32, list []sought) error {
-	for _, g := range slices.Backward(gens) {
-		if err := findPointers(rows, g.num, list); err != nil {
-			return err
-		}
+func fromRowsOf(rows pebble.Reader, crawl uint32, list []sought) error {
+	if err := findPlaces(rows, crawl, list); err != nil {
+		return err
 	}
 	// Queue rows are in order of queue, not of key.
 	byPlace := make([]*sought, 0, len(list))
@@ -151,19 +148,18 @@ func fromRowsOf(rows pebble.Reader, gens []*generation, crawl uint32, list []sou
 	return findDoneTexts(rows, crawl, byPlace)
 }
 
-// findPointers reads seen rows of a generation.
-func findPointers(rows pebble.Reader, gen uint32, list []sought) error {
-	r := rowsBetween(rows, len(list), appendNumbered(nil, tableSeen, gen), afterNumbered(tableSeen, gen))
+// findPlaces reads where URLs are or were queued.
+func findPlaces(rows pebble.Reader, crawl uint32, list []sought) error {
+	r := rowsBetween(rows, len(list), appendNumbered(nil, tablePlace, crawl), afterNumbered(tablePlace, crawl))
 	var key []byte
 	var err error
 	for i := range list {
 		l := &list[i]
-		if l.row || l.kept {
+		if l.kept {
 			continue
 		}
-		key = appendSeenRow(key[:0], gen, &l.key)
-		value, ok := r.get(key)
-		if l.row = ok; ok && len(value) > 0 && err == nil {
+		key = appendKeyRow(key[:0], tablePlace, crawl, &l.key)
+		if value, ok := r.get(key); ok && err == nil {
 			l.ptr, err = parsePointer(value)
 		}
 	}

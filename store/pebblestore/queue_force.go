@@ -18,11 +18,18 @@ func forces(it store.Item) bool { return it.Force }
 
 // findForced finds the known keys among those that items force. It comes before
 // all writes of the step, so that the database needs no batch on top.
-func (a *adder) findForced() {
+func (a *adder) findForced() error {
 	a.forced = map[store.Key]*forced{}
 	for i := range a.items {
 		it := &a.items[i]
-		if !it.Force || a.forced[it.Key] != nil || !a.known(a.c, &it.Key) {
+		if !it.Force || a.forced[it.Key] != nil {
+			continue
+		}
+		known, err := a.c.seen.has(&it.Key)
+		if err != nil {
+			return err
+		}
+		if !known {
 			continue
 		}
 		a.endRetired(a.c, &it.Key)
@@ -30,6 +37,7 @@ func (a *adder) findForced() {
 		f.first = f.rec.URL
 		a.forced[it.Key] = f
 	}
+	return nil
 }
 
 // force judges an item of a known key that this item or another forces.
@@ -63,5 +71,5 @@ func (a *adder) requeue(it *store.Item, f *forced) {
 		rec.Created = f.rec.Created
 	}
 	p := a.enqueue(a.c, a.queue(a.c, it.Queue), &rec)
-	a.point(a.c, &f.found, &it.Key, &p)
+	a.setPlace(a.c, &it.Key, &p)
 }

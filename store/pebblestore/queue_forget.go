@@ -40,9 +40,12 @@ func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
 	f := tx.find(c, k)
 	tx.s.texts.drop(c.num, k)
 	tx.release(c, &f)
+	if f.lease != nil || f.ptr.queue != 0 {
+		tx.deletePlace(c, k)
+	}
 }
 
-// pointed is a key whose seen row says where it is, or was, queued.
+// pointed is a key with its place.
 type pointed struct {
 	key store.Key
 	pointer
@@ -54,11 +57,11 @@ func (tx *txn) holds(c *crawl, p *pointed) bool {
 	return tx.s.queuesOf(c).Leases[p.key] != nil || tx.findQueued(c, &p.key, &found{ptr: p.pointer})
 }
 
-// forgetDone removes the texts of keys that were completed or dropped, whose seen
-// rows are gone.
+// forgetDone removes the texts and places of keys that were completed or dropped.
 func (tx *txn) forgetDone(c *crawl, keys []pointed) {
 	for i := range keys {
 		tx.delete(appendDoneRow(nil, c.num, keys[i].queue, &keys[i].key))
+		tx.deletePlace(c, &keys[i].key)
 	}
 }
 

@@ -60,9 +60,10 @@ func byName(a, b *sched.Queue) int { return strings.Compare(a.Name, b.Name) }
 // beginning of a step. The group is synced at its end all the same, and a
 // power cut keeps steps whole: it keeps a beginning of the batches.
 func (tx *txn) flush() {
-	if tx.batch.Empty() || tx.err != nil {
+	if tx.batch.Empty() && len(tx.packs) == 0 || tx.err != nil {
 		return
 	}
+	tx.s.writePacked(tx)
 	tx.s.writeDirty(tx)
 	tx.s.writeQueues(tx)
 	if tx.count(); tx.err == nil {

@@ -33,7 +33,14 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 	var e store.Entry // the committer's, if the store dies
 	err = s.do(ctx, readOp(func(tx *txn) error {
 		c := s.crawls[crawl]
-		if c == nil || !tx.known(c, &key) {
+		known := false
+		if c != nil {
+			var err error
+			if known, err = c.seen.has(&key); err != nil {
+				return err
+			}
+		}
+		if !known {
 			return fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
 		}
 		f := tx.find(c, &key)

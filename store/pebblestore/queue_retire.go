@@ -17,7 +17,7 @@ import (
 // Open goes on. A key is new again when its step has come.
 //
 // Meanwhile a retired queue's key counts as seen and not held. If it is forced or
-// queued again, its seen row points to another queue and the key stays.
+// queued again, its place is in another queue and the key stays.
 
 // retired is a queue that is being forgotten. It is the committer's.
 type retired struct {
@@ -114,6 +114,7 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	}
 	for k, g := range found {
 		tx.s.texts.drop(r.c.num, &k)
+		tx.deletePlace(r.c, &k)
 		tx.dropKey(r.c, g, &k)
 	}
 	tx.changedCrawl(r.c)
@@ -209,17 +210,24 @@ func (some *remains) read(tx *txn, from, lo, hi []byte, keyOf func(key, value []
 	return last, err
 }
 
-// ownedBy returns those of the keys whose seen row points to the queue, with their
+// ownedBy returns those of the keys whose place is in the queue, with their
 // generations. Others were queued elsewhere since, or forgotten.
 func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation, error) {
 	found := make(map[store.Key]*generation, len(keys))
 	for i := range keys {
-		f := tx.findSeen(r.c, &keys[i])
+		f := tx.findPlace(r.c, &keys[i])
 		if tx.err != nil {
 			return nil, tx.err
 		}
-		if f.gen != nil && f.ptr.queue == uint32(r.q.ID) {
-			found[keys[i]] = f.gen
+		if f.ptr.queue != uint32(r.q.ID) {
+			continue
+		}
+		g, err := tx.s.recordedIn(r.c, &keys[i])
+		if err != nil {
+			return nil, err
+		}
+		if g != nil {
+			found[keys[i]] = g
 		}
 	}
 	return found, nil

@@ -1,7 +1,11 @@
 package pebblestore
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -17,10 +21,12 @@ type heldRows struct {
 const heldText = "the URL is held and its key isn't in the index: it would be called new"
 
 // queueRow verifies a row of the queue side.
-func (v *verifier) queueRow(key, value []byte) {
+func (v *verifier) queueRow(key, value []byte) error {
 	switch {
+	case key[0] == tablePlace && len(key) == keyRowLen:
+		v.place(key, value)
 	case key[0] == tableOrder && len(key) > 5:
-		v.queued(key, value)
+		return v.queued(key, value)
 	case key[0] == tableLease && len(key) == 9:
 		v.leased(key, value)
 	case key[0] == tableQueue && len(key) >= 5, (key[0] == tableName || key[0] == tableRetired) && len(key) == 9, key[0] == tableDone && len(key) == 9+len(store.Key{}):
@@ -35,29 +41,36 @@ func (v *verifier) queueRow(key, value []byte) {
 	default:
 		v.found(key, "a row of no table that this version knows")
 	}
+	return nil
 }
 
-func (v *verifier) queued(key, value []byte) {
+func (v *verifier) queued(key, value []byte) error {
 	h := v.crawls[binary.BigEndian.Uint32(key[1:])]
 	if h == nil {
 		v.found(key, "a queued URL of a crawl that isn't there")
-		return
+		return nil
 	}
 	priority, at, err := orderPlace(key)
 	if err != nil {
 		v.found(key, "%v", err)
-		return
+		return nil
 	}
 	rec, err := parseRecord(value, priority, at)
 	if err != nil {
 		v.found(key, "%v", err)
-		return
+		return nil
 	}
 	if h.retired[queueNumber(key)] {
-		return // it is being forgotten, and so is its key, unless that was queued elsewhere
+		return nil // it is being forgotten, and so is its key, unless that was queued elsewhere
 	}
 	h.queued++
 	v.want(h.c, rec.Key, key, heldText)
+	row, err := v.get(appendKeyRow(nil, tablePlace, h.c.num, &rec.Key))
+	p := pointer{queue: binary.BigEndian.Uint32(key[5:]), priority: priority, at: at}
+	if err == nil && !bytes.Equal(row, appendPointer(nil, p)) {
+		v.found(key, "the URL is queued and the place of its key is another: it cannot be found by its key")
+	}
+	return err
 }
 
 func (v *verifier) leased(key, value []byte) {
@@ -75,11 +88,27 @@ func (v *verifier) leased(key, value []byte) {
 	v.want(h.c, l.rec.Key, key, heldText)
 }
 
-// seenValue verifies the value that the queue side gave a seen row.
-func (v *verifier) seenValue(row, value []byte) {
-	if _, err := parsePointer(value); err != nil {
-		v.found(row, "%v", err)
+// place verifies the place of a URL.
+func (v *verifier) place(key, value []byte) {
+	if v.crawls[binary.BigEndian.Uint32(key[1:])] == nil {
+		v.found(key, "the place of a URL of a crawl that isn't there")
 	}
+	if _, err := parsePointer(value); err != nil {
+		v.found(key, "%v", err)
+	}
+}
+
+// get returns a row of the snapshot, nil if it isn't there.
+func (v *verifier) get(key []byte) ([]byte, error) {
+	row, closer, err := v.snapshot.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	row = append([]byte{}, row...)
+	return row, closer.Close()
 }
 
 // queueCounts compares the rows with the counts, after all rows were read.

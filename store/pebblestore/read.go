@@ -1,12 +1,8 @@
 package pebblestore
 
 import (
-	"bytes"
-	"container/heap"
 	"context"
 	"iter"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -102,54 +98,28 @@ func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, err
 			yield(store.Key{}, err)
 			return
 		}
-		var from store.Key
-		buf := make([]store.Key, 0, keysPage)
-		for more := true; more; {
-			var err error
-			buf, more, err = s.page(ctx, crawl, &from, buf[:0])
-			for _, k := range buf {
-				if !yield(k, nil) {
-					return
-				}
-			}
+		v, err := s.openView(crawl)
+		if err != nil {
+			yield(store.Key{}, err)
+			return
+		}
+		defer v.close()
+		for {
+			keys, err := v.next(ctx)
 			if err != nil {
 				yield(store.Key{}, err)
 				return
 			}
+			if len(keys) == 0 {
+				return
+			}
+			for _, k := range keys {
+				if !yield(k, nil) {
+					return
+				}
+			}
 		}
 	}
-}
-
-// keysPage is how many keys are read before they are handed out, so that no
-// iterator is open while the caller's code runs, which may call Close.
-const keysPage = 8192
-
-// page fills buf with the keys from *from on, moves *from behind them, and
-// says whether there may be more.
-func (s *Store) page(ctx context.Context, crawl string, from *store.Key, buf []store.Key) ([]store.Key, bool, error) {
-	if err := ctx.Err(); err != nil {
-		return buf, false, err
-	}
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
-		return buf, false, store.ErrClosed
-	}
-	m, err := s.openMerge(crawl, from, nil)
-	if err != nil {
-		return buf, false, err
-	}
-	for len(m.its) > 0 && len(buf) < cap(buf) {
-		buf = append(buf, store.Key(m.its[0].Key()[5:]))
-		m.next()
-	}
-	more := len(m.its) > 0
-	err = m.close()
-	if len(buf) > 0 {
-		*from = buf[len(buf)-1]
-		more = more && increment(from)
-	}
-	return buf, more, err
 }
 
 // increment makes k the key after it, and returns false when it was the last.
@@ -162,76 +132,3 @@ func increment(k *store.Key) bool {
 	}
 	return false
 }
-
-// merge reads the seen rows of several generations as one ascending run.
-type merge struct {
-	s    *Store
-	its  []*pebble.Iterator
-	over []*pebble.Iterator // at their end
-}
-
-// openMerge reads the keys from a first one on, up to an end that is not among them;
-// nil: to the last.
-func (s *Store) openMerge(name string, from, end *store.Key) (*merge, error) {
-	its, err := s.openIterators(name, from, end)
-	if err != nil {
-		_ = s.closeAll(its...) // the first error says more
-		return nil, err
-	}
-	m := &merge{s: s}
-	for _, it := range its {
-		if it.First() {
-			m.its = append(m.its, it)
-		} else {
-			m.over = append(m.over, it)
-		}
-	}
-	heap.Init(m)
-	return m, nil
-}
-
-// openIterators opens an iterator for each generation, all of one moment: a key that
-// is held moves to another when its own is forgotten. Nothing is read yet.
-func (s *Store) openIterators(name string, from, end *store.Key) (its []*pebble.Iterator, err error) {
-	if err := s.rlock(); err != nil {
-		return nil, err
-	}
-	defer s.mu.RUnlock()
-	for _, c := range s.selected(name) {
-		for _, g := range c.gens {
-			opt := &pebble.IterOptions{LowerBound: appendSeenRow(nil, g.num, from), UpperBound: afterNumbered(tableSeen, g.num)}
-			if end != nil {
-				opt.UpperBound = appendSeenRow(nil, g.num, end)
-			}
-			it, err := s.db.NewIter(opt)
-			if err != nil {
-				return its, err
-			}
-			its = append(its, it)
-		}
-	}
-	return its, nil
-}
-
-func (m *merge) Len() int           { return len(m.its) }
-func (m *merge) Less(i, j int) bool { return bytes.Compare(m.its[i].Key()[5:], m.its[j].Key()[5:]) < 0 }
-func (m *merge) Swap(i, j int)      { m.its[i], m.its[j] = m.its[j], m.its[i] }
-func (m *merge) Push(x any)         { m.its = append(m.its, x.(*pebble.Iterator)) }
-func (m *merge) Pop() any {
-	last := m.its[len(m.its)-1]
-	m.its = m.its[:len(m.its)-1]
-	return last
-}
-
-func (m *merge) next() {
-	if m.its[0].Next() {
-		if len(m.its) > 1 {
-			heap.Fix(m, 0)
-		}
-		return
-	}
-	m.over = append(m.over, heap.Pop(m).(*pebble.Iterator))
-}
-
-// close returns what was wrong with any of the iterators.
-func (m *merge) close() error { return m.s.closeAll(append(m.over, m.its...)...) }

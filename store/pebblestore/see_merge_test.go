@@ -15,7 +15,7 @@ import (
 // TestMergedSteps: of steps that were carried out as one batch each gets its own
 // answers, and of those that share a key, one.
 func TestMergedSteps(t *testing.T) {
-	for _, opt := range modeOptions {
+	for _, opt := range []Options{{}, {IndexBytes: -1}, {Exact: true}} {
 		disk := &stalledDisk{}
 		opt.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.wait))
 		s := mustOpen(t, "db", opt)
@@ -26,7 +26,7 @@ func TestMergedSteps(t *testing.T) {
 		release()
 		steps.wg.Wait()
 		if n := s.groups.Load() - groups; n != inFlight+1 {
-			t.Errorf("%v: got %d groups; want those that wait for the disk and the merged one", opt.Index, n)
+			t.Errorf("%v: got %d groups; want those that wait for the disk and the merged one", opt.testName(), n)
 		}
 		steps.check(t)
 		if err := s.Close(); err != nil {

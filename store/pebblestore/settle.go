@@ -69,10 +69,30 @@ func (o *settleOp) apply(tx *txn) error {
 	if o.reads(tx) {
 		tx.flush()
 	}
+	if err := o.check(tx); err != nil {
+		return err
+	}
 	for i := range o.list {
 		o.answers[i] = tx.settle(o.crawl, &o.list[i])
 	}
 	tx.file()
+	return nil
+}
+
+// check looks up the keys that the seen-set will be asked for, so that an error
+// leaves everything as it was.
+func (o *settleOp) check(tx *txn) error {
+	c := tx.s.crawls[o.crawl]
+	if c == nil || c.seen.trusted() {
+		return nil
+	}
+	for i := range o.list {
+		if st := &o.list[i]; st.Token == 0 {
+			if _, err := c.seen.has(&st.Key); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -138,7 +158,6 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 	tx.s.texts.drop(c.num, &st.Key)
 	if !known {
 		tx.record(c, &st.Key)
-		f.gen = c.gens[len(c.gens)-1]
 	}
 	if st.UnicodeHost {
 		tx.unicodeHosts()
@@ -183,23 +202,23 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 	case store.Requeue:
 		f.rec.Due = sched.Due(st, sched.Now(tx.now))
 		p := tx.enqueue(c, f.queue, &f.rec)
-		tx.point(c, f, &st.Key, &p)
+		tx.setPlace(c, &st.Key, &p)
 	}
 }
 
-// finish ends a URL as done or dropped. Its seen row goes on pointing to where it was
-// queued, which names the queue.
+// finish ends a URL as done or dropped. If its text is kept, its place goes on naming
+// the queue.
 func (tx *txn) finish(c *crawl, f *found, state store.State, made bool) {
 	k := &f.rec.Key
 	f.queue.End(state, 1)
 	f.rec.Due = 0
-	var p pointer
-	if tx.s.opt.KeepURLs {
-		p.queue = uint32(f.queue.ID)
-		tx.s.texts.put(c.num, k, f.rec.URL)
-		tx.set(appendDoneRow(nil, c.num, p.queue, k), appendDone(nil, &f.rec, state))
+	if !tx.s.opt.KeepURLs {
+		return // its place leads nowhere from now on, and goes with its generation
 	}
+	p := pointer{queue: uint32(f.queue.ID)}
+	tx.s.texts.put(c.num, k, f.rec.URL)
+	tx.set(appendDoneRow(nil, c.num, p.queue, k), appendDone(nil, &f.rec, state))
 	if made {
-		tx.point(c, f, k, &p)
+		tx.setPlace(c, k, &p)
 	}
 }

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -23,31 +24,39 @@ func suiteOptions(env storetest.Env, fs vfs.FS) Options {
 	}
 }
 
-func openSuite(t testing.TB, env storetest.Env, fs vfs.FS, behind bool) store.Store {
+func openSuite(t testing.TB, env storetest.Env, fs vfs.FS, way Options) store.Store {
 	opt := suiteOptions(env, fs)
-	opt.LoadBehind = behind
-	s, err := Open("db", opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	opt.IndexBytes, opt.Exact, opt.flushKeys = way.IndexBytes, way.Exact, way.flushKeys
+	return mustOpen(t, "db", opt)
 }
 
-func TestSuite(t *testing.T) { storetest.Run(t, suiteBackend(false)) }
+func TestSuite(t *testing.T) { storetest.Run(t, suiteBackend(Options{})) }
 
-// TestSuiteLoadBehind reopens stores that fill their index while the test goes
-// on.
-func TestSuiteLoadBehind(t *testing.T) { storetest.Run(t, suiteBackend(true)) }
-
-func suiteBackend(behind bool) storetest.Backend {
+func suiteBackend(way Options) storetest.Backend {
 	return storetest.Backend{
 		MaxBytes: true,
-		Open:     func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem(), behind) },
+		Open:     func(t testing.TB, env storetest.Env) store.Store { return openSuite(t, env, vfs.NewMem(), way) },
 		Reopen: func(t testing.TB, s store.Store, env storetest.Env) store.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			return openSuite(t, env, s.(*Store).opt.FS, behind)
+			return openSuite(t, env, s.(*Store).opt.FS, way)
 		},
+	}
+}
+
+// waysToLookUp are all ways to look up keys: by the index, by runs, verified, and by an
+// index that is left when it is too large; with runs made and merged all the time.
+var waysToLookUp = []Options{
+	{}, {flushKeys: 30}, {IndexBytes: -1}, {IndexBytes: -1, flushKeys: 30}, {Exact: true, flushKeys: 30}, {IndexBytes: 1 << 20, flushKeys: 400},
+}
+
+func (o Options) testName() string {
+	return fmt.Sprintf("budget=%d-exact=%v-flush=%d", o.IndexBytes, o.Exact, o.flushKeys)
+}
+
+func TestSuiteInAllWays(t *testing.T) {
+	for _, way := range waysToLookUp[1:] {
+		t.Run(way.testName(), func(t *testing.T) { storetest.Run(t, suiteBackend(way)) })
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // txn is what the steps of one group write: one batch, one time.
@@ -26,6 +27,8 @@ type txn struct {
 	// key and value are scratch space.
 	key, value []byte
 	dirty      []dirtyGeneration
+	packs      []*generation   // with keys to be packed
+	files      []*runfile.File // to be removed when the batch is durable
 }
 
 // dirtyGeneration is a generation whose row is to be written, and its crawl.
@@ -75,7 +78,7 @@ func (tx *txn) crawl(name string, make bool) *crawl {
 func (tx *txn) newCrawl(name string) *crawl {
 	s := tx.s
 	c := &crawl{num: s.nextCrawl, name: name}
-	c.seen = s.newSeen(c)
+	c.seen = s.newKeySet(c)
 	s.nextCrawl++
 	s.addCrawl(c)
 	tx.set(appendNumbered(nil, tableCrawl, c.num), []byte(name))
@@ -149,11 +152,6 @@ func (s *Store) writeDirty(tx *txn) {
 
 // known says whether k was seen in c.
 func (tx *txn) known(c *crawl, k *store.Key) bool {
-	if !tx.s.indexed() { // no step before that writes or removes a seen row
-		g, err := tx.s.generationOf(c, k)
-		tx.note(err)
-		return g != nil
-	}
 	known, err := c.seen.has(k)
 	tx.note(err)
 	return known

@@ -6,16 +6,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // Report is what Verify found.
 type Report struct {
 	Rows     int64 // read
-	Keys     int64 // seen rows among them
+	Keys     int64 // known
 	Findings []Finding
 	// More is the number of findings that are not listed.
 	More int64
@@ -30,13 +32,13 @@ type Finding struct {
 // maxFindings bounds the list of a report.
 const maxFindings = 100
 
-// Verify reads the whole database and compares it with itself: every block's
-// checksum and the order of the tables (Pebble's own check), every row's form,
-// every seen row's generation and presence in the index, every count, and the
-// queue rows with the state in memory, as they all were when it began. It takes
-// about a fifth of a second for a million keys. Other steps go on meanwhile: the
-// rows are those of a snapshot, and the index is asked for some thousand keys at a
-// time.
+// Verify reads the whole database and all run files, and compares them with each
+// other: every block's checksum and the order of the tables (Pebble's own check), every
+// row's form, every key's order, checksum and presence in the index, every count, and the
+// queue rows with their places and with the state in memory, as they all were when it
+// began. It takes about a fifth of a second for a million keys. Other steps go on
+// meanwhile: the rows are those of a snapshot, and the index is asked for some thousand
+// keys at a time.
 //
 // An error means that it could not read to the end, as with a wrong checksum;
 // the report has what was found before.
@@ -47,14 +49,11 @@ func (s *Store) Verify(ctx context.Context) (*Report, error) {
 		return r, err
 	}
 	defer done()
-	if err := s.awaitIndex(ctx, nil); err != nil {
-		return r, err
-	}
-	v := &verifier{ctx: ctx, s: s, r: r, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{}}
+	v := newVerifier(ctx, s, r)
 	if err := s.do(ctx, readOp(v.begin)); err != nil {
 		return r, err
 	}
-	err = errors.Join(v.verify(), s.unlessDead(v.snapshot.Close))
+	err = errors.Join(v.verify(), v.end())
 	if err != nil {
 		return r, fmt.Errorf("cannot verify: %w", corruption(err))
 	}
@@ -67,6 +66,7 @@ type verifier struct {
 	s        *Store
 	r        *Report
 	snapshot *pebble.Snapshot
+	files    []*runfile.File
 	nextGen  uint32
 	gens     map[uint32]*counted
 	crawls   map[uint32]*heldRows // by number
@@ -74,26 +74,55 @@ type verifier struct {
 	kept     []byte // the rows of asked
 }
 
-// counted is a generation, the keys it should have, and how many were read.
-type counted struct {
-	c       *crawl
-	keys, n int64
+func newVerifier(ctx context.Context, s *Store, r *Report) *verifier {
+	return &verifier{ctx: ctx, s: s, r: r, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{}}
 }
 
-// begin takes the snapshot, and notes the state in memory.
+// counted is a generation as it was, and how many keys were read.
+type counted struct {
+	c       *crawl
+	g       *generation
+	keys, n int64
+	low     *store.Key
+	runs    []*run // that no row was read of
+}
+
+// begin takes the snapshot, notes the state in memory, and keeps the files open. Until
+// the end, tombstones stay.
 func (v *verifier) begin(*txn) error {
 	v.snapshot, v.nextGen = v.s.db.NewSnapshot(), v.s.nextGen
+	v.s.views++
 	for _, c := range v.s.crawls {
 		h := &heldRows{c: c, retired: map[uint32]bool{}}
 		c.queues.addStats(&h.want)
 		v.crawls[c.num] = h
 		for _, g := range c.gens {
-			v.gens[g.num] = &counted{c: c, keys: g.keys}
+			v.gens[g.num] = &counted{c: c, g: g, keys: g.keys, low: g.low, runs: slices.Clone(g.runs)}
+			for _, r := range g.runs {
+				r.File.Use()
+				v.files = append(v.files, r.File)
+			}
 		}
 	}
 	for _, r := range v.s.sched.retired {
 		v.crawls[r.c.num].retired[uint32(r.q.ID)] = true
 	}
+	return nil
+}
+
+// end ends what begin began.
+func (v *verifier) end() error {
+	for _, f := range v.files {
+		f.Release()
+	}
+	if err := v.s.unlessDead(v.snapshot.Close); err != nil {
+		return err
+	}
+	if err := v.s.lock(); err != nil {
+		return err
+	}
+	defer v.s.mu.Unlock()
+	v.s.views--
 	return nil
 }
 
@@ -141,8 +170,7 @@ func (v *verifier) rows() error {
 		v.r.Rows++
 		value, err := it.ValueAndErr()
 		if err == nil {
-			v.row(it.Key(), value)
-			err = v.ctx.Err()
+			err = errors.Join(v.row(it.Key(), value), v.ctx.Err())
 		}
 		if err == nil && len(v.asked) >= askedKeys {
 			err = v.ask()
@@ -157,23 +185,25 @@ func (v *verifier) rows() error {
 // askedKeys is how many keys the index is asked for in one step.
 const askedKeys = 8192
 
-// asked is a key that the index must have while a row is there.
+// asked is a key that the index must have: while a row is there, or while a
+// generation has it.
 type asked struct {
 	c    *crawl
 	key  store.Key
 	row  []byte
-	text string // what is wrong otherwise
+	g    *generation // nil: row counts
+	text string      // what is wrong otherwise
 }
 
 // want has the index asked for a key of c, because of a row.
 func (v *verifier) want(c *crawl, k store.Key, row []byte, text string) {
 	n := len(v.kept)
 	v.kept = append(v.kept, row...)
-	v.asked = append(v.asked, asked{c, k, v.kept[n:len(v.kept):len(v.kept)], text})
+	v.asked = append(v.asked, asked{c: c, key: k, row: v.kept[n:len(v.kept):len(v.kept)], text: text})
 }
 
-// ask asks the index for keys. A key that isn't in it may have been forgotten since
-// the snapshot was taken: then its row is gone, too.
+// ask asks the index for keys. A key that is not in it may have been forgotten since
+// the snapshot was taken.
 func (v *verifier) ask() error {
 	list := v.asked
 	v.asked, v.kept = v.asked[:0], v.kept[:0]
@@ -181,19 +211,16 @@ func (v *verifier) ask() error {
 	err := v.s.do(v.ctx, readOp(func(*txn) error {
 		for i := range list {
 			a := &list[i]
-			if v.s.byNum[a.c.num] != a.c {
-				continue // the crawl was forgotten
+			if v.s.byNum[a.c.num] != a.c || a.g != nil && (a.g.gone || a.g.hidden(&a.key)) {
+				continue // forgotten
 			}
 			known, err := a.c.seen.has(&a.key)
-			if known && err == nil {
-				continue
+			if err != nil {
+				return err
 			}
-			if _, closer, gone := v.s.db.Get(a.row); gone == nil {
-				_ = closer.Close() // nothing can fail
-			} else if errors.Is(gone, pebble.ErrNotFound) {
-				continue
+			if !known && (a.g != nil || v.there(a.row)) {
+				missing = append(missing, Finding{Row: a.row, Text: fmt.Sprintf("key %x: %s", a.key, a.text)})
 			}
-			missing = append(missing, Finding{Row: a.row, Text: fmt.Sprintf("%s (%v)", a.text, err)})
 		}
 		return nil
 	}))
@@ -206,7 +233,16 @@ func (v *verifier) ask() error {
 	return nil
 }
 
-func (v *verifier) row(key, value []byte) {
+// there reports whether a row is still there.
+func (v *verifier) there(row []byte) bool {
+	_, closer, err := v.s.db.Get(row)
+	if err == nil {
+		_ = closer.Close() // nothing can fail
+	}
+	return !errors.Is(err, pebble.ErrNotFound)
+}
+
+func (v *verifier) row(key, value []byte) error {
 	switch key[0] {
 	case tableMeta:
 		if len(key) != 2 || key[1] == 0 || key[1] > metaWallTime {
@@ -218,11 +254,16 @@ func (v *verifier) row(key, value []byte) {
 		}
 	case tableGen:
 		v.generation(key, value)
-	case tableSeen:
-		v.seen(key, value)
+	case tablePacked:
+		return v.packed(key, value)
+	case tableRun:
+		return v.run(key, value)
+	case tableTomb:
+		v.tomb(key)
 	default:
-		v.queueRow(key, value)
+		return v.queueRow(key, value)
 	}
+	return nil
 }
 
 func (v *verifier) generation(key, value []byte) {
@@ -242,28 +283,111 @@ func (v *verifier) generation(key, value []byte) {
 	}
 }
 
-func (v *verifier) seen(key, value []byte) {
-	v.r.Keys++
-	if len(key) != seenRowLen {
-		v.found(key, "a seen row of %d bytes; want %d", len(key), seenRowLen)
-		return
+// packed verifies a packed row.
+func (v *verifier) packed(key, value []byte) error {
+	gen, _, value, err := parsePackedRow(key, value)
+	if err != nil {
+		v.found(key, "%v", err)
+		return nil
 	}
-	g := v.gens[binary.BigEndian.Uint32(key[1:])]
+	g := v.gens[gen]
 	if g == nil {
-		v.found(key, "a seen row of a generation that isn't there: it answers no question and takes up room")
+		v.found(key, "packed keys of a generation that isn't there")
+		return nil
+	}
+	var keys []store.Key
+	for ; len(value) > 0; value = value[keyLen:] {
+		keys = append(keys, store.Key(value))
+	}
+	return v.keysOf(g, keys)
+}
+
+// run verifies a run, with all of its keys.
+func (v *verifier) run(key, value []byte) error {
+	gen, id, place, err := parseRunRow(key, value)
+	if err != nil {
+		v.found(key, "%v", err)
+		return nil
+	}
+	g := v.gens[gen]
+	i := -1
+	if g != nil {
+		i = slices.IndexFunc(g.runs, func(r *run) bool { return r.File.ID() == id && r.Place == place })
+	}
+	if i < 0 {
+		v.found(key, "a run that isn't loaded")
+		return nil
+	}
+	r := g.runs[i]
+	g.runs = slices.Delete(g.runs, i, i+1)
+	var last store.Key
+	n := int64(0)
+	for from := r.Read(nil); ; {
+		keys, err := from.Next()
+		if err != nil {
+			return damaged(err)
+		}
+		if len(keys) == 0 {
+			break
+		}
+		for j := range keys {
+			if n++; n > 1 && last.Compare(keys[j]) >= 0 {
+				v.found(key, "key %x of the run comes after %x", keys[j], last)
+			}
+			last = keys[j]
+		}
+		if err := v.keysOf(g, keys); err != nil {
+			return err
+		}
+	}
+	if n != place.Keys {
+		v.found(key, "the run has %d keys; its row says %d", n, place.Keys)
+	}
+	return nil
+}
+
+// keysOf counts keys of a generation, and has the index asked for them.
+func (v *verifier) keysOf(g *counted, keys []store.Key) error {
+	for i := range keys {
+		if g.low != nil && keys[i].Compare(*g.low) <= 0 {
+			continue
+		}
+		g.n++
+		v.r.Keys++
+		v.asked = append(v.asked, asked{c: g.c, key: keys[i], g: g.g, text: "the index doesn't have it: it would be called new again"})
+		if len(v.asked) >= askedKeys {
+			if err := v.ask(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tomb verifies a tombstone.
+func (v *verifier) tomb(key []byte) {
+	if len(key) != keyRowLen {
+		v.found(key, "a tombstone row of %d bytes; want %d", len(key), keyRowLen)
 		return
 	}
-	g.n++
-	v.want(g.c, store.Key(key[5:]), key, "the index doesn't have this key: it would be called new again")
-	if len(value) > 0 {
-		v.seenValue(key, value)
+	g, k := v.gens[binary.BigEndian.Uint32(key[1:])], store.Key(key[5:])
+	if g == nil {
+		v.found(key, "a tombstone of a generation that isn't there")
+		return
+	}
+	if g.low == nil || k.Compare(*g.low) > 0 {
+		g.n--
+		v.r.Keys--
 	}
 }
 
 func (v *verifier) counts() {
 	for num, g := range v.gens {
 		if g.n != g.keys {
-			v.found(appendNumbered(nil, tableGen, num), "the generation has %d rows; its count says %d", g.n, g.keys)
+			v.found(appendNumbered(nil, tableGen, num), "the generation has %d keys; its count says %d", g.n, g.keys)
+		}
+		for _, r := range g.runs {
+			v.found(appendRunRow(nil, num, r.File.ID()), "a run without a row: its keys would be lost")
 		}
 	}
 	v.queueCounts()

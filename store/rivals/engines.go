@@ -19,16 +19,15 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// Ours: with the index in memory, in files beside, and without.
-const firstseen, flat, bounded = "firstseen", "flat", "bounded"
+// Ours: with an index in memory, and with runs alone.
+const firstseen, runs = "firstseen", "runs"
 
-var oursAll = []string{firstseen, flat, bounded}
+var oursAll = []string{firstseen, runs}
 
 func rivals(tmp string) []rival {
 	list := []rival{
 		{firstseen, openPebblestore(pebblestore.Options{})},
-		{flat, openPebblestore(pebblestore.Options{Index: pebblestore.IndexFlat})},
-		{bounded, openPebblestore(pebblestore.Options{Index: pebblestore.IndexBounded, CacheBytes: 512 << 20})},
+		{runs, openPebblestore(pebblestore.Options{IndexBytes: -1})},
 		{"bbolt", openBolt},
 	}
 	for _, r := range []struct{ name, define, lib string }{{"rocksdb", "-DROCKSDB", "-lrocksdb"}, {"sqlite", "-DSQLITE", "-lsqlite3"}} {

@@ -3,7 +3,7 @@
 // answer is checked.
 //
 //	cd store/rivals && go run . -keys 10e6 -length 10s
-//	cd store/rivals && go run . -keys 10e6 -only firstseen,bounded,rocksdb
+//	cd store/rivals && go run . -keys 10e6 -only firstseen,runs,rocksdb
 //	cd store/rivals && go run . -keys 10e6 -only firstseen,bbolt,sqlite -dup 70 -batch 1000
 //	cd store/rivals && go run . -keys 50e6 -only firstseen,bbolt,sqlite -dup 70 -sorted
 //
@@ -11,8 +11,7 @@
 // there. Each rival has the shape that served it best: RocksDB a sorted MultiGet
 // and one synced batch, SQLite a transaction of sorted INSERT OR IGNORE, bbolt a
 // transaction of sorted puts. None has an index in memory, which is what
-// pebblestore spends 9 to 12 bytes a key on, or 16 bytes of files as "flat";
-// "bounded" is like for like: it has none either, and a cache as RocksDB's.
+// pebblestore spends 9 to 12 bytes a key on; "runs" has none.
 package main
 
 import (
@@ -51,7 +50,7 @@ func main() {
 	skew := flag.Bool("skew", false, "draw duplicates as links are")
 	dup := flag.String("dup", "90,70,50", "shares of duplicates, in %")
 	sorted := flag.Bool("sorted", false, "load the first keys in their order, which B-trees take in minutes where they need hours")
-	only := flag.String("only", "", "these rivals alone, by name: firstseen,flat,bounded,bbolt,rocksdb,sqlite")
+	only := flag.String("only", "", "these rivals alone, by name: firstseen,runs,bbolt,rocksdb,sqlite")
 	flag.Parse()
 	dups, err := shares(*dup)
 	if err != nil {

@@ -35,7 +35,7 @@ func newStoreGauges(s StoreMetrics) *storeGauges {
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	add(gauge, "index_bytes", "Memory of the index of keys.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Bytes) })
-	add(gauge, "index_mapped_bytes", "Files of a flat index.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Mapped) })
+	add(gauge, "index_mapped_bytes", "Run files, which the page cache has as far as there is room.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Mapped) })
 	add(gauge, "disk_bytes", "Tables and log.", func(m *pebblestore.Metrics) float64 { return float64(m.DiskBytes) })
 	add(gauge, "level0_tables", "Tables not yet compacted; rising means that compactions lag.", func(m *pebblestore.Metrics) float64 { return float64(m.L0Tables) })
 	add(gauge, "compactions", "Compactions that run now.", func(m *pebblestore.Metrics) float64 { return float64(m.Compacting) })

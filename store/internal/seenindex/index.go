@@ -8,7 +8,6 @@ type Mode uint8
 // The modes, by falling precision.
 const (
 	FP64     Mode = iota // 64-bit fingerprint: 8.9 to 10.4 bytes a key
-	FP40                 // 40-bit fingerprint: 5.6 to 6.7 bytes a key
 	Exact128             // the whole key: 17.8 to 20.8 bytes
 )
 
@@ -17,8 +16,6 @@ func (m Mode) String() string {
 	switch m {
 	case FP64:
 		return "fp64"
-	case FP40:
-		return "fp40"
 	case Exact128:
 		return "exact128"
 	}
@@ -29,8 +26,6 @@ func (m Mode) String() string {
 // one: those of the segment and of what is kept.
 func (m Mode) Bits() int {
 	switch m {
-	case FP40:
-		return 16 + 40
 	case Exact128:
 		return 128
 	}
@@ -41,11 +36,11 @@ func (m Mode) Bits() int {
 // expected to be taken for one seen before, and so lost: n²/2 pairs, each
 // alike in b bits by chance. For the widths here:
 //
-//	n       exact128   fp64      fp40
-//	1e6     0          4e-13     7e-6
-//	1e8     0          4e-9      0.07
-//	1e9     0          4e-7      7
-//	1e10    0          4e-5      694
+//	n       exact128   fp64
+//	1e6     0          4e-13
+//	1e8     0          4e-9
+//	1e9     0          4e-7
+//	1e10    0          4e-5
 //
 // Exact128 keeps whole keys, so it adds nothing to what the keys themselves
 // collide, which is 1.5e-21 for 1e9.
@@ -60,8 +55,6 @@ func Odds(m Mode, n float64) float64 {
 // million keys.
 func (m Mode) BytesPerKey() float64 {
 	switch m {
-	case FP40:
-		return 8.5
 	case Exact128:
 		return 23.5
 	}
@@ -100,11 +93,6 @@ func New(mode Mode, s *[SecretLen]byte) *Index {
 func (x *Index) newWords() words {
 	s := &x.secret
 	switch x.mode {
-	case FP40:
-		return newTable(func(k *Key) (uint32, uint8) {
-			h := s.hash(halves(k))
-			return max(uint32(h>>32), 1), uint8(h >> 24)
-		})
 	case Exact128:
 		// (a + f(b))·m is a permutation of a for each b and odd m, so that the
 		// two words are the key.

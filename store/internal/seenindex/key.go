@@ -35,12 +35,6 @@ func (s *secret) hash(a, b uint64) uint64 {
 	return s[0] + h1 + s[2]*a + h2 + s[4]*b + c1 + c2
 }
 
-// Fingerprint returns the 64 bits of k that fp64 keeps, and fp40 the first 40 of.
-func Fingerprint(b *[SecretLen]byte, k *Key) uint64 {
-	s := newSecret(b)
-	return s.hash(halves(k))
-}
-
 func halves(k *Key) (a, b uint64) {
 	return binary.BigEndian.Uint64(k[:8]), binary.BigEndian.Uint64(k[8:])
 }

@@ -1,9 +1,10 @@
-package flatrun
+package runfile
 
 import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"math/bits"
 )
 
 // ahead is how many keys' buckets are fetched before the first is looked at. The
@@ -18,7 +19,7 @@ type span struct{ lo, hi, sum uint32 }
 // when the order is that of the keys. Keys that are known already are passed
 // over.
 func (r *Run) Find(keys []Key, order []uint32, known []bool) error {
-	return guarded(func() error {
+	return r.File.guarded(func() error {
 		var at [ahead]uint32
 		var spans [ahead]span
 		for len(order) > 0 {
@@ -26,7 +27,7 @@ func (r *Run) Find(keys []Key, order []uint32, known []bool) error {
 			for ; n < ahead && len(order) > 0; order = order[1:] {
 				if i := order[0]; !known[i] {
 					at[n] = i
-					spans[n] = r.span(bucketOf(keys[i][:], r.m))
+					spans[n] = r.span(bucketOf(&keys[i], r.m))
 					n++
 				}
 			}
@@ -104,4 +105,29 @@ func search(b []byte, k *Key) bool {
 		}
 	}
 	return false
+}
+
+// bucketOf returns the bucket of k among m.
+func bucketOf(k *Key, m uint64) uint64 {
+	b, _ := bits.Mul64(binary.BigEndian.Uint64(k[:]), m)
+	return b
+}
+
+// CountUpTo returns how many keys are not greater than k.
+func (r *Run) CountUpTo(k *Key) (n int64, err error) {
+	err = r.File.guarded(func() error {
+		s := r.span(bucketOf(k, r.m))
+		if !r.fetch([]span{s}) {
+			return ErrDamaged
+		}
+		b, ok := r.bucket(s)
+		if !ok {
+			return ErrDamaged
+		}
+		for n = int64(s.lo); len(b) > 0 && bytes.Compare(b[:keyLen], k[:]) <= 0; b = b[keyLen:] {
+			n++
+		}
+		return nil
+	})
+	return n, err
 }

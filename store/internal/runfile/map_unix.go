@@ -1,8 +1,10 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package flatrun
+package runfile
 
 import (
+	"unsafe"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 )
@@ -26,4 +28,16 @@ func mapFile(f vfs.File) ([]byte, func(), error) {
 	// pushes out what is used.
 	_ = unix.Madvise(data, unix.MADV_RANDOM)
 	return data, func() { _ = unix.Munmap(data) }, nil
+}
+
+// willNeed asks the system to read ahead.
+func willNeed(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	page := uintptr(unix.Getpagesize())
+	skip := (page - uintptr(unsafe.Pointer(&b[0]))%page) % page
+	if uintptr(len(b)) > skip {
+		_ = unix.Madvise(b[skip:], unix.MADV_WILLNEED)
+	}
 }

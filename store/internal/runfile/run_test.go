@@ -1,4 +1,4 @@
-package flatrun
+package runfile
 
 import (
 	"bytes"
@@ -39,12 +39,20 @@ func order(n int) []uint32 {
 }
 
 // made makes a run of keys, said to be about n.
-func made(t testing.TB, fs vfs.FS, path string, keys []Key, n int64) *Run {
+func made(t testing.TB, fs vfs.FS, dir string, keys []Key, n int64) *Run {
 	t.Helper()
-	w, err := Create(fs, path, ID{1, 2, 3}, n)
+	w, err := Create(fs, dir, ID{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.Begin(5)
+	if err := w.Add(testKeys(90_000, 90_005)); err != nil { // another run before it
+		t.Fatal(err)
+	}
+	if _, err := w.End(); err != nil {
+		t.Fatal(err)
+	}
+	w.Begin(n)
 	for len(keys) > 0 {
 		part := min(len(keys), 1000)
 		if err := w.Add(keys[:part]); err != nil {
@@ -52,11 +60,19 @@ func made(t testing.TB, fs vfs.FS, path string, keys []Key, n int64) *Run {
 		}
 		keys = keys[part:]
 	}
-	r, err := w.Finish()
+	place, err := w.End()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.Close)
+	f, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Release)
+	r, err := f.Run(place)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
@@ -95,17 +111,28 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for name, fs := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
-				path := filepath.Join(t.TempDir(), "a.run")
+				dir := t.TempDir()
 				if name == "memory" {
-					path = "a.run"
+					dir = ""
 				}
-				r := made(t, fs, path, tt.keys, tt.about)
-				if r.Len() != int64(len(tt.keys)) || r.ID() != (ID{1, 2, 3}) {
-					t.Errorf("got %d keys, id %x; want %d, 010203", r.Len(), r.ID(), len(tt.keys))
+				r := made(t, fs, dir, tt.keys, tt.about)
+				if r.Len() != int64(len(tt.keys)) || r.File.ID() != (ID{1, 2, 3}) {
+					t.Errorf("got %d keys, id %x; want %d, 010203", r.Len(), r.File.ID(), len(tt.keys))
 				}
 				wantKeys(t, r, tt.keys, append(testKeys(50_000, 60_000), Key{7: 9}, Key{0: 0x80}))
-				if got := read(t, r.Read()); !slices.Equal(got, tt.keys) {
+				if got := read(t, r.Read(nil)); !slices.Equal(got, tt.keys) {
 					t.Errorf("%s: read %d keys that aren't the %d written", name, len(got), len(tt.keys))
+				}
+				for _, i := range []int{0, len(tt.keys) / 3, len(tt.keys) - 1} {
+					if i < 0 || i >= len(tt.keys) {
+						continue
+					}
+					if got := read(t, r.Read(&tt.keys[i])); !slices.Equal(got, tt.keys[i:]) {
+						t.Errorf("%s: from key %d on read %d keys; want %d", name, i, len(got), len(tt.keys)-i)
+					}
+					if n, err := r.CountUpTo(&tt.keys[i]); err != nil || n != int64(i+1) {
+						t.Errorf("%s: got %d keys up to key %d, %v", name, n, i, err)
+					}
 				}
 			}
 		})
@@ -130,7 +157,7 @@ func read(t *testing.T, from Source) (all []Key) {
 // asked for.
 func TestFindLeavesKnown(t *testing.T) {
 	keys := testKeys(0, 100)
-	r := made(t, vfs.NewMem(), "a.run", keys, 100)
+	r := made(t, vfs.NewMem(), "", keys, 100)
 	foreign := testKeys(1000, 1002)
 	batch := []Key{foreign[0], keys[5], keys[6], foreign[1]}
 	known := []bool{true, false, false, false}
@@ -157,7 +184,11 @@ func TestMerge(t *testing.T) {
 	var sources []Source
 	mem := vfs.NewMem()
 	for i, p := range parts {
-		sources = append(sources, made(t, mem, string(rune('a'+i)), p, int64(len(p))).Read())
+		dir := string(rune('a' + i))
+		if err := mem.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, made(t, mem, dir, p, int64(len(p))).Read(nil))
 	}
 	if got := read(t, Merge(sources)); !slices.Equal(got, all) {
 		t.Errorf("got %d keys; want the %d in order, once each", len(got), len(all))
@@ -170,17 +201,18 @@ func TestMerge(t *testing.T) {
 func TestWriterWantsOrder(t *testing.T) {
 	mem := vfs.NewMem()
 	for _, keys := range [][]Key{{{1}, {1}}, {{2}, {1}}} {
-		w, err := Create(mem, "a.run", ID{}, 2)
+		w, err := Create(mem, "", ID{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.Begin(2)
 		if w.Add(keys) == nil {
 			t.Errorf("took %x", keys)
 		}
 		if err := w.Abort(); err != nil {
 			t.Error(err)
 		}
-		if _, err := mem.Stat("a.run"); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := mem.Stat(ID{}.Name()); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v; want the file gone", err)
 		}
 	}
@@ -191,8 +223,8 @@ func TestWriterWantsOrder(t *testing.T) {
 func TestDamage(t *testing.T) {
 	mem := vfs.NewMem()
 	keys := testKeys(0, 60)
-	made(t, mem, "a.run", keys, 60)
-	f, err := mem.OpenReadWrite("a.run", vfs.WriteCategoryUnspecified)
+	place := made(t, mem, "", keys, 60).Place
+	f, err := mem.OpenReadWrite(ID{1, 2, 3}.Name(), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,9 +243,9 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	asked := append(slices.Clone(keys), testKeys(100, 160)...)
-	for at := range info.Size() {
+	for at := place.Offset; at < info.Size(); at++ {
 		flip(at)
-		if !noticed(t, mem, asked, 60) {
+		if !noticed(t, mem, place, asked, 60) {
 			t.Errorf("byte %d: nobody noticed", at)
 		}
 		flip(at)
@@ -221,12 +253,16 @@ func TestDamage(t *testing.T) {
 }
 
 // noticed asks for keys, of which the first ones were written.
-func noticed(t *testing.T, mem vfs.FS, keys []Key, written int) (noticed bool) {
-	r, err := Open(mem, "a.run")
+func noticed(t *testing.T, mem vfs.FS, place Place, keys []Key, written int) (noticed bool) {
+	f, err := Open(mem, "", ID{1, 2, 3})
 	if err != nil {
 		return errors.Is(err, ErrDamaged)
 	}
-	defer r.Close()
+	defer f.Release()
+	r, err := f.Run(place)
+	if err != nil {
+		return errors.Is(err, ErrDamaged)
+	}
 	for i := range keys {
 		ok, err := r.Has(&keys[i])
 		if err != nil {
@@ -235,7 +271,7 @@ func noticed(t *testing.T, mem vfs.FS, keys []Key, written int) (noticed bool) {
 			t.Errorf("key %d: got %v", i, ok)
 		}
 	}
-	if _, err := r.Read().Next(); (err != nil) != noticed {
+	if _, err := r.Read(nil).Next(); (err != nil) != noticed {
 		t.Errorf("reading all: got %v; look-ups noticed %v", err, noticed)
 	}
 	return noticed
@@ -244,9 +280,10 @@ func noticed(t *testing.T, mem vfs.FS, keys []Key, written int) (noticed bool) {
 // TestCutFile takes the end of a file away while it is mapped: the system can't
 // give the pages.
 func TestCutFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.run")
+	dir := t.TempDir()
+	path := filepath.Join(dir, ID{1, 2, 3}.Name())
 	keys := testKeys(0, 5000)
-	r := made(t, vfs.Default, path, keys, 5000)
+	r := made(t, vfs.Default, dir, keys, 5000)
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +294,7 @@ func TestCutFile(t *testing.T) {
 		}
 		t.Errorf("got %v; want ErrDamaged", err)
 	}
-	if _, err := Open(vfs.Default, path); !errors.Is(err, ErrDamaged) {
+	if _, err := Open(vfs.Default, dir, ID{1, 2, 3}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("got %v; want ErrDamaged", err)
 	}
 }
@@ -268,7 +305,7 @@ func TestWriteFails(t *testing.T) {
 	for at := 0; ; at++ {
 		n, reached := 0, false
 		mem := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if op.Kind != errorfs.OpCreate && op.Kind != errorfs.OpFileWrite {
+			if op.Kind != errorfs.OpCreate && op.Kind != errorfs.OpFileWrite && op.Kind != errorfs.OpFileSync {
 				return nil
 			}
 			if n++; n-1 == at {
@@ -294,16 +331,21 @@ func TestWriteFails(t *testing.T) {
 }
 
 func writeAll(fs vfs.FS, keys []Key) error {
-	w, err := Create(fs, "a.run", ID{}, int64(len(keys)))
+	w, err := Create(fs, "", ID{})
 	if err != nil {
 		return err
 	}
-	if err := w.Add(keys); err != nil {
+	w.Begin(int64(len(keys)))
+	err = w.Add(keys)
+	if err == nil {
+		_, err = w.End()
+	}
+	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	r, err := w.Finish()
+	f, err := w.Finish()
 	if err == nil {
-		r.Close()
+		f.Release()
 	}
 	return err
 }
@@ -321,7 +363,7 @@ func BenchmarkFind(b *testing.B) {
 		sortKeys(batches[i])
 	}
 	sortKeys(keys)
-	r := made(b, vfs.Default, filepath.Join(b.TempDir(), "a.run"), keys, n)
+	r := made(b, vfs.Default, b.TempDir(), keys, n)
 	known, all := make([]bool, batch), order(batch)
 	for i := 0; b.Loop(); i++ {
 		clear(known)
@@ -330,4 +372,18 @@ func BenchmarkFind(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/key")
+}
+
+func TestSort(t *testing.T) {
+	for _, n := range []int{0, 1, 100, 40_000} {
+		want := testKeys(0, n)
+		keys := append(slices.Clone(want), want[:n/3]...)
+		for i := range keys {
+			j := (i * 7919) % len(keys)
+			keys[i], keys[j] = keys[j], keys[i]
+		}
+		if got := Sort(keys); !slices.Equal(got, want) {
+			t.Errorf("got %d keys of %d; want them in order, once each", len(got), n)
+		}
+	}
 }

@@ -1,6 +1,6 @@
 //go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
 
-package flatrun
+package runfile
 
 import "github.com/cockroachdb/pebble/v2/vfs"
 
@@ -11,3 +11,5 @@ func mapFile(f vfs.File) ([]byte, func(), error) {
 	}
 	return readAll(f, info.Size())
 }
+
+func willNeed([]byte) {}

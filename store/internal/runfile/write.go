@@ -1,0 +1,134 @@
+package runfile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// syncBytes is how much is written between two syncs: all at once would hold up
+// the store's log.
+const syncBytes = 4 << 20
+
+// Writer writes a file.
+type Writer struct {
+	fs     vfs.FS
+	dir    string
+	path   string
+	id     ID
+	f      vfs.File
+	out    *bufio.Writer
+	size   int64 // of the runs that are complete
+	m      uint64
+	n      int64
+	bucket []byte // keys of the bucket being filled
+	index  []byte
+	last   Key
+}
+
+// Create begins a file.
+func Create(fs vfs.FS, dir string, id ID) (*Writer, error) {
+	path := fs.PathJoin(dir, id.Name())
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make run file: %w", err)
+	}
+	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{BytesPerSync: syncBytes, NoSyncOnClose: true})
+	return &Writer{fs: fs, dir: dir, path: path, id: id, f: f, out: bufio.NewWriterSize(f, 1<<18)}, nil
+}
+
+// ID returns the id of the file.
+func (w *Writer) ID() ID { return w.id }
+
+// Begin begins a run of about n keys.
+func (w *Writer) Begin(n int64) {
+	w.m, w.n = uint64(max(n, 0))/perKeys+1, 0
+	w.index = append(w.index[:0], make([]byte, entryLen)...)
+}
+
+// Add adds keys, which ascend strictly, also from one call to the next.
+func (w *Writer) Add(keys []Key) error {
+	for i := range keys {
+		k := &keys[i]
+		if w.n > 0 && bytes.Compare(w.last[:], k[:]) >= 0 {
+			return fmt.Errorf("cannot write run file %s; got key %x after %x; want ascending ones", w.path, *k, w.last)
+		}
+		if w.n == MaxKeys {
+			return fmt.Errorf("cannot write run file %s; got more than %d keys", w.path, int64(MaxKeys))
+		}
+		if err := w.endBuckets(bucketOf(k, w.m)); err != nil {
+			return err
+		}
+		w.bucket = append(w.bucket, k[:]...)
+		w.last = *k
+		w.n++
+	}
+	return nil
+}
+
+// endBuckets ends the buckets before the given one.
+func (w *Writer) endBuckets(b uint64) error {
+	for uint64(len(w.index)/entryLen-1) < b {
+		w.index = binary.BigEndian.AppendUint32(w.index, uint32(w.n))
+		w.index = binary.BigEndian.AppendUint32(w.index, crc32.Checksum(w.bucket, castagnoli))
+		_, err := w.out.Write(w.bucket)
+		w.bucket = w.bucket[:0]
+		if err != nil {
+			return fmt.Errorf("cannot write run file %s: %w", w.path, err)
+		}
+	}
+	return nil
+}
+
+// End ends the run and returns its place.
+func (w *Writer) End() (Place, error) {
+	if err := w.endBuckets(w.m); err != nil {
+		return Place{}, err
+	}
+	p := Place{Offset: w.size, Keys: w.n, Buckets: int64(w.m)}
+	w.size += p.bytes()
+	if _, err := w.out.Write(w.index); err != nil {
+		return p, fmt.Errorf("cannot write run file %s: %w", w.path, err)
+	}
+	return p, nil
+}
+
+// Finish ends the file, syncs it, and opens it. The directory is the caller's to
+// sync.
+func (w *Writer) Finish() (*File, error) {
+	foot := append([]byte(magic), w.id[:]...)
+	foot = binary.BigEndian.AppendUint64(foot, uint64(w.size))
+	foot = append(foot, make([]byte, footLen-4-len(foot))...)
+	foot = binary.BigEndian.AppendUint32(foot, crc32.Checksum(foot, castagnoli))
+	_, err := w.out.Write(foot)
+	if err == nil {
+		err = w.out.Flush()
+	}
+	if err == nil {
+		err = w.f.Sync()
+	}
+	err = errors.Join(err, w.f.Close())
+	w.f = nil
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot write run file %s: %w", w.path, err), w.Abort())
+	}
+	f, err := Open(w.fs, w.dir, w.id)
+	if err != nil {
+		return nil, errors.Join(err, w.Abort())
+	}
+	return f, nil
+}
+
+// Abort removes the file.
+func (w *Writer) Abort() error {
+	var err error
+	if w.f != nil {
+		err = w.f.Close()
+	}
+	return errors.Join(err, w.fs.Remove(w.path))
+}

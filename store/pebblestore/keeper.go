@@ -1,0 +1,383 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
+)
+
+// The keeper is the goroutine that makes runs of packed rows, and starts merges.
+// What it makes takes effect in steps of the committer. FORMAT.md describes why no
+// crash loses a key.
+
+const (
+	// indexFlush and tableFlush are how many packed keys make a flush, with an index,
+	// and where the packed keys are in tables, which take 20 to 40 bytes a key.
+	indexFlush, tableFlush = 2 << 20, 1 << 20
+	// ownKeys is from how many keys on a run has a file of its own.
+	ownKeys = 1 << 16
+	// bigMerge is from how many keys on a merge is large: one of these and one
+	// smaller one may run at once.
+	bigMerge = 32 << 20
+	// retryRuns is when a run file that could not be written is tried again.
+	retryRuns = time.Second
+	// purgeLeast is the least number of tombstones for which runs are merged.
+	purgeLeast = 1 << 10
+	// stepParts is how many generations one step changes.
+	stepParts = 2048
+)
+
+// keeper is the state of the keeper that others use.
+type keeper struct {
+	poke  chan struct{}
+	mu    sync.Mutex
+	wants []chan error    // of callers that wait for a flush
+	trash []*runfile.File // to be closed and removed
+}
+
+// flushAt is how many packed keys make a flush.
+func (s *Store) flushAt() int64 {
+	switch {
+	case s.opt.flushKeys > 0:
+		return int64(s.opt.flushKeys)
+	case s.useTables():
+		return tableFlush
+	}
+	return indexFlush
+}
+
+func (o *Options) ownKeys() int64 {
+	if o.flushKeys > 0 {
+		return int64(o.flushKeys)
+	}
+	return ownKeys
+}
+
+func (s *Store) pokeKeeper() {
+	select {
+	case s.keeper.poke <- struct{}{}:
+	default:
+	}
+}
+
+// keep is the keeper's goroutine.
+func (s *Store) keep() {
+	var merges merges
+	defer merges.Wait()
+	for {
+		var retry <-chan time.Time
+		if s.round(&merges) != nil {
+			retry = time.After(retryRuns)
+		}
+		select {
+		case <-s.closing:
+			s.answerFlush(store.ErrClosed)
+			return
+		case <-s.dead:
+			s.answerFlush(s.failure())
+			return
+		case <-s.keeper.poke:
+		case <-retry:
+		}
+	}
+}
+
+// round does what is to be done.
+func (s *Store) round(m *merges) error {
+	s.removeTrash()
+	s.keeper.mu.Lock()
+	forced := len(s.keeper.wants) > 0
+	s.keeper.mu.Unlock()
+	s.mu.RLock()
+	due, leaving := s.packed >= s.flushAt(), s.leaving
+	s.mu.RUnlock()
+	var err error
+	if forced || due || leaving {
+		if err = s.flushPacked(leaving); err != nil && forced {
+			s.answerFlush(err)
+		}
+	}
+	if err == nil {
+		err = s.purge(m)
+	}
+	s.startMerges(m)
+	return err
+}
+
+// flushRuns makes runs of all packed rows there are, and waits for that.
+func (s *Store) flushRuns(ctx context.Context) error {
+	done := make(chan error, 1)
+	s.keeper.mu.Lock()
+	s.keeper.wants = append(s.keeper.wants, done)
+	s.keeper.mu.Unlock()
+	s.pokeKeeper()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return store.ErrClosed
+	case <-s.dead:
+		return s.failure()
+	}
+}
+
+// takeWants returns those that wait for a flush that has not begun.
+func (s *Store) takeWants() []chan error {
+	s.keeper.mu.Lock()
+	defer s.keeper.mu.Unlock()
+	wants := s.keeper.wants
+	s.keeper.wants = nil
+	return wants
+}
+
+func (s *Store) answerFlush(err error) {
+	for _, w := range s.takeWants() {
+		w <- err
+	}
+}
+
+// removeTrash closes and removes files that no run is in any more.
+func (s *Store) removeTrash() {
+	s.keeper.mu.Lock()
+	trash := s.keeper.trash
+	s.keeper.trash = nil
+	s.keeper.mu.Unlock()
+	for _, f := range trash {
+		s.discard(f)
+	}
+}
+
+// discard closes a file and removes it when its last reader has closed it. If that
+// fails, the next open removes it.
+func (s *Store) discard(f *runfile.File) {
+	path := s.opt.FS.PathJoin(s.runsDir(), f.ID().Name())
+	f.AtEnd(func() { _ = s.opt.FS.Remove(path) })
+	f.Release()
+}
+
+// throwAway leaves files to the keeper, to be removed.
+func (s *Store) throwAway(files []*runfile.File) {
+	s.keeper.mu.Lock()
+	s.keeper.trash = append(s.keeper.trash, files...)
+	s.keeper.mu.Unlock()
+	s.pokeKeeper()
+}
+
+// freezeOp begins a flush: packed rows with the number or less are flushed.
+type freezeOp struct {
+	leaving bool
+	upTo    uint64
+	parts   []*keyPart
+}
+
+func (o *freezeOp) weight() int { return 1 }
+
+func (o *freezeOp) apply(tx *txn) error {
+	if tx.flush(); tx.err != nil {
+		return tx.err
+	}
+	s := tx.s
+	o.upTo = s.nextPacked - 1
+	for _, c := range s.crawls {
+		for _, g := range c.gens {
+			if g.packed > 0 {
+				o.parts = append(o.parts, &keyPart{g: g, packed: g.packed})
+			}
+		}
+		n := c.seen
+		if n.table != nil && n.table.Len() > 0 {
+			n.flushing, n.table = append(n.flushing, n.table), s.newTable()
+		} else if n.table == nil && o.leaving {
+			n.table = s.newTable()
+		}
+	}
+	return nil
+}
+
+// flushPacked makes runs of the packed rows. If it fails, the rows stay.
+func (s *Store) flushPacked(leaving bool) (err error) {
+	wants := s.takeWants()
+	defer func() {
+		for _, w := range wants {
+			w <- err
+		}
+	}()
+	o := &freezeOp{leaving: leaving}
+	if err := s.do(context.Background(), o); err != nil {
+		return err
+	}
+	w := s.newRunsWriter()
+	for _, p := range o.parts {
+		if err = s.writePackedPart(w, p, o.upTo); err != nil {
+			return errors.Join(err, w.abort())
+		}
+	}
+	if err := w.commit(o.parts); err != nil {
+		return err
+	}
+	return s.do(context.Background(), flushedOp{leaving})
+}
+
+// writePackedPart makes a run of the packed rows of a generation.
+func (s *Store) writePackedPart(w *runsWriter, p *keyPart, upTo uint64) error {
+	rows, err := s.readPacked(s.db, p.g.num, upTo)
+	if err != nil {
+		return err
+	}
+	p.nums = rows.nums
+	keys := runfile.Sort(rows.keys)
+	return w.write(p, &listSource{keys}, int64(len(keys)))
+}
+
+// flushedOp ends a flush.
+type flushedOp struct{ leaving bool }
+
+func (o flushedOp) weight() int { return 1 }
+
+func (o flushedOp) apply(tx *txn) error {
+	for _, c := range tx.s.crawls {
+		for _, t := range c.seen.flushing {
+			t.Close()
+		}
+		c.seen.flushing = nil
+	}
+	if o.leaving && tx.s.leaving {
+		tx.s.leave()
+	}
+	return nil
+}
+
+// merges counts the merges that run.
+type merges struct {
+	sync.WaitGroup
+	mu         sync.Mutex
+	small, big bool
+}
+
+// begin notes a merge of so many keys, unless one of its kind runs.
+func (m *merges) begin(keys int64) (end func(), ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kind := &m.small
+	if keys >= bigMerge {
+		kind = &m.big
+	}
+	if *kind {
+		return nil, false
+	}
+	*kind = true
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		*kind = false
+	}, true
+}
+
+// startMerges starts the merges there are.
+func (s *Store) startMerges(m *merges) {
+	for {
+		parts, end := s.pickMerge(m)
+		if parts == nil {
+			return
+		}
+		m.Go(func() {
+			err := s.mergeParts(parts)
+			end()
+			if err == nil {
+				s.pokeKeeper()
+			}
+		})
+	}
+}
+
+// pickMerge returns runs that are to be merged, marked as busy.
+func (s *Store) pickMerge(m *merges) ([]*keyPart, func()) {
+	if s.rlock() != nil {
+		return nil, nil
+	}
+	defer s.mu.RUnlock()
+	shared := map[*runfile.File][]*keyPart{}
+	for _, c := range s.crawls {
+		for _, g := range c.gens {
+			var own []*run
+			for _, r := range g.runs {
+				if r.Len() < s.opt.ownKeys() {
+					shared[r.File] = append(shared[r.File], &keyPart{g: g, inputs: []*run{r}})
+				} else if !r.busy {
+					own = append(own, r)
+				}
+			}
+			if own = similar(own, (*run).Len); own != nil {
+				if parts, end := s.beginMerge(m, []*keyPart{{g: g, inputs: own}}); parts != nil {
+					return parts, end
+				}
+			}
+		}
+	}
+	return s.pickShared(m, shared)
+}
+
+// pickShared is pickMerge for files that many generations share.
+func (s *Store) pickShared(m *merges, shared map[*runfile.File][]*keyPart) ([]*keyPart, func()) {
+	var files []*runfile.File
+	for f, parts := range shared {
+		if !slices.ContainsFunc(parts, func(p *keyPart) bool { return p.inputs[0].busy }) {
+			files = append(files, f)
+		}
+	}
+	byGen := map[*generation]*keyPart{}
+	var list []*keyPart
+	for _, f := range similar(files, (*runfile.File).Bytes) {
+		for _, p := range shared[f] {
+			if have := byGen[p.g]; have != nil {
+				have.inputs = append(have.inputs, p.inputs...)
+				continue
+			}
+			byGen[p.g] = p
+			list = append(list, p)
+		}
+	}
+	if list == nil {
+		return nil, nil
+	}
+	slices.SortFunc(list, func(a, b *keyPart) int { return int(a.g.num) - int(b.g.num) })
+	return s.beginMerge(m, list)
+}
+
+// beginMerge marks runs as busy, unless too many merges run.
+func (s *Store) beginMerge(m *merges, parts []*keyPart) ([]*keyPart, func()) {
+	var n int64
+	for _, p := range parts {
+		n += p.len()
+	}
+	end, ok := m.begin(n)
+	if !ok {
+		return nil, nil
+	}
+	for _, p := range parts {
+		p.begin()
+	}
+	return parts, end
+}
+
+// similar returns four things or more of about one size, or smaller, nil if there
+// are none.
+func similar[T any](list []T, size func(T) int64) []T {
+	const n, spread, most = 4, 3, 64
+	slices.SortFunc(list, func(a, b T) int { return int(min(max(size(a)-size(b), -1), 1)) })
+	for i := n - 1; i < len(list); i++ {
+		if room := spread * size(list[i-n+1]); size(list[i]) <= room {
+			for i++; i < len(list) && i < most && size(list[i]) <= room; i++ {
+			}
+			return list[:i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,389 @@
+package pebblestore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
+)
+
+// part is what becomes one run of a generation: packed rows or runs.
+type keyPart struct {
+	c      *crawl // for the index only
+	g      *generation
+	inputs []*run   // nil for packed rows
+	packed int64    // keys in packed rows
+	nums   []uint64 // of them
+	purge  bool     // leave out what is purging
+	file   *runfile.Writer
+	place  runfile.Place
+}
+
+func (p *keyPart) len() int64 {
+	n := p.packed
+	for _, r := range p.inputs {
+		n += r.Len()
+	}
+	return n
+}
+
+// begin marks the inputs as busy, and keeps their files open.
+func (p *keyPart) begin() {
+	for _, r := range p.inputs {
+		r.busy = true
+		r.File.Use()
+	}
+}
+
+// end takes that back. Damaged inputs stay busy.
+func (p *keyPart) end(bad bool) {
+	for _, r := range p.inputs {
+		r.busy = bad
+		r.File.Release()
+	}
+}
+
+// runsWriter writes runs: large ones into files of their own, others into one.
+type runsWriter struct {
+	s      *Store
+	shared *runfile.Writer
+	all    []*runfile.Writer
+	files  map[*runfile.Writer]*runfile.File // complete
+	taken  map[*runfile.Writer]bool          // a generation took a run of it
+}
+
+func (s *Store) newRunsWriter() *runsWriter {
+	return &runsWriter{s: s, files: map[*runfile.Writer]*runfile.File{}, taken: map[*runfile.Writer]bool{}}
+}
+
+// writer returns the writer for a run of so many keys.
+func (w *runsWriter) writer(n int64) (*runfile.Writer, error) {
+	if n < w.s.opt.ownKeys() && w.shared != nil {
+		return w.shared, nil
+	}
+	var id runfile.ID
+	if _, err := rand.Read(id[:]); err != nil {
+		return nil, err
+	}
+	f, err := runfile.Create(w.s.opt.FS, w.s.runsDir(), id)
+	if err != nil {
+		return nil, err
+	}
+	w.all = append(w.all, f)
+	if n < w.s.opt.ownKeys() {
+		w.shared = f
+	}
+	return f, nil
+}
+
+// write writes the run of a part, of about n keys.
+func (w *runsWriter) write(p *keyPart, from runfile.Source, n int64) error {
+	f, err := w.writer(n)
+	if err != nil {
+		return err
+	}
+	f.Begin(n)
+	for {
+		keys, err := from.Next()
+		if err == nil && (w.s.isClosing() || w.s.isDead()) {
+			err = store.ErrClosed
+		}
+		if err == nil && len(keys) > 0 {
+			err = f.Add(keys)
+			runtime.Gosched() // callers come first
+		}
+		if err != nil {
+			return err
+		}
+		if len(keys) == 0 {
+			break
+		}
+	}
+	p.file = f
+	if p.place, err = f.End(); err == nil && n >= w.s.opt.ownKeys() {
+		err = w.finish(f)
+	}
+	return err
+}
+
+// finish ends a file.
+func (w *runsWriter) finish(f *runfile.Writer) (err error) {
+	w.all = slices.DeleteFunc(w.all, func(o *runfile.Writer) bool { return o == f })
+	file, err := f.Finish()
+	if err == nil {
+		w.files[f] = file
+	}
+	return err
+}
+
+// abort removes all files.
+func (w *runsWriter) abort() (err error) {
+	for _, f := range w.all {
+		err = errors.Join(err, f.Abort())
+	}
+	for _, f := range w.files {
+		w.s.discard(f)
+	}
+	return err
+}
+
+// commit ends the files, and has the runs take the place of what they were made of.
+func (w *runsWriter) commit(parts []*keyPart) error {
+	if w.shared != nil {
+		if err := w.finish(w.shared); err != nil {
+			return errors.Join(err, w.abort())
+		}
+	}
+	if err := w.s.syncDir(w.s.runsDir()); err != nil {
+		return errors.Join(fmt.Errorf("cannot sync the directory of runs: %w", err), w.abort())
+	}
+	var err error
+	for chunk := range slices.Chunk(parts, stepParts) {
+		if err = w.s.do(context.Background(), &replaceOp{w: w, parts: chunk}); err != nil {
+			break
+		}
+	}
+	w.unused()
+	return err
+}
+
+// unused removes the files that no generation took a run of.
+func (w *runsWriter) unused() {
+	if w.s.isDead() { // the committer may be about to take one
+		return
+	}
+	for wr, f := range w.files {
+		if !w.taken[wr] {
+			w.s.discard(f)
+		}
+	}
+}
+
+func (s *Store) syncDir(dir string) error {
+	d, err := s.opt.FS.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (s *Store) runsDir() string { return s.opt.FS.PathJoin(s.dir, "runs") }
+
+// replaceOp has runs take the place of what they were made of.
+type replaceOp struct {
+	w     *runsWriter
+	parts []*keyPart
+}
+
+func (o *replaceOp) weight() int { return len(o.parts) }
+
+func (o *replaceOp) apply(tx *txn) error {
+	for _, p := range o.parts {
+		if p.g.gone {
+			continue
+		}
+		if p.purge && tx.s.views > 0 {
+			return errViews
+		}
+		r, err := o.w.files[p.file].Run(p.place)
+		if err != nil {
+			return damaged(err)
+		}
+		if p.inputs == nil {
+			if p.place.Keys != p.packed {
+				return fmt.Errorf("cannot make a run of generation %d; got %d packed keys; want %d: %w", p.g.num, p.place.Keys, p.packed, store.ErrCorrupt)
+			}
+			tx.deletePacked(p.g.num, p.nums)
+			p.g.packed -= p.packed
+			tx.s.packed -= p.packed
+		}
+		if p.place.Keys > 0 {
+			tx.addRun(p.g, &run{Run: r})
+			o.w.taken[p.file] = true
+		}
+		tx.dropRuns(p.g, p.inputs)
+		if p.purge {
+			tx.purged(p.g)
+		}
+	}
+	return nil
+}
+
+// errViews is why tombstones must stay for now.
+var errViews = errors.New("keys are being listed")
+
+// purged ends a merge that left out the keys that are purging.
+func (tx *txn) purged(g *generation) {
+	tx.deleteRange(appendNumbered(nil, tableTomb, g.num), afterNumbered(tableTomb, g.num))
+	for k := range g.dead {
+		tx.set(appendKeyRow(nil, tableTomb, g.num, &k), nil)
+	}
+	for k := range g.revived {
+		tx.pack(g, &k)
+	}
+	g.purging, g.revived = nil, nil
+}
+
+// mergeParts merges the inputs of each part.
+func (s *Store) mergeParts(parts []*keyPart) (err error) {
+	defer func() { s.endParts(parts, errors.Is(err, runfile.ErrDamaged)) }()
+	w := s.newRunsWriter()
+	for _, p := range parts {
+		sources := make([]runfile.Source, len(p.inputs))
+		for i, r := range p.inputs {
+			sources[i] = r.Read(nil)
+		}
+		from := runfile.Merge(sources)
+		if p.purge {
+			from = &without{from: from, keys: p.g.purging}
+		}
+		if err := w.write(p, from, p.len()); err != nil {
+			return errors.Join(damaged(err), w.abort())
+		}
+	}
+	return w.commit(parts)
+}
+
+// endParts ends the use of the inputs. If one of them is damaged they are not merged
+// again.
+func (s *Store) endParts(parts []*keyPart, bad bool) {
+	if s.lock() != nil {
+		return // the store is dead
+	}
+	defer s.mu.Unlock()
+	for _, p := range parts {
+		p.end(bad)
+	}
+}
+
+// without is a source without some keys.
+type without struct {
+	from runfile.Source
+	keys map[store.Key]struct{} // not written to meanwhile
+	buf  []store.Key
+}
+
+// Next implements runfile.Source.
+func (w *without) Next() ([]store.Key, error) {
+	for {
+		keys, err := w.from.Next()
+		if err != nil || len(keys) == 0 {
+			return nil, err
+		}
+		w.buf = w.buf[:0]
+		for i := range keys {
+			if _, ok := w.keys[keys[i]]; !ok {
+				w.buf = append(w.buf, keys[i])
+			}
+		}
+		if len(w.buf) > 0 {
+			return w.buf, nil
+		}
+	}
+}
+
+// purge merges the runs of a generation that has many tombstones without the keys
+// that have one, if there is such a generation.
+func (s *Store) purge(m *merges) error {
+	g := s.toPurge()
+	if g == nil {
+		return nil
+	}
+	m.Wait() // no other merge has these runs
+	o := &purgeOp{g: g}
+	if err := s.do(context.Background(), o); err != nil {
+		return err
+	}
+	err := s.flushPacked(false)
+	if err == nil {
+		var parts []*keyPart
+		if parts, err = s.purgeParts(g); err == nil {
+			err = s.mergeParts(parts)
+		}
+	}
+	if err != nil {
+		o.failed = true
+		err = errors.Join(err, s.do(context.Background(), o))
+	}
+	s.pokeKeeper()
+	return err
+}
+
+// toPurge returns a generation with many tombstones, unless runs must stay as they
+// are.
+func (s *Store) toPurge() *generation {
+	if s.rlock() != nil {
+		return nil
+	}
+	defer s.mu.RUnlock()
+	if s.useIndex && !s.filled || s.views > 0 {
+		return nil
+	}
+	for _, c := range s.crawls {
+		for _, g := range c.gens {
+			if n := int64(len(g.dead)); g.low == nil && n >= min(purgeLeast, s.flushAt()) && 8*n >= g.keys {
+				return g
+			}
+		}
+	}
+	return nil
+}
+
+// purgeOp fixes the tombstones that a merge applies, or takes that back.
+type purgeOp struct {
+	g      *generation
+	failed bool
+}
+
+func (o *purgeOp) weight() int { return 1 }
+
+func (o *purgeOp) apply(*txn) error {
+	g := o.g
+	if !o.failed {
+		g.purging, g.dead, g.revived = g.dead, nil, nil
+		return nil
+	}
+	for k := range g.purging {
+		if _, ok := g.revived[k]; !ok {
+			if g.dead == nil {
+				g.dead = map[store.Key]struct{}{}
+			}
+			g.dead[k] = struct{}{}
+		}
+	}
+	g.purging, g.revived = nil, nil
+	return nil
+}
+
+// purgeParts returns all runs of g, marked as busy.
+func (s *Store) purgeParts(g *generation) ([]*keyPart, error) {
+	if err := s.lock(); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	p := &keyPart{g: g, inputs: slices.Clone(g.runs), purge: true}
+	p.begin()
+	return []*keyPart{p}, nil
+}
+
+// list writes a run of ascending keys into a file of its own, and syncs it.
+func (w *runsWriter) list(keys []store.Key) (*run, error) {
+	p := &keyPart{}
+	err := w.write(p, &listSource{keys}, int64(len(keys)))
+	if err == nil && w.shared != nil {
+		err = w.finish(w.shared)
+	}
+	if err == nil {
+		err = w.s.syncDir(w.s.runsDir())
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.abort())
+	}
+	r, err := w.files[p.file].Run(p.place)
+	return &run{Run: r}, damaged(err)
+}

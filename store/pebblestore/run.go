@@ -1,0 +1,132 @@
+package pebblestore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
+)
+
+// run is sorted keys of one generation in a file.
+type run struct {
+	*runfile.Run
+	busy bool // it is being merged
+}
+
+// hides reports whether the packed rows and runs of g have keys that are forgotten.
+func (g *generation) hides() bool { return g.low != nil || len(g.dead)+len(g.purging) > 0 }
+
+// hidden reports whether k, if a packed row or a run of g has it, is forgotten.
+func (g *generation) hidden(k *store.Key) bool {
+	if !g.hides() {
+		return false
+	}
+	if g.low != nil && bytes.Compare(k[:], g.low[:]) <= 0 {
+		return true
+	}
+	if _, ok := g.dead[*k]; ok {
+		return true
+	}
+	_, ok := g.purging[*k]
+	if !ok {
+		return false
+	}
+	_, again := g.revived[*k]
+	return !again
+}
+
+// kill writes the tombstone of k, which g has.
+func (tx *txn) kill(g *generation, k *store.Key) {
+	tx.set(appendKeyRow(nil, tableTomb, g.num, k), nil)
+	if _, ok := g.revived[*k]; ok {
+		delete(g.revived, *k)
+		return
+	}
+	if g.dead == nil {
+		g.dead = map[store.Key]struct{}{}
+	}
+	g.dead[*k] = struct{}{}
+}
+
+// revive takes the tombstone of k away, and reports whether there was one.
+func (tx *txn) revive(g *generation, k *store.Key) bool {
+	if len(g.dead)+len(g.purging) == 0 || !g.hidden(k) {
+		return false
+	}
+	if _, ok := g.dead[*k]; ok {
+		delete(g.dead, *k)
+	} else {
+		if g.revived == nil {
+			g.revived = map[store.Key]struct{}{}
+		}
+		g.revived[*k] = struct{}{}
+	}
+	tx.delete(appendKeyRow(nil, tableTomb, g.num, k))
+	return true
+}
+
+// appendRunRow appends the key of the row of a run.
+func appendRunRow(dst []byte, gen uint32, id runfile.ID) []byte {
+	return append(appendNumbered(dst, tableRun, gen), id[:]...)
+}
+
+func appendPlace(dst []byte, p runfile.Place) []byte {
+	dst = binary.AppendUvarint(dst, uint64(p.Offset))
+	dst = binary.AppendUvarint(dst, uint64(p.Keys))
+	return binary.AppendUvarint(dst, uint64(p.Buckets))
+}
+
+// parseRunRow parses the row of a run.
+func parseRunRow(key, value []byte) (gen uint32, id runfile.ID, p runfile.Place, err error) {
+	if len(key) != 1+4+len(id) {
+		return 0, id, p, fmt.Errorf("cannot read run row %x: %w", key, store.ErrCorrupt)
+	}
+	r := fields{b: value}
+	p = runfile.Place{Offset: int64(r.uint()), Keys: int64(r.uint()), Buckets: int64(r.uint())}
+	return binary.BigEndian.Uint32(key[1:]), runfile.ID(key[5:]), p, r.end("run row", value)
+}
+
+// addRun adds a run to g, and writes its row.
+func (tx *txn) addRun(g *generation, r *run) {
+	g.runs = append(slices.Clip(g.runs), r)
+	tx.s.sections[r.File]++
+	tx.set(appendRunRow(nil, g.num, r.File.ID()), appendPlace(nil, r.Place))
+}
+
+// dropRuns takes runs away from g. The files that no run is in any more are removed
+// when the batch is durable.
+func (tx *txn) dropRuns(g *generation, runs []*run) {
+	g.runs = slices.DeleteFunc(slices.Clone(g.runs), func(r *run) bool { return slices.Contains(runs, r) })
+	for _, r := range runs {
+		tx.delete(appendRunRow(nil, g.num, r.File.ID()))
+		if tx.s.sections[r.File]--; tx.s.sections[r.File] == 0 {
+			delete(tx.s.sections, r.File)
+			tx.files = append(tx.files, r.File)
+		}
+	}
+}
+
+// dropGeneration deletes what g has.
+func (tx *txn) dropGeneration(g *generation) {
+	tx.delete(appendNumbered(nil, tableGen, g.num))
+	tx.dropRuns(g, g.runs)
+	for _, table := range []byte{tablePacked, tableTomb} {
+		tx.deleteRange(appendNumbered(nil, table, g.num), afterNumbered(table, g.num))
+	}
+	tx.s.packed -= g.packed
+	g.packed, g.pending, g.gone = 0, nil, true
+	tx.untouch(g)
+}
+
+// damaged makes an error of a run file one of the store.
+func damaged(err error) error {
+	if errors.Is(err, runfile.ErrDamaged) && !errors.Is(err, store.ErrCorrupt) {
+		return fmt.Errorf("%w: %w; the disk returned other bytes than were written: "+
+			"check it, then restore a copy of the directory or import an export", store.ErrCorrupt, err)
+	}
+	return err
+}
