@@ -31,6 +31,9 @@ func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) 
 		return nil, err
 	}
 	defer f.leave()
+	if err := f.settleCrawls(ctx, len(urls), func(i int) *Link { return &urls[i] }); err != nil {
+		return nil, err
+	}
 	results, w := make([]Result, len(urls)), f.spaces.get(len(urls))
 	f.prepareAll(urls, results, w.offers)
 	if err := f.addOffers(ctx, w, w.offers); err != nil {
@@ -51,6 +54,9 @@ func (f *Frontier) See(ctx context.Context, urls []Link) ([]Result, error) {
 		return nil, err
 	}
 	defer f.leave()
+	if err := f.settleCrawls(ctx, len(urls), func(i int) *Link { return &urls[i] }); err != nil {
+		return nil, err
+	}
 	results, w := make([]Result, len(urls)), f.spaces.get(len(urls))
 	f.prepareAll(urls, results, w.offers)
 	for i := range w.offers {

@@ -33,7 +33,10 @@ type crawl struct {
 type crawlTable struct {
 	mu  sync.RWMutex
 	own map[string]crawl
-	all bool // the whole store is exact: its profile is none
+	// plain are the crawls that the store knows to be made by the frontier's profile, for
+	// good. Of those in neither map another frontier on the store may say otherwise.
+	plain map[string]bool
+	all   bool // the whole store is exact: its profile is none
 	// unnamed is the crawl meant by the name ""; "" is store.DefaultCrawl.
 	unnamed string
 }
@@ -55,20 +58,27 @@ func (t *crawlTable) load(ctx context.Context, s store.Store) error {
 	if err != nil {
 		return err
 	}
-	t.own = make(map[string]crawl)
+	t.own, t.plain = make(map[string]crawl), make(map[string]bool)
 	for _, is := range list {
 		if !is.Own() {
 			continue
 		}
-		c := crawl{name: is.Name, stored: is.Stored, exact: is.Stored == is.Name+exactSuffix}
-		if !c.exact {
-			if c.own, err = profileOf(is.Stored[len(is.Name):]); err != nil {
-				return fmt.Errorf("cannot go on with crawl %q: %w", is.Name, err)
-			}
+		if t.own[is.Name], err = ownCrawl(is.Name, is.Stored); err != nil {
+			return err
 		}
-		t.own[is.Name] = c
 	}
 	return nil
+}
+
+// ownCrawl is a crawl that is stored with a suffix.
+func ownCrawl(name, stored string) (c crawl, err error) {
+	c = crawl{name: name, stored: stored, exact: stored == name+exactSuffix}
+	if !c.exact {
+		if c.own, err = profileOf(stored[len(name):]); err != nil {
+			return c, fmt.Errorf("cannot go on with crawl %q: %w", name, err)
+		}
+	}
+	return c, nil
 }
 
 // get returns the crawl of a name; ok is false for a name no crawl can have.
@@ -86,11 +96,14 @@ func (t *crawlTable) get(name string) (c crawl, ok bool) {
 }
 
 // stored returns the store's name of a crawl, "*" being all of them.
-func (t *crawlTable) stored(name string) (string, error) {
+func (f *Frontier) stored(ctx context.Context, name string) (string, error) {
 	if name == "*" {
 		return name, nil
 	}
-	c, ok := t.get(name)
+	if err := f.learn(ctx, name); err != nil {
+		return "", err
+	}
+	c, ok := f.crawls.get(name)
 	if !ok {
 		return "", crawlNameError(name)
 	}

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,8 +13,8 @@ import (
 
 // SetCrawlProfile gives a crawl a profile of its own before its first URL, so
 // that crawls of one store may be made by different rules. It is durable and for
-// good: a crawl that has URLs, or a profile of its own, is refused any other,
-// with store.ErrIdentity. The profile it has already does nothing, and so does
+// good, for all frontiers on the store: a crawl that has URLs, was offered any, or has
+// a profile of its own, is refused any other, with store.ErrIdentity. The profile it has already does nothing, and so does
 // that of the frontier for a crawl without its own.
 //
 // canon.None makes the crawl exact: without canonical dedup, its identity is the URL as
@@ -94,6 +95,9 @@ func (f *Frontier) setOwn(ctx context.Context, name string, c crawl, suffix stri
 		return err
 	}
 	defer f.leave()
+	if err := f.learn(ctx, name); err != nil {
+		return err
+	}
 	was, ok := f.crawls.get(name)
 	if !ok {
 		return crawlNameError(name)
@@ -130,6 +134,16 @@ func (t *crawlTable) setOwn(ctx context.Context, s store.Store, c crawl, way str
 	}
 	if stats.Seen > 0 {
 		return fmt.Errorf("cannot make the keys of crawl %q by %s; got %d URLs whose keys were made by %s; want none: %w", c.name, asked, stats.Seen, way, store.ErrIdentity)
+	}
+	holds := []string{c.stored}
+	if err := s.NameCrawls(ctx, []string{c.name}, holds); err != nil {
+		return fmt.Errorf("cannot make the keys of crawl %q by %s: %w", c.name, asked, err)
+	}
+	if holds[0] != c.stored {
+		if suffix := holds[0][len(c.name):]; suffix != "" {
+			way = suffix[1:]
+		}
+		return errors.Join(fmt.Errorf("cannot make the keys of crawl %q by %s; they are made by %s for good: %w", c.name, asked, way, store.ErrIdentity), t.keep(c.name, holds[0]))
 	}
 	off := false
 	if err := s.Configure(ctx, c.stored, "", store.QueueChange{Paused: &off}); err != nil {

@@ -68,10 +68,10 @@ func (f *Frontier) start(ctx context.Context) error {
 	if err := f.store.Prepare(ctx, terms); err != nil {
 		return err
 	}
-	if _, err := f.crawls.stored(f.opt.Crawl); err != nil {
+	if err := f.crawls.load(ctx, f.store); err != nil {
 		return err
 	}
-	if err := f.crawls.load(ctx, f.store); err != nil {
+	if _, err := f.stored(ctx, f.opt.Crawl); err != nil {
 		return err
 	}
 	return f.applyOptions(ctx)

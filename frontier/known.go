@@ -33,6 +33,9 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 		return nil, err
 	}
 	defer f.leave()
+	if err := f.settleCrawls(ctx, len(known), func(i int) *Link { return &known[i].Link }); err != nil {
+		return nil, err
+	}
 	results := make([]Result, len(known))
 	var byCrawl putsByCrawl
 	p := preparer{f: f}

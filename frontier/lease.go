@@ -83,7 +83,7 @@ func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease
 const maxRounds = 16
 
 func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.Time, error) {
-	from, err := f.takeRequest(req)
+	from, err := f.takeRequest(ctx, req)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -125,12 +125,12 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 	return leases, drops, taken.Next, nil
 }
 
-func (f *Frontier) takeRequest(req LeaseRequest) (store.TakeRequest, error) {
+func (f *Frontier) takeRequest(ctx context.Context, req LeaseRequest) (store.TakeRequest, error) {
 	req.Crawl = cmp.Or(req.Crawl, f.opt.Crawl)
 	if req.Crawl == "*" && req.Queue != "" {
 		return store.TakeRequest{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
 	}
-	stored, err := f.crawls.stored(req.Crawl)
+	stored, err := f.stored(ctx, req.Crawl)
 	if err != nil {
 		return store.TakeRequest{}, err
 	}

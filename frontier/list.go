@@ -31,6 +31,9 @@ func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 		return Entry{}, err
 	}
 	defer f.leave()
+	if err := f.learn(ctx, u.Crawl); err != nil {
+		return Entry{}, err
+	}
 	r, c := f.identify(u)
 	if r.Status == StatusRefused {
 		return Entry{Canonical: r.Canonical, Reason: r.Reason}, refusalError(u.URL, &r)
@@ -75,12 +78,12 @@ func entryOf(e store.Entry) (Entry, error) {
 // Stats returns exact counts, whose cost does not grow with the crawl: of one crawl,
 // "" being that of [Options.Crawl], or of all with "*".
 func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error) {
-	return withCrawl(f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
+	return withCrawl(ctx, f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
 }
 
 // Queue returns the state of a queue, or store.ErrNotFound.
 func (f *Frontier) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
-	return withCrawl(f, crawl, func(stored string) (store.QueueInfo, error) {
+	return withCrawl(ctx, f, crawl, func(stored string) (store.QueueInfo, error) {
 		q, err := f.store.QueueInfo(ctx, stored, queue)
 		q.Crawl = shown(q.Crawl)
 		return q, err
@@ -89,7 +92,7 @@ func (f *Frontier) Queue(ctx context.Context, crawl, queue string) (store.QueueI
 
 // Crawls lists the crawls in order of name.
 func (f *Frontier) Crawls(ctx context.Context) ([]string, error) {
-	return withCrawl(f, "*", func(string) ([]string, error) {
+	return withCrawl(ctx, f, "*", func(string) ([]string, error) {
 		names, err := f.store.Crawls(ctx)
 		for i := range names {
 			names[i] = shown(names[i])
@@ -102,7 +105,7 @@ func (f *Frontier) Crawls(ctx context.Context) ([]string, error) {
 // Queues lists the queues of a crawl ("*" for all) in order of crawl and name,
 // beginning after the one named after ("" for the first).
 func (f *Frontier) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
-	return list(f, crawl, func(stored string) iter.Seq2[store.QueueInfo, error] {
+	return list(ctx, f, crawl, func(stored string) iter.Seq2[store.QueueInfo, error] {
 		return mapped(f.store.Queues(ctx, stored, after), func(q store.QueueInfo) (store.QueueInfo, error) {
 			q.Crawl = shown(q.Crawl)
 			return q, nil
@@ -114,7 +117,7 @@ func (f *Frontier) Queues(ctx context.Context, crawl, after string) iter.Seq2[st
 // queue "", of all queues by name: first the completed and dropped ones in order of
 // key, then the leased ones, then the queued ones in order of service.
 func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[Entry, error] {
-	return list(f, crawl, func(stored string) iter.Seq2[Entry, error] {
+	return list(ctx, f, crawl, func(stored string) iter.Seq2[Entry, error] {
 		return mapped(f.store.Entries(ctx, stored, queue), entryOf)
 	})
 }
@@ -122,7 +125,7 @@ func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[E
 // Configure changes the settings of a queue, of a crawl (queue "") or of all
 // (crawl "*", queue ""), durably. Zero settings leave things to Options.
 func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
-	_, err := withCrawl(f, crawl, func(stored string) (struct{}, error) {
+	_, err := withCrawl(ctx, f, crawl, func(stored string) (struct{}, error) {
 		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
 	})
 	if err != nil {
@@ -150,6 +153,9 @@ type Selection struct {
 // Forget makes URLs new again and returns how many keys went. Leases on them
 // end. The counts of the query trap begin anew.
 func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
+	if err := f.learn(ctx, oneCrawl(sel.Crawl)); err != nil {
+		return 0, err
+	}
 	keys := slices.Clone(sel.Keys)
 	for _, u := range sel.URLs {
 		u.Crawl = oneCrawl(sel.Crawl)
@@ -162,7 +168,7 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if len(keys) == 0 && sel.URLs != nil || len(keys) == 0 && sel.Keys != nil {
 		return 0, nil // an empty list is no word for all
 	}
-	n, err := withCrawl(f, sel.Crawl, func(stored string) (int64, error) {
+	n, err := withCrawl(ctx, f, sel.Crawl, func(stored string) (int64, error) {
 		return f.store.Forget(ctx, store.Selection{Crawl: stored, Keys: keys, Queue: sel.Queue, Before: sel.Before})
 	})
 	if err != nil {
@@ -176,13 +182,13 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 }
 
 // withCrawl runs a call on the store with the stored name of a crawl.
-func withCrawl[T any](f *Frontier, crawl string, call func(stored string) (T, error)) (T, error) {
+func withCrawl[T any](ctx context.Context, f *Frontier, crawl string, call func(stored string) (T, error)) (T, error) {
 	var none T
 	if err := f.enter(); err != nil {
 		return none, err
 	}
 	defer f.leave()
-	stored, err := f.crawls.stored(crawl)
+	stored, err := f.stored(ctx, crawl)
 	if err != nil {
 		return none, err
 	}
@@ -190,7 +196,7 @@ func withCrawl[T any](f *Frontier, crawl string, call func(stored string) (T, er
 }
 
 // list is withCrawl for an iterator: Close waits for its end.
-func list[T any](f *Frontier, crawl string, of func(stored string) iter.Seq2[T, error]) iter.Seq2[T, error] {
+func list[T any](ctx context.Context, f *Frontier, crawl string, of func(stored string) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		if err := f.enter(); err != nil {
@@ -198,7 +204,7 @@ func list[T any](f *Frontier, crawl string, of func(stored string) iter.Seq2[T, 
 			return
 		}
 		defer f.leave()
-		stored, err := f.crawls.stored(crawl)
+		stored, err := f.stored(ctx, crawl)
 		if err != nil {
 			yield(none, err)
 			return

@@ -40,6 +40,9 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 		return Redirection{}, err
 	}
 	defer f.leave()
+	if err := f.settleCrawls(ctx, 1, func(int) *Link { return &Link{Crawl: l.Crawl} }); err != nil {
+		return Redirection{}, err
+	}
 	offers, results := f.offerTarget(l, target)
 	r := &results[0]
 	if l.Redirects >= f.opt.MaxRedirects {
@@ -108,7 +111,7 @@ func (f *Frontier) end(ctx context.Context, l *Lease, outcome Outcome) error {
 }
 
 func (f *Frontier) settleStored(ctx context.Context, crawl string, s []store.Settlement) ([]store.SettleStatus, error) {
-	stored, err := f.crawls.stored(crawl)
+	stored, err := f.stored(ctx, crawl)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Sett
 	answers := make([]Settled, len(settlements))
 	byCrawl := make(map[string][]int, 1)
 	for i, s := range settlements {
-		stored, err := f.crawls.stored(s.Lease.Crawl)
+		stored, err := f.stored(ctx, s.Lease.Crawl)
 		if err != nil {
 			return nil, err
 		}

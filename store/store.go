@@ -151,6 +151,14 @@ type Store interface {
 	// Crawls lists the crawls in order of name.
 	Crawls(ctx context.Context) ([]string, error)
 
+	// NameCrawls settles, for good, as which crawl the store keeps each of the crawls
+	// that users name: of proposals by any number of callers the first holds, durably.
+	// stored[i] is the proposal for names[i], at most 249 bytes, "" for none; it is
+	// overwritten with what holds, "" if nothing was proposed yet. To the store a name
+	// means nothing, and no crawl comes into being. Only a store that one process at a
+	// time can open may forget, when it is closed, what holds.
+	NameCrawls(ctx context.Context, names, stored []string) error
+
 	// Queues lists the queues that QueueInfo knows, in a crawl ("*" for all,
 	// with after ""), in order of crawl and name, beginning after the queue
 	// named after ("" for the first). It ends with the first error. A listing

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -87,6 +88,19 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 	}
 	defer s.mu.Unlock()
 	return names(s.crawls), nil
+}
+
+// NameCrawls implements store.Store.
+func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
+	if err := crawlnames.Check(names, stored); err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.names.Settle(names, stored)
+	return nil
 }
 
 // Queues lists queues as they are when the listing begins.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/heap"
 	"github.com/firstseen/firstseen/store/internal/sched"
 	"github.com/firstseen/firstseen/store/internal/wallclock"
@@ -42,6 +43,7 @@ type Store struct {
 	began  time.Time // what the monotonic clock is read against
 	sched  sched.Sched
 	crawls map[string]*crawl
+	names  crawlnames.Table
 	seq    uint64 // of the URL queued last
 	token  uint64 // of the lease given last
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
@@ -45,6 +46,7 @@ type Store struct {
 	texts       *texts
 	compactions *compactions
 	keeper      keeper
+	names       crawlnames.Table
 	closing     chan struct{}  // closed by Close
 	behind      sync.WaitGroup // the keeper, and what goes on between steps; Close waits for it
 	retiring    chan struct{}  // wakes forgetRetired

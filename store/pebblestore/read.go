@@ -1,10 +1,12 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -54,6 +56,15 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 		names = append(names, c.name)
 	}
 	return names, nil
+}
+
+// NameCrawls implements store.Store.
+func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
+	if err := cmp.Or(crawlnames.Check(names, stored), s.usable(), ctx.Err()); err != nil {
+		return err
+	}
+	s.names.Settle(names, stored)
+	return nil
 }
 
 // Stats implements store.Store.

@@ -2,10 +2,12 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -75,6 +77,34 @@ func addStats(to *store.Stats, s store.Stats) {
 	to.Dropped += s.Dropped
 	to.Queues += s.Queues
 	to.Active += s.Active
+}
+
+// namesAtOnce bounds the crawls that one script settles.
+const namesAtOnce = 200
+
+// NameCrawls implements store.Store. What holds is a field of the meta key.
+func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
+	if err := crawlnames.Check(names, stored); err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	for len(names) > 0 {
+		n := min(len(names), namesAtOnce)
+		fields := make([]field, n)
+		for i := range fields {
+			fields[i] = field{name: "crawl " + names[i], value: stored[i]}
+		}
+		holds, err := s.stamp(ctx, fields...)
+		if err != nil {
+			return fmt.Errorf("cannot settle the names of %d crawls: %w", n, err)
+		}
+		copy(stored, holds)
+		names, stored = names[n:], stored[n:]
+	}
+	return nil
 }
 
 // Crawls implements store.Store.

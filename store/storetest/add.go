@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -46,6 +47,7 @@ var addCases = []testCase{
 		f.check(err)
 		equal(f, "crawls", len(names), 0)
 	}},
+	{"the first proposal for a crawl's name holds", firstName},
 	{"the first spelling is told while it is kept", firstSpelling},
 	{"the cap of a queue refuses, and what it refuses isn't recorded", func(f *fixture) {
 		opt := store.AddOptions{MaxPerQueue: 2}
@@ -232,4 +234,32 @@ func (f *fixture) offer(items []int, see bool) []bool {
 		fresh[i] = v[i].Status == store.New
 	}
 	return fresh
+}
+
+// firstName settles names of crawls, none of which comes into being by that, in more
+// calls than one step of a store may carry.
+func firstName(f *fixture) {
+	const crawls = 450
+	names, ask, first, second := make([]string, crawls), make([]string, crawls), make([]string, crawls), make([]string, crawls)
+	for i := range names {
+		names[i] = fmt.Sprint("crawl ", i)
+		second[i] = names[i]
+		if i%2 == 0 {
+			first[i] = names[i] + "|marked"
+		}
+	}
+	f.check(f.s.NameCrawls(f.ctx, names, ask))
+	f.check(f.s.NameCrawls(f.ctx, names, first))
+	f.check(f.s.NameCrawls(f.ctx, names, second))
+	for i, name := range names {
+		want := [2]string{name + "|marked", name}[i%2]
+		if ask[i] != "" || second[i] != want || i%2 == 1 && first[i] != "" {
+			f.Fatalf("%s: got %q, %q, %q; want nothing before a proposal, and %q from then on", name, ask[i], first[i], second[i], want)
+		}
+	}
+	list, err := f.s.Crawls(f.ctx)
+	f.check(err)
+	equal(f, "crawls", len(list), 0)
+	f.wantErr(f.s.NameCrawls(f.ctx, names, ask[1:]), store.ErrInvalid)
+	f.wantErr(f.s.NameCrawls(f.ctx, []string{strings.Repeat("n", 250)}, ask[:1]), store.ErrInvalid)
 }

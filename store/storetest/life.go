@@ -118,6 +118,7 @@ func (f *fixture) calls(ctx context.Context) map[string]func() error {
 		"add nothing": func() error { return second(f.s.Add(ctx, "", nil, store.AddOptions{})) },
 		"take":        func() error { return second(f.s.Take(ctx, store.TakeRequest{})) },
 		"settle":      func() error { return second(f.s.Settle(ctx, "", []store.Settlement{{Key: key(7)}})) },
+		"name crawls": func() error { return f.s.NameCrawls(ctx, []string{"n"}, []string{""}) },
 		"configure":   func() error { return f.s.Configure(ctx, "", "a", store.QueueChange{}) },
 		"prepare":     func() error { return f.s.Prepare(ctx, store.Terms{}) },
 		"forget":      func() error { return second(f.s.Forget(ctx, store.Selection{Keys: k})) },

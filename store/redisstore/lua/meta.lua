@@ -1,7 +1,7 @@
 -- What the store was made with: stamped by the first that opens it, told to the others.
 --
 -- blob: number of fields 1 | for each: length 1 | name | length 4 | value | set
--- anyway 1
+-- anyway 1; an empty value only asks
 -- reply: for each field: length 4 | value
 local n, pos, out = byte(blob, 1), 2, {}
 for _ = 1, n do
@@ -10,7 +10,9 @@ for _ = 1, n do
   local m = unpack_struct('>I4', blob, pos)
   local value, force = sub(blob, pos + 4, pos + 3 + m), byte(blob, pos + 4 + m)
   pos = pos + 5 + m
-  if force == 1 then
+  if value == '' then
+    value = call('HGET', base .. 'M', name) or ''
+  elseif force == 1 then
     call('HSET', base .. 'M', name, value)
   elseif call('HSETNX', base .. 'M', name, value) == 0 then
     value = call('HGET', base .. 'M', name)

@@ -1,0 +1,84 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+)
+
+// Several frontiers, in processes of their own, may share a store, and any of them may
+// give a crawl a profile of its own. So before a frontier makes the first key of a crawl
+// it settles in the store how the keys of the crawl are made, for good: what was said
+// first holds. It keeps the answer, so that costs one question a crawl and frontier.
+
+// learn asks the store about a crawl that is not settled as far as this frontier knows.
+func (f *Frontier) learn(ctx context.Context, name string) error {
+	c, ok := f.crawls.get(name)
+	if !ok || f.crawls.settled(c.name) {
+		return nil
+	}
+	return f.crawls.settle(ctx, f, []string{c.name}, []string{""})
+}
+
+// settleCrawls settles the crawls of n links that keys are to be recorded for.
+func (f *Frontier) settleCrawls(ctx context.Context, n int, link func(i int) *Link) error {
+	var names, stored []string
+	var asked map[string]bool
+	for i := range n {
+		name := link(i).Crawl
+		if i > 0 && name == link(i-1).Crawl {
+			continue
+		}
+		c, ok := f.crawls.get(name)
+		if !ok || asked[c.name] || f.crawls.settled(c.name) {
+			continue
+		}
+		if asked == nil {
+			asked = make(map[string]bool)
+		}
+		asked[c.name] = true
+		names, stored = append(names, c.name), append(stored, c.stored)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return f.crawls.settle(ctx, f, names, stored)
+}
+
+// settled reports whether nobody can say any more how the keys of a crawl are made.
+func (t *crawlTable) settled(name string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	_, own := t.own[name]
+	return own || t.plain[name]
+}
+
+// settle proposes to the store how crawls are stored, "" for none, and keeps what holds.
+func (t *crawlTable) settle(ctx context.Context, f *Frontier, names, stored []string) error {
+	if err := f.store.NameCrawls(ctx, names, stored); err != nil {
+		return fmt.Errorf("cannot learn how the keys of crawl %q are made: %w", names[0], err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, name := range names {
+		if err := t.keep(name, stored[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep notes as what a crawl is stored, "" for unknown.
+func (t *crawlTable) keep(name, stored string) error {
+	switch stored {
+	case "":
+	case name:
+		t.plain[name] = true
+	default:
+		c, err := ownCrawl(name, stored)
+		if err != nil {
+			return err
+		}
+		t.own[name] = c
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+// Package crawlnames checks what store.Store.NameCrawls is called with, and keeps what it
+// settles for stores of one process.
+package crawlnames
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// maxName is the greatest length in bytes of the name that a user gives a crawl, and
+// maxStored that of a crawl's name in the store.
+const maxName, maxStored = 249, 255
+
+// Check returns an error for what no store takes.
+func Check(names, stored []string) error {
+	if len(names) != len(stored) {
+		return fmt.Errorf("cannot settle the names of crawls; got %d names and %d proposals; want as many: %w", len(names), len(stored), store.ErrInvalid)
+	}
+	for i, name := range names {
+		if len(name) > maxName || len(stored[i]) > maxStored {
+			return fmt.Errorf("cannot settle the name of crawl %.40q; got %d bytes, stored as %d; want at most %d and %d: %w",
+				name, len(name), len(stored[i]), maxName, maxStored, store.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// Table is what was settled. The zero value is empty. It is safe for concurrent use.
+type Table struct {
+	mu     sync.Mutex
+	stored map[string]string
+}
+
+// Settle does what NameCrawls promises.
+func (t *Table) Settle(names, stored []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stored == nil {
+		t.stored = make(map[string]string)
+	}
+	for i, name := range names {
+		if holds, ok := t.stored[name]; ok {
+			stored[i] = holds
+		} else if stored[i] != "" {
+			t.stored[name] = stored[i]
+		}
+	}
+}
