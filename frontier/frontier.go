@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -44,6 +45,9 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 		return nil, err
 	}
 	opt = opt.withDefaults()
+	if shared, ok := s.(interface{ Shared() bool }); ok && shared.Shared() {
+		opt.Poll = cmp.Or(opt.Poll, time.Second)
+	}
 	f := &Frontier{
 		opt:        opt,
 		hostHidden: hidesHost(opt.Profile),

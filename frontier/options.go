@@ -100,7 +100,8 @@ type Options struct {
 	SeenFor time.Duration
 	// Poll is how long those who wait for something to hand out go at most
 	// without asking the store anew: for a store that other processes write to, of whose
-	// changes this one isn't told. The default is no bound.
+	// changes this one isn't told. The default is a second on a store that says by a
+	// method Shared() bool that it is one, as redisstore does, and no bound on any other.
 	Poll time.Duration
 	// OnDropped is called with URLs that the frontier dropped by itself, as [ReasonExpired] or
 	// [ReasonExcluded], after that is durable, on the goroutine that dropped them, concurrently. It must

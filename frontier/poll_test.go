@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // Two frontiers on one store stand for two processes: neither hears of the other's
@@ -12,6 +14,25 @@ func TestWaitersSeeWhatAnotherProcessAdds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newCountingStore()
 		a, b := openOn(t, s, Options{Poll: time.Second}), openOn(t, s, Options{})
+		start := time.Now()
+		time.AfterFunc(time.Hour+time.Millisecond, func() { addOne(t, b, Link{URL: "http://a.example/"}) })
+		leases, _, err := a.LeaseWait(bg, LeaseRequest{Max: 5}, false)
+		if waited := time.Since(start); err != nil || len(leases) != 1 || waited > time.Hour+time.Second {
+			t.Errorf("got %d leases, %v after %v; want the URL within a second", len(leases), err, waited)
+		}
+	})
+}
+
+// sharedStore says that other processes write to it.
+type sharedStore struct{ store.Store }
+
+func (sharedStore) Shared() bool { return true }
+
+// TestSharedStoresArePolled: nobody has to say so for a store that knows it.
+func TestSharedStoresArePolled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sharedStore{newCountingStore()}
+		a, b := openOn(t, s, Options{}), openOn(t, s, Options{})
 		start := time.Now()
 		time.AfterFunc(time.Hour+time.Millisecond, func() { addOne(t, b, Link{URL: "http://a.example/"}) })
 		leases, _, err := a.LeaseWait(bg, LeaseRequest{Max: 5}, false)
