@@ -33,7 +33,7 @@ func TestFrontiersAgreeOnACrawlsProfile(t *testing.T) {
 	if r := addAll(t, b, link)[0]; r.Status != StatusDuplicate {
 		t.Errorf("got %v; want what the other frontier made known to be a duplicate", r.Status)
 	}
-	if leases, _, err := b.LeaseWait(bg, LeaseRequest{Max: 5, Crawl: "news"}, false); err != nil || len(leases) != 1 {
+	if leases, _, err := b.Lease(bg, LeaseRequest{Max: 5, Crawl: "news"}); err != nil || len(leases) != 1 {
 		t.Errorf("got %d leases, %v; want the one of both", len(leases), err)
 	}
 	if err := b.SetCrawlProfile(bg, "news", profileNamed(t, "surt")); !errors.Is(err, store.ErrIdentity) {
@@ -64,8 +64,8 @@ func TestEveryCallLearnsACrawlsProfile(t *testing.T) {
 			_, err := f.Put(bg, []Known{{Link: link(crawl), Next: time.Now()}})
 			return errors.Join(err, held(f, crawl))
 		},
-		"LeaseWait": func(f *Frontier, crawl string) error {
-			leases, _, err := f.LeaseWait(bg, LeaseRequest{Max: 1, Crawl: crawl}, false)
+		"Lease": func(f *Frontier, crawl string) error {
+			leases, _, err := f.Lease(bg, LeaseRequest{Max: 1, Crawl: crawl})
 			if err == nil && len(leases) != 1 {
 				err = errors.New("got no lease")
 			}

@@ -71,7 +71,7 @@ func TestDaemonsAgreeOnACrawlsProfile(t *testing.T) {
 			}
 		}
 	}
-	leases, _, err := c.LeaseWait(t.Context(), frontier.LeaseRequest{Max: 2, Crawl: "1"}, false)
+	leases, _, err := c.Lease(t.Context(), frontier.LeaseRequest{Max: 2, Crawl: "1"})
 	if err != nil || len(leases) != 1 {
 		t.Errorf("got %d leases, %v; want one", len(leases), err)
 	}
