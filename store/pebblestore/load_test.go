@@ -10,15 +10,6 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-func takeOne(t *testing.T, s *Store) store.Lease {
-	t.Helper()
-	taken, err := s.Take(t.Context(), store.TakeRequest{})
-	if err != nil || len(taken.Leases) != 1 {
-		t.Fatalf("got %d leases, %v; want 1", len(taken.Leases), err)
-	}
-	return taken.Leases[0]
-}
-
 // TestAnswersBeforeTheIndex: after open the runs answer while the index is filled, and
 // what is recorded and forgotten meanwhile is right after it.
 func TestAnswersBeforeTheIndex(t *testing.T) {
