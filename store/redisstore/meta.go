@@ -201,7 +201,11 @@ func parseIdentity(row string) (id store.Identity, err error) {
 
 // checkMarks checks that every shard has the mark of the store, or gives them theirs while the store is being made.
 func (s *Store) checkMarks(ctx context.Context, making bool) error {
-	b := s.batch(scriptBirth, s.requests.id(), "", []byte{'0' + flag(making)}).everywhere()
+	script := scriptMark // a store opens while a shard has no replica
+	if making {
+		script = scriptBirth
+	}
+	b := s.batch(script, s.requests.id(), "", []byte{'0' + flag(making)}).everywhere()
 	b.part(storeShard, 0)
 	if err := b.run(ctx); err != nil {
 		return err

@@ -60,6 +60,7 @@ var (
 	scriptLeftovers = newScript(partPlain+"leftovers", false)
 	scriptTurn      = newScript("head turn", false)
 	scriptBirth     = newScript("head birth", true)
+	scriptMark      = newScript("head birth", false)
 	scriptMeta      = newScript("head meta", true)
 	scriptEpoch     = newScript(whenFull+partPlain+"epoch", true)
 )

@@ -10,12 +10,11 @@ for _ = 1, n do
   local m = unpack_struct('>I4', blob, pos)
   local value, force = sub(blob, pos + 4, pos + 3 + m), byte(blob, pos + 4 + m)
   pos = pos + 5 + m
-  if value == '' then
-    value = call('HGET', base .. 'M', name) or ''
-  elseif force == 1 then
+  local have = call('HGET', base .. 'M', name)
+  if value == '' or have and (force == 0 or have == value) then
+    value = have or '' -- and nothing is written: a store opens while a shard has no replica
+  else
     call('HSET', base .. 'M', name, value)
-  elseif call('HSETNX', base .. 'M', name, value) == 0 then
-    value = call('HGET', base .. 'M', name)
   end
   out[#out + 1] = pack('>I4c0', #value, value)
 end
