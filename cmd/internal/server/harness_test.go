@@ -79,6 +79,12 @@ func start(t testing.TB, p *canon.Profile, cfg Config) *running {
 // startWith is start with a change to the frontier's options.
 func startWith(t testing.TB, p *canon.Profile, cfg Config, change ...func(*frontier.Options)) *running {
 	t.Helper()
+	return startBefore(t, p, cfg, func(*Server) {}, change...)
+}
+
+// startBefore is startWith with a change to the server before it serves.
+func startBefore(t testing.TB, p *canon.Profile, cfg Config, before func(*Server), change ...func(*frontier.Options)) *running {
+	t.Helper()
 	c := newClock()
 	f, st := openFrontier(t, p, c, change...)
 	cfg.GRPCAddr, cfg.HTTPAddr = "127.0.0.1:0", "127.0.0.1:0"
@@ -92,6 +98,7 @@ func startWith(t testing.TB, p *canon.Profile, cfg Config, change ...func(*front
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	before(s)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx) }()

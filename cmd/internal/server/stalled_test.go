@@ -32,9 +32,14 @@ const (
 	honestToken = "write-honest-012345678"
 )
 
-func startWithTwo(t *testing.T, cfg Config) *running {
+func startWithTwo(t *testing.T, cfg Config, before ...func(*Server)) *running {
+	t.Helper()
 	cfg.TokensFile = tokenFile(t, "write "+stallToken+"\nwrite "+honestToken+"\n")
-	return start(t, canon.None(), cfg)
+	return startBefore(t, canon.None(), cfg, func(s *Server) {
+		for _, change := range before {
+			change(s)
+		}
+	})
 }
 
 // honest has another client add and lease.
@@ -132,8 +137,8 @@ func TestHalfSentMessages(t *testing.T) {
 	const conns, most = 200, 64 << 20
 	for name, token := range map[string]string{"a stranger": "wrong", "a client": stallToken} {
 		t.Run(name, func(t *testing.T) {
-			r := startWithTwo(t, Config{MaxInHand: 8 << 20, MaxMessage: 4 << 20, MaxCalls: 2 * conns})
-			r.patience = 2 * time.Second // of connections made from now on
+			r := startWithTwo(t, Config{MaxInHand: 8 << 20, MaxMessage: 4 << 20, MaxCalls: 2 * conns},
+				func(s *Server) { s.patience = 2 * time.Second })
 			before := heap()
 			half := callFrames(t, pb.URLFrontier_GetStats_FullMethodName, token)
 			var b bytes.Buffer
@@ -341,8 +346,7 @@ func TestRevokedTokenEndsCalls(t *testing.T) {
 // few are logged, with the address and nothing of the token.
 func TestFailedTokensAreLoggedAndCounted(t *testing.T) {
 	var log logged
-	r := startWithTwo(t, Config{})
-	r.log = slog.New(slog.NewTextHandler(&log, nil)) // before any call
+	r := startWithTwo(t, Config{}, func(s *Server) { s.log = slog.New(slog.NewTextHandler(&log, nil)) })
 	const guesses = 40
 	for i := range guesses {
 		guess := fmt.Sprintf("guess-%d-0123456789abcdef", i)
