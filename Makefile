@@ -42,9 +42,9 @@ vet:
 unit:
 	$(GO) test -count=$(COUNT) -timeout 20m $(PKGS)
 
-# race: the packages in which goroutines share state; stores without crashes and broken
-# clusters, which take minutes under the race detector (torture runs them), and those of the commands without 10,000 connections and browsers (-short). audit is left out: it
-# would take as long as all of these.
+# race: the packages in which goroutines share state. Crashes and broken clusters take minutes
+# under the race detector, so they are in torture; -short leaves out 10,000 connections and
+# browsers. audit is left out: it would take as long as all of these.
 # The race detector needs a C compiler.
 race:
 ifeq ($(CC_HERE),)
