@@ -30,7 +30,7 @@ test: deps vet unit race test-examples test-interop
 
 # deps: programs that some tests drive, from Debian's packages, where they can be installed.
 deps:
-	@sh cmd/internal/house/deps.sh
+	@sh cmd/internal/tools/scripts/deps.sh
 
 # vet: on this machine, the two light packages also for 32 bits, all for another processor and system.
 vet:
@@ -51,58 +51,58 @@ ifeq ($(CC_HERE),)
 	@echo 'skip race: no C compiler here'
 else
 	$(GO) test -race -count=$(COUNT) -timeout 20m -skip 'PowerCut|Kill|Crash|ManySmall' ./canon ./hashkey/... $$($(GO) list ./store/... | grep -v /redisstore) ./frontier/...
-	$(GO) test -race -short -count=$(COUNT) -timeout 20m ./store/redisstore/... $(addprefix ./cmd/internal/,server replay archive synth input)
+	$(GO) test -race -short -count=$(COUNT) -timeout 20m ./internal/rediscluster ./store/redisstore/... $(addprefix ./cmd/internal/,server replay archive synth input)
 endif
 
 # fuzz-smoke: each fuzz target for a few seconds, beyond its seeds. Its inputs differ from
 # run to run, so it is not part of test, which must answer the same twice.
 fuzz-smoke:
-	@sh cmd/internal/house/fuzz.sh $(FUZZ)
+	@sh cmd/internal/tools/scripts/fuzz.sh $(FUZZ)
 
 # test-interop: clients that others made, against our server. Installs what they need into
 # INTEROP_DIR: Java stubs, Python packages, Crawlee and Scrapy; leaves out what cannot be had
 # here, with the reason.
 INTEROP_DIR ?= bin/interop
 test-interop:
-	@GO='$(GO)' sh cmd/internal/interop/install.sh '$(INTEROP_DIR)' $(GO) test -count=1 -v -timeout 20m ./cmd/internal/interop
+	@GO='$(GO)' sh cmd/internal/tools/interop/install.sh '$(INTEROP_DIR)' $(GO) test -count=1 -v -timeout 20m ./cmd/internal/tools/interop
 
 # bench-serve: our daemon under load, and URLFrontier beside it in the same run
 # when PEER names its jar.
 PEER ?=
 bench-serve: build
-	$(GO) build -o bin/loadgen ./cmd/internal/loadgen
+	$(GO) build -o bin/loadgen ./cmd/internal/tools/loadgen
 	bin/loadgen --ours bin/firstseen --peer '$(PEER)' $(LOADGEN)
 
 # bench-hostile: an honest client of our daemon under one attack after the other; half an
 # hour, or less with HOSTILE="--length 10s".
 HOSTILE ?=
 bench-hostile: build
-	$(GO) build -o bin/hostile ./cmd/internal/hostile
+	$(GO) build -o bin/hostile ./cmd/internal/tools/hostile
 	bin/hostile --binary bin/firstseen $(HOSTILE)
 
 # bench: every part beside its rivals, one after the other, as a page of Markdown; needs
 # what each rival needs (its page says what) and leaves out those that aren't there.
 bench:
-	@sh cmd/internal/house/bench.sh $(PARTS)
+	@sh cmd/internal/tools/scripts/bench.sh $(PARTS)
 
 # bench-canon: the canonicalizer beside its rivals in one run, as ratios.
 bench-canon:
-	cd canon/rivals && $(GO) run .
+	cd cmd/internal/tools/rivals/canon && $(GO) run .
 
 # bench-hashkey: url-hash and SXURL beside the crates they come from; needs cargo.
 bench-hashkey:
-	@sh hashkey/rivals/run.sh
+	@sh cmd/internal/tools/rivals/hashkey/run.sh
 
 # bench-store: the seen-set at shares of duplicates, then beside other stores.
 STOREBENCH ?= -keys 10e6 -length 15s
 bench-store:
-	$(GO) run ./store/bench $(STOREBENCH)
-	cd store/rivals && $(GO) run . -keys 10e6 -length 15s
+	$(GO) run ./cmd/internal/tools/bench/store $(STOREBENCH)
+	cd cmd/internal/tools/rivals/store && $(GO) run . -keys 10e6 -length 15s
 
 # bench-redis: the store in Redis beside plainer ways to use the same servers, on a cluster
 # of three masters and three replicas that it starts; needs redis-server.
 bench-redis:
-	$(GO) build -o bin/redisbench ./store/redisstore/bench
+	$(GO) build -o bin/redisbench ./cmd/internal/tools/bench/redis
 	bin/redisbench $(REDISBENCH)
 
 bench-frontier:
@@ -115,32 +115,32 @@ bench-frontier:
 
 # bench-replay: replay beside sort, awk and w3lib on the same real stream.
 bench-replay:
-	@sh cmd/firstseen/rivals/replay.sh
+	@sh cmd/internal/tools/rivals/lists/replay.sh
 
 # bench-uniq: uniq beside sort, awk and, if they are in the path, anew, urldedupe and uro.
 bench-uniq:
-	@sh cmd/firstseen/rivals/uniq.sh
+	@sh cmd/internal/tools/rivals/lists/uniq.sh
 
 # torture: power cuts, kills, mutants and random operations in full counts; hours.
 torture:
 	FIRSTSEEN_TORTURE=1 $(GO) test -count=1 -v -timeout 12h ./store/... ./frontier ./canon ./cmd/...
 	$(GO) test -race -count=1 -timeout 2h ./store/redisstore ./store/pebblestore
-	@sh cmd/internal/house/fuzz.sh 30m
+	@sh cmd/internal/tools/scripts/fuzz.sh 30m
 
 # soak: the daemon for a long time under kills, full disks, clock steps and reloads; an
 # hour with SOAK="-length 60m". Prints a report.
 SOAK ?= -length 10m
 soak:
-	$(GO) run ./cmd/internal/soak $(SOAK)
+	$(GO) run ./cmd/internal/tools/soak $(SOAK)
 
 # test-examples: the examples with modules of their own.
 test-examples:
-	@sh cmd/internal/house/examples.sh
+	@sh cmd/internal/tools/scripts/examples.sh
 
 # release: binaries for each platform, built twice and compared, with man pages,
 # completions, an SBOM and checksums, in dist.
 release:
-	@sh cmd/internal/house/release.sh dist
+	@sh cmd/internal/tools/scripts/release.sh dist
 
 lint:
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run

@@ -21,7 +21,7 @@ func startCluster(t *testing.T, flags ...string) string {
 		t.Skip("starts a real cluster")
 	}
 	program := filepath.Join(t.TempDir(), "localcluster")
-	if out, err := exec.Command("go", "build", "-o", program, "../../store/redisstore/localcluster").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "../internal/tools/localcluster").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.Command(program, flags...)

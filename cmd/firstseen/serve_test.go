@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/firstseen/firstseen/cmd/internal/freeport"
+	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 

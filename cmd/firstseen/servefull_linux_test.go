@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/freeport"
+	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
 )
 
 // TestServeEndsWhenTheDiskFails limits the size of files, so that the log of the store can't grow: the

@@ -41,5 +41,5 @@
 // Pebble stops writers when compactions are too far behind; before it does, the
 // committer slows down by at most a quarter of a second a group (Metrics.PaceTime).
 //
-// FORMAT.md describes rows, files and every crash point. Figures are in store/bench.
+// FORMAT.md describes rows, files and every crash point. Figures are in cmd/internal/tools/bench/store.
 package pebblestore

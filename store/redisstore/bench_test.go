@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // benchItem makes the nth URL of a crawl of many hosts of uneven size.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // perScript is how many commands one script call may make in a shard of any size: some for each of maxPart URLs.

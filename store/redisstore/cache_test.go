@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // some makes the URLs from from to to, in a queue.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
+	"github.com/firstseen/firstseen/internal/rediscluster"
 )
 
 // refusal bounds the time in which writes are refused, on a cluster whose nodes

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // leaser takes and completes URLs, and keeps account.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // TestADeletionHalfWayIsFinished stops the deletion of a queue after each of its pages. Another daemon's sweep,

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // TestSlots holds the CRC to the check value of the cluster specification, and the shards

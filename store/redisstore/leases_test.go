@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // TestLeasesUnderFaults has three daemons add with a cap, take and complete, while a node is broken. Nothing that was

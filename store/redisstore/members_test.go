@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 func TestNodesThatBeatAreListed(t *testing.T) {

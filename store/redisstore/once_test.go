@@ -3,8 +3,8 @@ package redisstore
 import (
 	"testing"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // takeAll takes all of crawl c that is due.

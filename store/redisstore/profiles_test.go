@@ -8,9 +8,9 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // TestDaemonsAgreeOnACrawlsProfile sets the profile of crawls on one daemon while another

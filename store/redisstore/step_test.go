@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 func testItem(n int, queue string) store.Item {

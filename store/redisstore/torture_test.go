@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
-	"github.com/firstseen/firstseen/store/redisstore/internal/rediscluster"
 )
 
 // The tests here break a real cluster under load, and compare what daemons were

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/firstseen/firstseen/cmd/internal/browser"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 )
 
 // hostile is what an attacker would log.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/browser"
+	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 )
 
 // TestDashboardInBrowser opens the page in Chromium and compares what it shows,

@@ -1,0 +1,135 @@
+package repocheck
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+)
+
+const root = "../../../.."
+
+// block is a fenced piece of the README: its language and its text.
+type block struct{ lang, text string }
+
+// pages are those whose snippets are run.
+var pages = []string{"store/redisstore/REDIS.md", "README.md", "cmd/firstseen/AUDIT.md"}
+
+// sessions are pages whose sh blocks follow each other in one shell.
+var sessions = []string{"cmd/firstseen/HTTP.md", "cmd/firstseen/ARCHIVES.md"}
+
+// TestPages runs what the README and other pages show: Go programs as they
+// stand, and the commands of each sh block, in the root of the repository.
+// Blocks in other languages are for reading only.
+func TestPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs every snippet of the pages")
+	}
+	if os.Getenv("FIRSTSEEN_IN_SNIPPET") != "" {
+		t.Skip("already inside a run of a snippet")
+	}
+	for _, page := range pages {
+		t.Run(page, func(t *testing.T) { runPage(t, page) })
+	}
+	for _, page := range sessions {
+		t.Run(page, func(t *testing.T) { runSession(t, page) })
+	}
+}
+
+// runSession runs the commands of a page together. A daemon that they start
+// takes free ports.
+func runSession(t *testing.T, page string) {
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script strings.Builder
+	for _, b := range blocks(string(text)) {
+		if b.lang == "sh" {
+			script.WriteString(b.text)
+		}
+	}
+	addrs, release, err := freeport.Take(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	t.Setenv("FIRSTSEEN_HTTP", addrs[0])
+	t.Setenv("FIRSTSEEN_GRPC", addrs[1])
+	runShell(t, script.String())
+}
+
+func runPage(t *testing.T, page string) {
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, b := range blocks(string(text)) {
+		switch {
+		case b.lang == "go" && strings.HasPrefix(b.text, "package main"):
+			t.Run("go", func(t *testing.T) { runGo(t, b.text) })
+			ran++
+		case b.lang == "sh" && strings.TrimSpace(b.text) != "make test":
+			t.Run("sh", func(t *testing.T) { runShell(t, b.text) })
+			ran++
+		}
+	}
+	if ran == 0 {
+		t.Errorf("ran no snippet of %s; want at least one", page)
+	}
+}
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
+
+func blocks(markdown string) []block {
+	var bs []block
+	for _, m := range fence.FindAllStringSubmatch(markdown, -1) {
+		bs = append(bs, block{lang: m[1], text: m[2]})
+	}
+	return bs
+}
+
+func runGo(t *testing.T, program string) {
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "go", "run", file)
+}
+
+// runShell runs a snippet with a scratch directory as $TMP, so that what it
+// makes is gone afterwards. It needs the tools of POSIX, gzip, and curl where that is used.
+func runShell(t *testing.T, script string) {
+	if strings.Contains(script, "curl ") {
+		if _, err := exec.LookPath("curl"); err != nil {
+			t.Skipf("needs curl: %v", err)
+		}
+	}
+	run(t, "sh", "-euc", script)
+}
+
+// unavailable is the status of commands that need what this machine lacks.
+const unavailable = 75
+
+func run(t *testing.T, name string, args ...string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "TMP="+t.TempDir(), "FIRSTSEEN_IN_SNIPPET=1")
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == unavailable {
+		t.Skipf("%s", out)
+	}
+	if err != nil {
+		t.Fatalf("cannot run %s %q: %v\n%s", name, args, err, out)
+	}
+	t.Logf("%s", out)
+}
