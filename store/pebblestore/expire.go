@@ -186,23 +186,33 @@ func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
 	return keys, false, nil
 }
 
-// urlsOf returns where those of ascending keys are that have a URL. If there are too
+// urlsOf returns where those of ascending keys are that may have a URL. If there are too
 // many for one step it returns up to which key it went.
 func (tx *txn) urlsOf(c *crawl, keys []store.Key) (urls map[store.Key]pointed, last *store.Key, err error) {
 	urls = map[store.Key]pointed{}
+	for i := range keys {
+		p, ok := tx.s.sched.places.at[placeKey{c.num, keys[i]}]
+		if !ok {
+			continue
+		}
+		if urls[keys[i]] = (pointed{keys[i], p.pointer()}); len(urls) >= expireURLs {
+			last, keys = &keys[i], keys[:i+1]
+			break
+		}
+	}
 	it, err := tx.s.db.NewIter(bounds(appendKeyRow(nil, tablePlace, c.num, &keys[0]),
 		append(appendKeyRow(nil, tablePlace, c.num, &keys[len(keys)-1]), 0)))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	seen, i := 0, 0
+	seen, i, kept := 0, 0, len(urls)
 	for ok := it.First(); ok; ok = it.Next() {
 		k := store.Key(it.Key()[5:])
 		for bytes.Compare(keys[i][:], k[:]) < 0 {
 			i++
 		}
-		if keys[i] == k {
+		if _, newer := urls[k]; keys[i] == k && !newer {
 			value, err := it.ValueAndErr()
 			if err != nil {
 				return nil, nil, err
@@ -213,11 +223,11 @@ func (tx *txn) urlsOf(c *crawl, keys []store.Key) (urls map[store.Key]pointed, l
 			}
 			urls[k] = p
 		}
-		if seen++; len(urls) >= expireURLs || seen >= expireKeys {
+		if seen++; len(urls) >= kept+expireURLs || seen >= expireKeys {
 			return urls, &k, it.Error()
 		}
 	}
-	return urls, nil, it.Error()
+	return urls, last, it.Error()
 }
 
 // forget forgets the keys that were read, and the generation after its last ones.

@@ -50,8 +50,9 @@ func TestCacheHoldsBlocks(t *testing.T) {
 	opt.CacheBytes = 16 << 20
 	s := mustOpen(t, "db", opt)
 	defer s.Close()
+	n := under(20_000, 4000)
 	var items []store.Item
-	for i := range 20_000 {
+	for i := range n {
 		items = append(items, store.Item{Key: testKey(i), Queue: "q", URL: "http://a.example/"})
 	}
 	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
@@ -61,7 +62,7 @@ func TestCacheHoldsBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	look := func() {
-		for i := range 20_000 {
+		for i := range n {
 			if e, err := s.Lookup(t.Context(), "", testKey(i)); err != nil || e.State != store.Queued {
 				t.Fatalf("got %+v, %v; want it queued", e, err)
 			}

@@ -56,6 +56,8 @@ type Options struct {
 	// journalFrom and journalSize are other limits for the journal of queues; for
 	// tests.
 	journalFrom, journalSize int
+	// keptPlaces bounds the journal of places; for tests.
+	keptPlaces int
 	// Exact verifies in the key runs every key that the index calls a duplicate, which
 	// costs a look-up each. The default trusts the index; Store.Index says at what
 	// odds.
@@ -122,6 +124,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.journalFrom <= 0 {
 		o.journalFrom, o.journalSize = journalFrom, journalSize
+	}
+	if o.keptPlaces <= 0 {
+		o.keptPlaces = keptPlaces
 	}
 	if o.TextBytes == 0 {
 		o.TextBytes = 64 << 20

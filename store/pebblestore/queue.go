@@ -27,6 +27,7 @@ type scheduler struct {
 	loaded   int            // queues of all crawls that are in memory
 	ahead    map[*sched.Queue]*ahead
 	journal  journal
+	places   places
 	retired  []*retired // to be forgotten, oldest first
 }
 

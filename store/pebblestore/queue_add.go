@@ -136,7 +136,7 @@ func (a *adder) write() {
 	a.packFresh(a.c, a.keys, a.order, a.fresh)
 	for _, i := range a.order {
 		if a.fresh[i] && a.ptrs[i].queue != 0 {
-			a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i])
+			a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i], false)
 		}
 	}
 }
@@ -160,17 +160,4 @@ func (a *adder) record(it *store.Item) sched.Record {
 		Key: it.Key, URL: it.URL, Meta: it.Meta, Priority: it.Priority,
 		Due: sched.MsOr(it.Due, a.now), Created: a.now,
 	}
-}
-
-// deletePlace deletes where a URL was queued.
-func (tx *txn) deletePlace(c *crawl, k *store.Key) {
-	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
-	tx.delete(tx.key)
-}
-
-// setPlace writes where a URL is queued.
-func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
-	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
-	tx.value = appendPointer(tx.value[:0], *p)
-	tx.set(tx.key, tx.value)
 }

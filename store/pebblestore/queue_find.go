@@ -24,27 +24,13 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 	if l := tx.s.queuesOf(c).Leases[*k]; l != nil && !l.Queue.Retired() {
 		return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
 	}
-	f := tx.findPlace(c, k)
+	f := found{ptr: tx.findPlace(c, k)}
 	if f.ptr.queue == 0 || !tx.findQueued(c, k, &f) && !tx.findDone(c, k, &f) {
 		return f
 	}
 	if f.queue = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
 		f.state = store.SeenOnly
 	}
-	return f
-}
-
-// findPlace reads where a URL is or was queued, if it is held or its text is kept.
-func (tx *txn) findPlace(c *crawl, k *store.Key) (f found) {
-	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
-	row, closer, ok := tx.get(tx.reader(), tx.key)
-	if !ok {
-		return f
-	}
-	ptr, err := parsePointer(row)
-	tx.note(err)
-	tx.note(closer.Close())
-	f.ptr = ptr
 	return f
 }
 

@@ -124,6 +124,9 @@ func (s *Store) fromRows(c *crawl, list []sought) error {
 	}
 	return s.unlessDead(func() error {
 		rows := s.db.NewSnapshot()
+		for i := range list {
+			list[i].ptr = s.sched.places.at[placeKey{c.num, list[i].key}].pointer()
+		}
 		s.mu.RUnlock()
 		err := fromRowsOf(rows, c.num, list)
 		return errors.Join(err, rows.Close())
@@ -148,14 +151,14 @@ func fromRowsOf(rows pebble.Reader, crawl uint32, list []sought) error {
 	return findDoneTexts(rows, crawl, byPlace)
 }
 
-// findPlaces reads where URLs are or were queued.
+// findPlaces reads where URLs are or were queued whose place is not in memory.
 func findPlaces(rows pebble.Reader, crawl uint32, list []sought) error {
 	r := rowsBetween(rows, len(list), appendNumbered(nil, tablePlace, crawl), afterNumbered(tablePlace, crawl))
 	var key []byte
 	var err error
 	for i := range list {
 		l := &list[i]
-		if l.kept {
+		if l.kept || l.ptr.queue != 0 {
 			continue
 		}
 		key = appendKeyRow(key[:0], tablePlace, crawl, &l.key)

@@ -71,5 +71,5 @@ func (a *adder) requeue(it *store.Item, f *forced) {
 		rec.Created = f.rec.Created
 	}
 	p := a.enqueue(a.c, a.queue(a.c, it.Queue), &rec)
-	a.setPlace(a.c, &it.Key, &p)
+	a.setPlace(a.c, &it.Key, &p, true)
 }

@@ -16,6 +16,7 @@ import (
 // committed right after, so that a dropped queue can be read back at once.
 func (s *Store) writeQueues(tx *txn) {
 	sc := &s.sched
+	s.writePlaces(tx)
 	slices.SortFunc(sc.queues, byName) // Pebble takes in sorted rows faster
 	journaled := sc.openJournal(s.opt.journalFrom)
 	for _, q := range sc.queues {

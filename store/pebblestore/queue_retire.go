@@ -215,11 +215,11 @@ func (some *remains) read(tx *txn, from, lo, hi []byte, keyOf func(key, value []
 func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation, error) {
 	found := make(map[store.Key]*generation, len(keys))
 	for i := range keys {
-		f := tx.findPlace(r.c, &keys[i])
+		p := tx.findPlace(r.c, &keys[i])
 		if tx.err != nil {
 			return nil, tx.err
 		}
-		if f.ptr.queue != uint32(r.q.ID) {
+		if p.queue != uint32(r.q.ID) {
 			continue
 		}
 		g, err := tx.s.recordedIn(r.c, &keys[i])

@@ -20,6 +20,7 @@ const (
 	tableRetired     = 'F' // F | crawl4 | queue4 -> name
 	tableJournal     = 'J' // J | number8 -> states of queues
 	tableCrawlQueues = 'K' // K | crawl4 -> counts and settings; K -> numbers and defaults
+	tablePlaces      = 'W' // W | number8 -> places of URLs
 )
 
 func appendQueueRow(dst []byte, crawl uint32, name string) []byte {
@@ -84,13 +85,12 @@ func orderPlace(key []byte) (priority uint8, at sched.Head, err error) {
 	return store.MaxPriority - key[9], sched.Head{Due: int64(uint48(key[10:])), Seq: uint48(key[16:])}, nil
 }
 
-// dueBase is subtracted from due times in seen rows, which makes them shorter:
-// the beginning of 2020.
+// dueBase is subtracted from due times in places, which makes them shorter: the
+// beginning of 2020.
 const dueBase = 1_577_836_800_000
 
-// pointer is what a seen row says of a key that was queued: where it was put. It
-// stays when the URL is taken from there. If no row is found by it, the key is seen
-// and nothing more.
+// pointer is where a URL was queued. It stays when the URL is taken from there. If no
+// row is found by it, the key is seen and nothing more.
 type pointer struct {
 	queue    uint32
 	priority uint8
@@ -103,7 +103,7 @@ func (p *pointer) compare(b *pointer) int {
 		cmp.Compare(p.at.Due, b.at.Due), cmp.Compare(p.at.Seq, b.at.Seq))
 }
 
-// appendPointer appends the value of a seen row.
+// appendPointer appends a place: the value of its row.
 func appendPointer(dst []byte, p pointer) []byte {
 	dst = binary.AppendUvarint(dst, uint64(p.queue))
 	dst = binary.AppendUvarint(dst, zigzag(p.at.Due-dueBase)<<3|uint64(p.priority))
@@ -112,11 +112,16 @@ func appendPointer(dst []byte, p pointer) []byte {
 
 func parsePointer(b []byte) (pointer, error) {
 	r := fields{b: b}
+	p := r.pointer()
+	return p, r.end("place of a URL", b)
+}
+
+func (r *fields) pointer() pointer {
 	p := pointer{queue: uint32(r.uint())}
 	due := r.uint()
 	p.priority, p.at.Due = uint8(due&7), unzigzag(due>>3)+dueBase
 	p.at.Seq = r.uint()
-	return p, r.end("seen row", b)
+	return p
 }
 
 func zigzag(n int64) uint64 { return uint64(n<<1) ^ uint64(n>>63) }

@@ -1,7 +1,6 @@
 package pebblestore
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 
@@ -37,6 +36,10 @@ func (v *verifier) queueRow(key, value []byte) error {
 		if err := eachState(value, func(string, []byte) {}); err != nil {
 			v.found(key, "%v", err)
 		}
+	case key[0] == tablePlaces && len(key) == 9:
+		if err := eachPlace(value, func(placeKey, pointer) {}); err != nil {
+			v.found(key, "%v", err)
+		}
 	case key[0] == tableCrawlQueues && (len(key) == 1 || len(key) == 5):
 	default:
 		v.found(key, "a row of no table that this version knows")
@@ -65,12 +68,24 @@ func (v *verifier) queued(key, value []byte) error {
 	}
 	h.queued++
 	v.want(h.c, rec.Key, key, heldText)
-	row, err := v.get(appendKeyRow(nil, tablePlace, h.c.num, &rec.Key))
-	p := pointer{queue: binary.BigEndian.Uint32(key[5:]), priority: priority, at: at}
-	if err == nil && !bytes.Equal(row, appendPointer(nil, p)) {
+	have, err := v.placeOf(h.c, &rec.Key)
+	if want := (pointer{queueNumber(key), priority, at}); err == nil && have != want {
 		v.found(key, "the URL is queued and the place of its key is another: it cannot be found by its key")
 	}
 	return err
+}
+
+// placeOf returns the place of a key, the zero pointer if it has none.
+func (v *verifier) placeOf(c *crawl, k *store.Key) (pointer, error) {
+	if p, ok := v.places[placeKey{c.num, *k}]; ok {
+		return p, nil
+	}
+	row, err := v.get(appendKeyRow(nil, tablePlace, c.num, k))
+	if err != nil || row == nil {
+		return pointer{}, err
+	}
+	p, _ := parsePointer(row) // place reports what can't be read
+	return p, nil
 }
 
 func (v *verifier) leased(key, value []byte) {

@@ -22,6 +22,9 @@ func (s *Store) loadQueues() error {
 	if err != nil {
 		return err
 	}
+	if err := s.loadPlaces(); err != nil {
+		return err
+	}
 	states, err := s.loadJournal()
 	if err != nil {
 		return err

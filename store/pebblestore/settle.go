@@ -202,7 +202,7 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 	case store.Requeue:
 		f.rec.Due = sched.Due(st, sched.Now(tx.now))
 		p := tx.enqueue(c, f.queue, &f.rec)
-		tx.setPlace(c, &st.Key, &p)
+		tx.setPlace(c, &st.Key, &p, true)
 	}
 }
 
@@ -213,12 +213,13 @@ func (tx *txn) finish(c *crawl, f *found, state store.State, made bool) {
 	f.queue.End(state, 1)
 	f.rec.Due = 0
 	if !tx.s.opt.KeepURLs {
-		return // its place leads nowhere from now on, and goes with its generation
+		tx.endPlace(c, k)
+		return
 	}
 	p := pointer{queue: uint32(f.queue.ID)}
 	tx.s.texts.put(c.num, k, f.rec.URL)
 	tx.set(appendDoneRow(nil, c.num, p.queue, k), appendDone(nil, &f.rec, state))
 	if made {
-		tx.setPlace(c, k, &p)
+		tx.setPlace(c, k, &p, true)
 	}
 }

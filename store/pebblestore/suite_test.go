@@ -11,14 +11,14 @@ import (
 )
 
 // suiteOptions are small tables, so that small tests see flushes and
-// compactions, and a journal that all queues are in, and soon out of again.
+// compactions, and journals that all queues and places are in, and soon out of again.
 func suiteOptions(env storetest.Env, fs vfs.FS) Options {
-	from, size := 1, 200
+	from, size, places := 1, 200, 5
 	if env.KeepURLs {
-		from, size = 2, 2000
+		from, size, places = 2, 2000, 50
 	}
 	return Options{
-		journalFrom: from, journalSize: size,
+		journalFrom: from, journalSize: size, keptPlaces: places,
 		FS: fs, Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs,
 		MemTableBytes: 64 << 10, TableBytes: 32 << 10, CacheBytes: 1 << 20,
 	}
@@ -56,7 +56,10 @@ func (o Options) testName() string {
 }
 
 func TestSuiteInAllWays(t *testing.T) {
-	for _, way := range waysToLookUp[1:] {
+	for i, way := range waysToLookUp[1:] {
+		if raced && i%2 == 0 {
+			continue
+		}
 		t.Run(way.testName(), func(t *testing.T) { storetest.Run(t, suiteBackend(way)) })
 	}
 }

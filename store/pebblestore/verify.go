@@ -72,6 +72,7 @@ type verifier struct {
 	crawls   map[uint32]*heldRows // by number
 	asked    []asked
 	kept     []byte // the rows of asked
+	places   map[placeKey]pointer
 }
 
 func newVerifier(ctx context.Context, s *Store, r *Report) *verifier {
@@ -128,6 +129,10 @@ func (v *verifier) end() error {
 
 func (v *verifier) verify() error {
 	if err := v.levels(); err != nil {
+		return err
+	}
+	var err error
+	if v.places, err = placesOf(v.snapshot); err != nil {
 		return err
 	}
 	if err := v.rows(); err != nil {
