@@ -22,18 +22,20 @@ import (
 )
 
 // consumers are crawlers in several languages. Each works on a crawl of the daemon at an address
-// until that has nothing more to fetch. Those that lease a page at a time come first.
+// until that has nothing more to fetch. First come those that ask for a page only while nobody
+// has one of its host in flight (the Go client does, by default), then those that lease a page at
+// a time.
 var consumers = []struct {
 	name     string
 	variable string // of install.sh; "" for one that every machine can run
 	run      func(ctx context.Context, program, daemon, crawl, seed string) error
 }{
-	{"crawlee", "FIRSTSEEN_CRAWLEE", func(ctx context.Context, script, daemon, crawl, seed string) error {
-		return command(ctx, []string{"FIRSTSEEN=" + daemon, "FIRSTSEEN_CRAWL=" + crawl}, os.Getenv("FIRSTSEEN_NODE"), script, seed)
-	}},
 	{"go client", "", crawlByClient},
 	{"colly", "FIRSTSEEN_COLLY", func(ctx context.Context, program, daemon, crawl, seed string) error {
 		return command(ctx, nil, program, "-daemon", strings.TrimPrefix(daemon, "http://"), "-crawl", crawl, seed)
+	}},
+	{"crawlee", "FIRSTSEEN_CRAWLEE", func(ctx context.Context, script, daemon, crawl, seed string) error {
+		return command(ctx, []string{"FIRSTSEEN=" + daemon, "FIRSTSEEN_CRAWL=" + crawl}, os.Getenv("FIRSTSEEN_NODE"), script, seed)
 	}},
 	{"scrapy", "FIRSTSEEN_SCRAPY", func(ctx context.Context, scrapy, daemon, crawl, seed string) error {
 		return command(ctx, nil, scrapy, "runspider", "python/spider.py", "-a", "seed="+seed, "-s", "FIRSTSEEN_URL="+daemon, "-s", "FIRSTSEEN_CRAWL="+crawl,
