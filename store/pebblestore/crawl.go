@@ -35,7 +35,9 @@ type generation struct {
 	gone    bool       // it was dropped
 
 	runs    []*run
-	packed  int64                  // keys in packed rows
+	packed  int64                  // keys in packed rows: those of frozen and rows
+	frozen  packedKeys             // what a flush makes a run of
+	rows    packedKeys             // packed since
 	pending []byte                 // keys that are packed with the group
 	dead    map[store.Key]struct{} // with a tombstone
 	// purging are those that a merge in progress leaves out, which does not write

@@ -214,13 +214,7 @@ func (d *fullDisk) failFlush(t *testing.T, s *Store) {
 func TestManifestHangsNoIterator(t *testing.T) {
 	ctx := context.Background()
 	for name, read := range map[string]func(*Store) error{
-		"Keys":   func(s *Store) error { return firstError(s.Keys(ctx, "")) },
-		"Export": func(s *Store) error { _, err := s.Export(ctx, io.Discard, ""); return err },
 		"Verify": func(s *Store) error { _, err := s.Verify(ctx); return err },
-		"a flush": func(s *Store) error {
-			_, err := s.readPacked(s.db, 1, s.nextPacked)
-			return err
-		},
 		"an add that tells the first spelling": func(s *Store) error {
 			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
 		},

@@ -16,9 +16,9 @@ import (
 // crash loses a key.
 
 const (
-	// indexFlush and tableFlush are how many packed keys make a flush, with an index,
-	// and where the packed keys are in tables, which take 20 to 40 bytes a key.
-	indexFlush, tableFlush = 2 << 20, 1 << 20
+	// flushKeys is how many packed keys make a flush. Packed rows of four times as many
+	// fit into a write buffer of Pebble, so that it writes few of them to its tables.
+	flushKeys = 1 << 19
 	// ownKeys is from how many keys on a run has a file of its own.
 	ownKeys = 1 << 16
 	// bigMerge is from how many keys on a merge is large: one of these and one
@@ -42,13 +42,10 @@ type keeper struct {
 
 // flushAt is how many packed keys make a flush.
 func (s *Store) flushAt() int64 {
-	switch {
-	case s.opt.flushKeys > 0:
+	if s.opt.flushKeys > 0 {
 		return int64(s.opt.flushKeys)
-	case s.useTables():
-		return tableFlush
 	}
-	return indexFlush
+	return flushKeys
 }
 
 func (o *Options) ownKeys() int64 {
@@ -170,10 +167,9 @@ func (s *Store) throwAway(files []*runfile.File) {
 	s.pokeKeeper()
 }
 
-// freezeOp begins a flush: packed rows with the number or less are flushed.
+// freezeOp begins a flush: the packed rows that there are become runs.
 type freezeOp struct {
 	leaving bool
-	upTo    uint64
 	parts   []*keyPart
 }
 
@@ -184,11 +180,11 @@ func (o *freezeOp) apply(tx *txn) error {
 		return tx.err
 	}
 	s := tx.s
-	o.upTo = s.nextPacked - 1
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
 			if g.packed > 0 {
-				o.parts = append(o.parts, &keyPart{g: g, packed: g.packed})
+				g.frozen.move(&g.rows)
+				o.parts = append(o.parts, &keyPart{g: g, rows: g.frozen, packed: g.packed, upTo: s.nextPacked - 1})
 			}
 		}
 		n := c.seen
@@ -215,7 +211,8 @@ func (s *Store) flushPacked(leaving bool) (err error) {
 	}
 	w := s.newRunsWriter()
 	for _, p := range o.parts {
-		if err = s.writePackedPart(w, p, o.upTo); err != nil {
+		keys := p.rows.sorted()
+		if err = w.write(p, &listSource{keys}, int64(len(keys))); err != nil {
 			return errors.Join(err, w.abort())
 		}
 	}
@@ -223,17 +220,6 @@ func (s *Store) flushPacked(leaving bool) (err error) {
 		return err
 	}
 	return s.do(context.Background(), flushedOp{leaving})
-}
-
-// writePackedPart makes a run of the packed rows of a generation.
-func (s *Store) writePackedPart(w *runsWriter, p *keyPart, upTo uint64) error {
-	rows, err := s.readPacked(s.db, p.g.num, upTo)
-	if err != nil {
-		return err
-	}
-	p.nums = rows.nums
-	keys := runfile.Sort(rows.keys)
-	return w.write(p, &listSource{keys}, int64(len(keys)))
 }
 
 // flushedOp ends a flush.

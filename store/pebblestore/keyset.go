@@ -268,9 +268,8 @@ func (s *Store) locate(c *crawl, k *store.Key) (*generation, error) {
 	}
 	for len(packed) > 1 { // a key that is known and in no run is in a packed row
 		g := packed[len(packed)-1]
-		rows, err := s.readPacked(s.db, g.num, s.nextPacked)
-		if err != nil || slices.Contains(rows.keys, *k) {
-			return g, err
+		if g.rows.has(k) || g.frozen.has(k) {
+			return g, nil
 		}
 		packed = packed[:len(packed)-1]
 	}

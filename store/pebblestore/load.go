@@ -1,10 +1,12 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -127,11 +129,10 @@ func (s *Store) loadTombs(gens map[uint32]*crawlGen) error {
 	})
 }
 
-// loadPacked reads the packed rows into tables, and into the index.
+// loadPacked reads the packed rows.
 func (s *Store) loadPacked(gens map[uint32]*crawlGen) error {
 	s.nextPacked = 1
-	var keys []store.Key
-	return s.scan([]byte{tablePacked}, rowBound(tablePacked), func(key, value []byte) error {
+	err := s.scan([]byte{tablePacked}, rowBound(tablePacked), func(key, value []byte) error {
 		num, row, value, err := parsePackedRow(key, value)
 		if err != nil {
 			return err
@@ -141,27 +142,31 @@ func (s *Store) loadPacked(gens map[uint32]*crawlGen) error {
 			return fmt.Errorf("cannot read packed row %x; got unknown generation %d: %w", key, num, store.ErrCorrupt)
 		}
 		s.nextPacked = max(s.nextPacked, row+1)
+		cg.g.rows.add(row, value)
 		n := int64(len(value) / keyLen)
 		cg.g.packed += n
 		s.packed += n
-		keys = keys[:0]
-		for ; len(value) > 0; value = value[keyLen:] {
-			if k := store.Key(value); !cg.g.hidden(&k) {
-				keys = append(keys, k)
-			}
-		}
-		cg.c.seen.learn(keys)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for _, cg := range gens {
+		if cg.g.packed > 0 {
+			cg.c.seen.learn(cg.g)
+		}
+	}
+	return nil
 }
 
-// learn adds keys that open found in packed rows.
-func (n *keySet) learn(keys []store.Key) {
-	for i := range keys {
-		n.table.Add(&keys[i])
-		if n.x != nil {
-			n.x.Add(&keys[i])
-		}
+// learn adds the keys of packed rows that open found to the table and the index.
+func (n *keySet) learn(g *generation) {
+	keys := g.rows.sorted()
+	keys = slices.DeleteFunc(keys, func(k store.Key) bool { return g.hidden(&k) })
+	order, fresh := identity(len(keys)), make([]bool, len(keys))
+	n.table.AddSorted(keys, order, fresh)
+	if n.x != nil {
+		n.x.AddSorted(keys, order, fresh)
 	}
 }
 
@@ -204,7 +209,6 @@ func (s *Store) startFill() {
 	}
 	var parts []*keyPart
 	for _, c := range s.crawls {
-		c.seen.x.Reserve(c.count())
 		for _, g := range c.gens {
 			for _, r := range g.runs {
 				r.File.Use()
@@ -212,6 +216,8 @@ func (s *Store) startFill() {
 			}
 		}
 	}
+	// The largest runs come first, as each makes room for all keys of its segments.
+	slices.SortFunc(parts, func(a, b *keyPart) int { return cmp.Compare(b.len(), a.len()) })
 	s.behind.Go(func() {
 		err := s.fill(parts)
 		for _, p := range parts {
@@ -305,6 +311,7 @@ func (o *fillOp) apply(tx *txn) error {
 				}
 			}
 		}
+		p.c.seen.x.Reserve(p.c.count(), &keys[0], &keys[len(keys)-1])
 		p.c.seen.x.AddSorted(keys, order, o.fresh)
 	}
 	return nil

@@ -16,10 +16,11 @@ import (
 type keyPart struct {
 	c      *crawl // for the index only
 	g      *generation
-	inputs []*run   // nil for packed rows
-	packed int64    // keys in packed rows
-	nums   []uint64 // of them
-	purge  bool     // leave out what is purging
+	inputs []*run     // nil for packed rows
+	rows   packedKeys // frozen
+	packed int64      // keys in them
+	upTo   uint64     // their last row
+	purge  bool       // leave out what is purging
 	file   *runfile.Writer
 	place  runfile.Place
 }
@@ -198,7 +199,7 @@ func (o *replaceOp) apply(tx *txn) error {
 			if p.place.Keys != p.packed {
 				return fmt.Errorf("cannot make a run of generation %d; got %d packed keys; want %d: %w", p.g.num, p.place.Keys, p.packed, store.ErrCorrupt)
 			}
-			tx.deletePacked(p.g.num, p.nums)
+			tx.deletePacked(p.g, p.upTo)
 			p.g.packed -= p.packed
 			tx.s.packed -= p.packed
 		}

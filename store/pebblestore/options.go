@@ -117,7 +117,7 @@ func (o Options) withDefaults() Options {
 		o.Backlog = 1024
 	}
 	if o.MemTableBytes <= 0 {
-		o.MemTableBytes = 8 << 20
+		o.MemTableBytes = 32 << 20
 	}
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = max(256<<20, 4*int64(o.MemTableBytes))

@@ -3,8 +3,7 @@ package pebblestore
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
@@ -18,6 +17,64 @@ const keyLen = len(store.Key{})
 // appendPackedRow appends the key of a packed row.
 func appendPackedRow(dst []byte, gen uint32, num uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendNumbered(dst, tablePacked, gen), num)
+}
+
+// packedKeys are the keys of packed rows, which stay in memory until they are in runs.
+type packedKeys struct {
+	chunks [][]byte // what is there does not change, so that views read it
+	nums   []uint64 // of the rows, the first few of them
+}
+
+// chunkLen is the length up to which rows share a chunk.
+const chunkLen = 1 << 18
+
+// fewRows is up to how many rows are deleted one by one.
+const fewRows = 16
+
+// add adds a row.
+func (p *packedKeys) add(num uint64, keys []byte) {
+	if len(p.nums) <= fewRows {
+		p.nums = append(p.nums, num)
+	}
+	if n := len(p.chunks); n > 0 && len(p.chunks[n-1])+len(keys) <= chunkLen {
+		p.chunks[n-1] = append(p.chunks[n-1], keys...)
+		return
+	}
+	p.chunks = append(p.chunks, slices.Clone(keys))
+}
+
+// move adds the rows of another, which is empty then.
+func (p *packedKeys) move(from *packedKeys) {
+	p.chunks = append(p.chunks, from.chunks...)
+	p.nums = append(p.nums, from.nums...)
+	*from = packedKeys{}
+}
+
+// sorted returns the keys in order.
+func (p *packedKeys) sorted() []store.Key {
+	var n int
+	for _, c := range p.chunks {
+		n += len(c) / keyLen
+	}
+	keys := make([]store.Key, 0, n)
+	for _, c := range p.chunks {
+		for ; len(c) > 0; c = c[keyLen:] {
+			keys = append(keys, store.Key(c))
+		}
+	}
+	return runfile.Sort(keys)
+}
+
+// has reports whether k is one of the keys, by looking at all of them.
+func (p *packedKeys) has(k *store.Key) bool {
+	for _, c := range p.chunks {
+		for ; len(c) > 0; c = c[keyLen:] {
+			if store.Key(c) == *k {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // pack has k written with the group, as a key of g.
@@ -38,6 +95,7 @@ func (s *Store) writePacked(tx *txn) {
 		if n := int64(len(g.pending) / keyLen); n > 0 {
 			tx.key = appendPackedRow(tx.key[:0], g.num, s.nextPacked)
 			tx.set(tx.key, g.pending)
+			g.rows.add(s.nextPacked, g.pending)
 			g.packed += n
 			s.packed += n
 			s.packSpace, g.pending = g.pending[:0], nil
@@ -60,58 +118,16 @@ func parsePackedRow(key, value []byte) (gen uint32, num uint64, keys []byte, err
 	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), value, nil
 }
 
-// packedRows are the packed rows of a generation up to a number.
-type packedRows struct {
-	nums []uint64
-	keys []store.Key // in the order of the rows
-}
-
-// readPacked reads the packed rows of a generation up to a number.
-func (s *Store) readPacked(r pebble.Reader, gen uint32, upTo uint64) (rows packedRows, err error) {
-	it, err := r.NewIter(bounds(appendPackedRow(nil, gen, 0), afterPacked(gen, upTo)))
-	if err != nil {
-		return rows, err
-	}
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		var value []byte
-		if value, err = it.ValueAndErr(); err != nil {
-			break
-		}
-		var num uint64
-		if _, num, value, err = parsePackedRow(it.Key(), value); err != nil {
-			break
-		}
-		rows.nums = append(rows.nums, num)
-		for ; len(value) > 0; value = value[keyLen:] {
-			rows.keys = append(rows.keys, store.Key(value))
+// deletePacked deletes the frozen rows of g, which have numbers up to one.
+func (tx *txn) deletePacked(g *generation, upTo uint64) {
+	if len(g.frozen.nums) > fewRows {
+		tx.deleteRange(appendPackedRow(nil, g.num, 0), append(appendPackedRow(nil, g.num, upTo), 0))
+	} else {
+		for _, num := range g.frozen.nums {
+			tx.singleDelete(appendPackedRow(nil, g.num, num))
 		}
 	}
-	if err == nil {
-		err = it.Error()
-	}
-	if e := s.closeAll(it); err == nil {
-		err = e
-	}
-	return rows, err
-}
-
-// afterPacked is the first key after the packed row of a number.
-func afterPacked(gen uint32, num uint64) []byte {
-	return append(appendPackedRow(nil, gen, num), 0)
-}
-
-// fewRows is up to how many rows are deleted one by one.
-const fewRows = 16
-
-// deletePacked deletes the packed rows that were read.
-func (tx *txn) deletePacked(gen uint32, nums []uint64) {
-	if len(nums) > fewRows {
-		tx.deleteRange(appendPackedRow(nil, gen, 0), afterPacked(gen, nums[len(nums)-1]))
-		return
-	}
-	for _, num := range nums {
-		tx.singleDelete(appendPackedRow(nil, gen, num))
-	}
+	g.frozen = packedKeys{}
 }
 
 // listSource is a source of a list.

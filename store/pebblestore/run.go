@@ -119,6 +119,7 @@ func (tx *txn) dropGeneration(g *generation) {
 	}
 	tx.s.packed -= g.packed
 	g.packed, g.pending, g.gone = 0, nil, true
+	g.frozen, g.rows = packedKeys{}, packedKeys{}
 	tx.untouch(g)
 }
 

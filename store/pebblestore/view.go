@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
@@ -28,7 +29,7 @@ func (s *Store) openView(name string) (*view, error) {
 	v := &view{s: s}
 	s.views++
 	var sources []runfile.Source
-	var packed []*generation
+	var packed []*tagged
 	for _, c := range s.selected(name) {
 		for _, g := range c.gens {
 			for _, r := range g.runs {
@@ -37,27 +38,15 @@ func (s *Store) openView(name string) (*view, error) {
 				sources = append(sources, &tagged{v: v, g: g, from: r.Read(nil)})
 			}
 			if g.packed > 0 {
-				packed = append(packed, g)
+				rows := packedKeys{chunks: slices.Concat(g.frozen.chunks, g.rows.chunks)}
+				packed = append(packed, &tagged{v: v, g: g, rows: rows})
 			}
 		}
 	}
-	rows, upTo := s.db.NewSnapshot(), s.nextPacked
 	s.mu.Unlock()
-	var err error
-	for _, g := range packed {
-		var read packedRows
-		if read, err = s.readPacked(rows, g.num, upTo); err != nil {
-			break
-		}
-		keys := runfile.Sort(read.keys)
-		sources = append(sources, &tagged{v: v, g: g, from: &listSource{keys}})
-	}
-	if e := s.unlessDead(rows.Close); err == nil {
-		err = e
-	}
-	if err != nil {
-		v.close()
-		return nil, corruption(err)
+	for _, t := range packed {
+		t.from = &listSource{t.rows.sorted()}
+		sources = append(sources, t)
 	}
 	v.from = runfile.Merge(sources)
 	return v, nil
@@ -94,6 +83,7 @@ func (v *view) close() {
 type tagged struct {
 	v    *view
 	g    *generation
+	rows packedKeys // that from lists
 	from runfile.Source
 	buf  []store.Key
 }

@@ -1,15 +1,15 @@
 // Package runfile keeps sorted keys in files that are mapped into memory, and
-// answers "is this key there?" in some tenths of a microsecond, exactly, for
-// 4 bits a key of index.
+// reports exactly whether a key is there, in some tenths of a microsecond.
 //
 // # The idea
 //
 // Keys are hashes, so they are spread evenly: the first eight bytes of a key,
-// taken as a fraction, select one of n/16 buckets, and no tree is needed
-// to find it. A run is the keys in ascending order, 16 bytes each, and then for
-// each bucket where its keys end. A look-up reads one word of the index and one
-// bucket of about 16 keys. A file has one run or many, so that many small runs
-// need few files.
+// taken as a fraction, select one of n/20 buckets, and no tree is needed
+// to find it. A run is the keys in ascending order, 16 bytes each, with an entry of 32
+// bytes for each bucket, 1.6 bytes a key: where its keys begin, and a small Bloom filter. A
+// look-up of a key that is not there reads that entry alone, as a rule; any other one
+// reads the bucket, too. A file has one run or many, so that many small runs need
+// few files.
 //
 // # Memory
 //
@@ -21,9 +21,9 @@
 // # Damage
 //
 // A page that is read again may have other bytes, months after the file was
-// opened. So the index has the checksum of each bucket, and every look-up
-// compares it, which costs less than the cache misses before it. Opening a file
-// reads its last 64 bytes only. Bytes that differ from what was written are
+// opened. So entries and buckets have checksums, which every look-up
+// compares: that costs less than the cache misses before it. Opening a file
+// reads its last 64 bytes, and opening a run a table of 8 bytes for 80,000 keys. Bytes that differ from what was written are
 // [ErrDamaged], and so is a page that cannot be read. The error names the file.
 //
 // A run is safe for concurrent reading.

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -23,23 +24,28 @@ const keyLen = len(Key{})
 // ErrDamaged is the error of a file whose bytes are not those that were written.
 var ErrDamaged = errors.New("damaged run file")
 
-// A file, numbers big-endian, is a sequence of runs, each
+// A file, numbers big-endian, is a sequence of runs, each a sequence of pages of
+// 4,096 buckets (the last may have fewer), each
 //
-//	n keys of 16 bytes, ascending
-//	m+1 entries of the index, each: keys up to the end of a bucket 4 | checksum of
-//	    its keys 4; the first is of no bucket, and zero
+//	keys of 16 bytes, ascending
+//	an entry for each bucket: keys of the page before it 4 | checksum of its keys 4 |
+//	    filter 20 | checksum of the entry before this 4
 //
-// and then
+// and then, if there are several pages, a table of them: for each but the first the
+// keys of the run before it 8, then the checksum of the table 4. After the runs comes
 //
 //	foot: "firstrun" 8 | id 16 | length of the runs 8 | 28 zeros | checksum of the foot before it 4
 //
 // Checksums are CRC-32C. The bucket of a key is the high word of its first eight
-// bytes times m.
+// bytes times the number of buckets. A filter is a Bloom filter of 160 bits, of which
+// each key sets four.
 const (
-	magic    = "firstrun"
-	entryLen = 8
-	footLen  = 64
-	perKeys  = 16 // keys in a bucket, on average
+	magic       = "firstrun"
+	footLen     = 64
+	pageBuckets = 1 << 12
+	perKeys     = 20 // keys in a bucket, on average
+	filterLen   = 20
+	entryLen    = 4 + 4 + filterLen + 4
 )
 
 // MaxKeys is how many keys a run can hold.
@@ -136,17 +142,28 @@ type Place struct {
 	Buckets int64
 }
 
+// pages returns the number of pages of the run.
+func (p Place) pages() int64 { return (p.Buckets + pageBuckets - 1) / pageBuckets }
+
+// tableLen returns the length of the table of pages.
+func (p Place) tableLen() int64 {
+	if p.pages() == 1 {
+		return 0
+	}
+	return 8*(p.pages()-1) + 4
+}
+
 // bytes returns the length of the run.
-func (p Place) bytes() int64 { return p.Keys*int64(keyLen) + (p.Buckets+1)*entryLen }
+func (p Place) bytes() int64 {
+	return p.Keys*int64(keyLen) + p.Buckets*entryLen + p.tableLen()
+}
 
 // Run is sorted keys in a file.
 type Run struct {
-	File  *File
-	Place Place
-	n     int64
-	m     uint64
-	keys  []byte
-	index []byte
+	File   *File
+	Place  Place
+	data   []byte  // pages and table
+	before []int64 // keys before each page, and in all
 }
 
 // Run returns the run at a place. It does not add a user.
@@ -155,18 +172,32 @@ func (f *File) Run(p Place) (*Run, error) {
 	if p.Offset < 0 || p.Keys < 0 || p.Keys > MaxKeys || p.Buckets < 1 || p.Buckets > MaxKeys || p.Offset > size || p.bytes() > size-p.Offset {
 		return nil, fmt.Errorf("cannot open run file %s; got %d bytes; want a run of %d keys at %d: %w", f.path, len(f.data), p.Keys, p.Offset, ErrDamaged)
 	}
-	data := f.data[p.Offset:][:p.bytes()]
-	r := &Run{File: f, Place: p, n: p.Keys, m: uint64(p.Buckets), keys: data[:p.Keys*int64(keyLen)], index: data[p.Keys*int64(keyLen):]}
-	return r, f.guarded(func() error {
-		if binary.BigEndian.Uint64(r.index) != 0 {
+	r := &Run{File: f, Place: p, data: f.data[p.Offset:][:p.bytes()]}
+	return r, f.guarded(r.readPages)
+}
+
+// readPages reads the table of pages.
+func (r *Run) readPages() error {
+	r.before = make([]int64, 1, r.Place.pages()+1)
+	if n := r.Place.tableLen(); n > 0 {
+		t := r.data[int64(len(r.data))-n:]
+		t, sum := t[:n-4], t[n-4:]
+		if crc32.Checksum(t, castagnoli) != binary.BigEndian.Uint32(sum) {
 			return ErrDamaged
 		}
-		return nil
-	})
+		for ; len(t) > 0; t = t[8:] {
+			r.before = append(r.before, int64(binary.BigEndian.Uint64(t)))
+		}
+	}
+	r.before = append(r.before, r.Place.Keys)
+	if !slices.IsSorted(r.before) {
+		return ErrDamaged
+	}
+	return nil
 }
 
 // Len returns the number of keys.
-func (r *Run) Len() int64 { return r.n }
+func (r *Run) Len() int64 { return r.Place.Keys }
 
 // guarded runs f, in which a page of the file that cannot be read is an error, not
 // the end of the process. The error names the file.

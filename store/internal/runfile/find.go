@@ -7,85 +7,179 @@ import (
 	"math/bits"
 )
 
-// ahead is how many keys' buckets are fetched before the first is looked at. The
-// fetches are independent loads that the processor runs at once, where a loop of
-// look-ups would wait for memory at each.
-const ahead = 32
+// ahead is how many keys' entries, and then buckets, are fetched before the first is
+// looked at. The fetches are independent loads that the processor runs at once, where
+// a loop of look-ups would wait for memory at each.
+const ahead = 64
 
-// span is the keys of a bucket, as the index has it.
-type span struct{ lo, hi, sum uint32 }
+// span is a bucket: its keys are data[lo:hi] of the run.
+type span struct {
+	lo, hi int64
+	sum    uint32
+}
 
 // Find sets known[i] for each i of order whose key is in the run. It is fastest
-// when the order is that of the keys. Keys that are known already are passed
-// over.
+// when the order is that of the keys. Keys that are known already are skipped.
 func (r *Run) Find(keys []Key, order []uint32, known []bool) error {
 	return r.File.guarded(func() error {
 		var at [ahead]uint32
+		var entries [ahead]int64
 		var spans [ahead]span
 		for len(order) > 0 {
 			n := 0
 			for ; n < ahead && len(order) > 0; order = order[1:] {
 				if i := order[0]; !known[i] {
 					at[n] = i
-					spans[n] = r.span(bucketOf(&keys[i], r.m))
+					entries[n] = r.entryAt(bucketOf(&keys[i], r.buckets()))
 					n++
 				}
 			}
-			if !r.fetch(spans[:n]) {
-				return ErrDamaged
-			}
+			r.fetchEntries(entries[:n])
+			some := 0
 			for j, i := range at[:n] {
-				bucket, ok := r.bucket(spans[j])
+				e, ok := r.entry(entries[j])
 				if !ok {
 					return ErrDamaged
 				}
-				known[i] = search(bucket, &keys[i])
+				if !e.mayHave(&keys[i]) {
+					continue
+				}
+				s, ok := r.span(bucketOf(&keys[i], r.buckets()), e)
+				if !ok {
+					return ErrDamaged
+				}
+				at[some], spans[some] = i, s
+				some++
+			}
+			r.fetchBuckets(spans[:some])
+			for j, i := range at[:some] {
+				b, ok := r.bucket(spans[j])
+				if !ok {
+					return ErrDamaged
+				}
+				known[i] = search(b, &keys[i])
 			}
 		}
 		return nil
 	})
 }
 
-// Has says whether k is in the run.
+// Has reports whether k is in the run.
 func (r *Run) Has(k *Key) (bool, error) {
 	var known [1]bool
 	err := r.Find([]Key{*k}, []uint32{0}, known[:])
 	return known[0], err
 }
 
-// span returns the entry of bucket b, which follows that of the one before it.
-func (r *Run) span(b uint64) span {
-	e := r.index[b*entryLen:][:2*entryLen]
-	return span{binary.BigEndian.Uint32(e), binary.BigEndian.Uint32(e[entryLen:]), binary.BigEndian.Uint32(e[entryLen+4:])}
+func (r *Run) buckets() uint64 { return uint64(r.Place.Buckets) }
+
+// page returns where the keys of a page begin and end; its entries follow.
+func (r *Run) page(p uint64) (lo, hi int64) {
+	lo = r.before[p]*int64(keyLen) + int64(p)*pageBuckets*entryLen
+	return lo, lo + (r.before[p+1]-r.before[p])*int64(keyLen)
 }
 
-// fetch reads the beginning of each bucket. It returns false if one is nowhere
-// in the file. Nothing else is in this loop, so that the processor gets to many
-// buckets while it waits for the first.
-func (r *Run) fetch(spans []span) bool {
-	var sum byte
-	for _, s := range spans {
-		if s.lo > s.hi || int64(s.hi) > r.n {
+// entryAt returns where the entry of bucket b is.
+func (r *Run) entryAt(b uint64) int64 {
+	_, end := r.page(b / pageBuckets)
+	return end + int64(b%pageBuckets)*entryLen
+}
+
+// entry is what the index has of a bucket.
+type entry []byte
+
+// entry returns the entry at a place, if it is as it was written.
+func (r *Run) entry(at int64) (entry, bool) {
+	e := r.data[at:][:entryLen]
+	return e, crc32.Checksum(e[:entryLen-4], castagnoli) == binary.BigEndian.Uint32(e[entryLen-4:])
+}
+
+// mayHave reports false if k is not in the bucket. It errs for one other key in 40.
+func (e entry) mayHave(k *Key) bool {
+	f := e[8 : 8+filterLen]
+	for h, i := binary.BigEndian.Uint64(k[8:]), 0; i < 4; h, i = h>>16, i+1 {
+		if at := filterBit(h); f[at>>3]>>(at&7)&1 == 0 {
 			return false
 		}
-		if s.lo < s.hi {
-			sum |= r.keys[int64(s.lo)*int64(keyLen)]
-		}
 	}
-	return sum|1 != 0 // always: so that the loads are not optimised away
+	return true
 }
 
-// bucket returns the keys of a span that fetch let pass, if they are as they
-// were written.
+// filterBit returns the bit of a filter that the low 16 bits of h select.
+func filterBit(h uint64) uint64 { return h & 0xffff * (filterLen * 8) >> 16 }
+
+// addToFilter adds k to a filter.
+func addToFilter(f *[filterLen]byte, k []byte) {
+	for h, i := binary.BigEndian.Uint64(k[8:]), 0; i < 4; h, i = h>>16, i+1 {
+		at := filterBit(h)
+		f[at>>3] |= 1 << (at & 7)
+	}
+}
+
+// span returns the place of bucket b, whose entry is e. It reports false if that is
+// not in the page.
+func (r *Run) span(b uint64, e entry) (span, bool) {
+	lo, end := r.page(b / pageBuckets)
+	s := span{lo + int64(binary.BigEndian.Uint32(e))*int64(keyLen), end, binary.BigEndian.Uint32(e[4:])}
+	if b++; b%pageBuckets != 0 && b < r.buckets() {
+		s.hi = lo + int64(binary.BigEndian.Uint32(r.data[r.entryAt(b):]))*int64(keyLen)
+	}
+	return s, s.lo <= s.hi && s.hi <= end
+}
+
+// fetchEntries reads a byte of each entry. Nothing else is in this loop, so that the
+// processor gets to many entries while it waits for the first.
+func (r *Run) fetchEntries(at []int64) {
+	var sum byte
+	for _, e := range at {
+		sum |= r.data[e]
+	}
+	sink(sum)
+}
+
+// fetchBuckets is fetchEntries for buckets.
+func (r *Run) fetchBuckets(spans []span) {
+	var sum byte
+	for _, s := range spans {
+		if s.lo < s.hi {
+			sum |= r.data[s.lo] | r.data[s.hi-1]
+		}
+	}
+	sink(sum)
+}
+
+// sink keeps the compiler from removing the loads of its argument.
+//
+//go:noinline
+func sink(byte) {}
+
+// bucket returns the keys of a span, if they are as they were written.
 func (r *Run) bucket(s span) ([]byte, bool) {
-	b := r.keys[int64(s.lo)*int64(keyLen) : int64(s.hi)*int64(keyLen)]
+	b := r.data[s.lo:s.hi]
 	return b, crc32.Checksum(b, castagnoli) == s.sum
+}
+
+// load returns the place and the keys of bucket b, both checked.
+func (r *Run) load(b uint64) (span, []byte, error) {
+	e, ok := r.entry(r.entryAt(b))
+	if !ok {
+		return span{}, nil, ErrDamaged
+	}
+	s, ok := r.span(b, e)
+	if !ok {
+		return s, nil, ErrDamaged
+	}
+	keys, ok := r.bucket(s)
+	if !ok {
+		return s, nil, ErrDamaged
+	}
+	return s, keys, nil
 }
 
 // few is how many keys are looked at one after the other.
 const few = 32
 
-// search says whether k is among ascending keys.
+// search reports whether k is among ascending keys.
 func search(b []byte, k *Key) bool {
 	for len(b) > few*keyLen {
 		half := len(b) / keyLen / 2 * keyLen
@@ -116,15 +210,13 @@ func bucketOf(k *Key, m uint64) uint64 {
 // CountUpTo returns how many keys are not greater than k.
 func (r *Run) CountUpTo(k *Key) (n int64, err error) {
 	err = r.File.guarded(func() error {
-		s := r.span(bucketOf(k, r.m))
-		if !r.fetch([]span{s}) {
-			return ErrDamaged
+		at := bucketOf(k, r.buckets())
+		s, b, err := r.load(at)
+		if err != nil {
+			return err
 		}
-		b, ok := r.bucket(s)
-		if !ok {
-			return ErrDamaged
-		}
-		for n = int64(s.lo); len(b) > 0 && bytes.Compare(b[:keyLen], k[:]) <= 0; b = b[keyLen:] {
+		lo, _ := r.page(at / pageBuckets)
+		for n = r.before[at/pageBuckets] + (s.lo-lo)/int64(keyLen); len(b) > 0 && bytes.Compare(b[:keyLen], k[:]) <= 0; b = b[keyLen:] {
 			n++
 		}
 		return nil

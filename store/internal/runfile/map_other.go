@@ -12,4 +12,6 @@ func mapFile(f vfs.File) ([]byte, func(), error) {
 	return readAll(f, info.Size())
 }
 
-func willNeed([]byte) {}
+const adviceWillNeed, adviceCold = 0, 0
+
+func advise([]byte, int) {}

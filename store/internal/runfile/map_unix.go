@@ -24,20 +24,22 @@ func mapFile(f vfs.File) ([]byte, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// One page is wanted here and there: reading others with it costs time and
-	// pushes out what is used.
+	// Look-ups read single pages: reading their neighbours costs time and evicts
+	// pages that are used.
 	_ = unix.Madvise(data, unix.MADV_RANDOM)
 	return data, func() { _ = unix.Munmap(data) }, nil
 }
 
-// willNeed asks the system to read ahead.
-func willNeed(b []byte) {
-	if len(b) == 0 {
+const adviceWillNeed = unix.MADV_WILLNEED
+
+// advise gives the system advice about the whole pages of b. It may ignore it.
+func advise(b []byte, advice int) {
+	if len(b) == 0 || advice < 0 {
 		return
 	}
 	page := uintptr(unix.Getpagesize())
 	skip := (page - uintptr(unsafe.Pointer(&b[0]))%page) % page
 	if uintptr(len(b)) > skip {
-		_ = unix.Madvise(b[skip:], unix.MADV_WILLNEED)
+		_ = unix.Madvise(b[skip:], advice)
 	}
 }

@@ -17,7 +17,7 @@ type Source interface {
 func (r *Run) Read(from *Key) Source {
 	s := &reader{r: r, from: from}
 	if from != nil {
-		s.next = bucketOf(from, r.m)
+		s.next = bucketOf(from, r.buckets())
 	}
 	return s
 }
@@ -28,6 +28,7 @@ type reader struct {
 	from *Key   // until the first key that is not less
 	next uint64 // bucket
 	buf  []Key
+	cold int64 // up to where the system knows that the bytes are not needed again
 	here int64 // up to where the system was asked to read ahead
 }
 
@@ -41,16 +42,14 @@ const aheadBytes = 1 << 20
 func (s *reader) Next() ([]Key, error) {
 	s.buf = s.buf[:0]
 	err := s.r.File.guarded(func() error {
-		for ; s.next < s.r.m && len(s.buf) < portion; s.next++ {
-			sp := s.r.span(s.next)
-			if !s.r.fetch([]span{sp}) {
-				return ErrDamaged
+		for ; s.next < s.r.buckets() && len(s.buf) < portion; s.next++ {
+			lo, _ := s.r.page(s.next / pageBuckets)
+			s.readAhead(lo)
+			at, b, err := s.r.load(s.next)
+			if err != nil {
+				return err
 			}
-			s.readAhead(int64(sp.hi) * int64(keyLen))
-			b, ok := s.r.bucket(sp)
-			if !ok {
-				return ErrDamaged
-			}
+			s.readAhead(at.hi)
 			for ; len(b) > 0; b = b[keyLen:] {
 				k := Key(b)
 				if s.from != nil && bytes.Compare(k[:], s.from[:]) < 0 {
@@ -65,13 +64,18 @@ func (s *reader) Next() ([]Key, error) {
 	return s.buf, err
 }
 
+// readAhead has the system read what follows, and evict what was read before other
+// pages: reading a run for a merge must not evict what look-ups need.
 func (s *reader) readAhead(at int64) {
 	if s.from != nil || at < s.here {
 		return
 	}
+	if s.cold < s.here-aheadBytes/2 {
+		advise(s.r.data[s.cold:s.here-aheadBytes/2], adviceCold)
+		s.cold = s.here - aheadBytes/2
+	}
 	s.here = at + aheadBytes/2
-	end := min(at+aheadBytes, int64(len(s.r.keys)))
-	willNeed(s.r.keys[at:end])
+	advise(s.r.data[at:min(at+aheadBytes, int64(len(s.r.data)))], adviceWillNeed)
 }
 
 // Merge returns the keys of some sources in order. Keys that are in two of them

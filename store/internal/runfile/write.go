@@ -13,7 +13,7 @@ import (
 
 // syncBytes is how much is written between two syncs: all at once would hold up
 // the store's log.
-const syncBytes = 4 << 20
+const syncBytes = 1 << 20
 
 // Writer writes a file.
 type Writer struct {
@@ -26,8 +26,10 @@ type Writer struct {
 	size   int64 // of the runs that are complete
 	m      uint64
 	n      int64
-	bucket []byte // keys of the bucket being filled
-	index  []byte
+	ended  uint64  // buckets that are complete
+	bucket []byte  // keys of the bucket being filled
+	index  []byte  // entries of the page being filled
+	before []int64 // keys before each page
 	last   Key
 }
 
@@ -47,8 +49,8 @@ func (w *Writer) ID() ID { return w.id }
 
 // Begin begins a run of about n keys.
 func (w *Writer) Begin(n int64) {
-	w.m, w.n = uint64(max(n, 0))/perKeys+1, 0
-	w.index = append(w.index[:0], make([]byte, entryLen)...)
+	w.m, w.n, w.ended = uint64(max(n, 0))/perKeys+1, 0, 0
+	w.before = append(w.before[:0], 0)
 }
 
 // Add adds keys, which ascend strictly, also from one call to the next.
@@ -73,16 +75,33 @@ func (w *Writer) Add(keys []Key) error {
 
 // endBuckets ends the buckets before the given one.
 func (w *Writer) endBuckets(b uint64) error {
-	for uint64(len(w.index)/entryLen-1) < b {
-		w.index = binary.BigEndian.AppendUint32(w.index, uint32(w.n))
-		w.index = binary.BigEndian.AppendUint32(w.index, crc32.Checksum(w.bucket, castagnoli))
+	for w.ended < b {
+		w.appendEntry()
 		_, err := w.out.Write(w.bucket)
 		w.bucket = w.bucket[:0]
+		if w.ended++; err == nil && (w.ended%pageBuckets == 0 || w.ended == w.m) {
+			_, err = w.out.Write(w.index)
+			w.index = w.index[:0]
+			w.before = append(w.before, w.n)
+		}
 		if err != nil {
 			return fmt.Errorf("cannot write run file %s: %w", w.path, err)
 		}
 	}
 	return nil
+}
+
+// appendEntry appends the entry of the bucket being filled.
+func (w *Writer) appendEntry() {
+	var f [filterLen]byte
+	for b := w.bucket; len(b) > 0; b = b[keyLen:] {
+		addToFilter(&f, b)
+	}
+	at, begin := len(w.index), w.n-int64(len(w.bucket)/keyLen)-w.before[len(w.before)-1]
+	w.index = binary.BigEndian.AppendUint32(w.index, uint32(begin))
+	w.index = binary.BigEndian.AppendUint32(w.index, crc32.Checksum(w.bucket, castagnoli))
+	w.index = append(w.index, f[:]...)
+	w.index = binary.BigEndian.AppendUint32(w.index, crc32.Checksum(w.index[at:], castagnoli))
 }
 
 // End ends the run and returns its place.
@@ -92,7 +111,15 @@ func (w *Writer) End() (Place, error) {
 	}
 	p := Place{Offset: w.size, Keys: w.n, Buckets: int64(w.m)}
 	w.size += p.bytes()
-	if _, err := w.out.Write(w.index); err != nil {
+	if p.tableLen() == 0 {
+		return p, nil
+	}
+	var table []byte
+	for _, n := range w.before[1:p.pages()] {
+		table = binary.BigEndian.AppendUint64(table, uint64(n))
+	}
+	table = binary.BigEndian.AppendUint32(table, crc32.Checksum(table, castagnoli))
+	if _, err := w.out.Write(table); err != nil {
 		return p, fmt.Errorf("cannot write run file %s: %w", w.path, err)
 	}
 	return p, nil

@@ -66,14 +66,14 @@ func fetch[P uint32 | uint64, S comparable](t *table[P, S], homes []unsafe.Point
 	t.sink = sum
 }
 
-// reserve gives every segment room for its share of n keys and the spread of
-// shares.
-func (t *table[P, S]) reserve(n int64) {
+// reserve gives the segments from lo to hi room for their share of n keys and the spread
+// of shares.
+func (t *table[P, S]) reserve(n int64, lo, hi uint32) {
 	share := float64(n) / segments
 	c := t.classFor(uint32(share * 1.02))
-	for i := range t.segs {
+	for i := lo; i <= hi; i++ {
 		if t.segs[i].class() < c {
-			t.resize(uint32(i), c)
+			t.resize(i, c)
 		}
 	}
 }

@@ -1,14 +1,18 @@
 package seenindex
 
-import "math"
+import (
+	"math"
+	"sort"
+	"sync"
+)
 
 // Mode is what an index keeps of a key.
 type Mode uint8
 
 // The modes, by falling precision.
 const (
-	FP64     Mode = iota // 64-bit fingerprint: 8.9 to 10.4 bytes a key
-	Exact128             // the whole key: 17.8 to 20.8 bytes
+	FP64     Mode = iota // 64-bit fingerprint: 9.4 to 11 bytes a key
+	Exact128             // the whole key: 18.8 to 22 bytes
 )
 
 // String returns the mode's name as users type it.
@@ -56,9 +60,9 @@ func Odds(m Mode, n float64) float64 {
 func (m Mode) BytesPerKey() float64 {
 	switch m {
 	case Exact128:
-		return 23.5
+		return 25
 	}
-	return 12.5
+	return 13.3
 }
 
 // smallMax is how many keys are kept whole in a map before an index becomes a
@@ -69,17 +73,17 @@ const smallMax = 1 << 16
 type Index struct {
 	mode   Mode
 	secret secret
-	small  map[Key]struct{} // nil when the table is used
-	big    words
+	small  map[Key]struct{} // nil when the tables are used
+	halves [2]words         // by the first bit of a key
 }
 
-// words is a table of any widths.
+// words is half of an index, of any widths.
 type words interface {
 	add(k *Key) bool
 	addSorted(keys []Key, order []uint32, fresh []bool)
 	has(k *Key) bool
 	drop(k *Key) bool
-	reserve(n int64)
+	reserve(n int64, lo, hi uint32)
 	len() int64
 	bytes() int64
 	close()
@@ -110,30 +114,39 @@ func (x *Index) newWords() words {
 	})
 }
 
-// grow turns the map into a table.
+// grow turns the map into tables.
 func (x *Index) grow() {
-	x.big = x.newWords()
+	x.halves = [2]words{x.newWords(), x.newWords()}
 	for k := range x.small {
-		x.big.add(&k)
+		x.half(&k).add(&k)
 	}
 	x.small = nil
 }
 
-// Reserve makes room for n keys in all, so that adding them needs no growing.
-func (x *Index) Reserve(n int64) {
+// half returns the table of k.
+func (x *Index) half(k *Key) words { return x.halves[k[0]>>7] }
+
+// Reserve makes room for n keys in all, in the segments of the keys from lo to hi, so that
+// adding those needs no growing.
+func (x *Index) Reserve(n int64, lo, hi *Key) {
 	if n <= smallMax {
 		return
 	}
 	if x.small != nil {
 		x.grow()
 	}
-	x.big.reserve(n)
+	if x.half(lo) == x.half(hi) {
+		x.half(lo).reserve(n, segmentOf(lo), segmentOf(hi))
+		return
+	}
+	x.half(lo).reserve(n, segmentOf(lo), segments/2-1)
+	x.half(hi).reserve(n, 0, segmentOf(hi))
 }
 
-// Add records k and says whether it was new.
+// Add records k and reports whether it was new.
 func (x *Index) Add(k *Key) bool {
 	if x.small == nil {
-		return x.big.add(k)
+		return x.half(k).add(k)
 	}
 	n := len(x.small)
 	x.small[*k] = struct{}{}
@@ -146,32 +159,44 @@ func (x *Index) Add(k *Key) bool {
 	return true
 }
 
+// together is from how many keys on both halves of the index are used at once.
+const together = 512
+
 // AddSorted records keys[i] for each i of order, and sets fresh[i] if it was
-// new. It is fastest when the order is that of the keys.
+// new. The order must be that of the first two bytes of the keys.
 func (x *Index) AddSorted(keys []Key, order []uint32, fresh []bool) {
-	if x.small == nil {
-		x.big.addSorted(keys, order, fresh)
+	if x.small != nil {
+		for _, i := range order {
+			fresh[i] = x.Add(&keys[i])
+		}
 		return
 	}
-	for _, i := range order {
-		fresh[i] = x.Add(&keys[i])
+	n := sort.Search(len(order), func(i int) bool { return keys[order[i]][0]>>7 == 1 })
+	if len(order) < together {
+		x.halves[0].addSorted(keys, order[:n], fresh)
+		x.halves[1].addSorted(keys, order[n:], fresh)
+		return
 	}
+	var upper sync.WaitGroup
+	upper.Go(func() { x.halves[1].addSorted(keys, order[n:], fresh) })
+	x.halves[0].addSorted(keys, order[:n], fresh)
+	upper.Wait()
 }
 
-// Has says whether k was recorded.
+// Has reports whether k was recorded.
 func (x *Index) Has(k *Key) bool {
 	if x.small == nil {
-		return x.big.has(k)
+		return x.half(k).has(k)
 	}
 	_, ok := x.small[*k]
 	return ok
 }
 
-// Remove forgets k and says whether it was recorded. In a mode that errs,
+// Remove forgets k and reports whether it was recorded. In a mode that errs,
 // removing a key that was never added may forget another.
 func (x *Index) Remove(k *Key) bool {
 	if x.small == nil {
-		return x.big.drop(k)
+		return x.half(k).drop(k)
 	}
 	n := len(x.small)
 	delete(x.small, *k)
@@ -181,7 +206,7 @@ func (x *Index) Remove(k *Key) bool {
 // Len returns the number of keys.
 func (x *Index) Len() int64 {
 	if x.small == nil {
-		return x.big.len()
+		return x.halves[0].len() + x.halves[1].len()
 	}
 	return int64(len(x.small))
 }
@@ -189,18 +214,16 @@ func (x *Index) Len() int64 {
 // Bytes returns the memory the index takes.
 func (x *Index) Bytes() int64 {
 	if x.small == nil {
-		return x.big.bytes()
+		return x.halves[0].bytes() + x.halves[1].bytes()
 	}
 	return int64(len(x.small)) * 40 // about, for a Go map of 16-byte keys
 }
 
-// Mode returns the mode of the index.
-func (x *Index) Mode() Mode { return x.mode }
-
-// Close gives the memory back. The index must not be used afterwards.
+// Close releases the memory. The index must not be used afterwards.
 func (x *Index) Close() {
-	if x.big != nil {
-		x.big.close()
+	if x.small == nil {
+		x.halves[0].close()
+		x.halves[1].close()
 	}
-	x.small, x.big = map[Key]struct{}{}, nil
+	x.small, x.halves = map[Key]struct{}{}, [2]words{}
 }

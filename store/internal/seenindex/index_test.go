@@ -133,7 +133,7 @@ func TestMemory(t *testing.T) {
 		}
 		x.Close()
 		y := New(m, testSecret())
-		y.Reserve(n)
+		y.Reserve(n, &Key{}, &Key{0xff, 0xff})
 		t.Logf("%s: worst %.2f bytes a key while growing from 1 to 3 million; %.2f reserved", m, worst, float64(y.Bytes())/n)
 		y.Close()
 		if worst > m.BytesPerKey() {
@@ -170,7 +170,7 @@ func TestFewBitsErr(t *testing.T) {
 		return max(uint32(h>>32), 1), uint8(h >> 24)
 	})
 	defer x.close()
-	x.reserve(segments * 100)
+	x.reserve(segments*100, 0, segments/2-1)
 	lost := 0
 	rng := rand.New(rand.NewPCG(0, 5))
 	for range n {

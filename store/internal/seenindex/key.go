@@ -39,7 +39,9 @@ func halves(k *Key) (a, b uint64) {
 	return binary.BigEndian.Uint64(k[:8]), binary.BigEndian.Uint64(k[8:])
 }
 
-// segmentOf is the segment of a key: its first two bytes.
-func segmentOf(k *Key) uint32 { return uint32(k[0])<<8 | uint32(k[1]) }
+// segmentOf returns the segment of a key in its half of the index: the other bits of
+// its first two bytes.
+func segmentOf(k *Key) uint32 { return uint32(k[0]&0x7f)<<8 | uint32(k[1]) }
 
+// segments is how many there are, in both halves.
 const segments = 1 << 16

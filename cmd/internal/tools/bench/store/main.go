@@ -1,14 +1,16 @@
-// Bench measures pebblestore: rates at given shares of duplicates, many
-// callers, opening, memory and disk of a key, import and export. Every answer is
-// checked. The rival stores are in cmd/internal/tools/rivals/store.
+// Bench measures pebblestore: rates at shares of duplicates, growth, opening, memory and
+// disk of a key, import and export. Every answer is checked. The rival stores are in
+// cmd/internal/tools/rivals/store.
 //
-//	go run ./cmd/internal/tools/bench/store -keys 10e6 -length 15s
+//	go run ./cmd/internal/tools/bench/store -keys 10e6 -length 15s -callers 3
 //
-// What takes long can be cut up: -dup 90 measures one share of duplicates, and
-// -keep leaves the database in -dir, where the next run finds it loaded. What a
-// crawl meets as it grows is one long run:
+// With -grow it grows a store to -keys, with a row for each part, then closes, opens and
+// kills it:
 //
-//	go run ./cmd/internal/tools/bench/store -curve 1e6,2e6,5e6,10e6,20e6,50e6,100e6 -length 10s
+//	go run ./cmd/internal/tools/bench/store -grow 100e6 -keys 1e9 -dup 50 -callers 3
+//
+// Long runs can be cut up: -dup 90 measures one share of duplicates, and -keep leaves
+// the database in -dir, where the next run finds it.
 package main
 
 import (
@@ -31,76 +33,64 @@ func main() {
 	flag.StringVar(&b.dir, "dir", "", "where to make the database, in a directory of its own that is removed afterwards (default: the temporary directory)")
 	flag.BoolVar(&b.keep, "keep", false, "make the database in -dir itself, leave it there, and use the one that is there with as many keys or more")
 	flag.Float64Var(&b.keys, "keys", 10e6, "keys loaded before measuring")
+	flag.Float64Var(&b.grow, "grow", 0, "instead, grow a store to -keys, at the first share of -dup, and print a row for each so many keys")
+	flag.DurationVar(&b.limit, "limit", 0, "end growing after so long (default: no limit)")
 	flag.DurationVar(&b.load.Length, "length", 15*time.Second, "length of each load")
 	flag.IntVar(&b.load.Batch, "batch", 10_000, "keys in a call")
+	flag.IntVar(&b.load.Callers, "callers", 1, "callers at the same time")
 	flag.BoolVar(&b.load.Skew, "skew", false, "draw duplicates as links are, mostly of a few")
-	flag.Func("dup", "shares of duplicates, in % (default 90,70,50)", func(text string) error {
-		return b.dups.set(text, 1e-2)
-	})
-	flag.Func("curve", "instead, grow a store to each of these sizes and print a Markdown table", func(text string) error {
-		return b.sizes.set(text, 1)
-	})
-	flag.IntVar(&b.callers, "callers", 1, "callers at once")
+	flag.Func("dup", "shares of duplicates, in % (default 90,70,50)", b.dups.set)
 	flag.BoolVar(&b.bulk, "bulk", false, "load by sorted import, and measure export and import")
-	flag.Func("index", "MB that the index may take; -1 for no index (default: no bound)", func(text string) (err error) {
-		b.opt.IndexBytes, err = megabytes(text)
+	flag.Func("index", "MB that the index may take; -1 for no index (default: no bound)", func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 32)
+		b.opt.IndexBytes = n << 20
 		return err
 	})
 	flag.BoolVar(&b.opt.Exact, "exact", false, "verify duplicates in the key runs")
-	flag.Func("cache", "MB of block cache (default as in Options)", func(text string) (err error) {
-		b.opt.CacheBytes, err = megabytes(text)
-		return err
-	})
-	flag.Func("buffer", "MB of each write buffer (default as in Options)", func(text string) error {
-		n, err := megabytes(text)
-		b.opt.MemTableBytes = int(n)
-		return err
-	})
-	flag.IntVar(&b.opt.Compactions, "compactions", 0, "compactions at once (default as in Options)")
 	flag.StringVar(&b.profile, "cpuprofile", "", "file for a CPU profile of the loads")
+	flag.BoolVar(&b.first, "first", false, "instead, open the store that is in -dir and print when it answered the first 1,000 keys")
 	flag.Parse()
 	if err := b.run(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// numbers are typed with commas between them: 90,70,50.
-type numbers []float64
+// shares are typed as percentages with commas between them: 90,70,50.
+type shares []float64
 
-func (n *numbers) set(text string, unit float64) error {
-	*n = nil
+func (s *shares) set(text string) error {
+	*s = nil
 	for part := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseFloat(part, 64)
-		if err != nil || v < 0 {
-			return fmt.Errorf("cannot read %q; want numbers, such as 90,70,50", text)
+		if err != nil || v < 0 || v > 100 {
+			return fmt.Errorf("cannot read %q; want percentages, such as 90,70,50", text)
 		}
-		*n = append(*n, v*unit)
+		*s = append(*s, v/100)
 	}
 	return nil
-}
-
-func megabytes(text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 32)
-	return n << 20, err
 }
 
 type bench struct {
 	dir     string
 	keep    bool
 	keys    float64
+	grow    float64
+	limit   time.Duration
 	load    storebench.Load
-	dups    numbers
-	sizes   numbers
-	callers int
+	dups    shares
 	bulk    bool
+	first   bool
 	opt     pebblestore.Options
 	profile string
-	stream  *storebench.Stream
+	stream  storebench.Stream
 }
 
 func (b *bench) run() (err error) {
 	if b.dups == nil {
-		b.dups = numbers{0.9, 0.7, 0.5}
+		b.dups = shares{0.9, 0.7, 0.5}
+	}
+	if b.first {
+		return b.firstBatch()
 	}
 	if !b.keep {
 		if b.dir, err = os.MkdirTemp(b.dir, "firstseen-bench"); err != nil {
@@ -108,8 +98,8 @@ func (b *bench) run() (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	}
-	if b.sizes != nil {
-		return b.profiled(b.curve)
+	if b.grow > 0 {
+		return b.profiled(b.growth)
 	}
 	s, err := b.loaded()
 	if err != nil {
@@ -132,7 +122,7 @@ func (b *bench) run() (err error) {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	return b.reopen()
+	return b.firstBatch()
 }
 
 // profiled runs f, under a profile if one is asked for.

@@ -14,17 +14,18 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// room is how many new keys the loads may need: more than any has reached.
-func (b *bench) room() (n int) {
-	for _, dup := range b.dups {
-		n += int(b.load.Length.Seconds() * min(6e6*(1-dup), 1.2e6))
+// loaded opens the store, with as many keys recorded as were asked for or, in a
+// database that was kept, as there are.
+func (b *bench) loaded() (*pebblestore.Store, error) {
+	s, err := b.open()
+	if err != nil || b.stream.Known >= int(b.keys) {
+		return s, err
 	}
-	return n + 100_000
+	return s, b.fill(s)
 }
 
-// loaded opens the store and makes the stream, with as many keys recorded as
-// were asked for or, in a database that was kept, as there are.
-func (b *bench) loaded() (*pebblestore.Store, error) {
+// open opens the store.
+func (b *bench) open() (*pebblestore.Store, error) {
 	w := startWatch()
 	s, err := pebblestore.Open(b.dir, b.opt)
 	if err != nil {
@@ -34,29 +35,27 @@ func (b *bench) loaded() (*pebblestore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.stream.Known == 0 {
+		b.stream.Known = int(st.Seen)
+	}
 	if st.Seen > 0 {
-		w.print("open what was kept", st.Seen)
+		w.print("open", st.Seen)
 	}
-	b.stream = storebench.NewStream(max(int(b.keys), int(st.Seen)) + b.room())
-	b.stream.Known = int(st.Seen)
-	if int(st.Seen) >= int(b.keys) {
-		return s, nil
-	}
-	return s, b.fill(s)
+	return s, nil
 }
 
 // fill records the first keys.
 func (b *bench) fill(s *pebblestore.Store) error {
-	from, n := b.stream.Known, int(b.keys)
+	n := int(b.keys) - b.stream.Known
 	if !b.bulk {
 		w := startWatch()
-		if err := b.stream.Preload(storebench.Pebble{Store: s}, n-from); err != nil {
+		if err := b.stream.Preload(storebench.Pebble{Store: s}, n); err != nil {
 			return err
 		}
-		w.print("load in batches", int64(n-from))
+		w.print("load in batches", int64(n))
 		return nil
 	}
-	keys := b.stream.NextSorted(n - from)
+	keys := b.stream.Next(n)
 	w := startWatch()
 	_, fresh, err := s.ImportSorted(context.Background(), "", func(yield func(store.Key, error) bool) {
 		for _, k := range keys {
@@ -68,11 +67,10 @@ func (b *bench) fill(s *pebblestore.Store) error {
 	if err != nil {
 		return err
 	}
-	if fresh != int64(n-from) {
-		return fmt.Errorf("cannot import; got %d new keys; want %d", fresh, n-from)
+	if fresh != int64(n) {
+		return fmt.Errorf("cannot import; got %d new keys; want %d", fresh, n)
 	}
-	b.stream.Known = n
-	w.print("import of sorted keys", int64(n-from))
+	w.print("import of sorted keys", int64(n))
 	return nil
 }
 
@@ -85,21 +83,13 @@ func (b *bench) loads(s *pebblestore.Store) error {
 	fmt.Println("\n| duplicates |" + storebench.Columns + "\n|--:|" + storebench.Rule)
 	defer fmt.Println()
 	for _, b.load.Dup = range b.dups {
-		r, err := b.one(s)
+		r, err := b.stream.Run(storebench.Pebble{Store: s}, b.load)
 		if err != nil {
 			return err
 		}
 		fmt.Printf("| %.0f %% |%s\n", b.load.Dup*100, r.Row())
 	}
 	return nil
-}
-
-// one runs the load once.
-func (b *bench) one(s *pebblestore.Store) (storebench.Result, error) {
-	if b.callers == 1 {
-		return b.stream.Run(storebench.Pebble{Store: s}, b.load)
-	}
-	return b.stream.RunCallers(storebench.Pebble{Store: s}, b.callers, b.load)
 }
 
 func (b *bench) export(s *pebblestore.Store) error {
@@ -117,39 +107,58 @@ func (b *bench) report(s *pebblestore.Store) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("- index %s: %.2f B/key of %d keys; write amplification %.1f; %d tables in L0; slowed down for %.1f s, stopped for %.1f s\n",
-		m.Index.Mode(), float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.L0Tables, m.PaceTime.Seconds(), m.StallTime.Seconds())
+	fmt.Printf("- answered by the %s: %.2f B/key of %d keys; write amplification %.1f; stopped for %.1f s\n",
+		m.Index.Mode(), float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.StallTime.Seconds())
 	debug.FreeOSMemory()
-	stream := int64(len(b.stream.All)) * int64(len(hashkey.UrlShortHash{}))
 	resident, files := storebench.RSS()
-	fmt.Printf("- memory %d MB, without the %d MB of the stream's keys; mapped files %.2f B/key, of which %d MB are in the page cache\n",
-		(resident-files-stream)>>20, stream>>20, float64(m.Index.Mapped)/float64(m.Index.Keys), files>>20)
+	fmt.Printf("- memory %d MB; mapped files %.2f B/key, of which %d MB are in the page cache\n",
+		(resident-files)>>20, float64(m.Index.Mapped)/float64(m.Index.Keys), files>>20)
 	return nil
 }
 
-// settle waits for the compactions that the loads left behind, and exports again.
+// settle waits for the compactions and merges that the loads left, and exports again.
 func (b *bench) settle(s *pebblestore.Store) error {
-	start, disk := time.Now(), float64(storebench.DiskBytes(b.dir))/float64(s.Index().Keys)
+	start, disk := time.Now(), b.disk()
 	if err := storebench.Settle(storebench.Pebble{Store: s}.Compacts); err != nil {
 		return err
 	}
-	fmt.Printf("- disk %.2f B/key; after %.0f s, with compactions at an end:\n", disk, time.Since(start).Seconds())
+	fmt.Printf("- disk %.2f B/key; after %.0f s, with compactions and merges at an end, %.2f\n", disk, time.Since(start).Seconds(), b.disk())
 	if !b.bulk {
 		return nil
 	}
 	return b.export(s)
 }
 
-func (b *bench) reopen() error {
-	w := startWatch()
-	s, err := pebblestore.Open(b.dir, b.opt)
+// disk returns the bytes on disk for each key.
+func (b *bench) disk() float64 {
+	return float64(storebench.DiskBytes(b.dir)) / float64(b.stream.Known)
+}
+
+// firstBatch opens the store and asks it for 1,000 keys, half of them new.
+func (b *bench) firstBatch() error {
+	start := time.Now()
+	s, err := b.open()
 	if err != nil {
 		return err
 	}
-	st, err := s.Stats(context.Background(), "*")
-	w.print("open", st.Seen)
-	fmt.Printf("- disk %.2f B/key; max RSS %d MB\n",
-		float64(storebench.DiskBytes(b.dir))/float64(st.Seen), storebench.MaxRSS()>>20)
+	keys, fresh := make([]hashkey.UrlShortHash, 1000), make([]bool, 1000)
+	for i := range 500 {
+		keys[i] = storebench.Key(uint64(b.stream.Known - 500 + i))
+		keys[500+i] = storebench.Key(uint64(start.UnixNano()) + uint64(i)) // far from those of any stream
+	}
+	if err := (storebench.Pebble{Store: s}).See(keys, fresh); err != nil {
+		return err
+	}
+	fmt.Printf("- the first 1,000 keys, half of them new, answered %.2f s after the start of open\n", time.Since(start).Seconds())
+	for i, f := range fresh {
+		if f != (i >= 500) {
+			return fmt.Errorf("key %d: got new %v", i, f)
+		}
+	}
+	for i := s.Index(); i.Filling; i = s.Index() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	fmt.Printf("- all answers from the %s %.2f s after it; max RSS %d MB\n", s.Index().Mode(), time.Since(start).Seconds(), storebench.MaxRSS()>>20)
 	return errors.Join(err, s.Close())
 }
 

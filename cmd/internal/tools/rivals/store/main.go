@@ -47,6 +47,7 @@ func main() {
 	keys := flag.Float64("keys", 1e6, "keys loaded before measuring")
 	length := flag.Duration("length", 10*time.Second, "length of each load")
 	batch := flag.Int("batch", 10_000, "keys in a call")
+	callers := flag.Int("callers", 1, "callers at the same time")
 	skew := flag.Bool("skew", false, "draw duplicates as links are")
 	dup := flag.String("dup", "90,70,50", "shares of duplicates, in %")
 	sorted := flag.Bool("sorted", false, "load the first keys in their order, which B-trees take in minutes where they need hours")
@@ -56,7 +57,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := run(*dir, *only, int(*keys), *sorted, dups, storebench.Load{Batch: *batch, Length: *length, Skew: *skew}); err != nil {
+	if err := run(*dir, *only, int(*keys), *sorted, dups, storebench.Load{Batch: *batch, Callers: *callers, Length: *length, Skew: *skew}); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -137,7 +138,7 @@ func measure(r rival, dir string, n int, sorted bool, dups []float64, l storeben
 	if err != nil {
 		return nil, err
 	}
-	stream := storebench.NewStream(n + int(l.Length.Seconds()*3e6))
+	var stream storebench.Stream
 	start, load := time.Now(), stream.Preload
 	if sorted {
 		load = stream.PreloadSorted

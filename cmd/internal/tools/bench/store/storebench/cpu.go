@@ -13,15 +13,6 @@ import (
 // ProcessCPU is the processor time of this process so far.
 func ProcessCPU() time.Duration { return usage(unix.RUSAGE_SELF) }
 
-// threadCPU is the processor time of the calling thread.
-func threadCPU() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
-		return 0
-	}
-	return time.Duration(ts.Nano())
-}
-
 func usage(who int) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(who, &u); err != nil {

@@ -2,9 +2,6 @@ package storebench
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"runtime"
 	"slices"
 	"time"
 
@@ -22,18 +19,19 @@ type Engine interface {
 
 // Load is one load on an engine.
 type Load struct {
-	Batch   int           // keys in a call
-	Dup     float64       // share of keys seen before
-	Skew    bool          // duplicates are drawn as links are, mostly of a few; otherwise uniformly
-	Length  time.Duration // of calls, not counting the making of the stream
-	MaxKeys int64         // ends the load earlier; 0: no bound
+	Batch   int     // keys in a call
+	Callers int     // at the same time; 0 is 1
+	Dup     float64 // share of keys seen before
+	Skew    bool    // duplicates are drawn as links are, mostly of a few; otherwise uniformly
+	Length  time.Duration
+	MaxNew  int // ends the load earlier; 0: no bound
 }
 
-// Result is what a load brought.
+// Result is what a load measured.
 type Result struct {
 	Keys, New  int64
-	Wall       time.Duration // in calls
-	CPU        time.Duration // of the process, less the making of the stream
+	Wall       time.Duration // with the making of the stream
+	CPU        time.Duration // of the process, less that of drawing and checking as many keys
 	P50, P99   time.Duration // of a call
 	Longest    time.Duration
 	WrongNew   int64 // duplicates called new
@@ -42,6 +40,9 @@ type Result struct {
 
 // PerSecond is keys a second of wall time.
 func (r Result) PerSecond() float64 { return float64(r.Keys) / r.Wall.Seconds() }
+
+// Wrong is how many answers were wrong.
+func (r Result) Wrong() int64 { return r.WrongNew + r.WrongKnown }
 
 // CPUPerKey is processor time for each key, in µs.
 func (r Result) CPUPerKey() float64 { return r.CPU.Seconds() * 1e6 / float64(r.Keys) }
@@ -55,108 +56,17 @@ const (
 // Row is the end of a row of that table.
 func (r Result) Row() string {
 	return fmt.Sprintf(" %.0f | %.2f | %.2f | %.2f | %.0f | %.1f | %d | %d |",
-		r.PerSecond(), r.CPUPerKey(), ms(r.P50), ms(r.P99), ms(r.Longest), r.Wall.Seconds(), r.New, r.WrongNew+r.WrongKnown)
+		r.PerSecond(), r.CPUPerKey(), ms(r.P50), ms(r.P99), ms(r.Longest), r.Wall.Seconds(), r.New, r.Wrong())
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Stream is the keys of a run: the first Known of All are recorded.
-type Stream struct {
-	All   []hashkey.UrlShortHash
-	Known int
-	rng   *rand.Rand
-}
-
-// NewStream makes a stream of at most total keys.
-func NewStream(total int) *Stream {
-	return &Stream{All: Keys(total), rng: rand.New(rand.NewPCG(1, 1))}
-}
-
-// fill makes a batch: want[i] says whether keys[i] is new.
-func (s *Stream) fill(keys []hashkey.UrlShortHash, want []bool, l Load) {
-	known := s.Known
-	for i := range keys {
-		if want[i] = s.rng.Float64() >= l.Dup && s.Known < len(s.All); want[i] {
-			keys[i] = s.All[s.Known]
-			s.Known++
-			continue
-		}
-		keys[i] = s.All[s.draw(known, l.Skew)]
-	}
-}
-
-// draw picks one of n known keys.
-func (s *Stream) draw(n int, skew bool) int {
-	if !skew {
-		return int(s.rng.Uint64N(uint64(n)))
-	}
-	u := s.rng.Float64()
-	return int(math.Pow(float64(n), u)) - 1
-}
-
-// Preload records the next n keys in great batches.
-func (s *Stream) Preload(e Engine, n int) error {
-	return s.record(e, s.next(n))
-}
-
-// PreloadSorted is Preload in ascending order of the keys.
-func (s *Stream) PreloadSorted(e Engine, n int) error {
-	return s.record(e, s.NextSorted(n))
-}
-
-// NextSorted returns the next n keys, or what is left of them, in ascending order.
-func (s *Stream) NextSorted(n int) []hashkey.UrlShortHash {
-	keys := slices.Clone(s.next(n))
-	slices.SortFunc(keys, hashkey.UrlShortHash.Compare)
-	return keys
-}
-
-// next are the next n keys, or what is left of them.
-func (s *Stream) next(n int) []hashkey.UrlShortHash {
-	return s.All[s.Known:min(s.Known+n, len(s.All))]
-}
-
-// record records the next keys, in the order in which they are given.
-func (s *Stream) record(e Engine, keys []hashkey.UrlShortHash) error {
-	fresh := make([]bool, 50_000)
-	for part := range slices.Chunk(keys, len(fresh)) {
-		if err := e.See(part, fresh[:len(part)]); err != nil {
-			return err
-		}
-		if slices.Contains(fresh[:len(part)], false) {
-			return fmt.Errorf("a new key was called known while loading")
-		}
-		s.Known += len(part)
-	}
-	return nil
-}
-
-// Run drives e with a load from one caller.
-func (s *Stream) Run(e Engine, l Load) (Result, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var r Result
-	var calls []time.Duration
-	keys, want, fresh := make([]hashkey.UrlShortHash, l.Batch), make([]bool, l.Batch), make([]bool, l.Batch)
-	cpu, making := ProcessCPU()+e.CPU(), time.Duration(0)
-	for r.Wall < l.Length && (l.MaxKeys == 0 || r.Keys < l.MaxKeys) && s.Known+l.Batch <= len(s.All) {
-		t := threadCPU()
-		s.fill(keys, want, l)
-		making += threadCPU() - t
-		start := time.Now()
-		if err := e.See(keys, fresh); err != nil {
-			return r, err
-		}
-		d := time.Since(start)
-		t = threadCPU()
-		r.Wall += d
-		calls = append(calls, d)
-		r.judge(want, fresh)
-		making += threadCPU() - t
-	}
-	r.CPU = ProcessCPU() + e.CPU() - cpu - making
-	r.percentiles(calls)
-	return r, nil
+// add adds the counts of a caller.
+func (r *Result) add(p *Result) {
+	r.Keys += p.Keys
+	r.New += p.New
+	r.WrongNew += p.WrongNew
+	r.WrongKnown += p.WrongKnown
 }
 
 func (r *Result) judge(want, got []bool) {

@@ -1,0 +1,5 @@
+package runfile
+
+import "golang.org/x/sys/unix"
+
+const adviceCold = unix.MADV_COLD
