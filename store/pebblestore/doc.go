@@ -21,13 +21,14 @@
 // many. Crawls with few keys share files. Options.IndexBytes decides what answers
 // whether a key is new:
 //
-//   - By default a fingerprint of 64 bits for each key, in memory, 9 to 10.4 bytes a
+//   - By default a fingerprint of 64 bits for each key, in memory, 9.4 to 11 bytes a
 //     key. Mixed with a secret of the store and compared within one of 65,536 segments,
 //     it errs so rarely that of a billion URLs 4e-7 are expected to be lost;
 //     Options.Exact verifies it in the runs. It is filled in the background after Open.
 //   - Where that does not fit, and while it is filled, a table of the packed keys and the
-//     mapped runs, without error. Memory is then 20 to 40 bytes for each of up to two
-//     million keys; the runs are in the page cache as far as there is room.
+//     mapped runs, without error. Memory is then 40 to 60 bytes for each of about a
+//     million packed keys. The runs, with filters of 1.6 bytes a key, are in the page cache
+//     as far as there is room.
 //
 // A crawl's keys belong to generations of 30 days, or what Options.Generation says: see
 // [Store.Forget]. A key alone has no time of its own: its Created is that of its

@@ -43,8 +43,8 @@ type Options struct {
 	// store.Terms.Retention that a user of the store asked for, or 30 days.
 	Generation time.Duration
 
-	// IndexBytes is the memory that a fingerprint index of the keys may take, 9 to
-	// 10.4 bytes a key. If it fits at open with room for a quarter more, the index
+	// IndexBytes is the memory that a fingerprint index of the keys may take, 9.4 to
+	// 11 bytes a key. If it fits at open with room for a quarter more, the index
 	// answers; otherwise, and from when it outgrows the budget, key runs answer, which
 	// are mapped files that the page cache holds. Negative means no index. The default
 	// is no bound.
@@ -78,9 +78,9 @@ type Options struct {
 	Observer Observer
 
 	// MemTableBytes is the size of Pebble's write buffer; up to 128 MiB of them,
-	// and at least four, are in memory while they are flushed. A key is inserted
-	// in half the time when the buffer is within the processor's reach. The
-	// default is 8 MiB.
+	// and at least four, are in memory while they are flushed. Packed keys that become
+	// runs before their buffer is flushed are never written to a table. The
+	// default is 32 MiB.
 	MemTableBytes int
 	// CacheBytes is the size of Pebble's block cache, which its write buffers
 	// are charged to. The default is 256 MiB, and at least four write buffers.
