@@ -1,47 +1,36 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
-	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/keyfile"
 )
 
-// uniqFlags are the flags of uniq.
-type uniqFlags struct {
-	profile       profileFlags
-	log           logFlags
-	invalid       string
-	strict, quiet bool
-	zero          bool
-	db, crawl     string
-	noWait        bool
-	against       []string
-	common        bool
-}
-
 func newUniqCmd(a *app) *cobra.Command {
-	var f uniqFlags
+	f := newUniqFlags()
 	cmd := &cobra.Command{
 		Use:   "uniq [FILE…]",
 		Short: "Print each URL of a list or log the first time it is seen",
 		Long: `Print each URL the first time its canonical form is seen: as it was found, in order, as
 soon as it is read. Without a file, standard input is read. Lists of URLs and all logs and
 archives that "firstseen replay" reads are recognised by their content, plain or compressed.
+
+--by compares something else than the canonical form: "exact" the text, "host" the host,
+"domain" the registrable domain, "shape" the host, the path with numbers, dates, UUIDs,
+hashes and slugs replaced, and the names of the parameters. --keep N prints the first N URLs
+of each; --show-shape prints what they are compared by before each.
+
+-d prints the duplicates instead, each with the first URL and the rules that merged them,
+separated by tabs. -c prints each URL with how often it came, at the end.
 
 With --db the URLs are remembered from run to run: each is printed once, and recorded after
 it was printed, also on Ctrl-C and when the reader of the output ends. After kill -9 or on a
@@ -52,28 +41,27 @@ on the same directory waits.
 files of "firstseen export"; --common prints what is in one of them.
 
 Lines that are no URL are dropped and counted. A closing line on standard error counts what
-was read, printed, dropped as a duplicate and refused.`,
+was read, printed, dropped as a duplicate and refused.
+
+About 10 bytes are kept of each different URL. When they fill --memory, the further ones go
+to a temporary store in TMPDIR, which is removed at the end; -c and -d need 64 bytes a URL
+and fail when the memory is full.`,
 		Example: `  firstseen uniq urls.txt
   gau example.com | firstseen uniq
   tail -f found.log | firstseen uniq --rules +strip-www
   katana -u example.com | firstseen uniq --db seen
+  firstseen uniq --by shape --keep 2 urls.txt
   firstseen uniq --against fetched.cdxj.gz outlinks.txt`,
 		Args: cobra.ArbitraryArgs,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
-	flags := cmd.Flags()
-	f.add(flags)
-	flags.StringArrayVar(&f.against, "against", nil, "print only URLs that are in none of these files; give it once for each")
-	flags.BoolVar(&f.common, "common", false, "with --against: print only URLs that are in one of the files")
-	flags.StringVar(&f.db, "db", "", "directory of a seen-set that remembers the URLs from run to run; made if it does not exist")
-	typed(flags, "db")
-	flags.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
-	flags.BoolVar(&f.noWait, "no-wait", false, "fail if another process has the directory of --db open, instead of waiting")
+	f.add(cmd.Flags())
+	f.addMemory(cmd.Flags())
 	return cmd
 }
 
 func newDiffCmd(a *app) *cobra.Command {
-	var f uniqFlags
+	f := newUniqFlags()
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Print the URLs of a list or log that another one does not have",
@@ -95,17 +83,6 @@ was found, in order. It is short for "firstseen uniq --against OLD NEW".`,
 	return cmd
 }
 
-// add adds the flags of uniq and diff.
-func (f *uniqFlags) add(flags *pflag.FlagSet) {
-	f.profile.add(flags)
-	f.log.addFormatAs(flags, "input-format")
-	f.log.addEvents(flags)
-	flags.StringVar(&f.invalid, "invalid", "drop", "what becomes of lines that are no URL: drop, or keep to print them as they are")
-	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
-	flags.BoolVarP(&f.zero, "zero-terminated", "z", false, "end each printed URL with NUL instead of a line feed")
-}
-
 func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error) {
 	opt, p, err := f.options()
 	if err != nil {
@@ -125,7 +102,8 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 		defer func() { err = worst(err, s.Close()) }()
 		signal.Ignore(syscall.SIGPIPE) // so that what was printed is recorded
 	}
-	files := &fileSet{stdin: a.in, log: f.log.options()}
+	defer f.bound()()
+	files := &fileSet{stdin: a.in, log: f.logOptions()}
 	r, err := uniq.Run(ctx, files.inputs(ctx, names), a.out, opt)
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil // the reader of the output has enough
@@ -133,102 +111,23 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	return worst(err, f.close(ctx, a, &r))
 }
 
-func (f *uniqFlags) options() (opt uniq.Options, p *canon.Profile, err error) {
-	if f.invalid != "drop" && f.invalid != "keep" {
-		return opt, nil, misusef("cannot run uniq; got --invalid %q; want drop or keep", f.invalid)
+// bound keeps the collector within --memory: the sets are large and hardly ever garbage, so
+// room for as much again would be wasted.
+func (f *uniqFlags) bound() (undo func()) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
 	}
-	if f.common && len(f.against) == 0 {
-		return opt, nil, misusef("cannot run uniq; got --common alone; want --against with it")
-	}
-	if err = f.log.check(); err != nil {
-		return opt, nil, err
-	}
-	if p, err = f.profile.open(); err != nil {
-		return opt, nil, err
-	}
-	opt.Identify, opt.KeepInvalid, opt.End, opt.Common = p.AppendCanonical, f.invalid == "keep", '\n', f.common
-	if f.zero {
-		opt.End = 0
-	}
-	return opt, p, nil
-}
-
-// compare opens the files of --against.
-func (f *uniqFlags) compare(ctx context.Context, a *app, p *canon.Profile, opt *uniq.Options) error {
-	var lists []string
-	for _, name := range f.against {
-		keys, err := keysOf(ctx, name, p)
-		if err != nil {
-			return err
-		}
-		if keys == nil {
-			lists = append(lists, name)
-		} else {
-			opt.AgainstKeys = append(opt.AgainstKeys, keys)
-		}
-	}
-	opt.Against = (&fileSet{stdin: a.in, log: f.log.options()}).inputs(ctx, lists)
-	return nil
-}
-
-// keysOf returns the keys of a key file that are made as p makes them, and nil for any
-// other file.
-func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store.Key, error], error) {
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return nil, nil // the reader of lists reports what is wrong
-	}
-	file, err := input.Open(ctx, name, nil)
-	if err != nil {
-		return nil, err
-	}
-	if !bytes.HasPrefix(file.Peek(len(keyFileMagic)), []byte(keyFileMagic)) {
-		return nil, file.Close()
-	}
-	r, err := keyfile.NewReader(file.Reader())
-	if err == nil {
-		_, err = r.Header().Identity.Adopt(store.IdentityOf(p), true, r.Header().UnicodeHosts)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot compare with %s: %w", name, err), file.Close())
-	}
-	return func(yield func(store.Key, error) bool) {
-		defer file.Close()
-		r.Keys()(yield)
-	}, nil
-}
-
-// openMemory opens the seen-set of --db. While another process has it, it waits.
-func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile, opt *uniq.Options) (*workspace, error) {
-	told := false
-	for {
-		w, err := openWorkspace(f.db, p)
-		if err == nil {
-			crawl, err := crawlInto(ctx, w, f.crawl, store.IdentityOf(p), false)
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("cannot use %s: %w", f.db, err), w.Close())
-			}
-			opt.Memory = &uniq.Memory{Store: w, Crawl: crawl.Stored, Unicode: p.HasUnicodeHost}
-			return w, nil
-		}
-		if !errors.Is(err, store.ErrLocked) || f.noWait {
-			return nil, err
-		}
-		if !told && !f.quiet {
-			fmt.Fprintf(a.err, "firstseen: another process has %s open: waiting for it to end\n", f.db)
-			told = true
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.New("interrupted while waiting for " + f.db)
-		case <-time.After(100 * time.Millisecond):
-		}
+	limit, percent := debug.SetMemoryLimit(int64(f.memory)), debug.SetGCPercent(25)
+	return func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
 	}
 }
 
 // close writes the closing line and returns the error that the exit status is made of.
 func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result) error {
 	if !f.quiet {
-		fmt.Fprintln(a.err, closingLine(r, f.db != "" || len(f.against) > 0))
+		fmt.Fprintln(a.err, f.closingLine(r))
 	}
 	var errs []error
 	for _, err := range r.Errors {
@@ -249,14 +148,17 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result) error {
 	return worst(errs...)
 }
 
-func closingLine(r *uniq.Result, known bool) string {
+func (f *uniqFlags) closingLine(r *uniq.Result) string {
 	text := fmt.Sprintf("%s read: %s printed, %s duplicates, %s refused", grouped(r.URLs+r.Unreadable), grouped(r.Printed),
 		grouped(r.Duplicates), grouped(r.Refused+r.Unreadable))
-	if known {
+	if f.db != "" || len(f.against) > 0 {
 		text += fmt.Sprintf(", %s left out by --against or --db", grouped(r.Known))
 	}
 	if r.Kept > 0 {
 		text += fmt.Sprintf(", %s of them printed as they are", grouped(r.Kept))
+	}
+	if r.Spilled {
+		text += "; the rest of the keys went to a temporary store, as --memory was full"
 	}
 	return text
 }

@@ -88,7 +88,7 @@ func vote(head []byte) Format {
 	if i := bytes.LastIndexByte(head, '\n'); i > 0 {
 		whole = head[:i]
 	}
-	input.Lines(whole, func(line []byte) bool {
+	input.Lines(whole, '\n', func(line []byte) bool {
 		if line = bytes.TrimSpace(line); len(line) > 0 && full < votes {
 			if full++; bytes.Count(line, []byte(" ")) >= 2 {
 				wide++

@@ -150,7 +150,7 @@ func (r *lineRun) emit(rec Record) {
 func lines(f *input.File, p parser, idle func(), counts *Counts) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		run := &lineRun{p: p, yield: yield, counts: counts}
-		for block, err := range input.Blocks(f) {
+		for block, err := range input.Blocks(f, '\n') {
 			if err != nil {
 				yield(Record{}, fmt.Errorf("cannot read %s to its end: %w", f.Name, err))
 				return
@@ -178,7 +178,7 @@ func (r *lineRun) block(b *input.Block) {
 	if b.First == 1 {
 		text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	}
-	input.Lines(text, func(line []byte) bool {
+	input.Lines(text, '\n', func(line []byte) bool {
 		r.next()
 		s := string(line)
 		r.check(r.p.line(s, r.emit), s)

@@ -129,7 +129,7 @@ func TestBlocksGiveEveryLineOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got strings.Builder
 			next := int64(1)
-			for b, err := range Blocks(iotest.HalfReader(strings.NewReader(text))) {
+			for b, err := range Blocks(iotest.HalfReader(strings.NewReader(text)), '\n') {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -157,7 +157,7 @@ func TestBlocksSkipALineTooLong(t *testing.T) {
 		{"a\n" + long[:blockSize], "a,too long"},
 	} {
 		var lines []string
-		for b, err := range Blocks(strings.NewReader(c.text)) {
+		for b, err := range Blocks(strings.NewReader(c.text), '\n') {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestBlocksSkipALineTooLong(t *testing.T) {
 				}
 				continue
 			}
-			Lines(b.Text, func(line []byte) bool { lines = append(lines, string(line)); return true })
+			Lines(b.Text, '\n', func(line []byte) bool { lines = append(lines, string(line)); return true })
 		}
 		if got := strings.Join(lines, ","); got != c.want {
 			t.Errorf("%d bytes: got %.50s; want %.50s", len(c.text), got, c.want)
@@ -184,7 +184,7 @@ func TestBlocksKeepWhatCameBeforeAnError(t *testing.T) {
 	}
 	var text []byte
 	var last error
-	for b, err := range Blocks(f) {
+	for b, err := range Blocks(f, '\n') {
 		if last = err; b != nil {
 			text = append(text, b.Text...)
 		}
@@ -214,7 +214,7 @@ func TestBlocksDontWaitForASlowWriter(t *testing.T) {
 	if got := string(f.Peek(64 << 10)); got != lines[0] {
 		t.Errorf("Peek: got %q; want %q", got, lines[0])
 	}
-	next, stop := iter.Pull2(Blocks(f))
+	next, stop := iter.Pull2(Blocks(f, '\n'))
 	defer stop()
 	var got strings.Builder
 	for i, line := range lines {
@@ -234,7 +234,7 @@ func TestBlocksDontWaitForASlowWriter(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	var got []string
-	Lines([]byte("a\r\n\nb\rc\nlast"), func(line []byte) bool { got = append(got, string(line)); return true })
+	Lines([]byte("a\r\n\nb\rc\nlast"), '\n', func(line []byte) bool { got = append(got, string(line)); return true })
 	if want := "a||b\rc|last"; strings.Join(got, "|") != want {
 		t.Errorf("got %q; want %s", got, want)
 	}

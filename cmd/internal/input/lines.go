@@ -39,12 +39,12 @@ func (b *Block) Release() {
 	}
 }
 
-// Blocks cuts r into blocks. A block belongs to the caller until it is released.
+// Blocks cuts r into blocks of lines that end with end. A block belongs to the caller until it is released.
 // The sequence ends with the input or with the first error; what was read before
 // an error comes as a block first, without a last line that was cut short.
-func Blocks(r io.Reader) iter.Seq2[*Block, error] {
+func Blocks(r io.Reader, end byte) iter.Seq2[*Block, error] {
 	return func(yield func(*Block, error) bool) {
-		c := cutter{r: r, line: 1}
+		c := cutter{r: r, end: end, line: 1}
 		for {
 			b, err := c.next()
 			if b != nil && !yield(b, nil) {
@@ -64,6 +64,7 @@ func Blocks(r io.Reader) iter.Seq2[*Block, error] {
 // cutter holds what was read past the last line end.
 type cutter struct {
 	r    io.Reader
+	end  byte
 	rest []byte
 	line int64
 }
@@ -72,7 +73,7 @@ type cutter struct {
 func (c *cutter) next() (*Block, error) {
 	buf := buffers.Get().(*[]byte)
 	n := copy(*buf, c.rest)
-	m, idle, err := fill(c.r, (*buf)[n:])
+	m, idle, err := fill(c.r, (*buf)[n:], c.end)
 	b := &Block{Text: (*buf)[:n+m], First: c.line, Idle: idle, buf: buf}
 	c.rest = nil
 	if err != io.EOF && len(b.Text) > 0 {
@@ -82,7 +83,7 @@ func (c *cutter) next() (*Block, error) {
 		b.Release()
 		return nil, err
 	}
-	b.Lines = countLines(b.Text)
+	b.Lines = countLines(b.Text, c.end)
 	c.line += b.Lines
 	return b, err
 }
@@ -90,13 +91,13 @@ func (c *cutter) next() (*Block, error) {
 // fill reads until p is full, or a pipe is idle after the end of a line: someone waits for
 // the outcome. Unlike io.ReadFull it returns the reader's own error, so that a plain end can
 // be told from one that a decompressor complains of.
-func fill(r io.Reader, p []byte) (n int, idle bool, err error) {
+func fill(r io.Reader, p []byte, end byte) (n int, idle bool, err error) {
 	pipe, _ := r.(interface{ Idle() bool })
 	line := false
 	for n < len(p) && err == nil {
 		var m int
 		m, err = r.Read(p[n:])
-		line = line || pipe != nil && bytes.IndexByte(p[n:n+m], '\n') >= 0
+		line = line || pipe != nil && bytes.IndexByte(p[n:n+m], end) >= 0
 		n += m
 		if line && err == nil && pipe.Idle() {
 			return n, true, nil
@@ -111,7 +112,7 @@ func fill(r io.Reader, p []byte) (n int, idle bool, err error) {
 // cut moves what follows the last line end to the next block, or drops it if the
 // input broke off there: half a line is another line.
 func (c *cutter) cut(b *Block, broken bool) error {
-	i := bytes.LastIndexByte(b.Text, '\n')
+	i := bytes.LastIndexByte(b.Text, c.end)
 	if i < 0 && !broken {
 		b.TooLong = true
 		return c.skipLine()
@@ -129,7 +130,7 @@ func (c *cutter) skipLine() error {
 	defer buffers.Put(buf)
 	for {
 		n, err := c.r.Read(*buf)
-		if i := bytes.IndexByte((*buf)[:n], '\n'); i >= 0 {
+		if i := bytes.IndexByte((*buf)[:n], c.end); i >= 0 {
 			c.rest = bytes.Clone((*buf)[i+1 : n])
 			return nil
 		}
@@ -142,25 +143,25 @@ func (c *cutter) skipLine() error {
 	}
 }
 
-func countLines(text []byte) int64 {
-	n := int64(bytes.Count(text, []byte{'\n'}))
-	if len(text) > 0 && text[len(text)-1] != '\n' {
+func countLines(text []byte, end byte) int64 {
+	n := int64(bytes.Count(text, []byte{end}))
+	if len(text) > 0 && text[len(text)-1] != end {
 		n++
 	}
 	return n
 }
 
-// Lines calls f with each line of text, without its line end, until f returns
-// false. Line ends are LF and CR LF.
-func Lines(text []byte, f func(line []byte) bool) {
+// Lines calls f with each line of text, without its end, until f returns false. Where
+// lines end with LF, they may also end with CR LF.
+func Lines(text []byte, end byte, f func(line []byte) bool) {
 	for len(text) > 0 {
 		line := text
-		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		if i := bytes.IndexByte(text, end); i >= 0 {
 			line, text = text[:i], text[i+1:]
 		} else {
 			text = nil
 		}
-		if n := len(line); n > 0 && line[n-1] == '\r' {
+		if n := len(line); end == '\n' && n > 0 && line[n-1] == '\r' {
 			line = line[:n-1]
 		}
 		if !f(line) {

@@ -214,12 +214,12 @@ func (f *File) silent(d time.Duration) bool {
 }
 
 // Peek returns up to n of the next bytes without reading them: fewer if the input ends or
-// fails before, or if a pipe falls silent after a whole line.
+// fails before, or if a pipe falls silent after a whole line, which may end with NUL.
 func (f *File) Peek(n int) []byte {
 	for {
 		have := f.r.Buffered()
 		p, _ := f.r.Peek(min(n, have))
-		if have >= n || bytes.IndexByte(p, '\n') >= 0 && f.silent(peekSilence) {
+		if have >= n || bytes.ContainsAny(p, "\n\x00") && f.silent(peekSilence) {
 			return p
 		}
 		if p, err := f.r.Peek(have + 1); err != nil {

@@ -19,6 +19,8 @@ type Batch struct {
 	Format string
 	// Split says that Text is whole lines, to be split into events.
 	Split bool
+	// End ends a line of Text.
+	End byte
 	// First is the number of the first line.
 	First int64
 	// Lines is how many lines were read for it.
@@ -139,7 +141,7 @@ func (b *Batch) prepare(h hasher) {
 func (b *Batch) split() {
 	b.Events = make([]Event, 0, b.Lines)
 	at, number := uint32(0), uint32(0)
-	input.Lines(b.Text, func(line []byte) bool {
+	input.Lines(b.Text, b.End, func(line []byte) bool {
 		n := uint32(len(line))
 		if isBlank(line) {
 			b.Blank++
@@ -147,7 +149,7 @@ func (b *Batch) split() {
 			b.Events = append(b.Events, Event{Start: at, End: at + n, Line: number})
 		}
 		at += n
-		for at < uint32(len(b.Text)) && b.Text[at] != '\n' { // the CR of a line end
+		for at < uint32(len(b.Text)) && b.Text[at] != b.End { // the CR of a line end
 			at++
 		}
 		at++

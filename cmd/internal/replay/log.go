@@ -40,12 +40,17 @@ type LogOptions struct {
 	crawllog.Options
 	// Events chooses the records. The default is Auto.
 	Events Choice
+	// Zero reads a list that has NULs as one whose lines end with NUL.
+	Zero bool
 }
 
 // Log reads any log that package crawllog can read; a list of URLs by a shorter way.
 func Log(f *input.File, opt LogOptions) iter.Seq2[*Batch, error] {
 	if opt.Format == "" {
 		opt.Format = crawllog.DetectFile(f)
+	}
+	if opt.Zero && (opt.Format == crawllog.Binary || opt.Format == crawllog.List && f.Binary()) {
+		return list(f, 0)
 	}
 	if opt.Events == "" {
 		opt.Events = Auto

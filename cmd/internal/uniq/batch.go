@@ -21,10 +21,13 @@ type batch struct {
 // line is a URL that a later stage must look at.
 type line struct {
 	start, end uint32
-	refused    bool // passed through as it is
-	unicode    bool // an internationalised host, where Options.Memory asks for it
-	sum        sum
+	refused    bool      // passed through as it is
+	unicode    bool      // an internationalised host, where Options.Memory asks for it
+	passes     bool      // set by the last stage
+	sum        sum       // of what makes it a duplicate
+	group      sum       // of what Options.Group makes of it
 	key        store.Key // where Options.keyed asks for it
+	shown      string    // the group itself, where Options.ShowGroup asks for it
 }
 
 // counts are what a worker finds without the set.
@@ -37,6 +40,7 @@ type worker struct {
 	spell  hasher // of spellings
 	recent *recent
 	form   []byte
+	group  []byte
 }
 
 func (w *worker) work(b *batch) {
@@ -48,7 +52,7 @@ func (w *worker) work(b *batch) {
 		return
 	}
 	base := cap(b.Text)
-	input.Lines(b.Text, func(text []byte) bool {
+	input.Lines(b.Text, b.End, func(text []byte) bool {
 		start := uint32(base - cap(text)) // the line is a part of b.Text
 		if !isBlank(text) {
 			w.line(b, start, start+uint32(len(text)))
@@ -88,15 +92,32 @@ func (w *worker) line(b *batch, start, end uint32) {
 		}
 		return
 	}
-	if w.opt.keyed() {
-		l.key = hashkey.SumShort(w.form)
-		l.sum = w.hash.sum(l.key[:])
-	} else {
-		l.sum = w.hash.sum(w.form)
-	}
+	w.sums(&l)
 	l.unicode = w.opt.Memory != nil && w.opt.Memory.Unicode(w.form)
 	if slot != nil {
 		*slot = sum{hi, maphash.Bytes(w.spell.lo, text)}
 	}
 	b.lines = append(b.lines, l)
+}
+
+// sums hashes what a line is compared by.
+func (w *worker) sums(l *line) {
+	switch {
+	case w.opt.Group != nil:
+		w.group = w.opt.Group(w.group[:0], w.form)
+		l.group = w.hash.sum(w.group)
+		if l.sum = l.group; w.opt.Keep > 1 {
+			l.sum = w.hash.sum(w.form)
+		}
+		if w.opt.ShowGroup {
+			l.shown = string(w.group)
+		}
+	case w.opt.keyed():
+		l.key = hashkey.SumShort(w.form)
+		l.sum = w.hash.sum(l.key[:])
+		l.group = l.sum
+	default:
+		l.sum = w.hash.sum(w.form)
+		l.group = l.sum
+	}
 }

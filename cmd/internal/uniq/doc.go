@@ -10,13 +10,16 @@
 //
 // Most lines of a real list repeat a recent line, letter by letter. Each worker remembers
 // the spellings it met last ([recent]) and drops such a line before it is canonicalized.
-// That is safe because a worker takes batches in the order of the input: what it met
-// before stands before.
+// That is safe because a worker takes batches in the order of the input: a spelling it met
+// before is of an earlier line.
 //
 // Lines are compared by hashes whose seeds are made when the process starts ([sum]), so
-// nobody can prepare two URLs that collide. The [set] keeps 76 bits of a hash in about
+// two URLs that collide can't be prepared. The [set] keeps 76 bits of a hash in about
 // 10 bytes: of 50 million different URLs 2e-8 are expected to be taken for another one,
 // of a billion 7e-6.
+//
+// When the sets fill their memory, they stay as they are, and further sums go to a temporary
+// store, which is asked about all lines of a batch at once ([keys], [space]).
 //
 // Output is flushed whenever no batch waits, so a line of an idle pipe is passed on
 // immediately.

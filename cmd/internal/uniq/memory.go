@@ -2,7 +2,6 @@ package uniq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/firstseen/firstseen/store"
@@ -10,11 +9,17 @@ import (
 
 // Memory is a crawl of a store that no other process writes to.
 type Memory struct {
-	Store store.Store
+	Store Remembering
 	Crawl string
 	// Unicode reports whether a canonical form has an internationalised host, so that its
 	// key depends on the Unicode version.
 	Unicode func(form []byte) bool
+}
+
+// Remembering is what Memory needs of a store; pebblestore has it.
+type Remembering interface {
+	Known(ctx context.Context, crawl string, keys []store.Key, known []bool) error
+	See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error
 }
 
 // printed is a URL of the output that is not recorded yet.
@@ -24,15 +29,12 @@ type printed struct {
 	end     int // in the output
 }
 
-func (m *Memory) has(ctx context.Context, key store.Key) (bool, error) {
-	_, err := m.Store.Lookup(context.WithoutCancel(ctx), m.Crawl, key)
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, store.ErrNotFound):
-		return false, nil
+// has sets known[i] to whether an earlier run printed keys[i].
+func (m *Memory) has(ctx context.Context, keys []store.Key, known []bool) error {
+	if err := m.Store.Known(context.WithoutCancel(ctx), m.Crawl, keys, known); err != nil {
+		return fmt.Errorf("cannot look up URLs: %w", err)
 	}
-	return false, fmt.Errorf("cannot look up a URL: %w", err)
+	return nil
 }
 
 // record records the URLs that lie whole in the first n bytes of the output. It does so even

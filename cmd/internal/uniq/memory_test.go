@@ -9,7 +9,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/memstore"
+	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // brokenOutput takes some bytes and then fails; it calls before with each write.
@@ -32,12 +32,21 @@ func (o *brokenOutput) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+func openStore(t *testing.T) *pebblestore.Store {
+	t.Helper()
+	s, err := pebblestore.Open(t.TempDir(), pebblestore.Options{Identity: store.IdentityOf(canon.Qiita())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // TestMemoryHasWhatWasPrinted: a URL is recorded after it was written, so that a kill
 // swallows none, and only if all of it was written.
 func TestMemoryHasWhatWasPrinted(t *testing.T) {
 	const list = "http://a.example/1\nhttp://a.example/2\nhttp://a.example/3\nhttp://A.example/1\n"
 	for _, c := range []struct{ takes, recorded int64 }{{0, 0}, {18, 0}, {19, 1}, {56, 2}, {57, 3}} {
-		s := memstore.New(memstore.Options{})
+		s := openStore(t)
 		seen := func() int64 {
 			stats, err := s.Stats(t.Context(), "")
 			if err != nil {
@@ -70,14 +79,14 @@ func TestMemoryHasWhatWasPrinted(t *testing.T) {
 }
 
 // failing is a store whose See fails.
-type failing struct{ store.Store }
+type failing struct{ Remembering }
 
 func (failing) See(context.Context, string, []store.Key, []bool, store.SeeOptions) error {
 	return store.ErrFailed
 }
 
 func TestMemoryThatFailsEndsTheRun(t *testing.T) {
-	s := memstore.New(memstore.Options{})
+	s := openStore(t)
 	defer s.Close()
 	opt := options(2)
 	opt.Memory = &Memory{Store: failing{s}, Unicode: canon.Qiita().HasUnicodeHost}

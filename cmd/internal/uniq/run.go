@@ -3,7 +3,6 @@ package uniq
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"runtime"
@@ -17,11 +16,14 @@ type Options struct {
 	// Identify appends what a line is compared by, or returns why the line is no URL.
 	// It is called by several goroutines at once.
 	Identify func(dst, raw []byte) ([]byte, error)
+	// Group appends what the lines that stand for each other have in common, such as a
+	// host, to dst; form is of Identify. The default is form itself.
+	Group func(dst, form []byte) []byte
+	// Keep is how many lines of a group are passed on. The default is 1.
+	Keep int
 	// KeepInvalid passes lines through that are no URL. The default is to drop them.
 	KeepInvalid bool
-	// End is written after each URL. The default is NUL.
-	End byte
-	// Against are inputs whose URLs are not printed; with Common only theirs are.
+	// Against are inputs whose groups are not printed; with Common only theirs are.
 	Against []replay.Input
 	// AgainstKeys are keys of such URLs.
 	AgainstKeys []iter.Seq2[store.Key, error]
@@ -29,9 +31,14 @@ type Options struct {
 	// Memory knows the URLs of earlier runs, which are not printed, and gets those of
 	// this one. The default is none.
 	Memory *Memory
+	// MemoryBytes bounds the memory of what was seen; beyond it a temporary store in
+	// TempDir goes on. The default is no bound, and the system's directory.
+	MemoryBytes int64
+	TempDir     string
 	// Workers is the number of goroutines that canonicalize. The default is the
 	// number of processors.
 	Workers int
+	Output
 }
 
 // keyed reports whether lines are compared by the keys of stores and key files.
@@ -49,6 +56,7 @@ type Result struct {
 	Refused    int64 // no URL
 	Kept       int64 // of Refused, passed through
 	Unreadable int64 // lines and records of a log that its format does not explain
+	Spilled    bool  // the memory did not suffice: a temporary store was used
 	// Errors are of inputs that could not be read to their end.
 	Errors []error
 }
@@ -64,27 +72,47 @@ func Run(ctx context.Context, inputs []replay.Input, w io.Writer, opt Options) (
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	r := &runner{opt: &opt, out: w, hash: newHasher(), spell: newHasher()}
+	r := newRunner(&opt, w)
 	err := r.run(ctx, inputs)
 	if err != nil {
 		stop(errStop)
 	}
-	return r.result, err
+	r.result.Spilled = r.space.store != nil
+	return r.result, errors.Join(err, r.ledger.close(), r.space.close())
 }
 
 type runner struct {
 	opt         *Options
 	hash, spell hasher
-	out         io.Writer
-	buf         []byte
-	seen        set
-	against     set
-	pending     []printed // what Memory doesn't have yet
-	result      Result
+	printer
+	space   space
+	seen    keys
+	against keys
+	groups  map[sum]int // printed, where more than one is
+	ledger  *ledger     // where first URLs are asked for
+	pending []printed   // what Memory doesn't have yet
+	result  Result
+
+	// Of one batch: lines, and what is asked about them.
+	lines []*line
+	sums  []sum
+	keys  []store.Key
+	yes   []bool
 }
 
-// outBytes is how much output is written at once.
-const outBytes = 256 << 10
+func newRunner(opt *Options, w io.Writer) *runner {
+	r := &runner{opt: opt, hash: newHasher(), spell: newHasher(), printer: newPrinter(&opt.Output, w)}
+	r.space = space{dir: opt.TempDir, budget: opt.MemoryBytes}
+	r.seen = keys{space: &r.space, crawl: "seen"}
+	r.against = keys{space: &r.space, crawl: "against"}
+	if opt.Keep > 1 {
+		r.groups = map[sum]int{}
+	}
+	if opt.Count || opt.Duplicates {
+		r.ledger = newLedger(&r.space)
+	}
+	return r
+}
 
 func (r *runner) run(ctx context.Context, inputs []replay.Input) error {
 	if err := r.readAgainst(ctx); err != nil {
@@ -98,13 +126,18 @@ func (r *runner) run(ctx context.Context, inputs []replay.Input) error {
 		if err != nil {
 			return errors.Join(err, r.flush(ctx))
 		}
-		if len(r.buf) >= outBytes || len(queue) == 0 {
+		if r.full() || len(queue) == 0 {
 			if err := r.flush(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	r.result.Errors = *errs // the queue's end makes them visible
+	if r.opt.Count {
+		if err := r.counts(ctx); err != nil {
+			return err
+		}
+	}
 	return r.flush(ctx)
 }
 
@@ -114,7 +147,10 @@ func (r *runner) read(ctx context.Context, inputs []replay.Input) (<-chan *batch
 	queue := make(chan *batch, 4*r.opt.Workers)
 	tasks := make(chan *batch, r.opt.Workers)
 	for range r.opt.Workers {
-		w := &worker{opt: r.opt, hash: r.hash, spell: r.spell, recent: newRecent()}
+		w := &worker{opt: r.opt, hash: r.hash, spell: r.spell}
+		if r.ledger == nil { // which counts repeats
+			w.recent = newRecent()
+		}
 		go func() {
 			for b := range tasks {
 				w.work(b)
@@ -149,12 +185,9 @@ func (r *runner) read(ctx context.Context, inputs []replay.Input) (<-chan *batch
 
 // readAgainst reads what the inputs are compared with. All of it, or nothing is printed.
 func (r *runner) readAgainst(ctx context.Context) error {
-	for _, keys := range r.opt.AgainstKeys {
-		for key, err := range keys {
-			if err != nil {
-				return err
-			}
-			r.against.add(r.hash.sum(key[:]))
+	for _, list := range r.opt.AgainstKeys {
+		if err := r.readKeys(ctx, list); err != nil {
+			return err
 		}
 	}
 	if len(r.opt.Against) == 0 {
@@ -163,79 +196,31 @@ func (r *runner) readAgainst(ctx context.Context) error {
 	queue, errs := r.read(ctx, r.opt.Against)
 	for b := range queue {
 		<-b.ready
-		for i := range b.lines {
-			if l := &b.lines[i]; !l.refused {
-				r.against.add(l.sum)
-			}
-		}
+		r.collect(b)
+		err := r.against.add(ctx, r.sums, r.answers())
 		b.Release()
+		if err != nil {
+			return err
+		}
 	}
 	return errors.Join(append(*errs, ctx.Err())...)
 }
 
-// take decides about the lines of a batch, in order.
-func (r *runner) take(ctx context.Context, b *batch) error {
-	r.result.URLs += b.urls
-	r.result.Duplicates += b.recent
-	r.result.Refused += b.refused
-	r.result.Unreadable += b.BadCount
-	for i := range b.lines {
-		l := &b.lines[i]
-		if l.refused {
-			r.result.Kept++
-			r.print(b, l)
-			continue
+// readKeys reads the keys of a key file.
+func (r *runner) readKeys(ctx context.Context, list iter.Seq2[store.Key, error]) error {
+	r.sums = r.sums[:0]
+	for key, err := range list {
+		if err == nil {
+			err = ctx.Err()
 		}
-		if !r.seen.add(l.sum) {
-			r.result.Duplicates++
-			continue
+		if err == nil && len(r.sums) == 1<<14 {
+			err = r.against.add(ctx, r.sums, r.answers())
+			r.sums = r.sums[:0]
 		}
-		known, err := r.known(ctx, l)
 		if err != nil {
 			return err
 		}
-		if known {
-			r.result.Known++
-			continue
-		}
-		r.result.Printed++
-		r.print(b, l)
-		if r.opt.Memory != nil {
-			r.pending = append(r.pending, printed{l.key, l.unicode, len(r.buf)})
-		}
+		r.sums = append(r.sums, r.hash.sum(key[:]))
 	}
-	return nil
-}
-
-// known reports whether a URL that is new in this run is to be left out.
-func (r *runner) known(ctx context.Context, l *line) (bool, error) {
-	if r.opt.compares() && r.against.has(l.sum) != r.opt.Common {
-		return true, nil
-	}
-	if r.opt.Memory == nil {
-		return false, nil
-	}
-	return r.opt.Memory.has(ctx, l.key)
-}
-
-func (r *runner) print(b *batch, l *line) {
-	r.buf = append(append(r.buf, b.Text[l.start:l.end]...), r.opt.End)
-}
-
-// flush writes what is printed, and then records what was written: after a kill between the
-// two a line is printed again, and none is lost.
-func (r *runner) flush(ctx context.Context) error {
-	if len(r.buf) == 0 {
-		return nil
-	}
-	n, err := r.out.Write(r.buf)
-	if err != nil {
-		err = fmt.Errorf("cannot write output: %w", err)
-	}
-	if r.opt.Memory != nil {
-		err = errors.Join(err, r.opt.Memory.record(ctx, r.pending, n))
-		r.pending = r.pending[:0]
-	}
-	r.buf = r.buf[:0]
-	return err
+	return r.against.add(ctx, r.sums, r.answers())
 }

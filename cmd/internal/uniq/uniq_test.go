@@ -19,17 +19,21 @@ import (
 
 // source is an input that reads r.
 func source(ctx context.Context, r io.Reader) replay.Input {
+	return sourceOf(ctx, r, replay.LogOptions{})
+}
+
+func sourceOf(ctx context.Context, r io.Reader, opt replay.LogOptions) replay.Input {
 	return replay.Input{Name: "-", Open: func() iter.Seq2[*replay.Batch, error] {
 		f, err := input.Open(ctx, "-", r)
 		if err != nil {
 			return func(yield func(*replay.Batch, error) bool) { yield(nil, err) }
 		}
-		return replay.Log(f, replay.LogOptions{})
+		return replay.Log(f, opt)
 	}}
 }
 
 func options(workers int) Options {
-	return Options{Identify: canon.Qiita().AppendCanonical, End: '\n', Workers: workers}
+	return Options{Identify: canon.Qiita().AppendCanonical, Output: Output{End: '\n'}, Workers: workers}
 }
 
 // TestRunIsWhatAMapWouldDo compares the output with that of a map, for any number of workers

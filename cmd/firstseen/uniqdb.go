@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/uniq"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/keyfile"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// compare opens the files of --against.
+func (f *uniqFlags) compare(ctx context.Context, a *app, p *canon.Profile, opt *uniq.Options) error {
+	var lists []string
+	for _, name := range f.against {
+		keys, err := keysOf(ctx, name, p)
+		switch {
+		case err != nil:
+			return err
+		case keys == nil:
+			lists = append(lists, name)
+		case f.by != "canonical":
+			return misusef("cannot compare with %s; got a key file and --by %s; want --by canonical: its keys are of canonical forms", name, f.by)
+		default:
+			opt.AgainstKeys = append(opt.AgainstKeys, keys)
+		}
+	}
+	opt.Against = (&fileSet{stdin: a.in, log: f.logOptions()}).inputs(ctx, lists)
+	return nil
+}
+
+// keysOf returns the keys of a key file that are made as p makes them, and nil for any
+// other file.
+func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store.Key, error], error) {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil, nil // the reader of lists reports what is wrong
+	}
+	file, err := input.Open(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(file.Peek(len(keyFileMagic)), []byte(keyFileMagic)) {
+		return nil, file.Close()
+	}
+	r, err := keyfile.NewReader(file.Reader())
+	if err == nil {
+		_, err = r.Header().Identity.Adopt(store.IdentityOf(p), true, r.Header().UnicodeHosts)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot compare with %s: %w", name, err), file.Close())
+	}
+	return func(yield func(store.Key, error) bool) {
+		defer file.Close()
+		r.Keys()(yield)
+	}, nil
+}
+
+// openMemory opens the seen-set of --db. While another process has it, it waits.
+func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile, opt *uniq.Options) (store.Store, error) {
+	told := false
+	for {
+		s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: store.IdentityOf(p)})
+		if err == nil {
+			crawl, err := crawlInto(ctx, s, f.crawl, store.IdentityOf(p), false)
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("cannot use %s: %w", f.db, err), s.Close())
+			}
+			opt.Memory = &uniq.Memory{Store: s, Crawl: crawl.Stored, Unicode: p.HasUnicodeHost}
+			return s, nil
+		}
+		if !errors.Is(err, store.ErrLocked) || f.noWait {
+			return nil, fmt.Errorf("cannot open store: %w", err)
+		}
+		if !told && !f.quiet {
+			fmt.Fprintf(a.err, "firstseen: another process has %s open: waiting for it to end\n", f.db)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.New("interrupted while waiting for " + f.db)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/shape"
+	"github.com/firstseen/firstseen/cmd/internal/uniq"
+	"github.com/firstseen/firstseen/store"
+)
+
+// uniqFlags are the flags of uniq and diff.
+type uniqFlags struct {
+	profile           profileFlags
+	log               logFlags
+	invalid, format   string
+	strict, quiet     bool
+	zero              bool
+	by                string
+	keep              int
+	showShape         bool
+	duplicates, count bool
+	memory            size
+	db, crawl         string
+	noWait            bool
+	against           []string
+	common            bool
+}
+
+func newUniqFlags() *uniqFlags {
+	return &uniqFlags{by: "canonical", keep: 1, memory: size(machineMemory() / 4 >> 20 << 20)}
+}
+
+// add adds the flags of uniq and diff.
+func (f *uniqFlags) add(flags *pflag.FlagSet) {
+	f.profile.add(flags)
+	f.log.addFormatAs(flags, "input-format")
+	f.log.addEvents(flags)
+	flags.StringVar(&f.invalid, "invalid", "drop", "what becomes of lines that are no URL: drop, or keep to print them as they are")
+	flags.StringVar(&f.format, "format", "text", "form of the output: text, or jsonl, an object with a field url for each")
+	flags.BoolVar(&f.strict, "strict", false, "exit with status 1 if a line is no URL")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "write no closing line on standard error")
+	flags.BoolVarP(&f.zero, "zero-terminated", "z", false, "end each printed URL with NUL instead of a line feed, and split lists that have NULs at these")
+}
+
+// addMemory adds the flags of uniq alone.
+func (f *uniqFlags) addMemory(flags *pflag.FlagSet) {
+	flags.StringVar(&f.by, "by", f.by, "what is compared: "+strings.Join(bys, ", "))
+	flags.IntVar(&f.keep, "keep", f.keep, "with --by host, domain or shape: how many URLs of each to print")
+	flags.BoolVar(&f.showShape, "show-shape", false, "with --by host, domain or shape: print what is compared and a tab before each URL")
+	flags.BoolVarP(&f.duplicates, "duplicates", "d", false, "print only the duplicates, each with the first URL and the rules that merged them")
+	flags.BoolVarP(&f.count, "count", "c", false, "print each URL with how often it came, at the end")
+	// The default depends on the machine, so the help must not show it.
+	flags.Var(&f.memory, "memory", "memory to use, as 512M or 2G; by default a quarter of the machine's")
+	flags.Lookup("memory").DefValue = ""
+	flags.StringArrayVar(&f.against, "against", nil, "print only URLs that are in none of these files; give it once for each")
+	flags.BoolVar(&f.common, "common", false, "with --against: print only URLs that are in one of the files")
+	flags.StringVar(&f.db, "db", "", "directory of a seen-set that remembers the URLs from run to run; made if it does not exist")
+	typed(flags, "db")
+	flags.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
+	flags.BoolVar(&f.noWait, "no-wait", false, "fail if another process has the directory of --db open, instead of waiting")
+}
+
+var bys = []string{"canonical", "exact", "host", "domain", "shape"}
+
+// leastMemory is what --memory must be at least: buffers and the temporary store take about
+// half of it.
+const leastMemory = 256 << 20
+
+func (f *uniqFlags) check() error {
+	grouped := f.by != "canonical" && f.by != "exact"
+	for _, c := range []struct {
+		wrong     bool
+		got, want string
+	}{
+		{!slices.Contains(bys, f.by), "--by " + f.by, strings.Join(bys, ", ")},
+		{f.invalid != "drop" && f.invalid != "keep", `--invalid "` + f.invalid + `"`, "drop or keep"},
+		{f.format != "text" && f.format != "jsonl", "--format " + f.format, "text or jsonl; the form of the input is --input-format"},
+		{f.common && len(f.against) == 0, "--common alone", "--against with it"},
+		{f.keep < 1, "--keep less than 1", "1 or more"},
+		{f.keep > 1 && !grouped, "--keep with --by " + f.by, "--by host, domain or shape with it"},
+		{f.showShape && !grouped, "--show-shape with --by " + f.by, "--by host, domain or shape with it"},
+		{f.duplicates && f.count, "-c and -d", "one of them"},
+		{(f.duplicates || f.count) && f.keep > 1, "--keep with -c or -d", "it without them"},
+		{(f.duplicates || f.count) && f.db != "", "--db with -c or -d", "it without them: a seen-set keeps no first URLs"},
+		{(f.duplicates || f.count) && f.invalid == "keep", "--invalid keep with -c or -d", "it without them"},
+		{f.db != "" && f.by != "canonical", "--db with --by " + f.by, "--by canonical, or --profile none for the exact text: a seen-set remembers canonical forms"},
+		{f.memory < leastMemory, "--memory " + f.memory.String(), "256M or more"},
+	} {
+		if c.wrong {
+			return misusef("cannot run uniq; got %s; want %s", c.got, c.want)
+		}
+	}
+	return f.log.check()
+}
+
+func (f *uniqFlags) logOptions() replay.LogOptions {
+	opt := f.log.options()
+	opt.Zero = f.zero
+	return opt
+}
+
+func (f *uniqFlags) options() (opt uniq.Options, p *canon.Profile, err error) {
+	if err = f.check(); err != nil {
+		return opt, nil, err
+	}
+	if p, err = f.profile.open(); err != nil {
+		return opt, nil, err
+	}
+	opt = uniq.Options{
+		Identify: p.AppendCanonical, Group: groupBy[f.by], Keep: f.keep,
+		KeepInvalid: f.invalid == "keep", Common: f.common, MemoryBytes: int64(f.memory-leastMemory/2) * 2 / 3,
+		Output: uniq.Output{
+			End: '\n', JSON: f.format == "jsonl", Duplicates: f.duplicates, Count: f.count, ShowGroup: f.showShape,
+			Why: func(first, other []byte) []string { return whyMerged(p, f.by, string(first), string(other)) },
+		},
+	}
+	if f.by == "exact" {
+		opt.Identify = func(dst, raw []byte) ([]byte, error) { return exact(p, dst, raw) }
+	}
+	if f.zero {
+		opt.End = 0
+	}
+	return opt, p, nil
+}
+
+// exact appends the text of a URL as it is.
+func exact(p *canon.Profile, dst, raw []byte) ([]byte, error) {
+	if dst, err := p.AppendCanonical(dst, raw); err != nil {
+		return dst, err
+	}
+	return append(dst, raw...), nil
+}
+
+// groupBy has what --by compares of canonical forms.
+var groupBy = map[string]func(dst, form []byte) []byte{
+	"host": func(dst, form []byte) []byte {
+		if host := canon.Host(form); host != nil {
+			return append(dst, host...)
+		}
+		return append(dst, form...)
+	},
+	"domain": appendDomain,
+	"shape":  func(dst, form []byte) []byte { return shape.Append(dst, form, canon.Host(form)) },
+}
+
+// appendDomain appends the registrable domain of a URL: the host where it has none.
+func appendDomain(dst, form []byte) []byte {
+	host := canon.Host(form)
+	if host == nil {
+		return append(dst, form...)
+	}
+	name := string(host)
+	if i := strings.LastIndexByte(name, ':'); i >= 0 && !strings.HasSuffix(name, "]") {
+		name = name[:i]
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(strings.TrimSuffix(name, "."))
+	if err != nil {
+		domain = name // an address, or a public suffix itself
+	}
+	return append(dst, domain...)
+}
+
+// whyMerged names the rules that made two URLs one, or what they have in common.
+func whyMerged(p *canon.Profile, by, first, other string) []string {
+	c, err := p.Compare(first, other)
+	if err != nil || !c.Same {
+		return []string{"same " + by}
+	}
+	var rules []string
+	for _, r := range c.Rules {
+		rules = append(rules, string(r))
+	}
+	if len(rules) == 0 {
+		return []string{"same " + by}
+	}
+	return rules
+}

@@ -1,0 +1,194 @@
+package uniq
+
+import (
+	"context"
+)
+
+// take decides about the lines of a batch and prints them, in order. The sets are asked about
+// all of them at once.
+func (r *runner) take(ctx context.Context, b *batch) error {
+	r.result.URLs += b.urls
+	r.result.Duplicates += b.recent
+	r.result.Refused += b.refused
+	r.result.Unreadable += b.BadCount
+	r.collect(b)
+	err := r.dropSeen(ctx)
+	if err == nil {
+		err = r.dropCompared(ctx)
+	}
+	if err == nil {
+		err = r.dropKnown(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range r.lines {
+		l.passes = true
+	}
+	for i := range b.lines {
+		if err := r.pass(b, &b.lines[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect makes r.lines the URLs of a batch, and r.sums the sums of their groups.
+func (r *runner) collect(b *batch) {
+	r.lines, r.sums = r.lines[:0], r.sums[:0]
+	for i := range b.lines {
+		if l := &b.lines[i]; !l.refused {
+			r.lines, r.sums = append(r.lines, l), append(r.sums, l.group)
+		}
+	}
+}
+
+// answers returns room for an answer about each of r.sums.
+func (r *runner) answers() []bool {
+	if cap(r.yes) < len(r.sums) {
+		r.yes = make([]bool, len(r.sums))
+	}
+	return r.yes[:len(r.sums)]
+}
+
+// keep leaves the lines for which yes[i] is want, and returns how many it dropped.
+func (r *runner) keep(yes []bool, want bool) int64 {
+	n := 0
+	for i, l := range r.lines {
+		if yes[i] == want {
+			r.lines[n], r.sums[n] = l, r.sums[i]
+			n++
+		}
+	}
+	dropped := len(r.lines) - n
+	r.lines, r.sums = r.lines[:n], r.sums[:n]
+	return int64(dropped)
+}
+
+// dropSeen drops lines that the run has seen, unless the ledger looks at them.
+func (r *runner) dropSeen(ctx context.Context) error {
+	if r.ledger != nil {
+		return nil
+	}
+	for i, l := range r.lines {
+		r.sums[i] = l.sum
+	}
+	yes := r.answers()
+	if err := r.seen.add(ctx, r.sums, yes); err != nil {
+		return err
+	}
+	for i, l := range r.lines {
+		r.sums[i] = l.group
+	}
+	r.result.Duplicates += r.keep(yes, true)
+	return nil
+}
+
+// dropCompared drops lines by Options.Against.
+func (r *runner) dropCompared(ctx context.Context) error {
+	if !r.opt.compares() {
+		return nil
+	}
+	yes := r.answers()
+	if err := r.against.has(ctx, r.sums, yes); err != nil {
+		return err
+	}
+	r.result.Known += r.keep(yes, r.opt.Common)
+	return nil
+}
+
+// dropKnown drops lines that earlier runs printed.
+func (r *runner) dropKnown(ctx context.Context) error {
+	if r.opt.Memory == nil || len(r.lines) == 0 {
+		return nil
+	}
+	r.keys = r.keys[:0]
+	for _, l := range r.lines {
+		r.keys = append(r.keys, l.key)
+	}
+	yes := r.answers()
+	if err := r.opt.Memory.has(ctx, r.keys, yes); err != nil {
+		return err
+	}
+	r.result.Known += r.keep(yes, false)
+	return nil
+}
+
+// pass prints a line that nothing dropped.
+func (r *runner) pass(b *batch, l *line) error {
+	text := b.Text[l.start:l.end]
+	switch {
+	case l.refused:
+		r.result.Kept++
+		r.invalid(text)
+		return nil
+	case !l.passes:
+		return nil
+	case r.ledger != nil:
+		return r.enter(text, l)
+	case r.groups != nil && !r.room(l.group):
+		r.result.Duplicates++
+		return nil
+	}
+	r.result.Printed++
+	r.url(text, l.shown)
+	if r.opt.Memory != nil {
+		r.pending = append(r.pending, printed{l.key, l.unicode, r.buf.Len()})
+	}
+	return nil
+}
+
+// room reports whether another line of a group may be printed, and counts it.
+func (r *runner) room(group sum) bool {
+	n := r.groups[group]
+	if n >= r.opt.Keep {
+		return false
+	}
+	r.groups[group] = n + 1
+	return true
+}
+
+// enter enters a line in the ledger. A duplicate is printed with the first line, if that is
+// asked for.
+func (r *runner) enter(text []byte, l *line) error {
+	e, isFirst, err := r.ledger.add(l.sum, text)
+	if err != nil || isFirst {
+		return err
+	}
+	r.result.Duplicates++
+	if !r.opt.Duplicates {
+		return nil
+	}
+	first, err := r.ledger.first(e)
+	if err != nil {
+		return err
+	}
+	r.result.Printed++
+	r.duplicate(text, first, l.shown)
+	return nil
+}
+
+// counts prints the first line of each sum with how many there were.
+func (r *runner) counts(ctx context.Context) error {
+	return r.ledger.all(func(text []byte, n int64) error {
+		r.result.Printed++
+		r.count(text, n)
+		if r.full() {
+			return r.flush(ctx)
+		}
+		return nil
+	})
+}
+
+// flush writes what is printed, and then records what was written: after a kill between the
+// two a line is printed again, and none is lost.
+func (r *runner) flush(ctx context.Context) error {
+	n, err := r.write()
+	if r.opt.Memory != nil && len(r.pending) > 0 {
+		if recordErr := r.opt.Memory.record(ctx, r.pending, n); err == nil {
+			err = recordErr
+		}
+		r.pending = r.pending[:0]
+	}
+	return err
+}

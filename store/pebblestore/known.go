@@ -1,0 +1,64 @@
+package pebblestore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// knownStep is how many keys Known looks up in one step, which other callers wait for.
+const knownStep = 1 << 14
+
+// Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys: each
+// step of the store answers thousands of them. Keys that are recorded while it runs may be
+// known or not. The slices have equal length.
+func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known []bool) error {
+	crawl, err := sched.CrawlName(crawl)
+	if err != nil {
+		return err
+	}
+	if len(keys) != len(known) {
+		return fmt.Errorf("cannot look up keys; got %d keys and %d answers; want as many: %w", len(keys), len(known), store.ErrInvalid)
+	}
+	for len(keys) > 0 {
+		n := min(len(keys), knownStep)
+		sorter := sorters.Get().(*sorter)
+		b := sorter.take(keys[:n])
+		err := s.do(ctx, readOp(func(tx *txn) error {
+			clear(b.fresh)
+			if c := s.crawls[crawl]; c != nil {
+				return c.seen.hasSorted(b.keys, b.all, b.fresh)
+			}
+			return nil
+		}))
+		if err == nil {
+			sorter.give(known[:n])
+		}
+		sorter.put(err)
+		if err != nil {
+			return err
+		}
+		keys, known = keys[n:], known[n:]
+	}
+	return s.usable()
+}
+
+// hasSorted sets has[i] to whether keys[i] is known, for each i of order.
+func (n *keySet) hasSorted(keys []store.Key, order []uint32, has []bool) error {
+	if n.trusted() {
+		for _, i := range order {
+			has[i] = n.x.Has(&keys[i])
+		}
+		return nil
+	}
+	known, err := n.find(keys, order)
+	if err != nil {
+		return err
+	}
+	for _, i := range order {
+		has[i] = known[i] || n.table.Has(&keys[i])
+	}
+	return nil
+}
