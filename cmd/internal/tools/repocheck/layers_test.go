@@ -29,6 +29,8 @@ var heavy = map[string][]string{
 	"github.com/nlnwa/":       {}, // tests only
 	"github.com/klauspost/":   {"cmd/internal/input", "cmd/internal/parquetfile"},
 	"github.com/parquet-go/":  {"cmd/internal/parquetfile"},
+	"github.com/dunglas/":     {"frontier/declared"},
+	"golang.org/x/net/html":   {"frontier/declared"},
 	"golang.org/x/net/http2":  {tools + "/loadgen", tools + "/hostile"},
 }
 
@@ -49,7 +51,7 @@ var databases = []string{
 }
 
 // withoutDatabase are the packages that link none of them, with what is below these.
-var withoutDatabase = []string{"canon", "hashkey", "frontier", "frontier/client", "store/memstore", "store/captures"}
+var withoutDatabase = []string{"canon", "hashkey", "frontier", "frontier/client", "frontier/declared", "store/memstore", "store/captures"}
 
 // pkg is what the tests read of go list.
 type pkg struct {

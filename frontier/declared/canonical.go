@@ -1,0 +1,167 @@
+package declared
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// MaxHTML is how much of a page is searched for a canonical link, in bytes.
+const MaxHTML = 64 << 10
+
+// maxURL bounds a declared URL in bytes.
+const maxURL = 8 << 10
+
+// HTMLCanonical returns the canonical link in the head of a page, as an absolute URL without
+// its fragment; "" if there is none (RFC 6596, section 3; HTML Standard, 4.6.7.5). It searches
+// the first [MaxHTML] bytes. Links outside of the head are not looked at, because visitors
+// may write there, nor are those with media, hreflang or type, which name alternatives. Links that
+// name several URLs are refused.
+func HTMLCanonical(page, contentType string, body []byte) (string, error) {
+	r, err := charset.NewReader(bytes.NewReader(body[:min(len(body), MaxHTML)]), contentType)
+	if errors.Is(err, io.EOF) { // of an empty page
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read the canonical link of %.200q: %w", page, err)
+	}
+	links, base := headLinks(r)
+	if len(links) == 0 {
+		return "", nil
+	}
+	if base != "" {
+		if base, err = resolve(page, base); err != nil {
+			return "", fmt.Errorf("cannot use the canonical link of %.200q; its base is broken: %w", page, err)
+		}
+		page = base
+	}
+	return oneOf(page, links)
+}
+
+// headElements are what the head of a page holds, and what leads to it (HTML Standard, 13.2.6.4.4).
+var headElements = []string{"html", "head", "base", "basefont", "bgsound", "link", "meta", "noscript", "script", "style", "template", "title", "noframes"}
+
+// headLinks returns the targets of the canonical links in the head of a page, and its base.
+func headLinks(r io.Reader) (links []string, base string) {
+	in := html.NewTokenizer(r)
+	in.SetMaxBuf(MaxHTML * 4) // UTF-8 can take more bytes than what it was made from
+	inert, based := 0, false
+	for {
+		switch in.Next() {
+		case html.ErrorToken:
+			return links, base
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t := in.Token()
+			switch {
+			case !slices.Contains(headElements, t.Data):
+				return links, base
+			case t.Data == "template":
+				inert++
+			case inert > 0:
+			case t.Data == "base" && !based:
+				base, based = attr(t, "href")
+			case t.Data == "link" && isCanonical(t):
+				href, _ := attr(t, "href")
+				links = append(links, href)
+			}
+		case html.EndTagToken:
+			switch name, _ := in.TagName(); string(name) {
+			case "head", "body", "html":
+				return links, base
+			case "template":
+				inert = max(0, inert-1)
+			}
+		}
+	}
+}
+
+func isCanonical(t html.Token) bool {
+	for _, name := range []string{"media", "hreflang", "type"} {
+		if _, ok := attr(t, name); ok {
+			return false
+		}
+	}
+	rel, _ := attr(t, "rel")
+	return hasCanonical(rel)
+}
+
+// hasCanonical reports whether one of the relations, with spaces between them, is "canonical".
+func hasCanonical(rel string) bool {
+	return slices.ContainsFunc(strings.Fields(rel), func(r string) bool { return strings.EqualFold(r, "canonical") })
+}
+
+// attr returns an attribute's value, of several the first.
+func attr(t html.Token, name string) (string, bool) {
+	for _, a := range t.Attr {
+		if a.Namespace == "" && a.Key == name {
+			return strings.Trim(a.Val, " \t\r\n\f"), true
+		}
+	}
+	return "", false
+}
+
+// LinkCanonical returns the canonical link of the Link fields of a response (RFC 8288, section
+// 3), as an absolute URL without its fragment; "" if there is none. Links of another context
+// ("anchor") are not looked at.
+func LinkCanonical(page string, fields ...string) (string, error) {
+	var links []string
+	for _, field := range fields {
+		for _, l := range parseLinks(field) {
+			if hasCanonical(l.rel) && l.anchor == "" {
+				links = append(links, l.target)
+			}
+		}
+	}
+	if len(links) == 0 {
+		return "", nil
+	}
+	return oneOf(page, links)
+}
+
+// oneOf returns the one URL that all links name.
+func oneOf(base string, links []string) (string, error) {
+	found := ""
+	for _, link := range links {
+		target, err := resolve(base, link)
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("cannot use the canonical link %.200q: %w", link, err)
+		case found != "" && found != target:
+			return "", fmt.Errorf("cannot use the canonical links: they name both %.200q and %.200q", found, target)
+		}
+		found = target
+	}
+	return found, nil
+}
+
+// resolve makes a link absolute, and refuses what is no URL of the web.
+func resolve(base, link string) (string, error) {
+	switch {
+	case link == "":
+		return "", errors.New("it is empty")
+	case len(link) > maxURL:
+		return "", fmt.Errorf("got %d bytes; want at most %d", len(link), maxURL)
+	}
+	b, err := url.Parse(base)
+	if err != nil {
+		return "", fmt.Errorf("cannot resolve it: %w", err)
+	}
+	u, err := b.Parse(link)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("got scheme %.20q; want http or https", u.Scheme)
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return canon.WHATWG().Canonicalize(u.String())
+}

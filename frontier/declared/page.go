@@ -1,0 +1,74 @@
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Page is what a response declares, in the form in which frontier.Fetched takes it.
+type Page struct {
+	// Canonical is the canonical link, absolute; "" for none.
+	Canonical string
+	// NoVarySearch is the field in the form of [Search.String]; "" for none.
+	NoVarySearch string
+	// CleanParam are the lines of a robots.txt in the form of [CleanParam.String].
+	CleanParam []string
+	// Refused joins the reasons for which declarations were left out.
+	Refused error
+}
+
+// Of reads the declarations of a successful response: its header, whose names have any case,
+// and its body, decoded. More than the first 64 KiB of the body serves only for a robots.txt.
+func Of(page string, header map[string][]string, body []byte) Page {
+	var p Page
+	if values := fields(header, "No-Vary-Search"); len(values) > 0 {
+		search, err := ParseNoVarySearch(values...)
+		p.NoVarySearch = search.String()
+		p.refuse(err)
+	}
+	link, linkErr := LinkCanonical(page, fields(header, "Link")...)
+	p.refuse(linkErr)
+	contentType := strings.Join(fields(header, "Content-Type"), ",")
+	inHTML, htmlErr := "", error(nil)
+	if strings.Contains(strings.ToLower(contentType), "html") {
+		inHTML, htmlErr = HTMLCanonical(page, contentType, body)
+		p.refuse(htmlErr)
+	}
+	switch {
+	case linkErr != nil || htmlErr != nil:
+	case link != "" && inHTML != "" && link != inHTML:
+		p.refuse(fmt.Errorf("cannot use the canonical links: the Link header names %.200q, the page %.200q", link, inHTML))
+	case link != "":
+		p.Canonical = link
+	default:
+		p.Canonical = inHTML
+	}
+	if IsRobots(page) {
+		rules, err := CleanParams(body)
+		p.refuse(err)
+		for _, rule := range rules {
+			p.CleanParam = append(p.CleanParam, rule.String())
+		}
+	}
+	return p
+}
+
+func (p *Page) refuse(err error) { p.Refused = errors.Join(p.Refused, err) }
+
+// fields returns the values of a header.
+func fields(header map[string][]string, name string) (values []string) {
+	for key, v := range header {
+		if strings.EqualFold(key, name) {
+			values = append(values, v...)
+		}
+	}
+	return values
+}
+
+// IsRobots reports whether a URL is that of a robots.txt.
+func IsRobots(page string) bool {
+	_, rest, ok := strings.Cut(page, "://")
+	_, path, slash := strings.Cut(rest, "/")
+	return ok && slash && path == "robots.txt"
+}
