@@ -1,6 +1,10 @@
 package canon
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/firstseen/firstseen/internal/dotsegments"
+)
 
 // The second half of the fast path: what scan found wanting is written anew, straight
 // into the caller's buffer. The order of the rules is that of the table.
@@ -106,7 +110,7 @@ func (q *qiita) appendPath(dst, path []byte, ok bool) []byte {
 		lowerPath(dst[start:])
 	}
 	if !ok {
-		dst = removeDotSegments(dst, start)
+		dst = dst[:start+len(dotsegments.Remove(dst[start:]))]
 		if q.on.has(rCollapseSlashes) {
 			dst = collapse(dst, start)
 		}
@@ -128,36 +132,6 @@ func lowerPath(path []byte) {
 			path[i] = lower(path[i])
 		}
 	}
-}
-
-// removeDotSegments removes dot segments from the path at start, in place. A ".." gives up
-// the segment before it, empty or not; each byte is given up once, so it is linear.
-func removeDotSegments(dst []byte, start int) []byte {
-	path := dst[start:]
-	if !bytes.Contains(path, []byte("/.")) {
-		return dst
-	}
-	to := 0 // path[:to] is done and lacks its last slash, path[from] is a slash
-	for from := 0; from < len(path); {
-		next := len(path)
-		if i := bytes.IndexByte(path[from+1:], '/'); i >= 0 {
-			next = from + 1 + i
-		}
-		switch segment := path[from+1 : next]; string(segment) {
-		case "..":
-			to = max(bytes.LastIndexByte(path[:to], '/'), 0)
-			fallthrough
-		case ".":
-			if next == len(path) {
-				path[to] = '/'
-				to++
-			}
-		default:
-			to += copy(path[to:], path[from:next])
-		}
-		from = next
-	}
-	return dst[:start+to]
 }
 
 // collapse makes one slash of several, in place.

@@ -28,9 +28,7 @@ func scopeHost(s string) (string, error) {
 // scopePath checks a path and gives its canonical form.
 func scopePath(s string) (string, error) {
 	path := normalizeEscapes(s, pathRaw)
-	w := &work{parts: parts{path: path}}
-	_ = w.dotSegments()
-	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, `?#\`) || w.path != path {
+	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, `?#\`) || withoutDots(path) != path {
 		return "", fmt.Errorf(`got path %q; want one that begins with "/", without "?", "#", "\" and dot segments`, s)
 	}
 	return path, nil

@@ -34,26 +34,11 @@ func escapeMinimal(dst []byte, s string) []byte {
 	return dst
 }
 
-// resolveDots takes "." and ".." out of a path as RFC 3986, 5.2.4, does; an empty path
-// becomes "/". A ".." takes the segment before it along, an empty one too, and nothing
-// at the root.
+// resolveDots removes dot segments as RFC 3986, 5.2.4, does. An empty path becomes "/", as
+// does one that has dot segments and lacks the slash at its beginning.
 func resolveDots(path string) string {
 	if path != "" && !strings.Contains(path, "/.") {
 		return path
 	}
-	var out []string
-	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for i, s := range segments {
-		switch {
-		case s == ".." && len(out) > 0:
-			out = out[:len(out)-1]
-		case s != "." && s != "..":
-			out = append(out, s)
-			continue
-		}
-		if i == len(segments)-1 {
-			out = append(out, "")
-		}
-	}
-	return "/" + strings.Join(out, "/")
+	return withoutDots("/" + strings.TrimPrefix(path, "/"))
 }

@@ -56,9 +56,7 @@ func plainPath(path string) string {
 			}
 		}
 	}
-	w := work{parts: parts{path: strings.Join(segments, "/")}}
-	_ = w.dotSegments()
-	return w.path
+	return withoutDots(strings.Join(segments, "/"))
 }
 
 // plainRest escapes query and fragment as the URL Standard does, and no more.

@@ -1,6 +1,10 @@
 package canon
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/firstseen/firstseen/internal/dotsegments"
+)
 
 func (w *work) lowercasePath() error {
 	var b strings.Builder
@@ -16,26 +20,17 @@ func (w *work) lowercasePath() error {
 	return nil
 }
 
-// dotSegments is RFC 3986 5.2.4 for a path that begins with a slash.
+// dotSegments is RFC 3986 5.2.4 for a path that is empty or begins with a slash.
 func (w *work) dotSegments() error {
-	if w.path == "" {
-		return nil
-	}
-	segments := strings.Split(w.path[1:], "/")
-	kept := segments[:0]
-	for i, s := range segments {
-		last := i == len(segments)-1
-		if s == ".." && len(kept) > 0 {
-			kept = kept[:len(kept)-1]
-		}
-		if s != "." && s != ".." {
-			kept = append(kept, s)
-		} else if last {
-			kept = append(kept, "")
-		}
-	}
-	w.path = "/" + strings.Join(kept, "/")
+	w.path = withoutDots(w.path)
 	return nil
+}
+
+func withoutDots(path string) string {
+	if !strings.Contains(path, "/.") {
+		return path
+	}
+	return string(dotsegments.Remove([]byte(path)))
 }
 
 func (w *work) collapseSlashes() error {

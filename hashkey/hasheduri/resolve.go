@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unsafe"
+
+	"github.com/firstseen/firstseen/internal/dotsegments"
 )
 
 // reference is a URI cut at its delimiters (RFC 3986, Appendix B); the strings have theirs.
@@ -67,28 +69,7 @@ func (r reference) join() string {
 }
 
 // removeDots is RFC 3986, section 5.2.4, for a path that begins with a slash or is empty.
-func removeDots(path string) string {
-	var kept []string
-	segments := strings.Split(path, "/")
-	for i, s := range segments {
-		last := i == len(segments)-1
-		switch {
-		case s == "." && last:
-			kept = append(kept, "")
-		case s == ".":
-		case s == "..":
-			if len(kept) > 1 {
-				kept = kept[:len(kept)-1]
-			}
-			if last {
-				kept = append(kept, "")
-			}
-		default:
-			kept = append(kept, s)
-		}
-	}
-	return strings.Join(kept, "/")
-}
+func removeDots(path string) string { return string(dotsegments.Remove([]byte(path))) }
 
 // bytesOf views a string as bytes without a copy. What gets them only reads.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
