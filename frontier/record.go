@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -48,7 +49,7 @@ func (r record) encode() []byte {
 	}
 	if r.disc != "" {
 		flags |= hasDisc
-		b = appendText(b, r.disc)
+		b = fields.AppendText(b, r.disc)
 	}
 	if r.returned > 0 {
 		flags |= hasReturned
@@ -74,55 +75,24 @@ func decodeRecord(b []byte) (r record, err error) {
 	if flags&^knownFlags != 0 {
 		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x: %w", flags, knownFlags, store.ErrCorrupt)
 	}
-	d := decoder{b: b[1:]}
+	d := fields.Reader{B: b[1:]}
 	if flags&hasDepth != 0 {
-		r.depth = int(d.uvarint())
+		r.depth = d.Int()
 	}
 	if flags&hasHops != 0 {
-		r.hops = int(d.uvarint())
+		r.hops = d.Int()
 	}
 	if flags&hasDisc != 0 {
-		r.disc = d.text()
+		r.disc = d.Text()
 	}
 	if flags&hasReturned != 0 {
-		r.returned = int(d.uvarint())
+		r.returned = d.Int()
 	}
-	if d.bad {
+	if d.Bad {
 		return record{}, fmt.Errorf("cannot read the frontier's data of a URL; got %d bytes; want more: %w", len(b), store.ErrCorrupt)
 	}
-	if len(d.b) > 0 {
-		r.meta = d.b
+	if len(d.B) > 0 {
+		r.meta = d.B
 	}
 	return r, nil
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// decoder reads fields until one is cut short, and is bad from then on.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 || v > 1<<31-1 {
-		d.b, d.bad = nil, true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) text() string {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.b, d.bad = nil, true
-		return ""
-	}
-	s := string(d.b[:n])
-	d.b = d.b[n:]
-	return s
 }

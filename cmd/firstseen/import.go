@@ -21,6 +21,7 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
+	"github.com/firstseen/firstseen/store/keyfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
@@ -194,7 +195,7 @@ func (i *importer) file(ctx context.Context, name string) error {
 	}
 	defer file.Close()
 	head := file.Peek(256)
-	if bytes.HasPrefix(head, []byte(keyFileMagic)) {
+	if bytes.HasPrefix(head, []byte(keyfile.Magic)) {
 		return i.keys(ctx, name, file)
 	}
 	if isScrapySeen(head) {
@@ -202,9 +203,6 @@ func (i *importer) file(ctx context.Context, name string) error {
 	}
 	return i.log(ctx, name, file)
 }
-
-// keyFileMagic begins what export writes.
-const keyFileMagic = "firstseen.k1"
 
 // scrapySeen is the older form of requests.seen; the newer one is of binary digests,
 // each after its length.

@@ -29,11 +29,15 @@ import (
 	"io"
 	"iter"
 
+	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/identityform"
 )
 
+// Magic is what a key file begins with.
+const Magic = "firstseen.k1"
+
 const (
-	magic     = "firstseen.k1"
 	blockKeys = 4096
 	maxBlock  = 1 << 20 // keys that a reader accepts in a block
 	maxHeader = 1 << 16
@@ -86,7 +90,7 @@ type Writer struct {
 func NewWriter(w io.Writer, h Header) *Writer {
 	bw := bufio.NewWriterSize(w, 1<<20)
 	kw := &Writer{w: bw, e: encoder{w: bw}, block: make([]byte, 4, 4+blockKeys*keyLen+4)}
-	kw.e.row(appendHeader([]byte(magic), h))
+	kw.e.row(appendHeader([]byte(Magic), h))
 	return kw
 }
 
@@ -148,11 +152,7 @@ func (e *encoder) block(b []byte) []byte {
 }
 
 func appendHeader(dst []byte, h Header) []byte {
-	var b []byte
-	b = binary.AppendUvarint(b, uint64(h.Identity.Version))
-	for _, s := range []string{h.Identity.Profile, h.Identity.KeyKind, h.Identity.Unicode} {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
-	}
+	b := identityform.Append(nil, h.Identity)
 	var flags byte
 	if h.UnicodeHosts {
 		flags = 1
@@ -161,24 +161,12 @@ func appendHeader(dst []byte, h Header) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(b))), b...)
 }
 
-func parseHeader(b []byte) (h Header, err error) {
-	bad := fmt.Errorf("cannot read key file header; got %x: %w", b, store.ErrCorrupt)
-	v, n := binary.Uvarint(b)
-	if n <= 0 || v > 1<<31-1 {
-		return h, bad
+func parseHeader(b []byte) (Header, error) {
+	r := fields.Reader{B: b}
+	h := Header{Identity: identityform.Read(&r), UnicodeHosts: r.Byte()&1 != 0}
+	if r.Bad || len(r.B) > 0 {
+		return Header{}, fmt.Errorf("cannot read key file header; got %x: %w", b, store.ErrCorrupt)
 	}
-	h.Identity.Version, b = int(v), b[n:]
-	for _, dst := range []*string{&h.Identity.Profile, &h.Identity.KeyKind, &h.Identity.Unicode} {
-		l, n := binary.Uvarint(b)
-		if n <= 0 || l > uint64(len(b)-n) {
-			return h, bad
-		}
-		*dst, b = string(b[n:n+int(l)]), b[n+int(l):]
-	}
-	if len(b) != 1 {
-		return h, bad
-	}
-	h.UnicodeHosts = b[0]&1 != 0
 	return h, nil
 }
 
@@ -194,11 +182,11 @@ type Reader struct {
 // [store.ErrFormat], a damaged one [store.ErrCorrupt].
 func NewReader(r io.Reader) (*Reader, error) {
 	br := bufio.NewReaderSize(r, 1<<20)
-	head := make([]byte, len(magic)+4)
-	if _, err := io.ReadFull(br, head); err != nil || string(head[:len(magic)]) != magic {
-		return nil, fmt.Errorf("cannot read key file; got start %q; want %q: %w", head[:len(magic)], magic, store.ErrFormat)
+	head := make([]byte, len(Magic)+4)
+	if _, err := io.ReadFull(br, head); err != nil || string(head[:len(Magic)]) != Magic {
+		return nil, fmt.Errorf("cannot read key file; got start %q; want %q: %w", head[:len(Magic)], Magic, store.ErrFormat)
 	}
-	n := binary.BigEndian.Uint32(head[len(magic):])
+	n := binary.BigEndian.Uint32(head[len(Magic):])
 	if n > maxHeader {
 		return nil, fmt.Errorf("cannot read key file header; got %d bytes; want at most %d: %w", n, maxHeader, store.ErrCorrupt)
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/identityform"
 )
 
 // formatVersion is the version of the rows that this package writes. It
@@ -38,29 +40,11 @@ func appendNext(dst []byte, crawl, gen uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, crawl), gen)
 }
 
-// appendIdentity appends id: its version as a uvarint, then each string after
-// its length as a uvarint.
-func appendIdentity(dst []byte, id store.Identity) []byte {
-	dst = binary.AppendUvarint(dst, uint64(id.Version))
-	for _, s := range []string{id.Profile, id.KeyKind, id.Unicode} {
-		dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
-	}
-	return dst
-}
-
 func parseIdentity(b []byte) (store.Identity, error) {
-	var id store.Identity
-	v, n := binary.Uvarint(b)
-	if n <= 0 || v > 1<<31 {
-		return id, fmt.Errorf("cannot read identity; got %x: %w", b, store.ErrCorrupt)
-	}
-	id.Version, b = int(v), b[n:]
-	for _, dst := range []*string{&id.Profile, &id.KeyKind, &id.Unicode} {
-		l, n := binary.Uvarint(b)
-		if n <= 0 || l > uint64(len(b)-n) {
-			return id, fmt.Errorf("cannot read identity; got %x: %w", b, store.ErrCorrupt)
-		}
-		*dst, b = string(b[n:n+int(l)]), b[n+int(l):]
+	r := fields.Reader{B: b}
+	id := identityform.Read(&r)
+	if r.Bad {
+		return store.Identity{}, fmt.Errorf("cannot read identity; got %x: %w", b, store.ErrCorrupt)
 	}
 	return id, nil
 }
@@ -120,7 +104,7 @@ func (s *Store) loadIdentity() error {
 	if s.identity == have || s.opt.ReadOnly {
 		return nil
 	}
-	return s.db.Set(metaKey(metaIdentity), appendIdentity(nil, s.identity), pebble.Sync)
+	return s.db.Set(metaKey(metaIdentity), identityform.Append(nil, s.identity), pebble.Sync)
 }
 
 // stampNew writes the meta rows of a new store, in a database that must be
@@ -144,7 +128,7 @@ func (s *Store) stampNew() error {
 		value []byte
 	}{
 		{metaFormat, binary.BigEndian.AppendUint32(nil, formatVersion)},
-		{metaIdentity, appendIdentity(nil, s.identity)},
+		{metaIdentity, identityform.Append(nil, s.identity)},
 		{metaFlags, []byte{0}},
 		{metaSecret, s.secret[:]},
 		{metaNext, appendNext(nil, 1, 1)},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/identityform"
 )
 
 // Prepare implements store.Store. Of the retentions that users ask for, the shortest
@@ -35,7 +36,7 @@ func (o *prepareOp) apply(tx *txn) error {
 	}
 	if id != s.identity {
 		s.identity = id
-		tx.set(metaKey(metaIdentity), appendIdentity(nil, id))
+		tx.set(metaKey(metaIdentity), identityform.Append(nil, id))
 	}
 	if g := o.terms.Retention / 8; g > 0 && (s.retained == 0 || g < s.retained) {
 		s.retained = g

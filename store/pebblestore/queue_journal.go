@@ -161,16 +161,16 @@ func (s *Store) loadJournal() (map[string]journalState, error) {
 // eachState calls f for each state in a journal row, with the key of its
 // queue's row.
 func eachState(row []byte, f func(key string, value []byte)) error {
-	r := fields{b: row}
-	for len(r.b) > 0 {
-		crawl := uint32(r.uint())
-		name := string(r.take(int(min(r.uint(), store.MaxQueueKey+1))))
-		size := r.take(2)
-		if r.bad {
+	r := readRow(row)
+	for len(r.B) > 0 {
+		crawl := uint32(r.Uvarint())
+		name := string(r.Take(int(min(r.Uvarint(), store.MaxQueueKey+1))))
+		size := r.Take(2)
+		if r.Bad {
 			break
 		}
-		value := r.take(int(binary.BigEndian.Uint16(size)))
-		if r.bad {
+		value := r.Take(int(binary.BigEndian.Uint16(size)))
+		if r.Bad {
 			break
 		}
 		f(string(appendQueueRow(nil, crawl, name)), value)
@@ -187,7 +187,7 @@ func (j *journal) newer(states map[string]journalState, key, value []byte) (jour
 
 // rowAge returns how many journal rows are older than a queue row.
 func rowAge(value []byte) uint64 {
-	r := fields{b: value}
-	r.uint() // the queue's number
-	return r.uint()
+	r := readRow(value)
+	r.Uvarint() // the queue's number
+	return r.Uvarint()
 }

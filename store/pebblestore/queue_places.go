@@ -230,12 +230,12 @@ func (s *Store) loadPlaces() error {
 
 // eachPlace calls f for each place of a row.
 func eachPlace(row []byte, f func(at placeKey, p pointer)) error {
-	r := fields{b: row}
-	for len(r.b) > 0 {
-		at := placeKey{crawl: uint32(r.uint())}
-		copy(at.key[:], r.take(keyLen))
+	r := readRow(row)
+	for len(r.B) > 0 {
+		at := placeKey{crawl: uint32(r.Uvarint())}
+		copy(at.key[:], r.Take(keyLen))
 		p := r.pointer()
-		if r.bad {
+		if r.Bad {
 			break
 		}
 		f(at, p)

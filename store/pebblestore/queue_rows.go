@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -111,16 +112,16 @@ func appendPointer(dst []byte, p pointer) []byte {
 }
 
 func parsePointer(b []byte) (pointer, error) {
-	r := fields{b: b}
+	r := readRow(b)
 	p := r.pointer()
 	return p, r.end("place of a URL", b)
 }
 
-func (r *fields) pointer() pointer {
-	p := pointer{queue: uint32(r.uint())}
-	due := r.uint()
+func (r *rowReader) pointer() pointer {
+	p := pointer{queue: uint32(r.Uvarint())}
+	due := r.Uvarint()
 	p.priority, p.at.Due = uint8(due&7), unzigzag(due>>3)+dueBase
-	p.at.Seq = r.uint()
+	p.at.Seq = r.Uvarint()
 	return p
 }
 
@@ -141,15 +142,15 @@ func appendRecord(dst []byte, r *sched.Record) []byte {
 // parseRecord is the inverse. It copies what it keeps.
 func parseRecord(b []byte, priority uint8, at sched.Head) (sched.Record, error) {
 	rec := sched.Record{Due: at.Due, Seq: at.Seq, Priority: priority}
-	r := fields{b: b}
-	copy(rec.Key[:], r.take(len(rec.Key)))
-	rec.Created = at.Due - unzigzag(r.uint())
-	rec.Attempts = uint32(r.uint())
-	if n := r.uint(); n > 0 {
-		rec.Meta = append([]byte(nil), r.take(int(min(n, 1<<31)))...)
+	r := readRow(b)
+	copy(rec.Key[:], r.Take(len(rec.Key)))
+	rec.Created = at.Due - unzigzag(r.Uvarint())
+	rec.Attempts = uint32(r.Uvarint())
+	if n := r.Uvarint(); n > 0 {
+		rec.Meta = append([]byte(nil), r.Take(int(min(n, 1<<31)))...)
 	}
-	rec.URL = string(r.b)
-	r.b = nil
+	rec.URL = string(r.B)
+	r.B = nil
 	return rec, r.end("record", b)
 }
 
@@ -162,13 +163,13 @@ func appendPlaced(dst []byte, r *sched.Record) []byte {
 }
 
 func parsePlaced(b []byte) (sched.Record, error) {
-	r := fields{b: b}
-	priority := r.byte()
-	at := sched.Head{Due: int64(r.uint()), Seq: r.uint()}
-	if r.bad {
+	r := readRow(b)
+	priority := r.Byte()
+	at := sched.Head{Due: int64(r.Uvarint()), Seq: r.Uvarint()}
+	if r.Bad {
 		return sched.Record{}, r.end("record", b)
 	}
-	return parseRecord(r.b, priority, at)
+	return parseRecord(r.B, priority, at)
 }
 
 // droppedMark is set in the priority of a row of tableDone if the URL was dropped.
@@ -220,57 +221,29 @@ func parseLease(key, b []byte) (l leaseRow, err error) {
 	if len(key) != 9 {
 		return l, fmt.Errorf("cannot read lease row %x: %w", key, store.ErrCorrupt)
 	}
-	r := fields{b: b}
-	l = leaseRow{crawl: uint32(r.uint()), queue: uint32(r.uint()), until: int64(r.uint()), token: binary.BigEndian.Uint64(key[1:])}
-	if len(r.b) > 0 && r.b[0] == givenMark {
-		r.byte()
-		l.given = l.until - int64(r.uint())
+	r := readRow(b)
+	l = leaseRow{crawl: uint32(r.Uvarint()), queue: uint32(r.Uvarint()), until: int64(r.Uvarint()), token: binary.BigEndian.Uint64(key[1:])}
+	if len(r.B) > 0 && r.B[0] == givenMark {
+		r.Byte()
+		l.given = l.until - int64(r.Uvarint())
 	}
-	if r.bad {
+	if r.Bad {
 		return l, r.end("lease", b)
 	}
-	l.rec, err = parsePlaced(r.b)
+	l.rec, err = parsePlaced(r.B)
 	return l, err
 }
 
-// fields reads a value field by field; an error sticks.
-type fields struct {
-	b   []byte
-	bad bool
-}
+// rowReader reads the value of a row.
+type rowReader struct{ fields.Reader }
 
-func (r *fields) uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
+func readRow(b []byte) rowReader { return rowReader{fields.Reader{B: b}} }
 
-func (r *fields) int() int64 { return unzigzag(r.uint()) }
-
-func (r *fields) take(n int) []byte {
-	if n > len(r.b) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	v := r.b[:n]
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *fields) byte() byte {
-	if b := r.take(1); len(b) == 1 {
-		return b[0]
-	}
-	return 0
-}
+func (r *rowReader) zigzag() int64 { return unzigzag(r.Uvarint()) }
 
 // end returns an error unless all was read.
-func (r *fields) end(what string, b []byte) error {
-	if r.bad || len(r.b) > 0 {
+func (r *rowReader) end(what string, b []byte) error {
+	if r.Bad || len(r.B) > 0 {
 		return fmt.Errorf("cannot read %s; got %x: %w", what, b, store.ErrCorrupt)
 	}
 	return nil

@@ -20,14 +20,14 @@ func appendSettings(dst []byte, s *store.QueueSettings) []byte {
 	return append(dst, s.Weight, paused)
 }
 
-func (r *fields) settings() store.QueueSettings {
+func (r *rowReader) settings() store.QueueSettings {
 	return store.QueueSettings{
-		Delay:        ms(r.int()),
-		MaxInFlight:  int(r.int()),
-		BlockedUntil: sched.Time(int64(r.uint())),
-		Limit:        int64(r.uint()),
-		Weight:       r.byte(),
-		Paused:       r.byte() != 0,
+		Delay:        ms(r.zigzag()),
+		MaxInFlight:  int(r.zigzag()),
+		BlockedUntil: sched.Time(int64(r.Uvarint())),
+		Limit:        int64(r.Uvarint()),
+		Weight:       r.Byte(),
+		Paused:       r.Byte() != 0,
 	}
 }
 
@@ -64,24 +64,24 @@ func appendQueue(dst []byte, q *sched.Queue, age uint64) []byte {
 
 // parseQueue is the inverse. The queue has to be filed.
 func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
-	r := fields{b: b}
-	id := r.uint()
-	r.uint() // its age
+	r := readRow(b)
+	id := r.Uvarint()
+	r.Uvarint() // its age
 	st := sched.State{
-		Queued: int64(r.uint()), Completed: int64(r.uint()),
-		LastTake: int64(r.uint()), LastDelay: int64(r.uint()), NotBefore: int64(r.uint()),
+		Queued: int64(r.Uvarint()), Completed: int64(r.Uvarint()),
+		LastTake: int64(r.Uvarint()), LastDelay: int64(r.Uvarint()), NotBefore: int64(r.Uvarint()),
 	}
-	levels := r.uint()
+	levels := r.Uvarint()
 	if levels&moreMark != 0 {
-		st.Dropped, st.NotBeforeAt = int64(r.uint()), int64(r.uint())
+		st.Dropped, st.NotBeforeAt = int64(r.Uvarint()), int64(r.Uvarint())
 	}
 	q := c.NewQueue(name, id, nil, st)
 	for p := range uint8(store.MaxPriority + 1) {
 		if levels&(1<<p) != 0 {
-			q.SetHead(p, sched.Head{Due: int64(r.uint()), Seq: r.uint()})
+			q.SetHead(p, sched.Head{Due: int64(r.Uvarint()), Seq: r.Uvarint()})
 		}
 	}
-	if len(r.b) > 0 {
+	if len(r.B) > 0 {
 		set := r.settings()
 		q.Settings = &set
 	}
@@ -103,14 +103,14 @@ func appendCrawlQueues(dst []byte, qs *queueState) []byte {
 }
 
 func (qs *queueState) parse(b []byte) error {
-	r := fields{b: b}
-	qs.next = uint32(r.uint())
-	n := sched.Counts{Held: int64(r.uint())}
-	r.uint() // leases
-	n.Completed, n.Queues, n.Active = int64(r.uint()), int64(r.uint()), int64(r.uint())
+	r := readRow(b)
+	qs.next = uint32(r.Uvarint())
+	n := sched.Counts{Held: int64(r.Uvarint())}
+	r.Uvarint() // leases
+	n.Completed, n.Queues, n.Active = int64(r.Uvarint()), int64(r.Uvarint()), int64(r.Uvarint())
 	qs.Settings = r.settings()
-	if len(r.b) > 0 {
-		n.Dropped = int64(r.uint())
+	if len(r.B) > 0 {
+		n.Dropped = int64(r.Uvarint())
 	}
 	qs.Restore(n)
 	return r.end("crawl's queues", b)
@@ -125,7 +125,7 @@ func appendScheduler(dst []byte, sc *scheduler) []byte {
 }
 
 func (sc *scheduler) parse(b []byte) error {
-	r := fields{b: b}
-	sc.seq, sc.token, sc.journal.next, sc.Defaults = r.uint(), r.uint(), r.uint(), r.settings()
+	r := readRow(b)
+	sc.seq, sc.token, sc.journal.next, sc.Defaults = r.Uvarint(), r.Uvarint(), r.Uvarint(), r.settings()
 	return r.end("scheduler", b)
 }

@@ -98,9 +98,9 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	if c == nil {
 		return nil, fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
 	}
-	r := fields{b: value}
-	id, _, queued := r.uint(), r.uint(), r.uint()
-	if r.bad {
+	r := readRow(value)
+	id, _, queued := r.Uvarint(), r.Uvarint(), r.Uvarint()
+	if r.Bad {
 		return nil, fmt.Errorf("cannot load queue %q; got %x: %w", key, value, store.ErrCorrupt)
 	}
 	at := queueNum{c.num, uint32(id)}
