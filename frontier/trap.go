@@ -34,7 +34,14 @@ func (t Traps) withDefaults() Traps {
 	return t
 }
 
-// check returns the reason to refuse a URL by its form alone, or "".
+// Check returns the reason to refuse a URL by its canonical form, or "". Queries, which are
+// counted, are no reason. A Link without SkipTraps is refused for the same reason.
+func (t Traps) Check(canonical string) Reason {
+	t = t.withDefaults()
+	return t.check(canonical)
+}
+
+// check is Check for limits that have their defaults.
 func (t *Traps) check(canonical string) Reason {
 	if t.URLLength > 0 && len(canonical) > t.URLLength {
 		return ReasonTooLong

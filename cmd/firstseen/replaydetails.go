@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/firstseen/firstseen/cmd/internal/replay"
 )
 
 // writeInputs lists the inputs, when there are several or one is no list.
@@ -56,19 +58,24 @@ func (r replayReport) writeRules(out *output) {
 	}
 }
 
-// writeFindings lists traps and redirects, where there are any.
+// writeFindings lists traps, patterns and redirects, where there are any.
 func (r replayReport) writeFindings(out *output) {
-	if len(r.Traps) > 0 {
-		out.line("\nunique URLs that look like a trap")
-	}
-	for _, t := range r.Traps {
-		out.line(fmt.Sprintf("%15s  %s: %s", grouped(t.Unique), t.Name, t.Example))
-	}
+	writePatterns(out, "unique URLs that a frontier refuses as traps", r.Traps)
+	writePatterns(out, "unique URLs with a pattern of endless sites", r.Patterns)
 	if len(r.Redirects) > 0 {
 		out.line("\nredirects")
 	}
 	for _, x := range r.Redirects {
 		out.line(fmt.Sprintf("%15s  %s: %s", grouped(x.Count), x.Kind, x.From))
+	}
+}
+
+func writePatterns(out *output, title string, list []replay.Pattern) {
+	if len(list) > 0 {
+		out.line("\n" + title)
+	}
+	for _, p := range list {
+		out.line(fmt.Sprintf("%15s  %s: %s", grouped(p.Unique), p.Name, p.Example))
 	}
 }
 

@@ -81,7 +81,7 @@ type found struct {
 	hostAt     uint32
 	key        store.Key
 	unicode    bool
-	traps      trapSet
+	patterns   patternSet
 	redirect   redirect
 	to         []byte // canonical form that it redirects to
 	group      uint64 // of the sample for the rules

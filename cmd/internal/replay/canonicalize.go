@@ -28,7 +28,7 @@ func (b *Batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
 			f.hostAt = f.start + uint32(bytes.Index(form, host))
 			f.host = uint32(len(host))
 		}
-		f.traps, scratch = trapsOf(form, scratch)
+		f.patterns, scratch = patternsOf(form, scratch)
 		if e := b.Events[f.event]; e.ToEnd > e.ToStart {
 			f.redirect, f.to = classify(p, b.spelling(f.event), form, b.Text[e.ToStart:e.ToEnd])
 		}

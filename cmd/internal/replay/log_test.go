@@ -9,6 +9,8 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/crawllog"
 	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store/memstore"
 )
 
 // logInput reads one of the small logs that package crawllog is tested with.
@@ -83,11 +85,14 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-func TestTraps(t *testing.T) {
-	for form, want := range map[string]trapSet{
-		"http://a.example/": 0,
-		"http://a.example/1/2/3/4/5/6/7/8/9/10/11/12/13":            deepPath,
-		"http://a.example/ab/ab/x/ab":                               repeatedSegment,
+func TestPatterns(t *testing.T) {
+	for form, want := range map[string]patternSet{
+		"http://a.example/":                                         0,
+		"http://a.example/" + strings.Repeat("x", 2048):             longTrap,
+		"http://a.example/1" + strings.Repeat("/2/3/4/5", 6):        depthTrap,
+		"http://a.example/1/2/3/4/5/6/7/8/9/10/11/12/13":            0,
+		"http://a.example/ab/ab/x/ab/ab/ab":                         repeatTrap,
+		"http://a.example/ab/ab/x/ab/ab":                            0,
 		"http://a.example/events?month=2":                           calendar,
 		"http://a.example/x;jsessionid=1":                           sessionID,
 		"http://a.example/?PHPSESSID=1":                             sessionID,
@@ -95,8 +100,36 @@ func TestTraps(t *testing.T) {
 		"http://a.example/?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&i=9&j=0": manyParameters,
 		"http://a.example/?nosid=1":                                 0,
 	} {
-		if got, _ := trapsOf([]byte(form), nil); got != want {
-			t.Errorf("%s: got %b; want %b", form, got, want)
+		if got, _ := patternsOf([]byte(form), nil); got != want {
+			t.Errorf("%.80s: got %b; want %b", form, got, want)
+		}
+	}
+}
+
+// TestTrapsAreThoseOfAFrontier holds replay to what a frontier does with the same URLs.
+func TestTrapsAreThoseOfAFrontier(t *testing.T) {
+	f, err := frontier.New(memstore.New(memstore.Options{}), frontier.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, url := range []string{
+		"http://a.example/ab/ab/x/ab/ab/ab", "http://a.example/" + strings.Repeat("x", 4000), "http://a.example/calendar/",
+		"http://a.example" + strings.Repeat("/ab", 25), "http://a.example/1" + strings.Repeat("/2/3/4/5", 6), "http://a.example/1/2/3/4/5/6/7/8/9/10/11/12/13",
+	} {
+		answer, err := f.AddBatch(t.Context(), []frontier.Link{{URL: url}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c patternCounts
+		set, _ := patternsOf([]byte(url), nil)
+		c.add(set)
+		got := ""
+		if found, _ := c.result(); len(found) > 0 {
+			got = found[0].Name
+		}
+		if want := string(answer[0].Reason); got != want {
+			t.Errorf("%.80s: got trap %q; want %q", url, got, want)
 		}
 	}
 }

@@ -30,7 +30,8 @@ type Result struct {
 	Hosts         []HostStats      `json:"hosts"` // by duplicates, all of them
 	Inputs        []InputStats     `json:"inputs"`
 	Kinds         Kinds            `json:"kinds"`
-	Traps         []Trap           `json:"traps"`
+	Traps         []Pattern        `json:"traps"`    // what a frontier refuses, by its reason
+	Patterns      []Pattern        `json:"patterns"` // hints only
 	Redirects     []Redirect       `json:"redirects"`
 	Repeats       Gaps             `json:"repeats"`   // distances of exact repeats, in events
 	OverTime      Series           `json:"over_time"` // by time, where the log tells it
@@ -58,7 +59,8 @@ func (t *tally) result(e *engine) (*Result, error) {
 		Lines: t.lines.lines, Blank: t.lines.blank, Skipped: t.lines.skipped, Bad: t.lines.bad,
 		New: t.isNew, Unique: t.isNew, RefusedBy: t.refused, Errors: t.files.list, Spilled: t.spill.n,
 	}
-	r.Inputs, r.Kinds, r.Traps, r.Redirects = t.inputs, t.kinds, t.traps.result(), t.redirects.result()
+	r.Inputs, r.Kinds, r.Redirects = t.inputs, t.kinds, t.redirects.result()
+	r.Traps, r.Patterns = t.patterns.result()
 	r.Repeats, r.OverTime, r.Stream = e.gaps.result(), merged(e.clock, t.clock), merged(e.series, t.series)
 	t.sumSpellings(e, r)
 	over, err := t.spill.distinct()

@@ -38,7 +38,7 @@ type tally struct {
 	heldKinds Kinds
 	series    *series // of unique URLs
 	clock     *series
-	traps     trapCounts
+	patterns  patternCounts
 	redirects redirectCounts
 	sample    *sample
 }
@@ -55,14 +55,14 @@ func (l *lineCounts) add(m lineCounts) {
 
 // pending is a URL on its way to the store.
 type pending struct {
-	ordinal uint32
-	host    uint32
-	input   int
-	sum     sum
-	event   int64
-	time    int64
-	size    int64
-	traps   trapSet
+	ordinal  uint32
+	host     uint32
+	input    int
+	sum      sum
+	event    int64
+	time     int64
+	size     int64
+	patterns patternSet
 }
 
 // mostBad is how many refusals are told in full.
@@ -146,11 +146,11 @@ func (t *tally) accept(b *Batch, f *found) {
 	form := b.canon[f.start:f.end]
 	t.pending = append(t.pending, pending{
 		ordinal: b.ordinals[f.event], host: t.hosts.number(b.canon[f.hostAt : f.hostAt+f.host]), input: b.number,
-		sum: b.sums[f.event], event: int64(b.base) + int64(f.event), time: event.Time, size: event.Size, traps: f.traps,
+		sum: b.sums[f.event], event: int64(b.base) + int64(f.event), time: event.Time, size: event.Size, patterns: f.patterns,
 	})
 	t.keys = append(t.keys, f.key)
 	t.unicode = t.unicode || f.unicode
-	t.traps.show(f.traps, form)
+	t.patterns.show(f.patterns, form)
 	t.redirects.add(f.redirect, b.spelling(f.event), f.to)
 	if t.sample != nil {
 		t.sample.add(f.group, b.spelling(f.event))
@@ -214,7 +214,7 @@ func (t *tally) answered(p pending, key store.Key, fresh bool) error {
 	h.Bytes += p.size
 	if unique {
 		h.Unique++
-		t.traps.add(p.traps)
+		t.patterns.add(p.patterns)
 		t.inputs[p.input].Unique++
 		t.series.at(p.event).Unique++
 		if p.time > 0 {
