@@ -129,7 +129,7 @@ func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.Q
 		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
 	})
 	if err != nil {
-		return fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, crawl, err)
+		return err // stores say what can't be configured
 	}
 	f.rooms.wake(f.crawls.named(crawl))
 	return nil
@@ -172,7 +172,7 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 		return f.store.Forget(ctx, store.Selection{Crawl: stored, Keys: keys, Queue: sel.Queue, Before: sel.Before})
 	})
 	if err != nil {
-		return n, fmt.Errorf("cannot forget: %w", err)
+		return n, err // stores say what can't be forgotten
 	}
 	if f.queries != nil {
 		f.queries.reset()

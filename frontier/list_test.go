@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,6 +104,27 @@ func TestForget(t *testing.T) {
 	forget(Selection{Crawl: "*"}, 1)
 	if _, err := f.Forget(bg, Selection{URLs: []Link{u("")}}); err == nil {
 		t.Error("got no error for a URL without a key")
+	}
+}
+
+// TestErrorsSayItOnce holds that a store and a frontier don't both begin an error.
+func TestErrorsSayItOnce(t *testing.T) {
+	f := open(t, Options{})
+	addOne(t, f, Link{URL: "http://a.example/"})
+	negative := int64(-1)
+	forget := func(sel Selection) error { _, err := f.Forget(bg, sel); return err }
+	lease := func(r LeaseRequest) error { _, _, err := f.Lease(bg, r); return err }
+	for name, err := range map[string]error{
+		"unknown queue":       f.Configure(bg, "", "b.example", store.QueueChange{MustExist: true}),
+		"bound of a queue":    f.Configure(bg, "", "a.example", store.QueueChange{Limit: &negative}),
+		"queue of all crawls": f.Configure(bg, "*", "a.example", store.QueueChange{}),
+		"two selections":      forget(Selection{Queue: "a.example", Before: time.Now()}),
+		"queue and keys":      forget(Selection{Queue: "a.example", Keys: []store.Key{{}}}),
+		"queue of any crawl":  lease(LeaseRequest{Max: 1, Crawl: "*", Queue: "a.example"}),
+	} {
+		if err == nil || strings.Count(err.Error(), "cannot ") != 1 {
+			t.Errorf("%s: got %v; want an error that says once what failed", name, err)
+		}
 	}
 }
 
