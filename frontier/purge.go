@@ -1,6 +1,10 @@
 package frontier
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/firstseen/firstseen/internal/async"
+)
 
 // queueName names a queue of a crawl.
 type queueName struct{ crawl, queue string }
@@ -54,11 +58,4 @@ func (p *purges) next(f *Frontier) (q queueName, ok bool) {
 	return q, false
 }
 
-func (f *Frontier) isClosing() bool {
-	select {
-	case <-f.closing:
-		return true
-	default:
-		return false
-	}
-}
+func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }

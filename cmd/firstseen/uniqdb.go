@@ -12,6 +12,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/keyfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -47,7 +48,7 @@ func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.HasPrefix(file.Peek(len(keyFileMagic)), []byte(keyFileMagic)) {
+	if !bytes.HasPrefix(file.Peek(len(keyfile.Magic)), []byte(keyfile.Magic)) {
 		return nil, file.Close()
 	}
 	r, err := keyfile.NewReader(file.Reader())
@@ -83,10 +84,8 @@ func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile, op
 			fmt.Fprintf(a.err, "firstseen: another process has %s open: waiting for it to end\n", f.db)
 			told = true
 		}
-		select {
-		case <-ctx.Done():
+		if async.Sleep(ctx, 100*time.Millisecond) != nil {
 			return nil, errors.New("interrupted while waiting for " + f.db)
-		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // Node is one server. Its methods are safe for concurrent use.
@@ -44,10 +46,8 @@ func (n *Node) start(ctx context.Context) error {
 	n.proc, n.dead = proc, dead
 	n.mu.Unlock()
 	err = until(ctx, "answers", func(ctx context.Context) (bool, error) {
-		select {
-		case <-dead:
+		if async.Closed(dead) {
 			return false, fmt.Errorf("redis-server ended at its start: %s", n.lastLog())
-		default:
 		}
 		reply, err := n.Do(ctx, "PING")
 		return err == nil && reply == "PONG", nil

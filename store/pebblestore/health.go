@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -59,14 +60,7 @@ func (h *health) die(err error) {
 	h.once.Do(func() { close(h.dead) })
 }
 
-func (h *health) isDead() bool {
-	select {
-	case <-h.dead:
-		return true
-	default:
-		return false
-	}
-}
+func (h *health) isDead() bool { return async.Closed(h.dead) }
 
 // unlessDead runs f, which may wait for Pebble, in a goroutine of its own. It is left
 // to itself when the store dies.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/crawlnames"
 	"github.com/firstseen/firstseen/store/internal/runfile"
@@ -248,14 +249,7 @@ func (s *Store) closeKeys() {
 }
 
 // isClosing reports whether Close was called.
-func (s *Store) isClosing() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Store) isClosing() bool { return async.Closed(s.closing) }
 
 // shut gives the directory back.
 func (s *Store) shut() (err error) {

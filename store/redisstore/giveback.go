@@ -3,6 +3,8 @@ package redisstore
 import (
 	"context"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // giveBack gives back what takes leased that were not answered: WAIT fell short, or the answer was lost. The
@@ -24,7 +26,7 @@ func (s *Store) giveBack(ctx context.Context, takes []*call) {
 	}
 	s.background.Go(func() {
 		for until := time.Now().Add(s.opt.AnswersFor); time.Now().Before(until) && worstOf(calls) != nil; {
-			pause(s.life, 500*time.Millisecond)
+			_ = async.Sleep(s.life, 500*time.Millisecond)
 			if s.life.Err() != nil {
 				return
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) untilSettled(ctx context.Context, step func(context.Context) (bo
 			return fmt.Errorf("cannot wait for other daemons' steps any longer: %w", store.ErrUnavailable)
 		}
 		if try > 0 {
-			pause(ctx, min(time.Millisecond<<min(try, 10), 100*time.Millisecond))
+			_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 100*time.Millisecond))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -48,7 +49,7 @@ func (s *Store) run(ctx context.Context, calls []*call) error {
 		if time.Now().After(until) {
 			return fmt.Errorf("cannot reach the shard; tried for %v: %w: %w", s.opt.RetryFor, store.ErrUnavailable, worst.err)
 		}
-		pause(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
+		_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
 	}
 }
 
@@ -74,7 +75,7 @@ func (s *Store) runSome(ctx context.Context, calls []*call) error {
 		case !open || passed > s.opt.RetryFor:
 			return fmt.Errorf("cannot reach any shard; tried for %v: %w: %w", passed, store.ErrUnavailable, worst.err)
 		}
-		pause(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
+		_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
 	}
 }
 
@@ -84,15 +85,6 @@ func (s *Store) gaveUp(try int, err error) error {
 		return err
 	}
 	return fmt.Errorf("cannot tell what became of the step: %w: %w", store.ErrUnavailable, err)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // worstOf returns the call whose failure decides what to do, nil if none failed.

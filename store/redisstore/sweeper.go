@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -15,7 +16,7 @@ func (s *Store) sweeper(ctx context.Context) {
 		if err := s.sweepIfTurn(ctx, 2*every); err != nil && ctx.Err() == nil {
 			s.opt.Log.Warn("cannot finish all steps that were left half done; it is tried again", "error", err)
 		}
-		pause(ctx, every)
+		_ = async.Sleep(ctx, every)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // errDraining ends streams when the server does. Clients send again, on
@@ -136,11 +137,4 @@ func (t *tally) zero() <-chan struct{} {
 }
 
 // isDraining says whether the server is ending.
-func (s *Server) isDraining() bool {
-	select {
-	case <-s.draining:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Server) isDraining() bool { return async.Closed(s.draining) }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"runtime"
 	"sync"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 const (
@@ -189,10 +191,8 @@ func (in *inbox[T]) end(err error) {
 // client that sends on would keep the stream going.
 func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (parcel[T], error) {
 	for {
-		select {
-		case <-stop:
+		if async.Closed(stop) {
 			in.end(errDraining)
-		default:
 		}
 		if p, err := in.grab(); err != nil || len(p.messages) > 0 {
 			return p, err

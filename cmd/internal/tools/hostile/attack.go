@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // attack is a way to attack a daemon.
@@ -160,10 +162,7 @@ func attackMain(ctx context.Context, args []string) error {
 func (a *attacker) again(i int) {
 	for a.ctx.Err() == nil {
 		_ = a.one(a, i) // the daemon may end the connection as it likes
-		select {
-		case <-a.ctx.Done():
-		case <-time.After(time.Second):
-		}
+		_ = async.Sleep(a.ctx, time.Second)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // work runs the clients with chaos for four fifths of the time, and in calm for the last.
@@ -26,7 +28,7 @@ func (w *world) work(ctx context.Context) error {
 	calm := end.Add(-w.o.length / 5)
 	r := rand.New(rand.NewPCG(w.o.seed, 3))
 	for time.Now().Before(calm) && ctx.Err() == nil {
-		pause(ctx, time.Duration(1000+r.IntN(6000))*time.Millisecond)
+		_ = async.Sleep(ctx, time.Duration(1000+r.IntN(6000))*time.Millisecond)
 		if err := w.happen(ctx, r); err != nil {
 			return err
 		}
@@ -38,7 +40,7 @@ func (w *world) work(ctx context.Context) error {
 		return err
 	}
 	w.watch.calm()
-	pause(ctx, time.Until(end))
+	_ = async.Sleep(ctx, time.Until(end))
 	return ctx.Err()
 }
 
@@ -96,7 +98,7 @@ func (w *world) fillDisk(ctx context.Context) error {
 			break // full
 		}
 	}
-	pause(ctx, 4*time.Second)
+	_ = async.Sleep(ctx, 4*time.Second)
 	return w.count("disk filled", errors.Join(file.Close(), os.Remove(ballast)))
 }
 
@@ -116,7 +118,7 @@ func (w *world) drain(ctx context.Context) (bool, error) {
 		if err := a.ask(ctx, "GET", "/v1/stats?crawl=*", nil, &st); err == nil && st.Held == 0 {
 			return true, nil
 		}
-		pause(ctx, time.Second)
+		_ = async.Sleep(ctx, time.Second)
 	}
 	return false, ctx.Err()
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // feed offers pages until it is killed or the context ends. Most are drawn at random, so
@@ -27,18 +29,10 @@ func feed(ctx context.Context, addr string, j *journal, seed uint64) error {
 		if err := j.write(&l); err != nil {
 			return err
 		}
-		pause(ctx, 100*time.Millisecond)
+		_ = async.Sleep(ctx, 100*time.Millisecond)
 		if err != nil {
-			pause(ctx, time.Second)
+			_ = async.Sleep(ctx, time.Second)
 		}
 	}
 	return nil
-}
-
-// pause waits, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

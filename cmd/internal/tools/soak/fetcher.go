@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 const (
@@ -34,7 +36,7 @@ func fetchSome(ctx context.Context, a *api, r *rand.Rand, j *journal, draining b
 	err := a.ask(ctx, http.MethodPost, "/v1/lease", map[string]any{"max": 50, "max_per_queue": 1, "max_in_flight": 1, "lease_seconds": leaseTime.Seconds(),
 		"delay_seconds": hostDelay.Seconds(), "wait_seconds": 1, "stay": true}, &answer)
 	if err != nil {
-		pause(ctx, 500*time.Millisecond)
+		_ = async.Sleep(ctx, 500*time.Millisecond)
 		return nil
 	}
 	var got lines
@@ -44,7 +46,7 @@ func fetchSome(ctx context.Context, a *api, r *rand.Rand, j *journal, draining b
 	if err := j.write(&got); err != nil {
 		return err
 	}
-	pause(ctx, time.Duration(10+r.IntN(200))*time.Millisecond) // the fetch
+	_ = async.Sleep(ctx, time.Duration(10+r.IntN(200))*time.Millisecond) // the fetch
 	return settleAll(ctx, a, r, j, answer.Leases, draining)
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // gauges are what must not grow while it is calm, and by how much they may all the same:
@@ -41,7 +43,7 @@ func (w *watch) run(ctx context.Context, a *api) {
 			w.samples = append(w.samples, parseMetrics(text))
 			w.mu.Unlock()
 		}
-		pause(ctx, 2*time.Second)
+		_ = async.Sleep(ctx, 2*time.Second)
 	}
 }
 

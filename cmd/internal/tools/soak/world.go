@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // world is the daemon with all its clients.
@@ -97,7 +98,7 @@ func (w *world) startDaemon(ctx context.Context) error {
 		if _, err := a.send(ctx, "GET", "/readyz", nil); err == nil {
 			return nil
 		}
-		pause(ctx, 100*time.Millisecond)
+		_ = async.Sleep(ctx, 100*time.Millisecond)
 	}
 	return fmt.Errorf("cannot use the daemon; it isn't ready after a minute; its log is %s", w.log.Name())
 }

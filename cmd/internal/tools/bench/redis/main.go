@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/rediscluster"
 )
 
@@ -141,10 +142,8 @@ func rewritten(ctx context.Context, n *rediscluster.Node) error {
 		if err != nil || info["aof_rewrite_in_progress"] == "0" && info["aof_rewrite_scheduled"] == "0" {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		if err := async.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

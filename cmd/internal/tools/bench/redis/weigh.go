@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/redisstore"
@@ -200,10 +201,8 @@ func answersGone(ctx context.Context, c *rediscluster.Cluster) error {
 			if _, err := fmt.Sscanf(info["db0"], "keys=%d,expires=%d", &keys, &expires); err != nil || expires == 0 {
 				break // an empty node tells nothing
 			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(100 * time.Millisecond):
+			if err := async.Sleep(ctx, 100*time.Millisecond); err != nil {
+				return err
 			}
 		}
 	}
