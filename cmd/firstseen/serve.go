@@ -205,11 +205,10 @@ func reloadOn(ctx context.Context, hup <-chan os.Signal, a *app, s *server.Serve
 // storeOptions bounds the memory of the store: block cache and write buffers.
 func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
 	return pebblestore.Options{
-		Identity:      store.IdentityOf(p),
-		KeepURLs:      f.keepURLs,
-		IndexBytes:    f.indexMiB << 20,
-		Clock:         storeClock(),
-		CacheBytes:    f.cache << 20,
-		MemTableBytes: int(min(f.cache/4, 64)) << 20,
+		Identity:   store.IdentityOf(p),
+		KeepURLs:   f.keepURLs,
+		IndexBytes: f.indexMiB << 20,
+		Clock:      storeClock(),
+		CacheBytes: f.cache << 20,
 	}
 }

@@ -79,7 +79,7 @@ func TestImportWantsOrder(t *testing.T) {
 }
 
 func TestExportImport(t *testing.T) {
-	a := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: testIdentity, Generation: 1})
+	a := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: testIdentity, tuning: tuning{generation: 1}})
 	defer a.Close()
 	see(t, a, "x", testKeys(0, 9000)) // each call in a generation of its own
 	see(t, a, "x", testKeys(9000, 20_000))

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -97,7 +96,7 @@ func TestDuplicateWaitsForDisk(t *testing.T) {
 // TestContextBeforeAndAfter: a step that waits for its turn is withdrawn with
 // its context, and leaves nothing; one that is being written is carried out.
 func TestContextBeforeAndAfter(t *testing.T) {
-	s, disk := openStalled(t, Options{Backlog: 1})
+	s, disk := openStalled(t, Options{tuning: tuning{backlog: 1}})
 	defer s.Close()
 	release := disk.stall()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -129,28 +128,6 @@ func TestContextBeforeAndAfter(t *testing.T) {
 	if n := see(t, s, "", testKeys(0, 4)); n != 3 {
 		t.Errorf("got %d new; want the three that were withdrawn", n)
 	}
-}
-
-// TestGroupWait: with a wait, callers that come meanwhile share a commit.
-func TestGroupWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := mustOpen(t, "db", Options{FS: vfs.NewMem(), GroupWait: time.Second})
-		var wg sync.WaitGroup
-		start := time.Now()
-		for i := range 20 {
-			wg.Go(func() { see(t, s, "", testKeys(i, i+1)) })
-		}
-		wg.Wait()
-		if d := time.Since(start); d != time.Second {
-			t.Errorf("callers waited %v; want 1s", d)
-		}
-		if s.groups.Load() != 1 {
-			t.Errorf("got %d commits; want 1", s.groups.Load())
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestClosed(t *testing.T) {

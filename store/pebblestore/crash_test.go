@@ -49,7 +49,7 @@ func TestPowerCuts(t *testing.T) {
 
 // TestRunsPowerCuts does so with runs made and merged all the time.
 func TestRunsPowerCuts(t *testing.T) {
-	cutPower(t, tortureCount(t, 15, 1500), 6, []Options{{IndexBytes: -1, flushKeys: 40}, {flushKeys: 100}, {Exact: true, flushKeys: 60}})
+	cutPower(t, tortureCount(t, 15, 1500), 6, []Options{{IndexBytes: -1, tuning: tuning{flushKeys: 40}}, {tuning: tuning{flushKeys: 100}}, {Exact: true, tuning: tuning{flushKeys: 60}}})
 }
 
 // cutPower lives n stores, each life in one of some modes.
@@ -173,7 +173,7 @@ func (w *world) tell(k crawlKey) {
 
 // check opens the disk after the cut and compares.
 func (w *world) check() {
-	s, err := Open("db", Options{FS: w.fs, IndexBytes: w.modes[0].IndexBytes, flushKeys: w.modes[0].flushKeys})
+	s, err := Open("db", Options{FS: w.fs, IndexBytes: w.modes[0].IndexBytes, tuning: tuning{flushKeys: w.modes[0].flushKeys}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestCrawlsStayInOrder(t *testing.T) {
 // TestForgetByAgeOfManyCrawls: all crawls are gone through once, crawl after crawl.
 func TestForgetByAgeOfManyCrawls(t *testing.T) {
 	clock := newStepClock()
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: time.Hour})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour}})
 	defer s.Close()
 	for i := range 50 {
 		see(t, s, fmt.Sprintf("c%02d", i), testKeys(0, 3))

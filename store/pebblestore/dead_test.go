@@ -169,7 +169,7 @@ func TestManifestHangsNobody(t *testing.T) {
 // of its steps.
 func failManifestInVerify(t *testing.T, step int64) {
 	disk, held := newFullDisk("MANIFEST"), &heldGroup{}
-	s := mustOpen(t, "db", Options{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)), Observer: held})
+	s := mustOpen(t, "db", Options{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)), tuning: tuning{observe: held.group}})
 	see(t, s, "", testKeys(0, askedKeys+1000))
 	held.skip.Store(step - 1)
 	held.until.Store(&s.dead)
@@ -282,7 +282,7 @@ type heldGroup struct {
 	held  atomic.Bool
 }
 
-func (h *heldGroup) Group(GroupInfo) {
+func (h *heldGroup) group(groupInfo) {
 	if until := h.until.Load(); until != nil && h.skip.Add(-1) < 0 {
 		h.held.Store(true)
 		<-*until
@@ -293,11 +293,11 @@ func (h *heldGroup) Group(GroupInfo) {
 // waits for a committer that is stuck.
 func TestFillOfDeadStore(t *testing.T) {
 	fs := vfs.NewMem()
-	s := mustOpen(t, "db", Options{FS: fs, flushKeys: 10})
+	s := mustOpen(t, "db", Options{FS: fs, tuning: tuning{flushKeys: 10}})
 	see(t, s, "", testKeys(0, 100))
 	flushRuns(t, s)
 	hold := make(chan struct{})
-	s = reopen(t, s, "db", Options{FS: fs, flushKeys: 10, holdFill: hold})
+	s = reopen(t, s, "db", Options{FS: fs, tuning: tuning{flushKeys: 10, holdFill: hold}})
 	step := newHeldStep()
 	defer close(step.release)
 	go step.run(s)
@@ -371,7 +371,7 @@ func TestCloseOfFlatWithoutLog(t *testing.T) {
 		}
 		return nil
 	}))
-	opt := Options{FS: fs, IndexBytes: -1, flushKeys: 100}
+	opt := Options{FS: fs, IndexBytes: -1, tuning: tuning{flushKeys: 100}}
 	s := mustOpen(t, "db", opt)
 	see(t, s, "", testKeys(0, 1000))
 	s = reopen(t, s, "db", opt)

@@ -30,8 +30,8 @@
 //     million packed keys. The runs, with filters of 1.6 bytes a key, are in the page cache
 //     as far as there is room.
 //
-// A crawl's keys belong to generations of 30 days, or what Options.Generation says: see
-// [Store.Forget]. A key alone has no time of its own: its Created is that of its
+// A crawl's keys belong to generations of 30 days, or an eighth of the shortest
+// retention that a user of the store asked for: see [Store.Forget]. A key alone has no time of its own: its Created is that of its
 // generation.
 //
 // # Caveats

@@ -19,7 +19,7 @@ import (
 
 // tiny are options under which a small load flushes and compacts.
 func tiny(fs vfs.FS) Options {
-	return Options{FS: fs, MemTableBytes: 64 << 10, TableBytes: 32 << 10, CacheBytes: 1 << 20}
+	return Options{FS: fs, CacheBytes: 1 << 20, tuning: tuning{memTableBytes: 64 << 10, tableBytes: 32 << 10}}
 }
 
 // faultyLoad opens a store on a file system that fails, adds keys in batches
@@ -221,7 +221,7 @@ func damage(t *testing.T, suffix string, part int) bool {
 	mem := vfs.NewMem()
 	opt := tiny(mem)
 	if suffix == ".log" {
-		opt.MemTableBytes = 8 << 20 // all in the log
+		opt.memTableBytes = 8 << 20 // all in the log
 	}
 	s := mustOpen(t, "db", opt)
 	// Pebble begins the first log of a new database before it raises the format: only

@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"sync"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,8 +19,7 @@ type flight struct {
 	group []*request
 	batch *pebble.Batch   // its rows, once they are written
 	files []*runfile.File // to be removed when they are durable
-	info  GroupInfo
-	wrote time.Time
+	info  groupInfo
 }
 
 // flight returns an empty one.
@@ -94,8 +92,8 @@ func (s *Store) answerer() {
 
 // land answers a group that is durable.
 func (s *Store) land(f *flight) {
-	if f.info.Sync = time.Since(f.wrote); s.opt.Observer != nil {
-		s.opt.Observer.Group(f.info)
+	if s.opt.observe != nil {
+		s.opt.observe(f.info)
 	}
 	f.answer(true)
 	if len(f.files) > 0 {

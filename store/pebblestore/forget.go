@@ -13,7 +13,7 @@ import (
 // A crawl goes in no time, whatever its size. Keys by age go by generation: one
 // whose last key was recorded before the time is dropped, with range deletions.
 // Its rows are read once (not rewritten), to take them out of the index. So a key
-// may outlive the time by up to Options.Generation. Keys held in a queue stay, and
+// may outlive the time by up to a generation's span. Keys held in a queue stay, and
 // count as recorded anew. Forgetting by age goes in durable steps of some thousand
 // keys, as does that of a queue or of named keys of more than a thousand URLs, and other
 // steps go on between them. A queue is emptied by the first of its steps: what is added

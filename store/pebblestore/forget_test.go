@@ -87,7 +87,7 @@ func TestForgetCrawl(t *testing.T) {
 
 func TestForgetBefore(t *testing.T) {
 	clock := newStepClock()
-	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: 24 * time.Hour}
+	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: 24 * time.Hour}}
 	s := mustOpen(t, "db", opt)
 	for day := range 5 {
 		see(t, s, "", testKeys(100*day, 100*day+100))
@@ -119,7 +119,7 @@ func TestForgetBefore(t *testing.T) {
 // those it is with now don't.
 func TestForgetBeforeKeepsHeld(t *testing.T) {
 	clock := newStepClock()
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: 15 * 24 * time.Hour})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: 15 * 24 * time.Hour}})
 	defer s.Close()
 	day := func(n int) time.Time { return newStepClock().now.AddDate(0, 0, n) }
 	if _, err := s.Add(t.Context(), "", []store.Item{{Key: testKey(0), Queue: "a", URL: "u"}}, store.AddOptions{}); err != nil {

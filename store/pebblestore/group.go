@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"fmt"
 	"runtime"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -25,7 +24,7 @@ func (s *Store) committer() {
 			continue
 		}
 		s.apply(f)
-		n := f.info.Bytes
+		n := f.info.bytes
 		select {
 		case s.written <- f:
 		case <-s.dead:
@@ -36,50 +35,28 @@ func (s *Store) committer() {
 	}
 }
 
-// gather adds to the group what waits, up to GroupKeys, and with GroupWait
-// what comes in that time.
+// gather adds to the group what waits, up to groupKeys.
 func (s *Store) gather(group []*request) []*request {
-	var timeout <-chan time.Time
-	if s.opt.GroupWait > 0 {
-		timeout = time.After(s.opt.GroupWait)
-	}
-	for n := group[0].op.weight(); n < s.opt.GroupKeys; {
-		r := s.next(timeout)
-		if r == nil {
-			break
+	for n := group[0].op.weight(); n < s.opt.groupKeys; {
+		select {
+		case r := <-s.queue:
+			if r == nil { // the queue was closed
+				return group
+			}
+			group = append(group, r)
+			n += r.op.weight()
+		default:
+			return group
 		}
-		group = append(group, r)
-		n += r.op.weight()
 	}
 	return group
-}
-
-// next returns a waiting request; if there is none it waits for one until the
-// timeout, or not at all when that is nil.
-func (s *Store) next(timeout <-chan time.Time) *request {
-	select {
-	case r := <-s.queue:
-		return r
-	default:
-	}
-	if timeout == nil {
-		return nil
-	}
-	select {
-	case r := <-s.queue:
-		return r
-	case <-timeout:
-		return nil
-	}
 }
 
 // apply applies the steps of a group, and writes what they changed without
 // waiting for the sync.
 func (s *Store) apply(f *flight) {
-	tx, start := s.begin(), time.Now()
-	f.info.Steps = s.applyGroup(tx, f.group)
-	f.info.Apply = time.Since(start)
-	f.wrote = time.Now()
+	tx := s.begin()
+	f.info.steps = s.applyGroup(tx, f.group)
 	s.mu.Lock()
 	s.writePacked(tx)
 	s.writeDirty(tx)
@@ -87,7 +64,7 @@ func (s *Store) apply(f *flight) {
 	s.mu.Unlock()
 	tx.keepWallTime()
 	tx.count()
-	f.info.Rows, f.info.Bytes = tx.wroteRows, tx.wroteBytes
+	f.info.rows, f.info.bytes = tx.wroteRows, tx.wroteBytes
 	if err := s.write(tx); err != nil {
 		s.die(err)
 		return

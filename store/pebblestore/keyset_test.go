@@ -86,7 +86,7 @@ func TestFits(t *testing.T) {
 
 // TestBudgetIsKept grows a store over its budget.
 func TestBudgetIsKept(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), IndexBytes: int64(under(4<<20, 1<<20)), flushKeys: 20_000})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), IndexBytes: int64(under(4<<20, 1<<20)), tuning: tuning{flushKeys: 20_000}})
 	defer s.Close()
 	n := 0
 	for s.Index().Fingerprints {
@@ -116,7 +116,7 @@ func TestBudgetIsKept(t *testing.T) {
 // second is lost; exact, it isn't.
 func TestExactKeepsColliding(t *testing.T) {
 	for _, exact := range []bool{false, true} {
-		s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Exact: exact, flushKeys: 1000})
+		s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Exact: exact, tuning: tuning{flushKeys: 1000}})
 		see(t, s, "", testKeys(0, 10))
 		c := s.crawls[store.DefaultCrawl]
 		c.seen.x.Close()

@@ -22,7 +22,7 @@ const killIndex = "FIRSTSEEN_KILL_INDEX"
 
 // killOptions are small tables and small runs.
 func killOptions(index int64) Options {
-	return Options{MemTableBytes: 1 << 20, TableBytes: 1 << 20, IndexBytes: index, flushKeys: 5000}
+	return Options{IndexBytes: index, tuning: tuning{memTableBytes: 1 << 20, tableBytes: 1 << 20, flushKeys: 5000}}
 }
 
 // TestKill kills a process under load, again and again, each time at the n-th

@@ -13,7 +13,7 @@ import (
 // TestAnswersBeforeTheIndex: after open the runs answer while the index is filled, and
 // what is recorded and forgotten meanwhile is right after it.
 func TestAnswersBeforeTheIndex(t *testing.T) {
-	opt := Options{FS: vfs.NewMem(), flushKeys: 100}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}}
 	s := mustOpen(t, "db", opt)
 	see(t, s, "", testKeys(0, 1000))
 	flushRuns(t, s)
@@ -78,7 +78,7 @@ func TestOpenRefusesWrongCounts(t *testing.T) {
 
 // TestSwappedFiles: a file in the place of another is refused.
 func TestSwappedFiles(t *testing.T) {
-	opt := Options{FS: vfs.NewMem(), flushKeys: 100}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}}
 	s := mustOpen(t, "db", opt)
 	for i := range 2 {
 		see(t, s, "", testKeys(300*i, 300*i+300))

@@ -10,20 +10,10 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Observer is told what a store does, as it does it; see Options.Observer. Its
-// methods are called one at a time, before a group is answered, and must be quick.
-type Observer interface {
-	// Group is told of each group that was committed.
-	Group(GroupInfo)
-}
-
-// GroupInfo is one commit.
-type GroupInfo struct {
-	Steps int           // calls that shared it
-	Rows  int           // written
-	Bytes int           // of them, in the log
-	Apply time.Duration // deciding, in memory
-	Sync  time.Duration // writing, waiting for the disk and syncing
+// groupInfo is one commit.
+type groupInfo struct {
+	steps       int // calls that shared it
+	rows, bytes int // written to the log
 }
 
 // Metrics are numbers of a store at one moment, for a dashboard.

@@ -13,15 +13,15 @@ import (
 
 type countGroups struct{ groups, steps, rows int }
 
-func (c *countGroups) Group(i GroupInfo) {
+func (c *countGroups) group(i groupInfo) {
 	c.groups++
-	c.steps += i.Steps
-	c.rows += i.Rows
+	c.steps += i.steps
+	c.rows += i.rows
 }
 
 func TestMetrics(t *testing.T) {
 	var c countGroups
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Observer: &c})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{observe: c.group}})
 	see(t, s, "", testKeys(0, 1000))
 	see(t, s, "", testKeys(0, 2000))
 	m, err := s.Metrics(context.Background())
@@ -43,9 +43,9 @@ func TestMetrics(t *testing.T) {
 // write buffers, which are charged to it: otherwise it holds no block at all,
 // and look-ups cost ten times as much.
 func TestCacheHoldsBlocks(t *testing.T) {
-	opt := Options{FS: vfs.NewMem(), MemTableBytes: 1 << 20}.withDefaults()
-	if opt.CacheBytes < 4*int64(opt.MemTableBytes) {
-		t.Errorf("got %d bytes of cache; want room for four write buffers of %d", opt.CacheBytes, opt.MemTableBytes)
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{memTableBytes: 1 << 20}}.withDefaults()
+	if opt.CacheBytes < 4*int64(opt.memTableBytes) {
+		t.Errorf("got %d bytes of cache; want room for four write buffers of %d", opt.CacheBytes, opt.memTableBytes)
 	}
 	opt.CacheBytes = 16 << 20
 	s := mustOpen(t, "db", opt)
@@ -107,7 +107,7 @@ func TestStallTime(t *testing.T) {
 // flush, in a table; and that a step which has its rows written in between counts all.
 func TestWrittenOnce(t *testing.T) {
 	var c countGroups
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Observer: &c})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{observe: c.group}})
 	defer s.Close()
 	see(t, s, "", testKeys(0, 1000))
 	m := metrics(t, s)

@@ -30,7 +30,7 @@ type movingStore struct {
 func newMovingStore(t *testing.T) *movingStore {
 	const others = 400
 	m := &movingStore{t: t, clock: newStepClock()}
-	m.Store = mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: m.clock.Now, Generation: time.Hour, TextBytes: 1})
+	m.Store = mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: m.clock.Now, tuning: tuning{generation: time.Hour, textBytes: 1}})
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)

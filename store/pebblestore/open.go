@@ -99,7 +99,7 @@ func Open(dir string, opt Options) (*Store, error) {
 	}
 	s := &Store{
 		opt: opt, dir: dir, db: db, pebble: popt, health: h, watch: watch,
-		queue:   make(chan *request, opt.Backlog),
+		queue:   make(chan *request, opt.backlog),
 		slots:   make(chan struct{}, inFlight),
 		written: make(chan *flight, inFlight),
 		stopped: make(chan struct{}),
@@ -108,7 +108,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
 
-		texts:       newTexts(opt.TextBytes),
+		texts:       newTexts(opt.textBytes),
 		retiring:    make(chan struct{}, 1),
 		compactions: held,
 		keeper:      keeper{poke: make(chan struct{}, 1)},
@@ -164,8 +164,12 @@ func (s *Store) load() error {
 
 // scan calls f for the rows of a table in order; key and value are valid
 // during the call.
-func (s *Store) scan(lo, hi []byte, f func(key, value []byte) error) (err error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+func (s *Store) scan(lo, hi []byte, f func(key, value []byte) error) error {
+	return scanRows(s.db, lo, hi, f)
+}
+
+func scanRows(rows pebble.Reader, lo, hi []byte, f func(key, value []byte) error) (err error) {
+	it, err := rows.NewIter(bounds(lo, hi))
 	if err != nil {
 		return err
 	}

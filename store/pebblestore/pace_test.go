@@ -101,7 +101,7 @@ func TestPaceAsksSeldom(t *testing.T) {
 // nothing is told new twice.
 func TestPaceInStore(t *testing.T) {
 	opt := tiny(vfs.NewMem())
-	opt.MemTableBytes, opt.GroupKeys = 1<<20, 1
+	opt.memTableBytes, opt.groupKeys = 1<<20, 1
 	s := mustOpen(t, "db", opt)
 	defer s.Close()
 	s.holdCompactions(true)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -28,19 +29,20 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{fs.h},
 		EventListener:      fs.h.listener(),
-		MemTableSize:       uint64(opt.MemTableBytes),
+		MemTableSize:       uint64(opt.memTableBytes),
 		CacheSize:          opt.CacheBytes,
-		// Pebble runs a second and third when L0 is deep or a lot is to be done.
-		CompactionConcurrencyRange: func() (lower, upper int) { return 1, opt.Compactions },
+		// Pebble runs a second and third when L0 is deep or a lot is to be done: with one
+		// alone, a crawl of new keys waits.
+		CompactionConcurrencyRange: func() (lower, upper int) { return 1, max(3, runtime.GOMAXPROCS(0)) },
 	}
-	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.MemTableBytes), 16)
-	if opt.MemTableBytes < 32<<20 {
+	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.memTableBytes), 16)
+	if opt.memTableBytes < 32<<20 {
 		// Every write buffer becomes a table in L0: with small ones, more of them
 		// go down together, so that the level below is rewritten as seldom.
 		o.L0CompactionThreshold, o.L0StopWritesThreshold = 8, 64
 	}
 	for i := range o.Levels {
-		o.TargetFileSizes[i] = opt.TableBytes
+		o.TargetFileSizes[i] = opt.tableBytes
 		o.Levels[i].BlockSize = 16 << 10
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Prepare implements store.Store. Of the retentions that users ask for, the shortest
-// counts: see Options.Generation.
+// counts: see tuning.generation.
 func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 	var err error
 	if s.opt.ReadOnly {

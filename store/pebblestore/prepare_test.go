@@ -71,7 +71,7 @@ func TestRetentionSetsTheGeneration(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := newStepClock()
-			s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: tt.opt})
+			s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: tt.opt}})
 			defer s.Close()
 			for _, retention := range []time.Duration{0, time.Hour, 1000 * time.Hour} {
 				if err := s.Prepare(t.Context(), store.Terms{Retention: retention}); err != nil {

@@ -19,10 +19,14 @@ func (f *found) text() bool { return f.state != store.SeenOnly }
 
 func (f *found) held() bool { return f.state == store.Queued || f.state == store.Leased }
 
+func leasedAt(l *sched.Lease) found {
+	return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
+}
+
 // find finds a key of c that the index knows.
 func (tx *txn) find(c *crawl, k *store.Key) found {
 	if l := tx.s.queuesOf(c).Leases[*k]; l != nil && !l.Queue.Retired() {
-		return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
+		return leasedAt(l)
 	}
 	f := found{ptr: tx.findPlace(c, k)}
 	if f.ptr.queue == 0 || !tx.findQueued(c, k, &f) && !tx.findDone(c, k, &f) {

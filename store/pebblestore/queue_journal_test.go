@@ -57,7 +57,7 @@ func journalRows(t *testing.T, s *Store) (n int) {
 // journal has, again and again, and that the journal doesn't grow for ever.
 func TestJournalIsRead(t *testing.T) {
 	const queues = 100
-	opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 5000}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 5000}}
 	round := 0
 	for range 4 {
 		s := mustOpen(t, "db", opt)
@@ -83,7 +83,7 @@ func TestJournalIsRead(t *testing.T) {
 // memory.
 func TestJournalIsOlder(t *testing.T) {
 	const queues = 20
-	opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 1 << 20}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 1 << 20}}
 	s := mustOpen(t, "db", opt)
 	addTo(t, s, queues, 0)
 	addTo(t, s, queues, 1) // into the journal
@@ -122,7 +122,7 @@ func settle(t *testing.T, s *Store, leases []store.Lease) {
 func TestJournalRowsGo(t *testing.T) {
 	const queues = 40
 	for _, twice := range []bool{false, true} {
-		opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 3000}
+		opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 3000}}
 		s := mustOpen(t, "db", opt)
 		addTo(t, s, queues, 0)
 		addTo(t, s, queues, 1)
@@ -168,7 +168,7 @@ func firstJournalRow(t *testing.T, s *Store) (num uint64) {
 // nothing then: these leave memory, and are found by their rows.
 func TestJournalOfSettlements(t *testing.T) {
 	const queues = 60
-	opt := Options{FS: vfs.NewMem(), journalFrom: 10, journalSize: 1 << 20}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 1 << 20}}
 	s := mustOpen(t, "db", opt)
 	addTo(t, s, queues, 0)
 	addTo(t, s, queues/2, 1)
@@ -203,7 +203,7 @@ func TestJournalIsChecked(t *testing.T) {
 		"broken state":       {"J\x00\x00\x00\x00\x00\x00\x00\x00", "\x01\x05h"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opt := Options{FS: vfs.NewMem(), journalFrom: 1}
+			opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 1}}
 			s := mustOpen(t, "db", opt)
 			addTo(t, s, 2, 0)
 			addTo(t, s, 2, 1)

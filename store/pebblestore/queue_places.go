@@ -242,19 +242,3 @@ func eachPlace(row []byte, f func(at placeKey, p pointer)) error {
 	}
 	return r.end("row of places", row)
 }
-
-// placesOf reads the journal of places of a snapshot.
-func placesOf(rows pebble.Reader) (at map[placeKey]pointer, err error) {
-	at = map[placeKey]pointer{}
-	it, err := rows.NewIter(bounds([]byte{tablePlaces}, rowBound(tablePlaces)))
-	if err != nil {
-		return nil, err
-	}
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		var value []byte
-		if value, err = it.ValueAndErr(); err == nil {
-			err = eachPlace(value, func(k placeKey, p pointer) { at[k] = p })
-		}
-	}
-	return at, errors.Join(err, it.Close())
-}

@@ -74,7 +74,7 @@ func wantPlaces(t *testing.T, s *Store, from, to, queued int) {
 // TestPlacesOfShortLives: a URL that is completed soon never had a row of its place, so
 // that its key costs 16 bytes from then on.
 func TestPlacesOfShortLives(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), keptPlaces: 300})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 300}})
 	defer s.Close()
 	for i := range 20 {
 		addItems(t, s, placedItems(i*100, i*100+100))
@@ -94,7 +94,7 @@ func TestPlacesOfShortLives(t *testing.T) {
 
 // TestPlacesGetRows: the places of URLs that stay get rows, which go when the URLs end.
 func TestPlacesGetRows(t *testing.T) {
-	opt := Options{FS: vfs.NewMem(), keptPlaces: 300}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 300}}
 	s := mustOpen(t, "db", opt)
 	for i := range 10 {
 		addItems(t, s, placedItems(i*100, i*100+100))
@@ -117,7 +117,7 @@ func TestPlacesGetRows(t *testing.T) {
 
 // TestPlacesAfterRestart: places of URLs that ended before a restart get no rows after it.
 func TestPlacesAfterRestart(t *testing.T) {
-	opt := Options{FS: vfs.NewMem(), keptPlaces: 300}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 300}}
 	s := mustOpen(t, "db", opt)
 	addItems(t, s, placedItems(0, 200))
 	completeSome(t, s, 150)
@@ -134,7 +134,7 @@ func TestPlacesAfterRestart(t *testing.T) {
 // TestPlaceOfRequeued: a URL that is queued again is found where it is now, whether the
 // place before is in a row, in the journal or forgotten.
 func TestPlaceOfRequeued(t *testing.T) {
-	opt := Options{FS: vfs.NewMem(), keptPlaces: 50}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 50}}
 	s := mustOpen(t, "db", opt)
 	addItems(t, s, placedItems(0, 100))
 	completeSome(t, s, 100)

@@ -55,9 +55,9 @@ func wantStats(t testing.TB, s *Store, want store.Stats) {
 func TestForgetQueueIsManySteps(t *testing.T) {
 	const n = 20_000
 	var most atomic.Int64
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: true, Observer: observerFunc(func(g GroupInfo) {
-		most.Store(max(most.Load(), int64(g.Rows)))
-	})})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: true, tuning: tuning{observe: func(g groupInfo) {
+		most.Store(max(most.Load(), int64(g.rows)))
+	}}})
 	defer s.Close()
 	for i := 0; i < n; i += 1000 {
 		addQueued(t, s, "a", i, i+1000)
@@ -92,10 +92,6 @@ func TestForgetQueueIsManySteps(t *testing.T) {
 		t.Errorf("got %d of %d URLs new again", fresh, n)
 	}
 }
-
-type observerFunc func(GroupInfo)
-
-func (f observerFunc) Group(g GroupInfo) { f(g) }
 
 // partly forgets queue a, of 10,000 URLs of which some are leased, and stops after a few
 // steps as a crash would.

@@ -1,12 +1,14 @@
 package pebblestore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // heldRows counts the rows of URLs of a crawl that are in a queue or leased.
@@ -19,6 +21,48 @@ type heldRows struct {
 
 const heldText = "the URL is held and its key isn't in the index: it would be called new"
 
+// queueRows is what was read of queues and of the places of URLs.
+type queueRows struct {
+	places map[placeKey]pointer      // that the journal has
+	states map[string]stateInRow     // that the journal has, by the key of the queue's row
+	queues map[queueNum]*urlsOfQueue // that have queued URLs by their state
+}
+
+func newQueueRows() queueRows {
+	return queueRows{map[placeKey]pointer{}, map[string]stateInRow{}, map[queueNum]*urlsOfQueue{}}
+}
+
+// stateInRow is the state of a queue in a row of the journal.
+type stateInRow struct {
+	num   uint64
+	value []byte
+}
+
+// urlsOfQueue is a queue by its state, and what was read of its URLs.
+type urlsOfQueue struct {
+	q      *sched.Queue
+	row    []byte
+	n      int64
+	levels uint8 // of which URLs were read
+}
+
+// journals reads the journals of the snapshot.
+func (v *verifier) journals() error {
+	err := scanRows(v.snapshot, []byte{tablePlaces}, rowBound(tablePlaces), func(_, value []byte) error {
+		return eachPlace(value, func(k placeKey, p pointer) { v.places[k] = p })
+	})
+	if err != nil {
+		return err
+	}
+	return scanRows(v.snapshot, []byte{tableJournal}, rowBound(tableJournal), func(key, value []byte) error {
+		if len(key) != 9 {
+			return nil // row reports it
+		}
+		num := binary.BigEndian.Uint64(key[1:])
+		return eachState(value, func(key string, value []byte) { v.states[key] = stateInRow{num, bytes.Clone(value)} })
+	})
+}
+
 // queueRow verifies a row of the queue side.
 func (v *verifier) queueRow(key, value []byte) error {
 	switch {
@@ -27,19 +71,14 @@ func (v *verifier) queueRow(key, value []byte) error {
 	case key[0] == tableOrder && len(key) > 5:
 		return v.queued(key, value)
 	case key[0] == tableLease && len(key) == 9:
-		v.leased(key, value)
-	case key[0] == tableQueue && len(key) >= 5, (key[0] == tableName || key[0] == tableRetired) && len(key) == 9, key[0] == tableDone && len(key) == 9+len(store.Key{}):
-		if v.crawls[binary.BigEndian.Uint32(key[1:])] == nil {
-			v.found(key, "a row of a crawl that isn't there")
-		}
-	case key[0] == tableJournal && len(key) == 9:
-		if err := eachState(value, func(string, []byte) {}); err != nil {
-			v.found(key, "%v", err)
-		}
-	case key[0] == tablePlaces && len(key) == 9:
-		if err := eachPlace(value, func(placeKey, pointer) {}); err != nil {
-			v.found(key, "%v", err)
-		}
+		return v.leased(key, value)
+	case key[0] == tableDone && len(key) == 9+keyLen:
+		return v.ended(key)
+	case key[0] == tableQueue && len(key) >= 5:
+		v.queue(key, value)
+	case (key[0] == tableName || key[0] == tableRetired) && len(key) == 9:
+		v.crawlOf(key)
+	case key[0] == tableJournal && len(key) == 9, key[0] == tablePlaces && len(key) == 9: // journals read them
 	case key[0] == tableCrawlQueues && (len(key) == 1 || len(key) == 5):
 	default:
 		v.found(key, "a row of no table that this version knows")
@@ -47,10 +86,37 @@ func (v *verifier) queueRow(key, value []byte) error {
 	return nil
 }
 
-func (v *verifier) queued(key, value []byte) error {
+// crawlOf returns the crawl that a row names, and reports if there is none.
+func (v *verifier) crawlOf(key []byte) *heldRows {
 	h := v.crawls[binary.BigEndian.Uint32(key[1:])]
 	if h == nil {
-		v.found(key, "a queued URL of a crawl that isn't there")
+		v.found(key, "a row of a crawl that isn't there")
+	}
+	return h
+}
+
+// queue notes a queue whose state has queued URLs.
+func (v *verifier) queue(key, value []byte) {
+	h := v.crawlOf(key)
+	if h == nil {
+		return
+	}
+	if st, ok := v.states[string(key)]; ok && st.num >= rowAge(value) {
+		value = st.value
+	}
+	q, err := parseQueue(nil, string(key[5:]), value)
+	if err != nil {
+		v.found(key, "%v", err)
+		return
+	}
+	if q.Queued > 0 || q.Levels() != 0 {
+		v.queues[queueNum{h.c.num, uint32(q.ID)}] = &urlsOfQueue{q: q, row: bytes.Clone(key)}
+	}
+}
+
+func (v *verifier) queued(key, value []byte) error {
+	h := v.crawlOf(key)
+	if h == nil {
 		return nil
 	}
 	priority, at, err := orderPlace(key)
@@ -63,14 +129,30 @@ func (v *verifier) queued(key, value []byte) error {
 		v.found(key, "%v", err)
 		return nil
 	}
-	if h.retired[queueNumber(key)] {
+	num := queueNumber(key)
+	if h.retired[num] {
 		return nil // it is being forgotten, and so is its key, unless that was queued elsewhere
 	}
 	h.queued++
 	v.want(h.c, rec.Key, key, heldText)
-	have, err := v.placeOf(h.c, &rec.Key)
-	if want := (pointer{queueNumber(key), priority, at}); err == nil && have != want {
-		v.found(key, "the URL is queued and the place of its key is another: it cannot be found by its key")
+	if u := v.queues[queueNum{h.c.num, num}]; u != nil {
+		u.n++
+		if u.levels&(1<<priority) == 0 && u.q.Head(priority) != at {
+			v.found(key, "the first URL of priority %d is not the one that the queue's state names: URLs would not be served", priority)
+		}
+		u.levels |= 1 << priority
+	} else {
+		v.found(key, "the URL is in a queue that holds none by its state: it would not be served")
+	}
+	return v.wantPlace(h, &rec.Key, key, pointer{num, priority, at})
+}
+
+// wantPlace verifies that a key leads to where its URL is; to the queue only if p has no
+// arrival number.
+func (v *verifier) wantPlace(h *heldRows, k *store.Key, row []byte, p pointer) error {
+	have, err := v.placeOf(h.c, k)
+	if err == nil && (have.queue != p.queue || p.at.Seq > 0 && have != p) {
+		v.found(row, "the place of the URL's key is another: it cannot be found by its key")
 	}
 	return err
 }
@@ -88,19 +170,33 @@ func (v *verifier) placeOf(c *crawl, k *store.Key) (pointer, error) {
 	return p, nil
 }
 
-func (v *verifier) leased(key, value []byte) {
+func (v *verifier) leased(key, value []byte) error {
 	l, err := parseLease(key, value)
 	if err != nil {
 		v.found(key, "%v", err)
-		return
+		return nil
 	}
 	h := v.crawls[l.crawl]
 	if h == nil {
 		v.found(key, "a lease of a crawl that isn't there")
-		return
+		return nil
 	}
 	h.leased++
 	v.want(h.c, l.rec.Key, key, heldText)
+	if h.retired[l.queue] {
+		return nil
+	}
+	return v.wantPlace(h, &l.rec.Key, key, pointer{queue: l.queue})
+}
+
+// ended verifies the row of a URL that was completed or dropped.
+func (v *verifier) ended(key []byte) error {
+	h := v.crawlOf(key)
+	if h == nil || h.retired[queueNumber(key)] {
+		return nil
+	}
+	k := store.Key(key[9:])
+	return v.wantPlace(h, &k, key, pointer{queue: queueNumber(key)})
 }
 
 // place verifies the place of a URL.
@@ -132,6 +228,11 @@ func (v *verifier) queueCounts() {
 		if h.queued+h.leased != h.want.Held {
 			v.found(nil, "crawl %q has rows of %d queued and %d leased URLs; its counts say %d held",
 				h.c.name, h.queued, h.leased, h.want.Held)
+		}
+	}
+	for _, u := range v.queues {
+		if u.n != u.q.Queued || u.levels != u.q.Levels() {
+			v.found(u.row, "the queue has %d URLs, of priorities %08b; its state says %d, of %08b", u.n, u.levels, u.q.Queued, u.q.Levels())
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestForgetAddMergeCrash(t *testing.T) {
 // TestReviveWhilePurging: keys that are recorded again while a merge leaves them out are
 // there after it, and those that are forgotten meanwhile are not.
 func TestReviveWhilePurging(t *testing.T) {
-	opt := Options{FS: vfs.NewMem(), flushKeys: 100}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}}
 	s := mustOpen(t, "db", opt)
 	see(t, s, "", testKeys(0, 300))
 	flushRuns(t, s)
@@ -143,7 +143,7 @@ func TestManySmallCrawls(t *testing.T) {
 	if crawls < 2000 {
 		crawls = 200
 	}
-	opt := Options{FS: vfs.NewMem(), flushKeys: crawls * 2}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: crawls * 2}}
 	s := mustOpen(t, "db", opt)
 	for i := range crawls {
 		see(t, s, fmt.Sprint("crawl", i), testKeys(keys*i, keys*i+keys))
@@ -166,7 +166,7 @@ func TestManySmallCrawls(t *testing.T) {
 // TestFilesGo: the files of what was forgotten are removed, and those that a crash left.
 func TestFilesGo(t *testing.T) {
 	clock := newStepClock()
-	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: time.Hour, flushKeys: 100}
+	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour, flushKeys: 100}}
 	s := mustOpen(t, "db", opt)
 	for range 3 {
 		see(t, s, "", testKeys(0, 1000))
@@ -264,7 +264,7 @@ func TestOldFormatRefused(t *testing.T) {
 // TestDamagedRuns flips bits of a run file. Open refuses the store, or each call says
 // that the file is damaged or answers the truth; and Verify finds it.
 func TestDamagedRuns(t *testing.T) {
-	opt := Options{FS: vfs.NewMem(), IndexBytes: -1, flushKeys: 100}
+	opt := Options{FS: vfs.NewMem(), IndexBytes: -1, tuning: tuning{flushKeys: 100}}
 	s := mustOpen(t, "db", opt)
 	see(t, s, "", testKeys(0, 300))
 	flushRuns(t, s)

@@ -141,10 +141,16 @@ func (tx *txn) settle(crawl string, st *store.Settlement) store.SettleStatus {
 // fact finds a key, and reports whether it is known; for a settlement with a token it
 // looks no further than to the leases.
 func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
-	if c == nil || st.Token != 0 && tx.s.queuesOf(c).Leases[st.Key] == nil || !tx.known(c, &st.Key) {
+	if c == nil {
 		return found{}, false
 	}
-	if st.Token == 0 {
+	l := tx.s.queuesOf(c).Leases[st.Key]
+	switch {
+	case l != nil && !l.Queue.Retired(): // what is leased is known
+		return leasedAt(l), true
+	case st.Token != 0 && l == nil || !tx.known(c, &st.Key):
+		return found{}, false
+	case st.Token == 0:
 		tx.endRetired(c, &st.Key)
 	}
 	return tx.find(c, &st.Key), true

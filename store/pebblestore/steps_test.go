@@ -37,7 +37,7 @@ func during(t *testing.T, s *Store, from int, f func()) (steps int64, answered i
 func TestAddsGoOn(t *testing.T) {
 	const n, many = 200_000, 20
 	clock := newStepClock()
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: time.Hour})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour}})
 	defer s.Close()
 	see(t, s, "", testKeys(0, n))
 	if steps, _ := during(t, s, 10_000_000, func() { wantNoFindings(t, s) }); steps < many {
@@ -98,7 +98,7 @@ func TestVerifyOfWhatGoes(t *testing.T) {
 // also after a restart.
 func TestForgetOldGoesOn(t *testing.T) {
 	clock := newStepClock()
-	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, Generation: time.Hour}
+	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour}}
 	s := mustOpen(t, "db", opt)
 	const n = 3*expireKeys - 10
 	see(t, s, "", testKeys(0, n))

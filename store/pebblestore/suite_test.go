@@ -18,9 +18,10 @@ func suiteOptions(env storetest.Env, fs vfs.FS) Options {
 		from, size, places = 2, 2000, 50
 	}
 	return Options{
-		journalFrom: from, journalSize: size, keptPlaces: places,
-		FS: fs, Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs,
-		MemTableBytes: 64 << 10, TableBytes: 32 << 10, CacheBytes: 1 << 20,
+		FS: fs, Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs, CacheBytes: 1 << 20,
+		tuning: tuning{
+			journalFrom: from, journalSize: size, keptPlaces: places, memTableBytes: 64 << 10, tableBytes: 32 << 10,
+		},
 	}
 }
 
@@ -48,7 +49,7 @@ func suiteBackend(way Options) storetest.Backend {
 // waysToLookUp are all ways to look up keys: by the index, by runs, verified, and by an
 // index that is left when it is too large; with runs made and merged all the time.
 var waysToLookUp = []Options{
-	{}, {flushKeys: 30}, {IndexBytes: -1}, {IndexBytes: -1, flushKeys: 30}, {Exact: true, flushKeys: 30}, {IndexBytes: 1 << 20, flushKeys: 400},
+	{}, {tuning: tuning{flushKeys: 30}}, {IndexBytes: -1}, {IndexBytes: -1, tuning: tuning{flushKeys: 30}}, {Exact: true, tuning: tuning{flushKeys: 30}}, {IndexBytes: 1 << 20, tuning: tuning{flushKeys: 400}},
 }
 
 func (o Options) testName() string {

@@ -100,7 +100,7 @@ func (tx *txn) generation(c *crawl) *generation {
 
 // generationSpan returns how long a generation takes new keys; it is negative for ever.
 func (s *Store) generationSpan() time.Duration {
-	return cmp.Or(s.opt.Generation, s.retained, 30*24*time.Hour)
+	return cmp.Or(s.opt.generation, s.retained, 30*24*time.Hour)
 }
 
 func (tx *txn) addGeneration(c *crawl) *generation {

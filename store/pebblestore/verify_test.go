@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // wantSound verifies a store that should have nothing wrong.
@@ -87,6 +89,62 @@ func TestVerifyFinds(t *testing.T) {
 	}
 }
 
+// TestVerifyFindsInQueues puts one wrong thing after the other into the queues, heads,
+// counts and places.
+func TestVerifyFindsInQueues(t *testing.T) {
+	state := func(s *Store, change func(q *sched.Queue)) []byte {
+		q := *s.crawls[store.DefaultCrawl].queues.loaded["q1"]
+		change(&q)
+		return appendQueue(nil, &q, s.sched.journal.next)
+	}
+	row := appendQueueRow(nil, 1, "q1")
+	for _, tt := range []struct {
+		name string
+		do   func(s *Store, b *pebble.Batch) error
+		want string
+	}{
+		{"count", func(s *Store, b *pebble.Batch) error {
+			return b.Set(row, state(s, func(q *sched.Queue) { q.Queued++ }), nil)
+		}, "the queue has 15 URLs, of priorities 00000001; its state says 16"},
+		{"head", func(s *Store, b *pebble.Batch) error {
+			return b.Set(row, state(s, func(q *sched.Queue) { q.SetHead(0, sched.Head{Due: 7, Seq: 7}) }), nil)
+		}, "the first URL of priority 0 is not"},
+		{"level", func(s *Store, b *pebble.Batch) error {
+			return b.Set(row, state(s, func(q *sched.Queue) { q.SetHead(3, sched.Head{Due: 7, Seq: 7}) }), nil)
+		}, "of priorities 00000001; its state says 15, of 00001001"},
+		{"no state", func(s *Store, b *pebble.Batch) error {
+			return b.Set(row, state(s, func(q *sched.Queue) { q.Queued = 0; q.SetHead(0, sched.Head{Due: sched.Never}) }), nil)
+		}, "a queue that holds none by its state"},
+		{"places", func(_ *Store, b *pebble.Batch) error {
+			return b.Delete(appendPlacesRow(nil, 1), nil)
+		}, "cannot be found by its key"},
+		{"place", func(_ *Store, b *pebble.Batch) error {
+			k := testKey(1)
+			return errors.Join(b.Delete(appendPlacesRow(nil, 1), nil),
+				b.Set(appendKeyRow(nil, tablePlace, 1, &k), appendPointer(nil, pointer{queue: 5}), nil))
+		}, "cannot be found by its key"},
+		{"done elsewhere", func(_ *Store, b *pebble.Batch) error {
+			k := testKey(2)
+			return b.Set(appendDoneRow(nil, 1, 1, &k), nil, nil)
+		}, "cannot be found by its key"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mustOpen(t, "db", Options{FS: vfs.NewMem(), KeepURLs: true})
+			defer s.Close()
+			addItems(t, s, placedItems(0, 100))
+			wantSound(t, s)
+			b := s.db.NewBatch()
+			if err := errors.Join(tt.do(s, b), b.Commit(pebble.Sync)); err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.Verify(t.Context())
+			if err != nil || !slices.ContainsFunc(r.Findings, func(f Finding) bool { return strings.Contains(f.Text, tt.want) }) {
+				t.Errorf("got %v, %v; want one that says %q", r.Findings, err, tt.want)
+			}
+		})
+	}
+}
+
 // TestRepairTakesRows opens a store whose count is wrong.
 func TestRepairTakesRows(t *testing.T) {
 	opt := Options{FS: vfs.NewMem()}
@@ -116,9 +174,8 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
 	see(t, s, "", testKeys(0, 5000))
-	v := &verifier{s: s, r: &Report{}, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{}}
 	ctx, cancel := context.WithCancel(t.Context())
-	v.ctx = ctx
+	v := newVerifier(ctx, s, &Report{})
 	if err := s.do(ctx, readOp(v.begin)); err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,8 @@ func (c *setClock) set(d time.Duration) { c.wall = c.wall.Add(d) }
 
 func (c *setClock) options() Options {
 	return Options{
-		FS: vfs.NewMem(), Generation: 7 * testDay,
-		Clock: func() time.Time { return c.wall }, monotonic: func() time.Duration { return c.mono },
-	}
+		FS:    vfs.NewMem(),
+		Clock: func() time.Time { return c.wall }, tuning: tuning{generation: 7 * testDay, monotonic: func() time.Duration { return c.mono }}}
 }
 
 func newSetClock() *setClock { return &setClock{wall: newStepClock().now} }
