@@ -47,14 +47,34 @@ func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, erro
 	onlyUnicode.Unicode = asked.Unicode
 	switch {
 	case id == (Identity{}) && asked != id && keys:
-		return id, fmt.Errorf("it has keys, and does not say how they were made: %w", ErrIdentity)
+		return id, mismatch("it has keys, and does not say how they were made")
 	case onlyUnicode != asked:
-		return id, fmt.Errorf("it was made with %v, not %v: %w", now, asked, ErrIdentity)
+		return id, mismatch(now.differs(asked))
 	case now != asked && unicodeHosts:
-		return id, fmt.Errorf("it has keys of internationalised hosts, made with Unicode %s, not %s; "+
-			"give the URLs whose text is kept to a new store (firstseen export --db OLD --urls | firstseen replay --db NEW -): %w", now.Unicode, asked.Unicode, ErrIdentity)
+		return id, mismatch(fmt.Sprintf("it has keys of internationalised hosts, made with Unicode %s, not %s; "+
+			"give the URLs whose text is kept to a new store (firstseen export --db OLD --urls | firstseen replay --db NEW -)", now.Unicode, asked.Unicode))
 	}
 	return asked, nil
+}
+
+// mismatch is an ErrIdentity that says what differs, and what to do.
+type mismatch string
+
+func (m mismatch) Error() string { return string(m) }
+
+func (m mismatch) Unwrap() error { return ErrIdentity }
+
+// differs describes how id, of a store, differs from what a user asked for.
+func (id Identity) differs(asked Identity) string {
+	switch {
+	case id.KeyKind != asked.KeyKind:
+		return fmt.Sprintf("it was created with keys of kind %q, not %q", id.KeyKind, asked.KeyKind)
+	case id.Profile == asked.Profile:
+		return fmt.Sprintf("it was created with version %d of profile %q, not %d; use the program that created it, or give its URLs to a new store: "+
+			"firstseen export --db OLD --urls | firstseen replay --db NEW -", id.Version, id.Profile, asked.Version)
+	}
+	return fmt.Sprintf("it was created with profile %q, not %q; use its profile, or give its URLs to a new store: "+
+		"firstseen export --db OLD --urls | firstseen replay --db NEW -", id.Profile, asked.Profile)
 }
 
 // Terms are what a user asks of a store before it uses it: see [Store.Prepare].

@@ -25,6 +25,10 @@ func someFiles(cmd *cobra.Command, args []string) error {
 
 // flagError says of which command a flag could not be read.
 func flagError(cmd *cobra.Command, err error) error {
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if meant := nearest(name, flagNamesOf(cmd.Flags())); unknown && meant != "" {
+		return fmt.Errorf("cannot run %s: %w; did you mean --%s?", cmd.Name(), err, meant)
+	}
 	return fmt.Errorf("cannot run %s: %w", cmd.Name(), err)
 }
 

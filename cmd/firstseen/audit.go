@@ -13,7 +13,6 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
 	"github.com/firstseen/firstseen/cmd/internal/crawllog"
-	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
 // auditFlags are the flags of the audit command.
@@ -140,6 +139,8 @@ type judged struct {
 	log     *audit.Log
 	bad     int64 // lines that could not be read; the first of them are told on stderr
 	records int64
+	digests int64 // records that have one
+	files   *fileSet
 	// unread are the files that could not be read to their end.
 	unread []audit.Unread
 }
@@ -154,7 +155,10 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 		return nil, misusef("cannot judge; got no FILE and no --db; want what crawls left")
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
-	j := &judged{log: audit.NewLog(opt)}
+	j := &judged{log: audit.NewLog(opt), files: &fileSet{stdin: a.in}}
+	j.files.measure(names)
+	shown := showProgress(a.err, j.files.inputLine)
+	defer shown.stop()
 	if from.db != "" {
 		if err := loadSample(ctx, j.log, from.db); err != nil {
 			return nil, err
@@ -179,6 +183,9 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 	for _, u := range j.unread {
 		fmt.Fprintf(a.err, "firstseen: %s; %s records of it were read, and count\n", u.Error, grouped(u.Records))
 	}
+	if j.records > 0 && j.digests == 0 && from.db == "" {
+		fmt.Fprintf(a.err, "firstseen: none of %s records has a digest of its content, so no rule can be judged; want CDX, CDXJ, WARC or Heritrix logs\n", grouped(j.records))
+	}
 	if j.bad > 0 {
 		fmt.Fprintf(a.err, "firstseen: %d lines could not be read\n", j.bad)
 	}
@@ -192,11 +199,11 @@ const shownBad = 20
 var errLog = errors.New("cannot judge any more")
 
 func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error {
-	f, err := input.Open(ctx, name, a.in)
+	f, err := j.files.open(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer j.files.done(f)
 	_, records := crawllog.Read(f, crawllog.Options{Base: base}, nil)
 	for r, err := range records {
 		if ctx.Err() != nil {
@@ -213,6 +220,9 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 			return err
 		}
 		j.records++
+		if r.Digest != "" {
+			j.digests++
+		}
 		if err := addRecord(j.log, r); err != nil {
 			return fmt.Errorf("%w: %w", errLog, err)
 		}

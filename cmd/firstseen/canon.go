@@ -1,40 +1,80 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
 )
 
 func newCanonCmd(a *app) *cobra.Command {
-	var urls urlFlags
-	var profile profileFlags
+	var f canonFlags
 	cmd := &cobra.Command{
 		Use:   "canon [URL…]",
 		Short: "Write URLs in their canonical form",
 		Long: `Write URLs, from the arguments or from stdin, in their canonical form: one line of
 output for each input, empty if it is refused, with the reason on stderr. With
---json one object for each, with the key and what each rule changed.`,
+--json one object for each, with the key and what each rule changed.
+
+--base makes relative references absolute first. --fields prints parts of the canonical
+form instead, separated by tabs, or with --json in an object.`,
 		Example: `  firstseen canon 'HTTP://Example.com:80/a//b/../c?b=2&a=1#top'
-  firstseen canon --rules +strip-www,+fold-https < urls.txt`,
+  firstseen canon --rules +strip-www,+fold-https < urls.txt
+  firstseen canon --base http://example.com/a/ ../b '?page=2'
+  firstseen canon --fields host,path,query < urls.txt`,
 		Args: cobra.ArbitraryArgs,
-		RunE: running(func(_ *cobra.Command, args []string) error {
-			p, err := profile.open()
-			if err != nil {
-				return err
-			}
-			return urls.each(a, args, func(raw string) (answer, error) {
-				if urls.json {
-					return explain(p, raw)
-				}
-				form, err := p.Canonicalize(raw)
-				return plain(form), err
-			})
-		}),
+		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd, a, args) }),
 	}
-	urls.add(cmd.Flags())
-	profile.add(cmd.Flags())
+	f.urls.add(cmd.Flags())
+	f.profile.add(cmd.Flags())
+	cmd.Flags().StringVar(&f.base, "base", "", "URL that relative references are relative to")
+	cmd.Flags().StringVar(&f.fields, "fields", "", "parts to print, such as host,path,query; all: "+strings.Join(fieldNames, ","))
+	typed(cmd.Flags(), "base", "fields")
 	return cmd
+}
+
+// canonFlags are the flags of canon.
+type canonFlags struct {
+	urls         urlFlags
+	profile      profileFlags
+	base, fields string
+}
+
+func (f *canonFlags) run(cmd *cobra.Command, a *app, args []string) error {
+	p, err := f.profile.open()
+	if err != nil {
+		return err
+	}
+	var fields []string
+	if f.fields != "" {
+		if fields, err = parseFields(f.fields); err != nil {
+			return err
+		}
+	}
+	resolve := func(raw string) string { return raw }
+	if f.base != "" {
+		base, err := newReference(f.base)
+		if err != nil {
+			return misuse{err}
+		}
+		resolve = base.resolve
+	}
+	return f.urls.each(cmd, a, args, func(raw string) (answer, error) { return f.answer(p, raw, resolve(raw), fields) })
+}
+
+// answer answers for an input that was made absolute.
+func (f *canonFlags) answer(p *canon.Profile, raw, absolute string, fields []string) (answer, error) {
+	if fields == nil && f.urls.json {
+		e, err := explain(p, absolute)
+		e.Input = raw
+		return e, err
+	}
+	form, err := p.Canonicalize(absolute)
+	if err != nil || fields == nil {
+		return plain(form), err
+	}
+	return fieldsOf(raw, form, fields), nil
 }
 
 type plain string

@@ -18,7 +18,7 @@ func newExplainCmd(a *app) *cobra.Command {
 way to its canonical form. With --list the rules of the profile, instead.`,
 		Example: `  firstseen explain 'http://example.com/%7Euser/?b=2&a=1'`,
 		Args:    cobra.ArbitraryArgs,
-		RunE: running(func(_ *cobra.Command, args []string) error {
+		RunE: running(func(cmd *cobra.Command, args []string) error {
 			p, err := profile.open()
 			if err != nil {
 				return err
@@ -26,7 +26,7 @@ way to its canonical form. With --list the rules of the profile, instead.`,
 			if rules {
 				return listRules(a, p, urls.json)
 			}
-			return urls.each(a, args, func(raw string) (answer, error) { return explain(p, raw) })
+			return urls.each(cmd, a, args, func(raw string) (answer, error) { return explain(p, raw) })
 		}),
 	}
 	urls.add(cmd.Flags())
@@ -38,19 +38,19 @@ way to its canonical form. With --list the rules of the profile, instead.`,
 // text shows an explanation to a person.
 func (e explained) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", e.Input)
+	fmt.Fprintf(&b, "%s\n", visible(e.Input))
 	for _, c := range e.Changes {
-		fmt.Fprintf(&b, "  %-22s %s\n", c.Rule, c.After)
+		fmt.Fprintf(&b, "  %-22s %s\n", c.Rule, visible(c.After))
 		if c.Scope != "" {
-			fmt.Fprintf(&b, "  %-22s by the rule file's entry for %s\n", "", c.Scope)
+			fmt.Fprintf(&b, "  %-22s by the rule file's entry for %s\n", "", visible(c.Scope))
 		}
 	}
 	for _, s := range e.Sites {
-		fmt.Fprintf(&b, "  %-22s %s\n", "entry for a site", s)
+		fmt.Fprintf(&b, "  %-22s %s\n", "entry for a site", visible(s))
 	}
 	if len(e.Changes) == 0 {
 		b.WriteString("  is canonical already\n")
 	}
-	fmt.Fprintf(&b, "  = %s\n  key %s", e.Canonical, e.Key)
+	fmt.Fprintf(&b, "  = %s\n  key %s", visible(e.Canonical), e.Key)
 	return b.String()
 }

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"sync"
 
+	"github.com/firstseen/firstseen/cmd/internal/crawllog"
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 )
@@ -15,6 +19,7 @@ import (
 type fileSet struct {
 	stdin io.Reader
 	log   replay.LogOptions
+	note  io.Writer // is told of files without a URL; nil for none
 
 	mu    sync.Mutex
 	total int64                    // stored bytes of all, 0 when not known
@@ -25,9 +30,17 @@ type fileSet struct {
 // inputs gives an input for each name. Files are opened when it is their turn.
 func (s *fileSet) inputs(ctx context.Context, names []string) []replay.Input {
 	var list []replay.Input
-	total, known := int64(0), true
 	for _, name := range names {
 		list = append(list, replay.Input{Name: name, Open: func() iter.Seq2[*replay.Batch, error] { return s.batches(ctx, name) }})
+	}
+	s.measure(names)
+	return list
+}
+
+// measure sets the size of the inputs, if all are regular files.
+func (s *fileSet) measure(names []string) {
+	total, known := int64(0), true
+	for _, name := range names {
 		info, err := os.Stat(name)
 		known = known && err == nil && info.Mode().IsRegular()
 		if known {
@@ -37,7 +50,6 @@ func (s *fileSet) inputs(ctx context.Context, names []string) []replay.Input {
 	if known {
 		s.total = total
 	}
-	return list
 }
 
 // batches reads a file. It is closed by its reader, as nobody else knows when that ends.
@@ -49,12 +61,38 @@ func (s *fileSet) batches(ctx context.Context, name string) iter.Seq2[*replay.Ba
 			return
 		}
 		defer s.done(f)
-		replay.Log(f, s.log)(yield)
+		var events, lines int64
+		format, failed := "", false
+		replay.Log(f, s.log)(func(b *replay.Batch, err error) bool {
+			if failed = failed || err != nil; b != nil {
+				events += int64(len(b.Events)) + b.BadCount
+				if b.Split {
+					events += b.Lines
+				}
+				lines, format = lines+b.Lines, b.Format
+			}
+			return yield(b, err)
+		})
+		if events == 0 && lines > 0 && !failed && s.note != nil {
+			fmt.Fprintf(s.note, "firstseen: %s\n", noURL(name, format, lines))
+		}
 	}
 }
 
+// noURL is the message for an input that was read and has no URL.
+func noURL(name, format string, lines int64) string {
+	text := fmt.Sprintf("%s: got no URL from %s lines", name, grouped(lines))
+	switch format {
+	case "":
+		return text
+	case string(crawllog.Scrapy):
+		return text + " of a Scrapy log; it names what was fetched at LOG_LEVEL = 'DEBUG' alone"
+	}
+	return text + "; they were read as " + format + ", and --events chooses which records count"
+}
+
 func (s *fileSet) open(ctx context.Context, name string) (*input.File, error) {
-	f, err := input.Open(ctx, name, s.stdin)
+	f, err := openInput(ctx, name, s.stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -85,4 +123,13 @@ func (s *fileSet) read() (n, total int64) {
 		n += f.Offset()
 	}
 	return n, s.total
+}
+
+// openInput opens an input. The error for a URL that is no file names the command for URLs.
+func openInput(ctx context.Context, name string, stdin io.Reader) (*input.File, error) {
+	f, err := input.Open(ctx, name, stdin)
+	if errors.Is(err, fs.ErrNotExist) && looksLikeURL(name) {
+		err = fmt.Errorf("%w; this command reads files; for the canonical form of a URL, run: firstseen canon %s", err, quoted(name))
+	}
+	return f, err
 }

@@ -60,7 +60,7 @@ the answer is the entry of a list of hashed URIs that hides the URL, or "-".`,
 			if err != nil {
 				return misuse{err}
 			}
-			return urls.each(a, args, answer)
+			return urls.each(cmd, a, args, answer)
 		}),
 	}
 	urls.add(cmd.Flags())

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
-	"github.com/firstseen/firstseen/store/keyfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
 	"github.com/firstseen/firstseen/store/redisstore"
 )
@@ -84,7 +82,7 @@ notes. Without notes all is read, which does no harm.`,
 	return cmd
 }
 
-func (f *importFlags) run(ctx context.Context, a *app, names []string) (err error) {
+func (f *importFlags) run(ctx context.Context, a *app, names []string) error {
 	if f.db == "" && !f.redis.given() {
 		return misusef("cannot import; got neither --db nor --redis; want one of them")
 	}
@@ -96,26 +94,8 @@ func (f *importFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if err != nil {
 		return err
 	}
-	s, err := f.openStore(ctx, a, p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = worst(err, s.Close()) }()
-	i, err := newImporter(a, f, s, p, opt)
-	if err != nil {
-		return err
-	}
-	defer func() { err = worst(err, i.close()) }()
-	var errs []error
-	for _, name := range names {
-		if err = i.file(ctx, name); err != nil {
-			errs = append(errs, err)
-		}
-		if ctx.Err() != nil || errors.Is(err, store.ErrFailed) {
-			break
-		}
-	}
-	return worst(errs...)
+	r := &importRun{a: a, flags: f, profile: p, opt: opt, files: &fileSet{stdin: a.in}}
+	return worst(r.run(ctx, names), r.close())
 }
 
 func (f *importFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
@@ -124,7 +104,7 @@ func (f *importFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (
 	}
 	s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: store.IdentityOf(p), KeepURLs: f.keep})
 	if err != nil {
-		return nil, fmt.Errorf("cannot open store: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
@@ -173,37 +153,6 @@ type importer struct {
 	opt     archive.Options
 }
 
-func newImporter(a *app, f *importFlags, s store.Store, p *canon.Profile, opt archive.Options) (*importer, error) {
-	front, err := frontier.New(s, frontier.Options{Profile: p, Traps: frontier.Traps{Off: true}})
-	if err != nil {
-		return nil, err
-	}
-	journal, err := archive.OpenJournal(cmp.Or(f.notes, f.db))
-	if err != nil {
-		return nil, errors.Join(err, front.Close())
-	}
-	return &importer{a: a, flags: f, store: s, front: front, journal: journal, opt: opt}, nil
-}
-
-func (i *importer) close() error { return errors.Join(i.journal.Close(), i.front.Close()) }
-
-// file imports a file, and tells what became of it.
-func (i *importer) file(ctx context.Context, name string) error {
-	file, err := input.Open(ctx, name, i.a.in)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	head := file.Peek(256)
-	if bytes.HasPrefix(head, []byte(keyfile.Magic)) {
-		return i.keys(ctx, name, file)
-	}
-	if isScrapySeen(head) {
-		return fmt.Errorf("cannot import %s; got Scrapy's requests.seen: one-way fingerprints, which name no URL; want its log, a feed or an archive (ARCHIVES.md)", name)
-	}
-	return i.log(ctx, name, file)
-}
-
 // scrapySeen is the older form of requests.seen; the newer one is of binary digests,
 // each after its length.
 var scrapySeen = regexp.MustCompile(`^[0-9a-f]{40}\r?\n`)
@@ -248,6 +197,9 @@ func (i *importer) log(ctx context.Context, name string, file *input.File) error
 	counts, err := archive.Read(ctx, file, i.record(), opt)
 	err = errors.Join(err, part.End(err == nil))
 	told := i.tell(importedText(name, &counts), importedFile{File: name, Counts: counts, Seconds: time.Since(began).Seconds()})
+	if err == nil && counts.Records+counts.Unreadable+counts.Passed == 0 && file.Offset() > 0 {
+		fmt.Fprintf(i.a.err, "firstseen: %s: got no URL; it was read as %s\n", name, counts.Format)
+	}
 	for _, text := range counts.Examples {
 		fmt.Fprintf(i.a.err, "%s: %s\n", name, text)
 	}

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 )
@@ -52,7 +55,24 @@ func (o *outFile) open() (err error) {
 			return err
 		}
 	}
-	o.file, err = os.CreateTemp(filepath.Dir(o.place), "."+filepath.Base(o.place)+"-")
+	return o.openBeside()
+}
+
+// openBeside makes the file that will take the place of another one: with the permissions of
+// that one, or those that the umask leaves to a new file.
+func (o *outFile) openBeside() (err error) {
+	for range 100 {
+		name := filepath.Join(filepath.Dir(o.place), fmt.Sprintf(".%s-%d", filepath.Base(o.place), rand.Uint32()))
+		if o.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if info, statErr := os.Stat(o.place); statErr == nil {
+		err = o.file.Chmod(info.Mode().Perm())
+	}
 	return err
 }
 
@@ -83,7 +103,7 @@ func (o *outFile) write(f func(io.Writer) error) error {
 	}
 	err := f(o.file)
 	if err == nil && o.place != "" {
-		err = errors.Join(o.file.Chmod(0o644), o.file.Sync())
+		err = o.file.Sync()
 	}
 	err = errors.Join(err, o.close())
 	if err == nil && o.place != "" {
@@ -130,7 +150,7 @@ func hostsCSV(w io.Writer, hosts []replay.HostStats) error {
 	c := csv.NewWriter(w)
 	_ = c.Write([]string{"host", "urls", "duplicates", "exact", "unique", "bytes", "duplicate_bytes"}) // the error stays
 	for _, h := range hosts {
-		row := []string{h.Host}
+		row := []string{noFormula(h.Host)}
 		for _, n := range []int64{h.URLs, h.Duplicates(), h.Exact, h.Unique, h.Bytes, h.DuplicateBytes} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
@@ -138,4 +158,13 @@ func hostsCSV(w io.Writer, hosts []replay.HostStats) error {
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// noFormula is a text of a CSV file that no spreadsheet takes for a formula: one that begins
+// like a formula gets an apostrophe.
+func noFormula(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 )
@@ -35,6 +36,15 @@ func (o *output) flushIfTerminal() {
 	if o.terminal {
 		_ = o.w.Flush()
 	}
+}
+
+// appendJSON appends a text as JSON.
+func appendJSON(dst []byte, s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // of a text never fails
+	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }
 
 func (o *output) Flush() error { return o.w.Flush() }

@@ -9,15 +9,15 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 )
 
-// progress shows on a terminal how a replay goes on.
+// progress shows on a terminal how far a command is.
 type progress struct {
 	w     io.Writer
 	done  chan struct{}
 	group sync.WaitGroup
 }
 
-// showProgress begins to show it, if w is a terminal.
-func showProgress(w io.Writer, files *fileSet, c *replay.Counters) *progress {
+// showProgress shows what line returns after a time, twice a second, if w is a terminal.
+func showProgress(w io.Writer, line func(passed time.Duration) string) *progress {
 	p := &progress{w: w, done: make(chan struct{})}
 	if !isTerminal(w) {
 		return p
@@ -32,8 +32,7 @@ func showProgress(w io.Writer, files *fileSet, c *replay.Counters) *progress {
 				fmt.Fprint(w, "\r\x1b[K")
 				return
 			case <-tick.C:
-				read, total := files.read()
-				fmt.Fprintf(w, "\r%s\x1b[K", progressLine(c, read, total, time.Since(start)))
+				fmt.Fprintf(w, "\r%s\x1b[K", line(time.Since(start)))
 			}
 		}
 	})
@@ -54,6 +53,20 @@ func progressLine(c *replay.Counters, read, total int64, passed time.Duration) s
 	if total == 0 || read == 0 {
 		return line
 	}
+	return line + ", " + inputLine(read, total, passed)
+}
+
+// inputLine is how much of the input was read, and how long the rest will take.
+func inputLine(read, total int64, passed time.Duration) string {
+	if total == 0 || read == 0 {
+		return grouped(read>>10) + " KiB read"
+	}
 	left := time.Duration(float64(passed) * float64(max(total-read, 0)) / float64(read))
-	return fmt.Sprintf("%s, %s of the input, %v left", line, percent(read, total), left.Round(time.Second))
+	return fmt.Sprintf("%s of the input, %v left", percent(read, total), left.Round(time.Second))
+}
+
+// inputLine is that of the files of a set.
+func (s *fileSet) inputLine(passed time.Duration) string {
+	read, total := s.read()
+	return inputLine(read, total, passed)
 }

@@ -129,9 +129,12 @@ func (f *replayFlags) check() (*canon.Profile, error) {
 }
 
 func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *canon.Profile, s store.Store) (*replay.Result, error) {
-	files := &fileSet{stdin: a.in, log: f.log.options()}
+	files := &fileSet{stdin: a.in, log: f.log.options(), note: a.err}
 	counters := &replay.Counters{}
-	shown := showProgress(a.err, files, counters)
+	shown := showProgress(a.err, func(passed time.Duration) string {
+		read, total := files.read()
+		return progressLine(counters, read, total, passed)
+	})
 	defer shown.stop()
 	return replay.Run(ctx, files.inputs(ctx, names), replay.Options{
 		Profile: p, Store: s, Crawl: f.crawl, ExactBudget: f.memory << 20, ByRule: f.byRule, Counters: counters,
@@ -190,9 +193,10 @@ func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s stor
 	}
 	out := newOutput(a.out)
 	summary := newReplayReport(r, f.hosts, sum)
-	if f.json {
+	switch {
+	case f.json:
 		out.json(summary)
-	} else {
+	case r.Lines > 0 || len(r.Errors) == 0: // nothing was read: the errors are all there is to write
 		summary.write(out)
 	}
 	if err := out.Flush(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -39,17 +38,19 @@ FIRSTSEEN_PROFILE. A flag that is given wins. Variables don't set flags that des
 or replace something, nor --db of the commands that measure (replay, audit, learn).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       readVersion().text(),
+		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	level := root.PersistentFlags().String("log-level", "info", "least level that is logged: debug, info, warn or error")
 	format := root.PersistentFlags().String("log-format", "text", "form of the log on stderr: text or json")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		warnOfUnknownVariables(root, a.err, os.Environ())
 		if err := flagsFromEnv(cmd.Flags(), os.LookupEnv); err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ const typedMark = "firstseen_typed"
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		name := "FIRSTSEEN_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := variableOf(f.Name)
 		value, ok := lookup(name)
 		_, marked := f.Annotations[typedMark]
 		if !ok || f.Changed || failed != nil || typedOnly[f.Name] || marked {

@@ -106,7 +106,11 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		return err
 	}
 	if f.check {
-		_, err := fmt.Fprintf(a.out, "ok\n%s\nprofile %s\ngrpc %s\nhttp %s\n", f.whereabouts(), p, f.server.GRPCAddr, f.server.HTTPAddr)
+		found, err := f.checkStore(ctx, base)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "ok\n%s\n%s\nprofile %s\ngrpc %s\nhttp %s\n", f.whereabouts(), found, p, f.server.GRPCAddr, f.server.HTTPAddr)
 		return err
 	}
 	front, closeAll, err := f.open(ctx, a, base, excluded)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,7 +16,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.profile.add(fs)
 	fs.StringVar(&f.config, "config", "", `file of settings, a line "name = value" for each flag`)
-	fs.BoolVar(&f.check, "check", false, "check the settings and end")
+	fs.BoolVar(&f.check, "check", false, "check the settings, and that the store opens with them, and end")
 	f.addStore(fs)
 	f.redis.add(fs)
 	f.redis.addNew(fs)
@@ -100,15 +101,16 @@ func flagsFromFile(flags *pflag.FlagSet, name string) error {
 	given := make(map[string]bool)
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	scan := bufio.NewScanner(file)
+	var errs []error // all of them, so that one look mends the file
 	for n := 1; scan.Scan(); n++ {
 		if err := setFromLine(flags, given, scan.Text()); err != nil {
-			return fmt.Errorf("%s line %d: %w", name, n, err)
+			errs = append(errs, fmt.Errorf("%s line %d: %w", name, n, err))
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return fmt.Errorf("cannot read settings: %w", err)
+		errs = append(errs, fmt.Errorf("cannot read settings: %w", err))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error {
@@ -120,7 +122,11 @@ func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	flag := flags.Lookup(name)
 	if !ok || flag == nil || name == "config" || name == "help" {
-		return fmt.Errorf("cannot use setting; got %q; want the name of a flag, =, and its value", name)
+		hint := ""
+		if meant := nearest(name, flagNamesOf(flags)); ok && meant != "" {
+			hint = "; did you mean " + meant + "?"
+		}
+		return fmt.Errorf("cannot use setting; got %q; want the name of a flag, =, and its value%s", name, hint)
 	}
 	if given[name] {
 		return nil

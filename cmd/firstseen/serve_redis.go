@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -57,7 +56,7 @@ func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (s
 	}
 	s, err := pebblestore.Open(f.db, f.storeOptions(p))
 	if err != nil {
-		return nil, fmt.Errorf("cannot open store %s: %w", f.db, err)
+		return nil, err
 	}
 	f.server.Store = s
 	return s, nil

@@ -30,7 +30,7 @@ func openWorkspace(dir string, p *canon.Profile) (*workspace, error) {
 	}
 	s, err := pebblestore.Open(w.dir, pebblestore.Options{Identity: store.IdentityOf(p)})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open store: %w", err), w.remove())
+		return nil, errors.Join(err, w.remove())
 	}
 	w.Store = s
 	return w, nil

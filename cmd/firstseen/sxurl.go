@@ -63,7 +63,7 @@ func newSXURLEncodeCmd(a *app) *cobra.Command {
 				return err
 			}
 			encoder := sxurl.NewEncoder(c)
-			return urls.each(a, args, func(raw string) (answer, error) {
+			return urls.each(cmd, a, args, func(raw string) (answer, error) {
 				key, err := encoder.Encode(raw)
 				return sxurlHashed{raw, key.Hex()}, err
 			})
@@ -104,7 +104,7 @@ func newSXURLDecodeCmd(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return urls.each(a, args, func(raw string) (answer, error) { return decodeSXURL(c, raw) })
+			return urls.each(cmd, a, args, func(raw string) (answer, error) { return decodeSXURL(c, raw) })
 		}),
 	}
 	urls.add(cmd.Flags())

@@ -81,7 +81,7 @@ for: true or false. False is certain; true errs where two values share a slice.`
 			if err != nil {
 				return err
 			}
-			return urls.each(a, args, func(raw string) (answer, error) {
+			return urls.each(cmd, a, args, func(raw string) (answer, error) {
 				key, err := sxurl.ParseKey(raw)
 				if err != nil {
 					return nil, err

@@ -103,12 +103,12 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 		signal.Ignore(syscall.SIGPIPE) // so that what was printed is recorded
 	}
 	defer f.bound()()
-	files := &fileSet{stdin: a.in, log: f.logOptions()}
+	files := &fileSet{stdin: a.in, log: f.logOptions(), note: a.err}
 	r, err := uniq.Run(ctx, files.inputs(ctx, names), a.out, opt)
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil // the reader of the output has enough
 	}
-	return worst(err, f.close(ctx, a, &r))
+	return worst(err, f.close(ctx, a, &r, err))
 }
 
 // bound keeps the collector within --memory: the sets are large and hardly ever garbage, so
@@ -125,8 +125,9 @@ func (f *uniqFlags) bound() (undo func()) {
 }
 
 // close writes the closing line and returns the error that the exit status is made of.
-func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result) error {
-	if !f.quiet {
+func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, err error) error {
+	nothing := r.URLs+r.Unreadable == 0 && (err != nil || len(r.Errors) > 0)
+	if !f.quiet && !nothing {
 		fmt.Fprintln(a.err, f.closingLine(r))
 	}
 	var errs []error

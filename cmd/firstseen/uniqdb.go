@@ -34,7 +34,7 @@ func (f *uniqFlags) compare(ctx context.Context, a *app, p *canon.Profile, opt *
 			opt.AgainstKeys = append(opt.AgainstKeys, keys)
 		}
 	}
-	opt.Against = (&fileSet{stdin: a.in, log: f.logOptions()}).inputs(ctx, lists)
+	opt.Against = (&fileSet{stdin: a.in, log: f.logOptions(), note: a.err}).inputs(ctx, lists)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile, op
 			return s, nil
 		}
 		if !errors.Is(err, store.ErrLocked) || f.noWait {
-			return nil, fmt.Errorf("cannot open store: %w", err)
+			return nil, err
 		}
 		if !told && !f.quiet {
 			fmt.Fprintf(a.err, "firstseen: another process has %s open: waiting for it to end\n", f.db)

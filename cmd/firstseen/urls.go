@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
@@ -32,13 +34,17 @@ const maxInput = 4 << 20
 
 // inputs gives the URLs of the arguments or, without any, of stdin. An error of the
 // pair is the input's own, unless it is a failure, which ends the sequence.
-func (u *urlFlags) inputs(stdin io.Reader, args []string) (iter.Seq2[string, error], error) {
+func (u *urlFlags) inputs(stdin func() (io.Reader, error), args []string) (iter.Seq2[string, error], error) {
 	if u.input != "lines" && u.input != "jsonl" {
 		return nil, misusef("cannot read input; got --input %s; want lines or jsonl", u.input)
 	}
 	texts := fromArgs(args)
 	if len(args) == 0 {
-		texts = fromLines(stdin)
+		in, err := stdin()
+		if err != nil {
+			return nil, err
+		}
+		texts = fromLines(in)
 	}
 	if u.input == "jsonl" {
 		texts = fromJSON(texts)
@@ -73,8 +79,11 @@ func fromArgs(args []string) iter.Seq2[string, error] {
 func fromLines(r io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
-		for {
+		for first := true; ; first = false {
 			line, tooLong, err := input.ReadLine(in, maxInput)
+			if first {
+				line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+			}
 			if err != nil && err != io.EOF {
 				yield("", failure{fmt.Errorf("cannot read standard input: %w", err)})
 				return
@@ -148,9 +157,14 @@ type refusedJSON struct {
 
 // each asks f about every input and writes the answers in order: in plain form a
 // refused input is an empty line, with its reason on stderr.
-func (u *urlFlags) each(a *app, args []string, f func(raw string) (answer, error)) error {
+//
+// Standard input may be compressed, and waiting for it ends with the context of cmd.
+func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw string) (answer, error)) error {
 	out := newOutput(a.out)
-	texts, err := u.inputs(&flushingReader{a.in, out}, args)
+	texts, err := u.inputs(func() (io.Reader, error) {
+		file, err := input.Open(cmd.Context(), "-", a.in)
+		return &flushingReader{file, out}, err
+	}, args)
 	if err != nil {
 		return err
 	}
@@ -167,6 +181,9 @@ func (u *urlFlags) each(a *app, args []string, f func(raw string) (answer, error
 		if err != nil {
 			refused = true
 			u.refuse(a, out, raw, err)
+			if hint := hintOfArgument(cmd.Name(), raw); hint != "" && len(args) > 0 {
+				fmt.Fprintf(a.err, "firstseen: %s\n", hint)
+			}
 		} else if u.json {
 			out.json(got)
 		} else {

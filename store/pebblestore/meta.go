@@ -59,10 +59,10 @@ func (s *Store) loadMeta() error {
 		return err
 	}
 	if len(version) != 4 {
-		return fmt.Errorf("cannot open store; got format row %x; want 4 bytes: %w", version, store.ErrCorrupt)
+		return fmt.Errorf("got format row %x; want 4 bytes: %w", version, store.ErrCorrupt)
 	}
 	if v := binary.BigEndian.Uint32(version); v != formatVersion {
-		return fmt.Errorf("cannot open store; it has format %d, and this program reads format %d only; "+
+		return fmt.Errorf("it has format %d, and this program reads format %d only; "+
 			"export its URLs with the program that made it (firstseen export --db OLD --urls), "+
 			"and import them into a new store: %w", v, formatVersion, store.ErrFormat)
 	}
@@ -99,7 +99,7 @@ func (s *Store) loadIdentity() error {
 		return err
 	}
 	if s.identity, err = have.Adopt(s.opt.Identity, s.keys() > 0, s.unicodeHosts); err != nil {
-		return fmt.Errorf("cannot open store: %w", err)
+		return err
 	}
 	if s.identity == have || s.opt.ReadOnly {
 		return nil
@@ -114,7 +114,7 @@ func (s *Store) stampNew() error {
 		return err
 	}
 	if s.opt.ReadOnly || s.opt.MustExist {
-		return fmt.Errorf("cannot open store; got an empty database; want one made before: %w", store.ErrNotFound)
+		return fmt.Errorf("got an empty database; want one made before: %w", store.ErrNotFound)
 	}
 	if _, err := rand.Read(s.secret[:]); err != nil {
 		return fmt.Errorf("cannot make a secret: %w", err)
@@ -151,7 +151,7 @@ func (s *Store) mustBeEmpty() error {
 		return err
 	}
 	if found {
-		return fmt.Errorf("cannot open store; got a Pebble database without our format row: %w", store.ErrFormat)
+		return fmt.Errorf("got a Pebble database without our format row: %w", store.ErrFormat)
 	}
 	return nil
 }
