@@ -158,7 +158,7 @@ func (r *Result) take(v store.Verdict) {
 	case store.New:
 		r.Status = StatusNew
 	case store.Duplicate:
-		r.Status, r.Requeued, r.First = StatusDuplicate, v.Requeued, v.First
+		r.Status, r.Requeued, r.First, r.SeenIn = StatusDuplicate, v.Requeued, v.First, v.SeenIn
 	default:
 		r.refuse(ReasonFull)
 	}

@@ -128,4 +128,7 @@ type Result struct {
 	// First is the spelling a duplicate was first found under, while that is
 	// kept and unless Link.SkipFirst is set.
 	First string
+	// SeenIn names the key file that a duplicate was found in, if the store was opened with
+	// such files.
+	SeenIn string
 }

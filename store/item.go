@@ -72,6 +72,9 @@ type Verdict struct {
 	// First is the spelling a duplicate was first found under, when it was
 	// asked for and is kept.
 	First string
+	// SeenIn names the key file that has the key of a duplicate: see
+	// pebblestore.Options.AlsoSeen. It is "" for any other.
+	SeenIn string
 }
 
 // State says where a known URL is.

@@ -23,6 +23,7 @@ import (
 type replayFlags struct {
 	profile    profileFlags
 	db, crawl  string
+	also       alsoSeen
 	json, keys bool
 	hosts      int
 	memory     int64
@@ -58,6 +59,7 @@ Ctrl-C stops reading and tells what was found until then.`,
 	f.profile.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.db, "db", "", "directory of the seen-set, which gets the URLs; made if need be; default: a temporary one, whatever FIRSTSEEN_DB says")
 	typed(cmd.Flags(), "db")
+	f.also.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
 	f.log.add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "tell what each rule that can be switched does, alone and beside the others")
@@ -82,7 +84,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if err := files.open(f.report, f.csv); err != nil {
 		return err
 	}
-	w, err := openWorkspace(f.db, p)
+	w, err := openWorkspace(f.db, p, f.also...)
 	if err != nil {
 		return err
 	}

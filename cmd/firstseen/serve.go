@@ -27,6 +27,7 @@ type serveFlags struct {
 	redis   redisFlags
 
 	db     string
+	also   alsoSeen
 	config string
 	check  bool
 	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
@@ -78,7 +79,7 @@ over both.`,
 			if err := a.readSettings(cmd.Flags(), f.config); err != nil {
 				return misuse{err}
 			}
-			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index-memory"); err != nil {
+			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index-memory", "also-seen"); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), a)
@@ -211,6 +212,7 @@ func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
 	return pebblestore.Options{
 		Identity:   store.IdentityOf(p),
 		KeepURLs:   f.keepURLs,
+		AlsoSeen:   f.also,
 		IndexBytes: f.indexMiB << 20,
 		Clock:      storeClock(),
 		CacheBytes: f.cache << 20,

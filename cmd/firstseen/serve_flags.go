@@ -28,6 +28,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 
 func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.StringVar(&f.db, "db", "firstseen.db", "directory of the store; made if need be")
+	f.also.add(fs)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
 	fs.Int64Var(&f.cache, "cache", 64, "MiB of memory for the store's cache and write buffers")
 	fs.Int64Var(&f.indexMiB, "index-memory", 0, "MiB that the index of the keys may take, 10 bytes a key; beyond it run files answer; 0 for no bound, -1 for no index")

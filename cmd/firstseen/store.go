@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
@@ -19,7 +22,7 @@ type workspace struct {
 }
 
 // openWorkspace opens the store in dir, or with an empty dir a temporary one.
-func openWorkspace(dir string, p *canon.Profile) (*workspace, error) {
+func openWorkspace(dir string, p *canon.Profile, also ...pebblestore.AlsoSeen) (*workspace, error) {
 	w := &workspace{dir: dir}
 	if dir == "" {
 		var err error
@@ -28,7 +31,7 @@ func openWorkspace(dir string, p *canon.Profile) (*workspace, error) {
 		}
 		w.temporary = true
 	}
-	s, err := pebblestore.Open(w.dir, pebblestore.Options{Identity: store.IdentityOf(p)})
+	s, err := pebblestore.Open(w.dir, pebblestore.Options{Identity: store.IdentityOf(p), AlsoSeen: also})
 	if err != nil {
 		return nil, errors.Join(err, w.remove())
 	}
@@ -43,4 +46,39 @@ func (w *workspace) remove() error {
 		return nil
 	}
 	return os.RemoveAll(w.dir)
+}
+
+// alsoSeen is the flag --also-seen.
+type alsoSeen []pebblestore.AlsoSeen
+
+func (a *alsoSeen) add(fs *pflag.FlagSet) {
+	fs.Var(a, "also-seen", "key file, as export writes it, whose keys count as seen; CRAWL=FILE for one crawl; may be given several times")
+}
+
+// Set implements pflag.Value.
+func (a *alsoSeen) Set(text string) error {
+	crawl, file, found := strings.Cut(text, "=")
+	if !found {
+		crawl, file = "", text
+	}
+	if file == "" {
+		return errors.New("want FILE or CRAWL=FILE")
+	}
+	*a = append(*a, pebblestore.AlsoSeen{Path: file, Crawl: crawl})
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*alsoSeen) Type() string { return "file" }
+
+// String implements pflag.Value.
+func (a *alsoSeen) String() string {
+	var all []string
+	for _, f := range *a {
+		if f.Crawl != "" {
+			f.Path = f.Crawl + "=" + f.Path
+		}
+		all = append(all, f.Path)
+	}
+	return strings.Join(all, ",")
 }

@@ -87,7 +87,7 @@ func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 // resultOf puts a verdict into a frontier's terms. Resent says that the URL
 // was sent more than once.
 func resultOf(v *wire.VerdictLine, resent bool) (frontier.Result, error) {
-	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: wire.TextOr(v.First, v.FirstBytes), Resent: resent}
+	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: wire.TextOr(v.First, v.FirstBytes), SeenIn: v.SeenIn, Resent: resent}
 	switch v.Verdict {
 	case wire.New:
 		r.Status = frontier.StatusNew

@@ -54,7 +54,8 @@ type VerdictLine struct {
 	First     string `json:"first,omitempty"` // the first-seen URL of a duplicate
 	// FirstBytes is First where that isn't UTF-8.
 	FirstBytes []byte   `json:"first_bytes,omitempty"`
-	Rules      []string `json:"rules,omitempty"` // what made a duplicate equal to First
+	Rules      []string `json:"rules,omitempty"`   // what made a duplicate equal to First
+	SeenIn     string   `json:"seen_in,omitempty"` // the key file that has a duplicate
 	Error      *Fault   `json:"error,omitempty"`
 }
 

@@ -17,6 +17,24 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	if err := sched.CheckItems(items); err != nil {
 		return nil, err
 	}
+	if len(s.also) > 0 {
+		keys := make([]store.Key, len(items))
+		for i := range items {
+			keys[i] = items[i].Key
+		}
+		paths, err := s.seenIn(crawl, keys)
+		if err != nil {
+			return nil, err
+		}
+		if paths != nil {
+			return s.addRest(ctx, crawl, items, paths, opt)
+		}
+	}
+	return s.add(ctx, crawl, items, opt)
+}
+
+// add is Add for items whose keys are in no key file.
+func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) (_ []store.Verdict, err error) {
 	if len(items) == 0 {
 		return nil, s.usable()
 	}

@@ -52,13 +52,9 @@ func (s *Store) Import(ctx context.Context, r io.Reader, crawl string) (read, fr
 	if err != nil {
 		return 0, 0, err
 	}
-	h, have := kr.Header(), s.Identity()
-	want := h.Identity
-	if !h.UnicodeHosts {
-		want.Unicode = have.Unicode
-	}
-	if want = want.Or(have); want != have.Or(want) {
-		return 0, 0, fmt.Errorf("cannot import; got keys of %+v; want %+v: %w", h.Identity, have, store.ErrIdentity)
+	h := kr.Header()
+	if err := accepts(s.Identity(), h); err != nil {
+		return 0, 0, fmt.Errorf("cannot import: %w", err)
 	}
 	return s.ImportSorted(ctx, crawl, kr.Keys(), store.SeeOptions{UnicodeHosts: h.UnicodeHosts})
 }

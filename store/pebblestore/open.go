@@ -63,6 +63,7 @@ type Store struct {
 	unicodeHosts bool
 	sched        scheduler
 	adding       addSpace
+	also         []alsoSet // fixed once the store is open
 
 	sections   map[*runfile.File]int // how many runs are in each file
 	views      int                   // listings of keys, for which tombstones stay
@@ -115,6 +116,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		sections:    map[*runfile.File]int{},
 	}
 	if err := s.attempt(s.load); err != nil {
+		s.closeAlsoSeen()
 		return nil, errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
 	}
 	held.begin()
@@ -154,6 +156,9 @@ func (s *Store) load() error {
 		return err
 	}
 	if err := s.loadWallTime(); err != nil {
+		return err
+	}
+	if err := s.openAlsoSeen(); err != nil {
 		return err
 	}
 	if err := s.loadKeys(); err != nil {
@@ -250,6 +255,7 @@ func (s *Store) closeKeys() {
 		f.Release()
 	}
 	s.removeTrash()
+	s.closeAlsoSeen()
 }
 
 // isClosing reports whether Close was called.

@@ -35,6 +35,14 @@ type Options struct {
 	// only.
 	KeepURLs bool
 
+	// AlsoSeen are key files, as Export writes them, whose keys count as seen: See and Add
+	// call them duplicates, Verdict.SeenIn names the file, and Lookup reports them as
+	// SeenOnly. They are mapped, and never written. They are not in Stats, Keys, exports and
+	// imports, and Settle and Forget pay no attention to them. Item.Force overrides them:
+	// such an item is added as if no file had its key. Files whose keys are made otherwise
+	// are refused with store.ErrIdentity.
+	AlsoSeen []AlsoSeen
+
 	// IndexBytes is the memory that a fingerprint index of the keys may take, 9.4 to
 	// 11 bytes a key. If it fits at open with room for a quarter more, the index
 	// answers; otherwise, and from when it outgrows the budget, key runs answer, which

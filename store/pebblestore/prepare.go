@@ -34,6 +34,11 @@ func (o *prepareOp) apply(tx *txn) error {
 	if err != nil {
 		return err
 	}
+	for _, f := range s.also {
+		if err := accepts(id, f.Header()); err != nil {
+			return fmt.Errorf("cannot use key file %s: %w", f.Path(), err)
+		}
+	}
 	if id != s.identity {
 		s.identity = id
 		tx.set(metaKey(metaIdentity), identityform.Append(nil, id))

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,13 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 		e = f.entry(c, &key)
 		return nil
 	}))
+	if errors.Is(err, store.ErrNotFound) {
+		paths, fileErr := s.seenIn(crawl, []store.Key{key})
+		if fileErr == nil && paths != nil {
+			return store.Entry{Key: key, State: store.SeenOnly, Crawl: crawl}, nil
+		}
+		err = cmp.Or(fileErr, err)
+	}
 	if err != nil {
 		return store.Entry{}, err
 	}

@@ -17,6 +17,18 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if len(keys) != len(fresh) {
 		return fmt.Errorf("cannot record keys; got %d keys and %d answers; want as many: %w", len(keys), len(fresh), store.ErrInvalid)
 	}
+	paths, err := s.seenIn(crawl, keys)
+	if err != nil {
+		return err
+	}
+	if paths != nil {
+		return s.seeRest(ctx, crawl, keys, fresh, paths, opt)
+	}
+	return s.see(ctx, crawl, keys, fresh, opt)
+}
+
+// see is See for keys that are in no key file.
+func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) (err error) {
 	if len(keys) == 0 {
 		return s.usable()
 	}

@@ -266,7 +266,7 @@ func (s *Server) parseLine(line *bodyLine, v *wire.VerdictLine) (frontier.Link, 
 
 // fillVerdict puts a result into a line, without the first-seen URL of a duplicate.
 func fillVerdict(v *wire.VerdictLine, r *frontier.Result) {
-	v.Verdict, v.Canonical, v.Queue, v.Requeued = r.Status.String(), r.Canonical, r.Queue, r.Requeued
+	v.Verdict, v.Canonical, v.Queue, v.Requeued, v.SeenIn = r.Status.String(), r.Canonical, r.Queue, r.Requeued, r.SeenIn
 	if r.Status == frontier.StatusRefused {
 		v.Error = &wire.Fault{Code: string(r.Reason), Message: "refused: " + string(r.Reason)}
 		if r.Err != nil {

@@ -1,0 +1,190 @@
+package keyfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"runtime/debug"
+	"sort"
+	"sync/atomic"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// Set reports which keys are in a file. The file is mapped, so that any number of processes
+// share its pages. Opening it reads a page of each 64 KiB. A block is checked when the first
+// key is looked for in it. A Set is safe for concurrent use.
+type Set struct {
+	path   string
+	data   []byte
+	unmap  func()
+	h      Header
+	n      int64
+	blocks []setBlock
+	sound  []atomic.Bool // blocks that were checked
+}
+
+// setBlock is a block: n keys at a place of the file.
+type setBlock struct {
+	first store.Key
+	at    int64
+	n     int64
+}
+
+// OpenSet opens a file. A file that is none returns [store.ErrFormat], and one that is not
+// whole [store.ErrCorrupt].
+func OpenSet(path string) (*Set, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open key file: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, unmap, err := mapFile(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open key file %s: %w", path, err)
+	}
+	s := &Set{path: path, data: data, unmap: unmap}
+	if err := s.guarded(s.readBlocks); err != nil {
+		unmap()
+		return nil, err
+	}
+	s.sound = make([]atomic.Bool, len(s.blocks))
+	return s, nil
+}
+
+// Close unmaps the file. The set must not be used afterwards.
+func (s *Set) Close() { s.unmap() }
+
+// Path returns the path with which the file was opened.
+func (s *Set) Path() string { return s.path }
+
+// Header returns how the keys were made.
+func (s *Set) Header() Header { return s.h }
+
+// Len returns the number of keys.
+func (s *Set) Len() int64 { return s.n }
+
+// readBlocks reads where the blocks are.
+func (s *Set) readBlocks() error {
+	r, err := NewReader(bytes.NewReader(s.data))
+	if err != nil {
+		return err
+	}
+	s.h = r.Header()
+	head := len(magic) + 4
+	at := int64(head) + int64(binary.BigEndian.Uint32(s.data[len(magic):])) + 4
+	for {
+		rest := s.data[min(at, int64(len(s.data))):]
+		if len(rest) < 4 {
+			return truncated(io.EOF)
+		}
+		b := setBlock{at: at + 4, n: int64(binary.BigEndian.Uint32(rest))}
+		size := 4 + b.n*int64(keyLen) + 4
+		if b.n == 0 {
+			return s.readEnd(rest)
+		}
+		if b.n > maxBlock || size > int64(len(rest)) {
+			return fmt.Errorf("cannot read key file; got a block of %d keys in %d bytes: %w", b.n, len(rest), store.ErrCorrupt)
+		}
+		b.first = store.Key(rest[4:])
+		if n := len(s.blocks); n > 0 && !before(&s.blocks[n-1].first, &b.first) {
+			return fmt.Errorf("cannot read key file; got keys that do not ascend: %w", store.ErrCorrupt)
+		}
+		s.blocks = append(s.blocks, b)
+		s.n += b.n
+		at += size
+	}
+}
+
+// readEnd checks the last row.
+func (s *Set) readEnd(row []byte) error {
+	if len(row) != 16 || crc32.Checksum(row[:12], castagnoli) != binary.BigEndian.Uint32(row[12:]) || binary.BigEndian.Uint64(row[4:]) != uint64(s.n) {
+		return fmt.Errorf("cannot read key file; its end is not that of %d keys: %w", s.n, store.ErrCorrupt)
+	}
+	return nil
+}
+
+// Find sets known[i] for each of keys that is in the file, and returns how many are.
+func (s *Set) Find(keys []store.Key, known []bool) (n int, err error) {
+	err = s.guarded(func() error {
+		for i := range keys {
+			found, err := s.has(&keys[i])
+			if err != nil {
+				return err
+			}
+			if found {
+				known[i] = true
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (s *Set) has(k *store.Key) (bool, error) {
+	i := sort.Search(len(s.blocks), func(i int) bool { return before(k, &s.blocks[i].first) }) - 1
+	for _, j := range []int{i, i + 1} { // damage to the first key of the next may lead here
+		if j >= 0 && j < len(s.blocks) {
+			if err := s.check(j); err != nil {
+				return false, err
+			}
+		}
+	}
+	if i < 0 {
+		return false, nil
+	}
+	b := &s.blocks[i]
+	at := sort.Search(int(b.n), func(j int) bool {
+		other := store.Key(s.data[b.at+int64(j*keyLen):])
+		return !before(&other, k)
+	})
+	return at < int(b.n) && store.Key(s.data[b.at+int64(at*keyLen):]) == *k, nil
+}
+
+// check checks block i, once.
+func (s *Set) check(i int) error {
+	if s.sound[i].Load() {
+		return nil
+	}
+	b := &s.blocks[i]
+	end := b.at + b.n*int64(keyLen)
+	if crc32.Checksum(s.data[b.at-4:end], castagnoli) != binary.BigEndian.Uint32(s.data[end:]) {
+		return fmt.Errorf("cannot read key file; the checksum of block %d is wrong: %w", i, store.ErrCorrupt)
+	}
+	last := b.first
+	for at := b.at + int64(keyLen); at < end; at += int64(keyLen) {
+		k := store.Key(s.data[at:])
+		if !before(&last, &k) {
+			return fmt.Errorf("cannot read key file; the keys of block %d do not ascend: %w", i, store.ErrCorrupt)
+		}
+		last = k
+	}
+	if i+1 < len(s.blocks) && !before(&last, &s.blocks[i+1].first) {
+		return fmt.Errorf("cannot read key file; the keys of block %d do not ascend: %w", i, store.ErrCorrupt)
+	}
+	s.sound[i].Store(true)
+	return nil
+}
+
+// guarded runs do, in which a page of the file that cannot be read is an error, not the
+// end of the process. The error names the file.
+func (s *Set) guarded(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case interface{ Addr() uintptr }:
+			err = fmt.Errorf("cannot read key file; cannot read the page at %#x: %w", e.Addr(), store.ErrCorrupt)
+		default:
+			panic(e)
+		}
+		if err != nil {
+			err = fmt.Errorf("file %s: %w", s.path, err)
+		}
+	}()
+	return do()
+}

@@ -1,0 +1,134 @@
+package pebblestore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/keyfile"
+)
+
+// AlsoSeen is a key file whose keys count as seen: see Options.AlsoSeen.
+type AlsoSeen struct {
+	Path  string
+	Crawl string // as the store names it; "" is all crawls
+}
+
+// openAlsoSeen opens the key files.
+func (s *Store) openAlsoSeen() error {
+	for _, f := range s.opt.AlsoSeen {
+		set, err := keyfile.OpenSet(f.Path)
+		if err != nil {
+			return err
+		}
+		s.also = append(s.also, alsoSet{set, f.Crawl})
+		if (s.identity != store.Identity{}) {
+			if err := accepts(s.identity, set.Header()); err != nil {
+				return fmt.Errorf("cannot use key file %s: %w", f.Path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// alsoSet is an open key file, and the crawl that it is for.
+type alsoSet struct {
+	*keyfile.Set
+	crawl string
+}
+
+func (s *Store) closeAlsoSeen() {
+	for _, f := range s.also {
+		f.Close()
+	}
+}
+
+// accepts returns an error if keys of a file are not made like those of a store.
+func accepts(have store.Identity, h keyfile.Header) error {
+	want := h.Identity
+	if !h.UnicodeHosts {
+		want.Unicode = have.Unicode
+	}
+	if want = want.Or(have); want != have.Or(want) {
+		return fmt.Errorf("got keys of %v; want %v: %w", h.Identity, have, store.ErrIdentity)
+	}
+	return nil
+}
+
+// seenIn returns for each key the path of the key file that has it, "" for others;
+// nil if no file has any.
+func (s *Store) seenIn(crawl string, keys []store.Key) (paths []string, err error) {
+	if len(s.also) == 0 {
+		return nil, nil
+	}
+	s.gate.RLock() // Close unmaps the files
+	defer s.gate.RUnlock()
+	if s.closed {
+		return nil, store.ErrClosed
+	}
+	for _, f := range s.also {
+		if f.crawl != "" && f.crawl != crawl {
+			continue
+		}
+		known := make([]bool, len(keys))
+		n, err := f.Find(keys, known)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 && paths == nil {
+			paths = make([]string, len(keys))
+		}
+		for i := range known {
+			if known[i] && paths[i] == "" {
+				paths[i] = f.Path()
+			}
+		}
+	}
+	return paths, nil
+}
+
+// seeRest is See for the keys that are in no file.
+func (s *Store) seeRest(ctx context.Context, crawl string, keys []store.Key, fresh []bool, paths []string, opt store.SeeOptions) error {
+	var rest []store.Key
+	for i, k := range keys {
+		if paths[i] == "" {
+			rest = append(rest, k)
+		}
+	}
+	found := make([]bool, len(rest))
+	if err := s.see(ctx, crawl, rest, found, opt); err != nil {
+		return err
+	}
+	for i := range keys {
+		if fresh[i] = false; paths[i] == "" {
+			fresh[i], found = found[0], found[1:]
+		}
+	}
+	return nil
+}
+
+// addRest is Add for the items that are forced or in no file.
+func (s *Store) addRest(ctx context.Context, crawl string, items []store.Item, paths []string, opt store.AddOptions) ([]store.Verdict, error) {
+	var rest []store.Item
+	for i := range items {
+		if items[i].Force {
+			paths[i] = ""
+		}
+		if paths[i] == "" {
+			rest = append(rest, items[i])
+		}
+	}
+	got, err := s.add(ctx, crawl, rest, opt)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := make([]store.Verdict, len(items))
+	for i := range items {
+		if paths[i] != "" {
+			verdicts[i] = store.Verdict{Status: store.Duplicate, SeenIn: paths[i]}
+			continue
+		}
+		verdicts[i], got = got[0], got[1:]
+	}
+	return verdicts, nil
+}
