@@ -37,8 +37,8 @@
 // # Caveats
 //
 // After a kill or power cut, damage by the disk to the last 64 kB of the log cannot be
-// told from a torn write, nor can damage to the first log of a new store, up to 256 kB;
-// anywhere else it is noticed, and so it is everywhere after a Close.
+// told from a torn write; anywhere else it is noticed, and so it is everywhere after a
+// Close.
 // Pebble stops writers when compactions are too far behind; before it does, the
 // committer slows down by at most a quarter of a second a group (Metrics.PaceTime).
 //

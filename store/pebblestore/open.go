@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,7 +95,7 @@ func Open(dir string, opt Options) (*Store, error) {
 	popt.EnsureDefaults()
 	held := newCompactions()
 	popt.Experimental.CompactionScheduler = held
-	db, err := openPebble(dir, popt, h, watch)
+	db, err := openPebble(dir, opt, popt, h, watch)
 	if err != nil {
 		return nil, openError(dir, opt.FS, err)
 	}
@@ -135,16 +136,36 @@ func Open(dir string, opt Options) (*Store, error) {
 // openPebble opens the database, unless the disk fails meanwhile: replaying a log
 // onto a full disk, Pebble would try for ever. It is left to itself then, behind
 // the fence.
-func openPebble(dir string, popt *pebble.Options, h *health, watch *watchFS) (*pebble.DB, error) {
+func openPebble(dir string, opt Options, popt *pebble.Options, h *health, watch *watchFS) (*pebble.DB, error) {
 	var db *pebble.DB
 	err := h.attempt(func() (err error) {
-		db, err = pebble.Open(dir, popt)
+		if err = makePebble(dir, opt, watch); err == nil {
+			db, err = pebble.Open(dir, popt)
+		}
 		return err
 	})
 	if h.isDead() {
 		return nil, errors.Join(h.failure(), watch.fence())
 	}
 	return db, err
+}
+
+// makePebble makes a new database and closes it. Pebble begins the first log before it
+// raises its format, so that damage to that log looks like a torn write: the offsets up to
+// which a log was synced are in those that it begins later.
+func makePebble(dir string, opt Options, watch *watchFS) error {
+	if opt.ReadOnly || opt.MustExist {
+		return nil
+	}
+	d, err := pebble.Peek(dir, opt.FS)
+	if d != nil && d.Exists || err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil // what is wrong, pebble.Open reports
+	}
+	db, err := pebble.Open(dir, pebbleOptions(opt, watch))
+	if err != nil {
+		return err
+	}
+	return db.Close()
 }
 
 // load brings what is on disk into memory.
