@@ -74,8 +74,8 @@ func (s *Set) readBlocks() error {
 		return err
 	}
 	s.h = r.Header()
-	head := len(magic) + 4
-	at := int64(head) + int64(binary.BigEndian.Uint32(s.data[len(magic):])) + 4
+	head := len(Magic) + 4
+	at := int64(head) + int64(binary.BigEndian.Uint32(s.data[len(Magic):])) + 4
 	for {
 		rest := s.data[min(at, int64(len(s.data))):]
 		if len(rest) < 4 {
