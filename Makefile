@@ -73,8 +73,8 @@ bench-serve: build
 	$(GO) build -o bin/loadgen ./cmd/internal/tools/loadgen
 	bin/loadgen --ours bin/firstseen --peer '$(PEER)' $(LOADGEN)
 
-# bench-hostile: an honest client of our daemon under one attack after the other; half an
-# hour, or less with HOSTILE="--length 10s".
+# bench-hostile: an honest client of our daemon, alone and under one attack after the other;
+# 40 minutes, or less with HOSTILE="--length 10s".
 HOSTILE ?=
 bench-hostile: build
 	$(GO) build -o bin/hostile ./cmd/internal/tools/hostile

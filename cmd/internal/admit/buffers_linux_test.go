@@ -6,24 +6,10 @@ import (
 	"testing"
 )
 
-// TestSendBuffers checks what the kernel keeps of what is sent: little before a connection is
-// known, and a bounded amount after.
+// TestSendBuffers checks how many bytes the kernel buffers for a client that reads nothing: few
+// before the connection is known, and a bounded number after.
 func TestSendBuffers(t *testing.T) {
-	lc := net.ListenConfig{Control: Control}
-	inner, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := Listen(inner, Connections{Max: 4})
-	client, err := net.Dial("tcp", inner.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn := accepted.(*Conn)
+	_, conn, _ := connected(t, net.ListenConfig{Control: Control})
 	size := func() (n int) {
 		raw, err := conn.Conn.(*net.TCPConn).SyscallConn()
 		if err == nil {
@@ -40,13 +26,5 @@ func TestSendBuffers(t *testing.T) {
 	conn.Known()
 	if n := size(); n <= 2*strangeBuffer || n > 2*knownBuffer {
 		t.Errorf("got %d bytes for a known connection; want more than %d, at most %d", n, 2*strangeBuffer, 2*knownBuffer)
-	}
-	for _, c := range []net.Conn{client, conn} {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
 	}
 }

@@ -2,7 +2,6 @@ package admit
 
 import (
 	"net"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,14 +13,15 @@ type Connections struct {
 	Max int
 	// Strangers bounds those of them that are not known. The default is Max.
 	Strangers int
-	// WriteTimeout ends a connection whose client takes none of what is written to it for
-	// so long. The default is no bound.
+	// WriteTimeout closes a connection if its client reads nothing for so long while the
+	// server writes. The default is no bound.
 	WriteTimeout time.Duration
 }
 
-// Listener accepts every connection, so that nobody waits in the kernel's queue for others
-// to end. A connection is a stranger's until it is known. If there are too many, the oldest
-// connection of a stranger is closed, see Places; if there is none, the new one is.
+// Listener accepts every connection, so that no client waits in the kernel's queue until
+// another disconnects. A connection is a stranger's until it is known. If there are too many
+// connections, the listener closes the oldest of a stranger, see Places; if there is none, it
+// closes the new one.
 type Listener struct {
 	net.Listener
 	places  *Places
@@ -59,12 +59,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// abort closes a connection without waiting until what was written is sent.
+// abort closes a connection and discards the bytes that the kernel has not sent.
 func abort(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // best effort: the connection ends either way
 	}
-	_ = c.Close() // likewise
+	_ = c.Close() // best effort, as above
 }
 
 // Conn is a connection of a Listener.
@@ -79,8 +79,8 @@ type Conn struct {
 // Client returns the client by its address.
 func (c *Conn) Client() Client { return c.client }
 
-// Known says that the connection is of a client that may use the server. It is cheap after
-// the first call.
+// Known marks the connection as one of a client that may use the server. It is cheap after the
+// first call.
 func (c *Conn) Known() {
 	if !c.known.Load() && !c.known.Swap(true) {
 		c.widen()
@@ -88,29 +88,29 @@ func (c *Conn) Known() {
 	}
 }
 
-// What a connection may have in the kernel that its client doesn't take. The kernel would
-// let each have 4 MiB, and all of them together so much that it slows every connection of the
-// machine down. It keeps little of what a server doesn't read by itself.
+// Send buffers of the kernel. By default a connection whose client reads nothing fills 4 MiB,
+// and all of them together so much that the kernel slows every connection of the machine down.
+// Receive buffers need no bound: they stay small while the server reads nothing.
 const strangeBuffer, knownBuffer = 32 << 10, 256 << 10
 
-// Control is for net.ListenConfig: it gives a port the buffer of strangers, which its
-// connections have from the start.
+// Control is for net.ListenConfig. It sets the send buffer of a port to that of strangers, which
+// its connections inherit.
 func Control(_, _ string, c syscall.RawConn) error { return setSendBuffer(c, strangeBuffer) }
 
-// widen gives the connection the buffer of one that is known.
+// widen sets the send buffer to that of a known connection.
 func (c *Conn) widen() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(knownBuffer) // a small one does, too
+		_ = tcp.SetWriteBuffer(knownBuffer) // the small one also works
 	}
 }
 
 // IsKnown reports whether Known was called.
 func (c *Conn) IsKnown() bool { return c.known.Load() }
 
-// Abort closes the connection without waiting until what was written is sent.
+// Abort closes the connection and discards the bytes that the kernel has not sent.
 func (c *Conn) Abort() { abort(c.Conn) }
 
-// writePiece is what a client has the listener's WriteTimeout to take.
+// writePiece is how many bytes a client must read within the listener's WriteTimeout.
 const writePiece = 64 << 10
 
 // Write implements net.Conn.
@@ -127,14 +127,6 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 			return n, err
 		}
 	}
-}
-
-// Read implements net.Conn. It lets other goroutines run first: one whose client floods it
-// always finds something to read, would run for 10 ms at a time, and everything that another
-// client's call waits for would wait as long for each of them.
-func (c *Conn) Read(b []byte) (int, error) {
-	runtime.Gosched()
-	return c.Conn.Read(b)
 }
 
 // Close implements net.Conn.

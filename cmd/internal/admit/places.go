@@ -55,14 +55,14 @@ func (p *Places) Enter(c Client, end func()) *Place {
 	return place
 }
 
-// Keep says that the thing must not be ended for another.
+// Keep protects the thing from being ended for another.
 func (l *Place) Keep() {
 	l.p.mu.Lock()
 	defer l.p.mu.Unlock()
 	l.p.unlist(l)
 }
 
-// Leave gives the place back. A second call does nothing.
+// Leave frees the place. A second call does nothing.
 func (l *Place) Leave() {
 	l.p.mu.Lock()
 	defer l.p.mu.Unlock()

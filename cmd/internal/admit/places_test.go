@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// guests take places and note who was ended.
+// guests take places and record which of them were ended.
 type guests struct {
 	places *Places
 	ended  []int
@@ -65,7 +65,7 @@ func TestWhatIsKeptStays(t *testing.T) {
 	}
 	kept[1].Leave()
 	kept[2].Leave()
-	for i := 10; i < 13; i++ { // of three places two are for what isn't kept
+	for i := 10; i < 13; i++ { // 2 of 3 places are for guests that aren't kept
 		g.enter(token(byte(i)), i)
 	}
 	if want := []int{9, 10}; !slices.Equal(g.ended, want) || g.places.Open() != 3 {

@@ -15,8 +15,8 @@ const greed = 3
 // Pool is an amount of something that clients share, such as bytes or calls. Safe for
 // concurrent use.
 //
-// A client that holds nothing gets what is free, in order of arrival; nobody overtakes it
-// while it waits. A client that holds something gets more while it holds at most greed
+// A client that holds nothing gets what is free, in order of arrival; no other client overtakes
+// it while it waits. A client that holds something gets more while it holds at most greed
 // times as much as would be left.
 type Pool struct {
 	total int64
@@ -51,7 +51,7 @@ func (p *Pool) Try(c Client, n int64) bool {
 }
 
 // Take waits until it can take n for a client, or half of the pool if that is less, and
-// returns how much it took. The caller gives that back. The error is that of ctx.
+// returns how much it took. The caller must return that with Give. The error is that of ctx.
 func (p *Pool) Take(ctx context.Context, c Client, n int64) (int64, error) {
 	n = p.Most(n)
 	p.mu.Lock()
@@ -85,7 +85,7 @@ func (p *Pool) Take(ctx context.Context, c Client, n int64) (int64, error) {
 // it would wait for every other client, and every other client for it.
 func (p *Pool) Most(n int64) int64 { return min(n, max(1, p.total/2)) }
 
-// Give gives back n of what a client took.
+// Give returns n of what a client took to the pool.
 func (p *Pool) Give(c Client, n int64) {
 	if n == 0 {
 		return
@@ -125,7 +125,7 @@ func (p *Pool) move(c Client, n int64) {
 	}
 }
 
-// grant serves those who wait.
+// grant serves the calls of Take that wait.
 func (p *Pool) grant() {
 	for e := p.waiting.Front(); e != nil; {
 		t, next := e.Value.(*taker), e.Next()
@@ -135,7 +135,7 @@ func (p *Pool) grant() {
 			close(t.got)
 			p.waiting.Remove(e)
 		case p.held[t.client] == 0:
-			return // what is freed is kept for it
+			return // later callers must not take what it waits for
 		}
 		e = next
 	}

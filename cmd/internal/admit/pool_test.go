@@ -128,7 +128,7 @@ func TestTakeEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestPoolUnderLoad checks that nothing is lost or given twice, and that everybody is served.
+// TestPoolUnderLoad checks that nothing is lost or granted twice, and that every client is served.
 func TestPoolUnderLoad(t *testing.T) {
 	p := NewPool(1000)
 	var wg sync.WaitGroup

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A gRPC server keeps what was received of each call and was not asked for yet: messages,
-// and the beginning of one that is not whole. It also keeps what was sent and is not taken
-// yet, after the call's handler returned as well. It reports neither. Wire finds out from
-// the frames that pass.
+// A gRPC server buffers the messages of each call that its handler has not read, and the
+// beginning of one that is not complete. It also buffers answers that the client has not read,
+// even after the handler returned. It reports neither. Wire derives both from the frames that
+// pass.
 
-// WireConfig says what a Wire lets in.
+// WireConfig bounds what a Wire accepts.
 type WireConfig struct {
 	// Received is a pool of bytes that were received and not delivered, for connections
 	// that are known.
@@ -22,6 +22,8 @@ type WireConfig struct {
 	Strange *Pool
 	// StrangeCalls bounds the open calls of a connection that isn't known. The default is 8.
 	StrangeCalls int
+	// Resets slows down clients that begin calls and reset them. The default is no bound.
+	Resets *Pace
 	// Patience is how long a connection waits for its share of Received before it is
 	// closed. The default is 30 s.
 	Patience time.Duration
@@ -30,12 +32,9 @@ type WireConfig struct {
 const (
 	// frameCost is about what a DATA frame costs in memory besides its data.
 	frameCost = 128
-	// receivedFree and receivedSlab are what a connection has without a share, and what it
-	// takes of a pool at once.
+	// receivedFree is how many bytes a connection may have pending without a share of a pool.
+	// It takes shares in multiples of receivedSlab.
 	receivedFree, receivedSlab = 4 << 10, 16 << 10
-	// resetBurst is how many calls a client may reset at once on a connection, and resetEvery
-	// how often one afterwards.
-	resetBurst, resetEvery = 100, 10 * time.Millisecond
 	// pollReceived is how often a connection that waits for a share looks again.
 	pollReceived = 5 * time.Millisecond
 )
@@ -50,10 +49,9 @@ type Wire struct {
 	config WireConfig
 
 	// Of the goroutine that reads:
-	rest   []byte    // read and not returned yet
-	err    error     // that follows rest
-	failed int       // calls
-	resets time.Time // when the client may have reset its calls without waiting
+	rest   []byte // read and not returned yet
+	err    error  // that follows rest
+	failed int    // calls
 
 	writing frames
 
@@ -63,7 +61,7 @@ type Wire struct {
 	streams map[uint32]*Stream
 	last    *Stream // of the DATA frame before
 	opened  *Stream // whose headers were read last
-	pending int64   // not less than what was received and not delivered
+	pending int64   // at least the bytes received and not delivered
 	pool    *Pool   // that held is of
 	held    int64
 	closed  bool
@@ -132,7 +130,7 @@ func (w *Wire) Failed() int {
 	return w.failed
 }
 
-// Delivered says that the handler of the call got a message.
+// Delivered counts a message that the handler of the call has read.
 func (s *Stream) Delivered() {
 	if s.delivered.Add(1) != s.whole.Load() || !s.w.holds.Load() {
 		return
@@ -201,13 +199,13 @@ func (w *Wire) Close() error {
 	w.giveBack(0)
 	w.mu.Unlock()
 	for _, s := range ended {
-		s.tell()
+		s.finish()
 	}
 	return w.inner.Close()
 }
 
-// tell calls onEnd of a call that has ended.
-func (s *Stream) tell() {
+// finish calls onEnd of a call that has ended.
+func (s *Stream) finish() {
 	if s.onEnd != nil {
 		s.onEnd()
 	}
@@ -219,7 +217,7 @@ func (w *Wire) end(id uint32) {
 	s := w.drop(id)
 	w.mu.Unlock()
 	if s != nil {
-		s.tell()
+		s.finish()
 	}
 }
 
@@ -228,21 +226,20 @@ func (w *Wire) end(id uint32) {
 func (w *Wire) see(p []byte) (int, error) {
 	w.mu.Lock()
 	n, ended := w.scan(p)
-	var late time.Duration
-	for range ended {
-		late = w.reset(time.Now())
-	}
+	client := w.client
 	strange := len(w.streams) > w.config.StrangeCalls && !w.IsKnown()
 	enough := w.enough()
 	w.mu.Unlock()
 	for _, s := range ended {
-		s.tell()
+		s.finish()
 	}
 	if strange {
 		return 0, ErrTooMuch
 	}
-	if late > 0 {
-		time.Sleep(late)
+	if w.config.Resets != nil {
+		for range ended {
+			time.Sleep(w.config.Resets.Next(client))
+		}
 	}
 	if !enough {
 		return n, w.wait()
@@ -250,17 +247,7 @@ func (w *Wire) see(p []byte) (int, error) {
 	return n, nil
 }
 
-// reset counts a call that the client reset, and returns how long to read nothing of the
-// connection. To begin a call and to reset it costs a client much less than the server.
-func (w *Wire) reset(now time.Time) time.Duration {
-	if earliest := now.Add(-resetBurst * resetEvery); w.resets.Before(earliest) {
-		w.resets = earliest
-	}
-	w.resets = w.resets.Add(resetEvery)
-	return w.resets.Sub(now)
-}
-
-// wait waits until the connection has a share of what it received.
+// wait blocks until the connection has a share for the bytes it received.
 func (w *Wire) wait() error {
 	if !w.IsKnown() {
 		return ErrTooMuch
@@ -352,8 +339,8 @@ func (w *Wire) drop(id uint32) *Stream {
 	return s
 }
 
-// count counts what is pending. Of a call whose handler got some of its messages, the
-// others cost as much as the mean.
+// count counts the pending bytes. If a handler has read some messages of its call, the others
+// count as their mean size.
 func (w *Wire) count() int64 {
 	w.pending = 0
 	for _, s := range w.streams {
@@ -366,8 +353,8 @@ func (w *Wire) count() int64 {
 	return w.pending
 }
 
-// enough reports whether the connection has a share for what is pending, and takes more if
-// it has not.
+// enough reports whether the connection has a share for its pending bytes, and tries to take a
+// larger one if it does not.
 func (w *Wire) enough() bool {
 	if w.pending <= receivedFree+w.held {
 		return true
@@ -385,7 +372,7 @@ func (w *Wire) enough() bool {
 	return true
 }
 
-// giveBack gives back what is held beyond the needs of so much pending.
+// giveBack returns the part of the share that so many pending bytes do not need.
 func (w *Wire) giveBack(pending int64) {
 	needs := max(0, pending-receivedFree)
 	needs = min(w.held, (needs+receivedSlab-1)/receivedSlab*receivedSlab)

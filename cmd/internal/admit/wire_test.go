@@ -24,27 +24,38 @@ type ends struct {
 
 const received = 64 << 10
 
-func connect(t *testing.T) *ends {
+const resetBurst, resetEvery = 100, 10 * time.Millisecond
+
+// connected returns both ends of a connection of a listener, which end with the test.
+func connected(t *testing.T, lc net.ListenConfig) (client net.Conn, server *Conn, l *Listener) {
 	t.Helper()
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	inner, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(inner, Connections{Max: 4})
-	client, err := net.Dial("tcp", inner.Addr().String())
-	if err != nil {
+	l = Listen(inner, Connections{Max: 4})
+	if client, err = net.Dial("tcp", inner.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &ends{t: t, client: client, frames: http2.NewFramer(client, client), pool: NewPool(received)}
-	e.wire = NewWire(conn.(*Conn), conn, WireConfig{Received: e.pool, Strange: NewPool(16 << 10), Patience: 50 * time.Millisecond})
 	t.Cleanup(func() {
-		for _, c := range []io.Closer{client, e.wire, l} {
+		for _, c := range []io.Closer{client, conn, l} {
 			_ = c.Close() // a test may have closed it
 		}
+	})
+	return client, conn.(*Conn), l
+}
+
+func connect(t *testing.T) *ends {
+	t.Helper()
+	client, conn, l := connected(t, net.ListenConfig{})
+	e := &ends{t: t, client: client, frames: http2.NewFramer(client, client), pool: NewPool(received)}
+	e.wire = NewWire(conn, conn, WireConfig{Received: e.pool, Strange: NewPool(16 << 10), Resets: NewPace(resetBurst, resetEvery), Patience: 50 * time.Millisecond})
+	t.Cleanup(func() {
+		_ = e.wire.Close() // a test may have closed it
 		if l.Open() != 0 || e.pool.Held() != 0 || e.wire.config.Strange.Held() != 0 {
 			t.Errorf("got %d connections, %d and %d bytes at the end; want none", l.Open(), e.pool.Held(), e.wire.config.Strange.Held())
 		}
@@ -297,32 +308,6 @@ func TestWireOfStrangers(t *testing.T) {
 			e.open(2*id+1, id > 2)
 		}
 	})
-}
-
-// TestWireSlowsResets counts calls that a client resets: a burst costs nothing, then each
-// has its time, and a pause makes up for it.
-func TestWireSlowsResets(t *testing.T) {
-	var w Wire
-	now := time.Now()
-	for i := range resetBurst {
-		if late := w.reset(now); late > 0 {
-			t.Fatalf("reset %d: got a wait of %v; want none", i, late)
-		}
-	}
-	for i := range 3 {
-		if late, want := w.reset(now), time.Duration(i+1)*resetEvery; late != want {
-			t.Errorf("reset %d after the burst: got a wait of %v; want %v", i, late, want)
-		}
-	}
-	now = now.Add(time.Minute)
-	for i := range resetBurst {
-		if late := w.reset(now); late > 0 {
-			t.Fatalf("reset %d after a pause: got a wait of %v; want none", i, late)
-		}
-	}
-	if w.reset(now) != resetEvery {
-		t.Error("a pause allows more than the burst")
-	}
 }
 
 // TestWireReadsSlowlyAfterResets has a client begin and reset calls as fast as it can.

@@ -24,7 +24,9 @@ import (
 //     that finds none is refused: RESOURCE_EXHAUSTED, 429. Health takes none.
 //  4. What it receives, decodes, holds for a commit and answers counts in bytes of memory.
 //     A call whose client has its share is not read until something is free again.
-//  5. A client that takes none of the answers of a call for Server.patience loses the call;
+//  5. Its work for the frontier is done in turns, see Server.turn: a client has few units of
+//     it in progress while other clients work, too.
+//  6. A client that takes none of the answers of a call for Server.patience loses the call;
 //     while another waits for memory, after Server.hurry.
 
 const (
@@ -36,6 +38,9 @@ const (
 	strangeBytes = 4 << 20
 	// defaultPatience and defaultHurry are those of a Server.
 	defaultPatience, defaultHurry = 30 * time.Second, 5 * time.Second
+	// paceBurst and paceEvery bound what a client may do that costs the server more than it:
+	// so many times immediately, then once every so often.
+	paceBurst, paceEvery = 200, 5 * time.Millisecond
 	// strangeFailures is how many calls of such a connection may fail for their token.
 	strangeFailures = 16
 )
@@ -50,6 +55,9 @@ type admission struct {
 	inHand   *admit.Pool // bytes that were decoded, wait for a commit, or are being answered
 	received *admit.Pool // bytes that were received and not decoded
 	strange  *admit.Pool // the same, of connections without a call that was let in
+	work     *admit.Work // see turn
+	resets   *admit.Pace // calls that clients began and reset
+	asking   *admit.Pace // calls of connections without a call that was let in
 
 	mu     sync.Mutex
 	active map[*call]struct{}
@@ -65,6 +73,9 @@ func newAdmission(c Config) *admission {
 		inHand:   admit.NewPool(c.MaxInHand),
 		received: admit.NewPool(max(c.MaxInHand, 8*int64(c.MaxMessage))),
 		strange:  admit.NewPool(strangeBytes),
+		work:     newWork(),
+		resets:   admit.NewPace(paceBurst, paceEvery),
+		asking:   admit.NewPace(paceBurst, paceEvery),
 		active:   make(map[*call]struct{}),
 	}
 }
@@ -101,7 +112,7 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// enter gives a call a place of a pool. The call must leave.
+// enter takes a place of a pool for a call. leave must follow.
 func (a *admission) enter(c *call, pool *admit.Pool) error {
 	if !pool.Try(c.client, 1) {
 		return errBusy
@@ -122,7 +133,7 @@ func (a *admission) enterOpen(c *call) error {
 }
 
 // drop ends a call whose answer can't be finished: over HTTP with its connection, so that the
-// kernel doesn't keep what was sent.
+// kernel discards the bytes that the client has not read.
 func (c *call) drop(err error) {
 	c.end(err)
 	if c.stream == nil {
@@ -142,7 +153,7 @@ func (a *admission) note(c *call) {
 // errBusy refuses a call that finds no place.
 var errBusy = status.Error(codes.ResourceExhausted, "cannot take another call; the client or all clients together have too many under way")
 
-// leave gives back the place of a call. It does nothing for one that has none.
+// leave frees the place of a call. It does nothing for a call without one.
 func (a *admission) leave(c *call) {
 	if pool := c.place.Swap(nil); pool != nil {
 		pool.Give(c.client, 1)
@@ -182,8 +193,8 @@ func (a *admission) all() []*call {
 	return calls
 }
 
-// sends says that an answer of the call is being sent, until sent is called. It returns
-// false inside of another such answer, which counts then.
+// sends records that an answer of the call is being sent, until sent is called. It returns
+// false within another such answer, whose start counts then.
 func (c *call) sends() bool { return c.sending.CompareAndSwap(0, time.Now().UnixNano()) }
 
 func (c *call) sent() { c.sending.Store(0) }

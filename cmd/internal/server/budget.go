@@ -78,7 +78,7 @@ func (h *holding) try(n int64) bool {
 	return ok
 }
 
-// keep gives back all but n bytes.
+// keep returns all but n bytes to the pool.
 func (h *holding) keep(n int64) {
 	if n < h.n {
 		h.budget.give(h.n - n)
@@ -86,5 +86,5 @@ func (h *holding) keep(n int64) {
 	}
 }
 
-// done gives back all.
+// done returns all bytes to the pool.
 func (h *holding) done() { h.keep(0) }

@@ -19,8 +19,8 @@ type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(encodingproto.Name)} }
 
-// Unmarshal implements encoding.CodecV2. Of what comes by the million it only
-// takes the bytes: their memory is bought before they are decoded.
+// Unmarshal implements encoding.CodecV2. Of messages that come by the million it copies the
+// bytes only: a call takes its share of memory before it decodes them.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	switch m := v.(type) {
 	case *putItem:
@@ -42,7 +42,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 // encoded is a message that is ready to be sent. Those of a batch share a slab:
-// the transport lets go of them at about the same time.
+// the transport drops them at about the same time.
 type encoded struct {
 	data    mem.SliceBuffer
 	buffers [1]mem.Buffer

@@ -44,7 +44,7 @@ type Config struct {
 	MaxCalls int
 	// MaxURL bounds a URL in bytes; a longer one is SKIPPED. The default is 65536.
 	MaxURL int
-	// MaxMetadata bounds the metadata of a URL in bytes, likewise. The default is 65536.
+	// MaxMetadata bounds the metadata of a URL in bytes, as stored. The default is 65536.
 	MaxMetadata int
 	// MaxWait bounds how long a request waits for a lease. The default is 1 min.
 	MaxWait time.Duration
@@ -82,7 +82,7 @@ type Config struct {
 	// Members tells of the other daemons on the same store. The default is that
 	// there are none.
 	Members Members
-	// Store is what /metrics tells of a store on disk. The default is nothing.
+	// Store has the metrics of a store on disk. The default is none.
 	Store StoreMetrics
 	// Logger takes the log. The default is slog.Default().
 	Logger *slog.Logger

@@ -70,9 +70,13 @@ func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) {
 	*batch = putBatch{from: r, size: r.cost()}
 }
 
-// cost is about what the message costs in memory once it is decoded.
+// cost is about what the message costs in memory once it is decoded. A batch that openBatch
+// refuses is not decoded.
 func (r *messageReader) cost() int {
-	n := len(r.raw) + perURL*(1+r.items)
+	n := len(r.raw) + perURL
+	if r.items <= maxItems {
+		n += perURL * r.items
+	}
 	if r.costly {
 		n += costOfGenerated * min(len(r.raw), r.s.maxInfo())
 	}
@@ -83,7 +87,7 @@ func (r *messageReader) cost() int {
 func (s *Server) maxInfo() int { return s.cfg.MaxURL + s.cfg.MaxMetadata + 64<<10 }
 
 // openItem decodes the item that was received, or returns false when it costs
-// more than was thought: then its size says so, and the next call decodes it.
+// more than its estimate: then it sets the real size, and the next call decodes it.
 func (r *messageReader) openItem(it *putItem) (opened bool, err error) {
 	if !r.costly && r.fastItem(r.raw, it) {
 		r.raw = nil
@@ -169,7 +173,7 @@ func dateIn(body []byte) (date uint64) {
 // openBatch is openItem for a batch.
 func (r *messageReader) openBatch(batch *putBatch) (opened bool, err error) {
 	if r.items > maxItems {
-		return false, status.Errorf(codes.InvalidArgument, "cannot take batch; got %d items; want at most %d", r.items, maxItems)
+		return false, status.Errorf(codes.InvalidArgument, "cannot take batch; got more than %d items", maxItems)
 	}
 	if !r.costly && r.fastBatch(r.raw, batch) {
 		r.raw, batch.n = nil, len(batch.urls)
@@ -245,7 +249,7 @@ func eachField(b []byte, do func(number protowire.Number, value []byte) error) e
 	return nil
 }
 
-// errUnreadable has the code that gRPC gives to such messages.
+// errUnreadable has the code that gRPC returns for such messages.
 var errUnreadable = status.Error(codes.Internal, "cannot read message; got bytes that aren't of its kind")
 
 // checkCrawls refuses a batch of too many crawls: each is written in a step of its own.
@@ -387,10 +391,11 @@ func (r *messageReader) fastBatch(b []byte, batch *putBatch) bool {
 	return true
 }
 
-// countItems counts the items of a DiscoveredBatch, as far as it can be read.
+// countItems counts the items of a DiscoveredBatch, as far as it can be read and up to one more
+// than there may be.
 func countItems(b []byte) int {
 	n := 0
-	for len(b) > 0 {
+	for len(b) > 0 && n <= maxItems {
 		tag, _, rest, ok := field(b)
 		if !ok {
 			return n

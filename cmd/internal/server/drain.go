@@ -106,11 +106,11 @@ func isWork(method string) bool {
 	return strings.HasPrefix(method, "/"+frontierpb.URLFrontier_ServiceDesc.ServiceName+"/")
 }
 
-// tally counts calls; unlike a WaitGroup it may grow while somebody waits.
+// tally counts calls. Unlike a WaitGroup it may grow while a goroutine waits.
 type tally struct {
 	mu     sync.Mutex
 	n      int
-	waiter chan struct{} // closed at zero, nil while nobody waits
+	waiter chan struct{} // closed at zero, nil while no goroutine waits
 }
 
 func (t *tally) add(n int) {
@@ -136,5 +136,5 @@ func (t *tally) zero() <-chan struct{} {
 	return c
 }
 
-// isDraining says whether the server is ending.
+// isDraining reports whether the server is ending.
 func (s *Server) isDraining() bool { return async.Closed(s.draining) }

@@ -47,7 +47,7 @@ func asText(b []byte) (string, bool) {
 	return unsafe.String(unsafe.SliceData(b), len(b)), utf8.Valid(b)
 }
 
-// isEntry says whether b is an entry of the metadata as clients write them: a
+// isEntry reports whether b is an entry of the metadata as clients write them: a
 // name, then a list of values.
 func isEntry(b []byte) bool {
 	for last := byte(0); len(b) > 0; {
@@ -60,7 +60,7 @@ func isEntry(b []byte) bool {
 	return true
 }
 
-// isList says whether b is a StringList.
+// isList reports whether b is a StringList.
 func isList(b []byte) bool {
 	for len(b) > 0 {
 		tag, value, rest, ok := field(b)
@@ -72,7 +72,7 @@ func isList(b []byte) bool {
 	return true
 }
 
-// isMetadata says whether a URL's data is metadata as this package stores it.
+// isMetadata reports whether a URL's data is metadata as this package stores it.
 // What isn't, such as that of a URL added by other means, is not for the wire.
 func isMetadata(b []byte) bool {
 	for len(b) > 0 {

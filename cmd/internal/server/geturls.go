@@ -102,6 +102,11 @@ func (s *Server) leaseSome(ctx context.Context, req frontier.LeaseRequest) ([]*f
 	if s.pausedHere.now() {
 		return nil, nil
 	}
+	ctx, _, end, err := s.turn(ctx, req.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	leases, _, err := s.f.Lease(ctx, req)
 	if err != nil {
 		return nil, s.fault("lease", err)

@@ -38,7 +38,7 @@ func (s *Server) newGRPC() *grpc.Server {
 		grpc.StreamInterceptor(s.serveCall),
 		grpc.UnknownServiceHandler(unknownCall),
 	)...)
-	r := streamsOnly{g}
+	r := streamsOnly{g, s}
 	frontierpb.RegisterURLFrontierServer(r, s)
 	healthpb.RegisterHealthServer(r, s.health)
 	s.health.SetServingStatus(frontierpb.URLFrontier_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
@@ -69,21 +69,32 @@ func (s *Server) grpcLimits() []grpc.ServerOption {
 // streamsOnly registers unary calls as streams of one message. gRPC receives the message
 // of a unary call before any of our code runs, and would receive 4 MiB of each call that it
 // refuses.
-type streamsOnly struct{ *grpc.Server }
+type streamsOnly struct {
+	*grpc.Server
+	s *Server
+}
 
 // RegisterService implements grpc.ServiceRegistrar.
 func (r streamsOnly) RegisterService(d *grpc.ServiceDesc, impl any) {
 	streams := *d
 	streams.Methods, streams.Streams = nil, append([]grpc.StreamDesc{}, d.Streams...)
 	for _, m := range d.Methods {
-		streams.Streams = append(streams.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: asStream(m), ServerStreams: true, ClientStreams: true})
+		streams.Streams = append(streams.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: r.s.asStream(m), ServerStreams: true, ClientStreams: true})
 	}
 	r.Server.RegisterService(&streams, impl)
 }
 
-func asStream(m grpc.MethodDesc) grpc.StreamHandler {
+func (s *Server) asStream(m grpc.MethodDesc) grpc.StreamHandler {
+	inTurn := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		ctx, _, end, err := s.turn(ctx, callUnits)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		return handle(ctx, req)
+	}
 	return func(srv any, stream grpc.ServerStream) error {
-		answer, err := m.Handler(srv, stream.Context(), stream.RecvMsg, nil)
+		answer, err := m.Handler(srv, stream.Context(), stream.RecvMsg, inTurn)
 		if err != nil {
 			return err
 		}
@@ -118,7 +129,7 @@ func (c wireCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.A
 		}
 	}
 	w := admit.NewWire(conn.(*admit.Conn), inner, admit.WireConfig{ // our listener's
-		Received: c.s.admission.received, Strange: c.s.admission.strange, Patience: c.s.patience})
+		Received: c.s.admission.received, Strange: c.s.admission.strange, Resets: c.s.admission.resets, Patience: c.s.patience})
 	return w, wireInfo{wire: w}, nil
 }
 
@@ -135,7 +146,7 @@ func (wireCredentials) ClientHandshake(context.Context, string, net.Conn) (net.C
 // Clone implements credentials.TransportCredentials.
 func (c wireCredentials) Clone() credentials.TransportCredentials { return c }
 
-// OverrideServerName implements credentials.TransportCredentials, likewise.
+// OverrideServerName implements credentials.TransportCredentials. A server does not use it.
 func (wireCredentials) OverrideServerName(string) error { return nil }
 
 // countCall counts known calls only, so that a client can't make up labels.

@@ -28,6 +28,9 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 	}
 	err := s.identify(c, header(info.Header), wire.Client())
 	known := err == nil && c.need != Open
+	if !known && !wire.IsKnown() {
+		time.Sleep(s.admission.asking.Next(wire.Client())) // reads nothing of the connection in the meantime
+	}
 	switch {
 	case err != nil:
 		if wire.Failed() > strangeFailures && !wire.IsKnown() {

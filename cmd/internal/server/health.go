@@ -14,7 +14,7 @@ import (
 const maxProbes = 64
 
 // healthRoutes are those that need no token and are never refused for load. They ask
-// nothing of the store: whoever reaches the port may call them as often as he likes.
+// nothing of the store. Every client that reaches the port may call them.
 func (s *Server) healthRoutes() []route {
 	return []route{
 		{"GET /healthz", Open, 0, s.getHealth},

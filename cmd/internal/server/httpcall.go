@@ -58,7 +58,17 @@ func (s *Server) admitted(r route) http.HandlerFunc {
 			return // the client is gone, or its call was ended
 		}
 		defer b.give(held)
-		handler(&callWriter{ResponseWriter: w, call: c, ctx: ctx, patience: s.patience}, req.WithContext(ctx))
+		answer := &callWriter{ResponseWriter: w, call: c, ctx: ctx, patience: s.patience}
+		if req.Method == http.MethodGet && r.need != Open { // others have turns once they have read their bodies
+			inside, _, end, err := s.turn(ctx, callUnits)
+			if err != nil {
+				return // the same
+			}
+			answer.endTurn = sync.OnceFunc(end)
+			defer answer.endTurn()
+			ctx = inside
+		}
+		handler(answer, req.WithContext(ctx))
 	}
 }
 
@@ -108,6 +118,7 @@ type callWriter struct {
 	call     *call
 	ctx      context.Context
 	patience time.Duration
+	endTurn  func() // nil for a call without a turn
 }
 
 // answerPiece is what a client has patience to take.
@@ -143,6 +154,9 @@ func (w *callWriter) FlushError() error {
 func (w *callWriter) begin() error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err
+	}
+	if w.endTurn != nil { // the client may take its time
+		w.endTurn()
 	}
 	w.call.sends()
 	err := http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.patience))

@@ -88,7 +88,7 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.An
 		s.writeFault(w, "settle", err)
 		return out, false
 	}
-	answers, err := s.f.Settle(r.Context(), settlements)
+	answers, err := inTurns(r.Context(), s, settlements, s.f.Settle)
 	if err != nil {
 		s.writeFault(w, "settle", err)
 		return out, false

@@ -2,8 +2,10 @@ package server
 
 import (
 	"net/http"
-	"runtime"
 	"runtime/debug"
+	"time"
+
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
 
 // handled counts a handler that runs, which drain waits for, and logs its panic: net/http would
@@ -11,7 +13,9 @@ import (
 // client doesn't take half an answer for a whole one.
 func (s *Server) handled(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		runtime.Gosched() // see admit.Conn.Read: many requests may come in one piece
+		if conn, _ := r.Context().Value(connKey{}).(*admit.Conn); conn != nil && !conn.IsKnown() {
+			time.Sleep(s.admission.asking.Next(conn.Client()))
+		}
 		s.handlers.add(1)
 		defer s.handlers.add(-1)
 		defer func() {

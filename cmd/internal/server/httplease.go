@@ -106,7 +106,7 @@ func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.L
 		}
 	case !s.pausedHere.now():
 		if held, err = s.payForLeases(ctx, &req, jsonCopies); err == nil {
-			leases, answer.Next, err = s.f.Lease(ctx, req)
+			leases, answer.Next, err = s.leaseNow(ctx, req)
 			held.keep(costOfLeases(leases, jsonCopies))
 		}
 	}
@@ -118,6 +118,16 @@ func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.L
 		answer.Leases[i] = wireLease(l, b.RawMeta)
 	}
 	return answer, held, nil
+}
+
+// leaseNow leases what there is.
+func (s *Server) leaseNow(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, time.Time, error) {
+	ctx, _, end, err := s.turn(ctx, req.Max)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer end()
+	return s.f.Lease(ctx, req)
 }
 
 // leaseWait waits as long as the request says, as its client stays, and as the

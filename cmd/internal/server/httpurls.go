@@ -43,7 +43,7 @@ func (s *Server) postSeen(w http.ResponseWriter, r *http.Request) {
 // offering puts URLs into the frontier.
 type offering func(context.Context, []frontier.Link) ([]frontier.Result, error)
 
-// isBrief tells whether the answers shall be the verdict and the key alone,
+// isBrief reports whether the client asked for the verdict and the key alone,
 // which saves a read for each duplicate.
 func isBrief(r *http.Request) bool { return r.URL.Query().Has("brief") }
 
@@ -108,7 +108,14 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer line
 			return // the client is gone, or its call was ended
 		}
 		body.next(in.Buffered())
-		answer(r.Context(), lines, &out)
+		_, late := inTurns(r.Context(), s, lines, func(ctx context.Context, some []bodyLine) ([]struct{}, error) {
+			answer(ctx, some, &out)
+			return nil, nil
+		})
+		if late != nil {
+			held.done()
+			return // the same
+		}
 		if end != nil && !errors.Is(end, io.EOF) {
 			writeLine(&out, wire.VerdictLine{Verdict: "failed", Error: &wire.Fault{Code: "body", Message: end.Error()}})
 		}
@@ -123,7 +130,7 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer line
 	}
 }
 
-// bodyBuffer is what is read ahead of a body. The number of calls bounds these.
+// bodyBuffer is how many bytes of a body are read ahead. The bound of calls bounds all of them.
 const bodyBuffer = 16 << 10
 
 // chargedBody reads a body, and charges what is read beyond its buffer before it reads it.
@@ -149,7 +156,8 @@ func (b *chargedBody) Read(p []byte) (int, error) {
 // room reports whether Read won't wait for memory.
 func (b *chargedBody) room() bool { return b.pending+bodyBuffer <= bodyBuffer+b.n || b.try(slab) }
 
-// next says that what was read is charged elsewhere, but for what is buffered.
+// next returns the memory of the bytes read, except those buffered: the caller has taken it
+// elsewhere.
 func (b *chargedBody) next(buffered int) {
 	b.pending = int64(buffered)
 	b.done()
@@ -277,7 +285,7 @@ func fillVerdict(v *wire.VerdictLine, r *frontier.Result) {
 	v.Key = hex.EncodeToString(r.Key[:])
 }
 
-// tellFirst tells the first-seen URL of a duplicate, if it is kept, and the rules that made
+// tellFirst adds the first-seen URL of a duplicate, if it is kept, and the rules that made
 // the two equal.
 func (s *Server) tellFirst(v *wire.VerdictLine, first string, u *frontier.Link) {
 	v.FirstBytes = wire.BytesOf(first)

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"runtime"
 	"sync"
 
 	"github.com/firstseen/firstseen/internal/async"
@@ -12,8 +11,6 @@ import (
 const (
 	// windowBytes is about how many bytes of messages one call may have waiting.
 	windowBytes = 2 << 20
-	// yieldEach is after how many messages the reader lets other goroutines run.
-	yieldEach = 64
 	// slab is how many bytes a call takes from the common budget at once.
 	slab = 64 << 10
 )
@@ -24,7 +21,7 @@ type source[T any] struct {
 	// size is about what a message costs in memory, known before it is decoded.
 	size func(T) int
 	// open decodes a message, whose size is bought by then. It may return false once
-	// and tell a greater size.
+	// and set a larger size.
 	open func(T) (bool, error)
 }
 
@@ -34,7 +31,7 @@ type source[T any] struct {
 // waits. A full inbox stops the reading, and so, by flow control, the client.
 type inbox[T any] struct {
 	source source[T]
-	window int    // greatest number of messages waiting
+	window int    // maximum of messages waiting
 	budget budget // bytes
 
 	mu      sync.Mutex
@@ -58,10 +55,7 @@ func newInbox[T any](src source[T], window int, b budget) *inbox[T] {
 
 // read fills the inbox until its source fails.
 func (in *inbox[T]) read(ctx context.Context) {
-	for n := 1; ; n++ {
-		if n%yieldEach == 0 {
-			runtime.Gosched() // see admit.Conn.Read
-		}
+	for {
 		m, err := in.source.recv()
 		if err == nil {
 			err = in.put(ctx, m)
@@ -97,7 +91,7 @@ const (
 	nothing lack = iota
 	room
 	credit
-	size // it was told too low
+	size // it was estimated too low
 )
 
 // cost is what a message is charged.
@@ -155,8 +149,8 @@ func (in *inbox[T]) add(m T, n int64) {
 	}
 }
 
-// refund gives back what was bought when nothing waits: two calls that held some
-// and wanted more would wait for each other.
+// refund returns the credit to the pool if no message waits. Otherwise two calls that hold some
+// and need more could wait for each other.
 func (in *inbox[T]) refund() {
 	if len(in.waiting.messages) == 0 {
 		in.budget.give(in.credit)
@@ -220,7 +214,7 @@ func (in *inbox[T]) grab() (parcel[T], error) {
 	return p, nil
 }
 
-// close gives back what nobody took.
+// close returns the memory of messages that were not taken.
 func (in *inbox[T]) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	// while it is answered, over gRPC and as JSON.
 	sentCopies, jsonCopies = 2, 4
 	// singleBytes is for steps of one URL when there is no more of Config.MaxInHand.
-	singleBytes = 32 << 20
+	singleBytes = 8 << 20
 	// maxLate bounds the calls that waited for leases and, with these in memory, wait to
 	// pay for them.
 	maxLate = 16

@@ -161,7 +161,7 @@ func (s *Server) ListURLs(p *frontierpb.ListUrlParams, stream frontierpb.URLFron
 	return nil
 }
 
-// matcher says whether a URL contains a text.
+// matcher returns a function that reports whether a URL contains a text.
 func matcher(filter string, ignoreCase bool) func(string) bool {
 	switch {
 	case filter == "":
@@ -173,7 +173,7 @@ func matcher(filter string, ignoreCase bool) func(string) bool {
 	return func(u string) bool { return strings.Contains(u, filter) }
 }
 
-// itemOf is the wire form of what is known of a URL.
+// itemOf returns an entry in the form of the protocol.
 func itemOf(e *frontier.Entry, crawl string) *frontierpb.URLItem {
 	url := wireURL(e.URL)
 	info := &frontierpb.URLInfo{Url: url, Key: e.Queue, CrawlID: crawl}

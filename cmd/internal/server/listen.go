@@ -41,8 +41,8 @@ func isLoopback(ctx context.Context, host string) bool {
 	return err == nil && len(ips) > 0
 }
 
-// listen opens a TCP port. Where tokens are asked for, a quarter of its connections at most
-// are of clients that gave none yet.
+// listen opens a TCP port. If the server has tokens, at most an eighth of its connections
+// are of clients that sent none yet.
 func (s *Server) listen(ctx context.Context, address string) (*admit.Listener, error) {
 	lc := net.ListenConfig{Control: admit.Control}
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -51,7 +51,7 @@ func (s *Server) listen(ctx context.Context, address string) (*admit.Listener, e
 	}
 	bounds := admit.Connections{Max: s.cfg.MaxConnections, WriteTimeout: s.patience}
 	if s.tokens != nil {
-		bounds.Strangers = max(1, bounds.Max/4)
+		bounds.Strangers = max(1, bounds.Max/8)
 	}
 	return admit.Listen(l, bounds), nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// StoreMetrics tells how a store on disk does.
+// StoreMetrics returns metrics of a store on disk.
 type StoreMetrics interface {
 	Metrics(context.Context) (pebblestore.Metrics, error)
 }

@@ -16,12 +16,12 @@ import (
 // queue's share: every queue counts as local to exactly one of the daemons that
 // live, so that a client which asks each of ListNodes and sums gets the whole once.
 
-// Members tells which daemons serve a store together.
+// Members lists the daemons that serve a store together.
 type Members interface {
-	// Beat says that a node lives, and returns the names of those that do, in
+	// Beat records that a node lives, and returns the names of those that do, in
 	// order. A node that hasn't beaten for some time is dead.
 	Beat(ctx context.Context, node string) ([]string, error)
-	// Leave says that a node ends.
+	// Leave records that a node ends.
 	Leave(ctx context.Context, node string) error
 }
 
@@ -76,7 +76,8 @@ func (s *Server) ListNodes(ctx context.Context, _ *frontierpb.Empty) (*frontierp
 	return &frontierpb.StringList{Values: nodes}, nil
 }
 
-// share says which queues are meant: all of them, or those local to this node.
+// share returns a function that reports whether a queue is meant: all of them, or those local to
+// this node.
 func (s *Server) share(ctx context.Context, local bool) (func(crawl, queue string) bool, error) {
 	all := func(string, string) bool { return true }
 	if !local || s.cfg.Members == nil {
@@ -90,7 +91,7 @@ func (s *Server) share(ctx context.Context, local bool) (func(crawl, queue strin
 	return func(crawl, queue string) bool { return ownerOf(crawl, queue, nodes) == self }, nil
 }
 
-// ownerOf picks the node that a queue is local to: the greatest hash of both, so that a
+// ownerOf picks the node that a queue is local to: the largest hash of both, so that a
 // node that comes or goes moves no more than its own share.
 func ownerOf(crawl, queue string, nodes []string) string {
 	weight := func(node string) uint64 {

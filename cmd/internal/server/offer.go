@@ -60,7 +60,7 @@ func (s *Server) offerList(n int) []offered {
 	return slices.Grow((*l)[:0], n)
 }
 
-// mostOffered is the greatest list that is kept.
+// mostOffered is the largest list that is kept for reuse.
 const mostOffered = 1 << 10
 
 // recycle takes back the list of a batch whose URLs went elsewhere.
@@ -76,7 +76,7 @@ const (
 	// perURL is about what a URL costs in memory besides its texts, from its message to
 	// its commit.
 	perURL = 1 << 10
-	// perEntry is about what a name of its metadata costs, likewise.
+	// perEntry is about what a name of its metadata costs besides.
 	perEntry = 192
 )
 

@@ -47,7 +47,7 @@ func pump[T, A any](s *Server, ctx context.Context, src source[T], window, atOnc
 	return end
 }
 
-// answered is the answer to a batch, and what it holds until it is sent.
+// answered is the answer to a batch, and the memory it holds until it is sent.
 type answered[A any] struct {
 	answer A
 	holding

@@ -67,7 +67,7 @@ func unpackMeta(info *frontierpb.URLInfo, meta []byte) {
 	}
 }
 
-// maxSeconds is the year 5138: a greater date can't be meant as seconds, and
+// maxSeconds is the year 5138: a later date can't be meant as seconds, and
 // is read as milliseconds.
 const maxSeconds = 100_000_000_000
 

@@ -159,13 +159,13 @@ func (s *Server) addList(n int) *addList {
 	return l
 }
 
-// free empties a list that nobody reads any more.
+// free empties a list that is no longer read.
 func (l *addList) free() {
 	clear(l.urls)
 	l.urls, l.places = l.urls[:0], l.places[:0]
 }
 
-// add adds a URL. Whether its first-seen URL is told is the caller's choice.
+// add adds a URL. The caller chooses whether it needs the first-seen URL.
 func (l *addList) add(u frontier.Link, place int) {
 	l.urls, l.places = append(l.urls, u), append(l.places, place)
 }
@@ -189,7 +189,7 @@ func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontier
 		l.urls[i].SkipTraps = !s.cfg.TrapsOverGRPC
 		l.urls[i].SkipFirst = true // the protocol has no place for it
 	}
-	results, err := s.guardedAdd(ctx, l.urls)
+	results, err := inTurns(ctx, s, l.urls, s.guardedAdd)
 	for i, place := range l.places {
 		switch {
 		case err != nil:
@@ -212,11 +212,7 @@ func (s *Server) freeAdds(l *addList, err error) {
 }
 
 func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) []frontier.Result {
-	var results []frontier.Result
-	err := s.roomFor(len(l.known))
-	if err == nil {
-		results, err = s.put(ctx, l.known)
-	}
+	results, err := inTurns(ctx, s, l.known, s.guardedPut)
 	for i, place := range l.places {
 		switch {
 		case err != nil:
@@ -236,6 +232,14 @@ func (s *Server) guardedAdd(ctx context.Context, urls []frontier.Link) ([]fronti
 		return nil, err
 	}
 	return s.add(ctx, urls)
+}
+
+// guardedPut is put where the disk has room.
+func (s *Server) guardedPut(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+	if err := s.roomFor(len(known)); err != nil {
+		return nil, err
+	}
+	return s.put(ctx, known)
 }
 
 // batchesAtOnce is how many commits of a PutDiscovered stream are under way:

@@ -37,8 +37,8 @@ func parseScope(name string) (Scope, error) {
 	return 0, fmt.Errorf("cannot read scope; got %q; want read, write or admin", name)
 }
 
-// callScopes says what each gRPC call needs. A call that isn't here needs
-// Admin, so that a new one is closed until somebody decides.
+// callScopes has the scope that each gRPC call needs. A call that isn't here needs
+// Admin, so that a new call is restricted by default.
 var callScopes = map[string]Scope{
 	frontierpb.URLFrontier_GetStats_FullMethodName:     Read,
 	frontierpb.URLFrontier_ListQueues_FullMethodName:   Read,

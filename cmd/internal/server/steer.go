@@ -98,12 +98,12 @@ func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontier
 	return resp, err
 }
 
-// localPause says whether this one of several daemons hands nothing out. Safe for
+// localPause records whether this one of several daemons leases nothing. Safe for
 // concurrent use; the zero value is not paused.
 type localPause struct {
 	mu      sync.Mutex
 	paused  bool
-	changed chan struct{} // closed at the next change, nil while nobody waits
+	changed chan struct{} // closed at the next change, nil while no goroutine waits
 }
 
 func (l *localPause) set(paused bool) {

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/firstseen/firstseen/cmd/internal/tools/measured"
 	"github.com/firstseen/firstseen/internal/async"
 )
 
@@ -26,7 +27,7 @@ type attack struct {
 	name string
 	// procs is how many processes attack, each with an equal part of conns.
 	procs, conns int
-	// many says that each connection has an address of its own.
+	// many is whether each connection has an address of its own.
 	many bool
 	// one attacks over connection i, until it has no more to do or the connection ends.
 	// Then it is called again.
@@ -104,7 +105,7 @@ func startAttack(ctx context.Context, a *attack, d *daemon) (*attackers, error) 
 	return &all, nil
 }
 
-// stop ends the attack and returns what it did.
+// stop ends the attack and returns its counts.
 func (all *attackers) stop() (sum sent, err error) {
 	for _, cmd := range all.cmds {
 		err = errors.Join(err, cmd.Process.Signal(syscall.SIGTERM))
@@ -127,9 +128,6 @@ type attacker struct {
 	connections, bytes atomic.Int64
 }
 
-// lowest is the priority of attackers.
-const lowest = 19
-
 func attackMain(ctx context.Context, args []string) error {
 	var a attacker
 	var name string
@@ -145,7 +143,7 @@ func attackMain(ctx context.Context, args []string) error {
 	if a.attack = attackOf(name); a.attack == nil {
 		return fmt.Errorf("cannot attack; got %q", name)
 	}
-	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, lowest); err != nil {
+	if err := measured.YieldToParent(); err != nil {
 		return err
 	}
 	a.ctx = ctx
@@ -166,8 +164,8 @@ func (a *attacker) again(i int) {
 	}
 }
 
-// dial connects with small buffers in the kernel, so that what isn't read is the
-// daemon's.
+// dial connects with small receive buffers in the kernel, so that unread bytes stay at the
+// daemon.
 func (a *attacker) dial(addr string, i int) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second, Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
@@ -187,7 +185,7 @@ func (a *attacker) dial(addr string, i int) (net.Conn, error) {
 	return counted{conn, a}, nil
 }
 
-// counted counts what is sent.
+// counted counts the bytes it sends.
 type counted struct {
 	net.Conn
 	a *attacker

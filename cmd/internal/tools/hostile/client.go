@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,11 +45,20 @@ func (c *client) close() {
 	c.web.CloseIdleConnections()
 }
 
-// result is what the client noticed: 99th percentiles, calls, and those that failed.
+// result is what the client noticed: how long calls took, and those that failed.
 type result struct {
-	adds, leases  time.Duration
-	calls, failed int
-	err           error // of the first that failed
+	adds, leases []time.Duration
+	failed       int
+	err          error // of the first that failed
+}
+
+// add adds the calls of another run.
+func (r *result) add(other *result) {
+	r.adds, r.leases = append(r.adds, other.adds...), append(r.leases, other.leases...)
+	r.failed += other.failed
+	if r.err == nil {
+		r.err = other.err
+	}
 }
 
 const (
@@ -61,15 +71,15 @@ const (
 )
 
 // run makes calls for a time.
-func (c *client) run(ctx context.Context, length time.Duration) (r result) {
+func (c *client) run(ctx context.Context, length time.Duration) *result {
+	r := &result{}
 	var mu sync.Mutex
-	var adds, leases []time.Duration
 	var wg sync.WaitGroup
 	began := time.Now()
 	for _, kind := range []struct {
 		times *[]time.Duration
 		call  func(ctx context.Context, i int) error
-	}{{&adds, c.addGRPC}, {&adds, c.addHTTP}, {&leases, c.leaseGRPC}, {&leases, c.leaseHTTP}} {
+	}{{&r.adds, c.addGRPC}, {&r.adds, c.addHTTP}, {&r.leases, c.leaseGRPC}, {&r.leases, c.leaseHTTP}} {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				due := began.Add(time.Duration(i) * every)
@@ -85,22 +95,14 @@ func (c *client) run(ctx context.Context, length time.Duration) (r result) {
 				*kind.times = append(*kind.times, took)
 				if err != nil {
 					r.failed++
-					r.err = errors.Join(r.err, firstOf(r.err, err))
+					r.err = cmp.Or(r.err, err)
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	r.adds, r.leases, r.calls = p99(adds), p99(leases), len(adds)+len(leases)
 	return r
-}
-
-func firstOf(before, err error) error {
-	if before != nil {
-		return nil
-	}
-	return err
 }
 
 func p99(times []time.Duration) time.Duration {

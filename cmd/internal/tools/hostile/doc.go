@@ -1,14 +1,18 @@
 // Command hostile attacks a daemon and measures what an honest client notices.
 //
-//	hostile --binary bin/firstseen [--length 1m] [--attacks name,name]
+//	hostile --binary bin/firstseen [--length 1m] [--rounds 2] [--attacks name,name]
 //
 // For each attack it starts a daemon with tokens and default limits. A client with a token
 // adds and leases over gRPC and HTTP, each 50 times a second: first alone, then under the
-// attack. The report has the 99th percentile of both and their ratio, the calls that
-// failed, and the daemon's peak memory under the attack.
+// attack, several times in turns. The report has the 99th percentile of both and their
+// ratio, the calls that failed, and the daemon's processor time and peak memory.
 //
-// Each time counts from when the call was due, so that a call that is late makes those
-// behind it late, too. Attackers have no token, or another one than the client. They run on
-// the same machine, in processes of the lowest priority: in life they bring their own
-// processors.
+// Each time counts from when the call was due, so that a late call also makes the calls
+// after it late. Attackers have no token, or another one than the client.
+//
+// In life, attackers bring their own processors; here they must not take those of the
+// daemon. So the daemon runs on one half of the processors of the machine, with and without
+// an attack. The client and the attackers share the other half, where the attackers have
+// a priority of 15 less. The ratio compares the daemon with itself, on half of
+// the machine.
 package main

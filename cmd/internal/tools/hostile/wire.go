@@ -26,7 +26,7 @@ const (
 type wire struct {
 	conn  net.Conn
 	token string
-	reads atomic.Bool // what comes is taken
+	reads atomic.Bool // it reads answers
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -152,7 +152,7 @@ func (w *wire) reset(id uint32) error {
 	return w.out.WriteRSTStream(id, http2.ErrCodeCancel)
 }
 
-// errOver says that the daemon ended a call.
+// errOver means that the daemon ended a call.
 var errOver = errors.New("the call has ended")
 
 // send sends bytes as the daemon's windows allow.

@@ -74,8 +74,8 @@ func (s *settings) each(ctx context.Context, urls [][]byte, queues int, open fun
 		if err := t.all(ctx, phases); err != nil {
 			return err
 		}
-		fmt.Printf("| %s | disk: %d MB | | | | | | |\n", t.name, t.diskMB())
-		if err := t.stop(); err != nil {
+		fmt.Printf("| %s | disk: %d MB | | | | | | |\n", t.Name, t.DiskMB())
+		if err := t.Stop(); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ type phase struct {
 }
 
 func (t *target) all(ctx context.Context, phases []phase) error {
-	c, closeConn, err := t.dial()
+	c, closeConn, err := dial(t.addr)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (t *target) all(ctx context.Context, phases []phase) error {
 		if err != nil {
 			return err
 		}
-		r.print(t.name)
+		r.print(t.Name)
 	}
 	return nil
 }

@@ -24,12 +24,12 @@ type result struct {
 
 // measure runs a phase and charges it with the server's processor time.
 func (t *target) measure(phase string, run func(*target) (result, error)) (result, error) {
-	before, own, began := t.cpu(), ownCPU(), time.Now()
+	before, own, began := t.CPU(), ownCPU(), time.Now()
 	r, err := run(t)
-	r.phase, r.took, r.cpu, r.own = phase, time.Since(began), t.cpu()-before, ownCPU()-own
-	r.peak = t.peakMB()
+	r.phase, r.took, r.cpu, r.own = phase, time.Since(began), t.CPU()-before, ownCPU()-own
+	r.peak = t.PeakMB()
 	if err != nil {
-		err = fmt.Errorf("%s, %s: %w", t.name, phase, err)
+		err = fmt.Errorf("%s, %s: %w", t.Name, phase, err)
 	}
 	return r, err
 }

@@ -1,0 +1,42 @@
+package admit
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestPace counts events of a client: a burst costs nothing, then each costs a pause, until
+// time has passed.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const burst, every = 5, 10 * time.Millisecond
+		p := NewPace(burst, every)
+		for range 2 {
+			for i := range burst {
+				if d := p.Next(token(1)); d != 0 {
+					t.Errorf("event %d: got a pause of %v; want none", i, d)
+				}
+			}
+			for i := range 3 {
+				if d, want := p.Next(token(1)), time.Duration(i+1)*every; d != want {
+					t.Errorf("event %d after the burst: got a pause of %v; want %v", i, d, want)
+				}
+			}
+			if d := p.Next(token(2)); d != 0 {
+				t.Errorf("got a pause of %v for another client; want none", d)
+			}
+			for range 1000 {
+				p.Next(token(3))
+			}
+			if d := p.Next(token(3)); d != maxPause {
+				t.Errorf("got a pause of %v; want at most %v", d, maxPause)
+			}
+			time.Sleep(time.Minute)
+		}
+		p.Next(token(1))
+		if len(p.until) != 1 {
+			t.Errorf("got %d clients in memory; want the last alone", len(p.until))
+		}
+	})
+}
