@@ -135,7 +135,7 @@ func (p *Pool) grant() {
 			close(t.got)
 			p.waiting.Remove(e)
 		case p.held[t.client] == 0:
-			return // later callers must not take what it waits for
+			return // later callers must not overtake it
 		}
 		e = next
 	}

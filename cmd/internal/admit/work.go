@@ -76,7 +76,7 @@ func (k *Work) Begin(ctx context.Context, c Client, n int) (int, error) {
 	}
 }
 
-// End says that n units of a client's work are done.
+// End ends n units of a client's work.
 func (k *Work) End(c Client, n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -20,7 +20,7 @@ type Config struct {
 	// default is 127.0.0.1:7072.
 	HTTPAddr string
 	// HealthAddr is the host:port of an interface that has /healthz and /readyz alone, in the
-	// clear and for everybody; "off" for none. The default is off.
+	// clear and without tokens; "off" for none. The default is off.
 	HealthAddr string
 	// HTTPHosts are host names that the HTTP interface may be called by where it
 	// has neither tokens nor TLS, besides IP addresses and localhost. The default is none.
@@ -55,8 +55,8 @@ type Config struct {
 	MaxInHand int64
 
 	// TrapsOverGRPC has the frontier's traps refuse URLs that come over gRPC, too. The
-	// default is false: URLFrontier takes every URL, and its clients, which filter for
-	// themselves, can't tell such a SKIPPED from that of a known URL.
+	// default is false: URLFrontier takes every URL. Its clients have filters of their own, and
+	// could not distinguish such a SKIPPED from that of a known URL.
 	TrapsOverGRPC bool
 
 	// MaxExpiredOverGRPC is how many leases of a URL may run out before GetURLs drops it, as
@@ -79,7 +79,7 @@ type Config struct {
 
 	// Node is what ListNodes answers. The default is the gRPC address.
 	Node string
-	// Members tells of the other daemons on the same store. The default is that
+	// Members lists the other daemons on the same store. The default is that
 	// there are none.
 	Members Members
 	// Store has the metrics of a store on disk. The default is none.
@@ -132,8 +132,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Check returns everything that would keep a server of this configuration
-// from starting, as far as can be told without taking its ports.
+// Check returns every error that would keep a server of this configuration
+// from starting, except those of listening on its ports.
 func (c Config) Check(ctx context.Context) error {
 	c = c.withDefaults()
 	errs := []error{checkAddress(ctx, "grpc", c.GRPCAddr, c.TLS.enabled(), c.InsecurePublic)}

@@ -17,9 +17,9 @@ import (
 
 // messageReader decodes the messages of one stream that carries URLs: one copy
 // of a message, whose parts its URLs share, where the generated code makes four
-// allocations a URL. It reads messages as clients write them; any other, such as
-// one with fields of a later protocol or one that is broken, is left to the
-// generated code, so that what is accepted is the same.
+// allocations a URL. It reads messages as clients write them. The generated
+// code reads any other, such as one with fields of a later protocol, so that both
+// accept the same messages.
 type messageReader struct {
 	s     *Server
 	names interner

@@ -22,9 +22,9 @@ var errDraining = status.Error(codes.Unavailable, "server is going down; send wh
 // a drain up for 5 s, no longer than Config.Drain.
 const linger = 250 * time.Millisecond
 
-// drain ends the server in order: health says so first, streams commit and
-// answer what they have read and end, calls finish, and what is still there
-// after Config.Drain is cut off.
+// drain ends the server in order. Health reports it first. Streams commit and
+// answer the items they have read, and end. Other calls finish. Calls that remain
+// after Config.Drain are cut off.
 func (s *Server) drain() {
 	began := time.Now()
 	s.drainOnce.Do(func() { close(s.draining) })

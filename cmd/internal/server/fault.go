@@ -41,8 +41,8 @@ func codeOf(err error) codes.Code {
 	return codes.Internal
 }
 
-// fault puts an error of the frontier into a status, and logs what isn't the
-// client's doing.
+// fault returns an error of the frontier as a status, and logs it unless the client
+// caused it.
 func (s *Server) fault(what string, err error) error {
 	code := codeOf(err)
 	if code == codes.Internal || code == codes.Unavailable {

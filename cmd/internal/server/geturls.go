@@ -13,8 +13,7 @@ const (
 	// defaultLease is how long URLs are held for a client that doesn't say.
 	defaultLease = 30 * time.Second
 	// takeAtOnce bounds the URLs leased in one step, so that a client that asks
-	// for everything is served piece by piece, and holds none of what it
-	// doesn't read.
+	// for all URLs is served in pieces, and leases none that it does not read.
 	takeAtOnce = 4096
 	// encodeAtOnce is how many URLs are encoded ahead of being sent.
 	encodeAtOnce = 64
@@ -51,7 +50,7 @@ func (s *Server) GetURLs(p *frontierpb.GetParams, stream frontierpb.URLFrontier_
 	return nil
 }
 
-// leaseAndSend is one step of GetURLs, and returns what it leased, and at how many bytes it
+// leaseAndSend is one step of GetURLs. It returns its leases, and the number of bytes at which it
 // would have stopped.
 func (s *Server) leaseAndSend(stream frontierpb.URLFrontier_GetURLsServer, req frontier.LeaseRequest) ([]*frontier.Lease, int64, error) {
 	ctx := stream.Context()

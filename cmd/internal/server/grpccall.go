@@ -96,8 +96,8 @@ type callStream struct {
 // Context implements grpc.ServerStream.
 func (s *callStream) Context() context.Context { return s.ctx }
 
-// RecvMsg implements grpc.ServerStream. Of a call that only watches it ends with the
-// context, and what is still receiving then with the call.
+// RecvMsg implements grpc.ServerStream. In a call that only watches, it returns when the
+// context ends; the goroutine that still receives then ends with the call.
 func (s *callStream) RecvMsg(m any) error {
 	if isWork(s.call.method) {
 		return s.receive(m)

@@ -30,15 +30,15 @@ func fetchedOf(b *wire.Fetched) (*frontier.Fetched, error) {
 }
 
 // digestNames are what crawlers call the digest in a URL's metadata; StormCrawler's is
-// "signature". statusNames and redirectNames are likewise.
+// "signature". statusNames and redirectNames are those of the status and the redirect target.
 var (
 	digestNames   = []string{"digest", "signature"}
 	statusNames   = []string{"status", "fetch.statusCode"}
 	redirectNames = []string{"redirect", "_redirTo"}
 )
 
-// tellFetch puts what the metadata of a known URL says of its fetch into the frontier's
-// terms: where it was redirected to, and, if fetches are kept, what it gave.
+// tellFetch sets the redirect target of a known URL from its metadata, and, if fetches are
+// kept, their results.
 func (s *Server) tellFetch(k *frontier.Known) {
 	if s.judge.sample == nil && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
 		return

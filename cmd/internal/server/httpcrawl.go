@@ -10,7 +10,7 @@ import (
 )
 
 // crawlBody is the body of POST /v1/crawl, and its answer: the profile that
-// makes the keys of a crawl, chosen before its first URL and for good.
+// makes the keys of a crawl, chosen before its first URL and permanent.
 type crawlBody struct {
 	Crawl   string `json:"crawl"`
 	Profile string `json:"profile"`

@@ -15,8 +15,8 @@ var stateNames = map[store.State]string{
 	store.SeenOnly: "seen", store.Queued: "queued", store.Leased: "leased", store.Done: "done", store.Dropped: "dropped",
 }
 
-// getExplain says how a URL is read, and what is known of it. A URL that is
-// refused has an wire.Explanation too.
+// getExplain answers how a URL is canonicalized, and what the store has of it. The answer to a
+// refused URL is a wire.Explanation as well.
 func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	u := frontier.Link{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
@@ -46,7 +46,7 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, e)
 }
 
-// explain tells how a URL is read, of what Lookup returned for it.
+// explain returns how a URL is canonicalized, given the results of Lookup.
 func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) wire.Explanation {
 	p := s.profileOf(u.Crawl)
 	e := wire.Explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []wire.Change{}}

@@ -37,8 +37,8 @@ var faultCode = map[int]string{
 	http.StatusRequestEntityTooLarge: "too-large",
 }
 
-// writeFault answers with an error of the frontier, and logs what isn't the
-// client's doing.
+// writeFault answers with an error of the frontier, and logs it unless the client
+// caused it.
 func (s *Server) writeFault(w http.ResponseWriter, what string, err error) {
 	if errors.Is(err, errBusy) {
 		writeError(w, http.StatusTooManyRequests, "busy", status.Convert(err).Message())
@@ -58,8 +58,8 @@ const (
 	costOfJSON = 16
 	minLease   = len(`{"key":"0123456789abcdef0123456789abcdef","token":"1"}`)
 	fewLeases  = 64 // however short
-	// smallBody is what isn't charged: who asks for work, or settles some leases, waits
-	// for no bulk. The number of calls bounds these.
+	// smallBody is the size up to which a body needs no share of memory, so that a client that
+	// leases or settles a few URLs does not wait for bulk. The bound of calls bounds these.
 	smallBody = 4 << 10
 )
 

@@ -130,8 +130,8 @@ func (s *Server) leaseNow(ctx context.Context, req frontier.LeaseRequest) ([]*fr
 	return s.f.Lease(ctx, req)
 }
 
-// leaseWait waits as long as the request says, as its client stays, and as the
-// server isn't draining. What nobody is there to take is given back.
+// leaseWait waits for the time of the request, until its client leaves or the server
+// drains. If the client has left, leaseWait releases the leases.
 func (s *Server) leaseWait(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) ([]*frontier.Lease, bool, error) {
 	limited, cancel := context.WithTimeout(ctx, max(seconds(b.WaitSeconds, s.cfg.MaxWait), time.Millisecond))
 	defer cancel()

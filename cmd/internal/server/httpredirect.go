@@ -9,8 +9,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// postRedirect tells whether a redirect is to be followed now, as the page
-// itself under another spelling, or was offered like a link.
+// postRedirect answers whether the client must follow a redirect now, because its target is
+// a variant of the page itself, or whether the target was offered like a link.
 func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[wire.RedirectRequest](s, w, r)
 	if !ok {

@@ -80,10 +80,10 @@ func (s *Server) answering(offer offering, brief bool) lineAnswerer {
 	}
 }
 
-// streamLines answers each line of a body with a line, in order. Lines are
-// committed together as far as they have arrived, so that a client may also
-// converse line by line. One that says how long its body is has all of it, and
-// waits for nothing: then as many as may be are committed together.
+// streamLines answers each line of a body with a line, in order. The lines
+// that have arrived are committed together, so that a client may also converse
+// line by line. A client that declares the length of its body has all of it and
+// waits for no answer: then as many lines as possible are committed together.
 func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer lineAnswerer) {
 	if s.disk.full() {
 		s.writeFault(w, "add URLs", errDiskLow)
@@ -133,7 +133,7 @@ func (s *Server) streamLines(w http.ResponseWriter, r *http.Request, answer line
 // bodyBuffer is how many bytes of a body are read ahead. The bound of calls bounds all of them.
 const bodyBuffer = 16 << 10
 
-// chargedBody reads a body, and charges what is read beyond its buffer before it reads it.
+// chargedBody reads a body. It takes memory for the bytes beyond its buffer before it reads them.
 type chargedBody struct {
 	r   io.Reader
 	ctx context.Context
@@ -172,9 +172,9 @@ func costOfLines(lines []bodyLine) int64 {
 	return int64(n)
 }
 
-// readLines reads lines until none has arrived in whole and more says not to
-// wait for another, and at least one. It returns what it read together with the
-// error that ended it. A line that is cut off by an error is none.
+// readLines reads at least one line, and then those that have arrived completely or that
+// more allows to wait for. It returns the lines together with the error that ended them. It
+// drops a line that an error cut off.
 func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, err error) {
 	bytesRead := 0
 	for len(lines) == 0 || len(lines) < linesAtOnce && bytesRead < windowBytes && (r.Buffered() > 0 || more()) {

@@ -180,9 +180,9 @@ func (in *inbox[T]) end(err error) {
 	signal(in.changed)
 }
 
-// take returns what is waiting, at once if there is something, and the end of
-// the stream once nothing is. Once stop is closed nothing more is let in: a
-// client that sends on would keep the stream going.
+// take blocks until messages wait and returns them. If none wait and the stream has ended,
+// it returns the error of the end. Once stop is closed the inbox accepts no more messages:
+// a client that continues to send would keep the stream open.
 func (in *inbox[T]) take(ctx context.Context, stop <-chan struct{}) (parcel[T], error) {
 	for {
 		if async.Closed(stop) {

@@ -6,9 +6,9 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// interner gives equal names one string that holds no message in memory:
-// queues keep their names for as long as they live. It is a table without
-// chains: of two names in one place the later stays.
+// interner returns one string for equal names, which keeps no message in memory:
+// a queue keeps its name as long as it exists. It is a table without chains: the
+// later of two names in one place replaces the other.
 type interner struct {
 	seed   maphash.Seed
 	names  []string

@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// gauges are read from the store when somebody looks: they are exact, and cost
-// the same however much is stored.
+// gauges are read from the store for each scrape. They are exact, and cost the same
+// for every size of the store.
 type gauges struct {
 	s     *Server
 	descs map[string]*prometheus.Desc

@@ -21,8 +21,8 @@ type storeGauge struct {
 	of   func(*pebblestore.Metrics) float64
 }
 
-// storeGauges are the numbers of a store on disk. Those of time say whether the disk
-// and the processors keep up with what is written.
+// storeGauges are the metrics of a store on disk. Those of time show whether the disk
+// and the processors keep up with the writes.
 type storeGauges struct {
 	store  StoreMetrics
 	gauges []storeGauge

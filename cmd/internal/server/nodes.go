@@ -32,8 +32,8 @@ const beatEvery = 3 * time.Second
 // Node is the name of this server among the nodes.
 func (s *Server) Node() string { return cmp.Or(s.cfg.Node, s.GRPCAddr()) }
 
-// beat shows signs of life until ctx ends, and takes over a pause that another
-// daemon was told of.
+// beat shows signs of life until ctx ends, and adopts a pause that was set at another
+// daemon.
 func (s *Server) beat(ctx context.Context) {
 	if s.cfg.Members == nil {
 		return

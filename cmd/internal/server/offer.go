@@ -18,7 +18,7 @@ type offered struct {
 type putItem struct {
 	offered
 	id    string
-	known bool   // the state of a URL is told, not a URL offered
+	known bool   // it states the result of a URL rather than offering one
 	date  uint64 // refetchable_from_date, when known
 	size  int    // about its bytes in memory
 

@@ -18,7 +18,7 @@ func pump[T, A any](s *Server, ctx context.Context, src source[T], window, atOnc
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// The reader may be in recv when the call returns; it ends with the call's
-	// stream, and gives back what it bought by then.
+	// stream, and returns its memory by then.
 	go func() {
 		in.read(ctx)
 		<-ctx.Done()

@@ -14,8 +14,8 @@ import (
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
-// urlOf puts a message into the frontier's terms; ok is false for what is
-// refused before anybody looks at it.
+// urlOf returns the link of a message. ok is false if the server refuses it before it
+// reaches the frontier.
 func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
 	meta, ok := s.packMeta(info.GetMetadata())
 	u = frontier.Link{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}

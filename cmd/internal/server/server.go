@@ -144,10 +144,10 @@ func addressOf(l net.Listener) string {
 	return l.Addr().String()
 }
 
-// Serve serves until ctx ends, then drains: what was read is committed and
-// answered, streams end with UNAVAILABLE, and clients find no new connection.
-// It returns nil after an orderly end. If the store fails, Serve drains, too, and returns
-// an error that wraps store.ErrFailed.
+// Serve serves until ctx ends, then drains: it commits and answers the items it has read,
+// ends streams with UNAVAILABLE, and accepts no connection. It returns nil after an
+// orderly end. If the store fails, Serve also drains, and returns an error that wraps
+// store.ErrFailed.
 func (s *Server) Serve(ctx context.Context) error {
 	defer close(s.stopped)
 	s.warn()

@@ -72,7 +72,7 @@ func (s *Server) configureAll(ctx context.Context, c store.QueueChange) (*fronti
 	return &frontierpb.Empty{}, nil
 }
 
-// controlCrawl is where the server keeps what it must know of itself after a
+// controlCrawl is the crawl in which the server stores its own state for the time after a
 // restart: a queue's pause stands for the pause of all. The store has no word
 // to ask for the settings of all. It is not listed.
 const controlCrawl, activeQueue = ".serve", "active"
@@ -116,7 +116,7 @@ func (l *localPause) set(paused bool) {
 	l.paused = paused
 }
 
-// look returns the state and what is closed when it changes.
+// look returns the state, and a channel that is closed when it changes.
 func (l *localPause) look() (paused bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Server) recallPause(ctx context.Context) error {
 }
 
 // readPause asks the store for the pause, which another daemon may have set. known
-// says whether it ever was.
+// reports whether it was ever set.
 func (s *Server) readPause(ctx context.Context) (known bool, err error) {
 	q, err := s.f.Queue(ctx, controlCrawl, activeQueue)
 	known = !errors.Is(err, store.ErrNotFound)

@@ -15,8 +15,8 @@ import (
 // bits.
 const minToken = 16
 
-// tokens answers what a bearer token allows. Only digests of tokens are kept,
-// so that no log, dump or comparison of unequal time gives one away. Safe for
+// tokens answers what a bearer token allows. It keeps only digests of
+// tokens, so that no log, dump or timing of comparisons reveals one. Safe for
 // concurrent use.
 type tokens struct {
 	file string
@@ -24,8 +24,8 @@ type tokens struct {
 }
 
 // loadTokens reads a token file: a scope and a token a line, separated by
-// blanks; empty lines and lines that begin with # are skipped. An empty name
-// gives nil, which allows everything.
+// blanks; empty lines and lines that begin with # are skipped. For an
+// empty name it returns nil, which allows everything.
 func loadTokens(file string) (*tokens, error) {
 	if file == "" {
 		return nil, nil
