@@ -8,8 +8,8 @@ import (
 	"github.com/PuerkitoBio/purell"
 )
 
-// secondary is every profile of this kind, by its name as typed.
-func secondary() map[string]*Profile {
+// foreign returns every profile of this kind, by its name as typed.
+func foreign() map[string]*Profile {
 	return map[string]*Profile{
 		"hashed-n": HashedN(), "hashed-p": HashedP(), "c14n": C14N(), "scrapy": Scrapy(), "safebrowsing": SafeBrowsing(),
 		"surt": SURT(), "none": None(), "purell:all-greedy": Purell(purell.FlagsAllGreedy),
@@ -17,7 +17,7 @@ func secondary() map[string]*Profile {
 }
 
 func TestSecondaryProfilesAsTyped(t *testing.T) {
-	for typed, want := range secondary() {
+	for typed, want := range foreign() {
 		p, err := ParseProfile(typed)
 		if err != nil || p.String() != typed || p.Version() != want.Version() || p.Name() != strings.SplitN(typed, ":", 2)[0] {
 			t.Errorf("%s: got %v, %v; want it back", typed, p, err)
@@ -45,7 +45,7 @@ func FuzzSecondaryProfiles(f *testing.F) {
 	for _, s := range []string{"", "http://U:P@Ä.example:080/%2e%2E//x;y?b=%41&a#f", "\xff\x00", "x:", "[::", "http://[::1%é]", "http://xn--bcé-İkva.ch/", "1.2.3.4:5/(S(0123456789abcdefghijklmn))/a.aspx"} {
 		f.Add(s)
 	}
-	profiles := secondary()
+	profiles := foreign()
 	eachMutant(func(raw []byte, _ uint32) { f.Add(string(raw)) })
 	f.Fuzz(func(t *testing.T, raw string) {
 		for name, p := range profiles {
