@@ -185,7 +185,7 @@ func TestDiscriminatorMakesAnotherKey(t *testing.T) {
 }
 
 func TestExactCrawlTellsSpellingsAndQueuesApart(t *testing.T) {
-	f := open(t, Options{Exact: []string{"raw"}})
+	f := exact(t, open(t, Options{}), "raw")
 	offers := []Link{
 		{URL: "http://a.example/#1"}, {URL: "http://a.example/#2"}, {URL: "HTTP://A.example/"},
 		{URL: "http://a.example/#1", Queue: "k"}, {URL: "not a URL", Queue: "k"},
@@ -213,7 +213,7 @@ func TestExactCrawlTellsSpellingsAndQueuesApart(t *testing.T) {
 
 func TestExactCrawlStaysExact(t *testing.T) {
 	s := memstore.New(memstore.Options{})
-	first := openOn(t, s, Options{Exact: []string{"raw"}})
+	first := exact(t, openOn(t, s, Options{}), "raw")
 	addOne(t, first, Link{URL: "http://a.example/#1", Crawl: "raw"})
 	again := openOn(t, s, Options{})
 	if r := addOne(t, again, Link{URL: "http://a.example/#2", Crawl: "raw"}); r.Status != StatusNew {
@@ -224,6 +224,9 @@ func TestExactCrawlStaysExact(t *testing.T) {
 		t.Errorf("got %v; want ErrIdentity for a crawl with keys", err)
 	}
 	must(t, again.SetCrawlProfile(bg, "raw", canon.None()))
+	if err := again.SetCrawlProfile(bg, "*", canon.None()); err == nil {
+		t.Error("got every crawl made exact; want the name of one")
+	}
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -231,7 +234,7 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := New(whatwg, Options{}); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v; want ErrIdentity for the store of another profile", err)
 	}
-	for _, opt := range []Options{{Lease: -1}, {MaxDepth: -1}, {Adaptive: Adaptive{Factor: -1}}, {Exact: []string{"*"}}} {
+	for _, opt := range []Options{{Lease: -1}, {MaxDepth: -1}, {Adaptive: Adaptive{Factor: -1}}} {
 		if f, err := New(memstore.New(memstore.Options{}), opt); err == nil {
 			t.Errorf("got %v made with %+v; want an error", f, opt)
 		}

@@ -47,7 +47,7 @@
 //
 // Two URLs are the same if their canonical forms under [Options.Profile] are
 // equal, they belong to the same crawl, and carry the same
-// [Link.Discriminator]. In an exact crawl ([Options.Exact]) they are the same if
+// [Link.Discriminator]. In an exact crawl ([Frontier.SetCrawlProfile] with canon.None) they are the same if
 // their bytes and their queues are. A store belongs to the profile of the
 // first frontier on it, so that rules can't change under its keys: [New] refuses another
 // profile with store.ErrIdentity.

@@ -33,11 +33,12 @@ func TestExcludedLater(t *testing.T) {
 			list := &changingList{}
 			var mu sync.Mutex
 			var dropped []Event
-			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list, Exact: []string{"plain"}, OnDropped: func(events []Event) {
+			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list, OnDropped: func(events []Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				dropped = append(dropped, events...)
 			}})
+			exact(t, f, "plain")
 			if crawl == "whatwg" {
 				must(t, f.SetCrawlProfile(bg, crawl, canon.WHATWG()))
 			}

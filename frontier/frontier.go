@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -23,7 +22,8 @@ type Frontier struct {
 	clock      func() time.Time // the wall clock; tests set it
 
 	crawls  crawlTable
-	queries *queryTrap // nil when off
+	queries *queryTrap    // nil when off
+	poll    time.Duration // how often those who wait ask the store again; 0 for never
 	refused refusals
 	purges  purges
 	spaces  workspaces
@@ -45,9 +45,6 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 		return nil, err
 	}
 	opt = opt.withDefaults()
-	if shared, ok := s.(interface{ Shared() bool }); ok && shared.Shared() {
-		opt.Poll = cmp.Or(opt.Poll, time.Second)
-	}
 	f := &Frontier{
 		opt:        opt,
 		hostHidden: hidesHost(opt.Profile),
@@ -55,6 +52,9 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 		clock:      time.Now,
 		crawls:     crawlTable{all: opt.Profile.Name() == "none", unnamed: oneCrawl(opt.Crawl)},
 		closing:    make(chan struct{}),
+	}
+	if shared, ok := s.(interface{ Shared() bool }); ok && shared.Shared() {
+		f.poll = pollEvery
 	}
 	f.profile.Store(opt.Profile)
 	if !opt.Traps.Off {
@@ -78,25 +78,8 @@ func (f *Frontier) start(ctx context.Context) error {
 	if _, err := f.stored(ctx, f.opt.Crawl); err != nil {
 		return err
 	}
-	return f.applyOptions(ctx)
-}
-
-// applyOptions carries out the options that the store must know of.
-func (f *Frontier) applyOptions(ctx context.Context) error {
-	for _, name := range f.opt.Exact {
-		if err := f.SetCrawlProfile(ctx, name, canon.None()); err != nil {
-			return err
-		}
-	}
-	if n := max(f.opt.MaxFetched, 0); f.opt.MaxFetched != 0 {
-		if err := f.store.Configure(ctx, "*", "", store.QueueChange{Limit: &n}); err != nil {
-			return fmt.Errorf("cannot set MaxFetched: %w", err)
-		}
-	}
 	if f.opt.SeenFor > 0 {
-		if err := f.beginSweeps(ctx); err != nil {
-			return err
-		}
+		return f.beginSweeps(ctx)
 	}
 	return nil
 }

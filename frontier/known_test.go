@@ -80,7 +80,7 @@ func TestPutKeepsTheFirstSpelling(t *testing.T) {
 }
 
 func TestPutAcrossCrawlsAndRefusals(t *testing.T) {
-	f := open(t, Options{Exact: []string{"raw"}, Traps: Traps{PathDepth: 1}})
+	f := exact(t, open(t, Options{Traps: Traps{PathDepth: 1}}), "raw")
 	results, err := f.Put(bg, []Known{
 		{Link: Link{URL: "http://a.example/#1", Crawl: "raw"}},
 		{Link: Link{URL: "::"}},

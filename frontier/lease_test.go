@@ -261,8 +261,9 @@ func TestLeaseFromOneQueueAndSettleInBatch(t *testing.T) {
 	}
 }
 
-func TestMaxFetchedStopsAQueue(t *testing.T) {
-	f := open(t, Options{Delay: -1, MaxFetched: 2})
+func TestLimitStopsAQueue(t *testing.T) {
+	f, limit := open(t, Options{Delay: -1}), int64(2)
+	must(t, f.Configure(bg, "*", "", store.QueueChange{Limit: &limit}))
 	for i := range 4 {
 		addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 	}

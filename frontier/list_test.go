@@ -32,7 +32,7 @@ func TestLookupByAnySpelling(t *testing.T) {
 }
 
 func TestListings(t *testing.T) {
-	f := openKeep(t, true, Options{Exact: []string{"x"}, Delay: -1})
+	f := exact(t, openKeep(t, true, Options{Delay: -1}), "x")
 	for i := range 3 {
 		addAll(t, f, Link{URL: fmt.Sprintf("http://h%d.example/", i)}, Link{URL: fmt.Sprintf("http://h%d.example/", i), Crawl: "x"})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/memstore"
 )
@@ -94,6 +95,13 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// exact makes a crawl one without canonical dedup.
+func exact(t testing.TB, f *Frontier, crawl string) *Frontier {
+	t.Helper()
+	must(t, f.SetCrawlProfile(bg, crawl, canon.None()))
+	return f
 }
 
 func block(f *Frontier, crawl, queue string, until time.Time) error {

@@ -27,10 +27,6 @@ type Options struct {
 	// Profile makes canonical forms. Scoped rule files come with it. The
 	// default is canon.Qiita().
 	Profile *canon.Profile
-	// Exact names crawls without canonical dedup: identity is the URL as found
-	// together with its queue key, as URLFrontier has it. See also
-	// [Frontier.SetCrawlProfile] with canon.None. The default is none.
-	Exact []string
 	// QueueBy gives the queue key of a URL that came without one. The default
 	// is ByHost.
 	QueueBy QueueFunc
@@ -62,10 +58,6 @@ type Options struct {
 	MaxPerQueue int64
 	// MaxHeld caps the URLs one crawl may hold, likewise. The default is no cap.
 	MaxHeld int64
-	// MaxFetched stops serving a queue after so many completed URLs. It
-	// becomes the store's default in New and stays so until set otherwise;
-	// negative takes that default away. The default is to leave it as it is.
-	MaxFetched int64
 	// MaxDepth refuses URLs further than this from a seed ([Link.Depth]). The
 	// default is no limit.
 	MaxDepth int
@@ -98,11 +90,6 @@ type Options struct {
 	// ran for an hour, and then forgets an eighth of SeenFor each hour, see
 	// [store.Selection]. The default is for ever.
 	SeenFor time.Duration
-	// Poll is how long those who wait for something to hand out go at most
-	// without asking the store anew: for a store that other processes write to, of whose
-	// changes this one isn't told. The default is a second on a store that says by a
-	// method Shared() bool that it is one, as redisstore does, and no bound on any other.
-	Poll time.Duration
 	// OnDropped is called with URLs that the frontier dropped by itself, as [ReasonExpired] or
 	// [ReasonExcluded], after that is durable, on the goroutine that dropped them, concurrently. It must
 	// be quick, and must not keep the slice. The default is none.

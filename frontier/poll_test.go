@@ -8,27 +8,13 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Two frontiers on one store stand for two processes: neither hears of the other's
-// changes.
-func TestWaitersSeeWhatAnotherProcessAdds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newCountingStore()
-		a, b := openOn(t, s, Options{Poll: time.Second}), openOn(t, s, Options{})
-		start := time.Now()
-		time.AfterFunc(time.Hour+time.Millisecond, func() { addOne(t, b, Link{URL: "http://a.example/"}) })
-		leases, _, err := a.LeaseWait(bg, LeaseRequest{Max: 5}, false)
-		if waited := time.Since(start); err != nil || len(leases) != 1 || waited > time.Hour+time.Second {
-			t.Errorf("got %d leases, %v after %v; want the URL within a second", len(leases), err, waited)
-		}
-	})
-}
-
 // sharedStore says that other processes write to it.
 type sharedStore struct{ store.Store }
 
 func (sharedStore) Shared() bool { return true }
 
-// TestSharedStoresArePolled: nobody has to say so for a store that knows it.
+// TestSharedStoresArePolled has two frontiers on one store, which stand for two processes:
+// neither is told of the other's changes.
 func TestSharedStoresArePolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sharedStore{newCountingStore()}

@@ -95,17 +95,21 @@ func (f *Frontier) giveBack(left []*Lease) {
 // set since.
 const clockCheck = 5 * time.Second
 
-// sleep waits for a change, for the given time if it isn't zero, for Options.Poll, or
+// pollEvery is how long goroutines that wait go at most without asking a store that other
+// processes write to: of their changes this one isn't told.
+const pollEvery = time.Second
+
+// sleep waits for a change, for the given time if it isn't zero, for f.poll, or
 // for Close. It also ends when the clock was set: the time may be another then.
 func (f *Frontier) sleep(until time.Time, changed <-chan struct{}) {
 	began, clock := time.Now(), f.clock()
 	wait := max(until.Sub(clock), time.Millisecond)
-	if f.opt.Poll > 0 && (until.IsZero() || f.opt.Poll < wait) {
-		wait = f.opt.Poll
+	if f.poll > 0 && (until.IsZero() || f.poll < wait) {
+		wait = f.poll
 	}
 	var due <-chan time.Time
 	var t *time.Timer
-	if !until.IsZero() || f.opt.Poll > 0 {
+	if !until.IsZero() || f.poll > 0 {
 		t = time.NewTimer(min(wait, clockCheck))
 		defer t.Stop()
 		due = t.C

@@ -145,7 +145,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	}
 	sample := f.openCaptures(a.log)
 	opt := f.policy()
-	opt.Profile, opt.Exclude, opt.Poll = p, excluded.excluder(), f.poll()
+	opt.Profile, opt.Exclude = p, excluded.excluder()
 	if sample != nil {
 		opt.OnFetched = func(r frontier.Fetched) { sample.Offer(captures.Capture(r)) }
 	}

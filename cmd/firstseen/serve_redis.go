@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"strings"
-	"time"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
@@ -60,13 +59,4 @@ func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (s
 	}
 	f.server.Store = s
 	return s, nil
-}
-
-// poll is how often those who wait for leases ask anew: of what other daemons add,
-// this one isn't told.
-func (f *serveFlags) poll() time.Duration {
-	if f.redis.given() {
-		return time.Second
-	}
-	return 0
 }

@@ -55,7 +55,7 @@ func (b *batcher) call(ctx context.Context, asks []ask) error {
 	p := &part{asks: asks, done: make(chan struct{})}
 	b.mu.Lock()
 	b.pending = append(b.pending, p)
-	if b.lanes < b.c.opt.Requests {
+	if b.lanes < b.c.opt.requests {
 		b.lanes++
 		b.c.working.Go(b.run)
 	}

@@ -68,7 +68,7 @@ func (c *Client) greet(ctx context.Context) error {
 
 // Close ends the client: calls waiting in Next return store.ErrClosed. Others under
 // way are sent whole, all parts of a big batch, and Close waits for them; but what
-// gets no answer within Options.Timeout is not sent again. Leases still out stay leased in the daemon; to give
+// gets no answer within 30 s is not sent again. Leases still out stay leased in the daemon; to give
 // them back sooner, Release them first. A second Close does nothing.
 func (c *Client) Close() error {
 	c.mu.Lock()

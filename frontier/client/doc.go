@@ -7,8 +7,8 @@
 //
 // What a wire brings with it is handled here as far as it can be. Calls of many
 // goroutines share requests, so that a durable commit is paid once for many.
-// At most [Options.Requests] requests of a kind are under way, and who calls
-// waits, so that a slow daemon slows its crawlers and fills nobody's memory.
+// At most four requests of a kind are under way, and further callers
+// wait, so that a slow daemon slows its crawlers and fills no memory.
 // When the daemon is away, busy or out of disk, calls wait with growing pauses
 // and go on by themselves when it is back, until [Options.Patience] or their
 // context ends.

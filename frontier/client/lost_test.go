@@ -154,7 +154,7 @@ func TestPatienceEnds(t *testing.T) {
 	}
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer silent.Close()
-	opt := client.Options{Addr: silent.Listener.Addr().String(), Timeout: 50 * time.Millisecond, Patience: 120 * time.Millisecond}
+	opt := client.Tuned(client.Options{Addr: silent.Listener.Addr().String(), Patience: 120 * time.Millisecond}, 50*time.Millisecond, 0)
 	if _, err := client.Open(bg, opt); !errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("got %v of a daemon that says nothing; want ErrUnavailable", err)
 	}
@@ -172,7 +172,7 @@ func TestPatienceBeginsWithTheFirstFailure(t *testing.T) {
 		fmt.Fprintln(w, `{}`)
 	}))
 	defer s.Close()
-	c, err := client.Open(bg, client.Options{Addr: s.Listener.Addr().String(), Timeout: 2 * time.Second, Patience: time.Second})
+	c, err := client.Open(bg, client.Tuned(client.Options{Addr: s.Listener.Addr().String(), Patience: time.Second}, 2*time.Second, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestIdentity(t *testing.T) {
 
 // TestFaultOfOne lets a bad settlement travel with good ones.
 func TestFaultOfOne(t *testing.T) {
-	c := newDaemon(t).open(t, client.Options{Requests: 1})
+	c := newDaemon(t).open(t, client.Tuned(client.Options{}, 0, 1))
 	for i := range 20 {
 		add(t, c, frontier.Link{URL: fmt.Sprintf("http://host%d.example/", i)})
 	}

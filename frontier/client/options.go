@@ -48,15 +48,17 @@ type Options struct {
 	// Patience is how long a call goes on trying while the daemon isn't
 	// available, from the first failure on; negative is as long as its context allows. The default is 1 min.
 	Patience time.Duration
-	// Timeout is how long a request may take before it is sent again. The
-	// default is 30 s.
-	Timeout time.Duration
-	// Requests bounds the requests under way that offer URLs, and those that
-	// settle leases. The default is 4 each.
-	Requests int
 	// Transport makes the requests. The default is one of the client's own, for
 	// TLS as given.
 	Transport http.RoundTripper
+
+	tuning
+}
+
+// tuning is what only tests change.
+type tuning struct {
+	timeout  time.Duration // of a request, before it is sent again
+	requests int           // under way that offer URLs, and as many that settle leases
 }
 
 func (o Options) withDefaults() Options {
@@ -65,15 +67,15 @@ func (o Options) withDefaults() Options {
 	o.Lease = cmp.Or(o.Lease, 2*time.Minute)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1)
 	o.Patience = cmp.Or(o.Patience, time.Minute)
-	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
-	o.Requests = cmp.Or(o.Requests, 4)
+	o.timeout = cmp.Or(o.timeout, 30*time.Second)
+	o.requests = cmp.Or(o.requests, 4)
 	if o.Transport == nil {
 		o.Transport = &http.Transport{
 			TLSClientConfig:     o.TLS,
-			TLSHandshakeTimeout: o.Timeout,
+			TLSHandshakeTimeout: o.timeout,
 			ForceAttemptHTTP2:   true,
 			DisableCompression:  true,
-			MaxIdleConnsPerHost: 4*o.Requests + 8,
+			MaxIdleConnsPerHost: 4*o.requests + 8,
 			IdleConnTimeout:     90 * time.Second,
 		}
 	}
@@ -92,9 +94,8 @@ func (o Options) validate() error {
 	if !utf8.ValidString(o.Crawl) {
 		return fmt.Errorf("cannot open client; got crawl %q, which isn't UTF-8: %w", o.Crawl, ErrNotCarried)
 	}
-	if o.Lease < 0 || o.Timeout < 0 || o.Requests < 0 {
-		return fmt.Errorf("cannot open client; got Lease %v, Timeout %v, Requests %d; want none below 0: %w",
-			o.Lease, o.Timeout, o.Requests, store.ErrInvalid)
+	if o.Lease < 0 {
+		return fmt.Errorf("cannot open client; got Lease %v; want none below 0: %w", o.Lease, store.ErrInvalid)
 	}
 	return nil
 }

@@ -27,13 +27,13 @@ const (
 type request struct {
 	method, path string
 	body         []byte
-	timeout      time.Duration // beyond Options.Timeout
+	timeout      time.Duration // beyond the usual 30 s
 	read         func(io.Reader) error
 }
 
 // try makes a request once. Sent says whether the daemon may have begun with it.
 func (c *Client) try(ctx context.Context, r *request) (sent bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opt.Timeout+r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.opt.timeout+r.timeout)
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(r.body))
