@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -120,65 +119,6 @@ func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[E
 	return list(ctx, f, crawl, func(stored string) iter.Seq2[Entry, error] {
 		return mapped(f.store.Entries(ctx, stored, queue), entryOf)
 	})
-}
-
-// Configure changes the settings of a queue, of a crawl (queue "") or of all
-// (crawl "*", queue ""), durably. Zero settings leave things to Options.
-func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
-	_, err := withCrawl(ctx, f, crawl, func(stored string) (struct{}, error) {
-		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
-	})
-	if err != nil {
-		return err // stores say what can't be configured
-	}
-	f.rooms.wake(f.crawls.named(crawl))
-	return nil
-}
-
-// Selection names what to forget, in a crawl ("" is that of [Options.Crawl], "*" all).
-// Of the other fields one is set; with none, the whole crawl goes.
-type Selection struct {
-	Crawl string
-	// URLs are forgotten in any spelling; their own Crawl is not looked at. For
-	// those of an exact crawl, name the crawl: their keys are made otherwise.
-	URLs []Link
-	Keys []store.Key
-	// Queue forgets what one queue holds, and what it completed or dropped where
-	// the store keeps URLs.
-	Queue string
-	// Before forgets what was first recorded before this time and isn't held.
-	Before time.Time
-}
-
-// Forget makes URLs new again and returns how many keys went. Leases on them
-// end. The counts of the query trap begin anew.
-func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
-	if err := f.learn(ctx, oneCrawl(sel.Crawl)); err != nil {
-		return 0, err
-	}
-	keys := slices.Clone(sel.Keys)
-	for _, u := range sel.URLs {
-		u.Crawl = oneCrawl(sel.Crawl)
-		r, _ := f.identify(u)
-		if r.Status == StatusRefused {
-			return 0, refusalError(u.URL, &r)
-		}
-		keys = append(keys, r.Key)
-	}
-	if len(keys) == 0 && sel.URLs != nil || len(keys) == 0 && sel.Keys != nil {
-		return 0, nil // an empty list is no word for all
-	}
-	n, err := withCrawl(ctx, f, sel.Crawl, func(stored string) (int64, error) {
-		return f.store.Forget(ctx, store.Selection{Crawl: stored, Keys: keys, Queue: sel.Queue, Before: sel.Before})
-	})
-	if err != nil {
-		return n, err // stores say what can't be forgotten
-	}
-	if f.queries != nil {
-		f.queries.reset()
-	}
-	f.rooms.wake(f.crawls.named(sel.Crawl))
-	return n, nil
 }
 
 // withCrawl runs a call on the store with the stored name of a crawl.

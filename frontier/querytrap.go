@@ -1,8 +1,13 @@
 package frontier
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"sync"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 const (
@@ -100,4 +105,121 @@ func (s *querySet) smallest() int {
 		}
 	}
 	return least
+}
+
+// queryCounts counts the query strings of one batch before it is stored, when
+// it isn't known yet which of its URLs are new. Each takes a place, and those
+// that turn out not to be new give it back. Only where a path has no place left
+// is it worth finding out who sits there.
+type queryCounts struct {
+	f       *Frontier
+	counted []counted
+	tight   map[uint64]map[store.Key]bool // keys with a place, of paths that were full
+}
+
+// counted is an offer that has a place, and the hash of its path.
+type counted struct {
+	o    *offer
+	path uint64
+}
+
+// count refuses the offers that would be too many for their path. One that is
+// known is no growth, and stays.
+func (c *queryCounts) count(ctx context.Context, offers []offer) error {
+	if c.f.queries == nil {
+		return nil
+	}
+	for i := range offers {
+		o := &offers[i]
+		base, ok := withoutQuery(o.result.Canonical)
+		if !ok || o.result.Status == StatusRefused || o.url.SkipTraps {
+			continue
+		}
+		if err := c.one(ctx, counted{o, c.f.queries.hash(o.crawl.stored, base)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *queryCounts) one(ctx context.Context, n counted) error {
+	full := c.tight[n.path]
+	if full == nil {
+		if c.take(n) {
+			return nil
+		}
+		if err := c.tighten(ctx, n.path); err != nil {
+			return err
+		}
+		full = c.tight[n.path]
+	}
+	known, err := c.known(ctx, n.o)
+	if known || err != nil || full[n.o.item.Key] {
+		return err
+	}
+	if !c.take(n) {
+		n.o.result.refuse(ReasonQueries)
+		return nil
+	}
+	full[n.o.item.Key] = true
+	return nil
+}
+
+func (c *queryCounts) take(n counted) bool {
+	if !c.f.queries.take(n.path) {
+		return false
+	}
+	c.counted = append(c.counted, n)
+	return true
+}
+
+// tighten frees the places of a path that this batch took for URLs that won't
+// be new: repeated in the batch, or known.
+func (c *queryCounts) tighten(ctx context.Context, path uint64) error {
+	keys := make(map[store.Key]bool)
+	kept := c.counted[:0]
+	for i, n := range c.counted {
+		if n.path != path {
+			kept = append(kept, n)
+			continue
+		}
+		known, err := c.known(ctx, n.o)
+		if err != nil {
+			c.counted = append(kept, c.counted[i:]...)
+			return err
+		}
+		if known || keys[n.o.item.Key] {
+			c.f.queries.giveBack(path)
+			continue
+		}
+		keys[n.o.item.Key] = true
+		kept = append(kept, n)
+	}
+	c.counted = kept
+	if c.tight == nil {
+		c.tight = make(map[uint64]map[store.Key]bool)
+	}
+	c.tight[path] = keys
+	return nil
+}
+
+func (c *queryCounts) known(ctx context.Context, o *offer) (bool, error) {
+	_, err := c.f.store.Lookup(ctx, o.crawl.stored, o.item.Key)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot look up %q: %w", o.url.URL, err)
+	}
+	return true, nil
+}
+
+// settle gives back the places of offers that did not become new; of all of
+// them if nothing was stored.
+func (c *queryCounts) settle(stored bool) {
+	for _, n := range c.counted {
+		if !stored || n.o.result.Status != StatusNew {
+			c.f.queries.giveBack(n.path)
+		}
+	}
 }
