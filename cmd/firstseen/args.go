@@ -32,7 +32,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("cannot run %s: %w", cmd.Name(), err)
 }
 
-// flagGroup is flags of which at most one may be given, and at least one if need be.
+// flagGroup is flags of which at most one may be given, and at least one if need be. The flag
+// groups of cobra do the same, but with fixed messages that don't say what to do.
 type flagGroup struct {
 	needed bool
 	names  []string

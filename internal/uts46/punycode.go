@@ -1,5 +1,8 @@
 package uts46
 
+// idna.Punycode of x/net has these two functions. It isn't used because what it refuses
+// changes with its releases, and keys must not.
+
 import "math"
 
 // AppendPunycode appends the Punycode of a label, RFC 3492, without its "xn--".
