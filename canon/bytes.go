@@ -57,7 +57,7 @@ var (
 		"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f #%/:<>?@[\\]^|\x7f")
 )
 
-// unhex gives the value of a hexadecimal digit, and notHex for any other byte.
+// unhex returns the value of a hexadecimal digit, and notHex for any other byte.
 var unhex = func() (t [256]byte) {
 	for i := range t {
 		t[i] = notHex
@@ -73,7 +73,7 @@ var unhex = func() (t [256]byte) {
 
 const notHex = 0xff
 
-// isEscape tells whether an escape, % and two hexadecimal digits, begins at s[i].
+// isEscape reports whether an escape, % and two hexadecimal digits, begins at s[i].
 func isEscape[T string | []byte](s T, i int) bool {
 	return i+2 < len(s) && s[i] == '%' && unhex[s[i+1]] != notHex && unhex[s[i+2]] != notHex
 }

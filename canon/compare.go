@@ -2,10 +2,10 @@ package canon
 
 import "fmt"
 
-// A Comparison tells whether two URLs are one under a profile, and by which rules.
+// A Comparison reports whether two URLs are one under a profile, and by which rules.
 type Comparison struct {
 	A, B Explanation
-	// Same tells whether the canonical forms are equal.
+	// Same reports whether the canonical forms are equal.
 	Same bool
 	// Rules makes A and B equal, in order: under qiita a set of which none can be spared,
 	// and a smallest one if no more than twelve rules have work to do. Under another
@@ -16,7 +16,7 @@ type Comparison struct {
 	Missing []Rule
 }
 
-// Compare explains two URLs and tells by which rules they merge, or would. The error is
+// Compare explains two URLs and names the rules by which they merge, or would. The error is
 // that of the first URL that has no canonical form. It costs much more than comparing
 // canonical forms: use it on pairs a person wants to see.
 func (p *Profile) Compare(a, b string) (Comparison, error) {
@@ -94,8 +94,8 @@ func (q *qiita) equalUnder(on ruleSet, a, b string) bool {
 const manyRules = 12
 
 // smallest finds a smallest subset of candidates that, with the rules of base, makes a
-// and b equal; all of them do. Of many candidates it gives a set from which none can be
-// spared, found by leaving out one after the other.
+// and b equal; all of them do. Of many candidates it returns a set in which each is
+// needed, found by leaving out one at a time.
 func (q *qiita) smallest(a, b string, base, candidates ruleSet) []Rule {
 	if a == b {
 		return []Rule{}

@@ -7,21 +7,21 @@
 // slashes, "?a" as "?a=", no fragment. It keeps two laws, whatever optional rules are on:
 //
 //   - idempotence: a canonical form is its own canonical form;
-//   - fixpoint: a parser of the URL Standard as of July 2026, in any language, gives a
-//     canonical form back unchanged. An older one can refuse a host with xn-- labels that
+//   - fixpoint: a parser of the URL Standard as of July 2026, in any language, maps a
+//     canonical form to itself. An older one can refuse a host with xn-- labels that
 //     encode nothing.
 //
 // So a key can be computed anywhere from a canonical form, and never drifts by being
-// computed twice. Other profiles write the forms of other tools, for those who come from
-// them; each states which law it keeps.
+// computed twice. Other profiles write the forms of other tools, for their users;
+// each states which law it keeps.
 //
 // # The trade-off
 //
 // A rule that merges more saves more fetches and loses more pages. The rules of RFC 3986
 // lose none on a correct server. Of the others the preset has those that measurements and
 // the article speak for, and leaves the rest to be switched on, for all sites or, from a
-// rule file ([WithRuleFile]), by host and path. [RuleInfo] tells the risk of each rule,
-// [Profile.Explain] which rules changed a URL, [Profile.Compare] which ones merge two.
+// rule file ([WithRuleFile]), by host and path. [RuleInfo] describes the risk of each rule,
+// [Profile.Explain] lists the rules that changed a URL, [Profile.Compare] those that merge two.
 // Fetch the URL as it was found, and compare canonical forms: keep both.
 //
 // # How it works

@@ -12,7 +12,7 @@ var (
 	ErrTooLong = errors.New("URL too long")
 )
 
-// Code gives the short, stable name of a canonicalization error, for reports and
+// Code returns the short, stable name of a canonicalization error, for reports and
 // machine-readable output: "url", "scheme" or "too-long", and "" for nil.
 // An error this package did not make counts as "url".
 func Code(err error) string {

@@ -9,7 +9,7 @@ type Step struct {
 	Scope string
 }
 
-// An Explanation tells how a URL came to its canonical form: the rules that changed
+// An Explanation is how a URL came to its canonical form: the rules that changed
 // something, in order. An input that was canonical already has no steps.
 type Explanation struct {
 	Input, Canonical string
@@ -19,7 +19,7 @@ type Explanation struct {
 	Sites []string
 }
 
-// Explain canonicalizes raw and tells which rules changed what. Errors are those of
+// Explain canonicalizes raw and lists what each rule changed. Errors are those of
 // [Profile.AppendCanonical]; the steps up to the error are returned with it.
 // It is meant for people: it costs many times what Canonicalize does.
 func (p *Profile) Explain(raw string) (Explanation, error) {

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// fileReader reads JSON token by token, so that every complaint can tell its line;
+// fileReader reads JSON token by token, so that every error names its line;
 // encoding/json alone knows no place for unknown and duplicate keys.
 type fileReader struct {
 	data []byte

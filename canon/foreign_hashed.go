@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HashedVariant says how much of Appendix A of the Hashed URI draft is applied.
+// HashedVariant is how much of Appendix A of the Hashed URI draft is applied.
 type HashedVariant uint8
 
 const (
@@ -35,12 +35,12 @@ type HashedOptions struct {
 	Literal bool
 }
 
-// HashedParts tells which optional parts of a URI are in its canonical form,
+// HashedParts lists the optional parts of a URI are in its canonical form,
 // and so which flags its hashed URI carries.
 type HashedParts struct{ Query, Fragment bool }
 
 // AppendHashed appends to dst the form of raw that draft-feather-hashed-uri-03 hashes,
-// and tells whether a query and a fragment are in it. An empty query or fragment is
+// and reports whether a query and a fragment are in it. An empty query or fragment is
 // absent in the variants N and P, and present in the basic form.
 //
 // The one possible error is that raw has no scheme: the draft hashes absolute URIs only.

@@ -42,7 +42,7 @@ func checkBreach(t *testing.T, law string, p, second *Profile, b struct{ in, wan
 	}
 }
 
-// TestIdempotenceKept runs what is claimed on the corpora; the fuzz targets do on all bytes.
+// TestIdempotenceKept checks the claims on the corpora; the fuzz targets do on all bytes.
 func TestIdempotenceKept(t *testing.T) {
 	eachInput(t, func(raw string) {
 		for _, p := range []*Profile{SafeBrowsing(), None(), HashedN()} {

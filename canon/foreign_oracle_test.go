@@ -32,7 +32,7 @@ func (r *oracleRow) decode(t *testing.T) {
 }
 
 // checkOracle compares a profile with every row of a tool, in testdata/oracles or where
-// FIRSTSEEN_ORACLES says. Rows for which except gives a name are counted, not compared.
+// FIRSTSEEN_ORACLES says. Rows for which except returns a name are counted, not compared.
 func checkOracle(t *testing.T, tool string, p *Profile, except func(r oracleRow) string) {
 	dir := os.Getenv("FIRSTSEEN_ORACLES")
 	if dir == "" {

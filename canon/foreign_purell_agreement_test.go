@@ -8,11 +8,11 @@ import (
 	"github.com/PuerkitoBio/purell"
 )
 
-// nearestFlags is what comes nearest to qiita among purell's flags.
+// nearestFlags are the flags of purell that come nearest to qiita.
 const nearestFlags = purell.FlagsSafe | purell.FlagRemoveDotSegments | purell.FlagRemoveDuplicateSlashes |
 	purell.FlagSortQuery | purell.FlagRemoveEmptyPortSeparator | purell.FlagRemoveFragment
 
-// inAgreement tells whether an input is in the subset where purell is an oracle:
+// inAgreement reports whether an input is in the subset where purell is an oracle:
 // plain host, port and path, query names unreserved, values unreserved or escaped.
 func inAgreement(raw string) bool { return agreement.MatchString(raw) && !excluded(raw) }
 

@@ -90,12 +90,12 @@ func hasBlank(s string) bool {
 
 func hasHigh(s string) bool { return !isASCII(s) }
 
-// onlyOf tells whether s is made of these bytes alone.
+// onlyOf reports whether s is made of these bytes alone.
 func onlyOf(s, chars string) bool { return strings.Trim(s, chars) == "" }
 
 func plainPort(s string) bool { return onlyOf(s, digits) && len(s) <= 5 && s[0] != '0' }
 
-// escapesAny tells whether s has an escape of one of the characters.
+// escapesAny reports whether s has an escape of one of the characters.
 func escapesAny(s, chars string) bool {
 	for i := range len(s) {
 		if isEscape(s, i) && strings.IndexByte(chars, unhex[s[i+1]]<<4|unhex[s[i+2]]) >= 0 {

@@ -87,7 +87,7 @@ func pyCheckNetloc(netloc string) error {
 	return pyCheckNFKC(netloc, "/?#@:")
 }
 
-// pyBracketed tells whether a host may stand in brackets: an IPv6 address, with a zone
+// pyBracketed reports whether a host may stand in brackets: an IPv6 address, with a zone
 // perhaps, or the RFC 3986 form for future versions, "v1.x".
 func pyBracketed(host string) bool {
 	if version, rest, ok := strings.Cut(host, "."); ok && strings.HasPrefix(host, "v") {

@@ -40,7 +40,7 @@ func safeBrowsing(raw string) (string, error) {
 	return scheme + "://" + string(escapeMinimal(nil, host+path+query)), nil
 }
 
-// cutWebScheme gives the scheme in lower case and what follows "://".
+// cutWebScheme returns the scheme in lower case and what follows "://".
 func cutWebScheme(s string) (scheme, rest string, err error) {
 	n := schemeLen(s)
 	if n < 0 {

@@ -97,7 +97,7 @@ func scrapyJoin(u pyURL) string {
 	return u.around(s)
 }
 
-// isSpecial tells whether the URL Standard gives the scheme rules of its own.
+// isSpecial reports whether the URL Standard gives the scheme rules of its own.
 func isSpecial(scheme string) bool {
 	switch scheme {
 	case "ftp", "file", "http", "https", "ws", "wss":
@@ -155,7 +155,7 @@ func escapeOutside(dst []byte, s string, set *byteSet) []byte {
 	return dst
 }
 
-// scrapyNetloc writes userinfo, host and port anew: the userinfo decoded and escaped
+// scrapyNetloc rebuilds userinfo, host and port: the userinfo decoded and escaped
 // again, the host in ASCII, an IPv6 address in its shortest form, the port without zeros.
 func scrapyNetloc(netloc string) (string, error) {
 	userinfo, host := "", netloc

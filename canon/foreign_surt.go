@@ -137,7 +137,7 @@ func lastScheme(s string) string {
 	return s
 }
 
-// cutSURTHost cuts off an authority and gives its host without brackets and userinfo,
+// cutSURTHost cuts off an authority and returns its host without brackets and userinfo,
 // its port, and the path behind it.
 func cutSURTHost(s string) (host string, port uint64, path string, err error) {
 	authority, path := cutBefore(s, "/")

@@ -41,7 +41,7 @@ func isDot(r rune) bool {
 	return r == '.' || r == '\u3002' || r == '\uff0e' || r == '\uff61'
 }
 
-// hasUnicodeLabel tells whether a label of a lower-case ASCII host begins with xn--.
+// hasUnicodeLabel reports whether a label of a lower-case ASCII host begins with xn--.
 func hasUnicodeLabel[T string | []byte](host T) bool {
 	for i := 0; i+len(ace) <= len(host); i++ {
 		if (i == 0 || host[i-1] == '.') && string(host[i:i+len(ace)]) == ace {

@@ -8,7 +8,7 @@ import (
 	"github.com/firstseen/firstseen/internal/uts46"
 )
 
-// Host gives host[:port] of a canonical http, https, ftp, ws or wss URL, without userinfo:
+// Host returns host[:port] of a canonical http, https, ftp, ws or wss URL, without userinfo:
 // a part of canonical, not a copy. It is nil for anything else, such as the forms of
 // profiles that are no URLs.
 func Host(canonical []byte) []byte {
@@ -22,7 +22,7 @@ func Host(canonical []byte) []byte {
 	return nil
 }
 
-// cutAuthority gives the authority of a form of any scheme, or none, and what is before.
+// cutAuthority returns the authority of a form of any scheme, or none, and what is before.
 func cutAuthority(form []byte) (scheme, authority []byte) {
 	scheme, authority, _ = bytes.Cut(form, []byte("//"))
 	if colon := bytes.IndexByte(scheme, ':'); colon != len(scheme)-1 {
@@ -60,7 +60,7 @@ func (p *Profile) HasUnicodeHost(canonical []byte) bool {
 	return HasUnicodeHost(canonical)
 }
 
-// HasUnicodeHost tells whether the form of a URL, and so its key, depends on the Unicode
+// HasUnicodeHost reports whether the form of a URL, and so its key, depends on the Unicode
 // version; see [Profile.UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme;
 // in other profiles than [Qiita] also if host or user stayed Unicode, or if the host is
 // escaped, as one is that these tables don't map.

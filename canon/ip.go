@@ -22,7 +22,7 @@ func canonicalIPv6(host string) (string, error) {
 	return fmt.Sprintf("[::ffff:%x:%x]", uint16(b[12])<<8|uint16(b[13]), uint16(b[14])<<8|uint16(b[15])), nil
 }
 
-// endsInNumber tells whether the last label makes the host an IPv4 address or an error.
+// endsInNumber reports whether the last label makes the host an IPv4 address or an error.
 func endsInNumber(host string) bool {
 	last := strings.TrimSuffix(host, ".")
 	last = last[strings.LastIndexByte(last, '.')+1:]

@@ -6,14 +6,14 @@ import "strings"
 type Param struct {
 	// Name is lower-case and compared without case; a final "*" stands for any ending.
 	Name string
-	// Value says which values count: "" any, "digits" decimal digits only,
+	// Value is the values that count: "" any, "digits" decimal digits only,
 	// "id32" exactly 32 letters and digits.
 	Value string
 	// Source is who sets the parameter or documents it.
 	Source string
 }
 
-// TrackingParams is the list of [StripTrackingParams]: parameters that tell where a visitor
+// TrackingParams is the list of [StripTrackingParams]: parameters that record where a visitor
 // came from and that the pages they are added to don't read. Names that mean something
 // else on other sites (ref, source, cid) are left out; drop those by host, in a rule file.
 func TrackingParams() []Param { return append([]Param(nil), trackingParams...) }

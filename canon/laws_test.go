@@ -99,7 +99,7 @@ func checkIdempotent(t *testing.T, p *Profile, raw []byte) {
 	}
 }
 
-// judgesHostsOtherwise tells whether the parser library may take a host that it should
+// judgesHostsOtherwise reports whether the parser library may take a host that it should
 // refuse, with a label "xn--" or one that begins so and is not ASCII; or refuse one that
 // it should take, with signs like "`" beside letters that are not ASCII. Of an IPv6 host it
 // trims all brackets, where WHATWG takes off one pair and refuses the rest.
@@ -109,7 +109,7 @@ func judgesHostsOtherwise(raw string) bool {
 }
 
 // FuzzWHATWG holds the whatwg profile equal to a parser that is not ours, but where
-// parserErrs says that parser is wrong.
+// parserErrs reports that the parser is wrong.
 func FuzzWHATWG(f *testing.F) {
 	seedLaws(f)
 	f.Fuzz(func(t *testing.T, tail []byte, _ uint32, prefix uint8) {
@@ -171,7 +171,7 @@ func hostOnly(canonical string) string {
 	return host
 }
 
-// parserErrs tells whether the parser library is wrong about the host: it refuses
+// parserErrs reports whether the parser library is wrong about the host: it refuses
 // mathematical signs that compose with "<", "=" and ">", takes signed numbers and
 // overlong digits in the last label for IPv4, and checks xn-- labels strictly.
 func parserErrs(canonical string) bool {

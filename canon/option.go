@@ -39,7 +39,7 @@ func (s *settings) switchRules(names []Rule, on bool) (err error) {
 	return nil
 }
 
-// WithMaxLength sets the greatest length of a URL in bytes, raw or canonical. A longer
+// WithMaxLength sets the maximum length of a URL in bytes, raw or canonical. A longer
 // one is refused with [ErrTooLong]. The default is DefaultMaxLength.
 func WithMaxLength(bytes int) Option {
 	return func(s *settings) error {

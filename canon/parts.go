@@ -6,7 +6,7 @@ import (
 )
 
 // parts is a URL cut at its separators. Each part keeps its separator and its raw text,
-// so that join gives back exactly what was cut, whichever rules have run so far.
+// so that join restores exactly what was cut, whichever rules have run so far.
 type parts struct {
 	scheme   string // "http"
 	slashes  string // "://", or what stands for it: ":", ":/", ":\\\\"
@@ -84,7 +84,7 @@ func schemeLen(s string) int {
 	return -1
 }
 
-// refuse tells apart a URL of another scheme and what is no URL at all.
+// refuse returns ErrScheme for a URL of another scheme and ErrURL for anything else.
 func refuse(s, scheme string) error {
 	if _, err := whatwgForm(s); err != nil {
 		return err

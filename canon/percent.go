@@ -44,7 +44,7 @@ func decodeUnreserved(s string) string {
 	})
 }
 
-// mapBytes copies s, and at each byte c lets f write instead and tell how many bytes it took.
+// mapBytes copies s, and at each byte c calls f, which writes instead and returns how many bytes it took.
 func mapBytes(s string, c byte, f func(b *strings.Builder, i int) int) string {
 	i := strings.IndexByte(s, c)
 	if i < 0 {

@@ -45,7 +45,7 @@ func (p *Profile) Name() string { return p.name }
 // Version grows when the canonical form of any URL changes between releases.
 func (p *Profile) Version() int { return p.version }
 
-// String is the profile in full, as [ParseProfile] reads it: the name, then what was
+// String returns the profile in full, as [ParseProfile] reads it: the name, then what was
 // switched: "qiita:+strip-www,-collapse-slashes". Rules that came from a rule file
 // show as a digest, which ParseProfile refuses. Two profiles of one String and one
 // Version give equal canonical forms.
@@ -134,7 +134,7 @@ func optionOf(word string) Option {
 }
 
 // ParseProfile reads a profile as typed: qiita, whatwg, hashed-n, hashed-p, c14n,
-// scrapy, safebrowsing, surt, none or purell:FLAG,FLAG; and what [Profile.String] gives.
+// scrapy, safebrowsing, surt, none or purell:FLAG,FLAG; and the results of [Profile.String].
 func ParseProfile(s string) (*Profile, error) {
 	name, spec, _ := strings.Cut(s, ":")
 	if name == "purell" {

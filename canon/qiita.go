@@ -51,7 +51,7 @@ func (q *qiita) appendCanonical(dst, raw []byte) ([]byte, error) {
 	return q.appendOther(dst, raw, &l, ok)
 }
 
-// canonicalize is appendCanonical for strings; what is clean is cut, not copied.
+// canonicalize is appendCanonical for strings; a clean form is cut out of raw, not copied.
 func (q *qiita) canonicalize(raw string) (string, error) {
 	if len(raw) > q.maxLength {
 		return "", q.tooLong(len(raw), "URL")
@@ -75,7 +75,7 @@ func (q *qiita) canonicalize(raw string) (string, error) {
 // shortURL is the length up to which a string is rewritten on the stack.
 const shortURL = 256
 
-// rewriteLong makes the buffer it writes to the string, since nobody else has it.
+// rewriteLong makes the buffer it writes to the string, since nothing else refers to it.
 func (q *qiita) rewriteLong(raw string, l *layout, ok bool) (string, error) {
 	out, err := q.appendOther(make([]byte, 0, len(raw)+len(raw)/8), bytesOf(raw), l, ok)
 	if err != nil || string(out) == raw {
@@ -84,7 +84,7 @@ func (q *qiita) rewriteLong(raw string, l *layout, ok bool) (string, error) {
 	return unsafe.String(unsafe.SliceData(out), len(out)), nil
 }
 
-// isClean tells whether the canonical form is raw up to its fragment.
+// isClean reports whether the canonical form is raw up to its fragment.
 func (q *qiita) isClean(raw []byte, l *layout) bool {
 	return l.pathOK && l.queryOK && q.quick && (l.end == len(raw) || q.dropsFragment(raw, l))
 }
@@ -120,7 +120,7 @@ func (q *qiita) appendSlow(dst, raw []byte) ([]byte, error) {
 	return append(dst, out...), err
 }
 
-// needsSlow tells whether an optional rule has work that only the slow path does:
+// needsSlow reports whether an optional rule has work that only the slow path does:
 // sessions in the path, newlines in a fragment that is kept, or is once they are gone.
 func (q *qiita) needsSlow(raw []byte, l *layout) bool {
 	return q.on.has(rStripSessionIDs) && bytes.ContainsAny(raw[l.path:l.query], ";(") ||

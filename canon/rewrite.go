@@ -6,7 +6,7 @@ import (
 	"github.com/firstseen/firstseen/internal/dotsegments"
 )
 
-// The second half of the fast path: what scan found wanting is written anew, straight
+// The second half of the fast path: what scan found wanting is written again, straight
 // into the caller's buffer. The order of the rules is that of the table.
 
 // appendRewritten appends the canonical form of a URL that scan has laid out.
@@ -28,7 +28,7 @@ func (q *qiita) appendRewritten(dst, s []byte, l *layout) []byte {
 	return dst
 }
 
-// mayKeepFragment tells whether some fragments stay.
+// mayKeepFragment reports whether some fragments stay.
 func (q *qiita) mayKeepFragment() bool { return !q.on.has(rDropFragment) || q.on.has(rKeepHashbang) }
 
 // keepsFragment takes the fragment with its "#". A kept "#" alone stays.
@@ -50,7 +50,7 @@ func (q *qiita) appendAuthority(dst, s []byte, l *layout) []byte {
 	return append(dst, port...)
 }
 
-// stripWWW drops "www." as often as two labels are left behind it.
+// stripWWW drops leading "www." labels while at least two labels follow.
 func stripWWW(host []byte) []byte {
 	for {
 		rest, ok := bytes.CutPrefix(host, []byte("www."))
@@ -61,8 +61,8 @@ func stripWWW(host []byte) []byte {
 	}
 }
 
-// appendNormal appends a part with the four percent rules done; what is of the class
-// stays as it is.
+// appendNormal appends a part with the four percent rules done; bytes of the class
+// stay as they are.
 func appendNormal(dst, s []byte, class uint8) []byte {
 	for i := 0; i < len(s); {
 		run := i

@@ -115,7 +115,7 @@ func (q *qiita) appendPair(dst, text []byte, base int, p *pair) []byte {
 	return dst
 }
 
-// drops tells whether an optional rule drops the parameter.
+// drops reports whether an optional rule drops the parameter.
 func (q *qiita) drops(s []byte, p pair, scopes []*scope) bool {
 	name, value := p.name(s), p.value(s)
 	switch {

@@ -6,7 +6,7 @@ import "fmt"
 // of the other profiles have names of their own, which cannot be switched.
 type Rule string
 
-// The rules in the order they run; what each does, [AllRules] tells, and RULES.md.
+// The rules in the order they run. [AllRules] and RULES.md describe each.
 const (
 	TrimSpace           Rule = "trim-space"
 	DropNewlines        Rule = "drop-newlines"
@@ -56,7 +56,7 @@ const (
 // RuleInfo describes a rule: what it does, where it comes from, what it can do wrong.
 type RuleInfo struct {
 	Rule     Rule   // the name, as typed
-	Does     string // what it does, in a sentence
+	Does     string // its effect, in a sentence
 	Source   string // where it is specified, or who does it
 	Risk     string // which distinct pages it can merge; "" if none is known
 	Optional bool   // whether it can be switched
@@ -120,7 +120,7 @@ const (
 
 var aliases = []Rule{KeepFragment, KeepDuplicateSlashes, KeepBareParams, KeepParamOrder}
 
-// alias gives the default rule that a keep-… name switches off.
+// alias returns the default rule that a keep-… name switches off.
 func alias(r Rule) (ruleID, bool) {
 	switch r {
 	case KeepFragment:
@@ -135,7 +135,7 @@ func alias(r Rule) (ruleID, bool) {
 	return 0, false
 }
 
-// switchRule gives s with one optional rule on or off.
+// switchRule returns s with one optional rule on or off.
 func (s ruleSet) switchRule(r Rule, on bool) (ruleSet, error) {
 	id, on, err := switched(r, on)
 	switch {
@@ -147,7 +147,7 @@ func (s ruleSet) switchRule(r Rule, on bool) (ruleSet, error) {
 	return s.without(id), nil
 }
 
-// switched tells which rule a name switches, and whether on or off.
+// switched returns the rule that a name switches, and whether it switches it on.
 func switched(r Rule, on bool) (ruleID, bool, error) {
 	id, isAlias := alias(r)
 	if isAlias {

@@ -46,7 +46,7 @@ import (
 // strip-index and strip-trailing-slash. No entry can change the site, so what holds for a
 // URL holds for its canonical form, and the laws of [Qiita] stay kept.
 //
-// Errors tell the line. The reader is read to its end.
+// Errors name the line. The reader is read to its end.
 func WithRuleFile(r io.Reader) Option {
 	return func(s *settings) error {
 		data, err := io.ReadAll(r)
@@ -237,7 +237,7 @@ func chainDigest(digest, text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// scopeHost checks a host and gives its canonical form.
+// scopeHost checks a host and returns its canonical form.
 func scopeHost(s string) (string, error) {
 	prefix, host := "", s
 	if s == "*" {
@@ -257,7 +257,7 @@ func scopeHost(s string) (string, error) {
 	return prefix + w.host, nil
 }
 
-// scopePath checks a path and gives its canonical form.
+// scopePath checks a path and returns its canonical form.
 func scopePath(s string) (string, error) {
 	path := normalizeEscapes(s, pathRaw)
 	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, `?#\`) || withoutDots(path) != path {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRulesPageIsCurrent holds RULES.md to the tables; `go test -run RulesPage -rewrite`
-// writes it anew.
+// writes it again.
 func TestRulesPageIsCurrent(t *testing.T) {
 	want := rulesPage()
 	if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" {

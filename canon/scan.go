@@ -3,7 +3,7 @@ package canon
 import "encoding/binary"
 
 // The fast path. About nine in ten real URLs are canonical already, so the first thing
-// done is a check: one pass over the bytes that finds the parts and tells which of them
+// done is a check: one pass over the bytes that finds the parts and reports which of them
 // have to be rewritten. Nothing is copied before that is known. Whatever is unusual
 // before the path (userinfo, upper case, addresses, other schemes), and
 // newlines and backslashes, are left to the slow path, which is complete.
@@ -119,7 +119,7 @@ func scanAuthority(s []byte, i int) (path, hostEnd int) {
 	return i, hostEnd
 }
 
-// plainEnd tells whether the last label can't make an address of the host: it is not
+// plainEnd reports whether the last label can't make an address of the host: it is not
 // empty and begins with no digit. Plain addresses in canonical form pass too.
 func plainEnd(host []byte) bool {
 	last := host[len(host)-1]
@@ -139,7 +139,7 @@ func plainEnd(host []byte) bool {
 	return isPlainIPv4(host)
 }
 
-// isPlainIPv4 tells whether host is four decimal numbers up to 255 without zeros before.
+// isPlainIPv4 reports whether host is four decimal numbers up to 255 without zeros before.
 func isPlainIPv4(host []byte) bool {
 	numbers, value, width := 1, 0, 0
 	for _, c := range host {
@@ -158,7 +158,7 @@ func isPlainIPv4(host []byte) bool {
 	return numbers == 4 && width > 0
 }
 
-// scanPort gives the end of a port that is canonical for the scheme, or -1.
+// scanPort returns the end of a port that is canonical for the scheme, or -1.
 func scanPort(s []byte, i int, isHTTPS bool) int {
 	start, port := i, 0
 	for i < len(s) && '0' <= s[i] && s[i] <= '9' && i-start < 6 {

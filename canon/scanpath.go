@@ -7,7 +7,7 @@ const (
 	highs = 0x8080808080808080
 )
 
-// scanPath runs to the "?", "#" or end of a path. ok tells whether it is canonical;
+// scanPath runs to the "?", "#" or end of a path. ok reports whether it is canonical;
 // end is -1 if it has bytes only the slow path knows.
 //
 // It goes eight bytes at a time. In slashThenDot w^(x in every byte) has a
@@ -42,7 +42,7 @@ func plainTail(b []byte) bool {
 		!slashThenDot(binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[1:]))
 }
 
-// slashThenDot tells whether one of the eight bytes of w is a slash, and that of next in
+// slashThenDot reports whether one of the eight bytes of w is a slash, and that of next in
 // the same place a slash or a dot.
 func slashThenDot(w, next uint64) bool {
 	slash := w ^ ones*'/'
@@ -50,24 +50,24 @@ func slashThenDot(w, next uint64) bool {
 	return (slash-ones)&^slash&(next-ones)&^next&highs != 0
 }
 
-// allOf tells whether the first eight bytes of b are in the class.
+// allOf reports whether the first eight bytes of b are in the class.
 func allOf(b []byte, class uint8) bool {
 	_ = b[7]
 	return classes[b[0]]&classes[b[1]]&classes[b[2]]&classes[b[3]]&
 		classes[b[4]]&classes[b[5]]&classes[b[6]]&classes[b[7]]&class != 0
 }
 
-// noneOf tells whether none of the first eight bytes of b is in the class.
+// noneOf reports whether none of the first eight bytes of b is in the class.
 func noneOf(b []byte, class uint8) bool {
 	_ = b[7]
 	return (classes[b[0]]|classes[b[1]]|classes[b[2]]|classes[b[3]]|
 		classes[b[4]]|classes[b[5]]|classes[b[6]]|classes[b[7]])&class == 0
 }
 
-// more, as an end, says that the part goes on.
+// more, as an end, means that the part continues.
 const more = -2
 
-// scanPathBytes looks at the bytes from i to stop one by one. It gives the next offset
+// scanPathBytes looks at the bytes from i to stop one by one. It returns the next offset
 // and end = more, or else the end as scanPath does.
 func scanPathBytes(s []byte, i, stop int) (next, end int, ok bool) {
 	for i < stop {
@@ -93,7 +93,7 @@ func scanPathBytes(s []byte, i, stop int) (next, end int, ok bool) {
 	return i, more, true
 }
 
-// dirtySlash tells whether an empty or a dot segment follows the slash at i.
+// dirtySlash reports whether an empty or a dot segment follows the slash at i.
 func dirtySlash(s []byte, i int) bool {
 	if i++; i >= len(s) {
 		return false
@@ -119,7 +119,7 @@ func scanDirtyPath(s []byte, i int) (end int) {
 	return i
 }
 
-// isCanonicalEscape tells whether an escape begins at i that stays as it is.
+// isCanonicalEscape reports whether an escape begins at i that stays as it is.
 func isCanonicalEscape(s []byte, i int) bool {
 	if i+2 >= len(s) {
 		return false

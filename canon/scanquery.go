@@ -2,7 +2,7 @@ package canon
 
 import "bytes"
 
-// scanQuery runs from the first byte after the "?" to the "#" or the end. ok tells
+// scanQuery runs from the first byte after the "?" to the "#" or the end. ok reports
 // whether the query is canonical: every pair complete, all in order. end is -1 if it
 // has bytes only the slow path knows.
 func scanQuery(s []byte, i int) (end int, ok bool) {
@@ -117,7 +117,7 @@ func compareKeys(a, b []byte) int {
 	}
 }
 
-// keyRank ranks the first symbol of s, and tells how many bytes it takes.
+// keyRank ranks the first symbol of s, and reports how many bytes it takes.
 func keyRank(s []byte) (rank, width int) {
 	c, width := s[0], 1
 	switch {

@@ -131,7 +131,7 @@ func (s *nameSet) has(name []byte) bool {
 	return false
 }
 
-// scopesFor gives the scopes that hold at a canonical host and path. They depend on
+// scopesFor returns the scopes that hold at a canonical host and path. They depend on
 // nothing a parameter rule changes, so a second run finds the same ones.
 func (r *paramRules) scopesFor(host, path []byte) (found []*scope) {
 	if r == nil {
@@ -146,7 +146,7 @@ func (r *paramRules) scopesFor(host, path []byte) (found []*scope) {
 	return found
 }
 
-// dropsParam tells whether one of the scopes drops the parameter.
+// dropsParam reports whether one of the scopes drops the parameter.
 func dropsParam(scopes []*scope, name []byte) bool {
 	for _, s := range scopes {
 		if s.drop != nil && s.drop.has(name) || s.keep != nil && !s.keep.has(name) {

@@ -31,7 +31,7 @@ var perSite = setOfRules([]ruleID{rKeepHashbang, rDropFragment, rDropQuery, rStr
 // siteFolds make the host and path by which entries are looked up.
 var siteFolds = setOfRules([]ruleID{rStripTrailingDot, rStripWWW, rCollapseSlashes, rStripTrailingSlash, rStripIndex})
 
-// rulesAt gives on as the entries for a site switch it: the most specific one that speaks
+// rulesAt returns on as the entries for a site switch it: the most specific one that speaks
 // of a rule has the last word.
 func (r *siteRules) rulesAt(host, path []byte, on ruleSet) ruleSet {
 	var decided ruleSet
@@ -45,7 +45,7 @@ func (r *siteRules) rulesAt(host, path []byte, on ruleSet) ruleSet {
 	return on
 }
 
-// knows tells whether there is an entry for a host.
+// knows reports whether there is an entry for a host.
 func (r *siteRules) knows(host []byte) (known bool) {
 	r.each(host, func(*scope) bool {
 		known = true
@@ -54,7 +54,7 @@ func (r *siteRules) knows(host []byte) (known bool) {
 	return known
 }
 
-// siteOf gives the site of a URL. Its canonical form need not exist: ok is false then.
+// siteOf returns the site of a URL. Its canonical form need not exist: ok is false then.
 func siteOf(raw string, on ruleSet) (host, path string, ok bool) {
 	p, err := split(runBefore(raw, on, nil))
 	if err != nil {
@@ -72,7 +72,7 @@ func siteOf(raw string, on ruleSet) (host, path string, ok bool) {
 	return w.host, w.path, true
 }
 
-// onFor gives the rules that are on for a URL, in the slow way.
+// onFor returns the rules that are on for a URL, in the slow way.
 func (q *qiita) onFor(raw string) ruleSet {
 	on := q.on.without(rScopedRules)
 	if !q.scoped {
@@ -101,7 +101,7 @@ func (q *qiita) appendAtSite(dst, raw []byte, l *layout, ok bool) ([]byte, error
 	return at.appendHere(dst, raw, l, ok)
 }
 
-// onAt gives the rules that are on for a URL that scan has laid out; the path of its site
+// onAt returns the rules that are on for a URL that scan has laid out; the path of its site
 // is written behind dst, for a moment.
 func (q *qiita) onAt(dst, raw []byte, l *layout) ruleSet {
 	on := q.on.without(rScopedRules)

@@ -9,11 +9,11 @@ import (
 )
 
 // TestTranscripts runs testdata/transcripts; `go test -run Transcripts -rewrite` writes
-// them anew. Commands, all of which take rules=(+a,-b):
+// them again. Commands, all of which take rules=(+a,-b):
 //
 //	canon     each line of input to its canonical form, or its error's code
 //	explain   one URL, the steps
-//	compare   two URLs, whether and by what they merge
+//	compare   two URLs, whether they merge, and by which rules
 //	rulefile  reads a rule file for the commands that follow
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {

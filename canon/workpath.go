@@ -54,7 +54,7 @@ func (w *work) stripTrailingSlash() error {
 }
 
 // indexNames are default documents; compared without case, since the servers that
-// have the capitalised ones don't tell case apart.
+// have the capitalised ones ignore case.
 var indexNames = []string{
 	"index.html", "index.htm", "index.shtml", "index.xhtml", "index.php", "index.jsp", "index.asp", "index.aspx",
 	"index.cgi", "index.pl", "default.html", "default.htm", "default.asp", "default.aspx",
@@ -148,7 +148,7 @@ func isAlnum[T string | []byte](s T) bool {
 	return true
 }
 
-// hasPrefixFold tells whether s begins with prefix, which is lower-case, in any case.
+// hasPrefixFold reports whether s begins with prefix, which is lower-case, in any case.
 func hasPrefixFold[T string | []byte](s T, prefix string) bool {
 	if len(s) < len(prefix) {
 		return false

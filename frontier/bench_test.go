@@ -93,7 +93,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// report gives the rate, and the CPU time of a URL, which other load on the
+// report returns the rate, and the CPU time of a URL, which other load on the
 // machine changes less.
 func report(b *testing.B, urls int, cpu time.Duration) {
 	b.ReportMetric(float64(urls)/b.Elapsed().Seconds(), "URLs/s")

@@ -17,7 +17,7 @@ import (
 // likewise: see suffixOf.
 const exactSuffix = "|exact"
 
-// maxCrawlName is the greatest length in bytes of the name of a crawl.
+// maxCrawlName is the maximum length in bytes of the name of a crawl.
 const maxCrawlName = 200
 
 // crawl is a crawl as its users and as the store name it.

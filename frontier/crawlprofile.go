@@ -11,7 +11,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// SetCrawlProfile gives a crawl a profile of its own before its first URL, so
+// SetCrawlProfile returns a crawl a profile of its own before its first URL, so
 // that crawls of one store may be made by different rules. It is durable and for
 // good, for all frontiers on the store: a crawl that has URLs, was offered any, or has
 // a profile of its own, is refused any other, with store.ErrIdentity. The profile it has already does nothing, and so does
@@ -54,7 +54,7 @@ func (f *Frontier) profileFor(c crawl) *canon.Profile {
 	return f.profile.Load()
 }
 
-// hidesHost says whether the host can't be read from a profile's forms.
+// hidesHost reports whether the host can't be read from a profile's forms.
 func hidesHost(p *canon.Profile) bool { return p.Name() == "surt" || p.Name() == "none" }
 
 // maxSuffix is what the store's longest name of a crawl leaves beside ours.
@@ -76,7 +76,7 @@ func profileOf(suffix string) (*canon.Profile, error) {
 	return p, nil
 }
 
-// isSuffix says whether a text, from its bar on, marks a crawl as having its own
+// isSuffix reports whether a text, from its bar on, marks a crawl as having its own
 // way of making keys: "|exact", or a bar, a name and "@" and a number.
 func isSuffix(s string) bool {
 	if s == exactSuffix {

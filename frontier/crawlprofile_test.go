@@ -19,7 +19,7 @@ func profileNamed(t *testing.T, name string) *canon.Profile {
 	return p
 }
 
-// TestCrawlProfiles gives each preset a crawl of one store: forms and keys are
+// TestCrawlProfiles returns each preset a crawl of one store: forms and keys are
 // those of the preset, they don't meet, and a second frontier on the store knows.
 func TestCrawlProfiles(t *testing.T) {
 	const raw = "http://Example.com:80/a/../b?z=1&a=2#frag"

@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// TestFrontiersAgreeOnACrawlsProfile gives a crawl a profile on one of two frontiers that
+// TestFrontiersAgreeOnACrawlsProfile returns a crawl a profile on one of two frontiers that
 // are open on a store, and uses it on the other.
 func TestFrontiersAgreeOnACrawlsProfile(t *testing.T) {
 	s := memstore.New(memstore.Options{})

@@ -24,7 +24,7 @@ type Selection struct {
 }
 
 // Forget makes URLs new again and returns how many keys went. Leases on them
-// end. The counts of the query trap begin anew.
+// end. The counts of the query trap begin again.
 func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if err := f.learn(ctx, oneCrawl(sel.Crawl)); err != nil {
 		return 0, err

@@ -27,7 +27,7 @@ type Options struct {
 	// Profile makes canonical forms. Scoped rule files come with it. The
 	// default is canon.Qiita().
 	Profile *canon.Profile
-	// QueueBy gives the queue key of a URL that came without one. The default
+	// QueueBy returns the queue key of a URL that came without one. The default
 	// is ByHost.
 	QueueBy QueueFunc
 
@@ -47,7 +47,7 @@ type Options struct {
 	// instead of handed out once more, as [ReasonExpired], where a [LeaseRequest] has no
 	// bound of its own: a page may be what
 	// kills its fetchers. Leases that are given back, by Retry or Release, don't
-	// count, and Recrawl and Force begin anew. Negative is no bound. The default
+	// count, and Recrawl and Force begin again. Negative is no bound. The default
 	// is 10.
 	MaxExpired int
 	// Retry is the back-off of [Frontier.Retry]. The default is that of Backoff.

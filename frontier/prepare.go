@@ -171,5 +171,5 @@ func (f *Frontier) excluded(canonical string) bool {
 
 func (r *Result) refuse(reason Reason) { r.Status, r.Reason = StatusRefused, reason }
 
-// view gives a string as bytes without a copy; canon only reads them.
+// view returns a string as bytes without a copy; canon only reads them.
 func view(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

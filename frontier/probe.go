@@ -11,7 +11,7 @@ import (
 // probePrefix begins the discriminator of a probe; the spelling follows.
 const probePrefix = "probe:"
 
-// IsProbe tells whether a lease is of a probe: see [Options.Probe].
+// IsProbe reports whether a lease is of a probe: see [Options.Probe].
 func (l *Lease) IsProbe() bool { return strings.HasPrefix(l.Discriminator, probePrefix) }
 
 // addProbes queues a share of the duplicates under their own spelling. A spelling is chosen
@@ -37,7 +37,7 @@ func (f *Frontier) addProbes(ctx context.Context, offers []offer) error {
 	return f.addOffers(ctx, &workspace{}, probes)
 }
 
-// drawn tells whether a spelling is of the share that is probed.
+// drawn reports whether a spelling is of the share that is probed.
 func drawn(spelling string, share float64) bool {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(spelling)) // never fails

@@ -47,7 +47,7 @@ func (q *queryTrap) hash(crawl, base string) uint64 {
 	return maphash.Comparable(q.seed, pathKey{crawl, base})
 }
 
-// take counts one query string more for a path and says whether that is still
+// take counts one query string more for a path and reports whether that is still
 // within the limit; if not, nothing is counted.
 func (q *queryTrap) take(h uint64) bool {
 	q.mu.Lock()
@@ -214,7 +214,7 @@ func (c *queryCounts) known(ctx context.Context, o *offer) (bool, error) {
 	return true, nil
 }
 
-// settle gives back the places of offers that did not become new; of all of
+// settle returns back the places of offers that did not become new; of all of
 // them if nothing was stored.
 func (c *queryCounts) settle(stored bool) {
 	for _, n := range c.counted {

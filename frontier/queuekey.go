@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// QueueFunc gives the queue key of a URL, at most store.MaxQueueKey bytes, ""
+// QueueFunc returns the queue key of a URL, at most store.MaxQueueKey bytes, ""
 // if it has none (the URL is then refused as [ReasonQueue]). It is called with
 // the canonical form, or with the URL as found in an exact crawl and under
 // profiles whose forms hide the host (surt, none). It must be safe for
@@ -75,7 +75,7 @@ func ByIP(resolve func(host string) (netip.Addr, error)) QueueFunc {
 
 const maxAddrCache = 1 << 16
 
-// addrCache keeps the queue keys of hosts; when it is full it begins anew.
+// addrCache keeps the queue keys of hosts; when it is full it begins again.
 type addrCache struct {
 	resolve func(host string) (netip.Addr, error)
 	mu      sync.Mutex

@@ -80,13 +80,13 @@ func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
 	return err
 }
 
-// Drop gives a URL up: it stays seen, and is counted as dropped.
+// Drop returns a URL up: it stays seen, and is counted as dropped.
 func (f *Frontier) Drop(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Drop})
 	return err
 }
 
-// Release gives a URL back that was not fetched, as at a shutdown.
+// Release returns a URL back that was not fetched, as at a shutdown.
 func (f *Frontier) Release(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Release})
 	return err
@@ -162,7 +162,7 @@ func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlem
 	}, nil
 }
 
-// completed fills in a lease that was made anew from its name and token, where
+// completed fills in a lease that was made again from its name and token, where
 // the settlement needs more than these.
 func (f *Frontier) completed(ctx context.Context, stored string, s Settlement) (Settlement, error) {
 	needs := s.Outcome == Retry || s.Outcome == Recrawl || s.Outcome == Release || s.Meta != nil

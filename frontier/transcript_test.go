@@ -18,7 +18,7 @@ import (
 
 // TestTranscripts runs testdata/transcripts on pebblestore, in a time of their
 // own that passes at "wait" alone; `go test -run Transcripts -rewrite` writes
-// them anew. Durations are like 1s, times like +1s from now. Commands:
+// them again. Durations are like 1s, times like +1s from now. Commands:
 //
 //	open       a frontier: delay, in-flight, lease, attempts, max-expired, max-per-queue,
 //	           max-held, max-fetched, max-depth, max-redirects, queries, adaptive, seen-for, queue-by=(domain)

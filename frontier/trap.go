@@ -10,16 +10,16 @@ import "strings"
 type Traps struct {
 	// Off switches all of them off. The default is false.
 	Off bool
-	// URLLength is the greatest length in bytes. The default is 2048.
+	// URLLength is the maximum length in bytes. The default is 2048.
 	URLLength int
-	// PathDepth is the greatest number of segments in the path. The default is 24.
+	// PathDepth is the maximum number of segments in the path. The default is 24.
 	PathDepth int
 	// Repeats is how often one segment may occur in a path: /a/b/a/b/a has
 	// three times a. The default is 4.
 	Repeats int
 	// Queries is how many distinct query strings of one path are queued, as
 	// counted since Open in bounded memory (768 KiB), where seldom seen paths
-	// may be forgotten and counted anew. The default is 50,000.
+	// may be forgotten and counted again. The default is 50,000.
 	Queries int
 }
 

@@ -48,13 +48,13 @@ func (h UrlHash) VeryShort() UrlVeryShortHash { return UrlVeryShortHash(h[:8]) }
 // VeryShort returns the first 8 bytes.
 func (h UrlShortHash) VeryShort() UrlVeryShortHash { return UrlVeryShortHash(h[:8]) }
 
-// StartsWith tells whether p is the short form of h.
+// StartsWith reports whether p is the short form of h.
 func (h UrlHash) StartsWith(p UrlShortHash) bool { return h.Short() == p }
 
-// StartsWithJust tells whether p is the very short form of h.
+// StartsWithJust reports whether p is the very short form of h.
 func (h UrlHash) StartsWithJust(p UrlVeryShortHash) bool { return h.VeryShort() == p }
 
-// StartsWith tells whether p is the very short form of h.
+// StartsWith reports whether p is the very short form of h.
 func (h UrlShortHash) StartsWith(p UrlVeryShortHash) bool { return h.VeryShort() == p }
 
 // Compare orders hashes by their bytes, as the hexadecimal forms sort: -1, 0 or 1.

@@ -50,7 +50,7 @@ func (e *StatusError) Unwrap() error {
 // errIncomplete says that not all that was sent was answered.
 var errIncomplete = errors.New("the answer ended early")
 
-// isTemporary says whether trying again may help: anything but a refusal for
+// isTemporary reports whether trying again may help: anything but a refusal for
 // good, a certificate that is not to be trusted, and what the caller ended.
 func isTemporary(err error) bool {
 	var status *StatusError

@@ -33,13 +33,13 @@ func (c *Client) Recrawl(ctx context.Context, l *frontier.Lease, at time.Time) e
 	return err
 }
 
-// Drop gives a URL up: it stays seen, and is counted as dropped.
+// Drop returns a URL up: it stays seen, and is counted as dropped.
 func (c *Client) Drop(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Drop})
 	return err
 }
 
-// Release gives a URL back that was not fetched, as at a shutdown.
+// Release returns a URL back that was not fetched, as at a shutdown.
 func (c *Client) Release(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Release})
 	return err

@@ -54,7 +54,7 @@ func (c *Client) try(ctx context.Context, r *request) (sent bool, err error) {
 	return true, r.read(resp.Body)
 }
 
-// notBegun says whether a refusal means that nothing of the request was looked at: the
+// notBegun reports whether a refusal means that nothing of the request was looked at: the
 // daemon is busy, or has no room on its disk. Any other may follow a commit, as a
 // proxy's 502 or the daemon's word that it doesn't know what became of a step.
 func notBegun(status int) bool {

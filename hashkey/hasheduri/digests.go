@@ -121,7 +121,7 @@ func (d *digests) dropRepeats() {
 	d.flat = d.flat[:kept*d.size]
 }
 
-// has tells whether a digest of the right size is there.
+// has reports whether a digest of the right size is there.
 func (d *digests) has(digest []byte) bool {
 	b := d.bucket(digest)
 	from, to := int(d.starts[b]), int(d.starts[b+1])

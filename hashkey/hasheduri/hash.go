@@ -59,7 +59,7 @@ func (h *Hasher) Sum(uri string) (URI, error) {
 	return URI{Algorithm: algorithm, Hash: hex.EncodeToString(digest), Fragment: parts.Fragment, Query: parts.Query}, nil
 }
 
-// Match tells whether a candidate is the URI that u hides, or has the same canonical form. It
+// Match reports whether a candidate is the URI that u hides, or has the same canonical form. It
 // takes the algorithm and what to keep from u, the variant and the rest from h. It fails
 // as Sum does.
 func (h *Hasher) Match(u URI, candidate string) (bool, error) {

@@ -156,7 +156,7 @@ func (l *List) Match(url string) (entry URI, ok bool) {
 	return URI{}, false
 }
 
-// Excluded tells whether an entry of the list hides this URL, for a crawler that has it in a
+// Excluded reports whether an entry of the list hides this URL, for a crawler that has it in a
 // canonical form only. In those a path is never empty, while the draft keeps "http://h" and
 // "http://h/" apart; so for a URL without more path than "/" both are looked for.
 func (l *List) Excluded(url string) bool {
@@ -170,7 +170,7 @@ func (l *List) Excluded(url string) bool {
 	return ok
 }
 
-// withoutRoot drops a path that is "/" alone; ok tells whether there was one.
+// withoutRoot drops a path that is "/" alone; ok reports whether there was one.
 func withoutRoot(url string) (bare string, ok bool) {
 	r := cut(url)
 	if r.authority == "" || r.path != "/" {

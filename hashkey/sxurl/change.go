@@ -60,7 +60,7 @@ func (u *URL) cannotLose(c Component) error {
 	return fmt.Errorf("cannot remove component; got %s of %q; want one that the URL can do without: %w", c, short(u.canonical), ErrComponent)
 }
 
-// opaque tells whether the URL has a path without structure.
+// opaque reports whether the URL has a path without structure.
 func (u *URL) opaque() bool {
 	return !u.pieces.hasHost && !strings.HasPrefix(u.pieces.path, "/")
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Match tells whether a key can be that of a URL with this value of this component.
+// Match reports whether a key can be that of a URL with this value of this component.
 // "No" is certain; "yes" errs as often as two values share a slice: in Release02 one in 2^16 for
 // a TLD, one in 2^60 for a domain. "" asks whether a subdomain, query or fragment is
 // absent. Host asks about TLD, domain and subdomain together.

@@ -72,7 +72,7 @@ func (p *Probe) putHost(t *layout, host string) error {
 	return nil
 }
 
-// Match tells whether a key can be that of a URL with the probe's value. It fails as
+// Match reports whether a key can be that of a URL with the probe's value. It fails as
 // [Codec.Decode] does.
 func (p *Probe) Match(k Key) (bool, error) {
 	b := k.bits()

@@ -33,7 +33,7 @@ func (c Codec) ParseURL(raw string) (*URL, error) {
 // String returns the URL as the URL Standard writes it.
 func (u *URL) String() string { return u.canonical }
 
-// IsHTTPS tells whether the scheme is https. The crate takes only the lower-case
+// IsHTTPS reports whether the scheme is https. The crate takes only the lower-case
 // letters "https://" for it.
 func (u *URL) IsHTTPS() bool {
 	if u.crate {
@@ -42,7 +42,7 @@ func (u *URL) IsHTTPS() bool {
 	return u.pieces.scheme == "https"
 }
 
-// HasQuery tells whether there is a query, be it empty. The crate says so for every
+// HasQuery reports whether there is a query, be it empty. The crate says so for every
 // URL with a "?", in a fragment too.
 func (u *URL) HasQuery() bool {
 	if u.crate {
@@ -51,7 +51,7 @@ func (u *URL) HasQuery() bool {
 	return u.pieces.hasQuery
 }
 
-// HasFragment tells whether there is a fragment, be it empty.
+// HasFragment reports whether there is a fragment, be it empty.
 func (u *URL) HasFragment() bool { return u.pieces.hasFragment }
 
 // Port returns the port that the text of the URL gives, also when it is that of the

@@ -114,7 +114,7 @@ type Part struct {
 // Begin says where the import of a file into a crawl begins, and whether there is
 // nothing left to do. How tells the options by which records are chosen: what was left
 // out by some is not done by others. A file that has grown goes on where it ended; one
-// that was changed otherwise begins anew, as does what is no plain file.
+// that was changed otherwise begins again, as does what is no plain file.
 func (j *Journal) Begin(name, crawl, how string) (p *Part, from int64, whole bool) {
 	p = &Part{j: j, wrote: time.Now()}
 	path, err := filepath.Abs(name)
@@ -138,7 +138,7 @@ func (j *Journal) Begin(name, crawl, how string) (p *Part, from int64, whole boo
 	return p, was.Records, same && was.Whole
 }
 
-// begins tells whether the file of an entry is still what a file begins with.
+// begins reports whether the file of an entry is still what a file begins with.
 func (e *entry) begins(path string) bool {
 	m, err := mark(path, e.Size)
 	return err == nil && m == e.Mark

@@ -191,7 +191,7 @@ func (r *reader) run(f *input.File) {
 
 func (r *reader) begin() { r.b, r.text = &batch{left: Counts{Format: string(r.format)}}, 0 }
 
-// flush hands a batch on, and tells whether anybody wants more.
+// flush hands a batch on, and reports whether anybody wants more.
 func (r *reader) flush() bool {
 	r.b.upTo = r.seen
 	select {
@@ -203,7 +203,7 @@ func (r *reader) flush() bool {
 	}
 }
 
-// passes tells whether a record was had by an earlier import.
+// passes reports whether a record was had by an earlier import.
 func (r *reader) passes() bool {
 	if r.seen++; r.seen <= r.opt.From {
 		r.b.left.Passed++

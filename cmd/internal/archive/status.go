@@ -42,7 +42,7 @@ func ParseStatuses(s string) (Statuses, error) {
 	return set, nil
 }
 
-// Take tells whether a status is in the set. An unknown one, 0, always is.
+// Take reports whether a status is in the set. An unknown one, 0, always is.
 func (s Statuses) Take(status int) bool {
 	if !s.some || status == 0 {
 		return true

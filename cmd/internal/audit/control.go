@@ -99,10 +99,10 @@ func (x *index) measureControls() {
 	}
 }
 
-// usable says whether a capture's content can be compared.
+// usable reports whether a capture's content can be compared.
 func (c capture) usable() bool { return c.digest > 0 && (c.status == 0 || c.status == 200) }
 
-// comparable says whether the digests of two usable captures are of one algorithm.
+// comparable reports whether the digests of two usable captures are of one algorithm.
 func (x *index) comparable(c, d capture) bool {
 	return c.digest == d.digest || x.digests.kind(c.digest-1) == x.digests.kind(d.digest-1)
 }

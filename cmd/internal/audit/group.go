@@ -38,7 +38,7 @@ func (x *index) group(f *Form) *grouping {
 	return g
 }
 
-// release gives the room of the forms to the next grouping; this one is done with.
+// release returns the room of the forms to the next grouping; this one is done with.
 func (g *grouping) release() {
 	g.x.spare = append(g.x.spare, g.form)
 	g.form = nil

@@ -215,7 +215,7 @@ func (p *planter) plantGood() {
 	}
 }
 
-// TestLearnsTheSameAgain: hashes of the index are seeded anew each time, and must not show.
+// TestLearnsTheSameAgain: hashes of the index are seeded again each time, and must not show.
 func TestLearnsTheSameAgain(t *testing.T) {
 	web := foldsWeb
 	web.Pages /= 10

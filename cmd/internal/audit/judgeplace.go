@@ -42,7 +42,7 @@ type evidence struct {
 	counted contents // what was counted
 }
 
-// judgePlace says whether a parameter may go at a place, or why not.
+// judgePlace reports whether a parameter may go at a place, or why not.
 func (l *learner) judgePlace(p place, s *lesson) (*Proposal, *Candidate) {
 	var halves [2]evidence
 	proposal := &Proposal{Host: p.host, Path: p.path, Param: p.param}

@@ -110,7 +110,7 @@ func pageNumber(url []byte) int {
 	return n
 }
 
-// logOf makes a log of the captures whose URL learn accepts, and gives the
+// logOf makes a log of the captures whose URL learn accepts, and returns the
 // identities of the others.
 func logOf(t *testing.T, opt synth.Options, learn func(url []byte) bool) (*Log, map[string]uint64) {
 	t.Helper()

@@ -72,7 +72,7 @@ func (f *folder) try(ctx context.Context) error {
 	return nil
 }
 
-// pairs lists the pairs of one group, and gives the host of their site.
+// pairs lists the pairs of one group, and returns the host of their site.
 func (f *folder) pairs(urls []uint32) (host string, pairs []foldPair) {
 	form, err := f.with.AppendCanonical(nil, f.urls.at(urls[0]))
 	if err != nil {

@@ -19,7 +19,7 @@ func (o Outcome) String() string {
 	return [...]string{"same", "redirect", "different", "volatile", "error", "no digest"}[o]
 }
 
-// MarshalText gives the outcome's name.
+// MarshalText returns the outcome's name.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // judge compares two URLs of one group.

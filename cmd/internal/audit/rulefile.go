@@ -45,7 +45,7 @@ func (l *Learned) WriteRuleFile(w io.Writer) error {
 	return nil
 }
 
-// entryAt gives the entry for a proposal's place, which may be new, with the
+// entryAt returns the entry for a proposal's place, which may be new, with the
 // evidence in its comment.
 func entryAt(entries *[]*fileEntry, p Proposal, path string) *fileEntry {
 	note := fmt.Sprintf("%s: %d of %d contents the same, validated on %d of %d; saves %d URLs",

@@ -31,7 +31,7 @@ type Block struct {
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, blockSize); return &b }}
 
-// Release gives the memory of the block back; Text is not valid any more.
+// Release returns the memory of the block back; Text is not valid any more.
 func (b *Block) Release() {
 	if b.buf != nil {
 		buffers.Put(b.buf)
@@ -69,7 +69,7 @@ type cutter struct {
 	line int64
 }
 
-// next gives a block, an error, or both.
+// next returns a block, an error, or both.
 func (c *cutter) next() (*Block, error) {
 	buf := buffers.Get().(*[]byte)
 	n := copy(*buf, c.rest)

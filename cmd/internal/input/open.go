@@ -161,7 +161,7 @@ func New(ctx context.Context, name string, stored io.ReadCloser) (*File, error) 
 	return f, nil
 }
 
-// Stored gives the stored bytes of a regular file, for formats that are read from
+// Stored returns the stored bytes of a regular file, for formats that are read from
 // their end; nil for anything else.
 func (f *File) Stored() (io.ReaderAt, int64) {
 	file, ok := f.stored.r.(*os.File)
@@ -231,7 +231,7 @@ func (f *File) Peek(n int) []byte {
 // Context returns the context that ends the reading.
 func (f *File) Context() context.Context { return f.ctx }
 
-// Reader gives the decompressed bytes with a look-ahead of 256 KiB.
+// Reader returns the decompressed bytes with a look-ahead of 256 KiB.
 func (f *File) Reader() *bufio.Reader { return f.r }
 
 // Offset is the number of stored bytes read so far; safe from any goroutine.
@@ -246,7 +246,7 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Binary tells whether the next bytes are no text: a NUL is among them. UTF-16
+// Binary reports whether the next bytes are no text: a NUL is among them. UTF-16
 // counts as binary, too.
 func (f *File) Binary() bool {
 	return bytes.IndexByte(f.Peek(8<<10), 0) >= 0

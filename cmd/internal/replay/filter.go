@@ -73,7 +73,7 @@ func newBloom(n int64, rate float64) *bloom {
 	return &bloom{words: make([]uint64, int64(float64(n)*perKey)/64+1), probes: int(math.Round(perKey * math.Ln2))}
 }
 
-// add puts a key in and tells whether the filter took it for one it had.
+// add puts a key in and reports whether the filter took it for one it had.
 func (f *bloom) add(a, b uint64) (had bool) {
 	had = true
 	size := uint64(len(f.words)) * 64

@@ -21,7 +21,7 @@ func newKeySet(opt Options) *keySet {
 	return s
 }
 
-// add tells whether the key is certainly the first of its kind.
+// add reports whether the key is certainly the first of its kind.
 func (s *keySet) add(key store.Key) (bool, error) {
 	x := sum{binary.BigEndian.Uint64(key[:]), binary.BigEndian.Uint32(key[8:])}
 	ordinal, fresh := s.keys.number(x)

@@ -21,7 +21,7 @@ const (
 	Links   Choice = "links"
 )
 
-// takes tells whether a record of a kind is an event.
+// takes reports whether a record of a kind is an event.
 func (c Choice) takes(format crawllog.Format, kind crawllog.Kind) bool {
 	link := kind == crawllog.Link
 	switch {
@@ -92,7 +92,7 @@ type logBatcher struct {
 	stopped bool            // yield was false
 }
 
-// take takes a record or an error, and tells whether to go on.
+// take takes a record or an error, and reports whether to go on.
 func (l *logBatcher) take(r crawllog.Record, err error) bool {
 	var line *crawllog.LineError
 	switch {

@@ -55,7 +55,7 @@ func classify(p *canon.Profile, raw, form, target []byte) (redirect, []byte) {
 	return compareForms(form, to), to
 }
 
-// compareForms looks for the one thing that differs, and gives the widest class
+// compareForms looks for the one thing that differs, and returns the widest class
 // when there is more than one.
 func compareForms(from, to []byte) redirect {
 	fromScheme, fromRest, _ := bytes.Cut(from, []byte("://"))

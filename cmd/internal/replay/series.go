@@ -39,7 +39,7 @@ type series struct {
 
 func newSeries(width int64) *series { return &series{width: width, points: map[int64]*Point{}} }
 
-// at gives the stretch that x is in.
+// at returns the stretch that x is in.
 func (s *series) at(x int64) *Point {
 	key := x / s.width
 	if s.last != nil && key == s.key {

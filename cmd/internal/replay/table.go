@@ -37,7 +37,7 @@ func newTable(budget int64) *table {
 	return t
 }
 
-// number gives the number of a spelling and whether it is new. A full table gives
+// number returns the number of a spelling and whether it is new. A full table gives
 // noOrdinal for one it doesn't know.
 func (t *table) number(s sum) (ordinal uint32, fresh bool) {
 	sh := &t.shards[s.hi>>56]
@@ -86,7 +86,7 @@ type column[T any] struct{ chunks [][]T }
 
 const chunkBits = 16
 
-// at gives the place of a value and makes room for it.
+// at returns the place of a value and makes room for it.
 func (c *column[T]) at(i uint32) *T {
 	n := int(i >> chunkBits)
 	for n >= len(c.chunks) {

@@ -138,7 +138,7 @@ func (l *Line[T]) Locked(do func(serving bool)) {
 	do(l.serving)
 }
 
-// Hand gives things to those first in line, to each as many as it wants while there
+// Hand returns things to those first in line, to each as many as it wants while there
 // are any, and returns what is left when some of them went away.
 func (l *Line[T]) Hand(things []T) (left []T) {
 	l.mu.Lock()

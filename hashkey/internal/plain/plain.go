@@ -16,8 +16,8 @@ type URL struct {
 	Fragment  int    // start of the fragment after its "#"; 0 if there is none
 }
 
-// Parse tells whether s is certainly an http, https or ftp URL in the form the URL
-// Standard gives it, with a host name in ASCII and without user and password; if so,
+// Parse reports whether s is certainly an http, https or ftp URL in the form the URL
+// Standard returns it, with a host name in ASCII and without user and password; if so,
 // also where its parts are. "No" means only that canon has to look.
 func Parse(s string) (u URL, ok bool) {
 	switch {
@@ -98,7 +98,7 @@ func (u *URL) rest(s string) bool {
 	return i == len(s)
 }
 
-// dotSegment tells whether the first segment of a path is "." or "..", escaped or not.
+// dotSegment reports whether the first segment of a path is "." or "..", escaped or not.
 func dotSegment(path string) bool {
 	for range 2 {
 		switch {
