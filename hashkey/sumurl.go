@@ -13,7 +13,7 @@ var whatwg = canon.WHATWG()
 // canonical form, fragment included: what the document of the url-hash crate describes.
 // The error of a URL that cannot be parsed wraps canon.ErrURL or canon.ErrTooLong.
 //
-// A crawler's seen-set wants canon.Qiita and [SumShort] instead, which tell fewer
+// A crawler's seen-set wants canon.Qiita and [SumShort] instead, which distinguish fewer
 // spellings apart.
 func SumURL(url string) (UrlHash, error) {
 	canonical, err := parseURL(url)

@@ -15,7 +15,7 @@ type UrlHash [32]byte
 type UrlShortHash [16]byte
 
 // UrlVeryShortHash is the first 8 bytes of a UrlHash: enough to pick a bucket, too
-// short to tell URLs apart.
+// short to identify URLs.
 type UrlVeryShortHash [8]byte
 
 // Sum returns the hash of a canonical form. It does not look at what it hashes:

@@ -2,20 +2,19 @@
 //
 //	hashed:sha1=87ed28009f511ed7ef630180a229ba257180a481
 //
-// that stand for a URI without showing it. Who has a URI can tell whether it is the one;
-// who has only the name learns nothing but what guessing gives. A crawler can so be told what
-// not to fetch by a list that does not advertise what is on it ([List]), and two crawlers
-// can compare what they have seen.
+// that stand for a URI without showing it. A reader who has a URI can check whether it is the one;
+// a reader who has only the name must guess. So a list of names can exclude URLs from a crawl
+// without advertising them ([List]), and two crawlers can compare their seen-sets.
 //
 // # What is hashed
 //
 // Not the URI as it is found, but a canonical form, and how far to go is a choice that the name
 // does not carry, so both sides must agree on it. [None] lower-cases the scheme. [N] applies
 // the steps of Appendix A that are safe by the standards: host in lower case, default
-// port dropped, escaped letters decoded, "index.html" removed from http. [P] goes on
-// to what holds on usual servers: all in lower case, "//" as "/", ".html" as ".htm".
-// Query and fragment are dropped unless they are asked for, and then a flag in the name
-// says so: +query, +frag. package canon has the forms.
+// port dropped, escaped letters decoded, "index.html" removed from http. [P] also
+// applies what holds on usual servers: all in lower case, "//" as "/", ".html" as ".htm".
+// Query and fragment are dropped unless they are asked for, and then the name has
+// a flag: +query, +frag. package canon has the forms.
 //
 // These forms are not those of the URL Standard: "http://h" keeps its empty path, and "011" in
 // an IPv4 address is eleven. A hashed URI and a hashkey.UrlHash never agree.

@@ -25,7 +25,7 @@ const (
 // What can keep a URI from being hashed or compared.
 const (
 	ErrRelative         Reason = "relative"          // a relative reference, and no base
-	ErrUnknownAlgorithm Reason = "unknown-algorithm" // a private name nobody has said how to compute
+	ErrUnknownAlgorithm Reason = "unknown-algorithm" // a private name that is not in Algorithms
 )
 
 // Error returns the reason as a sentence would.

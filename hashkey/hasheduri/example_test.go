@@ -30,7 +30,7 @@ func ExampleHasher_Match() {
 	// http://www.thus.net/other false <nil>
 }
 
-// A list that says what not to fetch without saying what it is.
+// A list that excludes URLs without revealing them.
 func ExampleReadList() {
 	list, err := hasheduri.ReadList(strings.NewReader(`# by variant N
 hashed:sha1=87ed28009f511ed7ef630180a229ba257180a481

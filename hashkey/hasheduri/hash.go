@@ -7,7 +7,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// Variant says how far a URI is made canonical before it is hashed (draft, Appendix A). It is
+// Variant is how far a URI is made canonical before it is hashed (draft, Appendix A). It is
 // not in the hashed URI: who compares must agree on it with who hashed.
 type Variant = canon.HashedVariant
 
@@ -39,7 +39,7 @@ type Hasher struct {
 	Algorithms Algorithms
 }
 
-// Sum hashes a URI (draft, section 4). The flags say what the hash covers: a query or
+// Sum hashes a URI (draft, section 4). The flags show what the hash covers: a query or
 // fragment that was to be kept, and is there. It fails with [ErrRelative] for a relative
 // reference without base, and with [ErrUnknownAlgorithm].
 func (h *Hasher) Sum(uri string) (URI, error) {

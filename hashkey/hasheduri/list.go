@@ -30,7 +30,7 @@ type group struct {
 }
 
 // ReadList reads a text file with a hashed URI a line. Empty lines and lines that begin with
-// "#" do not count, nor does space around a URI. The hasher says which variant the entries
+// "#" do not count, nor does space around a URI. The hasher has the variant that the entries
 // were made with, and knows their private algorithms; its Base, Algorithm and Keep
 // fields do not matter. The error names the line.
 //

@@ -61,8 +61,8 @@ func (b *bits) parse(s string) error {
 }
 
 // sixteenDigits reads hexadecimal digits eight at once, each a byte of a number, the first
-// the lowest. wrong is 0 if digits is what they are. Bit 6 of a byte tells letters from
-// digits, and writing the value again tells whether it was one.
+// the lowest. wrong is 0 if digits is what they are. Bit 6 of a byte distinguishes letters from
+// digits, and writing the value again shows whether it was one.
 func sixteenDigits(text *[64]byte, from uint) (value, wrong uint64) {
 	const each = 0x0101010101010101
 	for i := range uint(2) {

@@ -12,7 +12,7 @@ type Fields struct {
 	TLD, Domain, Subdomain, Path, Query, Fragment uint64
 
 	// What the header says is there. HasPort means a port other than the scheme's.
-	// HasPath means a path other than "/"; Release02 does not tell, and leaves it false.
+	// HasPath means a path other than "/"; Release02 does not record it, and leaves it false.
 	HasSubdomain, HasPort, HasPath, HasQuery, HasFragment bool
 }
 

@@ -15,7 +15,7 @@
 //	49-57     36  query; 0 if none
 //	58-63     24  fragment; 0 if none
 //
-// Each slice is the end of SHA-256(label, 0, value), where the label says which part it
+// Each slice is the end of SHA-256(label, 0, value), where the label names the part it
 // is: tld, domain, sub, path, params or frag.
 //
 // # An index, not an identity
@@ -28,13 +28,13 @@
 //
 // # Four encodings of one name
 //
-// The crate sxurl came out in releases that nothing in a key tells apart. [Release02] is what releases
+// The crate sxurl came out in releases, and keys do not record which one. [Release02] is what releases
 // 0.1 and 0.2 compute and what the README describes, and so is the default. [Release11] is
 // release 1.1: other widths, other labels, digests cut from the other end. Release
 // 1.0 shares Release11's layout but not its labels, and the document SXURL-SPEC.md describes
 // what no release ever computed; neither is here.
 //
-// Where the crate is plainly wrong we do it right, and each method tells the difference. The
+// Where the crate is plainly wrong we do it right, and each method documents the difference. The
 // field Crate of [Codec] brings the crate's way back: names like "subdomain" that its README
 // uses and its code refuses, two functions for the key of a host that disagree, ports
 // guessed from the text, IP addresses split at their dots, file names of folders.

@@ -14,7 +14,7 @@ type Codec struct {
 	// lower case without dots at the ends, path, query and fragment as the URL Standard
 	// writes them, without "?" and "#". The default is to hash them as they are.
 	Loose bool
-	// Crate makes everything as the crate does it, faults included; each method tells its
+	// Crate makes everything as the crate does it, faults included; each method documents its
 	// own. The default is to do right what the crate plainly does wrong.
 	Crate bool
 }
@@ -92,7 +92,7 @@ func header(l Layout, scheme string) uint64 {
 	return 1<<8 | code<<5
 }
 
-// finish adds what is not of the host.
+// finish adds the parts other than the host.
 func (c Codec) finish(t *layout, b bits, p Parts) Key {
 	var flags uint64
 	if p.Port != defaultPort(p.Scheme) {

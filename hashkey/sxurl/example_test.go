@@ -12,7 +12,7 @@ func ExampleCodec_Encode() {
 	// Output: 118fe919cee73c091a1a7b8a92738001bb69d1e0b52c65b051476fffd2000000 <nil>
 }
 
-// A key tells scheme and port, and whether it has parts; the rest can only be compared.
+// A key shows scheme and port, and whether it has parts; the rest can only be compared.
 func ExampleCodec_Decode() {
 	c := sxurl.Codec{}
 	k, err := c.Encode("http://www.example.com:8080/")

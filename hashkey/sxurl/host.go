@@ -35,7 +35,7 @@ func NormalizeHost(host string) (string, error) {
 	return ascii, ValidateHost(ascii)
 }
 
-// ValidateHost tells why an ASCII host is no DNS name that can be encoded. It returns nil,
+// ValidateHost returns why an ASCII host is no DNS name that can be encoded. It returns nil,
 // or an error that wraps [ErrHost], [ErrHostLength], [ErrLabel] or [ErrCharacter].
 // Underscores are refused, though real names have them.
 func ValidateHost(host string) error {

@@ -3,7 +3,7 @@ package sxurl
 import "fmt"
 
 // Layout is one of the incompatible encodings that are all called SXURL. Keys of
-// different layouts must not meet: nothing in a key tells which one it has.
+// different layouts must not meet: nothing in a key shows which one it has.
 type Layout uint8
 
 const (

@@ -54,8 +54,8 @@ func (u *URL) HasQuery() bool {
 // HasFragment reports whether there is a fragment, be it empty.
 func (u *URL) HasFragment() bool { return u.pieces.hasFragment }
 
-// Port returns the port that the text of the URL gives, also when it is that of the
-// scheme and so has no place in the canonical form; ok is false if it gives none. The
+// Port returns the port in the text of the URL, also when it is that of the
+// scheme and so has no place in the canonical form; ok is false if there is none. The
 // crate finds such a port by searching for the host and a colon anywhere, and for
 // schemes it does not know says 80.
 func (u *URL) Port() (port uint16, ok bool) {

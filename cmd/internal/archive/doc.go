@@ -8,5 +8,5 @@
 //
 // Records are recorded in batches, each one durable step, and after each the caller
 // is told how far that is: a [Journal] keeps it, so that an import that was
-// interrupted goes on where it ended, and a log that has grown is read from there.
+// interrupted continues where it ended, and a log that has grown is read from there.
 package archive

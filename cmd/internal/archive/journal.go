@@ -15,8 +15,8 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
-// Journal is a file that says how far each import has come. It is written after what
-// it tells is durable: if its last lines are lost, so much is read again, and counted
+// Journal is a file that records how far each import has come. It is written after the
+// keys are durable: if its last lines are lost, so much is read again, and counted
 // as seen before. Not safe for concurrent use.
 type Journal struct {
 	file *os.File // nil: nothing is noted
@@ -30,7 +30,7 @@ type journalKey struct{ file, crawl, how string }
 type entry struct {
 	File     string    `json:"file"` // absolute
 	Crawl    string    `json:"crawl"`
-	How      string    `json:"how"`  // "" in journals that didn't tell: no import is like that
+	How      string    `json:"how"`  // "" in journals that didn't record it: no import is like that
 	Mark     string    `json:"mark"` // of the file up to its size then
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified"`
@@ -112,8 +112,8 @@ type Part struct {
 }
 
 // Begin says where the import of a file into a crawl begins, and whether there is
-// nothing left to do. How tells the options by which records are chosen: what was left
-// out by some is not done by others. A file that has grown goes on where it ended; one
+// nothing left to do. How lists the options by which records are chosen: records that were left
+// out by some may be taken by others. A file that has grown continues where it ended; one
 // that was changed otherwise begins again, as does what is no plain file.
 func (j *Journal) Begin(name, crawl, how string) (p *Part, from int64, whole bool) {
 	p = &Part{j: j, wrote: time.Now()}

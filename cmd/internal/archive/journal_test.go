@@ -79,7 +79,7 @@ func TestJournalTorn(t *testing.T) {
 	}
 }
 
-// TestJournalOfOld: a journal of old tells nothing; a line without the way a file was read may have left out
+// TestJournalOfOld: a journal of an older program proves nothing; a line without the way a file was read may have left out
 // what is asked for now.
 func TestJournalOfOld(t *testing.T) {
 	dir := t.TempDir()

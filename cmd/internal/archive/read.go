@@ -11,19 +11,19 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// Options say which records count. The zero value takes what was fetched, whatever
+// Options select the records that count. The zero value takes fetched URLs, whatever
 // the answer was.
 type Options struct {
 	// Log modifies reading.
 	Log crawllog.Options
 	// Crawl is the crawl to record in. The default is store.DefaultCrawl.
 	Crawl string
-	// Links counts what was found and not fetched, too. Lists and tables, which
-	// don't tell, always count. The default is false.
+	// Links also counts URLs that were found and not fetched. Lists and tables, which
+	// don't distinguish the two, always count. The default is false.
 	Links bool
 	// Statuses are the answers that count. The default is any.
 	Statuses Statuses
-	// Since leaves out what was fetched before. The default is nothing.
+	// Since leaves out earlier fetches. The default is nothing.
 	Since time.Time
 	// From is how many records to pass over, as an earlier import has had them. The
 	// default is none.
@@ -47,7 +47,7 @@ type Counts struct {
 	ByStatus   int64            `json:"left_out_by_status"`
 	Before     int64            `json:"left_out_before"`
 	Other      int64            `json:"left_out_other"` // no request to a web server
-	Examples   []string         `json:"-"`              // of what was refused or unreadable
+	Examples   []string         `json:"-"`              // refused or unreadable
 }
 
 // Recorder records URLs as seen, durably, and answers for each.
@@ -69,7 +69,7 @@ type batch struct {
 	ended error
 }
 
-// Read records what a file tells as fetched. On an error, what was counted is
+// Read records the URLs that a file has as fetched. On an error, what was counted is
 // recorded.
 func Read(ctx context.Context, f *input.File, record Recorder, opt Options) (Counts, error) {
 	ctx, cancel := context.WithCancel(ctx)

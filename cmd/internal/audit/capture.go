@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Capture is one fetch of a URL as a log tells it.
+// Capture is one fetch of a URL as a log has it.
 type Capture struct {
 	URL      string
 	Time     time.Time
-	Status   int    // of HTTP; 0 where the log doesn't tell, as of a revisit
-	Digest   string // of the content in any one alphabet; "" where the log doesn't tell
+	Status   int    // of HTTP; 0 where the log has none, as of a revisit
+	Digest   string // of the content in any one alphabet; "" where the log has none
 	Redirect string // where the fetch was redirected to; "" if it wasn't
 }
 

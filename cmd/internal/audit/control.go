@@ -28,7 +28,7 @@ type index struct {
 	hosts    table
 	seed     maphash.Seed
 	firsts   map[*Form][]uint32 // of the base forms
-	spare    [][]uint64         // room for forms that nobody uses any more
+	spare    [][]uint64         // room for forms that are no longer used
 	sole     sync.Once
 	soleRule []uint8 // see soleRules
 }

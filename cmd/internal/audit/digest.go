@@ -81,7 +81,7 @@ func (t *digests) add(s string) (uint32, error) {
 	return id, nil
 }
 
-// kind tells digests of different algorithms apart: the length of the text, and for SHA-1,
+// kind distinguishes digests of different algorithms: the length of the text, and for SHA-1,
 // which has two, 0.
 func (t *digests) kind(id uint32) int {
 	if s, ok := t.texts[id]; ok {
@@ -101,7 +101,7 @@ func (t *digests) text(id uint32) string {
 	return t.all.at(id).String()
 }
 
-// digestOf takes the name of the algorithm off, and refuses what isn't content.
+// digestOf removes the name of the algorithm, and refuses digests that are not of content.
 func digestOf(s string) string {
 	if _, after, ok := strings.Cut(s, ":"); ok {
 		s = after

@@ -1,6 +1,6 @@
 // Package audit judges canonicalization rules by content.
 //
-// A rule is a bet that two spellings are one page. Where a crawl log tells
+// A rule is a bet that two spellings are one page. Where a crawl log has
 // digests, the bet can be checked: of the pairs of URLs a rule merges, how many
 // had the same content?
 //

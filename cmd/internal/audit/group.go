@@ -56,7 +56,7 @@ func (x *index) captured() []uint32 {
 	return ids
 }
 
-// divide tells the URLs that are surely alone from those to be sorted, so that
+// divide separates the URLs that are surely alone from those to be sorted, so that
 // few are: most forms have one URL. Two bits are kept for each of many slots,
 // "once" and "more than once"; sharing a slot by chance costs only time.
 func (g *grouping) divide(ids []uint32) {

@@ -39,7 +39,7 @@ type evidence struct {
 	bad     int      // contents that were different, or changing, despite a stable control
 	dead    int      // pairs with no page under either name
 	repeats int      // pairs whose contents were counted before
-	counted contents // what was counted
+	counted contents // so far
 }
 
 // judgePlace reports whether a parameter may go at a place, or why not.
@@ -68,7 +68,7 @@ func (l *learner) judgePlace(p place, s *lesson) (*Proposal, *Candidate) {
 	return proposal, nil
 }
 
-// loops says that a URL without the parameter redirects to one with it.
+// loops reports that a URL without the parameter redirects to one with it.
 func (l *learner) loops(a, b uint32) bool { return slices.Contains(l.redirects[a], b) }
 
 // weigh adds one pair to a half, and returns 1 if it could be compared.
@@ -143,7 +143,7 @@ func (o LearnOptions) doubt(halves [2]evidence, compared int) string {
 	return ""
 }
 
-// against reports whether the evidence says that a rule changes pages, beyond what chance explains.
+// against reports whether the evidence shows that a rule changes pages, beyond what chance explains.
 func (o LearnOptions) against(e evidence) bool {
 	return (e.Pairs >= o.MinPairs || e.bad >= minAgainst) && e.interval(0.95).High < o.MinShare
 }

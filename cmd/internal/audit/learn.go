@@ -11,7 +11,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// Proposal is a rule for a place, as far as the log tells: a parameter that can be
+// Proposal is a rule for a place, as far as the log shows: a parameter that can be
 // dropped there, or a fold that can be switched on.
 type Proposal struct {
 	Host      string     `json:"host"` // the place, as a rule file names it: everything below the path
@@ -24,7 +24,7 @@ type Proposal struct {
 	Example   [2]string  `json:"example"`
 }
 
-// What names what is proposed: the parameter, or the fold.
+// What is the proposed parameter or fold.
 func (p Proposal) What() string { return p.Param + string(p.Rule) }
 
 // Evidence is what pairs that differ by one rule alone say of it. However many pairs have
@@ -110,7 +110,7 @@ func Learn(ctx context.Context, l *Log, opt LearnOptions) (*Learned, error) {
 	return found, nil
 }
 
-// profile is the safe rules with what was learned.
+// profile is the safe rules with the learned ones.
 func (l *Learned) profile() (*canon.Profile, error) {
 	var file bytes.Buffer
 	if err := l.WriteRuleFile(&file); err != nil {
@@ -129,9 +129,9 @@ func (l *learner) use(p *canon.Profile) { l.safe, l.safeForm = p, &Form{append: 
 // place is where a parameter stands.
 type place struct{ host, path, param string }
 
-// lesson is what is known of a parameter at a place.
+// lesson is the evidence on a parameter at a place.
 type lesson struct {
-	pages map[uint64][]uint32 // URLs by what they are without the parameter
+	pages map[uint64][]uint32 // URLs by their form without the parameter
 }
 
 type learner struct {
@@ -235,7 +235,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// conclude judges every place and sorts the answers by what they save.
+// conclude judges every place and sorts the answers by the fetches they save.
 func (l *learner) conclude(found *Learned) {
 	l.sightWithout()
 	for p, lesson := range l.places {

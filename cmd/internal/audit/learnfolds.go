@@ -90,7 +90,7 @@ func (f *folder) pairs(urls []uint32) (host string, pairs []foldPair) {
 	return string(hostName(canon.Host(site))), pairs
 }
 
-// loopsAt says that the URL of a group that is the folded form redirects to another one
+// loopsAt reports that the URL of a group that is the folded form redirects to another one
 // of the group.
 func (f *folder) loopsAt(urls []uint32, form []byte) bool {
 	for _, url := range urls {
@@ -154,7 +154,7 @@ func (f *folder) weighAll(pairs []foldPair) (halves [2]evidence, compared int, l
 	return halves, compared, loops
 }
 
-// doubtBelow says which directory speaks against a fold for path: one where it changes
+// doubtBelow returns the directory that speaks against a fold for path: one where it changes
 // pages, beyond what chance explains, or where many pages could not be tested, so that the
 // evidence is all from elsewhere.
 func (f *folder) doubtBelow(path string, below map[string][]foldPair) string {

@@ -50,7 +50,7 @@ func (x *index) redirectsInto(from, to uint32, sameForm func(u, v uint32) bool) 
 	return false
 }
 
-// failed says that a URL was captured, and never with success.
+// failed reports that a URL was captured, and never with success.
 func (x *index) failed(url uint32) bool {
 	for _, c := range x.of(url) {
 		if c.status < 400 {

@@ -52,7 +52,7 @@ func (c Counts) MarshalJSON() ([]byte, error) {
 		"volatile": c[Volatile], "error": c[Failed], "no_digest": c[NoDigest]})
 }
 
-// Verdict is what was found of one rule or set of rules. Page loss, in the
+// Verdict is the result for one rule or set of rules. Page loss, in the
 // terms of Lee, Kim and Hong, is Outcomes[Different].
 type Verdict struct {
 	Name     string     `json:"name"`

@@ -20,7 +20,7 @@ type Form struct {
 	base *Form
 }
 
-// Kind says how a Form is meant.
+// Kind is the meaning of a Form.
 type Kind string
 
 // The kinds of a Form.
@@ -109,7 +109,7 @@ func (f *Form) of(x *index, dst []byte, id uint32) ([]byte, error) {
 	return f.append(dst, url)
 }
 
-// soleRules tells for each URL which rule alone makes it canonical when
+// soleRules returns for each URL the rule that alone makes it canonical when
 // nothing is switched on: its place among canon.AllRules, from 1; 0 where none
 // or several do. Most URLs are canonical
 // as they are, so few must be explained, and each once for all rules.

@@ -213,7 +213,7 @@ func (s *sums) conclude(v *Verdict) {
 	s.estimate(v)
 }
 
-// estimate puts back what the control says that change took: if pages hold
+// estimate restores what, by the control, change took: if pages hold
 // still c of the time, then a share p of one page shows as p·c of one content.
 // Redirects are sure.
 func (s *sums) estimate(v *Verdict) {

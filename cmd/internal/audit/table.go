@@ -8,9 +8,9 @@ import (
 	"sort"
 )
 
-// table numbers distinct strings. Their text stands in chunks, one after the other, so
+// table numbers distinct strings. Their text stands in chunks, one after another, so
 // that growing copies nothing; where each begins takes four bytes, and finding it by its
-// text a slot of four more, which go while nobody adds. Millions cost little more than
+// text a slot of four more, which are dropped while there are no adds. Millions cost little more than
 // their text.
 type table struct {
 	index  slots
@@ -44,7 +44,7 @@ func (p *pages[T]) at(i uint32) *T { return &p.all[i>>pageBits][i&(1<<pageBits-1
 // slots finds numbers by a hash, of what only the caller knows.
 type slots struct {
 	seed maphash.Seed
-	at   []uint32 // number plus one; 0 is free; nil while nobody looks
+	at   []uint32 // number plus one; 0 is free; nil while there are no look-ups
 }
 
 // find returns the slot of the number that is has accepts, or the free one it would take.

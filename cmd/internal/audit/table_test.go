@@ -12,7 +12,7 @@ func TestTable(t *testing.T) {
 	const n = 100_000 // more than one chunk
 	for round := range 3 {
 		if round == 2 {
-			table.index.drop() // as while nobody adds
+			table.index.drop() // as while there are no adds
 		}
 		for i := range n {
 			id, err := table.add(text(i))

@@ -1,7 +1,7 @@
 // Package input opens what a person names on a command line, a file or "-" for
 // standard input, undoes its compression, and cuts it into lines.
 //
-// Compression is told by the first bytes, never by the name: crawl logs are
+// Compression is recognised by the first bytes, never by the name: crawl logs are
 // renamed, rotated and re-packed. Files of many gzip members or zstd frames are
 // read to the end, since that is how CDX and WARC files are written.
 //

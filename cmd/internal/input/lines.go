@@ -20,10 +20,10 @@ type Block struct {
 	First int64
 	// Lines is how many there are.
 	Lines int64
-	// TooLong says that this is the beginning of one line that is longer than a
+	// TooLong is set for the beginning of one line that is longer than a
 	// block; the rest of it was skipped.
 	TooLong bool
-	// Idle says that a pipe had no more for the moment.
+	// Idle is set if a pipe had no more for the moment.
 	Idle bool
 
 	buf *[]byte
@@ -61,7 +61,7 @@ func Blocks(r io.Reader, end byte) iter.Seq2[*Block, error] {
 	}
 }
 
-// cutter holds what was read past the last line end.
+// cutter holds the bytes read past the last line end.
 type cutter struct {
 	r    io.Reader
 	end  byte
@@ -90,7 +90,7 @@ func (c *cutter) next() (*Block, error) {
 
 // fill reads until p is full, or a pipe is idle after the end of a line: someone waits for
 // the outcome. Unlike io.ReadFull it returns the reader's own error, so that a plain end can
-// be told from one that a decompressor complains of.
+// be distinguished from one that a decompressor complains of.
 func fill(r io.Reader, p []byte, end byte) (n int, idle bool, err error) {
 	pipe, _ := r.(interface{ Idle() bool })
 	line := false
@@ -104,7 +104,7 @@ func fill(r io.Reader, p []byte, end byte) (n int, idle bool, err error) {
 		}
 	}
 	if n == len(p) {
-		err = nil // the reader gives it again
+		err = nil // the reader returns it again
 	}
 	return n, false, err
 }

@@ -198,7 +198,7 @@ func (f *File) openPath(name string) error {
 func (f *File) Read(p []byte) (int, error) { return f.r.Read(p) }
 
 // A pipe that is silent for this long has no more for now: short for lines to be passed on,
-// longer for the format to be told by more of them.
+// longer, so that more of them show the format.
 const (
 	silence     = 2 * time.Millisecond
 	peekSilence = 100 * time.Millisecond

@@ -17,7 +17,7 @@ type Batch struct {
 	Events []Event
 	// Format is what the input is.
 	Format string
-	// Split says that Text is whole lines, to be split into events.
+	// Split is set if Text is whole lines, to be split into events.
 	Split bool
 	// End ends a line of Text.
 	End byte
@@ -118,7 +118,7 @@ type sum struct {
 	lo uint32
 }
 
-// hasher makes sums. Its seeds are of this process: nobody can craft collisions.
+// hasher makes sums. Its seeds are random in each process, so that collisions cannot be crafted.
 type hasher struct{ a, b maphash.Seed }
 
 func newHasher() hasher { return hasher{maphash.MakeSeed(), maphash.MakeSeed()} }

@@ -9,7 +9,7 @@ import (
 )
 
 // canonicalize makes the canonical form and key of what the exact table didn't
-// know. It touches the batch only. With groups it also tells which spellings all
+// know. It touches the batch only. With groups it also groups the spellings that all
 // rules together would join.
 func (b *Batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
 	var scratch []byte

@@ -4,7 +4,7 @@
 // Most of a real stream repeats itself exactly: 92 % of the links a crawler finds
 // were found before, letter by letter. So the work is done in the order of its
 // cost. A hash of the raw line is looked up first, in a table in memory; only
-// what isn't there is canonicalized, hashed to its key and offered to the store.
+// spellings that it lacks are canonicalized, hashed to its key and offered to the store.
 //
 //	source ──▶ split, hash ──▶ exact table ──▶ canonicalize ──▶ store, tally
 //	(per file)  (parallel)    (in order)      (parallel)       (in order)

@@ -21,11 +21,11 @@ type Input struct {
 	Open func() iter.Seq2[*Batch, error]
 }
 
-// Options say how to replay.
+// Options configure a replay.
 type Options struct {
 	// Profile canonicalizes. The default is canon.Qiita.
 	Profile *canon.Profile
-	// Store records what was seen. It must be set.
+	// Store records the keys. It must be set.
 	Store store.Store
 	// Crawl is the crawl in the store. The default is the store's default crawl.
 	Crawl string
@@ -43,7 +43,7 @@ type Options struct {
 	Counters *Counters
 }
 
-// Counters tell of a running replay, to any goroutine.
+// Counters count a running replay; any goroutine may read them.
 type Counters struct {
 	URLs, Exact, Unique atomic.Int64
 }
@@ -69,7 +69,7 @@ type engine struct {
 	gaps   gaps
 	series *series
 	clock  *series
-	bytes  column[int64] // of repeats, where the log tells sizes
+	bytes  column[int64] // of repeats, where the log has sizes
 	rules  *variants
 
 	tasks chan func()
@@ -79,10 +79,10 @@ type engine struct {
 	stop  context.CancelCauseFunc
 }
 
-// Run replays the inputs one after another, each in its order, and tells what it
+// Run replays the inputs one after another, each in its order, and returns what it
 // found. When ctx ends, or the store fails, it stops reading; the result then
 // holds for what was read and stored before, and the error is the store's.
-// Inputs that can't be read are in the result; the others are read all the same.
+// Inputs that can't be read are in the result; the others are read nevertheless.
 func Run(ctx context.Context, inputs []Input, opt Options) (*Result, error) {
 	e, err := newEngine(ctx, opt)
 	if err != nil {
@@ -184,7 +184,7 @@ func (e *engine) dispatch(inputs []Input, toTally chan<- *Batch) {
 	}
 }
 
-// next waits for a batch. When the replay is to stop, it gives those that are there,
+// next waits for a batch. When the replay is to stop, it returns those that are there,
 // but doesn't wait for an input that may be silent for long.
 func (e *engine) next(queue <-chan *Batch) (b *Batch, ok bool) {
 	select {

@@ -2,7 +2,7 @@ package replay
 
 import "math/bits"
 
-// Gaps tells how far apart the exact repeats of a URL are. A window of the last n
+// Gaps is how far apart the exact repeats of a URL are. A window of the last n
 // events catches the repeats that are at most n apart; a cache of recent URLs that
 // holds as many as n events bring does the same.
 type Gaps struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A keySet holds the keys of this run, so that its unique URLs can be told from
+// A keySet holds the keys of this run, so that its unique URLs can be distinguished from
 // those that the store knew before. Beyond its budget keys go to files; add then
 // says false for them, and distinct is still right.
 type keySet struct {

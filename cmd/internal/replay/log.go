@@ -9,7 +9,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
-// Choice says which records of a log are events.
+// Choice selects the records of a log that are events.
 type Choice string
 
 // The choices. Auto takes fetches where a log of fetches also lists what it only
@@ -35,7 +35,7 @@ func (c Choice) takes(format crawllog.Format, kind crawllog.Kind) bool {
 	return true
 }
 
-// LogOptions say how to read a log.
+// LogOptions configure the reading of a log.
 type LogOptions struct {
 	crawllog.Options
 	// Events chooses the records. The default is Auto.
@@ -92,7 +92,7 @@ type logBatcher struct {
 	stopped bool            // yield was false
 }
 
-// take takes a record or an error, and reports whether to go on.
+// take takes a record or an error, and reports whether to continue.
 func (l *logBatcher) take(r crawllog.Record, err error) bool {
 	var line *crawllog.LineError
 	switch {

@@ -38,7 +38,7 @@ type Redirect struct {
 	To    string `json:"to"`
 }
 
-// classify tells what a redirect from a URL, whose canonical form is given, does.
+// classify returns the kind of a redirect from a URL, whose canonical form is given.
 func classify(p *canon.Profile, raw, form, target []byte) (redirect, []byte) {
 	base, err := url.Parse(string(raw))
 	if err != nil {

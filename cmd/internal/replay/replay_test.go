@@ -20,7 +20,7 @@ type seenSet struct {
 	store.Store
 	keys      map[store.Key]bool
 	failAfter int
-	unicode   bool // it was told of keys that depend on the Unicode version
+	unicode   bool // keys were recorded that depend on the Unicode version
 }
 
 var errDisk = errors.New("no space left on device")

@@ -19,7 +19,7 @@ type Result struct {
 	Duplicates          int64 `json:"duplicates"`
 	New                 int64 `json:"new"` // of Unique: those the store didn't know before
 
-	Bytes          int64 `json:"bytes,omitempty"` // fetched, where the log tells
+	Bytes          int64 `json:"bytes,omitempty"` // fetched, where the log has sizes
 	DuplicateBytes int64 `json:"duplicate_bytes,omitempty"`
 
 	Seconds       float64          `json:"seconds"`
@@ -34,7 +34,7 @@ type Result struct {
 	Patterns      []Pattern        `json:"patterns"` // hints only
 	Redirects     []Redirect       `json:"redirects"`
 	Repeats       Gaps             `json:"repeats"`   // distances of exact repeats, in events
-	OverTime      Series           `json:"over_time"` // by time, where the log tells it
+	OverTime      Series           `json:"over_time"` // by time, where the log has times
 	Stream        Series           `json:"stream"`    // by events
 	Rules         *Rules           `json:"rules,omitempty"`
 	Filters       *Filters         `json:"filters,omitempty"`

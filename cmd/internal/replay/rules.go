@@ -7,7 +7,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// Rules tells what each rule that can be switched does to the unique URLs: alone, on
+// Rules is what each rule that can be switched does to the unique URLs: alone, on
 // top of the parts of the form that can't be switched, and beside all the others.
 type Rules struct {
 	// Share of the spellings that was looked at: 1, or what fitted in memory. The

@@ -65,7 +65,7 @@ type pending struct {
 	patterns patternSet
 }
 
-// mostBad is how many refusals are told in full.
+// mostBad is how many refusals are reported in full.
 const mostBad = 20
 
 // fileErrors are the inputs that failed; two stages write to it.
