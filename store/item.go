@@ -67,7 +67,8 @@ func (s Status) String() string {
 // Verdict is the answer for one offered URL.
 type Verdict struct {
 	Status Status
-	// Requeued says that a Force item, seen before, was queued again.
+	// Requeued is set if a Force item was queued although its key was seen; its
+	// Status is Duplicate.
 	Requeued bool
 	// First is the spelling a duplicate was first found under, when it was
 	// asked for and is kept.
@@ -103,5 +104,5 @@ type Entry struct {
 	Created  time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
 	Expires  time.Time // end of the lease, when leased
 	Priority uint8
-	Attempts int // times it was leased since it was last queued as new or recrawl
+	Attempts int // times it was leased since it was recorded, forced, or queued again after its end
 }

@@ -19,8 +19,9 @@ type TakeRequest struct {
 	// Lease is how long the URLs are held for the caller. The default is 30 s.
 	Lease time.Duration
 
-	// Delay is the politeness delay of queues that have none of their own:
-	// the least time between two takes from a queue. The default is none.
+	// Delay is the politeness delay of queues that have none of their own: the least
+	// time from this take of a queue to the next, whatever the next request has. The
+	// default is none.
 	Delay time.Duration
 	// MaxInFlight bounds the leases of one queue that run at any time, for
 	// queues that have no bound of their own; leases that ran out don't count.
@@ -32,9 +33,10 @@ type TakeRequest struct {
 type Taken struct {
 	Leases []Lease
 	// Next is when something more may be there to take, if nothing is added,
-	// settled or changed before; zero when nothing is waiting. It is set when
-	// neither MaxURLs nor MaxBytes is reached, and is the time of the call
-	// when MaxQueues or MaxPerQueue left something.
+	// settled or changed before: by the delays, blocks and bounds of queues, due
+	// times and the ends of leases. It is zero when nothing is waiting, and also when
+	// MaxURLs or MaxBytes is reached. It is the time of the call when MaxQueues left
+	// something, or MaxPerQueue in a queue that has no delay.
 	Next time.Time
 }
 
@@ -67,8 +69,8 @@ type Settlement struct {
 	Token   uint64
 	Outcome Outcome
 	Due     time.Time // for Requeue and Extend; zero: immediately
-	// After is used instead of Due if it is above 0: so long after the step, by
-	// the clock of the store, which may not be the caller's.
+	// After is used instead of Due unless it is 0: so long after the step, by the
+	// clock of the store, which may not be the caller's. It must not be negative.
 	After time.Duration
 
 	// URL replaces the fetch URL. With Create it is that of a URL that is made;

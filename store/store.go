@@ -151,10 +151,11 @@ type Store interface {
 	// Crawls lists the crawls in order of name.
 	Crawls(ctx context.Context) ([]string, error)
 
-	// NameCrawls settles, for good, as which crawl the store keeps each of the crawls
+	// NameCrawls settles, permanently, as which crawl the store keeps each of the crawls
 	// that users name: of proposals by any number of callers the first holds, durably.
-	// stored[i] is the proposal for names[i], at most 249 bytes, "" for none; it is
-	// overwritten with what holds, "" if nothing was proposed yet. To the store a name
+	// stored[i] is the proposal for names[i], "" for none; it is overwritten with the one
+	// that holds, "" if nothing was proposed yet. Names and proposals have at most 249
+	// bytes. To the store a name
 	// means nothing, and no crawl comes into being. Only a store that one process at a
 	// time can open may forget, when it is closed, what holds.
 	NameCrawls(ctx context.Context, names, stored []string) error
