@@ -22,10 +22,10 @@ func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
 // step, durable when AddBatch returns; of equal URLs in a batch the first is
 // new. Big batches are canonicalized on several cores.
 //
-// An error says that the store failed, not that a URL was bad. There are no
+// An error means that the store failed, not that a URL was bad. There are no
 // results then, and the URLs of one crawl were added all or not at all (on a
 // redisstore each of them whole or not at all): adding them again is safe, and
-// may answer "duplicate" for what is queued already.
+// may answer "duplicate" for URLs that are queued already.
 func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (r *Result) take(v store.Verdict) {
 	}
 }
 
-// report counts refusals and tells the hook what became of each offer.
+// report counts refusals and calls the hook with the result of each offer.
 func (f *Frontier) report(offers []offer) {
 	for i := range offers {
 		o := &offers[i]

@@ -13,7 +13,7 @@ func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.Q
 		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
 	})
 	if err != nil {
-		return err // stores say what can't be configured
+		return err // which names what can't be configured
 	}
 	f.rooms.wake(f.crawls.named(crawl))
 	return nil

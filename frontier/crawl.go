@@ -14,7 +14,7 @@ import (
 // exactSuffix marks exact crawls in the store, so that the way their keys are
 // made is as durable as the keys: a later frontier knows it, and no key of one
 // kind ever meets the other. A crawl with a profile of its own is marked
-// likewise: see suffixOf.
+// in the same way: see suffixOf.
 const exactSuffix = "|exact"
 
 // maxCrawlName is the maximum length in bytes of the name of a crawl.

@@ -44,7 +44,7 @@ func (f *Frontier) settleCrawls(ctx context.Context, n int, link func(i int) *Li
 	return f.crawls.settle(ctx, f, names, stored)
 }
 
-// settled reports whether nobody can say any more how the keys of a crawl are made.
+// settled reports whether it is decided how the keys of a crawl are made.
 func (t *crawlTable) settled(name string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -3,7 +3,7 @@
 //
 // A crawler finds the same page again and again, under many spellings, from
 // many goroutines at once. A frontier takes each URL as it was found, compares
-// it by its canonical form, and queues it only if nobody was told "new" for it
+// it by its canonical form, and queues it only if no caller was told "new" for it
 // before. That is one atomic step, durable when it returns: there is no check
 // before it and no mark after it, so no race between the two. What may be
 // fetched is then handed out as leases, one URL to one fetcher at a time, each

@@ -54,7 +54,7 @@ func (f *Frontier) dropTaken(ctx context.Context, drops []Settlement, next time.
 	answers, err := f.settle(ctx, drops)
 	if err != nil {
 		if next.IsZero() {
-			next = time.Now().Add(time.Second) // a store that fails now may go on failing
+			next = time.Now().Add(time.Second) // a store that fails now may continue to fail
 		}
 		return next, err
 	}

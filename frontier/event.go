@@ -11,7 +11,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// EventKind says what happened to a URL.
+// EventKind is what happened to a URL.
 type EventKind uint8
 
 // The kinds of an Event.
@@ -51,7 +51,7 @@ type Event struct {
 	Took time.Duration
 }
 
-// emit tells the hook, if there is one.
+// emit calls the hook, if there is one.
 func (f *Frontier) emit(e Event) {
 	if f.opt.OnEvent != nil {
 		f.opt.OnEvent(e)
@@ -81,7 +81,7 @@ type refusalKey struct {
 	dropped bool
 }
 
-// refusals counts refusals. Memory is bounded: a crawl is named by whoever offers a
+// refusals counts refusals. Memory is bounded: a crawl is named by any client that offers a
 // URL, and a refused one makes no crawl, so names come without end.
 type refusals struct {
 	mu sync.Mutex
@@ -147,6 +147,6 @@ func (r *refusals) list() []Refusal {
 	return all
 }
 
-// Refusals lists what was refused since Open, by crawl and reason. The counts
+// Refusals lists the URLs refused since New, by crawl and reason. The counts
 // are of this process, not of the store.
 func (f *Frontier) Refusals() iter.Seq[Refusal] { return slices.Values(f.refused.list()) }

@@ -16,10 +16,10 @@ type Selection struct {
 	// those of an exact crawl, name the crawl: their keys are made otherwise.
 	URLs []Link
 	Keys []store.Key
-	// Queue forgets what one queue holds, and what it completed or dropped where
+	// Queue forgets the URLs of one queue: held ones, and completed or dropped ones where
 	// the store keeps URLs.
 	Queue string
-	// Before forgets what was first recorded before this time and isn't held.
+	// Before forgets keys that were first recorded before this time and are not held.
 	Before time.Time
 }
 
@@ -45,7 +45,7 @@ func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 		return f.store.Forget(ctx, store.Selection{Crawl: stored, Keys: keys, Queue: sel.Queue, Before: sel.Before})
 	})
 	if err != nil {
-		return n, err // stores say what can't be forgotten
+		return n, err // which names what can't be forgotten
 	}
 	if f.queries != nil {
 		f.queries.reset()

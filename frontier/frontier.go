@@ -16,14 +16,14 @@ import (
 type Frontier struct {
 	opt     Options
 	profile atomic.Pointer[canon.Profile]
-	// hostHidden says that the profile's forms are no place to read a host from.
+	// hostHidden is set if the profile's forms are no place to read a host from.
 	hostHidden bool
 	store      store.Store
 	clock      func() time.Time // the wall clock; tests set it
 
 	crawls  crawlTable
 	queries *queryTrap    // nil when off
-	poll    time.Duration // how often those who wait ask the store again; 0 for never
+	poll    time.Duration // how often waiting callers ask the store again; 0 for never
 	refused refusals
 	purges  purges
 	spaces  workspaces
@@ -66,7 +66,7 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 	return f, nil
 }
 
-// start claims the store and reads what it knows.
+// start claims the store and reads its crawls.
 func (f *Frontier) start(ctx context.Context) error {
 	terms := store.Terms{Identity: store.IdentityOf(f.opt.Profile), Retention: f.opt.SeenFor}
 	if err := f.store.Prepare(ctx, terms); err != nil {

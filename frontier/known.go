@@ -19,7 +19,7 @@ type Known struct {
 	// of this page, with the same key, it becomes the URL to fetch, now, and Next does not
 	// count: see [Frontier.Redirect]. The default is that it was not redirected.
 	Redirect string
-	// Fetched tells what the fetch gave. The default is nothing.
+	// Fetched is the result of the fetch. The default is none.
 	Fetched *Fetched
 }
 

@@ -27,7 +27,7 @@ func (p *preparer) isVariant(o *offer, target string) bool {
 }
 
 // followKnown makes the targets of redirects the URLs to fetch, now. A client that offers
-// the target is told Duplicate, so nobody else would ever fetch it. What is not to be
+// the answer for the target is Duplicate, so no other client would ever fetch it. What is not to be
 // followed becomes a plain settlement of p.
 func (f *Frontier) followKnown(ctx context.Context, p *puts) error {
 	var follow []store.Settlement

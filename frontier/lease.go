@@ -9,7 +9,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Lease is a URL in the hands of a fetcher. Until Expires nobody else gets it.
+// Lease is a URL in the hands of a fetcher. Until Expires no other client gets it.
 // Settle it by [Frontier.Done] or one of its siblings.
 type Lease struct {
 	URL           string // to be fetched as it stands
@@ -36,7 +36,7 @@ type Lease struct {
 	Token uint64
 }
 
-// LeaseRequest says what to lease. The zero value asks for one URL of any queue.
+// LeaseRequest selects what to lease. The zero value asks for one URL of any queue.
 type LeaseRequest struct {
 	// Crawl is the crawl to take from, "*" for all. The default is that of
 	// [Options.Crawl].
@@ -51,7 +51,7 @@ type LeaseRequest struct {
 	MaxBytes int64
 	// MaxQueues bounds the queues taken from. The default is no bound.
 	MaxQueues int
-	// MaxPerQueue bounds what one queue gives at once, however long its delay:
+	// MaxPerQueue bounds the URLs of one queue in an answer, however long its delay:
 	// the fetcher must then space them. The default is 1.
 	MaxPerQueue int
 	// Lease is how long the URLs are held. The default is Options.Lease.
@@ -100,7 +100,7 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.T
 	}
 }
 
-// takeOnce takes URLs, and tells those to hand out from those to drop.
+// takeOnce takes URLs, and separates those to hand out from those to drop.
 func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, drops []Settlement, next time.Time, err error) {
 	taken, err := f.store.Take(ctx, from)
 	if err != nil {

@@ -23,7 +23,7 @@ type Link struct {
 	// Due is when the URL may first be fetched. The default is at once.
 	Due time.Time
 	// Priority puts URLs of one queue that are due in order: 0 to
-	// store.MaxPriority, higher first; greater values count as that. The
+	// store.MaxPriority, higher first; larger values count as that. The
 	// default is 0.
 	Priority uint8
 	// Depth is the number of links from a seed. The default is 0, a seed.
@@ -41,11 +41,11 @@ type Link struct {
 	SkipTraps bool
 	// SkipFirst leaves Result.First empty, which saves a look-up for a duplicate if no link
 	// of its batch asks for it: in memory for URLs lately queued or asked for, on disk for
-	// others. The default is false: the first-seen URL is told.
+	// others. The default is false: results have the first-seen URL.
 	SkipFirst bool
 }
 
-// Links makes links of what was found on the page of a lease: of its crawl, one level
+// Links makes links of the URLs found on the page of a lease: of its crawl, one level
 // deeper. Absolute URLs stay as found; relative ones are resolved against the URL of the lease.
 func Links(from *Lease, found ...string) []Link {
 	base, err := url.Parse(from.URL)
@@ -64,12 +64,12 @@ type Status uint8
 
 // The statuses of a Result.
 const (
-	// StatusNew says that the URL was never seen and is now queued: no other caller was
-	// or will be told so.
+	// StatusNew means that the URL was never seen and is now queued: no other caller got
+	// or will get this answer.
 	StatusNew Status = iota + 1
-	// StatusDuplicate says that the URL was seen before.
+	// StatusDuplicate means that the URL was seen before.
 	StatusDuplicate
-	// StatusRefused says that the URL was not recorded, for the Reason given.
+	// StatusRefused means that the URL was not recorded, for the Reason given.
 	StatusRefused
 )
 
@@ -109,15 +109,15 @@ const (
 // Result is the answer for one offered URL.
 type Result struct {
 	Status Status
-	// Requeued says that a URL, seen before, was queued again: by Force, or as the target of
+	// Requeued is set if a URL, seen before, was queued again: by Force, or as the target of
 	// [Known.Redirect].
 	Requeued bool
-	// Resent says that the URL was sent before and the answer got lost, so that
+	// Resent is set if the URL was sent before and the answer got lost, so that
 	// a Duplicate may be this caller's own. Only frontiers behind a wire set it.
 	Resent bool
 	// Reason says why it was refused.
 	Reason Reason
-	// Err tells more of a refusal for ReasonURL, ReasonScheme and ReasonTooLong.
+	// Err has the details of a refusal for ReasonURL, ReasonScheme and ReasonTooLong.
 	Err error
 	// Canonical is the form it was compared by; "" if it has none.
 	Canonical string

@@ -16,14 +16,14 @@ type Entry struct {
 	Depth         int
 	Redirects     int
 	Discriminator string
-	// Reason tells why a URL can't have a key, in what Lookup returns beside such an error.
+	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error.
 	Reason   Reason
 	returned int // leases given back
 }
 
 // Lookup returns what is known of a URL, in any variant. The error is store.ErrNotFound
 // for one that was never seen; the Canonical, Key and Queue that it would have are returned
-// all the same. For one that can't have a key, the error tells why, and Reason in a word.
+// all the same. For one that can't have a key, the error and Reason have the cause.
 // URL, Crawl, Queue (in exact crawls) and Discriminator of the link matter.
 func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 	if err := f.enter(); err != nil {

@@ -56,7 +56,7 @@ type Options struct {
 	// MaxPerQueue caps the URLs one queue may hold; more are refused as
 	// [ReasonFull]. The default is no cap.
 	MaxPerQueue int64
-	// MaxHeld caps the URLs one crawl may hold, likewise. The default is no cap.
+	// MaxHeld caps the URLs one crawl may hold, in the same way. The default is no cap.
 	MaxHeld int64
 	// MaxDepth refuses URLs further than this from a seed ([Link.Depth]). The
 	// default is no limit.
@@ -67,9 +67,9 @@ type Options struct {
 	// Traps are limits on URLs that crawler traps are made of. The default is
 	// that of Traps: all on.
 	Traps Traps
-	// Exclude says which URLs never to fetch, by their canonical form. It is asked when a URL is
+	// Exclude reports which URLs never to fetch, by their canonical form. It is asked when a URL is
 	// offered or put, which is then refused, and again before one is handed out, which is then dropped, as
-	// [ReasonExcluded]; so what it says may change. It must be safe for concurrent use. The
+	// [ReasonExcluded]; so its answers may change. It must be safe for concurrent use. The
 	// default is to exclude nothing.
 	Exclude Excluder
 
@@ -77,9 +77,9 @@ type Options struct {
 	// settles, concurrently; store/captures keeps a sample of them for audits of the rules. It
 	// must be quick. The default is none.
 	OnFetched func(Fetched)
-	// Probe is the share of duplicate spellings, 0 to 1, that are queued all the same, each
-	// once: without them a rule that is on is never tested, since what it merges is
-	// fetched under one spelling only. The default is 0.
+	// Probe is the share of variants among duplicates, 0 to 1, that are queued nevertheless, each
+	// once. Without them a rule that is on is never tested, since URLs that it merges are
+	// fetched as one variant only. The default is 0.
 	Probe float64
 
 	// SeenFor is the age after which a URL that isn't held counts as new. A
@@ -94,7 +94,7 @@ type Options struct {
 	// [ReasonExcluded], after that is durable, on the goroutine that dropped them, concurrently. It must
 	// be quick, and must not keep the slice. The default is none.
 	OnDropped func([]Event)
-	// Logger is told what no caller can be told: why a sweep of SeenFor did not forget
+	// Logger gets what no call can return: why a sweep of SeenFor did not forget
 	// anything. The default is slog.Default.
 	Logger *slog.Logger
 	// OnEvent is called for each event after it is durable, on the goroutine
@@ -102,7 +102,7 @@ type Options struct {
 	OnEvent func(Event)
 }
 
-// Excluder says which URLs never to fetch, given canonical forms.
+// Excluder reports which URLs never to fetch, given canonical forms.
 type Excluder interface {
 	Excluded(canonical string) bool
 }

@@ -62,7 +62,7 @@ func (f *Frontier) prepareChunk(urls []Link, results []Result, offers []offer) {
 	}
 }
 
-// preparer holds what is worth keeping from one URL to the next.
+// preparer prepares URLs one after another. It keeps its buffer, and the crawl of the URL before.
 type preparer struct {
 	f       *Frontier
 	scratch []byte

@@ -73,7 +73,7 @@ func (q *queryTrap) giveBack(h uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.sets == nil {
-		return // reset meanwhile
+		return // reset in the meantime
 	}
 	set := &q.sets[h%querySets]
 	if i := set.find(h); i >= 0 {

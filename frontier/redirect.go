@@ -20,7 +20,7 @@ type Redirection struct {
 	Target Result
 }
 
-// Redirect tells that fetching a lease was answered by a redirect to target, an
+// Redirect reports that fetching a lease was answered by a redirect to target, an
 // absolute URL. It needs the whole lease, as it was handed out.
 //
 // A target with the key of its source (http to https under a rule that folds

@@ -17,7 +17,7 @@ type Outcome uint8
 
 // The outcomes of a Settlement.
 const (
-	Done    Outcome = iota // fetched: seen for good
+	Done    Outcome = iota // fetched: it stays seen
 	Retry                  // failed: again after the back-off or At, dropped after too many attempts
 	Recrawl                // fetched: again at At, with a new count of attempts
 	Drop                   // given up: seen, counted as dropped
@@ -25,7 +25,7 @@ const (
 	Extend                 // still being fetched: held until At, or for Options.Lease from now
 )
 
-// Settlement says what becomes of one lease.
+// Settlement is the outcome of one lease.
 type Settlement struct {
 	Lease   *Lease
 	Outcome Outcome
@@ -41,7 +41,7 @@ type Settlement struct {
 	Priority *uint8
 
 	reason Reason // why the frontier drops it
-	// Fetched tells what the fetch gave, also where the lease is over. The default is
+	// Fetched is the result of the fetch, also where the lease is over. The default is
 	// nothing.
 	Fetched *Fetched
 }
@@ -59,7 +59,7 @@ const (
 // String returns "ok", "gave-up" or "stale".
 func (s Settled) String() string { return [...]string{"ok", "gave-up", "stale"}[min(s, Stale)] }
 
-// Done completes a lease: the URL is seen for good. A lease that ran out is
+// Done completes a lease: the URL stays seen. A lease that ran out is
 // still accepted, once, unless the URL was handed out again.
 func (f *Frontier) Done(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Done})

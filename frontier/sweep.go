@@ -9,10 +9,10 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// sweeper forgets what is older than SeenFor until Close.
+// sweeper forgets keys older than SeenFor until Close.
 type sweeper struct {
 	*Frontier
-	doubted bool // the store doubts its clock, and the logger was told
+	doubted bool // the store doubts its clock, which was logged
 }
 
 // clockRetry is how soon a sweep asks again whether the clock is right.

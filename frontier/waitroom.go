@@ -34,7 +34,7 @@ func (r *room) Joined(ends bool) {
 	}
 }
 
-// Left wakes the goroutine, which must end when nobody waits.
+// Left wakes the goroutine, which must end when no caller waits.
 func (r *room) Left(int) { r.signal(true) }
 
 func (r *room) signal(serving bool) {
@@ -44,7 +44,7 @@ func (r *room) signal(serving bool) {
 	}
 }
 
-// serve serves the line until nobody waits in it.
+// serve serves the line until no caller waits in it.
 func (r *room) serve() {
 	for {
 		var changed <-chan struct{} // closed at the next change
@@ -96,7 +96,7 @@ func (f *Frontier) giveBack(left []*Lease) {
 const clockCheck = 5 * time.Second
 
 // pollEvery is how long goroutines that wait go at most without asking a store that other
-// processes write to: of their changes this one isn't told.
+// processes write to: this process gets no notice of their changes.
 const pollEvery = time.Second
 
 // sleep waits for a change, for the given time if it isn't zero, for f.poll, or

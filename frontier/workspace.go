@@ -6,7 +6,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// workspace is what AddBatch needs while it works, some 300 bytes a URL, kept
+// workspace is what AddBatch needs while it works, about 300 bytes a URL, kept
 // for the next call. After an error the store may still be reading the items,
 // so it isn't kept then.
 type workspace struct {
@@ -15,8 +15,8 @@ type workspace struct {
 	places []int32
 }
 
-// mostKept is the greatest batch whose workspace is kept.
-const mostKept = 1 << 14
+// maxPooledBatch is the largest batch whose workspace is kept.
+const maxPooledBatch = 1 << 14
 
 // workspaces is a pool of them.
 type workspaces struct{ pool sync.Pool }
@@ -34,9 +34,9 @@ func (p *workspaces) get(n int) *workspace {
 	return w
 }
 
-// put keeps a workspace that nobody uses any more. It holds no URL then.
+// put keeps a workspace that is no longer used. It holds no URL then.
 func (p *workspaces) put(w *workspace) {
-	if cap(w.offers) > mostKept {
+	if cap(w.offers) > maxPooledBatch {
 		return
 	}
 	clear(w.offers)

@@ -29,7 +29,7 @@ type part struct {
 	asks []ask
 	err  error
 	done chan struct{} // closed when all are answered, or err is set
-	gone atomic.Bool   // nobody waits for it any more
+	gone atomic.Bool   // its caller no longer waits
 }
 
 // batcher lets calls share requests. While all requests it may have are under
@@ -38,7 +38,7 @@ type part struct {
 type batcher struct {
 	c    *Client
 	what string
-	// send makes one request of asks and fills in what was answered.
+	// send makes one request of asks and fills in the answers.
 	send func(context.Context, []*ask) error
 
 	mu      sync.Mutex
@@ -100,7 +100,7 @@ func (b *batcher) take() []*part {
 }
 
 // deliver sends parts until all are answered. When the daemon refuses a request
-// of several for good, each goes alone, so that nobody pays for another's fault.
+// of several permanently, each goes alone, so that no caller pays for another's fault.
 func (b *batcher) deliver(parts []*part) {
 	err := b.c.persist(context.Background(), b.what, func(ctx context.Context) error {
 		asks := unanswered(parts)
@@ -123,7 +123,7 @@ func (b *batcher) deliver(parts []*part) {
 	}
 }
 
-// unanswered returns what is still to be sent for those who still wait.
+// unanswered returns the asks to be sent for callers that still wait.
 func unanswered(parts []*part) []*ask {
 	var asks []*ask
 	for _, p := range parts {

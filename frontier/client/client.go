@@ -21,7 +21,7 @@ type Client struct {
 	offers  batcher // URLs to queue
 	seen    batcher // URLs to see
 	settles batcher // leases to settle
-	line    line    // who waits in Next
+	line    line    // callers that wait in Next
 
 	mu      sync.Mutex
 	closed  bool

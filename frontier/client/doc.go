@@ -10,7 +10,7 @@
 // At most four requests of a kind are under way, and further callers
 // wait, so that a slow daemon slows its crawlers and fills no memory.
 // When the daemon is away, busy or out of disk, calls wait with growing pauses
-// and go on by themselves when it is back, until [Options.Patience] or their
+// and continue by themselves when it is back, until [Options.Patience] or their
 // context ends.
 //
 // # When an answer is lost
@@ -20,12 +20,12 @@
 // daemon's 503; only busy (429) and out of disk (507) mean that nothing was begun.
 // The client sends again, and this is what it means:
 //
-//   - Adding: nothing is lost, and nothing is told New twice. A URL that was
-//     stored by the sending that got no answer is told Duplicate by the next,
-//     with [frontier.Result.Resent] set. It is queued all the same, so a crawler
+//   - Adding: nothing is lost, and New is answered once. A URL that was
+//     stored by the request that got no answer is Duplicate in the next,
+//     with [frontier.Result.Resent] set. It is queued nevertheless, so a crawler
 //     that fetches what is leased to it need not care.
 //   - [Client.See]: there is no queue behind it, so a Duplicate with Resent may
-//     be a page that nobody was told about. Treat it as new to fetch at least
+//     be a page for which no caller got New. Treat it as new to fetch at least
 //     once, or as a duplicate to fetch at most once.
 //   - Leasing: URLs leased by an answer that got lost come back when their lease
 //     runs out.
@@ -37,7 +37,7 @@
 //     although it may have been the last attempt.
 //   - [Client.Redirect]: a target that was added before is a Duplicate with Resent.
 //
-// An error says that the same is unknown for good: adding again is safe.
+// An error means that the same is unknown permanently: adding again is safe.
 //
 // # What else is different
 //

@@ -47,7 +47,7 @@ func (e *StatusError) Unwrap() error {
 	return nil
 }
 
-// errIncomplete says that not all that was sent was answered.
+// errIncomplete means that not everything that was sent was answered.
 var errIncomplete = errors.New("the answer ended early")
 
 // isTemporary reports whether trying again may help: anything but a refusal for

@@ -17,7 +17,7 @@ import (
 const unbounded = 1 << 30
 
 // Lease leases URLs that may be fetched now, at most req.Max. It doesn't wait: none is
-// an answer. The daemon gives at most 4096 at once. next is when asking again may give more
+// an answer. The daemon hands out at most 4096 in one answer. next is when another request may get more
 // if nothing is added before.
 func (c *Client) Lease(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
 	if err := c.enter(); err != nil {

@@ -25,7 +25,7 @@ const wait = 25 * time.Second
 
 // Next waits until something of [Options.Crawl] may be fetched and hands it out. It returns the
 // error of ctx, or store.ErrClosed after Close. It leases nothing in advance: a
-// URL is asked for when somebody waits for it.
+// URL is requested only while a caller waits for it.
 func (c *Client) Next(ctx context.Context) (*frontier.Lease, error) { return c.next(ctx, false) }
 
 // Leases yields what Next returns, until the crawl is finished: nothing of it is
@@ -50,21 +50,21 @@ func (c *Client) next(ctx context.Context, ends bool) (*frontier.Lease, error) {
 // Serve begins to serve the line.
 func (l *line) Serve() { l.c.working.Go(l.c.serveLine) }
 
-// Joined stops the request under way if it would not say that the crawl is finished.
+// Joined stops the request under way if it would not report that the crawl is finished.
 func (l *line) Joined(ends bool) {
 	if ends && l.staying {
 		l.stop()
 	}
 }
 
-// Left stops the request under way if nobody waits for it any more.
+// Left stops the request in flight if no caller waits for it any more.
 func (l *line) Left(waiting int) {
 	if waiting == 0 && l.stop != nil {
 		l.stop()
 	}
 }
 
-// serveLine serves those who wait until there are none.
+// serveLine serves the waiting callers until there are none.
 func (c *Client) serveLine() {
 	stay := false
 	for {
@@ -108,7 +108,7 @@ func (l *line) begin(stay *bool) (int, context.Context, context.CancelFunc) {
 	return n, ctx, cancel
 }
 
-// giveBack releases leases nobody took. If that fails they run out.
+// giveBack releases leases that no caller took. If that fails they run out.
 func (c *Client) giveBack(left []*frontier.Lease) {
 	if len(left) == 0 {
 		return

@@ -45,7 +45,7 @@ type Options struct {
 	// read for each duplicate. The default is false.
 	Brief bool
 
-	// Patience is how long a call goes on trying while the daemon isn't
+	// Patience is how long a call keeps trying while the daemon isn't
 	// available, from the first failure on; negative is as long as its context allows. The default is 1 min.
 	Patience time.Duration
 	// Transport makes the requests. The default is one of the client's own, for

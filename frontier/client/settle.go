@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-// Done completes a lease: the URL is seen for good. A lease that ran out is
+// Done completes a lease: the URL stays seen. A lease that ran out is
 // still accepted, once, unless the URL was handed out again.
 func (c *Client) Done(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Done})

@@ -16,7 +16,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Redirect tells that fetching a lease was answered by a redirect to target, an
+// Redirect reports that fetching a lease was answered by a redirect to target, an
 // absolute URL, and answers whether to follow it now.
 func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string) (frontier.Redirection, error) {
 	if err := c.enter(); err != nil {
@@ -77,7 +77,7 @@ func queueBodyOf(crawl, queue string, change store.QueueChange) wire.QueueSettin
 
 var states = map[string]store.State{"seen": store.SeenOnly, "queued": store.Queued, "leased": store.Leased, "done": store.Done, "dropped": store.Dropped}
 
-// Lookup tells what is known of a URL, in any spelling: its state, times,
+// Lookup returns what is known of a URL, in any variant: its state, times,
 // queue, attempts, first spelling and canonical form. Its data, priority, depth
 // and hops are not carried. It returns store.ErrNotFound for one never seen,
 // and the refusal of one that can't have a key.

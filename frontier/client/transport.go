@@ -19,7 +19,7 @@ import (
 const (
 	firstPause = 20 * time.Millisecond // after the first failure, then doubled
 	maxPause   = 2 * time.Second
-	// maxFault bounds what is read of a refusal.
+	// maxFault bounds the part of a refusal that is read.
 	maxFault = 64 << 10
 )
 
@@ -31,7 +31,7 @@ type request struct {
 	read         func(io.Reader) error
 }
 
-// try makes a request once. Sent says whether the daemon may have begun with it.
+// try makes a request once. Sent reports whether the daemon may have begun with it.
 func (c *Client) try(ctx context.Context, r *request) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opt.timeout+r.timeout)
 	defer cancel()
@@ -72,7 +72,7 @@ func faultOf(resp *http.Response) error {
 	return &StatusError{Status: resp.StatusCode, Code: fault.Error.Code, Message: fault.Error.Message}
 }
 
-// persist calls try until it succeeds or fails for good, with growing pauses,
+// persist calls try until it succeeds or fails permanently, with growing pauses,
 // as long as patience and the context last and the client isn't closed.
 func (c *Client) persist(ctx context.Context, what string, try func(context.Context) error) error {
 	var since time.Time // of the first failure: what was waited for before is no reason to give up
@@ -114,7 +114,7 @@ func (c *Client) sleep(ctx context.Context, d time.Duration) error {
 }
 
 // ask makes a request until it is answered and reads the answer into v. Resent
-// says whether it was sent more than once.
+// reports whether it was sent more than once.
 func (c *Client) ask(ctx context.Context, what string, r *request, v any) (resent bool, err error) {
 	r.read = func(body io.Reader) error {
 		if err := json.NewDecoder(body).Decode(v); err != nil {

@@ -105,7 +105,7 @@ func resultOf(v *wire.VerdictLine, resent bool) (frontier.Result, error) {
 	return r, decodeKey(&r.Key, v.Key)
 }
 
-// refusal is what Result.Err tells of a refusal, for the reasons it has one.
+// refusal returns the Result.Err of a refusal, for the reasons that have one.
 func refusal(f *wire.Fault) error {
 	switch frontier.Reason(f.Code) {
 	case frontier.ReasonURL:

@@ -1,4 +1,4 @@
-// Package waitline is a line of callers who wait for things to be handed out: for
+// Package waitline is a line of callers that wait for things to be handed out: for
 // leases, of a frontier in the process or of one behind a wire. While anybody
 // waits, one goroutine gets things for all of them together, so that a durable
 // hand-out is paid once for many. How it gets them, and how it learns that there
@@ -18,22 +18,22 @@ import (
 // ErrFinished is the answer to callers that asked for it when nothing is left to wait for.
 var ErrFinished = errors.New("nothing is queued or leased")
 
-// MaxTogether bounds what is worth getting at once for several callers.
+// MaxTogether bounds the things that are got in one call for several callers.
 const MaxTogether = 256
 
-// Owner is told of what happens to its line, with the line locked.
+// Owner is notified of changes to its line, with the line locked.
 type Owner interface {
 	// Serve starts the goroutine that serves the line until Begin returns 0.
 	Serve()
 	// Joined tells that somebody joined while it is there; ends is as in Wait.
 	Joined(ends bool)
-	// Left tells that somebody went away without anything, and how many still wait.
+	// Left is called when a caller left with nothing; the argument is how many still wait.
 	Left(waiting int)
 }
 
 // Line is a line. The zero value is empty. Its methods may be called by any goroutine.
 type Line[T any] struct {
-	// Alone says that what is got at once goes to one caller. It is set before the first
+	// Alone is set if everything got in one call goes to one caller. It is set before the first
 	// call. The default is that several share it.
 	Alone bool
 
@@ -116,7 +116,7 @@ func (l *Line[T]) leave(w *waiter[T], owner Owner, err error) ([]T, error) {
 
 // Begin returns how many things to get at once for the callers first in line, and
 // calls do with the line locked; ends says whether any caller wants ErrFinished.
-// If nobody waits it returns 0, and the goroutine that serves must end.
+// If no caller waits it returns 0, and the serving goroutine must end.
 func (l *Line[T]) Begin(do func(ends bool)) (want int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,12 +157,12 @@ func (l *Line[T]) Hand(things []T) (left []T) {
 	return things
 }
 
-// Fail answers all who wait.
+// Fail answers all waiting callers.
 func (l *Line[T]) Fail(err error) {
 	l.failIf(err, func(*waiter[T]) bool { return true })
 }
 
-// Finish answers those who wait for the end: with ErrFinished, or with what kept
+// Finish answers the callers that wait for the end: with ErrFinished, or with what kept
 // the owner from knowing.
 func (l *Line[T]) Finish(err error) {
 	l.failIf(err, func(w *waiter[T]) bool { return w.ends })
