@@ -99,15 +99,20 @@ func (b *batcher) take() []*part {
 	return parts
 }
 
-// deliver sends parts until all are answered. When the daemon refuses a request
-// of several permanently, each goes alone, so that no caller pays for another's fault.
+// deliver sends parts until all are answered. A call returns as soon as its own asks are answered: it does not wait
+// while others are sent again. When the daemon refuses a request of several permanently, each goes alone, so that no call
+// pays for another's fault.
 func (b *batcher) deliver(parts []*part) {
 	err := b.c.persist(context.Background(), b.what, func(ctx context.Context) error {
 		asks := unanswered(parts)
 		if len(asks) == 0 {
 			return nil
 		}
-		return b.send(ctx, asks)
+		err := b.send(ctx, asks)
+		if parts = release(parts); len(parts) == 0 {
+			return nil
+		}
+		return err
 	})
 	if err != nil && !isTemporary(err) && len(parts) > 1 {
 		for _, p := range parts {
@@ -115,12 +120,22 @@ func (b *batcher) deliver(parts []*part) {
 		}
 		return
 	}
-	for _, p := range parts {
-		if len(unanswered([]*part{p})) > 0 {
-			p.err = err
-		}
+	for _, p := range release(parts) {
+		p.err = err
 		close(p.done)
 	}
+}
+
+// release ends the calls whose asks are answered, or whose callers are gone, and returns the other parts.
+func release(parts []*part) (left []*part) {
+	for _, p := range parts {
+		if len(unanswered([]*part{p})) > 0 {
+			left = append(left, p)
+		} else {
+			close(p.done)
+		}
+	}
+	return left
 }
 
 // unanswered returns the asks to be sent for callers that still wait.

@@ -7,9 +7,11 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Add implements store.Store. A batch is atomic URL by URL; with MaxHeld the cap
-// is exact for one daemon at a time, and may be passed by what others add
-// meanwhile.
+// waveSize bounds the URLs that a daemon has in flight for one call.
+const waveSize = 8192
+
+// Add implements store.Store. A batch is atomic URL by URL. MaxPerQueue is exact. MaxHeld is exact for one daemon: adds of
+// other daemons at the same time may exceed it, each by what it adds in one wave.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
 	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
@@ -35,6 +37,11 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 		a := &adding{s: s, crawl: crawl, opt: opt}
 		n, err := a.wave(ctx, items[from:], verdicts[from:])
 		if err != nil {
+			for i := range items[:from] {
+				if items[i].Queue == "" && verdicts[i].Status == store.New {
+					s.owed.add(crawl, items[i].Key)
+				}
+			}
 			return nil, err
 		}
 		from += n
@@ -50,26 +57,28 @@ type adding struct {
 	opt   store.AddOptions
 }
 
-// wave adds as many of the items as can be judged at once, and returns their
+// wave adds as many of the items as can be judged together, and returns their
 // number. With a cap, or a URL to force, what comes later depends on what
 // becomes of it, so that waits for the next wave.
 func (a *adding) wave(ctx context.Context, items []store.Item, verdicts []store.Verdict) (n int, err error) {
-	if items[0].Force {
-		return 1, a.force(ctx, &items[0], &verdicts[0])
-	}
 	room := int64(waveSize)
 	if a.opt.MaxHeld > 0 {
+		a.s.heldMu.Lock()
+		defer a.s.heldMu.Unlock()
 		st, err := a.s.stats(ctx, a.crawl)
 		if err != nil {
 			return 0, err
 		}
-		room = a.opt.MaxHeld - st.Held
+		room = max(0, a.opt.MaxHeld-st.Held)
 	}
 	n = a.length(items, room)
 	items, verdicts = items[:n], verdicts[:n]
-	if room <= 0 {
+	switch {
+	case forced(&items[0]):
+		return n, a.force(ctx, items, verdicts, room)
+	case room == 0:
 		err = a.closed(ctx, items, verdicts)
-	} else {
+	default:
 		err = a.open(ctx, items, verdicts)
 	}
 	if err == nil && a.opt.WantFirst {
@@ -78,20 +87,25 @@ func (a *adding) wave(ctx context.Context, items []store.Item, verdicts []store.
 	return n, err
 }
 
+// forced reports whether a URL is to be queued although it was seen.
+func forced(it *store.Item) bool { return it.Force && it.Queue != "" }
+
 func (a *adding) capped() bool { return a.opt.MaxPerQueue > 0 || a.opt.MaxHeld > 0 }
 
-// length is the number of items of the next wave.
+func (a *adding) cap() uint64 { return uint64(max(0, a.opt.MaxPerQueue)) }
+
+// length is the number of items of the next wave: all of them are to be forced, or none.
 func (a *adding) length(items []store.Item, room int64) int {
 	most := min(len(items), waveSize)
 	if a.opt.MaxHeld > 0 && room > 0 {
 		most = int(min(int64(most), room))
 	}
-	seen := map[store.Key]bool{}
+	distinct, seen := a.capped() || forced(&items[0]), map[store.Key]bool{}
 	for i := range items[:most] {
-		if items[i].Force || a.capped() && seen[items[i].Key] {
+		if forced(&items[i]) != forced(&items[0]) || distinct && seen[items[i].Key] {
 			return i
 		}
-		if a.capped() {
+		if distinct {
 			seen[items[i].Key] = true
 		}
 	}
@@ -104,7 +118,8 @@ func (a *adding) closed(ctx context.Context, items []store.Item, verdicts []stor
 	if err != nil {
 		return err
 	}
-	var bare []int // those that aren't to be queued
+	var bare []store.Item // those that aren't to be queued
+	var of []int
 	for i := range items {
 		switch {
 		case found[i].was != unknown:
@@ -112,23 +127,17 @@ func (a *adding) closed(ctx context.Context, items []store.Item, verdicts []stor
 		case items[i].Queue != "":
 			verdicts[i].Status = store.Full
 		default:
-			bare = append(bare, i)
+			bare, of = append(bare, items[i]), append(of, i)
 		}
 	}
-	if len(bare) == 0 {
-		return nil
+	told := make([]store.Verdict, len(bare))
+	if len(bare) > 0 {
+		err = a.open(ctx, bare, told)
 	}
-	list, told := make([]store.Item, len(bare)), make([]store.Verdict, len(bare))
-	for j, i := range bare {
-		list[j] = items[i]
-	}
-	if err := a.open(ctx, list, told); err != nil {
-		return err
-	}
-	for j, i := range bare {
+	for j, i := range of {
 		verdicts[i] = told[j]
 	}
-	return nil
+	return err
 }
 
 func keysOf(items []store.Item) []store.Key {
@@ -140,7 +149,7 @@ func keysOf(items []store.Item) []store.Key {
 }
 
 // open adds to a crawl that may hold all of the items. What the cache knows is a
-// duplicate, if the cluster says in the same time that the cache may be believed.
+// duplicate, if the cluster confirms at the same time that the cache is valid.
 func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
 	r, left := a.s.recall(a.crawl, len(items), func(i int) *store.Key { return &items[i].Key })
 	err := a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
@@ -164,10 +173,44 @@ func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.
 		for j, i := range o.pending {
 			busy[j] = items[i].Key
 		}
-		return len(left) == 0, a.s.finish(accepted(ctx), a.crawl, busy)
+		_, err = a.s.resolve(accepted(ctx), a.crawl, busy) // finishes their steps
+		return len(left) == 0, err
 	})
 	for _, i := range r.hits {
 		verdicts[i].Status = store.Duplicate
 	}
 	return err
+}
+
+// first fills in the first-seen URL of duplicates, while it is kept.
+func (a *adding) first(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
+	var keys []store.Key
+	var of []int
+	for i := range items {
+		if verdicts[i].Status == store.Duplicate {
+			keys, of = append(keys, items[i].Key), append(of, i)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	found := make([]known, len(keys))
+	if _, err := a.s.resolveOnce(ctx, scriptResolve, a.crawl, keys, numbers(len(keys)), found, false); err != nil {
+		return err
+	}
+	entries, err := a.s.entriesOf(ctx, a.crawl, keys, found)
+	for j, i := range of {
+		if err == nil {
+			verdicts[i].First = entries[j].URL
+		}
+	}
+	return err
+}
+
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -75,20 +77,25 @@ func (b *batch) everywhere() *batch {
 // run sends the batch.
 func (b *batch) run(ctx context.Context) error { return b.s.run(ctx, b.calls) }
 
-// tell calls f with each answer byte and the number of what it answers, of the calls that were answered.
-func (b *batch) tell(f func(i int, answer byte)) error {
+// read calls f with the number of each thing that was answered, in order, and the reader of its answer.
+func (b *batch) read(f func(i int, r *reader) error) error {
 	for _, p := range b.parts {
-		if !p.done {
-			continue
-		}
-		if err := p.answers(len(p.of)); err != nil {
-			return err
-		}
-		for j, i := range p.of {
-			f(i, p.reply[j])
+		r := reader{p.reply}
+		for _, i := range p.of {
+			if !p.done {
+				break
+			}
+			if err := errors.Join(f(i, &r), r.err()); err != nil {
+				return fmt.Errorf("cannot read what %s gave: %w", b.script.name, err)
+			}
 		}
 	}
 	return nil
+}
+
+// tell calls f with each answer byte and the number of what it answers.
+func (b *batch) tell(f func(i int, answer byte)) error {
+	return b.read(func(i int, r *reader) error { f(i, byte(r.uint(1))); return nil })
 }
 
 // shardsHead is the number of shards as scripts of the seen side take it.

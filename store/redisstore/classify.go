@@ -41,13 +41,13 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 			c.err = err
 		}
 		return retry
-	case "MOVED", "CLUSTERDOWN", "READONLY", "MASTERDOWN", "UNBLOCKED":
+	case "MOVED", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN", "UNBLOCKED":
 		return reload
 	case "ASK", "TRYAGAIN":
 		return reload // the slot is on its way: its shard waits
 	case "WAIT", "Script", "max":
 		return reload // no master any more; the cluster went down in the script; too many clients
-	case "LOADING", "BUSY":
+	case "BUSY":
 		return retry
 	case "EMPTIED":
 		c.err = s.emptied(c.shard)

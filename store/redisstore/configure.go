@@ -10,7 +10,8 @@ import (
 )
 
 // Configure implements store.Store. Settings of a crawl and of the store are
-// kept in every shard, and reach one after the other.
+// kept in every shard. Takes file the queues again by them, some at a time; what they serve is
+// checked by the new settings from the first.
 func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
 	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
 	if err != nil {
@@ -49,41 +50,6 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	}
 	if !found {
 		return notFound
-	}
-	if queue == "" {
-		return s.refile(accepted(ctx), crawl)
-	}
-	return nil
-}
-
-// refile has all queues filed by the changed settings of the crawl or store above them, some at a time. If it is
-// broken off, takes go on with it.
-func (s *Store) refile(ctx context.Context, crawl string) error {
-	crawls := []string{crawl}
-	if crawl == sched.AnyCrawl {
-		var err error
-		if crawls, err = s.crawlNames(ctx); err != nil {
-			return err
-		}
-	}
-	for _, name := range crawls {
-		for left := numbers(s.opt.Shards); len(left) > 0; {
-			b := s.batch(scriptRefile, requestID{}, name, nil)
-			for _, shard := range left {
-				b.part(shard, shard)
-			}
-			if err := b.run(ctx); err != nil {
-				return err
-			}
-			left = left[:0]
-			if err := b.tell(func(i int, more byte) {
-				if more == '1' {
-					left = append(left, i)
-				}
-			}); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

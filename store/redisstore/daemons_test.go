@@ -162,7 +162,7 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	o := testOptions(rediscluster.Single(t), 2)
 	s := open(t, o)
 	defer s.Close()
-	for _, format := range []string{"\x00\x02", "\x00\x04", ""} {
+	for _, format := range []string{"\x00\x03", "\x00\x05", ""} {
 		if err := s.nodes.single.HSet(t.Context(), s.layout.meta+"M", "format", format).Err(); err != nil {
 			t.Fatal(err)
 		}

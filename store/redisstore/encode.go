@@ -76,11 +76,3 @@ func (r *reader) err() error {
 	}
 	return nil
 }
-
-// answers checks that a call gave a byte for each of n questions.
-func (c *call) answers(n int) error {
-	if len(c.reply) != n {
-		return fmt.Errorf("cannot read what %s gave; got %d bytes; want %d: %w", c.script.name, len(c.reply), n, store.ErrCorrupt)
-	}
-	return nil
-}

@@ -14,37 +14,30 @@ import (
 // entryPage is how many keys a listing asks for at a time.
 const entryPage = 1000
 
-// Entries implements store.Store.
+// Entries implements store.Store. The leases of a shard are kept in memory while its queues are listed.
 func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		crawl, err := sched.CrawlName(crawl)
+		l := &entryListing{s: s, ctx: ctx, crawl: crawl, yield: yield, leased: map[int]map[string][]leased{}}
+		switch {
+		case err != nil:
+		case queue != "":
+			_, err = l.queue(queue)
+		default:
+			for q, failed := range s.Queues(ctx, crawl, "") {
+				more := false
+				if err = failed; err == nil {
+					more, err = l.queue(q.Name)
+				}
+				if !more {
+					break
+				}
+			}
+		}
 		if err != nil {
 			yield(store.Entry{}, err)
-			return
-		}
-		queues := []string{queue}
-		if queue == "" {
-			if queues, err = s.queueNames(ctx, crawl); err != nil {
-				yield(store.Entry{}, err)
-				return
-			}
-		}
-		l := &entryListing{s: s, ctx: ctx, crawl: crawl, yield: yield, leased: map[int]map[string][]leased{}}
-		for _, name := range queues {
-			if !l.queue(name) {
-				return
-			}
 		}
 	}
-}
-
-func (s *Store) queueNames(ctx context.Context, crawl string) ([]string, error) {
-	list, err := s.gatherQueues(ctx, crawl, "")
-	names := make([]string, len(list))
-	for i := range list {
-		names[i] = list[i].Name
-	}
-	return names, err
 }
 
 // entryListing is a listing in progress.
@@ -61,57 +54,40 @@ type leased struct {
 	token uint64
 }
 
-// step asks for one page.
-func (l *entryListing) step(f func() ([]leased, error)) ([]leased, error) {
-	return entered(l.ctx, l.s, f)
-}
-
-func (l *entryListing) fail(err error) bool {
-	l.yield(store.Entry{}, err)
-	return false
-}
-
 // queue lists one queue: what has ended, is leased, is queued. It returns false when
-// the listing is over.
-func (l *entryListing) queue(name string) bool {
+// the caller wants no more.
+func (l *entryListing) queue(name string) (more bool, err error) {
 	shard, _ := l.s.layout.ofQueue(name)
-	return l.ended(shard, name) && l.held(shard, name)
-}
-
-// held lists what is leased and queued.
-func (l *entryListing) held(shard int, name string) bool {
-	if l.leased[shard] == nil {
-		if err := l.gatherLeases(shard); err != nil {
-			return l.fail(err)
-		}
+	var ended []leased
+	if err := l.pages(shard, 'd', name, func(list []leased) bool { ended = append(ended, list...); return true }); err != nil {
+		return false, err
 	}
-	list := l.leased[shard][name]
-	slices.SortFunc(list, func(a, b leased) int {
+	slices.SortFunc(ended, func(a, b leased) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	ended = slices.CompactFunc(ended, func(a, b leased) bool { return a.Key == b.Key })
+	if !l.tell(ended, store.Done, store.Dropped) {
+		return false, nil
+	}
+	if err := l.gatherLeases(shard); err != nil {
+		return false, err
+	}
+	running := l.leased[shard][name]
+	slices.SortFunc(running, func(a, b leased) int {
 		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.token, b.token))
 	})
-	for _, e := range list {
-		if !l.yield(e.Entry, nil) {
-			return false
+	if !l.tell(running, store.Leased, store.Leased) {
+		return false, nil
+	}
+	for _, priority := range []byte("76543210") {
+		more := true
+		err := l.pages(shard, priority, name, func(list []leased) bool {
+			more = l.tell(list, store.Queued, store.Queued)
+			return more
+		})
+		if err != nil || !more {
+			return false, err
 		}
 	}
-	for _, kind := range "76543210" {
-		ok := l.pages(shard, byte(kind), name, func(list []leased) bool { return l.tell(list, store.Queued, store.Queued) })
-		if !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// ended lists completed and dropped URLs in order of key.
-func (l *entryListing) ended(shard int, name string) bool {
-	var all []leased
-	if !l.pages(shard, 'd', name, func(list []leased) bool { all = append(all, list...); return true }) {
-		return false
-	}
-	slices.SortFunc(all, func(a, b leased) int { return bytes.Compare(a.Key[:], b.Key[:]) })
-	all = slices.CompactFunc(all, func(a, b leased) bool { return a.Key == b.Key })
-	return l.tell(all, store.Done, store.Dropped)
+	return true, nil
 }
 
 // tell yields those in one of two states.
@@ -124,14 +100,14 @@ func (l *entryListing) tell(list []leased, state, or store.State) bool {
 	return true
 }
 
-// gatherLeases sorts the leases of a shard by queue.
+// gatherLeases sorts the leases of a shard by queue, once.
 func (l *entryListing) gatherLeases(shard int) error {
+	if l.leased[shard] != nil {
+		return nil
+	}
 	by, told := map[string][]leased{}, map[store.Key]bool{}
 	l.leased[shard] = by
-	var failed error
-	keep := l.yield
-	l.yield = func(_ store.Entry, err error) bool { failed = err; return false }
-	l.pages(shard, 'L', "", func(list []leased) bool {
+	return l.pages(shard, 'L', "", func(list []leased) bool {
 		for _, e := range list {
 			if e.State == store.Leased && !told[e.Key] {
 				told[e.Key] = true
@@ -140,30 +116,31 @@ func (l *entryListing) gatherLeases(shard int) error {
 		}
 		return true
 	})
-	l.yield = keep
-	return failed
 }
 
-// pages calls f with each page of a kind of URLs; see lua/entries.lua. It returns
-// false when f did, or when it failed and has told so.
-func (l *entryListing) pages(shard int, kind byte, name string, f func([]leased) bool) bool {
+// pages calls f with each page of a kind of URLs, until it returns false; see lua/entries.lua.
+func (l *entryListing) pages(shard int, kind byte, name string, f func([]leased) bool) error {
 	for from := ""; ; {
-		list, err := l.step(func() ([]leased, error) {
-			keys, next, err := l.s.entryKeys(l.ctx, l.crawl, shard, kind, name, from)
-			if err != nil {
+		list, err := entered(l.ctx, l.s, func() (list []leased, err error) {
+			c := &call{shard: shard, script: scriptEntries, crawl: l.crawl}
+			c.blob = append(appendShort(appendUint([]byte{kind}, 4, entryPage), name), from...)
+			if err := l.s.run(l.ctx, []*call{c}); err != nil {
 				return nil, err
 			}
-			from = next
-			return l.s.leasedEntries(l.ctx, l.crawl, shard, keys)
+			r := reader{c.reply}
+			for from = r.short(); r.more(); {
+				list = append(list, leased{Entry: store.Entry{Key: r.key(), Crawl: l.crawl}})
+			}
+			if err := r.err(); err != nil {
+				return nil, err
+			}
+			return list, l.s.lookUp(l.ctx, l.crawl, list, func(int) int { return shard })
 		})
 		if err != nil {
-			return l.fail(err)
+			return err
 		}
-		if !f(list) {
-			return false
-		}
-		if from == "" {
-			return true
+		if !f(list) || from == "" {
+			return nil
 		}
 	}
 }

@@ -112,16 +112,17 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 		if err := f.announce(ctx); err != nil {
 			return false, err
 		}
-		begun, removed, busy, changed, err := f.begin(ctx, f.crawl, stepForget, list)
-		if err != nil {
+		if err := f.begin(ctx, f.crawl, stepForget, list); err != nil {
 			return false, err
 		}
-		gone += removed
+		ctx = accepted(ctx)
 		// That may have taken so long that the announcement would end before the keys are gone.
-		if err := f.announce(accepted(ctx)); err != nil {
+		if err := f.announce(ctx); err != nil {
 			return false, err
 		}
-		if err := f.deliver(accepted(ctx), f.crawl, begun); err != nil {
+		begun, busy := begunOf(list, 'Y'), begunOf(list, 'P')
+		gone += int64(len(begunOf(list, 'R')))
+		if err := f.deliver(ctx, f.crawl, begun); err != nil {
 			return false, err
 		}
 		for _, st := range begun {
@@ -129,31 +130,22 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 				gone++
 			}
 		}
-		if err := f.finish(accepted(ctx), f.crawl, keysOfSteps(busy)); err != nil {
-			return false, err
+		again := busy // once their steps are finished
+		if mode == 'h' {
+			again = append(busy, begunOf(list, 'N')...)
 		}
-		list = busy
-		if mode != 'h' {
-			return len(list) == 0, nil
+		found, err := f.resolve(ctx, f.crawl, keysOfSteps(again))
+		list = list[:0]
+		for i, st := range again {
+			if mode != 'h' {
+				list = append(list, st)
+			} else if found[i].was != unknown {
+				list = append(list, &step{key: st.key, old: found[i], mode: mode})
+			}
 		}
-		list, err = f.foundAgain(accepted(ctx), append(busy, changed...))
 		return len(list) == 0, err
 	})
 	return gone, err
-}
-
-// foundAgain returns steps for those keys that are still known.
-func (f *forgetting) foundAgain(ctx context.Context, list []*step) (known []*step, err error) {
-	found, err := f.resolve(ctx, f.crawl, keysOfSteps(list))
-	if err != nil {
-		return nil, err
-	}
-	for i, st := range list {
-		if found[i].was != unknown {
-			known = append(known, &step{key: st.key, old: found[i], mode: st.mode})
-		}
-	}
-	return known, nil
 }
 
 // queue forgets a queue: at once as everybody sees it, and then its keys.

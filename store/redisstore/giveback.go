@@ -13,16 +13,18 @@ import (
 func (s *Store) giveBack(ctx context.Context, takes []*call) {
 	var calls []*call
 	for _, c := range takes {
-		if !c.done && c.id != (requestID{}) && c.err != errSilent {
+		if !c.done && c.err != errSilent || lost(c) {
 			calls = append(calls, &call{shard: c.shard, script: scriptGiveBack, blob: c.id[:]})
 		}
 	}
 	if len(calls) == 0 {
 		return
 	}
-	s.attempt(context.WithoutCancel(ctx), calls)
-	if worstOf(calls) == nil {
-		return
+	for range 2 { // a node that has just come back has to be given the script first
+		s.attempt(context.WithoutCancel(ctx), calls)
+		if worstOf(calls) == nil {
+			return
+		}
 	}
 	s.background.Go(func() {
 		for until := time.Now().Add(s.opt.AnswersFor); time.Now().Before(until) && worstOf(calls) != nil; {

@@ -25,12 +25,7 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 	if found[0].was == unknown {
 		return store.Entry{}, fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
 	}
-	return s.lookupIn(ctx, crawl, key, found[0])
-}
-
-// lookupIn returns what its queue holds of a key that was seen.
-func (s *Store) lookupIn(ctx context.Context, crawl string, key store.Key, k known) (store.Entry, error) {
-	list, err := s.entriesOf(ctx, crawl, []store.Key{key}, []known{k})
+	list, err := s.entriesOf(ctx, crawl, []store.Key{key}, found)
 	if err != nil {
 		return store.Entry{}, err
 	}
@@ -39,33 +34,43 @@ func (s *Store) lookupIn(ctx context.Context, crawl string, key store.Key, k kno
 
 // entriesOf returns what queues hold of keys.
 func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, of []known) ([]store.Entry, error) {
-	b := s.batch(scriptLookup, requestID{}, crawl, nil)
-	out := make([]store.Entry, len(keys))
+	list, out := make([]leased, len(keys)), make([]store.Entry, len(keys))
 	for i := range keys {
-		out[i] = store.Entry{Key: keys[i], Crawl: crawl}
-		if of[i].was == queuedIn {
-			p := b.part(s.layout.ofHash(of[i].queue), i)
-			p.blob = append(p.blob, keys[i][:]...)
+		list[i].Key, list[i].Crawl = keys[i], crawl
+	}
+	err := s.lookUp(ctx, crawl, list, func(i int) int {
+		if of[i].was != queuedIn {
+			return storeShard
+		}
+		return s.layout.ofHash(of[i].queue)
+	})
+	for i := range list {
+		out[i] = list[i].Entry
+	}
+	return out, err
+}
+
+// lookUp fills in what shards hold of keys; those of storeShard stay as they are.
+func (s *Store) lookUp(ctx context.Context, crawl string, list []leased, shard func(i int) int) error {
+	b := s.batch(scriptLookup, requestID{}, crawl, nil)
+	for i := range list {
+		if home := shard(i); home != storeShard {
+			p := b.part(home, i)
+			p.blob = append(p.blob, list[i].Key[:]...)
 		}
 	}
 	if err := b.run(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	for _, p := range b.parts {
-		r := reader{p.reply}
-		for _, i := range p.of {
-			s.readFound(&r, &out[i])
-		}
-		if err := r.err(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return b.read(func(i int, r *reader) error {
+		list[i].token = readFound(r, &list[i].Entry)
+		return nil
+	})
 }
 
 // readFound reads one answer of lookup.lua into an entry with its key and crawl,
 // and returns the token of the lease, if it has one.
-func (s *Store) readFound(r *reader, e *store.Entry) (token uint64) {
+func readFound(r *reader, e *store.Entry) (token uint64) {
 	if r.uint(1) == 0 {
 		return 0
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,7 +16,7 @@ import (
 
 // formatVersion is the version of the keys that this package writes. It
 // refuses any other.
-const formatVersion = 3
+const formatVersion = 4
 
 // field is a field of the meta key.
 type field struct {
@@ -42,36 +43,35 @@ func (s *Store) stamp(ctx context.Context, fields ...field) ([]string, error) {
 	return values, r.err()
 }
 
-// exists reports whether the store was made.
-func (s *Store) exists(ctx context.Context) (bool, error) {
-	key := s.layout.meta + "M"
-	node, err := s.nodes.of(ctx, key)
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-	}
-	n, err := node.Exists(ctx, key).Result()
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-	}
-	return n > 0, nil
-}
-
 // loadMeta reads what the store was made with, or stamps a new one.
 func (s *Store) loadMeta(ctx context.Context) error {
 	s.layout = newLayout(s.opt.Prefix, 1)
-	there, err := s.exists(ctx)
+	there, err := s.get(ctx, s.layout.meta+"M", "format")
 	if err != nil {
 		return err
 	}
-	if !there && s.opt.MustExist {
+	lost := survivor{}
+	if there == "" {
+		if lost, err = s.findSurvivor(ctx); err != nil {
+			return err
+		}
+	}
+	if there == "" && lost.mark == "" && s.opt.MustExist {
 		return fmt.Errorf("cannot find a store: %w", store.ErrNotFound)
 	}
-	got, err := s.stamp(ctx,
-		field{name: "format", value: uint16Text(formatVersion)},
-		field{name: "shards", value: uint16Text(s.opt.Shards)},
-		field{name: "unicode", value: "0"},
-		field{name: "secret", value: string(s.requests.self[:]) + rand.Text()},
-		field{name: "made", value: "0"})
+	fields := []field{{name: "format", value: uint16Text(formatVersion)}, {name: "shards", value: uint16Text(s.opt.Shards)},
+		{name: "secret", value: rand.Text()}, {name: "unicode", value: "0"}, {name: "made", value: "0"}, {name: "identity"}}
+	if lost.mark != "" {
+		s.opt.Log.Warn("the store's own key was lost; it is made again from the shards", "prefix", s.opt.Prefix)
+		shards, err := hex.DecodeString(lost.mark[:min(4, len(lost.mark))])
+		if err != nil || len(lost.mark) < 5 {
+			return fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", lost.mark, store.ErrCorrupt)
+		}
+		for i, value := range []string{string(shards), lost.mark[4:], "1", "1", lost.identity} {
+			fields[i+1].value = value
+		}
+	}
+	got, err := s.stamp(ctx, fields...)
 	if err != nil {
 		return err
 	}
@@ -84,13 +84,47 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	}
 	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(got[1])))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
-	s.layout.secret = []byte(got[3])
-	s.layout.mark = hex.EncodeToString(s.layout.secret[:8])
-	if err := s.checkMarks(ctx, got[4] == "0"); err != nil {
+	s.layout.secret, s.layout.mark = []byte(got[2]), hex.EncodeToString([]byte(got[1]))+got[2]
+	if err := s.checkMarks(ctx, got[4] == "0", lost.mark != ""); err != nil {
 		return err
 	}
-	s.unicodeHosts.Store(got[2] == "1")
+	s.unicodeHosts.Store(got[3] == "1")
 	return s.adopt(ctx, s.opt.Identity)
+}
+
+// survivor is what a shard keeps of the store's own key.
+type survivor struct{ mark, identity string }
+
+// findSurvivor looks for a shard of the store, where the store's own key is missing. It tries the first tags: one of any
+// number of shards has each of a few.
+func (s *Store) findSurvivor(ctx context.Context) (found survivor, err error) {
+	for n := 0; n < 64 && found.mark == ""; n++ {
+		base := fmt.Sprintf("%s{%d}", s.opt.Prefix, n)
+		if found.mark, err = s.get(ctx, base+"b", ""); err == nil && found.mark != "" {
+			found.identity, err = s.get(ctx, base+"i", "")
+		}
+		if err != nil {
+			return survivor{}, err
+		}
+	}
+	return found, nil
+}
+
+// get returns a key, or a field of it, "" for none.
+func (s *Store) get(ctx context.Context, key, field string) (string, error) {
+	node, err := s.nodes.of(ctx, key)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	args := []any{"get", key}
+	if field != "" {
+		args = []any{"hget", key, field}
+	}
+	value, err := node.Do(ctx, args...).Text()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return value, nil
 }
 
 // Identity implements store.Store.
@@ -144,6 +178,9 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 		if id, err = have.Adopt(want, true, s.unicodeHosts.Load()); err != nil {
 			return err
 		}
+		if err := s.batch(scriptKeep, s.requests.id(), "", []byte(got[0])).everywhere().run(ctx); err != nil {
+			return err
+		}
 	}
 	s.identity.Store(&id)
 	return nil
@@ -152,17 +189,9 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 // loadIdentity returns the identity that the store was stamped with; it is zero if
 // there is none.
 func (s *Store) loadIdentity(ctx context.Context) (id store.Identity, err error) {
-	key := s.layout.meta + "M"
-	node, err := s.nodes.of(ctx, key)
-	if err != nil {
-		return id, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
-	}
-	row, err := node.HGet(ctx, key, "identity").Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return id, nil
-	case err != nil:
-		return id, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	row, err := s.get(ctx, s.layout.meta+"M", "identity")
+	if err != nil || row == "" {
+		return id, err
 	}
 	return parseIdentity(row)
 }
@@ -199,33 +228,39 @@ func parseIdentity(row string) (id store.Identity, err error) {
 	return id, r.err()
 }
 
-// checkMarks checks that every shard has the mark of the store, or gives them theirs while the store is being made.
-func (s *Store) checkMarks(ctx context.Context, making bool) error {
-	script := scriptMark // a store opens while a shard has no replica
-	if making {
-		script = scriptBirth
-	}
-	b := s.batch(script, s.requests.id(), "", []byte{'0' + flag(making)}).everywhere()
-	b.part(storeShard, 0)
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	for _, c := range b.calls {
-		if c.reply == "N" {
-			return s.emptied(c.shard)
+// checkMarks checks that every shard has the mark of the store. It gives the shards theirs while the store is being made,
+// and the store's own key when that is made again.
+func (s *Store) checkMarks(ctx context.Context, making, again bool) error {
+	if making || again {
+		b := s.batch(scriptBirth, s.requests.id(), "", []byte(s.layout.mark))
+		b.part(storeShard, 0)
+		if making {
+			b.everywhere()
+		}
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		for _, c := range b.calls {
+			if c.reply == "N" {
+				return s.emptied(c.shard)
+			}
+		}
+		if _, err := s.stamp(ctx, field{"made", "1", true}); err != nil {
+			return err
 		}
 	}
-	if !making {
-		return nil
-	}
-	_, err := s.stamp(ctx, field{"made", "1", true})
-	return err
+	b := s.batch(scriptMarked, requestID{}, "", nil).everywhere() // without a write: a store opens while a shard has no replica
+	b.part(storeShard, 0)
+	return b.run(ctx)
 }
 
 // emptied is the error for a shard without the mark of its store.
 func (s *Store) emptied(shard int) error {
-	where := s.layout.sentinel(shard)
-	where = where[:len(where)-1] + "b"
-	return fmt.Errorf("the shard of %s has lost its data: a node came back empty or was emptied, or the store's own key was; "+
-		"see \"A node lost its data\" in REDIS.md (to go on without: redis-cli -c SET '%s' %s): %w", where, where, s.layout.mark, store.ErrCorrupt)
+	name := func(shard int) string { return strings.TrimSuffix(s.layout.sentinel(shard), "!") + "b" }
+	other := 0
+	if shard == other && s.opt.Shards > 1 {
+		other = 1
+	}
+	return fmt.Errorf("the shard of %s has lost its data: a node came back empty or was emptied; see \"A node lost its data\" in REDIS.md "+
+		"(to go on without: redis-cli -c SET '%s' \"$(redis-cli -c GET '%s')\"): %w", name(shard), name(shard), name(other), store.ErrCorrupt)
 }

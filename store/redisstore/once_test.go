@@ -51,8 +51,7 @@ func TestTwoForceAtOnce(t *testing.T) {
 		once(t, s)
 		found := must(s.resolve(t.Context(), "c", []store.Key{it.Key}))(t)
 		first := (&adding{s: s, crawl: "c"}).forceStep(&it, found[0])
-		begun, _, _, _, err := s.begin(t.Context(), "c", stepMove, []*step{first})
-		if must(true, err)(t); len(begun) != 1 {
+		if must(true, s.begin(t.Context(), "c", stepMove, []*step{first}))(t); first.begun != 'Y' {
 			t.Fatal("the URL changed; want it as it was found")
 		}
 		second := it
@@ -60,7 +59,7 @@ func TestTwoForceAtOnce(t *testing.T) {
 		if v := must(s.Add(t.Context(), "c", []store.Item{second}, store.AddOptions{}))(t); v[0].Requeued {
 			t.Fatalf("got %+v; want it queued by the first", v[0])
 		}
-		if must(true, s.deliver(t.Context(), "c", begun))(t); first.answer != 'Q' {
+		if must(true, s.deliver(t.Context(), "c", []*step{first}))(t); first.answer != 'Q' {
 			t.Fatalf("got %c; want it queued by the first", first.answer)
 		}
 		once(t, s)
@@ -112,7 +111,7 @@ func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
 	defer s.Close()
 	items := []store.Item{testItem(1, "a"), testItem(2, "a"), testItem(3, "b")}
 	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
-	records := s.layout.bases[0] + "R\x00\x00\x00\x01"
+	records := s.layout.bases[0] + "R\x00\x00\x00\x01\x00\x00\x00\x00" // the only bucket
 	for _, i := range []int{0, 2} {
 		if n := must(s.nodes.single.HDel(t.Context(), records, string(items[i].Key[:])).Result())(t); n != 1 {
 			t.Fatalf("got %d records deleted; want one", n)
@@ -137,7 +136,7 @@ func TestAQueueIsForgottenDuringACappedAdd(t *testing.T) {
 	o := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 5}}, items: items,
 		verdicts: make([]store.Verdict, 1), id: s.requests.id()}
 	must(true, o.record(t.Context(), numbers(1)))(t)
-	must(true, (&delivery{s: s, crawl: "c", steps: o.fresh, failed: make([]bool, 1)}).queue(t.Context()))(t)
+	must(true, (&delivery{s: s, crawl: "c", steps: o.fresh}).queue(t.Context()))(t)
 	if n := must(s.Forget(t.Context(), store.Selection{Crawl: "c", Queue: "a"}))(t); n != 1 {
 		t.Fatalf("got %d forgotten; want one", n)
 	}

@@ -25,6 +25,7 @@ type Store struct {
 	owed         owed
 	unicodeHosts atomic.Bool // it is recorded that keys of such hosts are there
 	turn         atomic.Uint64
+	heldMu       sync.Mutex // of adds that depend on how much a crawl holds
 
 	gate   sync.RWMutex // held for reading during a step, for writing by Close
 	closed bool

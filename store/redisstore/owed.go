@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -9,9 +10,10 @@ import (
 // mostOwed bounds the keys that a daemon remembers as owed, 48 bytes each and their crawl.
 const mostOwed = 1 << 20
 
-// owed are keys that calls of See recorded as new, and could not say so, since another part of the call failed. The
-// daemon that is asked about them again says that they are new: it alone may, and does so once.
+// owed are keys without a queue that failed calls recorded as new, and could not report. The daemon that is asked about
+// them again reports them as new, once: no other can.
 type owed struct {
+	some atomic.Bool
 	mu   sync.Mutex
 	keys map[owedKey]struct{}
 }
@@ -30,21 +32,19 @@ func (o *owed) add(crawl string, key store.Key) {
 	}
 	if len(o.keys) < mostOwed {
 		o.keys[owedKey{crawl, key}] = struct{}{}
+		o.some.Store(true)
 	}
 }
 
-// any reports whether something is owed.
-func (o *owed) any() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.keys) > 0
-}
-
-// pay reports whether a key is owed, which it isn't any more then.
+// pay reports whether a key is owed, and forgets that it is.
 func (o *owed) pay(crawl string, key store.Key) bool {
+	if !o.some.Load() {
+		return false
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, ok := o.keys[owedKey{crawl, key}]
 	delete(o.keys, owedKey{crawl, key})
+	o.some.Store(len(o.keys) > 0)
 	return ok
 }

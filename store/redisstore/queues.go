@@ -68,8 +68,9 @@ func readInfo(r *reader, crawl string) store.QueueInfo {
 	return q
 }
 
-// Queues implements store.Store. The queues of a crawl are gathered and sorted before
-// the first is told, about 200 bytes each.
+// Queues implements store.Store. Each page of the listing reads all queues of the crawl, and keeps the first of those
+// in order of name: 1,000 at first, twice as many each time, up to 128,000. So a caller that reads the first rows needs little
+// memory, and one that reads all of them few scans.
 func (s *Store) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
 	return func(yield func(store.QueueInfo, error) bool) {
 		crawl, err := sched.CheckListing(crawl, after)
@@ -82,43 +83,58 @@ func (s *Store) Queues(ctx context.Context, crawl, after string) iter.Seq2[store
 			return
 		}
 		for _, name := range crawls {
-			list, err := s.gatherQueues(ctx, name, after)
-			for _, q := range list {
-				if !yield(q, nil) {
+			for from, n := after, 1000; ; n = min(2*n, 128_000) {
+				list, more, err := s.firstQueues(ctx, name, from, n)
+				for _, q := range list {
+					if !yield(q, nil) {
+						return
+					}
+				}
+				if err != nil {
+					yield(store.QueueInfo{}, err)
 					return
 				}
-			}
-			if err != nil {
-				yield(store.QueueInfo{}, err)
-				return
+				if !more {
+					break
+				}
+				from = list[len(list)-1].Name
 			}
 		}
 	}
 }
 
-// gatherQueues returns the queues of a crawl in order of name.
-func (s *Store) gatherQueues(ctx context.Context, crawl, after string) (all []store.QueueInfo, err error) {
+// firstQueues returns the first n queues of a crawl behind a name, in order, and whether there are more.
+func (s *Store) firstQueues(ctx context.Context, crawl, after string, n int) (list []store.QueueInfo, more bool, err error) {
+	cut := func() {
+		slices.SortFunc(list, func(a, b store.QueueInfo) int { return cmp.Compare(a.Name, b.Name) })
+		// A scan may return a queue twice.
+		list = slices.CompactFunc(list, func(a, b store.QueueInfo) bool { return a.Name == b.Name })
+		if len(list) > n {
+			list, more = list[:n], true
+		}
+	}
 	for shard := range s.opt.Shards {
 		for cursor := "0"; ; {
-			list, err := entered(ctx, s, func() ([]store.QueueInfo, error) {
-				list, next, err := s.infoPage(ctx, crawl, shard, "S"+cursor)
-				cursor = next
-				return list, err
+			page, err := entered(ctx, s, func() (page []store.QueueInfo, err error) {
+				page, cursor, err = s.infoPage(ctx, crawl, shard, "S"+cursor)
+				return page, err
 			})
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
-			for _, q := range list {
+			for _, q := range page {
 				if q.Name > after || after == "" {
-					all = append(all, q)
+					list = append(list, q)
 				}
+			}
+			if len(list) > 2*n {
+				cut()
 			}
 			if cursor == "0" {
 				break
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b store.QueueInfo) int { return cmp.Compare(a.Name, b.Name) })
-	// A scan may tell of a queue twice.
-	return slices.CompactFunc(all, func(a, b store.QueueInfo) bool { return a.Name == b.Name }), nil
+	cut()
+	return list, more, nil
 }

@@ -22,13 +22,12 @@ type known struct {
 	queue queueHash
 }
 
-// resolve asks the seen side about keys, and finishes the steps that they have.
+// resolve returns what the seen side knows of keys, after it has finished the steps that they have.
 func (s *Store) resolve(ctx context.Context, crawl string, keys []store.Key) ([]known, error) {
 	return s.resolveBy(ctx, scriptResolve, crawl, keys)
 }
 
-// judge is resolve for those who tell their callers that a key is known: under WAIT, so that
-// replicas have it, too.
+// judge is resolve for callers that report a key as known: under WAIT, so that replicas also have it.
 func (s *Store) judge(ctx context.Context, crawl string, keys []store.Key) ([]known, error) {
 	return s.resolveBy(ctx, scriptJudge, crawl, keys)
 }
@@ -36,22 +35,23 @@ func (s *Store) judge(ctx context.Context, crawl string, keys []store.Key) ([]kn
 func (s *Store) resolveBy(ctx context.Context, sc *script, crawl string, keys []store.Key) ([]known, error) {
 	out, left := make([]known, len(keys)), numbers(len(keys))
 	err := s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
-		var err error
-		if left, err = s.resolveOnce(ctx, sc, crawl, keys, left, out, true); err != nil {
+		steps, err := s.resolveOnce(ctx, sc, crawl, keys, left, out, true)
+		if err != nil {
 			return false, err
 		}
-		busy := make([]store.Key, len(left))
-		for j, i := range left {
-			busy[j] = keys[i]
+		left = left[:0]
+		for i := range out {
+			if out[i].was == onItsWay {
+				left = append(left, i)
+			}
 		}
-		return len(left) == 0, s.finish(ctx, crawl, busy)
+		return len(left) == 0, s.deliver(accepted(ctx), crawl, steps)
 	})
 	return out, err
 }
 
-// resolveOnce asks once about some of the keys, and returns those on their way, if
-// that matters.
-func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys []store.Key, of []int, out []known, care bool) (left []int, err error) {
+// resolveOnce asks once about some of the keys, and returns their steps, if care says that these matter.
+func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys []store.Key, of []int, out []known, care bool) (steps []*step, err error) {
 	b := s.batch(sc, s.requests.id(), crawl, []byte{flag(care)})
 	for _, i := range of {
 		p := b.keyPart(i, &keys[i])
@@ -60,17 +60,14 @@ func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys 
 	if err := b.run(ctx); err != nil {
 		return nil, err
 	}
-	for _, p := range b.parts {
-		r := reader{p.reply}
-		for _, i := range p.of {
-			out[i] = known{was(r.uint(1)), r.hash()}
-			if out[i].was == onItsWay {
-				left = append(left, i)
-			}
+	err = b.read(func(i int, r *reader) error {
+		out[i] = known{was(r.uint(1)), r.hash()}
+		if out[i].was != onItsWay {
+			return nil
 		}
-		if err := r.err(); err != nil {
-			return nil, err
-		}
-	}
-	return left, nil
+		st, err := readStep(keys[i], r.long())
+		steps = append(steps, st)
+		return err
+	})
+	return steps, err
 }

@@ -4,41 +4,41 @@ import (
 	"cmp"
 	"context"
 	"slices"
-
-	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // rotate takes from all shards, beginning where the last call ended. First it asks
-// which have something ready; then those are asked, all at once for the part of the
+// which have something ready; then those are asked, all together for the part of the
 // request that can be dealt out, then one by one for the rest.
 func (t *taking) rotate(ctx context.Context) error {
 	ready, err := t.ready(ctx)
 	if err != nil {
 		return err
 	}
-	if n := len(ready); n > 1 && t.req.MaxQueues <= 0 && t.req.MaxURLs >= n {
+	if t.deals(len(ready)) {
 		if err := t.from(ctx, scriptTake, t.deal(ready)); err != nil {
 			return err
 		}
 		ctx = accepted(ctx)
 	}
 	for _, r := range ready {
-		if t.full() {
-			break
-		}
 		for !t.spent[r.shard] && !t.full() {
 			if err := t.from(ctx, scriptTake, []share{t.rest(r.shard)}); err != nil {
 				return err
 			}
+			t.s.turn.Store(uint64(r.shard) + 1)
 			ctx = accepted(ctx)
 		}
-		t.s.turn.Store(uint64(r.shard) + 1)
-		ctx = accepted(ctx)
 	}
-	if len(t.leases) >= t.req.MaxURLs || t.s.opt.Shards == 1 {
+	var asked []share
+	for _, r := range ready {
+		if !t.spent[r.shard] && !t.filled() { // MaxQueues is reached: may the others have something for the request?
+			asked = append(asked, share{shard: r.shard, more: t.served[r.shard]})
+		}
+	}
+	if len(asked) == 0 {
 		return nil
 	}
-	return t.when(ctx)
+	return t.from(ctx, scriptTake, asked)
 }
 
 // rest asks a shard for all that the request still wants.
@@ -47,12 +47,13 @@ func (t *taking) rest(shard int) share {
 	if t.req.MaxQueues > 0 {
 		sh.queues = t.req.MaxQueues - t.queues
 	}
+	if t.req.MaxBytes > 0 {
+		sh.bytes = t.req.MaxBytes - t.bytes
+	}
 	return sh
 }
 
-func (t *taking) full() bool {
-	return len(t.leases) >= t.req.MaxURLs || t.req.MaxQueues > 0 && t.queues >= t.req.MaxQueues
-}
+func (t *taking) full() bool { return t.filled() || t.req.MaxQueues > 0 && t.queues >= t.req.MaxQueues }
 
 // readiness is how many queues of a shard may be worth asking, and the turn of the
 // first of them.
@@ -80,15 +81,22 @@ func (t *taking) ready(ctx context.Context) ([]readiness, error) {
 			continue
 		}
 		r := reader{b.calls[shard].reply}
-		if queues := int(r.uint(4)); queues > 0 {
-			list = append(list, readiness{shard, queues, r.uint(7)})
-		} else {
-			r.uint(7)
+		if ready := (readiness{shard, int(r.uint(4)), r.uint(7)}); ready.queues > 0 {
+			list = append(list, ready)
 		}
 		t.turn = max(t.turn, r.uint(7))
+		t.next[shard] = int64(r.uint(6))
 	}
 	slices.SortStableFunc(list, func(a, b readiness) int { return cmp.Compare(max(a.turn, t.turn), max(b.turn, t.turn)) })
 	return list, nil
+}
+
+// leastShare is how many bytes a shard is asked for at least, where shards share a bound.
+const leastShare = 16 << 10
+
+// deals reports whether the request is large enough for that many shards to be dealt out.
+func (t *taking) deals(shards int) bool {
+	return shards > 1 && t.req.MaxQueues <= 0 && t.req.MaxURLs >= shards && (t.req.MaxBytes == 0 || t.req.MaxBytes >= int64(shards)*leastShare)
 }
 
 // deal gives shards their shares of the request by how much they have ready: so
@@ -116,30 +124,9 @@ func (t *taking) deal(ready []readiness) []share {
 			left -= each
 		}
 		if urls[i] > 0 {
-			shares = append(shares, share{shard: r.shard, urls: urls[i], whole: true})
+			bytes := t.req.MaxBytes / int64(len(ready)) // each at least 1, if there is a bound
+			shares = append(shares, share{shard: r.shard, urls: urls[i], bytes: bytes, whole: true})
 		}
 	}
 	return shares
-}
-
-// when asks all shards when there may be more, after what was taken.
-func (t *taking) when(ctx context.Context) error {
-	b := t.s.batch(scriptNext, requestID{}, t.crawl, nil).everywhere()
-	for _, c := range b.calls {
-		c.blob = t.appendRequest(c.blob, share{urls: 1})
-	}
-	if err := t.s.runSome(ctx, b.calls); err != nil {
-		return err
-	}
-	t.next = sched.Never
-	for _, c := range b.calls {
-		if !c.done {
-			t.passOver(c.shard)
-			continue
-		}
-		if _, err := t.read(ctx, c.shard, c.reply); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -141,7 +141,11 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	cmds := make([]*redis.Cmd, len(calls))
 	writes := false
 	for i, c := range calls {
-		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.answersFor, c.crawl, c.blob, s.layout.mark)
+		mark := s.layout.mark
+		if c.script.bare {
+			mark = ""
+		}
+		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.answersFor, c.crawl, c.blob, mark)
 		writes = writes || c.script.writes
 	}
 	var wait *redis.Cmd

@@ -16,54 +16,60 @@ type script struct {
 	source string
 	sha    string
 	writes bool // its answer is kept, and covered by WAIT
+	bare   bool // it runs without the mark of the store
 }
 
 // Parts that scripts begin with.
 const (
-	partSeen = "head mark crawl seen "
-	// whenFull begins scripts that make room: a server whose memory is full runs them, too.
+	// whenFull begins scripts that make room: a server whose memory is full also runs them.
 	whenFull  = "full "
-	partPlain = "head mark crawl "
-	partQueue = "head mark crawl settings queue file record "
+	partPlain = "head crawl "
+	partSeen  = "head crawl table seen steps "
+	partQueue = "head crawl table rows settings queue record file "
+	partTake  = partQueue + "advance serve "
 )
 
 var (
-	scriptOffer     = newScript(partSeen+"steps offer", true)
-	scriptSee       = newScript(partSeen+"see", true)
+	scriptOffer     = newScript(partSeen+"offer", true)
 	scriptResolve   = newScript(partSeen+"resolve", false)
 	scriptJudge     = newScript(partSeen+"resolve", true)
-	scriptPlace     = newScript(partSeen+"steps place", true)
-	scriptForget    = newScript(whenFull+partSeen+"steps place", true)
-	scriptEnd       = newScript(whenFull+partSeen+"steps end", false)
+	scriptPlace     = newScript(partSeen+"place", true)
+	scriptForget    = newScript(whenFull+partSeen+"place", true)
+	scriptEnd       = newScript(whenFull+partSeen+"end", false)
 	scriptPage      = newScript(partSeen+"page", false)
 	scriptEnqueue   = newScript(partQueue+"receipts enqueue", true)
 	scriptRelease   = newScript(whenFull+partQueue+"receipts release", true)
-	scriptSettle    = newScript(partQueue+"receipts judge settle", true)
+	scriptSettle    = newScript(partQueue+"judge settle", true)
 	scriptDetach    = newScript(whenFull+partQueue+"detach", true)
 	scriptDead      = newScript(partQueue+"dead", false)
 	scriptConfigure = newScript(partQueue+"configure", true)
-	scriptRefile    = newScript(partQueue+"refile", true)
 	scriptInfo      = newScript(partQueue+"advance info", false)
-	scriptTake      = newScript(partQueue+"advance serve rotate take", true)
-	scriptTakeFrom  = newScript(partQueue+"advance serve takefrom", true)
+	scriptTake      = newScript(partTake+"rotate take", true)
+	scriptTakeFrom  = newScript(partTake+"takefrom", true)
 	scriptGiveBack  = newScript(whenFull+partQueue+"giveback", false)
-	scriptNext      = newScript(partQueue+"advance serve rotate next", false)
 	scriptLookup    = newScript(partQueue+"lookup", false)
 	scriptEntries   = newScript(partQueue+"entries", false)
-	scriptSweep     = newScript(whenFull+partQueue+"sweep", true)
-	scriptReady     = newScript(partPlain+"ready", false)
+	scriptSweep     = newScript(whenFull+partQueue+"seen sweep", true)
+	scriptReady     = newScript(partPlain+"settings ready", false)
 	scriptStats     = newScript(partPlain+"stats", false)
 	scriptWipe      = newScript(whenFull+partPlain+"wipe", true)
 	scriptBury      = newScript(whenFull+partPlain+"bury", true)
-	scriptPending   = newScript(partPlain+"pending", false)
 	scriptOverdue   = newScript(partPlain+"overdue", false)
 	scriptLeftovers = newScript(partPlain+"leftovers", false)
-	scriptTurn      = newScript("head turn", false)
-	scriptBirth     = newScript("head birth", true)
-	scriptMark      = newScript("head birth", false)
-	scriptMeta      = newScript("head meta", true)
 	scriptEpoch     = newScript(whenFull+partPlain+"epoch", true)
+	scriptKeep      = newScript("head keep", true)
+	scriptMarked    = newScript("head keep", false)
+	scriptTurn      = newScript("head turn", false)
+
+	// Those that find or make the mark of the store run without it.
+	scriptBirth = newScript("head birth", true).unmarked()
+	scriptMeta  = newScript("head meta", true).unmarked()
 )
+
+func (sc *script) unmarked() *script {
+	sc.bare = true
+	return sc
+}
 
 func newScript(parts string, writes bool) *script {
 	names := strings.Fields(parts)

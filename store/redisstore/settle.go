@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -32,55 +31,15 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	defer s.idle.changes.Add(1)
 	out := make([]store.SettleStatus, len(list))
 	for from := 0; from < len(list); {
-		w := &settling{s: s, crawl: crawl, id: s.requests.id()}
-		n, err := w.wave(ctx, list[from:], out[from:])
-		if err != nil {
+		n := distinct(list[from:])
+		w := &settling{s: s, crawl: crawl, list: list[from : from+n], out: out[from : from+n], elsewhere: make([]bool, n), left: numbers(n)}
+		if err := s.untilSettled(ctx, w.try); err != nil {
 			return nil, err
 		}
 		from += n
 		ctx = accepted(ctx)
 	}
 	return out, nil
-}
-
-// settling is a wave of a Settle: settlements of different keys that need not
-// wait for each other.
-type settling struct {
-	s     *Store
-	crawl string
-	id    requestID
-	list  []store.Settlement
-	out   []store.SettleStatus
-	known []known // of those without token
-	again []int   // it changed meanwhile: to be settled anew, alone
-}
-
-// wave settles as many as can be at once, and returns their number.
-func (w *settling) wave(ctx context.Context, list []store.Settlement, out []store.SettleStatus) (int, error) {
-	n := distinct(list)
-	if err := w.resolve(ctx, list[:n]); err != nil {
-		return 0, err
-	}
-	for i := range n {
-		if w.moves(&list[i], w.known[i]) {
-			if i == 0 {
-				return 1, w.s.settleMoving(ctx, w.crawl, &list[0], &out[0])
-			}
-			n = i
-			break
-		}
-	}
-	w.list, w.out = list[:n], out[:n]
-	if err := w.send(ctx); err != nil {
-		return 0, err
-	}
-	ctx = accepted(ctx)
-	for _, i := range w.again {
-		if err := w.s.settleMoving(ctx, w.crawl, &w.list[i], &w.out[i]); err != nil {
-			return 0, err
-		}
-	}
-	return n, nil
 }
 
 // distinct is the number of settlements before a key comes again.
@@ -95,122 +54,124 @@ func distinct(list []store.Settlement) int {
 	return len(list)
 }
 
+// settling is a wave of a Settle: settlements of different keys.
+type settling struct {
+	s         *Store
+	crawl     string
+	list      []store.Settlement
+	out       []store.SettleStatus
+	elsewhere []bool // the queue that had the URL has nothing of it: a step must make it
+	left      []int  // yet to be settled
+}
+
+// try settles what is left. A queue settles what it has; what a settlement makes is a step. It returns false if
+// something changed at the same time.
+func (w *settling) try(ctx context.Context) (bool, error) {
+	found, err := w.resolve(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := w.send(ctx, found); err != nil {
+		return false, err
+	}
+	w.left, err = w.make(accepted(ctx), found)
+	return len(w.left) == 0, err
+}
+
 // resolve asks the seen side about the keys whose lease isn't named.
-func (w *settling) resolve(ctx context.Context, list []store.Settlement) error {
-	w.known = make([]known, len(list))
+func (w *settling) resolve(ctx context.Context) ([]known, error) {
+	found := make([]known, len(w.list))
 	var keys []store.Key
 	var of []int
-	for i := range list {
-		if list[i].Token == 0 {
-			keys, of = append(keys, list[i].Key), append(of, i)
+	for _, i := range w.left {
+		if w.list[i].Token == 0 {
+			keys, of = append(keys, w.list[i].Key), append(of, i)
 		}
 	}
 	if len(keys) == 0 {
-		return nil
+		return found, nil
 	}
-	found, err := w.s.resolve(ctx, w.crawl, keys)
+	answers, err := w.s.resolve(ctx, w.crawl, keys)
 	for j, i := range of {
-		if err == nil {
-			w.known[i] = found[j]
-		}
+		found[i] = answers[j]
 	}
-	return err
+	return found, err
 }
 
-// moves reports whether a known URL may have to come to a queue that it isn't in.
-func (w *settling) moves(st *store.Settlement, k known) bool {
-	if !st.Create || k.was == unknown {
-		return false
-	}
-	_, named := w.s.layout.ofQueue(st.Queue)
-	return k.was == neverQueued || k.queue != named
+// makes reports whether a settlement makes its URL.
+func (w *settling) makes(i int, k known) bool {
+	st := &w.list[i]
+	seen := k.was == neverQueued && (w.s.opt.KeepURLs || st.Outcome == store.Requeue)
+	return st.Create && (k.was == unknown || seen || w.elsewhere[i])
 }
 
-// send makes what is unknown and to be made, and sends the rest to the queues.
-func (w *settling) send(ctx context.Context) error {
-	made, err := w.make(ctx)
-	if err != nil {
-		return err
-	}
-	if slices.Contains(made, true) {
-		ctx = accepted(ctx)
-	}
-	b := w.s.batch(scriptSettle, w.id.phase(phaseSettle), w.crawl, append(w.s.settleHead(), make([]byte, 16)...))
-	for i := range w.list {
-		if made[i] {
-			continue
-		}
-		st, shard := &w.list[i], 0
-		_, h := w.s.layout.ofQueue(st.Queue)
+// send sends settlements to the queues that have the URLs, and notes which steps must make.
+func (w *settling) send(ctx context.Context, found []known) error {
+	b := w.s.batch(scriptSettle, w.s.requests.id().phase(phaseSettle), w.crawl, []byte{"-k"[flag(w.s.opt.KeepURLs)]})
+	for _, i := range w.left {
+		st, k := &w.list[i], found[i]
+		shard := int(st.Token >> tokenBits)
 		switch {
-		case st.Token != 0:
-			if shard = int(st.Token >> tokenBits); shard >= w.s.opt.Shards {
-				w.out[i] = store.Stale
-				continue
-			}
-		case w.known[i].was == queuedIn:
-			shard = w.s.layout.ofHash(w.known[i].queue)
-		case st.Create:
-			w.again = append(w.again, i)
+		case st.Token != 0 && shard >= w.s.opt.Shards:
+			w.out[i] = store.Stale
 			continue
+		case st.Token != 0:
+		case w.makes(i, k):
+			continue
+		case k.was == queuedIn:
+			shard = w.s.layout.ofHash(k.queue)
 		default:
 			w.out[i] = store.Unknown
-			if w.known[i].was == neverQueued && st.Outcome == store.Complete {
+			if k.was == neverQueued && (st.Create || st.Outcome == store.Complete) {
 				w.out[i] = store.Settled
 			}
 			continue
 		}
 		p := b.part(shard, i)
-		p.blob = appendLong(appendUint(p.blob, 2, uint64(i)), appendSettlement(nil, st, w.known[i], h, false))
+		p.blob = appendLong(p.blob, appendSettlement(nil, st))
 	}
 	if err := b.run(ctx); err != nil {
 		return err
 	}
-	return b.tell(w.tell)
+	return b.tell(func(i int, answer byte) {
+		switch answer {
+		case 'S':
+			w.out[i] = store.Settled
+		case 'U':
+			w.out[i] = store.Unknown
+		case 'T':
+			w.out[i] = store.Stale
+		default:
+			w.elsewhere[i] = true
+		}
+	})
 }
 
-// make makes the unknown URLs that are to be created.
-func (w *settling) make(ctx context.Context) (made []bool, err error) {
-	made = make([]bool, len(w.list))
+// make makes URLs. It returns those whose keys changed at the same time.
+func (w *settling) make(ctx context.Context, found []known) (again []int, err error) {
 	var list []*step
-	of := map[*step]int{}
-	for i := range w.list {
-		if st := &w.list[i]; st.Create && w.known[i].was == unknown {
-			list = append(list, w.s.settleStep(st, w.known[i]))
-			of[list[len(list)-1]] = i
+	var of []int
+	for _, i := range w.left {
+		if st := &w.list[i]; st.Token == 0 && w.makes(i, found[i]) {
+			list, of = append(list, &step{key: st.Key, old: found[i], mode: 'f', entry: w.s.entryOf(st)}), append(of, i)
 		}
 	}
 	if len(list) == 0 {
-		return made, nil
+		return nil, nil
 	}
-	begun, _, _, _, err := w.s.begin(ctx, w.crawl, stepSettle, list)
-	if err != nil {
+	if err := w.s.carryOut(ctx, w.crawl, stepMove, list); err != nil {
 		return nil, err
 	}
-	for _, st := range begun {
-		made[of[st]], w.out[of[st]] = true, store.Created
-	}
-	return made, w.s.deliver(accepted(ctx), w.crawl, begun)
-}
-
-// settleHead is what a blob of settlements begins with, before the request of its steps.
-func (s *Store) settleHead() []byte {
-	if s.opt.KeepURLs {
-		return []byte{'k'}
-	}
-	return []byte{'-'}
-}
-
-// tell notes one answer; see lua/judge.lua.
-func (w *settling) tell(i int, answer byte) {
-	switch answer {
-	case 'S':
+	for j, st := range list {
+		i := of[j]
 		w.out[i] = store.Settled
-	case 'U':
-		w.out[i] = store.Unknown
-	case 'T':
-		w.out[i] = store.Stale
-	default:
-		w.again = append(w.again, i)
+		if st.old.was == unknown {
+			w.out[i] = store.Created
+		}
+		if st.begun != 'Y' || st.left || st.answer == 'H' {
+			w.elsewhere[i] = false
+			again = append(again, i)
+		}
 	}
+	return again, nil
 }

@@ -13,8 +13,7 @@ import (
 const (
 	stepAdd    = 'A' // a URL is queued whose key is known already
 	stepCapped = 'P' // a URL is queued if there is room, and its key is known then
-	stepMove   = 'M' // a known URL that isn't held is queued
-	stepSettle = 'S' // a settlement makes a URL
+	stepMove   = 'M' // a URL that isn't held is queued, or made by a settlement
 	stepForget = 'F' // a key is forgotten
 )
 
@@ -25,14 +24,16 @@ type step struct {
 	key     store.Key
 	request requestID
 	number  uint16 // in the request
-	old     known  // what was known of the key before, for M, S and F
+	old     known  // what was known of the key before, for M and F
 	mode    byte   // of the release by the old queue; see lua/release.lua
 	cap     uint64 // of the queue, 0 for none
-	entry   []byte // the URL or the settlement
+	entry   []byte // of the URL
 	since   time.Time
 
+	begun  byte // Y it has begun, R forgotten already, P another is to be finished first, N its key has changed
+	failed bool // a queue was not reached
 	left   bool // by the old queue, as it was: the step ends without an effect
-	answer byte // of the queue: Q queued, F full, H held; of a settlement S
+	answer byte // of the queue: Q queued or ended, F full, H held
 	ended  bool // this call cleared it
 }
 
@@ -59,88 +60,77 @@ func readStep(key store.Key, row string) (*step, error) {
 	return st, r.err()
 }
 
-// Where an entry and a settlement have the hash of their queue.
-const (
-	entryHashAt      = 16
-	settlementHashAt = 16 + 6 + 2 + 1 + 6 + 1 + 1 + 6
-)
-
 // queue returns the hash of the queue that the step is about.
 func (st *step) queue() (h queueHash) {
-	switch st.kind {
-	case stepForget:
+	if st.kind == stepForget {
 		return st.old.queue
-	case stepSettle:
-		copy(h[:], st.entry[settlementHashAt:])
-	default:
-		copy(h[:], st.entry[entryHashAt:])
 	}
+	copy(h[:], st.entry[len(st.key):])
 	return h
 }
 
 // effect is what becomes of the key: it stays as it is (K), is forgotten (X), or belongs to
 // the step's queue (W).
 func (st *step) effect() byte {
-	switch {
+	switch full := st.answer == 'F'; {
 	case st.left || st.kind == stepAdd:
 		return 'K'
-	case st.kind == stepForget || st.kind == stepCapped && st.answer == 'F':
+	case st.kind == stepForget || full && (st.kind == stepCapped || st.old.was == unknown):
 		return 'X'
-	case st.kind == stepCapped || st.answer == 'F':
+	case st.kind == stepCapped || full:
 		return 'K'
 	}
 	return 'W'
 }
 
 // deliver carries steps out at the homes of their queues, and clears them at those of their keys.
-// It may be done again, by anybody. When it fails, it has done what it could reach.
+// Any daemon may do it again. When it fails, it has done what it could reach.
 func (s *Store) deliver(ctx context.Context, crawl string, steps []*step) error {
-	d := &delivery{s: s, crawl: crawl, steps: steps, failed: make([]bool, len(steps))}
+	if len(steps) == 0 {
+		return nil
+	}
+	d := &delivery{s: s, crawl: crawl, steps: steps}
 	for _, st := range steps {
 		if late := 5 * s.opt.AnswersFor; time.Since(st.since) > late {
-			// Another daemon may have finished it meanwhile, and receipts expire after twice that.
+			// Another daemon may have finished it in the meantime, and receipts expire after twice that.
 			return fmt.Errorf("cannot finish a step that began more than %v ago; it is finished from the outbox: %w", late, store.ErrUnavailable)
 		}
 	}
-	err := d.release(ctx)
-	err = errors.Join(err, d.queue(ctx))
-	return errors.Join(err, d.settle(ctx), d.end(ctx))
+	return errors.Join(d.release(ctx), d.queue(ctx), d.end(ctx))
 }
 
 // delivery is a deliver in progress.
 type delivery struct {
-	s      *Store
-	crawl  string
-	steps  []*step
-	failed []bool // of a step: its queue was not reached
+	s     *Store
+	crawl string
+	steps []*step
 }
 
-// send sends a batch, and notes which steps it didn't reach.
-func (d *delivery) send(ctx context.Context, b *batch, read func(i int, r *reader)) error {
+// send sends what part says of each step that is not left and did not fail, and reads the answers.
+func (d *delivery) send(ctx context.Context, sc *script, part func(b *batch, i int, st *step), read func(st *step, r *reader)) error {
+	b := d.s.batch(sc, requestID{}, d.crawl, nil)
+	for i, st := range d.steps {
+		if !st.failed {
+			part(b, i, st)
+		}
+	}
 	err := b.run(ctx)
 	for _, p := range b.parts {
-		r := reader{p.reply}
 		for _, i := range p.of {
-			if d.failed[i] = !p.done; p.done {
-				read(i, &r)
-			}
+			d.steps[i].failed = !p.done
 		}
-		err = errors.Join(err, r.err())
 	}
-	return err
+	return errors.Join(err, b.read(func(i int, r *reader) error { read(d.steps[i], r); return nil }))
 }
 
-// release takes the URLs from the queues that had them.
+// release takes the URLs from the queues that had them, but for those that go to the same queue again.
 func (d *delivery) release(ctx context.Context) error {
-	b := d.s.batch(scriptRelease, requestID{}, d.crawl, nil)
-	for i, st := range d.steps {
-		if st.old.was == queuedIn {
+	return d.send(ctx, scriptRelease, func(b *batch, i int, st *step) {
+		if st.old.was == queuedIn && (st.kind == stepForget || st.old.queue != st.queue()) {
 			p := b.partWith(d.s.layout.ofHash(st.old.queue), append([]byte{st.mode}, st.request[:]...), i)
 			p.blob = append(appendUint(p.blob, 2, uint64(st.number)), st.key[:]...)
 		}
-	}
-	return d.send(ctx, b, func(i int, r *reader) {
-		st := d.steps[i]
+	}, func(st *step, r *reader) {
 		st.left = r.bytes(1) == "H"
 		if created := r.uint(6); created > 0 && st.kind == stepMove {
 			setCreated(st.entry, created)
@@ -150,38 +140,18 @@ func (d *delivery) release(ctx context.Context) error {
 
 // queue queues URLs.
 func (d *delivery) queue(ctx context.Context) error {
-	b := d.s.batch(scriptEnqueue, requestID{}, d.crawl, nil)
-	for i, st := range d.steps {
-		if d.failed[i] || st.left || st.kind == stepForget || st.kind == stepSettle {
-			continue
+	return d.send(ctx, scriptEnqueue, func(b *batch, i int, st *step) {
+		if !st.left && st.kind != stepForget {
+			p := b.partWith(d.s.layout.ofHash(st.queue()), appendUint(st.request[:], 6, st.cap), i)
+			p.blob = appendLong(appendUint(p.blob, 2, uint64(st.number)), st.entry)
 		}
-		p := b.partWith(d.s.layout.ofHash(st.queue()), appendUint(st.request[:], 6, st.cap), i)
-		p.blob = appendLong(appendUint(p.blob, 2, uint64(st.number)), st.entry)
-	}
-	return d.send(ctx, b, func(i int, r *reader) { d.steps[i].answer = byte(r.uint(1)) })
-}
-
-// settle makes URLs from settlements.
-func (d *delivery) settle(ctx context.Context) error {
-	b := d.s.batch(scriptSettle, requestID{}, d.crawl, d.s.settleHead())
-	for i, st := range d.steps {
-		if d.failed[i] || st.left || st.kind != stepSettle {
-			continue
-		}
-		p := b.partWith(d.s.layout.ofHash(st.queue()), st.request[:], i)
-		p.blob = appendLong(appendUint(p.blob, 2, uint64(st.number)), st.entry)
-	}
-	return d.send(ctx, b, func(i int, r *reader) { d.steps[i].answer = byte(r.uint(1)) })
+	}, func(st *step, r *reader) { st.answer = byte(r.uint(1)) })
 }
 
 // end clears the steps. There is no WAIT: one that comes back after a failover is finished again, by
 // its receipts.
 func (d *delivery) end(ctx context.Context) error {
-	b := d.s.batch(scriptEnd, requestID{}, d.crawl, nil)
-	for i, st := range d.steps {
-		if d.failed[i] {
-			continue
-		}
+	return d.send(ctx, scriptEnd, func(b *batch, i int, st *step) {
 		box := byte('A')
 		if st.kind != stepAdd {
 			box = 'P'
@@ -190,46 +160,11 @@ func (d *delivery) end(ctx context.Context) error {
 		p.blob = appendUint(append(p.blob, st.key[:]...), 2, uint64(st.number))
 		h := st.queue()
 		p.blob = append(append(p.blob, st.effect()), h[:]...)
-	}
-	return d.send(ctx, b, func(i int, r *reader) { d.steps[i].ended = r.bytes(1) == "Y" })
+	}, func(st *step, r *reader) { st.ended = r.bytes(1) == "Y" })
 }
 
-// finish finishes the steps of some keys, whoever began them.
-func (s *Store) finish(ctx context.Context, crawl string, keys []store.Key) error {
-	b := s.batch(scriptPending, requestID{}, crawl, nil)
-	for i := range keys {
-		shard, _ := s.layout.ofKey(&keys[i])
-		p := b.part(shard, i)
-		p.blob = append(p.blob, keys[i][:]...)
-	}
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	var steps []*step
-	for _, p := range b.parts {
-		r := reader{p.reply}
-		for _, i := range p.of {
-			row := r.long()
-			if row == "" {
-				continue
-			}
-			st, err := readStep(keys[i], row)
-			if err != nil {
-				return err
-			}
-			steps = append(steps, st)
-		}
-		if err := r.err(); err != nil {
-			return err
-		}
-	}
-	return s.deliver(ctx, crawl, steps)
-}
-
-// begin records steps of one kind at the homes of their keys. It returns those that have begun,
-// how many keys were forgotten there and then, the keys that have another step to be finished before, and those
-// that have changed.
-func (s *Store) begin(ctx context.Context, crawl string, kind byte, list []*step) (begun []*step, gone int64, busy, changed []*step, err error) {
+// begin records steps of one kind at the homes of their keys, and notes in each whether it has begun.
+func (s *Store) begin(ctx context.Context, crawl string, kind byte, list []*step) error {
 	id := s.requests.id()
 	place := scriptPlace
 	if kind == stepForget {
@@ -242,21 +177,27 @@ func (s *Store) begin(ctx context.Context, crawl string, kind byte, list []*step
 		p.blob = st.appendPlaced(p.blob)
 	}
 	if err := b.run(ctx); err != nil {
-		return nil, 0, nil, nil, err
+		return err
 	}
-	err = b.tell(func(i int, answer byte) {
-		switch answer {
-		case 'Y':
-			begun = append(begun, list[i])
-		case 'R':
-			gone++
-		case 'P':
-			busy = append(busy, list[i])
-		default:
-			changed = append(changed, list[i])
+	return b.read(func(i int, r *reader) error { list[i].begun = byte(r.uint(1)); return nil })
+}
+
+// carryOut begins steps and delivers those that have begun.
+func (s *Store) carryOut(ctx context.Context, crawl string, kind byte, list []*step) error {
+	if err := s.begin(ctx, crawl, kind, list); err != nil {
+		return err
+	}
+	return s.deliver(accepted(ctx), crawl, begunOf(list, 'Y'))
+}
+
+// begunOf returns the steps of which begin noted that.
+func begunOf(list []*step, what byte) (of []*step) {
+	for _, st := range list {
+		if st.begun == what {
+			of = append(of, st)
 		}
-	})
-	return begun, gone, busy, changed, err
+	}
+	return of
 }
 
 func keysOfSteps(list []*step) []store.Key {

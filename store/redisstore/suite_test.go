@@ -45,6 +45,7 @@ func TestSuite(t *testing.T) {
 	for _, shards := range []int{1, 8} {
 		t.Run(fmt.Sprintf("shards-%d", shards), func(t *testing.T) {
 			storetest.Run(t, storetest.Backend{
+				MaxBytes: true,
 				Open: func(t testing.TB, env storetest.Env) store.Store {
 					return openSuite(t, env, testOptions(addr, shards))
 				},

@@ -25,7 +25,7 @@ const defaultLease = 30 * time.Second
 // takes one by one; a larger request is dealt out to the shards by how many of their
 // queues may be served, and crawls take turns in each shard on its own. Shards that don't
 // answer are passed over. What a shard leased and couldn't be promised is given back, and doesn't count as a lease
-// that ran out.
+// that ran out. An answer that was dealt out may exceed MaxBytes by one URL of each shard.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
 	crawl, err := sched.CheckTake(req)
 	if err != nil {
@@ -38,31 +38,30 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	if req.Lease <= 0 {
 		req.Lease = defaultLease
 	}
-	req.MaxURLs, req.MaxPerQueue = max(1, req.MaxURLs), max(1, req.MaxPerQueue)
-	asked := req
-	asked.Crawl, asked.MaxURLs, asked.MaxPerQueue, asked.MaxQueues, asked.Lease = crawl, 0, 0, 0, 0
+	req.MaxURLs, req.MaxPerQueue, req.MaxBytes = max(1, req.MaxURLs), max(1, req.MaxPerQueue), max(0, req.MaxBytes)
+	asked := store.TakeRequest{Crawl: crawl, Queue: req.Queue, Delay: req.Delay, MaxInFlight: req.MaxInFlight}
 	changes := s.idle.changes.Load()
 	if next, ok := s.idle.ask(asked); ok && s.opt.Clock == nil {
 		return store.Taken{Next: next}, nil
 	}
-	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, spent: map[int]bool{}, next: sched.Never}
+	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, spent: map[int]bool{}, next: map[int]int64{}}
 	if req.Queue != "" {
 		shard, _ := s.layout.ofQueue(req.Queue)
 		for !t.spent[shard] && len(t.leases) == 0 && err == nil {
-			err = t.from(ctx, scriptTakeFrom, []share{{shard: shard, urls: min(maxTake, req.MaxURLs), more: []byte(req.Queue)}})
+			err = t.from(ctx, scriptTakeFrom, []share{{shard: shard, urls: min(maxTake, req.MaxURLs), bytes: req.MaxBytes, more: []byte(req.Queue)}})
 		}
 	} else {
 		err = t.rotate(ctx)
 	}
+	if err == nil && !t.answered {
+		err = t.failed
+	}
 	if err != nil {
 		return store.Taken{}, err
 	}
-	if t.failed != nil && !t.answered {
-		return store.Taken{}, t.failed
-	}
 	taken := store.Taken{Leases: t.leases}
-	if len(t.leases) < req.MaxURLs {
-		taken.Next = sched.Time(t.next)
+	if !t.filled() {
+		taken.Next = t.whenNext()
 	}
 	if len(t.leases) == 0 {
 		s.idle.note(asked, changes, taken.Next)
@@ -76,19 +75,41 @@ type taking struct {
 	crawl  string
 	req    store.TakeRequest
 	leases []store.Lease
+	bytes  int64 // of these
 	queues int
 	served map[int][]byte // by shard, the queues that gave something; see lua/serve.lua
 	spent  map[int]bool   // shards that have nothing more for this request
+	next   map[int]int64  // when shards may have more, as they answered last; 0: never
 	turn   uint64         // of the queue served last, in any shard
-	next   int64
 
 	answered bool  // some shard did
 	failed   error // why others did not
 }
 
+// filled reports whether the request has all that it asks for.
+func (t *taking) filled() bool {
+	return len(t.leases) >= t.req.MaxURLs || t.req.MaxBytes > 0 && t.bytes >= t.req.MaxBytes
+}
+
+// whenNext is when any shard may have more.
+func (t *taking) whenNext() time.Time {
+	next := int64(sched.Never)
+	for _, at := range t.next {
+		switch at {
+		case 0:
+		case stopped:
+			next = min(next, sched.Now(t.s.wallTime()))
+		default:
+			next = min(next, at)
+		}
+	}
+	return sched.Time(next)
+}
+
 // share is what a shard is asked for.
 type share struct {
 	shard, urls, queues int
+	bytes               int64  // 0: no bound
 	whole               bool   // see lua/serve.lua
 	more                []byte // likewise
 }
@@ -107,19 +128,25 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 	}
 	t.failed, t.answered = errors.Join(t.failed, err), t.answered || err == nil
 	for i, sh := range shares {
-		if !b.calls[i].done {
+		c, had := b.calls[i], len(t.leases)
+		switch {
+		case !c.done:
 			t.passOver(sh.shard)
 			continue
+		case lost(c): // and given back: they are leased again
+			continue
 		}
-		had := len(t.leases)
-		next, err := t.read(ctx, sh.shard, b.calls[i].reply)
+		next, err := t.read(sh.shard, c.reply)
 		if err != nil {
 			return err
 		}
-		t.spent[sh.shard] = next != stopped && len(t.leases)-had < sh.urls
+		t.next[sh.shard], t.spent[sh.shard] = next, next != stopped && len(t.leases)-had < sh.urls
 	}
 	return nil
 }
+
+// lost reports whether a shard leased something for a call whose first answer was lost.
+func lost(c *call) bool { return c.done && c.reply[:1] == "S" }
 
 func (t *taking) appendRequest(dst []byte, sh share) []byte {
 	for _, n := range []int{sh.urls, sh.queues, t.req.MaxPerQueue, max(0, t.req.MaxInFlight)} {
@@ -128,20 +155,16 @@ func (t *taking) appendRequest(dst []byte, sh share) []byte {
 	dst = appendUint(dst, 6, uint64(sched.DurMs(t.req.Lease)))
 	dst = appendUint(dst, 6, uint64(max(0, sched.DurMs(t.req.Delay))))
 	dst = append(appendUint(dst, 7, t.turn), flag(sh.whole))
-	return append(dst, sh.more...)
+	return append(appendUint(dst, 6, uint64(sh.bytes)), sh.more...)
 }
 
 // stopped stands for the time when a shard may have more that left a queue for later.
 const stopped = 1
 
-// read reads the answer of a shard; see lua/take.lua.
-func (t *taking) read(ctx context.Context, shard int, reply string) (next int64, err error) {
-	r := reader{reply}
-	full := r.bytes(1) == "F"
-	if next = int64(r.uint(6)); next > 0 {
-		t.next = min(t.next, next)
-	}
-	had := len(t.leases)
+// read reads the answer of a shard (see lua/take.lua), and notes the queues that gave leases.
+func (t *taking) read(shard int, reply string) (next int64, err error) {
+	r := reader{reply[1:]}
+	next = int64(r.uint(6))
 	for r.more() {
 		var l store.Lease
 		l.Token = uint64(shard)<<tokenBits | r.uint(6)
@@ -149,33 +172,16 @@ func (t *taking) read(ctx context.Context, shard int, reply string) (next int64,
 		attempts := int(r.uint(4))
 		r.uint(1) // late
 		l.Key, l.Crawl = r.key(), r.short()
-		if full {
-			readRecord(&reader{r.long()}, &l.Entry)
-		}
+		readRecord(&reader{r.long()}, &l.Entry)
 		l.State, l.Attempts = store.Leased, attempts
-		t.leases = append(t.leases, l)
-	}
-	if err := r.err(); err != nil {
-		return next, err
-	}
-	if !full {
-		if err := t.readAgain(ctx, shard, had); err != nil {
-			return next, err
-		}
-	}
-	t.note(shard, t.leases[had:])
-	return next, nil
-}
-
-// note counts the queues that gave leases, and notes them for the shard.
-func (t *taking) note(shard int, leases []store.Lease) {
-	for i := range leases {
-		l := &leases[i]
-		if i == 0 || l.Queue != leases[i-1].Queue || l.Crawl != leases[i-1].Crawl {
+		if n := len(t.leases); n == 0 || l.Queue != t.leases[n-1].Queue || l.Crawl != t.leases[n-1].Crawl {
 			t.queues++
 			t.served[shard] = appendShort(appendShort(t.served[shard], l.Crawl), l.Queue)
 		}
+		t.leases = append(t.leases, l)
+		t.bytes += int64(len(l.URL) + len(l.Meta))
 	}
+	return next, r.err()
 }
 
 // again is when a caller should ask again of which some shards gave no answer.
@@ -183,38 +189,5 @@ const again = time.Second
 
 // passOver leaves a shard that gave no answer.
 func (t *taking) passOver(shard int) {
-	t.spent[shard] = true
-	now := time.Now()
-	if t.s.opt.Clock != nil {
-		now = t.s.opt.Clock()
-	}
-	t.next = min(t.next, now.Add(again).UnixMilli())
-}
-
-// readAgain looks up the text of leases whose answer was lost on its way, from number had on.
-// Those that ran out meanwhile are somebody else's.
-func (t *taking) readAgain(ctx context.Context, shard, had int) error {
-	given := t.leases[had:]
-	t.leases = t.leases[:had]
-	for len(given) > 0 {
-		n := 1
-		for n < len(given) && given[n].Crawl == given[0].Crawl {
-			n++
-		}
-		keys := make([]store.Key, n)
-		for i := range keys {
-			keys[i] = given[i].Key
-		}
-		found, err := t.s.leasedEntries(accepted(ctx), given[0].Crawl, shard, keys)
-		if err != nil {
-			return err
-		}
-		for i, l := range given[:n] {
-			if l.Entry = found[i].Entry; l.State == store.Leased && found[i].token == l.Token&tokenMask {
-				t.leases = append(t.leases, l)
-			}
-		}
-		given = given[n:]
-	}
-	return nil
+	t.spent[shard], t.next[shard] = true, t.s.wallTime().Add(again).UnixMilli()
 }

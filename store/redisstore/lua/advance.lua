@@ -1,57 +1,59 @@
--- What time alone changes: leases run out, and queues that waited become ready.
+-- What time alone changes: leases run out, and queues that waited become ready. One call looks at a page of each.
+local PAGE = 200
 
--- follow looks at all leases and at all queues that wait, if the clock was set back: what was written
--- while it was ahead must not hold them up.
+-- follow visits all leases and queues, a page at a time, if the clock was set back: times that were written while
+-- it was ahead must not delay them.
 local function follow(c)
-  if now + 1000 >= c.clock then return end
-  c.clock, c.dirty = now, true
-  local keys = call('ZRANGE', c.E, 0, -1)
-  for i = 1, #keys do
-    local l = find_lease(c, keys[i])
-    if l and l.given > now then
-      l['until'], l.given = now + max(0, l['until'] - l.given), now
-      call('HSET', c.L, keys[i], lease_row(l))
-      call('ZADD', c.E, l['until'], keys[i])
-    end
+  if now + 1000 < c.clock then
+    c.clock, c.dirty, c.refile, c.follow = now, true, '0', '0'
   end
-  local names = call('ZRANGE', c.W, 0, -1)
-  load_queues(c, names)
-  for i = 1, #names do c.queues[names[i]].dirty = true end
+  return page(c, 'follow', c.L, PAGE, function(key, row)
+    local l = parse_lease(row)
+    if l.late == 1 or l.given <= now then return end
+    l['until'], l.given = now + max(0, l['until'] - l.given), now
+    call('HSET', c.L, key, lease_row(l))
+    call('ZADD', c.E, text(l['until']), key)
+  end)
 end
 
--- expire moves leases that ran out to their queues, and returns whether more did.
-local function expire(c, limit)
-  follow(c)
-  local keys = call('ZRANGEBYSCORE', c.E, '-inf', now, 'LIMIT', 0, limit)
-  if #keys == 0 then return false end
-  local records, rows = fetch(c.R, keys), {}
+-- refile files queues again whose settings above them were changed.
+local function refile(c)
+  return page(c, 'refile', c.Q, PAGE, function(name, row)
+    local q = c.queues[name] or keep_queue(c, parse_queue(name, row))
+    if held(q) > 0 then q.dirty = true end
+  end)
+end
+
+-- expire moves leases that ran out to their queues.
+local function expire(c)
+  local keys = call('ZRANGEBYSCORE', c.E, '-inf', now, 'LIMIT', 0, PAGE)
+  local records, rows = get_rows(c, keys), {}
   for i = 1, #keys do
     local key, r = keys[i], parse_record(records[i])
     local l, q = find_lease(c, key), find_queue(c, r.queue)
     l.late = 1
-    -- That of a deleted queue goes to what is left of it.
+    -- A lease of a deleted queue goes to the sets of that incarnation.
     call('ZADD', queue_key(c, 'x', { name = r.queue, inc = r.inc }), l['until'], member(l.token, key))
     rows[#rows + 1], rows[#rows + 2] = key, lease_row(l)
     if q.inc == r.inc then count(c, q, 0, -1, 1, 0) end
   end
   many('ZREM', c.E, keys)
   many('HSET', c.L, rows)
-  return #keys == limit
+  return #keys == PAGE
 end
 
--- wake files anew the queues whose time has come, and returns whether there are more.
-local function wake(c, limit)
-  local names = call('ZRANGEBYSCORE', c.W, '-inf', now, 'LIMIT', 0, limit)
+-- wake files queues again whose time has come.
+local function wake(c)
+  local names = call('ZRANGEBYSCORE', c.W, '-inf', now, 'LIMIT', 0, PAGE)
   load_queues(c, names)
   for i = 1, #names do c.queues[names[i]].dirty = true end
-  return #names == limit
+  return #names == PAGE
 end
 
--- advance does both for at most so many, and returns whether there are more.
-local function advance(c, limit)
-  local more = expire(c, limit)
-  if c.refile then more = refile(c, limit) or more end
-  more = wake(c, limit) or more
+-- advance does all of that, and returns whether there is more to do.
+local function advance(c)
+  local more = false
+  for _, step in ipairs({ follow, expire, refile, wake }) do more = step(c) or more end
   settle_queues(c)
   return more
 end

@@ -13,6 +13,6 @@ call('ZREMRANGEBYSCORE', nodes_key, '-inf', now)
 local names, out = call('ZRANGE', nodes_key, 0, -1), {}
 table.sort(names)
 for i = 1, #names do
-  out[i] = pack('>I1c0', #names[i], names[i])
+  out[i] = short(names[i])
 end
 return concat(out)

@@ -1,10 +1,10 @@
--- Gives a shard the mark of its store, where the store is being made.
+-- Gives a shard the mark of its store, unless it has one.
 --
--- blob: 1 if it is
--- reply: Y, or N if the shard has another mark or none
+-- blob: mark
+-- reply: Y, or N if the shard has another mark
 local have = call('GET', base .. 'b')
-if not have and blob == '1' then
-  call('SET', base .. 'b', ARGV[6])
-  have = ARGV[6]
+if not have then
+  call('SET', base .. 'b', blob)
+  have = blob
 end
-return answer(have == ARGV[6] and 'Y' or 'N')
+return answer(have == blob and 'Y' or 'N')

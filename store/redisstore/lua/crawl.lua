@@ -22,6 +22,20 @@ local function need_crawl(name)
   return crawl_of(name, number)
 end
 
+-- each_crawl returns the crawl of the call, or all that a key lists.
+local function each_crawl(key)
+  local names, list = { crawl_name }, {}
+  if crawl_name == '*' then names = key == turns_key and call('ZRANGE', key, 0, -1) or call('HKEYS', key) end
+  for i = 1, #names do list[#list + 1] = find_crawl(names[i]) or nil end
+  return list
+end
+
+-- first_score returns the lowest score of a sorted set.
+local function first_score(key)
+  local head = call('ZRANGE', key, '0', '0', 'WITHSCORES')
+  return tonumber(head[2]) or NEVER
+end
+
 -- What the queues of a crawl come to: held 6 | leased 6 | done 6 | queues 6 | active 6 |
 -- turn of the queue served last 7.
 local COUNTS = '>I6I6I6I6I6I7'

@@ -20,27 +20,27 @@ else
 end
 local grave = { name = name, inc = inc }
 
-local function page(set, next, members)
-  return pack('>I1c0B', #name, name, inc) .. set .. pack('>I1c0', #next, next) .. concat(members)
+local function listed(set, next, members)
+  return short(name) .. string.char(inc) .. set .. short(next) .. concat(members)
 end
 
 if cursor == '' then
   for p = 0, 7 do
     local got = call('ZRANGE', level_key(c, grave, p), '0', '999')
-    if #got > 0 then return page(text(p), '', got) end
+    if #got > 0 then return listed(text(p), '', got) end
   end
   local got = call('ZRANGE', queue_key(c, 'x', grave), '0', '999')
-  if #got > 0 then return page('x', '', got) end
+  if #got > 0 then return listed('x', '', got) end
   got = call('SRANDMEMBER', queue_key(c, 'd', grave), 1000)
-  if #got > 0 then return page('d', '', got) end
-  if byte(call('HGET', yard, string.char(inc) .. name)) == 0 then return page('G', '', {}) end
+  if #got > 0 then return listed('d', '', got) end
+  if byte(call('HGET', yard, string.char(inc) .. name)) == 0 then return listed('G', '', {}) end
   cursor = '0'
 end
 local got, keys, dead = call('HSCAN', c.L, cursor, 'COUNT', 1000), {}, {}
 for i = 1, #got[2], 2 do keys[#keys + 1] = got[2][i] end
-local rows = #keys > 0 and fetch(c.R, keys) or {}
+local rows = get_rows(c, keys)
 for i = 1, #keys do
   local r = rows[i] and parse_record(rows[i])
   if r and r.queue == name and r.inc == inc then dead[#dead + 1] = keys[i] end
 end
-return page('L', got[1], dead)
+return listed('L', got[1], dead)

@@ -7,8 +7,7 @@ local ticket, kind = unpack_struct('>c16c1', blob)
 local c = find_crawl(crawl_name)
 if not c then return string.rep('N', (#blob - 17) / 29) end
 open_seen(c)
-local from, keys, told, cleared, gone = outbox(c, kind), {}, {}, {}, 0
-for pos = 18, #blob, 29 do keys[#keys + 1] = sub(blob, pos + 4, pos + 19) end
+local from, keys, told, cleared, gone = outbox(c, kind), keys_at(22, 29), {}, {}, 0
 local rows = fetch(from, keys)
 for i = 1, #keys do
   local place, n, what, queue = unpack_struct('>I4c2c1c6', sub(blob, 29 * i - 11, 29 * i - 8) .. sub(blob, 29 * i + 9, 29 * i + 17))
@@ -16,13 +15,14 @@ for i = 1, #keys do
   if rows[i] and sub(rows[i], 1, 18) == ticket .. n then
     told[i], cleared[#cleared + 1] = 'Y', keys[i]
     if what == 'X' then
-      gone = gone + call('HDEL', bucket_at(c, place), keys[i])
+      gone = gone + call('HDEL', bucket_at(c.keys, place), keys[i])
     elseif what == 'W' then
-      local bucket = bucket_at(c, place)
+      local bucket = bucket_at(c.keys, place)
       call('HSET', bucket, keys[i], sub(call('HGET', bucket, keys[i]) or today(), 1, 2) .. queue)
     end
   end
 end
 many('HDEL', from, cleared)
-if gone > 0 then call('HSET', c.key, 'seen', text(c.seen - gone)) end
+forgot(c, gone)
+save_seen(c)
 return concat(told)

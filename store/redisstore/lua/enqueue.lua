@@ -1,86 +1,80 @@
--- Queues URLs that are new here.
+-- Queues URLs that are new here, or ends them if a settlement made them so.
 --
--- blob: request 16 | cap of a queue 6 (0: none) | for each: number 2 | length 4 | entry
--- reply: a byte for each: Q queued, F full, H held already (its key was lost at its home)
+-- blob: request 16 | cap of a queue 6 (0: none) | for each: number 2 | length 4 | entry (see FORMAT.md)
+-- reply: a byte for each: Q queued or ended, F full, H held already (its key was lost at its home)
 local ticket, cap = unpack_struct('>c16I6', blob)
 local receipts = open_receipts(ticket)
 
+-- The entries in columns: a table for each URL would cost more than the rest of the work.
 local c = begin(need_crawl(crawl_name))
-local keys, dues, made, tails, queue_of, numbers, known, names = {}, {}, {}, {}, {}, {}, {}, {}
-
--- read reads the entries into columns, and returns their number. An entry: key 16 | queue hash 6 |
--- priority 1 | due 6 | created 6 | length of queue 1 | queue | length of meta 4 | meta | URL.
--- What is behind the times is the end of a record, too.
-local priorities = {}
-local function read()
-  local pos, size, i = 23, #blob, 0
-  while pos <= size do
-    i = i + 1
-    local number, n, key, _, priority, due, created, m = unpack_struct('>c2I4c16c6BI6I6B', blob, pos)
-    local name = sub(blob, pos + 42, pos + 41 + m)
-    keys[i], priorities[i], queue_of[i], tails[i] = key, priority, name, sub(blob, pos + 41, pos + 5 + n)
-    dues[i], made[i], numbers[i] = due == 0 and now or due, created == 0 and now or created, number
-    if not known[name] then
-      names[#names + 1], known[name] = name, true
-    end
-    pos = pos + 6 + n
+local keys, dues, made, tails, queue_of, numbers, priorities, how = {}, {}, {}, {}, {}, {}, {}, {}
+local known, names, changes, told, added_to = {}, {}, {}, {}, {}
+local pos, n_urls = 23, 0
+while pos <= #blob do
+  n_urls = n_urls + 1
+  local i, number, n, key, _, priority, due, created, flags, m = n_urls, unpack_struct('>c2I4c16c6BI6I6BB', blob, pos)
+  local name, last = sub(blob, pos + 43, pos + 42 + m), pos + 5 + n
+  if flags >= 16 then
+    changes[i], last, flags = sub(blob, last - CHANGE_LEN + 1, last), last - CHANGE_LEN, flags - 16
   end
-  return i
+  keys[i], priorities[i], queue_of[i], numbers[i], how[i] = key, priority, name, number, flags
+  tails[i] = sub(blob, pos + 42, last) -- the end of a record, also
+  dues[i] = (due == 0 or floor(flags / 4) % 2 == 1) and now + due or due
+  made[i] = created == 0 and now or created
+  if not known[name] then
+    names[#names + 1], known[name] = name, true
+  end
+  pos = pos + 6 + n
 end
-
-local n_urls = read()
-local arrival = call('HINCRBY', base .. 'S', 'arrivals', text(n_urls)) - n_urls
+local arrival, ROW_OF_NEW = call('HINCRBY', base .. 'S', 'arrivals', text(n_urls)) - n_urls, RECORD .. 'c0'
 load_queues(c, names)
-local told, fields, added, ROW_OF_NEW = {}, {}, {}, RECORD .. 'c0'
 
--- put puts URL i into a queue, to be written with the others.
+-- put puts URL i into a queue, which is written with the others.
 local function put(q, i)
-  local priority = priorities[i]
-  local levels = q.added
+  local done, levels = how[i] % 4, q.added
+  if done > 0 then
+    count(c, q, 0, 0, 0, 2 - done, done - 1)
+    if how[i] >= 8 then
+      call('SADD', queue_key(c, 'd', q), keys[i])
+      put_row(c, keys[i], pack(ROW_OF_NEW, priorities[i], 0, made[i], arrival + i, 0, done + 4 * q.inc, tails[i]))
+    end
+    return
+  end
+  put_row(c, keys[i], pack(ROW_OF_NEW, priorities[i], dues[i], made[i], arrival + i, 0, 4 * q.inc, tails[i]))
   if not levels then
     levels = {}
     q.added, q.news, q.earliest = levels, 0, NEVER
-    added[#added + 1] = q
+    added_to[#added_to + 1] = q
   end
-  local z = levels[priority]
-  if not z then z = {}; levels[priority] = z end
+  local z = levels[priorities[i]]
+  if not z then z = {}; levels[priorities[i]] = z end
   local m = #z
   z[m + 1], z[m + 2] = text(dues[i]), member(arrival + i, keys[i])
   q.news, q.earliest = q.news + 1, min(q.earliest, dues[i])
-  m = #fields
-  fields[m + 1], fields[m + 2] = keys[i], pack(ROW_OF_NEW, priority, dues[i], made[i], arrival + i, 0, 4 * q.inc, tails[i])
 end
 
--- is_held reports whether a URL is held already. What else there is of it is taken back.
-local function is_held(key, row)
-  local r = parse_record(row)
-  if not alive(c, r) then
-    drop_dead(c, key)
-  elseif r.done == 0 then
-    return true
-  else
+-- judge decides about URL i, of which there is a record or none.
+local function judge(i, row)
+  local q, key, r = need_queue(c, queue_of[i]), keys[i], row and parse_record(row)
+  local is_alive = r and alive(c, r)
+  if is_alive and r.done == 0 then return 'H' end
+  if cap > 0 and held(q) + (q.news or 0) >= cap then return 'F' end
+  if is_alive then
+    made[i] = r.created
     unend(c, find_queue(c, r.queue), key, r)
   end
-  return false
-end
-
--- judge decides about URL i.
-local function judge(i, row)
-  local q = c.queues[queue_of[i]] or make_queue(c, queue_of[i])
-  if row and byte(row, 24) % 4 == 0 and is_held(keys[i], row) then return 'H' end
-  if cap > 0 and held(q) + (q.news or 0) >= cap then return 'F' end
-  if row then is_held(keys[i], row) end
+  if r then drop_dead(c, key) end
   put(q, i)
+  if changes[i] then change_queue(c, q, changes[i]) end
   return 'Q'
 end
 
-local rows = fetch(c.R, keys)
 for i = 1, #keys do
-  told[i] = receipts.said[numbers[i]] or give_receipt(receipts, numbers[i], judge(i, rows[i]))
+  local n = numbers[i]
+  told[i] = receipts.said[n] or give_receipt(receipts, n, judge(i, get_row(c, keys[i])))
 end
-many('HSET', c.R, fields)
-for i = 1, #added do
-  local q = added[i]
+for i = 1, #added_to do
+  local q = added_to[i]
   local first = min(q.first, q.earliest)
   for priority, z in pairs(q.added) do
     many('ZADD', level_key(c, q, priority), z)

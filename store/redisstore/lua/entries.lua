@@ -12,7 +12,7 @@ local c = find_crawl(crawl_name)
 if not c then return '\0' end
 local q = begin(c) and find_queue(c, name)
 if not q and kind ~= 'L' then return '\0' end
-local function page(next, keys) return pack('>I1c0', #next, next) .. concat(keys) end
+local function page(next, keys) return short(next) .. concat(keys) end
 
 -- queued returns a page of queued URLs.
 local function queued()

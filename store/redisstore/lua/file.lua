@@ -116,20 +116,19 @@ local function settle_queues(c)
   many('HSET', c.Q, rows)
 end
 
--- refile marks the next queues that hold something, to be filed by changed settings; it returns whether there are more.
-local function refile(c, n)
-  local got = call('HSCAN', c.Q, c.refile, 'COUNT', n)
-  for i = 1, #got[2], 2 do
-    local q = c.queues[got[2][i]] or keep_queue(c, parse_queue(got[2][i], got[2][i + 1]))
-    if held(q) > 0 then q.dirty = true end
-  end
-  c.refile = got[1] ~= '0' and got[1]
-  if c.refile then
-    call('HSET', c.key, 'refile', c.refile)
+-- page goes on with a cursor of the crawl through a hash, for about n fields: visit gets the name and value of each. It
+-- returns whether there are more.
+local function page(c, cursor, key, n, visit)
+  if not c[cursor] then return false end
+  local got = call('HSCAN', key, c[cursor], 'COUNT', n)
+  for i = 1, #got[2], 2 do visit(got[2][i], got[2][i + 1]) end
+  c[cursor] = got[1] ~= '0' and got[1]
+  if c[cursor] then
+    call('HSET', c.key, cursor, c[cursor])
   else
-    call('HDEL', c.key, 'refile')
+    call('HDEL', c.key, cursor)
   end
-  return c.refile
+  return c[cursor]
 end
 
 -- save_counts writes what changed of the crawl itself.
@@ -145,5 +144,6 @@ local function save_counts(c)
   end
   c.had = c.held
   c.clock = max(c.clock, now)
-  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn))
+  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn),
+    'rows', pack('>I6I4', max(0, c.rows.n), c.rows.buckets))
 end

@@ -3,11 +3,11 @@
 -- blob: request 16
 local taken = call('GET', base .. 'r' .. blob)
 -- If the take comes later after all, it finds that it was answered with nothing.
-call('SET', base .. 'r' .. blob, 'S' .. string.rep('\0', 6), 'PX', kept)
-local pos, crawls = 8, {}
+call('SET', base .. 'r' .. blob, 'S', 'PX', kept)
+local pos, crawls = 2, {}
 while taken and pos <= #taken do
-  local token, key, n = unpack_struct('>I6', taken, pos), sub(taken, pos + 17, pos + 32), byte(taken, pos + 33)
-  local name = sub(taken, pos + 34, pos + 33 + n)
+  local token, key, n = unpack_struct('>I6c16B', taken, pos)
+  local name = sub(taken, pos + 23, pos + 22 + n)
   local c = crawls[name] or find_crawl(name)
   if c then
     crawls[name] = c
@@ -19,6 +19,6 @@ while taken and pos <= #taken do
       if l.late == 0 then call('ZADD', base .. 'E' .. c.id, text(l['until']), key) end
     end
   end
-  pos = pos + 34 + n
+  pos = pos + 23 + n
 end
 return ''

@@ -1,15 +1,14 @@
 -- What every script begins with.
 --
--- KEYS[1] is a key of the shard that never exists. While the shard's slot is
--- being moved to another node, Redis answers ASK for a key that isn't there,
--- before the script runs: so a script never sees half of a shard.
+-- KEYS[1] is a key of the shard that never exists. While the shard's slot moves to another node, Redis
+-- answers ASK for a key that does not exist before it runs the script: no script sees half of a shard.
 --
 -- ARGV[1] request id, "" for one that is not kept; its last byte is the phase of the step
 -- ARGV[2] time in ms, for tests; "" for the server's
 -- ARGV[3] how long the answer is kept, in ms
 -- ARGV[4] name of the crawl
 -- ARGV[5] the operation's packed arguments
--- ARGV[6] the mark of the store
+-- ARGV[6] the mark of the store, which each shard has; "" for scripts that need none
 local call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local sub, byte, floor = string.sub, string.byte, math.floor
 local max, min, concat = math.max, math.min, table.concat
@@ -17,11 +16,15 @@ local base = sub(KEYS[1], 1, -2)
 local request, kept, crawl_name, blob = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
 local answer_key = base .. 'r' .. request
 
+if ARGV[6] ~= '' and call('GET', base .. 'b') ~= ARGV[6] then
+  return redis.error_reply('EMPTIED the shard does not have the mark of its store')
+end
+
 -- NEVER is later than any time kept: 48 bits.
 local NEVER = 281474976710655
 
--- text returns a whole number as Redis takes it. A number given to redis.call is printed
--- with 17 digits each time, which costs more than the command; few numbers differ.
+-- text returns a whole number as Redis takes it. Redis prints a number with 17 digits each time, which costs
+-- more than the command; few numbers differ.
 local texts = {}
 local function text(n)
   local s = texts[n]
@@ -47,8 +50,7 @@ if not now then
   now = t[1] * 1000 + floor(t[2] / 1000)
 end
 
--- answer keeps the reply for a retry, which is also the write that WAIT covers
--- when nothing else was written.
+-- answer keeps the reply for a retry. WAIT covers this write if the script made no other.
 local function answer(reply)
   if request ~= '' then
     call('SET', answer_key, reply, 'PX', kept)
@@ -56,30 +58,31 @@ local function answer(reply)
   return reply
 end
 
--- many calls a command with any number of arguments, in runs of an even number
--- that fits Lua's stack.
+-- many calls a command with any number of arguments, in runs of an even number that fits Lua's stack.
 local function many(command, key, args)
-  local n = #args
-  if n == 0 then return end
-  if n <= 2000 then
-    call(command, key, unpack(args))
-    return
-  end
-  for i = 1, n, 2000 do
-    call(command, key, unpack(args, i, min(n, i + 1999)))
+  for i = 1, #args, 2000 do
+    call(command, key, unpack(args, i, min(#args, i + 1999)))
   end
 end
 
 -- fetch is HMGET of any number of fields.
 local function fetch(key, fields)
-  local n = #fields
-  if n <= 2000 then
-    return call('HMGET', key, unpack(fields))
-  end
   local out = {}
-  for i = 1, n, 2000 do
-    local got = call('HMGET', key, unpack(fields, i, min(n, i + 1999)))
+  for i = 1, #fields, 2000 do
+    local got = call('HMGET', key, unpack(fields, i, min(#fields, i + 1999)))
+    if #fields <= 2000 then return got end
     for j = 1, #got do out[i + j - 1] = got[j] end
   end
   return out
 end
+
+-- keys_at returns the keys of the blob that are so many bytes apart, from a position on.
+local function keys_at(pos, width)
+  local keys = {}
+  for at = pos, #blob, width do keys[#keys + 1] = sub(blob, at, at + 15) end
+  return keys
+end
+
+-- short returns a text after its length in a byte, and long after its length in four.
+local function short(s) return pack('>I1c0', #s, s) end
+local function long(s) return pack('>I4c0', #s, s) end

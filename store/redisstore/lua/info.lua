@@ -5,12 +5,12 @@
 --        anything to tell of: length 1 | name | queued 6 | live 4 | late 4 | done 6 | dropped 6 |
 --        last take 6 | next 6 (0: none) | settings 32 (zeros: none)
 local c = find_crawl(crawl_name)
-if not c then return pack('>I1c0', 1, '0') end
+if not c then return short('0') end
 begin(c)
-if expire(c, 200) then
+if follow(c) or expire(c) then
   settle_queues(c)
   save_counts(c)
-  return pack('>I1c0', 1, '-')
+  return short('-')
 end
 local out, cursor = {}, '0'
 
@@ -18,7 +18,7 @@ local function tell(q)
   if used(q) == 0 and not q.set and q.before == 0 then return end
   local next = serves(c, q, first_late(c, q))
   local set = q.set and write_settings(q.set) or string.rep('\0', 32)
-  out[#out + 1] = pack('>I1c0I6I4I4I6I6I6I6', #q.name, q.name, q.queued, q.live, q.late, q.done, q.dropped, q.last, next == NEVER and 0 or next) .. set
+  out[#out + 1] = short(q.name) .. pack('>I6I4I4I6I6I6I6', q.queued, q.live, q.late, q.done, q.dropped, q.last, next == NEVER and 0 or next) .. set
 end
 
 if sub(blob, 1, 1) == 'Q' then
@@ -33,4 +33,4 @@ else
 end
 settle_queues(c)
 save_counts(c)
-return pack('>I1c0', #cursor, cursor) .. concat(out)
+return short(cursor) .. concat(out)

@@ -6,9 +6,9 @@ local box, age = unpack_struct('>c1I6', blob)
 local c = find_crawl(crawl_name)
 if not c then return '\1' .. '0' end
 local got = call('HSCAN', base .. box .. c.id, sub(blob, 8), 'COUNT', 200)
-local out = { pack('>I1c0', #got[1], got[1]) }
+local out = { short(got[1]) }
 for i = 1, #got[2], 2 do
   local row = got[2][i + 1]
-  if unpack_struct('>I6', row, 20) <= now - age then out[#out + 1] = got[2][i] .. pack('>I4c0', #row, row) end
+  if unpack_struct('>I6', row, 20) <= now - age then out[#out + 1] = got[2][i] .. long(row) end
 end
 return concat(out)

@@ -6,19 +6,17 @@
 local c = find_crawl(crawl_name)
 if not c then return string.rep('\0', #blob / 16) end
 begin(c)
-local keys, out = {}, {}
-for pos = 1, #blob, 16 do keys[#keys + 1] = sub(blob, pos, pos + 15) end
-load_held(c, keys)
-local rows, leases = fetch(c.R, keys), fetch(c.L, keys)
+local keys, out = keys_at(1, 16), {}
+local rows, leases = load_held(c, keys)
 for i = 1, #keys do
   local row, lease = rows[i], leases[i]
   if not c.records[keys[i]] then
     out[i] = '\0'
   elseif lease then
-    out[i] = '\1\2' .. sub(lease, 1, 16) .. pack('>I4c0', #row, row)
+    out[i] = '\1\2' .. sub(lease, 1, 16) .. long(row)
   else
     local done = byte(row, 24) % 4
-    out[i] = pack('>BBc16I4c0', 1, done == 0 and 1 or 2 + done, string.rep('\0', 16), #row, row)
+    out[i] = '\1' .. string.char(done == 0 and 1 or 2 + done) .. string.rep('\0', 16) .. long(row)
   end
 end
 return concat(out)

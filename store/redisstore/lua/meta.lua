@@ -16,6 +16,6 @@ for _ = 1, n do
   else
     call('HSET', base .. 'M', name, value)
   end
-  out[#out + 1] = pack('>I4c0', #value, value)
+  out[#out + 1] = long(value)
 end
 return answer(concat(out))

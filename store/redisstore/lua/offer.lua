@@ -1,22 +1,22 @@
--- Which of these URLs are new? They are recorded, and what has to be queued elsewhere
+-- Which of these keys are new? They are recorded, and what has to be queued elsewhere
 -- becomes a step in the same script.
 --
 -- blob: shards 2 | kind 1 of the steps (A: without a cap; P: with one) | cap 6 |
---       for each URL: place 4 | number 2 | length 4 | entry (see FORMAT.md);
+--       for each URL: place 4 | number 2 | length 4 | entry (see FORMAT.md), or the key alone of one that is not queued;
 --       with kind P no key is there twice
 -- reply: a byte for each URL: N new, D duplicate, P its step has to be finished first
 local shards, kind, cap = unpack_struct('>I2c1c6', blob)
 local c = open_seen(need_crawl(crawl_name))
-local told, n_told, out, day, busy = {}, 0, {}, today(), base .. 'p' .. c.id
+local told, n_told, out, day, busy, goes_up = {}, 0, {}, today(), base .. 'p' .. c.id, above(shards)
 local undecided, none = call('HLEN', busy) > 0, string.rep('\0', 8)
 local pos, size = 10, #blob
 while pos <= size do
-  local place, n, length, key, hash = unpack_struct('>I4c2I4c16c6', blob, pos)
-  local queued = byte(blob, pos + 45) > 0
+  local place, n, length, key = unpack_struct('>I4c2I4c16', blob, pos)
+  local queued = length > 16
   local status = 'D'
-  if call('HSETNX', bucket_at(c, place), key, queued and day .. hash or day) == 1 then
+  if call('HSETNX', bucket_at(c.keys, place), key, queued and day .. sub(blob, pos + 26, pos + 31) or day) == 1 then
     status = 'N'
-    add_seen(c, shards)
+    added(c.keys, goes_up)
     if queued then
       local m = #out
       out[m + 1], out[m + 2] = key, step_row(n, kind, none, cap, sub(blob, pos + 10, pos + 9 + length))

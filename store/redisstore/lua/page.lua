@@ -6,7 +6,7 @@
 local from, want, days = unpack_struct('>I4I4I2', blob)
 local c = find_crawl(crawl_name)
 if not c then return pack('>I6', 4294967296) end
-open_seen(c)
+local t = open_seen(c).keys
 
 -- reversed returns a number with its 32 bits in reverse order.
 local function reversed(x)
@@ -23,13 +23,13 @@ local left = 64
 while from < 4294967296 and #out < want and left > 0 do
   left = left - 1
   local place = reversed(from)
-  local b, width = place % (2 * c.low), 2147483648 / c.low
-  if b >= c.buckets then
-    b, width = b - c.low, 2 * width
-  elseif b < c.low and b + c.low >= c.buckets then
+  local b, width = place % (2 * t.low), 2147483648 / t.low
+  if b >= t.buckets then
+    b, width = b - t.low, 2 * width
+  elseif b < t.low and b + t.low >= t.buckets then
     width = 2 * width
   end
-  local all = call('HGETALL', bucket_key(c, b))
+  local all = call('HGETALL', bucket_key(t, b))
   for i = 1, #all, 2 do
     local value = all[i + 1]
     if days == 65535 or unpack_struct('>I2', value) < days then

@@ -6,8 +6,7 @@
 --        expected, P another step has to be finished first
 local shards, kind = unpack_struct('>I2c1', blob)
 local c = open_seen(need_crawl(crawl_name))
-local told, out, adds, others, gone = {}, {}, base .. 'o' .. c.id, base .. 'p' .. c.id, 0
-local begun = {}
+local told, out, adds, others, gone, begun = {}, {}, outbox(c, 'A'), outbox(c, 'P'), 0, {}
 
 -- begin_step decides about one key.
 local function begin_step(bucket, key, was, old)
@@ -22,7 +21,7 @@ local function begin_step(bucket, key, was, old)
   end
   if not value then
     call('HSET', bucket, key, today())
-    add_seen(c, shards)
+    added(c.keys, above(shards))
   end
   begun[key] = true
   return 'Y'
@@ -31,7 +30,7 @@ end
 local pos, size = 4, #blob
 while pos <= size do
   local place, key, n, old, cap, length = unpack_struct('>I4c16c2c8c6I4', blob, pos)
-  local verdict = begin_step(bucket_at(c, place), key, byte(old), sub(old, 2, 7))
+  local verdict = begin_step(bucket_at(c.keys, place), key, byte(old), sub(old, 2, 7))
   if verdict == 'Y' then
     out[#out + 1] = key
     out[#out + 1] = step_row(n, kind, old, cap, sub(blob, pos + 40, pos + 39 + length))
@@ -39,7 +38,7 @@ while pos <= size do
   told[#told + 1] = verdict
   pos = pos + 40 + length
 end
-c.seen, c.grew = c.seen - gone, c.grew or gone > 0
+forgot(c, gone)
 save_seen(c)
 many('HSET', others, out)
 return answer(concat(told))

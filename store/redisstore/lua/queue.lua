@@ -19,13 +19,15 @@ local MORE, MORE_LEN = '>I6I6', 12
 
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
-  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile')
+  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow', 'rows')
   c.held, c.leased, c.done, c.nqueues, c.active, c.turn = unpack_struct(COUNTS, v[1] or NO_COUNTS)
   c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
   c.had = c.held
-  c.refile = v[5] -- a cursor while settings above the queues have yet to reach all of them
+  -- Cursors, while changed settings or a changed clock have yet to reach all queues and all leases.
+  c.refile, c.follow = v[5], v[6]
+  open_rows(c, v[7])
   c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
-  for _, t in ipairs({ 'Q', 'R', 'L', 'E', 'W', 'Y', 'y' }) do c[t] = base .. t .. c.id end
+  for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'Y', 'y' }) do c[t] = base .. t .. c.id end
   return c
 end
 
@@ -88,24 +90,18 @@ end
 
 -- load_queues loads queues in one go.
 local function load_queues(c, names)
-  if #names == 0 then return end
   local rows = fetch(c.Q, names)
   for i = 1, #names do
     if rows[i] and not c.queues[names[i]] then keep_queue(c, parse_queue(names[i], rows[i])) end
   end
 end
 
--- make_queue makes a queue that isn't there.
-local function make_queue(c, name)
-  return keep_queue(c, {
+-- need_queue returns a queue, made if need be.
+local function need_queue(c, name)
+  return find_queue(c, name) or keep_queue(c, {
     name = name, queued = 0, live = 0, late = 0, done = 0, last = 0, delay = 0, before = 0, turn = 0,
     first = NEVER, levels = 0, wake = 0, place = 0, dirty = true, inc = 0, dropped = 0, before_at = 0,
   })
-end
-
--- need_queue returns a queue, made if need be.
-local function need_queue(c, name)
-  return find_queue(c, name) or make_queue(c, name)
 end
 
 -- Keys that belong to one queue: its URLs by priority, its leases that ran out, its

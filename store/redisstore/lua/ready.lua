@@ -1,23 +1,21 @@
--- How many queues of the shard may be worth asking, without changing anything.
+-- How many queues of the shard may be worth asking, and when there may be more, without changing anything.
 --
 -- reply: their number 4 | with one crawl, the lowest turn of a ready queue 7 (0: it has
--- yet to be made ready) | the turn of the queue served last 7
-local names, n, lowest, served_turn = { crawl_name }, 0, 0, 0
-if crawl_name == '*' then names = call('ZRANGE', turns_key, 0, -1) end
-for i = 1, #names do
-  local c = find_crawl(names[i])
-  if c then
-    local ready = call('ZCARD', base .. 'Y' .. c.id) + call('ZCARD', base .. 'y' .. c.id)
-    local due = call('ZCOUNT', base .. 'W' .. c.id, '-inf', now) + call('ZCOUNT', base .. 'E' .. c.id, '-inf', now)
-    n = n + ready + due
-    if crawl_name ~= '*' then
-      served_turn = unpack_struct('>I7', call('HGET', c.key, 'counts') or NO_COUNTS, 31)
-      if due == 0 and ready > 0 then
-        local a = call('ZRANGE', base .. 'Y' .. c.id, 0, 0, 'WITHSCORES')
-        local b = call('ZRANGE', base .. 'y' .. c.id, 0, 0, 'WITHSCORES')
-        lowest = min(tonumber(a[2]) or NEVER, tonumber(b[2]) or NEVER)
-      end
-    end
+-- yet to be made ready) | the turn of the queue served last 7 | next 6
+local crawls, n, lowest, served_turn, next = each_crawl(turns_key), 0, 0, 0, NEVER
+for _, c in ipairs(crawls) do
+  local v = call('HMGET', c.key, 'counts', 'settings', 'clock', 'refile', 'follow')
+  local set = read_settings(v[2])
+  local ready = call('ZCARD', base .. 'Y' .. c.id) + call('ZCARD', base .. 'y' .. c.id)
+  local due = call('ZCOUNT', base .. 'W' .. c.id, '-inf', now) + call('ZCOUNT', base .. 'E' .. c.id, '-inf', now)
+  if v[4] or v[5] or now + 1000 < (tonumber(v[3]) or 0) then due = due + 1 end
+  n = n + ready + due
+  local waiting = min(first_score(base .. 'W' .. c.id), first_score(base .. 'E' .. c.id))
+  next = min(next, gated(ready + due > 0 and now or waiting, set))
+  if crawl_name ~= '*' then
+    served_turn = unpack_struct('>I7', v[1] or NO_COUNTS, 31)
+    if due == 0 and ready > 0 then lowest = min(first_score(base .. 'Y' .. c.id), first_score(base .. 'y' .. c.id)) end
   end
 end
-return pack('>I4I7I7', n, lowest, served_turn)
+next = gated(next, store_settings())
+return pack('>I4I7I7I6', n, lowest, served_turn, next == NEVER and 0 or next)

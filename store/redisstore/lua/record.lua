@@ -20,7 +20,7 @@ local function parse_record(s)
 end
 
 local function record_row(r)
-  return pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc) .. pack('>I1c0I4c0', #r.queue, r.queue, #r.meta, r.meta) .. r.url
+  return pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc) .. short(r.queue) .. long(r.meta) .. r.url
 end
 
 local function member(number, key) return pack('>I6c0', number, key) end
@@ -35,7 +35,7 @@ end
 local function find_record(c, key)
   local r = c.records[key]
   if r == nil then
-    local s = call('HGET', c.R, key)
+    local s = get_row(c, key)
     r = s and parse_record(s) or false
     if r and not alive(c, r) then r = false end
     c.records[key] = r
@@ -63,17 +63,17 @@ end
 
 local function write_record(c, key, r)
   c.records[key] = r
-  call('HSET', c.R, key, record_row(r))
+  put_row(c, key, record_row(r))
 end
 
 local function drop_record(c, key)
   c.records[key] = false
-  call('HDEL', c.R, key)
+  drop_row(c, key)
 end
 
 -- drop_dead deletes what a deleted queue left of a key, but for its sets.
 local function drop_dead(c, key)
-  call('HDEL', c.R, key)
+  drop_row(c, key)
   call('HDEL', c.L, key)
   call('ZREM', c.E, key)
 end
@@ -139,9 +139,9 @@ local function unend(c, q, key, r, forgotten)
   r.done = 0
 end
 
--- load_held loads the records and leases of keys, and their queues, in one go.
+-- load_held loads the records and leases of keys, and their queues. It returns the rows of both.
 local function load_held(c, keys)
-  local rows, leases, names = fetch(c.R, keys), fetch(c.L, keys), {}
+  local rows, leases, names = get_rows(c, keys), fetch(c.L, keys), {}
   for i = 1, #keys do
     local r = rows[i] and parse_record(rows[i]) or false
     c.records[keys[i]] = r
@@ -153,4 +153,5 @@ local function load_held(c, keys)
     local r = c.records[keys[i]]
     if r and not alive(c, r) then c.records[keys[i]], c.leases[keys[i]] = false, false end
   end
+  return rows, leases
 end

@@ -7,11 +7,11 @@ local mode, ticket = unpack_struct('>c1c16', blob)
 local c = find_crawl(crawl_name)
 if not c then return string.rep('Y\0\0\0\0\0\0', (#blob - 17) / 18) end
 begin(c)
-local out, keys, r = {}, {}, open_receipts(ticket)
+local out, keys, r = {}, keys_at(20, 18), open_receipts(ticket)
 
 -- release_dead deletes the record of a deleted queue, once.
 local function release_dead(key)
-  local row = call('HGET', c.R, key)
+  local row = get_row(c, key)
   local rec = row and parse_record(row)
   if not rec or alive(c, rec) then return 'H' end
   drop_dead(c, key)
@@ -36,7 +36,6 @@ local function release(key)
   return 'Y', rec.created
 end
 
-for pos = 18, #blob, 18 do keys[#keys + 1] = sub(blob, pos + 2, pos + 17) end
 if mode ~= 'd' then load_held(c, keys) end
 for i = 1, #keys do
   -- A request has a receipt of its own for this part of a step.

@@ -3,7 +3,7 @@
 -- mark is how a queue is remembered as served.
 local function mark(crawl, queue) return #crawl .. ':' .. crawl .. queue end
 
-local at = 37
+local at = want.rest
 while at <= #blob do
   local n = byte(blob, at)
   local m = byte(blob, at + 1 + n)
@@ -112,12 +112,5 @@ end
 
 -- next_of is when a crawl may have something that it has not now.
 local function next_of(c)
-  if c.set and c.set.paused == 1 then return NEVER end
-  local t, ready = min(first_score(c.W), first_score(c.E)), more_ready(c)
-  local blocked = c.set and c.set.blocked or 0
-  if blocked > now then
-    if ready then return blocked end
-    return t == NEVER and t or max(t, blocked)
-  end
-  return ready and now or t
+  return gated(more_ready(c) and now or min(first_score(c.W), first_score(c.E)), c.set)
 end

@@ -1,68 +1,35 @@
--- The seen keys of a shard: hashes small enough for Redis to keep them as
--- listpacks, about 33 bytes a key. Their number grows with the keys by linear
--- hashing: one bucket is split at a time, so growing never stops the world.
+-- The seen keys of a shard: a table whose buckets are small enough for Redis to keep them as listpacks, about
+-- 33 bytes a key.
 --
--- A key's place is a 32-bit number, its position in the shard's range of keys
--- with the bits reversed: so a bucket is a run of neighbouring keys, and keys can be
--- listed in order.
-local FILL = 38 -- keys per bucket on average; a bucket may hold 128 as a listpack
+-- The place of a key is its position in the shard's range of keys with the bits reversed: so a bucket is a run
+-- of neighboring keys, and keys can be listed in order.
+local SEEN_FILL = 38 -- a bucket may hold 128 as a listpack
 
--- open_seen loads what is needed to find buckets.
+-- open_seen opens the table of a crawl.
 local function open_seen(c)
   local v = call('HMGET', c.key, 'seen', 'buckets')
-  c.seen, c.buckets = tonumber(v[1]) or 0, tonumber(v[2]) or 1
-  c.low = 1
-  while c.low * 2 <= c.buckets do c.low = c.low * 2 end
-  c.bucket_prefix = base .. 'h' .. c.id
+  c.keys = open_table(base .. 'h' .. c.id, SEEN_FILL, tonumber(v[1]) or 0, tonumber(v[2]) or 1)
   return c
 end
 
-local function bucket_key(c, b)
-  return c.bucket_prefix .. pack('>I4', b)
-end
-
--- bucket_at returns the key of the bucket for a place.
-local function bucket_at(c, place)
-  local b = place % (2 * c.low)
-  if b >= c.buckets then b = b - c.low end
-  return pack('>c0I4', c.bucket_prefix, b)
-end
-
--- split moves the upper half of the next bucket to a new one. The keys that move have
--- the bit set that the longer place looks at: shards are a power of two, so it is a
--- bit of the key itself.
-local function split(c, shards)
-  local from, to = bucket_key(c, c.buckets - c.low), bucket_key(c, c.buckets)
-  local bit, n = 0, shards * c.low
-  while n > 1 do
-    bit, n = bit + 1, n / 2
+-- above returns goes_up of the table. Shards are a power of two, so a bit of the place is a bit of the key.
+local function above(shards)
+  return function(low)
+    local bit, n = 0, shards * low
+    while n > 1 do bit, n = bit + 1, n / 2 end
+    local at, unit = floor(bit / 8) + 1, 2 ^ (7 - bit % 8)
+    return function(key) return floor(byte(key, at) / unit) % 2 == 1 end
   end
-  local at, unit = floor(bit / 8) + 1, 2 ^ (7 - bit % 8)
-  local all, moved, gone = call('HGETALL', from), {}, {}
-  for i = 1, #all, 2 do
-    local key = all[i]
-    if floor(byte(key, at) / unit) % 2 == 1 then
-      local m = #moved
-      moved[m + 1], moved[m + 2] = key, all[i + 1]
-      gone[#gone + 1] = key
-    end
-  end
-  many('HSET', to, moved)
-  many('HDEL', from, gone)
-  c.buckets = c.buckets + 1
-  if c.buckets == 2 * c.low then c.low = c.buckets end
 end
 
--- add_seen counts a key that was recorded, and splits a bucket when it is time: at once, since
--- a bucket that grows past a listpack never becomes one again.
-local function add_seen(c, shards)
-  c.seen, c.grew = c.seen + 1, true
-  if c.seen > FILL * c.buckets then split(c, shards) end
+-- forgot counts keys that were forgotten.
+local function forgot(c, n)
+  if n > 0 then c.keys.n, c.keys.changed = c.keys.n - n, true end
 end
 
 -- save_seen writes the counts back.
 local function save_seen(c)
-  if c.grew then call('HSET', c.key, 'seen', text(c.seen), 'buckets', text(c.buckets)) end
+  if c.keys.changed then call('HSET', c.key, 'seen', text(c.keys.n), 'buckets', text(c.keys.buckets)) end
 end
 
 -- today is the day that new keys are recorded under: days since 1970, 2 bytes.

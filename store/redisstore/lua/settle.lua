@@ -1,11 +1,21 @@
 -- Ends leases, and reschedules or completes URLs, in order.
 --
--- blob: keep 1 ("k": the text of URLs completed or dropped is kept) | request 16 of the steps (zeros: none) |
---       for each: number 2 | length 4 | settlement (see judge.lua)
+-- blob: keep 1 ("k": the text of URLs completed or dropped is kept) | for each: length 4 | settlement (see judge.lua)
 -- reply: a byte for each, as judge answers
-local keep, ticket = sub(blob, 1, 1) == 'k', sub(blob, 2, 17)
-local receipts = request == '' and open_receipts(ticket)
-local c = nil -- a crawl isn't made by settling what isn't there
+local keep, list, keys, told, pos = sub(blob, 1, 1) == 'k', {}, {}, {}, 2
+while pos <= #blob do
+  local n = unpack_struct('>I4', blob, pos)
+  local e = parse_settlement(sub(blob, pos + 4, pos + 3 + n))
+  list[#list + 1], keys[#keys + 1] = e, e.key
+  pos = pos + 4 + n
+end
+local c = find_crawl(crawl_name)
+if not c then
+  for i = 1, #list do told[i] = list[i].token ~= 0 and 'T' or 'U' end
+  return answer(concat(told))
+end
+begin(c)
+load_held(c, keys)
 
 -- change replaces in a record what the settlement replaces.
 local function change(r, e)
@@ -60,57 +70,19 @@ local function apply(e, r, l)
   return q
 end
 
--- make applies an outcome to a URL made from the settlement.
-local function make(e)
-  local q = need_queue(c, e.queue)
-  local r = { queue = e.queue, url = e.url, meta = e.meta, priority = 0, attempts = 0, created = now, due = 0, arrival = 0, done = 0, inc = q.inc }
-  if e.priority_set then r.priority = e.priority end
-  outcome(q, e, r)
-  return q
-end
-
 -- step carries out one settlement, and returns its answer.
 local function step(e)
   local r, l = find_record(c, e.key), find_lease(c, e.key)
-  local todo, told = judge(e, r, l, keep)
-  local q = nil
-  if todo == 'apply' then
-    q = apply(e, r, l)
-  elseif todo == 'make' then
-    if r then return 'S' end -- its key was lost at its home
-    q = make(e)
-  elseif todo == 'same' then
-    q = find_queue(c, r.queue)
-  end
-  if q then
+  local todo, answered = judge(e, r, l, keep)
+  if todo then
+    local q = todo == 'apply' and apply(e, r, l) or find_queue(c, r.queue)
     if e.change then change_queue(c, q, e.change) end
     q.dirty = true
   end
-  return told
+  return answered
 end
 
-local list, keys, told, makes = {}, {}, {}, false
-local pos, size = 18, #blob
-while pos <= size do
-  local number, n = unpack_struct('>c2I4', blob, pos)
-  local e = parse_settlement(sub(blob, pos + 6, pos + 5 + n))
-  e.number = number
-  list[#list + 1], keys[#keys + 1] = e, e.key
-  makes = makes or e.made
-  pos = pos + 6 + n
-end
-c = makes and need_crawl(crawl_name) or find_crawl(crawl_name)
-if not c then
-  for i = 1, #list do told[i] = list[i].token ~= 0 and 'T' or 'U' end
-  return answer(concat(told))
-end
-begin(c)
-load_held(c, keys)
-for i = 1, #list do
-  local n = list[i].number
-  told[i] = receipts and (receipts.said[n] or give_receipt(receipts, n, step(list[i]))) or step(list[i])
-end
+for i = 1, #list do told[i] = step(list[i]) end
 settle_queues(c)
 save_counts(c)
-if receipts then save_receipts(receipts) end
 return answer(concat(told))

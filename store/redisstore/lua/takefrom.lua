@@ -2,12 +2,7 @@
 local c, all = find_crawl(crawl_name), store_settings()
 if not c then return answer_take(NEVER) end
 open_for_take(c)
-want.stopped = advance(c, PAGE)
-local q = find_queue(c, sub(blob, 37))
-if not q then
-  save_take(c)
-  return answer_take(NEVER)
-end
+local q = find_queue(c, sub(blob, want.rest))
 
 -- offers reports whether the queue is ready for a request with this bound.
 local function offers()
@@ -15,8 +10,9 @@ local function offers()
   return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or q.live < want.bound
 end
 
-if let_through(all) and let_through(c.set) and offers() then serve(c, q) end
+if q and let_through(all) and let_through(c.set) and offers() then serve(c, q) end
 save_take(c)
+if not q then return answer_take(NEVER) end
 local next = opens(c, q)
 if offers() then
   next = now

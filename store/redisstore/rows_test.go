@@ -1,0 +1,87 @@
+package redisstore
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/firstseen/firstseen/internal/rediscluster"
+	"github.com/firstseen/firstseen/store"
+)
+
+// rowsInABucket bounds the URLs that one Redis key holds: linear hashing keeps the fullest buckets near twice the mean.
+const rowsInABucket = 2 * 256 * 3 / 2
+
+// TestWaitingURLsAreInBuckets queues many URLs in one shard: no key holds the text of many of them, so their slot can move
+// to another node key by key. They are found, leased and completed, and all keys are gone when the crawl is.
+func TestWaitingURLsAreInBuckets(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 1))
+	defer s.Close()
+	ctx, redis, urls := t.Context(), s.nodes.single, 20_000
+	var items []store.Item
+	for i := range urls {
+		items = append(items, testItem(i, fmt.Sprint("q", i%500)))
+	}
+	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+	records := func() (n, most int64) {
+		for _, key := range must(redis.Keys(ctx, s.opt.Prefix+"{0}R*").Result())(t) {
+			size := must(redis.HLen(ctx, key).Result())(t)
+			n, most = n+size, max(most, size)
+		}
+		return n, most
+	}
+	if n, most := records(); n != int64(urls) || most > rowsInABucket {
+		t.Fatalf("got %d texts, at most %d in a key; want %d, at most %d", n, most, urls, rowsInABucket)
+	}
+	given := map[store.Key]bool{}
+	for len(given) < urls {
+		taken := must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 2000, MaxPerQueue: 4}))(t)
+		var list []store.Settlement
+		for _, l := range taken.Leases {
+			if given[l.Key] || l.URL == "" {
+				t.Fatalf("got %+v; want each URL once, with its text", l)
+			}
+			given[l.Key] = true
+			list = append(list, store.Settlement{Key: l.Key, Token: l.Token})
+		}
+		must(s.Settle(ctx, "c", list))(t)
+	}
+	if n, _ := records(); n != 0 {
+		t.Fatalf("got %d texts of completed URLs; want none", n)
+	}
+	must(s.Add(ctx, "d", items[:3000], store.AddOptions{}))(t)
+	for _, crawl := range []string{"c", "d"} {
+		must(s.Forget(ctx, store.Selection{Crawl: crawl}))(t)
+	}
+	if n, _ := records(); n != 0 {
+		t.Fatalf("got %d texts of forgotten crawls; want none", n)
+	}
+}
+
+// TestTheStoresOwnKeyIsMadeAgain loses the key of the store, with the secret by which queues are spread and the number of
+// shards: the shards have both.
+func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 8)
+	s := open(t, o)
+	ctx := t.Context()
+	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
+	must(true, s.Prepare(ctx, store.Terms{Identity: id}))(t)
+	items := []store.Item{testItem(1, "a"), testItem(2, "b"), testItem(3, "c")}
+	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+	keys := must(s.nodes.single.Keys(ctx, s.opt.Prefix+"{meta}*").Result())(t)
+	must(s.nodes.single.Del(ctx, keys...).Result())(t)
+	must(true, s.Close())(t)
+	o.Shards, o.MustExist = 2, true
+	s = open(t, o)
+	defer s.Close()
+	if s.opt.Shards != 8 || s.Identity() != id || !s.unicodeHosts.Load() {
+		t.Fatalf("got %d shards, %+v; want 8 and %+v, and any Unicode hosts", s.opt.Shards, s.Identity(), id)
+	}
+	if leases := takeAll(t, s); len(leases) != 3 {
+		t.Fatalf("got %d leases; want 3", len(leases))
+	}
+	for _, v := range must(s.Add(ctx, "c", items, store.AddOptions{}))(t) {
+		if v.Status != store.Duplicate {
+			t.Fatalf("got %v; want a duplicate", v.Status)
+		}
+	}
+}
