@@ -11,7 +11,7 @@ import (
 const waveSize = 8192
 
 // Add implements store.Store. A batch is atomic URL by URL. MaxPerQueue is exact. MaxHeld is exact for one daemon: adds of
-// other daemons at the same time may exceed it, each by what it adds in one wave.
+// other daemons at the same time may exceed it, each by the size of one wave.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
 	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
@@ -58,8 +58,8 @@ type adding struct {
 }
 
 // wave adds as many of the items as can be judged together, and returns their
-// number. With a cap, or a URL to force, what comes later depends on what
-// becomes of it, so that waits for the next wave.
+// number. With a cap, or a URL to force, later items depend on the
+// verdict of earlier ones, so they wait for the next wave.
 func (a *adding) wave(ctx context.Context, items []store.Item, verdicts []store.Verdict) (n int, err error) {
 	room := int64(waveSize)
 	if a.opt.MaxHeld > 0 {

@@ -21,7 +21,7 @@ type batch struct {
 	full   map[partKey]int   // how many there are
 }
 
-// maxPart is how many keys or URLs one script call may be about: it stops its server for some 20 µs for each.
+// maxPart is how many keys or URLs one script call may be about: it stops its server for about 20 µs for each.
 const maxPart = 256
 
 // partKey names a part: parts of a shard differ by what their blobs begin with.
@@ -33,7 +33,7 @@ type partKey struct {
 // part is what one shard gets.
 type part struct {
 	*call
-	of []int // the caller's numbers of what is in the blob, in order
+	of []int // the caller's numbers of the things in the blob, in order
 }
 
 func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batch {
@@ -93,7 +93,7 @@ func (b *batch) read(f func(i int, r *reader) error) error {
 	return nil
 }
 
-// tell calls f with each answer byte and the number of what it answers.
+// tell calls f with each answer byte and the number of the thing that it answers.
 func (b *batch) tell(f func(i int, answer byte)) error {
 	return b.read(func(i int, r *reader) error { f(i, byte(r.uint(1))); return nil })
 }

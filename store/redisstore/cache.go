@@ -15,9 +15,9 @@ import (
 //
 // A fact holds as long as the crawl's epoch is the one from before it was learned (see
 // lua/epoch.lua). So a crawl has a seed for its epoch, which goes into the fingerprints: what was
-// learned in another epoch isn't found any more, and makes way by and by.
+// learned in another epoch isn't found any more, and is evicted.
 //
-// Fingerprints have 64 bits that nobody can compute from outside, and a look-up compares eight:
+// Fingerprints have 64 bits that cannot be computed from outside, and a look-up compares eight:
 // it errs once in 2e18.
 type cache struct {
 	slots   []atomic.Uint64 // cacheWays for each bucket, the latest used first; 0: none
@@ -69,8 +69,8 @@ func (c *cache) place(r remembered, key *store.Key) ([]atomic.Uint64, uint64) {
 	return c.slots[bucket*cacheWays:][:cacheWays], max(1, maphash.Bytes(r.seed, key[:]))
 }
 
-// has reports whether a key is known. It moves towards the front, so that what is asked for
-// often stays. Goroutines that do so at once may lose a fact, which costs a question.
+// has reports whether a key is known. It moves to the front, so that keys that are asked for
+// often stay. Goroutines that do so at once may lose a fact, which costs a question.
 func (c *cache) has(r remembered, key *store.Key) bool {
 	slots, want := c.place(r, key)
 	for i := range slots {
@@ -84,7 +84,7 @@ func (c *cache) has(r remembered, key *store.Key) bool {
 	return false
 }
 
-// put remembers that a key is known. What was used least gives way.
+// put remembers that a key is known, and evicts the key that was used least.
 func (c *cache) put(r remembered, key *store.Key) {
 	slots, moving := c.place(r, key)
 	fingerprint := moving

@@ -11,7 +11,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// verdict says what to do about a failed call; the greater is the worse.
+// verdict is the action for a failed call; a larger one is worse.
 type verdict int
 
 const (
@@ -20,7 +20,7 @@ const (
 	fatal                 // never again
 )
 
-// classify says what to do about a call that failed, and makes its error ours. A node that
+// classify returns the action for a call that failed, and wraps its error. A node that
 // doesn't have the script gets it, once for all calls of a pipeline.
 func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loaded map[*script]bool) verdict {
 	var reply redis.Error

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/internal/rediscluster"
+	"github.com/firstseen/firstseen/store"
 )
 
 // refusal bounds the time in which writes are refused, on a cluster whose nodes
@@ -15,12 +16,14 @@ const refusal = 5 * time.Second
 // supervised is how long it takes until a supervisor has started a dead server again.
 const supervised = time.Second
 
-var faults = []struct {
+type fault struct {
 	name    string
 	refused time.Duration // the longest time without an answer
 	long    bool          // for torture only: another fault is much like it
 	do      func(t *torture)
-}{
+}
+
+var faults = []fault{
 	{"MasterKilled", refusal, false, func(t *torture) {
 		old := t.master(0)
 		t.check(t.cluster.Nodes[old].Kill())
@@ -64,6 +67,53 @@ var faults = []struct {
 	{"Switchover", refusal, false, func(t *torture) {
 		replica := t.replica(t.master(0))
 		t.check(t.cluster.Promote(t.ctx, replica))
+	}},
+}
+
+// ofLeases are the faults that only leases are tested under.
+var ofLeases = []fault{
+	{"ScriptsFlushed", refusal, false, func(t *torture) {
+		for range 20 {
+			for _, n := range t.cluster.Nodes {
+				_, err := n.Do(t.ctx, "SCRIPT", "FLUSH")
+				t.check(err)
+			}
+			t.after(50 * time.Millisecond)
+		}
+	}},
+	{"NodeFull", refusal, true, func(t *torture) {
+		full := t.cluster.Nodes[t.master(0)]
+		for _, bytes := range []string{"1mb", "0"} {
+			_, err := full.Do(t.ctx, "CONFIG", "SET", "maxmemory", bytes)
+			t.check(err)
+			t.after(2 * time.Second)
+		}
+	}},
+	{"ReshardedWaiting", refusal, true, func(t *torture) {
+		waiting := int64(20_000)
+		if torturing() {
+			waiting = 1_000_000
+		}
+		s, items := t.patient(), []store.Item(nil)
+		for n := range waiting {
+			it := item(5_000_000 + n)
+			it.Due = time.Now().Add(time.Hour)
+			if items = append(items, it); len(items) == 5000 {
+				_, err := s.Add(t.ctx, "waiting", items, store.AddOptions{})
+				t.check(err)
+				items = items[:0]
+			}
+		}
+		from, to := t.master(0), t.master(16383)
+		slots, err := t.cluster.OccupiedSlots(t.ctx, from)
+		t.check(err)
+		t.check(t.cluster.MoveSlots(t.ctx, slots, from, to))
+		t.check(t.cluster.MoveSlots(t.ctx, slots, to, from))
+		st, err := s.Stats(t.ctx, "waiting")
+		t.check(err)
+		if st.Held != waiting {
+			t.Errorf("got %d URLs waiting after their slots moved; want %d", st.Held, waiting)
+		}
 	}},
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Configure implements store.Store. Settings of a crawl and of the store are
-// kept in every shard. Takes file the queues again by them, some at a time; what they serve is
-// checked by the new settings from the first.
+// kept in every shard. Takes file the queues again by them, some at a time; every queue that a take serves
+// is checked by the new settings from the first.
 func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
 	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
 	if err != nil {

@@ -3,7 +3,7 @@
 //
 // The trade against the embedded store: any number of daemons work on one
 // crawl and none of them holds anything, for about ten times the cost of a URL
-// and keys that live in memory, some 34 bytes each and copy.
+// and keys that live in memory, about 34 bytes each and copy.
 //
 // # Where things live
 //
@@ -33,7 +33,7 @@
 // # What the cache promises
 //
 // A store remembers keys that were answered, "new" or "duplicate", by fingerprints in memory
-// ([Options.CacheBytes]), and sends no more of what it remembers. It never answers "new", and a
+// ([Options.CacheBytes]), and does not send keys that it remembers. It never answers "new", and a
 // "duplicate" from it is what the cluster would have said at some time during the call: with the
 // batch goes one question for the crawl's epoch, under WAIT like any answer, and a new epoch begins
 // whenever any daemon has forgotten keys, before that is acknowledged. So after a Forget is

@@ -34,7 +34,7 @@ func flag(b bool) byte {
 	return 0
 }
 
-// reader reads what a script gave. Past the end it reads nothing, which err tells.
+// reader reads the reply of a script. Past the end it reads nothing, and err reports that.
 type reader struct{ left string }
 
 const overrun = "\xffoverrun"

@@ -73,7 +73,7 @@ func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	return append(appendLong(dst, st.Meta), st.URL...)
 }
 
-// maxInt is the greatest number that scripts keep exactly.
+// maxInt is the largest number that scripts keep exactly.
 const maxInt = 1<<53 - 1
 
 // appendChange appends a change of a queue: mask 1 | delay 8 | in flight 8 |

@@ -76,7 +76,7 @@ func (a *adding) forceStep(it *store.Item, from known) *step {
 }
 
 // full reports whether the queue that a URL is to move to holds as much as it may. The queue decides in the end, but the
-// other one has let go of the URL then.
+// other one has released the URL by then.
 func (a *adding) full(ctx context.Context, it *store.Item, from known) (bool, error) {
 	if _, to := a.s.layout.ofQueue(it.Queue); a.opt.MaxPerQueue <= 0 || from.was != queuedIn || from.queue == to {
 		return false, nil

@@ -12,7 +12,7 @@ import (
 const day = 24 * time.Hour
 
 // Forget implements store.Store. Each key is forgotten whole or not at all. A call that fails may have begun with
-// keys that are forgotten all the same; a queue that it began to delete is deleted, by another daemon if need be.
+// keys that stay forgotten; a queue that it began to delete is deleted, by another daemon if need be.
 // Keys are forgotten by age to the day.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	crawl, err := sched.CheckSelection(sel)
@@ -148,7 +148,7 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 	return gone, err
 }
 
-// queue forgets a queue: at once as everybody sees it, and then its keys.
+// queue forgets a queue: immediately for every caller, and then its keys.
 func (f *forgetting) queue(ctx context.Context, queue string) (int64, error) {
 	shard, _ := f.layout.ofQueue(queue)
 	for detached := false; ; {
@@ -191,7 +191,7 @@ func (f *forgetting) before(ctx context.Context, before time.Time) (sum int64, e
 }
 
 // forgetCrawl forgets a crawl in every shard, at once as others see it in each, and then
-// sweeps what is left of it.
+// sweeps its remains.
 func (s *Store) forgetCrawl(ctx context.Context, crawl string) (sum int64, err error) {
 	b := s.batch(scriptWipe, s.requests.id(), crawl, nil).everywhere()
 	if err := b.run(ctx); err != nil {

@@ -9,8 +9,9 @@ import (
 )
 
 // idleFor is how long the answer "nothing is ready" holds for other callers that ask the same. What this daemon
-// changes ends it; what others change is found that much later.
-const idleFor = 200 * time.Millisecond
+// changes ends it; what other daemons change is found that much later. So an idle daemon asks each shard twice a second,
+// however many callers wait.
+const idleFor = 500 * time.Millisecond
 
 // idle remembers that a request found nothing, so that many waiting callers cost the servers as much as one.
 type idle struct {

@@ -9,13 +9,13 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// layout says which shard a key and a queue have as their home.
+// layout maps keys and queues to their home shards.
 type layout struct {
 	shards uint64
 	secret []byte   // of the store: the key of the hashes of queues
 	mark   string   // of the store, which each shard has
 	bases  []string // prefix and hash tag of each shard's keys
-	meta   string   // and of what is the store's
+	meta   string   // and of the store's own keys
 }
 
 // slots is the number of hash slots of a Redis Cluster.
@@ -36,7 +36,7 @@ func newLayout(prefix string, shards int) *layout {
 	return l
 }
 
-// storeShard stands for the home of what is the store's.
+// storeShard stands for the home of the store's own keys.
 const storeShard = -1
 
 // sentinel is the key of a shard that never exists; see lua/head.lua.
@@ -58,8 +58,8 @@ func (l *layout) ofKey(k *store.Key) (shard int, place uint32) {
 // queueHash names a queue to the seen keys.
 type queueHash [6]byte
 
-// ofQueue returns the home of a queue and its hash, which is keyed: nobody can choose names that share a home
-// or a hash. Two queues that share a hash by chance are told apart by their names at their home.
+// ofQueue returns the home of a queue and its hash, which is keyed: clients cannot choose names that share a home
+// or a hash. Two queues that share a hash by chance are distinguished by their names at their home.
 func (l *layout) ofQueue(name string) (shard int, h queueHash) {
 	sum := sha256.Sum256(append(append(make([]byte, 0, 64), l.secret...), name...))
 	copy(h[:], sum[:])

@@ -12,17 +12,17 @@ import (
 const aliveFor = 15 * time.Second
 
 // scriptBeat's register is no part of what the store promises: a beat that a failover
-// loses is followed by the next, so no WAIT is behind it.
+// loses is followed by the next, so no WAIT follows it.
 var scriptBeat = newScript(partPlain+"beat", false)
 
-// Beat says that a daemon on this store lives, under the name its clients reach it by,
+// Beat registers that a daemon on this store lives, under the name its clients reach it by,
 // at most 255 bytes, and returns the names of all that do, in order. One that hasn't beaten for
 // 15 seconds, by the server's clock, is taken for dead.
 func (s *Store) Beat(ctx context.Context, node string) ([]string, error) {
 	return s.register(ctx, node, aliveFor)
 }
 
-// Leave says that a daemon ends.
+// Leave removes a daemon that ends.
 func (s *Store) Leave(ctx context.Context, node string) error {
 	_, err := s.register(ctx, node, 0)
 	return err

@@ -156,7 +156,7 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 		if err != nil {
 			return err
 		}
-		if keys = stats.Seen > 0; keys { // by a daemon that has stamped it meanwhile?
+		if keys = stats.Seen > 0; keys { // by a daemon that has stamped it in the meantime?
 			if have, err = s.loadIdentity(ctx); err != nil {
 				return err
 			}

@@ -78,7 +78,7 @@ func (n *nodes) of(ctx context.Context, key string) (*redis.Client, error) {
 	return n.cluster.MasterForKey(ctx, key)
 }
 
-// refresh asks the cluster anew who has which slot.
+// refresh asks the cluster again which node has which slot.
 func (n *nodes) refresh(ctx context.Context) {
 	if n.cluster != nil {
 		n.cluster.ReloadState(ctx)

@@ -30,7 +30,7 @@ type Store struct {
 	gate   sync.RWMutex // held for reading during a step, for writing by Close
 	closed bool
 
-	life       context.Context // of what goes on in the background
+	life       context.Context // of background work
 	stop       context.CancelFunc
 	background sync.WaitGroup
 }
@@ -89,7 +89,7 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.gate.RUnlock() }
 
-// accepted is the context of what is left of a step that has begun: it ends by
+// accepted is the context of the rest of a step that has begun: it ends by
 // Options.RetryFor alone.
 func accepted(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 

@@ -60,11 +60,11 @@ type Options struct {
 	// is 32 MiB: 4 million keys.
 	CacheBytes int64
 
-	// Log is told what goes wrong in the background. The default is slog.Default().
+	// Log receives the errors of background work. The default is slog.Default().
 	Log *slog.Logger
 
 	// Clock stands in for the servers' clocks, in tests alone: where each
-	// daemon tells its own time, delays and leases mean nothing. The default is
+	// daemon has its own time, delays and leases mean nothing. The default is
 	// the time of the server that runs the step.
 	Clock store.Clock
 }

@@ -107,8 +107,8 @@ type forgetting struct {
 	cursor    string // among the leases of a shard; see lua/dead.lua
 }
 
-// announce tells the daemons that keys are about to be forgotten, for RecoverAfter from then on:
-// their caches don't answer meanwhile. What is announced is to begin at once, and to take no longer
+// announce notifies the daemons that keys are about to be forgotten, for RecoverAfter from then on:
+// their caches don't answer in the meantime. The announced work must begin immediately, and take no longer
 // than RetryFor.
 func (f *forgetting) announce(ctx context.Context) error {
 	began := time.Now()

@@ -19,7 +19,7 @@ const (
 	phases             // how many
 )
 
-// requests gives out ids.
+// requests issues ids.
 type requests struct {
 	self [8]byte // random
 	next atomic.Uint64

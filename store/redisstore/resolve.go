@@ -6,7 +6,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// was says what the seen side knows of a key.
+// was is the state of a key at its home.
 type was byte
 
 const (

@@ -99,7 +99,7 @@ func (t *taking) deals(shards int) bool {
 	return shards > 1 && t.req.MaxQueues <= 0 && t.req.MaxURLs >= shards && (t.req.MaxBytes == 0 || t.req.MaxBytes >= int64(shards)*leastShare)
 }
 
-// deal gives shards their shares of the request by how much they have ready: so
+// deal divides the request among shards by how much they have ready: so
 // that the shares are never more than was asked for. A share is of whole queues where it
 // can be, and what that leaves over goes to those whose turn it is: what can't be
 // dealt out costs a round trip for each shard.

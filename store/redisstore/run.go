@@ -30,7 +30,7 @@ type call struct {
 }
 
 // run runs calls, those of a node in one pipeline, until each has its answer, or
-// one fails for good, or the time for retries is over. Calls that write are
+// one fails permanently, or the time for retries is over. Calls that write are
 // covered by WAIT. A call is safe to send again: its id sees to that.
 func (s *Store) run(ctx context.Context, calls []*call) error {
 	until := time.Now().Add(s.opt.RetryFor)
@@ -53,7 +53,7 @@ func (s *Store) run(ctx context.Context, calls []*call) error {
 	}
 }
 
-// runSome runs calls that don't need each other: one that fails for good, or whose node can't be reached, is left
+// runSome runs calls that don't need each other: one that fails permanently, or whose node can't be reached, is left
 // without an answer if others have one. It returns an error if none has.
 func (s *Store) runSome(ctx context.Context, calls []*call) error {
 	began := time.Now()
@@ -135,7 +135,7 @@ func (s *Store) attemptSome(ctx context.Context, calls []*call, passOver bool) {
 	}
 }
 
-// pipeline runs calls on one connection to a node, with a WAIT behind them.
+// pipeline runs calls on one connection to a node, with a WAIT after them.
 func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call) {
 	p := node.Pipeline()
 	cmds := make([]*redis.Cmd, len(calls))

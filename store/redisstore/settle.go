@@ -64,7 +64,7 @@ type settling struct {
 	left      []int  // yet to be settled
 }
 
-// try settles what is left. A queue settles what it has; what a settlement makes is a step. It returns false if
+// try settles the rest. A queue settles the URLs that it has; a URL that a settlement makes is a step. It returns false if
 // something changed at the same time.
 func (w *settling) try(ctx context.Context) (bool, error) {
 	found, err := w.resolve(ctx)

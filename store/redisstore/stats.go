@@ -79,7 +79,7 @@ func addStats(to *store.Stats, s store.Stats) {
 	to.Active += s.Active
 }
 
-// Shared says that other processes may write to the store.
+// Shared reports that other processes may write to the store.
 func (s *Store) Shared() bool { return true }
 
 // namesAtOnce bounds the crawls that one script settles.

@@ -111,7 +111,7 @@ type share struct {
 	shard, urls, queues int
 	bytes               int64  // 0: no bound
 	whole               bool   // see lua/serve.lua
-	more                []byte // likewise
+	more                []byte // also
 }
 
 // from asks shards for their shares.

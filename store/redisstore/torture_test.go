@@ -67,7 +67,7 @@ func torturing() bool { return os.Getenv("FIRSTSEEN_TORTURE") == "1" }
 // newTorture begins a round on a cluster that is well, with a store of its own.
 func newTorture(t *testing.T, c *rediscluster.Cluster, round int) *torture {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	tt := &torture{T: t, ctx: ctx, cluster: c, prefix: fmt.Sprintf("%s-%d:", t.Name(), round)}
 	tt.ledger.news, tt.ledger.acked = make(map[int64]int), make(map[int64]bool)

@@ -1,4 +1,4 @@
--- Says that a node lives, or that it ends, and tells which nodes live.
+-- Registers that a node lives, or that it ends, and returns the nodes that live.
 --
 -- blob: how long it counts as alive, in ms 6 (0: it ends) | name
 -- reply: for each that lives, in order: length 1 | name

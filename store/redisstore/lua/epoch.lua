@@ -6,11 +6,11 @@
 -- reply: epoch 7 | 1 while keys are being forgotten, else 0
 --
 -- A new epoch begins when keys are forgotten, before that is acknowledged. One who died on the way
--- is waited for: until then nobody remembers anything, and then a new epoch begins, too.
+-- is waited for: until then no cache remembers anything, and then a new epoch begins.
 local what, long, who = unpack_struct('>c1I6c16', blob)
 local epochs, forgetters, busy = base .. 'E', base .. 'F', 0
 
--- An epoch begins with the time, so that a store made anew has others.
+-- An epoch begins with the time, so that a store that is made again has others.
 call('HSETNX', epochs, crawl_name, text(now))
 if what == '+' then
   call('ZADD', forgetters, text(now + long), who .. crawl_name)

@@ -1,7 +1,7 @@
 -- Where a queue belongs: waiting for its time, ready for its turn, or nowhere. It
 -- is decided once for each queue that changed, when the script ends.
 
--- rebase counts again from now what was counted from a time that is not there yet: the
+-- rebase counts again from now the times that were counted from a time in the future: the
 -- clock was ahead then.
 local function rebase(q)
   if q.last > now then q.last = now end
@@ -116,7 +116,7 @@ local function settle_queues(c)
   many('HSET', c.Q, rows)
 end
 
--- page goes on with a cursor of the crawl through a hash, for about n fields: visit gets the name and value of each. It
+-- page moves a cursor of the crawl through a hash by about n fields: visit gets the name and value of each. It
 -- returns whether there are more.
 local function page(c, cursor, key, n, visit)
   if not c[cursor] then return false end

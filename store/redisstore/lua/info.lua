@@ -1,8 +1,8 @@
 -- The state of a queue, or of a page of queues.
 --
 -- blob: Q | name of a queue, or S | cursor of HSCAN
--- reply: next cursor as a byte of length and text ("0": no more; "-": ask again) | for each queue that there is
---        anything to tell of: length 1 | name | queued 6 | live 4 | late 4 | done 6 | dropped 6 |
+-- reply: next cursor as a byte of length and text ("0": no more; "-": ask again) | for each queue that has
+--        a state: length 1 | name | queued 6 | live 4 | late 4 | done 6 | dropped 6 |
 --        last take 6 | next 6 (0: none) | settings 32 (zeros: none)
 local c = find_crawl(crawl_name)
 if not c then return short('0') end

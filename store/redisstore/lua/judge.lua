@@ -1,4 +1,4 @@
--- What a settlement comes to, by what is known of the URL.
+-- The effect of a settlement, by the state of the URL.
 --
 -- entry: key 16 | token 6 | flags 2 | outcome 1 | due 6 (from now on, with the flag after) | priority 1 |
 -- change 39 if flagged | length of meta 4 | meta | URL

@@ -1,4 +1,4 @@
--- What the store was made with: stamped by the first that opens it, told to the others.
+-- The properties of the store: stamped by the first daemon that opens it, returned to the others.
 --
 -- blob: number of fields 1 | for each: length 1 | name | length 4 | value | set
 -- anyway 1; an empty value only asks

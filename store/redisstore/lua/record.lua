@@ -50,7 +50,7 @@ local function parse_lease(s)
   return l
 end
 
--- find_lease likewise returns its lease.
+-- find_lease returns its lease, or nil.
 local function find_lease(c, key)
   local l = c.leases[key]
   if l == nil then

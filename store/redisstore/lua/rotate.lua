@@ -27,7 +27,7 @@ local function peek(l)
   return l.page[l.i], tonumber(l.page[l.i + 1])
 end
 
--- load loads what is left of a page: in one go, and not before one of it is needed.
+-- load loads the rest of a page, not before one of it is needed.
 local function load(c, l)
   if l.loaded then return end
   local names = {}

@@ -15,7 +15,7 @@ if want.bytes == 0 then want.bytes = NEVER end
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, bytes, served_queues, served, ends = 0, 0, 0, {}, now + want.lease
 local since, ends_text = pack('>I6', now), text(ends)
-local told, noted = {}, {} -- pieces of the reply, and of what is kept of it
+local told, noted = {}, {} -- pieces of the reply, and of the answer that is kept
 
 -- give leases one URL, unless it has no record: then it can't be fetched. attempts is nil for one without a lease.
 local function give(c, q, key, attempts)
