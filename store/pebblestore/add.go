@@ -60,8 +60,8 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt s
 	return o.verdicts, nil
 }
 
-// itemCopy is a step's own copy of what it was given: a step that failed may still
-// be read by the committer when its caller has gone on.
+// itemCopy is a step's own copy of its items: the committer may still read a step that
+// failed when its caller has returned.
 type itemCopy struct {
 	items []store.Item
 	meta  []byte
@@ -82,7 +82,7 @@ func (c *itemCopy) take(items []store.Item) []store.Item {
 	return c.items
 }
 
-// put gives c back when its step was answered.
+// put returns c to the pool when its step was answered.
 func (c *itemCopy) put() {
 	clear(c.items)
 	itemCopies.Put(c)
@@ -97,10 +97,10 @@ type addOp struct {
 	fresh    []bool
 	verdicts []store.Verdict
 	c        *crawl
-	told     []bool // the step told the first spelling itself; nil: of none
+	told     []bool // items whose first-seen URL the step itself has set; nil for none
 }
 
-// tell tells the first spelling of item i.
+// tell sets the first-seen URL of item i.
 func (o *addOp) tell(i int, first string) {
 	if o.told == nil {
 		o.told = make([]bool, len(o.items))

@@ -73,7 +73,7 @@ func (s *Store) request(o op) *request {
 	return r
 }
 
-// answer returns what was answered to r, which is given back.
+// answer returns the answer to r, and puts r back into the pool.
 func (s *Store) answer(r *request, carried bool) error {
 	if !carried {
 		return s.failure()

@@ -6,13 +6,20 @@
 // All writes go through one goroutine, the committer. Callers send it steps. It
 // gathers those that wait into a group, applies them in order to the state in
 // memory, writes all of their rows in one Pebble batch, syncs it, and only then
-// answers. So exactly one caller is told "new", a "duplicate" is durable, and a step
+// answers. So exactly one caller gets "new", a "duplicate" is durable, and a step
 // is on disk whole or not at all. A group is written as soon as there is one, and
 // synced with those written while the disk was busy.
 //
 // Memory runs ahead of the disk while groups are written. If a write fails, the
 // store is dead: every call returns [store.ErrFailed] without waiting for the disk, and
 // the store can be opened again after Close.
+//
+// Pebble itself would end the process when it cannot write its log or manifest, in
+// goroutines of its own and with locks held, and try for ever to write a table. A
+// program that embeds a store needs an error and a Close that returns. So what Pebble
+// calls parks the goroutine that meets such an error, and after Close each that would
+// change the disk; only the committer's unwinds by a panic, which is why goroutines are
+// compared (health.go, watchfs.go). They and Pebble's memory stay until the process ends.
 //
 // # Keys
 //
@@ -31,8 +38,14 @@
 //     as far as there is room.
 //
 // A crawl's keys belong to generations of 30 days, or an eighth of the shortest
-// retention that a user of the store asked for: see [Store.Forget]. A key alone has no time of its own: its Created is that of its
-// generation.
+// retention that a user of the store asked for: see [Store.Forget]. A key alone has no
+// time of its own: its Created is that of its generation.
+//
+// # URLs
+//
+// Memory grows with the queues that hold something, not with their URLs. A URL that is
+// completed while fewer than 450,000 others were queued after it costs its key from then
+// on; others cost about 30 bytes more until their key is forgotten.
 //
 // # Caveats
 //

@@ -74,7 +74,7 @@ func (o *expireOp) apply(tx *txn) error {
 		return err
 	}
 	o.forget(tx, c, g, keys)
-	tx.flush() // what was forgotten must not be found by a look-up of this group
+	tx.flush() // a look-up of this group must not find forgotten keys
 	return nil
 }
 
@@ -191,11 +191,11 @@ func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
 func (tx *txn) urlsOf(c *crawl, keys []store.Key) (urls map[store.Key]pointed, last *store.Key, err error) {
 	urls = map[store.Key]pointed{}
 	for i := range keys {
-		p, ok := tx.s.sched.places.at[placeKey{c.num, keys[i]}]
-		if !ok {
+		e := tx.s.sched.places.get(placeKey{c.num, keys[i]})
+		if e == nil {
 			continue
 		}
-		if urls[keys[i]] = (pointed{keys[i], p.pointer()}); len(urls) >= expireURLs {
+		if urls[keys[i]] = (pointed{keys[i], e.pointer()}); len(urls) >= expireURLs {
 			last, keys = &keys[i], keys[:i+1]
 			break
 		}

@@ -10,7 +10,7 @@ import (
 
 // inFlight is how many groups may wait for the disk. Pebble syncs those that wait
 // together, so a group is written as soon as there is one: the processors work
-// while the disk does, and nobody waits for more than the sync under way and the
+// while the disk does, and no caller waits for more than the sync in progress and the
 // next one.
 const inFlight = 8
 
@@ -30,7 +30,7 @@ func (s *Store) flight() *flight {
 	return &flight{}
 }
 
-// flights are those that nobody has begun to answer.
+// flights are those whose answers have not begun.
 type flights struct {
 	mu     sync.Mutex
 	open   map[*flight]struct{}
@@ -51,7 +51,7 @@ func (l *flights) begin(f *flight) bool {
 	return true
 }
 
-// take gives f to the caller to be answered, unless another has it.
+// take reports whether the caller is the one to answer f.
 func (l *flights) take(f *flight) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *flights) take(f *flight) bool {
 	return ok
 }
 
-// bury gives all of them to the caller, and lets none begin any more.
+// bury returns all of them, and lets no other begin.
 func (l *flights) bury() (left []*flight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Store) land(f *flight) {
 		s.throwAway(f.files)
 	}
 	if f.batch != nil {
-		_ = f.batch.Close() // gives its memory back; there is nothing that can fail
+		_ = f.batch.Close() // releases its memory; nothing can fail
 	}
 	clear(f.group)
 	*f = flight{group: f.group[:0]}
@@ -117,8 +117,8 @@ func (f *flight) answer(carried bool) {
 	}
 }
 
-// bury answers those who wait when the store dies: the committer, and the
-// answerer, may wait for Pebble for ever.
+// bury answers all callers when the store dies: the committer, and the answerer, may wait
+// for Pebble for ever.
 func (s *Store) bury() {
 	select {
 	case <-s.dead:

@@ -69,7 +69,7 @@ func (o *forgetOp) apply(tx *txn) error {
 		o.n += n
 	}
 	tx.s.pruneCrawls()
-	tx.flush() // what was forgotten must not be found by a look-up of this group
+	tx.flush() // a look-up of this group must not find forgotten keys
 	return nil
 }
 

@@ -17,7 +17,7 @@ func (s *Store) committer() {
 		case <-s.dead:
 		}
 		s.pace.wait(s.dead, s.closing)
-		runtime.Gosched() // those who are about to call come into the group
+		runtime.Gosched() // calls that are about to come go into the group
 		f := s.flight()
 		if f.group = s.gather(append(f.group, r)); !s.flights.begin(f) {
 			f.answer(false)
@@ -109,7 +109,7 @@ func (s *Store) applyOne(tx *txn, o op) error {
 	return o.apply(tx)
 }
 
-// write hands the rows of tx to Pebble, which syncs them; the batch tells when.
+// write passes the rows of tx to Pebble, which syncs them; see the batch's SyncWait.
 func (s *Store) write(tx *txn) error {
 	if tx.batch.Empty() && s.sched.unsynced {
 		tx.note(tx.batch.LogData(nil, nil)) // an empty batch would not be synced

@@ -15,25 +15,24 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// health notices that the disk fails, which Pebble doesn't tell those who wait
-// for it:
+// health notices that the disk fails, of which Pebble returns no error to callers that
+// wait for it:
 //
 //   - a log that can't be written: see watchFS;
 //   - a manifest that can't: Pebble calls Fatalf, in the committer's goroutine,
 //     where a panic brings it back as an error, or in one of its own, which
-//     can neither go on nor unwind, and is parked;
+//     can neither continue nor unwind, and is parked;
 //   - tables that can't: Pebble tries again for ever, while writers wait for
 //     room. After some failures in a row it is enough.
 //
-// The store is dead then: it answers everybody with ErrFailed. The committer may
-// wait in Pebble for ever, holding Store.mu: so whoever else wants that lock asks
-// for it with rlock or lock. Close puts up the
-// fence of watchFS instead of closing Pebble.
+// The store is dead then: every call returns ErrFailed. The committer may wait in Pebble
+// for ever, holding Store.mu: so all others take that lock with rlock or lock. Close puts
+// up the fence of watchFS instead of closing Pebble.
 type health struct {
 	failed    atomic.Pointer[error]
-	dead      chan struct{} // closed when nobody may wait for Pebble any more
+	dead      chan struct{} // closed when no goroutine may wait for Pebble any more
 	once      sync.Once
-	waits     atomic.Int64 // how often somebody began to wait until dead; for tests
+	waits     atomic.Int64 // how often a goroutine began to wait until dead; for tests
 	committer atomic.Int64 // its goroutine
 	misses    atomic.Int64 // background failures in a row
 
@@ -45,7 +44,7 @@ const maxMisses = 20
 
 func newHealth() *health { return &health{dead: make(chan struct{})} }
 
-// failure returns what die was told first, or nil.
+// failure returns the first error that die got, or nil.
 func (h *health) failure() error {
 	if p := h.failed.Load(); p != nil {
 		return *p
@@ -53,7 +52,8 @@ func (h *health) failure() error {
 	return nil
 }
 
-// die makes err the answer to everything from now on, and frees those who wait.
+// die makes err the answer to every call from now on, and releases the goroutines that
+// wait.
 func (h *health) die(err error) {
 	wrapped := fmt.Errorf("%w: %w", store.ErrFailed, err)
 	h.failed.CompareAndSwap(nil, &wrapped)
@@ -107,7 +107,7 @@ func (h *health) attempt(f func() error) error {
 	})
 }
 
-// acquire takes a lock that who waits for Pebble may hold, unless the store dies.
+// acquire takes a lock that a goroutine in Pebble may hold, unless the store dies.
 func (h *health) acquire(try func() bool, lock, unlock func()) error {
 	if h.isDead() {
 		return h.failure()
@@ -187,7 +187,7 @@ func (h *health) listener() *pebble.EventListener {
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
 		WriteStallEnd:   h.stalls.end,
-		DataCorruption:  func(pebble.DataCorruptionInfo) {}, // the read that met it says so
+		DataCorruption:  func(pebble.DataCorruptionInfo) {}, // the read that met it returns it
 		FlushEnd:        func(i pebble.FlushInfo) { good(i.Err) },
 		CompactionEnd:   func(i pebble.CompactionInfo) { good(i.Err) },
 	}

@@ -1,7 +1,7 @@
 package pebblestore
 
-// rlock takes s.mu for reading. It returns ErrFailed when the store is dead: then
-// nobody may have the lock any more.
+// rlock takes s.mu for reading. If the store is dead, it returns ErrFailed: a goroutine
+// in Pebble may hold the lock for ever.
 func (s *Store) rlock() error { return s.acquire(s.mu.TryRLock, s.mu.RLock, s.mu.RUnlock) }
 
 // lock is rlock for writing, by others than the committer.

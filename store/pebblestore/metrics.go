@@ -101,7 +101,7 @@ func (s *Store) pebbleMetrics() (*pebble.Metrics, error) {
 // stalls is for how long Pebble stopped writes.
 type stalls struct {
 	mu    sync.Mutex
-	began time.Time // zero: writes go on
+	began time.Time // zero: writes are not stopped
 	ended time.Duration
 }
 

@@ -256,16 +256,21 @@ func (s *Store) Close() error {
 	case <-s.dead:
 	}
 	s.behind.Wait()
-	if s.isDead() {
-		return errors.Join(s.failure(), s.shut())
-	}
 	err := s.shut()
 	if s.isDead() {
-		return errors.Join(s.failure(), err)
+		err = errors.Join(s.failure(), err)
+		select {
+		case <-s.stopped:
+		case <-time.After(parkedAfter):
+			return err // the committer is parked in Pebble, and may hold the keys
+		}
 	}
 	s.closeKeys()
 	return err
 }
+
+// parkedAfter is for how long Close of a failed store waits for the committer.
+const parkedAfter = 100 * time.Millisecond
 
 // closeKeys gives the memory of the keys back, and closes the files.
 func (s *Store) closeKeys() {

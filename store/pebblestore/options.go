@@ -11,10 +11,9 @@ import (
 
 // Options modify Open. The zero value is fine.
 type Options struct {
-	// Identity says how the keys are made. Zero fields are taken from the
-	// store; a new store is stamped with what is given here. A store made with
-	// another identity is refused. The default is that of the store; frontier.StatusNew
-	// gives a new store its own.
+	// Identity is how the keys are made. Zero fields are taken from the store; a new
+	// store is stamped with these. A store made with another identity is refused. The
+	// default is that of the store; frontier.StatusNew sets that of a new store.
 	Identity store.Identity
 
 	// FS is the file system. The default is the machine's.

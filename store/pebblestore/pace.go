@@ -10,8 +10,8 @@ import (
 // pace slows the committer down while more is written than compactions put in order.
 // Left alone, Pebble lets writers have the processors that its compactions need
 // until L0 is too deep, and then stops them for seconds. Here, from half that depth
-// on, what was written is paid for by waiting, the longer the deeper L0 is: so that
-// writes become as slow as compactions before they have to stop.
+// on, the committer waits after it wrote, the longer the deeper L0 is: so that writes
+// become as slow as compactions before they have to stop.
 type pace struct {
 	depth      func() int // asks Pebble how many sublevels L0 has
 	from, stop int        // where waiting begins, and where Pebble stops writers
@@ -20,7 +20,7 @@ type pace struct {
 	deep  int       // as Pebble last said
 	asked time.Time // when
 	since int       // bytes written since
-	until time.Time // when what was written is paid for
+	until time.Time // before which nothing more is to be written
 
 	waited atomic.Int64 // ns in all
 }
@@ -30,7 +30,7 @@ const (
 	// and stop: what compactions manage on two processors that have nothing else to do.
 	paceRate = 32 << 20
 	// A wait shorter than this is put off until it has added up, as timers are no
-	// more exact; and a group waits at most so long, as others wait behind it.
+	// more exact; and a group waits at most so long, as others wait for it.
 	paceLeast, paceMost = time.Millisecond, time.Second / 4
 	// paceFresh is how old an answer of Pebble may be once writers wait.
 	paceFresh = 20 * time.Millisecond
@@ -71,7 +71,7 @@ func (p *pace) price(n int) time.Duration {
 	return min(time.Duration(seconds*float64(time.Second)), paceMost)
 }
 
-// wait waits until what was written is paid for, or the store is dead or to be closed.
+// wait waits as long as price says, unless the store dies or is closed.
 func (p *pace) wait(dead, closing <-chan struct{}) {
 	start := time.Now()
 	d := p.until.Sub(start)

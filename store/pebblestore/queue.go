@@ -81,6 +81,11 @@ func (tx *txn) queue(c *crawl, name string) *sched.Queue {
 	if q := tx.oldQueue(c, name); q != nil {
 		return q
 	}
+	return tx.newQueue(c, name)
+}
+
+// newQueue makes a queue of c.
+func (tx *txn) newQueue(c *crawl, name string) *sched.Queue {
 	qs := tx.s.queuesOf(c)
 	q := qs.NewQueue(name, uint64(qs.next), nil, sched.State{})
 	qs.next++

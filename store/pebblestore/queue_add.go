@@ -7,9 +7,9 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// adder carries out an Add. The index tells of all keys at once which are new;
-// seen rows are written in order of key and queued URLs in order of queue, which
-// Pebble takes in twice as fast as rows in any order.
+// adder carries out an Add. The index reports of all keys together which are new. Keys and
+// places are written in order of key and queued URLs in order of queue, which Pebble
+// takes in twice as fast as rows in any order.
 type adder struct {
 	*txn
 	*addOp
@@ -27,8 +27,11 @@ type adder struct {
 // after the other.
 type addSpace struct {
 	recs []sched.Record
-	rows []uint64 // queue number and index in recs of what is queued new
+	rows []uint64 // queue number and index in recs of each new URL
 	ptrs []pointer
+	// into are the queues of new items, and unknown the names of those that do not exist.
+	into    []*sched.Queue
+	unknown map[string]bool
 }
 
 // mostSpace is the number of items from which on nothing is kept.
@@ -40,21 +43,25 @@ func (a *addSpace) begin(n int) {
 	a.rows = slices.Grow(a.rows[:0], n)
 	a.ptrs = slices.Grow(a.ptrs[:0], n)[:n]
 	clear(a.ptrs)
+	a.into = slices.Grow(a.into[:0], n)[:n]
+	clear(a.into)
+	clear(a.unknown)
 }
 
-// end lets go of the URLs.
+// end drops the URLs.
 func (a *addSpace) end() {
 	clear(a.recs)
+	clear(a.into)
 	if cap(a.recs) > mostSpace {
 		*a = addSpace{}
 	}
 }
 
-// queueItems records and queues the items and gives the verdicts.
+// queueItems records and queues the items and sets the verdicts.
 func (tx *txn) queueItems(o *addOp) error {
 	a := &adder{txn: tx, addOp: o, addSpace: &tx.s.adding, now: sched.Now(tx.now)}
 	if a.forces = slices.ContainsFunc(o.items, forces); a.forces {
-		tx.flush() // so that the database tells where known URLs are
+		tx.flush() // so that the database has the places of known URLs
 	}
 	a.c = tx.crawl(o.crawl, true)
 	o.c = a.c
@@ -69,6 +76,10 @@ func (tx *txn) queueItems(o *addOp) error {
 	if err := a.c.seen.addSorted(a.keys, a.order, a.fresh); err != nil {
 		return err
 	}
+	a.begin(len(a.items))
+	if err := a.readQueues(); err != nil {
+		return err
+	}
 	a.judge()
 	a.refuse()
 	a.write()
@@ -77,9 +88,35 @@ func (tx *txn) queueItems(o *addOp) error {
 	return nil
 }
 
+// readQueues finds the queues of new items, before the step changes anything that an
+// error could not take back.
+func (a *adder) readQueues() error {
+	for i := range a.items {
+		name := a.items[i].Queue
+		if !a.fresh[i] || name == "" || a.unknown[name] {
+			continue
+		}
+		if a.into[i] = a.oldQueue(a.c, name); a.into[i] == nil {
+			if a.unknown == nil {
+				a.unknown = map[string]bool{}
+			}
+			a.unknown[name] = true
+		}
+		if err := a.err; err != nil {
+			a.err = nil
+			for j := range a.items {
+				if a.fresh[j] {
+					a.c.seen.remove(&a.items[j].Key)
+				}
+			}
+			return corruption(err)
+		}
+	}
+	return nil
+}
+
 // judge goes through the items in order of arrival.
 func (a *adder) judge() {
-	a.begin(len(a.items))
 	for i := range a.items {
 		switch {
 		case a.fresh[i] || a.full != nil && a.full[a.items[i].Key]:
@@ -107,16 +144,27 @@ func (a *adder) offered(i int) {
 		delete(a.full, it.Key)
 	}
 	if it.Queue != "" {
-		a.queueNew(i, it)
+		a.queueNew(i, it, a.into[i])
 	} else if a.forces {
 		a.forced[it.Key] = &forced{recorded: i + 1}
 	}
 }
 
-// queueNew queues an item under the key that item i recorded.
-func (a *adder) queueNew(i int, it *store.Item) {
+// queueNew queues an item under the key that item i recorded. q is its queue, if that was
+// found before.
+func (a *adder) queueNew(i int, it *store.Item, q *sched.Queue) {
+	switch {
+	case q != nil:
+	case a.unknown[it.Queue]:
+		delete(a.unknown, it.Queue)
+		if q = a.c.queues.loaded[it.Queue]; q == nil { // or a forced item has made it
+			q = a.newQueue(a.c, it.Queue)
+		}
+	default:
+		q = a.queue(a.c, it.Queue)
+	}
 	a.recs = append(a.recs, a.record(it))
-	a.ptrs[i] = a.arrive(a.queue(a.c, it.Queue), &a.recs[len(a.recs)-1])
+	a.ptrs[i] = a.arrive(q, &a.recs[len(a.recs)-1])
 	a.rows = append(a.rows, uint64(a.ptrs[i].queue)<<32|uint64(len(a.recs)-1))
 }
 
@@ -127,7 +175,7 @@ func (a *adder) refuse() {
 	}
 }
 
-// write writes the rows of what is new.
+// write writes the rows of new items.
 func (a *adder) write() {
 	slices.Sort(a.rows)
 	for _, row := range a.rows {
@@ -136,7 +184,7 @@ func (a *adder) write() {
 	a.packFresh(a.c, a.keys, a.order, a.fresh)
 	for _, i := range a.order {
 		if a.fresh[i] && a.ptrs[i].queue != 0 {
-			a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i], false)
+			a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i])
 		}
 	}
 }

@@ -44,7 +44,8 @@ type entryCursor struct {
 	visits int          // of rows that this page may still make
 	part   part
 	from   []byte // the row to begin with; nil for the first of the part
-	// leases are those of the crawl by queue, for one page; nil until they are asked for.
+	// leases are those of the crawl by queue, as they were when they were first asked for;
+	// nil until then.
 	leases map[*sched.Queue][]*sched.Lease
 }
 
@@ -55,7 +56,7 @@ func (at *entryCursor) page(tx *txn) ([]store.Entry, bool, error) {
 		return nil, false, nil
 	}
 	var list []store.Entry
-	at.leases, at.in, at.visits = nil, nil, listVisits
+	at.in, at.visits = nil, listVisits
 	for len(list) < listPage && at.visits > 0 {
 		q, err := at.current(tx, c)
 		if q == nil || err != nil {
@@ -92,7 +93,7 @@ func (at *entryCursor) current(tx *txn, c *crawl) (*sched.Queue, error) {
 	return q, err
 }
 
-// more appends what comes next of a queue, up to the end of a part or a page.
+// more appends the next entries of a queue, up to the end of a part or a page.
 func (at *entryCursor) more(tx *txn, c *crawl, q *sched.Queue, list []store.Entry) ([]store.Entry, error) {
 	num := uint32(q.ID)
 	switch at.part {
@@ -144,13 +145,14 @@ func (at *entryCursor) leaseEntries(c *crawl, q *sched.Queue) []store.Entry {
 	if q.Leased() == 0 {
 		return nil
 	}
-	if at.leases == nil { // one walk a page, of a crawl that may have as many queues as leases
+	if at.leases == nil { // one walk a listing, of a crawl that may have as many queues as leases
 		at.leases = make(map[*sched.Queue][]*sched.Lease)
 		for _, l := range c.queues.Leases {
 			at.leases[l.Queue] = append(at.leases[l.Queue], l)
 		}
 	}
-	leases := at.leases[q]
+	leases := slices.DeleteFunc(at.leases[q], func(l *sched.Lease) bool { return c.queues.Leases[l.Key] != l })
+	delete(at.leases, q)
 	slices.SortFunc(leases, func(a, b *sched.Lease) int {
 		if a.Before(b) {
 			return -1

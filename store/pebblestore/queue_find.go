@@ -72,7 +72,7 @@ func (tx *txn) findDone(c *crawl, k *store.Key, f *found) bool {
 	return true
 }
 
-// entry returns what callers are told of a key.
+// entry returns the entry of a key for callers.
 func (f *found) entry(c *crawl, k *store.Key) store.Entry {
 	switch {
 	case f.lease != nil:

@@ -11,17 +11,16 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// First spellings are told behind the commit, by the goroutine that asks: the
-// committer goes on meanwhile, and so may what is looked for. A URL that is held
-// all the time is found all the same: what leaves its row goes to the leases,
-// and what leaves these goes to the cache of texts or is held no more. Looking
-// in that order, and in both again at the end, misses nothing but a text that the
-// cache doesn't take or gave up at once (of more than maxText bytes, say), of a URL
-// that moved twice meanwhile. At the end both are looked at between two steps: within
-// one that puts a URL back, it may be in neither. The rows are read as they were at
-// one moment between two steps: a key may go to another generation.
+// First-seen URLs are looked up after the commit, by the calling goroutine. The committer
+// goes on in the meantime, and may move the URLs. A URL that is held all the time is
+// found nevertheless: one that leaves its row goes to the leases, and one that leaves
+// these goes to the cache of texts or is no longer held. The search goes in that order, and
+// through both again at the end. So it misses only a text that the cache does not take
+// (of more than maxText bytes, for example) of a URL that moved twice. At the end both are
+// read between two steps: within one that queues a URL again, it may be in neither. The
+// rows are those of one moment between two steps.
 
-// sought is a duplicate whose first spelling is looked for.
+// sought is a duplicate whose first-seen URL is looked for.
 type sought struct {
 	item    uint32
 	key     store.Key
@@ -31,13 +30,12 @@ type sought struct {
 	kept    bool // there is a text
 }
 
-// tellFirst fills in the first spellings of the duplicates of o, while they are
-// kept.
+// tellFirst sets the first-seen URLs of the duplicates of o whose texts are kept.
 func (s *Store) tellFirst(o *addOp) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if s.closed || s.isDead() {
-		return nil // what was added stays added
+		return nil // the items were added
 	}
 	list := s.fromCache(o, nil)
 	if len(list) == 0 {
@@ -57,7 +55,7 @@ func (s *Store) tellFirst(o *addOp) error {
 	return nil
 }
 
-// findTexts finds the texts of what isn't in the cache.
+// findTexts finds the texts that are not in the cache.
 func (s *Store) findTexts(c *crawl, list []sought) error {
 	if err := s.rlock(); err != nil {
 		return err
@@ -86,7 +84,7 @@ func (s *Store) fromMemory(c *crawl, list []sought) error {
 	return nil
 }
 
-// fromCache tells what the cache knows, and appends to list what it doesn't.
+// fromCache sets the first-seen URLs that the cache has, and appends the others to list.
 func (s *Store) fromCache(o *addOp, list []sought) []sought {
 	for _, i := range o.order {
 		if o.verdicts[i].Status != store.Duplicate || o.told != nil && o.told[i] {
@@ -116,8 +114,7 @@ func (s *Store) fromLeases(c *crawl, list []sought) {
 }
 
 // fromRows finds the texts of queued URLs, and of completed ones. If Pebble can't
-// write, it may never give a snapshot, nor take back what was read: the list is left
-// to it then.
+// write, it may never return a snapshot, nor close one: then the list is left to it.
 func (s *Store) fromRows(c *crawl, list []sought) error {
 	if err := s.rlock(); err != nil {
 		return err
@@ -125,7 +122,9 @@ func (s *Store) fromRows(c *crawl, list []sought) error {
 	return s.unlessDead(func() error {
 		rows := s.db.NewSnapshot()
 		for i := range list {
-			list[i].ptr = s.sched.places.at[placeKey{c.num, list[i].key}].pointer()
+			if e := s.sched.places.get(placeKey{c.num, list[i].key}); e != nil {
+				list[i].ptr = e.pointer()
+			}
 		}
 		s.mu.RUnlock()
 		err := fromRowsOf(rows, c.num, list)

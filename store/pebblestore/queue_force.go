@@ -11,7 +11,7 @@ type forced struct {
 	found
 	recorded int    // 1 more than the item of this step that made it known; 0: known before
 	queued   bool   // by this step
-	first    string // what a duplicate is told
+	first    string // the first-seen URL of a duplicate
 }
 
 func forces(it store.Item) bool { return it.Force }
@@ -61,7 +61,7 @@ func (a *adder) force(i int, f *forced) {
 func (a *adder) requeue(it *store.Item, f *forced) {
 	f.queued, f.first = true, it.URL
 	if f.recorded > 0 {
-		a.queueNew(f.recorded-1, it)
+		a.queueNew(f.recorded-1, it, nil)
 		return
 	}
 	a.s.texts.drop(a.c.num, &it.Key)
@@ -71,5 +71,5 @@ func (a *adder) requeue(it *store.Item, f *forced) {
 		rec.Created = f.rec.Created
 	}
 	p := a.enqueue(a.c, a.queue(a.c, it.Queue), &rec)
-	a.setPlace(a.c, &it.Key, &p, true)
+	a.setPlace(a.c, &it.Key, &p)
 }

@@ -51,7 +51,7 @@ type pointed struct {
 	pointer
 }
 
-// holds says whether a key is queued or leased, so that it may not be forgotten for
+// holds reports whether a key is queued or leased, so that it must not be forgotten for
 // its age.
 func (tx *txn) holds(c *crawl, p *pointed) bool {
 	return tx.s.queuesOf(c).Leases[p.key] != nil || tx.findQueued(c, &p.key, &found{ptr: p.pointer})

@@ -58,8 +58,8 @@ func (s *Store) writeQueues(tx *txn) {
 func byName(a, b *sched.Queue) int { return strings.Compare(a.Name, b.Name) }
 
 // flush makes the steps before this one readable in the database, at the
-// beginning of a step. The group is synced at its end all the same, and a
-// power cut keeps steps whole: it keeps a beginning of the batches.
+// beginning of a step. The group is still synced at its end, and a power cut keeps
+// steps whole: it keeps a beginning of the batches.
 func (tx *txn) flush() {
 	if tx.batch.Empty() && len(tx.packs) == 0 || tx.err != nil {
 		return

@@ -15,8 +15,8 @@ import (
 // own row is written when the queue leaves memory, or when the journal is
 // long and the queue's latest state is in its oldest row: then that row can go.
 //
-// A queue row says how many journal rows were older than it. At open, what is
-// newer in the journal holds.
+// A queue row has the number of journal rows that were older than it. At open, a newer
+// state in the journal replaces it.
 
 // journal is the journal of a store. Guarded by Store.mu.
 type journal struct {
@@ -39,7 +39,7 @@ func (r *journalRow) put(q *sched.Queue) {
 	q.Journal = r.num + 1
 }
 
-// holds tells whether the latest state of q is in the row.
+// holds reports whether the latest state of q is in the row.
 func (r *journalRow) holds(q *sched.Queue) bool { return q.Journal == r.num+1 }
 
 const (
@@ -47,7 +47,7 @@ const (
 	// to the journal.
 	journalFrom = 32
 	// journalSize is the size from which on its oldest row is done away with:
-	// some 50,000 states.
+	// about 50,000 states.
 	journalSize = 2 << 20
 )
 
@@ -55,8 +55,8 @@ func appendJournalRow(dst []byte, num uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, tableJournal), num)
 }
 
-// journals tells whether a queue that changed may be in the journal: one that
-// comes needs a row, to be found by its name, and so does one that goes.
+// journals reports whether a queue that changed may be in the journal: a new one needs
+// a row, to be found by its name, and so does one that holds nothing any more.
 func journals(q *sched.Queue) bool {
 	return q.Marks&(markChanged|markNew) == markChanged && q.Held() > 0
 }
@@ -93,7 +93,7 @@ func (j *journal) add(crawl uint32, q *sched.Queue) {
 	j.buf = append(j.buf, q.Name...)
 	at := len(j.buf)
 	j.buf = appendQueue(append(j.buf, 0, 0), q, row.num)
-	binary.BigEndian.PutUint16(j.buf[at:], uint16(len(j.buf)-at-2)) // a state is at most some 200 bytes
+	binary.BigEndian.PutUint16(j.buf[at:], uint16(len(j.buf)-at-2)) // a state is at most about 200 bytes
 }
 
 // close writes the row, and removes the oldest while the journal is too long.

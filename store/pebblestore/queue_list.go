@@ -92,8 +92,8 @@ func noQueue(crawl, queue string) error {
 }
 
 // listPage is how many rows of a listing are read in one step: other callers
-// wait no longer than that takes, and [Store.Entries] one walk over the leases of the
-// crawl.
+// wait no longer than that takes, and once in a listing by [Store.Entries] for a walk over
+// the leases of the crawl.
 const listPage = 512
 
 // listVisits bounds the rows and crawls that a step of a listing looks at, also where
@@ -138,7 +138,7 @@ func paged[T any](ctx context.Context, s *Store, page func(tx *txn) ([]T, bool, 
 
 // queueCursor is how far a listing of queues has come.
 type queueCursor struct {
-	crawl string // what was asked for
+	crawl string // that the caller named, or all
 	in    string // the crawl it is in, when it has begun
 	after string // the queue listed last
 }

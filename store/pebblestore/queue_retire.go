@@ -10,13 +10,13 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// A queue may hold more than one step can forget. So its first step gives the name to
+// A queue may hold more than one step can forget. So its first step moves the name to
 // an empty queue of another number, which takes new URLs from then on, and retires the
-// old one: it is served no more, and a row says that it is to be forgotten. Further
-// steps forget its keys, some thousand at a time; a crash leaves the row, and the next
-// Open goes on. A key is new again when its step has come.
+// old one: it is no longer served, and a row marks it as one to forget. Further steps
+// forget its keys, about a thousand at a time; a crash leaves the row, and the next Open
+// goes on. A key is new again after its step.
 //
-// Meanwhile a retired queue's key counts as seen and not held. If it is forced or
+// Until then a retired queue's key counts as seen and not held. If it is forced or
 // queued again, its place is in another queue and the key stays.
 
 // retired is a queue that is being forgotten. It is the committer's.
@@ -34,11 +34,11 @@ type retired struct {
 const (
 	// forgetRows bounds the rows and leases that one step of forgetting looks at.
 	forgetRows = 1 << 10
-	// forgetBytes bounds what it reads of them.
+	// forgetBytes bounds the bytes that it reads of them.
 	forgetBytes = 1 << 20
 )
 
-// retire takes q out of service and gives its name to an empty queue.
+// retire takes q out of service and moves its name to an empty queue.
 func (tx *txn) retire(c *crawl, q *sched.Queue) *retired {
 	s, qs := tx.s, &c.queues
 	r := &retired{c: c, q: q}
@@ -62,8 +62,8 @@ func (tx *txn) retire(c *crawl, q *sched.Queue) *retired {
 	return r
 }
 
-// forgetQueue begins to forget a queue, and goes on with what was begun before. It
-// returns how many keys it forgot, and what is left to be forgotten by retireOps.
+// forgetQueue begins to forget a queue, and continues earlier calls. It returns how many
+// keys it forgot, and the retired queues that retireOps must still forget.
 func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err error) {
 	if q := tx.oldQueue(c, name); q != nil && q.Used() {
 		tx.retire(c, q)
@@ -129,7 +129,7 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	return int64(len(found)), nil
 }
 
-// finish takes r off the list of what is to be forgotten.
+// finish removes r from the list of retired queues.
 func (sc *scheduler) finish(r *retired) {
 	r.finished = true
 	sc.retired = slices.DeleteFunc(sc.retired, func(other *retired) bool { return other == r })
@@ -182,7 +182,7 @@ func (some *remains) lease(l *sched.Lease) {
 }
 
 // read takes the first rows between lo and hi, or from a row on, and returns the row to
-// go on from.
+// continue from.
 func (some *remains) read(tx *txn, from, lo, hi []byte, keyOf func(key, value []byte) (store.Key, error)) ([]byte, error) {
 	if from != nil {
 		lo = from
@@ -234,7 +234,7 @@ func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation,
 }
 
 // endRetired ends the lease of a key whose queue is retired, before the key may be
-// queued anew. Its URL goes back to the rows of that queue, to be forgotten with them.
+// queued again. Its URL goes back to the rows of that queue, to be forgotten with them.
 func (tx *txn) endRetired(c *crawl, k *store.Key) {
 	l := tx.s.queuesOf(c).Leases[*k]
 	if l == nil || !l.Queue.Retired() {
@@ -272,15 +272,15 @@ func (o *retireOp) apply(tx *txn) (err error) {
 	}
 	o.n, err = tx.forgetSome(r)
 	tx.file()
-	tx.flush() // what was forgotten must not be found by a look-up of this group
+	tx.flush() // a look-up of this group must not find forgotten keys
 	if o.r != nil {
 		o.finished = r.finished
 	}
 	return err
 }
 
-// finishRetired forgets what is left of queues, step by step, and returns how many keys
-// that were. If ctx ends it goes on in the background.
+// finishRetired forgets the rest of queues, step by step, and returns the number of
+// keys. If ctx ends it goes on in the background.
 func (s *Store) finishRetired(ctx context.Context, left []*retired) (n int64, err error) {
 	for _, r := range left {
 		for o := (&retireOp{r: r}); !o.finished; n += o.n {
@@ -293,7 +293,7 @@ func (s *Store) finishRetired(ctx context.Context, left []*retired) (n int64, er
 	return n, nil
 }
 
-// wakeRetiring has the background forget what is left.
+// wakeRetiring has the background forget the rest.
 func (s *Store) wakeRetiring() {
 	select {
 	case s.retiring <- struct{}{}:
@@ -314,7 +314,7 @@ func (s *Store) forgetRetired() {
 		}
 		for o := (&retireOp{}); !o.finished; {
 			if s.do(context.Background(), o) != nil {
-				break // what can't be read, the next Forget of the queue tells
+				break // the next Forget of the queue returns the error
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func uint48(b []byte) uint64 {
 	return uint64(b[0])<<40 | uint64(b[1])<<32 | uint64(b[2])<<24 | uint64(b[3])<<16 | uint64(b[4])<<8 | uint64(b[5])
 }
 
-// orderPlace returns the place that the key of a queued URL tells.
+// orderPlace returns the place that the key of a queued URL has.
 func orderPlace(key []byte) (priority uint8, at sched.Head, err error) {
 	if len(key) != orderRowLen || key[9] > store.MaxPriority {
 		return 0, at, fmt.Errorf("cannot read queue row %x: %w", key, store.ErrCorrupt)
@@ -139,7 +139,7 @@ func appendRecord(dst []byte, r *sched.Record) []byte {
 	return append(dst, r.URL...)
 }
 
-// parseRecord is the inverse. It copies what it keeps.
+// parseRecord is the inverse. The record has its own memory.
 func parseRecord(b []byte, priority uint8, at sched.Head) (sched.Record, error) {
 	rec := sched.Record{Due: at.Due, Seq: at.Seq, Priority: priority}
 	r := readRow(b)

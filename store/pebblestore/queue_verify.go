@@ -21,7 +21,7 @@ type heldRows struct {
 
 const heldText = "the URL is held and its key isn't in the index: it would be called new"
 
-// queueRows is what was read of queues and of the places of URLs.
+// queueRows are queues and places of URLs as they were read.
 type queueRows struct {
 	places map[placeKey]pointer      // that the journal has
 	states map[string]stateInRow     // that the journal has, by the key of the queue's row
@@ -38,7 +38,7 @@ type stateInRow struct {
 	value []byte
 }
 
-// urlsOfQueue is a queue by its state, and what was read of its URLs.
+// urlsOfQueue is a queue by its state, and its URLs as they were read.
 type urlsOfQueue struct {
 	q      *sched.Queue
 	row    []byte

@@ -146,7 +146,7 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
 	}
 	l := tx.s.queuesOf(c).Leases[st.Key]
 	switch {
-	case l != nil && !l.Queue.Retired(): // what is leased is known
+	case l != nil && !l.Queue.Retired(): // a leased key is known
 		return leasedAt(l), true
 	case st.Token != 0 && l == nil || !tx.known(c, &st.Key):
 		return found{}, false
@@ -208,24 +208,24 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 	case store.Requeue:
 		f.rec.Due = sched.Due(st, sched.Now(tx.now))
 		p := tx.enqueue(c, f.queue, &f.rec)
-		tx.setPlace(c, &st.Key, &p, true)
+		tx.setPlace(c, &st.Key, &p)
 	}
 }
 
-// finish ends a URL as done or dropped. If its text is kept, its place goes on naming
-// the queue.
+// finish ends a URL as done or dropped. If its text is kept, its place still names the
+// queue.
 func (tx *txn) finish(c *crawl, f *found, state store.State, made bool) {
 	k := &f.rec.Key
 	f.queue.End(state, 1)
 	f.rec.Due = 0
 	if !tx.s.opt.KeepURLs {
-		tx.endPlace(c, k)
+		tx.s.sched.places.remove(placeKey{c.num, *k})
 		return
 	}
 	p := pointer{queue: uint32(f.queue.ID)}
 	tx.s.texts.put(c.num, k, f.rec.URL)
 	tx.set(appendDoneRow(nil, c.num, p.queue, k), appendDone(nil, &f.rec, state))
 	if made {
-		tx.setPlace(c, k, &p, true)
+		tx.setPlace(c, k, &p)
 	}
 }

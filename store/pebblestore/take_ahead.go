@@ -7,8 +7,8 @@ import (
 )
 
 // aheadRows bounds the rows read ahead of all queues of all crawls together: about
-// 25 MB, or a few times that after queues have become many, since what was read of
-// the first ones stays until they are served.
+// 25 MB, or a few times that after queues have become many, since rows of the first
+// ones stay until they are served.
 const aheadRows = 1 << 17
 
 // aheadMost bounds the rows of one queue.
@@ -41,8 +41,7 @@ func (sc *scheduler) aheadOf() int {
 	return min(aheadMost, aheadRows/max(1, sc.loaded))
 }
 
-// worthKeeping returns as many of the rows as may be kept: the head, and those
-// behind it.
+// worthKeeping returns as many of the rows as may be kept: the head, and those after it.
 func (sc *scheduler) worthKeeping(rows []sched.Record) []sched.Record {
 	n := sc.aheadOf()
 	rows = rows[:min(len(rows), n+1)]
@@ -54,15 +53,15 @@ func (sc *scheduler) worthKeeping(rows []sched.Record) []sched.Record {
 	return rows
 }
 
-// queuedAt tells that a URL was queued at a place.
+// queuedAt notes that a URL was queued at a place.
 func (sc *scheduler) queuedAt(q *sched.Queue, priority uint8, at sched.Head) {
 	if a := sc.ahead[q]; a != nil && a.priority == priority && a.before(at) {
 		delete(sc.ahead, q)
 	}
 }
 
-// keepAhead keeps rows for the next take, without those that were taken. The rest is
-// let go.
+// keepAhead keeps rows for the next take, without those that were taken, and drops the
+// rest.
 func (sc *scheduler) keepAhead(q *sched.Queue, priority uint8, rows []sched.Record, taken int) {
 	kept := sc.worthKeeping(rows[taken:])
 	if len(kept) < 2 { // the head alone saves nothing

@@ -8,12 +8,12 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// texts keeps in bounded memory what URLs were lately queued under, to tell a
-// duplicate's first spelling without two reads of the disk. What isn't here is
-// read: forgetting is always allowed, and a wrong text never. So whatever moves
-// a URL tells the cache at once: put when it is queued, drop when it goes.
+// texts is a cache, in bounded memory, of the texts of URLs that were lately queued or
+// asked for, so that a duplicate's first-seen URL takes no two reads of the disk. Other
+// texts are read: the cache may drop any text, and never returns a wrong one. So whatever
+// moves a URL calls the cache immediately: put when it is queued, drop when it ends.
 //
-// It stays empty until somebody asks for first spellings.
+// It stays empty until the first caller asks for first-seen URLs.
 type texts struct {
 	on     atomic.Bool
 	shards [textShards]textShard
@@ -35,7 +35,7 @@ const (
 // noText stands for the length of a text that isn't kept by the store.
 const noText = 1<<32 - 1
 
-// textShard is a ring of texts, the oldest giving way, and a table of where
+// textShard is a ring of texts, which overwrites the oldest, and a table of where
 // they are.
 type textShard struct {
 	mu     sync.Mutex
@@ -54,7 +54,7 @@ type textBucket struct {
 }
 
 // textPlace is where a text begins in the ring, and 16 bits of its key, so that
-// hardly any other text is looked at. 0 is free; later texts are greater.
+// hardly any other text is read. 0 is free; later texts are larger.
 type textPlace uint64
 
 func placeOf(at uint64, k *store.Key) textPlace { return textPlace((at+1)<<16 | uint64(textTag(k))) }
@@ -81,7 +81,7 @@ func (t *texts) want() {
 
 func (t *texts) shard(k *store.Key) *textShard { return &t.shards[k[0]%textShards] }
 
-// put says that a URL is now held under a text.
+// put notes that a URL is now held under a text.
 func (t *texts) put(crawl uint32, k *store.Key, text string) {
 	if !t.on.Load() {
 		return
@@ -93,7 +93,7 @@ func (t *texts) put(crawl uint32, k *store.Key, text string) {
 	s.add(crawl, k, text, uint32(len(text)))
 }
 
-// drop says that the text of a URL is not what it was.
+// drop notes that the text of a URL has changed.
 func (t *texts) drop(crawl uint32, k *store.Key) {
 	if !t.on.Load() {
 		return
@@ -105,7 +105,7 @@ func (t *texts) drop(crawl uint32, k *store.Key) {
 }
 
 // get returns the text of a URL, "" for one whose text isn't kept. If the cache
-// doesn't know, the version is for learn. A text equal to the one given is
+// does not have it, the version is for learn. A text equal to the one given is
 // returned as that, without a copy.
 func (t *texts) get(crawl uint32, k *store.Key, like string) (text string, known bool, version uint64) {
 	if !t.on.Load() {
@@ -130,8 +130,8 @@ func (t *texts) get(crawl uint32, k *store.Key, like string) (text string, known
 	return string(e[textHead : textHead+n]), true, 0
 }
 
-// learn keeps what was read of a URL, unless it was put or dropped since get
-// told the version.
+// learn adds the text of a URL as it was read, unless the URL was put or dropped since get
+// returned the version.
 func (t *texts) learn(crawl uint32, k *store.Key, text string, kept bool, version uint64) {
 	if !t.on.Load() {
 		return
@@ -155,8 +155,8 @@ func (s *textShard) bucket(k *store.Key) *textBucket {
 	return &s.table[int(binary.LittleEndian.Uint32(k[8:]))&(len(s.table)-1)]
 }
 
-// count counts the places of texts that live: most of what was taken may be of texts
-// that the ring has come round to.
+// count counts the places of texts that are still there: most places may be of texts
+// that the ring has overwritten.
 func (s *textShard) count() {
 	s.used = 0
 	for i := range s.table {
@@ -168,7 +168,7 @@ func (s *textShard) count() {
 	}
 }
 
-// grow makes the table twice as great. Who reads meanwhile has read in vain.
+// grow doubles the table. A text that is being read now is not learned.
 func (s *textShard) grow() {
 	old := s.table
 	s.table = make([]textBucket, 2*len(old))

@@ -26,7 +26,7 @@ type Report struct {
 // Finding is something wrong.
 type Finding struct {
 	Row  []byte // key of the row, if it is about one
-	Text string // what is wrong, and what it means
+	Text string // the error, and its consequence
 }
 
 // maxFindings bounds the list of a report.
@@ -41,7 +41,7 @@ const maxFindings = 100
 // index is asked for some thousand keys at a time.
 //
 // An error means that it could not read to the end, as with a wrong checksum;
-// the report has what was found before.
+// the report has the findings until then.
 func (s *Store) Verify(ctx context.Context) (*Report, error) {
 	r := &Report{}
 	done, err := s.linger()
@@ -196,7 +196,7 @@ type asked struct {
 	key  store.Key
 	row  []byte
 	g    *generation // nil: row counts
-	text string      // what is wrong otherwise
+	text string      // the finding otherwise
 }
 
 // want has the index asked for a key of c, because of a row.

@@ -10,7 +10,7 @@ import (
 	"github.com/firstseen/firstseen/store/internal/wallclock"
 )
 
-// wallTime is the store's judgement of its clock, and what is on disk of it.
+// wallTime is the store's judgement of its clock, and the time that is on disk.
 type wallTime struct {
 	wallclock.Clock
 	written time.Time

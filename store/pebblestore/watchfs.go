@@ -20,8 +20,8 @@ import (
 // the store: it is dead, and the goroutine that met it is parked.
 //
 // A dead store can't be closed in Pebble, whose goroutines may still run. The
-// fence parks each of them at its next change of the disk, so that the
-// directory can be opened again.
+// fence parks each of them at its next change of the disk and closes their files, so
+// that the directory can be opened again.
 type watchFS struct {
 	vfs.FS
 	h  *health
@@ -30,20 +30,56 @@ type watchFS struct {
 	mu     sync.RWMutex // held for reading during each change
 	fenced bool
 
+	files sync.Mutex // guards open
+	open  map[*watchFile]struct{}
+
 	readOnly bool
 	lock     io.Closer
 }
 
-// fence waits for the changes under way and gives the lock back; later changes
-// never come back.
+// fence waits for the changes in progress, closes all files and releases the lock; later
+// changes never return.
 func (fs *watchFS) fence() error {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.fenced = true
+	fs.files.Lock()
+	defer fs.files.Unlock()
+	for f := range fs.open {
+		if f.Fd() != vfs.InvalidFd { // what is not a file of the system may not be read after that
+			_ = f.File.Close() // unsynced writes are lost anyway
+		}
+	}
+	clear(fs.open)
 	if fs.lock == nil {
 		return nil
 	}
 	return fs.lock.Close()
+}
+
+// watched returns the file of f, to be closed by the fence at the latest.
+func (fs *watchFS) watched(f *watchFile) *watchFile {
+	f.fs = fs
+	fs.files.Lock()
+	defer fs.files.Unlock()
+	if fs.open == nil {
+		fs.open = map[*watchFile]struct{}{}
+	}
+	fs.open[f] = struct{}{}
+	return f
+}
+
+// Open implements vfs.FS.
+func (fs *watchFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	w := fs.watched(&watchFile{File: f, do: fs.change})
+	for _, o := range opts {
+		o.Apply(w)
+	}
+	return w, nil
 }
 
 // change makes a change of the disk.
@@ -83,13 +119,13 @@ func (fs *watchFS) create(name string, f func() (vfs.File, error)) (file vfs.Fil
 	if err != nil {
 		return nil, err
 	}
-	return &watchFile{File: file, fs: fs, do: do, log: isLog(name)}, nil
+	return fs.watched(&watchFile{File: file, do: do, log: isLog(name)}), nil
 }
 
 // Create implements vfs.FS. Pebble makes the manifest and then the marker that
 // names it, and syncs the directory once, after both. A file system that keeps
 // its directories in order, as journals do, never has the marker alone after a
-// power cut, but POSIX lets it: so what was made before a marker is synced first.
+// power cut, but POSIX allows it: so the directory is synced before a marker is made.
 func (fs *watchFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(fs.PathBase(name), "marker.") {
 		if err := fs.syncDir(fs.PathDir(name)); err != nil {
@@ -115,7 +151,7 @@ func (fs *watchFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watchFile{File: f, fs: fs, do: fs.vital}, nil
+	return fs.watched(&watchFile{File: f, do: fs.vital}), nil
 }
 
 func (fs *watchFS) syncDir(name string) error {
@@ -181,15 +217,31 @@ func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
 
 // watchFile is a file or directory that is written through its watchFS.
 //
-// Those who write it let others run. A flush would keep its processor for ten
-// milliseconds at a time, and callers wait for less than one: it gives it up after
-// each block. The log's goroutine gives up the one that its sync would hold until
-// the runtime finds out that nothing runs there.
+// Its writers yield. A flush would keep its processor for ten milliseconds at a time,
+// and callers wait for less than one: it yields after each block. The log's goroutine
+// yields before its sync, which would hold the processor until the runtime notices.
 type watchFile struct {
 	vfs.File
 	fs  *watchFS
 	do  func(func() error) error
 	log bool
+}
+
+// Close implements vfs.File. The fence may have closed the file.
+func (f *watchFile) Close() error {
+	f.fs.files.Lock()
+	_, open := f.fs.open[f]
+	delete(f.fs.open, f)
+	f.fs.files.Unlock()
+	if !open {
+		return nil
+	}
+	return f.File.Close()
+}
+
+// Preallocate implements vfs.File.
+func (f *watchFile) Preallocate(offset, length int64) error {
+	return f.fs.change(func() error { return f.File.Preallocate(offset, length) })
 }
 
 // Write implements vfs.File.
