@@ -8,7 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -213,6 +215,23 @@ func TestBatchCost(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTooManyFields refuses batches of millions of tiny fields, whatever these are, without taking
+// memory for more than their bytes.
+func TestTooManyFields(t *testing.T) {
+	for name, field := range map[string]string{"items": "\x12\x00", "IDs": "\x0a\x00", "numbers": "\x18\x00", "of a later protocol": "\x82\x01\x00"} {
+		raw := strings.Repeat(field, 1<<20)
+		var b putBatch
+		reader := &messageReader{s: codecServer}
+		reader.batch(cut([]byte(raw)), &b)
+		if b.size > len(raw)+perURL {
+			t.Errorf("%s: got a cost of %d bytes; want that of %d bytes alone", name, b.size, len(raw))
+		}
+		if opened, err := reader.openBatch(&b); opened || status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: got %t, %v; want InvalidArgument", name, opened, err)
+		}
 	}
 }
 

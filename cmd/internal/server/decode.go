@@ -66,7 +66,7 @@ func (r *messageReader) item(data mem.BufferSlice, it *putItem) {
 // batch receives a DiscoveredBatch, which openBatch decodes.
 func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) {
 	r.raw, r.costly = r.own(data), false
-	r.items = countItems(r.raw)
+	r.items = countFields(r.raw) // the ID may be one of them
 	*batch = putBatch{from: r, size: r.cost()}
 }
 
@@ -74,7 +74,7 @@ func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) {
 // refuses is not decoded.
 func (r *messageReader) cost() int {
 	n := len(r.raw) + perURL
-	if r.items <= maxItems {
+	if r.items <= maxItems+1 {
 		n += perURL * r.items
 	}
 	if r.costly {
@@ -172,8 +172,8 @@ func dateIn(body []byte) (date uint64) {
 
 // openBatch is openItem for a batch.
 func (r *messageReader) openBatch(batch *putBatch) (opened bool, err error) {
-	if r.items > maxItems {
-		return false, status.Errorf(codes.InvalidArgument, "cannot take batch; got more than %d items", maxItems)
+	if r.items > maxItems+1 {
+		return false, status.Errorf(codes.InvalidArgument, "cannot take batch; got more fields than an ID and %d items", maxItems)
 	}
 	if !r.costly && r.fastBatch(r.raw, batch) {
 		r.raw, batch.n = nil, len(batch.urls)
@@ -378,7 +378,7 @@ func (r *messageReader) fastBatch(b []byte, batch *putBatch) bool {
 			if batch.id, ok = asText(value); !ok {
 				return false
 			}
-		case tag == bytes2:
+		case tag == bytes2 && len(value) <= r.s.maxInfo():
 			batch.urls = append(batch.urls, offered{})
 			if !r.fastInfo(value, &batch.urls[len(batch.urls)-1]) {
 				return false
@@ -391,19 +391,17 @@ func (r *messageReader) fastBatch(b []byte, batch *putBatch) bool {
 	return true
 }
 
-// countItems counts the items of a DiscoveredBatch, as far as it can be read and up to one more
-// than there may be.
-func countItems(b []byte) int {
+// countFields counts the fields of a message, as far as it can be read and up to two more than
+// maxItems: to read millions of tiny fields takes long, whatever they are.
+func countFields(b []byte) int {
 	n := 0
-	for len(b) > 0 && n <= maxItems {
-		tag, _, rest, ok := field(b)
-		if !ok {
+	for len(b) > 0 && n <= maxItems+1 {
+		_, _, size := protowire.ConsumeField(b)
+		if size < 0 {
 			return n
 		}
-		if tag == bytes2 {
-			n++
-		}
-		b = rest
+		b = b[size:]
+		n++
 	}
 	return n
 }

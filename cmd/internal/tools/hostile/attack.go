@@ -49,6 +49,7 @@ var attacks = []attack{
 	{"message flood, no token", 1, 32, true, floodByStranger},
 	{"message flood", 1, 16, false, flood},
 	{"floods of empty items", 1, 16, false, floodEmpty},
+	{"floods of empty IDs", 1, 16, false, floodIDs},
 	{"floods of crawls", 1, 4, false, floodCrawls},
 	{"probes, no token", 1, 8, true, probes},
 }

@@ -145,12 +145,18 @@ func flood(a *attacker, i int) error {
 	return floodWith(a, i, attackerToken, "PutURLs", prefixed(discovered(fmt.Sprintf("http://flood%d.example/", i), "flood")), 1000)
 }
 
-// floodEmpty sends messages of 4 MiB that are nothing but empty items.
-func floodEmpty(a *attacker, i int) error {
+// floodEmpty sends messages of 4 MiB that contain only empty items.
+func floodEmpty(a *attacker, i int) error { return floodFields(a, i, 2) }
+
+// floodIDs sends messages of 4 MiB that contain only empty IDs.
+func floodIDs(a *attacker, i int) error { return floodFields(a, i, 1) }
+
+// floodFields sends messages of 4 MiB that repeat an empty field.
+func floodFields(a *attacker, i int, number byte) error {
 	n := (4<<20 - 100) / 2
 	b := binary.BigEndian.AppendUint32([]byte{0}, uint32(2*n))
 	for range n {
-		b = append(b, 1<<3|2, 0) // field 1, of no bytes
+		b = append(b, number<<3|2, 0)
 	}
 	return floodWith(a, i, attackerToken, "PutDiscovered", b, 1)
 }
