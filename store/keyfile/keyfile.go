@@ -1,7 +1,7 @@
 // Package keyfile reads and writes portable files of sorted keys: how a
 // seen-set moves between stores, machines and backends.
 //
-// A file says how its keys were made, so that it is not mixed with others; it
+// A file states how its keys were made, so that it is not mixed with others; it
 // is in blocks with checksums, so that a reader has checked a key before it
 // hands it out; and it ends with a count, so that a part is not taken for the
 // whole. All numbers are big-endian:
@@ -44,17 +44,17 @@ const (
 	keyLen    = len(store.Key{})
 )
 
-// Header says how the keys of a file were made.
+// Header is how the keys of a file were made.
 type Header struct {
 	Identity store.Identity
-	// UnicodeHosts says that keys of internationalised hosts may be among
+	// UnicodeHosts reports that keys of internationalised hosts may be among
 	// them, so that they belong to that Unicode version.
 	UnicodeHosts bool
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Write writes a file of the keys that seq gives, which must ascend strictly,
+// Write writes a file of the keys of seq, which must ascend strictly,
 // and returns their number. It ends with the first error of seq or w.
 func Write(w io.Writer, h Header, seq iter.Seq2[store.Key, error]) (int64, error) {
 	kw := NewWriter(w, h)
@@ -114,7 +114,7 @@ func (w *Writer) Append(keys []store.Key) error {
 func (w *Writer) Len() int64 { return w.n }
 
 // Close writes the end of the file, without which it is not whole. It doesn't close
-// what it writes to.
+// the underlying writer.
 func (w *Writer) Close() error {
 	if len(w.block) > 4 {
 		w.block = w.e.block(w.block)
@@ -123,7 +123,7 @@ func (w *Writer) Close() error {
 	return errors.Join(w.e.err, w.w.Flush())
 }
 
-// before says whether x is before y.
+// before reports whether x is before y.
 func before(x, y *store.Key) bool {
 	if a, b := binary.BigEndian.Uint64(x[:]), binary.BigEndian.Uint64(y[:]); a != b {
 		return a < b

@@ -15,7 +15,7 @@ type op interface {
 	weight() int
 	// apply carries the step out. The committer calls it, alone and holding
 	// Store.mu. It must find every error before it changes anything: an error
-	// goes to its caller, and the group goes on.
+	// goes to its caller, and the rest of the group is applied.
 	apply(tx *txn) error
 }
 

@@ -14,7 +14,7 @@ import (
 // whose last key was recorded before the time is dropped, with range deletions.
 // Its rows are read once (not rewritten), to take them out of the index. So a key
 // may outlive the time by up to a generation's span. Keys held in a queue stay, and
-// count as recorded anew. Forgetting by age goes in durable steps of some thousand
+// count as recorded again. Forgetting by age goes in durable steps of some thousand
 // keys, as does that of a queue or of named keys of more than a thousand URLs, and other
 // steps go on between them. A queue is emptied by the first of its steps: what is added
 // to it from then on stays. If the call is broken off or the machine stops, the rest of

@@ -21,7 +21,7 @@ type IndexInfo struct {
 	// far as there is room.
 	Mapped int64
 	// WronglyDropped is the expected number of URLs wrongly called duplicates
-	// while the keys there now were added one after the other.
+	// while the present keys were added in turn.
 	WronglyDropped float64
 }
 

@@ -84,7 +84,7 @@ func (s *Store) keep() {
 	}
 }
 
-// round does what is to be done.
+// round does one round of the work that is due.
 func (s *Store) round(m *merges) error {
 	s.removeTrash()
 	s.keeper.mu.Lock()

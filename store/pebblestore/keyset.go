@@ -86,7 +86,7 @@ func (n *keySet) addSorted(keys []store.Key, order []uint32, fresh []bool) error
 	return nil
 }
 
-// offer is addSorted for keys of an import: what it returns learns those that are
+// offer is addSorted for keys of an import: the returned function learns those that are
 // fresh, packed or not.
 func (n *keySet) offer(keys []store.Key, order []uint32, fresh []bool) (learn func(packed bool), err error) {
 	if n.trusted() {
@@ -160,7 +160,7 @@ func (n *keySet) bytes() (b int64) {
 	return b
 }
 
-// close gives the memory back.
+// close releases the memory.
 func (n *keySet) close() {
 	if n.x != nil {
 		n.x.Close()

@@ -18,7 +18,7 @@ import (
 // Open brings the places of all runs and the keys of packed rows into memory. Then
 // table and runs answer, until the index is filled in the background.
 
-// loadKeys loads what tells which keys are known.
+// loadKeys loads the state that decides which keys are known.
 func (s *Store) loadKeys() error {
 	gens := map[uint32]*crawlGen{}
 	for _, c := range s.crawls {

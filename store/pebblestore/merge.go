@@ -20,7 +20,7 @@ type keyPart struct {
 	rows   packedKeys // frozen
 	packed int64      // keys in them
 	upTo   uint64     // their last row
-	purge  bool       // leave out what is purging
+	purge  bool       // leave out the keys that are purging
 	file   *runfile.Writer
 	place  runfile.Place
 }
@@ -133,7 +133,7 @@ func (w *runsWriter) abort() (err error) {
 	return err
 }
 
-// commit ends the files, and has the runs take the place of what they were made of.
+// commit ends the files, and has the runs replace their inputs.
 func (w *runsWriter) commit(parts []*keyPart) error {
 	if w.shared != nil {
 		if err := w.finish(w.shared); err != nil {
@@ -175,7 +175,7 @@ func (s *Store) syncDir(dir string) error {
 
 func (s *Store) runsDir() string { return s.opt.FS.PathJoin(s.dir, "runs") }
 
-// replaceOp has runs take the place of what they were made of.
+// replaceOp has runs replace their inputs.
 type replaceOp struct {
 	w     *runsWriter
 	parts []*keyPart
@@ -265,7 +265,7 @@ func (s *Store) endParts(parts []*keyPart, bad bool) {
 // without is a source without some keys.
 type without struct {
 	from runfile.Source
-	keys map[store.Key]struct{} // not written to meanwhile
+	keys map[store.Key]struct{} // not written to in the meantime
 	buf  []store.Key
 }
 

@@ -6,7 +6,7 @@ import "github.com/firstseen/firstseen/store"
 // wait for memory at each. So the See steps of a group that follow on each other
 // are carried out as one batch, in which equal keys keep their order.
 
-// mergeKeys is how many keys a step may have to be merged with others: a greater
+// mergeKeys is how many keys a step may have to be merged with others: a larger
 // one has enough of its own.
 const mergeKeys = 256
 
@@ -58,7 +58,7 @@ func (s *Store) applySees(tx *txn, run []*request) int {
 // weight implements op.
 func (m *seeMerger) weight() int { return len(m.keys) }
 
-// apply implements op: it records all keys, and tells each step of its own.
+// apply implements op: it records all keys, and answers each step.
 func (m *seeMerger) apply(tx *txn) error {
 	b := m.sorter.take(m.keys)
 	if err := tx.recordSorted(tx.crawl(m.ops[0].crawl, true), b.keys, b.all, b.fresh); err != nil {

@@ -54,7 +54,7 @@ func identity(n int) []uint32 {
 
 var sorters = sync.Pool{New: func() any { return new(sorter) }}
 
-// put gives s back for the next caller, unless the step ended otherwise than by its
+// put puts s back into the pool, unless the step ended otherwise than by its
 // answer, so that the committer may still read it.
 func (s *sorter) put(err error) {
 	if err == nil {

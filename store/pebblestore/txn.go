@@ -150,14 +150,14 @@ func (s *Store) writeDirty(tx *txn) {
 	}
 }
 
-// known says whether k was seen in c.
+// known reports whether k was seen in c.
 func (tx *txn) known(c *crawl, k *store.Key) bool {
 	known, err := c.seen.has(k)
 	tx.note(err)
 	return known
 }
 
-// record records k as seen in c, and says whether it was new.
+// record records k as seen in c, and reports whether it was new.
 func (tx *txn) record(c *crawl, k *store.Key) bool {
 	var fresh [1]bool
 	tx.note(tx.recordSorted(c, unsafe.Slice(k, 1), first, fresh[:]))

@@ -176,7 +176,7 @@ func (r *Run) load(b uint64) (span, []byte, error) {
 	return s, keys, nil
 }
 
-// few is how many keys are looked at one after the other.
+// few is how many keys are compared in turn, without bisection.
 const few = 32
 
 // search reports whether k is among ascending keys.

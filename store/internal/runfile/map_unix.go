@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile returns the bytes of f, and what gives them back. They stay when f is
+// mapFile returns the bytes of f, and a function that unmaps them. They stay when f is
 // closed or removed.
 func mapFile(f vfs.File) ([]byte, func(), error) {
 	info, err := f.Stat()
@@ -32,7 +32,7 @@ func mapFile(f vfs.File) ([]byte, func(), error) {
 
 const adviceWillNeed = unix.MADV_WILLNEED
 
-// advise gives the system advice about the whole pages of b. It may ignore it.
+// advise advises the system about the whole pages of b. It may ignore it.
 func advise(b []byte, advice int) {
 	if len(b) == 0 || advice < 0 {
 		return

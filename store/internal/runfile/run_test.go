@@ -100,14 +100,14 @@ func TestRun(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		keys  []Key
-		about int64 // as the maker was told
+		about int64 // as Begin is called with
 	}{
 		{"none", nil, 0},
 		{"one", testKeys(0, 1), 1},
 		{"first and last", append(slices.Clone(edge), last), 4},
 		{"many", many, 20_000},
-		{"far fewer than told", testKeys(0, 100), 1_000_000},
-		{"far more than told", many, 10}, // long buckets
+		{"far fewer than expected", testKeys(0, 100), 1_000_000},
+		{"far more than expected", many, 10}, // long buckets
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for name, fs := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
@@ -153,8 +153,8 @@ func read(t *testing.T, from Source) (all []Key) {
 	}
 }
 
-// TestFindLeavesKnown passes over what is known, and looks only for what it is
-// asked for.
+// TestFindLeavesKnown skips known keys, and looks only for those of the
+// order.
 func TestFindLeavesKnown(t *testing.T) {
 	keys := testKeys(0, 100)
 	r := made(t, vfs.NewMem(), "", keys, 100)
@@ -219,7 +219,7 @@ func TestWriterWantsOrder(t *testing.T) {
 }
 
 // TestDamage inverts each byte of a file in turn. Opening it fails, or each
-// look-up says that it can't answer or answers the truth.
+// look-up returns an error or the right answer.
 func TestDamage(t *testing.T) {
 	mem := vfs.NewMem()
 	keys := testKeys(0, 60)

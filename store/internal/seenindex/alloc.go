@@ -64,8 +64,8 @@ func (a *allocator) get(c uint8, owner uint32) (unsafe.Pointer, uint32) {
 	return p, uint32(len(cl.owners) - 1)
 }
 
-// mapSlab returns a slab for arrays of n bytes: greater ones as the index
-// grows, so that a small index wastes little and a great one maps seldom.
+// mapSlab returns a slab for arrays of n bytes: larger ones as the index
+// grows, so that a small index wastes little and a large one maps seldom.
 func (a *allocator) mapSlab(n int) []byte {
 	size := minSlab
 	for size < maxSlab && int64(size) < a.bytes/128 {
@@ -122,7 +122,7 @@ func (a *allocator) put(c uint8, p unsafe.Pointer, place uint32) (moved uint32, 
 	return moved, ok
 }
 
-// close gives all memory back.
+// close unmaps all memory.
 func (a *allocator) close() {
 	for i := range a.classes {
 		for _, s := range a.classes[i].slabs {

@@ -66,7 +66,7 @@ func fetch[P uint32 | uint64, S comparable](t *table[P, S], homes []unsafe.Point
 	t.sink = sum
 }
 
-// reserve gives the segments from lo to hi room for their share of n keys and the spread
+// reserve makes room in the segments from lo to hi for their share of n keys and the spread
 // of shares.
 func (t *table[P, S]) reserve(n int64, lo, hi uint32) {
 	share := float64(n) / segments

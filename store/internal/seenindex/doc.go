@@ -8,7 +8,7 @@
 // segments, so that a sorted batch walks memory in order. Each half of the segments has
 // memory of its own, so that two goroutines share a large batch. What a segment keeps
 // of a key is a fingerprint: a keyed hash of all 16 bytes. As the hash is
-// strongly universal and its key is a secret of the store, nobody can prepare
+// strongly universal and its key is a secret of the store, an attacker cannot prepare
 // two URLs that collide; any two keys do with probability 2^-64 (see [Odds]).
 //
 // # The table
@@ -16,7 +16,7 @@
 // A segment is a sorted array with gaps (linear probing in order): a
 // fingerprint's home is its share of the array's length, and those whose home
 // is taken sit right of it, all in ascending order. A question ends at the
-// first greater fingerprint, so an unknown key costs no more than a known one
+// first larger fingerprint, so an unknown key costs no more than a known one
 // even when 85 % of the slots are full. Growing copies one segment of some
 // hundred slots, in order, into one an eighth longer: no long pause, and never
 // much room unused. Nothing but the fingerprint is needed for that, which is

@@ -27,7 +27,7 @@ func (m Mode) String() string {
 }
 
 // Bits returns how many bits of two keys must agree for them to be taken for
-// one: those of the segment and of what is kept.
+// one: those of the segment and of the stored word.
 func (m Mode) Bits() int {
 	switch m {
 	case Exact128:
@@ -36,7 +36,7 @@ func (m Mode) Bits() int {
 	return 16 + 64
 }
 
-// Odds returns how many of n different URLs, added one after the other, are
+// Odds returns how many of n different URLs, added in turn, are
 // expected to be taken for one seen before, and so lost: n²/2 pairs, each
 // alike in b bits by chance. For the widths here:
 //
@@ -55,7 +55,7 @@ func Odds(m Mode, n float64) float64 {
 	return n * n / 2 / math.Exp2(float64(m.Bits()))
 }
 
-// BytesPerKey is the greatest memory a key takes in an index of more than a
+// BytesPerKey is the largest memory a key takes in an index of more than a
 // million keys.
 func (m Mode) BytesPerKey() float64 {
 	switch m {

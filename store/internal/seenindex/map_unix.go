@@ -8,11 +8,11 @@ import "golang.org/x/sys/unix"
 func mapMemory(n int) []byte {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return make([]byte, n) // the heap says what is wrong when it can't either
+		return make([]byte, n) // which panics if there is no memory at all
 	}
 	adviseHuge(b)
 	return b
 }
 
-// unmapMemory gives b back. For bytes of the heap it does nothing.
+// unmapMemory unmaps b. For bytes of the heap it does nothing.
 func unmapMemory(b []byte) { _ = unix.Munmap(b) }

@@ -36,7 +36,7 @@ const oneKey = 1 << 8 // in the state of a segment
 // size is that of an array.
 type size struct {
 	slots uint32
-	homes uint32 // the slots after these are nobody's home: they take those displaced there
+	homes uint32 // the slots after these are no fingerprint's home: they take displaced ones
 }
 
 func newTable[P uint32 | uint64, S comparable](words func(*Key) (P, S)) *table[P, S] {
@@ -85,7 +85,7 @@ func (t *table[P, S]) find(g *segment, p P, s S) (int, bool) {
 	return i, false
 }
 
-// insert records p and s and says whether they were new.
+// insert records p and s and reports whether they were new.
 func (t *table[P, S]) insert(seg uint32, p P, s S) bool {
 	g := &t.segs[seg]
 	i, found := t.find(g, p, s)
@@ -122,7 +122,7 @@ func (t *table[P, S]) shiftIn(g *segment, i int, p P, s S) bool {
 	return true
 }
 
-// remove forgets p and s and says whether they were there.
+// remove forgets p and s and reports whether they were there.
 func (t *table[P, S]) remove(seg uint32, p P, s S) bool {
 	g := &t.segs[seg]
 	i, found := t.find(g, p, s)
@@ -197,7 +197,7 @@ func (t *table[P, S]) refill(g, old *segment) bool {
 	return true
 }
 
-// free gives back the array of g, which no segment uses any more.
+// free frees the array of g, which no segment uses any more.
 func (t *table[P, S]) free(g *segment) {
 	if g.class() == 0 {
 		return

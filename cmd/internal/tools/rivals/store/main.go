@@ -38,7 +38,7 @@ type rival struct {
 
 type engine interface {
 	storebench.Engine
-	Compacts() (bool, error) // says whether it compacts now
+	Compacts() (bool, error) // reports whether it compacts now
 	Close() error
 }
 
@@ -171,7 +171,7 @@ func measure(r rival, dir string, n int, sorted bool, dups []float64, l storeben
 }
 
 // disk closes e and returns its bytes on disk for each of n keys. Between, it is opened
-// once more: what is left of the log and of files that were replaced goes then.
+// once more: the rest of the log and replaced files are removed then.
 func (r rival) disk(dir string, e engine, n int) (float64, error) {
 	if err := e.Close(); err != nil {
 		return 0, err

@@ -36,7 +36,7 @@ func RSS() (resident, files int64) {
 	return resident * page, files * page
 }
 
-// MaxRSS is the greatest memory of this process so far, in bytes.
+// MaxRSS is the largest memory of this process so far, in bytes.
 func MaxRSS() int64 {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

@@ -25,7 +25,7 @@ func Settle(compacts func() (bool, error)) error {
 func DiskBytes(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // a file that has gone meanwhile
+			return nil // the file was removed in the meantime
 		}
 		if info, err := d.Info(); err == nil {
 			n += info.Size()

@@ -20,7 +20,7 @@ func (p Pebble) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 // CPU implements Engine: it runs in this process.
 func (Pebble) CPU() time.Duration { return 0 }
 
-// Compacts says whether compactions run now.
+// Compacts reports whether compactions run now.
 func (p Pebble) Compacts() (bool, error) {
 	m, err := p.Metrics(context.Background())
 	return m.Compacting > 0, err
