@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
@@ -199,8 +200,10 @@ func (s *Store) checkCount(c *crawl, g *generation) error {
 		g.num, c.name, n, g.keys, store.ErrCorrupt)
 }
 
-// fillKeys is how many keys one step adds to the index: a few milliseconds.
-const fillKeys = 1 << 14
+// fillKeys is how many keys one step adds to the index: about a millisecond. A group may
+// have up to fillSteps of them, or filling would take minutes while callers keep the
+// committer busy.
+const fillKeys, fillSteps = 1 << 14, 8
 
 // startFill begins to fill the index from the runs that open found.
 func (s *Store) startFill() {
@@ -240,27 +243,32 @@ func (s *Store) fill(parts []*keyPart) error {
 		case <-s.closing:
 		}
 	}
-	var o fillOp
+	eg, ctx := errgroup.WithContext(context.Background())
+	eg.SetLimit(fillSteps)
+	o := &fillOp{}
 	for _, p := range parts {
 		from := p.inputs[0].Read(nil)
 		for {
 			keys, err := from.Next()
 			if err != nil {
-				return err
+				return errors.Join(err, eg.Wait())
 			}
 			if len(keys) == 0 {
 				break
 			}
 			o.add(p, keys)
 			if len(o.keys) >= fillKeys {
-				if err := s.do(context.Background(), &o); err != nil {
-					return err
-				}
-				o = fillOp{keys: o.keys[:0], parts: o.parts[:0]}
+				step := o
+				eg.Go(func() error { return s.do(ctx, step) })
+				o = &fillOp{}
+			}
+			if ctx.Err() != nil {
+				return eg.Wait()
 			}
 		}
 	}
-	return s.do(context.Background(), &o)
+	eg.Go(func() error { return s.do(ctx, o) })
+	return eg.Wait()
 }
 
 // fillOp adds keys to the index.
