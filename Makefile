@@ -11,7 +11,7 @@ export CGO_ENABLED ?= 1
 endif
 
 .PHONY: all build generate test deps vet unit race fuzz-smoke test-examples lint clean \
-        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench torture soak release
+        test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench torture soak release dist test-packages
 
 all: build
 
@@ -136,6 +136,16 @@ soak:
 # test-examples: the examples with modules of their own.
 test-examples:
 	@sh cmd/internal/tools/scripts/examples.sh
+
+# dist: a release, with packages for pip, npm and Debian; VERSION is three numbers.
+VERSION ?= 0.0.0
+dist:
+	@PACKAGES=$(VERSION) sh cmd/internal/tools/scripts/release.sh dist
+
+# test-packages: builds the packages for this machine, installs them into fresh environments and
+# uses them; leaves out what cannot be had here, with the reason.
+test-packages:
+	$(GO) test -count=1 -v -timeout 10m ./cmd/internal/tools/packages
 
 # release: binaries for each platform, built twice and compared, with man pages,
 # completions, an SBOM and checksums, in dist.

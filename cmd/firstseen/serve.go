@@ -30,6 +30,8 @@ type serveFlags struct {
 	also   alsoSeen
 	config string
 	check  bool
+	// untilEOF ends the daemon with its standard input.
+	untilEOF bool
 	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
 	crawlProfiles []string
 	keepURLs      bool
@@ -101,6 +103,9 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	f.place()
 	if err := errors.Join(f.server.Check(ctx), f.checkLimits(), f.checkNode()); err != nil {
 		return misuse{err}
+	}
+	if f.untilEOF && !f.check {
+		ctx = untilEOF(ctx, a.in)
 	}
 	excluded, err := f.exclude.open()
 	if err != nil {

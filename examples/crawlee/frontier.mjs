@@ -11,9 +11,13 @@ const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_b
 export class Frontier {
   #ready = []; // leases that Crawlee has not taken yet
   #handled = 0;
+  #headers;
 
+  // daemon is an address, or a daemon that startDaemon of the package firstseen returned.
   constructor(daemon = "http://127.0.0.1:7072", crawl = "DEFAULT", leaseSeconds = 120) {
-    this.daemon = daemon;
+    const { url, token } = typeof daemon === "string" ? { url: daemon } : daemon;
+    this.daemon = url;
+    this.#headers = token ? { authorization: `Bearer ${token}` } : {};
     this.crawl = crawl;
     this.leaseSeconds = leaseSeconds;
   }
@@ -21,7 +25,7 @@ export class Frontier {
   // ask posts JSON, a line for each value, and returns the lines of the answer.
   async #ask(path, ...values) {
     const body = values.map((v) => JSON.stringify(v)).join("\n");
-    const answer = await fetch(this.daemon + path, { method: "POST", body });
+    const answer = await fetch(this.daemon + path, { method: "POST", body, headers: this.#headers });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${path}: ${text}`);
     return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
@@ -90,7 +94,7 @@ export class Frontier {
   }
 
   async isFinished() {
-    const answer = await fetch(`${this.daemon}/v1/stats?crawl=${encodeURIComponent(this.crawl)}`);
+    const answer = await fetch(`${this.daemon}/v1/stats?crawl=${encodeURIComponent(this.crawl)}`, { headers: this.#headers });
     return this.#ready.length === 0 && (await answer.json()).held === 0;
   }
 

@@ -14,4 +14,7 @@ python3 -m venv "$venv" || unavailable 'Python makes no virtual environment'
 pip() { "$venv/bin/pip" install -q --retries 2 --timeout 30 --disable-pip-version-check "$@"; }
 pip -r tests/requirements.txt || unavailable 'no answer from PyPI, or no packages for this Python'
 pip --no-deps --no-build-isolation --force-reinstall .
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+rm -rf "$site/firstseen"
+cp -R ../../cmd/internal/tools/packages/python/firstseen "$site/firstseen" # its program is FIRSTSEEN_BIN
 rm -rf build ./*.egg-info

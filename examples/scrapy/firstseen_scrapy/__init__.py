@@ -9,6 +9,9 @@ several processes may share it, and nothing is read at the start.
 
     SCHEDULER = "firstseen_scrapy.Scheduler"
 
+That line is all: the daemon is started with the crawl and ends with it, unless FIRSTSEEN_URL
+names one that several processes share.
+
 The price: requests of one site come in order of priority and then of arrival (Scrapy's
 own order is last in, first out), and a request costs a share of a synced write.
 

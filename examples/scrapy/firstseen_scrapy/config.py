@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Config:
     """The FIRSTSEEN_ settings. README.md says what each means."""
 
-    url: str
+    url: str  # "" for a daemon of this process, see private.py
     token: str
     ca_file: str
     crawl: str
@@ -39,12 +39,13 @@ class Config:
             raise NotConfigured(f"cannot read settings; got FIRSTSEEN_SERIALIZER {serializer!r}; want json or pickle")
         concurrent = s.getint("CONCURRENT_REQUESTS") or 16
         config = cls(
-            url=s.get("FIRSTSEEN_URL", "http://127.0.0.1:7072"),
+            url=s.get("FIRSTSEEN_URL", ""),
             token=s.get("FIRSTSEEN_TOKEN", ""),
             ca_file=s.get("FIRSTSEEN_CA_FILE", ""),
             crawl=s.get("FIRSTSEEN_CRAWL", "%(spider)s") % {"spider": _spider_name(crawler)},
             delay=s.getfloat("FIRSTSEEN_DELAY", s.getfloat("DOWNLOAD_DELAY")),
-            lease=s.getint("FIRSTSEEN_LEASE", 60),
+            # Nobody else asks a private daemon, so leases of a killed process may end soon.
+            lease=s.getint("FIRSTSEEN_LEASE", 60 if s.get("FIRSTSEEN_URL") else 10),
             prefetch=s.getint("FIRSTSEEN_PREFETCH", 2 * concurrent),
             at_risk=2 * concurrent,
             per_domain=s.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or 8,

@@ -14,6 +14,7 @@ from . import request as requests
 from .client import Client
 from .config import Config
 from .outbox import persist
+from .private import connected
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -34,7 +35,8 @@ class DupeFilter(BaseDupeFilter):
     """
 
     def __init__(self, crawler: Crawler):
-        self.config = c = Config.of(crawler)
+        self.config, self._daemon = connected(Config.of(crawler), crawler)
+        c = self.config
         self._stats = crawler.stats
         self._client = Client(c.url, c.token, c.ca_file)
         self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
@@ -66,6 +68,8 @@ class DupeFilter(BaseDupeFilter):
 
     def close(self, reason: str) -> None:
         self._client.close()
+        if self._daemon is not None:
+            self._daemon.close()
 
     def log(self, request: Request, spider: Spider) -> None:
         self._stats.inc_value("dupefilter/filtered")

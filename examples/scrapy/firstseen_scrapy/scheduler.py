@@ -20,6 +20,7 @@ from .client import Client, Refused, Unavailable
 from .config import Config
 from .inbox import Inbox
 from .outbox import Offer, Outbox, Settlement
+from .private import connected
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -55,12 +56,14 @@ class Scheduler(BaseScheduler):
     # What the engine calls.
 
     def open(self, spider: Spider) -> None:
+        self.config, self._daemon = connected(self.config, self.crawler)
         c = self.config
         self.spider = spider
         self._in_loop = _loop_caller()
         try:
             stats = self._client().stats(c.crawl)
         except (Refused, Unavailable) as e:
+            self._end_daemon()
             raise NotConfigured(f"{e}; is `firstseen serve` running there (FIRSTSEEN_URL, FIRSTSEEN_TOKEN)?") from None
         self._outbox = Outbox(
             self._client(), self._hand(self._on_answers), lambda: self._inbox.poke(), self._hand(self._on_failure), c.give_up
@@ -73,7 +76,7 @@ class Scheduler(BaseScheduler):
         if stats["seen"] and not stats["held"]:
             logger.warning(
                 "Crawl %(crawl)r has seen %(seen)d URLs and nothing waits: it is finished, unless its start"
-                " requests are new. Another FIRSTSEEN_CRAWL begins anew", log, extra={"spider": spider})  # fmt: skip
+                " requests are new. Another FIRSTSEEN_CRAWL begins from scratch", log, extra={"spider": spider})  # fmt: skip
         elif stats["seen"]:
             logger.info("Resuming crawl %(crawl)r (%(held)d requests wait, %(seen)d seen)", log, extra={"spider": spider})
 
@@ -133,8 +136,13 @@ class Scheduler(BaseScheduler):
             logger.error("firstseen did not take all answers; what was being fetched will be fetched again")
         self._failing = True  # too late to close for it
         self._drain()
+        self._end_daemon()
         if self._memory:
             logger.warning("%d requests that can't leave this process were not fetched", len(self._memory))
+
+    def _end_daemon(self) -> None:
+        if self._daemon is not None:
+            self._daemon.close()
 
     def __len__(self) -> int:
         return len(self._buffer) + len(self._memory)

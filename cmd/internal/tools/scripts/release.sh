@@ -34,6 +34,8 @@ for shell in bash zsh fish powershell; do
 done
 go run ./cmd/internal/tools/licences -sbom -version "$(git describe --tags --always)" >"$out/firstseen.cdx.json"
 go run ./cmd/internal/tools/licences >"$out/THIRD-PARTY.txt"
+# With PACKAGES, a version of three numbers, packages for pip, npm and Debian.
+[ -z "${PACKAGES:-}" ] || python3 cmd/internal/tools/packages/build.py "$out" "$PACKAGES"
 cp LICENSE README.md CHANGELOG.md cmd/firstseen/deploy/firstseen.service cmd/firstseen/deploy/serve.conf cmd/firstseen/deploy/credentials.conf "$out"
 (cd "$out" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && sha256sum --quiet -c SHA256SUMS)
 ls -l "$out"
