@@ -19,7 +19,7 @@ import (
 type fileSet struct {
 	stdin io.Reader
 	log   replay.LogOptions
-	note  io.Writer // is told of files without a URL; nil for none
+	note  io.Writer // gets a message for each file without a URL; nil for none
 
 	mu    sync.Mutex
 	total int64                    // stored bytes of all, 0 when not known
@@ -27,7 +27,7 @@ type fileSet struct {
 	files map[*input.File]struct{} // those that are being read
 }
 
-// inputs gives an input for each name. Files are opened when it is their turn.
+// inputs returns an input for each name. Files are opened when it is their turn.
 func (s *fileSet) inputs(ctx context.Context, names []string) []replay.Input {
 	var list []replay.Input
 	for _, name := range names {
@@ -52,7 +52,7 @@ func (s *fileSet) measure(names []string) {
 	}
 }
 
-// batches reads a file. It is closed by its reader, as nobody else knows when that ends.
+// batches reads a file. Its reader closes it, because no other goroutine knows when that ends.
 func (s *fileSet) batches(ctx context.Context, name string) iter.Seq2[*replay.Batch, error] {
 	return func(yield func(*replay.Batch, error) bool) {
 		f, err := s.open(ctx, name)
@@ -105,7 +105,7 @@ func (s *fileSet) open(ctx context.Context, name string) (*input.File, error) {
 	return f, nil
 }
 
-// done closes a file; what was read stands, whatever that says.
+// done closes a file. An error of closing it changes nothing about the bytes that were read.
 func (s *fileSet) done(f *input.File) {
 	_ = f.Close()
 	s.mu.Lock()

@@ -24,7 +24,7 @@ import (
 	"github.com/firstseen/firstseen/store/redisstore"
 )
 
-// importFlags say what to import, and how.
+// importFlags choose the records to import.
 type importFlags struct {
 	db, notes, crawl       string
 	redis                  redisFlags
@@ -125,7 +125,7 @@ func (f *importFlags) options() (opt archive.Options, err error) {
 	return opt, nil
 }
 
-// how tells all that decides which records are recorded, and where: the notes on an
+// how describes all that decides which records are recorded, and where: the notes on an
 // import hold for others of the same. Notes of their own directory may be of many stores.
 func (f *importFlags) how() string {
 	how := fmt.Sprintf("status %q since %q links %v keep-urls %v format %q base %q url-field %q",
@@ -214,7 +214,7 @@ func (i *importer) log(ctx context.Context, name string, file *input.File) error
 	return told
 }
 
-// record gives what records URLs: as seen, or with their text as completed.
+// record returns the function that records URLs: as seen, or with their text as completed.
 func (i *importer) record() archive.Recorder {
 	if !i.flags.keep {
 		return i.front.See

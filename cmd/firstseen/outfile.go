@@ -26,7 +26,7 @@ type outFile struct {
 	std   bool // file is stdout or stderr, which stays open
 }
 
-// newOutFile begins a file; an empty path gives nil, which does nothing.
+// newOutFile begins a file; an empty path returns nil, which does nothing.
 func newOutFile(path string) (*outFile, error) {
 	if path == "" {
 		return nil, nil
@@ -76,7 +76,7 @@ func (o *outFile) openBeside() (err error) {
 	return err
 }
 
-// standard gives stdout or stderr, whichever is a regular file and this one. Opened by its name
+// standard returns stdout or stderr, whichever is a regular file and this one. Opened by its name
 // it would be written from its beginning.
 func standard(info os.FileInfo) *os.File {
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {

@@ -44,7 +44,7 @@ func (p *progress) stop() {
 	p.group.Wait()
 }
 
-// progressLine is what is shown after a time: URLs, rate, exact repeats, unique
+// progressLine is the line that is shown after a time: URLs, rate, exact repeats, unique
 // ones and, when the size of the input is known, how much of it is left.
 func progressLine(c *replay.Counters, read, total int64, passed time.Duration) string {
 	urls := c.URLs.Load()

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty opens a terminal: what is written to its second end is read from the first.
+// pty opens a terminal: bytes that are written to its second end are read from the first.
 func pty(t *testing.T) (first, second *os.File) {
 	t.Helper()
 	first, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -9,8 +9,8 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// checkStore opens the store on disk, if there is one, for reading alone, and reports in words
-// what was found: a store of another profile fails the check.
+// checkStore opens the store on disk, if there is one, for reading alone, and reports the
+// outcome in words: a store of another profile fails the check.
 func (f *serveFlags) checkStore(ctx context.Context, p *canon.Profile) (string, error) {
 	if f.redis.given() {
 		return "store not opened: it is in Redis", nil

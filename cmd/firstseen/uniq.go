@@ -100,7 +100,7 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 			return openErr
 		}
 		defer func() { err = worst(err, s.Close()) }()
-		signal.Ignore(syscall.SIGPIPE) // so that what was printed is recorded
+		signal.Ignore(syscall.SIGPIPE) // so that printed URLs are recorded
 	}
 	defer f.bound()()
 	files := &fileSet{stdin: a.in, log: f.logOptions(), note: a.err}

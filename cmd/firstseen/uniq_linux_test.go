@@ -96,7 +96,7 @@ func TestUniqKilled(t *testing.T) {
 }
 
 // TestUniqOnAFullDisk limits the size of files, so that the seen-set can't grow: the run fails,
-// and says so; the next one prints what was not recorded.
+// and reports it; the next one prints the URLs that were not recorded.
 func TestUniqOnAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -119,7 +119,7 @@ func TestUniqOnAFullDisk(t *testing.T) {
 }
 
 // TestUniqInterrupted sends the signal of Ctrl-C to a run that waits for more input: it ends
-// with its closing line, and what it printed is recorded.
+// with its closing line, and the URLs it printed are recorded.
 func TestUniqInterrupted(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "seen")
 	cmd := uniqProcess(t, nil, "", db)

@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// TestUniqRecordsWhatAClosedPipeTook: the reader takes a line and ends; what it was sent is
+// TestUniqRecordsWhatAClosedPipeTook: the reader takes a line and ends; the URLs it was sent are
 // recorded, and the program ends without a complaint.
 func TestUniqRecordsWhatAClosedPipeTook(t *testing.T) {
 	self, err := os.Executable()

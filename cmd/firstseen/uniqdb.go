@@ -42,7 +42,7 @@ func (f *uniqFlags) compare(ctx context.Context, a *app, p *canon.Profile, opt *
 // other file.
 func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store.Key, error], error) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return nil, nil // the reader of lists reports what is wrong
+		return nil, nil // the reader of lists reports the error
 	}
 	file, err := input.Open(ctx, name, nil)
 	if err != nil {

@@ -166,7 +166,7 @@ func appendDomain(dst, form []byte) []byte {
 	return append(dst, domain...)
 }
 
-// whyMerged names the rules that made two URLs one, or what they have in common.
+// whyMerged returns the rules that made two URLs one, or "same" and what --by compares.
 func whyMerged(p *canon.Profile, by, first, other string) []string {
 	c, err := p.Compare(first, other)
 	if err != nil || !c.Same {

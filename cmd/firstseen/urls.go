@@ -32,7 +32,7 @@ func (u *urlFlags) add(flags *pflag.FlagSet) {
 // maxInput bounds a line of stdin in bytes; canonical forms are bounded by far less.
 const maxInput = 4 << 20
 
-// inputs gives the URLs of the arguments or, without any, of stdin. An error of the
+// inputs returns the URLs of the arguments or, without any, of stdin. An error of the
 // pair is the input's own, unless it is a failure, which ends the sequence.
 func (u *urlFlags) inputs(stdin func() (io.Reader, error), args []string) (iter.Seq2[string, error], error) {
 	if u.input != "lines" && u.input != "jsonl" {
@@ -103,7 +103,7 @@ func fromLines(r io.Reader) iter.Seq2[string, error] {
 	}
 }
 
-// errJSON means that a line of --input jsonl isn't what it should be.
+// errJSON means that a line of --input jsonl is no object with a text field input.
 var errJSON = errors.New("bad input object")
 
 func fromJSON(lines iter.Seq2[string, error]) iter.Seq2[string, error] {

@@ -8,7 +8,7 @@ import (
 )
 
 // visible is a text as a terminal can show it: control characters, those that change the
-// direction of text, and what is not UTF-8 are escaped.
+// direction of text, and bytes that are not UTF-8 are escaped.
 func visible(s string) string {
 	if strings.IndexFunc(s, isHidden) < 0 && utf8.ValidString(s) {
 		return s

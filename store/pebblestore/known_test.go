@@ -8,7 +8,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// TestKnownIsLookup compares Known with what was recorded, by the index and by runs alone,
+// TestKnownIsLookup compares Known with the recorded keys, by the index and by runs alone,
 // also across the end of a step.
 func TestKnownIsLookup(t *testing.T) {
 	for _, budget := range []int64{0, -1} {

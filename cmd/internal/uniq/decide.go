@@ -180,7 +180,7 @@ func (r *runner) counts(ctx context.Context) error {
 	})
 }
 
-// flush writes what is printed, and then records what was written: after a kill between the
+// flush writes the output, and then records the URLs that were written: after a kill between the
 // two a line is printed again, and none is lost.
 func (r *runner) flush(ctx context.Context) error {
 	n, err := r.write()

@@ -16,7 +16,7 @@ type ledger struct {
 	entries map[sum]entry
 	file    *os.File
 	w       *bufio.Writer
-	end     int64 // of what was written
+	end     int64 // of the bytes written
 	flushed int64
 	buf     []byte
 }

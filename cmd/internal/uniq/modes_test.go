@@ -24,8 +24,8 @@ func runList(t *testing.T, list string, opt Options) (string, Result) {
 	return out.String(), r
 }
 
-// TestBeyondTheMemory gives the sets room for few URLs: the temporary store must answer as the
-// memory does, for the list and for what it is compared with, and be removed.
+// TestBeyondTheMemory leaves the sets room for few URLs: the temporary store must answer as the
+// memory does, for the list and for the one it is compared with, and be removed.
 func TestBeyondTheMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var list, old bytes.Buffer

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Output says how lines are printed.
+// Output chooses the form of the printed lines.
 type Output struct {
 	// End is written after each. The default is NUL.
 	End byte
@@ -116,7 +116,7 @@ func (p *printer) duplicate(text, first []byte, group string) {
 	p.text([]byte(strings.Join(rules, ",")))
 }
 
-// write writes what was gathered, and returns how much of it was taken.
+// write writes the gathered output, and returns how many bytes were written.
 func (p *printer) write() (int, error) {
 	if p.buf.Len() == 0 {
 		return 0, nil

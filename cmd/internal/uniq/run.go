@@ -11,7 +11,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Options say what is passed on.
+// Options choose the lines that are passed on.
 type Options struct {
 	// Identify appends what a line is compared by, or returns why the line is no URL.
 	// It is called by several goroutines at once.
@@ -31,8 +31,8 @@ type Options struct {
 	// Memory knows the URLs of earlier runs, which are not printed, and gets those of
 	// this one. The default is none.
 	Memory *Memory
-	// MemoryBytes bounds the memory of what was seen; beyond it a temporary store in
-	// TempDir goes on. The default is no bound, and the system's directory.
+	// MemoryBytes bounds the memory of the sets; beyond it further keys go to a temporary
+	// store in TempDir. The default is no bound, and the system's directory.
 	MemoryBytes int64
 	TempDir     string
 	// Workers is the number of goroutines that canonicalize. The default is the
@@ -93,7 +93,7 @@ type runner struct {
 	pending []printed   // what Memory doesn't have yet
 	result  Result
 
-	// Of one batch: lines, and what is asked about them.
+	// Of one batch: its lines, and their sums, keys and answers.
 	lines []*line
 	sums  []sum
 	keys  []store.Key
@@ -142,7 +142,7 @@ func (r *runner) run(ctx context.Context, inputs []replay.Input) error {
 }
 
 // read starts the workers and the reader. The queue has the batches in order; each is
-// ready when its worker says so.
+// ready when its worker closed the channel.
 func (r *runner) read(ctx context.Context, inputs []replay.Input) (<-chan *batch, *[]error) {
 	queue := make(chan *batch, 4*r.opt.Workers)
 	tasks := make(chan *batch, r.opt.Workers)

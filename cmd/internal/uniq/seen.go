@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// space bounds the memory of the sets of one run. Beyond it they go on in a temporary
+// space bounds the memory of the sets of one run. Beyond it further sums go to a temporary
 // store, which is opened then and has a crawl for each set.
 type space struct {
 	dir    string // for the store; "" is the system's
