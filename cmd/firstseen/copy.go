@@ -27,7 +27,6 @@ type copyFlags struct {
 	fromDB, fromFile   string
 	toDB, toFile       string
 	fromRedis, toRedis []string
-	redis              redisFlags // of whichever side is in Redis
 	keepURLs, asJSON   bool
 }
 
@@ -64,17 +63,15 @@ settings of a crawl or a store as a whole.`,
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to copy")
 	fs.StringVar(&f.toCrawl, "to-crawl", "", "name of the crawl in the copy; default: the same")
 	fs.StringVar(&f.fromDB, "from-db", "", "directory of the store to copy from")
-	fs.StringSliceVar(&f.fromRedis, "from-redis", nil, "host:port of nodes of the cluster to copy from; --redis-… flags hold for it")
+	fs.StringSliceVar(&f.fromRedis, "from-redis", nil, "store in Redis to copy from: "+redisSyntax)
 	fs.StringVar(&f.fromFile, "from-file", "", "file to copy from: of this command, or a key file")
 	fs.StringVar(&f.toDB, "to-db", "", "directory of the store to copy to; made if need be")
-	fs.StringSliceVar(&f.toRedis, "to-redis", nil, "host:port of nodes of the cluster to copy to; --redis-… flags hold for it")
+	fs.StringSliceVar(&f.toRedis, "to-redis", nil, "store in Redis to copy to: "+redisSyntax)
 	fs.StringVar(&f.toFile, "to-file", "", `file to copy to, "-" for stdout`)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "of the copy: keep the text of completed and dropped URLs")
 	fs.BoolVar(&f.asJSON, "json", false, "write what was copied as one JSON object")
-	f.redis.addLogin(fs)
-	f.redis.addNew(fs)
 	wanting(cmd, oneOf("from-db", "from-redis", "from-file"), oneOf("to-db", "to-redis", "to-file"),
-		atMostOneOf("from-redis", "to-redis"), atMostOneOf("from-file", "to-file"))
+		atMostOneOf("from-file", "to-file"))
 	return cmd
 }
 
@@ -150,8 +147,7 @@ func pipe(ctx context.Context, src store.Store, from frontier.StoredCrawl, dst s
 
 func (f *copyFlags) source(ctx context.Context, a *app) (store.Store, error) {
 	if len(f.fromRedis) > 0 {
-		from := f.redis
-		from.addrs = f.fromRedis
+		from := redisFlags{f.fromRedis}
 		return from.open(ctx, a.log, redisstore.Options{MustExist: true})
 	}
 	return openStore(f.fromDB, pebblestore.Options{ReadOnly: true})
@@ -163,8 +159,7 @@ func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (stor
 		if f.toDB != "" {
 			return pebblestore.Open(f.toDB, pebblestore.Options{Identity: id, MustExist: mustExist, KeepURLs: f.keepURLs})
 		}
-		to := f.redis
-		to.addrs = f.toRedis
+		to := redisFlags{f.toRedis}
 		return to.open(ctx, a.log, redisstore.Options{Identity: id, MustExist: mustExist, KeepURLs: f.keepURLs})
 	}
 	s, err := open(store.Identity{}, true)
@@ -224,8 +219,12 @@ func (f *copyFlags) note(ctx context.Context, file *os.File, dst store.Store, to
 		st, err := dst.Stats(ctx, to.Stored)
 		return st.Seen, err
 	}
+	redis, err := (&redisFlags{f.toRedis}).place()
+	if err != nil {
+		return nil, err
+	}
 	c := &copyNote{
-		Target: fmt.Sprintf("%q %q %q %q", db, f.toRedis, f.redis.prefix, to.Stored), Size: info.Size(), Modified: info.ModTime().UTC(),
+		Target: fmt.Sprintf("%q %q %q %q", db, redis.addrs, redis.prefix, to.Stored), Size: info.Size(), Modified: info.ModTime().UTC(),
 		name: f.fromFile + ".progress", seen: seen,
 	}
 	return c, c.load()

@@ -78,7 +78,6 @@ notes. Without notes all is read, which does no harm.`,
 	f.log.addFormat(fs)
 	f.profile.add(fs)
 	f.redis.add(fs)
-	f.redis.addNew(fs)
 	return cmd
 }
 
@@ -134,7 +133,8 @@ func (f *importFlags) how() string {
 	case f.notes == "":
 		return how
 	case f.redis.given():
-		return how + fmt.Sprintf(" into %q %q", f.redis.addrs, f.redis.prefix)
+		p, _ := f.redis.place() // what is wrong with it, open has returned
+		return how + fmt.Sprintf(" into %q %q", p.addrs, p.prefix)
 	}
 	db, err := filepath.Abs(f.db)
 	if err != nil {

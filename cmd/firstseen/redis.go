@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,42 +20,22 @@ import (
 	"github.com/firstseen/firstseen/store/redisstore"
 )
 
-// passwordVariable holds the password of --redis. There is no flag for it: command lines are
-// public on most machines.
+// passwordVariable holds the password of --redis. There is no parameter for it: command lines
+// are public on most machines.
 const passwordVariable = "FIRSTSEEN_REDIS_PASSWORD"
 
+// redisSyntax is what a flag that names a store in Redis takes.
+const redisSyntax = "host:port of some nodes of a Redis Cluster, or of one server; with settings, one of them as redis://[USER@]HOST:PORT?NAME=VALUE&…, " +
+	"or rediss://… for TLS: prefix, password-file, ca, replicas, retry, shards (see REDIS.md)"
+
 // redisFlags name a store in Redis.
-type redisFlags struct {
-	addrs                          []string
-	prefix, user, passwordFile, ca string
-	tls                            bool
-	shards, replicas               int
-	retry                          time.Duration
-}
+type redisFlags struct{ where []string }
 
-// add adds the flags that say where the store is.
 func (r *redisFlags) add(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&r.addrs, "redis", nil, "host:port of some nodes of a Redis Cluster, or of one server, where the store is, instead of in --db")
-	r.addLogin(fs)
+	fs.StringSliceVar(&r.where, "redis", nil, "instead of --db, a store in Redis: "+redisSyntax)
 }
 
-// addLogin adds the flags that say how to speak to the servers.
-func (r *redisFlags) addLogin(fs *pflag.FlagSet) {
-	fs.StringVar(&r.prefix, "redis-prefix", "fs:", "what every key of the store begins with")
-	fs.StringVar(&r.user, "redis-user", "", "user name to log in with")
-	fs.StringVar(&r.passwordFile, "redis-password-file", "", "file with the password; or set "+passwordVariable)
-	fs.BoolVar(&r.tls, "redis-tls", false, "speak TLS to the servers")
-	fs.StringVar(&r.ca, "redis-ca", "", "roots that the servers' certificates must come from, PEM; the system's if not given")
-	fs.IntVar(&r.replicas, "redis-replicas", 1, "replicas that must have a write before it is answered; 0 for none: then a failover may lose what was answered")
-	fs.DurationVar(&r.retry, "redis-retry", 10*time.Second, "how long a step is tried again while servers fail over, before it FAILs")
-}
-
-// addNew adds the flag that matters only where a store is made.
-func (r *redisFlags) addNew(fs *pflag.FlagSet) {
-	fs.IntVar(&r.shards, "redis-shards", 64, "shards of a store that is made; fixed from then on")
-}
-
-func (r *redisFlags) given() bool { return len(r.addrs) > 0 }
+func (r *redisFlags) given() bool { return len(r.where) > 0 }
 
 // notWith returns an error if one of the flags was given that mean nothing with --redis.
 func (r *redisFlags) notWith(flags *pflag.FlagSet, names ...string) error {
@@ -67,66 +50,148 @@ func (r *redisFlags) notWith(flags *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// open opens the store. What the flags don't say comes from o.
-func (r *redisFlags) open(ctx context.Context, log *slog.Logger, o redisstore.Options) (*redisstore.Store, error) {
-	for _, addr := range r.addrs {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return nil, misusef("cannot use --redis; got %q; want host:port", addr)
+// redisPlace is a store in Redis as typed, without what is in files.
+type redisPlace struct {
+	addrs            []string
+	user, prefix     string
+	tls              bool
+	passwordFile, ca string
+	replicas, shards int
+	retry            time.Duration
+}
+
+// place reads what the flag names.
+func (r *redisFlags) place() (redisPlace, error) {
+	p := redisPlace{prefix: "fs:", replicas: 1}
+	withSettings := 0
+	for _, where := range r.where {
+		if strings.Contains(where, "://") {
+			if withSettings++; withSettings > 1 {
+				return p, misusef("cannot use --redis %s; got a second URL; want the other nodes as host:port", where)
+			}
+			addr, err := p.url(where)
+			if err != nil {
+				return p, misusef("cannot use --redis %s: %w", where, err)
+			}
+			where = addr
+		}
+		if _, _, err := net.SplitHostPort(where); err != nil {
+			return p, misusef("cannot use --redis; got %q; want host:port", where)
+		}
+		p.addrs = append(p.addrs, where)
+	}
+	return p, nil
+}
+
+// url reads the settings of a URL, and returns its host and port.
+func (p *redisPlace) url(where string) (addr string, err error) {
+	u, err := url.Parse(where)
+	if err != nil {
+		return "", err
+	}
+	_, secret := u.User.Password()
+	switch {
+	case u.Scheme != "redis" && u.Scheme != "rediss":
+		return "", fmt.Errorf("got scheme %q; want redis, or rediss for TLS", u.Scheme)
+	case secret:
+		return "", fmt.Errorf("got a password, which others can see; want it in %s or in the file of password-file=", passwordVariable)
+	case u.Path != "" && u.Path != "/" || u.Fragment != "":
+		return "", fmt.Errorf("got %q after the address; want ?NAME=VALUE alone", u.Path+u.Fragment)
+	}
+	p.tls, p.user = u.Scheme == "rediss", u.User.Username()
+	settings, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return "", err
+	}
+	for name, values := range settings {
+		if err := p.set(name, values[len(values)-1]); err != nil {
+			return "", err
 		}
 	}
-	if r.replicas < 0 || r.shards < 0 {
-		return nil, misusef("cannot use --redis-replicas %d, --redis-shards %d; want none below 0", r.replicas, r.shards)
+	if p.ca != "" && !p.tls {
+		return "", errors.New("got ca without TLS; want rediss://")
 	}
-	redis.SetLogger(redisLog{log})
-	o.Addrs, o.Prefix, o.Username, o.Shards = r.addrs, r.prefix, r.user, r.shards
-	o.RetryFor, o.Replicas = r.retry, noneIfZero(r.replicas)
-	var err error
-	if o.Password, err = r.password(); err != nil {
+	return u.Host, nil
+}
+
+func (p *redisPlace) set(name, value string) (err error) {
+	switch name {
+	case "prefix":
+		p.prefix = value
+	case "password-file":
+		p.passwordFile = value
+	case "ca":
+		p.ca = value
+	case "replicas":
+		p.replicas, err = strconv.Atoi(value)
+	case "shards":
+		p.shards, err = strconv.Atoi(value)
+	case "retry":
+		p.retry, err = time.ParseDuration(value)
+	default:
+		return fmt.Errorf("got setting %q; want prefix, password-file, ca, replicas, retry or shards", name)
+	}
+	if err != nil || p.replicas < 0 || p.shards < 0 || p.retry < 0 {
+		return fmt.Errorf("got %s=%s; want a number or time of 0 or more", name, value)
+	}
+	return nil
+}
+
+// open opens the store. What the flag doesn't say comes from o.
+func (r *redisFlags) open(ctx context.Context, log *slog.Logger, o redisstore.Options) (*redisstore.Store, error) {
+	p, err := r.place()
+	if err != nil {
 		return nil, err
 	}
-	if o.TLS, err = r.tlsConfig(); err != nil {
+	redis.SetLogger(redisLog{log})
+	o.Addrs, o.Prefix, o.Username, o.Shards = p.addrs, p.prefix, p.user, p.shards
+	o.RetryFor, o.Replicas = p.retry, noneIfZero(p.replicas)
+	if o.Password, err = p.password(); err != nil {
+		return nil, err
+	}
+	if o.TLS, err = p.tlsConfig(); err != nil {
 		return nil, err
 	}
 	s, err := redisstore.Open(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open store at %s: %w", strings.Join(r.addrs, ","), err)
+		return nil, fmt.Errorf("cannot open store at %s: %w", strings.Join(p.addrs, ","), err)
 	}
 	return s, nil
 }
 
 // password reads the password, of the file or else of the environment.
-func (r *redisFlags) password() (string, error) {
-	if r.passwordFile == "" {
+func (p *redisPlace) password() (string, error) {
+	if p.passwordFile == "" {
 		return os.Getenv(passwordVariable), nil
 	}
-	b, err := os.ReadFile(r.passwordFile)
+	b, err := os.ReadFile(p.passwordFile)
 	if err != nil {
 		return "", fmt.Errorf("cannot read password: %w", err)
 	}
 	return strings.TrimRight(string(b), "\r\n"), nil
 }
 
-func (r *redisFlags) tlsConfig() (*tls.Config, error) {
-	if !r.tls && r.ca == "" {
+func (p *redisPlace) tlsConfig() (*tls.Config, error) {
+	if !p.tls {
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if r.ca == "" {
+	if p.ca == "" {
 		return c, nil
 	}
-	pem, err := os.ReadFile(r.ca)
+	pem, err := os.ReadFile(p.ca)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read roots: %w", err)
 	}
 	c.RootCAs = x509.NewCertPool()
 	if !c.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, misusef("cannot use --redis-ca %s; got no certificate; want PEM", r.ca)
+		return nil, misusef("cannot use ca=%s; got no certificate; want PEM", p.ca)
 	}
 	return c, nil
 }
 
-// redisLog takes what the client library says of its connections; what becomes of
-// steps, the store's own errors say.
+// redisLog takes what the client library reports of its connections. The errors of the
+// store report what became of steps.
 type redisLog struct{ log *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, v ...any) {

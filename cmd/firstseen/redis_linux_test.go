@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
@@ -132,8 +134,8 @@ func toolsOnRedis(t *testing.T, addrs, dir string) {
 	must("export", "--redis", addrs, "--output", keys)
 	must("import", "--db", filepath.Join(dir, "keys.db"), keys)
 	must("export", "--db", filepath.Join(dir, "keys.db"), "--output", keys)
-	must("import", "--redis", addrs, "--redis-prefix", "keys:", keys)
-	for _, where := range [][]string{{"--db", filepath.Join(dir, "keys.db")}, {"--redis", addrs, "--redis-prefix", "keys:"}} {
+	must("import", "--redis", withSetting(addrs, "prefix=keys:"), keys)
+	for _, where := range [][]string{{"--db", filepath.Join(dir, "keys.db")}, {"--redis", withSetting(addrs, "prefix=keys:")}} {
 		if got := seen(where...); got != 3 {
 			t.Errorf("%v: %d seen after its keys were carried over; want 3", where, got)
 		}
@@ -143,7 +145,7 @@ func toolsOnRedis(t *testing.T, addrs, dir string) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"2 new", "imported before"} {
-		status, out, errOut := runCommand(t, "import", "--redis", addrs, "--redis-prefix", "keys:", "--notes", notes, index)
+		status, out, errOut := runCommand(t, "import", "--redis", withSetting(addrs, "prefix=keys:"), "--notes", notes, index)
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("import of an index: status %d, %s%s; want %q", status, out, errOut, want)
 		}
@@ -155,11 +157,30 @@ func toolsOnRedis(t *testing.T, addrs, dir string) {
 		t.Errorf("%d seen after one was forgotten; want 2", got)
 	}
 	must("copy", "--from-file", file, "--to-redis", addrs)
-	must("copy", "--from-db", db, "--to-redis", addrs, "--redis-prefix", "other:")
-	for _, where := range [][]string{{"--db", db}, {"--redis", addrs}, {"--redis", addrs, "--redis-prefix", "other:"}} {
+	must("copy", "--from-db", db, "--to-redis", withSetting(addrs, "prefix=other:"))
+	for _, where := range [][]string{{"--db", db}, {"--redis", addrs}, {"--redis", withSetting(addrs, "prefix=other:")}} {
 		if got := seen(where...); got != 3 {
 			t.Errorf("%v: %d seen; want 3", where, got)
 		}
+	}
+}
+
+// withSetting adds a setting to addresses of nodes.
+func withSetting(addrs, setting string) string {
+	first, rest, more := strings.Cut(addrs, ",")
+	if first = "redis://" + first + "?" + setting; more {
+		first += "," + rest
+	}
+	return first
+}
+
+func TestRedisPlace(t *testing.T) {
+	r := redisFlags{[]string{"[::1]:7001", "rediss://crawl@h.example:7000?prefix=a%3A&password-file=%2Fpw&ca=ca.pem&replicas=0&retry=4s&shards=1024"}}
+	got, err := r.place()
+	want := redisPlace{addrs: []string{"[::1]:7001", "h.example:7000"}, user: "crawl", prefix: "a:", tls: true,
+		passwordFile: "/pw", ca: "ca.pem", replicas: 0, shards: 1024, retry: 4 * time.Second}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }
 
@@ -170,9 +191,17 @@ func TestRedisMisuse(t *testing.T) {
 		{"serve --redis 127.0.0.1:1 --grpc 0.0.0.0:7071 --insecure-public", "--node"},
 		{"stats --redis 127.0.0.1:1 --db x", "--db with --redis"},
 		{"stats --redis nonsense", "host:port"},
-		{"stats --redis 127.0.0.1:1 --redis-replicas -1", "--redis-replicas -1"},
+		{"stats --redis redis://127.0.0.1:1?replicas=-1", "replicas=-1"},
+		{"stats --redis redis://127.0.0.1:1?shards=many", "shards=many"},
+		{"stats --redis redis://127.0.0.1:1?password=x", `got setting "password"`},
+		{"stats --redis redis://u:x@127.0.0.1:1", "a password, which others can see"},
+		{"stats --redis redis://127.0.0.1:1?ca=x", "want rediss://"},
+		{"stats --redis redis://127.0.0.1:1/3", `got "/3" after the address`},
+		{"stats --redis http://127.0.0.1:1", `got scheme "http"`},
+		{"stats --redis redis://127.0.0.1:1,redis://127.0.0.1:2", "a second URL"},
+		{"stats --redis redis://nonsense", "want host:port"},
+		{"stats --redis rediss://127.0.0.1:1?ca=redis_linux_test.go", "ca=redis_linux_test.go; got no certificate"},
 		{"copy --from-db x --from-redis 127.0.0.1:1 --to-db y", "cannot run copy; got --from-db and --from-redis; want one of them"},
-		{"copy --from-redis 127.0.0.1:1 --to-redis 127.0.0.1:2", "cannot run copy; got --from-redis and --to-redis; want one of them"},
 		{"copy --to-db y", "cannot run copy; got none of --from-db, --from-redis or --from-file; want one"},
 		{"forget --db x", "cannot run forget; got none of --url, --queue, --before or --all; want one"},
 		{"forget --db x y", `cannot run forget; got argument "y"; want flags alone`},
@@ -185,7 +214,7 @@ func TestRedisMisuse(t *testing.T) {
 			t.Errorf("%s: status %d, %q; want %d and %q", c.args, status, errOut, statusMisuse, c.want)
 		}
 	}
-	status, _, errOut := runCommand(t, "stats", "--redis", "127.0.0.1:1", "--redis-retry", "1s")
+	status, _, errOut := runCommand(t, "stats", "--redis", "redis://127.0.0.1:1?retry=1s")
 	if status != statusFailed || !strings.Contains(errOut, "127.0.0.1:1") {
 		t.Errorf("no server: status %d, %q; want %d", status, errOut, statusFailed)
 	}
@@ -199,17 +228,15 @@ func TestPasswordOfRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		flags []string
-		env   string
-		want  string
+		setting, env, want string
 	}{
-		"file": {[]string{"--redis-password-file", file}, "", "cannot find a store"}, // it was let in
-		"env":  {nil, secret, "cannot find a store"},
-		"none": {nil, "", "NOAUTH"},
+		"file": {"password-file=" + file, "", "cannot find a store"}, // it was let in
+		"env":  {"", secret, "cannot find a store"},
+		"none": {"", "", "NOAUTH"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(passwordVariable, c.env)
-			status, _, errOut := runCommand(t, append([]string{"stats", "--redis", addrs}, c.flags...)...)
+			status, _, errOut := runCommand(t, "stats", "--redis", withSetting(addrs, c.setting))
 			if status != statusFailed || !strings.Contains(errOut, c.want) {
 				t.Errorf("status %d, %q; want %d and %q", status, errOut, statusFailed, c.want)
 			}

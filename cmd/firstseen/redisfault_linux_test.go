@@ -24,7 +24,7 @@ import (
 // was acknowledged is there afterwards, once.
 func TestMasterDiesUnderDaemons(t *testing.T) {
 	addrs := startCluster(t)
-	flags := []string{"--redis", addrs, "--redis-retry", "4s", "--delay", "0"}
+	flags := []string{"--redis", withSetting(addrs, "retry=4s"), "--delay", "0"}
 	daemons := []*daemon{startDaemonOn(t, flags...), startDaemonOn(t, flags...)}
 	l := &faultLedger{told: make(map[string][]pb.AckMessage_Status)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -41,7 +41,7 @@ func TestMasterDiesUnderDaemons(t *testing.T) {
 	l.check(t)
 	// The shard that failed over has no replica now, so its server and the daemon have to ask for none.
 	askForNoReplica(t, strings.Split(addrs, ","))
-	fresh := startDaemonOn(t, "--redis", addrs, "--redis-replicas", "0")
+	fresh := startDaemonOn(t, "--redis", withSetting(addrs, "replicas=0"))
 	l.checkKnown(t, fresh.client())
 	l.checkQueued(t, fresh.client())
 }

@@ -61,8 +61,8 @@ became of it. Any client of crawler-commons URLFrontier works unchanged over gRP
 An OK is on disk, synced.
 
 With --redis the store is in a Redis Cluster, and any number of daemons serve it
-together: a client may talk to any of them. An OK is then on as many replicas as
---redis-replicas says; what can't be is answered FAIL.
+together: a client may talk to any of them. An OK is then on one replica, or on as
+many as the setting replicas of --redis asks for; what can't be is answered FAIL.
 
 Both ports listen on loopback unless told otherwise, and an address beyond it wants
 TLS. Tokens are read from a file of lines "read TOKEN", "write TOKEN" or

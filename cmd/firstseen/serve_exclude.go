@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
@@ -11,11 +12,21 @@ import (
 )
 
 // excludeFlags name a list of URLs never to fetch, which doesn't say what it hides.
-type excludeFlags struct{ file, variant string }
+type excludeFlags struct{ file string }
 
 func (e *excludeFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&e.file, "exclude-hashed", "", "file of hashed URIs, one a line: URLs that they hide are neither taken nor handed out; SIGHUP reads it again")
-	fs.StringVar(&e.variant, "exclude-variant", "N", "canonical form that the list was made with: none, N or P")
+	fs.StringVar(&e.file, "exclude-hashed", "", "file of hashed URIs of variant N, one a line, or none:FILE or P:FILE of another variant: URLs that they hide are neither taken nor handed out; SIGHUP reads it again")
+}
+
+// list returns the file, and the variant of its entries, which they don't tell.
+func (e *excludeFlags) list() (file string, v hasheduri.Variant) {
+	for _, name := range []string{"none", "N", "P"} {
+		if file, ok := strings.CutPrefix(e.file, name+":"); ok {
+			v, _ = hashedVariant(name)
+			return file, v
+		}
+	}
+	return e.file, hasheduri.N
 }
 
 // open reads the list, nil for none.
@@ -49,11 +60,8 @@ func (x *exclusion) reload() error {
 	if x == nil {
 		return nil
 	}
-	variant, err := hashedVariant(x.flags.variant)
-	if err != nil {
-		return err
-	}
-	list, err := openHashedList(x.flags.file, hasheduri.Hasher{Variant: variant})
+	file, variant := x.flags.list()
+	list, err := openHashedList(file, hasheduri.Hasher{Variant: variant})
 	if err != nil {
 		return misuse{err}
 	}

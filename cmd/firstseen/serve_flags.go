@@ -21,11 +21,9 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	typed(fs, "until-eof")
 	f.addStore(fs)
 	f.redis.add(fs)
-	f.redis.addNew(fs)
 	f.addPolicy(fs)
 	f.exclude.add(fs)
 	f.addNetwork(fs)
-	f.addLimits(fs)
 }
 
 func (f *serveFlags) addStore(fs *pflag.FlagSet) {
@@ -73,12 +71,6 @@ func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.InsecurePublic, "insecure-public", false, "allow addresses beyond loopback without TLS")
 	fs.StringVar(&c.Node, "node", "", "host:port that clients reach this daemon by, for ListNodes; default: the gRPC address")
 	fs.DurationVar(&c.Drain, "drain", 20*time.Second, "how long an orderly end may take")
-}
-
-func (f *serveFlags) addLimits(fs *pflag.FlagSet) {
-	c := &f.server
-	fs.IntVar(&c.MaxURL, "max-url", 1<<16, "greatest URL in bytes; longer ones are SKIPPED")
-	fs.IntVar(&c.MaxMetadata, "max-metadata", 1<<16, "largest metadata of a URL in bytes; URLs with more are SKIPPED, results of fetches are taken without it")
 }
 
 // readSettings applies a file of settings, and opens the log again by them.

@@ -25,7 +25,7 @@ func (f *serveFlags) place() {
 // whereabouts is the store in the words of --check.
 func (f *serveFlags) whereabouts() string {
 	if f.redis.given() {
-		return "redis " + strings.Join(f.redis.addrs, ",")
+		return "redis " + strings.Join(f.redis.where, ",")
 	}
 	return "db " + f.db
 }

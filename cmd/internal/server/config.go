@@ -150,7 +150,7 @@ func (c Config) Check(ctx context.Context) error {
 		value int64
 	}{
 		{"MaxMessage", int64(c.MaxMessage)}, {"MaxConnections", int64(c.MaxConnections)}, {"MaxStreams", int64(c.MaxStreams)},
-		{"MaxCalls", int64(c.MaxCalls)}, {"--max-url", int64(c.MaxURL)}, {"--max-metadata", int64(c.MaxMetadata)}, {"MaxInHand", c.MaxInHand},
+		{"MaxCalls", int64(c.MaxCalls)}, {"MaxURL", int64(c.MaxURL)}, {"MaxMetadata", int64(c.MaxMetadata)}, {"MaxInHand", c.MaxInHand},
 	} {
 		if limit.value <= 0 {
 			errs = append(errs, fmt.Errorf("cannot serve; got %s %d; want more than 0", limit.name, limit.value))
