@@ -46,6 +46,9 @@ import (
 // strip-index and strip-trailing-slash. No entry can change the site, so what holds for a
 // URL holds for its canonical form, and the laws of [Qiita] stay kept.
 //
+// An entry may name its source: what learn writes there says whether it rests on content or on
+// what the site declares. Like a comment it changes nothing.
+//
 // Errors name the line. The reader is read to its end.
 func WithRuleFile(r io.Reader) Option {
 	return func(s *settings) error {
@@ -122,7 +125,7 @@ func (f *fileReader) entry(params *paramRules) error {
 	dropSeen, keepSeen := false, false
 	err := f.object(func(key string) (err error) {
 		switch key {
-		case "comment":
+		case "comment", "source":
 			_, err = f.text()
 		case "host":
 			host, err = f.checked(scopeHost)
@@ -135,7 +138,7 @@ func (f *fileReader) entry(params *paramRules) error {
 			keepSeen = true
 			keep, err = f.names()
 		default:
-			err = fmt.Errorf("got key %q; want host, path, drop, keep or comment", key)
+			err = fmt.Errorf("got key %q; want host, path, drop, keep, comment or source", key)
 		}
 		return err
 	})
@@ -188,7 +191,7 @@ func (f *fileReader) site(sites *siteRules) error {
 	sc := &scope{}
 	err := f.object(func(key string) (err error) {
 		switch key {
-		case "comment":
+		case "comment", "source":
 			_, err = f.text()
 		case "host":
 			sc.host, err = f.checked(siteHost)
@@ -197,7 +200,7 @@ func (f *fileReader) site(sites *siteRules) error {
 		case "rules":
 			err = f.array(func() error { return f.switchAt(sc) })
 		default:
-			err = fmt.Errorf("got key %q; want host, path, rules or comment", key)
+			err = fmt.Errorf("got key %q; want host, path, rules, comment or source", key)
 		}
 		return err
 	})

@@ -19,6 +19,13 @@ type Fetched struct {
 	Digest string
 	// Redirect is where the fetch was redirected to. The default, "", is nowhere.
 	Redirect string
+	// Canonical is the canonical link that the response declares, absolute (package
+	// frontier/declared). The default is none.
+	Canonical string
+	// NoVarySearch is its No-Vary-Search field. The default is none.
+	NoVarySearch string
+	// CleanParam are the Clean-param rules of a robots.txt, a line each. The default is none.
+	CleanParam string
 }
 
 // reportFetched passes what a fetch gave to OnFetched.

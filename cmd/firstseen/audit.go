@@ -204,7 +204,7 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 		return err
 	}
 	defer j.files.done(f)
-	_, records := crawllog.Read(f, crawllog.Options{Base: base}, nil)
+	_, records := crawllog.Read(f, crawllog.Options{Base: base, Declared: true}, nil)
 	for r, err := range records {
 		if ctx.Err() != nil {
 			return fmt.Errorf("interrupted while reading %s: %w", name, ctx.Err())
@@ -237,7 +237,8 @@ func addRecord(log *audit.Log, r crawllog.Record) error {
 			return err
 		}
 	}
-	c := audit.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: audit.Resolve(r.URL, r.Redirect)}
+	c := audit.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: audit.Resolve(r.URL, r.Redirect),
+		Canonical: r.Canonical, NoVarySearch: r.NoVarySearch, CleanParam: r.CleanParam}
 	switch {
 	case r.Kind == crawllog.Revisit:
 		c.Status = 0 // the content's own status was told with its first capture

@@ -75,7 +75,8 @@ func loadSample(ctx context.Context, log *audit.Log, db string) (err error) {
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = log.Add(audit.Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: audit.Resolve(c.URL, c.Redirect)})
+			err = log.Add(audit.Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: audit.Resolve(c.URL, c.Redirect),
+				Canonical: c.Canonical, NoVarySearch: c.NoVarySearch, CleanParam: c.CleanParam})
 		}
 		if err != nil {
 			return fmt.Errorf("cannot read the captures of %s: %w", db, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,11 @@ be dropped: one half of the pages proposes, the other half must agree. However m
 have one content, it counts once, so that a server that answers most URLs alike (a soft 404,
 a login page) proves nothing. What could not be tested is never proposed, and listed with
 the reason; nor is what could loop, because the folded form redirects back.
+
+What sites declare is evidence too: canonical links and No-Vary-Search in WARC files and in
+what serve kept, and Clean-param of robots.txt. Declarations alone propose a rule only if 10
+pages or more in each half declare it, none declares the contrary, and the contents that
+there are don't differ.
 
 With --output the proposals are written as a rule file, which every --rule-file takes.`,
 		Example: `  firstseen learn --output rules.json crawl.cdx.gz
@@ -109,6 +115,11 @@ func (f *learnFlags) writeRules(a *app, learned *audit.Learned) (err error) {
 func writeLearned(out *output, l *audit.Learned) {
 	out.line(fmt.Sprintf("%d rules proposed", len(l.Proposals)))
 	for _, p := range l.Proposals {
+		if d := p.Declared; p.Source == audit.FromDeclarations {
+			out.line(fmt.Sprintf("%9s URLs  %s%s  %s: declared by %d pages, validated on %d (%s)", grouped(int64(p.Saves)),
+				p.Host, p.Path, does(p.Param, p.Rule), d.Learned, d.Validated, strings.Join(d.By, ", ")))
+			continue
+		}
 		out.line(fmt.Sprintf("%9s URLs  %s%s  %s: %d of %d contents the same, validated on %d of %d (%.1f to %.1f %%)", grouped(int64(p.Saves)),
 			p.Host, p.Path, does(p.Param, p.Rule), p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs,
 			100*p.Validated.Interval.Low, 100*p.Validated.Interval.High))

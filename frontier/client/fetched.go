@@ -18,8 +18,9 @@ func fetchedOf(s *frontier.Settlement) []byte {
 		return nil
 	}
 	f := wire.Fetched{URL: cmp.Or(s.Fetched.URL, s.Lease.URL), Time: s.Fetched.Time.UTC(), Status: s.Fetched.Status,
-		Digest: s.Fetched.Digest, Redirect: s.Fetched.Redirect}
-	if f.URL == "" || !utf8.ValidString(f.URL+f.Digest+f.Redirect) {
+		Digest: s.Fetched.Digest, Redirect: s.Fetched.Redirect,
+		Canonical: s.Fetched.Canonical, NoVarySearch: s.Fetched.NoVarySearch, CleanParam: s.Fetched.CleanParam}
+	if f.URL == "" || !utf8.ValidString(f.URL+f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam) {
 		return nil
 	}
 	if f.Status < 0 || f.Status > 999 {

@@ -83,10 +83,10 @@ func TestOf(t *testing.T) {
 		t.Errorf("got %+v; want what contradicts itself refused", p)
 	}
 	p = Of("https://example.com/robots.txt", map[string][]string{"Content-Type": {"text/plain"}}, []byte("Clean-param: a /x\n"))
-	if len(p.CleanParam) != 1 || p.CleanParam[0] != "a /x" {
+	if p.CleanParam != "a /x" {
 		t.Errorf("got %+v; want the line of the robots.txt", p)
 	}
-	if p = Of(testPage, map[string][]string{"Content-Type": {"text/plain"}}, []byte("<link rel=canonical href=/y>\nClean-param: a")); p.Canonical != "" || p.CleanParam != nil {
+	if p = Of(testPage, map[string][]string{"Content-Type": {"text/plain"}}, []byte("<link rel=canonical href=/y>\nClean-param: a")); p.Canonical != "" || p.CleanParam != "" {
 		t.Errorf("got %+v; want nothing of a text", p)
 	}
 }

@@ -12,5 +12,6 @@
 //
 //	page := declared.Of(url, response.Header, body)
 //	settlement.Fetched = &frontier.Fetched{Status: 200, Digest: digest,
-//		Canonical: page.Canonical, NoVarySearch: page.NoVarySearch, CleanParam: page.CleanParam}
+//		Canonical: page.Canonical,
+//		NoVarySearch: page.NoVarySearch, CleanParam: page.CleanParam}
 package declared

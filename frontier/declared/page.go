@@ -12,8 +12,9 @@ type Page struct {
 	Canonical string
 	// NoVarySearch is the field in the form of [Search.String]; "" for none.
 	NoVarySearch string
-	// CleanParam are the lines of a robots.txt in the form of [CleanParam.String].
-	CleanParam []string
+	// CleanParam are the rules of a robots.txt in the form of [CleanParam.String], a line each;
+	// "" for none.
+	CleanParam string
 	// Refused joins the reasons for which declarations were left out.
 	Refused error
 }
@@ -47,9 +48,11 @@ func Of(page string, header map[string][]string, body []byte) Page {
 	if IsRobots(page) {
 		rules, err := CleanParams(body)
 		p.refuse(err)
-		for _, rule := range rules {
-			p.CleanParam = append(p.CleanParam, rule.String())
+		lines := make([]string, len(rules))
+		for i, rule := range rules {
+			lines[i] = rule.String()
 		}
+		p.CleanParam = strings.Join(lines, "\n")
 	}
 	return p
 }

@@ -161,6 +161,10 @@ type Fetched struct {
 	Status   int       `json:"status,omitempty"`
 	Digest   string    `json:"digest,omitempty"`
 	Redirect string    `json:"redirect,omitempty"`
+
+	Canonical    string `json:"canonical,omitempty"`
+	NoVarySearch string `json:"no_vary_search,omitempty"`
+	CleanParam   string `json:"clean_param,omitempty"`
 }
 
 // Answers is the answer to Done: ok, gave-up or stale for each lease.

@@ -2,8 +2,8 @@ package captures
 
 import "fmt"
 
-// Add offers captures to the sample. A capture without a canonical form, or with a digest, redirect or
-// URL that is too long, is left out. On an error none of the captures was taken.
+// Add offers captures to the sample. A capture without a canonical form, or with a text that
+// is too long, is left out. On an error none of the captures was taken.
 func (s *Sample) Add(all ...Capture) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -29,7 +29,7 @@ func (s *Sample) addAll(all []Capture) error {
 	for i := range all {
 		c := &all[i]
 		form, err := s.coarse.AppendCanonical(nil, []byte(c.URL))
-		if err != nil || len(c.Digest) > maxText || len(c.Redirect) > maxText {
+		if err != nil || max(len(c.Digest), len(c.Redirect), len(c.Canonical), len(c.NoVarySearch), len(c.CleanParam)) > maxText {
 			continue
 		}
 		p := pending{hash64(form), hash64([]byte(c.URL)), int64(len(lines))}

@@ -22,10 +22,13 @@ type Capture struct {
 	Digest string
 	// Redirect is where the fetch was redirected to; "" if it wasn't. At most 65,535 bytes.
 	Redirect string
+	// What the response declares, as in frontier.Fetched; at most 65,535 bytes each.
+	Canonical, NoVarySearch, CleanParam string
 }
 
 const (
-	header  = "firstseen captures v1"
+	header  = "firstseen captures v2"
+	before  = "firstseen captures v1" // without declarations
 	maxText = 1<<16 - 1
 	maxLine = 1 << 20
 )
@@ -56,7 +59,14 @@ func (c *Capture) append(dst []byte, place, variant uint64) []byte {
 		b = fmt.Appendf(b, "%016x\t%016x\t%d\t%d\t", place, variant, c.Time.Unix(), c.Status)
 		b = append(strconv.AppendQuote(b, c.Digest), '\t')
 		b = append(strconv.AppendQuote(b, c.Redirect), '\t')
-		return strconv.AppendQuote(b, c.URL)
+		b = strconv.AppendQuote(b, c.URL)
+		if c.Canonical+c.NoVarySearch+c.CleanParam == "" {
+			return b
+		}
+		for _, text := range []string{c.Canonical, c.NoVarySearch, c.CleanParam} {
+			b = strconv.AppendQuote(append(b, '\t'), text)
+		}
+		return b
 	})
 }
 
@@ -113,7 +123,7 @@ func parseHex(text []byte, n int) (v uint64, err error) {
 
 func (l *line) capture() (c Capture, err error) {
 	fields := strings.Split(string(l.rest), "\t")
-	if len(fields) != 5 {
+	if len(fields) != 5 && len(fields) != 8 {
 		return c, errLine
 	}
 	seconds, err := strconv.ParseInt(fields[0], 10, 64)
@@ -124,7 +134,8 @@ func (l *line) capture() (c Capture, err error) {
 	if c.Status, err = strconv.Atoi(fields[1]); err != nil {
 		return c, errLine
 	}
-	for i, text := range []*string{&c.Digest, &c.Redirect, &c.URL} {
+	texts := []*string{&c.Digest, &c.Redirect, &c.URL, &c.Canonical, &c.NoVarySearch, &c.CleanParam}
+	for i, text := range texts[:len(fields)-2] {
 		if *text, err = strconv.Unquote(fields[2+i]); err != nil {
 			return c, errLine
 		}

@@ -220,7 +220,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("got %v; want ErrClosed", err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "captures.log"), []byte("firstseen captures v2\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "captures.log"), []byte("firstseen captures v3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir, Options{}); !errors.Is(err, store.ErrFormat) {
@@ -231,7 +231,8 @@ func TestErrors(t *testing.T) {
 // TestTexts keeps texts of any bytes as they are.
 func TestTexts(t *testing.T) {
 	dir := t.TempDir()
-	want := []Capture{{URL: "http://a.example/caf\xe9\t\n\"\\ é", Time: time.Unix(-5, 0).UTC(), Status: 999, Digest: "\x00\xff", Redirect: "\u2028"}}
+	want := []Capture{{URL: "http://a.example/caf\xe9\t\n\"\\ é", Time: time.Unix(-5, 0).UTC(), Status: 999, Digest: "\x00\xff", Redirect: "\u2028",
+		Canonical: "http://a.example/\xff", NoVarySearch: "params=(\"a\")", CleanParam: "a\tb\nc"}}
 	s := open(t, dir, Options{})
 	add(t, s, want...)
 	add(t, s, Capture{URL: "http://b.example/", Digest: strings.Repeat("d", maxText+1)}, Capture{URL: "http://c.example/?" + strings.Repeat("x", maxLine)})
@@ -267,4 +268,38 @@ func FuzzParseLine(f *testing.F) {
 			t.Errorf("got %+v, %v; want %+v", got, err, c)
 		}
 	})
+}
+
+// TestVersionBefore reads a file of version 1, and makes one of version 2 of it.
+func TestVersionBefore(t *testing.T) {
+	dir := t.TempDir()
+	want := Capture{URL: "http://a.example/", Time: time.Unix(7, 0).UTC(), Status: 200, Digest: "D"}
+	s := open(t, dir, Options{})
+	add(t, s, want)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "captures.log")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(before+strings.TrimPrefix(string(text), header)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, opt := range []Options{{ReadOnly: true}, {}} {
+		s := open(t, dir, opt)
+		n := 0
+		for c, err := range s.All() {
+			if n++; err != nil || c != want {
+				t.Errorf("got %+v, %v; want %+v", c, err, want)
+			}
+		}
+		if err := s.Close(); err != nil || n != 1 {
+			t.Errorf("got %d captures, %v; want 1", n, err)
+		}
+	}
+	if now, err := os.ReadFile(name); err != nil || string(now) != string(text) {
+		t.Errorf("got %q, %v; want the file of version 2: %q", now, err, text)
+	}
 }

@@ -18,13 +18,16 @@
 //
 // # Format
 //
-// The directory has a file captures.log of text. The first line is "firstseen captures v1". Each
+// The directory has a file captures.log of text. The first line is "firstseen captures v2"; a
+// file of version 1, which has no declarations, is read, and written again by the first process that writes. Each
 // further line begins with the CRC-32C of the rest of it, in 8 hexadecimal digits, and a tab. The rest is
 // one of these, with tabs between the fields:
 //
 //	place variant time status digest redirect URL    a capture: hash64 of the place and of the
 //	                                                 URL in 16 hexadecimal digits, time in Unix
-//	                                                 seconds, texts quoted as in Go
+//	                                                 seconds, texts quoted as in Go; if the
+//	                                                 response declared something, also the fields
+//	                                                 canonical, no-vary-search and clean-param
 //	level n                                          from here on, a place needs n leading zero bits
 //
 // Of a variant the first line is its first capture, and the last line its latest. hash64 is the

@@ -67,6 +67,7 @@ type Sample struct {
 
 	writing sync.Mutex // held by the one who writes
 	lines   int        // of the file
+	old     bool       // it is of the version before, and is written again before more is added
 	rewrite int        // lines at which the file is written again
 	faulty  bool       // the last write failed
 
@@ -162,12 +163,19 @@ func (s *Sample) load() error {
 		s.index.raise(s.index.level + 1)
 	}
 	s.setRewrite()
+	if s.old && !s.opt.ReadOnly {
+		s.writeAgain()
+	}
 	return nil
 }
 
 // readHeader refuses the file of a later version.
 func (s *Sample) readHeader(text []byte) error {
-	if string(text) == header {
+	switch string(text) {
+	case header:
+		return nil
+	case before:
+		s.old = true
 		return nil
 	}
 	if bytes.HasPrefix(text, []byte(header[:len(header)-1])) {

@@ -13,6 +13,11 @@ type Capture struct {
 	Status   int    // of HTTP; 0 where the log has none, as of a revisit
 	Digest   string // of the content in any one alphabet; "" where the log has none
 	Redirect string // where the fetch was redirected to; "" if it wasn't
+
+	// What the response declares, as in package declared; empty for nothing.
+	Canonical    string
+	NoVarySearch string
+	CleanParam   string // of a robots.txt, a line for each rule
 }
 
 // Log holds the captures of one or more logs: 16 bytes for each capture, and
@@ -24,6 +29,7 @@ type Log struct {
 	captures  []capture           // the sorted ones, by URL and time
 	first     []uint32            // where a URL's begin; they end where the next one's do
 	redirects map[uint32][]uint32 // from URL to URL
+	declared  declarations
 	options   Options
 }
 
@@ -59,7 +65,7 @@ func (o Options) withDefaults() Options {
 
 // NewLog returns a log without captures.
 func NewLog(opt Options) *Log {
-	return &Log{urls: newTable(), digests: newDigests(), redirects: map[uint32][]uint32{}, options: opt.withDefaults()}
+	return &Log{urls: newTable(), digests: newDigests(), redirects: map[uint32][]uint32{}, declared: newDeclarations(), options: opt.withDefaults()}
 }
 
 // EmptyBody is the SHA-1, in base32, of no bytes: not a content to compare.
@@ -81,6 +87,9 @@ func (l *Log) Add(c Capture) error {
 		small.digest = n + 1
 	}
 	l.keep(id, small)
+	if err := l.addDeclared(id, &c); err != nil {
+		return err
+	}
 	if c.Redirect != "" && c.Redirect != c.URL {
 		return l.AddRedirect(c.URL, c.Redirect)
 	}

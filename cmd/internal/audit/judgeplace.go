@@ -40,6 +40,39 @@ type evidence struct {
 	dead    int      // pairs with no page under either name
 	repeats int      // pairs whose contents were counted before
 	counted contents // so far
+	alike   Evidence // of all contents, whatever their control; each once
+	heard   contents // what was counted in alike
+}
+
+func (e *evidence) compare(c pairContent, same bool) {
+	if e.heard.add(c) {
+		e.alike.Pairs++
+		if same {
+			e.alike.Held++
+		}
+	}
+}
+
+// source returns what a rule can rest on, or the reason why it isn't proposed. A rule that the
+// contents speak against is not proposed, whatever is declared.
+func (o LearnOptions) source(c *claims, halves [2]evidence, compared int) (Source, string) {
+	why := o.doubt(halves, compared)
+	if c == nil {
+		return FromContent, why
+	}
+	all := halves[0].plus(halves[1])
+	whyDeclared := o.doubtDeclared(c, all)
+	switch {
+	case why == "" && whyDeclared == "":
+		return FromBoth, ""
+	case why == "":
+		return FromContent, ""
+	case whyDeclared == "" && !o.against(halves[0]) && !o.against(halves[1]) && !o.against(all):
+		return FromDeclarations, ""
+	case len(c.pages[0])+len(c.pages[1]) > 0:
+		return "", why + "; " + whyDeclared
+	}
+	return "", why
 }
 
 // judgePlace reports whether a parameter may go at a place, or why not.
@@ -60,10 +93,19 @@ func (l *learner) judgePlace(p place, s *lesson) (*Proposal, *Candidate) {
 			}
 		}
 	}
-	if why := l.opt.doubt(halves, compared); why != "" {
-		return nil, p.leave(halves, why)
+	claims := l.claims[p]
+	proposal.Declared = claims.summary()
+	var why string
+	if proposal.Source, why = l.opt.source(claims, halves, compared); why != "" {
+		c := p.leave(halves, why)
+		c.Declared = proposal.Declared
+		return nil, c
 	}
-	proposal.Example = [2]string{string(l.urls.at(example[0])), string(l.urls.at(example[1]))}
+	if shown {
+		proposal.Example = [2]string{string(l.urls.at(example[0])), string(l.urls.at(example[1]))}
+	} else {
+		proposal.Example = claims.example
+	}
 	proposal.Learned, proposal.Validated = halves[0].finish(l.options), halves[1].finish(l.options)
 	return proposal, nil
 }
@@ -85,6 +127,7 @@ func (l *learner) weigh(e *evidence, a, b uint32, sameForm func(u, v uint32) boo
 		}
 		// There is a page under one name and none under the other: the rule would lose it.
 	case Same, Different, Volatile:
+		e.compare(l.contentOf(a, b, outcome, near), outcome == Same)
 		var stable bool
 		if c, _, stable = l.stable(a, b); !stable {
 			return 1
@@ -159,6 +202,7 @@ func (e evidence) share() float64 {
 func (e evidence) plus(d evidence) evidence {
 	e.Pairs, e.Held, e.control = e.Pairs+d.Pairs, e.Held+d.Held, e.control+d.control
 	e.bad, e.dead, e.repeats = e.bad+d.bad, e.dead+d.dead, e.repeats+d.repeats
+	e.alike.Pairs, e.alike.Held = e.alike.Pairs+d.alike.Pairs, e.alike.Held+d.alike.Held
 	return e
 }
 

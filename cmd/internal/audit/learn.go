@@ -21,8 +21,20 @@ type Proposal struct {
 	Learned   Evidence   `json:"learned"`         // from one half of the log's pages
 	Validated Evidence   `json:"validated"`       // from the other half, which had no say
 	Saves     int        `json:"saves"`           // URLs of the log it would have saved
+	Source    Source     `json:"source"`
+	Declared  *Declared  `json:"declared,omitempty"` // by the site; nil for nothing
 	Example   [2]string  `json:"example"`
 }
+
+// Source is the evidence that a proposal rests on.
+type Source string
+
+// The sources.
+const (
+	FromContent      Source = "content"
+	FromDeclarations Source = "declarations"
+	FromBoth         Source = "content and declarations"
+)
 
 // What is the proposed parameter or fold.
 func (p Proposal) What() string { return p.Param + string(p.Rule) }
@@ -45,6 +57,8 @@ type Candidate struct {
 	Pairs int        `json:"pairs"` // with a stable control, each content once
 	Held  int        `json:"held"`  // of them, the same
 	Why   string     `json:"why"`
+
+	Declared *Declared `json:"declared,omitempty"` // by the site; nil for nothing
 }
 
 // What names the parameter, or the fold.
@@ -87,7 +101,7 @@ func Learn(ctx context.Context, l *Log, opt LearnOptions) (*Learned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot index the log: %w", err)
 	}
-	learn := &learner{index: x, opt: opt.withDefaults(), places: map[place]*lesson{}}
+	learn := &learner{index: x, opt: opt.withDefaults(), places: map[place]*lesson{}, claims: map[place]*claims{}}
 	learn.use(canon.Qiita())
 	found := &Learned{}
 	if err := learn.learnFolds(ctx, found); err != nil {
@@ -105,6 +119,11 @@ func Learn(ctx context.Context, l *Log, opt LearnOptions) (*Learned, error) {
 			return nil, ctx.Err()
 		}
 		learn.sight(id)
+	}
+	if !l.declared.none() {
+		for _, id := range x.captured() {
+			learn.hear(id)
+		}
 	}
 	learn.conclude(found)
 	return found, nil
@@ -141,6 +160,7 @@ type learner struct {
 	safeForm *Form
 	ids      []uint32 // the URLs that count
 	places   map[place]*lesson
+	claims   map[place]*claims // what is declared of them
 	buf      []byte
 }
 
@@ -240,7 +260,7 @@ func (l *learner) conclude(found *Learned) {
 	l.sightWithout()
 	for p, lesson := range l.places {
 		saves := lesson.saves()
-		if saves == 0 {
+		if saves == 0 && l.claims[p] == nil {
 			continue // the parameter has one value for each page
 		}
 		if proposal, candidate := l.judgePlace(p, lesson); candidate != nil {

@@ -53,6 +53,7 @@ type folder struct {
 	site  *canon.Profile // the safe rules and all that make a site of a URL
 	found *Learned
 	group *grouping
+	heard map[string][]foldClaim // what is declared, by the host of the site
 }
 
 func (f *folder) try(ctx context.Context) error {
@@ -63,6 +64,10 @@ func (f *folder) try(ctx context.Context) error {
 		host, pairs := f.pairs(urls)
 		byHost[host] = append(byHost[host], pairs...)
 	})
+	f.heard = f.hearFold()
+	for host := range f.heard {
+		byHost[host] = byHost[host] // also where no two URLs were captured
+	}
 	for _, host := range slices.Sorted(maps.Keys(byHost)) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -113,17 +118,24 @@ func (f *folder) loopsAt(urls []uint32, form []byte) bool {
 func (f *folder) judge(host, path string, pairs []foldPair) {
 	halves, compared, loops := f.weighAll(pairs)
 	below := byDirectory(path, pairs)
-	why := f.opt.doubt(halves, compared)
-	if loops {
+	claims := claimsBelow(path, f.heard[host])
+	source, why := f.opt.source(claims, halves, compared)
+	switch {
+	case loops:
 		why = loopsBack
-	} else if why == "" {
+	case why == "" && source == FromDeclarations:
+		why = f.doubtDeclaredBelow(below)
+	case why == "":
 		why = f.doubtBelow(path, below)
 	}
 	if why == "" {
-		f.propose(host, path, pairs, halves)
+		f.propose(host, path, pairs, halves, source, claims)
 		return
 	}
-	f.found.LeftOut = append(f.found.LeftOut, Candidate{Host: host, Path: path + "/", Rule: f.rule, URLs: len(pairs), Why: why,
+	if len(pairs) == 0 && claims == nil {
+		return
+	}
+	f.found.LeftOut = append(f.found.LeftOut, Candidate{Host: host, Path: path + "/", Rule: f.rule, URLs: len(pairs), Why: why, Declared: claims.summary(),
 		Pairs: halves[0].Pairs + halves[1].Pairs, Held: halves[0].Held + halves[1].Held})
 	if strings.Count(path, "/") == maxDepth {
 		return
@@ -137,13 +149,25 @@ func (f *folder) judge(host, path string, pairs []foldPair) {
 
 const loopsBack = "the folded form redirects back, so that a crawler could loop"
 
-func (f *folder) propose(host, path string, pairs []foldPair, halves [2]evidence) {
+func (f *folder) propose(host, path string, pairs []foldPair, halves [2]evidence, source Source, claims *claims) {
+	var example [2]string
+	if claims != nil {
+		example = claims.example
+	}
+	if len(pairs) > 0 {
+		example = f.firstOf(pairs)
+	}
+	f.found.Proposals = append(f.found.Proposals, Proposal{Host: host, Path: path + "/", Rule: f.rule, Saves: len(pairs),
+		Learned: halves[0].finish(f.options), Validated: halves[1].finish(f.options),
+		Source: source, Declared: claims.summary(), Example: example})
+}
+
+// firstOf returns the shortest pair as an example.
+func (f *folder) firstOf(pairs []foldPair) [2]string {
 	first := slices.MinFunc(pairs, func(p, q foldPair) int {
 		return cmp.Or(f.compareURLs(p.a, q.a), f.compareURLs(p.b, q.b))
 	})
-	f.found.Proposals = append(f.found.Proposals, Proposal{Host: host, Path: path + "/", Rule: f.rule, Saves: len(pairs),
-		Learned: halves[0].finish(f.options), Validated: halves[1].finish(f.options),
-		Example: [2]string{string(f.urls.at(first.a)), string(f.urls.at(first.b))}})
+	return [2]string{string(f.urls.at(first.a)), string(f.urls.at(first.b))}
 }
 
 func (f *folder) weighAll(pairs []foldPair) (halves [2]evidence, compared int, loops bool) {

@@ -17,6 +17,7 @@ type ruleFile struct {
 
 type fileEntry struct {
 	Comment string   `json:"comment"`
+	Source  string   `json:"source"`
 	Host    string   `json:"host"`
 	Path    string   `json:"path,omitempty"`
 	Rules   []string `json:"rules,omitempty"`
@@ -48,14 +49,23 @@ func (l *Learned) WriteRuleFile(w io.Writer) error {
 // entryAt returns the entry for a proposal's place, which may be new, with the
 // evidence in its comment.
 func entryAt(entries *[]*fileEntry, p Proposal, path string) *fileEntry {
-	note := fmt.Sprintf("%s: %d of %d contents the same, validated on %d of %d; saves %d URLs",
-		p.What(), p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs, p.Saves)
+	note := ""
+	if p.Source != FromDeclarations {
+		note = fmt.Sprintf("%s: %d of %d contents the same, validated on %d of %d; saves %d URLs",
+			p.What(), p.Learned.Held, p.Learned.Pairs, p.Validated.Held, p.Validated.Pairs, p.Saves)
+	} else {
+		note = fmt.Sprintf("%s: declared by %d pages, validated on %d (%s); saves %d URLs",
+			p.What(), p.Declared.Learned, p.Declared.Validated, strings.Join(p.Declared.By, ", "), p.Saves)
+	}
 	i := slices.IndexFunc(*entries, func(e *fileEntry) bool { return e.Host == p.Host && e.Path == path })
 	if i >= 0 {
 		(*entries)[i].Comment += "; " + note
+		if source := &(*entries)[i].Source; !strings.Contains(*source, string(p.Source)) {
+			*source += "; " + string(p.Source)
+		}
 		return (*entries)[i]
 	}
-	e := &fileEntry{Comment: note, Host: p.Host, Path: path}
+	e := &fileEntry{Comment: note, Source: string(p.Source), Host: p.Host, Path: path}
 	*entries = append(*entries, e)
 	return e
 }

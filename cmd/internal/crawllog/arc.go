@@ -22,7 +22,7 @@ func (w *warcReader) arc(line string) error {
 	}
 	r.Length = max(r.Length, 0) // some writers give -1
 	block := &io.LimitedReader{R: w.r, N: r.Length}
-	readHTTP(&r, block)
+	readHTTP(&r, block, w.opt.Declared)
 	r.Kind = kindOf(r.URL, Fetch)
 	if !w.opt.Links {
 		w.emit(r)

@@ -37,6 +37,7 @@ func parseCDXJ(text string, emit func(Record)) error {
 // indexObject is the union of what CDXJ writers and index servers call their fields.
 type indexObject struct {
 	URL, Redirect, Via           string
+	Canonical, NoVary, Clean     string
 	MIME, Status, Digest, Length loose
 }
 
@@ -72,6 +73,9 @@ func (o *indexObject) UnmarshalJSON(raw []byte) error {
 		Length         loose  `json:"length"`
 		Redirect       string `json:"redirect"`
 		RedirectTarget string `json:"redirect_url"`
+		Canonical      string `json:"canonical"`
+		NoVarySearch   string `json:"no_vary_search"`
+		CleanParam     string `json:"clean_param"`
 	}
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return err
@@ -79,6 +83,7 @@ func (o *indexObject) UnmarshalJSON(raw []byte) error {
 	*o = indexObject{
 		URL: first(f.URL, f.OriginalURI), MIME: first(f.MIME, f.MIMEType, f.MIMEType2), Status: first(f.Status, f.StatusCode, f.StatusCode2),
 		Digest: first(f.Digest, f.PayloadDigest, f.SHA1), Via: f.Referer, Length: f.Length, Redirect: first(f.Redirect, f.RedirectTarget),
+		Canonical: f.Canonical, NoVary: f.NoVarySearch, Clean: f.CleanParam,
 	}
 	return nil
 }
@@ -94,7 +99,8 @@ func first[T ~string](values ...T) T {
 
 func (o indexObject) capture() Record {
 	r := Record{URL: o.URL, MIME: given(string(o.MIME)), Status: int(number(string(o.Status))),
-		Digest: bareDigest(string(o.Digest)), Length: number(string(o.Length)), Redirect: given(o.Redirect), Via: o.Via}
+		Digest: bareDigest(string(o.Digest)), Length: number(string(o.Length)), Redirect: given(o.Redirect), Via: o.Via,
+		Canonical: o.Canonical, NoVarySearch: o.NoVary, CleanParam: o.Clean}
 	r.Kind = kindOf(r.URL, Fetch)
 	if r.MIME == "warc/revisit" {
 		r.Kind = kindOf(r.URL, Revisit)

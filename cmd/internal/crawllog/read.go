@@ -22,6 +22,9 @@ type Options struct {
 	// Links asks for the outlinks that WARC metadata records hold, and not for the
 	// fetches. The default is false.
 	Links bool
+	// Declared asks for what the responses in WARC and ARC files declare of their URLs. The
+	// default is false.
+	Declared bool
 	// Idle is called when a pipe has no more lines for the moment, and the records up to
 	// there were read. The default is to do nothing.
 	Idle func()

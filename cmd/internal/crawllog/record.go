@@ -46,6 +46,9 @@ type Record struct {
 	RedirectedFrom bool
 	// Length is of the content, or of what is stored of it, in bytes.
 	Length int64
+	// What the response declares, as in package declared: of WARC with [Options.Declared], and of
+	// the captures that a daemon kept.
+	Canonical, NoVarySearch, CleanParam string
 	// Line is the number of the line, or for WARC of the record, from 1.
 	Line int64
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"strings"
 	"time"
 
@@ -218,7 +219,7 @@ func (w *warcReader) warcRecord(h warcHeader, block io.Reader) error {
 		return &LineError{Line: w.number, Text: h.kind, Err: bad("got a %s record without a URI", h.kind)}
 	}
 	if strings.HasPrefix(h.contentType, "application/http") {
-		readHTTP(&r, block)
+		readHTTP(&r, block, w.opt.Declared)
 	} else {
 		r.MIME = h.contentType
 	}
@@ -227,9 +228,14 @@ func (w *warcReader) warcRecord(h warcHeader, block io.Reader) error {
 }
 
 // readHTTP reads the head of an HTTP message: its status, type and location. What is
-// no HTTP leaves the record as it is.
-func readHTTP(r *Record, block io.Reader) {
-	head := bufio.NewReaderSize(io.LimitReader(block, maxHTTPHeader), 4<<10)
+// no HTTP leaves the record as it is. With declare it also reads what the response declares.
+func readHTTP(r *Record, block io.Reader, declare bool) {
+	limited := &io.LimitedReader{R: block, N: maxHTTPHeader}
+	head := bufio.NewReaderSize(limited, 4<<10)
+	var header map[string][]string
+	if declare {
+		header = map[string][]string{}
+	}
 	line, _ := head.ReadSlice('\n')
 	version, rest, ok := bytes.Cut(line, []byte(" "))
 	if !ok || !bytes.HasPrefix(version, []byte("HTTP/")) {
@@ -240,8 +246,16 @@ func readHTTP(r *Record, block io.Reader) {
 	for {
 		line, err := head.ReadSlice('\n')
 		name, value, ok := bytes.Cut(line, []byte(":"))
+		if err == nil && declare && len(bytes.TrimSpace(line)) == 0 {
+			limited.N = maxEntity
+			readDeclared(r, header, head)
+		}
 		if err != nil || !ok {
 			return
+		}
+		if declare {
+			key := http.CanonicalHeaderKey(string(name))
+			header[key] = append(header[key], string(bytes.TrimSpace(value)))
 		}
 		switch {
 		case bytes.EqualFold(name, []byte("Content-Type")):

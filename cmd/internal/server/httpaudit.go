@@ -26,7 +26,8 @@ func fetchedOf(b *wire.Fetched) (*frontier.Fetched, error) {
 	if b.URL == "" || b.Status < 0 || b.Status > 999 {
 		return nil, fmt.Errorf("cannot settle; got fetched with url %.100q, status %d; want the URL as fetched, a status 0 to 999: %w", b.URL, b.Status, store.ErrInvalid)
 	}
-	return &frontier.Fetched{URL: b.URL, Time: b.Time, Status: b.Status, Digest: b.Digest, Redirect: b.Redirect}, nil
+	return &frontier.Fetched{URL: b.URL, Time: b.Time, Status: b.Status, Digest: b.Digest, Redirect: b.Redirect,
+		Canonical: b.Canonical, NoVarySearch: b.NoVarySearch, CleanParam: b.CleanParam}, nil
 }
 
 // digestNames are what crawlers call the digest in a URL's metadata; StormCrawler's is
@@ -35,6 +36,10 @@ var (
 	digestNames   = []string{"digest", "signature"}
 	statusNames   = []string{"status", "fetch.statusCode"}
 	redirectNames = []string{"redirect", "_redirTo"}
+
+	canonicalNames = []string{"canonical"}
+	noVaryNames    = []string{"no-vary-search"}
+	cleanNames     = []string{"clean-param"}
 )
 
 // tellFetch sets the redirect target of a known URL from its metadata, and, if fetches are
@@ -45,11 +50,15 @@ func (s *Server) tellFetch(k *frontier.Known) {
 	}
 	info := &frontierpb.URLInfo{}
 	unpackMeta(info, k.Meta)
-	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames)}
+	f := frontier.Fetched{Digest: firstValue(info, digestNames), Redirect: firstValue(info, redirectNames),
+		NoVarySearch: firstValue(info, noVaryNames), CleanParam: firstValue(info, cleanNames)}
+	if link := firstValue(info, canonicalNames); link != "" {
+		f.Canonical = absolute(k.URL, link)
+	}
 	if f.Redirect != "" {
 		k.Redirect = absolute(k.URL, f.Redirect)
 	}
-	if s.judge.sample == nil || f.Digest == "" && f.Redirect == "" {
+	if s.judge.sample == nil || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam == "" {
 		return
 	}
 	if n, err := strconv.Atoi(firstValue(info, statusNames)); err == nil && n > 0 && n <= 999 {
@@ -135,10 +144,15 @@ type captureLine struct {
 	Status   string `json:"status,omitempty"`
 	Digest   string `json:"digest,omitempty"`
 	Redirect string `json:"redirect,omitempty"`
+
+	Canonical    string `json:"canonical,omitempty"`
+	NoVarySearch string `json:"no_vary_search,omitempty"`
+	CleanParam   string `json:"clean_param,omitempty"`
 }
 
 func writeCDXJ(out *bufio.Writer, c *captures.Capture) error {
-	line := captureLine{URL: wireURL(c.URL), Digest: c.Digest, Redirect: wireURL(c.Redirect)}
+	line := captureLine{URL: wireURL(c.URL), Digest: c.Digest, Redirect: wireURL(c.Redirect),
+		Canonical: wireURL(c.Canonical), NoVarySearch: c.NoVarySearch, CleanParam: c.CleanParam}
 	if c.Status > 0 {
 		line.Status = strconv.Itoa(c.Status)
 	}

@@ -67,7 +67,8 @@ func (s *Server) judgeNow(ctx context.Context) (*judgement, error) {
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = log.Add(audit.Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: audit.Resolve(c.URL, c.Redirect)})
+			err = log.Add(audit.Capture{URL: c.URL, Time: c.Time, Status: c.Status, Digest: c.Digest, Redirect: audit.Resolve(c.URL, c.Redirect),
+				Canonical: c.Canonical, NoVarySearch: c.NoVarySearch, CleanParam: c.CleanParam})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot read captures: %w", err)

@@ -54,7 +54,8 @@ func (r *running) reportFetches(t *testing.T, digest func(url string) string) {
 	type done map[string]any
 	var all []done
 	for _, l := range leased.Leases {
-		all = append(all, done{"key": l.Key, "token": l.Token, "fetched": done{"url": l.URL, "status": 200, "digest": digest(l.URL)}})
+		all = append(all, done{"key": l.Key, "token": l.Token, "fetched": done{"url": l.URL, "status": 200, "digest": digest(l.URL),
+			"canonical": l.URL + "#c", "no_vary_search": "key-order", "clean_param": "ref /x"}})
 	}
 	text, err := json.Marshal(done{"leases": all})
 	if err != nil {
@@ -139,8 +140,9 @@ func checkCDXJ(t *testing.T, r *running) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n++; rec.Digest == "" || rec.Status != 200 || rec.Time.IsZero() || rec.Kind != crawllog.Fetch {
-			t.Errorf("got %+v; want a fetch with digest, status and time", rec)
+		if n++; rec.Digest == "" || rec.Status != 200 || rec.Time.IsZero() || rec.Kind != crawllog.Fetch ||
+			rec.Canonical != rec.URL+"#c" || rec.NoVarySearch != "key-order" || rec.CleanParam != "ref /x" {
+			t.Errorf("got %+v; want a fetch with digest, status, time and what it declares", rec)
 		}
 	}
 	if n != 240 {
@@ -166,7 +168,8 @@ func TestDigestsOfKnownURLs(t *testing.T) {
 	}
 	values := func(v string) *frontierpb.StringList { return &frontierpb.StringList{Values: []string{v}} }
 	known := &frontierpb.KnownURLItem{Info: &frontierpb.URLInfo{Url: "http://a.example/", Key: "a.example",
-		Metadata: map[string]*frontierpb.StringList{"signature": values("D1"), "fetch.statusCode": values("200"), "other": values("x")}}}
+		Metadata: map[string]*frontierpb.StringList{"signature": values("D1"), "fetch.statusCode": values("200"), "other": values("x"),
+			"canonical": values("/c"), "no-vary-search": values("key-order"), "clean-param": values("ref")}}}
 	if err := stream.Send(&frontierpb.URLItem{Item: &frontierpb.URLItem_Known{Known: known}}); err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +178,9 @@ func TestDigestsOfKnownURLs(t *testing.T) {
 	}
 	r.waitForCaptures(t, 1)
 	for c, err := range r.cfg.Captures.All() {
-		if err != nil || c.URL != "http://a.example/" || c.Digest != "D1" || c.Status != 200 {
-			t.Errorf("got %+v, %v; want digest D1, status 200", c, err)
+		if err != nil || c.URL != "http://a.example/" || c.Digest != "D1" || c.Status != 200 ||
+			c.Canonical != "http://a.example/c" || c.NoVarySearch != "key-order" || c.CleanParam != "ref" {
+			t.Errorf("got %+v, %v; want digest D1, status 200 and what it declares", c, err)
 		}
 	}
 }

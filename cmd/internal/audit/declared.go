@@ -1,0 +1,281 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/frontier/declared"
+)
+
+// declaration is what the fetches of one URL declared.
+type declaration struct {
+	canonical uint32 // number of the URL named plus one; 0: none
+	search    uint32 // place in declarations.searches plus one; 0: none
+	wavers    bool   // two fetches named different URLs
+}
+
+// declarations are what sites declare of their URLs.
+type declarations struct {
+	of       map[uint32]declaration // by URL
+	searches []declared.Search
+	known    map[string]uint32                // places in searches, plus one
+	clean    map[string][]declared.CleanParam // by host
+}
+
+func newDeclarations() declarations {
+	return declarations{of: map[uint32]declaration{}, known: map[string]uint32{}, clean: map[string][]declared.CleanParam{}}
+}
+
+func (d *declarations) none() bool { return len(d.of) == 0 && len(d.clean) == 0 }
+
+// addDeclared notes what a fetch of a URL declared. What can't be parsed says nothing.
+func (l *Log) addDeclared(id uint32, c *Capture) error {
+	if c.Canonical == "" && c.NoVarySearch == "" && c.CleanParam == "" {
+		return nil
+	}
+	d := l.declared.of[id]
+	if c.Canonical != "" {
+		target, err := l.urls.add(c.Canonical)
+		if err != nil {
+			return err
+		}
+		d.wavers = d.wavers || d.canonical != 0 && d.canonical != target+1
+		d.canonical = target + 1
+	}
+	if s, err := declared.ParseNoVarySearch(c.NoVarySearch); c.NoVarySearch != "" && err == nil && !s.IsDefault() {
+		key := s.String()
+		if l.declared.known[key] == 0 {
+			l.declared.searches = append(l.declared.searches, s)
+			l.declared.known[key] = uint32(len(l.declared.searches))
+		}
+		d.search = l.declared.known[key]
+	}
+	if d != (declaration{}) {
+		l.declared.of[id] = d
+	}
+	if declared.IsRobots(c.URL) && c.CleanParam != "" {
+		l.declared.addClean(string(hostName(bytes.ToLower(canon.Host([]byte(c.URL))))), c.CleanParam)
+	}
+	return nil
+}
+
+// addClean replaces the rules of a host.
+func (d *declarations) addClean(host string, lines string) {
+	var rules []declared.CleanParam
+	for line := range strings.SplitSeq(lines, "\n") {
+		if rule, err := declared.ParseCleanParam(line); err == nil {
+			rules = append(rules, rule)
+		}
+	}
+	d.clean[host] = rules
+}
+
+// Sources of a claim.
+const (
+	byCanonical = 1 << iota
+	byNoVarySearch
+	byCleanParam
+)
+
+func sourceNames(by int) (names []string) {
+	for i, name := range []string{"rel=canonical", "No-Vary-Search", "Clean-param"} {
+		if by>>i&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Declared is what the site itself says of a proposal.
+type Declared struct {
+	Learned   int      `json:"learned"`   // pages of one half that declare it
+	Validated int      `json:"validated"` // pages of the other half
+	Against   int      `json:"against"`   // pages that declare the contrary
+	By        []string `json:"by"`        // in which ways
+}
+
+// claims are what declarations say of one rule at one place. However many URLs of a page
+// declare something, the page counts once.
+type claims struct {
+	pages   [2]map[uint64]struct{} // by half
+	against map[uint64]struct{}
+	by      int
+	example [2]string
+}
+
+func (c *claims) add(page uint64, by int, url, same string) {
+	half := &c.pages[page&1]
+	if *half == nil {
+		*half = map[uint64]struct{}{}
+	}
+	(*half)[page] = struct{}{}
+	c.by |= by
+	if c.example[0] == "" || cmp.Or(len(url)-len(c.example[0]), strings.Compare(url, c.example[0])) < 0 {
+		c.example = [2]string{url, same}
+	}
+}
+
+func (c *claims) deny(page uint64) {
+	if c.against == nil {
+		c.against = map[uint64]struct{}{}
+	}
+	c.against[page] = struct{}{}
+}
+
+// summary is nil if nothing is declared.
+func (c *claims) summary() *Declared {
+	if c == nil || len(c.pages[0])+len(c.pages[1])+len(c.against) == 0 {
+		return nil
+	}
+	return &Declared{Learned: len(c.pages[0]), Validated: len(c.pages[1]), Against: len(c.against), By: sourceNames(c.by)}
+}
+
+// claim finds or makes the claims of a place.
+func (l *learner) claim(p place) *claims {
+	c := l.claims[p]
+	if c == nil {
+		c = &claims{}
+		l.claims[p] = c
+	}
+	return c
+}
+
+// hear notes what the declarations of a captured URL say of its parameters.
+func (l *learner) hear(id uint32) {
+	d, rules := l.declared.of[id], l.declared.clean
+	if d == (declaration{}) && len(rules) == 0 {
+		return
+	}
+	front, pairs, ok := l.parts(id)
+	if !ok || len(pairs) == 0 {
+		return
+	}
+	form := bytes.Clone(l.buf)
+	front = form[:len(front)]
+	pairs = bytes.Split(form[len(front)+1:], []byte{'&'})
+	v := variant{host: string(hostName(canon.Host(front))), dir: string(directory(front)), front: front, pairs: pairs, url: string(l.urls.at(id))}
+	if d.canonical != 0 {
+		l.hearCanonical(&v, d)
+	}
+	if d.search != 0 {
+		s := &l.declared.searches[d.search-1]
+		l.hearIgnored(&v, byNoVarySearch, s.Ignores)
+		for _, name := range v.names() {
+			if s.Names(name) {
+				l.claim(v.place(name)).deny(without(v.front, v.pairs, []byte(name)))
+			}
+		}
+	}
+	if rules := rules[v.host]; len(rules) > 0 {
+		_, rest, _ := strings.Cut(string(form), "://")
+		path := rest[strings.IndexByte(rest, '/'):]
+		l.hearIgnored(&v, byCleanParam, func(name string) bool {
+			return slices.ContainsFunc(rules, func(r declared.CleanParam) bool { return r.Names(name) && r.Covers(path) })
+		})
+	}
+}
+
+// variant is a URL with parameters, in its safe form.
+type variant struct {
+	host, dir string
+	front     []byte
+	pairs     [][]byte
+	url       string
+}
+
+func (v *variant) place(name string) place { return place{v.host, v.dir, name} }
+
+func (v *variant) names() (names []string) {
+	for _, pair := range v.pairs {
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		if len(name) > 0 && !slices.Contains(names, string(name)) {
+			names = append(names, string(name))
+		}
+	}
+	return names
+}
+
+// hearCanonical takes a canonical link that names the URL without some of its parameters as
+// a word for dropping these, and against dropping the others. Any other says nothing.
+func (l *learner) hearCanonical(v *variant, d declaration) {
+	front, kept, ok := l.parts(d.canonical - 1)
+	if !ok || !bytes.Equal(front, v.front) {
+		return
+	}
+	for _, pair := range kept {
+		if !slices.ContainsFunc(v.pairs, func(p []byte) bool { return bytes.Equal(p, pair) }) {
+			return
+		}
+	}
+	page := without(front, kept, nil)
+	for _, name := range v.names() {
+		c := l.claim(v.place(name))
+		named := slices.ContainsFunc(kept, func(p []byte) bool { return sameName(p, []byte(name)) })
+		if named || d.wavers {
+			c.deny(page)
+			continue
+		}
+		c.add(page, byCanonical, v.url, string(l.urls.at(d.canonical-1)))
+	}
+}
+
+// hearIgnored notes the parameters that the site says to ignore.
+func (l *learner) hearIgnored(v *variant, by int, ignored func(name string) bool) {
+	var rest [][]byte
+	for _, pair := range v.pairs {
+		if name, _, _ := bytes.Cut(pair, []byte{'='}); len(name) > 0 && !ignored(string(name)) {
+			rest = append(rest, pair)
+		}
+	}
+	if len(rest) == len(v.pairs) {
+		return
+	}
+	page := without(v.front, rest, nil)
+	same := string(v.front)
+	if len(rest) > 0 {
+		same += "?" + string(bytes.Join(rest, []byte{'&'}))
+	}
+	for _, name := range v.names() {
+		if ignored(name) {
+			l.claim(v.place(name)).add(page, by, v.url, same)
+		}
+	}
+}
+
+// leastAlike is the least share of contents that must be equal, whatever the control says,
+// where a rule rests on declarations.
+const leastAlike = 0.9
+
+// doubtDeclared returns the reason why declarations don't suffice to propose a rule, or "". The
+// contents that there are must not speak against it, however few they are.
+func (o LearnOptions) doubtDeclared(c *claims, content evidence) string {
+	if c == nil || len(c.pages[0])+len(c.pages[1]) == 0 {
+		return "nothing is declared"
+	}
+	n := [2]int{len(c.pages[0]), len(c.pages[1])}
+	all := float64(n[0] + n[1])
+	switch {
+	case len(c.against) > 0:
+		return countPages(n[0]+n[1]) + " declare it, " + countPages(len(c.against)) + " the contrary"
+	case content.alike.Pairs > 0 && float64(content.alike.Held) < leastAlike*float64(content.alike.Pairs):
+		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(content.alike) + " are equal"
+	case content.bad > 0 && content.share() < o.MinShare:
+		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(content.Evidence) + " are one page"
+	case min(n[0], n[1]) < o.MinPairs || Wilson(all, all, 0.95).Low < leastSure:
+		return "too few pages declare it: " + countPages(n[0]) + " to learn from and " + countPages(n[1]) + " to validate on"
+	}
+	return ""
+}
+
+func countPages(n int) string {
+	if n == 1 {
+		return "1 page"
+	}
+	return fmt.Sprintf("%d pages", n)
+}
+
+func ofContents(e Evidence) string { return fmt.Sprintf("%d of %d", e.Held, e.Pairs) }

@@ -1,0 +1,98 @@
+package audit
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/firstseen/firstseen/canon"
+)
+
+// foldClaim is what one URL, or two, declare of a fold.
+type foldClaim struct {
+	dir     string // as foldPair has it
+	page    uint64 // hash of the folded form
+	against bool
+	example [2]string
+}
+
+// hearFold returns what canonical links say of the fold, by the host of the site: a link from
+// a URL to another that folds to the same form is for it, and two URLs that fold to one form
+// and each name themselves are against it.
+func (f *folder) hearFold() map[string][]foldClaim {
+	heard := map[string][]foldClaim{}
+	if len(f.declared.of) == 0 {
+		return heard
+	}
+	own := f.index.forms(f.safeForm)
+	defer func() { f.index.spare = append(f.index.spare, own) }()
+	names := map[uint64]uint64{} // the URL that each form's URLs name, by its safe form
+	for _, id := range f.captured() {
+		d := f.declared.of[id]
+		if d.canonical == 0 {
+			continue
+		}
+		target := d.canonical - 1
+		if f.group.form[id] != f.group.form[target] {
+			continue
+		}
+		before, known := names[f.group.form[id]]
+		names[f.group.form[id]] = own[target]
+		against := d.wavers || known && before != own[target]
+		if own[id] == own[target] && !against {
+			continue
+		}
+		host, claim, ok := f.foldClaim(id, target)
+		if ok {
+			claim.against = against
+			heard[host] = append(heard[host], claim)
+		}
+	}
+	return heard
+}
+
+func (f *folder) foldClaim(id, target uint32) (host string, c foldClaim, ok bool) {
+	form, err := f.with.AppendCanonical(nil, f.urls.at(id))
+	if err != nil {
+		return "", c, false
+	}
+	site, err := f.site.AppendCanonical(nil, form)
+	if err != nil {
+		return "", c, false
+	}
+	c = foldClaim{dir: strings.TrimSuffix(string(directory(site)), "/"), page: stableHash(form),
+		example: [2]string{string(f.urls.at(id)), string(f.urls.at(target))}}
+	return string(hostName(canon.Host(site))), c, true
+}
+
+// claimsBelow sums up what is declared at a path and below it; nil is nothing.
+func claimsBelow(path string, heard []foldClaim) *claims {
+	var sum *claims
+	for _, h := range heard {
+		if h.dir != path && !strings.HasPrefix(h.dir, path+"/") {
+			continue
+		}
+		if sum == nil {
+			sum = &claims{}
+		}
+		if h.against {
+			sum.deny(h.page)
+		} else {
+			sum.add(h.page, byCanonical, h.example[0], h.example[1])
+		}
+	}
+	return sum
+}
+
+// doubtDeclaredBelow returns the directory whose contents speak against a fold that is
+// declared for path, as a reason; or "".
+func (f *folder) doubtDeclaredBelow(below map[string][]foldPair) string {
+	for _, dir := range slices.Sorted(maps.Keys(below)) {
+		halves, _, loops := f.weighAll(below[dir])
+		all := halves[0].plus(halves[1])
+		if loops || f.opt.against(all) || all.alike.Pairs >= minAgainst && float64(all.alike.Held) < leastAlike*float64(all.alike.Pairs) {
+			return "the contents below " + dir + "/ speak against it"
+		}
+	}
+	return ""
+}
