@@ -33,7 +33,7 @@ type uniqFlags struct {
 }
 
 func newUniqFlags() *uniqFlags {
-	return &uniqFlags{by: "canonical", keep: 1, memory: size(machineMemory() / 4 >> 20 << 20)}
+	return &uniqFlags{by: "canonical", keep: 1, memory: max(leastMemory, size(machineMemory()/4>>20<<20))}
 }
 
 // add adds the flags of uniq and diff.

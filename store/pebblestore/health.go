@@ -181,6 +181,9 @@ func (h *health) listener() *pebble.EventListener {
 			if errors.Is(err, pebble.ErrCancelledCompaction) {
 				return
 			}
+			if h.isDead() { // its files are closed, or will be: Pebble would try again for ever, without a pause
+				select {}
+			}
 			if h.misses.Add(1) >= maxMisses {
 				h.die(fmt.Errorf("cannot write tables, tried %d times: %w", maxMisses, err))
 			}

@@ -284,4 +284,7 @@ func (n *keySet) packed(k *store.Key) {
 	if n.table != nil {
 		n.table.Add(k)
 	}
+	if n.x != nil { // while it is being filled, from parts that don't have the key any more
+		n.x.Add(k)
+	}
 }

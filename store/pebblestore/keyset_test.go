@@ -57,7 +57,7 @@ func TestWaysAnswer(t *testing.T) {
 			}
 			wantSeen(t, s, "", int64(len(model)))
 			wantSound(t, s)
-			if info := s.Index(); info.Keys != int64(len(model)) || info.Bytes == 0 {
+			if info := s.Index(); info.Keys != int64(len(model)) || info.Fingerprints && info.Bytes == 0 { // after a flush, runs take no memory
 				t.Errorf("got %+v; want %d keys", info, len(model))
 			}
 			if err := s.Close(); err != nil {

@@ -50,11 +50,13 @@ func (o *offering) record(ctx context.Context, of []int) error {
 		return err
 	}
 	for _, i := range of { // in the order of the batch: so they come to their queues
-		switch {
-		case answers[i] == 'P':
+		if answers[i] == 'P' {
 			o.pending = append(o.pending, i)
 			continue
-		case answers[i] == 'D' && (o.items[i].Queue != "" || !o.s.owed.pay(o.crawl, o.items[i].Key)):
+		}
+		owed := o.items[i].Queue == "" && o.s.owed.pay(o.crawl, o.items[i].Key) // "new" settles it, too
+		switch {
+		case answers[i] == 'D' && !owed:
 			o.verdicts[i].Status = store.Duplicate
 		default:
 			o.verdicts[i].Status = store.New

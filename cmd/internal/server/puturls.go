@@ -107,7 +107,7 @@ func skipStated(adds *addList, added []frontier.Result, puts *putList, put []fro
 			stated[page{puts.known[i].Crawl, put[i].Key}] = place
 		}
 	}
-	for i, place := range adds.places {
+	for i, place := range adds.places[:len(added)] { // fewer if a later turn failed
 		if first, ok := stated[page{adds.urls[i].Crawl, added[i].Key}]; ok && first < place {
 			statuses[place] = frontierpb.AckMessage_SKIPPED
 		}
