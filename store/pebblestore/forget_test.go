@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,15 +12,19 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// stepClock is a clock that tests move.
-type stepClock struct{ now time.Time }
+// stepClock is a clock that tests move. The committer reads it, too: the steps that fill
+// the index are in no call of the test.
+type stepClock struct{ now atomic.Pointer[time.Time] }
 
 func newStepClock() *stepClock {
-	return &stepClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	var c stepClock
+	c.set(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	return &c
 }
 
-func (c *stepClock) Now() time.Time       { return c.now }
-func (c *stepClock) step(d time.Duration) { c.now = c.now.Add(d) }
+func (c *stepClock) Now() time.Time       { return *c.now.Load() }
+func (c *stepClock) set(to time.Time)     { c.now.Store(&to) }
+func (c *stepClock) step(d time.Duration) { c.set(c.Now().Add(d)) }
 
 func forget(t testing.TB, s *Store, sel store.Selection) int64 {
 	t.Helper()
@@ -94,7 +99,7 @@ func TestForgetBefore(t *testing.T) {
 		see(t, s, "", testKeys(0, 100)) // asked again, and no younger for it
 		clock.step(24 * time.Hour)
 	}
-	start := clock.now.Add(-5 * 24 * time.Hour)
+	start := clock.Now().Add(-5 * 24 * time.Hour)
 	if n := forget(t, s, store.Selection{Before: start.Add(2*24*time.Hour + 1)}); n != 300 {
 		t.Fatalf("got %d forgotten; want those of three days, 300", n)
 	}
@@ -106,7 +111,7 @@ func TestForgetBefore(t *testing.T) {
 		t.Fatalf("got %d new; want 300", n)
 	}
 	clock.step(time.Hour)
-	if n := forget(t, s, store.Selection{Before: clock.now}); n != 500 {
+	if n := forget(t, s, store.Selection{Before: clock.Now()}); n != 500 {
 		t.Fatalf("got %d forgotten; want all 500", n)
 	}
 	if n := see(t, s, "", testKeys(0, 5)); n != 5 {
@@ -121,13 +126,13 @@ func TestForgetBeforeKeepsHeld(t *testing.T) {
 	clock := newStepClock()
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: 15 * 24 * time.Hour}})
 	defer s.Close()
-	day := func(n int) time.Time { return newStepClock().now.AddDate(0, 0, n) }
+	day := func(n int) time.Time { return newStepClock().Now().AddDate(0, 0, n) }
 	if _, err := s.Add(t.Context(), "", []store.Item{{Key: testKey(0), Queue: "a", URL: "u"}}, store.AddOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	clock.now = day(16)
+	clock.set(day(16))
 	see(t, s, "", testKeys(1, 5))
-	clock.now = day(20)
+	clock.set(day(20))
 	if n := forget(t, s, store.Selection{Before: day(5)}); n != 0 {
 		t.Errorf("got %d forgotten; want none of that age but the held one", n)
 	}
@@ -140,7 +145,7 @@ func TestForgetBeforeKeepsHeld(t *testing.T) {
 	}
 	wantSeen(t, s, "", 1)
 	clock.step(24 * time.Hour)
-	if n := forget(t, s, store.Selection{Before: clock.now}); n != 1 {
+	if n := forget(t, s, store.Selection{Before: clock.Now()}); n != 1 {
 		t.Errorf("got %d forgotten; want the last one", n)
 	}
 }

@@ -59,7 +59,7 @@ func (m *movingStore) moves(check func()) {
 	end := m.clock.Now()
 	wg.Go(func() {
 		defer moved.Store(true)
-		for at := newStepClock().now; at.Before(end); at = at.AddDate(0, 0, 1) {
+		for at := newStepClock().Now(); at.Before(end); at = at.AddDate(0, 0, 1) {
 			forget(m.t, m.Store, store.Selection{Before: at})
 		}
 	})

@@ -82,7 +82,7 @@ func TestRetentionSetsTheGeneration(t *testing.T) {
 			clock.step(10 * time.Minute)
 			see(t, s, "", testKeys(10, 20))
 			clock.step(55 * time.Minute)
-			n, err := s.Forget(t.Context(), store.Selection{Before: clock.now.Add(-time.Hour)})
+			n, err := s.Forget(t.Context(), store.Selection{Before: clock.Now().Add(-time.Hour)})
 			if err != nil || n != tt.want {
 				t.Errorf("got %d forgotten, %v; want %d", n, err, tt.want)
 			}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -52,12 +51,12 @@ type cut struct {
 }
 
 func newLife(t *testing.T, seed uint64) *life {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	now := newStepClock()
 	l := &life{t: t, rng: newRand(seed), fs: vfs.NewCrashableMem()}
-	l.env = storetest.Env{Clock: func() time.Time { return now }, KeepURLs: seed%2 == 1}
-	l.h = storetest.NewHistory(seed, l.env.KeepURLs, now)
+	l.env = storetest.Env{Clock: now.Now, KeepURLs: seed%2 == 1}
+	l.h = storetest.NewHistory(seed, l.env.KeepURLs, now.Now())
 	l.h.MaxBytes = true
-	l.h.Clock = func(d time.Duration) { now = now.Add(d) }
+	l.h.Clock = now.step
 	return l
 }
 
