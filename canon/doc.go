@@ -1,41 +1,50 @@
-// Package canon writes URLs in a canonical form, so that the many spellings of one URL
-// become equal bytes and a crawler fetches it once.
+// Package canon converts URLs to a canonical form, so that a crawler can recognize two URLs
+// that lead to the same page.
 //
-// A [Profile] is a list of rules. [Qiita], the default, makes what two RFCs and the URL
-// Standard call equivalent equal: case of scheme and host, escapes, default ports, dot
-// segments; and what an article of that name adds: order of parameters, duplicate
-// slashes, "?a" as "?a=", no fragment. It keeps two laws, whatever optional rules are on:
+//	form, err := canon.Qiita().Canonicalize("HTTP://Example.com:80/a/../b?y=2&x=1#top")
+//	// form is "http://example.com/b?x=1&y=2"
+//
+// Compare the canonical forms, and fetch each URL as it was found: keep both.
+//
+// # Profiles and rules
+//
+// A [Profile] is a list of rules. [Qiita] is the default. Its rules come from two sources:
+//
+//   - RFC 3986 and the URL Standard: the case of scheme and host, escapes, default ports and
+//     dot segments make no difference;
+//   - an article on URL canonicalization on the site Qiita: the order of parameters and
+//     duplicate slashes make no difference, "?a" equals "?a=", and the fragment is dropped.
+//
+// A rule that merges more URLs saves more fetches, but can lose more pages. The rules of
+// RFC 3986 lose no page on a server that follows it. Other rules are optional, with the
+// default that our measurements and the article support. [Profile.With] switches them for all sites, and a
+// rule file ([WithRuleFile]) for a host and path. [RuleInfo] describes the risk of each rule.
+// [Profile.Explain] lists the rules that changed a URL, [Profile.Compare] the rules that
+// merge two URLs.
+//
+// The other profiles write the canonical forms of other tools. PROFILES.md compares them.
+//
+// # What is promised
+//
+// Qiita keeps two laws, whatever optional rules are on:
 //
 //   - idempotence: a canonical form is its own canonical form;
 //   - fixpoint: a parser of the URL Standard as of July 2026, in any language, maps a
-//     canonical form to itself. An older one can refuse a host with xn-- labels that
+//     canonical form to itself. Older parsers can refuse a host with xn-- labels that
 //     encode nothing.
 //
-// So a key can be computed anywhere from a canonical form, and never drifts by being
-// computed twice. Other profiles write the forms of other tools, for their users;
-// each states which law it keeps.
+// So any program can compute the key of a canonical form, and computing it again changes
+// nothing. Each other profile states which laws it keeps.
 //
-// # The trade-off
+// A canonical form can change with [Profile.Version]. If the host has non-ASCII letters, it
+// can also change with [Profile.UnicodeVersion]. So a store must keep both versions beside
+// its keys; [HasUnicodeHost] reports whether the second one matters for a URL.
 //
-// A rule that merges more saves more fetches and loses more pages. The rules of RFC 3986
-// lose none on a correct server. Of the others the preset has those that measurements and
-// the article speak for, and leaves the rest to be switched on, for all sites or, from a
-// rule file ([WithRuleFile]), by host and path. [RuleInfo] describes the risk of each rule,
-// [Profile.Explain] lists the rules that changed a URL, [Profile.Compare] those that merge two.
-// Fetch the URL as it was found, and compare canonical forms: keep both.
+// # What it costs
 //
-// # How it works
-//
-// Nine in ten real URLs are canonical already. [Profile.AppendCanonical] therefore checks
-// first, in one pass over the bytes (scan.go), and copies only; what needs little is
-// rewritten into the caller's buffer (rewrite.go) without allocating. Everything unusual
-// takes the slow path (work.go), which runs the rules of the table (ruletable.go) one by
-// one on the parts of the URL, as Explain does. Fuzzing holds the two equal. Both take
-// time near-linear in the length of the input, whatever the bytes.
-//
-// # Versions
-//
-// A form can change with the profile's [Profile.Version], and the host of a URL with
-// non-ASCII letters with [Profile.UnicodeVersion]: a store that keeps keys has to keep both
-// beside them, and can ask [HasUnicodeHost] whether the second one matters.
+// About nine in ten real URLs are canonical already. [Profile.AppendCanonical] checks for this
+// in one pass (scan.go), and then only copies. Other plain URLs are rewritten into the caller's
+// buffer without allocating (rewrite.go). The rest takes the slow path (work.go), which
+// applies the rules of ruletable.go one by one, as Explain does. Fuzz tests hold the paths
+// equal. All paths take nearly linear time, whatever the input.
 package canon

@@ -2,10 +2,10 @@ package canon
 
 import "strings"
 
-// The files foreign… hold the profiles that reproduce the canonical forms of other programs.
-// Each consists of one rule, which has the name of the profile.
+// The files foreign… contain the profiles that reproduce the canonical forms of other programs.
+// Most consist of one rule that has the name of the profile. Purell has a rule for each flag.
 
-// fixed returns such a profile, of version 1. The rule names it.
+// fixed returns a profile of one rule, with the name of the rule and version 1.
 func fixed(info RuleInfo, f func(dst, raw []byte) ([]byte, error)) *Profile {
 	info.Default = true
 	return &Profile{name: string(info.Rule), version: 1, rules: []RuleInfo{info}, engine: appendEngine{info.Rule, f}}

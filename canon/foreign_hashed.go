@@ -35,8 +35,8 @@ type HashedOptions struct {
 	Literal bool
 }
 
-// HashedParts lists the optional parts of a URI are in its canonical form,
-// and so which flags its hashed URI carries.
+// HashedParts reports which optional parts of a URI are in its canonical form, and so
+// which flags its hashed URI has.
 type HashedParts struct{ Query, Fragment bool }
 
 // AppendHashed appends to dst the form of raw that draft-feather-hashed-uri-03 hashes,
@@ -220,7 +220,7 @@ func appendHashedAuthority(dst, authority []byte, scheme string) []byte {
 	return dst
 }
 
-// cutHashedPort cuts off a port: digits, or nothing, behind the last colon. The default
+// cutHashedPort cuts off a port: digits, or nothing, after the last colon. The default
 // port is compared as a number, so it is cut here before zeros are dropped.
 func cutHashedPort(s []byte) (host, port []byte, ok bool) {
 	i := bytes.LastIndexByte(s, ':')

@@ -7,8 +7,8 @@ import (
 )
 
 // TestLawsNotKept shows, for each law a profile's documentation disclaims, an input on
-// which the profile breaks it; want is the form, again what comes of the form itself:
-// by the profile for idempotence, by a WHATWG parser for the fixpoint.
+// which the profile breaks it. want is the form; again is the form of want, by the profile
+// for idempotence and by a WHATWG parser for the fixpoint.
 func TestLawsNotKept(t *testing.T) {
 	type breach struct{ in, want, again string }
 	for _, c := range []struct {

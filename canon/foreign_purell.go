@@ -93,7 +93,7 @@ type purellFlag struct {
 }
 
 // purellFlags is every single flag, in the order purell runs them. The four that do
-// nothing by themselves come first; they are kept so that what was typed is shown.
+// nothing by themselves come first; they are kept so that String returns the flags as typed.
 var purellFlags = [...]purellFlag{
 	{"uppercase-escapes", purell.FlagUppercaseEscapes, "nothing of its own: purell always rewrites escapes in the path"},
 	{"decode-unnecessary-escapes", purell.FlagDecodeUnnecessaryEscapes, "nothing of its own: purell always decodes the path"},

@@ -77,7 +77,7 @@ func webHost(authority string) string {
 	return host
 }
 
-// trimDotsAndPort drops dots around the host and a port behind it, as long as there are
+// trimDotsAndPort drops dots around the host and a port after it, as long as there are
 // any, then writes one dot for each run of them.
 func trimDotsAndPort(host string) string {
 	for {

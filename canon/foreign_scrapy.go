@@ -97,7 +97,7 @@ func scrapyJoin(u pyURL) string {
 	return u.around(s)
 }
 
-// isSpecial reports whether the URL Standard gives the scheme rules of its own.
+// isSpecial reports whether the scheme is one of the special schemes of the URL Standard.
 func isSpecial(scheme string) bool {
 	switch scheme {
 	case "ftp", "file", "http", "https", "ws", "wss":

@@ -138,7 +138,7 @@ func lastScheme(s string) string {
 }
 
 // cutSURTHost cuts off an authority and returns its host without brackets and userinfo,
-// its port, and the path behind it.
+// its port, and the path after it.
 func cutSURTHost(s string) (host string, port uint64, path string, err error) {
 	authority, path := cutBefore(s, "/")
 	authority = strings.TrimRight(authority, ":")

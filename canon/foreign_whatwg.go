@@ -6,8 +6,9 @@ import (
 )
 
 // WHATWG is the serialization of the URL Standard as of July 2026, of any scheme, with the
-// fragment: the canonical form of the url-hash crate, but for what the standard has changed
-// since the crate's release ("^" is escaped in a path).
+// fragment. It is the canonical form of the url-hash crate, except for two changes of the
+// standard since the crate's release: "^" is escaped in a path, and an ASCII host is accepted
+// whatever its xn-- labels encode.
 //
 // Laws: idempotent, and by definition a WHATWG fixpoint. Query order, escapes and
 // duplicate slashes stay as they are found, so it merges far less than [Qiita] does.
@@ -146,7 +147,7 @@ func opaqueHost(host string) (string, error) {
 	return escapeIllegal(host, opaqueRaw), nil
 }
 
-// opaquePath escapes controls and what is not ASCII, and a blank that would otherwise be
+// opaquePath escapes controls and non-ASCII bytes, and a blank that would otherwise be
 // the last character before query or fragment.
 func (w *work) opaquePath(path string) {
 	if body, ok := strings.CutSuffix(path, " "); ok && w.query+w.fragment != "" {

@@ -22,7 +22,8 @@ func Host(canonical []byte) []byte {
 	return nil
 }
 
-// cutAuthority returns the authority of a form of any scheme, or none, and what is before.
+// cutAuthority returns the authority of a form of any scheme, and the text before it. Both are
+// nil if the form has no authority.
 func cutAuthority(form []byte) (scheme, authority []byte) {
 	scheme, authority, _ = bytes.Cut(form, []byte("//"))
 	if colon := bytes.IndexByte(scheme, ':'); colon != len(scheme)-1 {

@@ -6,7 +6,7 @@ import (
 )
 
 // parts is a URL cut at its separators. Each part keeps its separator and its raw text,
-// so that join restores exactly what was cut, whichever rules have run so far.
+// so that join restores exactly the text that was cut, whichever rules have run so far.
 type parts struct {
 	scheme   string // "http"
 	slashes  string // "://", or what stands for it: ":", ":/", ":\\\\"

@@ -45,8 +45,8 @@ func (p *Profile) Name() string { return p.name }
 // Version grows when the canonical form of any URL changes between releases.
 func (p *Profile) Version() int { return p.version }
 
-// String returns the profile in full, as [ParseProfile] reads it: the name, then what was
-// switched: "qiita:+strip-www,-collapse-slashes". Rules that came from a rule file
+// String returns the profile in full, as [ParseProfile] reads it: the name, then the rules that
+// were switched: "qiita:+strip-www,-collapse-slashes". Rules that came from a rule file
 // show as a digest, which ParseProfile refuses. Two profiles of one String and one
 // Version give equal canonical forms.
 func (p *Profile) String() string {
@@ -56,7 +56,8 @@ func (p *Profile) String() string {
 	return p.name + ":" + p.spec
 }
 
-// Rules lists the rules the profile applies, in order. The slice is the caller's.
+// Rules returns the rules that the profile applies, in order. WHATWG and None, which have no
+// rules to choose from, return an empty list. The caller may change the slice.
 func (p *Profile) Rules() []RuleInfo { return append([]RuleInfo(nil), p.rules...) }
 
 // AppendCanonical appends the canonical form of raw to dst and returns the longer slice.

@@ -129,8 +129,8 @@ func (q *qiita) drops(s []byte, p pair, scopes []*scope) bool {
 	return true
 }
 
-// appendSorted sorts the parameters in dst[base:]. They are written in order behind
-// what is there, then moved to its place, so that no other buffer is needed.
+// appendSorted sorts the parameters in dst[base:]. It appends them in order to dst, then moves
+// them to base, so it needs no other buffer.
 func appendSorted(dst []byte, base int, pairs []pair) []byte {
 	s := dst[base:]
 	slices.SortFunc(pairs, func(a, b pair) int { return comparePairs(s, a, b) })

@@ -53,7 +53,7 @@ const (
 	KeepParamOrder       Rule = "keep-param-order"       // Disable(SortQuery)
 )
 
-// RuleInfo describes a rule: what it does, where it comes from, what it can do wrong.
+// RuleInfo describes a rule: its effect, its source and its risk.
 type RuleInfo struct {
 	Rule     Rule   // the name, as typed
 	Does     string // its effect, in a sentence

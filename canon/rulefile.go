@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WithRuleFile reads a rule file and adds its rules to the profile; those of an earlier
-// file go. A rule file is one JSON object:
+// WithRuleFile reads a rule file and adds its rules to the profile. They replace the rules of
+// an earlier rule file. A rule file is one JSON object:
 //
 //	{
 //	  "comment": "free text, here and in each entry",
@@ -30,26 +30,26 @@ import (
 // ("*"), without regard to scheme and port; and at a path and all below it, whole segments
 // only.
 //
-// An entry of sites switches rules on or off there. Of several that hold, the most specific
-// one that names a rule has the last word: host before "*.domain" before "*", then the
-// longer path, then the later entry. An entry is looked up by host and path with all folds
-// done (see below), so it holds for www.example.org as for example.org, for "/docs/" and
-// "/docs/index.html" as for "/docs", and is written in the short form. All optional rules
-// can be switched so but strip-session-ids and lowercase-path.
+// An entry of sites switches rules on or off there. If several entries name a rule, the most
+// specific one decides: host before "*.domain" before "*", then the longer path, then the
+// later entry. An entry is looked up by the site of a URL, which is its host and path after
+// the rules strip-www, strip-trailing-dot, collapse-slashes, strip-index and
+// strip-trailing-slash. So an entry for example.org also holds for www.example.org, and an
+// entry for "/docs" also for "/docs/" and "/docs/index.html". Write it in the short form. An
+// entry can switch all optional rules except strip-session-ids and lowercase-path.
 //
-// An entry of params drops the parameters named, or all but those to keep; a name may end
-// in "*". Where several hold, a parameter goes if one of them drops it. A "/" at the end of
-// its path means: only below. Its host and path are compared with those of the canonical
-// form, so where strip-www is on no entry for a www host holds.
+// An entry of params drops the parameters it names, or all except those to keep. A name may end
+// in "*". A parameter is dropped if one of the entries that hold drops it. If the path ends in
+// "/", the entry holds only below the path. Host and path are compared with those of the
+// canonical form. So if strip-www is on, an entry for a www host never holds.
 //
-// The folds that make the site of a URL are strip-www, strip-trailing-dot, collapse-slashes,
-// strip-index and strip-trailing-slash. No entry can change the site, so what holds for a
-// URL holds for its canonical form, and the laws of [Qiita] stay kept.
+// No entry changes the site of a URL. So the same entries hold for a URL and for its canonical
+// form, and [Qiita] keeps its laws.
 //
-// An entry may name its source: what learn writes there says whether it rests on content or on
-// what the site declares. Like a comment it changes nothing.
+// An entry may have a "source". The learn command writes there whether the entry is based on
+// content or on declarations of the site. Like a comment, it has no effect.
 //
-// Errors name the line. The reader is read to its end.
+// Errors name the line. WithRuleFile reads r to its end.
 func WithRuleFile(r io.Reader) Option {
 	return func(s *settings) error {
 		data, err := io.ReadAll(r)

@@ -22,16 +22,25 @@ func TestRulesPageIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("RULES.md is not what the tables say; want it written anew: go test -run RulesPage -rewrite")
+		t.Error("RULES.md is not what the tables say; want it written again: go test -run RulesPage -rewrite")
 	}
 }
 
+// rulesIntro is the page up to the first row of its first table.
+const rulesIntro = "# The rules of the qiita profile\n\n" +
+	"See which rules change a URL, and switch rules on and off:\n\n" +
+	"    firstseen explain 'HTTP://Example.com:80/a/../b?y=2&x=1#top'\n" +
+	"    firstseen explain --rules +strip-www,-collapse-slashes 'http://www.example.com//a'\n\n" +
+	"All commands that make canonical forms take `--rules`. The rules run in the order of the table. You can switch the rules that have **on** or **off** in the\n" +
+	"second column, which is their default; the other rules always run. `%s`, `%s`, `%s` and `%s` are other names\n" +
+	"for switching off `%s`, `%s`, `%s` and `%s`.\n\n" +
+	"Use the canonical form only to compare URLs. Fetch each URL as it was found: no rule promises that the canonical form leads to the same page.\n\n" +
+	"| rule | default | what it does | source | when it can merge two different pages |\n|---|---|---|---|---|\n"
+
 func rulesPage() string {
 	var b strings.Builder
-	b.WriteString("# The rules of the qiita profile\n\nIn the order they run. **on** and **off** can be switched (`--rules +strip-www,-collapse-slashes`), " +
-		"the others are part of the form. `" + string(KeepFragment) + "`, `" + string(KeepDuplicateSlashes) + "`, `" + string(KeepBareParams) + "` and `" +
-		string(KeepParamOrder) + "` are other names for switching a rule off.\nNot one rule makes a URL to fetch: fetch it as found, and compare by its canonical form.\n\n" +
-		"| rule | | does | source | can merge wrongly |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, rulesIntro, KeepFragment, KeepDuplicateSlashes, KeepBareParams, KeepParamOrder,
+		DropFragment, CollapseSlashes, CompleteParams, SortQuery)
 	for id := range ruleCount {
 		r := rules[id]
 		state := ""
@@ -46,7 +55,7 @@ func rulesPage() string {
 }
 
 func writeParams(b *strings.Builder, rule string, list []Param) {
-	fmt.Fprintf(b, "\n## What %s drops from a query\n\nNames are compared without case.\n\n| name | value | set by |\n|---|---|---|\n", rule)
+	fmt.Fprintf(b, "\n## The parameters that %s drops from a query\n\nUpper and lower case make no difference in names.\n\n| name | value | set by |\n|---|---|---|\n", rule)
 	for _, p := range list {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", p.Name, map[string]string{"": "any", "digits": "digits", "id32": "32 letters and digits"}[p.Value], p.Source)
 	}

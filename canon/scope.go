@@ -63,10 +63,10 @@ func insertScope(list []*scope, sc *scope) []*scope {
 	return slices.Insert(list, i, sc)
 }
 
-// each calls yield with the scopes of a host, whatever their paths, until it returns
-// false: those for the host itself, then those for what it is below, the longest domain
-// first, then those for every host. What is longer than any domain isn't looked up: to
-// hash the rest of a host at each of its dots takes quadratic time.
+// each calls yield with the scopes of a host, for any path, until yield returns false: first
+// the scopes of the host itself, then those of the domains above it, longest first, then
+// those for every host. It looks up no text longer than the longest domain, because hashing
+// the rest of a host at each of its dots takes quadratic time.
 func (t *hostTable) each(host []byte, yield func(*scope) bool) {
 	if !eachOf(t.exact[string(host)], yield) {
 		return

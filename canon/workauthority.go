@@ -8,9 +8,9 @@ import (
 	"github.com/PuerkitoBio/purell"
 )
 
-// defaultPort checks the number, then lets purell drop what it can: the authority is
-// plain by now (ASCII host, checked address, no zeros), which is where purell is right.
-// It knows the ports of http and https only.
+// defaultPort checks the number and drops a default port. For http and https, purell does
+// that: its result is right for a plain authority (ASCII host, checked address, no
+// leading zeros), which this one is by now.
 func (w *work) defaultPort() error {
 	number, ok := portNumber(w.port)
 	if !ok {

@@ -9,12 +9,12 @@ import (
 
 var whatwg = canon.WHATWG()
 
-// SumURL parses a URL by the URL Standard, of any scheme, and returns the hash of its
-// canonical form, fragment included: what the document of the url-hash crate describes.
-// The error of a URL that cannot be parsed wraps canon.ErrURL or canon.ErrTooLong.
+// SumURL parses a URL of any scheme by the URL Standard, and returns the hash of its
+// canonical form, fragment included, as the document of the url-hash crate describes it.
+// If the URL cannot be parsed, the error wraps canon.ErrURL or canon.ErrTooLong.
 //
-// A crawler's seen-set wants canon.Qiita and [SumShort] instead, which distinguish fewer
-// spellings apart.
+// For the seen-set of a crawler use canon.Qiita and [SumShort] instead: they recognize more
+// variants of a URL as the same page.
 func SumURL(url string) (UrlHash, error) {
 	canonical, err := parseURL(url)
 	if err != nil {

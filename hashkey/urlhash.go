@@ -18,8 +18,8 @@ type UrlShortHash [16]byte
 // short to identify URLs.
 type UrlVeryShortHash [8]byte
 
-// Sum returns the hash of a canonical form. It does not look at what it hashes:
-// two spellings of one URL get two hashes.
+// Sum returns the hash of a canonical form. It does not canonicalize: two variants of one URL
+// have two hashes.
 func Sum(canonical []byte) UrlHash { return sha256.Sum256(canonical) }
 
 // SumString is [Sum] of a string, without a copy of it.

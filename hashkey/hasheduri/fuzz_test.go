@@ -29,8 +29,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzSum: what is hashed matches its hash, through the text and through a list, also
-// with every base.
+// FuzzSum checks that a URI matches its own hash, through the text and through a list, with
+// any base.
 func FuzzSum(f *testing.F) {
 	f.Add("http://U@H:080/a%62c//index.html?q#f", "http://h/x/y?z", uint8(1))
 	f.Add("../g?#", "http://a/b/c", uint8(12))

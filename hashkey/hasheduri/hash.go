@@ -7,19 +7,19 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// Variant is how far a URI is made canonical before it is hashed (draft, Appendix A). It is
-// not in the hashed URI: who compares must agree on it with who hashed.
+// Variant is how far a URI is made canonical before it is hashed (draft, Appendix A). The
+// hashed URI does not record it, so both sides must agree on it.
 type Variant = canon.HashedVariant
 
 // The variants.
 const (
 	None = canon.HashedBasic    // only the scheme is lower-cased
-	N    = canon.HashedVariantN // steps that keep what a URI names, by the standards
-	P    = canon.HashedVariantP // also steps that keep it on usual servers: case, index pages, …
+	N    = canon.HashedVariantN // normalizing steps, and index pages removed from http URIs
+	P    = canon.HashedVariantP // also steps for usual servers: lower case, no "//", short file name endings
 )
 
-// Hasher makes and matches hashed URIs. The zero value is ready. Any number of goroutines
-// may use one at once.
+// Hasher makes and matches hashed URIs. The zero value is ready for use. A Hasher is safe for
+// concurrent use.
 type Hasher struct {
 	// Algorithm is the hash of Sum. The default is "sha1".
 	Algorithm string
@@ -29,8 +29,8 @@ type Hasher struct {
 	KeepQuery bool
 	// KeepFragment makes Sum cover the fragment, where there is one. The default is to drop it.
 	KeepFragment bool
-	// Literal leaves escapes of letters, digits and the like as they are, as the draft's
-	// text has it. The default is to decode them in N and P, as its example does.
+	// Literal keeps escapes of letters, digits and other unreserved characters, as the steps of
+	// the draft do. The default is to decode them in N and P, as the draft's example does.
 	Literal bool
 	// Base is the absolute URI that relative references are resolved against. The
 	// default is none, so that they are refused.
@@ -59,7 +59,7 @@ func (h *Hasher) Sum(uri string) (URI, error) {
 	return URI{Algorithm: algorithm, Hash: hex.EncodeToString(digest), Fragment: parts.Fragment, Query: parts.Query}, nil
 }
 
-// Match reports whether a candidate is the URI that u hides, or has the same canonical form. It
+// Match reports whether a candidate is the URI of u, or has the same canonical form. It
 // takes the algorithm and what to keep from u, the variant and the rest from h. It fails
 // as Sum does.
 func (h *Hasher) Match(u URI, candidate string) (bool, error) {

@@ -11,10 +11,9 @@ import (
 	"sync"
 )
 
-// List is a set of hashed URIs that a URL can be looked up in: an exclusion list that does
-// not say what it excludes. It is a frontier.Excluder. It does not change, so any number
-// of goroutines may use it at once. It holds the digests and little more: 20.9 bytes an
-// entry for sha1.
+// List is a set of hashed URIs: an exclusion list that does not reveal its URLs. It implements
+// frontier.Excluder. It is immutable, and safe for concurrent use. It needs 20.9 bytes of
+// memory for each entry of sha1.
 type List struct {
 	hasher Hasher
 	groups []group // of one form each, those with equal flags side by side

@@ -35,8 +35,8 @@ func (b *bits) put(f field, v uint64) {
 	b[(i+1)&3] |= v << ((128 - end) & 63)
 }
 
-// get finds a slice: it shifts it to the left end, with what follows in the next word, and
-// then to the right. The masks tell the compiler that no index and no shift is too big.
+// get returns a slice: it shifts the slice and the bits that follow it in the next word to the
+// left end, and then to the right. The masks let the compiler drop its bounds checks.
 func (b *bits) get(f field) uint64 {
 	i, skip := f.from/64, f.from&63
 	left := b[i&3]<<skip | b[(i+1)&3]>>1>>(63-skip)
@@ -61,8 +61,8 @@ func (b *bits) parse(s string) error {
 }
 
 // sixteenDigits reads hexadecimal digits eight at once, each a byte of a number, the first
-// the lowest. wrong is 0 if digits is what they are. Bit 6 of a byte distinguishes letters from
-// digits, and writing the value again shows whether it was one.
+// the lowest. wrong is 0 if all are digits. Bit 6 of a byte distinguishes letters from digits;
+// encoding the value again shows whether the byte was a digit at all.
 func sixteenDigits(text *[64]byte, from uint) (value, wrong uint64) {
 	const each = 0x0101010101010101
 	for i := range uint(2) {

@@ -120,8 +120,8 @@ func (u *URL) Join(ref string) (string, error) {
 // whitespace is what the URL Standard trims: space and control characters.
 const whitespace = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f "
 
-// resolve appends a reference without scheme to what it keeps of a base whose path
-// ends in "/". Dot segments are left to parsing.
+// resolve appends a reference without scheme to the parts that it keeps of a base whose path
+// ends in "/". The parser removes dot segments later.
 func (s *pieces) resolve(ref string) string {
 	special := defaultPort(s.scheme) != 0 || s.scheme == "ws" || s.scheme == "wss" || s.scheme == "file"
 	if special {

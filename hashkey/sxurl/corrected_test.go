@@ -7,7 +7,7 @@ import (
 )
 
 // TestReadmeExamples are the examples of the crate's README that its code refuses or
-// answers otherwise; ours do what they say.
+// answers otherwise; ours do what their names promise.
 func TestReadmeExamples(t *testing.T) {
 	k, err := Codec{}.Encode("https://api.github.com/repos/rust-lang/rust")
 	if err != nil {

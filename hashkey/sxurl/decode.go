@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Fields are a key taken apart: what is in it in clear, and the slices as numbers.
+// Fields are the parts of a key: the parts in clear, and the hashes as numbers.
 type Fields struct {
 	Scheme                                        string // "https", "http" or "ftp"
 	Port                                          uint16
 	TLD, Domain, Subdomain, Path, Query, Fragment uint64
 
-	// What the header says is there. HasPort means a port other than the scheme's.
+	// The flags of the header. HasPort means a port other than the default port of the scheme.
 	// HasPath means a path other than "/"; Release02 does not record it, and leaves it false.
 	HasSubdomain, HasPort, HasPath, HasQuery, HasFragment bool
 }

@@ -1,11 +1,13 @@
-// Package sxurl makes SXURLs, "sliceable" URL identifiers: 256 bits in which each part of a
-// URL has a place of its own.
+// Package sxurl computes SXURLs: keys of 256 bits with a field for each part of a URL.
 //
-// A usual hash of a URL answers one question, whether two URLs are equal. An SXURL is a row of
-// small hashes, so that a database can also ask for all URLs of a domain by comparing a
-// slice of the key, without parsing or even having the URL. This is the encoding of release 0.2:
+//	key, err := sxurl.Codec{}.Encode("https://docs.example.com/guide?lang=en")
 //
-//	digits  bits  what
+// An ordinary hash answers one question: are two URLs equal? An SXURL consists of small
+// hashes, one for each part. So a database can also find all URLs of a domain: it
+// compares a slice of the key, and needs neither a parser nor the URL. The layout of
+// release 0.2:
+//
+//	digits  bits  content
 //	 0- 2     12  version 1 (4 bits), scheme (3), flags (5): subdomain, query, fragment, port, reserved
 //	 3- 6     16  TLD, that is the public suffix: "com", "co.uk", "github.io"
 //	 7-21     60  domain, the one label before it
@@ -15,32 +17,30 @@
 //	49-57     36  query; 0 if none
 //	58-63     24  fragment; 0 if none
 //
-// Each slice is the end of SHA-256(label, 0, value), where the label names the part it
-// is: tld, domain, sub, path, params or frag.
+// Each hash is the end of SHA-256(label, 0, value), where the label is tld, domain, sub, path,
+// params or frag.
 //
-// # An index, not an identity
+// # Use it as an index, not as an identity
 //
-// The slices are short. URLs that differ only in the query share a key with even odds among
-// 300,000 of them; subdomains of one domain at 77,000, fragments of one page at 4,800. So an
-// SXURL must never decide that a URL was seen: that is the work of hashkey.UrlShortHash.
-// Find by SXURL, then compare. For the same reason [Codec.Match] can say "yes" wrongly, but
-// never "no".
+// The hashes are short. Among 300,000 URLs that differ only in the query, two share a key
+// with a probability of one half; so do two among 77,000 subdomains of a domain, and two among
+// 4,800 fragments of a page. So an SXURL must never decide that a URL was seen: use
+// hashkey.UrlShortHash for that. Find rows by SXURL, then compare the URLs. For the same
+// reason a true result of [Codec.Match] can be wrong; a false one is always right.
 //
-// # Four encodings of one name
+// # Layouts
 //
-// The crate sxurl came out in releases, and keys do not record which one. [Release02] is what releases
-// 0.1 and 0.2 compute and what the README describes, and so is the default. [Release11] is
-// release 1.1: other widths, other labels, digests cut from the other end. Release
-// 1.0 shares Release11's layout but not its labels, and the document SXURL-SPEC.md describes
-// what no release ever computed; neither is here.
+// The layout changed between releases of the crate sxurl, and a key does not record its layout.
+// [Release02], the default, is that of releases 0.1 and 0.2 and of the crate's README.
+// [Release11] is that of release 1.1, with other widths and labels. The layouts of release 1.0
+// and of the document SXURL-SPEC.md, which no release computed, are not supported.
 //
-// Where the crate is plainly wrong we do it right, and each method documents the difference. The
-// field Crate of [Codec] brings the crate's way back: names like "subdomain" that its README
-// uses and its code refuses, two functions for the key of a host that disagree, ports
-// guessed from the text, IP addresses split at their dots, file names of folders.
+// Each method documents where it corrects an error of the crate. To reproduce the crate
+// exactly, set the field Crate of [Codec].
 //
-// # Speed
+// # Concurrency and memory
 //
-// A [Codec] has no state and may be shared. An [Encoder] remembers hosts and needs no memory
-// while they repeat, as they do in crawls; each goroutine has its own.
+// A [Codec] has no state, and is safe for concurrent use. An [Encoder] keeps the hashes of
+// 4,096 hosts in half a megabyte, and does not allocate while hosts repeat. Each goroutine
+// needs its own.
 package sxurl

@@ -10,9 +10,9 @@ type Codec struct {
 	// Strict makes decoding refuse also reserved bits that are set, a port flag that
 	// disagrees with the port, and port 0. The default is to ignore them, as the crate does.
 	Strict bool
-	// Loose makes matching normalize what it is asked about first: host parts in ASCII and
+	// Loose makes matching normalize the given value first: host parts to ASCII and
 	// lower case without dots at the ends, path, query and fragment as the URL Standard
-	// writes them, without "?" and "#". The default is to hash them as they are.
+	// writes them, without "?" and "#". The default is to hash the value as it is.
 	Loose bool
 	// Crate makes everything as the crate does it, faults included; each method documents its
 	// own. The default is to do right what the crate plainly does wrong.

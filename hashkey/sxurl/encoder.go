@@ -18,15 +18,15 @@ type Encoder struct {
 	hosts []host
 }
 
-// host is what the bits of a key say of a host, without the scheme.
+// host has the bits of a key that depend on the host, without the scheme.
 type host struct {
 	name string
 	buf  []byte // the memory of name, used again for the next host here
 	bits bits
 }
 
-// hosts is how many hosts an Encoder remembers: each has one place, and the last one
-// that came there has it.
+// hosts is the number of places for hosts. Each host has one place, and replaces the host that
+// was there.
 const hosts = 1 << 12
 
 // NewEncoder returns an Encoder of a codec's keys.

@@ -1,7 +1,7 @@
 package sxurl
 
-// A Reason says why a URL or a key was refused. Every error of this package wraps
-// exactly one: find it with errors.Is(err, sxurl.ErrHost), or with errors.As.
+// A Reason is why a URL or a key was refused. Every error of this package wraps exactly
+// one Reason: test for it with errors.Is(err, sxurl.ErrHost), or get it with errors.As.
 type Reason string
 
 // Reasons for which a URL has no SXURL.

@@ -48,7 +48,7 @@ func ExampleCodec_Probe() {
 	// https://other.com/ false <nil>
 }
 
-// What to put into SQL: where the slice is, and what it must be.
+// A query in SQL needs the place of the slice and its value.
 func ExampleLayout_Slice() {
 	from, to, _ := sxurl.Release02.Slice(sxurl.Domain)
 	domain, _ := sxurl.Release02.Hash(sxurl.Domain, "example")

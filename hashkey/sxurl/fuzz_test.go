@@ -82,7 +82,7 @@ func checkHost(t *testing.T, c Codec, url string, key Key) {
 	}
 }
 
-// FuzzKeys: nothing that is no key makes anything panic; what is one prints as it was.
+// FuzzKeys checks that no text makes a function panic, and that a key prints as it was read.
 func FuzzKeys(f *testing.F) {
 	f.Add("10062fe9cee73c091a1a7b0000000001bb98911d784580332000000000000000", "tld", "com")
 	f.Add("00ad25654b1a1a093ce7ce09000000000001bb35884d71189f90000000000000", "anchor", "")
@@ -112,8 +112,8 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
-// FuzzURL: every answer about a URL has a Reason for what it refuses, and what Without
-// and Join make parses to itself.
+// FuzzURL checks that every refusal has a Reason, and that the results of Without and Join
+// parse to themselves.
 func FuzzURL(f *testing.F) {
 	for _, s := range fuzzSeeds {
 		f.Add(s, "../b?c#d")

@@ -10,8 +10,8 @@ import (
 // Key is one SXURL: 256 bits, first bit first.
 type Key [32]byte
 
-// ParseKey reads 64 hexadecimal digits of either case. It does not look at what they
-// mean; [Codec.Decode] does.
+// ParseKey reads 64 hexadecimal digits of either case. It does not check their meaning;
+// [Codec.Decode] does.
 func ParseKey(s string) (k Key, err error) {
 	var b bits
 	err = b.parse(s)

@@ -42,8 +42,8 @@ func (u *URL) IsHTTPS() bool {
 	return u.pieces.scheme == "https"
 }
 
-// HasQuery reports whether there is a query, be it empty. The crate says so for every
-// URL with a "?", in a fragment too.
+// HasQuery reports whether the URL has a query, which may be empty. With Crate it reports
+// whether the URL contains a "?", even in a fragment.
 func (u *URL) HasQuery() bool {
 	if u.crate {
 		return strings.Contains(u.raw, "?")

@@ -16,7 +16,7 @@ func TestEveryVectorFileIsOfAKnownSet(t *testing.T) { vectors.CheckKnown(t) }
 // does it.
 var codecs = map[string]Codec{"v0": {Crate: true}, "v1_1": {Layout: Release11, Crate: true}}
 
-// crateNames are the crate's names for our reasons; some depend on what was asked.
+// crateNames are the crate's names for our reasons; some depend on the call.
 var crateNames = map[Reason]string{
 	ErrURL: "UrlParseError", ErrScheme: "InvalidScheme", ErrHost: "HostNotDns", ErrHostLength: "HostTooLong",
 	ErrLabel: "InvalidLabel", ErrCharacter: "InvalidCharacter", ErrJoin: "UrlParseError",

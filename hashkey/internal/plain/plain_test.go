@@ -9,7 +9,7 @@ import (
 
 var whatwg = canon.WHATWG()
 
-// check holds that what is called plain does not change, and is cut where it should.
+// check checks that a plain URL does not change, and is cut in the right places.
 func check(t *testing.T, s string) bool {
 	t.Helper()
 	u, ok := Parse(s)
