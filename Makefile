@@ -44,7 +44,8 @@ unit:
 
 # race: the packages in which goroutines share state. Crashes and broken clusters take minutes
 # under the race detector, so they are in torture; -short leaves out 10,000 connections and
-# browsers. audit is left out: it would take as long as all of these.
+# browsers. audit is left out: it would take as long as all of these; so are the laws of canon,
+# which pass millions of URLs through one goroutine.
 # The race detector needs a C compiler.
 race:
 ifeq ($(CC_HERE),)

@@ -66,7 +66,9 @@ func (f *folder) try(ctx context.Context) error {
 	})
 	f.heard = f.hearFold()
 	for host := range f.heard {
-		byHost[host] = byHost[host] // also where no two URLs were captured
+		if _, paired := byHost[host]; !paired {
+			byHost[host] = nil // judged by what it declares alone
+		}
 	}
 	for _, host := range slices.Sorted(maps.Keys(byHost)) {
 		if err := ctx.Err(); err != nil {
