@@ -33,7 +33,7 @@ func flagError(cmd *cobra.Command, err error) error {
 }
 
 // flagGroup is flags of which at most one may be given, and at least one if need be. The flag
-// groups of cobra do the same, but with fixed messages that don't say what to do.
+// groups of cobra do the same, but with fixed messages that do not help the user.
 type flagGroup struct {
 	needed bool
 	names  []string

@@ -29,15 +29,15 @@ func newAuditCmd(a *app) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit [--db DIR] [FILE…]",
-		Short: "Judge canonicalization rules by the content that crawl logs tell",
-		Long: `Read crawl logs that tell digests of what was fetched (CDX, CDXJ, WARC, Heritrix crawl.log,
-Common Crawl index and others, told by their content) and judge each rule: of the pairs of
-URLs it merges, how many were one page? Only pairs from places where
-fetching a URL again mostly gave the same content count, and each content counts once for a
-host; with fewer than 20 such contents a rule gets no verdict.
+		Short: "Judge canonicalization rules by the content in crawl logs",
+		Long: `Read crawl logs with digests of the fetched content (CDX, CDXJ, WARC, Heritrix crawl.log,
+Common Crawl indexes and others; the format is detected) and judge each rule: of the pairs of
+URLs that it merges, how many were the same page? A pair counts if fetching URLs of the same
+place again mostly returned the same content, or if one URL redirects to the other. Each
+content counts once for a host. With fewer than 20 such contents a rule has no verdict.
 
-With --report an HTML page is written too, with the counter-examples, and with the rules that
-learn would propose.`,
+--report also writes an HTML page, with examples of different pages and with the rules that
+"firstseen learn" would propose.`,
 		Example: `  firstseen audit crawl.cdx.gz crawl.log
   firstseen audit --rules +strip-www --against whatwg --report audit.html crawl.cdx
   firstseen audit --db crawl.db`,
@@ -45,22 +45,22 @@ learn would propose.`,
 	}
 	f.profile.add(cmd.Flags())
 	addJudgeFlags(cmd.Flags(), &f.options, &f.source)
-	cmd.Flags().StringVar(&f.against, "against", "", "another profile, to tell what a change to it would join and split")
+	cmd.Flags().StringVar(&f.against, "against", "", "another profile: report what a change to it would merge and separate")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	f.report.add(cmd.Flags())
 	return cmd
 }
 
-// judgeSource says what audit and learn read, besides the files named.
+// judgeSource is what audit and learn read besides the files.
 type judgeSource struct{ base, db string }
 
 // addJudgeFlags adds what audit and learn share.
 func addJudgeFlags(flags *pflag.FlagSet, o *audit.Options, s *judgeSource) {
-	flags.IntVar(&o.MaxHosts, "max-hosts", 5, "leave out contents that more hosts than this share")
-	flags.IntVar(&o.MinControl, "min-control", 5, "fetches of known URLs that a place needs to be a control")
-	flags.Float64Var(&o.StableShare, "stable", 0.8, "share of unchanged fetches from which a place is stable")
-	flags.Float64Var(&o.Confidence, "confidence", 0.95, "of the intervals")
-	flags.StringVar(&s.db, "db", "", "read also what serve kept of fetches in this store, while it doesn't run; not by FIRSTSEEN_DB")
+	flags.IntVar(&o.MaxHosts, "max-hosts", 5, "ignore contents that more hosts than this share")
+	flags.IntVar(&o.MinControl, "min-control", 5, "repeated fetches that a place needs to be a control")
+	flags.Float64Var(&o.StableShare, "stable", 0.8, "least share of unchanged fetches for a stable control")
+	flags.Float64Var(&o.Confidence, "confidence", 0.95, "confidence of the intervals")
+	flags.StringVar(&s.db, "db", "", "also read the fetches that serve kept in this store, even while serve runs; FIRSTSEEN_DB does not set it")
 	typed(flags, "db")
 	flags.StringVar(&s.base, "base", "", `put before the targets of access logs that name no host, as "http://example.com"`)
 }
@@ -123,7 +123,7 @@ func (f *auditFlags) writeReport(ctx context.Context, log *audit.Log, found *aud
 	return f.report.write(found, learned)
 }
 
-// endOutput flushes, and gives the error that says whether input was refused.
+// endOutput flushes the output, and returns errRefused if input was refused.
 func endOutput(out *output, refused int64) error {
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("cannot write output: %w", err)
@@ -134,10 +134,10 @@ func endOutput(out *output, refused int64) error {
 	return nil
 }
 
-// judged is what audit and learn read.
+// judged is the result of reading for audit and learn.
 type judged struct {
 	log     *audit.Log
-	bad     int64 // lines that could not be read; the first of them are told on stderr
+	bad     int64 // lines that could not be read; the first are printed to stderr
 	records int64
 	digests int64 // records that have one
 	files   *fileSet
@@ -145,11 +145,11 @@ type judged struct {
 	unread []audit.Unread
 }
 
-// refused is how many things could not be read.
+// refused is the number of lines and files that could not be read.
 func (j *judged) refused() int64 { return j.bad + int64(len(j.unread)) }
 
-// loadCaptures reads logs. A file that can't be read to its end is reported, and what was
-// read of it counts; with nothing read of any file, that is the error.
+// loadCaptures reads logs. If a file cannot be read to its end, that is reported, and the records
+// before count. If no file has a record, the errors of the files are returned.
 func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Options, from judgeSource) (*judged, error) {
 	if len(names) == 0 && from.db == "" {
 		return nil, misusef("cannot judge; got no FILE and no --db; want what crawls left")
@@ -192,10 +192,10 @@ func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Option
 	return j, nil
 }
 
-// shownBad is how many unreadable lines are told.
+// shownBad is how many unreadable lines are printed.
 const shownBad = 20
 
-// errLog is what is wrong with the judgement, not with a file.
+// errLog is an error of the judgement, not of a file.
 var errLog = errors.New("cannot judge any more")
 
 func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error {
@@ -241,7 +241,7 @@ func addRecord(log *audit.Log, r crawllog.Record) error {
 		Canonical: r.Canonical, NoVarySearch: r.NoVarySearch, CleanParam: r.CleanParam}
 	switch {
 	case r.Kind == crawllog.Revisit:
-		c.Status = 0 // the content's own status was told with its first capture
+		c.Status = 0 // the first capture of the content has its status
 	case r.Kind != crawllog.Fetch || r.Status < 0:
 		return nil
 	}

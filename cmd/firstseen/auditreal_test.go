@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/audit"
 )
 
-// realLogs are the directories of the logs of real crawls that tell digests.
+// realLogs are the directories of the logs of real crawls with digests.
 var realLogs = []string{"cdx", "cdxj", "ccindex", "heritrix", "warc"}
 
 // realVerdicts are what the audit finds in them: merges, then same, redirect, different,
@@ -34,8 +34,8 @@ var realVerdicts = map[string][7]int{
 	"surt":                 {132, 58, 28, 2, 10, 4, 30},
 }
 
-// TestAuditOfRealLogs holds the audit to what it found in the logs of real crawls. Their
-// licences keep them out of this repository.
+// TestAuditOfRealLogs compares the audit of the logs of real crawls with earlier results. The
+// licences of the logs keep them out of this repository.
 func TestAuditOfRealLogs(t *testing.T) {
 	shared := sharedDir(t)
 	a := &app{in: os.Stdin, out: io.Discard, err: io.Discard}

@@ -16,8 +16,8 @@ import (
 // capturesDir is where, in the directory of a store, serve keeps what fetches gave.
 func capturesDir(db string) string { return filepath.Join(db, "captures") }
 
-// openCaptures opens the sample of a daemon, if one is to be kept. The crawl does not depend on
-// it: without it the daemon serves, and says so in its log and metrics.
+// openCaptures opens the sample of a daemon, if it keeps one. If that fails, the daemon serves
+// without a sample, and reports it in its log and metrics.
 func (f *serveFlags) openCaptures(log *slog.Logger) *captures.Sample {
 	if f.captures == 0 {
 		return nil

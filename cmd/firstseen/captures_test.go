@@ -12,7 +12,7 @@ import (
 )
 
 // TestServeWithoutCaptures starts the daemon where the fetches it kept are damaged, cannot be
-// read, or are in use: it serves, logs why, and ends well; verify says what is wrong.
+// read, or are in use: it serves, logs the reason, and ends well; verify reports the damage.
 func TestServeWithoutCaptures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestTranscripts runs the scripts of testdata/cli with the command in the path and
-// compares what they write, and their exit status.
+// compares their output and exit status.
 func TestTranscripts(t *testing.T) {
 	bin := commandDir(t)
 	datadriven.Walk(t, "testdata/cli", func(t *testing.T, path string) {
@@ -84,8 +84,8 @@ func script(t *testing.T, bin, dir, text string) string {
 	return fmt.Sprintf("%s[status %d]\n", got, cmd.ProcessState.ExitCode())
 }
 
-// TestInterrupt sends the signal of Ctrl-C to a replay that waits for more input,
-// and wants to hear of what it has read.
+// TestInterrupt sends the signal of Ctrl-C to a replay that waits for more input, and checks
+// that it reports the lines it has read.
 func TestInterrupt(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

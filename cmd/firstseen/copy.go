@@ -35,22 +35,21 @@ func newCopyCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "copy (--from-db DIR | --from-redis ADDR | --from-file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
 		Short: "Copy a crawl to another store, disk to Redis or back, or to a file",
-		Long: `Copy a crawl, all of it: what is queued with its data, due times and priorities, the settings
-of its queues, and every key seen. The copy goes on where the crawl stood; leased URLs
-wait again. The source stays as it is: stop its daemon first, or pause the crawl, lest
-it go on fetching what the copy will fetch, too.
+		Long: `Copy a whole crawl: the queued URLs with their data, due times and priorities, the settings of
+the queues, and every key seen. The copy continues where the crawl was; leased URLs are queued
+again. The source does not change. Stop its daemon first, or pause the crawl: otherwise both fetch
+the same URLs.
 
-A copy that broke off is done again by the same command, and does nothing twice. From a file
-it goes on where it stopped, noted in FILE.progress; from its beginning, if the file was
-written again or the store has lost some of what it had. What the new store has been told
-meanwhile is not disturbed.
+If a copy breaks off, run the same command again; nothing is done twice. From a file it continues
+where it stopped (see FILE.progress), or starts from the beginning if the file was written again
+or the store has lost rows. URLs that were added to the new store since then are not affected.
 
-A crawl with a profile of its own keeps it in another store. From a file it needs a crawl with
-that profile: one that is there, or a new one that is named with it, as in
+A crawl with a profile of its own keeps it in the other store. From a file, the target must be a
+crawl with that profile: an existing one, or a new one that you name with the profile, as in
 --to-crawl "news|whatwg@2".
 
-Not copied are counts of attempts, completed and dropped URLs whose text isn't kept (their keys are), and
-settings of a crawl or a store as a whole.`,
+Not copied are: counts of attempts, the text of completed and dropped URLs if the store does not
+keep it (their keys are copied), and settings of a whole crawl or store.`,
 		Example: `  firstseen copy --from-db crawl.db --to-redis 10.0.0.1:6379,10.0.0.2:6379
   firstseen copy --from-redis 10.0.0.1:6379 --to-db crawl.db
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
@@ -65,7 +64,7 @@ settings of a crawl or a store as a whole.`,
 	fs.StringVar(&f.fromDB, "from-db", "", "directory of the store to copy from")
 	fs.StringSliceVar(&f.fromRedis, "from-redis", nil, "store in Redis to copy from: "+redisSyntax)
 	fs.StringVar(&f.fromFile, "from-file", "", "file to copy from: of this command, or a key file")
-	fs.StringVar(&f.toDB, "to-db", "", "directory of the store to copy to; made if need be")
+	fs.StringVar(&f.toDB, "to-db", "", "directory of the store to copy to; created if it does not exist")
 	fs.StringSliceVar(&f.toRedis, "to-redis", nil, "store in Redis to copy to: "+redisSyntax)
 	fs.StringVar(&f.toFile, "to-file", "", `file to copy to, "-" for stdout`)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "of the copy: keep the text of completed and dropped URLs")
@@ -203,7 +202,7 @@ func (f *copyFlags) importFile(ctx context.Context, a *app) (n crawlfile.Counts,
 	return n, note.remove()
 }
 
-// note gives the note of a file and a target, and in it how far the last attempt came.
+// note returns the note of a file and a target, with the progress of the last attempt.
 func (f *copyFlags) note(ctx context.Context, file *os.File, dst store.Store, to frontier.StoredCrawl) (*copyNote, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -262,9 +261,9 @@ func (c *copyNote) load() error {
 	return err
 }
 
-// holds tells whether an earlier note is of this target and this file, and what it tells
-// is still in the target. If not, the copy begins anew, which does no harm; passing over
-// what isn't there would take URLs that wait for seen, and nobody would fetch them.
+// holds reports whether an earlier note is for this target and this file, and the target still
+// has everything that the note lists. If not, the copy starts from scratch, which does no harm.
+// Skipping rows that the target lacks would lose queued URLs: they would count as seen.
 func (c *copyNote) holds(had *copyNote) (bool, error) {
 	if had.Target != c.Target || had.Size != c.Size || !had.Modified.Equal(c.Modified) {
 		return false, nil

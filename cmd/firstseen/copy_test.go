@@ -43,8 +43,8 @@ func crawlFile(t *testing.T, dir string) (name string) {
 	return name
 }
 
-// breakOff copies a file of which the keys, which come last, are spoilt, and then makes the file
-// as it was: what was copied until then is noted.
+// breakOff copies a file whose keys, at its end, are damaged, and then restores the file. The
+// progress before the keys is noted.
 func breakOff(t *testing.T, file, db string) {
 	t.Helper()
 	sound, err := os.ReadFile(file)
@@ -72,8 +72,8 @@ func breakOff(t *testing.T, file, db string) {
 	}
 }
 
-// TestCopyGoesOn: a copy that broke off goes on, but passes over nothing that the target doesn't
-// have: else URLs that wait would count as seen, and never be fetched.
+// TestCopyGoesOn checks that a copy that broke off continues, and skips nothing that the target
+// lacks: otherwise queued URLs would count as seen, and would never be fetched.
 func TestCopyGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(file, db string) error
@@ -103,7 +103,7 @@ func TestCopyGoesOn(t *testing.T) {
 	}
 }
 
-// endless is a store whose listing goes on until its context ends.
+// endless is a store whose listing continues until its context ends.
 type endless struct{ store.Store }
 
 func (endless) Entries(ctx context.Context, _, _ string) iter.Seq2[store.Entry, error] {

@@ -33,9 +33,9 @@ func crawlsIn(ctx context.Context, s store.Store, name string) ([]frontier.Store
 	return []frontier.StoredCrawl{c}, err
 }
 
-// crawlInto finds the crawl of a store that a flag names as a target, or what it is to be,
-// for keys that are made as the identity says. own says that their crawl had a profile of its
-// own: a new one is made likewise then, else as all new crawls of the store.
+// crawlInto returns the crawl of a store that a flag names as a target, which may not exist
+// yet. The keys have the given identity. If own is set, their crawl had a profile of its own,
+// and so has a new crawl; otherwise a new crawl has the profile of the store.
 func crawlInto(ctx context.Context, s store.Store, name string, keys store.Identity, own bool) (frontier.StoredCrawl, error) {
 	c, err := frontier.FindCrawl(ctx, s, name)
 	switch {

@@ -121,8 +121,8 @@ func directives(t *testing.T, name string) []string {
 	return values
 }
 
-// grant is how systemd lets the user of a unit read a credential: it gives the file to
-// the user, or adds an entry to the access list of root's file.
+// grant is how systemd lets the user of a unit read a credential: it changes the owner of the
+// file, or adds an entry to the access list of root's file.
 type grant func(t *testing.T, file string)
 
 func giveAway(t *testing.T, file string) {
@@ -262,9 +262,9 @@ func statsStatus(t *testing.T, addr, token string, ended <-chan error) int {
 	}
 }
 
-// TestTokensOfOthers has the unit's user meet token files as they are without
-// LoadCredential=: what it can't read, it says how to pass, and what everybody can read
-// it refuses.
+// TestTokensOfOthers starts the daemon as the user of the unit with token files without
+// LoadCredential=. It must explain how to pass a file that it cannot read, and refuse a file
+// that everyone can read.
 func TestTokensOfOthers(t *testing.T) {
 	dir, binary := unitDir(t)
 	tokens := filepath.Join(etc(t, dir), "tokens")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// checkServe runs serve --check with arguments and returns what it said.
+// checkServe runs serve --check with arguments, and fails the test if it reports an error.
 func checkServe(t *testing.T, args ...string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -41,7 +41,7 @@ func TestDeploySettings(t *testing.T) {
 	checkServe(t, args...)
 }
 
-// TestServeRefusesValues checks that values that mean nothing are told, by name.
+// TestServeRefusesValues checks that invalid values are reported with the name of their flag.
 func TestServeRefusesValues(t *testing.T) {
 	for _, c := range []struct{ flag, value string }{
 		{"traps", "maybe"}, {"max-in-flight", "-1"}, {"max-expired", "-1"},

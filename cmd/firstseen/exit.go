@@ -15,7 +15,7 @@ const (
 	statusFailed  = 3
 )
 
-// errRefused ends a command whose output already says what was refused.
+// errRefused ends a command whose output already lists the refused input.
 var errRefused = errors.New("some input was refused")
 
 // worst joins errors. That some input was refused counts only where nothing failed.
@@ -60,7 +60,7 @@ func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Comman
 	}
 }
 
-// status tells what went wrong, on stderr, and gives the exit status.
+// status prints the error to stderr, and returns the exit status.
 func (a *app) status(err error) int {
 	var f failure
 	switch {

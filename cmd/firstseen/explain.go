@@ -13,9 +13,9 @@ func newExplainCmd(a *app) *cobra.Command {
 	var rules bool
 	cmd := &cobra.Command{
 		Use:   "explain [URL…]",
-		Short: "Tell which rules changed a URL, and how",
-		Long: `Tell for each URL, from the arguments or from stdin, which rules changed it on the
-way to its canonical form. With --list the rules of the profile, instead.`,
+		Short: "Print which rules change a URL, and how",
+		Long: `Print for each URL, from the arguments or from stdin, which rules changed it on the way to
+its canonical form. With --list print the rules of the profile instead.`,
 		Example: `  firstseen explain 'http://example.com/%7Euser/?b=2&a=1'`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: running(func(cmd *cobra.Command, args []string) error {

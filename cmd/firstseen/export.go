@@ -16,7 +16,7 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// exportFlags say what to export.
+// exportFlags are the flags of the export command.
 type exportFlags struct {
 	crawl, output             string
 	from                      frontier.StoredCrawl // which crawl names
@@ -36,15 +36,14 @@ func newExportCmd(a *app) *cobra.Command {
 		Short: "Write what a crawl has seen",
 		Long: `Write the keys of a crawl as a key file: sorted, with a header and a checksum, for
 "firstseen import" in any crawl with the same profile, on disk or in Redis. It reveals
-no URL. For a whole crawl, with what waits in it, see "firstseen copy". If there is
-nothing to write, a file that has something is left as it was.
+no URL. For a whole crawl with its queues, use "firstseen copy". If there is nothing to
+write, a file that is not empty stays as it is.
 
 --urls, --sxurl and --hashed-uri write lines of text instead, for the URLs whose text is
-kept: those that wait or are leased, and the completed ones if the store keeps URLs.
---sxurl puts the SXURL and a tab before each, so that a database can find URLs by its
-slices. --hashed-uri writes a list that others can exclude by ("firstseen serve
---exclude-hashed") and that shows no URL: sorted, so that it doesn't show their order
-either. Who guesses a URL can test the guess.`,
+kept: queued and leased URLs, and completed ones if the store keeps URLs. --sxurl writes the
+SXURL and a tab before each URL, so that a database can find URLs by parts of it.
+--hashed-uri writes a sorted list of hashes for "firstseen serve --exclude-hashed". The list
+reveals neither the URLs nor their order, but anyone can test whether a given URL is in it.`,
 		Example: `  firstseen export --db crawl.db -o crawl.keys
   firstseen export --db crawl.db --hashed-uri -o seen.hashed
   firstseen export --db crawl.db --sxurl | sort >index.tsv`,

@@ -13,7 +13,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// exportHashFlags say how URLs are hashed for others.
+// exportHashFlags are the flags for hashed URIs.
 type exportHashFlags struct{ algorithm, variant string }
 
 func (h *exportHashFlags) add(flags *pflag.FlagSet) {
@@ -21,7 +21,7 @@ func (h *exportHashFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&h.variant, "variant", "N", "canonical form of --hashed-uri: none, N or P; serve asks by N")
 }
 
-// hashWriter gives what writes hashed URIs.
+// hashWriter returns a function that writes hashed URIs.
 func (f *exportFlags) hashWriter(ctx context.Context, s store.Store) (func(io.Writer) (int64, error), error) {
 	variant, err := hashedVariant(f.hash.variant)
 	if err != nil {
@@ -38,9 +38,9 @@ func (f *exportFlags) hashWriter(ctx context.Context, s store.Store) (func(io.Wr
 	return func(w io.Writer) (int64, error) { return f.writeHashed(ctx, w, s, p, &h) }, nil
 }
 
-// writeHashed writes the hashes of a URL's canonical form, by which a daemon asks,
-// and of the URL as found, for those who hash what they find. They nearly always
-// are one.
+// writeHashed writes two hashes of each URL: that of the canonical form, which a daemon looks
+// up, and that of the URL as found, for programs that do not canonicalize. The two are nearly
+// always equal.
 func (f *exportFlags) writeHashed(ctx context.Context, w io.Writer, s store.Store, p *canon.Profile, h *hasheduri.Hasher) (int64, error) {
 	var lines []string
 	n := int64(0)

@@ -14,7 +14,7 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// forgetFlags say what to forget: exactly one of them.
+// forgetFlags are the flags that select what to forget. Exactly one is set.
 type forgetFlags struct {
 	crawl, queue, before string
 	urls                 []string
@@ -26,8 +26,8 @@ func newForgetCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forget (--db DIR | --redis ADDR)",
 		Short: "Make what was seen new again",
-		Long: `Forget some of a crawl, or all of it: what is found again counts as new. The daemon must
-not be running on a store on disk; those on a store in Redis go on.`,
+		Long: `Forget some URLs of a crawl, or the whole crawl: if a forgotten URL is found again, it counts as
+new. No daemon may run on a store on disk meanwhile. Daemons on a store in Redis can continue.`,
 		Example: `  firstseen forget --db crawl.db --url https://example.com/a
   firstseen forget --db crawl.db --before 2026-01-31
   firstseen forget --db crawl.db --crawl old --all`,
@@ -43,9 +43,9 @@ not be running on a store on disk; those on a store in Redis go on.`,
 		}
 		return nil
 	})
-	cmd.Flags().StringArrayVar(&f.urls, "url", nil, "a URL, in any spelling; may be given again")
+	cmd.Flags().StringArrayVar(&f.urls, "url", nil, "a URL, in any variant; may be given several times")
 	cmd.Flags().StringVar(&f.queue, "queue", "", "the URLs of a queue")
-	cmd.Flags().StringVar(&f.before, "before", "", "what was first seen before a day, or a time as 2026-01-31T12:00:00Z")
+	cmd.Flags().StringVar(&f.before, "before", "", "URLs first seen before a day, or before a time as 2026-01-31T12:00:00Z")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the whole crawl, with its queues and settings")
 	wanting(cmd, oneOf("url", "queue", "before", "all"))
 	return cmd
@@ -120,19 +120,19 @@ func newVerifyCmd(a *app) *cobra.Command {
 		Use:   "verify --db DIR",
 		Short: "Compare a store with itself, row by row",
 		Long: `Read the whole store and check it: checksums, the form of every row, every count, the
-index in memory and the queues, and the fetches that serve kept to judge the rules by. Each
-finding says what is wrong and what it means.
---repair opens a store whose counts differ from its rows, and takes the rows as true.
+in-memory index and the queues, and the fetches that serve kept to judge the rules by. Each
+finding names the error and its consequence. If the counts differ from the rows, --repair opens
+the store and corrects the counts by the rows.
 
-It is for stores on disk. What one in Redis has is checked by asking it: "firstseen stats
---redis", and "firstseen copy --from-redis" to a file reads every row.`,
+This is for stores on disk. To check a store in Redis, use "firstseen stats --redis", or read
+every row with "firstseen copy --from-redis" to a file.`,
 		Args: noArgs,
 	}
 	opt := &pebblestore.Options{}
 	withStore(cmd, opt, &crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
 		return errors.Join(verify(ctx, a, s), verifyCaptures(a, cmd.Flag("db").Value.String()))
 	})
-	cmd.Flags().BoolVar(&opt.Repair, "repair", false, "take the rows as true where the counts differ")
+	cmd.Flags().BoolVar(&opt.Repair, "repair", false, "correct the counts by the rows if they differ")
 	_ = cmd.Flags().MarkHidden("crawl") // the whole store is read
 	return cmd
 }

@@ -28,13 +28,13 @@ func newGenCmd(a *app) *cobra.Command {
 		Use:   "gen",
 		Short: "Make a synthetic web with planted truth",
 		Long: `Write the links or the captures of a web that does not exist. The same flags give the
-same bytes, with any number of workers. The formats truth and captures tell for each
-line which page it leads to and by which rule its spelling differs from the page's own;
-urls has the lines of truth without them, and cdx, cdxj and crawl.log those of captures.
-The last line on stderr tells the page to go on from.
+same bytes, with any number of workers. The formats truth and captures add to each line the
+page that it leads to and the rule by which the URL differs from the page's own; urls has the
+lines of truth without these, and cdx, cdxj and crawl.log have those of captures. The last line on
+stderr has the page to continue from.
 
-Captures are written in order of time, which for cdx and cdxj is not the order of their
-keys: sort the file where a reader asks for that.`,
+Captures are written in order of time. If a program expects cdx or cdxj in the order of their
+keys, sort the file.`,
 		Example: `  firstseen gen --lines 1000000 >links.txt
   firstseen gen --format cdx --hosts 600 --pages 60000 >crawl.cdx`,
 		Args: noArgs,
@@ -49,8 +49,8 @@ func (f *genFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.format, "format", "urls", "what to write: "+formatNames())
 	flags.StringVarP(&f.output, "output", "o", "-", `file to write, "-" for stdout`)
 	flags.Int64Var(&f.write.Lines, "lines", 0, "lines to write; 0: all there are")
-	flags.Int64Var(&f.write.From, "from-page", 0, "page to begin with, to go on where an earlier run ended")
-	flags.IntVar(&f.write.Workers, "workers", 0, "how many make pages at once; 0: one for each processor")
+	flags.Int64Var(&f.write.From, "from-page", 0, "first page, to continue where an earlier run ended")
+	flags.IntVar(&f.write.Workers, "workers", 0, "number of workers; 0: one for each processor")
 	flags.Uint64Var(&f.web.Seed, "seed", 1, "which web to make")
 	flags.IntVar(&f.web.Hosts, "hosts", 10_000, "number of hosts")
 	flags.Int64Var(&f.web.Pages, "pages", 0, "number of pages, about; 0: 20 a host")
@@ -61,12 +61,12 @@ func (f *genFlags) add(cmd *cobra.Command) {
 	flags.Float64Var(&f.web.Skew, "skew", 2, "how much links prefer a host's first pages")
 	flags.IntVar(&f.web.Window, "window", 64, "hosts crawled at once")
 	flags.IntVar(&f.web.Quantum, "quantum", 64, "pages of a host before the next one's turn")
-	flags.Float64Var(&f.web.Variant, "variant", 0.12, "share of links spelled another way")
+	flags.Float64Var(&f.web.Variant, "variant", 0.12, "share of links that are variants")
 	flags.Float64Var(&f.web.Twin, "twin", 0.004, "share of pages with a look-alike that is another page")
 	flags.Float64Var(&f.web.Volatile, "volatile", 0.25, "share of hosts whose pages change with every fetch")
-	flags.Float64Var(&f.web.Params, "params", 0, "chance of captures with further parameters, two neutral and two meaningful names a host")
-	flags.Float64Var(&f.web.Redirects, "redirects", 0, "share of hosts that answer www, scheme, final slash or index file with a redirect")
-	flags.Float64Var(&f.web.Sections, "sections", 0, "share of the hosts that tell final slashes apart of which the dated directories don't")
+	flags.Float64Var(&f.web.Params, "params", 0, "probability of captures with more parameters: two neutral and two meaningful names for each host")
+	flags.Float64Var(&f.web.Redirects, "redirects", 0, "share of hosts that redirect variants in www, scheme, final slash or index file")
+	flags.Float64Var(&f.web.Sections, "sections", 0, "of the hosts where a final slash matters, the share where it does not matter in dated directories")
 	flags.Float64Var(&f.web.Recapture, "recapture", 0.15, "share of captured URLs that are captured again")
 }
 
@@ -94,7 +94,7 @@ func (f *genFlags) run(ctx context.Context, a *app) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	buffered := bufio.NewWriterSize(out, 1<<20)
 	done, err := web.Write(ctx, buffered, f.write)
-	if err == nil || ctx.Err() != nil { // interrupted: what was made is whole pages
+	if err == nil || ctx.Err() != nil { // interrupted: the output ends with a whole page
 		err = errors.Join(err, buffered.Flush())
 	}
 	if err != nil && ctx.Err() == nil {

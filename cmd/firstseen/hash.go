@@ -33,10 +33,10 @@ func newHashCmd(a *app) *cobra.Command {
 		Use:   "hash [URL…]",
 		Short: "Hash URLs to their keys",
 		Long: `Hash URLs, from the arguments or from stdin: one line of output for each input, empty
-if it is refused. The family says which hash; it is made of the canonical form that
---profile names, by default qiita, and for url-hash-crate and sxurl the one of those
-crates, whatwg. A hashed-uri has a canonical form of its own, by --variant. With --match
-the answer is the entry of a list of hashed URIs that hides the URL, or "-".`,
+if it is refused. --family selects the hash. The URL is hashed in the canonical form that
+--profile selects; the default is whatwg for url-hash-crate, sxurl and sxurl-1.1, and qiita for
+url-hash. A hashed-uri has a canonical form of its own, which --variant selects. --match looks
+the URL up in a list of hashed URIs, and prints the entry that matches, or "-".`,
 		Example: `  firstseen hash --json http://example.com/
   firstseen hash --family hashed-uri --variant N --keep-query 'http://example.com/?q'
   firstseen hash --match not-to-fetch.txt --variant N < urls.txt`,

@@ -38,21 +38,20 @@ func newImportCmd(a *app) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import (--db DIR | --redis ADDR) FILE…",
-		Short: "Record what earlier crawls have fetched as seen, so that a new one skips it",
-		Long: `Record as seen what the indexes, archives and logs of earlier crawls tell as fetched:
-CDX, CDXJ, WARC, ARC, WACZ, Heritrix crawl.log, Nutch dumps, Scrapy feeds and logs, and
-what else "firstseen replay" reads, plain or compressed, told by content, "-" for stdin;
-and the key files that "firstseen export" writes. Then "firstseen serve --db DIR" takes
-no URL of theirs. The store is made if need be. The daemon must not be running on one on
-disk; those on a store in Redis go on.
+		Short: "Record the URLs that earlier crawls fetched as seen, so that a new crawl skips them",
+		Long: `Record the URLs that earlier crawls fetched as seen, so that a new crawl skips them. FILE is an
+index, archive or log: CDX, CDXJ, WARC, ARC, WACZ, Heritrix crawl.log, Nutch dumps, Scrapy feeds
+and logs, any other format of "firstseen replay", plain or compressed, or a key file of
+"firstseen export"; "-" is stdin. The store is created if it does not exist. No daemon may run on
+a store on disk during the import. Daemons on a store in Redis can continue.
 
-Counted as fetched are answers of --status and revisits; what a log only found, or could
-not fetch, stays new. URLs that wait already in the crawl go on waiting.
+A URL counts as fetched if its answer has a status of --status, or is a revisit. URLs that a log
+only found, or could not fetch, stay new. URLs that are queued in the crawl stay queued.
 
-Each file is noted in the directory of the store, or with --redis in that of --notes: the
-same command goes on after an interruption, passes over what is done, and reads what a log
-has grown by; with flags that choose other records it reads all. --again forgets these
-notes. Without notes all is read, which does no harm.`,
+The progress of each file is noted in the directory of the store, or with --redis in that of
+--notes. So the same command continues after an interruption, skips finished files, and reads only
+the new part of a log that has grown. With flags that choose other records it reads the whole file.
+--again ignores the notes. Without notes everything is read again, which does no harm.`,
 		Example: `  firstseen import --db crawl.db --crawl news indexes/*.cdxj.gz crawl.log
   firstseen import --db crawl.db --since 2026-01-01 --status 2xx archive.warc.gz
   firstseen import --db new.db crawl.keys
@@ -66,13 +65,13 @@ notes. Without notes all is read, which does no harm.`,
 		}),
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.db, "db", "", "directory of the store; made if need be")
-	fs.StringVar(&f.notes, "notes", "", "directory of the notes on what was imported; the store's if not given, and with --redis none")
+	fs.StringVar(&f.db, "db", "", "directory of the store; created if it does not exist")
+	fs.StringVar(&f.notes, "notes", "", "directory for the notes on imported files; default: the store's, and none with --redis")
 	fs.StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl to import into")
-	fs.StringVar(&f.statuses, "status", "2xx,3xx", "answers that count as fetched, where the log tells them, such as 2xx,3xx,410; or all")
-	fs.StringVar(&f.since, "since", "", "leave out what was fetched before a day, or a time as 2026-01-31T12:00:00Z")
-	fs.BoolVar(&f.links, "links", false, "count what was found and not fetched, too")
-	fs.BoolVar(&f.keep, "keep-urls", false, "keep the text of the URLs, as completed ones: for export --urls and --hashed-uri")
+	fs.StringVar(&f.statuses, "status", "2xx,3xx", "statuses that count as fetched, if the log has them, such as 2xx,3xx,410; or all")
+	fs.StringVar(&f.since, "since", "", "ignore fetches before a day, or before a time as 2026-01-31T12:00:00Z")
+	fs.BoolVar(&f.links, "links", false, "also record URLs that were found and not fetched")
+	fs.BoolVar(&f.keep, "keep-urls", false, "keep the text of the URLs, as completed URLs: for export --urls and --hashed-uri")
 	fs.BoolVar(&f.again, "again", false, "read files that were imported before from their beginning")
 	fs.BoolVar(&f.js, "json", false, "write one JSON object a file")
 	f.log.addFormat(fs)
@@ -133,7 +132,7 @@ func (f *importFlags) how() string {
 	case f.notes == "":
 		return how
 	case f.redis.given():
-		p, _ := f.redis.place() // what is wrong with it, open has returned
+		p, _ := f.redis.place() // open has returned its error
 		return how + fmt.Sprintf(" into %q %q", p.addrs, p.prefix)
 	}
 	db, err := filepath.Abs(f.db)

@@ -20,8 +20,8 @@ example,a)/q?a=2&b=1 20260101000000 http://a.example/q?b=1&a=2 text/html 200 BBB
 example,a)/gone 20260101000000 http://a.example/gone text/html 404 CCCC - - 10 0 x.warc.gz
 `
 
-// TestArchivedIsSkipped takes an index to a crawl that skips what is in it, and from
-// there, hashed, to another one that does the same and knows none of the URLs.
+// TestArchivedIsSkipped imports an index into a crawl, which then skips its URLs. Then it exports
+// them as hashes to another crawl, which skips them without knowing the URLs.
 func TestArchivedIsSkipped(t *testing.T) {
 	dir := t.TempDir()
 	index, db, list := filepath.Join(dir, "index.cdx"), filepath.Join(dir, "db"), filepath.Join(dir, "list")
@@ -76,7 +76,7 @@ func verdicts(t *testing.T, address string, urls []string) string {
 	}
 }
 
-// command runs the command and returns what it wrote; some input may be refused.
+// command runs the command and returns its output. Some input may be refused.
 func command(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -86,8 +86,8 @@ func command(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestImportRealArchives imports what real crawlers and archives left behind. That
-// counts add up is asked of all files; those of the lab also say what they must be.
+// TestImportRealArchives imports files of real crawlers and archives. It checks that the counts of
+// each file add up, and compares those of the lab with fixed counts.
 func TestImportRealArchives(t *testing.T) {
 	logs := filepath.Join(sharedDir(t), "logs")
 	db := filepath.Join(t.TempDir(), "db")

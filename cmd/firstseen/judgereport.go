@@ -32,7 +32,7 @@ func (r *judgeReport) begin(names []string) (err error) {
 	return err
 }
 
-// wanted says whether there is a report to make.
+// wanted reports whether to write a report.
 func (r *judgeReport) wanted() bool { return r.file != nil }
 
 func (r *judgeReport) write(judged *audit.Report, learned *audit.Learned) error {

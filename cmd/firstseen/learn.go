@@ -27,20 +27,20 @@ func newLearnCmd(a *app) *cobra.Command {
 	var f learnFlags
 	cmd := &cobra.Command{
 		Use:   "learn [--db DIR] [FILE…]",
-		Short: "Find the spellings and parameters that make URLs but not pages",
-		Long: `Read crawl logs that tell digests and find, for each host and directory, which folds hold
-(with www and without, http and https, index file, final slash), and which parameters can
-be dropped: one half of the pages proposes, the other half must agree. However many pairs
-have one content, it counts once, so that a server that answers most URLs alike (a soft 404,
-a login page) proves nothing. What could not be tested is never proposed, and listed with
-the reason; nor is what could loop, because the folded form redirects back.
+		Short: "Find variants and parameters that lead to the same page",
+		Long: `Read crawl logs with digests and find, for each host and directory, which folds hold (with
+and without www, http and https, index file, final slash), and which parameters can be
+dropped. The pages are divided into two halves: a rule is proposed only if both halves support
+it. Each content counts once, so that a server that answers most URLs with one page (a soft
+404, a login page) proves nothing. Rules that could not be tested, and rules that could cause a
+redirect loop, are not proposed; they are listed with the reason.
 
-What sites declare is evidence too: canonical links and No-Vary-Search in WARC files and in
-what serve kept, and Clean-param of robots.txt. Declarations alone propose a rule only if 10
-pages or more in each half declare it, none declares the contrary, and the contents that
-there are don't differ.
+Declarations of sites are also evidence: canonical links and No-Vary-Search in WARC files and in
+the fetches that serve kept, and Clean-param of robots.txt. Without enough contents, a rule is
+proposed only if at least 10 pages in each half and 35 in all declare it, none declares the
+contrary, and at least 90 % of the contents are equal.
 
-With --output the proposals are written as a rule file, which every --rule-file takes.`,
+--output writes the proposals as a rule file, for --rule-file of all commands.`,
 		Example: `  firstseen learn --output rules.json crawl.cdx.gz
   firstseen replay --rule-file rules.json crawl.cdx.gz`,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
@@ -48,8 +48,8 @@ With --output the proposals are written as a rule file, which every --rule-file 
 	addJudgeFlags(cmd.Flags(), &f.judge, &f.source)
 	cmd.Flags().IntVar(&f.learn.MinPairs, "min-pairs", 10, "contents with a stable control that each half must have")
 	cmd.Flags().Float64Var(&f.learn.MinShare, "min-share", 0.97, "least share of the contents that must be one page")
-	cmd.Flags().IntVar(&f.learn.MaxLeftOut, "left-out", 200, "how many of the rules that were not proposed to list")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write, "-" for stdout in place of the list`)
+	cmd.Flags().IntVar(&f.learn.MaxLeftOut, "left-out", 200, "how many rules to list that were not proposed")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", `rule file to write; "-" writes it to stdout instead of the list`)
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
 	f.report.add(cmd.Flags())
 	return cmd
@@ -133,7 +133,7 @@ func writeLearned(out *output, l *audit.Learned) {
 	}
 }
 
-// does says what is proposed, or not.
+// does describes a proposal or a rule that was left out.
 func does(param string, rule canon.Rule) string {
 	if rule != "" {
 		return string(rule)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 )
 
-// logFlags say how logs are read.
+// logFlags are the flags for reading logs.
 type logFlags struct{ format, base, field, events, flag string }
 
 func (l *logFlags) add(flags *pflag.FlagSet) {
@@ -27,9 +28,17 @@ func (l *logFlags) addFormat(flags *pflag.FlagSet) { l.addFormatAs(flags, "forma
 // addFormatAs adds them with another name for --format.
 func (l *logFlags) addFormatAs(flags *pflag.FlagSet, name string) {
 	l.events, l.flag = "auto", name
-	flags.StringVar(&l.format, name, "auto", "format of the input: auto, list, table, cdx, cdxj, warc, arc, wacz, heritrix, access, json, nutch-csv, nutch-text, scrapy or wget")
+	flags.StringVar(&l.format, name, "auto", "format of the input: auto, or one of "+formatList())
 	flags.StringVar(&l.base, "base", crawllog.DefaultBase, "put before the targets of access logs that name no host")
-	flags.StringVar(&l.field, "url-field", "", `field of JSON objects that holds the URL; default: "url", or as the program that wrote them calls it`)
+	flags.StringVar(&l.field, "url-field", "", `field of JSON objects that contains the URL; default: "url", or the name that the program which wrote them uses`)
+}
+
+func formatList() string {
+	var names []string
+	for _, f := range crawllog.Formats() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
 }
 
 func (l *logFlags) check() error {

@@ -1,18 +1,20 @@
-// Command firstseen canonicalizes URLs, tells which of them were seen before, and
-// serves them to crawlers once.
+// Command firstseen canonicalizes URLs, reports which of them were seen before, and leases each
+// new URL to one crawler at a time.
 //
-// Each subcommand is a thin shell around a package that can be embedded; it adds
-// flags, files and an exit status:
+//	firstseen uniq urls.txt
+//	firstseen serve --db crawl.db
+//
+// Most subcommands are thin: a package does the work, and the subcommand adds flags, files and
+// an exit status:
 //
 //	0  everything went well
-//	1  some input was refused, and the output says which
+//	1  some input was refused, and the output lists it
 //	2  the command was misused
 //	3  something failed: a file, the disk, the network
 //
-// Flags can also be given as variables of the environment: --profile as
-// FIRSTSEEN_PROFILE, --log-level as FIRSTSEEN_LOG_LEVEL. A flag that is given wins.
-// Variables don't set flags that destroy or replace something, nor --db of commands
-// that measure.
+// Environment variables also set flags: FIRSTSEEN_PROFILE sets --profile, FIRSTSEEN_LOG_LEVEL
+// sets --log-level. A flag on the command line has precedence. Variables do not set flags that
+// destroy or replace data, nor --db of commands that measure.
 package main
 
 import (

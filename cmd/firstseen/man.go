@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// extraCommands adds the command that writes man pages, to builds with the tag man: what it
-// stands on has no place in the program.
+// extraCommands returns the command that writes man pages, in builds with the tag man. The
+// program itself does not link the packages that the command needs.
 func extraCommands(*app) []*cobra.Command {
 	return []*cobra.Command{{
 		Use:   "man DIR",

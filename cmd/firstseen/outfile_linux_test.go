@@ -25,13 +25,13 @@ func writeFile(path, text string) error {
 	})
 }
 
-// TestOutFileIntoAPipe: what is no file is written to, and stays what it is.
+// TestOutFileIntoAPipe checks that a pipe is written to, and not replaced.
 func TestOutFileIntoAPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pipe, err := os.OpenFile(name, os.O_RDWR, 0) // which waits for nobody
+	pipe, err := os.OpenFile(name, os.O_RDWR, 0) // does not block
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func TestOutFileIntoAPipe(t *testing.T) {
 	}
 }
 
-// TestOutFileIntoStandardOutput: /dev/stdout and /dev/stderr go after what is in their files
-// already, and what follows comes after them.
+// TestOutFileIntoStandardOutput checks that output to /dev/stdout and /dev/stderr is appended to
+// their files, and that later output follows it.
 func TestOutFileIntoStandardOutput(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -118,7 +118,7 @@ func TestOutFileByALink(t *testing.T) {
 	}
 }
 
-// TestOutFileFails: what couldn't be written whole is not there, and what was there stays.
+// TestOutFileFails checks that a write that fails leaves no partial file, and keeps the old one.
 func TestOutFileFails(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "file")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// pages are those that tell of flags.
+// pages are those that name flags.
 var pages = []string{"README.md", "cmd/firstseen/*.md", "store/redisstore/REDIS.md", "frontier/client/README.md", "canon/*.md", "examples/README.md"}
 
 // foreign are flags of other programs on these pages.
@@ -39,7 +39,7 @@ func TestPagesNameFlagsThatExist(t *testing.T) {
 			for _, m := range flagOnPage.FindAllSubmatch(text, -1) {
 				flag := string(m[1])
 				if found++; !known[flag] && foreign[flag] == "" {
-					t.Errorf("%s: got --%s; want a flag that there is", name, flag)
+					t.Errorf("%s: got --%s; want a flag that exists", name, flag)
 				}
 			}
 		}

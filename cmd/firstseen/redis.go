@@ -50,7 +50,7 @@ func (r *redisFlags) notWith(flags *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// redisPlace is a store in Redis as typed, without what is in files.
+// redisPlace is a store in Redis as typed, without the contents of files.
 type redisPlace struct {
 	addrs            []string
 	user, prefix     string

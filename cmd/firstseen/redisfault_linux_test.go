@@ -46,7 +46,7 @@ func TestMasterDiesUnderDaemons(t *testing.T) {
 	l.checkQueued(t, fresh.client())
 }
 
-// faultLedger is what clients were told of URLs.
+// faultLedger records the answers that clients received for each URL.
 type faultLedger struct {
 	mu    sync.Mutex
 	told  map[string][]pb.AckMessage_Status
@@ -168,14 +168,14 @@ func (l *faultLedger) check(t *testing.T) {
 		for _, status := range told {
 			n[status]++
 		}
-		// With one of two answers missing at the end, the other client may have been told OK.
+		// If one of two answers is missing at the end, the other client may have received OK.
 		if n[pb.AckMessage_OK] > 1 || len(told) == 2 && n[pb.AckMessage_SKIPPED] == 2 {
 			t.Errorf("%s: told %v; want OK once, or FAIL", u, told)
 		}
 	}
 }
 
-// acknowledged lists the URLs that somebody was told are stored.
+// acknowledged returns the URLs that were acknowledged to a client.
 func (l *faultLedger) acknowledged() (urls []string) {
 	for u, told := range l.told {
 		for _, status := range told {
@@ -207,8 +207,8 @@ func (l *faultLedger) checkKnown(t *testing.T, c pb.URLFrontierClient) {
 	}
 }
 
-// checkQueued takes everything, and wants what was acknowledged in it, once. What a
-// FAIL left half done is queued by a daemon that finds it some seconds old.
+// checkQueued leases everything, and checks that each acknowledged URL is there once. A step that
+// ended with FAIL half done is completed by a daemon that finds it some seconds later.
 func (l *faultLedger) checkQueued(t *testing.T, c pb.URLFrontierClient) {
 	t.Helper()
 	want, times := l.acknowledged(), make(map[string]int)

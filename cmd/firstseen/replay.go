@@ -40,37 +40,37 @@ func newReplayCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay FILE…",
 		Short: "Measure the duplicates in crawl logs and lists of URLs",
-		Long: `Read lists of URLs and crawl logs, plain, gzip or zstd, "-" for stdin, and tell how
-many of the URLs were exact duplicates, how many more are one URL in canonical form, and
-how many are unique. What was seen is kept in --db for the next run, or else in a
-temporary directory that is removed afterwards.
+		Long: `Read lists of URLs and crawl logs, plain, gzip or zstd, "-" for stdin, and print how
+many of the URLs were exact duplicates, how many more are duplicates by their canonical form,
+and how many are unique. --db keeps the seen-set for the next run; without it, the seen-set is
+in a temporary directory that is removed at the end.
 
-Told by their content and read: lists, tables with a column of URLs, CDX, CDXJ, Common
-Crawl's index, WARC, ARC, WACZ, Heritrix crawl.log, Nutch dumps, Scrapy feeds and logs,
-access logs of Apache and nginx, wget logs, dumps of URLFrontier and StormCrawler.
-Compression is undone. Lines that can't be read are counted and the first 20 shown.
+The format is detected: lists, tables with a column of URLs, CDX, CDXJ, Common Crawl indexes,
+WARC, ARC, WACZ, Heritrix crawl.log, Nutch dumps, Scrapy feeds and logs, access logs of servers,
+CloudFront and S3, wget logs, sitemaps, Parquet, dumps of URLFrontier and StormCrawler.
+Lines that cannot be read are counted, and the first 20 are shown.
 
-Ctrl-C stops reading and tells what was found until then.`,
+Ctrl-C stops reading and prints the results until then.`,
 		Example: `  firstseen replay urls.txt.zst
   firstseen replay --db seen --json monday.txt.gz tuesday.txt.gz`,
 		Args: someFiles,
 		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
 	}
 	f.profile.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.db, "db", "", "directory of the seen-set, which gets the URLs; made if need be; default: a temporary one, whatever FIRSTSEEN_DB says")
+	cmd.Flags().StringVar(&f.db, "db", "", "directory of the seen-set that the URLs are added to; created if it does not exist; default: a temporary one, even if FIRSTSEEN_DB is set")
 	typed(cmd.Flags(), "db")
 	f.also.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
 	f.log.add(cmd.Flags())
-	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "tell what each rule that can be switched does, alone and beside the others")
-	cmd.Flags().BoolVar(&f.filters, "filters", false, "tell how Bloom filters and a HyperLogLog would have done")
+	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print the effect of each rule that can be switched, alone and beside the others")
+	cmd.Flags().BoolVar(&f.filters, "filters", false, "print how Bloom filters and a HyperLogLog would have answered")
 	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule (where the profile has rules to switch) and --filters")
 	cmd.Flags().StringVar(&f.title, "title", "", "title of the report; default: the names of the inputs")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "write the counts of all hosts as a CSV file")
 	cmd.Flags().BoolVar(&f.json, "json", false, "write one JSON object")
-	cmd.Flags().BoolVar(&f.keys, "keys-sha256", false, "tell the SHA-256 of the crawl's keys, 16 bytes each, sorted and joined")
+	cmd.Flags().BoolVar(&f.keys, "keys-sha256", false, "print the SHA-256 of the crawl's keys, 16 bytes each, sorted and joined")
 	cmd.Flags().IntVar(&f.hosts, "hosts", 10, "how many hosts to list, those with most duplicates first")
-	cmd.Flags().Int64Var(&f.memory, "exact-memory", 512, "MiB for telling exact duplicates; beyond it hashes go to temporary files")
+	cmd.Flags().Int64Var(&f.memory, "exact-memory", 512, "MiB of memory to find exact duplicates; beyond it hashes go to temporary files")
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	defer func() {
 		closed := w.Close()
 		if errors.Is(err, store.ErrFailed) && errors.Is(closed, store.ErrFailed) {
-			closed = nil // told already
+			closed = nil // reported already
 		}
 		err = worst(err, closed)
 	}()
@@ -177,7 +177,7 @@ func (f *replayFlags) write(files outFiles, r *replay.Result, p *canon.Profile) 
 		files.csv.write(func(w io.Writer) error { return hostsCSV(w, r.Hosts) }))
 }
 
-// tell writes the result. What couldn't be read is on stderr and in the status.
+// tell writes the result. Input errors are printed to stderr and set the exit status.
 func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s store.Store) error {
 	if f.filters {
 		filters, err := replay.MeasureFilters(context.WithoutCancel(ctx), s, f.crawl)
@@ -207,8 +207,8 @@ func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s stor
 	return inputErrors(a, r)
 }
 
-// inputErrors tells what couldn't be read, and gives the error that the exit status
-// is made of: an input of the wrong kind was refused, any other is a failure.
+// inputErrors prints the input errors, and returns the error that determines the exit status: an
+// input of the wrong kind was refused, any other error is a failure.
 func inputErrors(a *app, r *replay.Result) error {
 	var failed []error
 	refused := r.Refused > 0

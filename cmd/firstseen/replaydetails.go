@@ -22,7 +22,7 @@ func (r replayReport) writeInputs(out *output) {
 	}
 }
 
-// writeRepeats tells how far back a filter must remember.
+// writeRepeats prints how many URLs a filter must remember.
 func (r replayReport) writeRepeats(out *output) {
 	var words []string
 	for _, w := range r.Repeats.Window {

@@ -19,7 +19,7 @@ type app struct {
 	level    slog.LevelVar // of log; serve lets its clients change it
 }
 
-// run runs the command line and gives the exit status.
+// run runs the command line and returns the exit status.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	a := &app{in: in, out: out, err: errOut, log: slog.New(slog.DiscardHandler)}
 	root := newRootCmd(a)

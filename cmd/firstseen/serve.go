@@ -56,22 +56,21 @@ func newServeCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a frontier to fetchers, over gRPC (the URLFrontier protocol) and HTTP",
-		Long: `Serve a frontier: clients offer URLs, lease what may be fetched now, and say what
-became of it. Any client of crawler-commons URLFrontier works unchanged over gRPC.
-An OK is on disk, synced.
+		Long: `Serve a frontier: clients offer URLs, lease the URLs that may be fetched now, and report the
+results. Any client of crawler-commons URLFrontier works unchanged over gRPC. When the daemon
+answers OK, the URL is synced to disk.
 
-With --redis the store is in a Redis Cluster, and any number of daemons serve it
-together: a client may talk to any of them. An OK is then on one replica, or on as
-many as the setting replicas of --redis asks for; what can't be is answered FAIL.
+With --redis the store is in a Redis Cluster. Any number of daemons serve it together, and a
+client can use any of them. When a daemon answers OK, the URL is also on one replica, or on as many
+as the setting replicas of --redis requires; if that fails, the daemon answers FAIL.
 
-Both ports listen on loopback unless told otherwise, and an address beyond it wants
-TLS. Tokens are read from a file of lines "read TOKEN", "write TOKEN" or
-"admin TOKEN".
+Both ports listen on loopback by default. Other addresses require TLS, or --insecure-public.
+--tokens names a file of lines "read TOKEN", "write TOKEN" or "admin TOKEN".
 
-SIGTERM and Ctrl-C drain: what was read is committed and answered. SIGHUP renews
-tokens, certificates, the rule file and the exclusion list. Settings may also stand in --config, a line
-"name = value" for each flag; variables of the environment win over it, and flags
-over both.`,
+On SIGTERM and Ctrl-C the daemon drains: it commits and answers everything that it has read. On
+SIGHUP it reads the tokens, certificates, rule file and exclusion list again. --config names a file
+of settings, a line "name = value" for each flag. Environment variables have precedence over the
+file, and flags over both.`,
 		Example: `  firstseen serve --db crawl.db
   firstseen serve --db crawl.db --grpc 0.0.0.0:7071 --tls-cert s.pem --tls-key s.key --tokens tokens
   firstseen serve --redis 10.0.0.1:6379,10.0.0.2:6379 --grpc 0.0.0.0:7071 --node crawl1:7071 --insecure-public

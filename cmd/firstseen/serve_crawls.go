@@ -32,7 +32,7 @@ func (f *serveFlags) chosenProfiles() ([]crawlProfile, error) {
 	return out, nil
 }
 
-// chooseProfiles gives crawls the profiles asked for.
+// chooseProfiles sets the profiles of crawls by --crawl-profile.
 func (f *serveFlags) chooseProfiles(ctx context.Context, front *frontier.Frontier) error {
 	chosen, err := f.chosenProfiles()
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/firstseen/firstseen/hashkey/hasheduri"
 )
 
-// excludeFlags name a list of URLs never to fetch, which doesn't say what it hides.
+// excludeFlags name a list of hashed URIs that are never fetched.
 type excludeFlags struct{ file string }
 
 func (e *excludeFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&e.file, "exclude-hashed", "", "file of hashed URIs of variant N, one a line, or none:FILE or P:FILE of another variant: URLs that they hide are neither taken nor handed out; SIGHUP reads it again")
 }
 
-// list returns the file, and the variant of its entries, which they don't tell.
+// list returns the file, and the variant of its entries, which they do not record.
 func (e *excludeFlags) list() (file string, v hasheduri.Variant) {
 	for _, name := range []string{"none", "N", "P"} {
 		if file, ok := strings.CutPrefix(e.file, name+":"); ok {
@@ -47,7 +47,7 @@ type exclusion struct {
 // Excluded implements frontier.Excluder.
 func (x *exclusion) Excluded(canonical string) bool { return x.list.Load().Excluded(canonical) }
 
-// excluder is x for the frontier, which asks nobody if there is no list.
+// excluder returns x for the frontier, or nil if there is no list.
 func (x *exclusion) excluder() frontier.Excluder {
 	if x == nil {
 		return nil

@@ -46,8 +46,8 @@ func TestServeExcludesHashed(t *testing.T) {
 	}
 }
 
-// TestServeReloadsExclusions changes the list under a running daemon: what is queued already is not
-// handed out any more, by either interface, and what is dropped is logged and counted.
+// TestServeReloadsExclusions changes the list of a running daemon. Neither interface hands out
+// queued URLs that are now excluded. Each drop is logged and counted.
 func TestServeReloadsExclusions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process")

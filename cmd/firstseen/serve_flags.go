@@ -16,7 +16,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.profile.add(fs)
 	fs.StringVar(&f.config, "config", "", `file of settings, a line "name = value" for each flag`)
-	fs.BoolVar(&f.check, "check", false, "check the settings, and that the store opens with them, and end")
+	fs.BoolVar(&f.check, "check", false, "check the settings, and that the store opens with them, then exit")
 	fs.BoolVar(&f.untilEOF, "until-eof", false, "drain and end when standard input ends: for a daemon that must not outlive the process that started it")
 	typed(fs, "until-eof")
 	f.addStore(fs)
@@ -27,7 +27,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 }
 
 func (f *serveFlags) addStore(fs *pflag.FlagSet) {
-	fs.StringVar(&f.db, "db", "firstseen.db", "directory of the store; made if need be")
+	fs.StringVar(&f.db, "db", "firstseen.db", "directory of the store; created if it does not exist")
 	f.also.add(fs)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
 	fs.Int64Var(&f.cache, "cache", 64, "MiB of memory for the store's cache and write buffers")
@@ -36,26 +36,26 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 }
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: how the keys of a crawl are made if not by --profile, chosen before its first URL and permanent; with none, a URL is its exact text and key")
+	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: profile of a crawl if it is not that of --profile; choose it before the first URL of the crawl, it is permanent; with none, a URL is its exact text and key")
 	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two servings of a queue, unless SetDelay says otherwise; 0 for none")
-	fs.IntVar(&f.maxInFlight, "max-in-flight", 1, "URLs of a queue that may be out at once, where neither the queue nor its client says; 0 for no bound. GetURLs has its own, or none")
-	fs.Float64Var(&f.adaptive.Factor, "adaptive", 0, "after a fetch whose time its client tells, the queue waits so many times as long, if that is longer than its delay; 0 for off")
-	fs.IntVar(&f.retry.Attempts, "attempts", 5, "how often a URL is handed out before a retry drops it; negative for without end")
+	fs.IntVar(&f.maxInFlight, "max-in-flight", 1, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; 0 for no bound; GetURLs has its own bound, or none")
+	fs.Float64Var(&f.adaptive.Factor, "adaptive", 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
+	fs.IntVar(&f.retry.Attempts, "attempts", 5, "how often a URL is handed out before a retry drops it; negative for no bound")
 	fs.DurationVar(&f.retry.Base, "retry-after", 30*time.Second, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
 	f.addLimitsOfURLs(fs)
-	fs.IntVar(&f.captures, "captures", 250_000, "fetches to keep, of those reported with a digest, to judge the rules by; 0 for none")
-	fs.Float64Var(&f.probe, "probe", 0, "share of duplicate spellings that are fetched all the same, each once, so that rules in use are tested")
+	fs.IntVar(&f.captures, "captures", 250_000, "fetches to keep for judging the rules, of those reported with a digest; 0 for none")
+	fs.Float64Var(&f.probe, "probe", 0, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
 	fs.DurationVar(&f.seenFor, "seen-for", 0, "age after which a URL counts as new again; 0 for ever")
 }
 
 // addLimitsOfURLs adds the flags by which URLs are refused or given up.
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off")
-	fs.IntVar(&f.maxDepth, "max-depth", 0, "greatest number of links from a seed; 0 for no bound")
+	fs.IntVar(&f.maxDepth, "max-depth", 0, "maximum number of links from a seed; 0 for no bound")
 	fs.IntVar(&f.maxExpired, "max-expired", 10, "leases of a URL that may run out before POST /v1/lease drops it; 0 for no bound")
 	fs.IntVar(&f.server.MaxExpiredOverGRPC, "max-expired-grpc", 0, "leases of a URL that may run out before GetURLs drops it; 0 for no bound, as URLFrontier has none")
-	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "greatest number of URLs a queue may hold; 0 for no bound")
-	fs.Int64Var(&f.maxHeld, "max-held", 0, "greatest number of URLs a crawl may hold; 0 for no bound")
+	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "maximum number of URLs in a queue; 0 for no bound")
+	fs.Int64Var(&f.maxHeld, "max-held", 0, "maximum number of URLs in the queues of a crawl; 0 for no bound")
 }
 
 func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {

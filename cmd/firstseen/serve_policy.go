@@ -50,7 +50,7 @@ func (f *serveFlags) policy() frontier.Options {
 	}
 }
 
-// noneIfZero is how a flag's 0 is told apart from the default.
+// noneIfZero distinguishes a flag that is 0 from the default.
 func noneIfZero[T int | int64 | time.Duration](v T) T {
 	if v == 0 {
 		return -1

@@ -144,8 +144,8 @@ func (d *daemon) end(sig os.Signal) int {
 	return d.cmd.ProcessState.ExitCode()
 }
 
-// writer puts URLs on one stream, as fast as it can, until the server is gone,
-// and keeps what was acknowledged.
+// writer puts URLs on one stream, as fast as it can, until the server ends, and records the
+// acknowledged ones.
 type writer struct {
 	acked map[string]bool
 	err   error
@@ -181,9 +181,8 @@ func (d *daemon) write(w *writer, name string, started chan<- struct{}) {
 	}
 }
 
-// TestServeKill9 kills the daemon in the middle of writes, again and again on
-// one store: what was acknowledged is there, is SKIPPED when offered again, and
-// is handed out once.
+// TestServeKill9 kills the daemon during writes, repeatedly, on one store. Each acknowledged URL
+// must be stored, SKIPPED when offered again, and handed out once.
 func TestServeKill9(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -267,7 +266,7 @@ func getURLs(t *testing.T, c pb.URLFrontierClient, params *pb.GetParams) (urls [
 	}
 }
 
-// checkAcked offers what was acknowledged again.
+// checkAcked offers the acknowledged URLs again.
 func checkAcked(t *testing.T, d *daemon, acked map[string]bool) {
 	t.Helper()
 	stream, err := d.client().PutDiscovered(t.Context())

@@ -17,9 +17,9 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
 )
 
-// TestServeEndsWhenTheDiskFails limits the size of files, so that the log of the store can't grow: the
-// daemon answers what it can't store as failed, says that the store failed, and ends with status 3, so that
-// its supervisor acts. A new process has all that was acknowledged.
+// TestServeEndsWhenTheDiskFails limits the size of files, so that the log of the store cannot
+// grow. The daemon answers "failed" for URLs that it cannot store, reports that the store failed, and
+// ends with status 3, so that its supervisor acts. A new process has every acknowledged URL.
 func TestServeEndsWhenTheDiskFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -60,7 +60,7 @@ func TestServeEndsWhenTheDiskFails(t *testing.T) {
 	}
 }
 
-// offerUntilItFails returns what was acknowledged.
+// offerUntilItFails returns the acknowledged URLs.
 func offerUntilItFails(t *testing.T, address string) (acked []string, failed bool) {
 	t.Helper()
 	for round := range 100 {

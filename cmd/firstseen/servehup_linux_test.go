@@ -12,8 +12,8 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
 )
 
-// TestHangupWhileOpening sends the signal to a daemon that still reads its rule file, a pipe: it
-// isn't ended by it, and renews what it can once it serves.
+// TestHangupWhileOpening sends the signal to a daemon that still reads its rule file, a pipe. The
+// signal must not end it, and the daemon must reload its files once it serves.
 func TestHangupWhileOpening(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process")
@@ -66,7 +66,7 @@ func (d *daemon) awaitReader(name string) *os.File {
 		if err == nil {
 			return pipe
 		}
-		if !errors.Is(err, syscall.ENXIO) { // nobody reads it yet
+		if !errors.Is(err, syscall.ENXIO) { // it has no reader yet
 			d.t.Fatal(err)
 		}
 		select {

@@ -93,7 +93,7 @@ func newStatsCmd(a *app) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "stats (--db DIR | --redis ADDR)",
-		Short:   "Tell what a store holds",
+		Short:   "Print the contents of a store",
 		Example: `  firstseen stats --db crawl.db --crawl "*" --json`,
 		Args:    noArgs,
 	}

@@ -13,9 +13,9 @@ func newSXURLCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sxurl",
 		Short: "Index entries whose slices stand for the parts of a URL",
-		Long: `Make, read and filter SXURLs: 64 hexadecimal digits in which scheme, public suffix, domain,
-subdomain, port, path, query and fragment each have a place of their own. They are for
-finding URLs, not for telling whether one was seen: slices are short, and collide.`,
+		Long: `Make, read and filter SXURLs: keys of 64 hexadecimal digits with a field for scheme, public
+suffix, domain, subdomain, port, path, query and fragment. Use them to find URLs, not to decide
+whether a URL was seen: the hashes of the fields are short, so different URLs can share a key.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -23,7 +23,7 @@ finding URLs, not for telling whether one was seen: slices are short, and collid
 	return cmd
 }
 
-// sxurlFlags say which encoding the keys have.
+// sxurlFlags select the layout of the keys.
 type sxurlFlags struct {
 	layout string
 	strict bool

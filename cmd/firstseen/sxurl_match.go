@@ -45,7 +45,7 @@ func (p *probeFlags) probes(c sxurl.Codec, flags *pflag.FlagSet) (probes []sxurl
 	return probes, nil
 }
 
-// matchAll tells whether a key can have all the parts that were asked for.
+// matchAll reports whether a key can have all the given parts.
 func matchAll(probes []sxurl.Probe, key sxurl.Key) (bool, error) {
 	for i := range probes {
 		if ok, err := probes[i].Match(key); !ok || err != nil {
@@ -68,9 +68,9 @@ func newSXURLMatchCmd(a *app) *cobra.Command {
 	var asked probeFlags
 	cmd := &cobra.Command{
 		Use:   "match --COMPONENT VALUE… [KEY…]",
-		Short: "Tell which SXURLs can have parts of these values",
-		Long: `Tell for each SXURL, from the arguments or stdin, whether the URL can have the parts asked
-for: true or false. False is certain; true errs where two values share a slice.`,
+		Short: "Report which SXURLs can have parts with these values",
+		Long: `Print for each SXURL, from the arguments or stdin, whether its URL can have the given parts: true
+or false. False is always right. True can be wrong, because two values can have the same hash.`,
 		Example: "  firstseen sxurl match --domain example --tld com < keys.txt",
 		RunE: running(func(cmd *cobra.Command, args []string) error {
 			c, err := keys.codec()
@@ -106,7 +106,7 @@ func newSXURLFilterCmd(a *app) *cobra.Command {
 		Use:   "filter --COMPONENT VALUE…",
 		Short: "Keep the lines whose SXURL or URL has parts of these values",
 		Long: `Copy the lines of stdin whose first word is an SXURL, or a URL, with the parts asked for.
-A line with anything else at its start is left out, told of on stderr, and makes the exit status 1.`,
+A line with anything else at its start is dropped and reported on stderr, and the exit status is 1.`,
 		Example: "  firstseen sxurl filter --tld com --domain example < keys-and-urls.txt",
 		Args:    noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// isTerminal tells whether a person looks at what is written.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

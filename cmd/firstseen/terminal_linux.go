@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal tells whether a person looks at what is written. /dev/null is a
-// character device, too, so the kernel is asked for terminal settings.
+// isTerminal reports whether w is a terminal. /dev/null is also a character device, so it asks
+// the kernel for terminal settings.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestJudgesGoOnAfterAFileThatIsCutShort: one truncated file costs what is missing of it.
+// TestJudgesGoOnAfterAFileThatIsCutShort: a truncated file loses only its missing records.
 func TestJudgesGoOnAfterAFileThatIsCutShort(t *testing.T) {
 	dir := t.TempDir()
 	whole, cut, missing, rules := filepath.Join(dir, "whole.cdx"), filepath.Join(dir, "cut.cdx.gz"), filepath.Join(dir, "missing"), filepath.Join(dir, "rules.json")

@@ -10,8 +10,8 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// versionInfo says what a key depends on besides the URL: the version of the
-// profile's rules and of the Unicode tables.
+// versionInfo has the versions that a key depends on besides the URL: of the rules of the
+// profile, and of the Unicode tables.
 type versionInfo struct {
 	Version        string `json:"version"`
 	Revision       string `json:"revision,omitempty"`
@@ -27,7 +27,7 @@ func newVersionCmd(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Tell the version of the program, and what its keys depend on",
+		Short: "Print the version of the program, and of the rules that its keys depend on",
 		Args:  noArgs,
 		RunE: running(func(*cobra.Command, []string) error {
 			v := readVersion()
