@@ -13,48 +13,48 @@ const waveSize = 8192
 // Add implements store.Store. A batch is atomic URL by URL. MaxPerQueue is exact. MaxHeld is exact for one daemon: adds of
 // other daemons at the same time may exceed it, each by the size of one wave.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
-	crawl, err := sched.CrawlName(crawl)
-	if err != nil {
-		return nil, err
-	}
-	if err := sched.CheckItems(items); err != nil {
-		return nil, err
-	}
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	unicode := false
-	for i := range items {
-		unicode = unicode || items[i].UnicodeHost
-	}
-	if err := s.noteUnicodeHosts(ctx, unicode); err != nil {
-		return nil, err
-	}
-	defer s.idle.changes.Add(1)
+	a := &adding{s: s, crawl: crawl, opt: opt}
 	verdicts := make([]store.Verdict, len(items))
-	for from := 0; from < len(items); {
-		a := &adding{s: s, crawl: crawl, opt: opt}
-		n, err := a.wave(ctx, items[from:], verdicts[from:])
-		if err != nil {
-			for i := range items[:from] {
-				if items[i].Queue == "" && verdicts[i].Status == store.New {
-					s.owed.add(crawl, items[i].Key)
-				}
-			}
-			return nil, err
-		}
-		from += n
-		ctx = accepted(ctx)
+	if err := a.add(ctx, items, verdicts); err != nil {
+		return nil, err
 	}
 	return verdicts, nil
 }
 
-// adding is an Add in progress.
+// adding is an Add or See in progress.
 type adding struct {
 	s     *Store
 	crawl string
 	opt   store.AddOptions
+	debts []debt // keys without a queue that are new, if the call succeeds
+}
+
+func (a *adding) add(ctx context.Context, items []store.Item, verdicts []store.Verdict) (err error) {
+	if err := sched.CheckItems(items); err != nil {
+		return err
+	}
+	if a.crawl, err = a.s.enterCrawl(ctx, a.crawl); err != nil {
+		return err
+	}
+	defer a.s.leave()
+	unicode := false
+	for i := range items {
+		unicode = unicode || items[i].UnicodeHost
+	}
+	if err := a.s.noteUnicodeHosts(ctx, unicode); err != nil {
+		return err
+	}
+	defer a.s.idle.changes.Add(1)
+	for len(items) > 0 {
+		n, err := a.wave(ctx, items, verdicts)
+		if err != nil {
+			a.s.owed.add(a.crawl, a.debts, a.s.opt.answersFor())
+			return err
+		}
+		items, verdicts = items[n:], verdicts[n:]
+		ctx = accepted(ctx)
+	}
+	return nil
 }
 
 // wave adds as many of the items as can be judged together, and returns their
@@ -148,38 +148,26 @@ func keysOf(items []store.Item) []store.Key {
 	return keys
 }
 
-// open adds to a crawl that may hold all of the items. What the cache knows is a
-// duplicate, if the cluster confirms at the same time that the cache is valid.
+// open adds to a crawl that may hold all of the items.
 func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	r, left := a.s.recall(a.crawl, len(items), func(i int) *store.Key { return &items[i].Key })
-	err := a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
-		o := &offering{adding: a, items: items, verdicts: verdicts, id: a.s.requests.id()}
-		told := r.ask(ctx)
-		err := o.record(ctx, left)
-		fallen := told()
-		if err != nil {
+	cached, left := a.recall(items)
+	return a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
+		o := &offering{adding: a, items: items, verdicts: verdicts, id: a.s.requests.id(), cached: cached}
+		if err := o.record(ctx, left); err != nil {
 			return false, err
 		}
 		if err := o.queue(accepted(ctx)); err != nil {
 			return false, err
 		}
-		for _, i := range o.told {
-			if verdicts[i].Status != store.Full {
-				r.remember(&items[i].Key)
-			}
-		}
-		left = append(o.pending, fallen...)
-		busy := make([]store.Key, len(o.pending))
-		for j, i := range o.pending {
+		o.remember()
+		left, cached = o.pending, recall{}
+		busy := make([]store.Key, len(left))
+		for j, i := range left {
 			busy[j] = items[i].Key
 		}
-		_, err = a.s.resolve(accepted(ctx), a.crawl, busy) // finishes their steps
+		_, err := a.s.resolve(accepted(ctx), a.crawl, busy) // finishes their steps
 		return len(left) == 0, err
 	})
-	for _, i := range r.hits {
-		verdicts[i].Status = store.Duplicate
-	}
-	return err
 }
 
 // first fills in the first-seen URL of duplicates, while it is kept.

@@ -45,6 +45,13 @@ func (b *batch) part(shard, i int) *part { return b.partWith(shard, nil, i) }
 
 // partWith returns the part of a shard whose blob begins with more than that of others.
 func (b *batch) partWith(shard int, more []byte, i int) *part {
+	p := b.open(shard, more)
+	p.of = append(p.of, i)
+	return p
+}
+
+// open returns the part of a shard that has room for one thing more.
+func (b *batch) open(shard int, more []byte) *part {
 	key := partKey{shard, string(more)}
 	p := b.at[key]
 	if p == nil || len(p.of) == maxPart {
@@ -62,7 +69,6 @@ func (b *batch) partWith(shard int, more []byte, i int) *part {
 		b.parts = append(b.parts, p)
 		b.calls = append(b.calls, c)
 	}
-	p.of = append(p.of, i)
 	return p
 }
 

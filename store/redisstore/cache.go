@@ -4,36 +4,28 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
 )
 
-// cache remembers keys that are known, so that a duplicate need not be sent. It has only
-// positive facts, and such as were answered: a key is new by the cluster's word alone.
-//
-// A fact holds as long as the crawl's epoch is the one from before it was learned (see
-// lua/epoch.lua). So a crawl has a seed for its epoch, which goes into the fingerprints: what was
-// learned in another epoch isn't found any more, and is evicted.
-//
-// Fingerprints have 64 bits that cannot be computed from outside, and a look-up compares eight:
-// it errs once in 2e18.
+// cache remembers known keys of crawls by 64-bit fingerprints, in a table of fixed size. The key of a fingerprint cannot be
+// found again, so the cache drops nothing key by key. Instead a shard reports an epoch with every answer about keys of a crawl,
+// and begins another when it forgets one of them (lua/offer.lua). The epoch is part of the fingerprint: what was learned in an
+// earlier epoch is not found any more.
 type cache struct {
-	slots   []atomic.Uint64 // cacheWays for each bucket, the latest used first; 0: none
+	slots   []atomic.Uint64 // buckets of cacheWays fingerprints, the last used first; 0: empty
 	buckets uint64
+	seed    maphash.Seed
 
 	mu     sync.RWMutex
-	crawls map[string]remembered
+	epochs map[string][]string // by crawl and shard, as reported last; the slices do not change
 }
 
+// cacheWays is the number of fingerprints in a bucket: those of one cache line.
 const cacheWays = 8
-
-// remembered is what facts about a crawl are found by.
-type remembered struct {
-	epoch uint64
-	seed  maphash.Seed
-}
 
 // newCache returns a cache of at most so many bytes, nil if that is none.
 func newCache(budget int64) *cache {
@@ -41,38 +33,45 @@ func newCache(budget int64) *cache {
 	if buckets <= 0 {
 		return nil
 	}
-	return &cache{slots: make([]atomic.Uint64, buckets*cacheWays), buckets: uint64(buckets), crawls: map[string]remembered{}}
+	return &cache{slots: make([]atomic.Uint64, buckets*cacheWays), buckets: uint64(buckets), seed: maphash.MakeSeed(), epochs: map[string][]string{}}
 }
 
-// of returns what facts about a crawl are found by, and whether that is known.
-func (c *cache) of(crawl string) (remembered, bool) {
+// of returns the epochs of a crawl by shard, nil if no shard has reported one.
+func (c *cache) of(crawl string) []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	r, ok := c.crawls[crawl]
-	return r, ok
+	return c.epochs[crawl]
 }
 
-// learn notes the epoch of a crawl. While keys are being forgotten nothing is remembered.
-func (c *cache) learn(crawl string, epoch uint64, forgetting bool) {
+// learn notes the epochs that some of the shards reported.
+func (c *cache) learn(crawl string, shards int, reported map[int]string) {
+	old := c.of(crawl)
+	epochs := append(make([]string, 0, shards), old...)[:shards]
+	for shard, e := range reported {
+		if old == nil || old[shard] != e {
+			epochs[shard] = strings.Clone(e)
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if forgetting {
-		delete(c.crawls, crawl)
-	} else if r, ok := c.crawls[crawl]; !ok || r.epoch != epoch {
-		c.crawls[crawl] = remembered{epoch, maphash.MakeSeed()}
-	}
+	c.epochs[crawl] = epochs
 }
 
 // place returns the slots that a key may be in, and its fingerprint.
-func (c *cache) place(r remembered, key *store.Key) ([]atomic.Uint64, uint64) {
+func (c *cache) place(crawl, epoch string, key *store.Key) ([]atomic.Uint64, uint64) {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	_, _ = h.WriteString(epoch)
+	_, _ = h.Write(key[:])
+	_, _ = h.WriteString(crawl)
 	bucket, _ := bits.Mul64(binary.BigEndian.Uint64(key[:8]), c.buckets)
-	return c.slots[bucket*cacheWays:][:cacheWays], max(1, maphash.Bytes(r.seed, key[:]))
+	return c.slots[bucket*cacheWays:][:cacheWays], max(1, h.Sum64())
 }
 
-// has reports whether a key is known. It moves to the front, so that keys that are asked for
-// often stay. Goroutines that do so at once may lose a fact, which costs a question.
-func (c *cache) has(r remembered, key *store.Key) bool {
-	slots, want := c.place(r, key)
+// has reports whether a key is known. It moves the key to the front, so that keys that are asked for often stay. Goroutines
+// that do so at the same time may drop a key, which costs a question.
+func (c *cache) has(crawl, epoch string, key *store.Key) bool {
+	slots, want := c.place(crawl, epoch, key)
 	for i := range slots {
 		if slots[i].Load() == want {
 			if i > 0 {
@@ -84,9 +83,9 @@ func (c *cache) has(r remembered, key *store.Key) bool {
 	return false
 }
 
-// put remembers that a key is known, and evicts the key that was used least.
-func (c *cache) put(r remembered, key *store.Key) {
-	slots, moving := c.place(r, key)
+// put remembers that a key is known, and evicts the least recently used key of its bucket.
+func (c *cache) put(crawl, epoch string, key *store.Key) {
+	slots, moving := c.place(crawl, epoch, key)
 	fingerprint := moving
 	for i := range slots {
 		moving = slots[i].Swap(moving)
@@ -94,4 +93,31 @@ func (c *cache) put(r remembered, key *store.Key) {
 			return
 		}
 	}
+}
+
+// recall is what a wave has from the cache: items that are duplicates if their shards still report these epochs.
+type recall struct {
+	epochs []string
+	hits   map[int][]int // numbers of items, by shard
+}
+
+// recall divides the items of a wave into those that the cache knows and the rest.
+func (a *adding) recall(items []store.Item) (r recall, rest []int) {
+	if a.s.cache == nil || a.s.owed.any() {
+		return r, numbers(len(items))
+	}
+	if r.epochs = a.s.cache.of(a.crawl); r.epochs == nil {
+		return r, numbers(len(items))
+	}
+	r.hits = map[int][]int{}
+	for i := range items {
+		key := &items[i].Key
+		shard, _ := a.s.layout.ofKey(key)
+		if e := r.epochs[shard]; e != "" && a.s.cache.has(a.crawl, e, key) {
+			r.hits[shard] = append(r.hits[shard], i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	return r, rest
 }

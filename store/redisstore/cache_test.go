@@ -34,8 +34,12 @@ func news(t *testing.T, s *Store, items []store.Item) (n int) {
 
 // cached returns how many of the keys a daemon's cache has.
 func cached(s *Store, keys []store.Key) int {
-	r, _ := s.recall("c", len(keys), func(i int) *store.Key { return &keys[i] })
-	return len(r.hits)
+	items := make([]store.Item, len(keys))
+	for i := range items {
+		items[i].Key = keys[i]
+	}
+	_, rest := (&adding{s: s, crawl: "c"}).recall(items)
+	return len(keys) - len(rest)
 }
 
 // warm makes a daemon's cache know all of the items, that are known.
@@ -103,77 +107,46 @@ func TestForgetReachesEveryCache(t *testing.T) {
 	}
 }
 
-// aboutToForget returns a daemon whose cache knows the first 100 URLs, another that begins a
-// Forget, and the clock of both.
-func aboutToForget(t *testing.T) (b *Store, f *forgetting, at *clock) {
-	t.Helper()
+// TestAForgetterDies leaves a Forget half way: another daemon's cache knows the keys that are forgotten, and not the epochs
+// of their shards.
+func TestAForgetterDies(t *testing.T) {
 	o := testOptions(rediscluster.Single(t), 8)
-	at = clockAt(time.UnixMilli(1_700_000_000_000))
-	o.Clock = at.now
 	a, b := open(t, o), open(t, o)
-	t.Cleanup(func() { closeAll(t, a, b) })
+	defer closeAll(t, a, b)
 	items, keys := some(0, 100)
 	news(t, a, items)
 	warm(t, b, items, keys)
-	return b, &forgetting{Store: a, crawl: "c", id: a.requests.id()}, at
-}
-
-// TestAForgetterDies leaves a Forget before it is acknowledged: the caches don't answer until it
-// is given up.
-func TestAForgetterDies(t *testing.T) {
-	b, f, at := aboutToForget(t)
-	a := f.Store
-	items, keys := some(0, 100)
-	if err := f.announce(t.Context()); err != nil {
-		t.Fatal(err)
+	found := must(a.resolve(t.Context(), "c", keys[:40]))(t)
+	var list []*step
+	for i := range found {
+		list = append(list, &step{key: keys[i], old: found[i], mode: 'h'})
 	}
-	if n := news(t, b, items); n != 0 || cached(b, keys) != 0 {
-		t.Fatalf("got %d new, %d cached while keys are about to be forgotten; want none", n, cached(b, keys))
+	must(true, a.begin(t.Context(), "c", stepForget, list))(t)
+	d := &delivery{s: a, crawl: "c", steps: list[:20]}
+	must(true, d.release(t.Context()))(t)
+	must(true, d.end(t.Context()))(t)
+	if n := news(t, b, items); n != 40 { // b finishes the other 20
+		t.Fatalf("got %d new; want the 40 that are forgotten", n)
 	}
-	if n := must(f.selected(t.Context(), store.Selection{Keys: keys[:40]}))(t); n != 40 {
-		t.Fatalf("got %d forgotten; want 40", n)
-	}
-	if n := news(t, b, items); n != 40 || cached(b, keys) != 0 {
-		t.Fatalf("got %d new, %d cached; want the 40 that are gone, and none", n, cached(b, keys))
-	}
-	at.step(a.opt.RecoverAfter)
 	warm(t, b, items, keys)
 }
 
-// looked is a context that tells when it is looked at.
-type looked struct {
-	context.Context
-	at func()
-}
-
-func (l looked) Err() error {
-	l.at()
-	return nil
-}
-
-// TestASlowForgetterStaysAnnounced has a queue take so long to let go of keys that the announcement ends
-// meanwhile, and loses the forgetter before it is done.
-func TestASlowForgetterStaysAnnounced(t *testing.T) {
-	b, f, at := aboutToForget(t)
-	a := f.Store
+// TestAFullQueueKeepsTheCache adds to a full queue: keys that no caller was told of come and go, and the cache stays valid.
+func TestAFullQueueKeepsTheCache(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 2))
+	defer s.Close()
 	items, keys := some(0, 100)
-	must(true, f.announce(t.Context()))(t)
-	found := must(a.resolve(t.Context(), "c", keys[:40]))(t)
-	long := a.opt.RecoverAfter
-	slow := looked{t.Context(), func() {
-		at.step(long)
-		f.announced = f.announced.Add(-long)
-	}}
-	if n := must(f.drop(slow, 'h', keys[:40], found))(t); n != 40 {
-		t.Fatalf("got %d forgotten; want 40", n)
-	}
-	for range 2 {
-		if news(t, b, items); cached(b, keys) != 0 {
-			t.Fatalf("got %d cached while a forgetter may be at work; want none", cached(b, keys))
+	news(t, s, items)
+	warm(t, s, items, keys)
+	more, _ := some(100, 150)
+	for _, v := range must(s.Add(t.Context(), "c", more, store.AddOptions{MaxPerQueue: 100}))(t) {
+		if v.Status != store.Full {
+			t.Fatalf("got %v; want a full queue", v.Status)
 		}
 	}
-	at.step(long)
-	warm(t, b, items, keys)
+	if n := cached(s, keys); n != 100 || news(t, s, items) != 0 {
+		t.Fatalf("got %d of 100 keys in the cache", n)
+	}
 }
 
 // TestCachesAgreeWithOne compares three daemons whose caches are too small with a set in memory.
@@ -226,8 +199,8 @@ func writable(t *testing.T, s *Store, keys []store.Key) {
 	t.Fatal(err)
 }
 
-// TestCacheWhenItsMasterDies kills the master that tells the epoch: no duplicate is answered from
-// the cache that the cluster doesn't vouch for, and a Forget after it reaches the caches.
+// TestCacheWhenItsMasterDies kills a master: no duplicate is answered from
+// the cache that the cluster doesn't confirm, and a Forget after it reaches the caches.
 func TestCacheWhenItsMasterDies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster")
@@ -246,7 +219,7 @@ func TestCacheWhenItsMasterDies(t *testing.T) {
 	news(t, a, items)
 	warm(t, b, items, keys)
 
-	slot := int(crc16("meta") % slots)
+	slot := int(crc16("0") % slots)
 	old := must(c.Master(ctx, slot))(t)
 	replica := must(c.Replica(ctx, old))(t)
 	check := func(err error) {

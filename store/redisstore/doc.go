@@ -33,12 +33,9 @@
 // # What the cache promises
 //
 // A store remembers keys that were answered, "new" or "duplicate", by fingerprints in memory
-// ([Options.CacheBytes]), and does not send keys that it remembers. It never answers "new", and a
-// "duplicate" from it is what the cluster would have said at some time during the call: with the
-// batch goes one question for the crawl's epoch, under WAIT like any answer, and a new epoch begins
-// whenever any daemon has forgotten keys, before that is acknowledged. So after a Forget is
-// acknowledged no daemon answers from what it knew before. Where the question isn't
-// answered the keys are offered like others. Two things it doesn't promise: it errs by its fingerprints once in 2e18 look-ups,
-// and a key that the cluster lost without a Forget (with a shard's last copy, or as a replica was
-// promoted that lacked it) stays known to the daemons that remember it until they end.
+// ([Options.CacheBytes]), and does not send keys that it remembers. It answers "duplicate" alone, and only what the
+// cluster would have answered at some time during the call: a shard reports an epoch with every answer, under WAIT, and begins
+// another before a Forget of its keys is acknowledged; keys that were learned in another epoch are sent. It does not promise two things: it errs
+// by its fingerprints once in 2e18 look-ups, and a key that the cluster lost without a Forget (with a shard's last copy, or
+// because a promoted replica lacked it) stays known to the daemons that remember it until they end.
 package redisstore

@@ -35,7 +35,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	}
 	sum := int64(0)
 	for _, name := range crawls {
-		n, err := s.forget(ctx, name, sel)
+		n, err := (&forgetting{Store: s, crawl: name}).selected(ctx, sel)
 		sum += n
 		if err != nil {
 			return sum, err
@@ -48,23 +48,18 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 // wallTime is the time from which an age is counted back: this machine's, since days
 // are compared.
 func (s *Store) wallTime() time.Time {
-	if s.opt.Clock != nil {
-		return s.opt.Clock()
+	if s.opt.clock != nil {
+		return s.opt.clock()
 	}
 	return time.Now()
 }
 
-// forget forgets in one crawl, and makes the caches of all daemons forget, too.
-func (s *Store) forget(ctx context.Context, crawl string, sel store.Selection) (int64, error) {
-	f := &forgetting{Store: s, crawl: crawl, id: s.requests.id()}
-	if err := f.announce(ctx); err != nil {
-		return 0, err
-	}
-	sum, err := f.selected(ctx, sel)
-	if err != nil {
-		return sum, err
-	}
-	return sum, f.conclude(accepted(ctx))
+// forgetting is a Forget in progress, of one crawl.
+type forgetting struct {
+	*Store
+	crawl  string
+	sum    int64  // keys forgotten
+	cursor string // among the leases of a shard; see lua/dead.lua
 }
 
 func (f *forgetting) selected(ctx context.Context, sel store.Selection) (int64, error) {
@@ -109,17 +104,10 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 		if len(list) == 0 {
 			return true, nil
 		}
-		if err := f.announce(ctx); err != nil {
-			return false, err
-		}
 		if err := f.begin(ctx, f.crawl, stepForget, list); err != nil {
 			return false, err
 		}
 		ctx = accepted(ctx)
-		// That may have taken so long that the announcement would end before the keys are gone.
-		if err := f.announce(ctx); err != nil {
-			return false, err
-		}
 		begun, busy := begunOf(list, 'Y'), begunOf(list, 'P')
 		gone += int64(len(begunOf(list, 'R')))
 		if err := f.deliver(ctx, f.crawl, begun); err != nil {

@@ -27,7 +27,7 @@ func TestADeletionHalfWayIsFinished(t *testing.T) {
 				leases := must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 20, MaxPerQueue: 20}))(t).Leases
 				shard, _ := s.layout.ofQueue("a")
 				detach(t, s, shard, "a")
-				dead := &forgetting{Store: s, crawl: "c", id: s.requests.id()}
+				dead := &forgetting{Store: s, crawl: "c"}
 				for range stop {
 					must(dead.deadPage(t.Context(), shard, "a", 0))(t)
 				}

@@ -27,7 +27,7 @@ func (s *Store) giveBack(ctx context.Context, takes []*call) {
 		}
 	}
 	s.background.Go(func() {
-		for until := time.Now().Add(s.opt.AnswersFor); time.Now().Before(until) && worstOf(calls) != nil; {
+		for until := time.Now().Add(s.opt.answersFor()); time.Now().Before(until) && worstOf(calls) != nil; {
 			_ = async.Sleep(s.life, 500*time.Millisecond)
 			if s.life.Err() != nil {
 				return

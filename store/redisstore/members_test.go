@@ -14,7 +14,7 @@ import (
 func TestNodesThatBeatAreListed(t *testing.T) {
 	at := clockAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	o := testOptions(rediscluster.Single(t), 8)
-	o.Clock = at.now
+	o.clock = at.now
 	a, b := open(t, o), open(t, o)
 	defer closeAll(t, a, b)
 	want := func(got []string, err error, names ...string) {

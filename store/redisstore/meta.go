@@ -43,6 +43,13 @@ func (s *Store) stamp(ctx context.Context, fields ...field) ([]string, error) {
 	return values, r.err()
 }
 
+// Values of the field "made" of the meta key. A daemon that finds one of the first two goes on where another one stopped.
+const (
+	beingMade   = "0" // the shards get their marks
+	beingRemade = "2" // the key was lost: its own shard gets its mark again
+	isMade      = "1"
+)
+
 // loadMeta reads what the store was made with, or stamps a new one.
 func (s *Store) loadMeta(ctx context.Context) error {
 	s.layout = newLayout(s.opt.Prefix, 1)
@@ -50,25 +57,24 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lost := survivor{}
-	if there == "" {
-		if lost, err = s.findSurvivor(ctx); err != nil {
-			return err
-		}
-	}
-	if there == "" && lost.mark == "" && s.opt.MustExist {
-		return fmt.Errorf("cannot find a store: %w", store.ErrNotFound)
-	}
 	fields := []field{{name: "format", value: uint16Text(formatVersion)}, {name: "shards", value: uint16Text(s.opt.Shards)},
-		{name: "secret", value: rand.Text()}, {name: "unicode", value: "0"}, {name: "made", value: "0"}, {name: "identity"}}
-	if lost.mark != "" {
-		s.opt.Log.Warn("the store's own key was lost; it is made again from the shards", "prefix", s.opt.Prefix)
-		shards, err := hex.DecodeString(lost.mark[:min(4, len(lost.mark))])
-		if err != nil || len(lost.mark) < 5 {
-			return fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", lost.mark, store.ErrCorrupt)
-		}
-		for i, value := range []string{string(shards), lost.mark[4:], "1", "1", lost.identity} {
-			fields[i+1].value = value
+		{name: "secret", value: rand.Text()}, {name: "unicode", value: "0"}, {name: "made", value: beingMade}, {name: "identity"}}
+	if there == "" {
+		mark, identity, err := s.findSurvivor(ctx)
+		switch {
+		case err != nil:
+			return err
+		case mark != "":
+			s.opt.Log.Warn("the store's own key was lost; it is made again from the shards", "prefix", s.opt.Prefix)
+			shards, err := hex.DecodeString(mark[:min(4, len(mark))])
+			if err != nil || len(mark) < 5 {
+				return fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", mark, store.ErrCorrupt)
+			}
+			for i, value := range []string{string(shards), mark[4:], "1", beingRemade, identity} {
+				fields[i+1].value = value
+			}
+		case s.opt.MustExist:
+			return fmt.Errorf("cannot find a store: %w", store.ErrNotFound)
 		}
 	}
 	got, err := s.stamp(ctx, fields...)
@@ -85,29 +91,26 @@ func (s *Store) loadMeta(ctx context.Context) error {
 	s.opt.Shards = int(binary.BigEndian.Uint16([]byte(got[1])))
 	s.layout = newLayout(s.opt.Prefix, s.opt.Shards)
 	s.layout.secret, s.layout.mark = []byte(got[2]), hex.EncodeToString([]byte(got[1]))+got[2]
-	if err := s.checkMarks(ctx, got[4] == "0", lost.mark != ""); err != nil {
+	if err := s.markShards(ctx, got[4]); err != nil {
 		return err
 	}
 	s.unicodeHosts.Store(got[3] == "1")
 	return s.adopt(ctx, s.opt.Identity)
 }
 
-// survivor is what a shard keeps of the store's own key.
-type survivor struct{ mark, identity string }
-
-// findSurvivor looks for a shard of the store, where the store's own key is missing. It tries the first tags: one of any
-// number of shards has each of a few.
-func (s *Store) findSurvivor(ctx context.Context) (found survivor, err error) {
-	for n := 0; n < 64 && found.mark == ""; n++ {
+// findSurvivor looks for shards of the store, where the store's own key is missing, and returns their mark and the copy of the
+// identity that one of them has. It tries the first tags: one of any number of shards has each of a few.
+func (s *Store) findSurvivor(ctx context.Context) (mark, identity string, err error) {
+	for n := 0; n < 64 && err == nil && (mark == "" || identity == ""); n++ {
 		base := fmt.Sprintf("%s{%d}", s.opt.Prefix, n)
-		if found.mark, err = s.get(ctx, base+"b", ""); err == nil && found.mark != "" {
-			found.identity, err = s.get(ctx, base+"i", "")
+		if mark == "" {
+			mark, err = s.get(ctx, base+"b", "")
 		}
-		if err != nil {
-			return survivor{}, err
+		if err == nil && mark != "" {
+			identity, err = s.get(ctx, base+"i", "")
 		}
 	}
-	return found, nil
+	return mark, identity, err
 }
 
 // get returns a key, or a field of it, "" for none.
@@ -178,12 +181,24 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 		if id, err = have.Adopt(want, true, s.unicodeHosts.Load()); err != nil {
 			return err
 		}
-		if err := s.batch(scriptKeep, s.requests.id(), "", []byte(got[0])).everywhere().run(ctx); err != nil {
-			return err
-		}
+	}
+	if err := s.keep(ctx, id); err != nil {
+		return err
 	}
 	s.identity.Store(&id)
 	return nil
+}
+
+// keep checks that every shard has the mark of the store, and gives a copy of the identity to those that have none. If all
+// have one, nothing is written: a store opens while a shard has no replica.
+func (s *Store) keep(ctx context.Context, id store.Identity) error {
+	var row []byte
+	if id != (store.Identity{}) {
+		row = appendIdentity(nil, id)
+	}
+	b := s.batch(scriptKeep, requestID{}, "", row).everywhere()
+	b.part(storeShard, 0)
+	return b.run(ctx)
 }
 
 // loadIdentity returns the identity that the store was stamped with; it is zero if
@@ -228,30 +243,27 @@ func parseIdentity(row string) (id store.Identity, err error) {
 	return id, r.err()
 }
 
-// checkMarks checks that every shard has the mark of the store. It gives the shards theirs while the store is being made,
-// and the store's own key when that is made again.
-func (s *Store) checkMarks(ctx context.Context, making, again bool) error {
-	if making || again {
-		b := s.batch(scriptBirth, s.requests.id(), "", []byte(s.layout.mark))
-		b.part(storeShard, 0)
-		if making {
-			b.everywhere()
-		}
-		if err := b.run(ctx); err != nil {
-			return err
-		}
-		for _, c := range b.calls {
-			if c.reply == "N" {
-				return s.emptied(c.shard)
-			}
-		}
-		if _, err := s.stamp(ctx, field{"made", "1", true}); err != nil {
-			return err
+// markShards gives shards the mark of the store: all of them while the store is made, and only that of the store's own key when
+// that is made again.
+func (s *Store) markShards(ctx context.Context, made string) error {
+	if made == isMade {
+		return nil
+	}
+	b := s.batch(scriptBirth, s.requests.id(), "", []byte(s.layout.mark))
+	b.part(storeShard, 0)
+	if made == beingMade {
+		b.everywhere()
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for _, c := range b.calls {
+		if c.reply == "N" {
+			return s.emptied(c.shard)
 		}
 	}
-	b := s.batch(scriptMarked, requestID{}, "", nil).everywhere() // without a write: a store opens while a shard has no replica
-	b.part(storeShard, 0)
-	return b.run(ctx)
+	_, err := s.stamp(ctx, field{"made", isMade, true})
+	return err
 }
 
 // emptied is the error for a shard without the mark of its store.

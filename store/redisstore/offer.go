@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -14,70 +15,145 @@ type offering struct {
 	items    []store.Item
 	verdicts []store.Verdict
 	id       requestID
+	cached   recall
 
-	fresh   []*step // of those that are new, and to be queued
-	told    []int   // decided, except by a queue that may be full
-	pending []int   // another step has to be finished first
+	fresh   []*step        // of those that are new, and to be queued
+	told    []int          // decided, except by a queue that may be full
+	pending []int          // to be offered again: another step has to be finished first, or the cache was out of date
+	epochs  map[int]string // that the shards reported
+}
+
+// epochLen is the length of an epoch; see lua/offer.lua.
+const epochLen = 10
+
+// kind is the kind of the steps.
+func (o *offering) kind() byte {
+	if o.capped() {
+		return stepCapped
+	}
+	return stepAdd
+}
+
+// head is what each call begins with.
+func (o *offering) head() []byte {
+	return appendUint(append(o.s.shardsHead(), o.kind()), 6, o.cap())
+}
+
+// answer is what a shard answered about an item.
+type answer struct {
+	verdict byte
+	debt    debt  // if it is new and the call fails
+	step    *step // if it is new and has a queue
 }
 
 // record records keys, and begins the steps of those that are new.
 func (o *offering) record(ctx context.Context, of []int) error {
-	kind := byte(stepAdd)
-	if o.capped() {
-		kind = stepCapped
-	}
-	since, entries := time.Now(), make([][]byte, len(o.items))
-	head := appendUint(append(o.s.shardsHead(), kind), 6, o.cap())
-	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, head)
+	since, answers := time.Now(), make([]answer, len(o.items))
+	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, o.head())
 	hashes := hashCache{l: o.s.layout}
 	for _, i := range of {
 		it := &o.items[i]
 		p := b.keyPart(i, &it.Key)
+		answers[i].debt = debt{it.Key, p.id, len(p.of) - 1}
 		p.blob = appendUint(p.blob, 2, uint64(i))
 		if it.Queue == "" {
 			p.blob = appendLong(p.blob, it.Key[:])
 			continue
 		}
-		entries[i] = appendEntry(nil, it, hashes.of(it.Queue))
-		p.blob = appendLong(p.blob, entries[i])
+		st := &step{kind: o.kind(), key: it.Key, request: o.id.phase(phaseQueue), number: uint16(i), cap: o.cap(),
+			entry: appendEntry(nil, it, hashes.of(it.Queue)), since: since}
+		p.blob = appendLong(p.blob, st.entry)
+		answers[i].step = st
+	}
+	for shard := range o.cached.hits {
+		b.open(shard, nil) // asks for the epoch, if for nothing else
 	}
 	if err := b.run(ctx); err != nil {
-		o.owe(b)
-		return err
-	}
-	answers := make([]byte, len(o.items))
-	if err := b.tell(func(i int, answer byte) { answers[i] = answer }); err != nil {
-		return err
-	}
-	for _, i := range of { // in the order of the batch: so they come to their queues
-		if answers[i] == 'P' {
-			o.pending = append(o.pending, i)
-			continue
-		}
-		owed := o.items[i].Queue == "" && o.s.owed.pay(o.crawl, o.items[i].Key) // "new" settles it, too
-		switch {
-		case answers[i] == 'D' && !owed:
-			o.verdicts[i].Status = store.Duplicate
-		default:
-			o.verdicts[i].Status = store.New
-			if o.items[i].Queue != "" {
-				o.fresh = append(o.fresh, &step{kind: kind, key: o.items[i].Key, request: o.id.phase(phaseQueue), number: uint16(i),
-					cap: o.cap(), entry: entries[i], since: since})
+		for _, i := range of {
+			if answers[i].step == nil {
+				o.debts = append(o.debts, answers[i].debt)
 			}
 		}
-		o.told = append(o.told, i)
+		return err
+	}
+	if err := o.read(b, answers); err != nil {
+		return err
+	}
+	return o.tell(ctx, of, answers)
+}
+
+// read reads the answers, and decides about what the cache knew.
+func (o *offering) read(b *batch, answers []answer) error {
+	o.epochs = map[int]string{}
+	for _, p := range b.parts {
+		if len(p.reply) != len(p.of)+epochLen {
+			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(p.reply), len(p.of)+epochLen, store.ErrCorrupt)
+		}
+		for j, i := range p.of {
+			answers[i].verdict = p.reply[j]
+		}
+		if o.epochs[p.shard] == "" { // a later part of the shard may report a later epoch
+			o.epochs[p.shard] = p.reply[len(p.of):]
+		}
+	}
+	if o.s.cache != nil {
+		o.s.cache.learn(o.crawl, o.s.opt.Shards, o.epochs)
+	}
+	for shard, hits := range o.cached.hits {
+		if o.epochs[shard] != o.cached.epochs[shard] {
+			o.pending = append(o.pending, hits...)
+			continue
+		}
+		for _, i := range hits {
+			o.verdicts[i].Status = store.Duplicate
+		}
 	}
 	return nil
 }
 
-// owe notes the keys that a failed call recorded as new, if only on the master. A URL that is to be queued is not
-// among them: its step is recorded, and the same call again says "duplicate" of a URL that is queued.
-func (o *offering) owe(b *batch) {
-	for _, p := range b.parts {
-		for j, i := range p.of {
-			if len(p.reply) == len(p.of) && p.reply[j] == 'N' && o.items[i].Queue == "" {
-				o.s.owed.add(o.crawl, o.items[i].Key)
-			}
+// tell turns answers into verdicts, in the order of the batch: in this order URLs come to their queues.
+func (o *offering) tell(ctx context.Context, of []int, answers []answer) error {
+	var claims []claim
+	for _, i := range of {
+		a := &answers[i]
+		if a.verdict == 'P' {
+			o.pending = append(o.pending, i)
+			continue
+		}
+		o.told = append(o.told, i)
+		o.verdicts[i].Status = store.New
+		if a.verdict == 'D' {
+			o.verdicts[i].Status = store.Duplicate
+		}
+		owed, isOwed := debt{}, false
+		if a.step == nil {
+			owed, isOwed = o.s.owed.take(o.crawl, o.items[i].Key) // "new" also settles it
+		}
+		switch {
+		case a.verdict == 'D' && isOwed:
+			claims = append(claims, claim{i, owed})
+		case a.verdict == 'D':
+		case a.step == nil:
+			o.debts = append(o.debts, a.debt)
+		default:
+			o.fresh = append(o.fresh, a.step)
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	return o.claim(ctx, claims, o.epochs)
+}
+
+// remember notes in the cache which keys are known.
+func (o *offering) remember() {
+	if o.s.cache == nil {
+		return
+	}
+	for _, i := range o.told {
+		if o.verdicts[i].Status != store.Full {
+			shard, _ := o.s.layout.ofKey(&o.items[i].Key)
+			o.s.cache.put(o.crawl, o.epochs[shard], &o.items[i].Key)
 		}
 	}
 }

@@ -9,17 +9,18 @@ import (
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // Store is a store.Store in Redis. It is made by [Open].
 type Store struct {
-	opt        Options
-	nodes      *nodes
-	layout     *layout
-	requests   *requests
-	cache      *cache // nil for none
-	identity   atomic.Pointer[store.Identity]
-	answersFor string // in ms
+	opt      Options
+	nodes    *nodes
+	layout   *layout
+	requests *requests
+	cache    *cache // nil for none
+	identity atomic.Pointer[store.Identity]
+	kept     string // how long answers are, in ms
 
 	idle         idle
 	owed         owed
@@ -60,7 +61,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s := &Store{
 		opt: o, nodes: n, requests: requests, cache: newCache(o.CacheBytes),
-		answersFor: strconv.FormatInt(o.AnswersFor.Milliseconds(), 10),
+		kept: strconv.FormatInt(o.answersFor().Milliseconds(), 10),
 	}
 	err = s.checkServers(ctx)
 	if err == nil {
@@ -85,6 +86,14 @@ func (s *Store) enter(ctx context.Context) error {
 		return store.ErrClosed
 	}
 	return nil
+}
+
+// enterCrawl is enter for a step on a crawl. It returns the crawl's name.
+func (s *Store) enterCrawl(ctx context.Context, crawl string) (name string, err error) {
+	if name, err = sched.CrawlName(crawl); err != nil {
+		return "", err
+	}
+	return name, s.enter(ctx)
 }
 
 func (s *Store) leave() { s.gate.RUnlock() }

@@ -36,15 +36,6 @@ type Options struct {
 	// RetryFor is how long a step is tried again while nodes fail over, load or
 	// can't be reached. The default is 10 s.
 	RetryFor time.Duration
-	// AnswersFor is how long answers are kept for retries, about 150 bytes for each
-	// script call and one for each URL, and ten times as long where a queue took URLs: an unfinished step that is
-	// found later than that may be carried out twice. It must be longer than RecoverAfter and
-	// RetryFor together. The default is that and RetryFor once more.
-	AnswersFor time.Duration
-	// RecoverAfter is how old a step of a daemon must be that another finishes
-	// for it. It must be longer than RetryFor. The default is twice that.
-	RecoverAfter time.Duration
-
 	// Identity is what the keys are made by. Zero fields are taken from the
 	// store; a new store is stamped with what is given here. A store made with
 	// another identity is refused. The default is that of the store.
@@ -63,11 +54,15 @@ type Options struct {
 	// Log receives the errors of background work. The default is slog.Default().
 	Log *slog.Logger
 
-	// Clock stands in for the servers' clocks, in tests alone: where each
-	// daemon has its own time, delays and leases mean nothing. The default is
-	// the time of the server that runs the step.
-	Clock store.Clock
+	recoverAfter time.Duration // how old a step of a daemon must be that another finishes; more than RetryFor
+
+	// clock replaces the servers' clocks in tests.
+	clock store.Clock
 }
+
+// answersFor is how long answers are kept for retries, about 150 bytes for each script call and one for each URL. A queue
+// keeps what became of its steps for ten times as long: an unfinished step that is found later may be carried out twice.
+func (o Options) answersFor() time.Duration { return o.recoverAfter + 2*o.RetryFor }
 
 const maxShards = 8192
 
@@ -102,15 +97,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	orDefault(&o.WaitTimeout, time.Second)
 	orDefault(&o.RetryFor, 10*time.Second)
-	orDefault(&o.RecoverAfter, 2*o.RetryFor)
-	orDefault(&o.AnswersFor, o.RecoverAfter+2*o.RetryFor)
-	if o.RecoverAfter <= o.RetryFor {
-		return o, fmt.Errorf("cannot open redis store; got RecoverAfter %v; want more than RetryFor, %v: %w", o.RecoverAfter, o.RetryFor, store.ErrInvalid)
-	}
-	if o.AnswersFor <= o.RecoverAfter+o.RetryFor {
-		return o, fmt.Errorf("cannot open redis store; got AnswersFor %v; want more than RecoverAfter and RetryFor, %v: %w",
-			o.AnswersFor, o.RecoverAfter+o.RetryFor, store.ErrInvalid)
-	}
+	orDefault(&o.recoverAfter, 2*o.RetryFor)
 	return o, nil
 }
 

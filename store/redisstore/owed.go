@@ -1,21 +1,31 @@
 package redisstore
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 )
 
-// mostOwed bounds the keys that a daemon remembers as owed, 48 bytes each and their crawl.
-const mostOwed = 1 << 20
+// maxOwed bounds the keys that a daemon remembers as owed, about 100 bytes each.
+const maxOwed = 1 << 20
 
-// owed are keys without a queue that failed calls recorded as new, and could not report. The daemon that is asked about
-// them again reports them as new, once: no other can.
+// debt is a key without a queue that a call recorded, or may have recorded, as new.
+type debt struct {
+	key     store.Key
+	request requestID // of the call
+	index   int       // of the key in the call
+}
+
+// owed are the debts of calls that failed: no caller was told that their keys are new. The daemon reports such a key as new,
+// once, when it is asked again, if the failed call's kept answer proves it. Answers are kept for a while, and so are debts.
 type owed struct {
-	some atomic.Bool
-	mu   sync.Mutex
-	keys map[owedKey]struct{}
+	some  atomic.Bool
+	mu    sync.Mutex
+	until time.Time // the kept answers expire
+	keys  map[owedKey]debt
 }
 
 type owedKey struct {
@@ -23,28 +33,83 @@ type owedKey struct {
 	key   store.Key
 }
 
-// add notes a key.
-func (o *owed) add(crawl string, key store.Key) {
+// add adds debts whose answers are kept for some time.
+func (o *owed) add(crawl string, debts []debt, kept time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.until = time.Now().Add(kept)
 	if o.keys == nil {
-		o.keys = map[owedKey]struct{}{}
+		o.keys = map[owedKey]debt{}
 	}
-	if len(o.keys) < mostOwed {
-		o.keys[owedKey{crawl, key}] = struct{}{}
-		o.some.Store(true)
+	for _, d := range debts {
+		if len(o.keys) < maxOwed {
+			o.keys[owedKey{crawl, d.key}] = d
+		}
 	}
+	o.some.Store(len(o.keys) > 0)
 }
 
-// pay reports whether a key is owed, and forgets that it is.
-func (o *owed) pay(crawl string, key store.Key) bool {
+// any reports whether anything is owed.
+func (o *owed) any() bool {
 	if !o.some.Load() {
 		return false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, ok := o.keys[owedKey{crawl, key}]
+	if time.Now().After(o.until) {
+		o.keys = nil
+		o.some.Store(false)
+	}
+	return len(o.keys) > 0
+}
+
+// take removes and returns the debt of a key, if there is one.
+func (o *owed) take(crawl string, key store.Key) (d debt, ok bool) {
+	if !o.some.Load() {
+		return debt{}, false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d, ok = o.keys[owedKey{crawl, key}]
 	delete(o.keys, owedKey{crawl, key})
-	o.some.Store(len(o.keys) > 0)
-	return ok
+	return d, ok
+}
+
+// claim is a debt of an item that is known.
+type claim struct {
+	item int
+	debt
+}
+
+// claim reports items as new whose debts still hold: their shard has the answer of the failed call, so its writes were not
+// lost, and reports the same epoch now as then, so the key was not forgotten since. The shard is asked by sending the
+// failed call again, without its keys.
+func (o *offering) claim(ctx context.Context, claims []claim, epochs map[int]string) error {
+	type failed struct {
+		shard   int
+		request requestID
+	}
+	again := map[failed]*call{}
+	var calls, of []*call
+	for _, c := range claims {
+		o.debts = append(o.debts, c.debt)
+		shard, _ := o.s.layout.ofKey(&c.key)
+		f := failed{shard, c.request}
+		if again[f] == nil {
+			again[f] = &call{shard: shard, script: scriptOffer, id: c.request, crawl: o.crawl, blob: o.head()}
+			calls = append(calls, again[f])
+		}
+		of = append(of, again[f])
+	}
+	if err := o.s.run(ctx, calls); err != nil {
+		return err
+	}
+	for j, c := range claims {
+		reply := of[j].reply
+		told := len(reply) - epochLen
+		if c.index < told && reply[c.index] == 'N' && reply[told:] == epochs[of[j].shard] {
+			o.verdicts[c.item].Status = store.New
+		}
+	}
+	return nil
 }

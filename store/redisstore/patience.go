@@ -12,7 +12,7 @@ import (
 // untilSettled repeats a step until it has nothing left that another daemon has begun. What that is, the step finishes
 // itself, so it comes to an end unless daemons begin more and more with the same keys.
 func (s *Store) untilSettled(ctx context.Context, step func(context.Context) (bool, error)) error {
-	until := time.Now().Add(s.opt.RecoverAfter + s.opt.RetryFor)
+	until := time.Now().Add(s.opt.recoverAfter + s.opt.RetryFor)
 	for try := 0; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return s.gaveUp(try, err)

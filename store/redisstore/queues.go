@@ -114,7 +114,7 @@ func (s *Store) firstQueues(ctx context.Context, crawl, after string, n int) (li
 		}
 	}
 	for shard := range s.opt.Shards {
-		for cursor := "0"; ; {
+		for cursor := ""; ; {
 			page, err := entered(ctx, s, func() (page []store.QueueInfo, err error) {
 				page, cursor, err = s.infoPage(ctx, crawl, shard, "S"+cursor)
 				return page, err
@@ -130,7 +130,7 @@ func (s *Store) firstQueues(ctx context.Context, crawl, after string, n int) (li
 			if len(list) > 2*n {
 				cut()
 			}
-			if cursor == "0" {
+			if cursor == "" {
 				break
 			}
 		}

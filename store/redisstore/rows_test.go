@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/firstseen/firstseen/internal/rediscluster"
@@ -84,4 +85,50 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 			t.Fatalf("got %v; want a duplicate", v.Status)
 		}
 	}
+}
+
+// TestOpenIsRepeatable ends Open at every time at which it looks at its context: while it makes a store, and while it makes the
+// store's own key again. The next Open goes on, and the key can be made again then, too.
+func TestOpenIsRepeatable(t *testing.T) {
+	addr := rediscluster.Single(t)
+	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
+	for n, complete := int64(0), false; !complete; n++ {
+		o := testOptions(addr, 2)
+		o.Identity, o.Log = id, slog.New(slog.DiscardHandler)
+		s := openEnding(t, o, n)
+		complete = s.err == nil
+		s = openEnding(t, o, 1e6)
+		if s.err != nil {
+			t.Fatalf("after %d looks at a new store: %v", n, s.err)
+		}
+		o.Identity, o.MustExist = store.Identity{}, true
+		for m, again := int64(0), false; !again; m++ {
+			for _, key := range []string{"M", "b", "i"} {
+				must(s.nodes.single.Del(t.Context(), o.Prefix+"{meta}"+key).Result())(t)
+			}
+			closeAll(t, s.Store)
+			s = openEnding(t, o, m)
+			if again = s.err == nil; again {
+				break
+			}
+			if s = openEnding(t, o, 1e6); s.err != nil || s.Identity() != id || s.opt.Shards != 2 {
+				t.Fatalf("after %d looks at a new store and %d at its key: %v", n, m, s.err)
+			}
+		}
+		closeAll(t, s.Store)
+	}
+}
+
+// opened is what Open returned.
+type opened struct {
+	*Store
+	err error
+}
+
+// openEnding opens a store with a context that ends when it is asked the nth time.
+func openEnding(t *testing.T, o Options, n int64) opened {
+	ctx := &ending{Context: t.Context()}
+	ctx.left.Store(n)
+	s, err := Open(ctx, o)
+	return opened{s, err}
 }

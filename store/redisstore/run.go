@@ -145,7 +145,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 		if c.script.bare {
 			mark = ""
 		}
-		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.answersFor, c.crawl, c.blob, mark)
+		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.kept, c.crawl, c.blob, mark)
 		writes = writes || c.script.writes
 	}
 	var wait *redis.Cmd
@@ -184,8 +184,8 @@ func (s *Store) covered(wait *redis.Cmd) error {
 
 // clock returns the time that scripts take, "" for the server's.
 func (s *Store) clock() string {
-	if s.opt.Clock == nil {
+	if s.opt.clock == nil {
 		return ""
 	}
-	return strconv.FormatInt(s.opt.Clock().UnixMilli(), 10)
+	return strconv.FormatInt(s.opt.clock().UnixMilli(), 10)
 }

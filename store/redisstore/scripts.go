@@ -56,9 +56,7 @@ var (
 	scriptBury      = newScript(whenFull+partPlain+"bury", true)
 	scriptOverdue   = newScript(partPlain+"overdue", false)
 	scriptLeftovers = newScript(partPlain+"leftovers", false)
-	scriptEpoch     = newScript(whenFull+partPlain+"epoch", true)
-	scriptKeep      = newScript("head keep", true)
-	scriptMarked    = newScript("head keep", false)
+	scriptKeep      = newScript("head keep", false)
 	scriptTurn      = newScript("head turn", false)
 
 	// Those that find or make the mark of the store run without it.

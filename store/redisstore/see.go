@@ -7,28 +7,23 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// See implements store.Store: it adds keys without a queue. When it fails, this daemon remembers which keys it recorded
-// as new: a later call with these keys that succeeds reports them as new.
+// See implements store.Store: it adds keys without a queue. If it fails, this daemon reports the keys that it recorded as new
+// when they are seen again, as long as the failed call's answers are kept; see owed.
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
 	if len(keys) != len(fresh) {
 		return fmt.Errorf("cannot see keys; got %d answers; want %d: %w", len(fresh), len(keys), store.ErrInvalid)
 	}
-	items := make([]store.Item, min(len(keys), waveSize))
+	a := &adding{s: s, crawl: crawl}
+	items, verdicts := make([]store.Item, min(len(keys), waveSize)), make([]store.Verdict, min(len(keys), waveSize))
 	for from := 0; from == 0 || from < len(keys); from += waveSize {
 		n := min(len(keys)-from, waveSize)
 		for i, k := range keys[from : from+n] {
 			items[i] = store.Item{Key: k, UnicodeHost: opt.UnicodeHosts}
 		}
-		verdicts, err := s.Add(ctx, crawl, items[:n], store.AddOptions{})
-		if err != nil {
-			for i, isNew := range fresh[:from] {
-				if isNew {
-					s.owed.add(crawl, keys[i])
-				}
-			}
+		if err := a.add(ctx, items[:n], verdicts[:n]); err != nil {
 			return err
 		}
-		for i, v := range verdicts {
+		for i, v := range verdicts[:n] {
 			fresh[from+i] = v.Status == store.New
 		}
 		ctx = accepted(ctx)

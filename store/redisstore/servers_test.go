@@ -110,24 +110,6 @@ func TestWaitersShareAnAnswer(t *testing.T) {
 	}
 }
 
-// TestASeeThatFailedSaysNewLater has a See whose keys were recorded and whose answer could not be promised.
-func TestASeeThatFailedSaysNewLater(t *testing.T) {
-	s := open(t, testOptions(rediscluster.Single(t), 4))
-	defer s.Close()
-	ctx, keys, fresh := t.Context(), keysOf([]store.Item{testItem(1, ""), testItem(2, "")}), make([]bool, 2)
-	s.opt.Replicas, s.opt.WaitTimeout = 1, 10*time.Millisecond
-	if err := s.See(ctx, "c", keys, fresh, store.SeeOptions{}); !errors.Is(err, store.ErrUnavailable) {
-		t.Fatalf("got error %v; want %v", err, store.ErrUnavailable)
-	}
-	s.opt.Replicas = 0
-	for _, want := range []bool{true, false} {
-		must(true, s.See(ctx, "c", keys, fresh, store.SeeOptions{}))(t)
-		if fresh[0] != want || fresh[1] != want {
-			t.Fatalf("got new %v; want %v for both", fresh, want)
-		}
-	}
-}
-
 // TestActiveCrawlsTakeTurns has many crawls that hold nothing: a take of any doesn't look at them.
 func TestActiveCrawlsTakeTurns(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 1))

@@ -160,7 +160,7 @@ func TestAFinishedStepIsKnownForLong(t *testing.T) {
 			defer s.Close()
 			left := add(t, s, testItem(1, "a"))
 			once(t, s)
-			pass(t, s, s.opt.AnswersFor)
+			pass(t, s, s.opt.answersFor())
 			must(true, s.deliver(t.Context(), "c", left))(t)
 			if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 0 || st.Completed != 1 {
 				t.Fatalf("got %+v; want it completed once", st)
@@ -174,7 +174,7 @@ func onlyLeftover(t *testing.T, s *Store, key store.Key) []*step {
 	t.Helper()
 	shard, _ := s.layout.ofKey(&key)
 	for _, box := range []byte("op") {
-		steps, _, err := s.leftovers(t.Context(), "c", shard, box, 0, "0")
+		steps, _, err := s.leftovers(t.Context(), "c", shard, box, 0, "")
 		must(true, err)(t)
 		if len(steps) > 0 {
 			return steps
@@ -201,7 +201,7 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 		t.Skip("breaks a real cluster")
 	}
 	c := rediscluster.New(t, 3, 0)
-	s := open(t, Options{Addrs: c.Addrs(), Shards: 2, Replicas: -1, RetryFor: time.Second, RecoverAfter: time.Hour})
+	s := open(t, Options{Addrs: c.Addrs(), Shards: 2, Replicas: -1, RetryFor: time.Second, recoverAfter: time.Hour})
 	defer s.Close()
 	ctx := t.Context()
 	var queues [2]string // by shard
@@ -238,17 +238,11 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	}
 }
 
-// TestAnswersOutliveRecovery holds the durations of Options to each other.
+// TestAnswersOutliveRecovery holds the times of a store to each other.
 func TestAnswersOutliveRecovery(t *testing.T) {
-	o := must(Options{Addrs: []string{"a:1"}}.withDefaults())(t)
-	if o.RecoverAfter <= o.RetryFor || o.AnswersFor <= o.RecoverAfter+o.RetryFor {
-		t.Errorf("got by default %v, %v, %v; want them to outlive each other", o.RetryFor, o.RecoverAfter, o.AnswersFor)
-	}
-	for _, o := range []Options{{RetryFor: 2, RecoverAfter: 2}, {RetryFor: 2, RecoverAfter: 3, AnswersFor: 5}} {
-		o.Addrs = []string{"a:1"}
-		if _, err := o.withDefaults(); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("got error %v for %v, %v, %v; want %v", err, o.RetryFor, o.RecoverAfter, o.AnswersFor, store.ErrInvalid)
-		}
+	o := must(Options{Addrs: []string{"x"}, RetryFor: time.Second}.withDefaults())(t)
+	if o.recoverAfter <= o.RetryFor || o.answersFor() <= o.recoverAfter+o.RetryFor {
+		t.Errorf("got %v, %v, %v; want them to outlive each other", o.RetryFor, o.recoverAfter, o.answersFor())
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *Store) deliver(ctx context.Context, crawl string, steps []*step) error 
 	}
 	d := &delivery{s: s, crawl: crawl, steps: steps}
 	for _, st := range steps {
-		if late := 5 * s.opt.AnswersFor; time.Since(st.since) > late {
+		if late := 5 * s.opt.answersFor(); time.Since(st.since) > late {
 			// Another daemon may have finished it in the meantime, and receipts expire after twice that.
 			return fmt.Errorf("cannot finish a step that began more than %v ago; it is finished from the outbox: %w", late, store.ErrUnavailable)
 		}

@@ -61,7 +61,7 @@ func TestSuite(t *testing.T) {
 }
 
 func openSuite(t testing.TB, env storetest.Env, o Options) store.Store {
-	o.Identity, o.Clock, o.KeepURLs = env.Identity, env.Clock, env.KeepURLs
+	o.Identity, o.clock, o.KeepURLs = env.Identity, env.Clock, env.KeepURLs
 	if o.Replicas == 0 {
 		o.Replicas = -1
 	}

@@ -11,7 +11,7 @@ import (
 
 // sweeper finishes what daemons left half done, until the store is closed. One daemon at a time does so.
 func (s *Store) sweeper(ctx context.Context) {
-	every := min(s.opt.RecoverAfter/4, time.Minute)
+	every := min(s.opt.recoverAfter/4, time.Minute)
 	for ctx.Err() == nil {
 		if err := s.sweepIfTurn(ctx, 2*every); err != nil && ctx.Err() == nil {
 			s.opt.Log.Warn("cannot finish all steps that were left half done; it is tried again", "error", err)
@@ -26,14 +26,14 @@ func (s *Store) sweepIfTurn(ctx context.Context, turn time.Duration) error {
 	if err := s.run(ctx, []*call{c}); err != nil || c.reply != "Y" {
 		return err
 	}
-	return s.sweep(ctx, s.opt.RecoverAfter)
+	return s.sweep(ctx, s.opt.recoverAfter)
 }
 
 // sweep finishes steps older than age, deletions of queues, and deletions of crawls. A shard out of reach
 // holds up its own steps alone.
 func (s *Store) sweep(ctx context.Context, age time.Duration) (failed error) {
 	for shard := range s.opt.Shards {
-		for cursor := "0"; ctx.Err() == nil; {
+		for cursor := ""; ctx.Err() == nil; {
 			c := &call{shard: shard, script: scriptOverdue, blob: []byte(cursor)}
 			if err := s.run(ctx, []*call{c}); err != nil {
 				failed = errors.Join(failed, err)
@@ -47,7 +47,7 @@ func (s *Store) sweep(ctx context.Context, age time.Duration) (failed error) {
 			for r.more() {
 				failed = errors.Join(failed, s.sweepShard(ctx, r.short(), shard, age))
 			}
-			if failed = errors.Join(failed, r.err()); cursor == "0" || r.err() != nil {
+			if failed = errors.Join(failed, r.err()); cursor == "" || r.err() != nil {
 				break
 			}
 		}
@@ -58,26 +58,23 @@ func (s *Store) sweep(ctx context.Context, age time.Duration) (failed error) {
 // sweepShard finishes what one shard has of a crawl.
 func (s *Store) sweepShard(ctx context.Context, crawl string, shard int, age time.Duration) (failed error) {
 	for _, box := range []byte("op") {
-		for cursor := "0"; ctx.Err() == nil; {
+		for cursor := ""; ctx.Err() == nil; {
 			steps, next, err := s.leftovers(ctx, crawl, shard, box, age, cursor)
 			if err != nil {
 				return errors.Join(failed, err)
 			}
 			failed = errors.Join(failed, s.deliver(ctx, crawl, steps))
-			if cursor = next; cursor == "0" {
+			if cursor = next; cursor == "" {
 				break
 			}
 		}
 	}
-	f := &forgetting{Store: s, crawl: crawl, id: s.requests.id()}
+	f := &forgetting{Store: s, crawl: crawl}
 	for ctx.Err() == nil {
 		more, err := f.deadPage(ctx, shard, "", age)
 		if failed = errors.Join(failed, err); err != nil || !more {
 			break
 		}
-	}
-	if !f.announced.IsZero() {
-		failed = errors.Join(failed, f.conclude(ctx))
 	}
 	return failed
 }
@@ -131,7 +128,7 @@ func (f *forgetting) deadPage(ctx context.Context, shard int, name string, age t
 		return false, err
 	}
 	f.cursor = ""
-	if set == 'L' && next != "0" {
+	if set == 'L' && next != "" {
 		f.cursor = next
 		return true, nil
 	}

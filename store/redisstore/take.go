@@ -41,7 +41,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	req.MaxURLs, req.MaxPerQueue, req.MaxBytes = max(1, req.MaxURLs), max(1, req.MaxPerQueue), max(0, req.MaxBytes)
 	asked := store.TakeRequest{Crawl: crawl, Queue: req.Queue, Delay: req.Delay, MaxInFlight: req.MaxInFlight}
 	changes := s.idle.changes.Load()
-	if next, ok := s.idle.ask(asked); ok && s.opt.Clock == nil {
+	if next, ok := s.idle.ask(asked); ok && s.opt.clock == nil {
 		return store.Taken{Next: next}, nil
 	}
 	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, spent: map[int]bool{}, next: map[int]int64{}}

@@ -89,7 +89,7 @@ func (t *torture) openWaiting(n int, wait time.Duration) *redisstore.Store {
 	t.Helper()
 	o := t.options
 	o.Addrs, o.Prefix, o.Shards, o.Identity = t.cluster.Addrs(), t.prefix, n, tortureIdentity
-	o.WaitTimeout, o.RetryFor, o.RecoverAfter = wait, 5*time.Second, 6*time.Second
+	o.WaitTimeout, o.RetryFor = wait, 5*time.Second
 	var s *redisstore.Store
 	t.until(func() (opened bool) { // a starved replica may be late even for this
 		var err error

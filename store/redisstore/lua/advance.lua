@@ -5,7 +5,8 @@ local PAGE = 200
 -- it was ahead must not delay them.
 local function follow(c)
   if now + 1000 < c.clock then
-    c.clock, c.dirty, c.refile, c.follow = now, true, '0', '0'
+    c.clock, c.dirty, c.refile, c.follow = now, true, '', ''
+    call('HSET', c.key, 'clock', text(now), 'refile', '', 'follow', '')
   end
   return page(c, 'follow', c.L, PAGE, function(key, row)
     local l = parse_lease(row)

@@ -17,7 +17,7 @@ if crawl_name == '*' then
   end
   if must_refile(ch) then
     local ids = call('HVALS', crawls_key)
-    for i = 1, #ids do call('HSET', base .. 'C' .. pack('>I4', ids[i]), 'refile', '0') end
+    for i = 1, #ids do call('HSET', base .. 'C' .. pack('>I4', ids[i]), 'refile', '') end
   end
   return answer('Y')
 end
@@ -31,7 +31,7 @@ if name == '' then
   else
     call('HDEL', c.key, 'settings')
   end
-  if must_refile(ch) then call('HSET', c.key, 'refile', '0') end
+  if must_refile(ch) then call('HSET', c.key, 'refile', '') end
   return answer('Y')
 end
 

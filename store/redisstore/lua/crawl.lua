@@ -19,7 +19,10 @@ local function need_crawl(name)
   if c then return c end
   local number = call('HINCRBY', base .. 'S', 'crawls', 1)
   call('HSET', crawls_key, name, number)
-  return crawl_of(name, number)
+  local c = crawl_of(name, number)
+  -- An epoch begins with the time, so that a store that is made again has others.
+  call('HSET', c.key, 'epoch', text(now))
+  return c
 end
 
 -- each_crawl returns the crawl of the call, or all that a key lists.

@@ -34,13 +34,13 @@ if cursor == '' then
   got = call('SRANDMEMBER', queue_key(c, 'd', grave), 1000)
   if #got > 0 then return listed('d', '', got) end
   if byte(call('HGET', yard, string.char(inc) .. name)) == 0 then return listed('G', '', {}) end
-  cursor = '0'
 end
-local got, keys, dead = call('HSCAN', c.L, cursor, 'COUNT', 1000), {}, {}
-for i = 1, #got[2], 2 do keys[#keys + 1] = got[2][i] end
+local keys, dead = {}, {}
+local next, got = scan('HSCAN', c.L, cursor, 1000)
+for i = 1, #got, 2 do keys[#keys + 1] = got[i] end
 local rows = get_rows(c, keys)
 for i = 1, #keys do
   local r = rows[i] and parse_record(rows[i])
   if r and r.queue == name and r.inc == inc then dead[#dead + 1] = keys[i] end
 end
-return listed('L', got[1], dead)
+return listed('L', next, dead)

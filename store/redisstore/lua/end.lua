@@ -23,6 +23,6 @@ for i = 1, #keys do
   end
 end
 many('HDEL', from, cleared)
-forgot(c, gone)
+removed(c, gone)
 save_seen(c)
 return concat(told)

@@ -4,45 +4,41 @@
 --       most keys 4 | length of queue 1 | queue | where to go on, empty to begin
 -- reply: where to go on as length 1 and text (empty: no more) | keys, 16 bytes each
 --
--- Queued URLs go on after a place in the order (due 6, member 22), so that what stays is
--- shown once; the others go on with the cursor of a scan.
+-- Queued URLs go on after a place in the order (due 6, arrival 6), so that each is listed once; the others go on after
+-- the cursor of a scan.
 local kind, want, n = unpack_struct('>c1I4B', blob)
 local name, from = sub(blob, 7, 6 + n), sub(blob, 7 + n)
 local c = find_crawl(crawl_name)
 if not c then return '\0' end
 local q = begin(c) and find_queue(c, name)
 if not q and kind ~= 'L' then return '\0' end
-local function page(next, keys) return short(next) .. concat(keys) end
 
--- queued returns a page of queued URLs.
-local function queued()
-  local key, rank = level_key(c, q, kind), 0
-  if from ~= '' then
-    local due, last = unpack_struct('>I6', from), sub(from, 7)
-    local at = call('ZRANK', key, last)
-    if at and tonumber(call('ZSCORE', key, last)) == due then
-      rank = at + 1
+-- rank_after returns the rank of the first URL after a place. Those due at one time are ordered by arrival.
+local function rank_after(key, due, arrival)
+  local low, high = call('ZCOUNT', key, '-inf', '(' .. text(due)), call('ZCOUNT', key, '-inf', text(due))
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if unpack_struct('>I6', call('ZRANGE', key, text(middle), text(middle))[1]) <= arrival then
+      low = middle + 1
     else
-      rank = call('ZCOUNT', key, '-inf', '(' .. due)
-      local same = call('ZRANGEBYSCORE', key, due, due)
-      for i = 1, #same do if same[i] <= last then rank = rank + 1 end end
+      high = middle
     end
   end
-  local got, keys = call('ZRANGE', key, rank, rank + want - 1, 'WITHSCORES'), {}
-  for i = 1, #got, 2 do keys[#keys + 1] = sub(got[i], 7) end
-  local next = ''
-  if #keys == want then next = pack('>I6', tonumber(got[#got])) .. got[#got - 1] end
-  return page(next, keys)
+  return low
 end
 
-if tonumber(kind) then return queued() end
-local cursor, keys = from == '' and '0' or from, {}
-local got = nil
-if kind == 'd' then
-  got = call('SSCAN', queue_key(c, 'd', q), cursor, 'COUNT', want)
-  keys = got[2]
+local next, keys = '', {}
+if tonumber(kind) then
+  local key = level_key(c, q, kind)
+  local rank = from == '' and 0 or rank_after(key, unpack_struct('>I6I6', from))
+  local got = call('ZRANGE', key, text(rank), text(rank + want - 1), 'WITHSCORES')
+  for i = 1, #got, 2 do keys[#keys + 1] = sub(got[i], 7) end
+  if #keys == want then next = pack('>I6', tonumber(got[#got])) .. sub(got[#got - 1], 1, 6) end
+elseif kind == 'd' then
+  next, keys = scan('SSCAN', queue_key(c, 'd', q), from, want)
 else
-  got = call('HSCAN', c.L, cursor, 'COUNT', want)
-  for i = 1, #got[2], 2 do keys[#keys + 1] = got[2][i] end
+  local got
+  next, got = scan('HSCAN', c.L, from, want)
+  for i = 1, #got, 2 do keys[#keys + 1] = got[i] end
 end
-return page(got[1] == '0' and '' or got[1], keys)
+return short(next) .. concat(keys)

@@ -120,9 +120,9 @@ end
 -- returns whether there are more.
 local function page(c, cursor, key, n, visit)
   if not c[cursor] then return false end
-  local got = call('HSCAN', key, c[cursor], 'COUNT', n)
-  for i = 1, #got[2], 2 do visit(got[2][i], got[2][i + 1]) end
-  c[cursor] = got[1] ~= '0' and got[1]
+  local next, got = scan('HSCAN', key, c[cursor], n)
+  for i = 1, #got, 2 do visit(got[i], got[i + 1]) end
+  c[cursor] = next ~= '' and next
   if c[cursor] then
     call('HSET', c.key, cursor, c[cursor])
   else

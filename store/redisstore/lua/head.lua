@@ -76,6 +76,14 @@ local function fetch(key, fields)
   return out
 end
 
+-- scan reads a page of a hash or set from a cursor on, "" for the first, and returns the next cursor, "" at the end, and the
+-- page. A cursor begins with the id of the server's process: after a failover or a restart the scan starts again.
+local function scan(command, key, cursor, count)
+  local run = string.match(call('INFO', 'server'), 'run_id:(%w+)')
+  local got = call(command, key, sub(cursor, 1, #run) == run and sub(cursor, #run + 1) or '0', 'COUNT', count)
+  return got[1] == '0' and '' or run .. got[1], got[2]
+end
+
 -- keys_at returns the keys of the blob that are so many bytes apart, from a position on.
 local function keys_at(pos, width)
   local keys = {}

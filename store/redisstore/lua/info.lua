@@ -1,36 +1,35 @@
 -- The state of a queue, or of a page of queues.
 --
--- blob: Q | name of a queue, or S | cursor of HSCAN
--- reply: next cursor as a byte of length and text ("0": no more; "-": ask again) | for each queue that has
+-- blob: Q | name of a queue, or S | cursor
+-- reply: next cursor as a byte of length and text (empty: no more; "-": ask again) | for each queue that has
 --        a state: length 1 | name | queued 6 | live 4 | late 4 | done 6 | dropped 6 |
 --        last take 6 | next 6 (0: none) | settings 32 (zeros: none)
 local c = find_crawl(crawl_name)
-if not c then return short('0') end
+if not c then return short('') end
 begin(c)
 if follow(c) or expire(c) then
   settle_queues(c)
   save_counts(c)
   return short('-')
 end
-local out, cursor = {}, '0'
+local out, next, got = {}, '', {}
 
 local function tell(q)
   if used(q) == 0 and not q.set and q.before == 0 then return end
-  local next = serves(c, q, first_late(c, q))
+  local due = serves(c, q, first_late(c, q))
   local set = q.set and write_settings(q.set) or string.rep('\0', 32)
-  out[#out + 1] = short(q.name) .. pack('>I6I4I4I6I6I6I6', q.queued, q.live, q.late, q.done, q.dropped, q.last, next == NEVER and 0 or next) .. set
+  out[#out + 1] = short(q.name) .. pack('>I6I4I4I6I6I6I6', q.queued, q.live, q.late, q.done, q.dropped, q.last, due == NEVER and 0 or due) .. set
 end
 
 if sub(blob, 1, 1) == 'Q' then
   local q = find_queue(c, sub(blob, 2))
   if q then tell(q) end
 else
-  local got = call('HSCAN', c.Q, sub(blob, 2), 'COUNT', 500)
-  cursor = got[1]
-  for i = 1, #got[2], 2 do
-    tell(c.queues[got[2][i]] or parse_queue(got[2][i], got[2][i + 1]))
+  next, got = scan('HSCAN', c.Q, sub(blob, 2), 500)
+  for i = 1, #got, 2 do
+    tell(c.queues[got[i]] or parse_queue(got[i], got[i + 1]))
   end
 end
 settle_queues(c)
 save_counts(c)
-return short(cursor) .. concat(out)
+return short(next) .. concat(out)

@@ -1,5 +1,5 @@
 -- Keeps a copy of the store's identity in a shard that has the mark of its store.
 --
 -- blob: identity, empty to keep none
-if blob ~= '' then call('SET', base .. 'i', blob) end
-return answer('Y')
+if blob ~= '' and call('GET', base .. 'i') ~= blob then call('SET', base .. 'i', blob) end
+return ''

@@ -4,7 +4,8 @@
 -- blob: shards 2 | kind 1 of the steps (A: without a cap; P: with one) | cap 6 |
 --       for each URL: place 4 | number 2 | length 4 | entry (see FORMAT.md), or the key alone of one that is not queued;
 --       with kind P no key is there twice
--- reply: a byte for each URL: N new, D duplicate, P its step has to be finished first
+-- reply: a byte for each URL: N new, D duplicate, P its step has to be finished first | epoch 10: as long as a shard
+--        reports the same for a crawl, none of its keys was forgotten
 local shards, kind, cap = unpack_struct('>I2c1c6', blob)
 local c = open_seen(need_crawl(crawl_name))
 local told, n_told, out, day, busy, goes_up = {}, 0, {}, today(), base .. 'p' .. c.id, above(shards)
@@ -30,4 +31,4 @@ while pos <= size do
 end
 save_seen(c)
 many('HSET', outbox(c, kind), out)
-return answer(concat(told))
+return answer(concat(told) .. c.epoch)

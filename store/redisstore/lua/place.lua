@@ -38,7 +38,9 @@ while pos <= size do
   told[#told + 1] = verdict
   pos = pos + 40 + length
 end
-forgot(c, gone)
+removed(c, gone)
+-- From here on nobody reports these keys as known, and what caches learned of them is not found.
+if kind == 'F' then call('HINCRBY', c.key, 'epoch', 1) end
 save_seen(c)
 many('HSET', others, out)
 return answer(concat(told))

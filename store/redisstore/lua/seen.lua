@@ -7,8 +7,9 @@ local SEEN_FILL = 38 -- a bucket may hold 128 as a listpack
 
 -- open_seen opens the table of a crawl.
 local function open_seen(c)
-  local v = call('HMGET', c.key, 'seen', 'buckets')
+  local v = call('HMGET', c.key, 'seen', 'buckets', 'epoch')
   c.keys = open_table(base .. 'h' .. c.id, SEEN_FILL, tonumber(v[1]) or 0, tonumber(v[2]) or 1)
+  c.epoch = pack('>c4I6', c.id, tonumber(v[3]) or 0)
   return c
 end
 
@@ -22,8 +23,8 @@ local function above(shards)
   end
 end
 
--- forgot counts keys that were forgotten.
-local function forgot(c, n)
+-- removed counts keys that were removed.
+local function removed(c, n)
   if n > 0 then c.keys.n, c.keys.changed = c.keys.n - n, true end
 end
 

@@ -1,0 +1,97 @@
+package redisstore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/internal/rediscluster"
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestAQueueIsAskedForAfterAClockIsSetBack sets the servers' clock back while a queue waits for its delay. Its state is
+// asked for before the next take: the queue is served after its delay all the same.
+func TestAQueueIsAskedForAfterAClockIsSetBack(t *testing.T) {
+	at := clockAt(time.UnixMilli(1_700_000_000_000))
+	o := testOptions(rediscluster.Single(t), 1)
+	o.clock = at.now
+	s := open(t, o)
+	defer s.Close()
+	must(s.Add(t.Context(), "c", []store.Item{testItem(1, "a"), testItem(2, "a")}, store.AddOptions{}))(t)
+	take := func() int {
+		return len(must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", Delay: time.Minute, Lease: 1000 * time.Hour}))(t).Leases)
+	}
+	if n := take(); n != 1 {
+		t.Fatalf("got %d leases; want one", n)
+	}
+	at.step(-24 * time.Hour)
+	must(s.QueueInfo(t.Context(), "c", "a"))(t)
+	given := 0
+	for range 3 { // the first take may count the delay from its own time
+		at.step(2 * time.Minute)
+		given += take()
+	}
+	if given != 1 {
+		t.Fatalf("got %d leases after the delay; want one", given)
+	}
+}
+
+// TestCursorsEndWithTheirServer changes a setting that must reach every queue, and restarts the server when the first page of
+// them was filed again: cursors of the old process say nothing to the new one.
+func TestCursorsEndWithTheirServer(t *testing.T) {
+	c := must(rediscluster.Start(t.Context(), rediscluster.Options{Config: []string{"appendfsync always"}}))(t)
+	defer c.Close()
+	o := testOptions(c.Nodes[0].Addr, 1)
+	s := open(t, o)
+	defer s.Close()
+	ctx, items, hour := t.Context(), []store.Item(nil), time.Hour
+	for i := range 3000 {
+		items = append(items, testItem(i, fmt.Sprint("q", i)))
+	}
+	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+	must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 2000, Lease: time.Millisecond, Delay: hour}))(t)
+	must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 2000, Lease: time.Millisecond, Delay: hour}))(t)
+	none := -time.Millisecond // no delay: every queue is ready again
+	must(true, s.Configure(ctx, "c", "", store.QueueChange{Delay: &none}))(t)
+	given := len(must(s.Take(ctx, store.TakeRequest{Crawl: "c"}))(t).Leases)
+	must(true, c.Nodes[0].Kill())(t)
+	must(true, c.Nodes[0].Restart(ctx))(t)
+	for range 60 {
+		given += len(must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 2000, Lease: hour}))(t).Leases)
+	}
+	if given != 3000 {
+		t.Fatalf("got %d URLs of 3,000 queues without a delay; want all", given)
+	}
+}
+
+// TestAPageOfURLsDueAtOnce lists URLs that are all due at the same time, while the last of each page is taken away: none is
+// shown twice or missed, and no command reads all of them.
+func TestAPageOfURLsDueAtOnce(t *testing.T) {
+	s := open(t, testOptions(rediscluster.Single(t), 1))
+	defer s.Close()
+	ctx, due := t.Context(), time.Now().Add(-time.Minute)
+	var items []store.Item
+	for i := range 5000 {
+		items = append(items, testItem(i, "a"))
+		items[i].Due = due
+	}
+	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+	must(s.nodes.single.ConfigResetStat(ctx).Result())(t)
+	shown := 0
+	for e, err := range s.Entries(ctx, "c", "a") {
+		must(true, err)(t)
+		if want := items[shown].Key; e.Key != want {
+			t.Fatalf("got %x as URL %d; want %x", e.Key[:4], shown, want[:4])
+		}
+		if shown++; shown%entryPage == 0 {
+			must(s.Settle(ctx, "c", []store.Settlement{{Key: e.Key}}))(t)
+		}
+	}
+	if shown != len(items) {
+		t.Fatalf("got %d URLs; want %d", shown, len(items))
+	}
+	if stats := must(s.nodes.single.Info(ctx, "commandstats").Result())(t); strings.Contains(stats, "cmdstat_zrangebyscore:") {
+		t.Fatal("got a range of URLs read without a bound")
+	}
+}
