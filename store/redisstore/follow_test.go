@@ -18,7 +18,11 @@ func TestAQueueIsAskedForAfterAClockIsSetBack(t *testing.T) {
 	o.clock = at.now
 	s := open(t, o)
 	defer s.Close()
-	must(s.Add(t.Context(), "c", []store.Item{testItem(1, "a"), testItem(2, "a")}, store.AddOptions{}))(t)
+	items := []store.Item{testItem(1, "a"), testItem(2, "a")}
+	for i := range items {
+		items[i].Due = at.now().Add(-48 * time.Hour)
+	}
+	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
 	take := func() int {
 		return len(must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", Delay: time.Minute, Lease: 1000 * time.Hour}))(t).Leases)
 	}
