@@ -1,12 +1,12 @@
-// Package archive records as seen what earlier crawls have fetched, so that a new
-// crawl skips it.
+// Package archive records the URLs that earlier crawls fetched as seen, so that a new crawl
+// skips them.
 //
-// What an archive holds is less than what its logs name. A crawl.log also lists what
-// was found and never fetched, an index also lists failures; taken as seen, these
-// would never be fetched. So by default only fetches count, and of these the ones
-// that succeeded or redirected. Everything left out is counted, by reason.
+// A log names more URLs than were fetched: a crawl.log also lists URLs that were found and never
+// fetched, an index also lists failures. If these counted as seen, they would never be fetched.
+// So [Read] records only fetches by default, and [Options] can restrict them to statuses. It counts
+// every record that it leaves out, by reason.
 //
-// Records are recorded in batches, each one durable step, and after each the caller
-// is told how far that is: a [Journal] keeps it, so that an import that was
-// interrupted continues where it ended, and a log that has grown is read from there.
+// Read records in batches. Each batch is one durable step, after which Read reports its
+// progress to the caller. A [Journal] keeps the progress: an import that was interrupted continues
+// where it ended, and of a log that has grown only the new part is read.
 package archive

@@ -15,9 +15,9 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
-// Journal is a file that records how far each import has come. It is written after the
-// keys are durable: if its last lines are lost, so much is read again, and counted
-// as seen before. Not safe for concurrent use.
+// Journal is a file that records the progress of each import. It is written after the keys are
+// durable: if its last lines are lost, those records are read again, and count as seen before.
+// It is not safe for concurrent use.
 type Journal struct {
 	file *os.File // nil: nothing is noted
 	done map[journalKey]entry
@@ -40,8 +40,8 @@ type entry struct {
 
 func (e *entry) key() journalKey { return journalKey{e.File, e.Crawl, e.How} }
 
-// OpenJournal opens or makes the journal in a directory, best that of the store: so
-// that it goes with it. With "" nothing is noted.
+// OpenJournal opens or creates the journal in a directory. Use the directory of the store, so that
+// the two are moved together. With "" the progress is not kept.
 func OpenJournal(dir string) (*Journal, error) {
 	if dir == "" {
 		return &Journal{}, nil
@@ -111,10 +111,10 @@ type Part struct {
 	known bool
 }
 
-// Begin says where the import of a file into a crawl begins, and whether there is
-// nothing left to do. How lists the options by which records are chosen: records that were left
-// out by some may be taken by others. A file that has grown continues where it ended; one
-// that was changed otherwise begins again, as does what is no plain file.
+// Begin returns the record from which the import of a file into a crawl starts, and whether the
+// file is done. how lists the options that select records, since other options may select
+// other records. A file that has grown continues where it ended. A file that was changed in
+// another way, and anything that is not a regular file, starts from its beginning.
 func (j *Journal) Begin(name, crawl, how string) (p *Part, from int64, whole bool) {
 	p = &Part{j: j, wrote: time.Now()}
 	path, err := filepath.Abs(name)
@@ -147,9 +147,9 @@ func (e *entry) begins(path string) bool {
 // markBytes is how many bytes at each end make a mark.
 const markBytes = 4096
 
-// mark is a hash of both ends of the first size bytes of a file. The beginning tells a
-// log that took the name of an older one; the end, a sorted index that was made again
-// with lines in between.
+// mark is a hash of both ends of the first size bytes of a file. The first end changes if a new
+// log has the name of an older one; the last end, if a sorted index was written again with more
+// lines.
 func mark(path string, size int64) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -168,7 +168,7 @@ func mark(path string, size int64) (string, error) {
 // checkpointEvery is how often the journal is written on the way.
 const checkpointEvery = 5 * time.Second
 
-// Checkpoint notes that the first records of the file are recorded.
+// Checkpoint notes that the first records of the file, up to the given number, are recorded.
 func (p *Part) Checkpoint(records int64) error {
 	p.e.Records = records
 	if time.Since(p.wrote) < checkpointEvery {
@@ -177,7 +177,7 @@ func (p *Part) Checkpoint(records int64) error {
 	return p.write()
 }
 
-// End notes how far the import came: whole, if the file was read to its end.
+// End notes the progress of the import. whole means that the file was read to its end.
 func (p *Part) End(whole bool) error {
 	p.e.Whole = whole
 	return p.write()

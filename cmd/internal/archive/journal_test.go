@@ -79,8 +79,8 @@ func TestJournalTorn(t *testing.T) {
 	}
 }
 
-// TestJournalOfOld: a journal of an older program proves nothing; a line without the way a file was read may have left out
-// what is asked for now.
+// TestJournalOfOld checks that a journal of an older program is ignored. Its lines do not record the
+// options of the import, so records may be missing that are selected now.
 func TestJournalOfOld(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")

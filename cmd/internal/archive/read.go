@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// Options select the records that count. The zero value takes fetched URLs, whatever
-// the answer was.
+// Options select the records that count. The zero value selects all fetched URLs, with any
+// status.
 type Options struct {
 	// Log modifies reading.
 	Log crawllog.Options
@@ -25,7 +25,7 @@ type Options struct {
 	Statuses Statuses
 	// Since leaves out earlier fetches. The default is nothing.
 	Since time.Time
-	// From is how many records to pass over, as an earlier import has had them. The
+	// From is how many records to skip because an earlier import recorded them. The
 	// default is none.
 	From int64
 	// Checkpoint is called when everything up to a number of records is durable.
@@ -33,7 +33,7 @@ type Options struct {
 	Checkpoint func(records int64) error
 }
 
-// Counts are what became of the records of a file.
+// Counts count the records of a file by their result.
 type Counts struct {
 	Format     string           `json:"format"`
 	Records    int64            `json:"records"` // read now, those passed over not among them
@@ -69,7 +69,7 @@ type batch struct {
 	ended error
 }
 
-// Read records the URLs that a file has as fetched. On an error, what was counted is
+// Read records the fetched URLs of a file as seen. On an error, the URLs that were counted are
 // recorded.
 func Read(ctx context.Context, f *input.File, record Recorder, opt Options) (Counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -191,7 +191,7 @@ func (r *reader) run(f *input.File) {
 
 func (r *reader) begin() { r.b, r.text = &batch{left: Counts{Format: string(r.format)}}, 0 }
 
-// flush hands a batch on, and reports whether anybody wants more.
+// flush passes a batch on, and reports whether the receiver still reads.
 func (r *reader) flush() bool {
 	r.b.upTo = r.seen
 	select {
@@ -203,7 +203,7 @@ func (r *reader) flush() bool {
 	}
 }
 
-// passes reports whether a record was had by an earlier import.
+// passes reports whether an earlier import has recorded a record.
 func (r *reader) passes() bool {
 	if r.seen++; r.seen <= r.opt.From {
 		r.b.left.Passed++

@@ -31,7 +31,7 @@ example,a)/ 20260201000000 http://a.example/ warc/revisit - AAAA - - 10 0 x.warc
 example,a)/b 20260201000000 http://a.example/b text/html 503 BBBB - - 10 0 x.warc.gz
 `
 
-// seenOf imports a text and returns what is seen after it, sorted.
+// seenOf imports a text and returns the URLs that are then seen, sorted.
 func seenOf(t *testing.T, text string, opt Options) (Counts, []string) {
 	t.Helper()
 	f := open(t)
@@ -164,7 +164,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestInterrupted: what was counted is recorded and noted when the context ends.
+// TestInterrupted checks that, when the context ends, the URLs that were counted are recorded and
+// noted.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := int64(0)

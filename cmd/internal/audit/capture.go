@@ -20,8 +20,8 @@ type Capture struct {
 	CleanParam   string // of a robots.txt, a line for each rule
 }
 
-// Log holds the captures of one or more logs: 16 bytes for each capture, and
-// each distinct URL and digest once. It is not safe for concurrent use.
+// Log contains the captures of one or more logs: 12 bytes for each capture, 16 until it is sorted,
+// and each distinct URL and digest once. It is not safe for concurrent use.
 type Log struct {
 	urls      table
 	digests   digests

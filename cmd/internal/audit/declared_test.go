@@ -95,10 +95,10 @@ func scoreHeldOut(t *testing.T, d *synth.Declaring, p *canon.Profile) (s score) 
 	return s
 }
 
-// TestLearnsFromDeclarations holds learn to its aims on webs whose hosts lie: at least 99 % of
-// what is merged on pages held out is one page, and one fetch of each URL finds half of the
-// duplicates that digests alone find with five. FIRSTSEEN_TORTURE_N=5 takes five webs of each
-// kind, and prints the table of AUDIT.md.
+// TestLearnsFromDeclarations checks the aims of learn on webs with hosts that declare wrong links.
+// On pages that were not used to learn, at least 99 % of the merges must be of one page. With one
+// fetch of each URL, learn must find half of the duplicates that digests alone find with five
+// fetches. FIRSTSEEN_TORTURE_N=5 uses five webs of each kind, and prints the table of AUDIT.md.
 func TestLearnsFromDeclarations(t *testing.T) {
 	seeds, fetches := uint64(1), []int{1}
 	opt := synth.DeclareOptions{Hosts: 20}

@@ -65,7 +65,7 @@ func (f *folder) foldClaim(id, target uint32) (host string, c foldClaim, ok bool
 	return string(hostName(canon.Host(site))), c, true
 }
 
-// claimsBelow sums up what is declared at a path and below it; nil is nothing.
+// claimsBelow returns the sum of the claims at a path and below it, or nil if there are none.
 func claimsBelow(path string, heard []foldClaim) *claims {
 	var sum *claims
 	for _, h := range heard {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// digest is the content of a capture in 20 bytes: a SHA-1 as it is, an MD5 with its mark
-// behind it, of anything else a SHA-1 of its text.
+// digest identifies the content of a capture in 20 bytes: a SHA-1, an MD5 followed by md5Mark, or
+// the SHA-1 of the text of any other digest.
 type digest [20]byte
 
 // md5Mark follows the 16 bytes of an MD5. A SHA-1 that ends so is one in 2^32, and would

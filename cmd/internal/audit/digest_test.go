@@ -38,7 +38,8 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestSortTakesLaterCaptures: what is added after a sort comes to its URL, in order of time.
+// TestSortTakesLaterCaptures checks that captures added after a sort are sorted into those of their
+// URL, in order of time.
 func TestSortTakesLaterCaptures(t *testing.T) {
 	l := captureLog(t)
 	add := func(second int64, url string) {

@@ -1,19 +1,20 @@
-// Package audit judges canonicalization rules by content.
+// Package audit judges canonicalization rules by the contents in crawl logs.
 //
-// A rule is a bet that two spellings are one page. Where a crawl log has
-// digests, the bet can be checked: of the pairs of URLs a rule merges, how many
-// had the same content?
+// A rule assumes that two URLs lead to the same page. If a crawl log has digests, this can be
+// checked: of the pairs of URLs that a rule merges, how many had the same content? Add
+// captures to a [Log]; [Run] judges rules, and [Learn] proposes rules.
 //
-// The naive answer is wrong on every dynamic site, because there the same URL
-// fetched twice has two digests as well. So each pair is judged beside a
-// control: how often did fetching one URL again, in the same directory and with
-// the same parameter names, give the same digest? Only pairs whose control is
-// stable count towards a verdict, and what the control itself lost is put back.
-// However many pairs of a host have the same contents, they count as one, because
-// soft 404s and login pages make many URLs of one content. With fewer than
-// [MinStable] such contents a rule has no verdict.
+// Comparing digests alone is not enough. On a dynamic site, two fetches of the same URL also have
+// two digests. So each pair has a control: how often did fetching a URL of the same directory,
+// with the same parameter names, return the same digest again? A verdict is based on pairs
+// with a stable control and on redirects between two URLs, and is corrected for the changes that
+// the control shows. Pairs of a host with the same contents count once, because soft 404s and login pages
+// make one content of many URLs. With fewer than [MinStable] such contents a rule has no verdict.
 //
-// The method and its terms follow the literature: Schonfeld, Bar-Yossef and
+// AUDIT.md explains the method and its limits. Memory grows with the log: the text of each
+// distinct URL, 12 bytes for each capture, and about 40 bytes for each URL.
+//
+// The method and its terms are from the literature: Schonfeld, Bar-Yossef and
 // Keidar (DUST, WWW 2006; TWEB 2009), Lee, Kim and Hong (ICCSA 2005: page loss,
 // gain and change), Dasgupta, Kumar and Sasturkar (KDD 2008), Koppula et al.
 // (WSDM 2010).

@@ -100,7 +100,7 @@ func newPlanter(t *testing.T, seed uint64) *planter {
 // between returns a number from low to high.
 func (p *planter) between(low, high int) int { return low + p.IntN(high-low+1) }
 
-// fetch adds a capture for each content, one after the other. Digests of unequal lengths
+// fetch adds a capture for each content, in order. Digests of unequal lengths
 // are not compared.
 func (p *planter) fetch(url string, contents ...string) {
 	for _, content := range contents {

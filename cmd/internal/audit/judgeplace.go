@@ -41,7 +41,7 @@ type evidence struct {
 	repeats int      // pairs whose contents were counted before
 	counted contents // so far
 	alike   Evidence // of all contents, whatever their control; each once
-	heard   contents // what was counted in alike
+	heard   contents // the contents counted in alike
 }
 
 func (e *evidence) compare(c pairContent, same bool) {

@@ -92,10 +92,10 @@ func (o LearnOptions) withDefaults() LearnOptions {
 	return o
 }
 
-// Learn looks for spellings and parameters that make URLs but not pages, for
-// each host and directory: first for folds, then, of what they leave apart, for
-// parameters. One half of the pages, chosen by hash, proposes; the other half
-// must agree. What could not be tested is never proposed.
+// Learn looks for folds and parameters that lead to the same page, for each host and directory:
+// first for folds, then for parameters among the URLs that the folds do not merge. A rule is
+// proposed only if both halves of the pages, divided by a hash, support it, or if the site
+// declares it and the contents do not contradict.
 func Learn(ctx context.Context, l *Log, opt LearnOptions) (*Learned, error) {
 	x, err := newIndex(l)
 	if err != nil {
@@ -160,7 +160,7 @@ type learner struct {
 	safeForm *Form
 	ids      []uint32 // the URLs that count
 	places   map[place]*lesson
-	claims   map[place]*claims // what is declared of them
+	claims   map[place]*claims // declarations about them
 	buf      []byte
 }
 

@@ -53,7 +53,7 @@ type folder struct {
 	site  *canon.Profile // the safe rules and all that make a site of a URL
 	found *Learned
 	group *grouping
-	heard map[string][]foldClaim // what is declared, by the host of the site
+	heard map[string][]foldClaim // declarations, by the host of the site
 }
 
 func (f *folder) try(ctx context.Context) error {
@@ -67,7 +67,7 @@ func (f *folder) try(ctx context.Context) error {
 	f.heard = f.hearFold()
 	for host := range f.heard {
 		if _, paired := byHost[host]; !paired {
-			byHost[host] = nil // judged by what it declares alone
+			byHost[host] = nil // judged by its declarations alone
 		}
 	}
 	for _, host := range slices.Sorted(maps.Keys(byHost)) {

@@ -31,8 +31,7 @@ const (
 	RuleSet  Kind = "set"    // a profile, or several rules together
 )
 
-// eager is the set of rules that a crawler takes who would rather lose a page
-// than fetch it twice.
+// eager is the set of rules for a crawler that would rather lose a page than fetch it twice.
 var eager = []canon.Rule{canon.StripTrackingParams, canon.StripSessionIDs, canon.FoldHTTPS, canon.StripWWW,
 	canon.StripIndex, canon.StripTrailingSlash, canon.DropEmptyParams}
 

@@ -22,7 +22,7 @@ type Request struct {
 }
 
 // Run judges each rule, the usual sets of rules and the profile by the
-// captures of a log. When the context ends it returns what it has, and the
+// captures of a log. When the context ends, it returns the report so far, and the
 // context's error.
 func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
 	forms, err := Forms(req.Profile)
@@ -96,7 +96,7 @@ func (x *index) verdict(g *grouping, f *Form) Verdict {
 type sums struct {
 	x         *index
 	trials    tally
-	counted   map[uint32]*contents // of each host: what is in trials and redirects
+	counted   map[uint32]*contents // of each host: the contents in trials and redirects
 	redirects int                  // contents that the server itself says are one page
 	control   float64              // sum of the shares of the stable controls
 	controls  map[uint32]control   // the stable controls used, each once

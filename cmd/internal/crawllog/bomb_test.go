@@ -101,8 +101,8 @@ var endless = map[Format]struct{ head, piece string }{
 	Sitemap:   {"<urlset>", "<a></a>\n"},
 }
 
-// TestReadersEndWithTheirContext has a context end while an input is read that unpacks
-// to 64 MiB: no reader may go on to its end.
+// TestReadersEndWithTheirContext ends a context while an input is read that unpacks to 64 MiB. No
+// reader may continue to the end of the input.
 func TestReadersEndWithTheirContext(t *testing.T) {
 	for format, e := range endless {
 		var stored bytes.Buffer

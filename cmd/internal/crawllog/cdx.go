@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// A cdxParser reads CDX files (IIPC CDX 2006 and 2015). A header names the columns
-// by letters; without one the number of columns tells. A header may come again
-// in a merged file. Nothing is escaped: a URL with a blank splits into two columns,
-// so columns behind the URL are counted from the right.
+// A cdxParser reads CDX files (IIPC CDX 2006 and 2015). A header names the columns by letters;
+// without a header, the number of columns determines them. A merged file can have several headers.
+// Nothing is escaped: a URL with a blank splits into two columns, so the columns after
+// the URL are counted from the right.
 type cdxParser struct {
 	layout  cdxLayout
 	headed  bool
@@ -22,7 +22,7 @@ type cdxLayout struct {
 	url, time, mime, status, digest, redir, len int
 }
 
-// isCDXHeader tells a line " CDX N b a …", whatever its separator.
+// isCDXHeader reports whether a line is a header " CDX N b a …", with any separator.
 func isCDXHeader(line string) bool {
 	return len(line) > 5 && line[1:4] == "CDX" && line[0] == line[4] && line[0] != '"'
 }
@@ -100,7 +100,7 @@ func (p *cdxParser) line(text string, emit func(Record)) error {
 	return p.record(fields, emit)
 }
 
-// detectCDX tells a CDX line, whether it holds a capture or not.
+// detectCDX detects a CDX line, with or without a capture.
 func detectCDX(text string, emit func(Record)) error {
 	fields := strings.Split(strings.TrimRight(text, " "), " ")
 	if _, ok := guessLayout(fields); !ok {
@@ -110,7 +110,7 @@ func detectCDX(text string, emit func(Record)) error {
 	return nil
 }
 
-// plausible tells whether there is a time and the URL's column is not empty.
+// plausible reports whether the fields have a time and a URL.
 func (l cdxLayout) plausible(fields []string) bool {
 	return l.time >= 0 && len(fields[l.time]) >= 4 && !digitTime(fields[l.time]).IsZero() && strings.Contains(fields[l.url], ":")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/frontier/declared"
 )
 
-// maxEntity bounds what is read of the body of a message for its declarations, in bytes:
-// that of a page is searched up to declared.MaxHTML.
+// maxEntity is how many bytes of the body of a message are read for its declarations. A page is
+// searched up to declared.MaxHTML.
 const maxEntity = 512 << 10
 
 // readDeclared reads what a successful response declares. Archives keep bodies as they

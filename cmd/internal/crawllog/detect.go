@@ -31,8 +31,8 @@ const (
 	ELB       Format = "elb"        // Classic and Application Load Balancers
 	Sitemap   Format = "sitemap"    // sitemaps and indexes of them, in XML
 	Parquet   Format = "parquet"    // Common Crawl's columnar index, or a column of URLs
-	Binary    Format = "binary"     // told, not read
-	Unknown   Format = "unknown"    // told, not read: markup, or lines of columns that no format has
+	Binary    Format = "binary"     // detected, not read
+	Unknown   Format = "unknown"    // detected, not read: markup, or lines of columns that no format has
 )
 
 // Formats lists the formats that can be read.
@@ -40,14 +40,14 @@ func Formats() []Format {
 	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget, W3C, S3, ELB, Sitemap, Parquet}
 }
 
-// headSize is how much of a log its format is told by.
+// headSize is how many bytes of a log are used to detect its format.
 const headSize = 64 << 10
 
-// DetectFile tells the format of an opened log by its first bytes.
+// DetectFile returns the format of an opened log, by its first bytes.
 func DetectFile(f *input.File) Format { return Detect(f.Peek(headSize)) }
 
-// Detect tells the format of a log that begins with head, decompressed. A log of
-// nothing it knows is a list, unless it is markup or most of its lines have columns.
+// Detect returns the format of a log whose decompressed text begins with head. A log of no known
+// format is a list, unless it is markup or most of its lines have columns.
 func Detect(head []byte) Format {
 	switch {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
@@ -112,7 +112,7 @@ func vote(head []byte) Format {
 	return best
 }
 
-// detectLine tells what a line looks like; "" for one that could be of any format.
+// detectLine returns the format that a line looks like, or "" if it could be of any format.
 func detectLine(line string) Format {
 	switch {
 	case strings.TrimSpace(line) == "":

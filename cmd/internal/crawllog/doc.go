@@ -1,16 +1,19 @@
-// Package crawllog reads the logs and indexes that crawlers, archives and web
-// servers leave behind, as records of one shape.
+// Package crawllog reads logs and indexes of crawlers, archives and web servers, and returns
+// records of one type.
 //
-// No two programs log alike, and none marks its log. So the format is told by the
-// content ([Detect]), never by the name. Every reader is a sequence of [Record] and
-// error: an error that is a [LineError] belongs to one line and the sequence goes
-// on, since a log of a month always has a torn line somewhere; any other error ends
-// it. Nothing is held but the record at hand, whatever the size of the log.
+//	format, records := crawllog.Read(file, crawllog.Options{}, nil)
+//	for record, err := range records { … }
 //
-// Logs differ in what they tell. Some tell what was fetched (CDX, WARC, access
-// logs), some what was found and not yet fetched (dupefilter logs, frontier dumps),
-// Heritrix and Nutch tell both: [Record.Kind] says which it is. Text is bytes: a URL
-// is given as it was logged, with the log's own escaping undone and no more.
+// Every program has its own format, and no log names its format. So [Detect] finds the format by
+// the content, never by the file name. [Read] returns a sequence of [Record] and error. A
+// [LineError] concerns one line, and the sequence continues after it, because a long log nearly
+// always has a damaged line. Any other error ends the sequence. For most formats memory is that of
+// one record, whatever the size of the log.
 //
-// The grammars come from the programs' sources and documents, named in each file.
+// Some logs contain URLs that were fetched (CDX, WARC, access logs), some URLs that were found and not
+// yet fetched (dupefilter logs, frontier dumps), and those of Heritrix and Nutch both:
+// [Record.Kind] distinguishes them. A URL is returned as it was logged, as bytes. Only the escaping
+// of the log itself is undone.
+//
+// Each file names the source or document from which its grammar comes.
 package crawllog

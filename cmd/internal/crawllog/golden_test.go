@@ -232,8 +232,8 @@ func sameTime(column int, r Record, want string) bool {
 	return column == 1 && (r.Time.Format("2006-01-02T15:04:05.000Z") == want || r.Time.Equal(digitTime(want)))
 }
 
-// compareURLs compares the first and last URL. The reference escapes blanks and
-// non-ASCII letters; ours gives what stands in the file.
+// compareURLs compares the first and last URL. The reference escapes blanks and non-ASCII letters;
+// ours are as in the file.
 func compareURLs(t *testing.T, records []Record, want golden) {
 	t.Helper()
 	if len(records) == 0 {

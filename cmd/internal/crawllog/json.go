@@ -11,10 +11,10 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
-// A jsonParser reads logs of one JSON object a line, and tells by its keys whose it
-// is: index servers (Common Crawl, Wayback), Scrapy feeds, Nutch, StormCrawler's
-// status index, URLFrontier dumps, nginx with escape=json. A plain URL between the
-// objects is one, too: that is how URLFrontier's input files are.
+// A jsonParser reads logs of one JSON object a line. It detects by the keys which program wrote
+// the log: index servers (Common Crawl, Wayback), Scrapy feeds, Nutch, StormCrawler's
+// status index, URLFrontier dumps, nginx with escape=json. It also accepts plain URLs between the
+// objects, which URLFrontier's input files have.
 type jsonParser struct {
 	opt     Options
 	columns []string // of an answer in arrays, whose first row names the columns
@@ -60,9 +60,9 @@ type frontierItem struct {
 	} `json:"info"`
 }
 
-// decode reads the JSON of a line. json.Unmarshal would replace what is not UTF-8 by U+FFFD, and so
-// make one URL of several. nginx writes the bytes of a request as they came: these become
-// percent escapes. Half of a surrogate pair has no bytes, and is refused.
+// decode reads the JSON of a line. json.Unmarshal would replace invalid UTF-8 by U+FFFD, and so
+// turn different URLs into one. nginx writes the bytes of a request unchanged; decode turns
+// invalid ones into percent escapes. It refuses half of a surrogate pair, which has no bytes.
 func decode(text string, v any) error {
 	b := escapeBytes(text)
 	err := input.CheckJSON(b)
@@ -230,7 +230,7 @@ func (p *jsonParser) traefik(o objectFields) Record {
 	return r
 }
 
-// stormStatus tells a status of StormCrawler's from one of HTTP.
+// stormStatus reports whether s is a status of StormCrawler, not of HTTP.
 func stormStatus(s string) bool {
 	switch s {
 	case "DISCOVERED", "FETCHED", "FETCH_ERROR", "REDIRECTION", "ERROR":
@@ -300,7 +300,7 @@ func (p *jsonParser) named(text string, emit func(Record)) error {
 	return nil
 }
 
-// row reads an answer in arrays, as the Wayback CDX server gives with output=json.
+// row reads an answer in arrays, as the Wayback CDX server writes it with output=json.
 func (p *jsonParser) row(text string, emit func(Record)) error {
 	var cells []string
 	one := strings.Replace(strings.Replace(text, "[[", "[", 1), "]]", "]", 1)

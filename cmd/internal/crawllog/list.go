@@ -13,7 +13,7 @@ func parseList(text string, emit func(Record)) error {
 	return nil
 }
 
-// detectList tells a line that is a URL and no more.
+// detectList detects a line that contains only a URL.
 func detectList(text string, emit func(Record)) error {
 	if !isURL(strings.TrimSpace(text)) {
 		return errSkip
@@ -65,7 +65,7 @@ func (p *tableParser) learn(text string) bool {
 
 func (p *tableParser) end(func(Record)) error { return nil }
 
-// isURL tells whether a text begins as the URL of a fetch does.
+// isURL reports whether a text begins like the URL of a fetch.
 func isURL(s string) bool {
 	i := strings.Index(s, "://")
 	return i > 0 && i < 12 && len(s) > i+3 && strings.Trim(strings.ToLower(s[:i]), "abcdefghijklmnopqrstuvwxyz") == "" &&

@@ -11,7 +11,7 @@ import (
 
 // Options modify reading. The zero value is fine.
 type Options struct {
-	// Format is the format to read. The default is to tell it by the content.
+	// Format is the format to read. The default is to detect it.
 	Format Format
 	// Base is put before the targets of access logs that don't name the host, as in
 	// "http://example.com". The default is "http://host.invalid".
@@ -49,8 +49,8 @@ type Counts struct {
 	Skipped int64 // those that hold no record of a URL
 }
 
-// Read reads the records of a log, and tells its format. It keeps counts up to date,
-// which may be nil.
+// Read returns the format of a log and its records. If counts is not nil, Read keeps it up to
+// date.
 func Read(f *input.File, opt Options, counts *Counts) (Format, iter.Seq2[Record, error]) {
 	opt = opt.withDefaults()
 	if opt.Format == "" {
@@ -98,7 +98,7 @@ type stateless func(text string, emit func(Record)) error
 func (p stateless) line(text string, emit func(Record)) error { return p(text, emit) }
 func (stateless) end(func(Record)) error                      { return nil }
 
-// newParser gives the parser of a format of lines.
+// newParser returns the parser of a line format.
 func newParser(opt Options) (parser, error) {
 	switch opt.Format {
 	case List:
@@ -194,7 +194,7 @@ func (r *lineRun) next() {
 	r.counts.Lines++
 }
 
-// check counts a line without a record, or gives its error.
+// check counts a line without a record, or returns its error.
 func (r *lineRun) check(err error, text string) {
 	switch {
 	case err == nil || r.stopped:

@@ -14,8 +14,8 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/input"
 )
 
-// TestTranscripts compares what the readers make of the logs of testdata, and of
-// text in the transcripts, with what was checked by hand.
+// TestTranscripts compares the records of the logs in testdata, and of text in the transcripts,
+// with results that were checked by hand.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -159,7 +159,7 @@ func sizeOf(t *testing.T, text []byte) int64 {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	n, _ := io.Copy(io.Discard, in) // what is broken ends early, for the reader too
+	n, _ := io.Copy(io.Discard, in) // a damaged input ends early, also for the reader
 	return n
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind says what a record tells of.
+// Kind is the kind of a record.
 type Kind uint8
 
 // The kinds of records.
@@ -28,7 +28,7 @@ func (k Kind) String() string {
 	return [...]string{"fetch", "revisit", "link", "other"}[min(k, Other)]
 }
 
-// A Record is what a log tells of one URL. Fields the log doesn't have are zero.
+// A Record is what a log contains about one URL. Fields that the log lacks are zero.
 type Record struct {
 	URL  string
 	Kind Kind
@@ -42,18 +42,18 @@ type Record struct {
 	Redirect string
 	// Via is the URL this one was found on.
 	Via string
-	// RedirectedFrom says that Via redirected to the URL.
+	// RedirectedFrom means that Via redirected to the URL.
 	RedirectedFrom bool
-	// Length is of the content, or of what is stored of it, in bytes.
+	// Length is that of the content, or of its stored part, in bytes.
 	Length int64
-	// What the response declares, as in package declared: of WARC with [Options.Declared], and of
-	// the captures that a daemon kept.
+	// Declarations of the response, as in package declared. Records of WARC files have them with
+	// [Options.Declared], as do the captures that a daemon kept.
 	Canonical, NoVarySearch, CleanParam string
 	// Line is the number of the line, or for WARC of the record, from 1.
 	Line int64
 }
 
-// A LineError tells of one line that isn't what its format wants.
+// A LineError is the error of one line that its format does not allow.
 type LineError struct {
 	Line int64
 	Text string // its beginning
@@ -70,7 +70,7 @@ var errSkip = errors.New("no record")
 // bad makes the error of a line.
 func bad(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// kindOf tells what a URL of a fetch log is.
+// kindOf returns the kind of a record with this URL in a log of fetches.
 func kindOf(url string, fetched Kind) Kind {
 	for _, web := range []string{"http:", "https:", "ftp:"} {
 		if len(url) >= len(web) && strings.EqualFold(url[:len(web)], web) {
@@ -78,7 +78,7 @@ func kindOf(url string, fetched Kind) Kind {
 		}
 	}
 	if i := strings.IndexByte(url, ':'); i < 0 || strings.ContainsAny(url[:i], "/?#.") {
-		return fetched // no scheme to tell by; the canonicalizer has the last word
+		return fetched // there is no scheme; the canonicalizer decides
 	}
 	return Other
 }

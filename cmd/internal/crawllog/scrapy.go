@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// parseScrapy reads a Scrapy log. It tells of discovery: what was crawled, and what
-// the dupefilter dropped, each time with DUPEFILTER_DEBUG. Every message of one of
-// these forms is a record; stack traces, items and statistics are none.
+// parseScrapy reads a Scrapy log. Each message of one of these forms is a record: a URL that was
+// crawled, that the dupefilter dropped (every time only with DUPEFILTER_DEBUG), or that
+// redirected. Stack traces, items and statistics are not records.
 //
 //	Crawled (200) <GET url> (referer: url)
 //	Filtered duplicate request: <GET url> (referer: url)

@@ -84,7 +84,7 @@ func (p *w3cParser) url() (string, Kind) {
 	if query := p.get("cs-uri-query"); query != "" && !p.has("cs-uri") {
 		target += "?" + query
 	}
-	if p.has("x-edge-location") { // CloudFront escapes what it logs once more
+	if p.has("x-edge-location") { // CloudFront escapes its fields twice
 		if plain, err := url.PathUnescape(target); err == nil {
 			target = plain
 		}

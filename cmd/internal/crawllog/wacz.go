@@ -46,8 +46,8 @@ func readWACZ(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, erro
 	}
 }
 
-// maxDirectory bounds what is read of a zip to find its directory. The directory is
-// held in memory, and takes about three times its bytes.
+// maxDirectory is the maximum size of the directory of a zip, in bytes. The directory is kept in
+// memory, and takes about three times its size.
 const maxDirectory = 64 << 20
 
 // boundedAt is a reader of which only so many bytes may be read.
@@ -63,7 +63,7 @@ func (b *boundedAt) ReadAt(p []byte, off int64) (int, error) {
 	return b.ReaderAt.ReadAt(p, off)
 }
 
-// readMember reads one WARC file and tells whether the caller wants more.
+// readMember reads one WARC file, and reports whether the caller still reads.
 func readMember(ctx context.Context, member *zip.File, opt Options, counts *Counts, yield func(Record, error) bool) bool {
 	stored, err := member.Open()
 	if err != nil {

@@ -27,8 +27,8 @@ type warcReader struct {
 	stopped bool
 }
 
-// Bounds on what is read of a record: its header, all lines together, and of the
-// HTTP message.
+// Maximum sizes of the parts of a record that are read: of the header, all lines together, and of
+// the HTTP message.
 const (
 	maxWARCHeader = 1 << 20
 	maxHTTPHeader = 64 << 10
@@ -38,7 +38,7 @@ func readWARC(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, erro
 	return func(yield func(Record, error) bool) { readWARCFrom(f.Reader(), f.Name, opt, counts, yield) }
 }
 
-// readWARCFrom reads one file and tells whether the caller wants more.
+// readWARCFrom reads one file, and reports whether the caller still reads.
 func readWARCFrom(r *bufio.Reader, name string, opt Options, counts *Counts, yield func(Record, error) bool) bool {
 	w := &warcReader{r: r, opt: opt, counts: counts}
 	w.emit = func(rec Record) {
@@ -125,7 +125,7 @@ func cutShort(err error) error {
 	return err
 }
 
-// warcHeader is what is read of a record's header.
+// warcHeader has the fields of the header of a record.
 type warcHeader struct {
 	kind, date, digest, contentType string
 	uri                             []byte
@@ -193,7 +193,7 @@ func (h *warcHeader) set(name, value string) {
 
 // warcRecord makes a record of captures. Requests repeat the URL of their response;
 // warcinfo is of no URL. The digest is that of the payload, never of the block: wget
-// gives revisits the digest of an empty block.
+// writes the digest of an empty block for revisits.
 func (w *warcReader) warcRecord(h warcHeader, block io.Reader) error {
 	r := Record{URL: string(h.uri), Time: layoutTime(time.RFC3339Nano, h.date), Digest: bareDigest(h.digest), Length: h.length}
 	switch h.kind {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// maxWAT bounds what is read of a record of a WAT file, in bytes. The links of the largest
-// pages of Common Crawl take a few MB.
+// maxWAT is how many bytes of a record of a WAT file are read. The links of the largest pages of
+// Common Crawl take a few MB.
 const maxWAT = 16 << 20
 
-// watRecord is what is read of a record of a WAT file: what Internet Archive's tools write
-// of a record of a WARC file, as JSON.
+// watRecord has the fields of a record of a WAT file: the JSON that the Internet Archive's tools
+// write about a record of a WARC file.
 type watRecord struct {
 	Envelope struct {
 		Header struct {
@@ -102,7 +102,7 @@ func headerOf(headers map[string]json.RawMessage, name string) string {
 	return ""
 }
 
-// watBase is what the links of a page are relative to; nil if that can't be told.
+// watBase returns the base URL of the links of a page, or nil if it is not known.
 func watBase(page, base string) *url.URL {
 	u, err := url.Parse(page)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // A wgetParser reads the logs of wget, verbose and -nv. Times are local and have no
-// zone; they are taken as UTC. A verbose log tells of a fetch over several lines:
+// zone; they are read as UTC. A verbose log has several lines for a fetch:
 //
 //	--2006-01-02 15:04:05--  http://a.example/
 //	HTTP request sent, awaiting response... 301 Moved Permanently
@@ -38,7 +38,7 @@ func (p *wgetParser) line(text string, emit func(Record)) error {
 	return errSkip
 }
 
-// detail adds what a line tells of the fetch that began before.
+// detail adds the data of a line to the fetch that began before.
 func (p *wgetParser) detail(text string) bool {
 	switch {
 	case strings.Contains(text, "awaiting response... "):

@@ -1,9 +1,8 @@
-// Package dashboard is the page a person opens to see how a frontier is doing.
+// Package dashboard has the page that shows the state of a frontier.
 //
-// The page holds no data: it asks the daemon's HTTP interface for the same
-// counters that /metrics shows, with the token the person types in, and draws
-// them itself. So there is nothing to build, nothing is loaded from elsewhere,
-// and no second set of numbers to disagree with the first.
+// The page contains no data. It requests /v1/stats, which has the counters of /metrics, from the
+// daemon, with the token that the user enters, and draws them in the browser. So it needs no build
+// step, loads nothing from elsewhere, and agrees with the metrics.
 package dashboard
 
 import (

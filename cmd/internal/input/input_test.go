@@ -194,7 +194,7 @@ func TestBlocksKeepWhatCameBeforeAnError(t *testing.T) {
 	}
 }
 
-// TestBlocksDontWaitForASlowWriter reads lines before the writer goes on.
+// TestBlocksDontWaitForASlowWriter reads lines while the writer pauses.
 func TestBlocksDontWaitForASlowWriter(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close() // ends the goroutine that reads

@@ -40,8 +40,8 @@ func (b *Block) Release() {
 }
 
 // Blocks cuts r into blocks of lines that end with end. A block belongs to the caller until it is released.
-// The sequence ends with the input or with the first error; what was read before
-// an error comes as a block first, without a last line that was cut short.
+// The sequence ends with the input or with the first error. Complete lines before an error
+// are returned first, as a block.
 func Blocks(r io.Reader, end byte) iter.Seq2[*Block, error] {
 	return func(yield func(*Block, error) bool) {
 		c := cutter{r: r, end: end, line: 1}

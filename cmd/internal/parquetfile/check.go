@@ -14,9 +14,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The library that reads Parquet allocates what a file asks for: a footer of a few bytes
-// can ask for gigabytes, and so can a run of equal values. So what is read of a file is
-// checked first, here, against bounds that no writer comes near.
+// The library that reads Parquet allocates as much memory as a file requests: a footer of a few
+// bytes can request gigabytes, and so can a run of equal values. So each part of a file is checked
+// first, here, against bounds that no writer comes near.
 const (
 	maxFooter      = 64 << 20 // bytes
 	maxElements    = 1 << 20  // of all lists of the footer
@@ -155,7 +155,7 @@ func (c *chunkCheck) data(b []byte, h pageHeader) error {
 	return c.values(b, h, present)
 }
 
-// texts checks that there are so many texts, each behind its length, if the column has texts.
+// texts checks that b has this number of texts, each after its length, if the column has texts.
 func (c *chunkCheck) texts(b []byte, values int64) error {
 	if !c.text {
 		return nil

@@ -1,5 +1,5 @@
-// Package parquetfile reads the columns of a Parquet file that tell of captures, in bounded
-// memory: parquet-go decodes, and what a file may ask of it is checked first.
+// Package parquetfile reads the columns of a Parquet file that describe captures, in bounded
+// memory: it checks the sizes in the file before parquet-go decodes it.
 package parquetfile
 
 import (

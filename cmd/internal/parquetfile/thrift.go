@@ -164,7 +164,7 @@ func (t *thrift) many(n uint64, depth int, kinds ...byte) error {
 	return nil
 }
 
-// pageHeader is what is read of the header of a page.
+// pageHeader has the fields of the header of a page.
 type pageHeader struct {
 	kind, unpacked, packed int64
 	values, encoding       int64

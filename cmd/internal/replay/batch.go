@@ -47,8 +47,8 @@ type Batch struct {
 	ready    chan struct{}
 }
 
-// An Event is one URL that was found or fetched: its place in the text, and what
-// a log tells of it.
+// An Event is one URL that was found or fetched: its place in the text, and its data
+// in the log.
 type Event struct {
 	Start, End uint32
 	Line       uint32 // counted from the batch's first

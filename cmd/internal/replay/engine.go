@@ -79,10 +79,10 @@ type engine struct {
 	stop  context.CancelCauseFunc
 }
 
-// Run replays the inputs one after another, each in its order, and returns what it
-// found. When ctx ends, or the store fails, it stops reading; the result then
-// holds for what was read and stored before, and the error is the store's.
-// Inputs that can't be read are in the result; the others are read nevertheless.
+// Run replays the inputs one after another, each in its order, and returns the counts. When ctx
+// ends, or the store fails, it stops reading; the result then covers the URLs that were read and
+// stored before, and the error is that of the store. Inputs that cannot be read are listed in the
+// result, and the other inputs are read.
 func Run(ctx context.Context, inputs []Input, opt Options) (*Result, error) {
 	e, err := newEngine(ctx, opt)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // Choice selects the records of a log that are events.
 type Choice string
 
-// The choices. Auto takes fetches where a log of fetches also lists what it only
-// found (Heritrix), and everything elsewhere.
+// The choices. Auto selects fetches if a log of fetches also lists URLs that were only found
+// (Heritrix), and otherwise all records.
 const (
 	Auto    Choice = "auto"
 	All     Choice = "all"

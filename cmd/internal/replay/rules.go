@@ -32,8 +32,8 @@ type RuleEffect struct {
 	Other    string `json:"other,omitempty"`
 }
 
-// switched are the rules that are tried: those that can be switched but for the ones
-// that are for audits alone.
+// switched are the rules that are tried: those that can be switched, except keep-hashbang, rules of
+// rule files, and rules for audits.
 var switched = []canon.Rule{
 	canon.DropFragment, canon.SortQuery, canon.CompleteParams, canon.CollapseSlashes, canon.StripWWW, canon.FoldHTTPS,
 	canon.StripTrailingSlash, canon.StripIndex, canon.StripTrackingParams, canon.StripSessionIDs, canon.DropEmptyParams, canon.StripTrailingDot,

@@ -37,8 +37,8 @@ func newTable(budget int64) *table {
 	return t
 }
 
-// number returns the number of a spelling and whether it is new. A full table gives
-// noOrdinal for one it doesn't know.
+// number returns the number of a text, and whether the text is new. A full table returns noOrdinal for
+// a text that it lacks.
 func (t *table) number(s sum) (ordinal uint32, fresh bool) {
 	sh := &t.shards[s.hi>>56]
 	slots := sh.slots

@@ -17,8 +17,8 @@ const (
 	plotWidth, plotHeight    = width - left - right, height - top - bottom
 )
 
-// A mark is one place on the x axis of a chart: what stands there in parts that are
-// stacked, from 0 to 1, and what hovering tells.
+// A mark is one place on the x axis of a chart: its stacked parts, each from 0 to 1, and the text
+// that is shown on hovering.
 type mark struct {
 	from, to float64 // 0 to 1
 	parts    []float64

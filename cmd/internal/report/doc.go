@@ -1,8 +1,7 @@
-// Package report writes what a replay found as one HTML file.
+// Package report writes the results of a replay, or of an audit, as one HTML file.
 //
-// The file holds everything it shows: no script, font or picture is fetched, so it
-// can be mailed and opens without a network, today and in ten years. The charts are
-// SVG made here; the script only adds hovering, sorting and saving of tables, and
-// everything can be read without it. Every chart has its figures in a table beside it,
-// for those who can't see it, and for those who want to count.
+// The file is complete: it loads no script, font or picture, so it can be mailed and opens without a
+// network. The charts are SVG. A script adds hovering, sorting and saving of tables; without it,
+// everything can still be read. Each chart has a table of its figures beside it, for readers who
+// cannot see the chart or who want the exact numbers.
 package report

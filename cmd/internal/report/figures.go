@@ -28,7 +28,7 @@ func streamFigure(r *replay.Result) *figure {
 		points, ticks, name, func(at int64) float64 { return math.Min(float64(at)/float64(end), 1) }, r.Stream.Width)
 }
 
-// timeFigure shows the same over time, where the logs tell it.
+// timeFigure shows the same over time, if the logs have times.
 func timeFigure(r *replay.Result) *figure {
 	points := r.OverTime.Points
 	if len(points) < 2 {

@@ -137,7 +137,7 @@ func TestNumbers(t *testing.T) {
 }
 
 // probe runs in the browser after the report's own script: it sorts the hosts by
-// their last column but one, and says what it sees in an attribute.
+// their last column but one, and writes its result to an attribute.
 const probe = `<script>
 var t=document.querySelector('table[data-name=hosts]'),b=t.tHead.querySelectorAll('button');
 b[6].click();

@@ -23,8 +23,8 @@ var start = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 // that the log is in order of time and yet made without memory.
 const lag = 500
 
-// captures calls yield with what is fetched in the turn of the k-th page p:
-// the page, perhaps a variant of it, and again what was fetched lag pages ago.
+// captures calls yield with the fetches in the turn of the k-th page p: the page, perhaps a
+// variant of it, and, as a repeat, the page that was fetched lag pages ago.
 func (w *Web) captures(k int64, p page, before *page, c *Capture, yield func(*Capture)) {
 	w.fetch(k, p, 0, 0, c, yield)
 	if before == nil {
@@ -83,7 +83,7 @@ func (w *Web) fetchParam(k int64, p page, slot uint64, c *Capture, yield func(*C
 	yield(c)
 }
 
-// complete sets what was fetched; fetch numbers the fetches of a page.
+// complete sets the result of a fetch; fetch numbers the fetches of a page.
 func (w *Web) complete(k int64, p page, fetch uint64, c *Capture) {
 	c.Redirect = c.Redirect[:0]
 	c.Time = start.Add(time.Duration(k)*200*time.Millisecond + time.Duration(fetch)*time.Millisecond)

@@ -81,7 +81,7 @@ const (
 	tagDeclOrder
 )
 
-// declHost is a host and what is true there.
+// declHost is a host, and the truth about it.
 type declHost struct {
 	rank     uint64
 	name     string
@@ -90,7 +90,7 @@ type declHost struct {
 	changing bool
 	home     bool // pages are at "/", not at a script
 	www      int  // 0: no such host, 1: the same pages, 2: others
-	http     int  // likewise
+	http     int  // the same for http
 	params   [4]string
 }
 
@@ -280,7 +280,7 @@ func (d *Declaring) canonical(p declPage, url string, fetch uint64) string {
 	return p.own().url()
 }
 
-// lie is what a lying host declares, or false for where it tells the truth.
+// lie returns the wrong declaration of a lying host, or false if the declaration is right.
 func (d *Declaring) lie(p declPage, url string, fetch uint64) (string, bool) {
 	switch d.opt.Lie {
 	case NamesHome:

@@ -2,8 +2,8 @@ package synth
 
 import "testing"
 
-// TestDeclaringWebs holds the webs to what they promise: 60 % of the pages with duplicates
-// declare, 5 % of the hosts lie, and a URL shows one page.
+// TestDeclaringWebs checks the promises of the webs: 60 % of the pages with duplicates declare,
+// 5 % of the hosts lie, and each URL leads to one page.
 func TestDeclaringWebs(t *testing.T) {
 	for _, lie := range Lies {
 		for seed := range uint64(2) {

@@ -24,7 +24,7 @@ const (
 // Formats lists the formats there are.
 func Formats() []Format { return []Format{URLs, Truth, CDX, CDXJ, CrawlLog, Captures} }
 
-// links says whether the format is a stream of links.
+// links reports whether the format is a stream of links.
 func (f Format) links() bool { return f == URLs || f == Truth }
 
 // header is the first line of a file, or "".

@@ -64,7 +64,7 @@ func (w *Web) afterRounds(win int, r int64) (n int64) {
 	return n
 }
 
-// quantum is how many pages the host gives in this round.
+// quantum is how many pages of the host come in this round.
 func (c *cursor) quantum(h int32) int64 {
 	q := int64(c.w.opt.Quantum)
 	return max(0, min(c.w.size[h]-c.round*q, q))

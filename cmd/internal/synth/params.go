@@ -10,7 +10,7 @@ const (
 	paramValues = 5 // of each
 )
 
-// paramNames are given to both kinds, so that a name alone tells nothing.
+// paramNames are names of both kinds, so that a name alone does not reveal its kind.
 var paramNames = [...]string{"view", "style", "mode", "ref", "lang", "part", "rev", "from"}
 
 // Param is a planted parameter of a host.

@@ -34,8 +34,8 @@ const (
 	numRules
 )
 
-// ruleInfo gives a rule's name, its weight among the variants (per mille, from
-// real link streams), and on which share of hosts it does not hold.
+// ruleInfo has the name of each rule, its weight among the variants (per mille, from real link
+// streams), and the share of hosts where it does not hold.
 var ruleInfo = [numRules]struct {
 	name   canon.Rule
 	weight int
@@ -82,7 +82,7 @@ func pickRule(h uint64, fragments bool) Rule {
 	return Scheme
 }
 
-// holds says whether a rule holds for a page: whether the variant is the page.
+// holds reports whether a rule holds for a page: whether the variant leads to the same page.
 func (w *Web) holds(p page, r Rule) bool {
 	if unit(w.hash(tagHolds, uint64(p.host), uint64(r))) < ruleInfo[r].wrong {
 		return r == TrailingSlash && w.section(p)
@@ -94,14 +94,13 @@ func (w *Web) holds(p page, r Rule) bool {
 	return unit(h) >= w.opt.Twin || Rule(again(h)%uint64(numRules)) != r
 }
 
-// section says whether a page is in a directory that doesn't tell final slashes
-// apart, though its host does.
+// section reports whether a page is in a directory where a final slash makes no difference,
+// although it does elsewhere on the host.
 func (w *Web) section(p page) bool {
 	return unit(w.hash(tagSection, uint64(p.host), 0)) < w.opt.Sections && w.text(p).style == dated
 }
 
-// redirects says whether a spelling by the rule is answered with a redirect to
-// the page's own.
+// redirects reports whether a variant by the rule redirects to the page's own URL.
 func (w *Web) redirects(p page, r Rule) bool {
 	switch r {
 	case Scheme, WWW, TrailingSlash, Index:

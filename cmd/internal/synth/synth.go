@@ -57,8 +57,8 @@ type Options struct {
 	// final slash, index file) with a redirect to the page's own spelling, which need
 	// not be the one that the fold makes. The default is 0.
 	Redirects float64
-	// Sections is the share of the hosts that tell final slashes apart of which the
-	// dated directories don't. The default is 0.
+	// Sections is, of the hosts where a final slash makes a difference, the share where it
+	// makes none in dated directories. The default is 0.
 	Sections float64
 }
 

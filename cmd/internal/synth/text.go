@@ -38,7 +38,7 @@ func (w *Web) text(p page) text {
 	return t
 }
 
-// can says whether the rule has a variant of this page.
+// can reports whether the rule has a variant of this page.
 func (t text) can(r Rule) bool {
 	switch r {
 	case TrailingSlash:

@@ -8,32 +8,31 @@ import (
 	"runtime"
 )
 
-// WriteOptions say which part of a web to write. The zero value writes all of
-// it as a list of URLs.
+// WriteOptions select the part of a web to write. The zero value writes all of it, as a list of
+// URLs.
 type WriteOptions struct {
 	// Format is what to write. The default is URLs.
 	Format Format
 	// Lines ends the output after so many. The default is no bound.
 	Lines int64
-	// From is the page to begin with, to go on where an earlier run ended. The
-	// default is 0, the first.
+	// From is the first page, to continue where an earlier run ended. The default is 0.
 	From int64
 	// Workers make pages at the same time; the bytes don't depend on it. The
 	// default is one for each processor.
 	Workers int
 }
 
-// Written says what a Write wrote.
+// Written is the result of a Write.
 type Written struct {
 	Lines int64 // without a header
-	Next  int64 // the page to go on from; a page that Lines cut short comes again whole
+	Next  int64 // the page to continue from; a page that Lines cut short is written again as a whole
 }
 
 // chunkPages is how many pages a worker makes at once.
 const chunkPages = 256
 
-// Write writes the web to out. It ends early, with the context's error and
-// what was written, when the context does.
+// Write writes the web to out. When the context ends, it returns the context's error and
+// the part that was written.
 func (w *Web) Write(ctx context.Context, out io.Writer, opt WriteOptions) (Written, error) {
 	if opt.Format == "" {
 		opt.Format = URLs
@@ -85,7 +84,7 @@ type chunk struct {
 	lines []int64 // of each page
 }
 
-// add writes a chunk, and says whether the wanted number of lines is reached.
+// add writes a chunk, and reports whether the requested number of lines is reached.
 func (d *Written) add(out io.Writer, c *chunk, want int64) (full bool, err error) {
 	text := c.text
 	for _, n := range c.lines {
@@ -120,8 +119,8 @@ func firstLines(text []byte, n int64) []byte {
 	return text[:end]
 }
 
-// chunks makes the chunks with several workers and gives them in order: the
-// channel of each is given before it is made.
+// chunks makes the chunks with several workers and returns them in order: it sends the channel of
+// each chunk before the chunk is made.
 func (w *Web) chunks(ctx context.Context, opt WriteOptions) <-chan chan *chunk {
 	order := make(chan chan *chunk, opt.Workers)
 	free := make(chan struct{}, opt.Workers)

@@ -1,5 +1,5 @@
 'use strict';
-// The page asks the daemon every two seconds and draws what it says. All text
+// The page asks the daemon every two seconds and draws the answers. All text
 // from the daemon goes in through textContent: URLs are written by strangers.
 
 const $ = id => document.getElementById(id);
