@@ -24,8 +24,8 @@ const (
 	finders = 16 // goroutines that find each page at the same moment
 )
 
-// remoteStorage is colly's own storage as it is behind a network: each call
-// takes a round trip. The pause is what is shown, nothing waits for it.
+// remoteStorage is colly's own storage behind a network: each call takes a round trip, which a
+// pause simulates.
 type remoteStorage struct {
 	storage.InMemoryStorage
 	trip time.Duration

@@ -1,33 +1,31 @@
-// Command colly crawls with colly, and lets a frontier decide what is new.
-//
-// # Why
-//
-// Colly asks its storage whether a request was visited, and then tells it that
-// it was: two steps. Between them another goroutine can do the same, and with
-// a storage behind a network it will. Here the decision is one atomic step:
-// of any number of goroutines that find a page, under any of its spellings,
-// one is told that it is new. TestRace shows both, side by side.
-//
-// # Four ways
-//
-//   - [Once] is the small way, and the one to begin with: colly keeps its own
-//     queue, the frontier only says what is new. One line in an existing crawler.
-//   - [NewStorage] is for c.SetStorage: what was visited survives restarts, and
-//     the race is gone without a change to colly. Identity stays colly's.
-//   - [NewQueue] is for those who have a colly queue: requests on disk, each page
-//     once, leased until it is scraped, so that a killed crawl resumes.
-//   - [Drive] is the whole way: the queue lives in the frontier, with politeness,
-//     leases and retries, and colly fetches and parses.
-//
-// Try it, here in this directory:
+// Command colly crawls with colly, and a frontier decides which pages are new. Run it in this
+// directory:
 //
 //	go run . -db crawl.db https://example.com/
 //	go run . -daemon 127.0.0.1:7072 -crawl news https://example.com/
 //
-// Stop it with Ctrl-C or kill -9 and start it again: it goes on. All take a
-// [frontier.Interface]: a frontier in the process, or, by another
-// constructor, one behind a daemon that several crawlers share.
+// Stop it with Ctrl-C or kill -9 and start it again: it continues.
 //
-// This example has its own go.mod, so that colly and what it needs is no
-// dependency of firstseen.
+// # Why
+//
+// Colly asks its storage whether a request was visited, and then records the visit: two steps.
+// Between them another goroutine can do the same, especially if the storage is behind a network.
+// The frontier decides in one atomic step: if any number of goroutines find a page, under any
+// variant of its URL, one gets the answer "new". TestRace shows both.
+//
+// # Four ways to use it
+//
+//   - [Once] is the smallest change, and the one to begin with: colly keeps its own queue, and the
+//     frontier only decides which pages are new. It is one line in an existing crawler.
+//   - [NewStorage] is for c.SetStorage: visits survive restarts, and the race is removed without a
+//     change to colly. Identity stays colly's.
+//   - [NewQueue] is for crawlers with a colly queue: requests are on disk, each page is leased until
+//     it is scraped, and a killed crawl resumes.
+//   - [Drive] replaces the loop: the queue is in the frontier, with politeness, leases and retries,
+//     and colly fetches and parses.
+//
+// Each takes a [frontier.Interface]: a frontier in the process, or the client of a daemon that
+// several crawlers share.
+//
+// This example has its own go.mod, so that firstseen does not depend on colly.
 package main

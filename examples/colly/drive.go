@@ -10,9 +10,9 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// Drive crawls until the frontier's crawl holds nothing: colly fetches and parses,
-// the frontier says what and when. One Drive fetches one page at a time; run
-// several, each with a c.Clone().
+// Drive crawls until nothing is queued or leased in the frontier's crawl: colly fetches and parses,
+// the frontier decides what to fetch and when. One Drive fetches one page at a time; run several,
+// each with a c.Clone().
 //
 // Links to the host of the page are followed, and a seed's redirect to another host.
 // So nothing is queued that a filter of the collector would refuse later: it would
@@ -38,7 +38,7 @@ func Drive(ctx context.Context, c *colly.Collector, f frontier.Interface) error 
 	return nil
 }
 
-// hostOf returns the host of a URL, "" for what is none.
+// hostOf returns the host of a URL, or "" if link is not a URL.
 func hostOf(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {
@@ -53,7 +53,7 @@ type driver struct {
 	f      frontier.Interface
 	links  []string
 	target string          // where a redirect leads
-	failed *colly.Response // what came instead of a page
+	failed *colly.Response // the response, if it was not a page
 }
 
 func (d *driver) redirected(to *http.Request, _ []*http.Request) error {
@@ -61,8 +61,8 @@ func (d *driver) redirected(to *http.Request, _ []*http.Request) error {
 	return http.ErrUseLastResponse
 }
 
-// visit fetches a page and says what became of it. The frontier decides on
-// redirects: a page under another spelling is followed under the same lease.
+// visit fetches a page and reports the result. The frontier decides on redirects: a redirect to a
+// variant of the same page is followed under the same lease.
 func (d *driver) visit(ctx context.Context, lease *frontier.Lease) error {
 	for lease != nil {
 		d.links, d.target, d.failed = nil, "", nil

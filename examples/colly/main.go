@@ -61,7 +61,7 @@ func openOn(dir string, opt frontier.Options) (_ frontier.Interface, closeAll fu
 	return f, func() error { return errors.Join(f.Close(), s.Close()) }, nil
 }
 
-// run crawls the host of a URL, and goes on with what else is left of the crawl.
+// run crawls the host of a URL, and continues the rest of the crawl.
 func run(ctx context.Context, dir, daemon, crawl, seed string) (err error) {
 	f, closeAll, err := openFrontier(ctx, dir, daemon, crawl)
 	if err != nil {

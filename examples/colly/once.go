@@ -29,9 +29,9 @@ func Once(ctx context.Context, c *colly.Collector, f frontier.Interface) {
 	})
 }
 
-// isNew is the whole of the duplicate filter: is the last of these URLs new, or
-// the same page as the one before? An error means that nobody knows: the page
-// is left for another time rather than fetched twice.
+// isNew is the whole duplicate filter: it reports whether the last of these URLs is new, or is the
+// same page as the one before. On an error it returns false: the page is left for another time, not
+// fetched twice.
 func isNew(ctx context.Context, f frontier.Interface, urls ...string) bool {
 	asked := make([]frontier.Link, len(urls))
 	for i, u := range urls {

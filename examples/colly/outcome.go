@@ -10,9 +10,9 @@ import (
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// outcomeOf says what becomes of a page whose visit failed, by the status of
-// its answer, 0 for none. What may pass is tried again; what the server says
-// for good is done; what colly itself refuses, by its filters, is given up.
+// outcomeOf returns the outcome of a page whose visit failed, by the status of its answer, or 0 for
+// no answer. A temporary failure is tried again. A permanent answer of the server is done. A page
+// that colly itself refuses, by its filters, is given up.
 func outcomeOf(status int, err error) frontier.Outcome {
 	for _, refused := range []error{colly.ErrForbiddenDomain, colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch,
 		colly.ErrRobotsTxtBlocked, colly.ErrMaxDepth, colly.ErrMissingURL} {

@@ -24,16 +24,14 @@ import (
 //	q.AddURL("https://example.com/")
 //	err = q.Run(c)
 //
-// Requests are on disk, each page is taken once under any of its spellings, and
-// hosts are served politely. Colly's own storages give a request away and
-// forget it; here it is leased until its callbacks have run, so that what was in
-// hand when the process was killed is fetched by the next. A request is done
-// when its page was scraped, or failed for good; see outcomeOf.
+// Requests are on disk, each page is queued once under any variant of its URL, and hosts are served
+// politely. Colly's own storages forget a request when they return it. Here it is leased until
+// its callbacks have run, so that a request in flight when the process is killed is fetched by the
+// next process. A request is done when its page was scraped, or failed permanently; see outcomeOf.
 //
-// Colly asks for the size of the queue before each request, and takes 0 for
-// "nothing until somebody finishes or adds". So QueueSize says how many there
-// are only when one can be had now, and waits, if it must for a host's delay,
-// only while nothing is being fetched.
+// Colly asks for the size of the queue before each request. It reads 0 as "nothing until a request
+// ends or is added". So QueueSize returns the size only if a request can be had now. It waits for
+// the delay of a host only while nothing is being fetched.
 type Queue struct {
 	f frontier.Interface
 	// grace is how long a request may take to pass colly's filters.
@@ -42,8 +40,8 @@ type Queue struct {
 	mu   sync.Mutex
 	next *frontier.Lease    // leased by QueueSize for GetRequest
 	out  map[string]*handed // by token: with colly
-	// idle says that QueueSize answered 0 and no request was given since: when
-	// colly asks again and nothing is being fetched, all it was given is over.
+	// idle means that QueueSize answered 0 and no request was returned since. If colly then asks
+	// again while nothing is being fetched, all its requests have ended.
 	idle bool
 }
 
@@ -92,7 +90,7 @@ func (q *Queue) QueueSize() (int, error) {
 		if err != nil || after == 0 {
 			return size, err
 		}
-		time.Sleep(after) // a host's delay; nothing is being fetched meanwhile
+		time.Sleep(after) // a host's delay; nothing is being fetched
 	}
 }
 
@@ -143,7 +141,7 @@ func (q *Queue) lease(ctx context.Context) (due time.Time, err error) {
 	return due, nil
 }
 
-// fetching says whether a request is past colly's filters and not settled.
+// fetching reports whether a request has passed colly's filters and is not settled.
 func (q *Queue) fetching() bool {
 	for _, h := range q.out {
 		if h.started {
@@ -153,10 +151,9 @@ func (q *Queue) fetching() bool {
 	return false
 }
 
-// fallen names what colly was given and let fall without a callback: what its
-// filters refuse, and what a callback aborted. When colly asks for more, a
-// thread of its has all that it was given, and what isn't past the filters soon
-// after never will be.
+// fallen returns the requests that colly dropped without a callback, because its filters refused
+// them or a callback aborted them. When colly asks for more, its threads have received all earlier
+// requests; a request that has not passed the filters soon after never will.
 func (q *Queue) fallen(now time.Time) (names []string) {
 	for name, h := range q.out {
 		if h.sent.IsZero() {
@@ -168,7 +165,7 @@ func (q *Queue) fallen(now time.Time) (names []string) {
 	return names
 }
 
-// drop gives up requests: they stay seen.
+// drop gives up requests. Their URLs stay seen.
 func (q *Queue) drop(ctx context.Context, names []string) error {
 	var over []frontier.Settlement
 	for _, name := range names {
@@ -179,7 +176,7 @@ func (q *Queue) drop(ctx context.Context, names []string) error {
 	return err
 }
 
-// GetRequest gives the request that QueueSize leased.
+// GetRequest returns the request that QueueSize leased.
 func (q *Queue) GetRequest() ([]byte, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -214,8 +211,8 @@ func withName(l *frontier.Lease, name string) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// Close gives back what was leased in advance, and gives up what colly let
-// fall. Call it when Run has returned.
+// Close releases the request that was leased in advance, and gives up the requests that colly
+// dropped. Call it after Run has returned.
 func (q *Queue) Close() error {
 	ctx := context.Background()
 	q.mu.Lock()

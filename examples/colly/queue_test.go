@@ -147,7 +147,7 @@ func TestQueueResumesAfterKill(t *testing.T) {
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = first.Wait() // says that it was killed
+	_ = first.Wait() // its error is that it was killed
 	s.mu.Lock()
 	s.hold = 0
 	inFlight := slices.Clone(s.held)

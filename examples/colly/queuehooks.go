@@ -11,8 +11,8 @@ import (
 
 type collector = *colly.Collector
 
-// attach lets a collector's callbacks say what became of requests. Colly's own
-// check for revisits is off: it would refuse what a killed process left behind.
+// attach adds callbacks to a collector that settle requests. It turns off colly's own check for
+// revisits, which would refuse requests that a killed process had in flight.
 func (q *Queue) attach(c collector) {
 	c.AllowURLRevisit = true
 	c.OnRequestHeaders(q.start) // after the filters and OnRequest, before the network
@@ -31,8 +31,8 @@ func (q *Queue) start(r *colly.Request) {
 	}
 }
 
-// end settles the lease of a request. A lease that ran out is somebody else's
-// by now, and an error of the frontier leaves it to run out.
+// end settles the lease of a request. If the lease has expired, another crawler may have it; on an
+// error of the frontier, the lease expires later.
 func (q *Queue) end(r *colly.Response, err error) {
 	name := r.Request.Ctx.Get(leaseName)
 	q.mu.Lock()

@@ -13,14 +13,12 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Storage is colly's storage.Storage on a frontier: c.SetStorage(NewStorage(f))
-// and nothing else. What was visited is on disk when a visit begins, and of any
-// number of goroutines that begin one, one is let through: colly asks
-// IsVisited, and then lets Visited have the last word.
+// Storage is colly's storage.Storage on a frontier: call c.SetStorage(NewStorage(f)). A visit is on
+// disk before it begins. If several goroutines begin to visit a page, one succeeds: colly calls
+// IsVisited, and then the result of Visited decides.
 //
-// Colly gives a storage the 64-bit hash of a request, never its URL. So
-// identity here is colly's: other spellings of a page are other pages. [Once]
-// and [Drive] know better. Cookies stay in memory.
+// Colly passes a storage the 64-bit hash of a request, never its URL. So identity is colly's:
+// variants of a URL are different pages. [Once] and [Drive] recognize them. Cookies stay in memory.
 type Storage struct {
 	storage.InMemoryStorage // for the cookies
 	f                       frontier.Interface

@@ -1,7 +1,6 @@
-// Command concurrent is a crawler with many fetchers: each takes its own
-// leases, all share one frontier, and no host is asked more often than its
-// delay allows. Interrupt it and it gives back what it holds; with -db it goes
-// on from there.
+// Command concurrent is a crawler with many fetchers. Each takes its own leases, all share one
+// frontier, and no host is asked more often than its delay allows. If you interrupt it, it releases
+// its leases; with -db the next run continues.
 //
 //	go run ./examples/concurrent [-db DIR] [-workers N]
 package main
@@ -68,7 +67,7 @@ func run(ctx context.Context, dir, crawl string, workers int) error {
 	if err == nil {
 		err = c.crawl(ctx, workers)
 	}
-	// Whatever happened: what was acknowledged is safe, and Close ends cleanly.
+	// Close also after an error: acknowledged URLs are safe.
 	if err := errors.Join(err, f.Close(), s.Close()); err != nil {
 		return err
 	}
@@ -121,8 +120,7 @@ func (c *crawler) work(ctx context.Context) error {
 	return nil
 }
 
-// visit fetches one page. What is done about it must be done even if the
-// context has ended meanwhile.
+// visit fetches one page. It settles the lease even if the context has ended.
 func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) error {
 	c.manners.note(lease)
 	settle := context.WithoutCancel(ctx)

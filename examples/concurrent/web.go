@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// web is a little web of several hosts behind one server on loopback. It notes
-// what it was asked for.
+// web is a small web of several hosts behind one server on loopback. It records its requests.
 type web struct {
 	hosts, pages int
 	server       *httptest.Server

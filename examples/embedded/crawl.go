@@ -12,8 +12,8 @@ import (
 )
 
 // crawler is a whole polite crawler: it fetches each page once, each host no faster than
-// the frontier allows, obeys Retry-After, retries what fails and follows redirects. On a
-// store on disk it goes on where it was after any end, kill -9 included.
+// the frontier allows, obeys Retry-After, retries failures and follows redirects. With a store on
+// disk it continues after any end, including kill -9.
 type crawler struct {
 	frontier frontier.Interface
 	client   *http.Client // it does not follow redirects by itself

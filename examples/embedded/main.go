@@ -1,11 +1,10 @@
-// Command embedded is a whole crawler in one page: it crawls a site that it
-// serves itself on loopback, where each page is linked under four spellings,
-// and fetches each page once.
+// Command embedded is a small but complete crawler. It crawls a site that it serves itself on
+// loopback, where each page is linked under four variants of its URL, and fetches each page once.
 //
 //	go run ./examples/embedded [-db DIR]
 //
-// With -db the frontier is on disk: stop the program at any time, start it
-// again, and it goes on where it was.
+// With -db the frontier is on disk: stop the program at any time and start it again, and it
+// continues.
 package main
 
 import (

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// site is a small web site with duplicates planted in it: every page links to
-// the next two, each under four spellings. It counts what it served.
+// site is a small web site with planted duplicates: every page links to the next two, each under
+// four variants of its URL. It counts the pages it serves.
 type site struct {
 	pages int
 

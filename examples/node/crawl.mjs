@@ -1,9 +1,9 @@
 // Crawls the hosts of some URLs with firstseen serve: node crawl.mjs URL...
 //
-// The daemon decides what is new, what may be fetched now and when a host is to be left
-// alone; this script fetches. Run several, kill them and start them again: they share the
-// crawl that FIRSTSEEN_CRAWL names, by default DEFAULT, and leave others alone.
-// FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
+// The daemon decides which pages are new, which may be fetched now, and how long to wait for a host.
+// This script fetches. Run several, kill them and start them again: they share the crawl that
+// FIRSTSEEN_CRAWL names (default DEFAULT), and take no URLs of other crawls. FIRSTSEEN is the URL of
+// the daemon (default http://127.0.0.1:7072).
 const daemon = process.env.FIRSTSEEN ?? "http://127.0.0.1:7072";
 const crawl = process.env.FIRSTSEEN_CRAWL ?? "DEFAULT";
 
@@ -31,7 +31,7 @@ const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_b
 
 const hostOf = (url) => (URL.canParse(url) ? new URL(url).hostname : "");
 
-// visit fetches a page, offers its links to the same host, and says what became of it.
+// visit fetches a page, offers its links to the same host, and reports the result.
 async function visit(lease) {
   const named = { crawl: lease.crawl, key: lease.key, token: lease.token };
   const own = urlOf(lease);

@@ -60,7 +60,7 @@ def on_host(url, link):
 
 
 def visit(lease):
-    """Fetches a page, offers its links to the same host, and says what became of it."""
+    """Fetches a page, offers its links to the same host, and reports the result."""
     named = {k: lease[k] for k in ("crawl", "key", "token")}
     url = parse.quote(base64.b64decode(lease["url_bytes"]) if "url_bytes" in lease else lease["url"], safe=string.punctuation)
     try:

@@ -22,8 +22,8 @@ type recrawler struct {
 	onVisit func(url string, changed bool, next time.Duration)
 }
 
-// visited is what is known of the last visit. It travels with the URL as its
-// Meta, so there is no other table to keep in step.
+// visited is the data of the last visit. The frontier stores it with the URL, as Meta, so the crawler
+// needs no table of its own.
 type visited struct {
 	digest   uint64
 	interval time.Duration

@@ -55,7 +55,7 @@ func TestPagesAreVisitedAsOftenAsTheyChange(t *testing.T) {
 	})
 }
 
-// TestRunOnLoopback goes on until a page was seen to change, however long that takes.
+// TestRunOnLoopback runs until a page was seen to change, however long that takes.
 func TestRunOnLoopback(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -90,7 +90,7 @@ func (w wanted) query() (text string, args []any, err error) {
 	return "SELECT url FROM urls WHERE " + strings.Join(conditions, " AND ") + " ORDER BY url", args, nil
 }
 
-// find gives the URLs that have all the components wanted.
+// find returns the URLs that have all the components of want.
 func (d *database) find(ctx context.Context, want wanted) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		text, args, err := want.query()

@@ -53,7 +53,7 @@ var headElements = []string{"html", "head", "base", "basefont", "bgsound", "link
 // headLinks returns the targets of the canonical links in the head of a page, and its base.
 func headLinks(r io.Reader) (links []string, base string) {
 	in := html.NewTokenizer(r)
-	in.SetMaxBuf(MaxHTML * 4) // UTF-8 can take more bytes than what it was made from
+	in.SetMaxBuf(MaxHTML * 4) // UTF-8 can take more bytes than the original encoding
 	inert, based := 0, false
 	for {
 		switch in.Next() {
@@ -143,7 +143,7 @@ func oneOf(base string, links []string) (string, error) {
 	return found, nil
 }
 
-// resolve makes a link absolute, and refuses what is no URL of the web.
+// resolve makes a link absolute. It refuses a link that is not an http or https URL.
 func resolve(base, link string) (string, error) {
 	switch {
 	case link == "":

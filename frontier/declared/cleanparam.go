@@ -77,8 +77,8 @@ func (c CleanParam) Covers(path string) bool {
 // Names reports whether the rule names a parameter.
 func (c CleanParam) Names(param string) bool { return slices.Contains(c.Params, param) }
 
-// CleanParams returns the Clean-param lines of a robots.txt, wherever they stand in it: they
-// belong to no group. The error joins what is wrong with the lines that it left out.
+// CleanParams returns the Clean-param lines of a robots.txt. They can be anywhere in it, since they
+// belong to no group. The error joins the errors of the lines that it left out.
 func CleanParams(robots []byte) ([]CleanParam, error) {
 	var rules []CleanParam
 	var refused []error

@@ -60,7 +60,7 @@ func ExampleNewURLFrontierClient() {
 	// fetch http://example.org/
 }
 
-// toy is a server that takes and hands out what it is given.
+// toy is a server that stores URLs and returns them.
 type toy struct {
 	frontierpb.UnimplementedURLFrontierServer
 	mu   sync.Mutex

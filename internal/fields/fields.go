@@ -7,7 +7,7 @@ import "encoding/binary"
 // Reader reads the fields of B. If a field is cut short, Bad is set, B is empty, and that
 // field and all later ones are zero; so callers check Bad once, at the end.
 type Reader struct {
-	B   []byte // what was not yet read
+	B   []byte // the unread rest
 	Bad bool
 }
 

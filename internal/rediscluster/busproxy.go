@@ -69,7 +69,7 @@ func (w *network) door(to, bus int) (port int, err error) {
 func (w *network) connect(in net.Conn, to, bus int) {
 	out, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(bus))
 	if err != nil {
-		_ = in.Close() // as if nobody listened
+		_ = in.Close() // as if the port were closed
 		return
 	}
 	k := &link{from: nodeOf(in.RemoteAddr()), to: to, in: in, out: out}

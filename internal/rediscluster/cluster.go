@@ -18,7 +18,7 @@ import (
 // Slots is the number of hash slots of a cluster.
 const Slots = 16384
 
-// Options say what to start. The zero value is one server alone.
+// Options select the servers to start. The zero value starts one server without a cluster.
 type Options struct {
 	// Dir is where the nodes keep their files, each in a directory of its own.
 	// The default is a temporary directory that Close removes.

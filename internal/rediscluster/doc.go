@@ -1,16 +1,14 @@
-// Package rediscluster starts real Redis servers for tests and benchmarks: one
-// alone, or a cluster of masters and replicas, each a process of its own on
-// loopback with a directory of its own.
+// Package rediscluster starts real Redis servers for tests and benchmarks: one server, or a cluster
+// of masters and replicas, each a process on loopback with a directory of its own.
 //
-// A fake proves nothing about a failover, so what we claim of one is tested on
-// the program that operators run: Debian's redis-server, found on PATH. A node
-// can be killed, paused, restarted, promoted and cut off from the others, and slots
-// can be moved while clients work. Where redis-server is missing, tests are
-// skipped and say so.
+// A fake proves nothing about a failover, so the tests use the program that operators run:
+// redis-server, found on PATH. A test can kill, pause, restart and promote a node, cut it off from
+// the others, and move slots while clients work. If redis-server is missing, the tests are skipped
+// with a message.
 //
-// The package speaks RESP itself, the few lines that administration needs: so
-// nothing it reports goes through the client that is under test.
+// The package sends its few administrative commands itself, so that its results do not depend on
+// the client under test.
 //
-// A server dies with the process that started it, however that ends (Linux
-// only: elsewhere Start refuses).
+// A server ends with the process that started it, even if that process is killed. This works only on
+// Linux; elsewhere Start returns an error.
 package rediscluster

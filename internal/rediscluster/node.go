@@ -102,7 +102,7 @@ func (n *Node) Restart(ctx context.Context) error { return n.start(ctx) }
 // Stop pauses the process: its connections stay open, and nothing answers.
 func (n *Node) Stop() error { return n.signal(pause) }
 
-// Cont lets a paused process go on.
+// Cont continues a paused process.
 func (n *Node) Cont() error { return n.signal(resume) }
 
 func (n *Node) signal(send func(*os.Process) error) error {
@@ -169,10 +169,9 @@ func (n *Node) lastLog() string {
 	return string(b[max(0, len(b)-500):])
 }
 
-// freePort finds a port that nobody listens on. It is below those that the kernel
-// gives to connections. Until hold is closed, other processes that look for ports
-// this way don't take it, nor while its server is killed: it is the UDP port of the
-// same number.
+// freePort returns a free port, below those that the kernel uses for connections. hold is the UDP
+// port of the same number. Until it is closed, other callers of freePort, in any process, do not
+// take the port, even while its server is down.
 func freePort(from int) (port int, hold net.PacketConn, err error) {
 	for port := from; port < 32000; port++ {
 		addr := "127.0.0.1:" + strconv.Itoa(port)
@@ -189,8 +188,8 @@ func freePort(from int) (port int, hold net.PacketConn, err error) {
 	return 0, nil, fmt.Errorf("cannot find a free port; tried %d to 31999", from)
 }
 
-// until asks again and again, until what is true, an error or the end of ctx. The end of ctx
-// may show as a connection's timeout first: the error is ctx's then, too.
+// until calls is repeatedly until it returns true or an error, or ctx ends. what names the
+// condition in errors. If a connection times out because ctx ended, the error is that of ctx.
 func until(ctx context.Context, what string, is func(context.Context) (bool, error)) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

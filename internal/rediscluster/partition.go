@@ -6,10 +6,9 @@ import (
 	"fmt"
 )
 
-// Isolate cuts a master off from the other nodes, not from its clients, as when
-// a network splits and some clients are on its side: what it and the others
-// say to each other is lost, and it can send its replicas nothing. The cluster
-// must have been started with Options.Partitions.
+// Isolate cuts a master off from the other nodes, but not from its clients, as when a network splits
+// and some clients are on its side. Messages between it and the other nodes are lost, and it cannot
+// replicate. The cluster must have been started with Options.Partitions.
 func (c *Cluster) Isolate(ctx context.Context, i int) error {
 	if c.net == nil {
 		return errors.New("cannot isolate; got a cluster without a network between its nodes; want Options.Partitions")
@@ -24,9 +23,9 @@ func (c *Cluster) Rejoin(ctx context.Context, i int) error {
 	return c.replication(ctx, i, "+psync", "+sync")
 }
 
-// CutReplicas has a master send its replicas nothing any more, until it is
-// restarted or rejoins. A replica that is merely paused finds much of what its master sent
-// in its socket when it goes on; one that is cut off never gets it.
+// CutReplicas stops replication from a master until the master is restarted or rejoins. This is more
+// than a pause: a paused replica later finds in its socket much of the data that its master sent; a
+// replica that is cut off never receives it.
 func (c *Cluster) CutReplicas(ctx context.Context, i int) error {
 	return c.replication(ctx, i, "-psync", "-sync")
 }

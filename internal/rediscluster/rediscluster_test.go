@@ -45,8 +45,8 @@ func TestMasterDiesReplicaTakesOver(t *testing.T) {
 	}
 }
 
-// TestEndOfContextIsTold holds that until tells the end of its context also where a connection
-// noticed it first.
+// TestEndOfContextIsTold checks that until returns the error of its context even if a connection
+// times out first.
 func TestEndOfContextIsTold(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

@@ -79,8 +79,8 @@ func (m *move) run(slot string) error {
 	if err := m.keys(slot); err != nil {
 		return err
 	}
-	// The new owner is told first: were it the last, both could be asked for a
-	// while and neither would serve. The other masters needn't wait for gossip.
+	// Notify the new owner first: otherwise neither of the two would serve the slot for a while.
+	// Notify the other masters so that they need not wait for gossip.
 	for _, c := range append([]*conn{m.dst, m.src}, m.others...) {
 		if _, err := c.do("CLUSTER", "SETSLOT", slot, "NODE", m.to.ID); err != nil {
 			return err

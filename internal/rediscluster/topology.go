@@ -77,8 +77,7 @@ func (c *Cluster) ask(ctx context.Context) ([]member, error) {
 	return nil, fmt.Errorf("cannot find a node that answers: %w", errors.Join(errs...))
 }
 
-// cutOff says whether a view is that of a node which sees less than half of the
-// others.
+// cutOff reports whether a view is that of a node that sees less than half of the others.
 func (c *Cluster) cutOff(view []member) bool {
 	failing := 0
 	for _, m := range view {
@@ -157,7 +156,7 @@ func (c *Cluster) WaitFailover(ctx context.Context, old, slot int) (int, error) 
 	err := until(ctx, "fails over", func(ctx context.Context) (bool, error) {
 		m, err := c.Master(ctx, slot)
 		if err != nil {
-			return false, nil //nolint:nilerr // during an election nobody may have it
+			return false, nil //nolint:nilerr // during an election there may be no master
 		}
 		now = m
 		return m != old, nil
@@ -177,7 +176,7 @@ func (c *Cluster) Promote(ctx context.Context, replica int) error {
 		if err != nil || info["role"] == "master" {
 			return err == nil, err
 		}
-		if time.Since(asked) < 6*time.Second { // a node gives an attempt up after 5 s
+		if time.Since(asked) < 6*time.Second { // a node abandons an attempt after 5 s
 			return false, nil
 		}
 		asked = time.Now()
@@ -217,7 +216,7 @@ func (c *Cluster) WaitHealthy(ctx context.Context) error {
 
 // health is what a node says of itself and the others.
 type health struct {
-	view      string // who is master of what, the same text on nodes that agree
+	view      string // the master of each slot, the same text on nodes that agree
 	isReplica bool
 	replicas  int // in sync with this node
 }

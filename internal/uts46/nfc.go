@@ -70,7 +70,7 @@ func orderMarks(text []rune) {
 // compose joins each starter with the marks after it that it composes with, in place.
 func compose(text []rune) []rune {
 	out := text[:0]
-	starter, last := -1, uint8(0) // last is the combining class of what was kept since the starter
+	starter, last := -1, uint8(0) // last is the combining class of the last character kept since the starter
 	for _, r := range text {
 		class := propOf(r).combiningClass()
 		if starter >= 0 && (last < class || last == 0 && starter == len(out)-1) {

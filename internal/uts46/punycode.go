@@ -1,7 +1,7 @@
 package uts46
 
-// idna.Punycode of x/net has these two functions. It isn't used because what it refuses
-// changes with its releases, and keys must not.
+// idna.Punycode of x/net also has these two functions. It is not used because its releases refuse
+// different inputs, and keys must not change.
 
 import "math"
 

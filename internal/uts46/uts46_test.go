@@ -55,8 +55,8 @@ func TestToASCII(t *testing.T) {
 	}
 }
 
-// TestResultMapsToItself maps every code point in four surroundings: what comes out must be
-// what comes out of itself, or a parser that checks ASCII hosts would refuse our forms.
+// TestResultMapsToItself maps every code point in four contexts. Each result must map to itself, or a
+// parser that checks ASCII hosts would refuse our forms.
 func TestResultMapsToItself(t *testing.T) {
 	accepted := 0
 	for r := rune(0x80); r <= utf8.MaxRune; r++ {

@@ -1,6 +1,5 @@
-// Package wire has the bodies of the daemon's HTTP interface, as JSON: the server reads and
-// writes them, the client writes and reads them, and openapi.json, which is checked against
-// them, describes them.
+// Package wire has the types of the bodies of the daemon's HTTP interface, which is JSON. The server
+// and the Go client use them. A test checks openapi.json against them.
 package wire
 
 import (
@@ -26,8 +25,7 @@ type URLLine struct {
 	// Discriminator makes several things to fetch of one URL, such as a method
 	// and the digest of a body.
 	Discriminator string `json:"discriminator,omitempty"`
-	// URLBytes is the URL as bytes, which JSON text can't carry if it isn't UTF-8. It
-	// goes before URL.
+	// URLBytes is the URL as bytes, for a URL that is not UTF-8. It has precedence over URL.
 	URLBytes Bytes `json:"url_bytes,omitempty"`
 	// Meta is data to keep with the URL as it is, in place of metadata.
 	Meta Bytes `json:"meta,omitempty"`
@@ -99,9 +97,10 @@ type LeaseRequest struct {
 // Leases is the answer to a LeaseRequest.
 type Leases struct {
 	Leases []Lease `json:"leases"`
-	// Next is when asking again may give more; not told by an answer that was waited for.
+	// Next is when another request may return more. It is not set if the request waited.
 	Next time.Time `json:"next,omitzero"`
-	// Finished says that the crawl has nothing queued or leased; only told when waited for.
+	// Finished means that nothing is queued or leased in the crawl. It is set only if the request
+	// waited.
 	Finished bool `json:"finished,omitempty"`
 }
 
@@ -147,10 +146,9 @@ type DoneLease struct {
 	// Meta replaces the URL's data, as stored; Priority its priority.
 	Meta     Bytes  `json:"meta,omitempty"`
 	Priority *uint8 `json:"priority,omitempty"`
-	// TookSeconds is how long the fetch took, for delays that follow it. The default is
-	// not to tell.
+	// TookSeconds is the duration of the fetch, for adaptive delays. The default is unknown.
 	TookSeconds float64 `json:"took_seconds,omitempty"`
-	// Fetched tells what the fetch gave.
+	// Fetched is the result of the fetch.
 	Fetched *Fetched `json:"fetched,omitempty"`
 }
 

@@ -1,14 +1,14 @@
-// Balance simulates how evenly a crawl loads the shards and nodes of a cluster, under the
-// skew of hosts that was measured in a real crawl and under Zipf's law at sizes that
-// fit on no machine here.
+// Command balance simulates how evenly a crawl loads the shards and nodes of a cluster. It uses the
+// sizes of hosts in a real crawl, and Zipf's law at sizes that fit on no machine here.
 //
-// Hosts are very unequal: in the measured crawl one of 1,220 has 30 % of the URLs. Where
-// all of a host lives in one shard, that shard and its node are so many times
-// fuller than the others, however many nodes there are. The table shows the greatest
-// shard and node as a multiple of the mean (1.00 is perfect), for three placements of
-// the seen keys. Queues have one home each, so theirs is the placement by host in any
-// case. The last column is of the URLs offered, repeats and all, were they answered by
-// host too.
+//	go run ./cmd/internal/tools/balance
+//
+// Hosts are very unequal: in the real crawl one of 1,220 hosts has 30 % of the URLs. If all keys of
+// a host are in one shard, that shard and its node are much fuller than the others, whatever
+// the number of nodes. The table shows the largest shard and node as a multiple of the mean (1.00
+// is perfect), for three placements of the seen keys. Each queue is in one shard, so queues are
+// always placed by host. The last column is the load of all offered URLs, repeats included, if they
+// were also placed by host.
 //
 // The same seed gives the same table; seeds are averaged.
 package main

@@ -13,8 +13,7 @@ import (
 // host is what a host brings: keys that are kept, and URLs that are offered.
 type host struct{ kept, offered float64 }
 
-// web is a set of hosts: the greatest one by one, and the many small ones, whose
-// sizes matter only by their sums.
+// web is a set of hosts: the largest ones one by one, and the many small ones as sums.
 type web struct {
 	name string
 	head []host
@@ -35,8 +34,8 @@ func (w *web) kept() float64 {
 const headHosts = 1 << 20
 
 // zipf is a web of n URLs on the given number of hosts, the host of rank r having a
-// share of r^-a; no host keeps more than bound (0: no bound). What is offered is
-// perURL times what is unbounded.
+// share of r^-a; no host keeps more than bound (0: no bound). perURL is how many times each
+// URL is offered, before the bound.
 func zipf(name string, n float64, hosts int, a, bound, perURL float64) *web {
 	w := &web{name: name}
 	total := powers(1, hosts, a)
@@ -119,7 +118,7 @@ type fleet struct{ shards, nodes int }
 // loads are the loads of shards or nodes.
 type loads []float64
 
-// worst is the greatest load as a multiple of the mean.
+// worst is the largest load as a multiple of the mean.
 func (l loads) worst() float64 {
 	sum := 0.0
 	for _, v := range l {

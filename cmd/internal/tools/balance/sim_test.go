@@ -29,8 +29,8 @@ func TestZipfSumsToWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A shard by host is at least as full as its greatest host; by key none is far
-// from the mean; nothing is lost on the way to shards and nodes.
+// TestPlacements checks that a shard by host is at least as full as its largest host, that shards
+// by key are near the mean, and that the loads of shards and nodes add up.
 func TestPlacements(t *testing.T) {
 	w := zipf("", 1e9, 1e6, 1.05, 0, 10)
 	f := fleet{1024, 12}

@@ -1,6 +1,6 @@
-// Package freeport finds addresses for servers that are started later, as
-// processes of their own: no connection of this machine and no other process
-// that asks here takes them in between.
+// Package freeport finds free addresses for servers that are started later as separate processes.
+// Until they start, no connection of this machine and no other user of this package takes the
+// addresses.
 package freeport
 
 import (
@@ -15,8 +15,8 @@ import (
 // taken before it is used.
 const lowest, highest = 20_000, 31_999
 
-// Take returns n addresses on loopback, all different, that nobody listens on.
-// Until release is called, nobody else is given them.
+// Take returns n different addresses on loopback that are free. Until release is called, no other
+// call of Take, in any process, returns them.
 func Take(ctx context.Context, n int) (addrs []string, release func(), err error) {
 	var holds []net.PacketConn
 	release = func() {
@@ -38,8 +38,8 @@ func Take(ctx context.Context, n int) (addrs []string, release func(), err error
 	return addrs, release, nil
 }
 
-// hold makes sure that an address is free, and leaves it so: what it holds is
-// the UDP port of the same number, by which processes that ask here know.
+// hold checks that an address is free. It reserves the address by opening the UDP port of the same
+// number, which other callers of Take check.
 func hold(ctx context.Context, addr string) (net.PacketConn, error) {
 	var lc net.ListenConfig
 	h, err := lc.ListenPacket(ctx, "udp", addr)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTake: what is taken is different and free, and nobody else is given it.
+// TestTake checks that the addresses are different and free, and that no other call returns them.
 func TestTake(t *testing.T) {
 	const n = 20
 	addrs, release, err := Take(t.Context(), n)

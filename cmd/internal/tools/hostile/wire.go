@@ -20,9 +20,8 @@ const (
 	frameMax      = 16 << 10
 )
 
-// wire is a connection of an attacker that speaks HTTP/2 as it likes. It obeys the
-// windows of the daemon, since a daemon ends a connection that does not, and gives none
-// of its own back unless it reads.
+// wire is an HTTP/2 connection of an attacker. It obeys the windows of the daemon, since the daemon
+// closes a connection that does not. It enlarges its own window only while it reads.
 type wire struct {
 	conn  net.Conn
 	token string

@@ -22,9 +22,8 @@ import (
 )
 
 // consumers are crawlers in several languages. Each works on a crawl of the daemon at an address
-// until that has nothing more to fetch. First come those that ask for a page only while nobody
-// has one of its host in flight (the Go client does, by default), then those that lease a page at
-// a time.
+// until the crawl has nothing more to fetch. The first ones ask for a page only while no page of
+// its host is in flight (the default of the Go client). The later ones lease one page at a time.
 var consumers = []struct {
 	name     string
 	variable string // of install.sh; "" for one that every machine can run
@@ -206,8 +205,8 @@ func (s *shelves) check(t *testing.T, consumers int) {
 }
 
 // gate gives each consumer an address of its own for one daemon, and reads what the daemon hands
-// out there. It holds back all leases until every consumer has asked for some, and then lets the
-// first requests through one after the other, so that no consumer finds nothing left.
+// out there. It delays all leases until every consumer has asked for some, and then forwards the
+// first requests in order, so that each consumer finds URLs.
 type gate struct {
 	daemon *url.URL
 	all    []*way
@@ -260,8 +259,8 @@ func (g *gate) open(t *testing.T, name, crawl string) string {
 	return server.URL
 }
 
-// start lets the consumers through in the order in which they are listed. It gives up on
-// those that ended without asking.
+// start forwards the first requests of the consumers in the order of their list. It skips
+// consumers that ended without asking.
 func (g *gate) start() {
 	asked := make(chan struct{})
 	go func() { g.ready.Wait(); close(asked) }()

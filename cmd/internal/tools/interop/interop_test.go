@@ -77,9 +77,9 @@ func TestSchemathesis(t *testing.T) {
 		"--checks", "all", "--exclude-checks", "positive_data_acceptance", "--max-examples", "25", "--seed", "1", "--no-color")
 }
 
-// installed returns what install.sh says of a tool by a variable, or skips the test.
-// That a tool is in the path proves nothing: its version, its packages and what it can
-// reach differ from machine to machine.
+// installed returns the variable that install.sh sets for a tool, or skips the test if it is not
+// set. It does not look for the tool in the path, because its version, its packages and its network
+// differ from machine to machine.
 func installed(t *testing.T, variable string) string {
 	t.Helper()
 	value := os.Getenv(variable)

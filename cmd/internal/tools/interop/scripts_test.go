@@ -81,10 +81,10 @@ func short(t *testing.T, file string, lines int) {
 	}
 }
 
-// crawlTwice kills a crawler on its way, has two crawlers go on that are started with the
-// seed of another site, and looks at the access logs of both: each page once, and once
-// more only if the killed one had leased it, at most so many as allowed beside the page
-// it was killed at. A crawl after that has nothing to do. URLs of another crawl stay.
+// crawlTwice kills a crawler during a crawl. Two crawlers continue, started with the seed of another
+// site. The access logs of both sites must show each page once. Only pages that the killed crawler
+// had leased may come twice: at most allowed of them, and the page at which it was killed. A crawl
+// after that has nothing to do. URLs of another crawl stay.
 func crawlTwice(t *testing.T, allowed int, script ...string) {
 	other := newSite("")
 	defer other.Close()
@@ -184,7 +184,7 @@ func newSite(elsewhere string) *site {
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.note(r.URL.Path) {
 		s.then()
-		<-r.Context().Done() // no answer: one that dies late may settle it and go on
+		<-r.Context().Done() // no answer: a crawler that dies late could settle it and continue
 		return
 	}
 	var n int
@@ -218,8 +218,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		2*n+1, 2*n+1, 2*n+2, r.Host, r.Host)
 }
 
-// note writes a request into the log, and says whether it is the one to kill at:
-// that was in flight, and does not count.
+// note writes a request into the log, and reports whether the crawler is to be killed at it. That
+// request was in flight, and does not count.
 func (s *site) note(path string) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,8 +26,8 @@ func TestEverythingLinkedMayBePassedOn(t *testing.T) {
 	}
 }
 
-// checkSBOM checks that a bill of materials has every module, and that what it says of
-// their dependencies is of modules in it.
+// checkSBOM checks that a bill of materials has every module, and that each dependency in it is a
+// module in it.
 func checkSBOM(t *testing.T, mods []mod) {
 	t.Helper()
 	var out bytes.Buffer

@@ -96,7 +96,7 @@ func goroot() string {
 
 var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-][a-z0-9.-]*)?$`)
 
-// licenceFiles reads what is in the root of a module.
+// licenceFiles reads the licence files in the root of a module.
 func licenceFiles(dir string) (files []file, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

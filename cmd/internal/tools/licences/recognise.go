@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// phrases tell licences by words that stand in them and in no other, in lower
-// case and with single blanks.
+// phrases identify licences by words that no other licence contains, in lower case and with single
+// blanks.
 var phrases = []struct{ name, phrase string }{
 	{"Apache-2.0", "apache license version 2.0"},
 	{"MPL-2.0", "mozilla public license version 2.0"},

@@ -1,12 +1,11 @@
-// Command loadgen drives servers of the URLFrontier protocol with one load and
-// reports what they did: ours, and the peer when its jar is given.
+// Command loadgen runs servers of the URLFrontier protocol under the same load and reports their
+// rates: ours, and URLFrontier if its jar is given.
 //
 //	loadgen --ours bin/firstseen [--peer urlfrontier-service.jar]
 //
-// The load is made by a counter-based generator, so that every run and every
-// server sees the same: a million sends of URLs of 10,000 hosts, few hosts
-// having most of them, of which 70 in 100 repeat an earlier one. Servers run
-// one after the other on the same machine as the load, which takes its share
-// of the processors: compare the two, and the processor time per million URLs,
-// not the rates with those of another day.
+// A counter-based generator makes the load, so every run and every server gets the same URLs: a
+// million sends of URLs of 10,000 hosts, of which a few have most URLs; 70 of 100 sends repeat an
+// earlier one. The servers run in turn, on the same machine as the load, which takes
+// its share of the processors. So compare the two servers of one run, and the processor time
+// per million URLs; do not compare rates of different days.
 package main

@@ -9,7 +9,7 @@ import (
 
 // Messages are encoded by hand, from URLInfos encoded once.
 
-// appendPrefixed appends a message that write appends, behind its gRPC prefix.
+// appendPrefixed appends a gRPC prefix, and the message that write appends.
 func appendPrefixed(dst []byte, write func([]byte) []byte) []byte {
 	at := len(dst)
 	dst = write(append(dst, 0, 0, 0, 0, 0))
@@ -109,7 +109,7 @@ func (r *tally) countBatch(msg []byte) {
 	}
 }
 
-// tally is what was answered. The lock of its wire guards it.
+// tally counts the answers. The lock of its wire guards it.
 type tally struct {
 	done   int64 // URLs
 	acks   int64 // batches

@@ -62,7 +62,7 @@ func (t *target) parallel(n int, f func(k int, w *wire) error) error {
 }
 
 // put sends messages on a call, one for each of n, and keeps at most window of
-// them unanswered. answered tells how many were, under the lock of the wire.
+// them unanswered. answered returns the number of answers, under the lock of the wire.
 func (c *call) put(n, window int, answered func() int64, message func(dst []byte, i int) []byte) error {
 	var buf []byte
 	sent, allowed := 0, 0

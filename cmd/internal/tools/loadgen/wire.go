@@ -17,16 +17,15 @@ import (
 const (
 	// frameMax is the payload of the frames we send; no peer refuses it.
 	frameMax = 16 << 10
-	// receiveWindow is how much the server may send before we say go on.
+	// receiveWindow is how many bytes the server may send before we enlarge the window.
 	receiveWindow = 1 << 20
 )
 
-// wire is a connection to a server that carries one gRPC call after the other.
+// wire is a connection to a server that carries gRPC calls in turn.
 //
-// It stands in for a client library, whose cost per message is more than that
-// of a fast server: on a shared machine the load would be what is measured.
-// What a server sees is the same as from a library: each message in its own
-// frame, as many frames in a packet as are ready.
+// It replaces a client library, whose cost per message is more than that of a fast server: on a
+// shared machine we would measure the library. The server receives the same frames as
+// from a library: one for each message, and as many in a packet as are ready.
 type wire struct {
 	conn   net.Conn
 	method map[string][]byte // header blocks, by method
@@ -111,8 +110,8 @@ func (w *wire) start(method string, onEach func([]byte)) (*call, error) {
 	return c, w.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.id, BlockFragment: w.headers(method), EndHeaders: true})
 }
 
-// send sends a message, behind its five-byte prefix, as soon as the server has
-// room for it. flush must follow.
+// send sends a message with its five-byte prefix as soon as the server has room for it. The caller
+// must then call flush.
 func (c *call) send(prefixed []byte) error {
 	for len(prefixed) > 0 {
 		n, err := c.reserve(len(prefixed))
@@ -163,15 +162,15 @@ func (w *wire) flush() error {
 	return w.out.Flush()
 }
 
-// finish says that nothing more is sent.
+// finish closes the sending side of the call.
 func (c *call) finish() error {
 	c.w.writing.Lock()
 	defer c.w.writing.Unlock()
 	return errors.Join(c.w.framer.WriteData(c.id, true, nil), c.w.out.Flush())
 }
 
-// wait returns when the call has ended or until says so; it is asked whenever
-// something came, under the lock that onEach is called under.
+// wait returns when the call has ended or until returns true. It calls until after each received
+// frame, under the lock of onEach.
 func (c *call) wait(until func() bool) error {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
@@ -198,7 +197,7 @@ func (c *call) end() error {
 	return err
 }
 
-// messages hands over each whole message of what came.
+// messages passes on each complete message in the received data.
 func (c *call) messages(data []byte) {
 	if len(c.partial) > 0 {
 		c.partial = append(c.partial, data...)

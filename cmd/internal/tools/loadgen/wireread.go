@@ -32,8 +32,8 @@ func (w *wire) read() {
 	}
 }
 
-// goOn lets the server send n bytes more. A call that began meanwhile has a
-// window of its own.
+// goOn enlarges the windows of the server by n bytes. A call that began since then has a window of
+// its own.
 func (w *wire) goOn(stream uint32, n int) error {
 	return w.control(func() error {
 		if err := w.framer.WriteWindowUpdate(0, uint32(n)); err != nil {

@@ -17,8 +17,8 @@ const module = "github.com/firstseen/firstseen/"
 // of its own layer and those before. What lies in internal is for all of them.
 var layers = []string{"internal", "canon", "hashkey", "store", "frontier", "cmd", "examples"}
 
-// heavy lists, for prefixes of import paths, the only packages that may import
-// them, with what is below these.
+// heavy lists, for prefixes of import paths, the only packages that may import them, with their
+// subpackages.
 var heavy = map[string][]string{
 	"github.com/cockroachdb/": {"store/pebblestore", "store/internal"},
 	"github.com/redis/":       {"store/redisstore", "cmd/firstseen"},
@@ -43,14 +43,14 @@ var light = []string{
 	"github.com/PuerkitoBio/purell", "github.com/PuerkitoBio/urlesc",
 }
 
-// databases are prefixes of import paths that a crawler links only with the package of the
-// store that it opens: this package, and what it is built on.
+// databases are prefixes of import paths that a crawler links only with the package of the store that
+// it opens: of that package, and of its dependencies.
 var databases = []string{
 	module + "store/pebblestore", module + "store/redisstore", "github.com/cockroachdb/", "github.com/redis/",
 	"github.com/DataDog/", "github.com/getsentry/", "github.com/prometheus/", "google.golang.org/",
 }
 
-// withoutDatabase are the packages that link none of them, with what is below these.
+// withoutDatabase are the packages that link none of them, with their subpackages.
 var withoutDatabase = []string{"canon", "hashkey", "frontier", "frontier/client", "frontier/declared", "store/memstore", "store/captures"}
 
 // pkg is what the tests read of go list.

@@ -104,8 +104,8 @@ func runGo(t *testing.T, program string) {
 	run(t, "go", "run", file)
 }
 
-// runShell runs a snippet with a scratch directory as $TMP, so that what it
-// makes is gone afterwards. It needs the tools of POSIX, gzip, and curl where that is used.
+// runShell runs a snippet with a scratch directory as $TMP, which is removed afterwards. It needs
+// the tools of POSIX, gzip, and curl if the snippet uses it.
 func runShell(t *testing.T, script string) {
 	if strings.Contains(script, "curl ") {
 		if _, err := exec.LookPath("curl"); err != nil {

@@ -69,7 +69,7 @@ func (w *world) killDaemon(ctx context.Context) error {
 	if err := w.daemon.Process.Kill(); err != nil {
 		return fmt.Errorf("cannot kill the daemon: %w", err)
 	}
-	_ = w.daemon.Wait() // says that it was killed
+	_ = w.daemon.Wait() // its error is that it was killed
 	return w.startDaemon(ctx)
 }
 

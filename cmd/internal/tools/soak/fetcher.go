@@ -17,8 +17,8 @@ const (
 	hostDelay = 200 * time.Millisecond
 )
 
-// fetch leases pages and settles them until it is killed or the context ends. Once the file
-// drain is there it settles all of them for good.
+// fetch leases pages and settles them until it is killed or the context ends. Once the file drain
+// exists, it settles all of them permanently.
 func fetch(ctx context.Context, addr string, j *journal, seed uint64, drain string) error {
 	a, r := newAPI(addr), rand.New(rand.NewPCG(seed, 2))
 	for ctx.Err() == nil {
@@ -68,7 +68,7 @@ func settleAll(ctx context.Context, a *api, r *rand.Rand, j *journal, leases []l
 	}
 	var answer struct{ Answers []string }
 	if err := a.ask(ctx, http.MethodPost, "/v1/done", map[string]any{"leases": all}, &answer); err != nil {
-		return nil // the leases run out, or the answer was lost: the journal says what was asked
+		return nil // the leases run out, or the answer was lost: the journal has the request
 	}
 	for i, what := range answer.Answers {
 		done.add("settled", pageOf(leases[i].URL), leases[i].Token, what)

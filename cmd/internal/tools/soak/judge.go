@@ -22,7 +22,7 @@ func (e *entry) page() (int, bool) {
 type handOut struct {
 	at      int64 // by the fetcher's clock, after the answer
 	granted int64 // by the daemon's clock
-	expires int64 // likewise
+	expires int64 // by the daemon's clock
 	page    int
 	token   string
 	queue   string
@@ -38,10 +38,10 @@ type findings struct {
 	grown                          []growth
 }
 
-// book is what is gathered from journals before it is judged.
+// book is the data of the journals.
 type book struct {
 	news     map[int]int
-	final    map[int]bool     // settled, or asked to be, for good
+	final    map[int]bool     // permanently settled, or asked to be
 	settle   map[string]int64 // token to when its settlement was first asked
 	handOuts []handOut
 }
@@ -102,8 +102,8 @@ func (b *book) take(f *findings, e entry) {
 // jitter is what clocks and rounding may differ by.
 const jitter = int64(2 * time.Millisecond)
 
-// overlaps are hand-outs of a page while an earlier one was good: by the daemon's clock not
-// run out, and nobody had asked to settle it.
+// overlaps returns the leases of a page that began while an earlier one was valid: not expired by
+// the daemon's clock, and without a request to settle it.
 func (b *book) overlaps() (bad []handOut) {
 	slices.SortFunc(b.handOuts, func(x, y handOut) int { return cmp.Or(cmp.Compare(x.page, y.page), cmp.Compare(x.at, y.at)) })
 	for i := 1; i < len(b.handOuts); i++ {

@@ -92,7 +92,7 @@ func runClient(ctx context.Context, kind string, args []string) error {
 	return fetch(ctx, addr, j, seed, drain)
 }
 
-// soak does it all, and tells whether everything held.
+// soak runs everything, and reports whether all checks passed.
 func soak(ctx context.Context, o *options) (bool, error) {
 	w, err := newWorld(ctx, o)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// report writes what was found, and tells whether everything held.
+// report writes the report, and reports whether all checks passed.
 func (f *findings) report(out io.Writer, w *world, took time.Duration) bool {
 	all := true
 	p := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
@@ -47,7 +47,7 @@ func (f *findings) report(out io.Writer, w *world, took time.Duration) bool {
 	return all
 }
 
-// some tells how many there are, and the first few.
+// some formats the length of a list and its first few elements.
 func some[T any](list []T) string {
 	if len(list) == 0 {
 		return "0"

@@ -61,7 +61,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestGrown tells a daemon that grows in calm from one that doesn't.
+// TestGrown distinguishes a daemon that grows without faults from one that does not.
 func TestGrown(t *testing.T) {
 	for _, c := range []struct {
 		each float64
@@ -93,8 +93,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestWorldThatFailsLeavesNoDisk starts a daemon that isn't there. Who may not mount a disk
-// tests nothing.
+// TestWorldThatFailsLeavesNoDisk starts a daemon that does not exist. It needs the right to mount a
+// disk.
 func TestWorldThatFailsLeavesNoDisk(t *testing.T) {
 	o := &options{dir: t.TempDir(), binary: filepath.Join(t.TempDir(), "none"), diskMiB: 1}
 	if _, err := newWorld(t.Context(), o); err == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/firstseen/firstseen/internal/async"
 )
 
-// gauges are what must not grow while it is calm, and by how much they may all the same:
-// the rows of a finite web still settle into the store's cache.
+// gauges must not grow by more than this without faults. They may grow a little, because the rows of
+// a finite web still enter the cache of the store.
 var gauges = []struct {
 	name  string
 	slack float64
@@ -95,7 +95,7 @@ func median(samples []map[string]float64, name string) float64 {
 	return values[len(values)/2]
 }
 
-// most is the greatest sample of a gauge of the whole time.
+// most returns the largest sample of a gauge over the whole run.
 func (w *watch) most(name string) (most float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,7 +22,7 @@ type world struct {
 	o       *options
 	addr    string // of HTTP
 	grpc    string
-	release func() // gives the addresses back
+	release func() // frees the addresses
 	disk    string // where the store is
 	mounted bool
 	daemon  *exec.Cmd
@@ -162,12 +162,12 @@ func (w *world) startClients(ctx context.Context) error {
 func (c *client) kill() {
 	if c.cmd != nil {
 		_ = c.cmd.Process.Kill() // it may have ended by itself
-		_ = c.cmd.Wait()         // says that it was killed
+		_ = c.cmd.Wait()         // its error is that it was killed
 		c.cmd = nil
 	}
 }
 
-// end ends everything and gives the disk back.
+// end ends everything and unmounts the disk.
 func (w *world) end() error {
 	for _, c := range w.clients {
 		c.kill()

@@ -10,7 +10,7 @@ import (
 	"github.com/firstseen/firstseen/internal/rediscluster"
 )
 
-// forgetCommands begins the servers' statistics anew.
+// forgetCommands resets the statistics of the servers.
 func forgetCommands(ctx context.Context, c *rediscluster.Cluster) error {
 	for _, n := range c.Nodes {
 		if _, err := n.Do(ctx, "CONFIG", "RESETSTAT"); err != nil {

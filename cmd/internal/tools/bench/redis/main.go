@@ -1,12 +1,12 @@
-// Bench measures the store in Redis Cluster beside plainer ways to use the same servers, in
-// one run on one machine: three masters with a replica each, real processes on
-// loopback, append-only files synced every second.
+// Command redis measures the store in Redis Cluster beside simpler ways to use the same servers, in
+// one run on one machine: three masters with a replica each, real processes on loopback, with
+// append-only files synced every second.
 //
-// Ours adds URLs (seen-set and queue in one step) and waits for a replica before each
-// answer; the rivals don't wait, and keep no queue (HSETNX, SADD) or one that nobody can
-// lease from (the script). So their numbers are what the promises cost. Each does the same
-// stream in the same batches from as many callers; rivals speak RESP themselves,
-// without a client library's work.
+// Our store adds URLs to the seen-set and the queue in one step, and waits for a replica before each
+// answer. The rivals do not wait. HSETNX and SADD keep no queue; the script keeps one without
+// leases. So the difference is the cost of the promises. Each rival gets the same stream in the same
+// batches from the same number of callers. The rivals speak RESP themselves, without the cost of a
+// client library.
 //
 // The times are of a machine that runs servers, replicas and load on the same cores:
 // compare rows, not machines.

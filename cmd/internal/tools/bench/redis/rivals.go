@@ -19,7 +19,7 @@ import (
 // tagsEach is the number of hash tags of a rival on each master.
 const tagsEach = 8
 
-// link is a connection to a master and what is to be sent on it.
+// link is a connection to a master, with the commands to send on it.
 type link struct {
 	conn    net.Conn
 	r       *bufio.Reader
@@ -114,7 +114,7 @@ func hash(s string) uint32 {
 	return h ^ h>>15
 }
 
-// exchange writes while it reads, lest both sides wait for the other.
+// exchange writes while it reads: otherwise each side could wait for the other.
 func (l *link) exchange() error {
 	wrote := make(chan error, 1)
 	go func() {
@@ -185,8 +185,8 @@ func saddBatch(l *link) {
 	}
 }
 
-// script is a prototype's: what is new goes to the host's list, and the host to the ready
-// ones, in one atomic step.
+// script is that of a prototype: in one atomic step it adds new URLs to the list of the host, and
+// the host to the ready hosts.
 const script = `local out = {}
 for i = 1, #ARGV, 4 do
   local fresh = redis.call('HSETNX', ARGV[i], ARGV[i + 1], '1')

@@ -199,7 +199,7 @@ func answersGone(ctx context.Context, c *rediscluster.Cluster) error {
 			}
 			var keys, expires int
 			if _, err := fmt.Sscanf(info["db0"], "keys=%d,expires=%d", &keys, &expires); err != nil || expires == 0 {
-				break // an empty node tells nothing
+				break // an empty node shows nothing
 			}
 			if err := async.Sleep(ctx, 100*time.Millisecond); err != nil {
 				return err

@@ -19,7 +19,7 @@ type result struct {
 	refused int
 }
 
-// rival does one URL, given both ways, and tells whether it took it.
+// rival canonicalizes one URL, given as bytes and as a string, and reports whether it succeeded.
 type rival struct {
 	name string
 	work func(raw string, bytes []byte) bool
@@ -75,7 +75,7 @@ func timeGo(urls []string, rounds int) []result {
 		raws[i] = []byte(u)
 	}
 	for i, r := range rivals {
-		runtime.GC() // so that nobody clears up after the one before
+		runtime.GC() // no rival pays for the garbage of the one before
 		results[i] = result{name: r.name}
 		for range rounds {
 			results[i].round(r, urls, raws)
