@@ -17,7 +17,8 @@ type Pace struct {
 	looked time.Time            // when those were last removed that have paid
 }
 
-// maxPause bounds how long a connection pauses for one event.
+// maxPause bounds a pause, and so what a client owes: time beyond it would keep slowing down a
+// client long after it has stopped.
 const maxPause = time.Second
 
 // NewPace returns a Pace.
@@ -25,8 +26,12 @@ func NewPace(burst int, every time.Duration) *Pace {
 	return &Pace{burst: burst, every: every, until: make(map[Client]time.Time)}
 }
 
-// Next counts an event of a client, and returns how long its connection must pause.
-func (p *Pace) Next(c Client) time.Duration {
+// Next counts n events of a client, and returns how long their connection must pause before it
+// is read again.
+func (p *Pace) Next(c Client, n int) time.Duration {
+	if n == 0 {
+		return 0
+	}
 	now, whole := time.Now(), time.Duration(p.burst)*p.every
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +47,9 @@ func (p *Pace) Next(c Client) time.Duration {
 	if at.Before(now) {
 		at = now
 	}
-	at = at.Add(p.every)
+	if at = at.Add(time.Duration(n) * p.every); at.Sub(now) > whole+maxPause {
+		at = now.Add(whole + maxPause)
+	}
 	p.until[c] = at
-	return min(max(at.Sub(now)-whole, 0), maxPause)
+	return max(at.Sub(now)-whole, 0)
 }

@@ -49,9 +49,10 @@ type Wire struct {
 	config WireConfig
 
 	// Of the goroutine that reads:
-	rest   []byte // read and not returned yet
-	err    error  // that follows rest
-	failed int    // calls
+	rest   []byte        // read and not returned yet
+	err    error         // that follows rest
+	failed int           // calls
+	pause  time.Duration // before the next read
 
 	writing frames
 
@@ -65,6 +66,7 @@ type Wire struct {
 	pool    *Pool   // that held is of
 	held    int64
 	closed  bool
+	done    chan struct{} // closed with the connection
 
 	holds atomic.Bool // held isn't 0
 }
@@ -95,7 +97,7 @@ func NewWire(c *Conn, inner net.Conn, config WireConfig) *Wire {
 		config.Patience = 30 * time.Second
 	}
 	return &Wire{Conn: c, inner: inner, config: config, client: c.client, pool: config.Strange,
-		streams: make(map[uint32]*Stream), reading: frames{skip: len(preface)}}
+		streams: make(map[uint32]*Stream), reading: frames{skip: len(preface)}, done: make(chan struct{})}
 }
 
 // Opened returns the call whose headers were read last, which the server must be about to
@@ -130,6 +132,10 @@ func (w *Wire) Failed() int {
 	return w.failed
 }
 
+// Pause has the next read wait for so long. It is called by the goroutine that reads, which may
+// hold locks of the server now and holds none when it reads.
+func (w *Wire) Pause(d time.Duration) { w.pause = max(w.pause, d) }
+
 // Delivered counts a message that the handler of the call has read.
 func (s *Stream) Delivered() {
 	if s.delivered.Add(1) != s.whole.Load() || !s.w.holds.Load() {
@@ -145,6 +151,11 @@ func (s *Stream) Delivered() {
 func (w *Wire) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if d := w.pause; d > 0 {
+		if w.pause = 0; !w.sleep(d) {
+			return 0, net.ErrClosed
+		}
 	}
 	if len(w.rest) > 0 || w.err != nil {
 		return w.readRest(p)
@@ -192,6 +203,9 @@ func (w *Wire) Write(b []byte) (int, error) {
 func (w *Wire) Close() error {
 	w.mu.Lock()
 	ended := w.streams
+	if !w.closed {
+		close(w.done)
+	}
 	w.streams, w.closed = nil, true
 	for _, s := range ended {
 		s.ended = true
@@ -237,9 +251,7 @@ func (w *Wire) see(p []byte) (int, error) {
 		return 0, ErrTooMuch
 	}
 	if w.config.Resets != nil {
-		for range ended {
-			time.Sleep(w.config.Resets.Next(client))
-		}
+		w.Pause(w.config.Resets.Next(client, len(ended)))
 	}
 	if !enough {
 		return n, w.wait()
@@ -253,18 +265,29 @@ func (w *Wire) wait() error {
 		return ErrTooMuch
 	}
 	for end := time.Now().Add(w.config.Patience); time.Now().Before(end); {
-		time.Sleep(pollReceived)
-		w.mu.Lock()
-		enough, closed := w.enough(), w.closed
-		w.mu.Unlock()
-		if closed {
+		if !w.sleep(pollReceived) {
 			return net.ErrClosed
 		}
+		w.mu.Lock()
+		enough := w.enough()
+		w.mu.Unlock()
 		if enough {
 			return nil
 		}
 	}
 	return ErrTooMuch
+}
+
+// sleep waits for d, and reports whether the connection was open all the time.
+func (w *Wire) sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-w.done:
+		return false
+	}
 }
 
 // The methods below are called with the wire locked.

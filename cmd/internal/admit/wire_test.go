@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -340,4 +341,66 @@ func TestWireReadsSlowlyAfterResets(t *testing.T) {
 		t.Error(err)
 	}
 	<-sent
+}
+
+// TestWirePauses has the server pause a connection: the next read waits, once, and not longer
+// than the connection is open.
+func TestWirePauses(t *testing.T) {
+	const long = time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		w := NewWire(&Conn{Conn: server, place: NewPlaces(1, 1).Enter(Client{}, func() {})}, server, WireConfig{Strange: NewPool(1 << 10)})
+		go func() { _, _ = io.WriteString(client, preface) }() // until the pipe is closed
+		began, buf := time.Now(), make([]byte, 10)
+		w.Pause(long)
+		w.Pause(time.Second) // the longest counts
+		if took := time.Since(began); took != 0 {
+			t.Errorf("Pause took %v; want it to wait for nothing itself", took)
+		}
+		for range 2 {
+			if _, err := w.Read(buf); err != nil || time.Since(began) != long {
+				t.Errorf("got %v after %v; want a read after %v", err, time.Since(began), long)
+			}
+		}
+		w.Pause(long)
+		time.AfterFunc(time.Second, func() { _ = w.Close() }) // by the server's end
+		if _, err := w.Read(buf); !errors.Is(err, net.ErrClosed) || time.Since(began) != long+time.Second {
+			t.Errorf("got %v after %v; want the pause to end with the connection", err, time.Since(began))
+		}
+	})
+}
+
+// TestWireResetsCostOnePause has a client reset many calls at once: the server reads all the
+// resets, and pauses once for them.
+func TestWireResetsCostOnePause(t *testing.T) {
+	e := connect(t)
+	const calls = resetBurst + 50
+	for id := range uint32(calls) {
+		e.open(2*id+1, true)
+	}
+	var b bytes.Buffer
+	fr := http2.NewFramer(&b, nil)
+	for id := range uint32(calls) {
+		if err := fr.WriteRSTStream(2*id+1, http2.ErrCodeCancel); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.client.Write(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	open, buf := calls, make([]byte, 4096)
+	for open > 0 {
+		if e.wire.pause = 0; open < calls {
+			t.Fatal("the resets came in pieces; want one read")
+		}
+		if _, err := e.wire.Read(buf); err != nil {
+			t.Fatal(err)
+		}
+		e.wire.mu.Lock()
+		open = len(e.wire.streams)
+		e.wire.mu.Unlock()
+	}
+	if d := e.wire.pause; d < (calls-resetBurst)*resetEvery/2 || d > (calls-resetBurst)*resetEvery {
+		t.Errorf("got a pause of %v before the next read; want that of %d resets", d, calls-resetBurst)
+	}
 }

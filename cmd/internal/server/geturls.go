@@ -59,10 +59,11 @@ func (s *Server) leaseAndSend(stream frontierpb.URLFrontier_GetURLsServer, req f
 		return nil, 0, err
 	}
 	defer held.done()
-	leases, err := s.leaseSome(ctx, req)
+	leases, _, err := s.leaseNow(ctx, req)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, s.fault("lease", err)
 	}
+	s.count.getURLs.Add(float64(len(leases)))
 	held.keep(costOfLeases(leases, sentCopies))
 	return leases, req.MaxBytes, s.sendLeases(stream, leases)
 }
@@ -93,25 +94,17 @@ func leaseRequest(p *frontierpb.GetParams) (req frontier.LeaseRequest, ok bool) 
 	return req, p.Key == "" || req.Crawl != "*"
 }
 
-// leaseSome leases. A write is refused on a full disk, and a lease is one.
-func (s *Server) leaseSome(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, error) {
-	if err := s.roomFor(1); err != nil {
-		return nil, err
-	}
-	if s.pausedHere.now() {
-		return nil, nil
-	}
-	ctx, _, end, err := s.turn(ctx, req.Max)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	leases, _, err := s.f.Lease(ctx, req)
-	if err != nil {
-		return nil, s.fault("lease", err)
-	}
-	s.count.getURLs.Add(float64(len(leases)))
-	return leases, nil
+// leaseNow leases what there is: nothing while this daemon is paused. A write is refused on a
+// full disk, and a lease is one. Both may begin while the call waits for its turn.
+func (s *Server) leaseNow(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
+	err = s.inTurn(ctx, req.Max, func(ctx context.Context) (err error) {
+		if err := s.roomFor(1); err != nil || s.pausedHere.now() {
+			return err
+		}
+		leases, next, err = s.f.Lease(ctx, req)
+		return err
+	})
+	return leases, next, err
 }
 
 // sendLeases hands leases over. What could not be sent is given back, so that

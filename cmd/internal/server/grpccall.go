@@ -29,7 +29,7 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 	err := s.identify(c, header(info.Header), wire.Client())
 	known := err == nil && c.need != Open
 	if !known && !wire.IsKnown() {
-		time.Sleep(s.admission.asking.Next(wire.Client())) // reads nothing of the connection in the meantime
+		wire.Pause(s.admission.asking.Next(wire.Client(), 1)) // gRPC holds a lock here
 	}
 	switch {
 	case err != nil:

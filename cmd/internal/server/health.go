@@ -17,8 +17,8 @@ const maxProbes = 64
 // nothing of the store. Every client that reaches the port may call them.
 func (s *Server) healthRoutes() []route {
 	return []route{
-		{"GET /healthz", Open, 0, s.getHealth},
-		{"GET /readyz", Open, 0, s.getReady},
+		{"GET /healthz", Open, 0, 0, s.getHealth},
+		{"GET /readyz", Open, 0, 0, s.getReady},
 	}
 }
 

@@ -36,37 +36,38 @@ type route struct {
 	pattern string
 	need    Scope
 	holds   int64 // bytes that its answer may take, 0 where the handler counts
+	work    int   // units of a turn around its handler, 0 where the handler has turns of its own
 	handler http.HandlerFunc
 }
 
 // described are the routes that openapi.json describes, but for health.
 func (s *Server) described() []route {
 	return []route{
-		{"POST /v1/urls", Write, 0, s.postURLs},
-		{"POST /v1/seen", Write, 0, s.postSeen},
-		{"POST /v1/import", Write, 0, s.postImport},
-		{"POST /v1/lease", Write, 0, s.postLease},
-		{"POST /v1/done", Write, 0, s.postDone},
-		{"POST /v1/redirect", Write, 0, s.postRedirect},
-		{"POST /v1/queue", Write, 0, s.postQueue},
-		{"POST /v1/crawl", Admin, 0, s.postCrawl},
-		{"GET /v1/explain", Read, 256 << 10, s.getExplain},
-		{"GET /v1/stats", Read, 256 << 10, s.getStats},
-		{"GET /v1/history", Read, 256 << 10, s.getHistory},
-		{"GET /v1/queues", Read, 4 << 20, s.getQueues},
-		{"GET /v1/captures", Read, 64 << 10, s.getCaptures},
-		{"GET /v1/audit", Read, 1 << 20, s.getAudit},
-		{"POST /v1/audit", Write, 1 << 20, s.postAudit},
-		{"GET /metrics", Read, 256 << 10, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP},
+		{"POST /v1/urls", Write, 0, 0, s.postURLs},
+		{"POST /v1/seen", Write, 0, 0, s.postSeen},
+		{"POST /v1/import", Write, 0, 0, s.postImport},
+		{"POST /v1/lease", Write, 0, 0, s.postLease},
+		{"POST /v1/done", Write, 0, 0, s.postDone},
+		{"POST /v1/redirect", Write, 0, 0, s.postRedirect},
+		{"POST /v1/queue", Write, 0, 0, s.postQueue},
+		{"POST /v1/crawl", Admin, 0, 0, s.postCrawl},
+		{"GET /v1/explain", Read, 256 << 10, callUnits, s.getExplain},
+		{"GET /v1/stats", Read, 256 << 10, callUnits, s.getStats},
+		{"GET /v1/history", Read, 256 << 10, callUnits, s.getHistory},
+		{"GET /v1/queues", Read, 4 << 20, callUnits, s.getQueues},
+		{"GET /v1/captures", Read, 64 << 10, callUnits, s.getCaptures},
+		{"GET /v1/audit", Read, 1 << 20, 0, s.getAudit},
+		{"POST /v1/audit", Write, 1 << 20, 0, s.postAudit},
+		{"GET /metrics", Read, 256 << 10, callUnits, promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}).ServeHTTP},
 	}
 }
 
 // pages are the routes that anybody may read.
 func pages() []route {
 	return []route{
-		{"GET /openapi.json", Open, 0, getOpenAPI},
-		{"GET /{$}", Open, 0, dashboard.Handler().ServeHTTP},
-		{"GET /dashboard/", Open, 0, http.StripPrefix("/dashboard", dashboard.Handler()).ServeHTTP},
+		{"GET /openapi.json", Open, 0, 0, getOpenAPI},
+		{"GET /{$}", Open, 0, 0, dashboard.Handler().ServeHTTP},
+		{"GET /dashboard/", Open, 0, 0, http.StripPrefix("/dashboard", dashboard.Handler()).ServeHTTP},
 	}
 }
 

@@ -95,7 +95,7 @@ func (s *Server) getAudit(w http.ResponseWriter, r *http.Request) {
 
 // postAudit judges now.
 func (s *Server) postAudit(w http.ResponseWriter, r *http.Request) {
-	j, err := s.judgeNow(r.Context())
+	j, err := s.judgeNext(r.Context(), s.judgeInTurn)
 	if errors.Is(err, errNoCaptures) {
 		s.writeNoCaptures(w)
 		return

@@ -59,8 +59,8 @@ func (s *Server) admitted(r route) http.HandlerFunc {
 		}
 		defer b.give(held)
 		answer := &callWriter{ResponseWriter: w, call: c, ctx: ctx, patience: s.patience}
-		if req.Method == http.MethodGet && r.need != Open { // others have turns once they have read their bodies
-			inside, _, end, err := s.turn(ctx, callUnits)
+		if r.work > 0 {
+			inside, _, end, err := s.turn(ctx, r.work)
 			if err != nil {
 				return // the same
 			}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 
@@ -27,7 +28,9 @@ func (s *Server) postCrawl(w http.ResponseWriter, r *http.Request) {
 	}
 	crawl, badCrawl := oneCrawl(body.Crawl)
 	if err = cmp.Or(err, badCrawl); err == nil {
-		err = s.f.SetCrawlProfile(r.Context(), crawl, p)
+		err = s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
+			return s.f.SetCrawlProfile(ctx, crawl, p)
+		})
 	}
 	if err != nil {
 		s.writeFault(w, "choose a profile", err)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -84,11 +85,7 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.An
 			return out, false
 		}
 	}
-	if err := s.roomFor(len(settlements)); err != nil {
-		s.writeFault(w, "settle", err)
-		return out, false
-	}
-	answers, err := inTurns(r.Context(), s, settlements, s.f.Settle)
+	answers, err := inTurns(r.Context(), s, settlements, s.guardedSettle)
 	if err != nil {
 		s.writeFault(w, "settle", err)
 		return out, false
@@ -100,6 +97,14 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.An
 		s.countSettled(settlements[i].Outcome, a)
 	}
 	return out, true
+}
+
+// guardedSettle settles where the disk has room.
+func (s *Server) guardedSettle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
+	if err := s.roomFor(len(settlements)); err != nil {
+		return nil, err
+	}
+	return s.f.Settle(ctx, settlements)
 }
 
 func (s *Server) countSettled(outcome frontier.Outcome, a frontier.Settled) {

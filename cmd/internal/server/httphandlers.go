@@ -3,9 +3,9 @@ package server
 import (
 	"net/http"
 	"runtime/debug"
-	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/admit"
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // handled counts a handler that runs, which drain waits for, and logs its panic: net/http would
@@ -13,11 +13,13 @@ import (
 // client doesn't take half an answer for a whole one.
 func (s *Server) handled(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if conn, _ := r.Context().Value(connKey{}).(*admit.Conn); conn != nil && !conn.IsKnown() {
-			time.Sleep(s.admission.asking.Next(conn.Client()))
-		}
 		s.handlers.add(1)
 		defer s.handlers.add(-1)
+		if conn, _ := r.Context().Value(connKey{}).(*admit.Conn); conn != nil && !conn.IsKnown() {
+			if d := s.admission.asking.Next(conn.Client(), 1); d > 0 && async.Sleep(r.Context(), d) != nil {
+				return // the client has left
+			}
+		}
 		defer func() {
 			v := recover()
 			if v == nil {

@@ -69,9 +69,6 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req, err := leaseRequestOf(&body)
-	if err == nil {
-		err = s.roomFor(1)
-	}
 	if err != nil {
 		s.writeFault(w, "lease", err)
 		return
@@ -93,25 +90,20 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 
 // lease leases. What it holds is the caller's to give back, whatever it returns.
 func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (answer wire.Leases, held *holding, err error) {
-	var leases []*frontier.Lease
-	held = &holding{}
+	if held, err = s.payForLeases(ctx, &req, jsonCopies); err != nil {
+		return answer, held, err
+	}
+	leases, next, err := s.leaseNow(ctx, req)
+	held.keep(costOfLeases(leases, jsonCopies))
 	switch {
-	case b.WaitSeconds > 0:
-		if err := s.admission.wait(callOf(ctx)); err != nil {
+	case err != nil:
+		return answer, held, err
+	case b.WaitSeconds == 0:
+		answer.Next = next
+	case len(leases) == 0:
+		if leases, answer.Finished, held, err = s.leaseLater(ctx, b, req); err != nil {
 			return answer, held, err
 		}
-		req.MaxBytes = leaseBytes
-		if leases, answer.Finished, err = s.leaseWait(ctx, b, req); err == nil {
-			held, err = s.payLate(ctx, leases)
-		}
-	case !s.pausedHere.now():
-		if held, err = s.payForLeases(ctx, &req, jsonCopies); err == nil {
-			leases, answer.Next, err = s.leaseNow(ctx, req)
-			held.keep(costOfLeases(leases, jsonCopies))
-		}
-	}
-	if err != nil {
-		return answer, held, err
 	}
 	answer.Leases = make([]wire.Lease, len(leases))
 	for i, l := range leases {
@@ -120,14 +112,24 @@ func (s *Server) lease(ctx context.Context, b *wire.LeaseRequest, req frontier.L
 	return answer, held, nil
 }
 
-// leaseNow leases what there is.
-func (s *Server) leaseNow(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, time.Time, error) {
-	ctx, _, end, err := s.turn(ctx, req.Max)
-	if err != nil {
-		return nil, time.Time{}, err
+// leaseLater waits for leases. The frontier leases for all calls that wait, without turns of
+// theirs. So the call has its turn afterwards, before its client can ask again.
+func (s *Server) leaseLater(ctx context.Context, b *wire.LeaseRequest, req frontier.LeaseRequest) (leases []*frontier.Lease, finished bool, held *holding, err error) {
+	held = &holding{}
+	if err = s.admission.wait(callOf(ctx)); err != nil {
+		return nil, false, held, err
 	}
-	defer end()
-	return s.f.Lease(ctx, req)
+	req.MaxBytes = leaseBytes
+	if leases, finished, err = s.leaseWait(ctx, b, req); err != nil || len(leases) == 0 {
+		return nil, finished, held, err
+	}
+	if held, err = s.payLate(ctx, leases); err != nil {
+		return nil, false, held, err
+	}
+	if err = s.inTurn(ctx, len(leases), func(context.Context) error { return nil }); err != nil {
+		s.release(leases)
+	}
+	return leases, finished, held, err
 }
 
 // leaseWait waits for the time of the request, until its client leaves or the server

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 
@@ -35,7 +36,9 @@ func (s *Server) postQueue(w http.ResponseWriter, r *http.Request) {
 	change, err := queueChangeOf(&body)
 	crawl, badCrawl := oneCrawl(body.Crawl)
 	if err = cmp.Or(err, badCrawl); err == nil {
-		err = s.f.Configure(r.Context(), crawl, body.Queue, change)
+		err = s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
+			return s.f.Configure(ctx, crawl, body.Queue, change)
+		})
 	}
 	if err != nil {
 		s.writeFault(w, "change a queue", err)

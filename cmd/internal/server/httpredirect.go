@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -25,15 +26,17 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "too-long", "target too long")
 		return
 	}
-	lease, err := s.leaseAgain(r, &body)
-	if err == nil {
-		err = s.roomFor(1)
-	}
-	if err != nil {
-		s.writeFault(w, "redirect", err)
-		return
-	}
-	answer, err := s.f.Redirect(r.Context(), lease, target)
+	var answer frontier.Redirection
+	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
+		lease, err := s.leaseAgain(ctx, &body)
+		if err == nil {
+			err = s.roomFor(1)
+		}
+		if err == nil {
+			answer, err = s.f.Redirect(ctx, lease, target)
+		}
+		return err
+	})
 	if err != nil {
 		s.writeFault(w, "redirect", err)
 		return
@@ -49,7 +52,7 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 }
 
 // leaseAgain makes a lease whole again: the store knows what the wire leaves out.
-func (s *Server) leaseAgain(r *http.Request, b *wire.RedirectRequest) (*frontier.Lease, error) {
+func (s *Server) leaseAgain(ctx context.Context, b *wire.RedirectRequest) (*frontier.Lease, error) {
 	named := wire.DoneLease{Crawl: b.Crawl, Key: b.Key, Token: b.Token}
 	settlement, err := settlementOf(&named)
 	if err != nil {
@@ -57,7 +60,7 @@ func (s *Server) leaseAgain(r *http.Request, b *wire.RedirectRequest) (*frontier
 	}
 	l := settlement.Lease
 	u := frontier.Link{URL: wire.TextOr(b.URL, b.URLBytes), Crawl: crawlName(b.Crawl), Queue: b.Queue, Discriminator: b.Discriminator}
-	e, err := s.f.Lookup(r.Context(), u)
+	e, err := s.f.Lookup(ctx, u)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // last found is what the dashboard and /metrics show.
 type judge struct {
 	sample *captures.Sample // nil: nothing is kept
-	one    sync.Mutex       // audits, one at a time: each takes as much memory as the sample
+	one    chan struct{}    // holds something while an audit works: each takes as much memory as the sample
 	last   atomic.Pointer[judgement]
 }
 
@@ -48,18 +47,37 @@ func (s *Server) judgeNowAndThen(ctx context.Context) {
 		if taken := s.judge.sample.Stats().Taken; taken == 0 || last != nil && taken == last.Taken {
 			continue
 		}
-		if _, err := s.judgeNow(ctx); err != nil && ctx.Err() == nil {
+		if _, err := s.judgeNext(ctx, s.judgeNow); err != nil && ctx.Err() == nil {
 			s.log.Warn("cannot judge the rules; trying again later", "error", err)
 		}
 	}
 }
 
-func (s *Server) judgeNow(ctx context.Context) (*judgement, error) {
+// judgeNext audits once no other audit works.
+func (s *Server) judgeNext(ctx context.Context, judge func(context.Context) (*judgement, error)) (*judgement, error) {
 	if s.judge.sample == nil {
 		return nil, errNoCaptures
 	}
-	s.judge.one.Lock()
-	defer s.judge.one.Unlock()
+	select {
+	case s.judge.one <- struct{}{}:
+		defer func() { <-s.judge.one }()
+		return judge(ctx)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// judgeInTurn audits in a turn of a client.
+func (s *Server) judgeInTurn(ctx context.Context) (j *judgement, err error) {
+	err = s.inTurn(ctx, callUnits, func(ctx context.Context) (err error) {
+		j, err = s.judgeNow(ctx)
+		return err
+	})
+	return j, err
+}
+
+// judgeNow audits. One audit works at a time, see judgeNext.
+func (s *Server) judgeNow(ctx context.Context) (*judgement, error) {
 	st := s.judge.sample.Stats()
 	log := audit.NewLog(audit.Options{})
 	for c, err := range s.judge.sample.All() {

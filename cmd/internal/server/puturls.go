@@ -183,7 +183,8 @@ func (l *putList) add(u frontier.Link, date uint64, place int) {
 	l.known, l.places = append(l.known, k), append(l.places, place)
 }
 
-// commitAdds adds URLs and sets their statuses. freeAdds must follow.
+// commitAdds adds URLs and sets their statuses: FAIL for those without a result, since a turn
+// failed. freeAdds must follow.
 func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontierpb.AckMessage_Status) ([]frontier.Result, error) {
 	for i := range l.urls {
 		l.urls[i].SkipTraps = !s.cfg.TrapsOverGRPC
@@ -192,7 +193,7 @@ func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontier
 	results, err := inTurns(ctx, s, l.urls, s.guardedAdd)
 	for i, place := range l.places {
 		switch {
-		case err != nil:
+		case i >= len(results):
 			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.StatusNew:
 			statuses[place] = frontierpb.AckMessage_OK
@@ -211,11 +212,12 @@ func (s *Server) freeAdds(l *addList, err error) {
 	}
 }
 
+// commitPuts states results and sets statuses as commitAdds does.
 func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontierpb.AckMessage_Status) []frontier.Result {
-	results, err := inTurns(ctx, s, l.known, s.guardedPut)
+	results, _ := inTurns(ctx, s, l.known, s.guardedPut) // put logs errors
 	for i, place := range l.places {
 		switch {
-		case err != nil:
+		case i >= len(results):
 			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.StatusRefused:
 			statuses[place] = frontierpb.AckMessage_SKIPPED

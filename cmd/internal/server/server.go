@@ -90,7 +90,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	if err := s.recallPause(ctx); err != nil {
 		return nil, err
 	}
-	s.judge.sample = cfg.Captures
+	s.judge.sample, s.judge.one = cfg.Captures, make(chan struct{}, 1)
 	s.disk = newDiskGate(cfg.Dir, cfg.MinFree, cfg.Logger)
 	s.count = newCounters(s.registry)
 	s.registerGauges()

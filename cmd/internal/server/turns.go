@@ -34,18 +34,28 @@ func (s *Server) turn(ctx context.Context, n int) (inside context.Context, got i
 	return context.WithValue(ctx, turnKey{}, true), got, func() { s.admission.work.End(client, got) }, nil
 }
 
+// inTurn does something that is as much work as n URLs in a turn.
+func (s *Server) inTurn(ctx context.Context, n int, do func(context.Context) error) error {
+	inside, _, end, err := s.turn(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return do(inside)
+}
+
 // inTurns does something to items, to some of them in each turn, and returns all results. After
 // an error it returns the results of the turns before.
 func inTurns[T, R any](ctx context.Context, s *Server, items []T, do func(context.Context, []T) ([]R, error)) (results []R, err error) {
 	for done := 0; done < len(items); {
 		some, n, err := oneTurn(ctx, s, items[done:], do)
+		if err != nil {
+			return results, err
+		}
 		if results == nil {
 			results = some
 		} else {
 			results = append(results, some...)
-		}
-		if err != nil {
-			return results, err
 		}
 		done += n
 	}
