@@ -1,5 +1,5 @@
-// Command recrawl visits a few pages again and again, each as often as it
-// changes, and remembers the schedule on disk.
+// Command recrawl visits two pages repeatedly, each as often as it changes. With -db the schedule
+// is on disk.
 //
 //	go run ./examples/recrawl -for 5s [-db DIR] [-crawl NAME]
 package main

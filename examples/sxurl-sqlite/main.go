@@ -1,12 +1,11 @@
-// Command sxurl-sqlite keeps URLs in SQLite beside their SXURLs, and finds them by slices:
-// all URLs of a domain, of a public suffix or of a subdomain, by an index and without
-// parsing a URL.
+// Command sxurl-sqlite stores URLs with their SXURLs in an SQLite database in memory, and finds
+// all URLs of a domain, of a public suffix or of a subdomain, by an index and without parsing a URL.
 //
 //	sxurl-sqlite [-tld com] [-domain example] [-subdomain docs] < urls.txt
 //
-// A slice is a short hash, so a row it finds is a candidate; the program checks the URL of
-// each before it prints it. And the key of the table is the UrlShortHash, for the same
-// reason: two URLs may share an SXURL.
+// A slice of an SXURL is a short hash, so a row can be wrong: the program checks each URL before it
+// prints it. For the same reason the key of the table is the UrlShortHash: two URLs may share an
+// SXURL.
 package main
 
 import (
