@@ -35,7 +35,7 @@ const rulesIntro = "# The rules of the qiita profile\n\n" +
 	"second column, which is their default; the other rules always run. `%s`, `%s`, `%s` and `%s` are other names\n" +
 	"for switching off `%s`, `%s`, `%s` and `%s`.\n\n" +
 	"Use the canonical form only to compare URLs. Fetch each URL as it was found: no rule promises that the canonical form leads to the same page.\n\n" +
-	"| rule | default | what it does | source | when it can merge two different pages |\n|---|---|---|---|---|\n"
+	"| rule | default | effect | source | when it can merge two different pages |\n|---|---|---|---|---|\n"
 
 func rulesPage() string {
 	var b strings.Builder

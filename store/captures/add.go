@@ -92,7 +92,7 @@ func (s *Sample) fault(err error) {
 	}
 }
 
-// note puts what was written into the index, and keeps the sample and its file within their
+// note adds the written captures to the index, and keeps the sample and its file within their
 // bounds.
 func (s *Sample) note(written []pending, at int64) {
 	s.mu.Lock()

@@ -1,20 +1,19 @@
-// Package captures keeps a bounded sample of what fetches gave: URL, time, status, digest
-// and redirect. Rules are judged by it on a live frontier, where there is no crawl log.
+// Package captures keeps a bounded sample of fetches: URL, time, status, digest, redirect and
+// declarations. A live frontier, which has no crawl log, judges canonicalization rules by it.
 //
-// A sample of single fetches would be of no use: a rule is judged by pairs of variants, and
-// two variants drawn at random are hardly ever of one page. So whole places are drawn. A
-// place is what no rule tells apart: the host without "www.", the path without index file,
-// sessions and case, no query. All captures of a place are kept, or none.
+// A sample of single fetches would be useless: rules are judged by pairs of variants, and two
+// fetches drawn at random are hardly ever variants of one page. So the sample consists of whole
+// places. A place is a URL without everything that rules change: "www.", index file, sessions, case
+// and query. The sample has all variants of a place or none, up to [Options.MaxVariants], so that one search
+// form cannot fill it. Of each variant it has the first and the latest capture: a control needs two.
 //
-// The sample bounds itself. When it holds more captures than it may, it drops half of the places,
-// chosen by their hash, and takes no later captures of these; so at any time it
-// holds every place whose hash begins with so many zero bits. A place may hold only so many
-// variants, so that one search form can't drive out all others. Of each variant the first
-// and the latest capture are kept: a control needs two.
+// When the sample exceeds its bound, it drops half of the places, chosen by their hash, and
+// accepts no later captures of them. So at any time it contains every place whose hash begins with a
+// certain number of zero bits.
 //
-// It is a sample, not a promise, and nothing else depends on it. Lines are written without a sync,
-// so a power cut can lose the latest. A write that fails drops its captures and counts
-// them; the next one tries again. A line that is damaged is left out and counted.
+// Nothing else depends on the sample. Lines are written without a sync, so a power cut can lose the
+// latest ones. If a write fails, its captures are dropped and counted, and the next write tries
+// again. A damaged line is left out and counted.
 //
 // # Format
 //

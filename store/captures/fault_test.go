@@ -68,8 +68,8 @@ func numbered(i int) Capture {
 	return Capture{URL: fmt.Sprintf("http://h%d.example/", i), Time: noon, Status: 200, Digest: "d"}
 }
 
-// TestFullDisk fills the disk at every byte of a write: what was taken is there, what was not is not,
-// and when there is room again the sample goes on, also after it is opened again.
+// TestFullDisk fills the disk at every byte of a write. The sample must contain the captures that it
+// accepted and no others, and must continue when there is room again, also after it is reopened.
 func TestFullDisk(t *testing.T) {
 	length := int64(len(numbered(0).line()))
 	for room := int64(0); room <= 3*length+30; room += 7 {

@@ -19,8 +19,8 @@ type file interface {
 
 func openFile(name string, flag int) (file, error) { return os.OpenFile(name, flag, 0o644) }
 
-// log is the file of captures, open. Listings share it with the writer, and may go on to read it
-// after it was replaced: the last of them closes it.
+// log is the open file of captures. Listings share it with the writer, and can still read it after it
+// was replaced. The last user closes it.
 type log struct {
 	file
 	end    int64 // where the next line begins

@@ -78,7 +78,7 @@ type Sample struct {
 	closed bool
 }
 
-// Stats tell how much a sample holds.
+// Stats are the counts of a sample.
 type Stats struct {
 	Rows  int     // captures held
 	Share float64 // of all places, those that are kept: 1, a half, a quarter …
@@ -156,7 +156,7 @@ func (s *Sample) load() error {
 	if err != nil {
 		return fmt.Errorf("cannot read captures: %w", err)
 	}
-	if s.log.torn && !s.opt.ReadOnly { // a reader may see half of what is being written
+	if s.log.torn && !s.opt.ReadOnly { // a reader may see half of a write in progress
 		s.damaged.Add(1)
 	}
 	for !s.opt.ReadOnly && s.index.rows > s.opt.MaxRows && s.index.level < maxLevel {
@@ -185,7 +185,7 @@ func (s *Sample) readHeader(text []byte) error {
 	return nil
 }
 
-// Stats tells how much the sample holds. It never waits for the disk.
+// Stats returns the counts of the sample. It never waits for the disk.
 func (s *Sample) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +195,8 @@ func (s *Sample) Stats() Stats {
 	return st
 }
 
-// All lists the captures held, those of a place together, and of a variant in order of
-// time. It lists what was there when it began, without what is damaged, and ends at the first error.
+// All returns the captures, those of a place together, and those of a variant in order of time. It
+// returns the captures that exist when it begins, without damaged ones, and ends at the first error.
 func (s *Sample) All() iter.Seq2[Capture, error] {
 	return func(yield func(Capture, error) bool) {
 		log, all, err := s.snapshot()
@@ -252,8 +252,8 @@ func readCapture(lines *lineReader, at int64) (c Capture, err error) {
 	return l.capture()
 }
 
-// Close takes what is still on offer and closes the sample. Listings under way go on. Offer must not be
-// called any more. A second Close does nothing.
+// Close writes the offered captures and closes the sample. Listings in progress continue. Offer must
+// not be called after Close. A second Close does nothing.
 func (s *Sample) Close() error {
 	s.mu.Lock()
 	closed := s.closed

@@ -1,17 +1,17 @@
-// Package crawlfile moves a whole crawl between stores, machines and backends in
-// one file: what is queued, with its data, the settings of its queues, and every key seen.
+// Package crawlfile moves a whole crawl between stores, machines and backends in one file: its
+// queued URLs with their data, the settings of its queues, and every key seen. [Export] writes the
+// file, [Import] reads it.
 //
-// The order of the file is what makes an import safe to break off and begin again.
-// First the settings, so that no queue is served faster than it may be; then the URLs
-// that wait, which are offered as new ones: one that is there already stays as it is; then the keys
-// of everything seen. Were the keys first, the URLs that wait would be taken for
-// known and never be fetched. So each step can be done twice, and a crawl that went on
-// meanwhile is not disturbed.
+// The order of the file makes it safe to stop an import and start it again. First come the
+// settings, so that no queue is served too fast. Then come the queued URLs, which are added as
+// new URLs; a URL that exists does not change. Then come all keys. If the keys came first,
+// the queued URLs would count as known, and would never be fetched. So each step can be repeated,
+// and a crawl that continues during the import is not affected.
 //
-// Of a URL these come along: text, queue, data, due time, priority. Leased ones wait again: who
-// has the lease can't settle it in another store. Not in the file are the counts of
-// attempts, the counts of completed and dropped URLs whose text isn't kept, and the
-// settings of a crawl or a store as a whole.
+// Of a URL the file has text, queue, data, due time and priority. Leased URLs are queued again,
+// because their leases cannot be settled in another store. The file lacks the counts of
+// attempts, the counts of completed and dropped URLs whose text is not kept, and the
+// settings of a whole crawl or store.
 //
 // All numbers are big-endian:
 //
@@ -131,7 +131,7 @@ func (w *writer) row(r row) error {
 	return w.framed(uint32(len(text)), text)
 }
 
-// end writes the row that says how many there were.
+// end writes the row with the number of rows.
 func (w *writer) end() error {
 	return w.framed(0, binary.BigEndian.AppendUint64(nil, uint64(w.rows)))
 }

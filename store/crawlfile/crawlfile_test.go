@@ -220,8 +220,8 @@ func TestIdentityOfAFile(t *testing.T) {
 	}
 }
 
-// An import that breaks off after every step, and begins again from what was
-// saved or from the start, ends where one that doesn't would.
+// TestImportBrokenOffAnywhere stops an import after every step, and starts it again from its saved
+// progress or from the beginning. The result must be that of an import without a stop.
 func TestImportBrokenOffAnywhere(t *testing.T) {
 	src := openMem(t)
 	fill(t, src)

@@ -11,7 +11,7 @@ import (
 	"github.com/firstseen/firstseen/store/keyfile"
 )
 
-// Counts are what a file holds, or what was done with it.
+// Counts are the counts of a file, or of an export or import.
 type Counts struct {
 	Queues  int64 `json:"queues"`  // queues whose settings differ from the defaults
 	Waiting int64 `json:"waiting"` // URLs that wait
@@ -26,11 +26,11 @@ type exporter interface {
 	Export(ctx context.Context, w io.Writer, crawl string) (int64, error)
 }
 
-// Export writes a crawl of s to w. The file says that its keys are made as id says;
-// the zero identity is that of s. What changes while it runs may be in the file as it
-// was or as it is: pause the crawl for a file that is exact. The keys, 16 bytes each, are in a temporary file
-// meanwhile: they are listed first, so that a URL which is found while it runs isn't in the file by its
-// key alone, as seen and never to be fetched.
+// Export writes a crawl of s to w. The file records the identity id of its keys; the zero identity
+// is that of s. The file has changes during the export in part: pause the crawl for an exact
+// file. Export first lists the keys into a temporary file, 16 bytes each. So a URL that is found
+// during the export is not in the file with its key alone, which would count as seen and would never
+// be fetched.
 func Export(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity) (n Counts, err error) {
 	keys, err := os.CreateTemp("", "firstseen-keys-")
 	if err != nil {
@@ -97,13 +97,13 @@ func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *
 	return nil
 }
 
-// ExportKeys writes the keys of a crawl as a key file and returns their number. The file
-// says that they are made as id says; the zero identity is that of s.
+// ExportKeys writes the keys of a crawl as a key file and returns their number. The file records the
+// identity id of the keys; the zero identity is that of s.
 func ExportKeys(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity) (int64, error) {
 	id = id.Or(s.Identity())
 	if own, ok := s.(exporter); ok && id == s.Identity() {
 		return own.Export(ctx, w, crawl)
 	}
-	// The store does not say which keys are of internationalised hosts.
+	// The store does not record which keys are of internationalised hosts.
 	return keyfile.Write(w, keyfile.Header{Identity: id, UnicodeHosts: true}, s.Keys(ctx, crawl))
 }

@@ -19,8 +19,8 @@ type ImportOptions struct {
 	// After is how far an import of the same file came that was broken off: what
 	// it did is read and not done again. The default is to begin at the start.
 	After Progress
-	// Saved is called when so much is durable. If it fails, so does the import.
-	// The default is to tell nobody.
+	// Saved is called with the durable progress. If it fails, so does the import. The default is
+	// not to call it.
 	Saved func(Progress) error
 	// Batch is the number of URLs or keys of a step. The default is 10,000.
 	Batch int
@@ -157,8 +157,8 @@ func (im *importer) row(ctx context.Context, next row) error {
 	return nil
 }
 
-// unicodeHost says whether the host of a URL may be internationalised. Where it can't
-// tell, it says yes.
+// unicodeHost reports whether the host of a URL may be internationalised. If it is not sure, it
+// reports true.
 func unicodeHost(url string) bool {
 	for i := range len(url) {
 		if url[i] >= 0x80 {

@@ -1,10 +1,9 @@
-// Package keyfile reads and writes portable files of sorted keys: how a
-// seen-set moves between stores, machines and backends.
+// Package keyfile reads and writes portable files of sorted keys, which move a seen-set between
+// stores, machines and backends.
 //
-// A file states how its keys were made, so that it is not mixed with others; it
-// is in blocks with checksums, so that a reader has checked a key before it
-// hands it out; and it ends with a count, so that a part is not taken for the
-// whole. All numbers are big-endian:
+// A file records how its keys were made, so that it is not mixed with others. It consists of
+// blocks with checksums: a reader checks a block before it returns its keys. It ends with a
+// count, so that a truncated file is detected. All numbers are big-endian:
 //
 //	+----------------+----------+----------------------------------------+--------+
 //	| "firstseen.k1" | length 4 | identity and flags, see below          | CRC 4  |  header

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Trap is what is endless, or looks so, on the hosts of a TrapWeb.
+// Trap is an endless part of the hosts of a TrapWeb, or one that looks endless.
 type Trap string
 
 // The kinds of webs by their traps.
