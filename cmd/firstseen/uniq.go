@@ -33,9 +33,10 @@ of each; --show-shape prints what they are compared by before each.
 separated by tabs. -c prints each URL with how often it came, at the end.
 
 With --db the URLs are remembered from run to run: each is printed once, and recorded after
-it was printed, also on Ctrl-C and when the reader of the output ends. After kill -9 or on a
-full disk a URL may be printed again by the next run; none is swallowed. A second process
-on the same directory waits.
+it was printed, also on Ctrl-C and when the reader of the output ends. What a pipe took counts
+as printed, also what its reader left in it, 64 KiB on Linux. After kill -9 or on a full disk
+a URL may be printed again by the next run; none is swallowed. A second process on the same
+directory waits.
 
 --against prints what is in none of its files, which may be lists, logs, archives and key
 files of "firstseen export"; --common prints what is in one of them.
@@ -44,8 +45,9 @@ Lines that are no URL are dropped and counted. A closing line on standard error 
 was read, printed, dropped as a duplicate and refused.
 
 About 10 bytes are kept of each different URL. When they fill --memory, the further ones go
-to a temporary store in TMPDIR, which is removed at the end; -c and -d need 64 bytes a URL
-and fail when the memory is full.`,
+to a temporary store in TMPDIR, which is removed at the end. -c and -d need 64 bytes a URL;
+beyond --memory they keep lines in TMPDIR instead, as long as the rest of the list, and -d
+prints the duplicates among these at the end.`,
 		Example: `  firstseen uniq urls.txt
   gau example.com | firstseen uniq
   tail -f found.log | firstseen uniq --rules +strip-www
@@ -105,10 +107,24 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 	defer f.bound()()
 	files := &fileSet{stdin: a.in, log: f.logOptions(), note: a.err}
 	r, err := uniq.Run(ctx, files.inputs(ctx, names), a.out, opt)
-	if errors.Is(err, syscall.EPIPE) {
-		err = nil // the reader of the output has enough
-	}
+	err = withoutClosedPipe(err)
 	return worst(err, f.close(ctx, a, &r, err))
+}
+
+// withoutClosedPipe drops that the reader of the output ended, which has enough; other errors
+// that came with it remain.
+func withoutClosedPipe(err error) error {
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		var rest []error
+		for _, err := range list.Unwrap() {
+			rest = append(rest, withoutClosedPipe(err))
+		}
+		return errors.Join(rest...)
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }
 
 // bound keeps the collector within --memory: the sets are large and hardly ever garbage, so

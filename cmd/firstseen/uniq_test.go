@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
 )
@@ -54,6 +58,38 @@ func TestUniqRecordsWhatAClosedPipeTook(t *testing.T) {
 	}
 	if got := command(t, "uniq", "--db", filepath.Join(dir, "seen"), list); got != "http://b.example/\n" {
 		t.Errorf("got %q; want what was not printed yet", got)
+	}
+}
+
+// TestWithoutClosedPipe: of the errors of a run, only that of the closed pipe is dropped.
+func TestWithoutClosedPipe(t *testing.T) {
+	closed := fmt.Errorf("cannot write output: %w", syscall.EPIPE)
+	full := fmt.Errorf("cannot record: %w", syscall.ENOSPC)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, "<nil>"},
+		{closed, "<nil>"},
+		{full, full.Error()},
+		{errors.Join(errors.Join(closed, nil), nil), "<nil>"},
+		{errors.Join(errors.Join(closed, full), nil), full.Error()},
+	} {
+		if got := fmt.Sprint(withoutClosedPipe(c.err)); got != c.want {
+			t.Errorf("%v: got %s; want %s", c.err, got, c.want)
+		}
+	}
+}
+
+// TestDefaultMemory: a quarter of the machine, and never less than --memory accepts.
+func TestDefaultMemory(t *testing.T) {
+	for machine, want := range map[int64]size{64 << 20: 256 << 20, 1 << 30: 256 << 20, 4<<30 + 1<<20: 1 << 30, 64 << 30: 16 << 30} {
+		f := newUniqFlags()
+		f.add(pflag.NewFlagSet("uniq", pflag.ContinueOnError))
+		f.memory = defaultMemory(machine)
+		if err := f.check(); f.memory != want || err != nil {
+			t.Errorf("%d bytes: got %s, %v; want %s", machine, f.memory.String(), err, want.String())
+		}
 	}
 }
 

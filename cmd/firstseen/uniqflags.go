@@ -33,8 +33,11 @@ type uniqFlags struct {
 }
 
 func newUniqFlags() *uniqFlags {
-	return &uniqFlags{by: "canonical", keep: 1, memory: max(leastMemory, size(machineMemory()/4>>20<<20))}
+	return &uniqFlags{by: "canonical", keep: 1, memory: defaultMemory(machineMemory())}
 }
+
+// defaultMemory is a quarter of a machine's, in whole MiB.
+func defaultMemory(machine int64) size { return max(leastMemory, size(machine/4>>20<<20)) }
 
 // add adds the flags of uniq and diff.
 func (f *uniqFlags) add(flags *pflag.FlagSet) {

@@ -106,10 +106,12 @@ func (p *pipeReader) Read(b []byte) (int, error) {
 	return n, p.rest.err
 }
 
-// fill reads until an error, a piece ahead.
+// fill reads until an error, a piece ahead: when it fills a buffer again, the piece in the other
+// one was taken, and so this one was used up.
 func (p *pipeReader) fill() {
-	for {
-		b := make([]byte, 64<<10)
+	var buffers [2][64 << 10]byte
+	for i := 0; ; i = 1 - i {
+		b := buffers[i][:]
 		n, err := p.r.Read(b)
 		select {
 		case p.pieces <- piece{b[:n], err}:

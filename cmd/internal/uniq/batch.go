@@ -1,7 +1,7 @@
 package uniq
 
 import (
-	"hash/maphash"
+	"sync"
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
@@ -16,6 +16,21 @@ type batch struct {
 
 	lines []line
 	counts
+}
+
+var lineRoom = sync.Pool{New: func() any { return new([]line) }}
+
+func newBatch(b *replay.Batch) *batch {
+	return &batch{Batch: b, ready: make(chan struct{}), lines: (*lineRoom.Get().(*[]line))[:0]}
+}
+
+// release returns the memory of the batch.
+func (b *batch) release() {
+	b.Release()
+	lines := b.lines
+	clear(lines) // of texts
+	lineRoom.Put(&lines)
+	b.lines = nil
 }
 
 // line is a URL that a later stage must look at.
@@ -37,28 +52,47 @@ type counts struct{ urls, recent, refused int64 }
 type worker struct {
 	opt    *Options
 	hash   hasher // of what lines are compared by
-	spell  hasher // of spellings
 	recent *recent
+	texts  [ahead]text
 	form   []byte
 	group  []byte
 }
 
+// ahead is how many lines are looked up in the recent texts together, so that the processor
+// waits for its memory once.
+const ahead = 32
+
+// text is the place of a line in a batch, and its mark in the recent texts.
+type text struct {
+	start, end uint32
+	slot       uint32
+	mark       uint64
+	known      bool
+}
+
 func (w *worker) work(b *batch) {
 	defer close(b.ready)
-	if !b.Split {
-		for _, e := range b.Events {
-			w.line(b, e.Start, e.End)
+	n := 0
+	add := func(start, end uint32) {
+		w.texts[n] = text{start: start, end: end}
+		if n++; n == ahead {
+			w.lines(b, w.texts[:n])
+			n = 0
 		}
-		return
 	}
-	base := cap(b.Text)
-	input.Lines(b.Text, b.End, func(text []byte) bool {
-		start := uint32(base - cap(text)) // the line is a part of b.Text
-		if !isBlank(text) {
-			w.line(b, start, start+uint32(len(text)))
-		}
-		return true
-	})
+	if b.Split {
+		base := cap(b.Text)
+		input.Lines(b.Text, b.End, func(text []byte) bool {
+			if start := uint32(base - cap(text)); !isBlank(text) { // the line is a part of b.Text
+				add(start, start+uint32(len(text)))
+			}
+			return true
+		})
+	}
+	for _, e := range b.Events {
+		add(e.Start, e.End)
+	}
+	w.lines(b, w.texts[:n])
 }
 
 func isBlank(text []byte) bool {
@@ -70,34 +104,48 @@ func isBlank(text []byte) bool {
 	return true
 }
 
-// line decides what can be decided about a line alone.
-func (w *worker) line(b *batch, start, end uint32) {
-	text := b.Text[start:end]
-	b.urls++
-	var slot *sum
-	var hi uint64
-	if w.recent != nil {
-		hi = maphash.Bytes(w.spell.hi, text)
-		if slot = w.recent.slot(hi); slot.hi == hi && slot.lo == maphash.Bytes(w.spell.lo, text) {
+// lines decides what can be decided about lines alone.
+func (w *worker) lines(b *batch, texts []text) {
+	b.urls += int64(len(texts))
+	if w.recent == nil {
+		for i := range texts {
+			w.line(b, &texts[i])
+		}
+		return
+	}
+	for i := range texts {
+		t := &texts[i]
+		t.slot, t.mark = w.recent.place(b.Text[t.start:t.end])
+	}
+	for i := range texts {
+		t := &texts[i]
+		t.known = w.recent.slots[t.slot] == t.mark
+	}
+	for i := range texts {
+		t := &texts[i]
+		if t.known || w.recent.slots[t.slot] == t.mark { // by a line before it
 			b.recent++
-			return
+		} else if w.line(b, t) {
+			w.recent.slots[t.slot] = t.mark
 		}
 	}
-	l := line{start: start, end: end}
+}
+
+// line adds a line to those that a later stage looks at, and reports whether it is a URL.
+func (w *worker) line(b *batch, t *text) bool {
+	l := line{start: t.start, end: t.end}
 	var err error
-	if w.form, err = w.opt.Identify(w.form[:0], text); err != nil {
+	if w.form, err = w.opt.Identify(w.form[:0], b.Text[t.start:t.end]); err != nil {
 		b.refused++
 		if l.refused = w.opt.KeepInvalid; l.refused {
 			b.lines = append(b.lines, l)
 		}
-		return
+		return false
 	}
 	w.sums(&l)
 	l.unicode = w.opt.Memory != nil && w.opt.Memory.Unicode(w.form)
-	if slot != nil {
-		*slot = sum{hi, maphash.Bytes(w.spell.lo, text)}
-	}
 	b.lines = append(b.lines, l)
+	return true
 }
 
 // sums hashes what a line is compared by.

@@ -2,6 +2,7 @@ package uniq
 
 import (
 	"context"
+	"errors"
 )
 
 // take decides about the lines of a batch and prints them, in order. The sets are asked about
@@ -151,8 +152,8 @@ func (r *runner) room(group sum) bool {
 // enter enters a line in the ledger. A duplicate is printed with the first line, if that is
 // asked for.
 func (r *runner) enter(text []byte, l *line) error {
-	e, isFirst, err := r.ledger.add(l.sum, text)
-	if err != nil || isFirst {
+	e, repeated, err := r.ledger.add(l.sum, text, l.shown)
+	if err != nil || !repeated {
 		return err
 	}
 	r.result.Duplicates++
@@ -168,16 +169,32 @@ func (r *runner) enter(text []byte, l *line) error {
 	return nil
 }
 
-// counts prints the first line of each sum with how many there were.
-func (r *runner) counts(ctx context.Context) error {
-	return r.ledger.all(func(text []byte, n int64) error {
-		r.result.Printed++
-		r.count(text, n)
-		if r.full() {
-			return r.flush(ctx)
+// settle prints what the ledger can say when the input has ended.
+func (r *runner) settle(ctx context.Context) error {
+	r.against = keys{} // its memory is for the ledger
+	if r.opt.Duplicates {
+		return r.ledger.duplicates(func(c *counted) error {
+			r.result.Printed++
+			r.result.Duplicates++
+			r.duplicate(c.text, c.first, string(c.group))
+			return r.flushIfFull(ctx)
+		})
+	}
+	inMemory := int64(len(r.ledger.entries))
+	return r.ledger.counts(func(c *counted) error {
+		if r.result.Printed++; r.result.Printed > inMemory {
+			r.result.Duplicates += c.n - 1
 		}
-		return nil
+		r.count(c.text, c.n)
+		return r.flushIfFull(ctx)
 	})
+}
+
+func (r *runner) flushIfFull(ctx context.Context) error {
+	if r.full() {
+		return r.flush(ctx)
+	}
+	return nil
 }
 
 // flush writes the output, and then records the URLs that were written: after a kill between the
@@ -185,9 +202,7 @@ func (r *runner) counts(ctx context.Context) error {
 func (r *runner) flush(ctx context.Context) error {
 	n, err := r.write()
 	if r.opt.Memory != nil && len(r.pending) > 0 {
-		if recordErr := r.opt.Memory.record(ctx, r.pending, n); err == nil {
-			err = recordErr
-		}
+		err = errors.Join(err, r.opt.Memory.record(ctx, r.pending, n))
 		r.pending = r.pending[:0]
 	}
 	return err

@@ -97,6 +97,19 @@ func TestMemoryThatFailsEndsTheRun(t *testing.T) {
 	}
 }
 
+// TestBothErrorsAreReported: a closed pipe and a store that fails come together.
+func TestBothErrorsAreReported(t *testing.T) {
+	s := openStore(t)
+	defer s.Close()
+	opt := options(2)
+	opt.Memory = &Memory{Store: failing{s}, Unicode: canon.Qiita().HasUnicodeHost}
+	out := &brokenOutput{takes: 19, before: func() {}}
+	_, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader("http://a.example/1\nhttp://a.example/2\n"))}, out, opt)
+	if !errors.Is(err, store.ErrFailed) || !errors.Is(err, errFull) {
+		t.Errorf("got %v; want the error of the output and that of the store", err)
+	}
+}
+
 // TestAgainstIsReadWhole: where the list to compare with breaks off, nothing is printed.
 func TestAgainstIsReadWhole(t *testing.T) {
 	opt := options(2)

@@ -2,6 +2,7 @@ package uniq
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -52,6 +53,36 @@ func TestBeyondTheMemory(t *testing.T) {
 	}
 }
 
+// TestInterruptedBeyondTheMemory ends the context while blocks wait that the temporary store must
+// look at: they were read, so they are printed, and the run has no error of its own.
+func TestInterruptedBeyondTheMemory(t *testing.T) {
+	var list strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&list, "http://a.example/%070d\n", i)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	read := make(chan struct{})
+	out := &brokenOutput{takes: 1 << 30, before: func() {
+		<-read
+		interrupt()
+	}}
+	opt := options(2)
+	opt.TempDir, opt.MemoryBytes = t.TempDir(), 1
+	in := io.MultiReader(strings.NewReader(list.String()), closing{read})
+	r, err := Run(ctx, []replay.Input{source(t.Context(), in)}, out, opt)
+	if n := strings.Count(out.got.String(), "\n"); err != nil || !r.Spilled || int64(n) != r.Printed || r.Printed != r.URLs || n < 40_000 {
+		t.Errorf("got %d lines, %+v, %v; want what was read until then", n, r, err)
+	}
+}
+
+// closing closes a channel when a reader comes to its end.
+type closing struct{ ended chan struct{} }
+
+func (c closing) Read([]byte) (int, error) {
+	close(c.ended)
+	return 0, io.EOF
+}
+
 // hosts groups URLs by their host.
 func hosts(dst, form []byte) []byte { return append(dst, canon.Host(form)...) }
 
@@ -74,14 +105,14 @@ func TestKeepSomeOfEachGroup(t *testing.T) {
 	}
 }
 
-// TestCountsAndDuplicatesAreThoseOfAMap compares the ledger with a map, over a list whose first
-// URLs are in the file and in its buffer.
+// TestCountsAndDuplicatesAreThoseOfAMap compares the ledger with a map, in memory and beyond it:
+// the duplicates of first URLs that the memory has no room for are printed at the end.
 func TestCountsAndDuplicatesAreThoseOfAMap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	var list, wantDuplicates, wantCounts strings.Builder
-	var order []string
-	first, n := map[string]string{}, map[string]int{}
-	for i := range 50_000 {
+	var list, wantCounts strings.Builder
+	var order, duplicates, forms []string
+	first, n, rank := map[string]string{}, map[string]int{}, map[string]int{}
+	for i := range 15_000 {
 		raw := fmt.Sprintf("http://a.example/%d?x=%d#%d", rng.IntN(1+i/3), rng.IntN(2), i)
 		form, err := canon.Qiita().Canonicalize(raw)
 		if err != nil {
@@ -89,32 +120,63 @@ func TestCountsAndDuplicatesAreThoseOfAMap(t *testing.T) {
 		}
 		fmt.Fprintln(&list, raw)
 		if n[form]++; n[form] == 1 {
-			first[form], order = raw, append(order, form)
+			first[form], rank[form], order = raw, len(order), append(order, form)
 		} else {
-			fmt.Fprintf(&wantDuplicates, "%s\t%s\ta,b\n", raw, first[form])
+			duplicates, forms = append(duplicates, fmt.Sprintf("%s\t%s\ta,b\n", raw, first[form])), append(forms, form)
 		}
 	}
 	for _, form := range order {
 		fmt.Fprintf(&wantCounts, "%7d %s\n", n[form], first[form])
 	}
+	for _, room := range []int{300, 2000, len(order)} {
+		var early, late strings.Builder
+		for i, form := range forms {
+			if rank[form] < room {
+				early.WriteString(duplicates[i])
+			} else {
+				late.WriteString(duplicates[i])
+			}
+		}
+		opt := options(2)
+		opt.TempDir, opt.MemoryBytes = t.TempDir(), ledgerEntry*int64(room)
+		opt.Duplicates, opt.Why = true, func(_, _ []byte) []string { return []string{"a", "b"} }
+		got, r := runList(t, list.String(), opt)
+		if got != early.String()+late.String() || r.Printed != r.Duplicates || r.Duplicates != int64(len(forms)) || r.Spilled != (room < len(order)) {
+			t.Errorf("room for %d: got %d bytes of duplicates, %+v; want %d of %d lines", room, len(got), r, early.Len()+late.Len(), len(forms))
+		}
+		opt.Duplicates, opt.Count = false, true
+		got, r = runList(t, list.String(), opt)
+		if got != wantCounts.String() || r.Printed != int64(len(order)) || r.Duplicates != int64(len(forms)) {
+			t.Errorf("room for %d: got %d bytes of counts, %+v; want %d of %d lines", room, len(got), r, wantCounts.Len(), len(order))
+		}
+		wantNothingIn(t, opt.TempDir)
+	}
 	opt := options(2)
-	opt.TempDir = t.TempDir()
-	opt.Duplicates, opt.Why = true, func(_, _ []byte) []string { return []string{"a", "b"} }
-	if got, r := runList(t, list.String(), opt); got != wantDuplicates.String() || r.Printed != r.Duplicates {
-		t.Errorf("got %d bytes of duplicates, %+v; want %d", len(got), r, wantDuplicates.Len())
-	}
-	opt = options(2)
-	opt.TempDir, opt.Count = t.TempDir(), true
-	if got, _ := runList(t, list.String(), opt); got != wantCounts.String() {
-		t.Errorf("got %d bytes of counts; want %d", len(got), wantCounts.Len())
-	}
-	opt.MemoryBytes = 100_000
+	opt.TempDir, opt.Count, opt.MemoryBytes = t.TempDir(), true, ledgerEntry
 	_, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader(list.String()))}, io.Discard, opt)
 	if err == nil || !strings.Contains(err.Error(), "--memory") {
-		t.Errorf("got %v; want an error that names --memory", err)
+		t.Errorf("got %v; want an error that names --memory, as a part does not fit either", err)
 	}
-	if left, err := os.ReadDir(opt.TempDir); err != nil || len(left) > 0 {
-		t.Errorf("got %v left, %v; want the file of first URLs removed", left, err)
+	wantNothingIn(t, opt.TempDir)
+}
+
+// wantNothingIn checks that the temporary files were removed.
+func wantNothingIn(t *testing.T, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("got %v left, %v; want the temporary files removed", left, err)
+	}
+}
+
+// TestDuplicatesBeyondTheMemoryHaveTheirGroup: --show-shape with -d.
+func TestDuplicatesBeyondTheMemoryHaveTheirGroup(t *testing.T) {
+	opt := options(2)
+	opt.TempDir, opt.MemoryBytes, opt.Group = t.TempDir(), ledgerEntry, hosts
+	opt.Duplicates, opt.ShowGroup, opt.Why = true, true, func(_, _ []byte) []string { return []string{"same host"} }
+	got, _ := runList(t, "http://a.example/1\nhttp://b.example/1\nhttp://b.example/2\nhttp://a.example/2\n", opt)
+	want := "http://a.example/2\thttp://a.example/1\ta.example\tsame host\nhttp://b.example/2\thttp://b.example/1\tb.example\tsame host\n"
+	if got != want {
+		t.Errorf("got %q; want %q", got, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package uniq
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"io"
 	"iter"
 	"runtime"
@@ -77,13 +78,14 @@ func Run(ctx context.Context, inputs []replay.Input, w io.Writer, opt Options) (
 	if err != nil {
 		stop(errStop)
 	}
-	r.result.Spilled = r.space.store != nil
+	r.result.Spilled = r.space.store != nil || r.ledger != nil && r.ledger.rest.lines > 0
 	return r.result, errors.Join(err, r.ledger.close(), r.space.close())
 }
 
 type runner struct {
-	opt         *Options
-	hash, spell hasher
+	opt   *Options
+	hash  hasher
+	texts maphash.Seed // of recent texts
 	printer
 	space   space
 	seen    keys
@@ -101,7 +103,7 @@ type runner struct {
 }
 
 func newRunner(opt *Options, w io.Writer) *runner {
-	r := &runner{opt: opt, hash: newHasher(), spell: newHasher(), printer: newPrinter(&opt.Output, w)}
+	r := &runner{opt: opt, hash: newHasher(), texts: maphash.MakeSeed(), printer: newPrinter(&opt.Output, w)}
 	r.space = space{dir: opt.TempDir, budget: opt.MemoryBytes}
 	r.seen = keys{space: &r.space, crawl: "seen"}
 	r.against = keys{space: &r.space, crawl: "against"}
@@ -122,7 +124,7 @@ func (r *runner) run(ctx context.Context, inputs []replay.Input) error {
 	for b := range queue {
 		<-b.ready
 		err := r.take(ctx, b)
-		b.Release()
+		b.release()
 		if err != nil {
 			return errors.Join(err, r.flush(ctx))
 		}
@@ -133,9 +135,9 @@ func (r *runner) run(ctx context.Context, inputs []replay.Input) error {
 		}
 	}
 	r.result.Errors = *errs // the queue's end makes them visible
-	if r.opt.Count {
-		if err := r.counts(ctx); err != nil {
-			return err
+	if r.ledger != nil {
+		if err := r.settle(ctx); err != nil {
+			return errors.Join(err, r.flush(ctx))
 		}
 	}
 	return r.flush(ctx)
@@ -147,9 +149,9 @@ func (r *runner) read(ctx context.Context, inputs []replay.Input) (<-chan *batch
 	queue := make(chan *batch, 4*r.opt.Workers)
 	tasks := make(chan *batch, r.opt.Workers)
 	for range r.opt.Workers {
-		w := &worker{opt: r.opt, hash: r.hash, spell: r.spell}
+		w := &worker{opt: r.opt, hash: r.hash}
 		if r.ledger == nil { // which counts repeats
-			w.recent = newRecent()
+			w.recent = newRecent(r.texts)
 		}
 		go func() {
 			for b := range tasks {
@@ -167,7 +169,7 @@ func (r *runner) read(ctx context.Context, inputs []replay.Input) (<-chan *batch
 					*errs = append(*errs, err)
 					break
 				}
-				next := &batch{Batch: b, ready: make(chan struct{})}
+				next := newBatch(b)
 				tasks <- next // workers never wait
 				select {
 				case queue <- next:
@@ -198,7 +200,7 @@ func (r *runner) readAgainst(ctx context.Context) error {
 		<-b.ready
 		r.collect(b)
 		err := r.against.add(ctx, r.sums, r.answers())
-		b.Release()
+		b.release()
 		if err != nil {
 			return err
 		}

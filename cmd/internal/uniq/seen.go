@@ -69,7 +69,8 @@ type keys struct {
 	got  []bool
 }
 
-// add records sums and sets fresh[i] to whether sums[i] was new; of equal ones the first.
+// add records sums and sets fresh[i] to whether sums[i] was new; of equal ones the first. It does
+// so even if ctx ended, because the lines were read.
 func (k *keys) add(ctx context.Context, sums []sum, fresh []bool) error {
 	full, err := k.space.full()
 	if err != nil {
@@ -77,7 +78,7 @@ func (k *keys) add(ctx context.Context, sums []sum, fresh []bool) error {
 	}
 	if full {
 		return k.beyond(sums, fresh, true, func(list []store.Key, got []bool) error {
-			return k.space.store.See(ctx, k.crawl, list, got, store.SeeOptions{})
+			return k.space.store.See(context.WithoutCancel(ctx), k.crawl, list, got, store.SeeOptions{})
 		})
 	}
 	before := k.set.bytes()
@@ -97,7 +98,7 @@ func (k *keys) has(ctx context.Context, sums []sum, known []bool) error {
 		return nil
 	}
 	return k.beyond(sums, known, false, func(list []store.Key, got []bool) error {
-		return k.space.store.Known(ctx, k.crawl, list, got)
+		return k.space.store.Known(context.WithoutCancel(ctx), k.crawl, list, got)
 	})
 }
 
