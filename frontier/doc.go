@@ -1,13 +1,5 @@
-// Package frontier decides which URL a crawler may fetch next, and remembers
-// everything it was ever given.
-//
-// A crawler finds the same page again and again, under many spellings, from
-// many goroutines at once. A frontier takes each URL as it was found, compares
-// it by its canonical form, and queues it only if no caller was told "new" for it
-// before. That is one atomic step, durable when it returns: there is no check
-// before it and no mark after it, so no race between the two. What may be
-// fetched is then handed out as leases, one URL to one fetcher at a time, each
-// host no faster than is polite.
+// Package frontier decides which URL a crawler may fetch next, and remembers every URL that was
+// added.
 //
 //	s, err := pebblestore.Open("crawl.db", pebblestore.Options{}) // or memstore.New(memstore.Options{})
 //	f, err := frontier.New(s, frontier.Options{})                 // close f, then s
@@ -24,57 +16,54 @@
 //		}
 //	}
 //
-// With the errors handled, that is a whole crawler: see examples/embedded.
+// With its errors handled, this is a complete crawler: see examples/embedded.
 //
-// The URL handed out is the one that was found first, unchanged: fetch that,
-// never the canonical form, which is only for comparing.
+// A crawler finds the same page repeatedly, under many variants of its URL, in many goroutines. A
+// frontier compares URLs by their canonical forms, and queues a URL only if no caller was answered
+// "new" for it before. That is one atomic step, and it is durable when it returns. The frontier
+// hands out URLs as leases: each URL to one fetcher at a time, each host no faster than its delay
+// allows. The URL of a lease is the first-seen URL, unchanged. Fetch it, not its canonical form.
 //
-// # What it trades
+// # What is promised
 //
-//   - A lease is a promise with an end. A fetcher that dies loses nothing: the
-//     URL is handed out again when its lease runs out. One that is merely slow
-//     may see its URL fetched twice; [Options.Lease] is how slow it may be.
-//   - Every answer waits for the disk, so batches are far faster than single
-//     calls. The state after kill -9 is the state that was acknowledged: seen
-//     URLs, queues, leases, delays, blocks, caps, pauses.
-//   - Politeness counts from one hand-out to the next (see [Options.Delay]),
-//     and by default one URL per host is out at a time. A single host is then
-//     as fast as its delay allows, whatever the number of fetchers.
-//   - Traps are on by default ([Traps]). A refused URL is not recorded as seen:
-//     it has another chance when the limits change, or with [Link.SkipTraps].
+//   - After kill -9 the state is the acknowledged one: seen URLs, queues, leases, delays, blocks,
+//     caps and pauses.
+//   - If a fetcher dies, its URL is handed out again when the lease expires. If a fetcher is slower
+//     than [Options.Lease], its URL may be fetched twice.
+//   - Delays count from one hand-out to the next ([Options.Delay]). By default one URL of a host is
+//     leased at a time.
+//   - URLs that look like crawler traps are refused by default ([Traps]). A refused URL is not
+//     recorded as seen, so it can be added later, or with [Link.SkipTraps].
+//
+// Every answer waits for the disk, so batches are much faster than single calls.
 //
 // # Identity
 //
-// Two URLs are the same if their canonical forms under [Options.Profile] are
-// equal, they belong to the same crawl, and carry the same
-// [Link.Discriminator]. In an exact crawl ([Frontier.SetCrawlProfile] with canon.None) they are the same if
-// their bytes and their queues are. A store belongs to the profile of the
-// first frontier on it, so that rules can't change under its keys: [New] refuses another
-// profile with store.ErrIdentity.
+// Two URLs are the same if they have the same crawl, the same canonical form under [Options.Profile], and
+// the same [Link.Discriminator]. In a crawl with the profile canon.None
+// ([Frontier.SetCrawlProfile]) they are the same if their bytes and their queues are equal. A store
+// belongs to the profile of its first frontier: [New] refuses another profile with
+// store.ErrIdentity.
 //
 // # Redirects
 //
-// http://a.example/ answers 301 to https://a.example/, and the rules in force
-// say that both are one page. A frontier that treats the target as any link
-// answers "duplicate", and the page is never fetched. So tell it through
-// [Frontier.Redirect]: a target with the key of its source is to be followed
-// now, under the same lease; any other is added like a link and the lease is
-// done. Chains and loops end at [Options.MaxRedirects].
+// Report redirects with [Frontier.Redirect] or [SettleResponse], not as links. If the target is a variant of
+// the same page, a link would be a duplicate, and the page would never be fetched. Redirect returns
+// a lease to fetch such a target now. Any other target is added like a link. Chains and loops end
+// after [Options.MaxRedirects].
 //
-// # Map
+// # Methods
 //
-//   - adding: [Frontier.Add], [Frontier.AddBatch], [Frontier.See], [Frontier.Put]
-//   - fetching: [Frontier.Leases], [Frontier.Next], [Frontier.Lease], [Frontier.LeaseWait]
-//   - settling: [Frontier.Done], [Frontier.Retry], [Frontier.Recrawl], [Frontier.Drop],
-//     [Frontier.Release], [Frontier.Redirect], many at a time or in other ways [Frontier.Settle],
-//     and by an HTTP response [SettleResponse]
-//   - steering: [Frontier.Configure] (delay, pause, block, weight), [Frontier.Forget],
+//   - add: [Frontier.Add], [Frontier.AddBatch], [Frontier.See], [Frontier.Put]
+//   - lease: [Frontier.Leases], [Frontier.Next], [Frontier.Lease], [Frontier.LeaseWait]
+//   - settle: [Frontier.Done], [Frontier.Retry], [Frontier.Recrawl], [Frontier.Drop],
+//     [Frontier.Release], [Frontier.Redirect], [Frontier.Settle], [SettleResponse]
+//   - steer: [Frontier.Configure] (delay, pause, block, weight), [Frontier.Forget],
 //     [Frontier.SetCrawlProfile], [Frontier.SetProfile]
-//   - looking: [Frontier.Lookup], [Frontier.Stats], [Frontier.Queue], [Frontier.Queues],
+//   - inspect: [Frontier.Lookup], [Frontier.Stats], [Frontier.Queue], [Frontier.Queues],
 //     [Frontier.Entries], [Frontier.Crawls], [Frontier.Refusals], [Frontier.Profile]
 //
-// A Frontier may be used by any number of goroutines. Several frontiers may
-// share one store; each then applies its own options, and hands out URLs of its
-// own crawl ([Options.Crawl]). This package links no database: the caller opens the
-// store with its own package, and closes it after the frontiers on it.
+// A Frontier is safe for concurrent use. Several frontiers can share a store; each applies its own
+// options, and hands out URLs of its own crawl ([Options.Crawl]). This package links no database: the
+// caller opens the store, and closes it after its frontiers.
 package frontier

@@ -1,80 +1,39 @@
-// Package store keeps what a crawl has seen and what it has queued, durably.
+// Package store defines the durable store of a crawl: the keys that it has seen, and its queues.
 //
-// One operation matters: add a batch. Which of these keys are new? Record
-// them, and queue their URLs, in one atomic and durable step. Of any number of
-// concurrent adds of one key at most one is ever told "new", and a caller is
-// told "duplicate" only when the write that made it one is durable.
+// The main step is to add a batch of keys: the store records the new ones and queues their URLs, in one
+// atomic and durable step. If any number of callers add a key at the same time, at most one of them
+// gets "new". The others get "duplicate" only after the write of the first is durable.
 //
-// A [Store] is the short list of atomic steps a frontier is made of: add, take
-// what is due, settle, configure, forget, look up, scan. Policy (which delay,
-// which back-off, what a priority means) belongs to the caller: where a step
-// needs policy to be atomic, it takes it as a value. So a backend
-// has no policy of its own: memstore, the plainest one, is about 900 lines.
+// A [Store] has the few atomic steps that a frontier needs: add, take due URLs, settle, configure,
+// forget, look up, scan. The caller decides the policy: delays, back-off, the meaning of a
+// priority. If a step needs policy to be atomic, the caller passes it as a value. So a backend has
+// no policy: memstore, the simplest one, is about 900 lines.
 //
-// Backends: pebblestore (embedded, durable, the default), redisstore (Redis
-// Cluster, shared by many daemons), memstore (tests, models, crawls that may be
-// lost). The suite in storetest holds them to the same contract. In one thing
-// redisstore promises less: a call that fails may have been carried out for some
-// of its URLs, each of them whole. Doing it again is safe on all of them.
+//	pebblestore  embedded, durable: the default
+//	redisstore   Redis Cluster, shared by many daemons
+//	memstore     for tests, models, and crawls that may be lost
 //
-// # What a store knows of a URL
-//
-// A store keeps the key of every URL. It keeps more of a URL only while the URL is
-// held (queued or leased), or while its text is kept. A store that keeps texts keeps
-// those of URLs that were completed or dropped, with the queue; any other store keeps
-// nothing but their keys, and can't tell them from a key that was never queued.
-//
-//	state      known of the key           Lookup           in Entries
-//	unknown    nothing                    ErrNotFound      no
-//	seen       that it was seen           SeenOnly         no
-//	held       its queue and text         Queued, Leased   yes
-//	ended      its queue and text         Done, Dropped    yes
-//
-// What a step does to a URL, by its state:
-//
-//	step             unknown   seen               held       ended
-//	Add              New       Duplicate          Duplicate  Duplicate
-//	Add, Force       New       queued             Duplicate  queued
-//	Complete         Unknown   Settled, as it is  Settled    Settled: Done
-//	Requeue          Unknown   Unknown            Settled    Settled: queued
-//	Drop             Unknown   Unknown            Settled    Unknown
-//	Extend           Unknown   Unknown            Settled    Unknown
-//	Complete, Create Created   Settled: Done (*)  Settled    Settled: Done
-//	Requeue, Create  Created   Settled: queued    Settled    Settled: queued
-//	Drop, Create     Created   Settled: Dropped(*) Settled   Unknown
-//
-// (*) in a store that keeps texts; any other store leaves the key as it is.
-//
-// A settlement with a token is Stale unless the key is leased under that token,
-// whatever else is known of the key. So is Extend of a URL that is queued.
-//
-// Completed and Dropped, in [Stats] and [QueueInfo], count the URLs that became Done
-// or Dropped, or would have if the store kept texts. One less is counted when a Done
-// or Dropped URL whose text is kept becomes something else or is forgotten by its key;
-// of others a store does not know that they were counted. So without texts, a URL that
-// is forced and completed again counts twice. Forgetting by age changes neither count.
-// Forgetting a queue sets those of the queue to 0. They are never negative.
+// The suite in storetest tests all of them against the same contract, which [Store] documents. One
+// promise of redisstore is weaker: a call that fails may have been carried out for some of its URLs,
+// each of them completely. Repeating it is safe on all backends.
 //
 // # Time
 //
-// Times and durations are kept in whole milliseconds: those before which nothing
-// may happen (due, blocked until, not before, the end of a lease, a delay) are
-// rounded up. Times before 1970 are taken for 1970.
+// Times and durations are kept in whole milliseconds. Those before which nothing may happen (due,
+// blocked until, not before, the end of a lease, a delay) are rounded up. Times before 1970 become
+// 1970.
 //
-// If the clock is set back by more than a second, nothing is lost or served early.
-// What the store had counted from a time that is now in the future, it counts again
-// from the time of the next take: the delay of a queue since its last take,
-// [QueueChange.NotBefore], and leases. So however far ahead the clock was, a queue
-// waits at most its delay, and a lease runs at most for its length. Times named by
-// callers (due times, blocks) stay as they are, as does the due time of a URL
-// that was added without one.
+// If the clock is set back by more than a second, nothing is lost or served early. The store counts
+// intervals that began in the future again, from the next take: the delay of a queue since
+// its last take, [QueueChange.NotBefore], and leases. So a queue waits at most its delay, and a lease
+// lasts at most its length, however far ahead the clock was. Times that callers set (due times,
+// blocks) do not change, nor does the due time of a URL that was added without one.
 //
 // # Failure
 //
-// When a step returns an error other than the documented ones, the store
-// refuses rather than guesses: what was acknowledged stays, what was not is
-// there whole or not at all, and a store whose disk failed answers every
-// later write with [ErrFailed] until it is opened again.
+// If a step returns an error other than the documented ones, acknowledged steps stay, and
+// this step is stored completely or not at all. If the disk fails, every later write returns
+// [ErrFailed] until the store is opened again.
 package store
 
 import (
@@ -101,6 +60,43 @@ const DefaultCrawl = "DEFAULT"
 // A context that ends before a step was accepted returns its error and nothing
 // was stored; once accepted, the step is carried out and its true result
 // returned, whatever becomes of the context.
+//
+// # The states of a URL
+//
+// A store keeps the key of every URL. It keeps the text and the queue of a URL only while the URL is
+// held (queued or leased). A store that keeps texts also keeps them for completed and dropped
+// URLs. Any other store keeps only the keys of those, and cannot distinguish them from keys that
+// were never queued.
+//
+//	state      the store has              Lookup           in Entries
+//	unknown    nothing                    ErrNotFound      no
+//	seen       the key                    SeenOnly         no
+//	held       its key, queue and text    Queued, Leased   yes
+//	ended      its key, queue and text    Done, Dropped    yes
+//
+// The result of each step, by the state of the URL:
+//
+//	step             unknown   seen               held       ended
+//	Add              New       Duplicate          Duplicate  Duplicate
+//	Add, Force       New       queued             Duplicate  queued
+//	Complete         Unknown   Settled, as it is  Settled    Settled: Done
+//	Requeue          Unknown   Unknown            Settled    Settled: queued
+//	Drop             Unknown   Unknown            Settled    Unknown
+//	Extend           Unknown   Unknown            Settled    Unknown
+//	Complete, Create Created   Settled: Done (*)  Settled    Settled: Done
+//	Requeue, Create  Created   Settled: queued    Settled    Settled: queued
+//	Drop, Create     Created   Settled: Dropped(*) Settled   Unknown
+//
+// (*) in a store that keeps texts; any other store leaves the key as it is.
+//
+// A settlement with a token is Stale unless the key is leased under that token, whatever its
+// state. So is Extend of a queued URL.
+//
+// Completed and Dropped, in [Stats] and [QueueInfo], count URLs that became Done or Dropped, or would
+// have if the store kept texts. The count decreases if a Done or Dropped URL whose text is kept changes its
+// state, or is forgotten by its key. A store without texts cannot decrease it: a URL that is forced and
+// completed again counts twice. Forgetting by age does not change the counts. Forgetting a
+// queue sets the counts of the queue to 0. They are never negative.
 type Store interface {
 	// See records keys without queueing anything, and sets fresh[i] to whether
 	// keys[i] was new; of keys equal within the batch the first is new. The

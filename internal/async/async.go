@@ -1,4 +1,4 @@
-// Package async has what waiting needs and the standard library lacks.
+// Package async has helpers for waiting that the standard library lacks.
 package async
 
 import (

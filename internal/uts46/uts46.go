@@ -1,10 +1,9 @@
-// Package uts46 maps domain names that are not ASCII to ASCII, as UTS #46 (Unicode IDNA
-// Compatibility Processing) does when the URL Standard calls it: non-transitional, with
-// bidi and joiner checks, with hyphens, the lengths of the DNS and the ASCII letters of
-// host names not checked, and invalid Punycode refused.
+// Package uts46 maps non-ASCII domain names to ASCII by UTS #46 (Unicode IDNA Compatibility Processing), with
+// the options of the URL Standard: non-transitional, with bidi and joiner checks. It does not
+// check hyphens, DNS lengths or the ASCII letters of host names, and it refuses invalid Punycode.
 //
-// The data are those of [UnicodeVersion]. They are a part of this package, and not of the
-// Go release, so that a key computed from a host is the same whatever compiled the program.
+// The data are those of [UnicodeVersion]. They are part of this package, not of the Go release. So the key of
+// a host does not depend on the compiler.
 package uts46
 
 import (

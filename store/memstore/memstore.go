@@ -1,10 +1,11 @@
-// Package memstore is a [store.Store] in memory: for tests, for models of
-// larger stores, and for crawls that may be lost.
+// Package memstore is a [store.Store] in memory: for tests, for models of larger stores, and for crawls
+// that may be lost.
 //
-// It keeps every key with its text in Go maps, about 300 bytes a URL, and takes
-// one lock for each step. That is the trade: nothing to open, nothing on disk,
-// exact in all it tells (also where durable backends are allowed to be rough),
-// and gone with the process.
+//	s := memstore.New(memstore.Options{})
+//
+// It keeps every key with its text in Go maps, about 300 bytes a URL, and takes one lock for each step.
+// Nothing is on disk, and everything is lost when the process ends. All its answers are exact, also where
+// durable backends may be approximate.
 package memstore
 
 import (

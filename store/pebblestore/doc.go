@@ -1,59 +1,49 @@
-// Package pebblestore is the durable store of one machine: a seen-set and its
-// queues, in one Pebble database and files of sorted keys.
+// Package pebblestore is the durable store of one machine: a seen-set and its queues, in one Pebble
+// database and files of sorted keys.
+//
+//	s, err := pebblestore.Open("crawl.db", pebblestore.Options{})
 //
 // # One committer
 //
-// All writes go through one goroutine, the committer. Callers send it steps. It
-// gathers those that wait into a group, applies them in order to the state in
-// memory, writes all of their rows in one Pebble batch, syncs it, and only then
-// answers. So exactly one caller gets "new", a "duplicate" is durable, and a step
-// is on disk whole or not at all. A group is written as soon as there is one, and
-// synced with those written while the disk was busy.
+// All writes go through one goroutine, the committer. It collects the waiting steps of all callers
+// into a group, applies them in order to the state in memory, writes their rows in one Pebble batch,
+// syncs it, and then answers the callers. So exactly one caller gets "new", a "duplicate" is durable,
+// and a step is on disk whole or not at all. While the disk syncs a group, the next groups are
+// written, and then synced together.
 //
-// Memory runs ahead of the disk while groups are written. If a write fails, the
-// store is dead: every call returns [store.ErrFailed] without waiting for the disk, and
-// the store can be opened again after Close.
-//
-// Pebble itself would end the process when it cannot write its log or manifest, in
-// goroutines of its own and with locks held, and try for ever to write a table. A
-// program that embeds a store needs an error and a Close that returns. So what Pebble
-// calls parks the goroutine that meets such an error, and after Close each that would
-// change the disk; only the committer's unwinds by a panic, which is why goroutines are
-// compared (health.go, watchfs.go). They and Pebble's memory stay until the process ends.
+// The state in memory is ahead of the disk while groups are written. If a write fails, the store has
+// failed: every call returns [store.ErrFailed] without waiting for the disk. After Close the store can be
+// opened again. If Pebble cannot write its log or manifest, it would end the process. So the file system
+// that Pebble uses here blocks the goroutine that meets such an error (health.go, watchfs.go). These
+// goroutines and Pebble's memory remain until the process ends.
 //
 // # Keys
 //
-// A group writes its new keys as one packed row. A goroutine turns packed rows into
-// runs: sorted, checksummed files that never change, which it merges as they become
-// many. Crawls with few keys share files. Options.IndexBytes decides what answers
-// whether a key is new:
+// A group writes its new keys as one packed row. In the background, packed rows become run files:
+// sorted files with checksums that never change, and that are merged when they are many.
+// Options.IndexBytes selects how a key is looked up:
 //
-//   - By default a fingerprint of 64 bits for each key, in memory, 9.4 to 11 bytes a
-//     key. Mixed with a secret of the store and compared within one of 65,536 segments,
-//     it errs so rarely that of a billion URLs 4e-7 are expected to be lost;
-//     Options.Exact verifies it in the runs. It is filled in the background after Open.
-//   - Where that does not fit, and while it is filled, a table of the packed keys and the
-//     mapped runs, without error. Memory is then 40 to 60 bytes for each of about a
-//     million packed keys. The runs, with filters of 1.6 bytes a key, are in the page cache
-//     as far as there is room.
+//   - By default from fingerprints in memory, 9.4 to 11 bytes a key. Of a billion URLs, 4e-7 are
+//     expected to be lost by a collision; Options.Exact verifies each hit in the run files. The
+//     fingerprints are loaded in the background after Open.
+//   - Until they are loaded, and for keys beyond the bound, from a table of the packed keys and from the
+//     mapped run files, without error. About a million packed keys take 40 to 60 bytes of memory
+//     each. The run files, with filters of 1.6 bytes a key, are in the page cache as far as it has room.
 //
-// A crawl's keys belong to generations of 30 days, or an eighth of the shortest
-// retention that a user of the store asked for: see [Store.Forget]. A key alone has no
-// time of its own: its Created is that of its generation.
+// A key has no time of its own: its Created is that of its generation, which is 30 days, or an
+// eighth of the shortest retention that a user of the store requested; see [Store.Forget].
 //
 // # URLs
 //
-// Memory grows with the queues that hold something, not with their URLs. A URL that is
-// completed while fewer than 450,000 others were queued after it costs its key from then
-// on; others cost about 30 bytes more until their key is forgotten.
+// Memory grows with the queues that contain URLs, not with their URLs. A URL that is completed before
+// 450,000 others were queued after it costs only its key from then on. Other completed URLs cost about
+// 30 bytes more until their key is forgotten.
 //
-// # Caveats
+// # Limits
 //
-// After a kill or power cut, damage by the disk to the last 64 kB of the log cannot be
-// told from a torn write; anywhere else it is noticed, and so it is everywhere after a
-// Close.
-// Pebble stops writers when compactions are too far behind; before it does, the
-// committer slows down by at most a quarter of a second a group (Metrics.PaceTime).
+// After a kill or power cut, damage by the disk to the last 64 kB of the log cannot be distinguished
+// from a torn write. All other damage is detected, and all damage after a Close. If compactions cannot keep up, the committer waits up
+// to a quarter of a second for each group (Metrics.PaceTime) before Pebble stops writers.
 //
 // FORMAT.md describes rows, files and every crash point. Figures are in cmd/internal/tools/bench/store.
 package pebblestore

@@ -1,10 +1,9 @@
-// Package storetest is the suite that every [store.Store] passes: each
-// sentence of the interface as a test, and random steps judged by a model.
+// Package storetest is the test suite for every [store.Store]. It has a test for each sentence of the
+// interface, and random steps that are compared with a model.
 //
-// The model is plain on purpose. It keeps lists, searches them from end to end,
-// and shares no code with any backend; where the interface leaves a choice (whose
-// turn is it?) it doesn't choose but judges the choice made. Time is a clock that
-// the tests step, so nothing sleeps and a delay of an hour costs nothing.
+// The model is deliberately simple. It searches lists from end to end, and shares no code with any backend.
+// If the interface leaves a choice (which queue is next?), the model does not choose, but checks the
+// choice of the backend. The tests use a clock that they step, so nothing sleeps.
 package storetest
 
 import (

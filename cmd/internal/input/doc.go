@@ -1,12 +1,11 @@
-// Package input opens what a person names on a command line, a file or "-" for
-// standard input, undoes its compression, and cuts it into lines.
+// Package input opens the inputs of a command: files, or "-" for standard input. It decompresses them, and
+// divides them into lines.
 //
-// Compression is recognised by the first bytes, never by the name: crawl logs are
-// renamed, rotated and re-packed. Files of many gzip members or zstd frames are
-// read to the end, since that is how CDX and WARC files are written.
+// It detects compression by the first bytes, never by the name, because crawl logs are renamed, rotated and
+// packed again. Files of many gzip members or zstd frames, such as CDX and WARC files, are read to the
+// end.
 //
-// Lines come in blocks of about a megabyte, whole lines in each, because a
-// replay spends its time elsewhere: one call per line would cost more than the
-// look-up it leads to. A line longer than a block is reported as such and
-// skipped without being held in memory.
+// Lines are returned in blocks of complete lines, about a megabyte each, because one call for each line
+// would cost more than the look-up of its URL. A line longer than a block is reported and skipped, and is
+// not kept in memory.
 package input

@@ -1,12 +1,10 @@
-// Package synth makes a web that does not exist, with planted truth: streams
-// of links as a crawler discovers them, and logs of captures with digests, in
-// which it is known for each spelling which page it is and by which rule it
-// differs from the page's own.
+// Package synth generates a web with known truth: streams of links as a crawler discovers them, and
+// logs of captures with digests. For each URL it is known which page it leads to, and by which rule it
+// differs from the page's own URL.
 //
-// Everything is a function of the seed and a counter, and nothing is kept but
-// the sizes of the hosts. So a stream has the same bytes for any number of
-// workers, and can be begun at any page. Shapes follow published figures: Zipf
-// host sizes, 62 links a page (IRLbot), about nine repeats in ten links.
+// Everything is a function of the seed and a counter; only the sizes of the hosts are kept in memory. So a stream
+// has the same bytes with any number of workers, and can start at any page. The distributions follow
+// published figures: Zipf sizes of hosts, 62 links a page (IRLbot), about nine repeats in ten links.
 package synth
 
 import (

@@ -1,8 +1,7 @@
-// Package waitline is a line of callers that wait for things to be handed out: for
-// leases, of a frontier in the process or of one behind a wire. While anybody
-// waits, one goroutine gets things for all of them together, so that a durable
-// hand-out is paid once for many. How it gets them, and how it learns that there
-// is something to get, is its owner's affair.
+// Package waitline lets many callers wait for leases together, of a frontier in the process or of a
+// daemon. While callers wait, one goroutine fetches leases for all of them, so that they share one
+// durable hand-out. The owner of a line supplies the function that fetches leases, and reports when
+// there may be more.
 package waitline
 
 import (

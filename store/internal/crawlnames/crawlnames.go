@@ -1,5 +1,5 @@
-// Package crawlnames checks what store.Store.NameCrawls is called with, and keeps what it
-// settles for stores of one process.
+// Package crawlnames checks the arguments of store.Store.NameCrawls, and keeps the resulting settings for the
+// stores of one process.
 package crawlnames
 
 import (

@@ -1,6 +1,6 @@
-// Package heap is a binary heap whose members know their place in it, so that any
-// of them can be removed in logarithmic time. The price over container/heap is an
-// int32 in each member; what it gives is no boxing and no index look-up.
+// Package heap is a binary heap whose members know their index, so that any member can be removed in
+// logarithmic time. Each member has an int32 for this. Unlike container/heap, it boxes no values and
+// needs no look-up of the index.
 package heap
 
 import "slices"

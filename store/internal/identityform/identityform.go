@@ -1,5 +1,4 @@
-// Package identityform is the form of a [store.Identity] in stores and files: its version,
-// then its texts.
+// Package identityform encodes a [store.Identity] for stores and files: its version, then its texts.
 package identityform
 
 import (

@@ -1,19 +1,15 @@
-// Package sched decides which queue is served next. It is the in-memory part
-// that the backends of a store share: rotation, politeness, blocks, bounds,
-// leases and counts of the queues that hold something. What is inside a queue,
-// and what survives a restart, is the backend's.
+// Package sched decides which queue is served next. The backends of a store share it. It keeps, in memory, the
+// rotation, politeness, blocks, bounds, leases and counts of the queues that contain URLs. The backend
+// keeps the contents of each queue, and everything that must survive a restart.
 //
-// A queue that can't be served yet waits in a heap, by the time when it can; a
-// queue that can is in a heap by its turn in a weighted rotation. A call
-// touches the queues whose time has come and those it serves, so its cost
-// grows with the logarithm of the ready queues and not with the number of
-// queues. Settings of a whole crawl are looked up when a queue is filed, so
-// changing them is the one thing that costs a walk over the queues that hold
-// something.
+// A queue that cannot be served yet is in a heap, ordered by the time when it can. A queue that can be
+// served is in another heap, ordered by its turn in a weighted rotation. A call touches only the
+// queues whose time has come and those that it serves. So its cost grows with the logarithm of the
+// number of ready queues, not with the number of queues. Only a change to the settings of a whole crawl
+// visits all queues that contain URLs.
 //
-// A queue that holds nothing is in no heap: a backend drops it from memory and
-// keeps its [State] and settings on its own side, to load them with the next
-// URL.
+// An empty queue is in no heap. A backend drops it from memory, keeps its [State] and settings, and loads
+// them again with the next URL.
 //
 // Times are milliseconds since 1970. Nothing here is safe for concurrent use.
 package sched

@@ -1,4 +1,4 @@
-// Localcluster runs a Redis Cluster on this machine for as long as a command
+// Command localcluster runs a Redis Cluster on this machine for as long as a command
 // runs, to try things on: real redis-server processes on loopback, in a temporary
 // directory, gone afterwards. The command finds the nodes' addresses in
 // $FIRSTSEEN_REDIS, which is also where firstseen looks for --redis.

@@ -1,4 +1,4 @@
-// Bench measures pebblestore: rates at shares of duplicates, growth, opening, memory and
+// Command store measures pebblestore: rates at shares of duplicates, growth, opening, memory and
 // disk of a key, import and export. Every answer is checked. The rival stores are in
 // cmd/internal/tools/rivals/store.
 //

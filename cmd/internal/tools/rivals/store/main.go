@@ -1,4 +1,4 @@
-// Rivals measures other seen-sets and pebblestore on one stream of keys, in one
+// Command rivals measures other seen-sets and pebblestore on one stream of keys, in one
 // run, and prints the ratios. Every write is synced before its answer, and every
 // answer is checked.
 //
