@@ -48,7 +48,7 @@ func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) 
 
 // See records URLs as seen without queueing them, and answers as AddBatch does:
 // a duplicate filter for crawlers that keep their own queue. Of any number of
-// concurrent calls one is told New.
+// concurrent calls one gets New.
 func (f *Frontier) See(ctx context.Context, urls []Link) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err

@@ -40,8 +40,8 @@ func count(name string, def int) int {
 	return def
 }
 
-// tortureCount is how often to do what is random: few times in an ordinary run, many under
-// FIRSTSEEN_TORTURE=1, unless FIRSTSEEN_TORTURE_N says otherwise.
+// tortureCount is how often to repeat a random test: few times in an ordinary run, many with
+// FIRSTSEEN_TORTURE=1, or as often as FIRSTSEEN_TORTURE_N.
 func tortureCount(few, many int) int {
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
 		few = many

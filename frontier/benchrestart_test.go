@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// fillEnv tells a child to queue so many URLs, say so, and wait to be killed.
+// fillEnv makes a child queue this number of URLs, report it, and wait to be killed.
 const fillEnv = "FIRSTSEEN_TEST_FILL"
 
 func fillChild(dir string, n int) error {
@@ -43,7 +43,7 @@ func fillURL(i int) string {
 // BenchmarkRestart measures the time from a frontier with queued URLs, whose
 // process was killed by kill -9 directly after loading, to its first lease and,
 // as ms-to-add, to its first answer to an offer, which needs the seen URLs in
-// memory. The long form is FIRSTSEEN_BENCH_QUEUED=5000000. It also tells the
+// memory. The long form is FIRSTSEEN_BENCH_QUEUED=5000000. It also reports the
 // bytes on disk and in memory of a queued URL, whose text is 63 bytes.
 func BenchmarkRestart(b *testing.B) {
 	n := count("FIRSTSEEN_BENCH_QUEUED", 200_000)
@@ -120,8 +120,8 @@ func dirBytes(b *testing.B, dir string) float64 {
 	return float64(sum)
 }
 
-// BenchmarkIdleQueue tells the memory of queues that hold a URL for tomorrow,
-// and of queues that hold nothing.
+// BenchmarkIdleQueue reports the memory of queues with a URL that is due tomorrow, and of empty
+// queues.
 func BenchmarkIdleQueue(b *testing.B) {
 	n := count("FIRSTSEEN_BENCH_QUEUES", 100_000)
 	for _, kind := range benchStores {

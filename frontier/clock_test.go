@@ -29,7 +29,7 @@ func openWithClock(t *testing.T, opt Options) (*Frontier, *wallClock) {
 	return f, c
 }
 
-// A clock is wrong when a call begins to wait, and put right meanwhile.
+// TestAWaitingCallSeesThatTheClockWasSet corrects the clock while a call waits.
 func TestAWaitingCallSeesThatTheClockWasSet(t *testing.T) {
 	for name, off := range map[string]time.Duration{"it was behind": -year, "it was ahead": year} {
 		for _, call := range []struct {

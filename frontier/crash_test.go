@@ -15,8 +15,8 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// The child of the crash tests is this test binary, told by its environment to
-// crawl in a directory and to say on standard output what was acknowledged.
+// The child of the crash tests is this test binary. Its environment makes it crawl in a directory and
+// print each acknowledgement to standard output.
 const (
 	crashEnv = "FIRSTSEEN_TEST_CRASH_DIR"
 	crashRun = "FIRSTSEEN_TEST_CRASH_RUN"
@@ -119,8 +119,8 @@ func runAndKill(t *testing.T, dir, run string, lines int) killed {
 	return k
 }
 
-// TestKilledProcessLosesNothing kills real processes at work, again and again
-// on the same directory, and then asks whether all they were told is true.
+// TestKilledProcessLosesNothing repeatedly kills real processes that work on the same directory, and
+// then checks that every acknowledgement was true.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	var all killed
@@ -143,8 +143,8 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	checkNoneLeasedTwice(t, f, state)
 }
 
-// checkStates looks up every URL a child was told something of. A child that
-// died between a step and telling of it may have gone one step further.
+// checkStates looks up every URL that a child printed. A child that died between a step and its
+// output may have done one step more.
 func checkStates(t *testing.T, f *Frontier, all killed) map[string]store.State {
 	t.Helper()
 	state := map[string]store.State{}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Several frontiers, in processes of their own, may share a store, and any of them may
-// give a crawl a profile of its own. So before a frontier makes the first key of a crawl
-// it settles in the store how the keys of the crawl are made, for good: what was said
-// first holds. It keeps the answer, so that costs one question a crawl and frontier.
+// Frontiers in several processes can share a store, and each can set the profile of a crawl. So before
+// a frontier makes the first key of a crawl, it settles the profile of the crawl in the store. The
+// first setting is permanent. The frontier caches the answer, so this costs one request for each
+// crawl and frontier.
 
 // learn asks the store about a crawl that is not settled as far as this frontier knows.
 func (f *Frontier) learn(ctx context.Context, name string) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// openSample opens a sample; read closes it and returns what it holds.
+// openSample opens a sample; read closes it and returns its captures.
 func openSample(t *testing.T) (s *captures.Sample, read func() []captures.Capture) {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestFetchedIsKept(t *testing.T) {
 	}
 }
 
-// A share of the duplicate spellings is fetched all the same, each of them once.
+// TestProbes checks that a share of the duplicate variants is fetched anyway, each of them once.
 func TestProbes(t *testing.T) {
 	f := open(t, Options{Delay: -1, Probe: 0.25})
 	const n = 400

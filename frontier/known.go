@@ -107,7 +107,7 @@ func (b *putsByCrawl) of(stored string) *puts {
 	return p
 }
 
-// put adds what is known of an identified URL.
+// put adds the known state of an identified URL.
 func (b *putsByCrawl) put(with *preparer, o *offer, k *Known) {
 	p, s := b.of(o.crawl.stored), settlementOf(o, k.Next)
 	if with.isVariant(o, k.Redirect) {

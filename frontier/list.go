@@ -9,7 +9,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// Entry is what is known of a URL.
+// Entry is the state of a URL.
 type Entry struct {
 	store.Entry
 	Canonical     string // the form asked for, from Lookup
@@ -21,9 +21,9 @@ type Entry struct {
 	returned int // leases given back
 }
 
-// Lookup returns what is known of a URL, in any variant. The error is store.ErrNotFound
-// for one that was never seen; the Canonical, Key and Queue that it would have are returned
-// all the same. For one that can't have a key, the error and Reason have the cause.
+// Lookup returns the entry of a URL, in any variant. If it was never seen, the error is
+// store.ErrNotFound, and the entry has the Canonical, Key and Queue that the URL would have. If
+// the URL cannot have a key, the error and Reason have the cause.
 // URL, Crawl, Queue (in exact crawls) and Discriminator of the link matter.
 func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 	if err := f.enter(); err != nil {

@@ -30,7 +30,7 @@ type modelURL struct {
 	due         time.Time
 	arrival     int
 	attempts    int
-	ranOut      int // hand-outs that nobody settled
+	ranOut      int // hand-outs that were not settled
 	expires     time.Time
 	lease       *Lease // the latest hand-out
 	leasedAs    int    // order of hand-outs
@@ -70,7 +70,7 @@ type model struct {
 	races    []*race              // see modelfair_test.go
 }
 
-// modelEnds counts what was completed and dropped: the key is all that is kept of it.
+// modelEnds counts completed and dropped URLs, of which only the key is kept.
 type modelEnds struct{ completed, dropped int64 }
 
 func (m *model) complete(u *modelURL) {
@@ -253,7 +253,7 @@ func (m *model) leaseOut(u *modelURL, l *Lease, now time.Time) {
 	u.queue.lastTake, u.queue.passed, u.queue.owes = now, 0, false
 }
 
-// settle says what becomes of a hand-out; stale ones change nothing.
+// settle returns the result of a settlement. A stale one changes nothing.
 func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settled {
 	if u.state != mLeased || u.lease != l {
 		return Stale

@@ -35,7 +35,7 @@ func memBackend() backend {
 }
 
 // pebbleBackend is pebblestore on a file system in memory: a reopened store
-// has what was synced.
+// has the synced data.
 func pebbleBackend() backend {
 	var fs vfs.FS
 	open := func() (store.Store, error) {

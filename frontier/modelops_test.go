@@ -121,7 +121,7 @@ func (r *modelRun) next() error {
 	defer cancel()
 	l, err := r.f.Next(ctx)
 	r.note("next until %v: %v, %v", deadline, l, err)
-	for len(r.gone) > 0 { // what is dropped is no answer
+	for len(r.gone) > 0 { // a dropped URL is not an answer
 		first, rest := r.gone[:1], r.gone[1:]
 		if at := first[0].at; !at.Equal(want) && !at.Equal(deadline) {
 			return breaks(invIdle, "%s dropped at %v; want it at %v", first[0].url, at, want)
@@ -194,8 +194,8 @@ func (r *modelRun) count() error {
 	return nil
 }
 
-// drain lifts all that holds queues back and hands out everything: what is
-// held must come, and within the time that the rules ask for.
+// drain removes all blocks, pauses and bounds, and hands out everything: all held URLs must come,
+// within the time that the rules require.
 func (r *modelRun) drain() error {
 	for _, crawl := range modelCrawls {
 		r.m.paused[crawl] = false

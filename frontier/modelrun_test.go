@@ -27,7 +27,7 @@ type modelRun struct {
 type gone struct {
 	at         time.Time
 	crawl, url string
-	beside     bool // it was taken together with what was handed out
+	beside     bool // it was taken together with handed-out URLs
 }
 
 type handOut struct {
@@ -66,7 +66,7 @@ const (
 )
 
 // modelOptions are, for odd seeds, those of a crawl without politeness, where
-// only fairness decides who is served.
+// only fairness decides which queue is served.
 func modelOptions(seed uint64) (Options, modelPolicy) {
 	p := modelPolicy{delay: 700 * time.Millisecond, maxInFlight: 2, lease: 5 * time.Second, maxPerQueue: 6,
 		backoff: Backoff{Base: 2 * time.Second, Max: 6 * time.Second, Attempts: 4}, maxExpired: 2}
@@ -205,8 +205,8 @@ func (r *modelRun) leaseOneQueue() error {
 	return r.checkLeases(leases, 1, func(q *modelQueue) bool { return q.crawl == crawl && q.host == host })
 }
 
-// checkLeases checks what was handed out against every rule, and that what was
-// not handed out could not be.
+// checkLeases checks the handed-out URLs against every rule, and that no other URL could have been
+// handed out.
 func (r *modelRun) checkLeases(leases []*Lease, n int, asked func(*modelQueue) bool) error {
 	now := time.Now()
 	served, err := r.checkGone()
@@ -247,8 +247,8 @@ func (r *modelRun) checkLeases(leases []*Lease, n int, asked func(*modelQueue) b
 	return r.checkRest(served, len(served) < n, asked)
 }
 
-// checkGone checks what was dropped instead of handed out, by the same rules, and returns the
-// queues whose turn it took. If a take got nothing else, the frontier takes again, from the
+// checkGone checks the URLs that were dropped instead of handed out, by the same rules, and returns
+// the queues whose turn they took. If a take got nothing else, the frontier takes again, from the
 // same queues if they may be served.
 func (r *modelRun) checkGone() (served []*modelQueue, err error) {
 	for _, g := range r.gone {

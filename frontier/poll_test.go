@@ -8,13 +8,13 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// sharedStore says that other processes write to it.
+// sharedStore is a store that other processes also write to.
 type sharedStore struct{ store.Store }
 
 func (sharedStore) Shared() bool { return true }
 
-// TestSharedStoresArePolled has two frontiers on one store, which stand for two processes:
-// neither is told of the other's changes.
+// TestSharedStoresArePolled opens two frontiers on one store, as in two processes: neither is
+// notified of the other's changes.
 func TestSharedStoresArePolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sharedStore{newCountingStore()}

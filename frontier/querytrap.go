@@ -16,9 +16,9 @@ const (
 )
 
 // queryTrap counts distinct new query strings per path in a fixed table of
-// 65,536 counters (768 KiB). Where a set of eight is full, its smallest counter
-// gives way: a path that grows without end keeps its place, because it is the
-// one that is counted most. So a count may be too low, and never too high.
+// 65,536 counters (768 KiB). If a set of eight is full, the smallest counter is evicted. A path that
+// grows without end keeps its place, because its counter is large. So a count may be too low, and never
+// too high.
 type queryTrap struct {
 	limit uint32
 	seed  maphash.Seed

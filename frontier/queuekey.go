@@ -63,7 +63,7 @@ func ByDomain(url string) string {
 	return domain
 }
 
-// ByIP queues by the address that resolve gives for a host name, so that many
+// ByIP queues by the address that resolve returns for a host name, so that many
 // names on one server share one queue. Names that can't be resolved are queued
 // by host. Answers are kept for up to 65,536 hosts; resolve is called by
 // several goroutines, and its answers should be the same for the life of a

@@ -59,7 +59,7 @@ func (r record) encode() []byte {
 	return append(b, r.meta...)
 }
 
-// replacing is encode for a Settlement, where nil would keep what is there.
+// replacing is encode for a Settlement, where nil would keep the stored record.
 func (r record) replacing() []byte {
 	if b := r.encode(); b != nil {
 		return b

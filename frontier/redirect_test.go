@@ -10,8 +10,8 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// TestRedirectToTheSameKeyIsFollowed is the trap that loses whole sites: the
-// rules say that http and https are one page, and http redirects to https.
+// TestRedirectToTheSameKeyIsFollowed checks a case that could lose whole sites: by the rules, http
+// and https are one page, and http redirects to https.
 func TestRedirectToTheSameKeyIsFollowed(t *testing.T) {
 	folding, err := canon.Qiita().With(canon.Enable("fold-https"))
 	must(t, err)

@@ -12,8 +12,7 @@ import (
 )
 
 // StoredCrawl is a crawl as a store has it, for programs that work on the store
-// itself. The store's name of a crawl says how its keys are made, if that is not as
-// the profile of the store says.
+// itself. If a crawl has a profile of its own, its name in the store contains the profile.
 type StoredCrawl struct {
 	Name     string         // as users know it: "news"
 	Stored   string         // as the store knows it: "news", "news|whatwg@1", "news|exact"
@@ -90,8 +89,8 @@ func (notFound) Is(target error) bool { return target == store.ErrNotFound }
 // holds no URLs of users.
 func (c StoredCrawl) Hidden() bool { return strings.HasPrefix(c.Name, ".") }
 
-// NewCrawl returns what a crawl would be that the store s does not have, with keys
-// made as the identity says. A name as the store would know it says that itself.
+// NewCrawl returns a crawl that the store s does not have yet, with keys of the given identity. If
+// name is the name of a crawl in a store, it already contains the profile.
 func NewCrawl(s store.Store, name string, keys store.Identity) StoredCrawl {
 	c := StoredCrawl{Name: shown(name), Stored: name, Identity: keys}
 	own := s.Identity()

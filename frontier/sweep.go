@@ -63,7 +63,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	return nil
 }
 
-// tell logs that the clock is in doubt, and that it no longer is.
+// tell logs when the clock becomes doubtful, and when it is trusted again.
 func (s *sweeper) tell(err error) {
 	switch {
 	case errors.Is(err, store.ErrClock) && !s.doubted:

@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// TestSweepDoubtsAClockThatJumped: a clock that jumps ahead by a year makes a sweep wait an
-// hour, and say so once.
+// TestSweepDoubtsAClockThatJumped checks that a clock that jumps ahead by a year makes a sweep wait
+// an hour, and log it once.
 func TestSweepDoubtsAClockThatJumped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, log := new(wallClock), new(bytes.Buffer)

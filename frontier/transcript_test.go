@@ -343,7 +343,7 @@ func (s *script) refusals() string {
 	return out.String()
 }
 
-// eventsSince tells what happened since it was asked last.
+// eventsSince returns the events since its last call.
 func (s *script) eventsSince() string {
 	var out strings.Builder
 	for _, e := range slices.Clone(s.events) {

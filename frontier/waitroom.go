@@ -26,8 +26,8 @@ type room struct {
 // Serve begins to serve the line.
 func (r *room) Serve() { r.f.working.Go(r.serve) }
 
-// Joined wakes the goroutine for a caller that waits for the end. For another it would
-// find what it found before, nothing.
+// Joined wakes the goroutine for a caller that waits for the end. For other callers there is still
+// nothing to hand out.
 func (r *room) Joined(ends bool) {
 	if ends {
 		r.signal(true)

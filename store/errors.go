@@ -14,8 +14,8 @@ var (
 	ErrFormat = errors.New("store: unknown format")
 	// ErrLocked is returned by an open while another process has the store.
 	ErrLocked = errors.New("store: in use by another process")
-	// ErrFailed is returned by writes after the disk failed: what was
-	// acknowledged is safe, and the store must be opened again.
+	// ErrFailed is returned by writes after the disk failed: acknowledged steps are safe, and
+	// the store must be opened again.
 	ErrFailed = errors.New("store: failed, open it again")
 	// ErrCorrupt is returned where stored bytes don't match their checksum or
 	// format.

@@ -10,7 +10,7 @@ import (
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// A filter needs nothing but See: who is told "new" may fetch, and nobody else.
+// A filter needs only See: the caller that gets "new" may fetch, and no other.
 // The function takes any backend.
 func Example() {
 	fresh := func(s store.Store, canonical ...string) ([]bool, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/firstseen/firstseen/canon"
 )
 
-// Identity says how the keys of a store are made. A store belongs to the identity
-// that it was made with, because other rules would make other keys.
+// Identity records how the keys of a store are made. A store belongs to the identity it was created
+// with, because other rules would make other keys.
 type Identity struct {
 	Profile string // canon profile with its rule changes, e.g. "qiita+strip-www"
 	Version int    // version of that profile's algorithm
@@ -36,11 +36,11 @@ func (id Identity) String() string {
 	return fmt.Sprintf("profile %q, version %d, key kind %q, Unicode %s", id.Profile, id.Version, id.KeyKind, id.Unicode)
 }
 
-// Adopt returns the identity of a store of identity id after a user asked for want: id
-// with the zero fields of either taken from the other. A Unicode version of want
-// replaces that of id. The error is ErrIdentity if they differ in anything else, if they
-// differ in the Unicode version and unicodeHosts says that keys depend on it (that the store
-// has keys of internationalised hosts), or if id is zero and keys says that there are any.
+// Adopt returns the identity of a store with identity id after a user requested want: id
+// with the zero fields of each set from the other. A Unicode version of want
+// replaces that of id. The error is ErrIdentity if they differ in anything else; if they
+// differ in the Unicode version and unicodeHosts is true (the store has keys of internationalised
+// hosts, which depend on it); or if id is zero and keys is true (the store has keys).
 func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, error) {
 	now, asked := id.Or(want), want.Or(id)
 	onlyUnicode := now
@@ -57,7 +57,7 @@ func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, erro
 	return asked, nil
 }
 
-// mismatch is an ErrIdentity that says what differs, and what to do.
+// mismatch is an ErrIdentity with the difference, and what to do about it.
 type mismatch string
 
 func (m mismatch) Error() string { return string(m) }

@@ -18,7 +18,7 @@ type Item struct {
 	// it were new, unless it is held. Caps hold: beyond them it is Full. The
 	// default is false.
 	Force bool
-	// UnicodeHost says that the host is internationalised, so that the key
+	// UnicodeHost means that the host is internationalised, so that the key
 	// depends on the Unicode version. The default is false.
 	UnicodeHost bool
 }
@@ -26,7 +26,7 @@ type Item struct {
 // MaxPriority is the highest priority of an Item.
 const MaxPriority = 7
 
-// MaxQueueKey is the greatest length in bytes of a queue key.
+// MaxQueueKey is the maximum length of a queue key, in bytes.
 const MaxQueueKey = 255
 
 // AddOptions are the policy of one Add. The zero value sets no cap.
@@ -34,7 +34,7 @@ type AddOptions struct {
 	// MaxPerQueue caps the URLs a queue may hold: a new URL beyond it is
 	// refused as Full and not recorded as seen. The default is no cap.
 	MaxPerQueue int64
-	// MaxHeld caps the URLs the crawl may hold, likewise. The default is no cap.
+	// MaxHeld caps the URLs the crawl may hold, in the same way. The default is no cap.
 	MaxHeld int64
 	// WantFirst asks for the first spelling of duplicates while it is kept,
 	// which costs a read for each. The default is false.

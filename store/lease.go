@@ -14,7 +14,7 @@ type TakeRequest struct {
 	MaxBytes int64
 	// MaxQueues bounds the number of queues taken from. The default is no bound.
 	MaxQueues int
-	// MaxPerQueue bounds what one queue gives. The default is 1.
+	// MaxPerQueue bounds the URLs of one queue. The default is 1.
 	MaxPerQueue int
 	// Lease is how long the URLs are held for the caller. The default is 30 s.
 	Lease time.Duration
@@ -60,11 +60,11 @@ const (
 	Extend                  // still leased under the same token, until Due (zero: it ends now)
 )
 
-// Settlement says what becomes of one URL. The package comment has a table of
-// what it does to a URL in each state.
+// Settlement is the outcome of one URL. The comment of [Store] has a table of its effect on a URL in
+// each state.
 type Settlement struct {
 	Key Key
-	// Token is that of the lease; 0 settles the URL whoever holds it, ending
+	// Token is that of the lease. 0 settles the URL without regard to leases, and ends
 	// any lease.
 	Token   uint64
 	Outcome Outcome
@@ -80,7 +80,7 @@ type Settlement struct {
 	Meta []byte
 	// Priority replaces the priority; nil keeps it.
 	Priority *uint8
-	// ResetAttempts begins the count of leases anew, as after a success.
+	// ResetAttempts sets the count of leases to 0, as after a success.
 	ResetAttempts bool
 
 	// Create makes a URL from the settlement, in this Queue, which must be

@@ -45,9 +45,9 @@ type QueueInfo struct {
 	Completed int64     // URLs completed
 	Dropped   int64     // URLs dropped
 	LastTake  time.Time // zero: never
-	// Next is when it may next be served, by its delay and by the due times of
-	// what is queued or the end of leases that ran out; zero when there is
-	// nothing of these. Blocks, bounds and limits are not looked at.
+	// Next is when the queue may next be served, by its delay, by the due times of its queued URLs,
+	// and by the ends of its expired leases. It is zero if there are none of these. Blocks, bounds
+	// and limits do not matter.
 	Next time.Time
 }
 
@@ -67,10 +67,10 @@ type Selection struct {
 	// Before forgets keys first recorded before this time and not held now.
 	// Backends may keep keys longer by up to their generation's length.
 	Before time.Time
-	// Age is Before, counted back from the time of the step: for sweeps that nobody
-	// watches. The stores of one machine don't trust a clock that is behind the latest
+	// Age is Before, counted back from the time of the step: for automatic sweeps. The stores of
+	// one machine do not trust a clock that is behind the latest
 	// time they know, or ahead of it by more than a day and an eighth of Age. They
-	// return [ErrClock] until it has run for an hour, and then move on by an eighth of
+	// return [ErrClock] until it has run for an hour, and then advance by an eighth of
 	// Age each hour.
 	Age time.Duration
 }

@@ -51,15 +51,14 @@ type Key = hashkey.UrlShortHash
 // DefaultCrawl is the crawl meant by an empty crawl name.
 const DefaultCrawl = "DEFAULT"
 
-// Store is a durable seen-set and queue. All methods are safe for concurrent
-// use. A crawl is named by a string of at most 255 bytes, "" meaning
-// [DefaultCrawl], and comes into being with its first key or setting. The name
-// "*" means all crawls where a method says so. What a method can't take, it
-// refuses whole with [ErrInvalid].
+// Store is a durable seen-set with queues. All methods are safe for concurrent use. The name of a crawl
+// is a string of at most 255 bytes; "" is [DefaultCrawl]. A crawl is created with its first key or
+// setting. Where a method documents it, the name "*" means all crawls. If an argument is invalid, the
+// method stores nothing and returns [ErrInvalid].
 //
-// A context that ends before a step was accepted returns its error and nothing
-// was stored; once accepted, the step is carried out and its true result
-// returned, whatever becomes of the context.
+// If a context ends before a step was accepted, the step returns the error of the context, and nothing is
+// stored. Once accepted, the step is carried out and returns its result, even if the context
+// ends.
 //
 // # The states of a URL
 //
@@ -108,11 +107,10 @@ type Store interface {
 	// all are but redisstore, takes the whole batch or nothing.
 	Add(ctx context.Context, crawl string, items []Item, opt AddOptions) ([]Verdict, error)
 
-	// Take leases URLs that are due, from queues that may be served, each at
-	// most once a call, and starts the politeness delay of each queue it took
-	// from. A queue gives first its leases that ran out, earliest first, under
-	// a new token, and then what is due, as [Item.Priority] says. The leases of
-	// a queue are together in the answer.
+	// Take leases due URLs, from queues that may be served, each queue at most once a call, and starts
+	// the politeness delay of each of these queues. Of a queue it leases first the URLs whose leases
+	// expired, earliest first, with a new token, and then the due ones, by [Item.Priority]. The
+	// leases of a queue are together in the answer.
 	Take(ctx context.Context, req TakeRequest) (Taken, error)
 
 	// Settle ends leases and reschedules or completes URLs. The results are in
@@ -132,7 +130,7 @@ type Store interface {
 	// removed. A forgotten key is new again; a lease on it ends.
 	Forget(ctx context.Context, sel Selection) (int64, error)
 
-	// Lookup returns what is known of a key, or [ErrNotFound].
+	// Lookup returns the entry of a key, or [ErrNotFound].
 	Lookup(ctx context.Context, crawl string, key Key) (Entry, error)
 
 	// QueueInfo returns the state of one queue, or [ErrNotFound] when the queue
@@ -178,10 +176,10 @@ type Store interface {
 	// until Prepare.
 	Identity() Identity
 
-	// Prepare makes the store ready for a user, who calls it once and before anything
-	// else. A store that has no identity takes that of the terms, durably. Otherwise,
-	// [Identity.Adopt] says what becomes of it. The error is [ErrIdentity] if the user
-	// makes keys in another way, or if the store has keys but no identity.
+	// Prepare makes the store ready for a user. Each user calls it once, before all other methods. If
+	// the store has no identity, it durably adopts that of the terms. Otherwise the result is that of
+	// [Identity.Adopt]. The error is [ErrIdentity] if the user makes keys in another way, or if the
+	// store has keys but no identity.
 	Prepare(ctx context.Context, t Terms) error
 
 	// Close waits for accepted steps and releases the store. Later calls
@@ -191,8 +189,8 @@ type Store interface {
 
 // SeeOptions modify See. The zero value is fine.
 type SeeOptions struct {
-	// UnicodeHosts says that some of the keys are of URLs with an
-	// internationalised host, whose key depends on the Unicode version. The
+	// UnicodeHosts means that some of the keys are of URLs with an internationalised host, whose
+	// key depends on the Unicode version. The
 	// default is false.
 	UnicodeHosts bool
 }
@@ -209,5 +207,5 @@ type Stats struct {
 	Active    int64 // queues that hold something
 }
 
-// Clock tells the time; a store takes one so that tests can step it.
+// Clock returns the time. A store has one so that tests can step it.
 type Clock func() time.Time

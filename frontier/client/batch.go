@@ -46,8 +46,8 @@ type batcher struct {
 	lanes   int // goroutines that send
 }
 
-// call sends asks and waits for their answers. When ctx ends first, what isn't
-// under way is not sent, and the asks belong to the sender.
+// call sends asks and waits for their answers. If ctx ends first, asks that are not in flight are not
+// sent; those in flight belong to the sender.
 func (b *batcher) call(ctx context.Context, asks []ask) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (b *batcher) call(ctx context.Context, asks []ask) error {
 	}
 }
 
-// run sends what is pending until there is nothing.
+// run sends pending asks until there are none.
 func (b *batcher) run() {
 	for parts := b.take(); len(parts) > 0; parts = b.take() {
 		b.deliver(parts)

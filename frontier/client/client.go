@@ -11,8 +11,8 @@ import (
 )
 
 // Client is a frontier behind a daemon. All methods are safe for concurrent
-// use. They do what those of [frontier.Frontier] do; the package comment tells
-// what a wire adds.
+// use. They do the same as those of [frontier.Frontier]; the package comment lists the
+// differences.
 type Client struct {
 	opt  Options
 	http *http.Client

@@ -13,7 +13,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// outcomes settles a URL in each way, and looks at what comes of it.
+// outcomes settles a URL with each outcome, and checks the result.
 func outcomes(t *testing.T, f frontier.Interface) {
 	add(t, f, frontier.Link{URL: "http://example.com/", Meta: []byte("m"), Depth: 1})
 	l := next(t, f)

@@ -26,7 +26,7 @@ var bg = context.Background()
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(scratch()) // the system clears what is left
+		_ = os.RemoveAll(scratch()) // the system clears the rest
 		os.Exit(code)
 	}))
 }
@@ -108,13 +108,12 @@ func (d *daemon) kill(t testing.TB) {
 	if err := d.cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = d.cmd.Wait() // says that it was killed
+	_ = d.cmd.Wait() // its error is that it was killed
 }
 
-// freeAddr returns an address nobody listens on, below the ports that the system
-// gives to connections: one of those may be taken before the daemon has it, or while
-// it is killed, and a client that dials it again and again may be given it itself.
-// The UDP port of the same number keeps it from others that look for one this way.
+// freeAddr returns a free address, below the ports that the system uses for connections. One of those
+// could be taken before the daemon has it, or while it is down; a client that dials it
+// repeatedly could even get it itself. The UDP port of the same number reserves it.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {

@@ -25,7 +25,7 @@ func tokenFile(t *testing.T, text string) string {
 	return name
 }
 
-// told counts what adders were told of each URL.
+// told counts the answers that adders got for each URL.
 type told struct {
 	mu     sync.Mutex
 	fresh  map[store.Key]int
@@ -44,8 +44,8 @@ func (c *told) take(r *frontier.Result) {
 }
 
 // TestHeals kills the daemon under load and starts it again, many times, while
-// adders add and fetchers fetch. No call may fail; nothing may be lost, nor told
-// new twice; all is fetched in the end.
+// adders add and fetchers fetch. No call may fail, no URL may be lost, or be answered new
+// twice, and all URLs must be fetched in the end.
 func TestHeals(t *testing.T) {
 	kills := 4
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
@@ -145,7 +145,7 @@ func fetchAll(t *testing.T, f frontier.Interface, calls chan struct{}) {
 	}
 }
 
-// tick tells who counts calls of one more, if he listens.
+// tick counts a call, if the counter is listening.
 func tick(calls chan struct{}) {
 	select {
 	case calls <- struct{}{}:

@@ -93,9 +93,9 @@ func (c *Client) serveLine() {
 	}
 }
 
-// begin returns how many wait, and the context of the request to make for them. It
-// doesn't stay for who wants to know of the end: he may have joined when no request
-// was under way that Joined could stop. With none, the goroutine that asks must end.
+// begin returns the number of waiting callers, and the context of the request for them. The request
+// does not stay if a caller waits for the end, because that caller may have joined when there was no request
+// that Joined could stop. If no caller waits, the requesting goroutine must end.
 func (l *line) begin(stay *bool) (int, context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := l.Begin(func(ends bool) {

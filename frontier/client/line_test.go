@@ -16,9 +16,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// finished is a transport to a daemon that holds nothing. Who stays is told nothing
-// until release is closed, not even when his request is given up: its answer was on
-// the way.
+// finished is a transport to a daemon with nothing queued. A request that stays gets no answer until
+// release is closed, even if it is canceled: its answer was in flight.
 type finished struct {
 	stayed  chan struct{} // a value for each request that stays
 	release chan struct{}
@@ -90,8 +89,8 @@ func (c late) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestWhatIsOverIsNotSent calls with a context that has ended, and gives whoever
-// would make the request the time to.
+// TestWhatIsOverIsNotSent calls with a context that has ended, and waits long enough for a
+// request.
 func TestWhatIsOverIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := &counting{}

@@ -17,8 +17,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// TestLostAnswers lets the daemon carry out what was asked and loses its
-// answer, for each kind of call.
+// TestLostAnswers lets the daemon carry out each kind of call, and loses its answer.
 func TestLostAnswers(t *testing.T) {
 	d := newDaemon(t)
 	lost := newLosing()
@@ -68,8 +67,8 @@ func TestLostRedirectAndExtend(t *testing.T) {
 	}
 }
 
-// TestAnswersThatBreakOff loses the end of a long answer: what was answered
-// before is not asked again, and nothing is told new twice.
+// TestAnswersThatBreakOff loses the end of a long answer. Items that were answered must not be sent
+// again, and none may be answered new twice.
 func TestAnswersThatBreakOff(t *testing.T) {
 	const n = 3000
 	d := newDaemon(t)
@@ -181,7 +180,7 @@ func TestPatienceBeginsWithTheFirstFailure(t *testing.T) {
 
 // TestWaitersWhoLeave lets many wait and leave, some at once.
 func TestWaitersWhoLeave(t *testing.T) {
-	// A request that was given up may still lease the URL, of which nobody hears.
+	// A canceled request may still lease the URL, without a client that knows it.
 	c := newDaemon(t).open(t, client.Options{MaxInFlight: -1, Lease: time.Second})
 	var wg sync.WaitGroup
 	for i := range 200 {
@@ -198,8 +197,7 @@ func TestWaitersWhoLeave(t *testing.T) {
 	next(t, c)
 }
 
-// TestForeignCertificate checks that what isn't trusted is not asked again and
-// again.
+// TestForeignCertificate checks that requests to an untrusted server are not repeated.
 func TestForeignCertificate(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()

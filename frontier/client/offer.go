@@ -31,7 +31,7 @@ func (c *Client) AddBatch(ctx context.Context, urls []frontier.Link) ([]frontier
 }
 
 // See records URLs as seen without queueing them, and answers as AddBatch does.
-// When an answer got lost, a Duplicate with Resent may be nobody's: see the
+// If an answer was lost, no caller may have got New for a Duplicate with Resent: see the
 // package comment.
 func (c *Client) See(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	return c.offer(ctx, &c.seen, urls)
@@ -63,8 +63,8 @@ func (c *Client) offer(ctx context.Context, b *batcher, urls []frontier.Link) ([
 }
 
 // askFor makes asks of the URLs from a place on that fit into a request, and
-// refuses those the wire can't carry. It returns the place of each ask, and
-// where to go on.
+// refuses those that cannot be sent. It returns the place of each ask, and the place to continue
+// from.
 func (c *Client) askFor(urls []frontier.Link, from int, results []frontier.Result) (asks []ask, places []int, to int) {
 	n := min(len(urls)-from, asksAtOnce)
 	asks, places = make([]ask, 0, n), make([]int, 0, n)

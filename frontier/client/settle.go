@@ -57,8 +57,8 @@ func (c *Client) settleOne(ctx context.Context, s frontier.Settlement) (frontier
 }
 
 // Settle settles many leases and returns an answer for each, in order. On an
-// error there are no answers, and some may be settled. When an answer got lost,
-// what is stale at the next sending is OK: see the package comment.
+// error there are no answers, and some may be settled. If an answer was lost, a settlement that is
+// stale when it is sent again is OK: see the package comment.
 func (c *Client) Settle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
 	if err := c.enter(); err != nil {
 		return nil, err

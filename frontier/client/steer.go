@@ -77,10 +77,9 @@ func queueBodyOf(crawl, queue string, change store.QueueChange) wire.QueueSettin
 
 var states = map[string]store.State{"seen": store.SeenOnly, "queued": store.Queued, "leased": store.Leased, "done": store.Done, "dropped": store.Dropped}
 
-// Lookup returns what is known of a URL, in any variant: its state, times,
-// queue, attempts, first spelling and canonical form. Its data, priority, depth
-// and hops are not carried. It returns store.ErrNotFound for one never seen,
-// and the refusal of one that can't have a key.
+// Lookup returns the entry of a URL, in any variant: its state, times, queue, attempts, first-seen
+// URL and canonical form, but not its data, priority, depth and hops. It returns
+// store.ErrNotFound for a URL that was never seen, and the refusal of a URL that cannot have a key.
 func (c *Client) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, error) {
 	if err := c.enter(); err != nil {
 		return frontier.Entry{}, err

@@ -75,7 +75,7 @@ func faultOf(resp *http.Response) error {
 // persist calls try until it succeeds or fails permanently, with growing pauses,
 // as long as patience and the context last and the client isn't closed.
 func (c *Client) persist(ctx context.Context, what string, try func(context.Context) error) error {
-	var since time.Time // of the first failure: what was waited for before is no reason to give up
+	var since time.Time // of the first failure: earlier waiting does not count towards Patience
 	pause := firstPause
 	for {
 		err := try(ctx)

@@ -84,8 +84,7 @@ func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 	return append(l.b, '}'), nil
 }
 
-// resultOf puts a verdict into a frontier's terms. Resent says that the URL
-// was sent more than once.
+// resultOf converts a verdict to a Result. resent means that the URL was sent more than once.
 func resultOf(v *wire.VerdictLine, resent bool) (frontier.Result, error) {
 	r := frontier.Result{Canonical: v.Canonical, Queue: v.Queue, Requeued: v.Requeued, First: wire.TextOr(v.First, v.FirstBytes), SeenIn: v.SeenIn, Resent: resent}
 	switch v.Verdict {

@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-// TestLinesAreTheWireTypes holds what is written by hand, for its speed, to the types of
-// the daemon's interface.
+// TestLinesAreTheWireTypes compares the encoder that is written by hand, for speed, with the types
+// of the daemon's interface.
 func TestLinesAreTheWireTypes(t *testing.T) {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 4, time.UTC)
 	line, err := appendURL(nil, &frontier.Link{URL: "http://a.example/\"\\\x01ü", Queue: "q", Meta: []byte{0, 255}, Due: at, Priority: 3, Depth: 2,

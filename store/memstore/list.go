@@ -12,7 +12,7 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Lookup returns what is known of a key.
+// Lookup returns the entry of a key.
 func (s *Store) Lookup(ctx context.Context, name string, key store.Key) (store.Entry, error) {
 	name, err := sched.CrawlName(name)
 	if err != nil {

@@ -24,10 +24,10 @@ import (
 
 // Options modify New. The zero value is fine.
 type Options struct {
-	// Identity says how the keys are made. The default is what [Store.Prepare] is given
-	// first, as frontier.StatusNew does.
+	// Identity records how the keys are made. The default is that of the first call of
+	// [Store.Prepare], which frontier.New makes.
 	Identity store.Identity
-	// Clock tells the time. The default is time.Now.
+	// Clock returns the time. The default is time.Now.
 	Clock store.Clock
 	// KeepURLs keeps the text of completed and dropped URLs. The default is to
 	// drop it.
@@ -51,7 +51,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// crawl is what is known of a crawl.
+// crawl is the state of a crawl.
 type crawl struct {
 	*sched.Crawl
 	known  map[store.Key]*known
@@ -64,7 +64,7 @@ type queue struct {
 	levels [store.MaxPriority + 1]*heap.Heap[*known]
 }
 
-// known is what is known of a key.
+// known is the state of a key.
 type known struct {
 	sched.Record
 	seen  int64       // when it was recorded
@@ -201,7 +201,7 @@ func (q *queue) pull(k *known) {
 	q.head(k.Priority)
 }
 
-// head tells the scheduler what is first.
+// head passes the first URL of a priority to the scheduler.
 func (q *queue) head(priority uint8) {
 	l := q.levels[priority]
 	if l.Len() == 0 {

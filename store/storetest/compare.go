@@ -51,7 +51,7 @@ func (h *History) compareStats(ctx context.Context, s store.Store) error {
 	return sameValue(got, sum)
 }
 
-// Compare compares all that a store tells with the model.
+// Compare compares all results of a store with the model.
 func (h *History) Compare(ctx context.Context, s store.Store) error {
 	h.note("compare")
 	var names []string
@@ -130,7 +130,7 @@ func (h *History) compareQueues(ctx context.Context, s store.Store, c *modelCraw
 	return sameList(got, want[n+1:], sameInfo)
 }
 
-// info is QueueInfo, and whether there is anything to tell.
+// info returns the QueueInfo, and whether the queue has any state.
 func (m *model) info(c *modelCrawl, name string) (store.QueueInfo, bool) {
 	q := c.queues[name]
 	info := store.QueueInfo{

@@ -8,8 +8,8 @@ import (
 	"github.com/firstseen/firstseen/store/storetest"
 )
 
-// The body of a backend's TestStore: the suite opens as many stores as it needs.
-// A backend that outlives its process gives Reopen, too.
+// The body of a backend's TestStore. The suite opens as many stores as it needs. A durable backend also
+// sets Reopen.
 func ExampleRun() {
 	_ = func(t *testing.T) {
 		storetest.Run(t, storetest.Backend{

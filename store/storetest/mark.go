@@ -44,8 +44,8 @@ func cloneAll[K comparable, V any](from map[K]*V) map[K]*V {
 	return to
 }
 
-// Reassert sets what no method tells to what the model has: after a cut in the
-// middle of a Configure, [History.Compare] can't know whether it was done.
+// Reassert sets the settings that no method returns to those of the model: after a cut during a
+// Configure, [History.Compare] cannot know whether it was carried out.
 func (h *History) Reassert(ctx context.Context, s store.Store) error {
 	h.note("set all settings anew")
 	if err := s.Configure(ctx, "*", "", allOf(h.m.defaults)); err != nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// model is a store that is too slow and too plain to be wrong: lists that are
-// searched from end to end, nothing counted, nothing ordered beforehand. It
-// shares no code with any backend. It doesn't choose between queues, which is
-// the backend's to do; it judges what was chosen.
+// model is a store that is slow and simple, so that it is right: it searches lists from end to end,
+// and keeps no counts and no order. It shares no code with any backend. It does not choose between
+// queues; it checks the choice of the backend.
 type model struct {
 	keep     bool // the text of completed and dropped URLs is kept
 	now      time.Time
@@ -38,8 +37,7 @@ type modelQueue struct {
 	dropped   int64
 }
 
-// modelURL is what is known of a key. With state SeenOnly the rest of the entry
-// means nothing.
+// modelURL is the state of a key. With state SeenOnly the rest of the entry has no meaning.
 type modelURL struct {
 	store.Entry
 	token   uint64

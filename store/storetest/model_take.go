@@ -86,7 +86,7 @@ func (m *model) serves(c *modelCrawl, q *modelQueue) time.Time {
 	return later(first, m.polite(c, q))
 }
 
-// gives lists what a request may get from a queue now.
+// gives returns the URLs that a request may get from a queue now.
 func (m *model) gives(c *modelCrawl, q *modelQueue, req store.TakeRequest) []*modelURL {
 	s := m.effective(c, q)
 	if m.closed(c) || s.Paused || s.BlockedUntil.After(m.now) || m.polite(c, q).After(m.now) ||
@@ -138,8 +138,8 @@ func (m *model) take(req store.TakeRequest, got store.Taken) error {
 	for _, g := range groups {
 		m.lease(req, g)
 	}
-	// A store looks again at a queue that has a lease when the first lease of the crawl
-	// ends, or of what it keeps together with the queue.
+	// A store looks again at a queue with a lease when the first lease of the crawl ends, or that of
+	// the queues in the same shard.
 	early, late := m.next(req, got, false), m.next(req, got, true)
 	if got.Next.Before(early) || got.Next.After(late) {
 		return fmt.Errorf("got next %v; want %v to %v", got.Next, early, late)
@@ -170,8 +170,8 @@ func grouped(leases []store.Lease) (groups [][]store.Lease) {
 	return groups
 }
 
-// judge says whether a queue may give these URLs, and if it gives all it has
-// to, unless it was cut off by the number wanted.
+// judge reports whether a queue may lease these URLs, and whether it leased all it must, unless
+// the requested number was reached.
 func (m *model) judge(req store.TakeRequest, g []store.Lease, cut bool) error {
 	c := m.crawls[g[0].Crawl]
 	if c == nil || req.Crawl != "*" && c.name != req.Crawl || req.Queue != "" && req.Queue != g[0].Queue {

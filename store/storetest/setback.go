@@ -119,7 +119,7 @@ var clockCases = []testCase{
 	}},
 }
 
-// wantServedIn fails the test unless the queue gives a URL after a time and not before.
+// wantServedIn fails the test unless the queue leases a URL after a time and not before.
 func (f *fixture) wantServedIn(queue string, after time.Duration, n int) {
 	f.Helper()
 	got := f.taken(store.TakeRequest{Queue: queue})

@@ -28,11 +28,11 @@ type Env struct {
 type Backend struct {
 	// Open opens a new, empty store. The suite closes it.
 	Open func(t testing.TB, env Env) store.Store
-	// Reopen ends the use of a store and opens what is left of it. It may
-	// close it first or take its disk as a crash would leave it. The default
-	// is that the store doesn't outlive its process; tests of that are skipped.
+	// Reopen ends the use of a store and opens it again. It may close it first, or use its disk as
+	// a crash would leave it. The default is that the store is not durable; tests of that are
+	// skipped.
 	Reopen func(t testing.TB, s store.Store, env Env) store.Store
-	// MaxBytes says that the store obeys TakeRequest.MaxBytes.
+	// MaxBytes means that the store obeys TakeRequest.MaxBytes.
 	MaxBytes bool
 	// Seeds is the number of random histories for the model. The default is 20.
 	Seeds int
@@ -94,7 +94,7 @@ func newFixture(t *testing.T, b Backend, keep bool) *fixture {
 	return f
 }
 
-// reopen opens the store anew, or skips the test.
+// reopen opens the store again, or skips the test.
 func (f *fixture) reopen() {
 	f.Helper()
 	if f.b.Reopen == nil {

@@ -24,7 +24,7 @@ const MaxTogether = 256
 type Owner interface {
 	// Serve starts the goroutine that serves the line until Begin returns 0.
 	Serve()
-	// Joined tells that somebody joined while it is there; ends is as in Wait.
+	// Joined is called when a caller joins while the goroutine runs; ends is as in Wait.
 	Joined(ends bool)
 	// Left is called when a caller left with nothing; the argument is how many still wait.
 	Left(waiting int)
@@ -113,8 +113,8 @@ func (l *Line[T]) leave(w *waiter[T], owner Owner, err error) ([]T, error) {
 	return a.things, a.err
 }
 
-// Begin returns how many things to get at once for the callers first in line, and
-// calls do with the line locked; ends says whether any caller wants ErrFinished.
+// Begin returns how many things to get together for the first callers in line, and
+// calls do with the line locked; ends reports whether a caller waits for ErrFinished.
 // If no caller waits it returns 0, and the serving goroutine must end.
 func (l *Line[T]) Begin(do func(ends bool)) (want int) {
 	l.mu.Lock()
@@ -130,7 +130,7 @@ func (l *Line[T]) Begin(do func(ends bool)) (want int) {
 	return want
 }
 
-// Locked calls do with the line locked, and tells it whether the line is served.
+// Locked calls do with the line locked. serving reports whether the line is served.
 func (l *Line[T]) Locked(do func(serving bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (l *Line[T]) Locked(do func(serving bool)) {
 }
 
 // Hand returns things to those first in line, to each as many as it wants while there
-// are any, and returns what is left when some of them went away.
+// are any, and returns the rest if some of them left.
 func (l *Line[T]) Hand(things []T) (left []T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// owner counts what it is told.
+// owner counts its calls.
 type owner struct {
 	served, joined, ended int
 	left                  []int
@@ -148,8 +148,8 @@ func TestTheEndIsToldToThoseWhoAsk(t *testing.T) {
 	})
 }
 
-// TestBeginKnowsWhoAsksForTheEnd has somebody join after those before him were told
-// of the end, and before the next thing is begun.
+// TestBeginKnowsWhoAsksForTheEnd lets a caller join after earlier callers got the end, and before
+// the next Begin.
 func TestBeginKnowsWhoAsksForTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Line[int]
