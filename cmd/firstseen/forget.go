@@ -124,15 +124,22 @@ in-memory index and the queues, and the fetches that serve kept to judge the rul
 finding names the error and its consequence. If the counts differ from the rows, --repair opens
 the store and corrects the counts by the rows.
 
+A backup is a store as well: "firstseen verify --db BACKUP" reads all of it, and changes nothing.
+
 This is for stores on disk. To check a store in Redis, use "firstseen stats --redis", or read
 every row with "firstseen copy --from-redis" to a file.`,
 		Args: noArgs,
 	}
-	opt := &pebblestore.Options{}
+	opt := &pebblestore.Options{ReadOnly: true}
 	withStore(cmd, opt, &crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
 		return errors.Join(verify(ctx, a, s), verifyCaptures(a, cmd.Flag("db").Value.String()))
 	})
 	cmd.Flags().BoolVar(&opt.Repair, "repair", false, "correct the counts by the rows if they differ")
+	verifying := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		opt.ReadOnly = !opt.Repair
+		return verifying(cmd, args)
+	}
 	_ = cmd.Flags().MarkHidden("crawl") // the whole store is read
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
@@ -26,10 +27,12 @@ type serveFlags struct {
 	exclude excludeFlags
 	redis   redisFlags
 
-	db     string
-	also   alsoSeen
-	config string
-	check  bool
+	db string
+	// backupDir is where backups go; empty for none.
+	backupDir string
+	also      alsoSeen
+	config    string
+	check     bool
 	// untilEOF ends the daemon with its standard input.
 	untilEOF bool
 	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
@@ -80,7 +83,7 @@ file, and flags over both.`,
 			if err := a.readSettings(cmd.Flags(), f.config); err != nil {
 				return misuse{err}
 			}
-			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index-memory", "also-seen"); err != nil {
+			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index-memory", "also-seen", "backup-dir"); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), a)
@@ -171,6 +174,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	if err := f.chooseProfiles(ctx, front); err != nil {
 		return err
 	}
+	f.server.Queues = queuestate.Defaults{MaxInFlight: f.maxInFlight, Delay: f.delay}
 	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.traps == "all"
 	f.server.Reload = func(context.Context) error {
 		_, p, err := f.profiles()

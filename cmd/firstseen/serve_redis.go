@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/backup"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 	"github.com/firstseen/firstseen/store/redisstore"
@@ -58,5 +59,10 @@ func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (s
 		return nil, err
 	}
 	f.server.Store = s
+	if f.backupDir != "" {
+		if f.server.Backups, err = backup.Open(f.backupDir, s, f.db); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	return s, nil
 }

@@ -38,6 +38,7 @@ type keeper struct {
 	mu    sync.Mutex
 	wants []chan error    // of callers that wait for a flush
 	trash []*runfile.File // to be closed and removed
+	held  int             // backups, for which no file is removed
 }
 
 // flushAt is how many packed keys make a flush.
@@ -143,6 +144,10 @@ func (s *Store) answerFlush(err error) {
 // removeTrash closes and removes files that no run is in any more.
 func (s *Store) removeTrash() {
 	s.keeper.mu.Lock()
+	if s.keeper.held > 0 {
+		s.keeper.mu.Unlock()
+		return
+	}
 	trash := s.keeper.trash
 	s.keeper.trash = nil
 	s.keeper.mu.Unlock()

@@ -90,7 +90,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	h := newHealth()
-	watch := &watchFS{FS: opt.FS, h: h, readOnly: opt.ReadOnly}
+	watch := &watchFS{FS: opt.FS, h: h, dir: dir, readOnly: opt.ReadOnly}
 	popt := pebbleOptions(opt, watch)
 	popt.EnsureDefaults()
 	held := newCompactions()

@@ -33,6 +33,7 @@ type watchFS struct {
 	files sync.Mutex // guards open
 	open  map[*watchFile]struct{}
 
+	dir      string // of the store: files elsewhere, as of a backup, it can do without
 	readOnly bool
 	lock     io.Closer
 }
@@ -106,10 +107,13 @@ func (fs *watchFS) vital(f func() error) error {
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
+// isOurs reports whether a directory is that of the store.
+func (fs *watchFS) isOurs(dir string) bool { return fs.PathJoin(dir, "x") == fs.PathJoin(fs.dir, "x") }
+
 // create makes a file by f, watched.
 func (fs *watchFS) create(name string, f func() (vfs.File, error)) (file vfs.File, err error) {
-	do := fs.change
-	if isLog(name) {
+	do, log := fs.change, isLog(name) && fs.isOurs(fs.PathDir(name))
+	if log {
 		do = fs.vital
 	}
 	err = do(func() (err error) {
@@ -119,7 +123,7 @@ func (fs *watchFS) create(name string, f func() (vfs.File, error)) (file vfs.Fil
 	if err != nil {
 		return nil, err
 	}
-	return fs.watched(&watchFile{File: file, do: do, log: isLog(name)}), nil
+	return fs.watched(&watchFile{File: file, do: do, log: log}), nil
 }
 
 // Create implements vfs.FS. Pebble makes the manifest and then the marker that
@@ -151,7 +155,11 @@ func (fs *watchFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fs.watched(&watchFile{File: f, do: fs.vital}), nil
+	do := fs.change
+	if fs.isOurs(name) {
+		do = fs.vital
+	}
+	return fs.watched(&watchFile{File: f, do: do}), nil
 }
 
 func (fs *watchFS) syncDir(name string) error {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -84,6 +86,11 @@ type Config struct {
 	Members Members
 	// Store has the metrics of a store on disk. The default is none.
 	Store StoreMetrics
+	// Queues are the settings of queues that have none of their own, for what is reported of
+	// their state. The default is none.
+	Queues queuestate.Defaults
+	// Backups is where backups of the store go. The default is that there are none.
+	Backups *backup.Dir
 	// Logger takes the log. The default is slog.Default().
 	Logger *slog.Logger
 	// Level is set by SetLogLevel. The default is to ignore that call.

@@ -51,6 +51,8 @@ func (s *Server) described() []route {
 		{"POST /v1/redirect", Write, 0, 0, s.postRedirect},
 		{"POST /v1/queue", Write, 0, 0, s.postQueue},
 		{"POST /v1/crawl", Admin, 0, 0, s.postCrawl},
+		{"POST /v1/backup", Admin, 0, 0, s.postBackup},
+		{"GET /v1/backup", Read, 1 << 20, callUnits, s.getBackup},
 		{"GET /v1/explain", Read, 256 << 10, callUnits, s.getExplain},
 		{"GET /v1/stats", Read, 256 << 10, callUnits, s.getStats},
 		{"GET /v1/history", Read, 256 << 10, callUnits, s.getHistory},

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 
@@ -100,77 +99,4 @@ func labelText(pairs []*dto.LabelPair) string {
 		texts[i] = p.GetName() + "=" + strconv.Quote(p.GetValue())
 	}
 	return "{" + strings.Join(texts, ",") + "}"
-}
-
-// queueAnswer is one queue of GET /v1/queues.
-type queueAnswer struct {
-	Crawl        string    `json:"crawl"`
-	Queue        string    `json:"queue"`
-	Held         int64     `json:"held"`
-	InFlight     int64     `json:"in_flight"`
-	Completed    int64     `json:"completed"`
-	Dropped      int64     `json:"dropped"`
-	State        string    `json:"state"` // ready, waiting, blocked, paused, limit, empty
-	DelaySeconds float64   `json:"delay_seconds,omitempty"`
-	Limit        int64     `json:"limit,omitempty"`
-	Next         time.Time `json:"next,omitzero"`
-	BlockedUntil time.Time `json:"blocked_until,omitzero"`
-}
-
-type queuesAnswer struct {
-	Queues []queueAnswer `json:"queues"`
-	// More is the queue to ask on from, as after; empty at the end.
-	More string `json:"more,omitempty"`
-}
-
-// maxLooked bounds the queues looked at for one page of a search.
-const maxLooked = 200_000
-
-// getQueues lists queues of a crawl whose name contains a text, page by page.
-func (s *Server) getQueues(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	limit := pageSize
-	if text := q.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 10_000 {
-			writeError(w, http.StatusBadRequest, "invalid", "want limit 1 to 10000")
-			return
-		}
-		limit = n
-	}
-	match := matcher(q.Get("search"), true)
-	answer := queuesAnswer{Queues: []queueAnswer{}}
-	now, looked := time.Now(), 0
-	for info, err := range s.f.Queues(r.Context(), crawlName(q.Get("crawl")), q.Get("after")) {
-		if err != nil {
-			s.writeFault(w, "list queues", err)
-			return
-		}
-		if match(info.Name) {
-			answer.Queues = append(answer.Queues, wireQueue(&info, now))
-		}
-		if looked++; len(answer.Queues) == limit || looked == maxLooked {
-			answer.More = info.Name
-			break
-		}
-	}
-	writeJSON(w, http.StatusOK, answer)
-}
-
-func wireQueue(q *store.QueueInfo, now time.Time) queueAnswer {
-	a := queueAnswer{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped,
-		DelaySeconds: max(q.Delay, 0).Seconds(), Limit: q.Limit, Next: q.Next, BlockedUntil: q.BlockedUntil, State: "ready"}
-	switch {
-	case q.Paused:
-		a.State = "paused"
-	case q.BlockedUntil.After(now):
-		a.State = "blocked"
-	case q.Limit > 0 && q.Completed >= q.Limit:
-		a.State = "limit"
-	case q.Held == 0:
-		a.State = "empty"
-	case q.Held == q.InFlight || q.Next.After(now):
-		a.State = "waiting"
-	}
-	return a
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/backup"
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
@@ -58,6 +59,7 @@ var schemas = map[string]any{
 	"Answers": wire.Answers{}, "Explanation": wire.Explanation{}, "Known": wire.Known{}, "Stats": wire.Stats{},
 	"Queues": queuesAnswer{}, "RedirectRequest": wire.RedirectRequest{}, "Redirection": wire.Redirection{}, "QueueSettings": wire.QueueSettings{},
 	"CrawlProfile": crawlBody{}, "Fetched": wire.Fetched{}, "Judgement": judgement{},
+	"BackupRequest": backupBody{}, "Backup": backup.Info{}, "Backups": backupsAnswer{},
 	"History": struct {
 		Samples []sample `json:"samples"`
 	}{},

@@ -32,6 +32,7 @@ type Server struct {
 	store    *storeWatch
 	count    *counters
 	registry *prometheus.Registry
+	backups  *backupMetrics
 	health   *health.Server
 
 	admission *admission
@@ -93,6 +94,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	s.judge.sample, s.judge.one = cfg.Captures, make(chan struct{}, 1)
 	s.disk = newDiskGate(cfg.Dir, cfg.MinFree, cfg.Logger)
 	s.count = newCounters(s.registry)
+	s.backups = s.newBackupMetrics(ctx)
 	s.registerGauges()
 	s.grpc = s.newGRPC()
 	s.http = s.newHTTP()

@@ -161,9 +161,9 @@ async function queues() {
   const q = new URLSearchParams({ crawl: crawl === '*' ? '' : crawl, search: $('search').value, limit: shown });
   const page = await ask('/v1/queues?' + q);
   $('queues').replaceChildren(...page.queues.map(x => row(
-    [x.queue, 'url'], [x.state], [number(x.held), 'n'], [number(x.in_flight), 'n'], [number(x.completed), 'n'],
+    [x.queue, 'url'], [x.state + (x.reason ? ': ' + x.reason : '')], [number(x.held), 'n'], [number(x.in_flight), 'n'], [number(x.completed), 'n'],
     [x.delay_seconds ? x.delay_seconds + ' s' : '', 'n'],
-    [x.blocked_until && x.state === 'blocked' ? new Date(x.blocked_until).toLocaleString() : x.next && x.state === 'waiting' ? new Date(x.next).toLocaleTimeString() : '', 'n'])));
+    [x.next ? new Date(x.next).toLocaleString() : '', 'n'])));
   $('more').hidden = !page.more || shown >= 1000;
   $('queues-note').textContent = page.queues.length ? '' : 'no such queue';
   if (crawl === '*' && page.queues.length) $('queues-note').textContent = 'of crawl ' + page.queues[0].crawl;

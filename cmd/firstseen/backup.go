@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// backupFlags name the store to back up, and where to.
+type backupFlags struct {
+	daemon       daemonFlags
+	db, to       string
+	redis        redisFlags
+	keep         int
+	list, asJSON bool
+}
+
+func newBackupCmd(a *app) *cobra.Command {
+	var f backupFlags
+	cmd := &cobra.Command{
+		Use:   "backup (--daemon ADDR | --db DIR --to DIR) [NAME]",
+		Short: "Back up a store, also while its daemon runs",
+		Long: `Make a backup of a store. A running daemon writes it into the directory that its
+--backup-dir names, and serves in the meantime. All that was acknowledged before the command
+began is in the backup, and the backup is the store as it was at one moment. Without a NAME, it is called
+by the time.
+
+A backup is a directory that has a store. Files that never change are shared by hard links:
+with the store if it is on the same file system, else with earlier backups. So a backup on the
+disk of the store is small and quick, and protects from mistakes; one on another disk also
+protects from a lost disk.
+
+--keep 7 removes the oldest backups beyond seven when the new one is complete.
+
+A store in Redis is backed up by the means of Redis (BGSAVE of each node), or crawl by crawl by
+"firstseen copy --from-redis ADDR --to-file FILE".`,
+		Example: `  firstseen serve --db crawl.db --backup-dir backups
+  firstseen backup --daemon 127.0.0.1:7072 --keep 7
+  firstseen backup --daemon 127.0.0.1:7072 --list
+  firstseen backup --db stopped.db --to backups before-upgrade`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("cannot run backup; got arguments %q; want one name at most", args)
+			}
+			return nil
+		},
+		RunE: running(func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), a, args) }),
+	}
+	fs := cmd.Flags()
+	f.daemon.add(fs)
+	fs.StringVar(&f.db, "db", "", "directory of a store that no daemon has open")
+	fs.StringVar(&f.to, "to", "", "with --db: directory of the backups; made if need be")
+	f.redis.add(fs)
+	fs.IntVar(&f.keep, "keep", 0, "backups that stay, the latest ones; 0 for all")
+	typed(fs, "keep")
+	fs.BoolVar(&f.list, "list", false, "list the backups that there are, and make none")
+	fs.BoolVar(&f.asJSON, "json", false, "write JSON, an object for each backup")
+	wanting(cmd, oneOf("daemon", "db", "redis"), atMostOneOf("daemon", "to"))
+	return cmd
+}
+
+func (f *backupFlags) run(ctx context.Context, a *app, args []string) error {
+	if f.redis.given() {
+		return misusef(`cannot back up a store in Redis; use BGSAVE on each node, or "firstseen copy --from-redis ADDR --to-file FILE" for each crawl`)
+	}
+	if f.keep < 0 || f.db != "" && f.to == "" {
+		return misusef("cannot back up; got --keep %d and --to %q; want --keep 0 or more, and with --db the directory of the backups as --to", f.keep, f.to)
+	}
+	name := ""
+	if len(args) > 0 {
+		name = args[0]
+	}
+	var all []backup.Info
+	var err error
+	if f.daemon.given() {
+		all, err = f.askDaemon(ctx, name)
+	} else {
+		all, err = f.onDisk(ctx, name)
+	}
+	return errors.Join(f.write(a, all), err)
+}
+
+func (f *backupFlags) askDaemon(ctx context.Context, name string) ([]backup.Info, error) {
+	d, err := f.daemon.open()
+	if err != nil {
+		return nil, err
+	}
+	if f.list {
+		var answer struct{ Backups []backup.Info }
+		err := d.get(ctx, "/v1/backup", nil, &answer)
+		return answer.Backups, err
+	}
+	made := make([]backup.Info, 1)
+	err = d.post(ctx, "/v1/backup", struct {
+		Name string `json:"name"`
+		Keep int    `json:"keep"`
+	}{name, f.keep}, &made[0])
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+func (f *backupFlags) onDisk(ctx context.Context, name string) (all []backup.Info, err error) {
+	if f.list {
+		dir, err := backup.Open(f.to, nil, f.db)
+		if err != nil {
+			return nil, err
+		}
+		return dir.List()
+	}
+	s, err := openStore(f.db, pebblestore.Options{IndexBytes: -1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	dir, err := backup.Open(f.to, s, f.db)
+	if err != nil {
+		return nil, err
+	}
+	made, err := dir.Make(ctx, name, f.keep)
+	if err != nil {
+		return nil, err
+	}
+	return []backup.Info{made}, nil
+}
+
+func (f *backupFlags) write(a *app, all []backup.Info) error {
+	out := newOutput(a.out)
+	for _, b := range all {
+		if f.asJSON {
+			out.json(b)
+			continue
+		}
+		out.line(fmt.Sprintf("%s  %s  %s keys  %s bytes, %s of them copied  %.1f s", b.Name, b.Created.Format(time.RFC3339),
+			grouped(b.Keys), grouped(b.Bytes), grouped(b.Copied), b.Seconds))
+		for _, old := range b.Removed {
+			out.line("removed " + old)
+		}
+	}
+	return endOutput(out, 0)
+}
+
+func newRestoreCmd(a *app) *cobra.Command {
+	var db string
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "restore --db DIR BACKUP",
+		Short: "Make a store of a backup",
+		Long: `Make a store of a backup, in a directory that is empty or does not exist. The backup stays as
+it is. URLs that were leased or queued at its moment are so again: pages fetched since then are
+fetched once more, and URLs found since then are unknown until they are found again.
+
+An incomplete backup is refused, and a damaged one when its store does not open. To read all of
+a backup, use "firstseen verify --db BACKUP".`,
+		Example: "  firstseen restore --db crawl.db backups/2026-01-31T040000Z && firstseen serve --db crawl.db",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("cannot run restore; got %d arguments; want the directory of one backup", len(args))
+			}
+			return nil
+		},
+		RunE: running(func(cmd *cobra.Command, args []string) error {
+			if db == "" {
+				return misusef("cannot restore; got no --db; want the directory of the new store")
+			}
+			info, err := backup.Restore(cmd.Context(), filepath.Clean(args[0]), db)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(a.out).Encode(info)
+			}
+			_, err = fmt.Fprintf(a.out, "%s has backup %s of %s, %s keys\n", db, info.Name, info.Created.Format(time.RFC3339), grouped(info.Keys))
+			return err
+		}),
+	}
+	cmd.Flags().StringVar(&db, "db", "", "directory of the new store")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write one JSON object")
+	return cmd
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/firstseen/firstseen/internal/wire"
+)
+
+// daemonFlags name a running daemon.
+type daemonFlags struct{ addr, tokenFile, ca string }
+
+func (f *daemonFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.addr, "daemon", "", "host:port of the HTTP interface of a running daemon, or https://host:port")
+	fs.StringVar(&f.tokenFile, "token-file", "", "file that has the token for the daemon, and nothing else")
+	fs.StringVar(&f.ca, "ca", "", "roots that the daemon has a certificate of, PEM; default: those of this machine")
+}
+
+func (f *daemonFlags) given() bool { return f.addr != "" }
+
+// daemonClient asks a running daemon over HTTP.
+type daemonClient struct {
+	base, token string
+	http        *http.Client
+}
+
+func (f *daemonFlags) open() (*daemonClient, error) {
+	base := f.addr
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" {
+		return nil, misusef("cannot ask the daemon; got --daemon %s; want host:port or https://host:port", f.addr)
+	}
+	d := &daemonClient{base: u.Scheme + "://" + u.Host}
+	if f.tokenFile != "" {
+		text, err := os.ReadFile(f.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the token: %w", err)
+		}
+		d.token = strings.TrimSpace(string(text))
+		if strings.ContainsAny(d.token, " \t\n") {
+			return nil, misusef("cannot read the token; got several words in %s; want the token alone", f.tokenFile)
+		}
+	}
+	transport := &http.Transport{Proxy: nil, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read roots: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, misusef("cannot read roots; got no certificate in %s", f.ca)
+		}
+		transport.TLSClientConfig.RootCAs = roots
+	}
+	d.http = &http.Client{Transport: transport}
+	return d, nil
+}
+
+// get asks for something; an answer of several values is read by the caller.
+func (d *daemonClient) get(ctx context.Context, path string, query url.Values, answer any) error {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return d.ask(ctx, http.MethodGet, path, nil, answer)
+}
+
+// post has the daemon do something.
+func (d *daemonClient) post(ctx context.Context, path string, body, answer any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return d.ask(ctx, http.MethodPost, path, text, answer)
+}
+
+func (d *daemonClient) ask(ctx context.Context, method, path string, body []byte, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, method, d.base+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if d.token != "" {
+		req.Header.Set("Authorization", "Bearer "+d.token)
+	}
+	resp, err := d.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("cannot ask the daemon: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return refused(resp)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
+		return fmt.Errorf("cannot read the answer of the daemon: %w", err)
+	}
+	return nil
+}
+
+// refused returns the refusal of a daemon as an error.
+func refused(resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return fmt.Errorf("cannot read the answer of the daemon: %w", err)
+	}
+	var fault wire.Error
+	if json.Unmarshal(text, &fault) != nil || fault.Error.Message == "" {
+		fault.Error.Message = fmt.Sprintf("%.100s", text)
+	}
+	hint := ""
+	if resp.StatusCode == http.StatusUnauthorized {
+		hint = "; give --token-file"
+	}
+	return fmt.Errorf("the daemon refused (%d): %s%s", resp.StatusCode, fault.Error.Message, hint)
+}

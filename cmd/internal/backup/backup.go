@@ -1,0 +1,213 @@
+// Package backup keeps backups of a store on disk in a directory, each in a directory of its
+// own, which is a store with a note beside it.
+//
+// A backup gets its name when it is complete and durable. A directory without a note is
+// none: a crash leaves a directory of another name, and the next Open removes it.
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// Info describes a backup.
+type Info struct {
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"` // when it began: all that was acknowledged before is in it
+	Seconds float64   `json:"seconds"` // that it took
+	Keys    int64     `json:"keys"`
+	Bytes   int64     `json:"bytes"`
+	Copied  int64     `json:"copied_bytes"` // that it shares with no other directory
+	// Removed are the older backups that it replaced. They are not in the note.
+	Removed []string `json:"removed,omitempty"`
+}
+
+// The errors of Make that the caller causes.
+var (
+	ErrName   = errors.New("want a name of up to 100 letters, digits, dots, hyphens and underscores that begins with a letter or digit")
+	ErrExists = errors.New("there is a backup of that name")
+	ErrBusy   = errors.New("another backup is being made")
+)
+
+// noteName is the note in the directory of a backup.
+const noteName = "backup.json"
+
+// partial ends the name of a backup that is being made.
+const partial = ".partial"
+
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// Store is a store that can be backed up.
+type Store interface {
+	Backup(ctx context.Context, dir string, earlier ...string) (pebblestore.BackupSize, error)
+}
+
+// Dir is a directory of backups of one store.
+type Dir struct {
+	path  string
+	store Store
+	from  string // the directory of the store
+	mu    sync.Mutex
+}
+
+// Open opens a directory of backups of a store, which is in the directory from. It makes the
+// directory, and removes the parts of backups that were not completed.
+func Open(path string, s Store, from string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return nil, fmt.Errorf("cannot make the directory of backups: %w", err)
+	}
+	left, err := filepath.Glob(filepath.Join(path, "*"+partial))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, fmt.Errorf("cannot remove an incomplete backup: %w", err)
+		}
+	}
+	return &Dir{path: path, store: s, from: from}, nil
+}
+
+// Make makes a backup. An empty name is replaced by the time. If keep is above 0, the oldest
+// backups beyond that number are removed afterwards.
+func (d *Dir) Make(ctx context.Context, name string, keep int) (Info, error) {
+	began := time.Now()
+	if name == "" {
+		name = began.UTC().Format("2006-01-02T150405Z")
+	}
+	if !names.MatchString(name) || strings.HasSuffix(name, partial) {
+		return Info{}, fmt.Errorf("cannot back up; got name %q: %w", name, ErrName)
+	}
+	if !d.mu.TryLock() {
+		return Info{}, fmt.Errorf("cannot back up: %w", ErrBusy)
+	}
+	defer d.mu.Unlock()
+	if _, err := os.Lstat(filepath.Join(d.path, name)); err == nil {
+		return Info{}, fmt.Errorf("cannot back up; got name %q: %w", name, ErrExists)
+	}
+	info := Info{Name: name, Created: began.UTC()}
+	if err := d.make(ctx, &info); err != nil {
+		return Info{}, err
+	}
+	if keep > 0 {
+		removed, err := d.prune(keep)
+		info.Removed = removed
+		return info, err
+	}
+	return info, nil
+}
+
+func (d *Dir) make(ctx context.Context, info *Info) (err error) {
+	earlier, err := d.List()
+	if err != nil {
+		return err
+	}
+	tmp := filepath.Join(d.path, info.Name+partial)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(tmp))
+		}
+	}()
+	size, err := d.store.Backup(ctx, tmp, d.paths(earlier)...)
+	if err != nil {
+		return err
+	}
+	besides, err := copyBesides(d.from, tmp)
+	if err != nil {
+		return fmt.Errorf("cannot back up what is beside the store: %w", err)
+	}
+	info.Keys, info.Bytes, info.Copied = size.Keys, size.Bytes+besides, size.Copied+besides
+	info.Seconds = time.Since(info.Created).Seconds()
+	note, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(tmp, noteName), note); err != nil {
+		return err
+	}
+	if err := syncDir(tmp); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, filepath.Join(d.path, info.Name)); err != nil {
+		return err
+	}
+	return syncDir(d.path)
+}
+
+// paths returns the directories of backups, the latest first.
+func (d *Dir) paths(all []Info) (dirs []string) {
+	for _, b := range slices.Backward(all) {
+		dirs = append(dirs, filepath.Join(d.path, b.Name))
+	}
+	return dirs
+}
+
+// List lists the backups, the oldest first.
+func (d *Dir) List() ([]Info, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list backups: %w", err)
+	}
+	all := []Info{}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), partial) {
+			continue
+		}
+		info, err := readNote(filepath.Join(d.path, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // not a backup, or removed since
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, info)
+	}
+	slices.SortFunc(all, func(a, b Info) int { return a.Created.Compare(b.Created) })
+	return all, nil
+}
+
+// prune removes the oldest backups beyond a number.
+func (d *Dir) prune(keep int) (removed []string, err error) {
+	all, err := d.List()
+	if err != nil {
+		return nil, err
+	}
+	for len(all) > keep {
+		old := filepath.Join(d.path, all[0].Name)
+		// Without its note it is no backup, whatever is removed before a crash.
+		if err := os.Rename(old, old+partial); err != nil {
+			return removed, fmt.Errorf("cannot remove an old backup: %w", err)
+		}
+		if err := os.RemoveAll(old + partial); err != nil {
+			return removed, fmt.Errorf("cannot remove an old backup: %w", err)
+		}
+		removed, all = append(removed, all[0].Name), all[1:]
+	}
+	return removed, nil
+}
+
+// readNote reads the note of a backup. Its name is that of the directory.
+func readNote(dir string) (Info, error) {
+	text, err := os.ReadFile(filepath.Join(dir, noteName))
+	if err != nil {
+		return Info{}, err
+	}
+	var info Info
+	if err := json.Unmarshal(text, &info); err != nil {
+		return Info{}, fmt.Errorf("cannot read the note of backup %s: %w", dir, err)
+	}
+	info.Name = filepath.Base(dir)
+	return info, nil
+}

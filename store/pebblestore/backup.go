@@ -1,0 +1,295 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
+)
+
+// BackupSize is the size of a backup.
+type BackupSize struct {
+	Keys   int64 // known
+	Bytes  int64 // of all files
+	Copied int64 // bytes that no other directory shares
+}
+
+// Backup writes a copy of the store into a directory, which must not exist. The copy is a
+// store that Open opens. Other steps continue in the meantime. All that was acknowledged before
+// the call is in the copy, and the copy is the store as it was at one moment during the call.
+//
+// On the file system of the store the copy shares the files that never change, by hard
+// links: nearly all of them. On another, it shares the run files that an earlier backup
+// has. The copy is durable when Backup returns nil. An error leaves no directory; a crash
+// may leave a part of one, so the caller renames the directory when it is complete.
+func (s *Store) Backup(ctx context.Context, dir string, earlier ...string) (BackupSize, error) {
+	size, err := s.backup(ctx, dir, earlier)
+	if err != nil {
+		return BackupSize{}, fmt.Errorf("cannot back up store %s to %s: %w", s.dir, dir, err)
+	}
+	return size, nil
+}
+
+func (s *Store) backup(ctx context.Context, dir string, earlier []string) (size BackupSize, err error) {
+	if s.opt.ReadOnly {
+		return size, fmt.Errorf("the store is open for reading only: %w", store.ErrInvalid)
+	}
+	done, err := s.linger()
+	if err != nil {
+		return size, err
+	}
+	defer done()
+	if _, err := s.opt.FS.Stat(dir); err == nil {
+		return size, fmt.Errorf("the directory exists: %w", store.ErrInvalid)
+	}
+	// The run files are those that the rows of the checkpoint name, whose moment only Pebble
+	// knows. So no file that any row names until then is removed.
+	defer s.holdFiles()()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.opt.FS.RemoveAll(dir))
+		}
+	}()
+	b := &backup{s: s, ctx: ctx, dir: dir, earlier: earlier}
+	if err := b.database(); err != nil {
+		return size, err
+	}
+	if err := b.runFiles(); err != nil {
+		return size, err
+	}
+	return b.size, b.measure()
+}
+
+// holdFiles has the keeper remove no file until release is called.
+func (s *Store) holdFiles() (release func()) {
+	k := &s.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.held++
+	return func() {
+		k.mu.Lock()
+		k.held--
+		k.mu.Unlock()
+		s.pokeKeeper()
+	}
+}
+
+// backup is a backup that is being made.
+type backup struct {
+	s       *Store
+	ctx     context.Context
+	dir     string
+	earlier []string
+	runs    []runfile.ID
+	linked  int64 // bytes of run files
+	shares  bool  // the file system of the store
+	size    BackupSize
+}
+
+// ended returns an error if the backup must end.
+func (b *backup) ended() error {
+	if b.s.isClosing() {
+		return store.ErrClosed
+	}
+	return errors.Join(b.ctx.Err(), b.s.failure())
+}
+
+// maxCheckpoints bounds the attempts at a checkpoint.
+const maxCheckpoints = 3
+
+// database copies the rows.
+//
+// Pebble reuses its logs and copies them while it writes to them. The copy may miss a part of
+// the log and have a later one, which Pebble reports as corruption. Another attempt then
+// shows whether the store itself is damaged.
+func (b *backup) database() (err error) {
+	for range maxCheckpoints {
+		if err = b.checkpoint(); err == nil {
+			err = b.look()
+		}
+		if !errors.Is(err, store.ErrCorrupt) {
+			return err
+		}
+		if err := b.s.opt.FS.RemoveAll(b.dir); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// checkpoint has Pebble copy its files. Its log is short after a flush.
+func (b *backup) checkpoint() error {
+	var flushed <-chan struct{}
+	err := b.s.unlessDead(func() (err error) {
+		flushed, err = b.s.db.AsyncFlush()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-flushed:
+	case <-b.s.dead:
+	case <-b.s.closing:
+	case <-b.ctx.Done():
+	}
+	if err := b.ended(); err != nil {
+		return err
+	}
+	return b.s.unlessDead(func() error { // Pebble panics if it cannot sync the new directory
+		return corruption(guard(func() error { return b.s.db.Checkpoint(b.dir) }))
+	})
+}
+
+// look opens the copied database for reading, and notes the runs that it names.
+func (b *backup) look() error {
+	opt := b.s.opt
+	opt.ReadOnly, opt.CacheBytes = true, 8<<20
+	h := newHealth()
+	watch := &watchFS{FS: opt.FS, h: h, dir: b.dir, readOnly: true}
+	db, err := openPebble(b.dir, opt, pebbleOptions(opt, watch), h, watch)
+	if err != nil {
+		return corruption(err)
+	}
+	return corruption(errors.Join(b.readRows(db), db.Close()))
+}
+
+// readRows notes the run files, and counts the keys.
+func (b *backup) readRows(db *pebble.DB) error {
+	b.runs, b.size.Keys = nil, 0
+	named := map[runfile.ID]bool{}
+	err := scanRows(db, []byte{tableRun}, rowBound(tableRun), func(key, value []byte) error {
+		_, id, _, err := parseRunRow(key, value)
+		if err == nil && !named[id] {
+			named[id] = true
+			b.runs = append(b.runs, id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return scanRows(db, []byte{tableGen}, rowBound(tableGen), func(key, value []byte) error {
+		_, g, err := parseGeneration(key, value)
+		if err == nil {
+			b.size.Keys += g.keys
+		}
+		return err
+	})
+}
+
+// runFiles links or copies the run files.
+func (b *backup) runFiles() error {
+	fs := b.s.opt.FS
+	probe := fs.PathJoin(b.dir, "probe")
+	if b.shares = fs.Link(fs.PathJoin(b.s.dir, "LOCK"), probe) == nil; b.shares {
+		if err := fs.Remove(probe); err != nil {
+			return err
+		}
+	}
+	to := fs.PathJoin(b.dir, "runs")
+	if err := fs.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, id := range b.runs {
+		if err := b.ended(); err != nil {
+			return err
+		}
+		if err := b.runFile(id.Name(), to); err != nil {
+			return fmt.Errorf("cannot copy run file %s: %w", id.Name(), err)
+		}
+	}
+	return errors.Join(b.s.syncDir(to), b.s.syncDir(b.dir), b.s.syncDir(fs.PathDir(b.dir)))
+}
+
+func (b *backup) runFile(name, to string) error {
+	fs := b.s.opt.FS
+	to = fs.PathJoin(to, name)
+	from := fs.PathJoin(b.s.runsDir(), name)
+	for _, have := range append([]string{from}, b.inEarlier(name)...) {
+		if fs.Link(have, to) == nil {
+			info, err := fs.Stat(to)
+			if err == nil {
+				b.linked += info.Size()
+			}
+			return err
+		}
+	}
+	return b.copyFile(from, to)
+}
+
+// inEarlier returns where a run file is in earlier backups. A name is that of one content.
+func (b *backup) inEarlier(name string) (paths []string) {
+	fs := b.s.opt.FS
+	for _, dir := range b.earlier {
+		paths = append(paths, fs.PathJoin(dir, "runs", name))
+	}
+	return paths
+}
+
+// copyPiece is how many bytes are copied between syncs: a long sync would hold up those of
+// callers.
+const copyPiece = 1 << 20
+
+func (b *backup) copyFile(from, to string) (err error) {
+	in, err := b.s.opt.FS.Open(from, vfs.SequentialReadsOption)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // it was read only
+	out, err := b.s.opt.FS.Create(to, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	piece := make([]byte, copyPiece)
+	for {
+		n, end := io.ReadFull(in, piece)
+		if _, err := out.Write(piece[:n]); err != nil {
+			return err
+		}
+		switch {
+		case errors.Is(end, io.EOF), errors.Is(end, io.ErrUnexpectedEOF):
+			return out.Sync()
+		case end != nil:
+			return end
+		}
+		if err := errors.Join(out.SyncData(), b.ended()); err != nil {
+			return err
+		}
+	}
+}
+
+// measure counts the bytes of the backup.
+func (b *backup) measure() error {
+	fs := b.s.opt.FS
+	b.size.Copied = -b.linked
+	for _, dir := range []string{b.dir, fs.PathJoin(b.dir, "runs")} {
+		names, err := fs.List(dir)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			info, err := fs.Stat(fs.PathJoin(dir, name))
+			if err != nil {
+				return err
+			}
+			if info.IsDir() {
+				continue
+			}
+			b.size.Bytes += info.Size()
+			if b.shares && strings.HasSuffix(name, ".sst") {
+				continue // Pebble linked it
+			}
+			b.size.Copied += info.Size()
+		}
+	}
+	return nil
+}

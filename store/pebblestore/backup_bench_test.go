@@ -1,0 +1,73 @@
+package pebblestore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// BenchmarkBackup makes two backups of a store of FIRSTSEEN_BENCH_KEYS keys, a million by
+// default, on the file system of the store, while a caller adds queued URLs, a hundred a
+// step. It reports how long adds take without and with a backup.
+func BenchmarkBackup(b *testing.B) {
+	keys := 1_000_000
+	if n, err := strconv.Atoi(os.Getenv("FIRSTSEEN_BENCH_KEYS")); err == nil {
+		keys = n
+	}
+	dir := b.TempDir()
+	s := mustOpen(b, filepath.Join(dir, "db"), Options{})
+	defer s.Close()
+	const batch = 10_000
+	fresh := make([]bool, batch)
+	for i := 0; i < keys; i += batch {
+		if err := s.See(context.Background(), "", testKeys(i, i+batch), fresh, store.SeeOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	next := 1 << 40
+	load := func(until <-chan struct{}) (took []time.Duration) {
+		for {
+			select {
+			case <-until:
+				return took
+			default:
+			}
+			items := benchItems(next, 100, 1000)
+			next += 100
+			began := time.Now()
+			if _, err := s.Add(context.Background(), "", items, store.AddOptions{}); err != nil {
+				b.Error(err)
+				return took
+			}
+			took = append(took, time.Since(began))
+			time.Sleep(time.Millisecond)
+		}
+	}
+	during := func(what string, f func()) {
+		until, out := make(chan struct{}), make(chan []time.Duration)
+		go func() { out <- load(until) }()
+		began := time.Now()
+		f()
+		elapsed := time.Since(began)
+		close(until)
+		took := <-out
+		slices.Sort(took)
+		b.Logf("%s: %.2f s; %d adds of 100, p50 %v, p99 %v, longest %v", what, elapsed.Seconds(), len(took),
+			took[len(took)/2], took[len(took)*99/100], took[len(took)-1])
+	}
+	for b.Loop() {
+		during("no backup", func() { time.Sleep(5 * time.Second) })
+		for i := range 2 {
+			var size BackupSize
+			during(fmt.Sprintf("backup %d", i+1), func() { size = backUp(b, s, filepath.Join(dir, fmt.Sprint(time.Now().UnixNano()))) })
+			b.Logf("backup %d: %d keys, %d bytes, %d copied", i+1, size.Keys, size.Bytes, size.Copied)
+		}
+	}
+}
