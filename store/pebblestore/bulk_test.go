@@ -40,8 +40,7 @@ func importKeysInto(t testing.TB, s *Store, crawl string, keys []store.Key) int6
 	return fresh
 }
 
-// TestImportSorted imports beside and into what is there, over more than one
-// step, and reopens.
+// TestImportSorted imports beside and into existing keys, in more than one step, and reopens.
 func TestImportSorted(t *testing.T) {
 	opt := Options{FS: vfs.NewMem()}
 	s := mustOpen(t, "db", opt)
@@ -104,8 +103,8 @@ func TestExportImport(t *testing.T) {
 	}
 }
 
-// TestImportOfWhatComesMeanwhile: keys that were recorded, or whose generation went,
-// after their table was written are imported all the same, each once.
+// TestImportOfWhatComesMeanwhile checks that keys that were recorded, or whose generation was dropped,
+// after their table was written are imported, each once.
 func TestImportOfWhatComesMeanwhile(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()

@@ -71,8 +71,8 @@ func openStalled(t *testing.T, opt Options) (*Store, *stalledDisk) {
 	return mustOpen(t, "db", opt), disk
 }
 
-// TestDuplicateWaitsForDisk: while the write of a key waits for the disk, nobody
-// is told that it is a duplicate.
+// TestDuplicateWaitsForDisk checks that no caller gets "duplicate" while the write of the key waits
+// for the disk.
 func TestDuplicateWaitsForDisk(t *testing.T) {
 	s, disk := openStalled(t, Options{})
 	defer s.Close()
@@ -149,8 +149,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestFailedStepReadsItsOwn: a caller that was told ErrFailed may use its slices
-// again, although the committer is still at the step. The race detector judges.
+// TestFailedStepReadsItsOwn checks that a caller that got ErrFailed can use its slices again, although
+// the committer still works on the step. The race detector reports errors.
 func TestFailedStepReadsItsOwn(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	ctx := context.Background()

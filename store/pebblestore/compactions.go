@@ -127,8 +127,8 @@ func (c *compactions) Done() {
 func (*compactions) Started() {}
 
 // MeasureCPU implements pebble.CompactionGrantHandle. A compaction calls it every 128
-// keys, and gives way there: otherwise it would have its processor for 10 ms at a
-// time, which those who wait for an answer would wait longer.
+// keys, and yields the processor there. Otherwise it would keep the processor for 10 ms at a time,
+// and callers would wait longer.
 func (*compactions) MeasureCPU(pebble.CompactionGoroutineKind) { runtime.Gosched() }
 
 // CumulativeStats implements pebble.CompactionGrantHandle.

@@ -39,9 +39,8 @@ func tortureCount(t *testing.T, few, many int) int {
 	return few
 }
 
-// TestPowerCuts cuts the power at random file operations of a random load, a
-// few times in the life of each store, and compares what is there after with
-// what callers were told before.
+// TestPowerCuts cuts the power at random file operations of a random load, a few times in the life of
+// each store, and compares the store with the answers that callers got.
 func TestPowerCuts(t *testing.T) {
 	const lives = 4
 	cutPower(t, tortureCount(t, 15, 1000), lives, waysToLookUp)
@@ -102,7 +101,7 @@ func (w *world) live() {
 	var cut atomic.Bool
 	fs := errorfs.Wrap(w.fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && ops.Add(1) == cutAt {
-			w.mu.Lock() // nobody is answered while the picture is taken
+			w.mu.Lock() // no caller gets an answer while the disk is copied
 			clone = w.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: cloneRNG})
 			cut.Store(true)
 			w.mu.Unlock()

@@ -71,8 +71,8 @@ func TestFailedStoreClosesFiles(t *testing.T) {
 	}
 }
 
-// TestAddWhereAReadFails: an Add that cannot read a queue returns the error, changes
-// nothing, and the store goes on.
+// TestAddWhereAReadFails checks that an Add that cannot read a queue returns the error and changes
+// nothing, and that the store continues.
 func TestAddWhereAReadFails(t *testing.T) {
 	mem := vfs.NewMem()
 	s := mustOpen(t, "db", Options{FS: mem})

@@ -83,7 +83,7 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 	return s, disk
 }
 
-// locked says whether somebody has the state for writing.
+// locked reports whether the state is locked for writing.
 func locked(s *Store) bool {
 	if s.mu.TryRLock() {
 		s.mu.RUnlock()
@@ -92,8 +92,8 @@ func locked(s *Store) bool {
 	return true
 }
 
-// TestFullDiskHangsNobody: when the disk is full while the committer is in the middle
-// of a step, those who read and Close are told.
+// TestFullDiskHangsNobody checks that readers and Close get an error if the disk is full while the
+// committer is in the middle of a step.
 func TestFullDiskHangsNobody(t *testing.T) {
 	s, disk := openStuck(t)
 	ctx := context.Background()
@@ -130,7 +130,7 @@ func TestFullDiskHangsNobody(t *testing.T) {
 	}
 }
 
-// untilWaiting returns when somebody has begun to wait so many times.
+// untilWaiting returns when goroutines have begun to wait this number of times.
 func untilWaiting(s *Store, times int64) {
 	for s.waits.Load() < times {
 		runtime.Gosched()
@@ -145,8 +145,8 @@ func firstError[T any](seq func(func(T, error) bool)) (err error) {
 	return err
 }
 
-// duplicateOf is an add, answered, of a key whose first spelling is to be told, and
-// isn't in the cache.
+// duplicateOf is an answered add of a key whose first-seen URL must be returned, and is not in the
+// cache.
 func duplicateOf(s *Store, k store.Key) *addOp {
 	c := s.crawls[store.DefaultCrawl]
 	s.texts.drop(c.num, &k)
@@ -156,9 +156,9 @@ func duplicateOf(s *Store, k store.Key) *addOp {
 	}
 }
 
-// TestManifestHangsNobody: Pebble's goroutine that couldn't write the manifest keeps
-// Pebble's locks. Who asks for its numbers, or has a snapshot or the last iterator of
-// its time to give back, is told, and so is Close.
+// TestManifestHangsNobody checks the store after a goroutine of Pebble could not write the manifest,
+// and keeps Pebble's locks. Callers that request metrics, or close a snapshot or the last iterator, must
+// get an error, and so must Close.
 func TestManifestHangsNobody(t *testing.T) {
 	for name, steps := range map[string]int64{"before its snapshot is read": 1, "between rows": 2} {
 		t.Run("Verify held up "+name, func(t *testing.T) { failManifestInVerify(t, steps) })
@@ -209,8 +209,8 @@ func (d *fullDisk) failFlush(t *testing.T, s *Store) {
 	})
 }
 
-// TestManifestHangsNoIterator: the manifest fails while each kind of reader is in the
-// middle of a row. What it reads is replaced meanwhile, so it is the last that does.
+// TestManifestHangsNoIterator fails the manifest while each kind of reader is in the middle of a row.
+// Its table is replaced in the meantime, so it is the last reader of it.
 func TestManifestHangsNoIterator(t *testing.T) {
 	ctx := context.Background()
 	for name, read := range map[string]func(*Store) error{
@@ -261,7 +261,7 @@ func failManifestWhile(t *testing.T, read func(*Store) error) {
 	within(t, "Close", func() { _ = s.Close() })
 }
 
-// heldReads holds up whoever reads a table.
+// heldReads blocks reads of a table.
 type heldReads struct {
 	on, reached atomic.Bool
 	release     chan struct{}
@@ -312,8 +312,8 @@ func TestFillOfDeadStore(t *testing.T) {
 }
 
 // TestOpenWhereAWriteFails fails each write of an open in turn, of a new store and of
-// one with another Unicode version, once and for good. Nobody hangs, and the directory
-// can be opened again.
+// one with another Unicode version, once and permanently. No call may hang, and the directory must
+// open again.
 func TestOpenWhereAWriteFails(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		for at, reached := int64(0), true; reached; at++ {
@@ -327,8 +327,8 @@ func TestOpenWhereAWriteFails(t *testing.T) {
 	}
 }
 
-// openFailing opens a store on a disk whose write number at fails, and says whether
-// there was one.
+// openFailing opens a store on a disk whose write number at fails, and reports whether there was such
+// a write.
 func openFailing(t *testing.T, dir string, at int64, once bool, unicode string) bool {
 	t.Helper()
 	var ops atomic.Int64
@@ -361,8 +361,8 @@ func reopenGood(t *testing.T, dir, unicode string) {
 	}
 }
 
-// TestCloseOfFlatWithoutLog: a flat store to which nothing came since it was opened
-// writes a row at Close. If the log can't be written, Close says so.
+// TestCloseOfFlatWithoutLog checks that Close of an unchanged flat store, which writes a row, returns
+// an error if the log cannot be written.
 func TestCloseOfFlatWithoutLog(t *testing.T) {
 	var full atomic.Bool
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {

@@ -23,8 +23,7 @@ func tiny(fs vfs.FS) Options {
 }
 
 // faultyLoad opens a store on a file system that fails, adds keys in batches
-// and imports some, and returns those that were acknowledged. Every error must
-// say that the store failed.
+// and imports some, and returns the acknowledged ones. Every error must be that the store failed.
 func faultyLoad(t *testing.T, fsys vfs.FS, want error) (acked []store.Key, failed bool) {
 	t.Helper()
 	s, err := Open("db", tiny(fsys))
@@ -62,7 +61,7 @@ func faultyLoad(t *testing.T, fsys vfs.FS, want error) (acked []store.Key, faile
 	return acked, failed
 }
 
-// wantKeys opens what is on a disk, and wants keys in it and nothing wrong.
+// wantKeys opens the store on a disk, and checks that it has the keys and no damage.
 func wantKeys(t *testing.T, fsys vfs.FS, keys []store.Key) {
 	t.Helper()
 	s, err := Open("db", tiny(fsys))
@@ -80,8 +79,8 @@ func wantKeys(t *testing.T, fsys vfs.FS, keys []store.Key) {
 	}
 }
 
-// TestEveryWriteFails fails the n-th write, for every n of a load, once and for
-// good, and then opens what is on the disk after a power cut.
+// TestEveryWriteFails fails the n-th write, for every n of a load, once and permanently, and then
+// opens the disk after a power cut.
 func TestEveryWriteFails(t *testing.T) {
 	errDisk := errors.New("the disk is broken")
 	count := tortureCount(t, under(60, 15), 2000)
@@ -136,11 +135,11 @@ func runFault(t *testing.T, mem *vfs.MemFS, at int64, once bool, errDisk error) 
 	return ops.Load() > at, failed
 }
 
-// isHarmless says whether Pebble takes the failure of an operation as a
-// programmer's error: it panics when it can't close a file or lock.
+// isHarmless reports whether Pebble treats the failure of an operation as a programming error: it
+// panics if it cannot close a file or lock.
 func isHarmless(op errorfs.Op) bool { return op.Kind == errorfs.OpFileClose }
 
-// TestDiskFull fills the disk at some point and for good.
+// TestDiskFull fills the disk at some point, permanently.
 func TestDiskFull(t *testing.T) {
 	for _, room := range []int64{50 << 10, 150 << 10, 250 << 10} {
 		mem := vfs.NewCrashableMem()
@@ -153,8 +152,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// limited is a disk with room for some writes: errorfs doesn't tell their
-// sizes, so each counts as 4 kB.
+// limited is a disk with room for a number of writes. errorfs does not report their sizes, so each
+// counts as 4 kB.
 type limited struct {
 	mu   sync.Mutex
 	room int64
@@ -199,9 +198,8 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles changes bytes of tables and of the log. Either it is noticed at
-// open or by Verify, with advice, or nothing that matters was hit: never are there
-// fewer keys than were acknowledged, and nobody the wiser.
+// TestDamagedFiles changes bytes of tables and of the log. Open or Verify must report the damage with
+// advice, unless it has no effect. Acknowledged keys must never be missing without a report.
 func TestDamagedFiles(t *testing.T) {
 	for _, suffix := range []string{".sst", ".log"} {
 		noticed := 0
@@ -216,7 +214,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// damage changes one byte of a store on disk and says whether that was noticed.
+// damage changes one byte of a store on disk and reports whether that was detected.
 func damage(t *testing.T, suffix string, part int) bool {
 	mem := vfs.NewMem()
 	opt := tiny(mem)

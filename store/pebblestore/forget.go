@@ -10,15 +10,16 @@ import (
 
 // Forget implements store.Store.
 //
-// A crawl goes in no time, whatever its size. Keys by age go by generation: one
-// whose last key was recorded before the time is dropped, with range deletions.
-// Its rows are read once (not rewritten), to take them out of the index. So a key
-// may outlive the time by up to a generation's span. Keys held in a queue stay, and
-// count as recorded again. Forgetting by age goes in durable steps of some thousand
-// keys, as does that of a queue or of named keys of more than a thousand URLs, and other
-// steps go on between them. A queue is emptied by the first of its steps: what is added
-// to it from then on stays. If the call is broken off or the machine stops, the rest of
-// a queue goes all the same; of keys by age or by name, when it is done again.
+// A crawl is forgotten immediately, whatever its size. Keys are forgotten by age in whole generations: a
+// generation whose last key was recorded before the time is dropped, with range deletions.
+// Its rows are read once (not rewritten), to remove them from the index. So a key
+// may outlive the time by up to the span of a generation. Keys held in a queue stay, and
+// count as recorded again.
+//
+// Forgetting by age takes durable steps of a few thousand keys. So does forgetting a queue, or
+// named keys, of more than a thousand URLs. Other steps run between them. The first step empties a
+// queue: URLs that are added later stay. If the call is interrupted or the machine stops, the rest of
+// a queue is still forgotten; the rest of keys by age or by name only if the call is repeated.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	if _, err := sched.CheckSelection(sel); err != nil {
 		return 0, err

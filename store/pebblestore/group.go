@@ -52,8 +52,7 @@ func (s *Store) gather(group []*request) []*request {
 	return group
 }
 
-// apply applies the steps of a group, and writes what they changed without
-// waiting for the sync.
+// apply applies the steps of a group, and writes their changes without waiting for the sync.
 func (s *Store) apply(f *flight) {
 	tx := s.begin()
 	f.info.steps = s.applyGroup(tx, f.group)

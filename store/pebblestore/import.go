@@ -17,8 +17,8 @@ const importKeys = 1 << 17
 // ImportSorted records keys that ascend strictly, several million a second: the
 // new ones are written as runs, without log, write buffer or compaction. It returns
 // how many keys it read and how many were new. Every part of 131,072 keys is one durable
-// step, whose run is written beforehand, so that other steps go on between them. If
-// others recorded keys of a part just before its import, the rest of it is packed.
+// step, whose run is written beforehand, so that other steps run between them. If
+// other callers recorded keys of a part just before its import, the rest of it is packed.
 //
 // Out of order keys return store.ErrInvalid. The keys before an error are
 // recorded.

@@ -112,8 +112,8 @@ func TestBudgetIsKept(t *testing.T) {
 	wantSound(t, s)
 }
 
-// TestExactKeepsColliding gives all keys of a segment one fingerprint: trusted, the
-// second is lost; exact, it isn't.
+// TestExactKeepsColliding sets one fingerprint for all keys of a segment. Without Exact the second key is
+// lost; with Exact it is not.
 func TestExactKeepsColliding(t *testing.T) {
 	for _, exact := range []bool{false, true} {
 		s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Exact: exact, tuning: tuning{flushKeys: 1000}})

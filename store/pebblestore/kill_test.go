@@ -25,9 +25,8 @@ func killOptions(index int64) Options {
 	return Options{IndexBytes: index, tuning: tuning{memTableBytes: 1 << 20, tableBytes: 1 << 20, flushKeys: 5000}}
 }
 
-// TestKill kills a process under load, again and again, each time at the n-th
-// acknowledgement, which this process has on record, and looks for what was
-// acknowledged.
+// TestKill repeatedly kills a process under load, each time at the n-th acknowledgement, which this
+// process records, and checks that every acknowledged key is there.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv(killDir); dir != "" {
 		childLoad(dir)
@@ -69,8 +68,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d acknowledged keys", rounds, len(acked))
 }
 
-// killed runs a child on dir, kills it after some acknowledgements and returns
-// the keys it was told are new.
+// killed runs a child on dir, kills it after some acknowledgements and returns the keys that were
+// answered new.
 func killed(t *testing.T, dir string, index int64, offset, acks int) (keys []store.Key) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
@@ -92,7 +91,7 @@ func killed(t *testing.T, dir string, index int64, offset, acks int) (keys []sto
 		}
 		batch, err := readAck(r)
 		if err != nil {
-			break // what it wrote before it died was read
+			break // the output before its end was read
 		}
 		keys = append(keys, batch...)
 	}

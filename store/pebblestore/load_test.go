@@ -10,8 +10,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// TestAnswersBeforeTheIndex: after open the runs answer while the index is filled, and
-// what is recorded and forgotten meanwhile is right after it.
+// TestAnswersBeforeTheIndex checks that after Open the runs answer while the index is filled, and that
+// keys recorded and forgotten in the meantime are right afterwards.
 func TestAnswersBeforeTheIndex(t *testing.T) {
 	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}}
 	s := mustOpen(t, "db", opt)

@@ -27,7 +27,7 @@ const (
 	metaWallTime = 7 // time8, see walltime.go
 )
 
-// flagUnicodeHosts says that keys of internationalised hosts were recorded.
+// flagUnicodeHosts means that keys of internationalised hosts were recorded.
 const flagUnicodeHosts = 1
 
 // secretLen is the length of the secret that fingerprints are mixed with.
@@ -140,7 +140,7 @@ func (s *Store) stampNew() error {
 	return b.Commit(pebble.Sync)
 }
 
-// mustBeEmpty refuses a Pebble database that somebody else made.
+// mustBeEmpty refuses a Pebble database of another program.
 func (s *Store) mustBeEmpty() error {
 	it, err := s.db.NewIter(nil)
 	if err != nil {

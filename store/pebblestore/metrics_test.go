@@ -103,8 +103,8 @@ func TestStallTime(t *testing.T) {
 	})
 }
 
-// TestWrittenOnce asserts that what is written is counted once: in the log and, after a
-// flush, in a table; and that a step which has its rows written in between counts all.
+// TestWrittenOnce checks that written bytes are counted once: in the log and, after a flush, in a
+// table; and that a step whose rows are written in between counts all.
 func TestWrittenOnce(t *testing.T) {
 	var c countGroups
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{observe: c.group}})

@@ -50,8 +50,8 @@ func newMovingStore(t *testing.T) *movingStore {
 	return m
 }
 
-// moves forgets what is old, so that the held URLs go to other generations one after
-// the other, until check was called and all have gone.
+// moves forgets old keys, so that the held URLs move to other generations in turn, until check
+// was called and all have moved.
 func (m *movingStore) moves(check func()) {
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -50,7 +50,7 @@ type Store struct {
 	keeper      keeper
 	names       crawlnames.Table
 	closing     chan struct{}  // closed by Close
-	behind      sync.WaitGroup // the keeper, and what goes on between steps; Close waits for it
+	behind      sync.WaitGroup // the keeper, and work between steps; Close waits for it
 	retiring    chan struct{}  // wakes forgetRetired
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
@@ -133,9 +133,8 @@ func Open(dir string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// openPebble opens the database, unless the disk fails meanwhile: replaying a log
-// onto a full disk, Pebble would try for ever. It is left to itself then, behind
-// the fence.
+// openPebble opens the database. If the disk fails in the meantime, it returns and leaves Pebble behind the
+// fence, because Pebble would try without end to replay a log onto a full disk.
 func openPebble(dir string, opt Options, popt *pebble.Options, h *health, watch *watchFS) (*pebble.DB, error) {
 	var db *pebble.DB
 	err := h.attempt(func() (err error) {
@@ -159,7 +158,7 @@ func makePebble(dir string, opt Options, watch *watchFS) error {
 	}
 	d, err := pebble.Peek(dir, opt.FS)
 	if d != nil && d.Exists || err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil // what is wrong, pebble.Open reports
+		return nil // pebble.Open reports the error
 	}
 	db, err := pebble.Open(dir, pebbleOptions(opt, watch))
 	if err != nil {
@@ -168,7 +167,7 @@ func makePebble(dir string, opt Options, watch *watchFS) error {
 	return db.Close()
 }
 
-// load brings what is on disk into memory.
+// load reads the state from disk into memory.
 func (s *Store) load() error {
 	if err := s.loadMeta(); err != nil {
 		return err
@@ -272,7 +271,7 @@ func (s *Store) Close() error {
 // parkedAfter is for how long Close of a failed store waits for the committer.
 const parkedAfter = 100 * time.Millisecond
 
-// closeKeys gives the memory of the keys back, and closes the files.
+// closeKeys frees the memory of the keys, and closes the files.
 func (s *Store) closeKeys() {
 	for _, c := range s.crawls {
 		c.seen.close()
@@ -287,7 +286,7 @@ func (s *Store) closeKeys() {
 // isClosing reports whether Close was called.
 func (s *Store) isClosing() bool { return async.Closed(s.closing) }
 
-// shut gives the directory back.
+// shut unlocks the directory.
 func (s *Store) shut() (err error) {
 	if !s.isDead() {
 		err = s.attempt(s.closePebble)

@@ -45,8 +45,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceForgets asserts that nobody waits for what was paid for by idling, for one
-// great group longer than paceMost, or for a store that is dead or to be closed.
+// TestPaceForgets checks that idle time counts as paid, that a large group waits at most paceMost, and
+// that a failed or closing store does not wait.
 func TestPaceForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pace{depth: func() int { return 60 }, from: 32, stop: 64, every: 1}
@@ -97,8 +97,8 @@ func TestPaceAsksSeldom(t *testing.T) {
 	})
 }
 
-// TestPaceInStore: while compactions are far behind, those who write are slowed down, and
-// nothing is told new twice.
+// TestPaceInStore checks that writers are slowed down while compactions are far behind, and that no
+// key is answered new twice.
 func TestPaceInStore(t *testing.T) {
 	opt := tiny(vfs.NewMem())
 	opt.memTableBytes, opt.groupKeys = 1<<20, 1

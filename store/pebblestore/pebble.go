@@ -50,7 +50,7 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 	// does for URLs and never for keys.
 	last := &o.Levels[len(o.Levels)-1]
 	last.Compression = func() *sstable.CompressionProfile { return sstable.GoodCompression }
-	last.FilterPolicy = pebble.NoFilterPolicy // what is looked for is there, as a rule
+	last.FilterPolicy = pebble.NoFilterPolicy // most looked-up keys exist
 	return o
 }
 
@@ -66,7 +66,7 @@ func (o *Options) checkThere(dir string) error {
 	return nil
 }
 
-// openError says what an error of pebble.Open is in our terms.
+// openError converts an error of pebble.Open to one of this package.
 func openError(dir string, fs vfs.FS, err error) error {
 	switch {
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
@@ -81,8 +81,7 @@ func openError(dir string, fs vfs.FS, err error) error {
 	return fmt.Errorf("cannot open store %s: %w", dir, err)
 }
 
-// corruption marks an error of Pebble that means damaged files, and says what
-// to do.
+// corruption wraps an error of Pebble about damaged files, with advice.
 func corruption(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) || errors.Is(err, store.ErrCorrupt) {
 		return err

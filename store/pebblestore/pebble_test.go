@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestPebbleFormatIsPinned says that a new store has the format that this package names,
+// TestPebbleFormatIsPinned checks that a new store has the format that this package names,
 // whatever Pebble's newest is.
 func TestPebbleFormatIsPinned(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})

@@ -37,7 +37,7 @@ type placeTable struct {
 	ring       []placeEntry // its length is a power of two
 	first, end uint64       // numbers of the places in the ring
 	slots      []uint32     // 1 + the low bits of a number; 0 is free; twice as many as places
-	secret     uint64       // that nobody who makes URLs knows
+	secret     uint64       // unknown to the authors of URLs
 }
 
 // at returns the place of a number.

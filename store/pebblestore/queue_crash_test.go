@@ -15,9 +15,8 @@ import (
 )
 
 // TestQueuePowerCuts runs random histories of all operations, cuts the power at
-// random writes, and compares all that is there afterwards with the model: it
-// must be as after the last answered step, or after the one that was under way.
-// The history goes on from there.
+// random writes, and compares the store with the model: it must be as after the last answered step, or
+// after the step in progress. The history continues from there.
 func TestQueuePowerCuts(t *testing.T) {
 	const lives = 5
 	n := tortureCount(t, 8, 3000)
@@ -95,8 +94,8 @@ func (l *life) live() int {
 	return steps
 }
 
-// check compares what is on the disk after the cut with the model after the
-// last step, or before it if that step wasn't answered yet.
+// check compares the disk after the cut with the model after the last step, or before it if that step
+// was not answered yet.
 func (l *life) check(before storetest.Mark) {
 	c := l.cut.Load()
 	l.fs = c.fs

@@ -28,7 +28,7 @@ func TestFlushLeavesWholeSteps(t *testing.T) {
 			return err
 		}
 		tx.flush()
-		if err := s.db.LogData(nil, pebble.Sync); err != nil { // so that the disk has what was flushed
+		if err := s.db.LogData(nil, pebble.Sync); err != nil { // so that the flushed data is on disk
 			return err
 		}
 		left = fs.CrashClone(vfs.CrashCloneCfg{})

@@ -53,8 +53,8 @@ func journalRows(t *testing.T, s *Store) (n int) {
 	return n
 }
 
-// TestJournalIsRead says that a store comes back with the states that only the
-// journal has, again and again, and that the journal doesn't grow for ever.
+// TestJournalIsRead checks that a store reopens with the states that only the journal has,
+// repeatedly, and that the journal is bounded.
 func TestJournalIsRead(t *testing.T) {
 	const queues = 100
 	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 5000}}
@@ -78,9 +78,8 @@ func TestJournalIsRead(t *testing.T) {
 	wantHeld(t, s, queues, int64(round))
 }
 
-// TestJournalIsOlder says that what a queue's own row says holds, when it was
-// written after what the journal has: by a small step, or as the queue left
-// memory.
+// TestJournalIsOlder checks that the queue's own row is used if it was written after that of the
+// journal: by a small step, or when the queue left memory.
 func TestJournalIsOlder(t *testing.T) {
 	const queues = 20
 	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 1 << 20}}
@@ -117,8 +116,8 @@ func settle(t *testing.T, s *Store, leases []store.Lease) {
 	}
 }
 
-// TestJournalRowsGo says that the state of a queue that rests outlives the journal
-// row it was in, also when the row is of an earlier life of the store.
+// TestJournalRowsGo checks that the state of an idle queue outlives the journal row it was in, also
+// if the row is from before a restart.
 func TestJournalRowsGo(t *testing.T) {
 	const queues = 40
 	for _, twice := range []bool{false, true} {
@@ -195,7 +194,7 @@ func TestJournalOfSettlements(t *testing.T) {
 	}
 }
 
-// TestJournalIsChecked says that rows of the journal that can't be are found.
+// TestJournalIsChecked checks that invalid rows of the journal are found.
 func TestJournalIsChecked(t *testing.T) {
 	for name, row := range map[string][2]string{
 		"number never given": {"J\x00\x00\x00\x00\x00\x00\x00\x09", ""},

@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// TestReadOnlyTellsOfQueues says that a store open for reading alone tells of
-// URLs, queues and leases, and takes no step that writes.
+// TestReadOnlyTellsOfQueues checks that a read-only store lists URLs, queues and leases, and refuses
+// steps that write.
 func TestReadOnlyTellsOfQueues(t *testing.T) {
 	fs, ctx := vfs.NewMem(), t.Context()
 	s, err := Open("db", Options{FS: fs})

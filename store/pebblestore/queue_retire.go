@@ -13,8 +13,8 @@ import (
 // A queue may hold more than one step can forget. So its first step moves the name to
 // an empty queue of another number, which takes new URLs from then on, and retires the
 // old one: it is no longer served, and a row marks it as one to forget. Further steps
-// forget its keys, about a thousand at a time; a crash leaves the row, and the next Open
-// goes on. A key is new again after its step.
+// forget its keys, about a thousand at a time. After a crash the row is still there, and the next Open
+// continues. A key is new again after its step.
 //
 // Until then a retired queue's key counts as seen and not held. If it is forced or
 // queued again, its place is in another queue and the key stays.
@@ -280,7 +280,7 @@ func (o *retireOp) apply(tx *txn) (err error) {
 }
 
 // finishRetired forgets the rest of queues, step by step, and returns the number of
-// keys. If ctx ends it goes on in the background.
+// keys. If ctx ends, it continues in the background.
 func (s *Store) finishRetired(ctx context.Context, left []*retired) (n int64, err error) {
 	for _, r := range left {
 		for o := (&retireOp{r: r}); !o.finished; n += o.n {

@@ -109,8 +109,8 @@ func partly(t *testing.T, s *Store) (leases []store.Lease, gone int64) {
 	return leases, o.n
 }
 
-// TestAddsToAQueueThatIsForgotten: what is added while the queue is forgotten stays, is
-// served, and is new once.
+// TestAddsToAQueueThatIsForgotten checks that URLs added while the queue is forgotten stay, are served,
+// and are new once.
 func TestAddsToAQueueThatIsForgotten(t *testing.T) {
 	opt := Options{FS: vfs.NewMem()}
 	s := mustOpen(t, "db", opt)
@@ -179,8 +179,8 @@ func (s *Store) unfinished(t *testing.T) (left []*retired) {
 }
 
 // TestForgetQueuePowerCuts cuts the power at random writes while a queue is forgotten and
-// added to. Once the rest is forgotten, what was there before is new, and what was added
-// since, and answered, is there.
+// added to. Once the rest is forgotten, the old URLs are new, and the acknowledged URLs that were added
+// since are there.
 func TestForgetQueuePowerCuts(t *testing.T) {
 	for seed := range tortureCount(t, 12, 2000) {
 		rng := newRand(uint64(seed))

@@ -57,7 +57,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsComeBack says that each row is read as it was written.
+// TestRowsComeBack checks that each row is read as it was written.
 func TestRowsComeBack(t *testing.T) {
 	rec := sampleRecord()
 	if got, err := recordAt(appendOrderRow(nil, 1, 2, 3, rec.Place()), appendRecord(nil, &rec)); err != nil || !reflect.DeepEqual(got, rec) {

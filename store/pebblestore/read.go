@@ -23,8 +23,8 @@ func (s *Store) usable() error {
 	return nil
 }
 
-// linger has Close wait for something that goes on between steps, until it calls the
-// function it got. It must end when isClosing says so, or a step fails.
+// linger makes Close wait for work between steps, until the work calls the returned function. The work
+// must end when isClosing returns true, or a step fails.
 func (s *Store) linger() (func(), error) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
@@ -79,8 +79,7 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	}
 }
 
-// statsLeases is how many leases that ran out Stats takes note of before it lets the
-// committer go on.
+// statsLeases is how many expired leases Stats counts before it lets the committer continue.
 const statsLeases = 4096
 
 // stats counts, unless more leases ran out than it may take note of: then it is not

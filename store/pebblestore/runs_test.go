@@ -41,8 +41,8 @@ func idle(t testing.TB, s *Store, ready func() bool) {
 }
 
 // TestForgetAddMergeCrash forgets keys that are in runs, adds some of them again, merges,
-// and cuts the power before and after each: what is forgotten stays so, and what was added
-// again is known once.
+// and cuts the power before and after each: forgotten keys must stay forgotten, and keys that were added
+// again must be known once.
 func TestForgetAddMergeCrash(t *testing.T) {
 	for _, way := range waysToLookUp {
 		t.Run(way.testName(), func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestForgetAddMergeCrash(t *testing.T) {
 	}
 }
 
-// TestReviveWhilePurging: keys that are recorded again while a merge leaves them out are
-// there after it, and those that are forgotten meanwhile are not.
+// TestReviveWhilePurging checks that keys that are recorded again while a merge leaves them out are
+// there after it, and that keys forgotten in the meantime are not.
 func TestReviveWhilePurging(t *testing.T) {
 	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}}
 	s := mustOpen(t, "db", opt)
@@ -163,7 +163,7 @@ func TestManySmallCrawls(t *testing.T) {
 	wantSound(t, s)
 }
 
-// TestFilesGo: the files of what was forgotten are removed, and those that a crash left.
+// TestFilesGo checks that files of forgotten keys, and files that a crash left, are removed.
 func TestFilesGo(t *testing.T) {
 	clock := newStepClock()
 	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour, flushKeys: 100}}
@@ -340,8 +340,8 @@ func wantNoticed(t *testing.T, opt Options, name string, at int64) {
 	}
 }
 
-// TestRunsThatCannotBeWritten: while no run file can be written, keys are packed, and
-// nobody is refused; when it can, runs are made.
+// TestRunsThatCannotBeWritten checks that keys are packed and accepted while no run file can be
+// written, and that runs are written once it is possible.
 func TestRunsThatCannotBeWritten(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)

@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// during runs f, and meanwhile adds one key after the other. It returns how many
-// steps f took, and how many adds were answered.
+// during runs f, and adds keys one by one in the meantime. It returns how many steps f took, and how
+// many adds were answered.
 func during(t *testing.T, s *Store, from int, f func()) (steps int64, answered int) {
 	t.Helper()
 	var over atomic.Bool
@@ -32,8 +32,8 @@ func during(t *testing.T, s *Store, from int, f func()) (steps int64, answered i
 	return s.accepted.Load() - before - int64(answered), answered
 }
 
-// TestAddsGoOn: a store is verified, imported into and forgets by age in many steps,
-// between which adds are answered, and what is found at the end is right.
+// TestAddsGoOn checks that Verify, imports and forgetting by age take many steps, that adds are
+// answered between them, and that the result is right.
 func TestAddsGoOn(t *testing.T) {
 	const n, many = 200_000, 20
 	clock := newStepClock()
@@ -94,8 +94,8 @@ func TestVerifyOfWhatGoes(t *testing.T) {
 	}
 }
 
-// TestForgetOldGoesOn: forgetting by age that was broken off goes on where it was,
-// also after a restart.
+// TestForgetOldGoesOn checks that interrupted forgetting by age continues where it was, also after a
+// restart.
 func TestForgetOldGoesOn(t *testing.T) {
 	clock := newStepClock()
 	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour}}

@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// TestReadAheadIsBounded: what is read ahead of a queue takes some 12 kB, however long
-// its URLs and however many are taken at once.
+// TestReadAheadIsBounded checks that the read-ahead of a queue takes about 12 kB, however long
+// its URLs are and however many are taken together.
 func TestReadAheadIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		length, take int
@@ -38,8 +38,8 @@ func TestReadAheadIsBounded(t *testing.T) {
 	}
 }
 
-// TestReadAheadOfLongQueue: of a queue with few rows of a priority and many others,
-// what is kept has no room for all.
+// TestReadAheadOfLongQueue reads ahead of a queue with few rows of a priority and many others, for
+// which there is no room.
 func TestReadAheadOfLongQueue(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
@@ -95,8 +95,8 @@ func TestReadAheadOfManyQueues(t *testing.T) {
 	}
 }
 
-// TestReadAheadOfAllCrawls: the queues of all crawls share what is read ahead, and
-// those that are gone take no part.
+// TestReadAheadOfAllCrawls checks that the queues of all crawls share the read-ahead, and that
+// removed queues take no part.
 func TestReadAheadOfAllCrawls(t *testing.T) {
 	opt := Options{FS: vfs.NewMem()}
 	s := mustOpen(t, "db", opt)

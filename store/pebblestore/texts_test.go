@@ -29,7 +29,7 @@ func TestTexts(t *testing.T) {
 		case 2:
 			_, known, version := c.get(crawl, &k, "")
 			if !known {
-				if rnd.IntN(2) == 0 { // somebody is quicker
+				if rnd.IntN(2) == 0 { // another caller is faster
 					want[n], held = "http://quicker.example/", false
 					c.put(crawl, &k, want[n])
 				}
@@ -53,8 +53,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestTextsTable: the table is as great as the texts that live need, however many
-// there were.
+// TestTextsTable checks that the table is as large as the live texts need, however many there were.
 func TestTextsTable(t *testing.T) {
 	c := newTexts(0)
 	c.want()

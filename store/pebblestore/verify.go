@@ -37,8 +37,8 @@ const maxFindings = 100
 // row's form, every key's order, checksum and presence in the index, every count, the
 // first URL of every queue, and the place of every URL, as they all were when it
 // began. It takes about a fifth of a second for a million keys, and memory for the queues
-// that hold URLs. Other steps go on between: the rows are those of a snapshot, and the
-// index is asked for some thousand keys at a time.
+// that hold URLs. Other steps run in the meantime: the rows are those of a snapshot, and the
+// index is asked for a few thousand keys at a time.
 //
 // An error means that it could not read to the end, as with a wrong checksum;
 // the report has the findings until then.

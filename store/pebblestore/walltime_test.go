@@ -36,7 +36,7 @@ func (c *setClock) options() Options {
 
 func newSetClock() *setClock { return &setClock{wall: newStepClock()} }
 
-// sweep forgets what is older than 56 days, 8 generations.
+// sweep forgets keys older than 56 days, 8 generations.
 func sweep(t *testing.T, s *Store) (int64, error) {
 	t.Helper()
 	return s.Forget(t.Context(), store.Selection{Crawl: "*", Age: 56 * testDay})

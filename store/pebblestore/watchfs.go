@@ -47,7 +47,7 @@ func (fs *watchFS) fence() error {
 	fs.files.Lock()
 	defer fs.files.Unlock()
 	for f := range fs.open {
-		if f.Fd() != vfs.InvalidFd { // what is not a file of the system may not be read after that
+		if f.Fd() != vfs.InvalidFd { // a file without a descriptor must not be read after that
 			_ = f.File.Close() // unsynced writes are lost anyway
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// maxName is the greatest length in bytes of the name that a user gives a crawl, and
-// maxStored that of a crawl's name in the store.
+// maxName is the maximum length of a crawl's name, in bytes, and maxStored that of its name in the
+// store.
 const maxName, maxStored = 249, 255
 
 // Check returns an error for what no store takes.
@@ -27,7 +27,7 @@ func Check(names, stored []string) error {
 	return nil
 }
 
-// Table is what was settled. The zero value is empty. It is safe for concurrent use.
+// Table has the settled names. The zero value is empty. It is safe for concurrent use.
 type Table struct {
 	mu     sync.Mutex
 	stored map[string]string

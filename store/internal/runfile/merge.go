@@ -64,8 +64,8 @@ func (s *reader) Next() ([]Key, error) {
 	return s.buf, err
 }
 
-// readAhead has the system read what follows, and evict what was read before other
-// pages: reading a run for a merge must not evict what look-ups need.
+// readAhead makes the system read ahead, and evict the pages behind first: reading a run for a merge
+// must not evict pages that look-ups need.
 func (s *reader) readAhead(at int64) {
 	if s.from != nil || at < s.here {
 		return

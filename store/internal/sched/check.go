@@ -6,7 +6,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// maxCrawlName is the greatest length in bytes of the name of a crawl.
+// maxCrawlName is the maximum length of the name of a crawl, in bytes.
 const maxCrawlName = 255
 
 // AnyCrawl is the name that means all crawls.

@@ -52,7 +52,7 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// Exists reports whether there is anything to tell of the queue.
+// Exists reports whether the queue has any state.
 func (q *Queue) Exists() bool {
 	return q.Used() || q.Settings != nil || q.NotBefore > 0
 }
@@ -72,7 +72,7 @@ func Refiles(c *store.QueueChange) bool {
 	return c.Delay != nil || c.MaxInFlight != nil || c.Limit != nil
 }
 
-// Refile files queues anew after a change to the settings of their crawl or of
+// Refile files queues again after a change to the settings of their crawl or of
 // the store, ready ones in the order they had.
 func Refile(queues []*Queue, now int64) {
 	slices.SortFunc(queues, func(a, b *Queue) int {

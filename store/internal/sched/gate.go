@@ -60,8 +60,8 @@ func (q *Queue) polite() int64 {
 	return t
 }
 
-// Serves is when the queue may next be served, by its delay and by what it
-// holds; [Never] if it holds nothing to serve.
+// Serves is when the queue may next be served, by its delay and by its URLs; [Never] if it has no URL
+// to serve.
 func (q *Queue) Serves() int64 {
 	first := q.head.Due
 	if l := q.Expired(); l != nil {

@@ -15,7 +15,7 @@ type Queue struct {
 	Settings *store.QueueSettings
 	State
 	Marks   uint8  // the backend's own
-	Journal uint64 // likewise
+	Journal uint64 // also of the backend
 
 	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
 	heads   *[store.MaxPriority + 1]Head
@@ -50,7 +50,7 @@ type Head struct {
 	Seq uint64
 }
 
-// place says which heap a queue is in.
+// place is the heap of a queue.
 type place uint8
 
 const (
@@ -109,8 +109,8 @@ func (q *Queue) End(s store.State, n int64) {
 // ForgetEnds sets the numbers of URLs completed and dropped to 0.
 func (q *Queue) ForgetEnds() { q.count(delta{completed: -q.Completed, dropped: -q.Dropped}) }
 
-// Retire takes the queue out of service: what it has queued or ended is counted no more,
-// and it is never served again. Its leases go on until they are ended.
+// Retire takes the queue out of service: its queued and ended URLs no longer count, and it is never
+// served again. Its leases remain until they are ended.
 func (q *Queue) Retire() {
 	q.unfile()
 	q.retired = true
@@ -144,7 +144,7 @@ func one(b bool) int64 {
 	return 0
 }
 
-// SetHead says which URL of a priority is first, after any change.
+// SetHead sets the first URL of a priority, after any change.
 func (q *Queue) SetHead(priority uint8, h Head) {
 	if h.Due == Never {
 		q.levels &^= 1 << priority

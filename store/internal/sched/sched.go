@@ -181,7 +181,7 @@ func (c *Crawl) next(now int64, bound int) int64 {
 	return t
 }
 
-// served reports whether the settings of the crawl let it be served.
+// served reports whether the settings of the crawl allow serving it.
 func (c *Crawl) served(now int64) bool { return open(&c.Settings, now) }
 
 // open reports whether settings neither pause nor block.

@@ -52,8 +52,8 @@ func checkHeads(t *testing.T, q *Queue, plain [store.MaxPriority + 1]Head) {
 	}
 }
 
-// TestServesInTurn says that a queue that was served is last in the rotation,
-// and that one that waited is not before those that were there.
+// TestServesInTurn checks that a served queue is last in the rotation, and that a queue that waited
+// is not before those that were ready.
 func TestServesInTurn(t *testing.T) {
 	s := &Sched{}
 	c := s.NewCrawl("c")
@@ -74,8 +74,8 @@ func TestServesInTurn(t *testing.T) {
 	}
 }
 
-// TestArrivalsKeepTheTurn says that a queue to which URLs come all the time is
-// served in its turn.
+// TestArrivalsKeepTheTurn checks that a queue to which URLs are added all the time is served in its
+// turn.
 func TestArrivalsKeepTheTurn(t *testing.T) {
 	s := &Sched{}
 	c := s.NewCrawl("c")
@@ -120,8 +120,7 @@ func takeOne(t *testing.T, s *Sched, c *Crawl) (name string) {
 	return name
 }
 
-// TestServeErrorKeepsQueues says that a queue whose URLs could not be read
-// stays in the rotation.
+// TestServeErrorKeepsQueues checks that a queue whose URLs could not be read stays in the rotation.
 func TestServeErrorKeepsQueues(t *testing.T) {
 	s := &Sched{}
 	c := s.NewCrawl("c")
@@ -213,8 +212,8 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// TestDropEmptyForgetsCrawls says that the scheduler keeps nothing of a crawl that holds
-// nothing, without a take from all crawls.
+// TestDropEmptyForgetsCrawls checks that the scheduler keeps nothing of an empty crawl, even without a
+// take from all crawls.
 func TestDropEmptyForgetsCrawls(t *testing.T) {
 	s := &Sched{}
 	c := s.NewCrawl("c")
@@ -226,8 +225,8 @@ func TestDropEmptyForgetsCrawls(t *testing.T) {
 	}
 }
 
-// TestPauseFilesNothing says that a change that is looked up when queues are served is no
-// reason to file them again.
+// TestPauseFilesNothing checks that queues are not filed again after a change to a setting that is
+// read when queues are served.
 func TestPauseFilesNothing(t *testing.T) {
 	yes, n, limit, delay, weight, at := true, 1, int64(1), time.Second, uint8(1), time.Unix(1, 0)
 	for _, ch := range []store.QueueChange{{Paused: &yes}, {BlockedUntil: &at}, {Weight: &weight}, {}} {
@@ -242,8 +241,8 @@ func TestPauseFilesNothing(t *testing.T) {
 	}
 }
 
-// TestRotationGoesOn says that a take from all crawls serves them in rounds, without those
-// that have nothing, and that the next goes on where it ended.
+// TestRotationGoesOn checks that a take from all crawls serves them in rounds, without empty ones,
+// and that the next take continues where it ended.
 func TestRotationGoesOn(t *testing.T) {
 	s := &Sched{}
 	for i := range 6 {

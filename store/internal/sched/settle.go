@@ -2,7 +2,7 @@ package sched
 
 import "github.com/firstseen/firstseen/store"
 
-// Fact is what is known of a key when a settlement comes.
+// Fact is the state of a key when it is settled.
 type Fact struct {
 	Known bool
 	State store.State // SeenOnly unless its text is there
@@ -20,9 +20,8 @@ const (
 	Make              // apply the outcome to a URL made from the settlement, in the queue it names
 )
 
-// Judge returns what a settlement comes to, and the answer. Of a settlement with
-// a token the fact need not say more than the lease. keep says that the store
-// keeps the text of URLs that are completed or dropped.
+// Judge returns the step of a settlement, and the answer. For a settlement with a token the fact
+// needs only the lease. keep means that the store keeps the text of completed and dropped URLs.
 func Judge(s *store.Settlement, f Fact, keep bool) (Step, store.SettleStatus) {
 	held := f.State == store.Queued || f.State == store.Leased
 	switch {

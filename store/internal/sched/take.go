@@ -33,7 +33,7 @@ func NewRequest(r store.TakeRequest, now int64) Request {
 }
 
 // Serve leases up to n URLs of a queue, but none once it leased room bytes (see Size): first
-// the leases that ran out, then what is due. It returns how many it leased, and their bytes.
+// the expired leases, then the due URLs. It returns how many it leased, and their bytes.
 type Serve func(q *Queue, n int, room int64) (got int, bytes int64, err error)
 
 // Size returns what a URL of an answer counts of MaxBytes.
@@ -105,7 +105,7 @@ func (q *Queue) offers(bound int) bool {
 }
 
 // rotate takes one queue of each crawl in turn, and leaves the crawls so that
-// the next call goes on where this one ended.
+// the next call continues where this one ended.
 func (t *taking) rotate(crawls []*Crawl) (err error) {
 	left := append([]*Crawl(nil), crawls...)
 	last := (*Crawl)(nil)

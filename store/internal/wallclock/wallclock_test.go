@@ -72,7 +72,7 @@ func TestClockBehindWaitsAnHour(t *testing.T) {
 	w.wantTrust(0)
 }
 
-// TestClockBehindIsProvedByWrites: a store that nobody sweeps takes it as right, too.
+// TestClockBehindIsProvedByWrites checks that a store without sweeps also accepts the clock as right.
 func TestClockBehindIsProvedByWrites(t *testing.T) {
 	w := newWorld(t)
 	right := w.wall
@@ -131,7 +131,7 @@ func TestClockAheadMovesOnByGenerations(t *testing.T) {
 	w.wantTrust(0)
 }
 
-// TestRestartDoubtsAgain: what is on disk is the latest time, and not the hour.
+// TestRestartDoubtsAgain checks that the latest time is on disk, and not the hour of waiting.
 func TestRestartDoubtsAgain(t *testing.T) {
 	w := newWorld(t)
 	w.set(60 * day)
