@@ -62,7 +62,7 @@ func (l *leases) promised(what string, err error) {
 	}
 }
 
-// settled holds the counters of the churn to what is listed. Every URL that is held is known, and each queue can be deleted:
+// settled compares the counters of the churn with the listing. Every URL that is held is known, and each queue can be deleted:
 // then nothing is left.
 func (l *leases) settled(s *redisstore.Store) {
 	l.Helper()

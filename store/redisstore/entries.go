@@ -90,7 +90,7 @@ func (l *entryListing) queue(name string) (more bool, err error) {
 	return true, nil
 }
 
-// tell yields those in one of two states.
+// tell yields the entries in one of two states.
 func (l *entryListing) tell(list []leased, state, or store.State) bool {
 	for _, e := range list {
 		if (e.State == state || e.State == or) && !l.yield(e.Entry, nil) {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAQueueIsAskedForAfterAClockIsSetBack sets the servers' clock back while a queue waits for its delay. Its state is
-// asked for before the next take: the queue is served after its delay all the same.
+// asked for before the next take: the queue is still served after its delay.
 func TestAQueueIsAskedForAfterAClockIsSetBack(t *testing.T) {
 	at := clockAt(time.UnixMilli(1_700_000_000_000))
 	o := testOptions(rediscluster.Single(t), 1)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestADeletionHalfWayIsFinished stops the deletion of a queue after each of its pages. Another daemon's sweep,
-// or its own deletion of the queue, goes on: all URLs are new again.
+// or its own deletion of the queue, continues: all URLs are new again.
 func TestADeletionHalfWayIsFinished(t *testing.T) {
 	addr := rediscluster.Single(t)
 	const urls = 2500
@@ -130,7 +130,7 @@ func TestDeletionsAndEverythingElseAtOnce(t *testing.T) {
 	}
 }
 
-// consistent compares the counters with what is listed.
+// consistent compares the counters with the listing.
 func consistent(t *testing.T, s *Store, round int) {
 	t.Helper()
 	st := must(s.Stats(t.Context(), "c"))(t)

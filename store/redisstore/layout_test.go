@@ -28,7 +28,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestKeysHaveTheirOrder says that shards are ranges of keys, and places positions in them.
+// TestKeysHaveTheirOrder checks that shards are ranges of keys, and places positions in them.
 func TestKeysHaveTheirOrder(t *testing.T) {
 	l := newLayout("", 64)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -50,7 +50,7 @@ func TestKeysHaveTheirOrder(t *testing.T) {
 	}
 }
 
-// TestQueuesHaveOneHome says that a queue's hash leads to its home, and is fixed.
+// TestQueuesHaveOneHome checks that a queue's hash leads to its shard, and is fixed.
 func TestQueuesHaveOneHome(t *testing.T) {
 	l := newLayout("", 64)
 	for i := range 1000 {

@@ -162,7 +162,7 @@ func (l *leases) work(s *redisstore.Store) int {
 	return len(taken.Leases)
 }
 
-// drain takes what is left, and holds the account to the store's.
+// drain takes the rest, and compares the account with the store's.
 func (l *leases) drain() {
 	s := l.patient()
 	l.writable(s)

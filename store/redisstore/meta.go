@@ -24,7 +24,7 @@ type field struct {
 	force       bool // set whatever is there
 }
 
-// stamp sets the fields that aren't set, and returns what is set then.
+// stamp sets the fields that are not set, and returns the fields that are then set.
 func (s *Store) stamp(ctx context.Context, fields ...field) ([]string, error) {
 	blob := []byte{byte(len(fields))}
 	for _, f := range fields {
@@ -43,7 +43,7 @@ func (s *Store) stamp(ctx context.Context, fields ...field) ([]string, error) {
 	return values, r.err()
 }
 
-// Values of the field "made" of the meta key. A daemon that finds one of the first two goes on where another one stopped.
+// Values of the field "made" of the meta key. A daemon that finds one of the first two continues where another one stopped.
 const (
 	beingMade   = "0" // the shards get their marks
 	beingRemade = "2" // the key was lost: its own shard gets its mark again
@@ -189,7 +189,7 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 	return nil
 }
 
-// keep checks that every shard has the mark of the store, and gives a copy of the identity to those that have none. If all
+// keep checks that every shard has the mark of the store, and writes a copy of the identity to those that have none. If all
 // have one, nothing is written: a store opens while a shard has no replica.
 func (s *Store) keep(ctx context.Context, id store.Identity) error {
 	var row []byte

@@ -50,7 +50,7 @@ func (s *Store) resolveBy(ctx context.Context, sc *script, crawl string, keys []
 	return out, err
 }
 
-// resolveOnce asks once about some of the keys, and returns their steps, if care says that these matter.
+// resolveOnce asks once about some of the keys. If care is set, it returns their steps.
 func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys []store.Key, of []int, out []known, care bool) (steps []*step, err error) {
 	b := s.batch(sc, s.requests.id(), crawl, []byte{flag(care)})
 	for _, i := range of {

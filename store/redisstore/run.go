@@ -166,7 +166,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	}
 }
 
-// covered returns an error unless enough replicas have what was written.
+// covered returns an error unless enough replicas have the written data.
 func (s *Store) covered(wait *redis.Cmd) error {
 	if wait == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// checkServers refuses servers whose settings break what the store promises. A server that doesn't tell
-// its settings is taken at its operator's word, with a warning.
+// checkServers refuses servers whose settings break the promises of the store. If a server does not report
+// its settings, it is accepted with a warning.
 func (s *Store) checkServers(ctx context.Context) error {
 	if s.nodes.single != nil {
 		return s.checkServer(ctx, s.nodes.single)

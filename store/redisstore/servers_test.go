@@ -48,7 +48,7 @@ func TestAnEmptiedServerIsNoticed(t *testing.T) {
 	if taken, err := s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 100}); err != nil || len(taken.Leases) == 0 {
 		t.Errorf("got %d leases, %v; want those of the other shards", len(taken.Leases), err)
 	}
-	// The operator goes on without.
+	// The operator continues without it.
 	must(s.nodes.single.Set(ctx, base+"b", s.layout.mark, 0).Result())(t)
 	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
 	must(s.nodes.single.FlushAll(ctx).Result())(t)

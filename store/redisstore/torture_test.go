@@ -19,8 +19,8 @@ import (
 	"github.com/firstseen/firstseen/store/redisstore"
 )
 
-// The tests here break a real cluster under load, and compare what daemons were
-// told with what the cluster and a fresh daemon say afterwards.
+// The tests here break a real cluster under load, and compare the answers that daemons got with those of
+// the cluster and a fresh daemon afterwards.
 
 var tortureIdentity = store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
 
@@ -98,7 +98,7 @@ func (t *torture) openWaiting(n int, wait time.Duration) *redisstore.Store {
 		}
 		return err == nil
 	})
-	t.Cleanup(func() { _ = s.Close() }) // what it promised was checked before
+	t.Cleanup(func() { _ = s.Close() }) // its promises were checked before
 	return s
 }
 
@@ -238,15 +238,15 @@ func (t *torture) verdict(longest time.Duration) {
 	for _, err := range t.ledger.strange {
 		t.Errorf("a daemon got %v; want ErrUnavailable for what can't be promised", err)
 	}
-	if torturing() && t.ledger.gap > longest { // a machine that tests other things too tells little of time
+	if torturing() && t.ledger.gap > longest { // times mean little on a machine that runs other tests
 		t.Errorf("no answer for %v; want at most %v", t.ledger.gap, longest)
 	}
 	t.queued(t.patient())
 }
 
 // lost offers everything again to a fresh daemon, and returns how many URLs
-// were acknowledged and are new all the same, and how many were called new
-// twice, by whomever.
+// were acknowledged and are still new, and how many were called new
+// twice, by any daemon.
 func (t *torture) lost() (lost, double int) {
 	t.Helper()
 	fresh := t.patient()

@@ -27,8 +27,8 @@ func greedy(p *Pool, c Client) int64 {
 	return n
 }
 
-// TestSharesOfPool has clients take what they can, one after the other: something is left
-// for each that comes later.
+// TestSharesOfPool lets clients take as much as they can, in turn: something must be left
+// for each later client.
 func TestSharesOfPool(t *testing.T) {
 	p := NewPool(1024)
 	for i, want := range []int64{768, 192, 48, 12, 3, 1} {
@@ -68,7 +68,7 @@ func TestSharesBecomeEqual(t *testing.T) {
 }
 
 // TestNobodyOvertakesAClientThatHoldsNothing has a client wait for more than is free, while
-// another takes and gives back small amounts all the time.
+// another takes and returns small amounts all the time.
 func TestNobodyOvertakesAClientThatHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPool(100)

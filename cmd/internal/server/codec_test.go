@@ -185,7 +185,7 @@ func checkBatch(t *testing.T, b []byte) {
 	}
 }
 
-// TestBatchCost checks that a batch says what it will cost before it is decoded,
+// TestBatchCost checks that the cost of a batch is known before it is decoded,
 // however it is read.
 func TestBatchCost(t *testing.T) {
 	const n = 1000
@@ -255,7 +255,7 @@ func FuzzCodec(f *testing.F) {
 	})
 }
 
-// TestMessagesOut holds what is written by hand to the generated code.
+// TestMessagesOut compares the hand-written encoder with the generated code.
 func TestMessagesOut(t *testing.T) {
 	meta, _ := codecServer.packMeta(map[string]*pb.StringList{"a": {Values: []string{"1", "2"}}, "b": nil})
 	for _, c := range []struct {

@@ -343,7 +343,7 @@ func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 			if metaEnd == 0 {
 				metaAt = at
 			} else if metaEnd != at {
-				return false // clients write the entries of a map one after the other
+				return false // clients write the entries of a map in sequence
 			}
 			metaEnd, ok = end, isEntry(value)
 		case bytes4:

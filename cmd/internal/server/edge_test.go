@@ -158,7 +158,7 @@ func (p *player) item(line string) *pb.URLItem {
 	return it
 }
 
-// put sends items one after the other, each after the ack of the one before.
+// put sends items in order, each after the ack of the one before.
 func (p *player) put(ctx context.Context, _ args, input string) (string, error) {
 	stream, err := p.c.PutURLs(ctx)
 	if err != nil {

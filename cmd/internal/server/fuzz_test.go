@@ -58,8 +58,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// FuzzItem puts any item: an ack with its ID comes back, and what was OK can be
-// looked up.
+// FuzzItem puts any item: an ack with its ID must come back, and a URL that was OK can be looked up.
 func FuzzItem(f *testing.F) {
 	f.Add([]byte(`{"discovered":{"info":{"url":"http://a.com/","key":"k"}},"ID":"x"}`))
 	f.Add([]byte(`{"known":{"info":{"url":"http://a.com/","crawlID":"*"},"refetchableFromDate":"99999999999999"}}`))

@@ -47,7 +47,7 @@ type running struct {
 	stop  func() error // drains and waits
 }
 
-// profileOf gives the store an identity, and the frontier a profile.
+// openFrontier opens a frontier with a profile, on a store with its identity.
 func openFrontier(t testing.TB, p *canon.Profile, c *clock, change ...func(*frontier.Options)) (*frontier.Frontier, store.Store) {
 	t.Helper()
 	st := memstore.New(memstore.Options{

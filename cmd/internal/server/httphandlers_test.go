@@ -133,7 +133,7 @@ func TestCapturesBrokenOff(t *testing.T) {
 	}
 }
 
-// TestCapturesThatCannotBeOpened: the daemon serves, and says what it lacks where it is asked for.
+// TestCapturesThatCannotBeOpened checks that the daemon serves, and reports the missing sample on request.
 func TestCapturesThatCannotBeOpened(t *testing.T) {
 	r := start(t, canon.Qiita(), Config{CapturesError: errors.New("cannot open captures in x: input/output error")})
 	for _, path := range []string{"/v1/captures", "/v1/audit"} {

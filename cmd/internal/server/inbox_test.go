@@ -13,7 +13,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
 
-// withInHand admits calls that have so many bytes in hand together.
+// withInHand admits calls that buffer up to max bytes together.
 func withInHand(max int64) *admission { return &admission{inHand: admit.NewPool(max)} }
 
 func testPump(t *testing.T, window int, max int64) (*Server, func(recv func() (int, error), size func(int) int, commit func([]int) error) error) {
@@ -156,7 +156,7 @@ func TestPumpBuysFirst(t *testing.T) {
 	})
 }
 
-// TestPumpDrains checks that what was read is committed before the end.
+// TestPumpDrains checks that items that were read are committed before the end.
 func TestPumpDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, run := testPump(t, 16, 1<<20)

@@ -41,7 +41,7 @@ func (r *running) ask(t *testing.T, method, path, body string) (code, answer str
 	return code, answer
 }
 
-// reportFetches leases what is due and says what each fetch gave.
+// reportFetches leases due URLs and reports the result of each fetch.
 func (r *running) reportFetches(t *testing.T, digest func(url string) string) {
 	t.Helper()
 	var leased struct {
@@ -115,7 +115,7 @@ func TestRulesAreJudgedOnline(t *testing.T) {
 	checkJudgedInBrowser(t, r)
 }
 
-// waitForCaptures waits until the sample has taken what was offered.
+// waitForCaptures waits until the sample has the offered captures.
 func (r *running) waitForCaptures(t *testing.T, want int) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)

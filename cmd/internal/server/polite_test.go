@@ -45,8 +45,8 @@ func TestOneOfAHostByHTTP(t *testing.T) {
 	}
 }
 
-// TestTrapsByProtocol: traps hold for what comes over HTTP, and over gRPC when
-// the server is told so.
+// TestTrapsByProtocol checks that traps are refused over HTTP, and over gRPC only if the server is
+// configured so.
 func TestTrapsByProtocol(t *testing.T) {
 	trap := "http://a.com" + strings.Repeat("/x", 9)
 	for _, over := range []bool{false, true} {
@@ -85,8 +85,8 @@ func ackOf(t *testing.T, r *running, url string) pb.AckMessage_Status {
 	return ack.Status
 }
 
-// TestDelayFollowsTheFetch: a client tells how long a fetch took, and the next
-// one waits in proportion.
+// TestDelayFollowsTheFetch checks that the next fetch waits in proportion to the duration that a client
+// reports.
 func TestDelayFollowsTheFetch(t *testing.T) {
 	r := startWith(t, canon.Qiita(), Config{}, func(o *frontier.Options) {
 		o.Delay, o.Adaptive = -1, frontier.Adaptive{Factor: 2, Max: time.Hour}

@@ -20,8 +20,8 @@ const (
 )
 
 // PutURLs implements the call. A batch consists of the items that arrived during the
-// commit before. The batches of a stream are committed one after the other, since two
-// statements about one URL must keep their order.
+// commit before. The batches of a stream are committed in order, since two statements about one URL
+// must keep their order.
 func (s *Server) PutURLs(stream frontierpb.URLFrontier_PutURLsServer) error {
 	s.count.putCalls.Inc()
 	commit := func(items []*putItem) answers {

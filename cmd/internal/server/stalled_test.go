@@ -443,7 +443,7 @@ func TestHalfSentBodies(t *testing.T) {
 	eventually(t, "calls wait for memory", r.admission.received.Waits)
 	r.honest(t)
 	for _, conn := range conns {
-		_ = conn.Close() // likewise
+		_ = conn.Close() // not an error here, either
 	}
 	began := time.Now()
 	if err := r.stop(); err != nil {

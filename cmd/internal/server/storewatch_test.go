@@ -26,7 +26,7 @@ import (
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// mortalStore is a store whose disk fails when it is told to.
+// mortalStore is a store whose disk fails on request.
 type mortalStore struct {
 	store.Store
 	dead atomic.Bool
@@ -61,7 +61,7 @@ func (s *mortalStore) Stats(ctx context.Context, crawl string) (store.Stats, err
 }
 
 // TestServeEndsWhenTheStoreFails fails the disk under an idle server, under one that adds, and
-// under one whose client waits for a lease: health says so, and Serve returns the error.
+// under one whose client waits for a lease: health reports it, and Serve returns the error.
 func TestServeEndsWhenTheStoreFails(t *testing.T) {
 	for _, use := range []string{"idle", "add", "wait"} {
 		t.Run(use, func(t *testing.T) {

@@ -56,7 +56,7 @@ func (s *spool) put(sum sum, number uint64, n int64, text, first, group []byte) 
 
 const spoolHead = 4*8 + 3*4
 
-// flush makes what was put readable.
+// flush makes the written data readable.
 func (s *spool) flush() error {
 	if err := s.w.Flush(); err != nil {
 		return spoolError(err)
