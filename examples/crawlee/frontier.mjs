@@ -4,10 +4,10 @@ import { Request, log } from "@crawlee/cheerio";
 const urlOf = (lease) => (!lease.url_bytes ? lease.url : Buffer.from(lease.url_bytes, "base64").toString("latin1")
   .replace(/[^\x21-\x7e]/g, (c) => "%" + c.charCodeAt().toString(16).padStart(2, "0")));
 
-// Frontier is a Crawlee request manager whose queue lives in firstseen serve: pages are
-// compared by their canonical form, hosts are served politely, and what was in hand when
-// a crawler died is handed out again. Any number of crawlers may share one crawl, and any
-// number of crawls one daemon: a crawler is handed the pages of its own crawl alone.
+// Frontier is a Crawlee request manager whose queue is in firstseen serve: pages are compared by
+// their canonical form, hosts are served politely, and if a crawler dies, its pages in flight are
+// handed out again. Any number of crawlers can share a crawl, and any number of crawls a daemon: a
+// crawler gets only pages of its own crawl.
 export class Frontier {
   #ready = []; // leases that Crawlee has not taken yet
   #handled = 0;
@@ -83,8 +83,8 @@ export class Frontier {
     return null;
   }
 
-  // redirected tells where a request led. A page under another spelling is fetched next,
-  // under the same lease; another page is queued like a link.
+  // redirected reports the target of a redirect. A variant of the same page is fetched next, under
+  // the same lease; another page is queued like a link.
   async redirected(request, location) {
     const { crawl, queue, key, token, url, url_bytes } = request.userData.lease;
     const target = new URL(location, request.url).href;

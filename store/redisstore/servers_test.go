@@ -20,7 +20,7 @@ func TestServersThatEvictAreRefused(t *testing.T) {
 }
 
 // TestAnEmptiedServerIsNoticed empties the servers of a running daemon, and some shards: nothing is called new that
-// may have been seen, and the error says what to do.
+// may have been seen, and the error has advice.
 func TestAnEmptiedServerIsNoticed(t *testing.T) {
 	o := testOptions(rediscluster.Single(t), 4)
 	o.CacheBytes = -1

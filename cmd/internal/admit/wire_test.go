@@ -83,8 +83,7 @@ func (e *ends) open(id uint32, known bool) (*Stream, *atomic.Int32) {
 	return e.wire.Opened(token(1), known, func() { ended.Add(1) }), &ended
 }
 
-// read reads until the frame that ends with what was read is of a kind, and returns how many
-// bytes that were.
+// read reads until the last frame read is of a kind, and returns the number of bytes.
 func (e *ends) read(until func(kind byte) bool) int {
 	e.t.Helper()
 	buf := make([]byte, 4096)

@@ -186,8 +186,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// idle finishes the handshake of many connections, says so on stdout, and says
-// nothing more until stdin ends.
+// idle finishes the handshake of many connections, prints a line to stdout, and is silent
+// until stdin ends.
 func idle(addr string) {
 	conns := make([]net.Conn, idleConnections)
 	for i := range conns {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestDashboardInBrowser opens the page in Chromium and compares what it shows,
-// after its script ran, with what is stored.
+// after its script ran, with the store.
 func TestDashboardInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")

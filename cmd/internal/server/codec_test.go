@@ -42,20 +42,20 @@ func cut(b []byte) mem.BufferSlice {
 	return mem.BufferSlice{mem.SliceBuffer(b[:half]), mem.SliceBuffer(b[half:])}
 }
 
-// plainItem is an item without what says how it was read.
+// plainItem is an item without the fields that record how it was read.
 func plainItem(it putItem) putItem {
 	it.from, it.size = nil, 0
 	it.url.Meta = sortedMeta(it.url.Meta)
 	return it
 }
 
-// sortedMeta is stored metadata in the order the generated code gives it.
+// sortedMeta is stored metadata in the order of the generated code.
 func sortedMeta(meta []byte) []byte {
 	var m pb.URLInfo
 	if err := proto.Unmarshal(meta, &m); err != nil {
 		return []byte(err.Error())
 	}
-	b, _ := codecServer.packMeta(m.Metadata) // what is too big for it is compared by ok
+	b, _ := codecServer.packMeta(m.Metadata) // larger metadata is compared by ok
 	return b
 }
 
@@ -84,8 +84,7 @@ func checkItem(t *testing.T, b []byte) (fast bool) {
 	return fast
 }
 
-// items are messages as clients write them; fast says that the generated code
-// isn't needed for it.
+// items are messages as clients write them; fast means that the generated code is not needed.
 var items = []struct {
 	fast bool
 	text string

@@ -59,7 +59,7 @@ func TestDrain(t *testing.T) {
 
 // TestDrainSlowClient has acks that wait for a client to read when their call is
 // over: more than HTTP/2 lets out unread, less than makes the call wait. They
-// arrive all the same.
+// must still arrive.
 func TestDrainSlowClient(t *testing.T) {
 	const items, idBytes = 110, 1000
 	r := start(t, canon.None(), Config{})

@@ -47,7 +47,7 @@ class Client:
         self._conn.close()
 
     def urls(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Queue what is new; a verdict for each line."""
+        """Queues new URLs; returns a verdict for each line."""
         return self._lines("/v1/urls?brief", lines)
 
     def seen(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Config:
-    """The FIRSTSEEN_ settings. README.md says what each means."""
+    """The FIRSTSEEN_ settings. README.md explains each."""
 
     url: str  # "" for a daemon of this process, see private.py
     token: str

@@ -140,7 +140,7 @@ class Outbox:
                 for offer, verdict in zip(some, verdicts):
                     offer.verdict = verdict
                     if lost and not queued and verdict["verdict"] == "duplicate":
-                        verdict["verdict"] = "new"  # perhaps told to a call whose answer was lost
+                        verdict["verdict"] = "new"  # perhaps the answer to a call that was lost
         over = [e for e in entries if isinstance(e, Settlement)]
         if over:
             answers, _ = self._persist(lambda: self._client.settle([s.body() for s in over]))
@@ -148,7 +148,7 @@ class Outbox:
                 settlement.answer = answer
 
     def _persist(self, call: Callable[[], Any]) -> tuple[Any, bool]:
-        """Calls until it works, and says whether an answer was lost on the way."""
+        """Calls until it works, and returns whether an answer was lost."""
         return persist(call, lambda: self._give_up, self._pause)
 
     def _pause(self, seconds: float) -> None:

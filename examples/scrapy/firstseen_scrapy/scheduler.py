@@ -125,7 +125,7 @@ class Scheduler(BaseScheduler):
         return request
 
     def close(self, reason: str) -> None:
-        """Settles what was fetched and gives back what wasn't."""
+        """Settles fetched requests and releases the others."""
         self._settle_finished()
         self._drain()
         self._inbox.close(_CLOSE_WITHIN)
@@ -316,7 +316,7 @@ def _loop_caller() -> Callable[[Callable[[], None]], None]:
     def call(f: Callable[[], None]) -> None:
         try:
             loop.call_soon_threadsafe(f)
-        except RuntimeError:  # the loop is closed: there is nobody left to tell
+        except RuntimeError:  # the loop is closed: there is no one to notify
             logger.debug("an answer of firstseen came after the end")
 
     return call

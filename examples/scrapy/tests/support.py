@@ -23,9 +23,9 @@ PATIENCE = 60  # seconds; a disk may take some
 
 
 def free_port(case: unittest.TestCase) -> int:
-    """A port that nobody listens on, below those that systems give to connections: one of
+    """A free port, below those that systems use for connections: one of
     those may be taken before it is used, or while its daemon is down. The UDP port of the
-    same number is held during the test, so that nobody else who asks here gets it."""
+    same number is held during the test, so that no other caller gets it."""
     while True:
         port = random.randrange(20_000, 32_000)
         held = socket.socket(type=socket.SOCK_DGRAM)

@@ -1,4 +1,4 @@
-"""Kills, and crawls that go on as if nothing had happened."""
+"""Kills, and crawls that continue after them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ResumeTest(CrawlCase):
         self.assertEqual((self.daemon.stats("tree")["held"], self.daemon.stats("tree")["seen"]), (0, PAGES))
 
     def test_daemon_killed(self) -> None:
-        """The spider waits for the daemon and goes on; nothing is fetched twice."""
+        """The spider waits for the daemon and continues; nothing is fetched twice."""
         crawl = self.crawl("tree", self.site.url)
         self.site.wait_for(40)
         self.daemon.kill()
@@ -55,7 +55,7 @@ class ResumeTest(CrawlCase):
         print(f"two processes shared {PAGES} pages: {items}")
 
     def test_interrupted(self) -> None:
-        """Ctrl-C gives back what was leased ahead, so that the next run starts at once."""
+        """Ctrl-C releases the requests that were leased ahead, so that the next run starts immediately."""
         first = self.crawl("tree", self.site.url, CLOSESPIDER_PAGECOUNT=40, FIRSTSEEN_LEASE=3600).wait()
         self.assertIn("closespider_pagecount", first.log())
         self.assertEqual(self.daemon.stats("tree")["in_flight"], 0)

@@ -25,7 +25,7 @@ class SettingsTest(CrawlCase):
         alone = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "DUPEFILTER_CLASS": "firstseen_scrapy.DupeFilter"}
         first = self.crawl("tree", self.site.url, **alone).wait()
         fetched = self.site.fetched()
-        self.assertEqual(fetched.pop("/p/0"), 2)  # a start request, which Scrapy filters for nobody, and a link to it
+        self.assertEqual(fetched.pop("/p/0"), 2)  # a start request, which Scrapy never filters, and a link to it
         self.assertEqual((set(fetched.values()), len(fetched)), ({1}, PAGES - 1))
         self.assertIn("'dupefilter/filtered'", first.log())
         self.crawl("tree", self.site.url, **alone).wait()
@@ -56,7 +56,7 @@ class SettingsTest(CrawlCase):
         self.assertEqual(self.site.log, [])
 
     def test_daemon_gone_for_good(self) -> None:
-        """The crawl ends by itself, and the next run goes on where it was."""
+        """The crawl ends by itself, and the next run continues."""
         self.site.hold_after = 10
         crawl = self.crawl("tree", self.site.url, FIRSTSEEN_GIVE_UP=1, FIRSTSEEN_LEASE=3)
         self.site.wait_for(11)
