@@ -24,8 +24,8 @@ import (
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
-// The tests of this file have clients send or leave unread what they like. They bound
-// what the server holds for them, and have another client served meanwhile.
+// In the tests of this file, clients send too much or do not read. The tests bound the memory of
+// the server for them, and check that another client is served.
 
 const (
 	stallToken  = "write-stalls-012345678"
@@ -190,7 +190,7 @@ func unauthorized(t *testing.T, r *running) (n int) {
 	return n
 }
 
-// unreading is a client that reads of each call as little as gRPC lets it.
+// unreading is a client that reads as little of each call as gRPC allows.
 func (r *running) unreading(t *testing.T) pb.URLFrontierClient {
 	return r.client(t, withToken(stallToken), grpc.WithInitialWindowSize(1<<16), grpc.WithInitialConnWindowSize(1<<20))
 }
@@ -303,7 +303,7 @@ func TestLeasesComeInPieces(t *testing.T) {
 }
 
 // TestRevokedTokenEndsCalls takes a token away from a client with an open stream, an idle
-// one, and a call that waits for a lease. The calls of the other client go on.
+// one, and a call that waits for a lease. The calls of the other client continue.
 func TestRevokedTokenEndsCalls(t *testing.T) {
 	r := startWithTwo(t, Config{})
 	open := func(token string) pb.URLFrontier_PutURLsClient {
