@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,9 +14,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store"
 )
 
 // daemonFlags name a running daemon.
@@ -125,4 +128,30 @@ func refused(resp *http.Response) error {
 		hint = "; give --token-file"
 	}
 	return fmt.Errorf("the daemon refused (%d): %s%s", resp.StatusCode, fault.Error.Message, hint)
+}
+
+// orDaemon has a command that works on a store ask a running daemon instead if --daemon is
+// given.
+func orDaemon(cmd *cobra.Command, f *daemonFlags, ask func(context.Context, *daemonClient) error) {
+	f.add(cmd.Flags())
+	onStore := cmd.RunE
+	cmd.RunE = running(func(cmd *cobra.Command, args []string) error {
+		if !f.given() {
+			err := onStore(cmd, args)
+			if errors.Is(err, store.ErrLocked) {
+				err = fmt.Errorf("%w; if its daemon runs, use --daemon with the address of its HTTP interface", err)
+			}
+			return err
+		}
+		for _, other := range []string{"db", "redis"} {
+			if cmd.Flags().Changed(other) {
+				return misusef("cannot use --%s with --daemon; want one of them", other)
+			}
+		}
+		d, err := f.open()
+		if err != nil {
+			return err
+		}
+		return ask(cmd.Context(), d)
+	})
 }

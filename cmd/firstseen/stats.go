@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -75,8 +76,8 @@ type storeStats struct {
 	Active    int64      `json:"active_queues"`
 	DiskBytes int64      `json:"disk_bytes"` // of the whole store, if it is on disk
 	Profile   string     `json:"profile"`
-	Version   int        `json:"profile_version"`
-	Unicode   string     `json:"unicode"`
+	Version   int        `json:"profile_version,omitzero"` // a daemon does not report this and the next
+	Unicode   string     `json:"unicode,omitzero"`
 	Index     indexStats `json:"index,omitzero"`
 	Crawls    []string   `json:"crawls"`
 }
@@ -90,9 +91,10 @@ type indexStats struct {
 
 func newStatsCmd(a *app) *cobra.Command {
 	var crawl string
+	var daemon daemonFlags
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:     "stats (--db DIR | --redis ADDR)",
+		Use:     "stats (--db DIR | --redis ADDR | --daemon ADDR)",
 		Short:   "Print the contents of a store",
 		Example: `  firstseen stats --db crawl.db --crawl "*" --json`,
 		Args:    noArgs,
@@ -100,6 +102,19 @@ func newStatsCmd(a *app) *cobra.Command {
 	withAnyStore(a, cmd, &pebblestore.Options{ReadOnly: true}, &crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		st, err := statsOf(ctx, s, crawl)
 		if err != nil {
+			return err
+		}
+		out := newOutput(a.out)
+		if asJSON {
+			out.json(st)
+		} else {
+			st.write(out)
+		}
+		return endOutput(out, 0)
+	})
+	orDaemon(cmd, &daemon, func(ctx context.Context, d *daemonClient) error {
+		var st storeStats
+		if err := d.get(ctx, "/v1/stats", url.Values{"crawl": {crawl}}, &st); err != nil {
 			return err
 		}
 		out := newOutput(a.out)
@@ -161,6 +176,10 @@ func (st storeStats) write(out *output) {
 			continue // it isn't on this machine's disk
 		}
 		out.line(fmt.Sprintf("%15s  %s", grouped(row.n), row.what))
+	}
+	if st.Unicode == "" {
+		out.line(fmt.Sprintf("\nprofile %s\ncrawls %q", st.Profile, st.Crawls))
+		return
 	}
 	out.line(fmt.Sprintf("\nprofile %s, version %d, Unicode %s\ncrawls %q", st.Profile, st.Version, st.Unicode, st.Crawls))
 }
