@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -19,6 +20,30 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 		return nil, err
 	}
 	return verdicts, nil
+}
+
+// See implements store.Store: it adds keys without a queue. If it fails, this daemon reports the keys that it recorded as new
+// when they are seen again, as long as the failed call's answers are kept; see owed.
+func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
+	if len(keys) != len(fresh) {
+		return fmt.Errorf("cannot see keys; got %d answers; want %d: %w", len(fresh), len(keys), store.ErrInvalid)
+	}
+	a := &adding{s: s, crawl: crawl}
+	items, verdicts := make([]store.Item, min(len(keys), waveSize)), make([]store.Verdict, min(len(keys), waveSize))
+	for from := 0; from == 0 || from < len(keys); from += waveSize {
+		n := min(len(keys)-from, waveSize)
+		for i, k := range keys[from : from+n] {
+			items[i] = store.Item{Key: k, UnicodeHost: opt.UnicodeHosts}
+		}
+		if err := a.add(ctx, items[:n], verdicts[:n]); err != nil {
+			return err
+		}
+		for i, v := range verdicts[:n] {
+			fresh[from+i] = v.Status == store.New
+		}
+		ctx = accepted(ctx)
+	}
+	return nil
 }
 
 // adding is an Add or See in progress.
@@ -79,7 +104,7 @@ func (a *adding) wave(ctx context.Context, items []store.Item, verdicts []store.
 	case room == 0:
 		err = a.closed(ctx, items, verdicts)
 	default:
-		err = a.open(ctx, items, verdicts)
+		err = a.open(ctx, items, verdicts, numbers(n))
 	}
 	if err == nil && a.opt.WantFirst {
 		err = a.first(ctx, items, verdicts)
@@ -112,14 +137,13 @@ func (a *adding) length(items []store.Item, room int64) int {
 	return most
 }
 
-// closed adds to a crawl that holds as much as it may.
+// closed adds to a crawl that holds as much as it may: only URLs without a queue.
 func (a *adding) closed(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	found, err := a.s.judge(ctx, a.crawl, keysOf(items))
+	found, err := a.s.resolveBy(ctx, scriptJudge, a.crawl, keysOf(items), numbers(len(items)))
 	if err != nil {
 		return err
 	}
-	var bare []store.Item // those that aren't to be queued
-	var of []int
+	var bare []int
 	for i := range items {
 		switch {
 		case found[i].was != unknown:
@@ -127,17 +151,10 @@ func (a *adding) closed(ctx context.Context, items []store.Item, verdicts []stor
 		case items[i].Queue != "":
 			verdicts[i].Status = store.Full
 		default:
-			bare, of = append(bare, items[i]), append(of, i)
+			bare = append(bare, i)
 		}
 	}
-	told := make([]store.Verdict, len(bare))
-	if len(bare) > 0 {
-		err = a.open(ctx, bare, told)
-	}
-	for j, i := range of {
-		verdicts[i] = told[j]
-	}
-	return err
+	return a.open(ctx, items, verdicts, bare)
 }
 
 func keysOf(items []store.Item) []store.Key {
@@ -148,9 +165,9 @@ func keysOf(items []store.Item) []store.Key {
 	return keys
 }
 
-// open adds to a crawl that may hold all of the items.
-func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	cached, left := a.recall(items)
+// open adds some of the items to a crawl that may hold all of them.
+func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.Verdict, left []int) error {
+	cached, left := a.recall(items, left)
 	return a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
 		o := &offering{adding: a, items: items, verdicts: verdicts, id: a.s.requests.id(), cached: cached}
 		if err := o.record(ctx, left); err != nil {
@@ -160,37 +177,29 @@ func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.
 			return false, err
 		}
 		o.remember()
-		left, cached = o.pending, recall{}
-		busy := make([]store.Key, len(left))
-		for j, i := range left {
-			busy[j] = items[i].Key
+		if left, cached = o.pending, (recall{}); len(left) == 0 {
+			return true, nil
 		}
-		_, err := a.s.resolve(accepted(ctx), a.crawl, busy) // finishes their steps
-		return len(left) == 0, err
+		_, err := a.s.resolve(accepted(ctx), a.crawl, keysOf(items), left) // finishes their steps
+		return false, err
 	})
 }
 
 // first fills in the first-seen URL of duplicates, while it is kept.
 func (a *adding) first(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	var keys []store.Key
 	var of []int
 	for i := range items {
 		if verdicts[i].Status == store.Duplicate {
-			keys, of = append(keys, items[i].Key), append(of, i)
+			of = append(of, i)
 		}
 	}
-	if len(keys) == 0 {
-		return nil
-	}
-	found := make([]known, len(keys))
-	if _, err := a.s.resolveOnce(ctx, scriptResolve, a.crawl, keys, numbers(len(keys)), found, false); err != nil {
+	keys, found := keysOf(items), make([]known, len(items))
+	if _, err := a.s.resolveOnce(ctx, scriptResolve, a.crawl, keys, of, found, false); err != nil {
 		return err
 	}
 	entries, err := a.s.entriesOf(ctx, a.crawl, keys, found)
-	for j, i := range of {
-		if err == nil {
-			verdicts[i].First = entries[j].URL
-		}
+	for _, i := range of {
+		verdicts[i].First = entries[i].URL
 	}
 	return err
 }

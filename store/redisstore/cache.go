@@ -101,16 +101,16 @@ type recall struct {
 	hits   map[int][]int // numbers of items, by shard
 }
 
-// recall divides the items of a wave into those that the cache knows and the rest.
-func (a *adding) recall(items []store.Item) (r recall, rest []int) {
+// recall divides some of the items of a wave into those that the cache knows and the rest.
+func (a *adding) recall(items []store.Item, of []int) (r recall, rest []int) {
 	if a.s.cache == nil || a.s.owed.any() {
-		return r, numbers(len(items))
+		return r, of
 	}
 	if r.epochs = a.s.cache.of(a.crawl); r.epochs == nil {
-		return r, numbers(len(items))
+		return r, of
 	}
 	r.hits = map[int][]int{}
-	for i := range items {
+	for _, i := range of {
 		key := &items[i].Key
 		shard, _ := a.s.layout.ofKey(key)
 		if e := r.epochs[shard]; e != "" && a.s.cache.has(a.crawl, e, key) {

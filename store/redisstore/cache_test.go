@@ -38,7 +38,7 @@ func cached(s *Store, keys []store.Key) int {
 	for i := range items {
 		items[i].Key = keys[i]
 	}
-	_, rest := (&adding{s: s, crawl: "c"}).recall(items)
+	_, rest := (&adding{s: s, crawl: "c"}).recall(items, numbers(len(items)))
 	return len(keys) - len(rest)
 }
 
@@ -116,7 +116,7 @@ func TestAForgetterDies(t *testing.T) {
 	items, keys := some(0, 100)
 	news(t, a, items)
 	warm(t, b, items, keys)
-	found := must(a.resolve(t.Context(), "c", keys[:40]))(t)
+	found := must(a.resolve(t.Context(), "c", keys[:40], numbers(40)))(t)
 	var list []*step
 	for i := range found {
 		list = append(list, &step{key: keys[i], old: found[i], mode: 'h'})

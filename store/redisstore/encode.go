@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // Scripts take and give packed bytes: numbers big-endian, of as many bytes as
@@ -75,4 +76,99 @@ func (r *reader) err() error {
 		return fmt.Errorf("cannot read what a script gave: %w", store.ErrCorrupt)
 	}
 	return nil
+}
+
+// Bits of how an entry ends up; see FORMAT.md.
+const (
+	howAfter  = 4  // due counts from the step on
+	howKept   = 8  // the text of what has ended is kept
+	howChange = 16 // a change of the queue follows
+)
+
+// appendEntry appends a URL as the outbox and its queue take it; see FORMAT.md.
+func appendEntry(dst []byte, it *store.Item, h queueHash) []byte {
+	return appendEntryText(appendEntryHead(dst, it.Key, h, it.Priority, sched.MsOr(it.Due, 0), 0), it.Queue, it.Meta, it.URL)
+}
+
+func appendEntryHead(dst []byte, key store.Key, h queueHash, priority uint8, due int64, how byte) []byte {
+	dst = append(append(append(dst, key[:]...), h[:]...), priority)
+	return append(appendUint(appendUint(dst, 6, uint64(due)), 6, 0), how)
+}
+
+func appendEntryText(dst []byte, queue string, meta []byte, url string) []byte {
+	return append(appendLong(appendShort(dst, queue), meta), url...)
+}
+
+// setCreated sets since when the text of a URL is kept.
+func setCreated(entry []byte, created uint64) { appendUint(entry[:16+6+1+6], 6, created) }
+
+// entryOf returns the entry of a URL that a settlement makes.
+func (s *Store) entryOf(st *store.Settlement) []byte {
+	_, h := s.layout.ofQueue(st.Queue)
+	due, after := dueOf(st)
+	how := map[store.Outcome]byte{store.Requeue: 0, store.Complete: 1, store.Drop: 2}[st.Outcome] |
+		howAfter*after | howKept*flag(s.opt.KeepURLs) | howChange*flag(st.QueueChange != nil)
+	dst := appendEntryText(appendEntryHead(nil, st.Key, h, priorityOf(st), due, how), st.Queue, st.Meta, st.URL)
+	if st.QueueChange != nil {
+		dst = appendChange(dst, st.QueueChange)
+	}
+	return dst
+}
+
+// dueOf returns when a settled URL is due, and 1 if that counts from the step on.
+func dueOf(st *store.Settlement) (ms int64, after byte) {
+	if st.After > 0 {
+		return sched.DurMs(st.After), 1
+	}
+	return sched.MsOr(st.Due, 0), 0
+}
+
+func priorityOf(st *store.Settlement) uint8 {
+	if st.Priority == nil {
+		return 0
+	}
+	return *st.Priority
+}
+
+// appendSettlement appends a settlement; see lua/judge.lua.
+func appendSettlement(dst []byte, st *store.Settlement) []byte {
+	due, after := dueOf(st)
+	flags := uint64(0)
+	for i, set := range []bool{st.Create, st.ResetAttempts, st.URL != "", st.Meta != nil, st.Priority != nil, st.QueueChange != nil, after == 1} {
+		flags |= uint64(flag(set)) << i
+	}
+	dst = appendUint(append(dst, st.Key[:]...), 6, st.Token&tokenMask)
+	dst = append(appendUint(dst, 2, flags), byte(st.Outcome))
+	dst = append(appendUint(dst, 6, uint64(due)), priorityOf(st))
+	if st.QueueChange != nil {
+		dst = appendChange(dst, st.QueueChange)
+	}
+	return append(appendLong(dst, st.Meta), st.URL...)
+}
+
+// maxInt is the largest number that scripts keep exactly.
+const maxInt = 1<<53 - 1
+
+// appendChange appends a change of a queue: mask 1 | delay 8 | in flight 8 |
+// blocked until 6 | limit 8 | weight 1 | paused 1 | not before 6. Bit 7 of the mask is
+// Later.
+func appendChange(dst []byte, c *store.QueueChange) []byte {
+	mask := len(dst)
+	dst = append(dst, flag(c.Later)<<7)
+	put := func(bit, width int, set bool, v func() int64) {
+		n := uint64(0)
+		if set {
+			dst[mask] |= 1 << bit
+			n = uint64(v())
+		}
+		dst = appendUint(dst, width, n)
+	}
+	put(0, 8, c.Delay != nil, func() int64 { return sched.DurMs(*c.Delay) })
+	put(1, 8, c.MaxInFlight != nil, func() int64 { return int64(*c.MaxInFlight) })
+	put(2, 6, c.BlockedUntil != nil, func() int64 { return sched.Ms(*c.BlockedUntil) })
+	put(3, 8, c.Limit != nil, func() int64 { return min(*c.Limit, maxInt) })
+	put(4, 1, c.Weight != nil, func() int64 { return int64(*c.Weight) })
+	put(5, 1, c.Paused != nil, func() int64 { return int64(flag(*c.Paused)) })
+	put(6, 6, c.NotBefore != nil, func() int64 { return sched.Ms(*c.NotBefore) })
+	return dst
 }

@@ -38,11 +38,8 @@ func (a *adding) force(ctx context.Context, items []store.Item, verdicts []store
 
 // toForce returns the steps of those items that are to be queued and aren't held, and their numbers. It decides the others.
 func (a *adding) toForce(ctx context.Context, items []store.Item, of []int, verdicts []store.Verdict, room int64) (list []*step, numbers []int, err error) {
-	keys := make([]store.Key, len(of))
-	for j, i := range of {
-		keys[j] = items[i].Key
-	}
-	found, err := a.s.judge(ctx, a.crawl, keys)
+	keys := keysOf(items)
+	found, err := a.s.resolveBy(ctx, scriptJudge, a.crawl, keys, of)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,20 +47,20 @@ func (a *adding) toForce(ctx context.Context, items []store.Item, of []int, verd
 	if err != nil {
 		return nil, nil, err
 	}
-	for j, i := range of {
-		v, it, e := &verdicts[i], &items[i], &entries[j]
+	for _, i := range of {
+		v, it, e := &verdicts[i], &items[i], &entries[i]
 		*v = store.Verdict{Status: store.Duplicate}
 		if a.opt.WantFirst {
 			v.First = e.URL
 		}
-		switch full, err := a.full(ctx, it, found[j]); {
+		switch full, err := a.full(ctx, it, found[i]); {
 		case err != nil:
 			return nil, nil, err
 		case e.State == store.Queued || e.State == store.Leased:
 		case room == 0 || full:
 			v.Status = store.Full
 		default:
-			list, numbers = append(list, a.forceStep(it, found[j])), append(numbers, i)
+			list, numbers = append(list, a.forceStep(it, found[i])), append(numbers, i)
 		}
 	}
 	return list, numbers, nil

@@ -57,9 +57,9 @@ func (s *Store) wallTime() time.Time {
 // forgetting is a Forget in progress, of one crawl.
 type forgetting struct {
 	*Store
-	crawl  string
-	sum    int64  // keys forgotten
-	cursor string // among the leases of a shard; see lua/dead.lua
+	crawl string
+	sum   int64  // keys forgotten
+	page  string // of a deleted queue, whose keys are forgotten; see lua/dead.lua
 }
 
 func (f *forgetting) selected(ctx context.Context, sel store.Selection) (int64, error) {
@@ -77,7 +77,7 @@ func (f *forgetting) selected(ctx context.Context, sel store.Selection) (int64, 
 func (f *forgetting) keys(ctx context.Context, keys []store.Key) (sum int64, err error) {
 	for len(keys) > 0 {
 		n := min(len(keys), waveSize)
-		found, err := f.resolve(ctx, f.crawl, keys[:n])
+		found, err := f.resolve(ctx, f.crawl, keys[:n], numbers(n))
 		if err != nil {
 			return sum, err
 		}
@@ -122,7 +122,7 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 		if mode == 'h' {
 			again = append(busy, begunOf(list, 'N')...)
 		}
-		found, err := f.resolve(ctx, f.crawl, keysOfSteps(again))
+		found, err := f.resolve(ctx, f.crawl, keysOfSteps(again), numbers(len(again)))
 		list = list[:0]
 		for i, st := range again {
 			if mode != 'h' {
@@ -141,11 +141,11 @@ func (f *forgetting) queue(ctx context.Context, queue string) (int64, error) {
 	shard, _ := f.layout.ofQueue(queue)
 	for detached := false; ; {
 		if !detached {
-			c := &call{shard: shard, script: scriptDetach, id: f.requests.id(), crawl: f.crawl, blob: []byte(queue)}
-			if err := f.run(ctx, []*call{c}); err != nil {
+			r, err := f.ask(ctx, scriptDetach, shard, f.crawl, []byte(queue))
+			if err != nil {
 				return f.sum, err
 			}
-			detached = c.reply == "Y"
+			detached = r.left == "Y"
 			ctx = accepted(ctx)
 		}
 		more, err := f.deadPage(ctx, shard, queue, 0)

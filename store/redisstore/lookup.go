@@ -10,15 +10,12 @@ import (
 
 // Lookup implements store.Store.
 func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
-	crawl, err := sched.CrawlName(crawl)
+	crawl, err := s.enterCrawl(ctx, crawl)
 	if err != nil {
 		return store.Entry{}, err
 	}
-	if err := s.enter(ctx); err != nil {
-		return store.Entry{}, err
-	}
 	defer s.leave()
-	found, err := s.resolve(ctx, crawl, []store.Key{key})
+	found, err := s.resolve(ctx, crawl, []store.Key{key}, []int{0})
 	if err != nil {
 		return store.Entry{}, err
 	}
@@ -99,4 +96,68 @@ func readRecord(r *reader, e *store.Entry) {
 		e.Meta = []byte(meta)
 	}
 	e.URL = r.left
+}
+
+// was is the state of a key at its home.
+type was byte
+
+const (
+	unknown     was = iota
+	neverQueued     // seen
+	queuedIn        // seen, and queued, leased, completed or dropped in a queue
+	onItsWay        // its step has to be finished first
+)
+
+// known is what the seen side knows of a key.
+type known struct {
+	was
+	queue queueHash
+}
+
+// resolve returns what the seen side knows of some of the keys, after it has finished the steps that they have.
+func (s *Store) resolve(ctx context.Context, crawl string, keys []store.Key, of []int) ([]known, error) {
+	return s.resolveBy(ctx, scriptResolve, crawl, keys, of)
+}
+
+// resolveBy is resolve by a script: scriptJudge for callers that report a key as known, under WAIT.
+func (s *Store) resolveBy(ctx context.Context, sc *script, crawl string, keys []store.Key, left []int) ([]known, error) {
+	out := make([]known, len(keys))
+	return out, s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
+		if len(left) == 0 {
+			return true, nil
+		}
+		steps, err := s.resolveOnce(ctx, sc, crawl, keys, left, out, true)
+		if err != nil {
+			return false, err
+		}
+		left = nil
+		for i := range out {
+			if out[i].was == onItsWay {
+				left = append(left, i)
+			}
+		}
+		return len(left) == 0, s.deliver(accepted(ctx), crawl, steps)
+	})
+}
+
+// resolveOnce asks once about some of the keys, and returns their steps, if care says that these matter.
+func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys []store.Key, of []int, out []known, care bool) (steps []*step, err error) {
+	b := s.batch(sc, s.requests.id(), crawl, []byte{flag(care)})
+	for _, i := range of {
+		p := b.keyPart(i, &keys[i])
+		p.blob = append(p.blob, keys[i][:]...)
+	}
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	err = b.read(func(i int, r *reader) error {
+		out[i] = known{was(r.uint(1)), r.hash()}
+		if out[i].was != onItsWay {
+			return nil
+		}
+		st, err := readStep(keys[i], r.long())
+		steps = append(steps, st)
+		return err
+	})
+	return steps, err
 }

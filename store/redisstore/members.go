@@ -11,10 +11,6 @@ import (
 // aliveFor is how long a node counts as alive after a beat.
 const aliveFor = 15 * time.Second
 
-// scriptBeat's register is no part of what the store promises: a beat that a failover
-// loses is followed by the next, so no WAIT follows it.
-var scriptBeat = newScript(partPlain+"beat", false)
-
 // Beat registers that a daemon on this store lives, under the name its clients reach it by,
 // at most 255 bytes, and returns the names of all that do, in order. One that hasn't beaten for
 // 15 seconds, by the server's clock, is taken for dead.
@@ -37,12 +33,11 @@ func (s *Store) register(ctx context.Context, node string, alive time.Duration) 
 	}
 	defer s.leave()
 	blob := appendUint(nil, 6, uint64(alive.Milliseconds()))
-	c := &call{shard: storeShard, script: scriptBeat, blob: append(blob, node...)}
-	if err := s.run(ctx, []*call{c}); err != nil {
+	r, err := s.ask(ctx, scriptBeat, storeShard, "", append(blob, node...))
+	if err != nil {
 		return nil, err
 	}
 	var names []string
-	r := reader{c.reply}
 	for r.more() {
 		names = append(names, r.short())
 	}

@@ -32,11 +32,11 @@ func (s *Store) stamp(ctx context.Context, fields ...field) ([]string, error) {
 		blob = appendLong(blob, f.value)
 		blob = append(blob, flag(f.force))
 	}
-	c := &call{shard: storeShard, script: scriptMeta, id: s.requests.id(), blob: blob}
-	if err := s.run(ctx, []*call{c}); err != nil {
+	r, err := s.ask(ctx, scriptMeta, storeShard, "", blob)
+	if err != nil {
 		return nil, err
 	}
-	r, values := reader{c.reply}, make([]string, len(fields))
+	values := make([]string, len(fields))
 	for i := range values {
 		values[i] = r.long()
 	}

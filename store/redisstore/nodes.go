@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // nodes finds the connection pool of the node that serves a key.
@@ -90,4 +93,51 @@ func (n *nodes) close() error {
 		return n.single.Close()
 	}
 	return n.cluster.Close()
+}
+
+// checkServers refuses servers whose settings break what the store promises. A server that doesn't tell
+// its settings is taken at its operator's word, with a warning.
+func (s *Store) checkServers(ctx context.Context) error {
+	if s.nodes.single != nil {
+		return s.checkServer(ctx, s.nodes.single)
+	}
+	var mu sync.Mutex
+	var all error
+	err := s.nodes.cluster.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error {
+		err := s.checkServer(ctx, node)
+		mu.Lock()
+		defer mu.Unlock()
+		all = errors.Join(all, err)
+		return nil
+	})
+	return errors.Join(all, err)
+}
+
+func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
+	wanted := []struct{ name, want, why string }{
+		{"maxmemory-policy", "noeviction", "or it drops keys silently when it is full"},
+		{"min-replicas-to-write", strconv.Itoa(s.opt.Replicas), "or it carries out steps that can't be promised"},
+		{"appendonly", "yes", "or it comes back empty after a restart"},
+	}
+	if s.opt.Replicas == 0 {
+		wanted = wanted[:1]
+	}
+	var errs []error
+	for _, w := range wanted {
+		values, err := node.ConfigGet(ctx, w.name).Result()
+		var reply redis.Error
+		if errors.As(err, &reply) {
+			s.opt.Log.Warn("cannot check the settings of a redis server; REDIS.md says what they must be", "server", node.Options().Addr, "error", err)
+			return nil
+		}
+		if err != nil {
+			return nil // it does not answer now; the first call to it reports that
+		}
+		got := values[w.name]
+		if n, err := strconv.Atoi(got); got != w.want && (err != nil || n < s.opt.Replicas) {
+			errs = append(errs, fmt.Errorf("redis server %s has %s %q; want %q, %s: run CONFIG SET %s %s and put it into its configuration: %w",
+				node.Options().Addr, w.name, got, w.want, w.why, w.name, w.want, store.ErrInvalid))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -19,7 +20,7 @@ type offering struct {
 
 	fresh   []*step        // of those that are new, and to be queued
 	told    []int          // decided, except by a queue that may be full
-	pending []int          // to be offered again: another step has to be finished first, or the cache was out of date
+	pending []int          // another step has to be finished first
 	epochs  map[int]string // that the shards reported
 }
 
@@ -48,9 +49,29 @@ type answer struct {
 
 // record records keys, and begins the steps of those that are new.
 func (o *offering) record(ctx context.Context, of []int) error {
-	since, answers := time.Now(), make([]answer, len(o.items))
-	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, o.head())
-	hashes := hashCache{l: o.s.layout}
+	o.epochs = map[int]string{}
+	answers := make([]answer, len(o.items))
+	stale, err := o.ask(ctx, o.id, of, answers)
+	if err == nil && len(stale) > 0 { // before anything is queued, or the order of the batch would change
+		o.cached, of = recall{}, slices.Concat(stale, of)
+		slices.Sort(of)
+		_, err = o.ask(ctx, o.s.requests.id(), stale, answers)
+	}
+	if err != nil {
+		for _, i := range of {
+			if answers[i].step == nil {
+				o.debts = append(o.debts, answers[i].debt)
+			}
+		}
+		return err
+	}
+	return o.tell(ctx, of, answers)
+}
+
+// ask offers some of the items. It returns those that the cache knows in another epoch than that of their shard.
+func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []answer) (stale []int, err error) {
+	since := time.Now()
+	b := o.s.batch(scriptOffer, id.phase(phaseRecord), o.crawl, o.head())
 	for _, i := range of {
 		it := &o.items[i]
 		p := b.keyPart(i, &it.Key)
@@ -60,8 +81,9 @@ func (o *offering) record(ctx context.Context, of []int) error {
 			p.blob = appendLong(p.blob, it.Key[:])
 			continue
 		}
-		st := &step{kind: o.kind(), key: it.Key, request: o.id.phase(phaseQueue), number: uint16(i), cap: o.cap(),
-			entry: appendEntry(nil, it, hashes.of(it.Queue)), since: since}
+		_, h := o.s.layout.ofQueue(it.Queue)
+		st := &step{kind: o.kind(), key: it.Key, request: id.phase(phaseQueue), number: uint16(i), cap: o.cap(),
+			entry: appendEntry(nil, it, h), since: since}
 		p.blob = appendLong(p.blob, st.entry)
 		answers[i].step = st
 	}
@@ -69,25 +91,11 @@ func (o *offering) record(ctx context.Context, of []int) error {
 		b.open(shard, nil) // asks for the epoch, if for nothing else
 	}
 	if err := b.run(ctx); err != nil {
-		for _, i := range of {
-			if answers[i].step == nil {
-				o.debts = append(o.debts, answers[i].debt)
-			}
-		}
-		return err
+		return nil, err
 	}
-	if err := o.read(b, answers); err != nil {
-		return err
-	}
-	return o.tell(ctx, of, answers)
-}
-
-// read reads the answers, and decides about what the cache knew.
-func (o *offering) read(b *batch, answers []answer) error {
-	o.epochs = map[int]string{}
 	for _, p := range b.parts {
 		if len(p.reply) != len(p.of)+epochLen {
-			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(p.reply), len(p.of)+epochLen, store.ErrCorrupt)
+			return nil, fmt.Errorf("got %d bytes from offer; want %d: %w", len(p.reply), len(p.of)+epochLen, store.ErrCorrupt)
 		}
 		for j, i := range p.of {
 			answers[i].verdict = p.reply[j]
@@ -96,19 +104,19 @@ func (o *offering) read(b *batch, answers []answer) error {
 			o.epochs[p.shard] = p.reply[len(p.of):]
 		}
 	}
-	if o.s.cache != nil {
-		o.s.cache.learn(o.crawl, o.s.opt.Shards, o.epochs)
-	}
 	for shard, hits := range o.cached.hits {
 		if o.epochs[shard] != o.cached.epochs[shard] {
-			o.pending = append(o.pending, hits...)
+			stale = append(stale, hits...)
 			continue
 		}
 		for _, i := range hits {
 			o.verdicts[i].Status = store.Duplicate
 		}
 	}
-	return nil
+	if o.s.cache != nil {
+		o.s.cache.learn(o.crawl, o.s.opt.Shards, o.epochs)
+	}
+	return stale, nil
 }
 
 // tell turns answers into verdicts, in the order of the batch: in this order URLs come to their queues.
@@ -169,19 +177,4 @@ func (o *offering) queue(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// hashCache remembers the hash of the last queue: URLs often come by host.
-type hashCache struct {
-	l    *layout
-	name string
-	hash queueHash
-}
-
-func (c *hashCache) of(name string) queueHash {
-	if c.name != name {
-		c.name = name
-		_, c.hash = c.l.ofQueue(name)
-	}
-	return c.hash
 }

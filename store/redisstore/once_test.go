@@ -49,7 +49,7 @@ func TestTwoForceAtOnce(t *testing.T) {
 		it := testItem(1, "a")
 		must(s.Add(t.Context(), "c", []store.Item{it}, store.AddOptions{}))(t)
 		once(t, s)
-		found := must(s.resolve(t.Context(), "c", []store.Key{it.Key}))(t)
+		found := must(s.resolve(t.Context(), "c", []store.Key{it.Key}, []int{0}))(t)
 		first := (&adding{s: s, crawl: "c"}).forceStep(&it, found[0])
 		if must(true, s.begin(t.Context(), "c", stepMove, []*step{first}))(t); first.begun != 'Y' {
 			t.Fatal("the URL changed; want it as it was found")

@@ -14,11 +14,8 @@ import (
 
 // QueueInfo implements store.Store.
 func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
-	crawl, err := sched.CrawlName(crawl)
+	crawl, err := s.enterCrawl(ctx, crawl)
 	if err != nil {
-		return store.QueueInfo{}, err
-	}
-	if err := s.enter(ctx); err != nil {
 		return store.QueueInfo{}, err
 	}
 	defer s.leave()
@@ -40,17 +37,14 @@ func (s *Store) queueInfo(ctx context.Context, crawl, queue string) (info store.
 
 // infoPage asks for one queue or a page of them; see lua/info.lua.
 func (s *Store) infoPage(ctx context.Context, crawl string, shard int, what string) (list []store.QueueInfo, next string, err error) {
-	var r reader
-	for next = "-"; next == "-"; {
-		c := &call{shard: shard, script: scriptInfo, crawl: crawl, blob: []byte(what)}
-		if err := s.run(ctx, []*call{c}); err != nil {
+	var r *reader
+	for next = "-"; next == "-"; next = r.short() {
+		if r, err = s.ask(ctx, scriptInfo, shard, crawl, []byte(what)); err != nil {
 			return nil, "", err
 		}
-		r = reader{c.reply}
-		next = r.short()
 	}
 	for r.more() {
-		list = append(list, readInfo(&r, crawl))
+		list = append(list, readInfo(r, crawl))
 	}
 	return list, next, r.err()
 }
@@ -137,4 +131,49 @@ func (s *Store) firstQueues(ctx context.Context, crawl, after string, n int) (li
 	}
 	cut()
 	return list, more, nil
+}
+
+// Configure implements store.Store. Settings of a crawl and of the store are
+// kept in every shard. Takes file the queues again by them, some at a time; every queue that a take serves
+// is checked by the new settings from the first.
+func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
+	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
+	if err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	defer s.idle.changes.Add(1)
+	notFound := fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, crawl, store.ErrNotFound)
+	must := ch.MustExist && crawl != sched.AnyCrawl
+	if must && queue == "" {
+		names, err := s.crawlNames(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(names, crawl) {
+			return notFound
+		}
+	}
+	shard, _ := s.layout.ofQueue(queue)
+	head := append(appendChange([]byte{flag(must)}, &ch), queue...)
+	b := s.batch(scriptConfigure, s.requests.id(), crawl, head)
+	if queue == "" {
+		b.everywhere()
+	} else {
+		b.part(shard, 0)
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	found := true
+	if err := b.tell(func(_ int, answer byte) { found = found && answer == 'Y' }); err != nil {
+		return err
+	}
+	if !found {
+		return notFound
+	}
+	return nil
 }

@@ -69,7 +69,7 @@ func (t *taking) ready(ctx context.Context) ([]readiness, error) {
 		return []readiness{{queues: 1}}, nil
 	}
 	b := t.s.batch(scriptReady, requestID{}, t.crawl, nil).everywhere()
-	if err := t.s.runSome(ctx, b.calls); err != nil {
+	if err := t.s.repeat(ctx, b.calls, true); err != nil {
 		return nil, err
 	}
 	var list []readiness

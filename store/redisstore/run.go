@@ -2,9 +2,11 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,48 +34,41 @@ type call struct {
 // run runs calls, those of a node in one pipeline, until each has its answer, or
 // one fails permanently, or the time for retries is over. Calls that write are
 // covered by WAIT. A call is safe to send again: its id sees to that.
-func (s *Store) run(ctx context.Context, calls []*call) error {
-	until := time.Now().Add(s.opt.RetryFor)
-	for try := 0; ; try++ {
-		if err := ctx.Err(); err != nil {
-			return s.gaveUp(try, err)
-		}
-		s.attempt(context.WithoutCancel(ctx), calls)
-		worst := worstOf(calls)
-		if worst == nil {
-			return nil
-		}
-		if worst.verdict == fatal {
-			return worst.err
-		}
-		if time.Now().After(until) {
-			return fmt.Errorf("cannot reach the shard; tried for %v: %w: %w", s.opt.RetryFor, store.ErrUnavailable, worst.err)
-		}
-		_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
+func (s *Store) run(ctx context.Context, calls []*call) error { return s.repeat(ctx, calls, false) }
+
+// ask runs one script in one shard, and returns a reader of its reply.
+func (s *Store) ask(ctx context.Context, sc *script, shard int, crawl string, blob []byte) (*reader, error) {
+	c := &call{shard: shard, script: sc, crawl: crawl, blob: blob}
+	if sc.writes {
+		c.id = s.requests.id()
 	}
+	err := s.run(ctx, []*call{c})
+	return &reader{c.reply}, err
 }
 
-// runSome runs calls that don't need each other: one that fails permanently, or whose node can't be reached, is left
-// without an answer if others have one. It returns an error if none has.
-func (s *Store) runSome(ctx context.Context, calls []*call) error {
+// repeat sends calls until they are answered. If some answers are enough, a call that fails permanently, or whose node cannot be
+// reached, is left without one.
+func (s *Store) repeat(ctx context.Context, calls []*call, some bool) error {
 	began := time.Now()
 	for try := 0; ; try++ {
 		if err := ctx.Err(); err != nil {
 			return s.gaveUp(try, err)
 		}
-		s.attemptSome(context.WithoutCancel(ctx), calls, try == 0)
-		answered := slices.ContainsFunc(calls, func(c *call) bool { return c.done })
-		open := false
+		s.attempt(context.WithoutCancel(ctx), calls, some && try == 0)
+		answered, open := false, false
 		for _, c := range calls {
-			c.skipped = !c.done && (c.skipped || c.verdict == fatal || answered && c.err == errSilent)
-			open = open || !c.done && !c.skipped
+			answered = answered || c.done
+			c.skipped = some && !c.done && (c.skipped || c.verdict == fatal)
+			open = open || !c.done && !c.skipped && c.err != errSilent
 		}
 		worst, passed := worstOf(calls), time.Since(began)
 		switch {
-		case worst == nil, answered && (!open || passed > s.opt.WaitTimeout):
+		case worst == nil, some && answered && (!open || passed > s.opt.WaitTimeout):
 			return nil
-		case !open || passed > s.opt.RetryFor:
-			return fmt.Errorf("cannot reach any shard; tried for %v: %w: %w", passed, store.ErrUnavailable, worst.err)
+		case !some && worst.verdict == fatal:
+			return worst.err
+		case passed > s.opt.RetryFor, some && !slices.ContainsFunc(calls, func(c *call) bool { return !c.skipped }):
+			return fmt.Errorf("cannot reach a shard; tried for %v: %w: %w", passed, store.ErrUnavailable, worst.err)
 		}
 		_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
 	}
@@ -87,6 +82,27 @@ func (s *Store) gaveUp(try int, err error) error {
 	return fmt.Errorf("cannot tell what became of the step: %w: %w", store.ErrUnavailable, err)
 }
 
+// untilSettled repeats a step until it has nothing left that another daemon has begun. What that is, the step finishes
+// itself, so it comes to an end unless daemons begin more and more with the same keys.
+func (s *Store) untilSettled(ctx context.Context, step func(context.Context) (bool, error)) error {
+	until := time.Now().Add(s.opt.recoverAfter + s.opt.RetryFor)
+	for try := 0; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return s.gaveUp(try, err)
+		}
+		ok, err := step(ctx)
+		if ok || err != nil {
+			return err
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("cannot wait for other daemons' steps any longer: %w", store.ErrUnavailable)
+		}
+		if try > 0 {
+			_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 100*time.Millisecond))
+		}
+	}
+}
+
 // worstOf returns the call whose failure decides what to do, nil if none failed.
 func worstOf(calls []*call) (worst *call) {
 	for _, c := range calls {
@@ -97,11 +113,8 @@ func worstOf(calls []*call) (worst *call) {
 	return worst
 }
 
-// attempt sends the calls that have no answer.
-func (s *Store) attempt(ctx context.Context, calls []*call) { s.attemptSome(ctx, calls, false) }
-
-// attemptSome does so, but can pass over nodes that did not answer a moment ago.
-func (s *Store) attemptSome(ctx context.Context, calls []*call, passOver bool) {
+// attempt sends the calls that have no answer. It can pass over nodes that did not answer a moment ago.
+func (s *Store) attempt(ctx context.Context, calls []*call, passOver bool) {
 	groups := map[*redis.Client][]*call{}
 	for _, c := range calls {
 		if c.done || c.skipped {
@@ -188,4 +201,47 @@ func (s *Store) clock() string {
 		return ""
 	}
 	return strconv.FormatInt(s.opt.clock().UnixMilli(), 10)
+}
+
+// verdict is the action for a failed call; a larger one is worse.
+type verdict int
+
+const (
+	retry  verdict = iota // the same again
+	reload                // again, when the map of slots was asked for
+	fatal                 // never again
+)
+
+// classify returns the action for a call that failed, and wraps its error. A node that
+// doesn't have the script gets it, once for all calls of a pipeline.
+func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loaded map[*script]bool) verdict {
+	var reply redis.Error
+	if errors.Is(c.err, store.ErrUnavailable) {
+		return fatal
+	}
+	if !errors.As(c.err, &reply) {
+		return reload // the connection broke, or a node doesn't answer
+	}
+	code, _, _ := strings.Cut(strings.TrimPrefix(reply.Error(), "ERR "), " ")
+	switch code {
+	case "NOSCRIPT":
+		if !loaded[c.script] {
+			loaded[c.script] = true
+			c.err = errors.Join(c.err, node.ScriptLoad(ctx, c.script.source).Err())
+		}
+		return retry
+	case "BUSY":
+		return retry
+	case "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN", "UNBLOCKED", "WAIT", "Script", "max":
+		// The slot is elsewhere or moves there; the node is no master any more, or not yet; it has too many clients.
+		return reload
+	case "EMPTIED":
+		c.err = s.emptied(c.shard)
+		return fatal
+	case "NOREPLICAS", "OOM", "MISCONF":
+		c.err = fmt.Errorf("cannot write: %w: %w", store.ErrUnavailable, c.err)
+		return fatal
+	}
+	c.err = fmt.Errorf("cannot run %s: %w", c.script.name, c.err)
+	return fatal
 }

@@ -41,7 +41,7 @@ var (
 	scriptRelease   = newScript(whenFull+partQueue+"receipts release", true)
 	scriptSettle    = newScript(partQueue+"judge settle", true)
 	scriptDetach    = newScript(whenFull+partQueue+"detach", true)
-	scriptDead      = newScript(partQueue+"dead", false)
+	scriptDead      = newScript(whenFull+partQueue+"dead", false)
 	scriptConfigure = newScript(partQueue+"configure", true)
 	scriptInfo      = newScript(partQueue+"advance info", false)
 	scriptTake      = newScript(partTake+"rotate take", true)
@@ -53,11 +53,11 @@ var (
 	scriptReady     = newScript(partPlain+"settings ready", false)
 	scriptStats     = newScript(partPlain+"stats", false)
 	scriptWipe      = newScript(whenFull+partPlain+"wipe", true)
-	scriptBury      = newScript(whenFull+partPlain+"bury", true)
 	scriptOverdue   = newScript(partPlain+"overdue", false)
 	scriptLeftovers = newScript(partPlain+"leftovers", false)
 	scriptKeep      = newScript("head keep", false)
 	scriptTurn      = newScript("head turn", false)
+	scriptBeat      = newScript(partPlain+"beat", false)
 
 	// Those that find or make the mark of the store run without it.
 	scriptBirth = newScript("head birth", true).unmarked()

@@ -10,14 +10,11 @@ import (
 // Settle implements store.Store. A call is atomic in each shard that it
 // touches.
 func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlement) ([]store.SettleStatus, error) {
-	crawl, err := sched.CrawlName(crawl)
-	if err != nil {
-		return nil, err
-	}
 	if err := sched.CheckSettlements(list); err != nil {
 		return nil, err
 	}
-	if err := s.enter(ctx); err != nil {
+	crawl, err := s.enterCrawl(ctx, crawl)
+	if err != nil {
 		return nil, err
 	}
 	defer s.leave()
@@ -67,7 +64,13 @@ type settling struct {
 // try settles the rest. A queue settles the URLs that it has; a URL that a settlement makes is a step. It returns false if
 // something changed at the same time.
 func (w *settling) try(ctx context.Context) (bool, error) {
-	found, err := w.resolve(ctx)
+	keys, of := make([]store.Key, len(w.list)), []int(nil) // those whose lease is not named
+	for _, i := range w.left {
+		if keys[i] = w.list[i].Key; w.list[i].Token == 0 {
+			of = append(of, i)
+		}
+	}
+	found, err := w.s.resolve(ctx, w.crawl, keys, of)
 	if err != nil {
 		return false, err
 	}
@@ -76,26 +79,6 @@ func (w *settling) try(ctx context.Context) (bool, error) {
 	}
 	w.left, err = w.make(accepted(ctx), found)
 	return len(w.left) == 0, err
-}
-
-// resolve asks the seen side about the keys whose lease isn't named.
-func (w *settling) resolve(ctx context.Context) ([]known, error) {
-	found := make([]known, len(w.list))
-	var keys []store.Key
-	var of []int
-	for _, i := range w.left {
-		if w.list[i].Token == 0 {
-			keys, of = append(keys, w.list[i].Key), append(of, i)
-		}
-	}
-	if len(keys) == 0 {
-		return found, nil
-	}
-	answers, err := w.s.resolve(ctx, w.crawl, keys)
-	for j, i := range of {
-		found[i] = answers[j]
-	}
-	return found, err
 }
 
 // makes reports whether a settlement makes its URL.

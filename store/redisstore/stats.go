@@ -26,24 +26,16 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 }
 
 func (s *Store) stats(ctx context.Context, crawl string) (store.Stats, error) {
-	sum, err := s.statsOnce(ctx, crawl)
-	if err == nil && sum.Held == 0 {
+	by, err := s.statsBy(ctx, crawl, false)
+	if err == nil && by[""].Held == 0 {
 		// A URL may have come from an outbox that was read late to a queue that was read early.
-		return s.statsOnce(ctx, crawl)
+		by, err = s.statsBy(ctx, crawl, false)
 	}
-	return sum, err
+	return by[""], err
 }
 
-func (s *Store) statsOnce(ctx context.Context, crawl string) (store.Stats, error) {
-	by, err := s.statsByCrawl(ctx, crawl)
-	var sum store.Stats
-	for _, st := range by {
-		addStats(&sum, st)
-	}
-	return sum, err
-}
-
-func (s *Store) statsByCrawl(ctx context.Context, crawl string) (map[string]store.Stats, error) {
+// statsBy returns the counts of each crawl, or their sum as that of "".
+func (s *Store) statsBy(ctx context.Context, crawl string, each bool) (map[string]store.Stats, error) {
 	b := s.batch(scriptStats, requestID{}, crawl, nil).everywhere()
 	if err := b.run(ctx); err != nil {
 		return nil, err
@@ -53,13 +45,18 @@ func (s *Store) statsByCrawl(ctx context.Context, crawl string) (map[string]stor
 		r := reader{c.reply}
 		for r.more() {
 			name := r.short()
-			sum := by[name]
-			coming := int64(r.uint(6))
-			st := store.Stats{Seen: int64(r.uint(6)), InFlight: int64(r.uint(6)), Dropped: int64(r.uint(6)), Held: int64(r.uint(6))}
+			if !each {
+				name = ""
+			}
+			coming, sum := int64(r.uint(6)), by[name]
+			sum.Seen += int64(r.uint(6))
+			sum.InFlight += int64(r.uint(6))
+			sum.Dropped += int64(r.uint(6))
+			sum.Held += int64(r.uint(6)) + coming
 			r.uint(6) // leased
-			st.Held += coming
-			st.Completed, st.Queues, st.Active = int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))
-			addStats(&sum, st)
+			sum.Completed += int64(r.uint(6))
+			sum.Queues += int64(r.uint(6))
+			sum.Active += int64(r.uint(6))
 			by[name] = sum
 		}
 		if err := r.err(); err != nil {
@@ -67,16 +64,6 @@ func (s *Store) statsByCrawl(ctx context.Context, crawl string) (map[string]stor
 		}
 	}
 	return by, nil
-}
-
-func addStats(to *store.Stats, s store.Stats) {
-	to.Seen += s.Seen
-	to.Held += s.Held
-	to.InFlight += s.InFlight
-	to.Completed += s.Completed
-	to.Dropped += s.Dropped
-	to.Queues += s.Queues
-	to.Active += s.Active
 }
 
 // Shared reports that other processes may write to the store.
@@ -120,7 +107,7 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 }
 
 func (s *Store) crawlNames(ctx context.Context) ([]string, error) {
-	by, err := s.statsByCrawl(ctx, sched.AnyCrawl)
+	by, err := s.statsBy(ctx, sched.AnyCrawl, true)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -121,7 +122,7 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 		p := b.part(sh.shard, i)
 		p.blob = t.appendRequest(p.blob, sh)
 	}
-	err := t.s.runSome(ctx, b.calls)
+	err := t.s.repeat(ctx, b.calls, true)
 	t.s.giveBack(ctx, b.calls)
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable)) {
 		return err
@@ -190,4 +191,34 @@ const again = time.Second
 // passOver leaves a shard that gave no answer.
 func (t *taking) passOver(shard int) {
 	t.spent[shard], t.next[shard] = true, t.s.wallTime().Add(again).UnixMilli()
+}
+
+// giveBack gives back the leases of takes that were not answered: WAIT fell short, or the answer was lost. The
+// shard finds them by the request. One that can't be reached now is asked again in the background, for as long as it
+// keeps answers.
+func (s *Store) giveBack(ctx context.Context, takes []*call) {
+	var calls []*call
+	for _, c := range takes {
+		if !c.done && c.err != errSilent || lost(c) {
+			calls = append(calls, &call{shard: c.shard, script: scriptGiveBack, blob: c.id[:]})
+		}
+	}
+	if len(calls) == 0 {
+		return
+	}
+	for range 2 { // a node that has just come back has to be given the script first
+		s.attempt(context.WithoutCancel(ctx), calls, false)
+		if worstOf(calls) == nil {
+			return
+		}
+	}
+	s.background.Go(func() {
+		for until := time.Now().Add(s.opt.answersFor()); time.Now().Before(until) && worstOf(calls) != nil; {
+			_ = async.Sleep(s.life, 500*time.Millisecond)
+			if s.life.Err() != nil {
+				return
+			}
+			s.attempt(s.life, calls, false)
+		}
+	})
 }

@@ -1,27 +1,52 @@
--- A page of what a deleted queue has left. Nothing is changed.
+-- A page of what a deleted queue has left. The page before it, whose keys are forgotten, is struck off first.
 --
--- blob: age 6 | length 1 | name of the queue (empty: any that was deleted so many ms ago) | cursor among leases, empty to begin
+-- blob: age 6 | length 1 | name of the queue (empty: any that was deleted so many ms ago) | the last reply, empty to begin
 -- reply: empty if there is nothing, or: length 1 | name | incarnation 1 | set 1 (a priority, x, d, or L: all leases;
 --        G: nothing is left) | next cursor as length 1 and text | members
 local c = find_crawl(crawl_name)
 if not c then return '' end
 begin(c)
 local age, n = unpack_struct('>I6B', blob)
-local name, cursor, yard, inc = sub(blob, 8, 7 + n), sub(blob, 8 + n), base .. 'G' .. c.id, nil
-if name == '' then
+local name, last, yard, grave, cursor = sub(blob, 8, 7 + n), sub(blob, 8 + n), base .. 'G' .. c.id, nil, ''
+
+local function grave_of(field) return { name = sub(field, 2), inc = byte(field), field = field } end
+
+local function strike(set, members)
+  if set == 'L' and cursor == '' then
+    call('HSET', yard, grave.field, '\0' .. sub(call('HGET', yard, grave.field) or '\0\0\0\0\0\0\0', 2))
+  elseif set == 'd' then
+    many('SREM', queue_key(c, 'd', grave), members)
+  elseif set ~= 'L' then
+    many('ZREM', set == 'x' and queue_key(c, 'x', grave) or level_key(c, grave, set), members)
+  end
+end
+
+if last ~= '' then
+  local at = byte(last) + 3
+  local set, pos, members = sub(last, at, at), at + 2 + byte(last, at + 1), {}
+  grave, cursor = grave_of(sub(last, at - 1, at - 1) .. sub(last, 2, at - 2)), sub(last, at + 2, pos - 1)
+  local width = set == 'd' and 16 or 22
+  for i = pos, #last, width do members[#members + 1] = sub(last, i, i + width - 1) end
+  if set == 'G' then
+    call('HDEL', yard, grave.field)
+    grave = nil
+  else
+    strike(set, members)
+  end
+end
+if not grave and name == '' then
   local field = call('HRANDFIELD', yard)
   if not field or unpack_struct('>I6', call('HGET', yard, field), 2) > now - age then return '' end
-  inc, name = byte(field), sub(field, 2)
-else
-  for i = 0, INCARNATIONS - 1 do
-    if call('HEXISTS', yard, string.char(i) .. name) == 1 then inc = i end
-  end
-  if not inc then return '' end
+  grave = grave_of(field)
 end
-local grave = { name = name, inc = inc }
+for i = 0, INCARNATIONS - 1 do
+  local field = string.char(i) .. name
+  if not grave and call('HEXISTS', yard, field) == 1 then grave = grave_of(field) end
+end
+if not grave then return '' end
 
 local function listed(set, next, members)
-  return short(name) .. string.char(inc) .. set .. short(next) .. concat(members)
+  return short(grave.name) .. string.char(grave.inc) .. set .. short(next) .. concat(members)
 end
 
 if cursor == '' then
@@ -33,7 +58,7 @@ if cursor == '' then
   if #got > 0 then return listed('x', '', got) end
   got = call('SRANDMEMBER', queue_key(c, 'd', grave), 1000)
   if #got > 0 then return listed('d', '', got) end
-  if byte(call('HGET', yard, string.char(inc) .. name)) == 0 then return listed('G', '', {}) end
+  if byte(call('HGET', yard, grave.field) or '\0') == 0 then return listed('G', '', {}) end
 end
 local keys, dead = {}, {}
 local next, got = scan('HSCAN', c.L, cursor, 1000)
@@ -41,6 +66,6 @@ for i = 1, #got, 2 do keys[#keys + 1] = got[i] end
 local rows = get_rows(c, keys)
 for i = 1, #keys do
   local r = rows[i] and parse_record(rows[i])
-  if r and r.queue == name and r.inc == inc then dead[#dead + 1] = keys[i] end
+  if r and r.queue == grave.name and r.inc == grave.inc then dead[#dead + 1] = keys[i] end
 end
 return listed('L', next, dead)

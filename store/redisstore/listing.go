@@ -122,12 +122,11 @@ func (l *entryListing) gatherLeases(shard int) error {
 func (l *entryListing) pages(shard int, kind byte, name string, f func([]leased) bool) error {
 	for from := ""; ; {
 		list, err := entered(l.ctx, l.s, func() (list []leased, err error) {
-			c := &call{shard: shard, script: scriptEntries, crawl: l.crawl}
-			c.blob = append(appendShort(appendUint([]byte{kind}, 4, entryPage), name), from...)
-			if err := l.s.run(l.ctx, []*call{c}); err != nil {
+			blob := append(appendShort(appendUint([]byte{kind}, 4, entryPage), name), from...)
+			r, err := l.s.ask(l.ctx, scriptEntries, shard, l.crawl, blob)
+			if err != nil {
 				return nil, err
 			}
-			r := reader{c.reply}
 			for from = r.short(); r.more(); {
 				list = append(list, leased{Entry: store.Entry{Key: r.key(), Crawl: l.crawl}})
 			}
@@ -143,4 +142,68 @@ func (l *entryListing) pages(shard int, kind byte, name string, f func([]leased)
 			return nil
 		}
 	}
+}
+
+const (
+	noMore  = 1 << 32 // the position behind the last key of a shard
+	allDays = 1<<16 - 1
+)
+
+// Keys implements store.Store. Shards hold ranges of keys, and their buckets
+// runs of neighbours, so a listing needs the memory of a page.
+func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
+	return func(yield func(store.Key, error) bool) {
+		crawl, err := sched.CrawlName(crawl)
+		if err != nil {
+			yield(store.Key{}, err)
+			return
+		}
+		for shard := range s.opt.Shards {
+			for from := uint64(0); from < noMore; {
+				p, err := entered(ctx, s, func() (*keyPage, error) { return s.keyPage(ctx, crawl, shard, from, allDays) })
+				if err != nil {
+					yield(store.Key{}, err)
+					return
+				}
+				slices.SortFunc(p.keys, store.Key.Compare)
+				for _, k := range p.keys {
+					if !yield(k, nil) {
+						return
+					}
+				}
+				from = p.next
+			}
+		}
+	}
+}
+
+// entered runs a step of a listing: between steps the store can be closed.
+func entered[T any](ctx context.Context, s *Store, step func() (T, error)) (none T, err error) {
+	if err := s.enter(ctx); err != nil {
+		return none, err
+	}
+	defer s.leave()
+	return step()
+}
+
+// keyPage is a page of the keys of a shard.
+type keyPage struct {
+	keys  []store.Key
+	known []known
+	next  uint64
+}
+
+// keyPage asks for keys from a position on that were recorded before a day.
+func (s *Store) keyPage(ctx context.Context, crawl string, shard int, from uint64, days uint16) (*keyPage, error) {
+	blob := appendUint(appendUint(appendUint(nil, 4, from), 4, 2000), 2, uint64(days))
+	r, err := s.ask(ctx, scriptPage, shard, crawl, blob)
+	if err != nil {
+		return nil, err
+	}
+	p := &keyPage{next: r.uint(6)}
+	for r.more() {
+		p.keys = append(p.keys, r.key())
+		p.known = append(p.known, known{was(r.uint(1)), r.hash()})
+	}
+	return p, r.err()
 }
