@@ -102,8 +102,8 @@ func (b *batch) read(f func(i int, r *reader) error) error {
 	return nil
 }
 
-// tell calls f with each answer byte and the number of its item.
-func (b *batch) tell(f func(i int, answer byte)) error {
+// each calls f with each answer byte and the number of the thing that it answers.
+func (b *batch) each(f func(i int, answer byte)) error {
 	return b.read(func(i int, r *reader) error { f(i, byte(r.uint(1))); return nil })
 }
 

@@ -52,7 +52,7 @@ func warm(t *testing.T, s *Store, items []store.Item, keys []store.Key) {
 	}
 }
 
-// TestCacheSavesTheWay checks that keys in the cache are not offered to the cluster.
+// TestCacheSavesTheWay offers keys that the cache knows: they are not sent to the cluster.
 func TestCacheSavesTheWay(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 8))
 	defer s.Close()
@@ -131,7 +131,7 @@ func TestAForgetterDies(t *testing.T) {
 	warm(t, b, items, keys)
 }
 
-// TestAFullQueueKeepsTheCache adds to a full queue: keys that no caller got an answer for come and go, and the cache stays valid.
+// TestAFullQueueKeepsTheCache adds to a full queue: keys that were never reported as known come and go, and the cache stays valid.
 func TestAFullQueueKeepsTheCache(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 2))
 	defer s.Close()

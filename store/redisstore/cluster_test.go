@@ -157,7 +157,7 @@ func (t *torture) replica(master int) int {
 }
 
 // killLagging pauses the replica of a slot's master, lets some time pass, kills the
-// master and continues the replica. Then the old master comes back.
+// master and resumes the replica. Then the old master comes back.
 func (t *torture) killLagging(slot int) {
 	t.Helper()
 	old := t.master(slot)
@@ -169,8 +169,8 @@ func (t *torture) killLagging(slot int) {
 	t.failOver(old, slot)
 }
 
-// killCutOff is like killLagging, with a replica that is cut off: the writes of the master in the
-// meantime are certainly lost. before is called then.
+// killCutOff is like killLagging, with a replica that is cut off: what the master
+// does in the meantime is lost for certain. before is called then.
 func (t *torture) killCutOff(slot int, before func()) {
 	t.Helper()
 	old := t.master(slot)
@@ -204,8 +204,8 @@ func TestWithoutWaitingForReplicasSomeAreLost(t *testing.T) {
 }
 
 // Daemon A adds URLs that never reach the replica; B offers the same ones, and
-// the master knows them. If B then answers "duplicate" and the master is lost, the answer was wrong: the
-// URLs are nowhere.
+// the master knows them. A daemon that answers "duplicate" then, and loses the master, is
+// wrong: no node has the URLs.
 func TestADuplicateOfWhatWasNeverReplicated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster")

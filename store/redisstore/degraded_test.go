@@ -38,8 +38,8 @@ func (l *leaser) take(complete bool) int {
 	return len(taken.Leases)
 }
 
-// TestLeasesWithoutAReplica kills one replica for 20 lease periods and more. Healthy shards hand out their URLs.
-// Takes of the others do not use up leases: afterwards every acknowledged URL is handed out, and none counts a lease
+// TestLeasesWithoutAReplica kills one replica for 20 lease periods and more. Healthy shards hand out their URLs;
+// takes of the others don't use up leases: afterwards every acknowledged URL is handed out, and none counts a lease
 // that no client had.
 func TestLeasesWithoutAReplica(t *testing.T) {
 	if testing.Short() {
@@ -75,7 +75,7 @@ func TestLeasesWithoutAReplica(t *testing.T) {
 	}
 }
 
-// TestLeasesWithoutAMaster kills a master and its replica: the other shards continue.
+// TestLeasesWithoutAMaster kills a master and its replica: the other shards hand out URLs.
 func TestLeasesWithoutAMaster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster")

@@ -206,7 +206,7 @@ func (s *Store) sweepCrawls(ctx context.Context, left []int) error {
 			return err
 		}
 		left = left[:0]
-		if err := b.tell(func(i int, answer byte) {
+		if err := b.each(func(i int, answer byte) {
 			if answer == 'Y' {
 				left = append(left, i)
 			}

@@ -21,8 +21,8 @@ type layout struct {
 // slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
-// newLayout assigns each shard a tag whose slot is in the shard's share of the slots, in order. So if
-// the nodes have ranges of slots, they share the shards evenly.
+// newLayout assigns each shard a tag whose slot is in the shard's share of the
+// slots, in order: so slots dealt out in ranges deal out the shards evenly.
 func newLayout(prefix string, shards int) *layout {
 	l := &layout{shards: uint64(shards), bases: make([]string, shards), meta: prefix + "{meta}"}
 	for left, n := shards, 0; left > 0; n++ {

@@ -50,7 +50,7 @@ func TestKeysHaveTheirOrder(t *testing.T) {
 	}
 }
 
-// TestQueuesHaveOneHome checks that a queue's hash leads to its shard, and is fixed.
+// TestQueuesHaveOneHome checks that a queue's hash leads to its home, and is fixed.
 func TestQueuesHaveOneHome(t *testing.T) {
 	l := newLayout("", 64)
 	for i := range 1000 {

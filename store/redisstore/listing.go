@@ -64,7 +64,7 @@ func (l *entryListing) queue(name string) (more bool, err error) {
 	}
 	slices.SortFunc(ended, func(a, b leased) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	ended = slices.CompactFunc(ended, func(a, b leased) bool { return a.Key == b.Key })
-	if !l.tell(ended, store.Done, store.Dropped) {
+	if !l.show(ended, store.Done, store.Dropped) {
 		return false, nil
 	}
 	if err := l.gatherLeases(shard); err != nil {
@@ -74,13 +74,13 @@ func (l *entryListing) queue(name string) (more bool, err error) {
 	slices.SortFunc(running, func(a, b leased) int {
 		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.token, b.token))
 	})
-	if !l.tell(running, store.Leased, store.Leased) {
+	if !l.show(running, store.Leased, store.Leased) {
 		return false, nil
 	}
 	for _, priority := range []byte("76543210") {
 		more := true
 		err := l.pages(shard, priority, name, func(list []leased) bool {
-			more = l.tell(list, store.Queued, store.Queued)
+			more = l.show(list, store.Queued, store.Queued)
 			return more
 		})
 		if err != nil || !more {
@@ -90,8 +90,8 @@ func (l *entryListing) queue(name string) (more bool, err error) {
 	return true, nil
 }
 
-// tell yields the entries in one of two states.
-func (l *entryListing) tell(list []leased, state, or store.State) bool {
+// show yields those in one of two states.
+func (l *entryListing) show(list []leased, state, or store.State) bool {
 	for _, e := range list {
 		if (e.State == state || e.State == or) && !l.yield(e.Entry, nil) {
 			return false

@@ -140,7 +140,7 @@ func (s *Store) resolveBy(ctx context.Context, sc *script, crawl string, keys []
 	})
 }
 
-// resolveOnce asks once about some of the keys, and returns their steps, if care says that these matter.
+// resolveOnce asks once about some of the keys, and returns their steps. Without care, a key that has a step counts as known.
 func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys []store.Key, of []int, out []known, care bool) (steps []*step, err error) {
 	b := s.batch(sc, s.requests.id(), crawl, []byte{flag(care)})
 	for _, i := range of {

@@ -24,7 +24,7 @@ type field struct {
 	force       bool // set whatever is there
 }
 
-// stamp sets the fields that are not set, and returns the fields that are then set.
+// stamp sets the fields that aren't set, and returns their values.
 func (s *Store) stamp(ctx context.Context, fields ...field) ([]string, error) {
 	blob := []byte{byte(len(fields))}
 	for _, f := range fields {
@@ -189,8 +189,8 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 	return nil
 }
 
-// keep checks that every shard has the mark of the store, and writes a copy of the identity to those that have none. If all
-// have one, nothing is written: a store opens while a shard has no replica.
+// keep checks that every shard has the mark of the store, and copies the identity to those that lack it. If none
+// does, nothing is written: a store opens while a shard has no replica.
 func (s *Store) keep(ctx context.Context, id store.Identity) error {
 	var row []byte
 	if id != (store.Identity{}) {
@@ -243,7 +243,7 @@ func parseIdentity(row string) (id store.Identity, err error) {
 	return id, r.err()
 }
 
-// markShards gives shards the mark of the store: all of them while the store is made, and only that of the store's own key when
+// markShards marks the shards as the store's: all of them while the store is made, and only that of the store's own key when
 // that is made again.
 func (s *Store) markShards(ctx context.Context, made string) error {
 	if made == isMade {

@@ -95,8 +95,8 @@ func (n *nodes) close() error {
 	return n.cluster.Close()
 }
 
-// checkServers refuses servers whose settings break what the store promises. A server that doesn't tell
-// its settings is taken at its operator's word, with a warning.
+// checkServers refuses servers whose settings break the store's promises. If a server does not allow CONFIG GET, it logs a
+// warning.
 func (s *Store) checkServers(ctx context.Context) error {
 	if s.nodes.single != nil {
 		return s.checkServer(ctx, s.nodes.single)

@@ -19,9 +19,10 @@ type offering struct {
 	cached   recall
 
 	fresh   []*step        // of those that are new, and to be queued
-	told    []int          // decided, except by a queue that may be full
+	judged  []int          // decided, except by a queue that may be full
 	pending []int          // another step has to be finished first
 	epochs  map[int]string // that the shards reported
+	since   time.Time
 }
 
 // epochLen is the length of an epoch; see lua/offer.lua.
@@ -43,13 +44,14 @@ func (o *offering) head() []byte {
 // answer is what a shard answered about an item.
 type answer struct {
 	verdict byte
-	debt    debt  // if it is new and the call fails
-	step    *step // if it is new and has a queue
+	request requestID // of the call
+	index   int       // of the item in it
+	entry   []byte    // of an item with a queue
 }
 
 // record records keys, and begins the steps of those that are new.
 func (o *offering) record(ctx context.Context, of []int) error {
-	o.epochs = map[int]string{}
+	o.epochs, o.since = map[int]string{}, time.Now()
 	answers := make([]answer, len(o.items))
 	stale, err := o.ask(ctx, o.id, of, answers)
 	if err == nil && len(stale) > 0 { // before anything is queued, or the order of the batch would change
@@ -59,33 +61,36 @@ func (o *offering) record(ctx context.Context, of []int) error {
 	}
 	if err != nil {
 		for _, i := range of {
-			if answers[i].step == nil {
-				o.debts = append(o.debts, answers[i].debt)
-			}
+			o.owe(i, &answers[i])
 		}
 		return err
 	}
-	return o.tell(ctx, of, answers)
+	return o.judge(ctx, of, answers)
+}
+
+// owe notes an item without a queue that the call may have recorded as new.
+func (o *offering) owe(i int, a *answer) {
+	if a.entry == nil {
+		o.debts = append(o.debts, debt{o.items[i].Key, a.request, a.index})
+	}
 }
 
 // ask offers some of the items. It returns those that the cache knows in another epoch than that of their shard.
 func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []answer) (stale []int, err error) {
-	since := time.Now()
 	b := o.s.batch(scriptOffer, id.phase(phaseRecord), o.crawl, o.head())
+	hashes := hashCache{l: o.s.layout}
 	for _, i := range of {
 		it := &o.items[i]
 		p := b.keyPart(i, &it.Key)
-		answers[i].debt = debt{it.Key, p.id, len(p.of) - 1}
+		a := &answers[i]
+		a.request, a.index = p.id, len(p.of)-1
 		p.blob = appendUint(p.blob, 2, uint64(i))
 		if it.Queue == "" {
 			p.blob = appendLong(p.blob, it.Key[:])
 			continue
 		}
-		_, h := o.s.layout.ofQueue(it.Queue)
-		st := &step{kind: o.kind(), key: it.Key, request: id.phase(phaseQueue), number: uint16(i), cap: o.cap(),
-			entry: appendEntry(nil, it, h), since: since}
-		p.blob = appendLong(p.blob, st.entry)
-		answers[i].step = st
+		a.entry = appendEntry(nil, it, hashes.of(it.Queue))
+		p.blob = appendLong(p.blob, a.entry)
 	}
 	for shard := range o.cached.hits {
 		b.open(shard, nil) // asks for the epoch, if for nothing else
@@ -119,8 +124,8 @@ func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []an
 	return stale, nil
 }
 
-// tell turns answers into verdicts, in the order of the batch: in this order URLs come to their queues.
-func (o *offering) tell(ctx context.Context, of []int, answers []answer) error {
+// judge turns answers into verdicts, in the order of the batch: in this order URLs come to their queues.
+func (o *offering) judge(ctx context.Context, of []int, answers []answer) error {
 	var claims []claim
 	for _, i := range of {
 		a := &answers[i]
@@ -128,23 +133,24 @@ func (o *offering) tell(ctx context.Context, of []int, answers []answer) error {
 			o.pending = append(o.pending, i)
 			continue
 		}
-		o.told = append(o.told, i)
+		o.judged = append(o.judged, i)
 		o.verdicts[i].Status = store.New
 		if a.verdict == 'D' {
 			o.verdicts[i].Status = store.Duplicate
 		}
 		owed, isOwed := debt{}, false
-		if a.step == nil {
+		if a.entry == nil {
 			owed, isOwed = o.s.owed.take(o.crawl, o.items[i].Key) // "new" also settles it
 		}
 		switch {
 		case a.verdict == 'D' && isOwed:
 			claims = append(claims, claim{i, owed})
 		case a.verdict == 'D':
-		case a.step == nil:
-			o.debts = append(o.debts, a.debt)
+		case a.entry == nil:
+			o.owe(i, a)
 		default:
-			o.fresh = append(o.fresh, a.step)
+			o.fresh = append(o.fresh, &step{kind: o.kind(), key: o.items[i].Key, request: a.request.phase(phaseQueue), number: uint16(i),
+				cap: o.cap(), entry: a.entry, since: o.since})
 		}
 	}
 	if len(claims) == 0 {
@@ -158,7 +164,7 @@ func (o *offering) remember() {
 	if o.s.cache == nil {
 		return
 	}
-	for _, i := range o.told {
+	for _, i := range o.judged {
 		if o.verdicts[i].Status != store.Full {
 			shard, _ := o.s.layout.ofKey(&o.items[i].Key)
 			o.s.cache.put(o.crawl, o.epochs[shard], &o.items[i].Key)
@@ -177,4 +183,19 @@ func (o *offering) queue(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// hashCache remembers the hash of the last queue: URLs often come by host.
+type hashCache struct {
+	l    *layout
+	name string
+	hash queueHash
+}
+
+func (c *hashCache) of(name string) queueHash {
+	if c.name != name {
+		c.name = name
+		_, c.hash = c.l.ofQueue(name)
+	}
+	return c.hash
 }

@@ -98,7 +98,7 @@ func TestAKeyIsLost(t *testing.T) {
 		must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
 		again()
 		once(t, s)
-		if keep { // else the store no longer knows that it was completed
+		if keep { // else no row shows any more that it was completed
 			again()
 			once(t, s)
 		}

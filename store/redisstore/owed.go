@@ -19,7 +19,7 @@ type debt struct {
 	index   int       // of the key in the call
 }
 
-// owed are the debts of calls that failed: no caller got "new" for their keys. The daemon reports such a key as new,
+// owed are the debts of calls that failed: their keys were not reported as new. The daemon reports such a key as new,
 // once, when it is asked again, if the failed call's kept answer proves it. Answers are kept for a while, and so are debts.
 type owed struct {
 	some  atomic.Bool

@@ -169,7 +169,7 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 		return err
 	}
 	found := true
-	if err := b.tell(func(_ int, answer byte) { found = found && answer == 'Y' }); err != nil {
+	if err := b.each(func(_ int, answer byte) { found = found && answer == 'Y' }); err != nil {
 		return err
 	}
 	if !found {

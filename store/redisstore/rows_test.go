@@ -88,7 +88,7 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 }
 
 // TestOpenIsRepeatable ends Open at every time at which it looks at its context: while it makes a store, and while it makes the
-// store's own key again. The next Open continues, and the key can then also be made again.
+// store's own key again. The next Open continues, and then the key can be made again as well.
 func TestOpenIsRepeatable(t *testing.T) {
 	addr := rediscluster.Single(t)
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}

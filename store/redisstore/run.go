@@ -179,7 +179,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	}
 }
 
-// covered returns an error unless enough replicas have the written data.
+// covered returns an error unless enough replicas have the writes.
 func (s *Store) covered(wait *redis.Cmd) error {
 	if wait == nil {
 		return nil

@@ -20,7 +20,7 @@ func TestServersThatEvictAreRefused(t *testing.T) {
 }
 
 // TestAnEmptiedServerIsNoticed empties the servers of a running daemon, and some shards: nothing is called new that
-// may have been seen, and the error has advice.
+// may have been seen, and the error contains the remedy.
 func TestAnEmptiedServerIsNoticed(t *testing.T) {
 	o := testOptions(rediscluster.Single(t), 4)
 	o.CacheBytes = -1
@@ -48,7 +48,7 @@ func TestAnEmptiedServerIsNoticed(t *testing.T) {
 	if taken, err := s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 100}); err != nil || len(taken.Leases) == 0 {
 		t.Errorf("got %d leases, %v; want those of the other shards", len(taken.Leases), err)
 	}
-	// The operator continues without it.
+	// The operator continues without the data.
 	must(s.nodes.single.Set(ctx, base+"b", s.layout.mark, 0).Result())(t)
 	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
 	must(s.nodes.single.FlushAll(ctx).Result())(t)

@@ -116,7 +116,7 @@ func (w *settling) send(ctx context.Context, found []known) error {
 	if err := b.run(ctx); err != nil {
 		return err
 	}
-	return b.tell(func(i int, answer byte) {
+	return b.each(func(i int, answer byte) {
 		switch answer {
 		case 'S':
 			w.out[i] = store.Settled

@@ -306,8 +306,8 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 	}
 }
 
-// TestATakeSentAgain sends a take twice, as after a lost answer: its leases are released, and leased again by
-// the same call of Take. It counts one lease, and a lease of another client in the meantime stays.
+// TestATakeSentAgain sends a take twice, as after a lost answer: the leases are given back, and the URLs leased once more by
+// the same call of Take. It counts one lease, and a lease that was given to another in the meantime stays.
 func TestATakeSentAgain(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
@@ -413,8 +413,8 @@ func TestWhatIsOnItsWayIsHeld(t *testing.T) {
 	}
 }
 
-// TestQueuesThatShareAHash tests two queues with the same hash, as by chance: both take URLs, and a deletion of one leaves
-// the other.
+// TestQueuesThatShareAHash makes two queues with the same hash, as chance may: both take URLs, and a deletion of one leaves the
+// other.
 func TestQueuesThatShareAHash(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 8))
 	defer s.Close()

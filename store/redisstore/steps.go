@@ -24,7 +24,7 @@ type step struct {
 	key     store.Key
 	request requestID
 	number  uint16 // in the request
-	old     known  // the state of the key before, for M and F
+	old     known  // state of the key before, for M and F
 	mode    byte   // of the release by the old queue; see lua/release.lua
 	cap     uint64 // of the queue, 0 for none
 	entry   []byte // of the URL
@@ -84,7 +84,7 @@ func (st *step) effect() byte {
 }
 
 // deliver carries steps out at the homes of their queues, and clears them at those of their keys.
-// Any daemon may do it again. If it fails, it has done the steps of the shards it could reach.
+// Any daemon may do it again. When it fails, it has finished the steps of the shards that it reached.
 func (s *Store) deliver(ctx context.Context, crawl string, steps []*step) error {
 	if len(steps) == 0 {
 		return nil

@@ -193,7 +193,7 @@ func (t *taking) passOver(shard int) {
 	t.spent[shard], t.next[shard] = true, t.s.wallTime().Add(again).UnixMilli()
 }
 
-// giveBack gives back the leases of takes that were not answered: WAIT fell short, or the answer was lost. The
+// giveBack ends the leases of takes that were not answered: WAIT fell short, or the answer was lost. The
 // shard finds them by the request. One that can't be reached now is asked again in the background, for as long as it
 // keeps answers.
 func (s *Store) giveBack(ctx context.Context, takes []*call) {

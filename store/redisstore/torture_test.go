@@ -19,8 +19,8 @@ import (
 	"github.com/firstseen/firstseen/store/redisstore"
 )
 
-// The tests here break a real cluster under load, and compare the answers that daemons got with those of
-// the cluster and a fresh daemon afterwards.
+// The tests here break a real cluster under load, and compare the answers of
+// daemons with those of the cluster and a fresh daemon afterwards.
 
 var tortureIdentity = store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
 
@@ -238,7 +238,7 @@ func (t *torture) verdict(longest time.Duration) {
 	for _, err := range t.ledger.strange {
 		t.Errorf("a daemon got %v; want ErrUnavailable for what can't be promised", err)
 	}
-	if torturing() && t.ledger.gap > longest { // times mean little on a machine that runs other tests
+	if torturing() && t.ledger.gap > longest { // on a machine that tests other things as well, times mean little
 		t.Errorf("no answer for %v; want at most %v", t.ledger.gap, longest)
 	}
 	t.queued(t.patient())

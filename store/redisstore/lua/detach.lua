@@ -1,4 +1,4 @@
--- Deletes a queue: what it holds, and what it counts, is removed for every caller from here on. Its keys are
+-- Deletes a queue: for every caller it holds and counts nothing from here on. Its keys are
 -- still to be forgotten, which the graveyard says: G of the crawl: incarnation 1 | name -> 1 if it had live leases 1 | when 6.
 --
 -- blob: name of the queue

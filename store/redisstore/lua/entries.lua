@@ -1,11 +1,11 @@
 -- A page of the keys of one queue, or of all leases of the crawl.
 --
 -- blob: kind 1 (a digit: queued of that priority; x: late leases; d: done; L: all leases) |
---       most keys 4 | length of queue 1 | queue | where to go on, empty to begin
--- reply: where to go on as length 1 and text (empty: no more) | keys, 16 bytes each
+--       most keys 4 | length of queue 1 | queue | position, empty to begin
+-- reply: next position as length 1 and text (empty: no more) | keys, 16 bytes each
 --
--- Queued URLs go on after a place in the order (due 6, arrival 6), so that each is listed once; the others go on after
--- the cursor of a scan.
+-- The position of queued URLs is that of the last one in their order (due 6, arrival 6), so that each is listed once; that of
+-- others is the cursor of a scan.
 local kind, want, n = unpack_struct('>c1I4B', blob)
 local name, from = sub(blob, 7, 6 + n), sub(blob, 7 + n)
 local c = find_crawl(crawl_name)

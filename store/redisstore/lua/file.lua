@@ -52,7 +52,7 @@ local function first_late(c, q)
   return tonumber(head[2]) or NEVER
 end
 
--- serves is when the queue may be served by its delay and what it holds.
+-- serves is when the queue may be served by its delay and its URLs.
 local function serves(c, q, late)
   find_first(c, q)
   local first = min(q.first, late)

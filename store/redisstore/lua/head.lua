@@ -38,7 +38,7 @@ end
 if request ~= '' then
   local before = call('GET', answer_key)
   if before then
-    -- A write, so that a WAIT after it covers what it repeats.
+    -- A write, so that a WAIT after it covers the first one.
     call('PEXPIRE', answer_key, kept)
     return before
   end

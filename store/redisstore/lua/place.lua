@@ -39,7 +39,7 @@ while pos <= size do
   pos = pos + 40 + length
 end
 removed(c, gone)
--- From here on nobody reports these keys as known, and what caches learned of them is not found.
+-- From here on no daemon reports these keys as known: caches learned them in another epoch.
 if kind == 'F' then call('HINCRBY', c.key, 'epoch', 1) end
 save_seen(c)
 many('HSET', others, out)

@@ -9,7 +9,7 @@
 -- The row of one that holds nothing and has no settings, as most have after a while: done 5 | last
 -- take 6 | its delay 6 | not before 6 | turn 7 | incarnation 1 | more, if any. It takes half the memory.
 --
--- more: dropped 6 | when "not before" was set 6. The length of a row says what is in it.
+-- more: dropped 6 | when "not before" was set 6. The length of a row decides which fields it has.
 --
 -- The incarnation goes up when the queue is deleted. Records and sets of an earlier one are dead.
 local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6BB', 60

@@ -16,7 +16,7 @@ local function give_receipt(r, n, verdict)
   return verdict
 end
 
--- save_receipts writes in any case, so that WAIT covers what is repeated.
+-- save_receipts writes in any case, so that WAIT covers a repetition.
 local function save_receipts(r)
   call('SET', r.key, r.old .. concat(r.new), 'PX', text(10 * kept))
 end

@@ -3,7 +3,7 @@
 -- record: priority 1 | due 6 | created 6 | arrival 6 | attempts 4 | done and 4 * incarnation of its queue 1 |
 --         length of queue 1 | queue | length of meta 4 | meta | URL
 -- lease:  token 6 | until 6 | attempts 4 | late 1 | when it was given or extended 6
--- A URL is leased if it has a lease, done (1) or dropped (2) if its record says so, else queued.
+-- A URL is leased if it has a lease, done or dropped if done is 1 or 2 in its record, else queued.
 local RECORD = '>BI6I6I6I4B'
 
 local function parse_record(s)
@@ -31,7 +31,7 @@ local function alive(c, r)
   return q ~= nil and q.inc == r.inc
 end
 
--- find_record returns the record of a key, or nil; it keeps what it loaded.
+-- find_record returns the record of a key, or nil, and keeps it for the rest of the script.
 local function find_record(c, key)
   local r = c.records[key]
   if r == nil then

@@ -1,7 +1,7 @@
 -- Takes URLs from their queue: the part of a step that ends what a queue has of a key.
 --
--- blob: mode 1 (h: whatever it is; f: unless it is held; a: as f, and what was completed or dropped stays counted;
---       d: what a deleted queue left, and that alone) | request 16 | for each: number 2 | key 16
+-- blob: mode 1 (h: in any state; f: unless it is held; a: as f, and completed or dropped URLs stay counted;
+--       d: only those of a deleted queue) | request 16 | for each: number 2 | key 16
 -- reply: for each: Y or H (left as it is) 1 | since when its text was kept 6 (0: it wasn't)
 local mode, ticket = unpack_struct('>c1c16', blob)
 local c = find_crawl(crawl_name)

@@ -1,6 +1,6 @@
 -- What is known of these keys, and which queue has them?
 --
--- blob: care 1 (0: what is on its way counts as there) | for each key: place 4 | key 16
+-- blob: care 1 (0: a key that has a step counts as known) | for each key: place 4 | key 16
 -- reply: for each key: 1 byte | queue hash 6
 --        0 unknown, 1 never queued, 2 of that queue, 3 its step has to be finished first: length 4 | step
 local c, none, out, boxes = find_crawl(crawl_name), string.rep('\0', 6), {}, {}

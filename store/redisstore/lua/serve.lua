@@ -4,7 +4,7 @@
 -- whole 1 | bytes 6 (0: no bound) | the queue that is meant, or those of this call that were served already:
 -- for each, length 1 | crawl | length 1 | queue
 --
--- turn is the latest that another shard served: a queue here that is behind it comes from
+-- turn is the latest that another shard served: a queue here with an earlier turn comes from
 -- a shard that had nothing to do, and doesn't catch up. whole is 1 where other shards are
 -- asked for the rest: a queue is left to them that has more than may be given here.
 local REQUEST = '>I4I4I4I4I6I6I7BI6'
@@ -15,7 +15,7 @@ if want.bytes == 0 then want.bytes = NEVER end
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, bytes, served_queues, served, ends = 0, 0, 0, {}, now + want.lease
 local since, ends_text = pack('>I6', now), text(ends)
-local told, noted = {}, {} -- pieces of the reply, and of the answer that is kept
+local told, noted = {}, {} -- pieces of two answers: the reply, and the one that is kept
 
 -- give leases one URL, unless it has no record: then it can't be fetched. attempts is nil for one without a lease.
 local function give(c, q, key, attempts)
@@ -39,7 +39,7 @@ end
 -- filled reports whether the request has all that it asks for.
 local function filled() return given >= want.urls or bytes >= want.bytes end
 
--- give_late gives leases that ran out, earliest first.
+-- give_late leases URLs again whose leases ran out, earliest first.
 local function give_late(c, q, n)
   local late, got, k = queue_key(c, 'x', q), 0, 0
   local members, keys = call('ZRANGE', late, '0', text(n - 1)), {}
@@ -55,7 +55,7 @@ local function give_late(c, q, n)
   return got
 end
 
--- give_level gives what is due of one priority.
+-- give_level leases URLs of one priority that are due.
 local function give_level(c, q, p, n)
   local level, got, k = level_key(c, q, p), 0, 0
   local list = call('ZRANGE', level, '0', text(n), 'WITHSCORES')
@@ -120,7 +120,7 @@ local function save_take(c)
   save_counts(c)
 end
 
--- answer_take returns the reply, and keeps what was leased: if the answer is lost, the leases are given back.
+-- answer_take returns the reply, and keeps the list of leases: if the answer is lost, they are given back.
 local function answer_take(next)
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if next == NEVER then next = 0 end
