@@ -146,7 +146,7 @@ func TestADaemonIsKilledAtEachStep(t *testing.T) {
 					must(true, s.sweep(t.Context(), 0))(t)
 				}
 				consistent(t, s, number)
-				for range 2 { // what is unknown is new, and queued; what is known stays
+				for range 2 { // unknown URLs are queued, known ones stay
 					must(s.Add(t.Context(), "c", daemonItems(0, daemonItem), store.AddOptions{}))(t)
 				}
 				consistent(t, s, number)
@@ -166,7 +166,7 @@ func TestADaemonIsKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// workAround adds some URLs, takes some and completes them, and reports what was acknowledged: "new", "leased" between two
+// workAround adds some URLs, takes some and completes them, and reports each acknowledgement: "new", "leased" between two
 // times, or "completed" before a time, and the key.
 func workAround(t *testing.T, s *Store, n int, tell func(line string)) {
 	items := daemonItems(n*5, n*5+15)
@@ -198,7 +198,7 @@ func workAround(t *testing.T, s *Store, n int, tell func(line string)) {
 }
 
 // TestADaemonIsStopped stops a daemon process in the middle of its work, for 3 s or, in the torture, for 60, while another
-// goes on, and lets it continue. Nothing is new twice, leased twice within a lease or fetched again after it was completed.
+// works, and lets it continue. Nothing is new twice, leased twice within a lease or fetched again after it was completed.
 func TestADaemonIsStopped(t *testing.T) {
 	stopped := 3 * time.Second
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
