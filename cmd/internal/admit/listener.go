@@ -2,6 +2,7 @@ package admit
 
 import (
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,6 +28,9 @@ type Listener struct {
 	places  *Places
 	timeout time.Duration
 	refused atomic.Int64
+	setups  chan struct{} // holds something for each connection that is being set up
+	done    chan struct{} // closed with the listener
+	close   func() error
 }
 
 // Listen returns a listener with bounds, on another.
@@ -34,7 +38,12 @@ func Listen(l net.Listener, c Connections) *Listener {
 	if c.Strangers <= 0 {
 		c.Strangers = c.Max
 	}
-	return &Listener{Listener: l, places: NewPlaces(c.Max, c.Strangers), timeout: c.WriteTimeout}
+	done := make(chan struct{})
+	closed := sync.OnceValue(func() error {
+		close(done)
+		return l.Close()
+	})
+	return &Listener{done: done, close: closed, Listener: l, places: NewPlaces(c.Max, c.Strangers), timeout: c.WriteTimeout, setups: make(chan struct{}, maxSetups)}
 }
 
 // Closed returns how many connections were closed because there were too many.
@@ -43,21 +52,35 @@ func (l *Listener) Closed() int64 { return l.refused.Load() + l.places.Ended() }
 // Open returns how many connections are open.
 func (l *Listener) Open() int { return l.places.Open() }
 
+// Close implements net.Listener.
+func (l *Listener) Close() error { return l.close() }
+
 // Accept implements net.Listener. The connection is a *Conn.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
+		select {
+		case l.setups <- struct{}{}:
+		case <-l.done:
+			return nil, net.ErrClosed
+		}
 		inner, err := l.Listener.Accept()
 		if err != nil {
+			<-l.setups
 			return nil, err
 		}
-		c := &Conn{Conn: inner, client: ByAddress(inner.RemoteAddr()), timeout: l.timeout}
+		c := &Conn{setup: sync.OnceFunc(func() { <-l.setups }), Conn: inner, client: ByAddress(inner.RemoteAddr()), timeout: l.timeout}
 		if c.place = l.places.Enter(c.client, func() { abort(inner) }); c.place != nil {
 			return c, nil
 		}
 		l.refused.Add(1)
+		c.setup()
 		abort(inner)
 	}
 }
+
+// maxSetups bounds the connections that the server has accepted and does not read yet. Without a
+// bound, thousands of goroutines set up new connections, and each step of a call waits until all of them had a processor.
+const maxSetups = 16
 
 // abort closes a connection and discards the bytes that the kernel has not sent.
 func abort(c net.Conn) {
@@ -74,6 +97,7 @@ type Conn struct {
 	place   *Place
 	timeout time.Duration
 	known   atomic.Bool
+	setup   func() // ends the setup
 }
 
 // Client returns the client by its address.
@@ -113,6 +137,14 @@ func (c *Conn) Abort() { abort(c.Conn) }
 // writePiece is how many bytes a client must read within the listener's WriteTimeout.
 const writePiece = 64 << 10
 
+// Read implements net.Conn.
+func (c *Conn) Read(b []byte) (int, error) {
+	if c.setup != nil {
+		c.setup()
+	}
+	return c.Conn.Read(b)
+}
+
 // Write implements net.Conn.
 func (c *Conn) Write(b []byte) (n int, err error) {
 	if c.timeout <= 0 {
@@ -131,6 +163,9 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 
 // Close implements net.Conn.
 func (c *Conn) Close() error {
+	if c.setup != nil {
+		c.setup()
+	}
 	c.place.Leave()
 	return c.Conn.Close()
 }

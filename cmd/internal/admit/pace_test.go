@@ -35,7 +35,7 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestPaceForgives counts very many events of a client: what it owes is bounded, so that it is
+// TestPaceForgives counts very many events of a client: its debt is bounded, so that it is
 // slow for maxPause after its last event and not for as long as it did too much.
 func TestPaceForgives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -42,6 +42,11 @@ type turn struct {
 // workRecent is how long a client counts after it began its last unit.
 const workRecent = time.Second
 
+// workRest is how long a client rests after some work, if it has more to do and other clients
+// work, too. A Go program looks for new network traffic when it has nothing else to do, and
+// otherwise only every 10 ms: one busy client would have all others wait so long at each step.
+const workRest = 3 * time.Millisecond
+
 // NewWork returns a Work with bounds.
 func NewWork(b WorkBounds) *Work { return &Work{bounds: b, clients: make(map[Client]*worker)} }
 
@@ -81,8 +86,15 @@ func (k *Work) End(c Client, n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w := k.clients[c]
-	w.doing -= n
-	k.serve(w)
+	if len(k.clients) == 1 || w.waiting.Len() == 0 {
+		k.end(w, n)
+		return
+	}
+	time.AfterFunc(workRest, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.end(w, n)
+	})
 }
 
 // InProgress returns how many units all clients have in progress.
@@ -96,6 +108,12 @@ func (k *Work) InProgress() (n int) {
 }
 
 // The methods below are called with the work locked.
+
+// end ends n units of a worker's work, and begins what waits for them.
+func (k *Work) end(w *worker, n int) {
+	w.doing -= n
+	k.serve(w)
+}
 
 // serve begins work that waits.
 func (k *Work) serve(w *worker) {

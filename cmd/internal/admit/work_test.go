@@ -141,3 +141,45 @@ func TestWorkForgets(t *testing.T) {
 		}
 	})
 }
+
+// TestWorkRests has a client with more to do rest after each piece of work while another client
+// works. A client that has nothing more to do, or works alone, does not rest.
+func TestWorkRests(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		other, waits bool
+		want         time.Duration
+	}{
+		{"alone", false, true, 0},
+		{"beside another", true, true, workRest},
+		{"with nothing more to do", true, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k, a := NewWork(testBounds), numbered(1)
+				if c.other {
+					began(t, k, numbered(2), 1)
+				}
+				n := began(t, k, a, 1000)
+				next := func() {
+					if _, err := k.Begin(t.Context(), a, n); err != nil {
+						t.Error(err)
+					}
+				}
+				start, done := time.Now(), make(chan struct{})
+				if c.waits {
+					go func() { defer close(done); next() }()
+					synctest.Wait()
+					k.End(a, n)
+					<-done
+				} else {
+					k.End(a, n)
+					next()
+				}
+				if took := time.Since(start); took != c.want {
+					t.Errorf("got the next turn after %v; want %v", took, c.want)
+				}
+			})
+		})
+	}
+}

@@ -225,11 +225,35 @@ func TestTooManyFields(t *testing.T) {
 		var b putBatch
 		reader := &messageReader{s: codecServer}
 		reader.batch(cut([]byte(raw)), &b)
-		if b.size > len(raw)+perURL {
-			t.Errorf("%s: got a cost of %d bytes; want that of %d bytes alone", name, b.size, len(raw))
+		if b.size > len(raw)+perURL || reader.raw != nil {
+			t.Errorf("%s: got a cost of %d bytes and %d bytes copied; want that of %d bytes alone, and none", name, b.size, len(reader.raw), len(raw))
 		}
 		if opened, err := reader.openBatch(&b); opened || status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%s: got %t, %v; want InvalidArgument", name, opened, err)
+		}
+	}
+}
+
+// TestTooManyCrawls refuses a batch of more crawls than it may have, and decodes no item beyond.
+func TestTooManyCrawls(t *testing.T) {
+	batch := &pb.DiscoveredBatch{}
+	for i := range 3 * maxCrawls {
+		batch.Items = append(batch.Items, &pb.URLInfo{Url: "http://a.example/", CrawlID: fmt.Sprint("c", i)})
+	}
+	raw, err := proto.Marshal(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, raw := range map[string][]byte{"by hand": raw, "by the generated code": append(raw, "\x7a\x00"...)} {
+		var b putBatch
+		reader := &messageReader{s: codecServer}
+		reader.batch(cut(raw), &b)
+		opened, err := reader.openBatch(&b)
+		if !opened && err == nil {
+			_, err = reader.openBatch(&b)
+		}
+		if status.Code(err) != codes.InvalidArgument || len(b.urls) != maxCrawls+1 {
+			t.Errorf("%s: got %v after %d items; want InvalidArgument after %d", name, err, len(b.urls), maxCrawls+1)
 		}
 	}
 }

@@ -53,7 +53,7 @@ type Config struct {
 	// MaxInHand bounds, in bytes, what all calls together hold of messages and bodies
 	// that are decoded, wait for their commit, or are being answered. What was received and
 	// not decoded yet has as much again. One message or body counts as half of it at most;
-	// bodies of up to 4 KiB aren't counted. The default is 64 MiB.
+	// bodies of up to 4 KiB aren't counted. The default is 32 MiB.
 	MaxInHand int64
 
 	// TrapsOverGRPC has the frontier's traps refuse URLs that come over gRPC, too. The
@@ -121,7 +121,7 @@ func (c Config) withDefaults() Config {
 	c.MaxURL = cmp.Or(c.MaxURL, 1<<16)
 	c.MaxMetadata = cmp.Or(c.MaxMetadata, 1<<16)
 	c.MaxWait = cmp.Or(c.MaxWait, time.Minute)
-	c.MaxInHand = cmp.Or(c.MaxInHand, 64<<20)
+	c.MaxInHand = cmp.Or(c.MaxInHand, 32<<20)
 	c.MinFree = cmp.Or(c.MinFree, 1<<30)
 	c.Drain = cmp.Or(c.Drain, 20*time.Second)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, 15*time.Minute)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 
@@ -65,13 +66,16 @@ func (r *messageReader) item(data mem.BufferSlice, it *putItem) {
 
 // batch receives a DiscoveredBatch, which openBatch decodes.
 func (r *messageReader) batch(data mem.BufferSlice, batch *putBatch) {
-	r.raw, r.costly = r.own(data), false
-	r.items = countFields(r.raw) // the ID may be one of them
+	r.raw, r.items, r.costly = nil, maxItems+2, false
+	if !tooManyFields(data) {
+		r.raw = r.own(data)
+		r.items = countFields(r.raw) // the ID may be one of them
+	}
 	*batch = putBatch{from: r, size: r.cost()}
 }
 
 // cost is about what the message costs in memory once it is decoded. A batch that openBatch
-// refuses is not decoded.
+// refuses is not even copied.
 func (r *messageReader) cost() int {
 	n := len(r.raw) + perURL
 	if r.items <= maxItems+1 {
@@ -175,11 +179,11 @@ func (r *messageReader) openBatch(batch *putBatch) (opened bool, err error) {
 	if r.items > maxItems+1 {
 		return false, status.Errorf(codes.InvalidArgument, "cannot take batch; got more fields than an ID and %d items", maxItems)
 	}
-	if !r.costly && r.fastBatch(r.raw, batch) {
-		r.raw, batch.n = nil, len(batch.urls)
-		return true, checkCrawls(batch.urls)
-	}
 	if !r.costly {
+		if fast, err := r.fastBatch(r.raw, batch); fast || err != nil {
+			r.raw, batch.n = nil, len(batch.urls)
+			return fast, err
+		}
 		r.s.recycle(batch)
 		r.costly, r.items = true, 0
 		err := eachField(r.raw, func(number protowire.Number, _ []byte) error {
@@ -193,16 +197,15 @@ func (r *messageReader) openBatch(batch *putBatch) (opened bool, err error) {
 	}
 	raw := r.raw
 	r.raw = nil
-	if err := r.slowBatch(raw, batch); err != nil {
-		return false, err
-	}
-	return true, checkCrawls(batch.urls)
+	err = r.slowBatch(raw, batch)
+	return err == nil, err
 }
 
 // slowBatch reads a DiscoveredBatch with the generated code, one item after the other: an
 // item may cost many times its bytes while it is decoded.
 func (r *messageReader) slowBatch(raw []byte, batch *putBatch) error {
 	urls := r.s.offerList(r.items)
+	var crawls crawlCount
 	err := eachField(raw, func(number protowire.Number, value []byte) error {
 		switch number {
 		case 1:
@@ -220,6 +223,7 @@ func (r *messageReader) slowBatch(raw []byte, batch *putBatch) error {
 				o.url, o.ok = r.s.urlOf(&info)
 			}
 			urls = append(urls, o)
+			return crawls.add(o.url.Crawl)
 		}
 		return nil
 	})
@@ -252,20 +256,22 @@ func eachField(b []byte, do func(number protowire.Number, value []byte) error) e
 // errUnreadable has the code that gRPC returns for such messages.
 var errUnreadable = status.Error(codes.Internal, "cannot read message; got bytes that aren't of its kind")
 
-// checkCrawls refuses a batch of too many crawls: each is written in a step of its own.
-func checkCrawls(urls []offered) error {
-	var names map[string]struct{}
-	for i := range urls {
-		name := urls[i].url.Crawl
-		if i > 0 && name == urls[i-1].url.Crawl {
-			continue
-		}
-		if names == nil {
-			names = make(map[string]struct{}, 1)
-		}
-		if names[name] = struct{}{}; len(names) > maxCrawls {
-			return status.Errorf(codes.InvalidArgument, "cannot take batch; got more than %d crawls", maxCrawls)
-		}
+// crawlCount counts the crawls of a batch: each is written in a step of its own.
+type crawlCount struct {
+	last  string
+	names map[string]struct{}
+}
+
+// add adds the crawl of an item, and returns an error if the batch has too many.
+func (c *crawlCount) add(name string) error {
+	if c.names == nil {
+		c.names = make(map[string]struct{}, 1)
+	} else if name == c.last {
+		return nil
+	}
+	c.last = name
+	if c.names[name] = struct{}{}; len(c.names) > maxCrawls {
+		return status.Errorf(codes.InvalidArgument, "cannot take batch; got more than %d crawls", maxCrawls)
 	}
 	return nil
 }
@@ -366,29 +372,35 @@ func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 	return true
 }
 
-// fastBatch reads a DiscoveredBatch.
-func (r *messageReader) fastBatch(b []byte, batch *putBatch) bool {
+// fastBatch reads a DiscoveredBatch. It returns false if it can't, and an error if no other code
+// may either.
+func (r *messageReader) fastBatch(b []byte, batch *putBatch) (bool, error) {
 	batch.urls = r.s.offerList(r.items)
+	var crawls crawlCount
 	for len(b) > 0 {
 		tag, value, rest, ok := field(b)
 		switch {
 		case !ok:
-			return false
+			return false, nil
 		case tag == bytes1:
 			if batch.id, ok = asText(value); !ok {
-				return false
+				return false, nil
 			}
 		case tag == bytes2 && len(value) <= r.s.maxInfo():
 			batch.urls = append(batch.urls, offered{})
-			if !r.fastInfo(value, &batch.urls[len(batch.urls)-1]) {
-				return false
+			o := &batch.urls[len(batch.urls)-1]
+			if !r.fastInfo(value, o) {
+				return false, nil
+			}
+			if err := crawls.add(o.url.Crawl); err != nil {
+				return false, err
 			}
 		default:
-			return false
+			return false, nil
 		}
 		b = rest
 	}
-	return true
+	return true, nil
 }
 
 // countFields counts the fields of a message, as far as it can be read and up to two more than
@@ -404,6 +416,49 @@ func countFields(b []byte) int {
 		n++
 	}
 	return n
+}
+
+// tooManyFields reports whether a large message, which was not copied yet, has more fields than
+// countFields may return for a batch that is taken. The fields of a group count, too.
+func tooManyFields(data mem.BufferSlice) bool {
+	if data.Len() <= 2*(maxItems+1) { // a field has two bytes at least
+		return false
+	}
+	r := data.Reader()
+	defer func() { _ = r.Close() }() // frees its references
+	for range maxItems + 2 {
+		tag, err := binary.ReadUvarint(r)
+		if err == nil {
+			err = skipValue(r, protowire.Type(tag&7))
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// skipValue skips the value of a field.
+func skipValue(r *mem.Reader, kind protowire.Type) (err error) {
+	var n uint64
+	switch kind {
+	case protowire.VarintType:
+		_, err = binary.ReadUvarint(r)
+	case protowire.BytesType:
+		n, err = binary.ReadUvarint(r)
+	case protowire.Fixed32Type:
+		n = 4
+	case protowire.Fixed64Type:
+		n = 8
+	}
+	if err != nil || n == 0 {
+		return err
+	}
+	if n > uint64(r.Remaining()) {
+		return errUnreadable
+	}
+	_, err = r.Discard(int(n))
+	return err
 }
 
 // takes reports whether a URL may go to the frontier: it has a text, is within the
