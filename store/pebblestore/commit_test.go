@@ -262,3 +262,46 @@ func (h heldStep) run(s *Store) {
 		return nil
 	}))
 }
+
+// TestNothingAfterALostGroup: when a group cannot be written, no later one is: its rows
+// would be those of a state that is on no disk.
+func TestNothingAfterALostGroup(t *testing.T) {
+	for range 20 {
+		fs := vfs.NewMem()
+		s := mustOpen(t, "db", Options{FS: fs, tuning: tuning{groupKeys: 1}})
+		see(t, s, "", testKeys(0, 10))
+		first := newHeldStep()
+		go first.run(s)
+		<-first.entered
+		var calls sync.WaitGroup
+		call := func(lo int, bad error) {
+			waits := len(s.queue)
+			calls.Go(func() {
+				_ = s.do(context.Background(), readOp(func(tx *txn) error {
+					k := testKey(lo)
+					tx.record(tx.crawl(store.DefaultCrawl, true), &k)
+					tx.note(bad)
+					return nil
+				}))
+			})
+			for len(s.queue) == waits {
+				runtime.Gosched()
+			}
+		}
+		call(10, errors.New("a row that cannot be read"))
+		for i := range 20 {
+			call(11+i, nil)
+		}
+		close(first.release)
+		calls.Wait()
+		if err := s.Close(); !errors.Is(err, store.ErrFailed) {
+			t.Fatalf("got %v; want ErrFailed", err)
+		}
+		s = mustOpen(t, "db", Options{FS: fs})
+		wantSeen(t, s, "", 10)
+		wantSound(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -19,7 +19,8 @@ func (s *Store) committer() {
 		s.pace.wait(s.dead, s.closing)
 		runtime.Gosched() // calls that are about to come go into the group
 		f := s.flight()
-		if f.group = s.gather(append(f.group, r)); !s.flights.begin(f) {
+		// After a group that could not be written, memory is ahead of the disk for good.
+		if f.group = s.gather(append(f.group, r)); s.isDead() || !s.flights.begin(f) {
 			f.answer(false)
 			continue
 		}
@@ -67,6 +68,11 @@ func (s *Store) apply(f *flight) {
 	if err := s.write(tx); err != nil {
 		s.die(err)
 		return
+	}
+	if s.sched.places.out > 0 {
+		s.mu.Lock()
+		s.evictPlaces()
+		s.mu.Unlock()
 	}
 	if f.batch = tx.batch; f.batch.Empty() {
 		f.batch = nil

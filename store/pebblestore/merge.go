@@ -14,7 +14,7 @@ import (
 
 // part is what becomes one run of a generation: packed rows or runs.
 type keyPart struct {
-	c      *crawl // for the index only
+	c      *crawl // for the index and purges only
 	g      *generation
 	inputs []*run     // nil for packed rows
 	rows   packedKeys // frozen
@@ -209,7 +209,7 @@ func (o *replaceOp) apply(tx *txn) error {
 		}
 		tx.dropRuns(p.g, p.inputs)
 		if p.purge {
-			tx.purged(p.g)
+			tx.purged(p.c, p.g)
 		}
 	}
 	return nil
@@ -219,13 +219,16 @@ func (o *replaceOp) apply(tx *txn) error {
 var errViews = errors.New("keys are being listed")
 
 // purged ends a merge that left out the keys that are purging.
-func (tx *txn) purged(g *generation) {
+func (tx *txn) purged(c *crawl, g *generation) {
 	tx.deleteRange(appendNumbered(nil, tableTomb, g.num), afterNumbered(tableTomb, g.num))
 	for k := range g.dead {
 		tx.set(appendKeyRow(nil, tableTomb, g.num, &k), nil)
 	}
 	for k := range g.revived {
-		tx.pack(g, &k)
+		if g.low == nil || k.Compare(*g.low) > 0 { // otherwise it was forgotten by age in the meantime
+			tx.pack(g, &k)
+			c.seen.packed(&k)
+		}
 	}
 	g.purging, g.revived = nil, nil
 }
@@ -291,7 +294,7 @@ func (w *without) Next() ([]store.Key, error) {
 // purge merges the runs of a generation that has many tombstones without the keys
 // that have one, if there is such a generation.
 func (s *Store) purge(m *merges) error {
-	g := s.toPurge()
+	c, g := s.toPurge()
 	if g == nil {
 		return nil
 	}
@@ -303,7 +306,7 @@ func (s *Store) purge(m *merges) error {
 	err := s.flushPacked(false)
 	if err == nil {
 		var parts []*keyPart
-		if parts, err = s.purgeParts(g); err == nil {
+		if parts, err = s.purgeParts(c, g); err == nil {
 			err = s.mergeParts(parts)
 		}
 	}
@@ -317,22 +320,22 @@ func (s *Store) purge(m *merges) error {
 
 // toPurge returns a generation with many tombstones, unless runs must stay as they
 // are.
-func (s *Store) toPurge() *generation {
+func (s *Store) toPurge() (*crawl, *generation) {
 	if s.rlock() != nil {
-		return nil
+		return nil, nil
 	}
 	defer s.mu.RUnlock()
 	if s.useIndex && !s.filled || s.views > 0 {
-		return nil
+		return nil, nil
 	}
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
 			if n := int64(len(g.dead)); g.low == nil && n >= min(purgeLeast, s.flushAt()) && 8*n >= g.keys {
-				return g
+				return c, g
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // purgeOp fixes the tombstones that a merge applies, or takes that back.
@@ -362,12 +365,12 @@ func (o *purgeOp) apply(*txn) error {
 }
 
 // purgeParts returns all runs of g, marked as busy.
-func (s *Store) purgeParts(g *generation) ([]*keyPart, error) {
+func (s *Store) purgeParts(c *crawl, g *generation) ([]*keyPart, error) {
 	if err := s.lock(); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	p := &keyPart{g: g, inputs: slices.Clone(g.runs), purge: true}
+	p := &keyPart{c: c, g: g, inputs: slices.Clone(g.runs), purge: true}
 	p.begin()
 	return []*keyPart{p}, nil
 }

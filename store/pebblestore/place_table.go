@@ -102,15 +102,19 @@ func (t *placeTable) remove(k placeKey) {
 	}
 }
 
-// shift removes the oldest place, and returns it if it is the latest of its URL.
-func (t *placeTable) shift() (e placeEntry, latest bool) {
-	e = *t.at(t.first)
-	if i, found := t.slot(&e.placeKey); found && t.slots[i] == t.number(t.first) {
-		latest = true
+// latest returns the place of a number, and reports whether it is the latest of its URL.
+func (t *placeTable) latest(n uint64) (e *placeEntry, latest bool) {
+	e = t.at(n)
+	i, found := t.slot(&e.placeKey)
+	return e, found && t.slots[i] == t.number(n)
+}
+
+// shift removes the oldest place.
+func (t *placeTable) shift() {
+	if e, latest := t.latest(t.first); latest {
 		t.remove(e.placeKey)
 	}
 	t.first++
-	return e, latest
 }
 
 // grow doubles the ring.

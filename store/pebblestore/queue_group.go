@@ -69,6 +69,7 @@ func (tx *txn) flush() {
 	tx.s.writeQueues(tx)
 	if tx.count(); tx.err == nil {
 		tx.note(commitBatch(tx.batch, pebble.NoSync))
+		tx.s.evictPlaces()
 	}
 	tx.s.sched.unsynced = true
 	tx.batch = tx.s.db.NewBatch()

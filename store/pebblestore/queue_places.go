@@ -34,6 +34,7 @@ type places struct {
 	rows []placesRow // oldest first; the last may be in no batch yet
 	next uint64      // number of the next row
 	buf  []byte      // the value of the last row, while it is in no batch
+	out  int         // of rows, the first, which a batch removes that is not applied yet
 }
 
 // placesRow is a row of the journal, in memory.
@@ -103,16 +104,29 @@ func (j *places) close(tx *txn) {
 func (s *Store) writePlaces(tx *txn) {
 	j := &s.sched.places
 	j.close(tx)
-	for j.end-j.first > uint64(s.opt.keptPlaces) && len(j.rows) > 1 {
-		j.retire(tx, j.rows[0])
+	for at := j.first; j.end-at > uint64(s.opt.keptPlaces) && j.out+1 < len(j.rows); j.out++ {
+		j.retire(tx, j.rows[j.out], at)
+		at += uint64(j.rows[j.out].count)
+	}
+}
+
+// evictPlaces drops the places of the rows that writePlaces removed, when the batch is
+// applied: until then a reader would find them neither in memory nor in rows.
+func (s *Store) evictPlaces() {
+	j := &s.sched.places
+	for ; j.out > 0; j.out-- {
+		for range j.rows[0].count {
+			j.shift()
+		}
 		j.rows = j.rows[1:]
 	}
 }
 
-// retire removes the oldest row. Its places that are the latest get rows of their own.
-func (j *places) retire(tx *txn, row placesRow) {
-	for range row.count {
-		e, latest := j.shift()
+// retire removes a row, whose places begin at a number. Those that are the latest get rows
+// of their own.
+func (j *places) retire(tx *txn, row placesRow, first uint64) {
+	for n := first; n < first+uint64(row.count); n++ {
+		e, latest := j.latest(n)
 		c := tx.s.byNum[e.crawl]
 		if !latest || c == nil || row.loaded && !tx.s.leads(c, &e.key, e.pointer()) {
 			continue
@@ -130,8 +144,13 @@ func (s *Store) leads(c *crawl, k *store.Key, p pointer) bool {
 	if s.opt.KeepURLs || s.queuesOf(c).Leases[*k] != nil {
 		return true
 	}
-	// This batch is not read: a URL that it queues has another place.
-	_, closer, err := s.db.Get(appendOrderRow(nil, c.num, p.queue, p.priority, p.at))
+	// This batch is not read: a URL that it queues has another place, and it writes no D row.
+	return s.hasRow(appendOrderRow(nil, c.num, p.queue, p.priority, p.at)) || s.hasRow(appendDoneRow(nil, c.num, p.queue, k))
+}
+
+// hasRow reports whether a row is in the database, or cannot be read.
+func (s *Store) hasRow(key []byte) bool {
+	_, closer, err := s.db.Get(key)
 	if err == nil {
 		err = closer.Close()
 	}

@@ -1,10 +1,13 @@
 package pebblestore
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -198,7 +201,9 @@ func TestPlaceTable(t *testing.T) {
 			if len(list)-first <= rng.IntN(1000) {
 				continue
 			}
-			e, latest := table.shift()
+			at, latest := table.latest(table.first)
+			e := *at
+			table.shift()
 			n, ok := want[list[first].at]
 			if ok = ok && n == first; latest != ok || e.placeKey != list[first].at || e.pointer() != list[first].p {
 				t.Fatalf("step %d: got %v, %v; want %v, %v", step, e, latest, list[first], ok)
@@ -216,4 +221,80 @@ func TestPlaceTable(t *testing.T) {
 	if n := len(table.ring); n > 1<<14 {
 		t.Errorf("got a ring of %d for at most some thousand places", n)
 	}
+}
+
+// heldLog holds up the first file of Pebble's log that is begun when it is armed.
+type heldLog struct {
+	armed            atomic.Bool
+	entered, release chan struct{}
+}
+
+func (h *heldLog) wait(op errorfs.Op) error {
+	if (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite) && isLog(op.Path) && h.armed.CompareAndSwap(true, false) {
+		close(h.entered)
+		<-h.release
+	}
+	return nil
+}
+
+// TestFirstWhilePlacesGetRows: a URL has its first-seen URL also while the batch that moves
+// its place from the journal to a row is not applied yet.
+func TestFirstWhilePlacesGetRows(t *testing.T) {
+	h := &heldLog{entered: make(chan struct{}), release: make(chan struct{})}
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(h.wait))
+	s := mustOpen(t, "db", Options{FS: fs, tuning: tuning{keptPlaces: 300, memTableBytes: 64 << 10, textBytes: 1}})
+	defer s.Close()
+	addItems(t, s, placedItems(0, 1000))
+	h.armed.Store(true)
+	done := make(chan struct{})
+	var n atomic.Int64
+	n.Store(1000)
+	go func() {
+		defer close(done)
+		for h.armed.Load() {
+			at := int(n.Load())
+			if _, err := s.Add(context.Background(), "", placedItems(at, at+100), store.AddOptions{}); err != nil {
+				t.Error(err)
+			}
+			n.Add(100)
+		}
+	}()
+	<-h.entered
+	lost := 0
+	for i := range int(n.Load()) {
+		o := duplicateOf(s, testKey(i))
+		if err := s.tellFirst(o); err != nil {
+			t.Error(err)
+		}
+		if o.verdicts[0].First == "" {
+			lost++
+		}
+	}
+	close(h.release)
+	<-done
+	if lost > 0 {
+		t.Errorf("got %d of %d duplicates without their first-seen URL", lost, n.Load())
+	}
+}
+
+// TestPlacesOfKeptTexts: the texts of URLs that ended are found by their keys also when the
+// store was opened again without KeepURLs and their places left the journal.
+func TestPlacesOfKeptTexts(t *testing.T) {
+	opt := Options{FS: vfs.NewMem(), KeepURLs: true, tuning: tuning{keptPlaces: 300}}
+	s := mustOpen(t, "db", opt)
+	addItems(t, s, placedItems(0, 200))
+	completeSome(t, s, 200)
+	opt.KeepURLs = false
+	s = reopen(t, s, "db", opt)
+	addItems(t, s, placedItems(200, 600)) // the places of the 200 leave the journal
+	opt.KeepURLs = true
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	for i := range 200 {
+		e, err := s.Lookup(t.Context(), "", testKey(i))
+		if want := fmt.Sprint("https://example.com/", i); err != nil || e.State != store.Done || e.URL != want {
+			t.Fatalf("key %d: got %v %q, %v; want it done, with %q", i, e.State, e.URL, err, want)
+		}
+	}
+	wantSound(t, s)
 }

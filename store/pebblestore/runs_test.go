@@ -101,18 +101,8 @@ func TestForgetAddMergeCrash(t *testing.T) {
 // there after it, and that keys forgotten in the meantime are not.
 func TestReviveWhilePurging(t *testing.T) {
 	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}}
-	s := mustOpen(t, "db", opt)
-	see(t, s, "", testKeys(0, 300))
-	flushRuns(t, s)
-	s.mu.Lock()
-	s.views++ // no purge by the keeper
-	s.mu.Unlock()
-	forget(t, s, store.Selection{Keys: testKeys(0, 200)})
-	g := s.crawls[store.DefaultCrawl].gens[0]
-	if err := s.do(t.Context(), &purgeOp{g: g}); err != nil {
-		t.Fatal(err)
-	}
-	parts, err := s.purgeParts(g)
+	s, g := beginPurge(t, opt)
+	parts, err := s.purgeParts(s.crawls[store.DefaultCrawl], g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,4 +364,123 @@ func TestRunsThatCannotBeWritten(t *testing.T) {
 	if n := see(t, s, "", testKeys(0, 1500)); n != 0 {
 		t.Errorf("got %d new; want none", n)
 	}
+}
+
+// TestHeldKeysMoveWhileTheIndexFills: a held key whose generation expires while the index
+// is being filled is known afterwards.
+func TestHeldKeysMoveWhileTheIndexFills(t *testing.T) {
+	clock, hold := newStepClock(), make(chan struct{})
+	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour, flushKeys: 100}}
+	s := mustOpen(t, "db", opt)
+	addItems(t, s, placedItems(0, 200))
+	flushRuns(t, s)
+	opt.holdFill = hold
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	clock.step(2 * time.Hour)
+	if n := forget(t, s, store.Selection{Before: clock.Now()}); n != 0 {
+		t.Fatalf("got %d keys forgotten; want none, all are held", n)
+	}
+	close(hold)
+	idle(t, s, func() bool { return !s.Index().Filling })
+	if n := see(t, s, "", testKeys(0, 200)); n != 0 {
+		t.Errorf("got %d held keys new; want none", n)
+	}
+}
+
+// beginPurge opens a store without an index that is about to merge a generation of 300 keys
+// without the first 200 of them.
+func beginPurge(t *testing.T, opt Options) (*Store, *generation) {
+	t.Helper()
+	s := mustOpen(t, "db", opt)
+	see(t, s, "", testKeys(0, 300))
+	flushRuns(t, s)
+	s.mu.Lock()
+	s.views++ // no purge by the keeper
+	s.mu.Unlock()
+	forget(t, s, store.Selection{Keys: testKeys(0, 200)})
+	g := s.crawls[store.DefaultCrawl].gens[0]
+	if err := s.do(t.Context(), &purgeOp{g: g}); err != nil {
+		t.Fatal(err)
+	}
+	return s, g
+}
+
+// endPurge merges the runs of g.
+func endPurge(t *testing.T, s *Store, g *generation) {
+	t.Helper()
+	parts, err := s.purgeParts(s.crawls[store.DefaultCrawl], g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.views--
+	s.mu.Unlock()
+	if err := s.mergeParts(parts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReviveBeforeAPurgeFlushes: keys that are recorded again between the begin of a purge
+// and its flush are known after it, whatever answers.
+func TestReviveBeforeAPurgeFlushes(t *testing.T) {
+	for _, way := range waysToLookUp {
+		t.Run(way.testName(), func(t *testing.T) {
+			opt := way
+			opt.FS, opt.flushKeys = vfs.NewMem(), 100
+			s, g := beginPurge(t, opt)
+			if n := see(t, s, "", testKeys(0, 100)); n != 100 {
+				t.Errorf("got %d new; want 100", n)
+			}
+			flushRuns(t, s)
+			endPurge(t, s, g)
+			if n := see(t, s, "", testKeys(0, 300)); n != 100 {
+				t.Errorf("got %d new; want the 100 that stayed forgotten", n)
+			}
+			wantSound(t, s)
+			s = reopen(t, s, "db", opt)
+			defer s.Close()
+			wantSound(t, s)
+		})
+	}
+}
+
+// TestExpiryWhilePurging: what a generation that expires has left is counted right when a
+// merge of it ends, also by Open.
+func TestExpiryWhilePurging(t *testing.T) {
+	clock, mem := newStepClock(), vfs.NewCrashableMem()
+	opt := Options{FS: mem, Clock: clock.Now, tuning: tuning{flushKeys: 100}}
+	s, g := beginPurge(t, opt)
+	see(t, s, "", testKeys(0, 100))
+	clock.step(time.Hour)
+	flushRuns(t, s)
+	c := s.crawls[store.DefaultCrawl]
+	// A step of expiry that goes through half of the keys.
+	if err := s.do(t.Context(), readOp(func(tx *txn) error {
+		tx.addGeneration(c)
+		keys, _, err := g.keysFrom(1)
+		if err != nil {
+			return err
+		}
+		old := oldKeys{last: &keys[len(keys)/2]}
+		for i := range keys[:len(keys)/2+1] {
+			if !g.hidden(&keys[i]) {
+				old.gone = append(old.gone, keys[i])
+			}
+		}
+		(&expireOp{at: expiry{limit: tx.s.nextGen}}).forget(tx, c, g, old)
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	left := g.keys
+	endPurge(t, s, g)
+	opt.FS = mem.CrashClone(vfs.CrashCloneCfg{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, "db", opt)
+	defer s.Close()
+	wantSeen(t, s, "", left)
+	wantSound(t, s)
 }
