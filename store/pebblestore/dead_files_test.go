@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,7 +10,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
@@ -110,4 +113,130 @@ func TestAddWhereAReadFails(t *testing.T) {
 		}
 	}
 	wantSound(t, s)
+}
+
+// mappedRuns counts the run files of a directory that this process has mapped.
+func mappedRuns(t *testing.T, dir string) (n int) {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip("this system does not list mapped files")
+	}
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, dir) && strings.Contains(line, ".run") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestFailedStoreUnmapsRuns: Close of a store that died while runs were merged, flushed or
+// imported leaves no run file mapped, and nothing is lost.
+func TestFailedStoreUnmapsRuns(t *testing.T) {
+	for name, write := range map[string]func(s *Store) error{
+		"flush": func(s *Store) error { return s.flushRuns(context.Background()) },
+		"import": func(s *Store) error {
+			_, _, err := s.ImportSorted(context.Background(), "", sequence(sortedKeys(10_000, 11_000)), store.SeeOptions{})
+			return err
+		},
+		"merge": func(s *Store) error {
+			parts, end := s.pickMerge(&merges{})
+			if parts == nil {
+				return nil
+			}
+			defer end()
+			return s.mergeParts(parts)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var armed, full atomic.Bool
+			fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if armed.Load() && op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".run") {
+					full.Store(true)
+				}
+				if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && isLog(op.Path) {
+					return syscall.ENOSPC
+				}
+				return nil
+			}))
+			s := mustOpen(t, dir, Options{FS: fs, tuning: tuning{flushKeys: 100}})
+			for i := range 3 {
+				see(t, s, "", testKeys(100*i, 100*i+100))
+				flushRuns(t, s)
+			}
+			s.mu.Lock()
+			s.packed -= 1000 // the keeper flushes nothing, so that it merges nothing
+			s.mu.Unlock()
+			see(t, s, "", testKeys(300, 400))
+			if name == "merge" {
+				importKeysInto(t, s, "", sortedKeys(300, 500))
+			}
+			armed.Store(true)
+			if err := write(s); !errors.Is(err, store.ErrFailed) {
+				t.Errorf("got %v; want ErrFailed", err)
+			}
+			if err := s.Close(); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("got %v; want that the disk is full", err)
+			}
+			if n := mappedRuns(t, dir); n > 0 {
+				t.Errorf("got %d run files mapped after Close; want none", n)
+			}
+			s = mustOpen(t, dir, Options{})
+			if n := see(t, s, "", testKeys(0, 400)); n != 0 {
+				t.Errorf("got %d new; want none", n)
+			}
+			wantSound(t, s)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestFailedOpenUnmapsRuns: an Open that fails leaves no run file mapped.
+func TestFailedOpenUnmapsRuns(t *testing.T) {
+	dir := t.TempDir()
+	s := mustOpen(t, dir, Options{})
+	see(t, s, "", testKeys(0, 100))
+	flushRuns(t, s)
+	if mappedRuns(t, dir) == 0 {
+		t.Fatal("got no mapped run file of an open store")
+	}
+	c := s.crawls[store.DefaultCrawl]
+	wrong := *c.gens[0]
+	wrong.keys++
+	if err := s.db.Set(appendNumbered(nil, tableGen, wrong.num), appendGeneration(nil, c.num, &wrong), pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, Options{}); !errors.Is(err, store.ErrCorrupt) {
+		t.Fatalf("got %v; want ErrCorrupt", err)
+	}
+	if n := mappedRuns(t, dir); n > 0 {
+		t.Errorf("got %d run files mapped after Open failed; want none", n)
+	}
+}
+
+// TestFailedStoreRests: once a store is dead, a goroutine of Pebble that reports an error is
+// parked. Its files are closed, and the collector of table statistics would try again for
+// ever, without a pause.
+func TestFailedStoreRests(t *testing.T) {
+	h := newHealth()
+	reported := make(chan struct{}, 1)
+	report := func() {
+		h.listener().BackgroundError(syscall.EIO)
+		reported <- struct{}{}
+	}
+	report()
+	<-reported
+	h.die(syscall.ENOSPC)
+	go report()
+	select {
+	case <-reported:
+		t.Error("got back from the report of an error to a dead store; want the goroutine parked")
+	case <-time.After(50 * time.Millisecond):
+	}
 }

@@ -103,15 +103,9 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 // forgetKeys removes single keys. The rows are looked for first, so that an
 // error leaves everything as it was.
 func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
-	found := map[store.Key]*generation{}
-	for i := range keys {
-		g, err := tx.s.recordedIn(c, &keys[i])
-		if err != nil {
-			return 0, err
-		}
-		if g != nil {
-			found[keys[i]] = g
-		}
+	found, err := tx.s.recordedIn(c, keys)
+	if err != nil {
+		return 0, err
 	}
 	for k, g := range found {
 		tx.forgetHeld(c, &k)

@@ -9,6 +9,7 @@ import (
 
 // committer serves the queue until it is closed.
 func (s *Store) committer() {
+	defer close(s.ended)
 	defer close(s.written)
 	s.health.committer.Store(goroutine())
 	for r := range s.queue {

@@ -39,6 +39,35 @@ type keeper struct {
 	wants []chan error    // of callers that wait for a flush
 	trash []*runfile.File // to be closed and removed
 	held  int             // backups, for which no file is removed
+	// files are all run files that the store has open. Whoever drops one calls discard; Close
+	// closes the rest, so that a store that died drops none.
+	files map[*runfile.File]struct{}
+}
+
+// opened notes a file that is open.
+func (k *keeper) opened(f *runfile.File) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.files[f] = struct{}{}
+}
+
+// closed takes a file out of those that Close closes, and reports whether it was there.
+func (k *keeper) closed(f *runfile.File) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.files[f]
+	delete(k.files, f)
+	return ok
+}
+
+// closeAll closes the files that are left.
+func (k *keeper) closeAll() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for f := range k.files {
+		f.Release()
+	}
+	clear(k.files)
 }
 
 // flushAt is how many packed keys make a flush.
@@ -91,7 +120,9 @@ func (s *Store) round(m *merges) error {
 	s.keeper.mu.Lock()
 	forced := len(s.keeper.wants) > 0
 	s.keeper.mu.Unlock()
-	s.mu.RLock()
+	if err := s.rlock(); err != nil {
+		return err
+	}
 	due, leaving := s.packed >= s.flushAt(), s.leaving
 	s.mu.RUnlock()
 	var err error
@@ -159,6 +190,9 @@ func (s *Store) removeTrash() {
 // discard closes a file and removes it when its last reader has closed it. If that
 // fails, the next open removes it.
 func (s *Store) discard(f *runfile.File) {
+	if !s.keeper.closed(f) {
+		return
+	}
 	path := s.opt.FS.PathJoin(s.runsDir(), f.ID().Name())
 	f.AtEnd(func() { _ = s.opt.FS.Remove(path) })
 	f.Release()

@@ -242,17 +242,34 @@ func (n *keySet) findInRun(g *generation, r *run, keys []store.Key, order []uint
 	return nil
 }
 
-// recordedIn returns the generation by which a key is known, nil if it is not known.
-func (s *Store) recordedIn(c *crawl, k *store.Key) (*generation, error) {
-	if known, err := c.seen.has(k); err != nil || !known {
-		return nil, err
+// recordedIn returns the generations by which those of the keys are known that are.
+func (s *Store) recordedIn(c *crawl, keys []store.Key) (map[store.Key]*generation, error) {
+	found, packed := map[store.Key]*generation{}, map[store.Key]bool{}
+	for i := range keys {
+		k := &keys[i]
+		known, err := c.seen.has(k)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			continue
+		}
+		g, err := c.inRuns(k)
+		if err != nil {
+			return nil, err
+		}
+		if g != nil {
+			found[*k] = g
+		} else { // a key that is known and in no run is in a packed row
+			packed[*k] = true
+		}
 	}
-	return s.locate(c, k)
+	c.inPacked(packed, found)
+	return found, nil
 }
 
-// locate returns the generation by which a known key is known, nil if the index erred.
-func (s *Store) locate(c *crawl, k *store.Key) (*generation, error) {
-	var packed []*generation
+// inRuns returns the generation that has k in a run, nil if none has.
+func (c *crawl) inRuns(k *store.Key) (*generation, error) {
 	for _, g := range slices.Backward(c.gens) {
 		if g.hidden(k) {
 			continue
@@ -262,21 +279,37 @@ func (s *Store) locate(c *crawl, k *store.Key) (*generation, error) {
 				return g, damaged(err)
 			}
 		}
-		if g.packed > 0 {
-			packed = append(packed, g)
+	}
+	return nil, nil
+}
+
+// inPacked finds the generations that have keys in packed rows. It goes through the rows of
+// all but the latest, which has what is in none of the others.
+func (c *crawl) inPacked(keys map[store.Key]bool, found map[store.Key]*generation) {
+	var latest *generation
+	for _, g := range slices.Backward(c.gens) {
+		switch {
+		case len(keys) == 0:
+			return
+		case g.packed == 0:
+		case latest == nil:
+			latest = g
+		default:
+			for _, rows := range []*packedKeys{&g.rows, &g.frozen} {
+				rows.each(keys, func(k store.Key) {
+					if !g.hidden(&k) {
+						found[k] = g
+						delete(keys, k)
+					}
+				})
+			}
 		}
 	}
-	for len(packed) > 1 { // a key that is known and in no run is in a packed row
-		g := packed[len(packed)-1]
-		if g.rows.has(k) || g.frozen.has(k) {
-			return g, nil
+	for k := range keys {
+		if latest != nil && !latest.hidden(&k) {
+			found[k] = latest
 		}
-		packed = packed[:len(packed)-1]
 	}
-	if len(packed) == 0 {
-		return nil, nil
-	}
-	return packed[0], nil
 }
 
 // packed notes that a key that is known went into a packed row.

@@ -75,6 +75,7 @@ func (s *Store) loadRuns(gens map[uint32]*crawlGen) error {
 				return fmt.Errorf("%w: %w; restore a copy of the directory or import an export", store.ErrCorrupt, err)
 			}
 			files[id] = f
+			s.keeper.opened(f)
 		}
 		s.sections[f]++
 		r, err := f.Run(place)

@@ -41,14 +41,6 @@ func (p *keyPart) begin() {
 	}
 }
 
-// end takes that back. Damaged inputs stay busy.
-func (p *keyPart) end(bad bool) {
-	for _, r := range p.inputs {
-		r.busy = bad
-		r.File.Release()
-	}
-}
-
 // runsWriter writes runs: large ones into files of their own, others into one.
 type runsWriter struct {
 	s      *Store
@@ -118,6 +110,7 @@ func (w *runsWriter) finish(f *runfile.Writer) (err error) {
 	file, err := f.Finish()
 	if err == nil {
 		w.files[f] = file
+		w.s.keeper.opened(file)
 	}
 	return err
 }
@@ -155,7 +148,7 @@ func (w *runsWriter) commit(parts []*keyPart) error {
 
 // unused removes the files that no generation took a run of.
 func (w *runsWriter) unused() {
-	if w.s.isDead() { // the committer may be about to take one
+	if w.s.isDead() { // the committer may be about to take one; Close closes them
 		return
 	}
 	for wr, f := range w.files {
@@ -256,12 +249,17 @@ func (s *Store) mergeParts(parts []*keyPart) (err error) {
 // endParts ends the use of the inputs. If one of them is damaged they are not merged
 // again.
 func (s *Store) endParts(parts []*keyPart, bad bool) {
-	if s.lock() != nil {
-		return // the store is dead
-	}
-	defer s.mu.Unlock()
+	alive := s.lock() == nil
 	for _, p := range parts {
-		p.end(bad)
+		for _, r := range p.inputs {
+			if alive {
+				r.busy = bad
+			}
+			r.File.Release()
+		}
+	}
+	if alive {
+		s.mu.Unlock()
 	}
 }
 

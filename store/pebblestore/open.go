@@ -37,6 +37,7 @@ type Store struct {
 	slots   chan struct{} // one for each group that waits for the disk
 	written chan *flight  // by the committer, to be answered when they are durable
 	stopped chan struct{} // closed when all that was accepted is answered
+	ended   chan struct{} // closed when the committer has ended
 	sees    seeMerger     // the committer's
 	pace    *pace         // the committer's
 	wall    wallTime      // the committer's
@@ -105,6 +106,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		slots:   make(chan struct{}, inFlight),
 		written: make(chan *flight, inFlight),
 		stopped: make(chan struct{}),
+		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
 		pace:    newPace(db, popt),
 		crawls:  map[string]*crawl{},
@@ -113,12 +115,15 @@ func Open(dir string, opt Options) (*Store, error) {
 		texts:       newTexts(opt.textBytes),
 		retiring:    make(chan struct{}, 1),
 		compactions: held,
-		keeper:      keeper{poke: make(chan struct{}, 1)},
+		keeper:      keeper{poke: make(chan struct{}, 1), files: map[*runfile.File]struct{}{}},
 		sections:    map[*runfile.File]int{},
 	}
 	if err := s.attempt(s.load); err != nil {
-		s.closeAlsoSeen()
-		return nil, errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
+		err = errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
+		if !s.isDead() { // or what loads may go on
+			s.closeKeys()
+		}
+		return nil, err
 	}
 	held.begin()
 	watch.on.Store(true)
@@ -259,7 +264,7 @@ func (s *Store) Close() error {
 	if s.isDead() {
 		err = errors.Join(s.failure(), err)
 		select {
-		case <-s.stopped:
+		case <-s.ended: // the answerer may wait for a sync for ever, and has no keys
 		case <-time.After(parkedAfter):
 			return err // the committer is parked in Pebble, and may hold the keys
 		}
@@ -274,12 +279,12 @@ const parkedAfter = 100 * time.Millisecond
 // closeKeys frees the memory of the keys, and closes the files.
 func (s *Store) closeKeys() {
 	for _, c := range s.crawls {
-		c.seen.close()
-	}
-	for f := range s.sections {
-		f.Release()
+		if c.seen != nil {
+			c.seen.close()
+		}
 	}
 	s.removeTrash()
+	s.keeper.closeAll()
 	s.closeAlsoSeen()
 }
 

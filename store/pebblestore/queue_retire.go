@@ -213,24 +213,17 @@ func (some *remains) read(tx *txn, from, lo, hi []byte, keyOf func(key, value []
 // ownedBy returns those of the keys whose place is in the queue, with their
 // generations. Others were queued elsewhere since, or forgotten.
 func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation, error) {
-	found := make(map[store.Key]*generation, len(keys))
+	owned := make([]store.Key, 0, len(keys))
 	for i := range keys {
 		p := tx.findPlace(r.c, &keys[i])
 		if tx.err != nil {
 			return nil, tx.err
 		}
-		if p.queue != uint32(r.q.ID) {
-			continue
-		}
-		g, err := tx.s.recordedIn(r.c, &keys[i])
-		if err != nil {
-			return nil, err
-		}
-		if g != nil {
-			found[keys[i]] = g
+		if p.queue == uint32(r.q.ID) {
+			owned = append(owned, keys[i])
 		}
 	}
-	return found, nil
+	return tx.s.recordedIn(r.c, owned)
 }
 
 // endRetired ends the lease of a key whose queue is retired, before the key may be

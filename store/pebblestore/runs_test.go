@@ -484,3 +484,38 @@ func TestExpiryWhilePurging(t *testing.T) {
 	wantSeen(t, s, "", left)
 	wantSound(t, s)
 }
+
+// TestForgetAmongPackedGenerations: keys are forgotten in the generation whose packed rows
+// have them, without going through all rows for each.
+func TestForgetAmongPackedGenerations(t *testing.T) {
+	n := under(200_000, 20_000)
+	for _, way := range []Options{{}, {IndexBytes: -1}, {Exact: true}} {
+		clock := newStepClock()
+		opt := way
+		opt.FS, opt.Clock, opt.tuning = vfs.NewMem(), clock.Now, tuning{generation: time.Hour, flushKeys: 1 << 30}
+		s := mustOpen(t, "db", opt)
+		for i := range 3 {
+			see(t, s, "", testKeys(n*i, n*i+n))
+			clock.step(2 * time.Hour)
+		}
+		var keys []store.Key
+		for i := range 3 {
+			keys = append(keys, testKeys(n*i, n*i+5_000)...)
+		}
+		if got := forget(t, s, store.Selection{Keys: keys}); got != 15_000 {
+			t.Errorf("got %d forgotten; want 15000", got)
+		}
+		for i, g := range s.crawls[store.DefaultCrawl].gens {
+			if want := int64(n - 5000); g.keys != want {
+				t.Errorf("generation %d: got %d keys; want %d", i, g.keys, want)
+			}
+		}
+		if got := see(t, s, "", testKeys(0, 3*n)); got != 15_000 {
+			t.Errorf("got %d new; want the 15000 that were forgotten", got)
+		}
+		wantSound(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
