@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -41,6 +43,10 @@ type health struct {
 
 // maxMisses is how many background failures in a row are one too many.
 const maxMisses = 20
+
+// statsPause is the time after which Pebble's collector of table statistics asks again for a
+// table that it could not read. Left alone, it asks without a pause. It holds no lock.
+const statsPause = time.Second / 4
 
 func newHealth() *health { return &health{dead: make(chan struct{})} }
 
@@ -171,27 +177,30 @@ func goroutine() int64 {
 }
 
 func (h *health) listener() *pebble.EventListener {
-	good := func(err error) {
-		if err == nil {
+	wrote := func(err error) {
+		switch {
+		case err == nil:
 			h.misses.Store(0)
+		case !errors.Is(err, pebble.ErrCancelledCompaction) && h.misses.Add(1) >= maxMisses:
+			h.die(fmt.Errorf("cannot write tables, tried %d times: %w", maxMisses, err))
 		}
 	}
 	return &pebble.EventListener{
-		BackgroundError: func(err error) {
-			if errors.Is(err, pebble.ErrCancelledCompaction) {
-				return
+		BackgroundError: func(error) {
+			if !h.isDead() && strings.Contains(string(debug.Stack()), "TableStats") {
+				select {
+				case <-time.After(statsPause):
+				case <-h.dead:
+				}
 			}
 			if h.isDead() { // its files are closed, or will be: Pebble would try again for ever, without a pause
 				select {}
-			}
-			if h.misses.Add(1) >= maxMisses {
-				h.die(fmt.Errorf("cannot write tables, tried %d times: %w", maxMisses, err))
 			}
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
 		WriteStallEnd:   h.stalls.end,
 		DataCorruption:  func(pebble.DataCorruptionInfo) {}, // the read that met it returns it
-		FlushEnd:        func(i pebble.FlushInfo) { good(i.Err) },
-		CompactionEnd:   func(i pebble.CompactionInfo) { good(i.Err) },
+		FlushEnd:        func(i pebble.FlushInfo) { wrote(i.Err) },
+		CompactionEnd:   func(i pebble.CompactionInfo) { wrote(i.Err) },
 	}
 }
