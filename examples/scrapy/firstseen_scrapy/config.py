@@ -47,7 +47,7 @@ class Config:
             # Nobody else asks a private daemon, so leases of a killed process may end soon.
             lease=s.getint("FIRSTSEEN_LEASE", 60 if s.get("FIRSTSEEN_URL") else 10),
             prefetch=s.getint("FIRSTSEEN_PREFETCH", 2 * concurrent),
-            at_risk=2 * concurrent,
+            at_risk=s.getint("FIRSTSEEN_AT_RISK", 2 * concurrent),
             per_domain=s.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or 8,
             give_up=s.getfloat("FIRSTSEEN_GIVE_UP", 300),
             filter_start=s.getbool("FIRSTSEEN_FILTER_START", True),
@@ -56,9 +56,10 @@ class Config:
             cache=s.getint("FIRSTSEEN_CACHE", 100_000),
             debug=s.getbool("DUPEFILTER_DEBUG"),
         )
-        if config.lease < 1 or config.prefetch < 1:
+        if min(config.lease, config.prefetch, config.at_risk) < 1:
             raise NotConfigured(
-                f"cannot read settings; got FIRSTSEEN_LEASE {config.lease}, FIRSTSEEN_PREFETCH {config.prefetch}; want 1 or more"
+                f"cannot read settings; got FIRSTSEEN_LEASE {config.lease}, FIRSTSEEN_PREFETCH {config.prefetch},"
+                f" FIRSTSEEN_AT_RISK {config.at_risk}; want 1 or more"
             )
         return config
 

@@ -26,12 +26,13 @@ class Site:
     """Pages /p/0 to /p/<n-1>: a tree by threes, and links back in other spellings.
 
     log holds method, path, body, headers and time of each request, in order of arrival.
-    After hold_after of them, answers wait until release.
+    After hold_after of them, answers wait until release; held has their paths.
     """
 
     def __init__(self, pages: int, delay: float = 0.0):
         self.pages, self.delay = pages, delay
         self.log: list[Access] = []
+        self.held: set[str] = set()
         self.hold_after, self._released = float("inf"), threading.Event()
         self._grown = threading.Condition()
         self._server = Server(("127.0.0.1", 0), self._handler())
@@ -74,7 +75,8 @@ class Site:
                 with site._grown:
                     site.log.append(access)
                     site._grown.notify_all()
-                    hold = len(site.log) > site.hold_after
+                    if hold := len(site.log) > site.hold_after and not site._released.is_set():
+                        site.held.add(access.path)
                 if hold:
                     site._released.wait()
                 time.sleep(site.delay)

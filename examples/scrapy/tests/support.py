@@ -96,6 +96,11 @@ class Crawl:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
+    def terminate(self) -> Crawl:
+        """Asks it to end, as Ctrl-C does, and waits."""
+        self._process.send_signal(signal.SIGTERM)
+        return self.wait()
+
     def wait(self, seconds: float = 300) -> Crawl:
         try:
             self._process.wait(seconds)

@@ -52,7 +52,35 @@ class PrivateTest(unittest.TestCase):
         self.assertEqual({*before.values(), *after.values()}, {1})
         twice = before.keys() & after.keys()
         self.assertLessEqual(len(twice), 2 * 16, "more than were being fetched when it was killed")
-        print(f"private daemon: killed after {len(before)} of {PAGES} pages; fetched twice: {len(twice)}")
+        print(f"private daemon: killed after {len(before)} of {PAGES} pages; requested twice: {len(twice)},"
+              f" of them answered before the kill: {len(twice - self.site.held)}")  # fmt: skip
+
+    def test_killed_with_one_page_at_risk(self) -> None:
+        """Each page that the site answered is in its log once: only the one whose answer was cut
+        off is requested again."""
+        self.site.hold_after = 40
+        first = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir, FIRSTSEEN_AT_RISK=1, USER_AGENT="first")
+        self.site.wait_for(41)
+        first.kill()
+        self.site.release()
+        Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir, USER_AGENT="second").wait()
+        before, after = self.site.fetched("first"), self.site.fetched("second")
+        self.assertEqual(len(before), 41)
+        self.assertEqual((before | after).keys(), ALL)
+        self.assertEqual({*before.values(), *after.values()}, {1})
+        self.assertEqual(before.keys() & after.keys(), self.site.held)
+        self.assertEqual(len(self.site.held), 1)
+
+    def test_terminated(self) -> None:
+        """SIGTERM settles what was fetched: each page is in the log once."""
+        first = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir, USER_AGENT="first")
+        self.site.wait_for(40)
+        first.terminate()
+        self.assertIn("shutdown", first.log())
+        self.assert_no_daemon_within(5)
+        self.assertLess(len(self.site.fetched("first")), PAGES)
+        Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir).wait()
+        self.assertEqual(self.site.fetched(), dict.fromkeys(ALL, 1))
 
     def test_interrupted(self) -> None:
         """An orderly end settles all: each page is fetched once."""
