@@ -72,7 +72,7 @@ class PrivateTest(unittest.TestCase):
         self.assertEqual(len(self.site.held), 1)
 
     def test_terminated(self) -> None:
-        """SIGTERM settles what was fetched: each page is in the log once."""
+        """SIGTERM settles the pages that were fetched: each is in the log once."""
         first = Crawl(self, "tree", self.site.url, JOBDIR=self.jobdir, USER_AGENT="first")
         self.site.wait_for(40)
         first.terminate()
