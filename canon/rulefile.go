@@ -22,8 +22,10 @@ import (
 //	  "params":  [
 //	    {"host": "wiki.example.org", "path": "/w/", "drop": ["oldid", "utm_*"]},
 //	    {"host": "*.example.com", "keep": ["id", "page"]},
+//	    {"host": "shop.example.org", "pattern": "/search*.php$", "drop": ["sort"]},
 //	    {"host": "*", "drop": ["ref"]}
-//	  ]
+//	  ],
+//	  "trust_declared": ["shop.example.com", "*.example.net"]
 //	}
 //
 // An entry holds at one host, at all hosts below a domain ("*.example.com"), or everywhere
@@ -43,11 +45,17 @@ import (
 // "/", the entry holds only below the path. Host and path are compared with those of the
 // canonical form. So if strip-www is on, an entry for a www host never holds.
 //
+// Instead of a path, an entry of params may have a pattern, as in robots.txt: the start of a
+// path, in which "*" stands for any text and a final "$" for the end of the path.
+//
+// The hosts of trust_declared are those whose No-Vary-Search and Clean-param declarations
+// "firstseen serve" uses as rules. The list has no effect on the profile.
+//
 // No entry changes the site of a URL. So the same entries hold for a URL and for its canonical
 // form, and [Qiita] keeps its laws.
 //
 // An entry may have a "source". The learn command writes there whether the entry is based on
-// content or on declarations of the site. Like a comment, it has no effect.
+// content or on declarations of the site. It has no effect except that [Step].Scope names it.
 //
 // Errors name the line. WithRuleFile reads r to its end.
 func WithRuleFile(r io.Reader) Option {
@@ -77,8 +85,13 @@ func (f *fileReader) read(s *settings) error {
 			err = f.array(func() error { return f.entry(params) })
 		case "sites":
 			err = f.array(func() error { return f.site(sites) })
+		case "trust_declared":
+			err = f.array(func() error {
+				_, err := f.checked(scopeHost)
+				return err
+			})
 		default:
-			err = fmt.Errorf("got key %q; want comment, rules, params or sites", key)
+			err = fmt.Errorf("got key %q; want comment, rules, params, sites or trust_declared", key)
 		}
 		return err
 	})
@@ -120,17 +133,21 @@ func (f *fileReader) signed() (r Rule, plus bool, err error) {
 
 // entry reads one entry of params.
 func (f *fileReader) entry(params *paramRules) error {
-	var host, path string
+	var host, path, pattern, source string
 	var drop, keep []string
 	dropSeen, keepSeen := false, false
 	err := f.object(func(key string) (err error) {
 		switch key {
-		case "comment", "source":
+		case "comment":
 			_, err = f.text()
+		case "source":
+			source, err = f.text()
 		case "host":
 			host, err = f.checked(scopeHost)
 		case "path":
 			path, err = f.checked(scopePath)
+		case "pattern":
+			pattern, err = f.checked(scopePattern)
 		case "drop":
 			dropSeen = true
 			drop, err = f.names()
@@ -138,7 +155,7 @@ func (f *fileReader) entry(params *paramRules) error {
 			keepSeen = true
 			keep, err = f.names()
 		default:
-			err = fmt.Errorf("got key %q; want host, path, drop, keep, comment or source", key)
+			err = fmt.Errorf("got key %q; want host, path, pattern, drop, keep, comment or source", key)
 		}
 		return err
 	})
@@ -147,19 +164,28 @@ func (f *fileReader) entry(params *paramRules) error {
 		return err
 	case host == "":
 		return errors.New(`got an entry without host; want one, "*" for all`)
+	case path != "" && pattern != "":
+		return errors.New("got an entry with both path and pattern; want one of them")
 	case dropSeen && keepSeen:
 		return errors.New("got an entry with both drop and keep; want one of them")
 	case !dropSeen && !keepSeen:
 		return errors.New("got an entry with neither drop nor keep; want one of them")
 	}
-	sc := &scope{host: host, path: path}
+	sc := &scope{host: host, path: path, source: source}
+	if pattern != "" {
+		sc.pattern = newPathPattern(pattern)
+	}
 	if dropSeen {
 		sc.drop = newNameSet(drop)
 	} else {
 		sc.keep = newNameSet(keep)
 	}
 	params.add(sc)
-	params.digest = chainDigest(params.digest, fmt.Sprintf("%q %q %t %q", host, path, dropSeen, append(drop, keep...)))
+	text := fmt.Sprintf("%q %q %t %q", host, path, dropSeen, append(drop, keep...))
+	if pattern != "" {
+		text += fmt.Sprintf(" pattern %q", pattern)
+	}
+	params.digest = chainDigest(params.digest, text)
 	return nil
 }
 
@@ -191,8 +217,10 @@ func (f *fileReader) site(sites *siteRules) error {
 	sc := &scope{}
 	err := f.object(func(key string) (err error) {
 		switch key {
-		case "comment", "source":
+		case "comment":
 			_, err = f.text()
+		case "source":
+			sc.source, err = f.text()
 		case "host":
 			sc.host, err = f.checked(siteHost)
 		case "path":
@@ -267,6 +295,23 @@ func scopePath(s string) (string, error) {
 		return "", fmt.Errorf(`got path %q; want one that begins with "/", without "?", "#", "\" and dot segments`, s)
 	}
 	return path, nil
+}
+
+// scopePattern checks a pattern and returns it in canonical form.
+func scopePattern(s string) (string, error) {
+	text, end := strings.CutSuffix(s, "$")
+	parts := strings.Split(text, "*")
+	for i, part := range parts {
+		parts[i] = normalizeEscapes(part, pathRaw)
+	}
+	pattern := strings.Join(parts, "*")
+	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\$`) || withoutDots(pattern) != pattern {
+		return "", fmt.Errorf(`got pattern %q; want one that begins with "/" or "*", without "?", "#", "\" and dot segments, "$" at most at the end`, s)
+	}
+	if end {
+		pattern += "$"
+	}
+	return pattern, nil
 }
 
 func scopeName(s string) (string, error) {

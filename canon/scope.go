@@ -10,17 +10,32 @@ import (
 // or all but these; or switch these rules.
 type scope struct {
 	path    string
-	drop    *nameSet // nil if the scope keeps
-	keep    *nameSet // nil if the scope drops
-	on, off ruleSet  // of an entry for a site
-	host    string   // as in the file, for people
-	text    string   // what else the entry says, for people
+	pattern *pathPattern // in place of a path; nil if there is none
+	drop    *nameSet     // nil if the scope keeps
+	keep    *nameSet     // nil if the scope drops
+	on, off ruleSet      // of an entry for a site
+	host    string       // as in the file, for people
+	text    string       // what else the entry says, for people
+	source  string       // what the entry is based on, for people
 }
 
-func (s *scope) String() string { return s.host + s.path }
+// String returns the place of the entry and, after it, its source.
+func (s *scope) String() string {
+	place := s.host + s.path
+	if s.pattern != nil {
+		place += s.pattern.String()
+	}
+	if s.source != "" {
+		place += " (" + s.source + ")"
+	}
+	return place
+}
 
 // covers compares whole segments: "/wiki" covers "/wiki" and "/wiki/a", not "/wikipedia".
 func (s *scope) covers(path []byte) bool {
+	if s.pattern != nil {
+		return s.pattern.covers(path)
+	}
 	n := len(s.path)
 	if len(path) < n || string(path[:n]) != s.path {
 		return false
@@ -96,6 +111,9 @@ func eachOf(scopes []*scope, yield func(*scope) bool) bool {
 // paramRules are the parameter rules of a rule file. A nil one has none.
 type paramRules struct {
 	hostTable
+	// single are the scopes of one host and one path, which sites can declare by the
+	// thousand: by host, then by path.
+	single map[string]map[string][]*scope
 	digest string // of the rules, for Profile.String
 }
 
@@ -137,6 +155,7 @@ func (r *paramRules) scopesFor(host, path []byte) (found []*scope) {
 	if r == nil {
 		return nil
 	}
+	found = append(found, r.single[string(host)][string(path)]...)
 	r.each(host, func(s *scope) bool {
 		if s.covers(path) {
 			found = append(found, s)
@@ -144,6 +163,57 @@ func (r *paramRules) scopesFor(host, path []byte) (found []*scope) {
 		return true
 	})
 	return found
+}
+
+// add files a scope.
+func (r *paramRules) add(sc *scope) {
+	if sc.pattern == nil || !sc.pattern.single() || strings.HasPrefix(sc.host, "*") {
+		r.hostTable.add(sc)
+		return
+	}
+	paths := r.single[sc.host]
+	if paths == nil {
+		paths = map[string][]*scope{}
+		if r.single == nil {
+			r.single = map[string]map[string][]*scope{}
+		}
+		r.single[sc.host] = paths
+	}
+	paths[sc.pattern.parts[0]] = append(paths[sc.pattern.parts[0]], sc)
+}
+
+// pathPattern is a pattern for paths as robots.txt has it.
+type pathPattern struct {
+	parts []string // between the asterisks
+	end   bool     // whether the last part ends the path
+}
+
+func newPathPattern(text string) *pathPattern {
+	text, end := strings.CutSuffix(text, "$")
+	return &pathPattern{parts: strings.Split(text, "*"), end: end}
+}
+
+// single reports whether the pattern covers one path only.
+func (p *pathPattern) single() bool { return p.end && len(p.parts) == 1 }
+
+func (p *pathPattern) String() string {
+	return strings.Join(p.parts, "*") + map[bool]string{true: "$"}[p.end]
+}
+
+func (p *pathPattern) covers(path []byte) bool {
+	rest, ok := bytes.CutPrefix(path, []byte(p.parts[0]))
+	if !ok {
+		return false
+	}
+	for i, part := range p.parts[1:] {
+		if p.end && i == len(p.parts)-2 {
+			return bytes.HasSuffix(rest, []byte(part))
+		}
+		if _, rest, ok = bytes.Cut(rest, []byte(part)); !ok {
+			return false
+		}
+	}
+	return !p.end || len(rest) == 0
 }
 
 // dropsParam reports whether one of the scopes drops the parameter.

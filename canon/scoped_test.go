@@ -26,6 +26,9 @@ func (w scopedWorld) entry(r *rand.Rand, params bool) map[string]any {
 	e := map[string]any{"host": w.host(r), "path": pickOne(r, w.paths)}
 	if e["path"] == "" {
 		delete(e, "path")
+	} else if params && r.IntN(3) == 0 {
+		e["pattern"] = e["path"].(string) + pickOne(r, []string{"", "$", "*", "*b$", "/*/index"})
+		delete(e, "path")
 	}
 	switch {
 	case !params:

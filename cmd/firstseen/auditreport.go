@@ -35,6 +35,7 @@ func writeAudit(out *output, r *audit.Report, took time.Duration) {
 		writeVerdict(out, named(r.Against.Joined, "would join"), r.Repeats)
 		writeVerdict(out, named(r.Against.Split, "would split"), r.Repeats)
 	}
+	writeSaid(out, r.Forms)
 	writeExamples(out, r.Forms)
 	out.line(fmt.Sprintf("\n%.2f s", took.Seconds()))
 }
@@ -78,6 +79,32 @@ func writeIdle(out *output, forms []audit.Verdict) {
 	}
 	if len(names) > 0 {
 		out.line("merged nothing: " + strings.Join(names, ", "))
+	}
+}
+
+// writeSaid compares what the sites declare of a rule's pairs with what their contents say.
+func writeSaid(out *output, forms []audit.Verdict) {
+	header := fmt.Sprintf("\n%-24s %30s   %30s\n%-24s %9s %9s %10s   %9s %9s %10s", "declared, content says", "one page", "two pages",
+		"rule", "same", "different", "unknown", "same", "different", "unknown")
+	for _, v := range forms {
+		if v.Said == nil {
+			continue
+		}
+		if header != "" {
+			out.line(header)
+			header = ""
+		}
+		one, two := v.Said.OnePage, v.Said.TwoPages
+		out.line(fmt.Sprintf("%-24s %9s %9s %10s   %9s %9s %10s", v.Name, grouped(int64(one.Same)), grouped(int64(one.Different)), grouped(int64(one.Unknown)),
+			grouped(int64(two.Same)), grouped(int64(two.Different)), grouped(int64(two.Unknown))))
+	}
+	for _, v := range forms {
+		if v.Said == nil || v.Kind == audit.RuleSet {
+			continue
+		}
+		for _, c := range v.Said.Against[:min(3, len(v.Said.Against))] {
+			out.line(fmt.Sprintf("  %s: declared %s, content %s\n    %s\n    %s", v.Name, c.Declared, c.Content, c.A, c.B))
+		}
 	}
 }
 

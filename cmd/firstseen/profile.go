@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 
@@ -34,12 +35,16 @@ func (p *profileFlags) open() (*canon.Profile, error) {
 }
 
 func withRuleFile(profile *canon.Profile, name string) (*canon.Profile, error) {
-	file, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open rule file: %w", err)
 	}
-	defer file.Close()
-	profile, err = profile.With(canon.WithRuleFile(file))
+	return withRules(profile, name, text)
+}
+
+// withRules returns the profile with the rules of a file, given its text.
+func withRules(profile *canon.Profile, name string, text []byte) (*canon.Profile, error) {
+	profile, err := profile.With(canon.WithRuleFile(bytes.NewReader(text)))
 	if err != nil {
 		return nil, misusef("cannot use rule file %s: %w", name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ type serveFlags struct {
 	server  server.Config
 	exclude excludeFlags
 	redis   redisFlags
+	trusted trusting
 
 	db string
 	// backupDir is where backups go; empty for none.
@@ -101,6 +103,9 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := f.trusted.checkStore(f.redis.given()); err != nil {
+		return err
+	}
 	f.server.Logger, f.server.Level = a.log, &a.level
 	f.place()
 	if err := errors.Join(f.server.Check(ctx), f.checkLimits(), f.checkNode()); err != nil {
@@ -126,7 +131,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		return err
 	}
 	excluded.log(a.log)
-	if err = front.SetProfile(p); err == nil {
+	if err = f.trusted.begin(front, base, p, f.declaredFile()); err == nil {
 		err = f.serve(ctx, a, front, excluded, hup)
 	}
 	return errors.Join(err, closeAll())
@@ -137,11 +142,17 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 func (f *serveFlags) profiles() (base, p *canon.Profile, err error) {
 	without := f.profile
 	without.file = ""
-	if base, err = without.open(); err != nil {
+	if base, err = without.open(); err != nil || f.profile.file == "" {
+		return base, base, err
+	}
+	text, err := os.ReadFile(f.profile.file) // once: it may be a pipe
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot open rule file: %w", err)
+	}
+	if p, err = withRules(base, f.profile.file, text); err != nil {
 		return nil, nil, err
 	}
-	p, err = f.profile.open()
-	return base, p, err
+	return base, p, f.trusted.read(text)
 }
 
 // open opens the store and a frontier on it, and returns what closes both.
@@ -153,8 +164,11 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	sample := f.openCaptures(a.log)
 	opt := f.policy()
 	opt.Profile, opt.Exclude = p, excluded.excluder()
-	if sample != nil {
-		opt.OnFetched = func(r frontier.Fetched) { sample.Offer(captures.Capture(r)) }
+	opt.OnFetched = func(r frontier.Fetched) {
+		if sample != nil {
+			sample.Offer(captures.Capture(r))
+		}
+		f.trusted.offer(&r)
 	}
 	opt.OnDropped, opt.Logger = logDropped(a.log), a.log
 	front, err := frontier.New(st, opt)
@@ -169,6 +183,9 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	}, nil
 }
 
+// declaredFile keeps the rules that trusted hosts declared.
+func (f *serveFlags) declaredFile() string { return filepath.Join(f.db, "declared.json") }
+
 // serve runs the server until ctx ends.
 func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier, excluded *exclusion, hup <-chan os.Signal) error {
 	if err := f.chooseProfiles(ctx, front); err != nil {
@@ -176,10 +193,12 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	}
 	f.server.Queues = queuestate.Defaults{MaxInFlight: f.maxInFlight, Delay: f.delay}
 	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.traps == "all"
+	f.server.Declared = f.trusted.stats
+	go f.trusted.run(ctx, a.log, f.declaredFile())
 	f.server.Reload = func(context.Context) error {
 		_, p, err := f.profiles()
 		if err == nil {
-			err = front.SetProfile(p)
+			err = f.trusted.use(p)
 		}
 		if errExcluded := excluded.reload(); errExcluded != nil {
 			return errors.Join(err, errExcluded)

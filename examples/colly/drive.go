@@ -21,7 +21,8 @@ func Drive(ctx context.Context, c *colly.Collector, f frontier.Interface) error 
 	d := &driver{c: c, f: f}
 	c.AllowURLRevisit = true // the frontier decides
 	c.SetRedirectHandler(d.redirected)
-	c.OnError(func(r *colly.Response, _ error) { d.failed = r })
+	c.OnResponse(func(r *colly.Response) { d.fetched = fetchedOf(r) })
+	c.OnError(func(r *colly.Response, _ error) { d.failed, d.fetched = r, fetchedOf(r) })
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		if link := e.Request.AbsoluteURL(e.Attr("href")); hostOf(link) == e.Request.URL.Hostname() {
 			d.links = append(d.links, link)
@@ -54,6 +55,8 @@ type driver struct {
 	links  []string
 	target string          // where a redirect leads
 	failed *colly.Response // the response, if it was not a page
+
+	fetched *frontier.Fetched // what the fetch returned
 }
 
 func (d *driver) redirected(to *http.Request, _ []*http.Request) error {
@@ -65,7 +68,7 @@ func (d *driver) redirected(to *http.Request, _ []*http.Request) error {
 // variant of the same page is followed under the same lease.
 func (d *driver) visit(ctx context.Context, lease *frontier.Lease) error {
 	for lease != nil {
-		d.links, d.target, d.failed = nil, "", nil
+		d.links, d.target, d.failed, d.fetched = nil, "", nil, nil
 		err := d.c.Visit(lease.URL)
 		if d.target == "" || lease.Depth > 0 && hostOf(d.target) != hostOf(lease.URL) {
 			return d.settle(ctx, lease, err)
@@ -84,6 +87,7 @@ func (d *driver) settle(ctx context.Context, lease *frontier.Lease, failure erro
 	if failure != nil {
 		s = settlementOf(lease, d.failed, failure)
 	}
+	s.Fetched = d.fetched
 	if _, err := d.f.AddBatch(ctx, frontier.Links(lease, d.links...)); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/frontier/declared"
 )
 
 // outcomeOf returns the outcome of a page whose visit failed, by the status of its answer, or 0 for
@@ -41,4 +44,17 @@ func settlementOf(l *frontier.Lease, r *colly.Response, err error) frontier.Sett
 		s.BlockQueue = s.At
 	}
 	return s
+}
+
+// fetchedOf returns what the rules are judged by: the content and what the page declares of
+// its duplicates. It is nil if there was no response.
+func fetchedOf(r *colly.Response) *frontier.Fetched {
+	if r == nil || r.Headers == nil || r.StatusCode == 0 {
+		return nil
+	}
+	sum := sha1.Sum(r.Body)
+	f := &frontier.Fetched{URL: r.Request.URL.String(), Status: r.StatusCode, Digest: "sha1:" + hex.EncodeToString(sum[:])}
+	page := declared.Of(f.URL, *r.Headers, r.Body)
+	f.Canonical, f.NoVarySearch, f.CleanParam = page.Canonical, page.NoVarySearch, page.CleanParam
+	return f
 }

@@ -47,6 +47,7 @@ func (q *Queue) end(r *colly.Response, err error) {
 	if err != nil {
 		s = settlementOf(h.lease, r, err)
 	}
+	s.Fetched = fetchedOf(r)
 	_, _ = q.f.Settle(context.Background(), []frontier.Settlement{s})
 }
 

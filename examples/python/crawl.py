@@ -4,7 +4,7 @@ alone; this script fetches. Run several, kill them and start them again: they sh
 crawl that FIRSTSEEN_CRAWL names, by default DEFAULT, and leave others alone.
 FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
 """
-import base64, json, os, string, sys
+import base64, hashlib, json, os, string, sys
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from urllib import error, parse, request
@@ -14,12 +14,19 @@ CRAWL = os.environ.get("FIRSTSEEN_CRAWL", "DEFAULT")
 
 
 class Links(HTMLParser):
+    """The links of a page, and its canonical link if the head has exactly one."""
+
     def __init__(self):
         super().__init__()
-        self.found = []
+        self.found, self.canonical, self.head = [], set(), True
 
     def handle_starttag(self, tag, attrs):
-        self.found += [v for k, v in attrs if tag == "a" and k == "href" and v]
+        attr = dict(attrs)
+        self.head = self.head and tag in ("html", "head", "base", "link", "meta", "script", "style", "title")
+        if tag == "a" and attr.get("href"):
+            self.found.append(attr["href"])
+        if self.head and tag == "link" and (attr.get("rel") or "").lower() == "canonical":
+            self.canonical.add(attr.get("href") or "")
 
 
 class NoRedirect(request.HTTPRedirectHandler):
@@ -65,9 +72,15 @@ def visit(lease):
     url = parse.quote(base64.b64decode(lease["url_bytes"]) if "url_bytes" in lease else lease["url"], safe=string.punctuation)
     try:
         with request.build_opener(NoRedirect).open(url, timeout=30) as page:
-            links = Links()
+            links, body = Links(), page.read(1 << 22)
             if page.headers.get_content_type() == "text/html":
-                links.feed(page.read(1 << 22).decode(errors="replace"))
+                links.feed(body.decode(errors="replace"))
+            # By this the daemon judges the rules; it never skips a page because of it.
+            fetched = {"url": url, "status": page.status, "digest": "sha1:" + hashlib.sha1(body).hexdigest()}
+            if len(links.canonical) == 1:
+                fetched["canonical"] = parse.urljoin(url, *links.canonical)
+            if field := page.headers.get("No-Vary-Search"):
+                fetched["no_vary_search"] = field
     except error.HTTPError as e:
         if 300 <= e.code < 400 and "Location" in e.headers:
             target, same = on_host(url, e.headers["Location"])
@@ -81,7 +94,7 @@ def visit(lease):
         return {**named, "outcome": "retry"}
     offer([u for u, same in (on_host(url, link) for link in links.found) if same], lease.get("depth", 0) + 1)
     print("fetched", lease["url"], flush=True)
-    return {**named, "outcome": "done"}
+    return {**named, "outcome": "done", "fetched": fetched}
 
 
 offer(sys.argv[1:])

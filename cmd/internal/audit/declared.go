@@ -79,6 +79,8 @@ const (
 	byCanonical = 1 << iota
 	byNoVarySearch
 	byCleanParam
+
+	byAnything = byCanonical | byNoVarySearch | byCleanParam
 )
 
 func sourceNames(by int) (names []string) {

@@ -70,6 +70,7 @@ type Verdict struct {
 	Gap      float64    `json:"median_gap_seconds"` // between the captures that were compared
 	Examples []Example  `json:"examples,omitempty"` // pairs that were different
 	Lost     []HostLoss `json:"lost,omitempty"`     // hosts with most of them
+	Said     *Said      `json:"declared,omitempty"` // by the sites; nil for nothing
 }
 
 // Estimate is the share of merges in which the two URLs were one page.

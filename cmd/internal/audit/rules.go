@@ -18,6 +18,8 @@ type Form struct {
 	// base is the form whose merges don't count, because they are there
 	// anyway; nil is the URL as found.
 	base *Form
+	// declared, if not 0, are the declarations of the sites that make the form.
+	declared int
 }
 
 // Kind is the meaning of a Form.
@@ -28,6 +30,7 @@ const (
 	Always   Kind = "always" // part of every canonical form; alone, on the URL as found
 	Optional Kind = "rule"   // can be switched; judged on top of the rules that are always on
 	OnlyHere Kind = "audit"  // exists for comparison only
+	BySite   Kind = "site"   // what the sites declare, on top of the default rules
 	RuleSet  Kind = "set"    // a profile, or several rules together
 )
 
@@ -101,6 +104,9 @@ func formOf(i int, r canon.RuleInfo, bare *canon.Profile, base *Form) (*Form, er
 
 // of appends the form of a URL of the log.
 func (f *Form) of(x *index, dst []byte, id uint32) ([]byte, error) {
+	if f.declared != 0 {
+		return x.appendDeclared(dst, id, f)
+	}
 	url := x.urls.at(id)
 	if f.alone != 0 && x.soleRules()[id] != f.alone {
 		return append(dst, url...), nil

@@ -29,11 +29,15 @@ func Run(ctx context.Context, l *Log, req Request) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !l.declared.none() {
+		forms = append(forms, declaredForms()...)
+	}
 	x, err := newIndex(l)
 	if err != nil {
 		return nil, fmt.Errorf("cannot index the log: %w", err)
 	}
 	r := x.summary()
+	x.said = x.sayings()
 	r.Profile = req.Profile.String()
 	repeats := x.repeats()
 	r.Repeats = repeats.count
@@ -86,6 +90,7 @@ func (x *index) verdict(g *grouping, f *Form) Verdict {
 			v.Merges++
 			v.Outcomes[outcome]++
 			s.add(&v, urls[0], b, outcome, near)
+			x.said.hear(x, &v, urls[0], b, outcome)
 		}
 	})
 	s.conclude(&v)

@@ -32,6 +32,7 @@ type judgePage struct {
 	Idle       []string
 	Losses     []lossRow
 	Examples   []audit.Verdict
+	Said       []audit.Verdict // of which the sites declare something
 	Against    []verdictRow
 	Saves      int
 	RuleFile   string
@@ -89,6 +90,9 @@ func (p *judgePage) addAudit(r *audit.Report) {
 		p.Rules = append(p.Rules, verdictRow{v, r.Repeats})
 		if len(v.Examples) > 0 && v.Kind != audit.RuleSet {
 			p.Examples = append(p.Examples, v)
+		}
+		if v.Said != nil {
+			p.Said = append(p.Said, v)
 		}
 		for _, l := range v.Lost {
 			p.Losses = append(p.Losses, lossRow{v.Name, l})

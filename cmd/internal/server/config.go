@@ -11,6 +11,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/backup"
 	"github.com/firstseen/firstseen/cmd/internal/queuestate"
+	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -103,6 +104,9 @@ type Config struct {
 	Captures *captures.Sample
 	// CapturesError is why Captures is nil although fetches were to be kept. The default is none.
 	CapturesError error
+	// Declared counts the rules that trusted hosts declared; nil if no host is trusted. The
+	// default is that none is.
+	Declared func() *trust.Stats
 	// AuditEvery is how often they are judged; negative is never. The default is 15 min.
 	AuditEvery time.Duration
 	// Reload is called by Server.Reload, for rules and the like. The default

@@ -12,6 +12,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/wire"
@@ -45,7 +46,8 @@ var (
 // tellFetch sets the redirect target of a known URL from its metadata, and, if fetches are
 // kept, their results.
 func (s *Server) tellFetch(k *frontier.Known) {
-	if s.judge.sample == nil && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
+	wanted := s.judge.sample != nil || s.declared() != nil
+	if !wanted && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
 		return
 	}
 	info := &frontierpb.URLInfo{}
@@ -58,13 +60,21 @@ func (s *Server) tellFetch(k *frontier.Known) {
 	if f.Redirect != "" {
 		k.Redirect = absolute(k.URL, f.Redirect)
 	}
-	if s.judge.sample == nil || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam == "" {
+	if !wanted || f.Digest+f.Redirect+f.Canonical+f.NoVarySearch+f.CleanParam == "" {
 		return
 	}
 	if n, err := strconv.Atoi(firstValue(info, statusNames)); err == nil && n > 0 && n <= 999 {
 		f.Status = n
 	}
 	k.Fetched = &f
+}
+
+// declared counts the rules that trusted hosts declared; nil if no host is trusted.
+func (s *Server) declared() *trust.Stats {
+	if s.cfg.Declared == nil {
+		return nil
+	}
+	return s.cfg.Declared()
 }
 
 // absolute returns an absolute target as it is, and any other resolved.

@@ -31,6 +31,7 @@ var gaugeHelp = map[string]string{
 	"firstseen_open_calls":      "Calls under way, over gRPC and HTTP, but for those of health.",
 	"firstseen_captures":        "Fetches kept to judge the rules by.",
 	"firstseen_captures_share":  "Share of all places whose fetches are kept.",
+	"firstseen_declared_rules":  "Rules in use that trusted hosts declared.",
 	"firstseen_captures_failed": "1 if the fetches that were kept could not be opened, so that none are kept.",
 }
 
@@ -53,6 +54,7 @@ func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	ch <- urlsDropped
 	ch <- capturesDropped
 	ch <- capturesDamaged
+	ch <- declaredRefused
 }
 
 // Collect implements prometheus.Collector.
@@ -72,6 +74,10 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		refused = 1
 	}
 	put("firstseen_writes_refused", refused)
+	if st := g.s.declared(); st != nil {
+		put("firstseen_declared_rules", float64(st.Rules))
+		ch <- prometheus.MustNewConstMetric(declaredRefused, prometheus.CounterValue, float64(st.Refused))
+	}
 	failed := 0.0
 	if g.s.cfg.CapturesError != nil {
 		failed = 1
@@ -99,6 +105,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 var (
 	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that had been taken and were dropped instead of handed out, by reason.", []string{"reason"}, nil)
 	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept because the disk failed or was too slow.", nil, nil)
+	declaredRefused = prometheus.NewDesc("firstseen_declared_refused_total", "Declarations of trusted hosts that could not be used.", nil, nil)
 	capturesDamaged = prometheus.NewDesc("firstseen_captures_damaged_total", "Damaged lines met in the file of fetches.", nil, nil)
 )
 

@@ -45,10 +45,12 @@ class Settlement:
 
     lease: dict[str, Any]
     outcome: str
+    fetched: dict[str, Any] | None = None
     answer: str = ""
 
     def body(self) -> dict[str, Any]:
-        return {k: self.lease[k] for k in ("crawl", "key", "token", "attempts")} | {"outcome": self.outcome}
+        body = {k: self.lease[k] for k in ("crawl", "key", "token", "attempts")} | {"outcome": self.outcome}
+        return body | {"fetched": self.fetched} if self.fetched else body
 
 
 class Outbox:

@@ -15,6 +15,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
+from . import declared
 from . import request as requests
 from .client import Client, Refused, Unavailable
 from .config import Config
@@ -46,7 +47,7 @@ class Scheduler(BaseScheduler):
         self._memory: list[tuple[int, int, Request]] = []
         self._order = itertools.count()
         self._fetching: dict[Request, dict[str, Any]] = {}  # with their leases
-        self._answered: set[Request] = set()
+        self._answered: dict[Request, dict[str, Any]] = {}  # with what the fetch gave
         self._told_duplicate = self._told_memory = self._failing = False
 
     @classmethod
@@ -187,12 +188,14 @@ class Scheduler(BaseScheduler):
         for request in finished:
             # A request without an answer was redirected, retried as another, or failed.
             outcome = "done" if request in self._answered else "drop"
-            self._answered.discard(request)
-            self._outbox.put(Settlement(self._fetching.pop(request), outcome))
+            fetched = self._answered.pop(request, None)
+            if request.method != "GET" or request.body:
+                fetched = None  # the URL alone does not say what was fetched
+            self._outbox.put(Settlement(self._fetching.pop(request), outcome, fetched))
 
     def _on_response(self, response: Any, request: Request) -> None:
         if request in self._fetching:
-            self._answered.add(request)
+            self._answered[request] = declared.fetched(response)
 
     # What the threads bring, in the loop's thread.
 

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/trust"
+	"github.com/firstseen/firstseen/frontier"
+)
+
+// trusting uses as rules what the hosts of trust_declared in the rule file declare. Their rules
+// come after those of the file, and are kept in the directory of the store, because keys depend
+// on them.
+type trusting struct {
+	rules *trust.Rules
+	front *frontier.Frontier
+	base  *canon.Profile
+
+	mu   sync.Mutex
+	file map[string]json.RawMessage // the rule file
+	with *canon.Profile             // base with the rule file alone
+}
+
+// ruleFileLists are the lists of a rule file that matter here.
+type ruleFileLists struct {
+	Params []json.RawMessage `json:"params"`
+	Trust  []string          `json:"trust_declared"`
+}
+
+// read takes the text of a rule file that canon has accepted.
+func (t *trusting) read(text []byte) error {
+	var lists ruleFileLists
+	file := map[string]json.RawMessage{}
+	if err := errors.Join(json.Unmarshal(text, &lists), json.Unmarshal(text, &file)); err != nil {
+		return fmt.Errorf("cannot read trust_declared of the rule file: %w", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rules == nil {
+		t.rules = trust.New()
+	}
+	t.file = file
+	t.rules.Trust(lists.Trust)
+	return nil
+}
+
+// checkStore refuses trusted hosts for a store that several daemons can serve: each would hear
+// of other declarations, and make other keys of one URL.
+func (t *trusting) checkStore(shared bool) error {
+	if shared && t.rules != nil && t.rules.Stats().Hosts > 0 {
+		return misusef("cannot use trust_declared of the rule file with --redis: daemons that hear of different declarations would make different keys of one URL; learn rules with \"firstseen learn\" instead")
+	}
+	return nil
+}
+
+// begin loads the declared rules that were saved, and sets the profile.
+func (t *trusting) begin(front *frontier.Frontier, base, p *canon.Profile, saved string) error {
+	t.front, t.base = front, base
+	if t.rules != nil {
+		text, err := os.ReadFile(saved)
+		if err == nil {
+			var list []trust.Saved
+			if err = json.Unmarshal(text, &list); err == nil {
+				t.rules.Load(list)
+			}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot read what trusted hosts declared from %s; remove it, and URLs of these hosts may be fetched once more: %w", saved, err)
+		}
+	}
+	return t.use(p)
+}
+
+// use sets the profile: that of the rule file, with the declared rules.
+func (t *trusting) use(p *canon.Profile) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.with = p
+	return t.apply()
+}
+
+func (t *trusting) apply() (err error) {
+	p := t.with
+	if t.rules != nil {
+		if saved := t.rules.Save(); len(saved) > 0 {
+			if p, err = t.merged(saved); err != nil {
+				return err
+			}
+		}
+	}
+	return t.front.SetProfile(p)
+}
+
+// merged returns the profile with the rules of the file and the declared ones.
+func (t *trusting) merged(saved []trust.Saved) (*canon.Profile, error) {
+	var lists struct {
+		Params []any `json:"params"`
+	}
+	if params, ok := t.file["params"]; ok {
+		if err := json.Unmarshal(params, &lists.Params); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range saved {
+		for i := range s.Entries {
+			lists.Params = append(lists.Params, &s.Entries[i])
+		}
+	}
+	params, err := json.Marshal(lists.Params)
+	if err != nil {
+		return nil, err
+	}
+	file := maps.Clone(t.file)
+	file["params"] = params
+	text, err := json.Marshal(file)
+	if err != nil {
+		return nil, err
+	}
+	return withRules(t.base, "with the rules that trusted hosts declare", text)
+}
+
+// offer notes what a fetch declares.
+func (t *trusting) offer(f *frontier.Fetched) {
+	if t.rules == nil || f.NoVarySearch == "" && f.CleanParam == "" {
+		return
+	}
+	t.rules.Offer(t.front.Profile("*"), f.URL, f.NoVarySearch, f.CleanParam)
+}
+
+// stats is nil if no host is trusted.
+func (t *trusting) stats() *trust.Stats {
+	if t.rules == nil {
+		return nil
+	}
+	s := t.rules.Stats()
+	if s.Hosts == 0 {
+		return nil
+	}
+	return &s
+}
+
+// applyEvery is the least time between two changes of the profile: each reads all rules again.
+const applyEvery = time.Second
+
+// run uses and saves declared rules as they come, until ctx ends.
+func (t *trusting) run(ctx context.Context, log *slog.Logger, saved string) {
+	if t.rules == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.rules.Changed():
+		}
+		err := t.save(saved) // first: a key is made by a rule only if the next process has the rule
+		if err == nil {
+			t.mu.Lock()
+			err = t.apply()
+			t.mu.Unlock()
+		}
+		s := t.rules.Stats()
+		if err != nil {
+			log.Error("cannot use the rules that trusted hosts declare; those of before stay in use", "error", err)
+		} else {
+			log.Info("the rules that trusted hosts declare are in use", "rules", s.Rules, "left_out", s.Refused, "last_left_out", s.Last)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(applyEvery):
+		}
+	}
+}
+
+func (t *trusting) save(name string) error {
+	file, err := newOutFile(name)
+	if err != nil {
+		return err
+	}
+	defer file.drop()
+	return file.write(func(w io.Writer) error {
+		return json.NewEncoder(w).Encode(t.rules.Save())
+	})
+}

@@ -1,0 +1,35 @@
+"""What is reported of a response."""
+
+from __future__ import annotations
+
+import unittest
+
+from scrapy.http import HtmlResponse, Response
+
+from firstseen_scrapy.declared import canonical, fetched
+
+
+class DeclaredTest(unittest.TestCase):
+    def canonical(self, body: str) -> str:
+        return canonical(HtmlResponse("http://a.example/d/p?x=1", body=body.encode(), encoding="utf-8"))
+
+    def test_canonical(self) -> None:
+        for body, want in {
+            "<base href='/e/'><link rel='x Canonical' href=' p'>": "http://a.example/e/p",
+            "<link rel=canonical href=/x><link rel=canonical href=/x>": "http://a.example/x",
+            "<link rel=canonical href=/x><link rel=canonical href=/y>": "",
+            "<link rel=canonical href=''>": "",
+            "<link rel=canonical hreflang=de href=/x>": "",
+            "<link rel=canonical href=javascript:x>": "",
+            "<link rel=canonical href='http://[x/'>": "",
+            "</head><link rel=canonical href=/x>": "",
+            "<p><link rel=canonical href=/x>": "",
+            "": "",
+        }.items():
+            self.assertEqual(self.canonical(body), want, body)
+
+    def test_fetched(self) -> None:
+        response = Response("http://a.example/x", status=404, headers={"No-Vary-Search": ["key-order", 'params=("a")']})
+        want = {"url": "http://a.example/x", "status": 404, "digest": "sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709",
+                "no_vary_search": 'key-order, params=("a")'}  # fmt: skip
+        self.assertEqual(fetched(response), want)
