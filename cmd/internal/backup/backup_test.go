@@ -52,7 +52,7 @@ func TestRestore(t *testing.T) {
 	db := filepath.Join(dir, "db")
 	s := openStore(t, db)
 	see(t, s, 1)
-	notes := map[string]string{"imports.jsonl": "{}\n", filepath.Join("captures", "captures.log"): "x\n"}
+	notes := map[string]string{"imports.jsonl": "{}\n", "declared.json": "[]\n", filepath.Join("captures", "captures.log"): "x\n"}
 	for name, text := range notes {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(db, name)), 0o755), os.WriteFile(filepath.Join(db, name), []byte(text), 0o600)); err != nil {
 			t.Fatal(err)

@@ -9,8 +9,9 @@ import (
 )
 
 // besides are the files in the directory of a store that are not the store's own. The
-// fetches are lines with checksums, so that a copy may end within one.
-var besides = []string{"imports.jsonl", filepath.Join("captures", "captures.log")}
+// fetches are lines with checksums, so that a copy may end within one. declared.json is replaced
+// by a rename, so that a copy is whole.
+var besides = []string{"imports.jsonl", "declared.json", filepath.Join("captures", "captures.log")}
 
 // copyBesides copies these files, and returns their size.
 func copyBesides(from, to string) (n int64, err error) {
