@@ -50,7 +50,7 @@
 // Report redirects with [Frontier.Redirect] or [SettleResponse], not as links. If the target is a variant of
 // the same page, a link would be a duplicate, and the page would never be fetched. Redirect returns
 // a lease to fetch such a target now. Any other target is added like a link. Chains and loops end
-// after [Options.MaxRedirects].
+// after 10 redirects.
 //
 // # Methods
 //

@@ -18,7 +18,7 @@ func openSample(t *testing.T) (s *captures.Sample, read func() []captures.Captur
 	must(t, err)
 	return s, func() (all []captures.Capture) {
 		must(t, s.Close())
-		s, err := captures.Open(dir, captures.Options{ReadOnly: true})
+		s, err := captures.OpenReadOnly(dir)
 		must(t, err)
 		for c, err := range s.All() {
 			must(t, err)

@@ -127,7 +127,7 @@ func TestKnownRedirect(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			var kinds []EventKind
-			f := openKeep(t, keep, Options{Delay: -1, MaxRedirects: 3, OnEvent: func(e Event) { kinds = append(kinds, e.Kind) }})
+			f := openKeep(t, keep, Options{Delay: -1, tuning: tuning{maxRedirects: 3}, OnEvent: func(e Event) { kinds = append(kinds, e.Kind) }})
 			variant := func(i int) string { return fmt.Sprintf("http://a.example/x?a=1&b=2#%d", i) }
 			state := func(k Known) Result {
 				t.Helper()

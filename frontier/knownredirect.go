@@ -68,7 +68,7 @@ func (f *Frontier) followOne(ctx context.Context, p *puts, m *moved) (*store.Set
 	case e.URL == m.target: // it was said before, and the target has a state of its own
 		m.result.Status = StatusDuplicate
 		return nil, nil
-	case was.hops >= f.opt.MaxRedirects:
+	case was.hops >= f.opt.maxRedirects:
 		f.refused.add(m.crawl.name, ReasonRedirects, m.target)
 		p.add(m.result, m.plain)
 		return nil, nil

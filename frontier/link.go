@@ -41,7 +41,8 @@ type Link struct {
 	SkipTraps bool
 	// SkipFirst leaves Result.First empty, which saves a look-up for a duplicate if no link
 	// of its batch asks for it: in memory for URLs lately queued or asked for, on disk for
-	// others. The default is false: results have the first-seen URL.
+	// others. The default is false: results have the first-seen URL. A client of a daemon
+	// leaves Canonical and Queue empty, too, if no link of a request asks for it.
 	SkipFirst bool
 }
 
@@ -102,7 +103,7 @@ const (
 	ReasonRepeats   Reason = "repeated-segments"  // Traps.Repeats
 	ReasonQueries   Reason = "query-growth"       // Traps.Queries
 	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
-	ReasonRedirects Reason = "too-many-redirects" // Options.MaxRedirects
+	ReasonRedirects Reason = "too-many-redirects" // more than 10 in a row
 	ReasonExpired   Reason = "expired-leases"     // Options.MaxExpired: dropped, not refused
 )
 

@@ -61,9 +61,6 @@ type Options struct {
 	// MaxDepth refuses URLs further than this from a seed ([Link.Depth]). The
 	// default is no limit.
 	MaxDepth int
-	// MaxRedirects bounds a chain of redirects; negative allows none. The
-	// default is 10.
-	MaxRedirects int
 	// Traps are limits on URLs that crawler traps are made of. The default is
 	// that of Traps: all on.
 	Traps Traps
@@ -94,13 +91,23 @@ type Options struct {
 	// [ReasonExcluded], after that is durable, on the goroutine that dropped them, concurrently. It must
 	// be quick, and must not keep the slice. The default is none.
 	OnDropped func([]Event)
-	// Logger gets what no call can return: why a sweep of SeenFor did not forget
+	// Logger receives what no call can return: why a sweep of SeenFor did not forget
 	// anything. The default is slog.Default.
 	Logger *slog.Logger
 	// OnEvent is called for each event after it is durable, on the goroutine
 	// that caused it, concurrently. It must be quick. The default is none.
 	OnEvent func(Event)
+
+	tuning
 }
+
+// tuning is what only tests change.
+type tuning struct {
+	maxRedirects int // the longest chain of redirects that is followed
+}
+
+// maxRedirects is as many redirects as net/http's client follows.
+const maxRedirects = 10
 
 // Excluder reports which URLs never to fetch, given canonical forms.
 type Excluder interface {
@@ -143,7 +150,7 @@ func (o Options) withDefaults() Options {
 	o.Crawl = cmp.Or(o.Crawl, store.DefaultCrawl)
 	o.Delay = orOff(o.Delay, time.Second)
 	o.MaxInFlight = orOff(o.MaxInFlight, 1)
-	o.MaxRedirects = orOff(o.MaxRedirects, 10)
+	o.maxRedirects = cmp.Or(o.maxRedirects, maxRedirects)
 	o.MaxExpired = orOff(o.MaxExpired, 10)
 	o.Lease = cmp.Or(o.Lease, 2*time.Minute)
 	o.Adaptive.Max = cmp.Or(o.Adaptive.Max, 30*time.Second)

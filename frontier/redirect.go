@@ -32,7 +32,7 @@ type Redirection struct {
 // lease is done; where the target was seen there is nothing more to fetch. If
 // the process dies between these two steps, the source is handed out again.
 //
-// When the chain is longer than [Options.MaxRedirects] hops, the lease is
+// When the chain is longer than 10 hops, the lease is
 // dropped and the target refused. A loop is a chain without end if its keys
 // are equal, and a duplicate otherwise.
 func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redirection, error) {
@@ -45,7 +45,7 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 	}
 	offers, results := f.offerTarget(l, target)
 	r := &results[0]
-	if l.Redirects >= f.opt.MaxRedirects {
+	if l.Redirects >= f.opt.maxRedirects {
 		r.refuse(ReasonRedirects)
 	}
 	if r.Status != StatusRefused && r.Key == l.Key {

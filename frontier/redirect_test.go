@@ -70,7 +70,7 @@ func TestRedirectChainsAreBounded(t *testing.T) {
 		"same page":   func(i int) string { return fmt.Sprintf("http://a.example/#%d", i) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := open(t, Options{Delay: -1, MaxRedirects: 3})
+			f := open(t, Options{Delay: -1, tuning: tuning{maxRedirects: 3}})
 			addOne(t, f, Link{URL: "http://a.example/"})
 			l := leaseOne(t, f)
 			for i := 1; i <= 3; i++ {

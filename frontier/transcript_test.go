@@ -111,7 +111,7 @@ func (s *script) options(d *datadriven.TestData) Options {
 	opt := Options{Delay: -1}
 	numbers := map[string]*int{
 		"in-flight": &opt.MaxInFlight, "attempts": &opt.Retry.Attempts, "max-expired": &opt.MaxExpired,
-		"max-depth": &opt.MaxDepth, "max-redirects": &opt.MaxRedirects, "queries": &opt.Traps.Queries,
+		"max-depth": &opt.MaxDepth, "max-redirects": &opt.maxRedirects, "queries": &opt.Traps.Queries,
 	}
 	long := map[string]*int64{"max-per-queue": &opt.MaxPerQueue, "max-held": &opt.MaxHeld}
 	durations := map[string]*time.Duration{"delay": &opt.Delay, "lease": &opt.Lease, "seen-for": &opt.SeenFor}

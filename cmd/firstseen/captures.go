@@ -62,7 +62,7 @@ func closeCaptures(log *slog.Logger, s *captures.Sample) {
 
 // loadSample reads the captures that a daemon kept in the directory of its store.
 func loadSample(ctx context.Context, log *audit.Log, db string) (err error) {
-	sample, err := captures.Open(capturesDir(db), captures.Options{ReadOnly: true})
+	sample, err := captures.OpenReadOnly(capturesDir(db))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot read the captures of %s; it has none: %w", db, err)
 	}

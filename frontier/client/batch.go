@@ -18,6 +18,7 @@ const (
 // the daemon said to it.
 type ask struct {
 	line     []byte
+	brief    bool // the key and the verdict are enough
 	sent     bool // a sending went unanswered
 	answered bool
 	verdict  wire.VerdictLine

@@ -44,7 +44,7 @@ func Open(ctx context.Context, opt Options) (*Client, error) {
 		scheme = "https://"
 	}
 	c := &Client{opt: opt, base: scheme + opt.Addr, closing: make(chan struct{}), http: &http.Client{
-		Transport:     opt.Transport,
+		Transport:     opt.transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	c.line.c = c

@@ -45,7 +45,7 @@ func (f *finished) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestTheEndIsToldToWhoComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &finished{stayed: make(chan struct{}, 8), release: make(chan struct{})}
-		c, err := client.Open(t.Context(), client.Options{Transport: f})
+		c, err := client.Open(t.Context(), client.Over(f))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func (c late) Done() <-chan struct{} {
 func TestWhatIsOverIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := &counting{}
-		c, err := client.Open(t.Context(), client.Options{Transport: sent})
+		c, err := client.Open(t.Context(), client.Over(sent))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 func TestLostAnswers(t *testing.T) {
 	d := newDaemon(t)
 	lost := newLosing()
-	c := d.open(t, client.Options{Transport: lost})
+	c := d.open(t, client.Over(lost))
 
 	lost.lose("/v1/urls", 2, 0)
 	r := add(t, c, frontier.Link{URL: "http://a.example/"})
@@ -51,7 +51,7 @@ func TestLostAnswers(t *testing.T) {
 func TestLostRedirectAndExtend(t *testing.T) {
 	d := newDaemon(t)
 	lost := newLosing()
-	c := d.open(t, client.Options{Transport: lost})
+	c := d.open(t, client.Over(lost))
 	add(t, c, frontier.Link{URL: "http://a.example/"})
 	l := next(t, c)
 	lost.lose("/v1/redirect", 1, 0)
@@ -73,7 +73,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	const n = 3000
 	d := newDaemon(t)
 	lost := newLosing()
-	c := d.open(t, client.Options{Transport: lost})
+	c := d.open(t, client.Over(lost))
 	urls := make([]frontier.Link, n)
 	for i := range urls {
 		urls[i].URL = fmt.Sprintf("http://example.com/%d", i)
@@ -277,10 +277,14 @@ func TestLongLine(t *testing.T) {
 }
 
 func TestBrief(t *testing.T) {
-	c := newDaemon(t).open(t, client.Options{Brief: true})
-	r := add(t, c, frontier.Link{URL: "http://a.example/"}, frontier.Link{URL: "http://a.example"})
+	c := newDaemon(t).open(t, client.Options{})
+	r := add(t, c, frontier.Link{URL: "http://a.example/", SkipFirst: true}, frontier.Link{URL: "http://a.example", SkipFirst: true})
 	if r[0].Status != frontier.StatusNew || r[1].Status != frontier.StatusDuplicate || r[1].First != "" || r[1].Key != r[0].Key || r[0].Key == (store.Key{}) {
 		t.Errorf("got %+v; want verdicts and keys", r)
+	}
+	r = add(t, c, frontier.Link{URL: "http://a.example/", SkipFirst: true}, frontier.Link{URL: "http://a.example"})
+	if r[1].First != "http://a.example/" || r[1].Canonical == "" {
+		t.Errorf("got %+v; want the first-seen URL for the link that asks for it", r[1])
 	}
 }
 

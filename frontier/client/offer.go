@@ -77,7 +77,7 @@ func (c *Client) askFor(urls []frontier.Link, from int, results []frontier.Resul
 			results[to] = frontier.Result{Status: frontier.StatusRefused, Reason: frontier.ReasonURL, Err: err}
 			continue
 		}
-		asks = append(asks, ask{line: buf[start:len(buf):len(buf)]})
+		asks = append(asks, ask{line: buf[start:len(buf):len(buf)], brief: urls[to].SkipFirst})
 		places = append(places, to)
 	}
 	return asks, places, to
@@ -86,10 +86,11 @@ func (c *Client) askFor(urls []frontier.Link, from int, results []frontier.Resul
 // sendLines returns what sends a request of lines, each of which is answered by
 // a line in order.
 func (c *Client) sendLines(path string) func(context.Context, []*ask) error {
-	if c.opt.Brief {
-		path += "?brief"
-	}
 	return func(ctx context.Context, asks []*ask) error {
+		path := path
+		if !slices.ContainsFunc(asks, func(a *ask) bool { return !a.brief }) {
+			path += "?brief"
+		}
 		var body []byte
 		for _, a := range asks {
 			body = append(body, a.line...)

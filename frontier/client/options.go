@@ -41,24 +41,19 @@ type Options struct {
 	// MaxInFlight bounds the leases of one queue at any time, for queues without
 	// a bound of their own; negative is none. The default is 1.
 	MaxInFlight int
-	// Brief leaves Canonical, Queue and First of results empty, and so saves a
-	// read for each duplicate. The default is false.
-	Brief bool
 
 	// Patience is how long a call keeps trying while the daemon isn't
 	// available, from the first failure on; negative is as long as its context allows. The default is 1 min.
 	Patience time.Duration
-	// Transport makes the requests. The default is one of the client's own, for
-	// TLS as given.
-	Transport http.RoundTripper
-
 	tuning
 }
 
 // tuning is what only tests change.
 type tuning struct {
 	timeout  time.Duration // of a request, before it is sent again
-	requests int           // under way that offer URLs, and as many that settle leases
+	requests int           // in flight that offer URLs, and as many that settle leases
+	// transport makes the requests.
+	transport http.RoundTripper
 }
 
 func (o Options) withDefaults() Options {
@@ -69,8 +64,8 @@ func (o Options) withDefaults() Options {
 	o.Patience = cmp.Or(o.Patience, time.Minute)
 	o.timeout = cmp.Or(o.timeout, 30*time.Second)
 	o.requests = cmp.Or(o.requests, 4)
-	if o.Transport == nil {
-		o.Transport = &http.Transport{
+	if o.transport == nil {
+		o.transport = &http.Transport{
 			TLSClientConfig:     o.TLS,
 			TLSHandshakeTimeout: o.timeout,
 			ForceAttemptHTTP2:   true,

@@ -64,7 +64,7 @@ func TestFirstAndLatest(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := list(t, open(t, dir, Options{ReadOnly: true})); !slices.Equal(got, want) {
+	if got := list(t, open(t, dir, Options{readOnly: true})); !slices.Equal(got, want) {
 		t.Errorf("reopened: got %v; want %v", got, want)
 	}
 }
@@ -132,7 +132,7 @@ func TestHalving(t *testing.T) {
 }
 
 func TestOnePlaceIsBounded(t *testing.T) {
-	s := open(t, t.TempDir(), Options{MaxVariants: 10})
+	s := open(t, t.TempDir(), Options{maxVariants: 10})
 	for i := range 100 {
 		add(t, s, Capture{URL: fmt.Sprintf("http://a.example/search?q=%d", i), Time: noon, Digest: "d"})
 	}
@@ -189,7 +189,7 @@ func TestOffer(t *testing.T) {
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{filepath.Join(dir, "nowhere"), dir} {
-		if _, err := Open(name, Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := Open(name, Options{readOnly: true}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v for a sample that isn't there to read, %s; want %v", err, name, fs.ErrNotExist)
 		}
 		if _, _, err := Verify(name); !errors.Is(err, fs.ErrNotExist) {
@@ -287,7 +287,7 @@ func TestVersionBefore(t *testing.T) {
 	if err := os.WriteFile(name, []byte(before+strings.TrimPrefix(string(text), header)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, opt := range []Options{{ReadOnly: true}, {}} {
+	for _, opt := range []Options{{readOnly: true}, {}} {
 		s := open(t, dir, opt)
 		n := 0
 		for c, err := range s.All() {

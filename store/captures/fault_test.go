@@ -335,7 +335,7 @@ func TestWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameCaptures(t, open(t, dir, Options{}), want)
-	sameCaptures(t, open(t, dir, Options{ReadOnly: true}), want) // also while it is being written
+	sameCaptures(t, open(t, dir, Options{readOnly: true}), want) // also while it is being written
 }
 
 var _ io.Writer = (*badFile)(nil)

@@ -21,28 +21,27 @@ type Options struct {
 	// MaxRows bounds the captures held: each takes about 200 bytes of disk, twice that between two
 	// rewrites of the file, and up to 110 bytes of memory. The default is 250,000.
 	MaxRows int
-	// MaxVariants bounds the variants of one place; further ones are not taken. The
-	// default is 1,000.
-	MaxVariants int
-	// ReadOnly opens a sample to read, and fails if there is none. Another process may be
-	// writing it. The default is false.
-	ReadOnly bool
 	// OnFault is called with the error of a write when writes begin to fail, and with nil when
 	// they work again, by the goroutine that wrote. The default is none.
 	OnFault func(error)
 
-	open func(name string, flag int) (file, error)
+	readOnly    bool
+	maxVariants int // of one place; further ones are not taken; only tests set it
+	open        func(name string, flag int) (file, error)
 }
+
+// maxVariants is the default of Options.maxVariants.
+const maxVariants = 1_000
 
 func (o Options) withDefaults() Options {
 	if o.MaxRows <= 0 {
 		o.MaxRows = 250_000
 	}
-	if o.MaxVariants <= 0 {
-		o.MaxVariants = 1_000
+	if o.maxVariants <= 0 {
+		o.maxVariants = maxVariants
 	}
-	if o.ReadOnly {
-		o.MaxVariants = math.MaxInt
+	if o.readOnly {
+		o.maxVariants = math.MaxInt
 	}
 	if o.OnFault == nil {
 		o.OnFault = func(error) {}
@@ -94,15 +93,14 @@ type Stats struct {
 var ErrClosed = store.ErrClosed
 
 // Open opens the sample in a directory, which is made when missing. One process can write
-// it at a time: another gets store.ErrLocked. If there is none to read, Open returns
-// [fs.ErrNotExist]. Damaged lines are left out, and counted in Stats.
+// it at a time: another gets store.ErrLocked. Damaged lines are left out, and counted in Stats.
 func Open(dir string, opt Options) (*Sample, error) {
 	opt = opt.withDefaults()
 	coarse, err := coarsest()
 	if err != nil {
 		return nil, fmt.Errorf("cannot open captures: %w", err)
 	}
-	s := &Sample{opt: opt, name: filepath.Join(dir, "captures.log"), coarse: coarse, index: newIndex(opt.MaxVariants),
+	s := &Sample{opt: opt, name: filepath.Join(dir, "captures.log"), coarse: coarse, index: newIndex(opt.maxVariants),
 		offers: make(chan Capture, waiting), stopped: make(chan struct{})}
 	if err := s.open(dir); err != nil {
 		return nil, fmt.Errorf("cannot open captures in %s: %w", dir, err)
@@ -113,7 +111,7 @@ func Open(dir string, opt Options) (*Sample, error) {
 
 func (s *Sample) open(dir string) (err error) {
 	flag := os.O_RDONLY
-	if !s.opt.ReadOnly {
+	if !s.opt.readOnly {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -156,14 +154,14 @@ func (s *Sample) load() error {
 	if err != nil {
 		return fmt.Errorf("cannot read captures: %w", err)
 	}
-	if s.log.torn && !s.opt.ReadOnly { // a reader may see half of a write in progress
+	if s.log.torn && !s.opt.readOnly { // a reader may see half of a write in progress
 		s.damaged.Add(1)
 	}
-	for !s.opt.ReadOnly && s.index.rows > s.opt.MaxRows && s.index.level < maxLevel {
+	for !s.opt.readOnly && s.index.rows > s.opt.MaxRows && s.index.level < maxLevel {
 		s.index.raise(s.index.level + 1)
 	}
 	s.setRewrite()
-	if s.old && !s.opt.ReadOnly {
+	if s.old && !s.opt.readOnly {
 		s.writeAgain()
 	}
 	return nil
@@ -276,10 +274,14 @@ func (s *Sample) Close() error {
 	return nil
 }
 
+// OpenReadOnly opens the sample in a directory for reading alone, also while another process
+// writes it. If there is none, it returns [fs.ErrNotExist].
+func OpenReadOnly(dir string) (*Sample, error) { return Open(dir, Options{readOnly: true}) }
+
 // Verify reads a sample and returns how many captures it holds and how many lines are
 // damaged. If there is no sample, it returns [fs.ErrNotExist].
 func Verify(dir string) (rows int, damaged int64, err error) {
-	s, err := Open(dir, Options{ReadOnly: true})
+	s, err := OpenReadOnly(dir)
 	if err != nil {
 		return 0, 0, err
 	}
