@@ -13,7 +13,7 @@ import (
 type Options struct {
 	// Identity is how the keys are made. Zero fields are taken from the store; a new
 	// store is stamped with these. A store made with another identity is refused. The
-	// default is that of the store; frontier.StatusNew sets that of a new store.
+	// default is that of the store; frontier.New sets that of a new store.
 	Identity store.Identity
 
 	// FS is the file system. The default is the machine's.

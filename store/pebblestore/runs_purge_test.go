@@ -1,0 +1,164 @@
+package pebblestore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// TestHeldKeysMoveWhileTheIndexFills: a held key whose generation expires while the index
+// is being filled is known afterwards.
+func TestHeldKeysMoveWhileTheIndexFills(t *testing.T) {
+	clock, hold := newStepClock(), make(chan struct{})
+	opt := Options{FS: vfs.NewMem(), Clock: clock.Now, tuning: tuning{generation: time.Hour, flushKeys: 100}}
+	s := mustOpen(t, "db", opt)
+	addItems(t, s, placedItems(0, 200))
+	flushRuns(t, s)
+	opt.holdFill = hold
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	clock.step(2 * time.Hour)
+	if n := forget(t, s, store.Selection{Before: clock.Now()}); n != 0 {
+		t.Fatalf("got %d keys forgotten; want none, all are held", n)
+	}
+	close(hold)
+	idle(t, s, func() bool { return !s.Index().Filling })
+	if n := see(t, s, "", testKeys(0, 200)); n != 0 {
+		t.Errorf("got %d held keys new; want none", n)
+	}
+}
+
+// beginPurge opens a store without an index that is about to merge a generation of 300 keys
+// without the first 200 of them.
+func beginPurge(t *testing.T, opt Options) (*Store, *generation) {
+	t.Helper()
+	s := mustOpen(t, "db", opt)
+	see(t, s, "", testKeys(0, 300))
+	flushRuns(t, s)
+	s.mu.Lock()
+	s.views++ // no purge by the keeper
+	s.mu.Unlock()
+	forget(t, s, store.Selection{Keys: testKeys(0, 200)})
+	g := s.crawls[store.DefaultCrawl].gens[0]
+	if err := s.do(t.Context(), &purgeOp{g: g}); err != nil {
+		t.Fatal(err)
+	}
+	return s, g
+}
+
+// endPurge merges the runs of g.
+func endPurge(t *testing.T, s *Store, g *generation) {
+	t.Helper()
+	parts, err := s.purgeParts(s.crawls[store.DefaultCrawl], g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.views--
+	s.mu.Unlock()
+	if err := s.mergeParts(parts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReviveBeforeAPurgeFlushes: keys that are recorded again between the begin of a purge
+// and its flush are known after it, whatever answers.
+func TestReviveBeforeAPurgeFlushes(t *testing.T) {
+	for _, way := range waysToLookUp {
+		t.Run(way.testName(), func(t *testing.T) {
+			opt := way
+			opt.FS, opt.flushKeys = vfs.NewMem(), 100
+			s, g := beginPurge(t, opt)
+			if n := see(t, s, "", testKeys(0, 100)); n != 100 {
+				t.Errorf("got %d new; want 100", n)
+			}
+			flushRuns(t, s)
+			endPurge(t, s, g)
+			if n := see(t, s, "", testKeys(0, 300)); n != 100 {
+				t.Errorf("got %d new; want the 100 that stayed forgotten", n)
+			}
+			wantSound(t, s)
+			s = reopen(t, s, "db", opt)
+			defer s.Close()
+			wantSound(t, s)
+		})
+	}
+}
+
+// TestExpiryWhilePurging: what a generation that expires has left is counted right when a
+// merge of it ends, also by Open.
+func TestExpiryWhilePurging(t *testing.T) {
+	clock, mem := newStepClock(), vfs.NewCrashableMem()
+	opt := Options{FS: mem, Clock: clock.Now, tuning: tuning{flushKeys: 100}}
+	s, g := beginPurge(t, opt)
+	see(t, s, "", testKeys(0, 100))
+	clock.step(time.Hour)
+	flushRuns(t, s)
+	c := s.crawls[store.DefaultCrawl]
+	// A step of expiry that goes through half of the keys.
+	if err := s.do(t.Context(), readOp(func(tx *txn) error {
+		tx.addGeneration(c)
+		keys, _, err := g.keysFrom(1)
+		if err != nil {
+			return err
+		}
+		old := oldKeys{last: &keys[len(keys)/2]}
+		for i := range keys[:len(keys)/2+1] {
+			if !g.hidden(&keys[i]) {
+				old.gone = append(old.gone, keys[i])
+			}
+		}
+		(&expireOp{at: expiry{limit: tx.s.nextGen}}).forget(tx, c, g, old)
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	left := g.keys
+	endPurge(t, s, g)
+	opt.FS = mem.CrashClone(vfs.CrashCloneCfg{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, "db", opt)
+	defer s.Close()
+	wantSeen(t, s, "", left)
+	wantSound(t, s)
+}
+
+// TestForgetAmongPackedGenerations: keys are forgotten in the generation whose packed rows
+// have them, without going through all rows for each.
+func TestForgetAmongPackedGenerations(t *testing.T) {
+	n := under(200_000, 20_000)
+	for _, way := range []Options{{}, {IndexBytes: -1}, {Exact: true}} {
+		clock := newStepClock()
+		opt := way
+		opt.FS, opt.Clock, opt.tuning = vfs.NewMem(), clock.Now, tuning{generation: time.Hour, flushKeys: 1 << 30}
+		s := mustOpen(t, "db", opt)
+		for i := range 3 {
+			see(t, s, "", testKeys(n*i, n*i+n))
+			clock.step(2 * time.Hour)
+		}
+		var keys []store.Key
+		for i := range 3 {
+			keys = append(keys, testKeys(n*i, n*i+5_000)...)
+		}
+		if got := forget(t, s, store.Selection{Keys: keys}); got != 15_000 {
+			t.Errorf("got %d forgotten; want 15000", got)
+		}
+		for i, g := range s.crawls[store.DefaultCrawl].gens {
+			if want := int64(n - 5000); g.keys != want {
+				t.Errorf("generation %d: got %d keys; want %d", i, g.keys, want)
+			}
+		}
+		if got := see(t, s, "", testKeys(0, 3*n)); got != 15_000 {
+			t.Errorf("got %d new; want the 15000 that were forgotten", got)
+		}
+		wantSound(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
