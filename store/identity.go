@@ -52,10 +52,13 @@ func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, erro
 		return id, mismatch(now.differs(asked))
 	case now != asked && unicodeHosts:
 		return id, mismatch(fmt.Sprintf("it has keys of internationalised hosts, made with Unicode %s, not %s; "+
-			"give the URLs whose text is kept to a new store (firstseen export --db OLD --urls | firstseen replay --db NEW -)", now.Unicode, asked.Unicode))
+			"give the URLs whose text is kept to a new store: "+moveURLs, now.Unicode, asked.Unicode))
 	}
 	return asked, nil
 }
+
+// moveURLs are the commands that make keys anew, of URLs whose text is kept.
+const moveURLs = "firstseen export --urls --db OLD (or --redis OLD) | firstseen replay --db NEW -"
 
 // mismatch is an ErrIdentity with the difference, and what to do about it.
 type mismatch string
@@ -71,10 +74,10 @@ func (id Identity) differs(asked Identity) string {
 		return fmt.Sprintf("it was created with keys of kind %q, not %q", id.KeyKind, asked.KeyKind)
 	case id.Profile == asked.Profile:
 		return fmt.Sprintf("it was created with version %d of profile %q, not %d; use the program that created it, or give its URLs to a new store: "+
-			"firstseen export --db OLD --urls | firstseen replay --db NEW -", id.Version, id.Profile, asked.Version)
+			moveURLs, id.Version, id.Profile, asked.Version)
 	}
 	return fmt.Sprintf("it was created with profile %q, not %q; use its profile, or give its URLs to a new store: "+
-		"firstseen export --db OLD --urls | firstseen replay --db NEW -", id.Profile, asked.Profile)
+		moveURLs, id.Profile, asked.Profile)
 }
 
 // Terms are what a user asks of a store before it uses it: see [Store.Prepare].

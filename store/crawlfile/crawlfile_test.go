@@ -330,8 +330,8 @@ func TestAnotherIdentityIsRefused(t *testing.T) {
 	other.Version++
 	dst := memstore.New(memstore.Options{Identity: other})
 	_, err := Import(t.Context(), bytes.NewReader(exported(t, src)), dst, "c", ImportOptions{})
-	if !errors.Is(err, store.ErrIdentity) {
-		t.Errorf("got %v; want ErrIdentity", err)
+	if !errors.Is(err, store.ErrIdentity) || !strings.Contains(err.Error(), "cannot import the crawl: it was created with version 1 of profile") || !strings.Contains(err.Error(), "firstseen replay --db NEW") {
+		t.Errorf("got %v; want ErrIdentity with what it has and what to do", err)
 	}
 	check(t, dst.Close())
 }

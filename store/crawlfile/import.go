@@ -125,9 +125,18 @@ func (im *importer) identity(r *reader) error {
 	have, want := im.opt.Identity, *first.Identity
 	im.sameUnicode = want.Unicode == have.Unicode
 	if want.Unicode = have.Unicode; want != have {
-		return fmt.Errorf("cannot import; got a crawl of %+v; want %+v: %w", *first.Identity, have, store.ErrIdentity)
+		return foreign("the crawl", *first.Identity, have)
 	}
 	return nil
+}
+
+// foreign is the error for what was made with another identity than the store has.
+func foreign(what string, made, have store.Identity) error {
+	_, err := made.Adopt(have, true, true)
+	if err == nil { // a field is empty in one of them
+		err = fmt.Errorf("it was created with %v, not %v: %w", made, have, store.ErrIdentity)
+	}
+	return fmt.Errorf("cannot import %s: %w", what, err)
 }
 
 func (im *importer) row(ctx context.Context, next row) error {
@@ -242,7 +251,7 @@ func (im *importer) keys(ctx context.Context, r io.Reader) error {
 		want.Unicode = have.Unicode
 	}
 	if want != have {
-		return fmt.Errorf("cannot import; got keys of %+v; want %+v: %w", h.Identity, have, store.ErrIdentity)
+		return foreign("the keys", h.Identity, have)
 	}
 	opt := store.SeeOptions{UnicodeHosts: h.UnicodeHosts}
 	if own, ok := im.s.(sortedImporter); ok && im.opt.After.Keys == 0 {

@@ -45,14 +45,8 @@ func (s *Store) closeAlsoSeen() {
 
 // accepts returns an error if keys of a file are not made like those of a store.
 func accepts(have store.Identity, h keyfile.Header) error {
-	want := h.Identity
-	if !h.UnicodeHosts {
-		want.Unicode = have.Unicode
-	}
-	if want = want.Or(have); want != have.Or(want) {
-		return fmt.Errorf("got keys of %v; want %v: %w", h.Identity, have, store.ErrIdentity)
-	}
-	return nil
+	_, err := h.Identity.Adopt(have, false, h.UnicodeHosts)
+	return err
 }
 
 // seenIn returns for each key the path of the key file that has it, "" for others;
