@@ -1,9 +1,7 @@
 """Crawls the hosts of some URLs with firstseen serve: python3 crawl.py URL...
-The daemon decides what is new, what may be fetched now and when a host is to be left
-alone; this script fetches. Run several, kill them and start them again: they share the
-crawl that FIRSTSEEN_CRAWL names, by default DEFAULT, and leave others alone.
-FIRSTSEEN names the daemon, by default http://127.0.0.1:7072.
-"""
+The daemon decides what is new, what may be fetched now and when a host is left alone; this script fetches.
+Run several, kill them and start them again: they share the crawl that FIRSTSEEN_CRAWL names, by default DEFAULT,
+and leave others alone. FIRSTSEEN names the daemon, by default http://127.0.0.1:7072."""
 import base64, hashlib, json, os, string, sys
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
@@ -14,19 +12,12 @@ CRAWL = os.environ.get("FIRSTSEEN_CRAWL", "DEFAULT")
 
 
 class Links(HTMLParser):
-    """The links of a page, and its canonical link if the head has exactly one."""
-
     def __init__(self):
         super().__init__()
-        self.found, self.canonical, self.head = [], set(), True
+        self.found = []
 
     def handle_starttag(self, tag, attrs):
-        attr = dict(attrs)
-        self.head = self.head and tag in ("html", "head", "base", "link", "meta", "script", "style", "title")
-        if tag == "a" and attr.get("href"):
-            self.found.append(attr["href"])
-        if self.head and tag == "link" and (attr.get("rel") or "").lower() == "canonical":
-            self.canonical.add(attr.get("href") or "")
+        self.found += [v for k, v in attrs if tag == "a" and k == "href" and v]
 
 
 class NoRedirect(request.HTTPRedirectHandler):
@@ -67,7 +58,7 @@ def on_host(url, link):
 
 
 def visit(lease):
-    """Fetches a page, offers its links to the same host, and reports the result."""
+    """Fetches a page, offers its links to the same host, and reports the result and what audits of rules need."""
     named = {k: lease[k] for k in ("crawl", "key", "token")}
     url = parse.quote(base64.b64decode(lease["url_bytes"]) if "url_bytes" in lease else lease["url"], safe=string.punctuation)
     try:
@@ -75,12 +66,8 @@ def visit(lease):
             links, body = Links(), page.read(1 << 22)
             if page.headers.get_content_type() == "text/html":
                 links.feed(body.decode(errors="replace"))
-            # By this the daemon judges the rules; it never skips a page because of it.
-            fetched = {"url": url, "status": page.status, "digest": "sha1:" + hashlib.sha1(body).hexdigest()}
-            if len(links.canonical) == 1:
-                fetched["canonical"] = parse.urljoin(url, *links.canonical)
-            if field := page.headers.get("No-Vary-Search"):
-                fetched["no_vary_search"] = field
+            fetched = {"url": url, "status": page.status, "digest": "sha1:" + hashlib.sha1(body).hexdigest(),
+                       "no_vary_search": page.headers.get("No-Vary-Search", "")}
     except error.HTTPError as e:
         if 300 <= e.code < 400 and "Location" in e.headers:
             target, same = on_host(url, e.headers["Location"])
