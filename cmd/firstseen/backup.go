@@ -117,7 +117,7 @@ func (f *backupFlags) onDisk(ctx context.Context, name string) (all []backup.Inf
 		}
 		return dir.List()
 	}
-	s, err := openStore(f.db, pebblestore.Options{IndexBytes: -1})
+	s, err := pebblestore.Open(f.db, pebblestore.Options{Mode: pebblestore.OpenExisting, IndexBytes: -1})
 	if err != nil {
 		return nil, err
 	}

@@ -149,14 +149,18 @@ func (f *copyFlags) source(ctx context.Context, a *app) (store.Store, error) {
 		from := redisFlags{f.fromRedis}
 		return from.open(ctx, a.log, redisstore.Options{MustExist: true})
 	}
-	return openStore(f.fromDB, pebblestore.Options{ReadOnly: true})
+	return pebblestore.Open(f.fromDB, pebblestore.Options{Mode: pebblestore.OpenReadOnly})
 }
 
 // target opens the store to copy to, or makes it with the identity given.
 func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (store.Store, error) {
 	open := func(id store.Identity, mustExist bool) (store.Store, error) {
 		if f.toDB != "" {
-			return pebblestore.Open(f.toDB, pebblestore.Options{Identity: id, MustExist: mustExist, KeepURLs: f.keepURLs})
+			opt := pebblestore.Options{Identity: id, KeepURLs: f.keepURLs}
+			if mustExist {
+				opt.Mode = pebblestore.OpenExisting
+			}
+			return pebblestore.Open(f.toDB, opt)
 		}
 		to := redisFlags{f.toRedis}
 		return to.open(ctx, a.log, redisstore.Options{Identity: id, MustExist: mustExist, KeepURLs: f.keepURLs})

@@ -44,7 +44,7 @@ func TestDeploySettings(t *testing.T) {
 // TestServeRefusesValues checks that invalid values are reported with the name of their flag.
 func TestServeRefusesValues(t *testing.T) {
 	for _, c := range []struct{ flag, value string }{
-		{"traps", "maybe"}, {"max-in-flight", "-1"}, {"max-expired", "-1"},
+		{"traps", "maybe"}, {"max-in-flight", "-1"}, {"max-expired", "-1"}, {"max-expired", "1,-1"},
 		{"adaptive", "-1"}, {"adaptive", "NaN"}, {"max-per-queue", "-1"}, {"probe", "2"}, {"cache", "1"},
 	} {
 		status, _, errOut := runCommand(t, "serve", "--check", "--"+c.flag, c.value)

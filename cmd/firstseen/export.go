@@ -49,7 +49,7 @@ reveals neither the URLs nor their order, but anyone can test whether a given UR
   firstseen export --db crawl.db --sxurl | sort >index.tsv`,
 		Args: noArgs,
 	}
-	withAnyStore(a, cmd, &pebblestore.Options{ReadOnly: true}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
+	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenReadOnly}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		return f.run(ctx, a, s)
 	})
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", `file to write, "-" for stdout`)

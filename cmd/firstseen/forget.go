@@ -33,7 +33,7 @@ new. No daemon may run on a store on disk meanwhile. Daemons on a store in Redis
   firstseen forget --db crawl.db --crawl old --all`,
 		Args: noArgs,
 	}
-	withAnyStore(a, cmd, &pebblestore.Options{}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
+	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenExisting}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		n, err := f.forget(ctx, s)
 		if err != nil {
 			return err
@@ -130,16 +130,17 @@ This is for stores on disk. To check a store in Redis, use "firstseen stats --re
 every row with "firstseen copy --from-redis" to a file.`,
 		Args: noArgs,
 	}
-	opt := &pebblestore.Options{ReadOnly: true}
+	var repair bool
+	opt := &pebblestore.Options{Mode: pebblestore.OpenReadOnly}
 	withStore(cmd, opt, &crawl, func(ctx context.Context, s *pebblestore.Store, _ []string) error {
 		return errors.Join(verify(ctx, a, s), verifyCaptures(a, cmd.Flag("db").Value.String()))
 	})
-	cmd.Flags().BoolVar(&opt.Repair, "repair", false, "correct the counts by the rows if they differ")
-	verifying := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opt.ReadOnly = !opt.Repair
-		return verifying(cmd, args)
+	cmd.PreRun = func(*cobra.Command, []string) {
+		if repair {
+			opt.Mode = pebblestore.OpenRepair
+		}
 	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "correct the counts by the rows if they differ")
 	_ = cmd.Flags().MarkHidden("crawl") // the whole store is read
 	return cmd
 }

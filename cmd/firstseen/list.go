@@ -48,7 +48,7 @@ daemon, a queue that has no delay and bound of its own is taken to have those of
   firstseen list --db crawl.db --queue example.org`,
 		Args: noArgs,
 	}
-	withAnyStore(a, cmd, &pebblestore.Options{ReadOnly: true}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
+	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenReadOnly}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		out := newOutput(a.out)
 		return errors.Join(f.inStore(ctx, s, out), endOutput(out, 0))
 	})

@@ -44,7 +44,7 @@ type serveFlags struct {
 	delay         time.Duration
 	maxInFlight   int
 	adaptive      frontier.Adaptive
-	maxExpired    int
+	maxExpired    expiryBounds
 	maxPerQueue   int64
 	maxHeld       int64
 	seenFor       time.Duration
@@ -107,6 +107,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		return err
 	}
 	f.server.Logger, f.server.Level = a.log, &a.level
+	f.server.MaxExpiredOverGRPC = f.maxExpired.grpc
 	f.place()
 	if err := errors.Join(f.server.Check(ctx), f.checkLimits(), f.checkNode()); err != nil {
 		return misuse{err}

@@ -16,7 +16,7 @@ func (f *serveFlags) checkStore(ctx context.Context, p *canon.Profile) (string, 
 		return "store not opened: it is in Redis", nil
 	}
 	opt := f.storeOptions(p)
-	opt.ReadOnly, opt.MustExist = true, true
+	opt.Mode = pebblestore.OpenReadOnly
 	s, err := pebblestore.Open(f.db, opt)
 	switch {
 	case errors.Is(err, store.ErrNotFound):

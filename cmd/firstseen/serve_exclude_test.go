@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,17 +121,17 @@ func TestServeKeepsPoisonURLsOverGRPC(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	const url = "http://a.example/poison"
-	for _, bound := range []int{0, 1} {
-		d := startDaemon(t, t.TempDir(), "--delay", "0", "--max-expired", "1", "--max-expired-grpc", strconv.Itoa(bound))
+	for _, bound := range []string{"1", "1,1"} {
+		d := startDaemon(t, t.TempDir(), "--delay", "0", "--max-expired", bound)
 		verdicts(t, d.http, []string{url})
 		for i := range 3 {
 			got := getURLs(t, d.client(), &pb.GetParams{MaxQueues: 1, DelayRequestable: 1})
-			if want := bound == 0 || i == 0; (len(got) == 1) != want {
-				t.Errorf("bound %d, lease %d: got %v; want it handed out: %v", bound, i, got, want)
+			if want := bound == "1" || i == 0; (len(got) == 1) != want {
+				t.Errorf("bounds %s, lease %d: got %v; want it handed out: %v", bound, i, got, want)
 			}
 			<-time.After(1100 * time.Millisecond) // the lease runs out
 		}
-		if bound == 0 {
+		if bound == "1" {
 			d.end(syscall.SIGTERM)
 			continue
 		}

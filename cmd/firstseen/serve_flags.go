@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,10 +54,46 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off")
 	fs.IntVar(&f.maxDepth, "max-depth", 0, "maximum number of links from a seed; 0 for no bound")
-	fs.IntVar(&f.maxExpired, "max-expired", 10, "leases of a URL that may run out before POST /v1/lease drops it; 0 for no bound")
-	fs.IntVar(&f.server.MaxExpiredOverGRPC, "max-expired-grpc", 0, "leases of a URL that may run out before GetURLs drops it; 0 for no bound, as URLFrontier has none")
+	f.maxExpired.http = 10
+	fs.Var(&f.maxExpired, "max-expired", "leases of a URL that may run out before POST /v1/lease drops it; with HTTP,GRPC, also before GetURLs does, which otherwise has no bound; 0 for no bound")
 	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "maximum number of URLs in a queue; 0 for no bound")
 	fs.Int64Var(&f.maxHeld, "max-held", 0, "maximum number of URLs in the queues of a crawl; 0 for no bound")
+}
+
+// expiryBounds is the flag --max-expired, HTTP or HTTP,GRPC.
+type expiryBounds struct{ http, grpc int }
+
+// Set implements pflag.Value.
+func (b *expiryBounds) Set(text string) error {
+	var read expiryBounds
+	http, grpc, two := strings.Cut(text, ",")
+	for _, part := range []struct {
+		text  string
+		bound *int
+		given bool
+	}{{http, &read.http, true}, {grpc, &read.grpc, two}} {
+		if !part.given {
+			continue
+		}
+		n, err := strconv.Atoi(part.text)
+		if err != nil {
+			return errors.New("want a number, or two with a comma")
+		}
+		*part.bound = n
+	}
+	*b = read
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*expiryBounds) Type() string { return "int[,int]" }
+
+// String implements pflag.Value.
+func (b *expiryBounds) String() string {
+	if b.grpc == 0 {
+		return strconv.Itoa(b.http)
+	}
+	return fmt.Sprintf("%d,%d", b.http, b.grpc)
 }
 
 func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {

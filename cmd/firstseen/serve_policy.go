@@ -18,7 +18,7 @@ func (f *serveFlags) checkLimits() error {
 	}{
 		{"max-per-queue", f.maxPerQueue}, {"max-held", f.maxHeld}, {"seen-for", int64(f.seenFor)}, {"delay", int64(f.delay)},
 		{"index-memory", f.indexMiB}, {"retry-after", int64(f.retry.Base)}, {"max-depth", int64(f.maxDepth)},
-		{"max-in-flight", int64(f.maxInFlight)}, {"max-expired", int64(f.maxExpired)}, {"max-expired-grpc", int64(f.server.MaxExpiredOverGRPC)},
+		{"max-in-flight", int64(f.maxInFlight)}, {"max-expired", int64(min(f.maxExpired.http, f.maxExpired.grpc))},
 	} {
 		if flag.value < 0 {
 			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", flag.name, flag.value)
@@ -45,7 +45,7 @@ func (f *serveFlags) policy() frontier.Options {
 		Lease: 30 * time.Second,
 		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Retry: f.retry,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
-		MaxExpired: noneIfZero(f.maxExpired),
+		MaxExpired: noneIfZero(f.maxExpired.http),
 		Traps:      frontier.Traps{Off: f.traps == "off"}, Probe: f.probe, SeenFor: f.seenFor,
 	}
 }

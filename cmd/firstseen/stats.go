@@ -16,12 +16,6 @@ import (
 	"github.com/firstseen/firstseen/store/redisstore"
 )
 
-// openStore opens a store that must be there, whatever made its keys.
-func openStore(dir string, opt pebblestore.Options) (*pebblestore.Store, error) {
-	opt.MustExist = true
-	return pebblestore.Open(dir, opt)
-}
-
 // withStore adds --db and --crawl to a command that works on a store, and has
 // it call do.
 func withStore(cmd *cobra.Command, opt *pebblestore.Options, crawl *string, do func(ctx context.Context, s *pebblestore.Store, args []string) error) {
@@ -31,7 +25,7 @@ func withStore(cmd *cobra.Command, opt *pebblestore.Options, crawl *string, do f
 		if *dir == "" {
 			return misusef("cannot work on a store; got no --db; want its directory")
 		}
-		s, err := openStore(*dir, *opt)
+		s, err := pebblestore.Open(*dir, *opt)
 		if err != nil {
 			return err
 		}
@@ -99,7 +93,7 @@ func newStatsCmd(a *app) *cobra.Command {
 		Example: `  firstseen stats --db crawl.db --crawl "*" --json`,
 		Args:    noArgs,
 	}
-	withAnyStore(a, cmd, &pebblestore.Options{ReadOnly: true}, &crawl, func(ctx context.Context, s store.Store, _ []string) error {
+	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenReadOnly}, &crawl, func(ctx context.Context, s store.Store, _ []string) error {
 		st, err := statsOf(ctx, s, crawl)
 		if err != nil {
 			return err

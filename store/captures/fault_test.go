@@ -185,7 +185,7 @@ func TestStuckDisk(t *testing.T) {
 	s := open(t, t.TempDir(), Options{open: d.open})
 	add(t, s, numbered(0))
 	d.stuck = make(chan struct{})
-	for i := range 3 * waiting {
+	for i := range 4 * waiting { // a batch is with the disk, and as many wait
 		s.Offer(numbered(i))
 	}
 	if st := s.Stats(); st.Dropped < waiting || st.Rows != 1 {

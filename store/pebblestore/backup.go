@@ -38,7 +38,7 @@ func (s *Store) Backup(ctx context.Context, dir string, earlier ...string) (Back
 }
 
 func (s *Store) backup(ctx context.Context, dir string, earlier []string) (size BackupSize, err error) {
-	if s.opt.ReadOnly {
+	if s.opt.Mode == OpenReadOnly {
 		return size, fmt.Errorf("the store is open for reading only: %w", store.ErrInvalid)
 	}
 	done, err := s.linger()
@@ -151,7 +151,7 @@ func (b *backup) checkpoint() error {
 // look opens the copied database for reading, and notes the runs that it names.
 func (b *backup) look() error {
 	opt := b.s.opt
-	opt.ReadOnly, opt.CacheBytes = true, 8<<20
+	opt.Mode, opt.CacheBytes = OpenReadOnly, 8<<20
 	h := newHealth()
 	watch := &watchFS{FS: opt.FS, h: h, dir: b.dir, readOnly: true}
 	db, err := openPebble(b.dir, opt, pebbleOptions(opt, watch), h, watch)

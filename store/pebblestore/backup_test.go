@@ -191,7 +191,7 @@ func TestBackupShares(t *testing.T) {
 			if other && (first.Copied != first.Bytes || second.Copied >= second.Bytes) || first.Copied > first.Bytes || first.Copied <= 0 {
 				t.Errorf("got %+v, then %+v; want the first copied whole only on another file system, the second in part", first, second)
 			}
-			clone := Options{MustExist: true}
+			clone := Options{Mode: OpenExisting}
 			clone.FS = mem.CrashClone(vfs.CrashCloneCfg{}) // a backup is durable
 			copied := mustOpen(t, "b/2", clone)
 			defer copied.Close()
@@ -269,7 +269,7 @@ func TestBackupRefused(t *testing.T) {
 	if _, err := s.Backup(context.Background(), to); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("got %v; want ErrClosed", err)
 	}
-	s = mustOpen(t, dir, Options{ReadOnly: true})
+	s = mustOpen(t, dir, Options{Mode: OpenReadOnly})
 	defer s.Close()
 	if _, err := s.Backup(context.Background(), to); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got %v from a store open for reading; want ErrInvalid", err)

@@ -41,7 +41,7 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, reads := o.(readOp); s.opt.ReadOnly && !reads {
+	if _, reads := o.(readOp); s.opt.Mode == OpenReadOnly && !reads {
 		return fmt.Errorf("cannot write: the store is open for reading only: %w", store.ErrInvalid)
 	}
 	r := s.request(o)

@@ -187,7 +187,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	}))
 	wantOpenError(t, "db", tiny(ro), syscall.EROFS)
 	opt := tiny(ro)
-	opt.ReadOnly = true
+	opt.Mode = OpenReadOnly
 	s = mustOpen(t, "db", opt)
 	defer s.Close()
 	wantSeen(t, s, "", 5000)

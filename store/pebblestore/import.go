@@ -135,7 +135,7 @@ func (m *importer) prepare(o *importOp) error {
 		}
 		m.sift = len(o.keys) < n
 	}
-	if int64(len(o.keys)) < m.s.opt.ownKeys() || m.s.opt.ReadOnly {
+	if int64(len(o.keys)) < m.s.opt.ownKeys() || m.s.opt.Mode == OpenReadOnly {
 		return nil
 	}
 	if o.run, err = m.s.newRunsWriter().list(o.keys); err != nil {

@@ -91,7 +91,7 @@ func (o *Options) fits(n int64) bool {
 // indexBytes is the budget of the index.
 func (o *Options) indexBytes() int64 {
 	switch {
-	case o.ReadOnly:
+	case o.Mode == OpenReadOnly:
 		return -1
 	case o.IndexBytes == 0:
 		return math.MaxInt64

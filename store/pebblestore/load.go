@@ -85,7 +85,7 @@ func (s *Store) loadRuns(gens map[uint32]*crawlGen) error {
 		cg.g.runs = append(cg.g.runs, &run{Run: r})
 		return nil
 	})
-	if err != nil || s.opt.ReadOnly {
+	if err != nil || s.opt.Mode == OpenReadOnly {
 		return err
 	}
 	return s.cleanRuns(files)
@@ -193,11 +193,11 @@ func (s *Store) checkCount(c *crawl, g *generation) error {
 	switch {
 	case n == g.keys:
 		return nil
-	case s.opt.Repair:
+	case s.opt.Mode == OpenRepair:
 		g.keys = n
 		return s.db.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, c.num, g), pebble.Sync)
 	}
-	return fmt.Errorf("cannot load generation %d of crawl %q; got %d keys; want %d as its row says; open it with Repair to take the keys as they are: %w",
+	return fmt.Errorf("cannot load generation %d of crawl %q; got %d keys; want %d as its row says; open it with OpenRepair to take the keys as they are: %w",
 		g.num, c.name, n, g.keys, store.ErrCorrupt)
 }
 

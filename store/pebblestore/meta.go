@@ -101,7 +101,7 @@ func (s *Store) loadIdentity() error {
 	if s.identity, err = have.Adopt(s.opt.Identity, s.keys() > 0, s.unicodeHosts); err != nil {
 		return err
 	}
-	if s.identity == have || s.opt.ReadOnly {
+	if s.identity == have || s.opt.Mode == OpenReadOnly {
 		return nil
 	}
 	return s.db.Set(metaKey(metaIdentity), identityform.Append(nil, s.identity), pebble.Sync)
@@ -113,7 +113,7 @@ func (s *Store) stampNew() error {
 	if err := s.mustBeEmpty(); err != nil {
 		return err
 	}
-	if s.opt.ReadOnly || s.opt.MustExist {
+	if s.opt.Mode != OpenOrCreate {
 		return fmt.Errorf("got an empty database; want one made before: %w", store.ErrNotFound)
 	}
 	if _, err := rand.Read(s.secret[:]); err != nil {

@@ -91,7 +91,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	h := newHealth()
-	watch := &watchFS{FS: opt.FS, h: h, dir: dir, readOnly: opt.ReadOnly}
+	watch := &watchFS{FS: opt.FS, h: h, dir: dir, readOnly: opt.Mode == OpenReadOnly}
 	popt := pebbleOptions(opt, watch)
 	popt.EnsureDefaults()
 	held := newCompactions()
@@ -130,7 +130,7 @@ func Open(dir string, opt Options) (*Store, error) {
 	go s.committer()
 	go s.answerer()
 	go s.bury()
-	if !opt.ReadOnly {
+	if opt.Mode != OpenReadOnly {
 		s.startFill()
 		s.behind.Go(s.keep)
 		s.behind.Go(s.forgetRetired)
@@ -158,7 +158,7 @@ func openPebble(dir string, opt Options, popt *pebble.Options, h *health, watch 
 // raises its format, so that damage to that log looks like a torn write: the offsets up to
 // which a log was synced are in those that it begins later.
 func makePebble(dir string, opt Options, watch *watchFS) error {
-	if opt.ReadOnly || opt.MustExist {
+	if opt.Mode != OpenOrCreate {
 		return nil
 	}
 	d, err := pebble.Peek(dir, opt.FS)
@@ -305,7 +305,7 @@ func (s *Store) shut() (err error) {
 // closePebble leaves nothing in the log: tables have a checksum for every
 // block, but damage to the last records of a log can look like a torn write.
 func (s *Store) closePebble() error {
-	if s.opt.ReadOnly {
+	if s.opt.Mode == OpenReadOnly {
 		return s.db.Close()
 	}
 	return errors.Join(s.db.Flush(), s.db.Close())

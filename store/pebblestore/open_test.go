@@ -122,7 +122,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{name: "read only", opt: Options{ReadOnly: true}},
+		{name: "read only", opt: Options{Mode: OpenReadOnly}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fs := vfs.NewMem()
@@ -174,8 +174,8 @@ func TestOpenTwice(t *testing.T) {
 }
 
 func TestMustExist(t *testing.T) {
-	for _, opt := range []Options{{MustExist: true}, {ReadOnly: true}, {MustExist: true, ReadOnly: true}} {
-		opt.FS = vfs.NewMem()
+	for _, mode := range []Mode{OpenExisting, OpenReadOnly, OpenRepair} {
+		opt := Options{FS: vfs.NewMem(), Mode: mode}
 		if _, err := Open("none", opt); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("got %v; want ErrNotFound", err)
 		}

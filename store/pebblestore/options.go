@@ -18,14 +18,8 @@ type Options struct {
 
 	// FS is the file system. The default is the machine's.
 	FS vfs.FS
-	// ReadOnly opens for reading alone; writes return store.ErrInvalid.
-	// The default is false.
-	ReadOnly bool
-	// MustExist refuses to make a new store. The default is false.
-	MustExist bool
-	// Repair lets a store open whose counts differ from its rows: the rows are
-	// taken as true. The default refuses, with store.ErrCorrupt.
-	Repair bool
+	// Mode is what Open may do to the directory. The default is OpenOrCreate.
+	Mode Mode
 	// Clock returns the time. The default is time.Now.
 	Clock store.Clock
 
@@ -89,6 +83,21 @@ type tuning struct {
 	// journalFrom, journalSize and keptPlaces are limits of the journals.
 	journalFrom, journalSize, keptPlaces int
 }
+
+// Mode is what [Open] may do.
+type Mode int
+
+const (
+	// OpenOrCreate creates the store if it does not exist.
+	OpenOrCreate Mode = iota
+	// OpenExisting returns store.ErrNotFound if the store does not exist.
+	OpenExisting
+	// OpenReadOnly is OpenExisting for reading alone: writes return store.ErrInvalid.
+	OpenReadOnly
+	// OpenRepair is OpenExisting, also for a store whose counts differ from its rows: it
+	// corrects the counts. The other modes return store.ErrCorrupt for such a store.
+	OpenRepair
+)
 
 func (o Options) withDefaults() Options {
 	if o.FS == nil {

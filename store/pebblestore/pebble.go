@@ -24,8 +24,8 @@ const pebbleFormat = pebble.FormatValueSeparation
 func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 	o := &pebble.Options{
 		FS:                 fs,
-		ReadOnly:           opt.ReadOnly,
-		ErrorIfNotExists:   opt.MustExist || opt.ReadOnly,
+		ReadOnly:           opt.Mode == OpenReadOnly,
+		ErrorIfNotExists:   opt.Mode != OpenOrCreate,
 		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{fs.h},
 		EventListener:      fs.h.listener(),
@@ -57,7 +57,7 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 // checkThere returns store.ErrNotFound for a directory that must exist and doesn't, before
 // Pebble makes it to put its lock there.
 func (o *Options) checkThere(dir string) error {
-	if !o.MustExist && !o.ReadOnly {
+	if o.Mode == OpenOrCreate {
 		return nil
 	}
 	if _, err := o.FS.Stat(dir); errors.Is(err, os.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 // counts: see tuning.generation.
 func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 	var err error
-	if s.opt.ReadOnly {
+	if s.opt.Mode == OpenReadOnly {
 		_, err = s.Identity().Adopt(t.Identity, s.keys() > 0, s.unicodeHosts)
 	} else {
 		err = s.do(ctx, &prepareOp{t})

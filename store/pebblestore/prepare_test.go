@@ -47,7 +47,7 @@ func TestPrepareOfAReadOnlyStoreWritesNothing(t *testing.T) {
 	if err := mustOpen(t, "db", Options{FS: fs, Identity: testIdentity}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := mustOpen(t, "db", Options{FS: fs, ReadOnly: true})
+	s := mustOpen(t, "db", Options{FS: fs, Mode: OpenReadOnly})
 	defer s.Close()
 	if err := s.Prepare(t.Context(), store.Terms{Identity: testIdentity}); err != nil {
 		t.Error(err)

@@ -29,7 +29,7 @@ func TestReadOnlyTellsOfQueues(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = Open("db", Options{FS: fs, ReadOnly: true}); err != nil {
+	if s, err = Open("db", Options{FS: fs, Mode: OpenReadOnly}); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()

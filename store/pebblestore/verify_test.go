@@ -158,10 +158,10 @@ func TestRepairTakesRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOpenError(t, "db", opt, store.ErrCorrupt)
-	opt.Repair = true
+	opt.Mode = OpenRepair
 	s = mustOpen(t, "db", opt)
 	wantSeen(t, s, "", 100)
-	opt.Repair = false
+	opt.Mode = OpenOrCreate
 	s = reopen(t, s, "db", opt)
 	defer s.Close()
 	wantSeen(t, s, "", 100)

@@ -38,7 +38,7 @@ func Restore(ctx context.Context, from, to string) (info Info, err error) {
 	if err := copyTree(ctx, from, tmp); err != nil {
 		return info, err
 	}
-	s, err := pebblestore.Open(tmp, pebblestore.Options{ReadOnly: true, IndexBytes: -1})
+	s, err := pebblestore.Open(tmp, pebblestore.Options{Mode: pebblestore.OpenReadOnly, IndexBytes: -1})
 	if err != nil {
 		return info, err
 	}
