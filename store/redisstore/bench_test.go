@@ -36,7 +36,7 @@ func BenchmarkCluster(b *testing.B) {
 	for _, callers := range []int{1, 4} {
 		for _, batch := range []int{1000, 8000} {
 			o := testOptions("", 64)
-			o.Addrs, o.Replicas, o.WaitTimeout = c.Addrs(), 1, 5*time.Second
+			o.Addrs, o.Replicas, o.waitTimeout = c.Addrs(), 1, 5*time.Second
 			s := open(b, o)
 			var next atomic.Uint64
 			b.Run(fmt.Sprintf("add/callers-%d/batch-%d", callers, batch), func(b *testing.B) {

@@ -209,9 +209,9 @@ func TestCacheWhenItsMasterDies(t *testing.T) {
 	c := rediscluster.New(t, 3, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	o := Options{Addrs: c.Addrs(), Shards: 8, WaitTimeout: 4 * time.Second, RetryFor: 5 * time.Second}
+	o := Options{Addrs: c.Addrs(), Shards: 8, waitTimeout: 4 * time.Second, RetryFor: 5 * time.Second}
 	a, b := open(t, o), open(t, o)
-	o.WaitTimeout = 300 * time.Millisecond
+	o.waitTimeout = 300 * time.Millisecond
 	hasty := open(t, o)
 	hasty.cache = b.cache
 	defer closeAll(t, a, b, hasty)

@@ -51,7 +51,7 @@ func (n *nodes) silent(node *redis.Client) bool {
 
 // dial connects, and finds out whether it is a cluster.
 func dial(ctx context.Context, o Options) (*nodes, error) {
-	timeout := o.WaitTimeout + o.RetryFor/4
+	timeout := o.waitTimeout + o.RetryFor/4
 	opt := &redis.UniversalOptions{
 		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.TLS,
 		MaxRetries: -1, ReadTimeout: timeout, WriteTimeout: timeout, DialTimeout: o.RetryFor / 4,
@@ -127,7 +127,7 @@ func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
 		values, err := node.ConfigGet(ctx, w.name).Result()
 		var reply redis.Error
 		if errors.As(err, &reply) {
-			s.opt.Log.Warn("cannot check the settings of a redis server; REDIS.md says what they must be", "server", node.Options().Addr, "error", err)
+			s.opt.Logger.Warn("cannot check the settings of a redis server; REDIS.md says what they must be", "server", node.Options().Addr, "error", err)
 			return nil
 		}
 		if err != nil {

@@ -29,10 +29,8 @@ type Options struct {
 	Shards int
 
 	// Replicas is how many replicas must have a write before it is answered;
-	// negative for none. The default is 1.
+	// negative for none. They may take 1 s. The default is 1.
 	Replicas int
-	// WaitTimeout is how long they may take. The default is 1 s.
-	WaitTimeout time.Duration
 	// RetryFor is how long a step is tried again while nodes fail over, load or
 	// can't be reached. The default is 10 s.
 	RetryFor time.Duration
@@ -51,9 +49,10 @@ type Options struct {
 	// is 32 MiB: 4 million keys.
 	CacheBytes int64
 
-	// Log receives the errors of background work. The default is slog.Default().
-	Log *slog.Logger
+	// Logger receives the errors of background work. The default is slog.Default().
+	Logger *slog.Logger
 
+	waitTimeout  time.Duration // how long the replicas may take; 1 s
 	recoverAfter time.Duration // how old a step of a daemon must be that another finishes; more than RetryFor
 
 	// clock replaces the servers' clocks in tests.
@@ -89,14 +88,14 @@ func (o Options) withDefaults() (Options, error) {
 		o.Replicas = 1
 	}
 	o.Replicas = max(0, o.Replicas)
-	if o.Log == nil {
-		o.Log = slog.Default()
+	if o.Logger == nil {
+		o.Logger = slog.Default()
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 32 << 20
 	}
-	orDefault(&o.WaitTimeout, time.Second)
 	orDefault(&o.RetryFor, 10*time.Second)
+	orDefault(&o.waitTimeout, time.Second)
 	orDefault(&o.recoverAfter, 2*o.RetryFor)
 	return o, nil
 }

@@ -12,8 +12,8 @@ import (
 // seeUnpromised has a daemon record keys whose answer no replica confirms, so that the call fails.
 func seeUnpromised(t *testing.T, s *Store, keys []store.Key) {
 	t.Helper()
-	s.opt.Replicas, s.opt.WaitTimeout = 1, 10*time.Millisecond
-	defer func() { s.opt.Replicas, s.opt.WaitTimeout = 0, time.Second }()
+	s.opt.Replicas, s.opt.waitTimeout = 1, 10*time.Millisecond
+	defer func() { s.opt.Replicas, s.opt.waitTimeout = 0, time.Second }()
 	if err := s.See(t.Context(), "c", keys, make([]bool, len(keys)), store.SeeOptions{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("got error %v; want %v", err, store.ErrUnavailable)
 	}

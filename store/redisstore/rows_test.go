@@ -94,7 +94,7 @@ func TestOpenIsRepeatable(t *testing.T) {
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
 	for n, complete := int64(0), false; !complete; n++ {
 		o := testOptions(addr, 2)
-		o.Identity, o.Log = id, slog.New(slog.DiscardHandler)
+		o.Identity, o.Logger = id, slog.New(slog.DiscardHandler)
 		s := openEnding(t, o, n)
 		complete = s.err == nil
 		s = openEnding(t, o, 1e6)

@@ -63,7 +63,7 @@ func (s *Store) repeat(ctx context.Context, calls []*call, some bool) error {
 		}
 		worst, passed := worstOf(calls), time.Since(began)
 		switch {
-		case worst == nil, some && answered && (!open || passed > s.opt.WaitTimeout):
+		case worst == nil, some && answered && (!open || passed > s.opt.waitTimeout):
 			return nil
 		case !some && worst.verdict == fatal:
 			return worst.err
@@ -163,7 +163,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	}
 	var wait *redis.Cmd
 	if writes && s.opt.Replicas > 0 {
-		wait = p.Do(ctx, "wait", s.opt.Replicas, s.opt.WaitTimeout.Milliseconds())
+		wait = p.Do(ctx, "wait", s.opt.Replicas, s.opt.waitTimeout.Milliseconds())
 	}
 	_, _ = p.Exec(ctx) // each command has its own error
 	s.nodes.note(node, cmds)
@@ -190,7 +190,7 @@ func (s *Store) covered(wait *redis.Cmd) error {
 	}
 	if n < s.opt.Replicas {
 		return fmt.Errorf("cannot promise the write; got %d replicas that have it within %v; want %d: %w",
-			n, s.opt.WaitTimeout, s.opt.Replicas, store.ErrUnavailable)
+			n, s.opt.waitTimeout, s.opt.Replicas, store.ErrUnavailable)
 	}
 	return nil
 }

@@ -280,7 +280,7 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	o.Replicas, o.WaitTimeout, o.MustExist = 1, 20*time.Millisecond, true
+	o.Replicas, o.waitTimeout, o.MustExist = 1, 20*time.Millisecond, true
 	if _, err := Open(t.Context(), o); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "min-replicas-to-write") {
 		t.Fatalf("got error %v at open; want %v, and what to set", err, store.ErrInvalid)
 	}

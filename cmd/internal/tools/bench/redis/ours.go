@@ -39,7 +39,7 @@ func engines(s settings) []engine {
 func open(ctx context.Context, c *rediscluster.Cluster, s settings, replicas int, cache int64) (*redisstore.Store, error) {
 	return redisstore.Open(ctx, redisstore.Options{
 		Addrs: c.Addrs(), Shards: s.shards, Replicas: replicas, CacheBytes: cache,
-		WaitTimeout: 5 * time.Second, RetryFor: 5 * time.Second,
+		RetryFor: 5 * time.Second,
 		Identity: store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash"},
 	})
 }
