@@ -230,7 +230,8 @@ func TestExactCrawlStaysExact(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	whatwg := memstore.New(memstore.Options{Identity: store.IdentityOf(canon.WHATWG())})
+	whatwg := memstore.New(memstore.Options{})
+	must(t, whatwg.Prepare(bg, store.Terms{Identity: store.IdentityOf(canon.WHATWG())}))
 	if _, err := New(whatwg, Options{}); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v; want ErrIdentity for the store of another profile", err)
 	}

@@ -152,24 +152,18 @@ func (f *copyFlags) source(ctx context.Context, a *app) (store.Store, error) {
 	return pebblestore.Open(f.fromDB, pebblestore.Options{Mode: pebblestore.OpenReadOnly})
 }
 
-// target opens the store to copy to, or makes it with the identity given.
-func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (store.Store, error) {
-	open := func(id store.Identity, mustExist bool) (store.Store, error) {
-		if f.toDB != "" {
-			opt := pebblestore.Options{Identity: id, KeepURLs: f.keepURLs}
-			if mustExist {
-				opt.Mode = pebblestore.OpenExisting
-			}
-			return pebblestore.Open(f.toDB, opt)
-		}
+// target opens the store to copy to. A new one gets the identity given.
+func (f *copyFlags) target(ctx context.Context, a *app, id store.Identity) (s store.Store, err error) {
+	if f.toDB != "" {
+		s, err = pebblestore.Open(f.toDB, pebblestore.Options{KeepURLs: f.keepURLs})
+	} else {
 		to := redisFlags{f.toRedis}
-		return to.open(ctx, a.log, redisstore.Options{Identity: id, MustExist: mustExist, KeepURLs: f.keepURLs})
+		s, err = to.open(ctx, a.log, redisstore.Options{KeepURLs: f.keepURLs})
 	}
-	s, err := open(store.Identity{}, true)
-	if errors.Is(err, store.ErrNotFound) {
-		return open(id, false)
+	if err != nil || s.Identity() != (store.Identity{}) {
+		return s, err
 	}
-	return s, err
+	return s, prepare(ctx, s, id)
 }
 
 // importFile imports a file, from where the last attempt left off.

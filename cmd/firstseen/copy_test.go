@@ -23,7 +23,7 @@ import (
 func crawlFile(t *testing.T, dir string) (name string) {
 	t.Helper()
 	db, name := filepath.Join(dir, "from.db"), filepath.Join(dir, "crawl.fs")
-	s, err := pebblestore.Open(db, pebblestore.Options{Identity: store.IdentityOf(canon.Qiita())})
+	s, err := pebblestore.Open(db, pebblestore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +118,12 @@ func (endless) Entries(ctx context.Context, _, _ string) iter.Seq2[store.Entry, 
 func TestFailedCopyLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	src := endless{memstore.New(memstore.Options{Identity: store.IdentityOf(canon.Qiita())})}
-	dst := memstore.New(memstore.Options{Identity: store.Identity{Profile: "other"}})
+	src, dst := endless{memstore.New(memstore.Options{})}, memstore.New(memstore.Options{})
+	for s, id := range map[store.Store]store.Identity{src: store.IdentityOf(canon.Qiita()), dst: {Profile: "other"}} {
+		if err := s.Prepare(t.Context(), store.Terms{Identity: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	from := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: src.Identity()}
 	to := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: dst.Identity()}
 	if n, err := pipe(t.Context(), src, from, dst, to); !errors.Is(err, store.ErrIdentity) {

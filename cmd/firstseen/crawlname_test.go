@@ -48,7 +48,7 @@ func namedCrawls(t *testing.T) (db string) {
 // over opens a frontier over a store on disk, made if need be.
 func over(t *testing.T, db string, do func(f *frontier.Frontier)) {
 	t.Helper()
-	s, err := pebblestore.Open(db, pebblestore.Options{Identity: store.IdentityOf(canon.Qiita()), KeepURLs: true})
+	s, err := pebblestore.Open(db, pebblestore.Options{KeepURLs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

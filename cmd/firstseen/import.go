@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/archive"
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/frontier"
@@ -96,15 +95,11 @@ func (f *importFlags) run(ctx context.Context, a *app, names []string) error {
 	return worst(r.run(ctx, names), r.close())
 }
 
-func (f *importFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
+func (f *importFlags) openStore(ctx context.Context, a *app) (store.Store, error) {
 	if f.redis.given() {
-		return f.redis.open(ctx, a.log, redisstore.Options{Identity: store.IdentityOf(p), KeepURLs: f.keep})
+		return f.redis.open(ctx, a.log, redisstore.Options{KeepURLs: f.keep})
 	}
-	s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: store.IdentityOf(p), KeepURLs: f.keep})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return pebblestore.Open(f.db, pebblestore.Options{KeepURLs: f.keep})
 }
 
 func (f *importFlags) options() (opt archive.Options, err error) {

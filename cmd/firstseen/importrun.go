@@ -57,7 +57,7 @@ func (r *importRun) importer(ctx context.Context) (*importer, error) {
 	if r.to != nil {
 		return r.to, nil
 	}
-	s, err := r.flags.openStore(ctx, r.a, r.profile)
+	s, err := r.flags.openStore(ctx, r.a)
 	if err != nil {
 		return nil, openError{err}
 	}

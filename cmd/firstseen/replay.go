@@ -84,7 +84,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	if err := files.open(f.report, f.csv); err != nil {
 		return err
 	}
-	w, err := openWorkspace(f.db, p, f.also...)
+	w, err := openWorkspace(ctx, f.db, p, f.also...)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/cmd/internal/server"
 	"github.com/firstseen/firstseen/frontier"
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -158,7 +157,7 @@ func (f *serveFlags) profiles() (base, p *canon.Profile, err error) {
 
 // open opens the store and a frontier on it, and returns what closes both.
 func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, excluded *exclusion) (*frontier.Frontier, func() error, error) {
-	st, err := f.openStore(ctx, a, p)
+	st, err := f.openStore(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -236,9 +235,8 @@ func reloadOn(ctx context.Context, hup <-chan os.Signal, a *app, s *server.Serve
 }
 
 // storeOptions bounds the memory of the store: block cache and write buffers.
-func (f *serveFlags) storeOptions(p *canon.Profile) pebblestore.Options {
+func (f *serveFlags) storeOptions() pebblestore.Options {
 	return pebblestore.Options{
-		Identity:   store.IdentityOf(p),
 		KeepURLs:   f.keepURLs,
 		AlsoSeen:   f.also,
 		IndexBytes: f.indexMiB << 20,

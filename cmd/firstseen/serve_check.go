@@ -15,7 +15,7 @@ func (f *serveFlags) checkStore(ctx context.Context, p *canon.Profile) (string, 
 	if f.redis.given() {
 		return "store not opened: it is in Redis", nil
 	}
-	opt := f.storeOptions(p)
+	opt := f.storeOptions()
 	opt.Mode = pebblestore.OpenReadOnly
 	s, err := pebblestore.Open(f.db, opt)
 	switch {

@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/backup"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -45,16 +44,16 @@ func (f *serveFlags) checkNode() error {
 }
 
 // openStore opens the store on disk or in Redis.
-func (f *serveFlags) openStore(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
+func (f *serveFlags) openStore(ctx context.Context, a *app) (store.Store, error) {
 	if f.redis.given() {
-		s, err := f.redis.open(ctx, a.log, redisstore.Options{Identity: store.IdentityOf(p), KeepURLs: f.keepURLs})
+		s, err := f.redis.open(ctx, a.log, redisstore.Options{KeepURLs: f.keepURLs})
 		if err != nil {
 			return nil, err
 		}
 		f.server.Members = s
 		return s, nil
 	}
-	s, err := pebblestore.Open(f.db, f.storeOptions(p))
+	s, err := pebblestore.Open(f.db, f.storeOptions())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ type workspace struct {
 }
 
 // openWorkspace opens the store in dir, or with an empty dir a temporary one.
-func openWorkspace(dir string, p *canon.Profile, also ...pebblestore.AlsoSeen) (*workspace, error) {
+func openWorkspace(ctx context.Context, dir string, p *canon.Profile, also ...pebblestore.AlsoSeen) (*workspace, error) {
 	w := &workspace{dir: dir}
 	if dir == "" {
 		var err error
@@ -31,12 +32,30 @@ func openWorkspace(dir string, p *canon.Profile, also ...pebblestore.AlsoSeen) (
 		}
 		w.temporary = true
 	}
-	s, err := pebblestore.Open(w.dir, pebblestore.Options{Identity: store.IdentityOf(p), AlsoSeen: also})
+	s, err := openPebble(ctx, w.dir, store.IdentityOf(p), pebblestore.Options{AlsoSeen: also})
 	if err != nil {
 		return nil, errors.Join(err, w.remove())
 	}
 	w.Store = s
 	return w, nil
+}
+
+// openPebble opens a store on disk for keys of an identity.
+func openPebble(ctx context.Context, dir string, id store.Identity, opt pebblestore.Options) (*pebblestore.Store, error) {
+	s, err := pebblestore.Open(dir, opt)
+	if err != nil {
+		return nil, err
+	}
+	return s, prepare(ctx, s, id)
+}
+
+// prepare prepares a store for keys of an identity, and closes it if that fails.
+func prepare(ctx context.Context, s store.Store, id store.Identity) error {
+	err := s.Prepare(ctx, store.Terms{Identity: id})
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
 }
 
 func (w *workspace) Close() error { return errors.Join(w.Store.Close(), w.remove()) }

@@ -97,7 +97,7 @@ func TestDefaultMemory(t *testing.T) {
 // interrupted like any other.
 func TestUniqWaitsForItsStore(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "seen")
-	w, err := openWorkspace(db, canon.Qiita())
+	w, err := openWorkspace(t.Context(), db, canon.Qiita())
 	if err != nil {
 		t.Fatal(err)
 	}

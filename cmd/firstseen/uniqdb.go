@@ -68,7 +68,7 @@ func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store
 func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile, opt *uniq.Options) (store.Store, error) {
 	told := false
 	for {
-		s, err := pebblestore.Open(f.db, pebblestore.Options{Identity: store.IdentityOf(p)})
+		s, err := openPebble(ctx, f.db, store.IdentityOf(p), pebblestore.Options{})
 		if err == nil {
 			crawl, err := crawlInto(ctx, s, f.crawl, store.IdentityOf(p), false)
 			if err != nil {

@@ -23,14 +23,15 @@ var identity = store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-
 
 func openMem(t testing.TB) store.Store {
 	t.Helper()
-	s := memstore.New(memstore.Options{Identity: identity, KeepURLs: true})
+	s := memstore.New(memstore.Options{KeepURLs: true})
 	t.Cleanup(func() { _ = s.Close() }) // memory alone
+	check(t, s.Prepare(context.Background(), store.Terms{Identity: identity}))
 	return s
 }
 
 func openPebble(t testing.TB) store.Store {
 	t.Helper()
-	s, err := pebblestore.Open(t.TempDir(), pebblestore.Options{Identity: identity, KeepURLs: true})
+	s, err := pebblestore.Open(t.TempDir(), pebblestore.Options{KeepURLs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +40,7 @@ func openPebble(t testing.TB) store.Store {
 			t.Error(err)
 		}
 	})
+	check(t, s.Prepare(context.Background(), store.Terms{Identity: identity}))
 	return s
 }
 
@@ -328,7 +330,8 @@ func TestAnotherIdentityIsRefused(t *testing.T) {
 	fill(t, src)
 	other := identity
 	other.Version++
-	dst := memstore.New(memstore.Options{Identity: other})
+	dst := memstore.New(memstore.Options{})
+	check(t, dst.Prepare(t.Context(), store.Terms{Identity: other}))
 	_, err := Import(t.Context(), bytes.NewReader(exported(t, src)), dst, "c", ImportOptions{})
 	if !errors.Is(err, store.ErrIdentity) || !strings.Contains(err.Error(), "cannot import the crawl: it was created with version 1 of profile") || !strings.Contains(err.Error(), "firstseen replay --db NEW") {
 		t.Errorf("got %v; want ErrIdentity with what it has and what to do", err)
@@ -337,7 +340,7 @@ func TestAnotherIdentityIsRefused(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) {
-	src := memstore.New(memstore.Options{Identity: identity, KeepURLs: true})
+	src := openMem(f)
 	fill(f, src)
 	f.Add(exported(f, src))
 	f.Add([]byte(Magic))
@@ -347,7 +350,7 @@ func FuzzImport(f *testing.F) {
 }
 
 func ExampleExport() {
-	s := memstore.New(memstore.Options{Identity: identity})
+	s := memstore.New(memstore.Options{})
 	defer s.Close()
 	_, _ = s.Add(context.Background(), "c", []store.Item{{Key: key(1), Queue: "example", URL: "http://example/1"}}, store.AddOptions{})
 	var file bytes.Buffer
@@ -379,11 +382,12 @@ func TestLargeRowsComeBack(t *testing.T) {
 func TestSettingsShareSyncs(t *testing.T) {
 	const queues = 2000
 	from := openMem(t)
-	to, err := pebblestore.Open(t.TempDir(), pebblestore.Options{Identity: identity})
+	to, err := pebblestore.Open(t.TempDir(), pebblestore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer to.Close()
+	check(t, to.Prepare(t.Context(), store.Terms{Identity: identity}))
 	weight := uint8(3)
 	for i := range queues {
 		if err := from.Configure(t.Context(), "", fmt.Sprint("q", i), store.QueueChange{Weight: &weight}); err != nil {

@@ -24,9 +24,6 @@ import (
 
 // Options modify New. The zero value is fine.
 type Options struct {
-	// Identity records how the keys are made. The default is that of the first call of
-	// [Store.Prepare], which frontier.New makes.
-	Identity store.Identity
 	// Clock returns the time. The default is time.Now.
 	Clock store.Clock
 	// KeepURLs keeps the text of completed and dropped URLs. The default is to
@@ -40,6 +37,7 @@ type Store struct {
 
 	mu     sync.Mutex
 	closed bool
+	id     store.Identity // how the keys are made
 	wall   wallclock.Clock
 	began  time.Time // what the monotonic clock is read against
 	sched  sched.Sched
@@ -85,7 +83,7 @@ func New(opt Options) *Store {
 func (s *Store) Identity() store.Identity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.opt.Identity
+	return s.id
 }
 
 // Prepare implements store.Store. Unicode tables do not change while a process runs, so
@@ -95,11 +93,11 @@ func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	id, err := s.opt.Identity.Adopt(t.Identity, s.hasKeys(), false)
+	id, err := s.id.Adopt(t.Identity, s.hasKeys(), false)
 	if err != nil {
 		return fmt.Errorf("cannot use the store in memory: %w", err)
 	}
-	s.opt.Identity = id
+	s.id = id
 	return nil
 }
 

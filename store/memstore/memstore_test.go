@@ -12,7 +12,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Backend{
 		MaxBytes: true,
 		Open: func(_ testing.TB, env storetest.Env) store.Store {
-			return memstore.New(memstore.Options{Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs})
+			return memstore.New(memstore.Options{Clock: env.Clock, KeepURLs: env.KeepURLs})
 		},
 	})
 }

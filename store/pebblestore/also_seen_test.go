@@ -36,10 +36,7 @@ func TestAlsoSeen(t *testing.T) {
 	ctx, id := context.Background(), store.Identity{Profile: "qiita", Version: 1}
 	all, news := keyFile(t, id, 0, 100), keyFile(t, id, 100, 200)
 	dir := t.TempDir()
-	s, err := Open(dir, Options{Identity: id, AlsoSeen: []AlsoSeen{{Path: all}, {Path: news, Crawl: "news"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openFor(t, dir, id, Options{AlsoSeen: []AlsoSeen{{Path: all}, {Path: news, Crawl: "news"}}})
 	var keys []store.Key
 	var items []store.Item
 	for i := range 300 {
@@ -93,7 +90,10 @@ func TestAlsoSeenRefused(t *testing.T) {
 	if _, err := Open(dir, Options{AlsoSeen: []AlsoSeen{{Path: filepath.Join(dir, "none")}}}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v; want ErrNotExist", err)
 	}
-	if _, err := Open(dir, Options{Identity: id, AlsoSeen: []AlsoSeen{{Path: other}}}); !errors.Is(err, store.ErrIdentity) {
+	if err := openFor(t, dir, id, Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, Options{AlsoSeen: []AlsoSeen{{Path: other}}}); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v; want ErrIdentity", err)
 	}
 	s, err := Open(t.TempDir(), Options{AlsoSeen: []AlsoSeen{{Path: other}}})

@@ -78,7 +78,7 @@ func TestImportWantsOrder(t *testing.T) {
 }
 
 func TestExportImport(t *testing.T) {
-	a := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: testIdentity, tuning: tuning{generation: 1}})
+	a := openFor(t, "db", testIdentity, Options{FS: vfs.NewMem(), tuning: tuning{generation: 1}})
 	defer a.Close()
 	see(t, a, "x", testKeys(0, 9000)) // each call in a generation of its own
 	see(t, a, "x", testKeys(9000, 20_000))
@@ -86,7 +86,7 @@ func TestExportImport(t *testing.T) {
 	if n, err := a.Export(context.Background(), &file, "x"); err != nil || n != 20_000 {
 		t.Fatalf("got %d, %v; want 20000", n, err)
 	}
-	b := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: testIdentity})
+	b := openFor(t, "db", testIdentity, Options{FS: vfs.NewMem()})
 	defer b.Close()
 	see(t, b, "y", testKeys(0, 10))
 	read, fresh, err := b.Import(context.Background(), bytes.NewReader(file.Bytes()), "y")
@@ -96,7 +96,7 @@ func TestExportImport(t *testing.T) {
 	wantSound(t, b)
 	other := testIdentity
 	other.Profile = "whatwg"
-	c := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: other})
+	c := openFor(t, "db", other, Options{FS: vfs.NewMem()})
 	defer c.Close()
 	if _, _, err := c.Import(context.Background(), bytes.NewReader(file.Bytes()), ""); !errors.Is(err, store.ErrIdentity) {
 		t.Fatalf("got %v; want ErrIdentity", err)

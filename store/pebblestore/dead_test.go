@@ -342,9 +342,9 @@ func openFailing(t *testing.T, dir string, at int64, once bool, unicode string) 
 		return nil
 	}))
 	within(t, "Open or Close", func() {
-		s, err := Open(dir, Options{FS: fs, Identity: store.Identity{Unicode: unicode}})
+		s, err := Open(dir, Options{FS: fs})
 		if err == nil {
-			err = s.Close()
+			err = errors.Join(s.Prepare(t.Context(), store.Terms{Identity: store.Identity{Unicode: unicode}}), s.Close())
 		}
 		if err != nil && !errors.Is(err, syscall.EIO) {
 			t.Errorf("write %d, once %v: got %v; want EIO", at, once, err)
@@ -355,7 +355,7 @@ func openFailing(t *testing.T, dir string, at int64, once bool, unicode string) 
 
 func reopenGood(t *testing.T, dir, unicode string) {
 	t.Helper()
-	s := mustOpen(t, dir, Options{Identity: store.Identity{Unicode: unicode}})
+	s := openFor(t, dir, store.Identity{Unicode: unicode}, Options{})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -88,23 +88,13 @@ func (s *Store) loadNumbers() error {
 	return err
 }
 
-// loadIdentity compares the identity of the store with the one asked for.
 func (s *Store) loadIdentity() error {
 	row, err := s.get(metaKey(metaIdentity))
 	if err != nil {
 		return fmt.Errorf("cannot read identity: %w: %w", store.ErrCorrupt, err)
 	}
-	have, err := parseIdentity(row)
-	if err != nil {
-		return err
-	}
-	if s.identity, err = have.Adopt(s.opt.Identity, s.keys() > 0, s.unicodeHosts); err != nil {
-		return err
-	}
-	if s.identity == have || s.opt.Mode == OpenReadOnly {
-		return nil
-	}
-	return s.db.Set(metaKey(metaIdentity), identityform.Append(nil, s.identity), pebble.Sync)
+	s.identity, err = parseIdentity(row)
+	return err
 }
 
 // stampNew writes the meta rows of a new store, in a database that must be
@@ -119,7 +109,6 @@ func (s *Store) stampNew() error {
 	if _, err := rand.Read(s.secret[:]); err != nil {
 		return fmt.Errorf("cannot make a secret: %w", err)
 	}
-	s.identity = s.opt.Identity
 	s.nextCrawl, s.nextGen = 1, 1
 	b := s.db.NewBatch()
 	defer b.Close()

@@ -40,6 +40,16 @@ func mustOpen(t testing.TB, dir string, opt Options) *Store {
 	return s
 }
 
+// openFor opens a store for keys of an identity.
+func openFor(t testing.TB, dir string, id store.Identity, opt Options) *Store {
+	t.Helper()
+	s := mustOpen(t, dir, opt)
+	if err := s.Prepare(context.Background(), store.Terms{Identity: id}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // see records keys and returns how many were new.
 func see(t testing.TB, s *Store, crawl string, keys []store.Key) int {
 	t.Helper()
@@ -58,7 +68,7 @@ func see(t testing.TB, s *Store, crawl string, keys []store.Key) int {
 
 func TestReopenKeepsKeys(t *testing.T) {
 	fs := vfs.NewMem()
-	s := mustOpen(t, "db", Options{FS: fs, Identity: testIdentity})
+	s := openFor(t, "db", testIdentity, Options{FS: fs})
 	if n := see(t, s, "", testKeys(0, 1000)); n != 1000 {
 		t.Fatalf("got %d new; want 1000", n)
 	}
@@ -101,12 +111,13 @@ func TestOpenRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		prep func(t *testing.T, s *Store)
+		id   store.Identity
 		opt  Options
 		want error
 	}{
-		{name: "profile", opt: Options{Identity: other}, want: store.ErrIdentity},
-		{name: "unicode, no such host", opt: Options{Identity: unicode}},
-		{name: "unicode, such a host", opt: Options{Identity: unicode}, want: store.ErrIdentity, prep: func(t *testing.T, s *Store) {
+		{name: "profile", id: other, want: store.ErrIdentity},
+		{name: "unicode, no such host", id: unicode},
+		{name: "unicode, such a host", id: unicode, want: store.ErrIdentity, prep: func(t *testing.T, s *Store) {
 			err := s.See(context.Background(), "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{UnicodeHosts: true})
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +137,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fs := vfs.NewMem()
-			s := mustOpen(t, "db", Options{FS: fs, Identity: testIdentity})
+			s := openFor(t, "db", testIdentity, Options{FS: fs})
 			if tt.prep != nil {
 				tt.prep(t, s)
 			}
@@ -135,11 +146,12 @@ func TestOpenRefuses(t *testing.T) {
 			}
 			tt.opt.FS = fs
 			s, err := Open("db", tt.opt)
+			if err == nil {
+				defer s.Close()
+				err = s.Prepare(t.Context(), store.Terms{Identity: tt.id})
+			}
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("got %v; want %v", err, tt.want)
-			}
-			if err == nil {
-				s.Close()
 			}
 		})
 	}

@@ -11,11 +11,6 @@ import (
 
 // Options modify Open. The zero value is fine.
 type Options struct {
-	// Identity is how the keys are made. Zero fields are taken from the store; a new
-	// store is stamped with these. A store made with another identity is refused. The
-	// default is that of the store; frontier.New sets that of a new store.
-	Identity store.Identity
-
 	// FS is the file system. The default is the machine's.
 	FS vfs.FS
 	// Mode is what Open may do to the directory. The default is OpenOrCreate.
@@ -32,8 +27,8 @@ type Options struct {
 	// call them duplicates, Verdict.SeenIn names the file, and Lookup reports them as
 	// SeenOnly. They are mapped, and never written. They are not in Stats, Keys, exports and
 	// imports, and Settle and Forget pay no attention to them. Item.Force overrides them:
-	// such an item is added as if no file had its key. Files whose keys are made otherwise
-	// are refused with store.ErrIdentity.
+	// such an item is added as if no file had its key. If the keys of a file are made in another
+	// way, Open or Prepare returns store.ErrIdentity.
 	AlsoSeen []AlsoSeen
 
 	// IndexBytes is the memory that a fingerprint index of the keys may take, 9.4 to

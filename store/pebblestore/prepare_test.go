@@ -27,7 +27,7 @@ func TestPrepareIsDurable(t *testing.T) {
 }
 
 func TestPrepareKeepsTheUnicodeVersionOfKeys(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: testIdentity})
+	s := openFor(t, "db", testIdentity, Options{FS: vfs.NewMem()})
 	defer s.Close()
 	if err := s.See(t.Context(), "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{UnicodeHosts: true}); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestPrepareKeepsTheUnicodeVersionOfKeys(t *testing.T) {
 
 func TestPrepareOfAReadOnlyStoreWritesNothing(t *testing.T) {
 	fs := vfs.NewMem()
-	if err := mustOpen(t, "db", Options{FS: fs, Identity: testIdentity}).Close(); err != nil {
+	if err := openFor(t, "db", testIdentity, Options{FS: fs}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	s := mustOpen(t, "db", Options{FS: fs, Mode: OpenReadOnly})

@@ -12,7 +12,7 @@ import (
 // TestFirstSpellingOfWhatMoves asks for the first spellings of URLs that are
 // leased and put back all the time: held they are at every moment.
 func TestFirstSpellingOfWhatMoves(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Identity: testIdentity, tuning: tuning{textBytes: 1}})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{textBytes: 1}})
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

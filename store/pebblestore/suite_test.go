@@ -18,7 +18,7 @@ func suiteOptions(env storetest.Env, fs vfs.FS) Options {
 		from, size, places = 2, 2000, 50
 	}
 	return Options{
-		FS: fs, Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs, CacheBytes: 1 << 20,
+		FS: fs, Clock: env.Clock, KeepURLs: env.KeepURLs, CacheBytes: 1 << 20,
 		tuning: tuning{
 			journalFrom: from, journalSize: size, keptPlaces: places, memTableBytes: 64 << 10, tableBytes: 32 << 10,
 		},

@@ -130,28 +130,26 @@ func TestForgottenCrawlsAreSwept(t *testing.T) {
 	}
 }
 
-// TestIdentity opens a store by another identity.
+// TestIdentity prepares a store for another identity.
 func TestIdentity(t *testing.T) {
 	o := testOptions(rediscluster.Single(t), 2)
-	o.Identity = store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
-	if err := open(t, o).Close(); err != nil {
+	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
+	if err := openFor(t, o, id).Close(); err != nil {
 		t.Fatal(err)
 	}
-	newer, other := o, o
-	newer.Identity.Unicode = "16.0.0"
-	newer.Shards = 8
-	s := open(t, newer)
+	newer, other := id, id
+	newer.Unicode, other.Profile = "16.0.0", "whatwg"
+	o.Shards = 8
+	s := openFor(t, o, newer)
 	defer s.Close()
 	if s.opt.Shards != 2 {
 		t.Fatalf("got %d shards; want the 2 it was made with", s.opt.Shards)
 	}
 	must(s.Add(t.Context(), "", []store.Item{{Key: store.Key{1}, Queue: "a", UnicodeHost: true}}, store.AddOptions{}))(t)
-	other.Identity.Profile = "whatwg"
-	for name, o := range map[string]Options{"another profile": other, "another Unicode version after such keys": o} {
-		if s, err := Open(t.Context(), o); err == nil {
-			s.Close()
-			t.Errorf("%s: got no error; want %v", name, store.ErrIdentity)
-		} else if !errors.Is(err, store.ErrIdentity) {
+	again := open(t, o)
+	defer again.Close()
+	for name, id := range map[string]store.Identity{"another profile": other, "another Unicode version after such keys": id} {
+		if err := again.Prepare(t.Context(), store.Terms{Identity: id}); !errors.Is(err, store.ErrIdentity) {
 			t.Errorf("%s: got error %v; want %v", name, err, store.ErrIdentity)
 		}
 	}

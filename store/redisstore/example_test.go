@@ -15,13 +15,15 @@ import (
 func Example() {
 	ctx := context.Background()
 	s, err := redisstore.Open(ctx, redisstore.Options{
-		Addrs:    []string{"10.0.0.1:6379", "10.0.0.2:6379"},
-		Identity: store.IdentityOf(canon.Qiita()),
+		Addrs: []string{"10.0.0.1:6379", "10.0.0.2:6379"},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer s.Close()
+	if err := s.Prepare(ctx, store.Terms{Identity: store.IdentityOf(canon.Qiita())}); err != nil { // frontier.New does it, too
+		log.Fatal(err)
+	}
 	url := "https://example.org/"
 	item := store.Item{Key: hashkey.SumShort([]byte(url)), Queue: "example.org", URL: url}
 	verdicts, err := s.Add(ctx, "", []store.Item{item}, store.AddOptions{})

@@ -95,7 +95,7 @@ func (s *Store) loadMeta(ctx context.Context) error {
 		return err
 	}
 	s.unicodeHosts.Store(got[3] == "1")
-	return s.adopt(ctx, s.opt.Identity)
+	return s.adopt(ctx, store.Identity{})
 }
 
 // findSurvivor looks for shards of the store, where the store's own key is missing, and returns their mark and the copy of the

@@ -34,10 +34,6 @@ type Options struct {
 	// RetryFor is how long a step is tried again while nodes fail over, load or
 	// can't be reached. The default is 10 s.
 	RetryFor time.Duration
-	// Identity is what the keys are made by. Zero fields are taken from the
-	// store; a new store is stamped with these. A store made with
-	// another identity is refused. The default is that of the store.
-	Identity store.Identity
 	// MustExist refuses to make a new store. The default is false.
 	MustExist bool
 	// KeepURLs keeps the text of completed and dropped URLs, so that they can be

@@ -87,31 +87,31 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestOpenIsRepeatable ends Open at every time at which it looks at its context: while it makes a store, and while it makes the
+// TestOpenIsRepeatable ends Open and Prepare at every time at which it looks at its context: while it makes a store, and while it makes the
 // store's own key again. The next Open continues, and then the key can be made again as well.
 func TestOpenIsRepeatable(t *testing.T) {
 	addr := rediscluster.Single(t)
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
 	for n, complete := int64(0), false; !complete; n++ {
 		o := testOptions(addr, 2)
-		o.Identity, o.Logger = id, slog.New(slog.DiscardHandler)
-		s := openEnding(t, o, n)
+		o.Logger = slog.New(slog.DiscardHandler)
+		s := openEnding(t, o, id, n)
 		complete = s.err == nil
-		s = openEnding(t, o, 1e6)
+		s = openEnding(t, o, id, 1e6)
 		if s.err != nil {
 			t.Fatalf("after %d looks at a new store: %v", n, s.err)
 		}
-		o.Identity, o.MustExist = store.Identity{}, true
+		o.MustExist = true
 		for m, again := int64(0), false; !again; m++ {
 			for _, key := range []string{"M", "b", "i"} {
 				must(s.nodes.single.Del(t.Context(), o.Prefix+"{meta}"+key).Result())(t)
 			}
 			closeAll(t, s.Store)
-			s = openEnding(t, o, m)
+			s = openEnding(t, o, store.Identity{}, m)
 			if again = s.err == nil; again {
 				break
 			}
-			if s = openEnding(t, o, 1e6); s.err != nil || s.Identity() != id || s.opt.Shards != 2 {
+			if s = openEnding(t, o, store.Identity{}, 1e6); s.err != nil || s.Identity() != id || s.opt.Shards != 2 {
 				t.Fatalf("after %d looks at a new store and %d at its key: %v", n, m, s.err)
 			}
 		}
@@ -125,10 +125,17 @@ type opened struct {
 	err error
 }
 
-// openEnding opens a store with a context that ends when it is asked the nth time.
-func openEnding(t *testing.T, o Options, n int64) opened {
+// openEnding opens and prepares a store with a context that ends when it is asked the nth time.
+func openEnding(t *testing.T, o Options, id store.Identity, n int64) opened {
 	ctx := &ending{Context: t.Context()}
 	ctx.left.Store(n)
 	s, err := Open(ctx, o)
-	return opened{s, err}
+	if err != nil {
+		return opened{s, err}
+	}
+	if err := s.Prepare(ctx, store.Terms{Identity: id}); err != nil {
+		closeAll(t, s)
+		return opened{nil, err}
+	}
+	return opened{s, nil}
 }

@@ -27,6 +27,16 @@ func open(t testing.TB, o Options) *Store {
 	return s
 }
 
+// openFor opens a store for keys of an identity.
+func openFor(t testing.TB, o Options, id store.Identity) *Store {
+	t.Helper()
+	s := open(t, o)
+	if err := s.Prepare(t.Context(), store.Terms{Identity: id}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // clock is a test's own time, which the recoverers of its stores read, too.
 type clock struct{ ms atomic.Int64 }
 
@@ -61,7 +71,7 @@ func TestSuite(t *testing.T) {
 }
 
 func openSuite(t testing.TB, env storetest.Env, o Options) store.Store {
-	o.Identity, o.clock, o.KeepURLs = env.Identity, env.Clock, env.KeepURLs
+	o.clock, o.KeepURLs = env.Clock, env.KeepURLs
 	if o.Replicas == 0 {
 		o.Replicas = -1
 	}

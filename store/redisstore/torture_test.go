@@ -88,12 +88,17 @@ func (t *torture) openShards(n int) *redisstore.Store {
 func (t *torture) openWaiting(n int, wait time.Duration) *redisstore.Store {
 	t.Helper()
 	o := t.options
-	o.Addrs, o.Prefix, o.Shards, o.Identity = t.cluster.Addrs(), t.prefix, n, tortureIdentity
+	o.Addrs, o.Prefix, o.Shards = t.cluster.Addrs(), t.prefix, n
 	o.RetryFor = 5 * time.Second
 	var s *redisstore.Store
 	t.until(func() (opened bool) { // a starved replica may be late even for this
 		var err error
-		if s, err = redisstore.Open(t.ctx, o.Waiting(wait)); err != nil && !errors.Is(err, store.ErrUnavailable) {
+		if s, err = redisstore.Open(t.ctx, o.Waiting(wait)); err == nil {
+			if err = s.Prepare(t.ctx, store.Terms{Identity: tortureIdentity}); err != nil {
+				t.check(s.Close())
+			}
+		}
+		if err != nil && !errors.Is(err, store.ErrUnavailable) {
 			t.Fatal(err)
 		}
 		return err == nil

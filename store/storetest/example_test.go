@@ -14,7 +14,7 @@ func ExampleRun() {
 	_ = func(t *testing.T) {
 		storetest.Run(t, storetest.Backend{
 			Open: func(_ testing.TB, env storetest.Env) store.Store {
-				return memstore.New(memstore.Options{Identity: env.Identity, Clock: env.Clock, KeepURLs: env.KeepURLs})
+				return memstore.New(memstore.Options{Clock: env.Clock, KeepURLs: env.KeepURLs})
 			},
 		})
 	}

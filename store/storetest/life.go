@@ -8,18 +8,14 @@ import (
 )
 
 var lifeCases = []testCase{
-	{"the identity is that of the open", func(f *fixture) {
-		equal(f, "identity", f.s.Identity(), identity)
-	}},
 	{"a new store takes its identity from the first that prepares it", func(f *fixture) {
 		f.check(f.s.Close())
-		f.env.Identity = store.Identity{}
 		f.s = f.b.Open(f.T, f.env)
 		equal(f, "identity", f.s.Identity(), store.Identity{})
 		f.check(f.s.Prepare(f.ctx, store.Terms{Identity: identity, Retention: time.Hour}))
 		equal(f, "identity", f.s.Identity(), identity)
 		f.fill("a", 0, 1)
-		f.reopen()
+		f.restart()
 		equal(f, "identity after a restart", f.s.Identity(), identity)
 		f.check(f.s.Prepare(f.ctx, store.Terms{Identity: identity}))
 		f.check(f.s.Prepare(f.ctx, store.Terms{}))
@@ -42,7 +38,6 @@ var lifeCases = []testCase{
 	}},
 	{"keys of unknown making are not adopted", func(f *fixture) {
 		f.check(f.s.Close())
-		f.env.Identity = store.Identity{}
 		f.s = f.b.Open(f.T, f.env)
 		f.fill("a", 0, 1)
 		f.wantErr(f.s.Prepare(f.ctx, store.Terms{Identity: identity}), store.ErrIdentity)

@@ -20,7 +20,6 @@ import (
 // Env is what a store under test is opened with.
 type Env struct {
 	Clock    store.Clock
-	Identity store.Identity
 	KeepURLs bool // keep the text of completed and dropped URLs
 }
 
@@ -84,18 +83,26 @@ type fixture struct {
 func newFixture(t *testing.T, b Backend, keep bool) *fixture {
 	c := &clock{now: start}
 	f := &fixture{T: t, b: b, ctx: t.Context(), clock: c}
-	f.env = Env{Clock: c.Now, Identity: identity, KeepURLs: keep}
+	f.env = Env{Clock: c.Now, KeepURLs: keep}
 	f.s = b.Open(t, f.env)
 	t.Cleanup(func() {
 		if err := f.s.Close(); err != nil && !errors.Is(err, store.ErrClosed) {
 			t.Errorf("cannot close: %v", err)
 		}
 	})
+	f.check(f.s.Prepare(f.ctx, store.Terms{Identity: identity}))
 	return f
 }
 
-// reopen opens the store again, or skips the test.
+// reopen opens and prepares the store again, or skips the test.
 func (f *fixture) reopen() {
+	f.Helper()
+	f.restart()
+	f.check(f.s.Prepare(f.ctx, store.Terms{Identity: identity}))
+}
+
+// restart opens the store again, or skips the test.
+func (f *fixture) restart() {
 	f.Helper()
 	if f.b.Reopen == nil {
 		f.Skip("the store doesn't outlive its process")

@@ -34,7 +34,7 @@ func (o *brokenOutput) Write(p []byte) (int, error) {
 
 func openStore(t *testing.T) *pebblestore.Store {
 	t.Helper()
-	s, err := pebblestore.Open(t.TempDir(), pebblestore.Options{Identity: store.IdentityOf(canon.Qiita())})
+	s, err := pebblestore.Open(t.TempDir(), pebblestore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -35,7 +34,6 @@ func (s *space) full() (bool, error) {
 		return false, fmt.Errorf("cannot go on beyond the memory of --memory: %w", err)
 	}
 	s.store, err = pebblestore.Open(s.path, pebblestore.Options{
-		Identity:   store.IdentityOf(canon.None()),
 		IndexBytes: -1, // memory is what there is none of
 		CacheBytes: 32 << 20,
 	})

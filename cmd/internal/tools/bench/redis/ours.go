@@ -37,11 +37,14 @@ func engines(s settings) []engine {
 }
 
 func open(ctx context.Context, c *rediscluster.Cluster, s settings, replicas int, cache int64) (*redisstore.Store, error) {
-	return redisstore.Open(ctx, redisstore.Options{
+	st, err := redisstore.Open(ctx, redisstore.Options{
 		Addrs: c.Addrs(), Shards: s.shards, Replicas: replicas, CacheBytes: cache,
 		RetryFor: 5 * time.Second,
-		Identity: store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash"},
 	})
+	if err != nil {
+		return nil, err
+	}
+	return st, st.Prepare(ctx, store.Terms{Identity: store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash"}})
 }
 
 func ourAdd(name string, s settings, known, work [][]store.Item, replicas int, cache int64) engine {
