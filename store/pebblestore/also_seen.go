@@ -22,8 +22,8 @@ func (s *Store) openAlsoSeen() error {
 			return err
 		}
 		s.also = append(s.also, alsoSet{set, f.Crawl})
-		if (s.identity != store.Identity{}) {
-			if err := accepts(s.identity, set.Header()); err != nil {
+		if id := s.Identity(); id != (store.Identity{}) {
+			if err := accepts(id, set.Header()); err != nil {
 				return fmt.Errorf("cannot use key file %s: %w", f.Path, err)
 			}
 		}

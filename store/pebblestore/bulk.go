@@ -16,7 +16,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, crawl string) (int64, e
 	if err := s.rlock(); err != nil {
 		return 0, err
 	}
-	h := keyfile.Header{Identity: s.identity, UnicodeHosts: s.unicodeHosts}
+	h := keyfile.Header{Identity: s.Identity(), UnicodeHosts: s.unicodeHosts}
 	s.mu.RUnlock()
 	kw := keyfile.NewWriter(w, h)
 	if _, err := sched.CrawlName(crawl); err != nil {

@@ -109,6 +109,7 @@ func TestFullDiskHangsNobody(t *testing.T) {
 			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
 		},
 	}
+	within(t, "Identity", func() { s.Identity() }) // returns without a lock
 	waits := s.waits.Load()
 	for name, read := range reads {
 		wg.Go(func() {

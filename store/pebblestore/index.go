@@ -20,6 +20,9 @@ type IndexInfo struct {
 	// Mapped is the size of the run files, which the page cache has in memory as
 	// far as there is room.
 	Mapped int64
+	// Err is why the index could not be filled, such as a damaged run file. The key runs
+	// answer then, and look-ups of keys in the damaged part return the same error.
+	Err error
 	// WronglyDropped is the expected number of URLs wrongly called duplicates
 	// while the present keys were added in turn.
 	WronglyDropped float64
@@ -55,7 +58,7 @@ func (s *Store) index() (IndexInfo, error) {
 		return IndexInfo{}, err
 	}
 	defer s.mu.RUnlock()
-	info := IndexInfo{Fingerprints: s.useIndex, Filling: s.useIndex && !s.filled, Keys: s.keys(), Bytes: s.setBytes()}
+	info := IndexInfo{Fingerprints: s.useIndex, Filling: s.useIndex && !s.filled, Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
 	for f := range s.sections {
 		info.Mapped += f.Bytes()
 	}

@@ -227,12 +227,8 @@ func (s *Store) startFill() {
 		for _, p := range parts {
 			p.inputs[0].File.Release()
 		}
-		if err == nil {
-			err = s.do(context.Background(), endFillOp{})
-		}
-		if err != nil && !errors.Is(err, store.ErrClosed) && !s.isDead() {
-			s.die(fmt.Errorf("cannot load the keys of store %s: %w", s.dir, damaged(err)))
-		}
+		// Only the end of the store fails this step, and that is reported to its callers.
+		_ = s.do(context.Background(), endFillOp{err})
 	})
 }
 
@@ -326,13 +322,20 @@ func (o *fillOp) apply(tx *txn) error {
 	return nil
 }
 
-// endFillOp has the index answer.
-type endFillOp struct{}
+// endFillOp has the index answer. If a run could not be read, the index goes instead:
+// the runs continue to answer, with an error for keys in the damaged part alone.
+type endFillOp struct{ err error }
 
 func (endFillOp) weight() int { return 1 }
 
-func (endFillOp) apply(tx *txn) error {
-	tx.s.endFill()
+func (o endFillOp) apply(tx *txn) error {
+	s := tx.s
+	if o.err == nil {
+		s.endFill()
+		return nil
+	}
+	s.fillError = fmt.Errorf("cannot fill the index of store %s: %w", s.dir, damaged(o.err))
+	s.leave()
 	return nil
 }
 

@@ -93,7 +93,8 @@ func (s *Store) loadIdentity() error {
 	if err != nil {
 		return fmt.Errorf("cannot read identity: %w: %w", store.ErrCorrupt, err)
 	}
-	s.identity, err = parseIdentity(row)
+	id, err := parseIdentity(row)
+	s.identity.Store(&id)
 	return err
 }
 
@@ -117,7 +118,7 @@ func (s *Store) stampNew() error {
 		value []byte
 	}{
 		{metaFormat, binary.BigEndian.AppendUint32(nil, formatVersion)},
-		{metaIdentity, identityform.Append(nil, s.identity)},
+		{metaIdentity, identityform.Append(nil, store.Identity{})},
 		{metaFlags, []byte{0}},
 		{metaSecret, s.secret[:]},
 		{metaNext, appendNext(nil, 1, 1)},

@@ -60,8 +60,8 @@ type Store struct {
 	byName       []*crawl // in order of name
 	nextCrawl    uint32
 	nextGen      uint32
-	identity     store.Identity
-	retained     time.Duration // a generation by Terms.Retention; 0 for none
+	identity     atomic.Pointer[store.Identity] // written by the committer alone, read without mu
+	retained     time.Duration                  // a generation by Terms.Retention; 0 for none
 	unicodeHosts bool
 	sched        scheduler
 	adding       addSpace
@@ -75,6 +75,7 @@ type Store struct {
 	useIndex   bool                  // there is a fingerprint index
 	filled     bool                  // and it has all keys
 	leaving    bool                  // it is too large, and to be left
+	fillError  error                 // why it could not be filled
 }
 
 var _ store.Store = (*Store)(nil)

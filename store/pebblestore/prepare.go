@@ -30,7 +30,8 @@ func (o *prepareOp) weight() int { return 1 }
 
 func (o *prepareOp) apply(tx *txn) error {
 	s := tx.s
-	id, err := s.identity.Adopt(o.terms.Identity, s.keys() > 0, s.unicodeHosts)
+	have := s.Identity()
+	id, err := have.Adopt(o.terms.Identity, s.keys() > 0, s.unicodeHosts)
 	if err != nil {
 		return err
 	}
@@ -39,8 +40,8 @@ func (o *prepareOp) apply(tx *txn) error {
 			return fmt.Errorf("cannot use key file %s: %w", f.Path(), err)
 		}
 	}
-	if id != s.identity {
-		s.identity = id
+	if id != have {
+		s.identity.Store(&id)
 		tx.set(metaKey(metaIdentity), identityform.Append(nil, id))
 	}
 	if g := o.terms.Retention / 8; g > 0 && (s.retained == 0 || g < s.retained) {

@@ -35,11 +35,13 @@ func (s *Store) linger() (func(), error) {
 	return s.behind.Done, nil
 }
 
-// Identity implements store.Store.
+// Identity implements store.Store. It takes no lock, as the committer of a store that
+// failed may hold mu for ever.
 func (s *Store) Identity() store.Identity {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.identity
+	if id := s.identity.Load(); id != nil {
+		return *id
+	}
+	return store.Identity{}
 }
 
 // Crawls implements store.Store.

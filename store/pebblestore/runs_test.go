@@ -255,6 +255,17 @@ func TestOldFormatRefused(t *testing.T) {
 // that the file is damaged or answers the truth; and Verify finds it.
 func TestDamagedRuns(t *testing.T) {
 	opt := Options{FS: vfs.NewMem(), IndexBytes: -1, tuning: tuning{flushKeys: 100}}
+	path, size := oneRun(t, opt)
+	for at := int64(0); at < size; at += 61 {
+		flipAt(t, opt.FS, path, at)
+		wantNoticed(t, opt, path, at)
+		flipAt(t, opt.FS, path, at)
+	}
+}
+
+// oneRun makes a store whose 300 keys are in one file, and returns its path and size.
+func oneRun(t *testing.T, opt Options) (path string, size int64) {
+	t.Helper()
 	s := mustOpen(t, "db", opt)
 	see(t, s, "", testKeys(0, 300))
 	flushRuns(t, s)
@@ -262,7 +273,7 @@ func TestDamagedRuns(t *testing.T) {
 	if len(names) != 1 {
 		t.Fatalf("got %v; want one file", names)
 	}
-	path := opt.FS.PathJoin(s.runsDir(), names[0])
+	path = opt.FS.PathJoin(s.runsDir(), names[0])
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -270,10 +281,42 @@ func TestDamagedRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at := int64(0); at < info.Size(); at += 61 {
-		flipAt(t, opt.FS, path, at)
-		wantNoticed(t, opt, names[0], at)
-		flipAt(t, opt.FS, path, at)
+	return path, info.Size()
+}
+
+// TestDamagedRunWhileFilling checks that a damaged run, which the index cannot be filled from, ends
+// neither the store nor the answers for keys in the rest of it.
+func TestDamagedRunWhileFilling(t *testing.T) {
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}}
+	path, _ := oneRun(t, opt)
+	flipAt(t, opt.FS, path, 61) // in the first bucket
+	s := mustOpen(t, "db", opt)
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	named := func(err error) bool {
+		return errors.Is(err, store.ErrCorrupt) && strings.Contains(err.Error(), filepath.Base(path))
+	}
+	idle(t, s, func() bool { return !s.Index().Filling })
+	if info := s.Index(); info.Fingerprints || !named(info.Err) {
+		t.Errorf("got %+v; want no fingerprints, and an error that names %s", info, path)
+	}
+	refused := 0
+	for i := range 400 {
+		var fresh [1]bool
+		switch err := s.See(t.Context(), "", testKeys(i, i+1), fresh[:], store.SeeOptions{}); {
+		case named(err):
+			refused++
+		case err != nil:
+			t.Errorf("key %d: got %v; want no error, or one that names the file", i, err)
+		case fresh[0] != (i >= 300):
+			t.Errorf("key %d: got new %v; want %v", i, fresh[0], i >= 300)
+		}
+	}
+	if refused == 0 || refused > 100 {
+		t.Errorf("got %d keys refused; want those of the damaged bucket", refused)
 	}
 }
 

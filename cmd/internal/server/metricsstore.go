@@ -35,6 +35,12 @@ func newStoreGauges(s StoreMetrics) *storeGauges {
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	add(gauge, "index_bytes", "Memory of the index of keys.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Bytes) })
+	add(gauge, "index_failed", "1 if the index could not be filled, because a run file is damaged.", func(m *pebblestore.Metrics) float64 {
+		if m.Index.Err != nil {
+			return 1
+		}
+		return 0
+	})
 	add(gauge, "index_mapped_bytes", "Run files, which the page cache has as far as there is room.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Mapped) })
 	add(gauge, "disk_bytes", "Tables and log.", func(m *pebblestore.Metrics) float64 { return float64(m.DiskBytes) })
 	add(gauge, "level0_tables", "Tables not yet compacted; rising means that compactions lag.", func(m *pebblestore.Metrics) float64 { return float64(m.L0Tables) })

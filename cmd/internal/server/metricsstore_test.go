@@ -32,11 +32,11 @@ func storeLines(t *testing.T, r *running) (lines []string) {
 
 func TestStoreMetrics(t *testing.T) {
 	m := pebblestore.Metrics{
-		Index:     pebblestore.IndexInfo{Bytes: 1, Mapped: 2},
+		Index:     pebblestore.IndexInfo{Bytes: 1, Mapped: 2, Err: store.ErrCorrupt},
 		DiskBytes: 3, L0Tables: 4, Compacting: 5, PaceTime: 6500 * time.Millisecond, StallTime: 7 * time.Second,
 		UserBytes: 8, WrittenBytes: 9, CacheHits: 10, CacheMisses: 11,
 	}
-	want := "cache_hits_total 10|cache_misses_total 11|compactions 5|disk_bytes 3|index_bytes 1|index_mapped_bytes 2|level0_tables 4|" +
+	want := "cache_hits_total 10|cache_misses_total 11|compactions 5|disk_bytes 3|index_bytes 1|index_failed 1|index_mapped_bytes 2|level0_tables 4|" +
 		"paced_seconds_total 6.5|stopped_seconds_total 7|user_bytes_total 8|written_bytes_total 9"
 	if got := strings.Join(storeLines(t, start(t, canon.Qiita(), Config{Store: fixedMetrics{m: m}})), "|"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
