@@ -15,6 +15,16 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("cannot run %s; got argument %q; want flags alone", cmd.Name(), args[0])
 }
 
+// oneArg wants one argument.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return fmt.Errorf("cannot run %s; got %d arguments; want %s", cmd.Name(), len(args), what)
+	}
+}
+
 // someFiles wants at least one argument.
 func someFiles(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,6 +114,22 @@ func (d *daemonClient) ask(ctx context.Context, method, path string, body []byte
 	return nil
 }
 
+// crawls lists the crawls that a flag names; "*" is all of them. A crawl that does not exist is
+// misuse, as in crawlIn.
+func (d *daemonClient) crawls(ctx context.Context, name string) ([]string, error) {
+	var st struct{ Crawls []string }
+	if err := d.get(ctx, "/v1/stats", url.Values{"crawl": {"*"}}, &st); err != nil {
+		return nil, err
+	}
+	if name == "*" {
+		return st.Crawls, nil
+	}
+	if !slices.Contains(st.Crawls, name) {
+		return nil, misusef("cannot find crawl %q; the daemon has %q", name, st.Crawls)
+	}
+	return []string{name}, nil
+}
+
 // refused returns the refusal of a daemon as an error.
 func refused(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
@@ -132,7 +149,7 @@ func refused(resp *http.Response) error {
 
 // orDaemon has a command that works on a store ask a running daemon instead if --daemon is
 // given.
-func orDaemon(cmd *cobra.Command, f *daemonFlags, ask func(context.Context, *daemonClient) error) {
+func orDaemon(cmd *cobra.Command, f *daemonFlags, ask func(context.Context, *daemonClient, []string) error) {
 	f.add(cmd.Flags())
 	onStore := cmd.RunE
 	cmd.RunE = running(func(cmd *cobra.Command, args []string) error {
@@ -152,6 +169,6 @@ func orDaemon(cmd *cobra.Command, f *daemonFlags, ask func(context.Context, *dae
 		if err != nil {
 			return err
 		}
-		return ask(cmd.Context(), d)
+		return ask(cmd.Context(), d, args)
 	})
 }

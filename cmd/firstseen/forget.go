@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -19,36 +22,113 @@ type forgetFlags struct {
 	crawl, queue, before string
 	urls                 []string
 	all                  bool
+	held                 bool // with before: those that are held, too
+	daemon               daemonFlags
 }
 
 func newForgetCmd(a *app) *cobra.Command {
 	var f forgetFlags
 	cmd := &cobra.Command{
-		Use:   "forget (--db DIR | --redis ADDR)",
+		Use:   "forget (--db DIR | --redis ADDR | --daemon ADDR)",
 		Short: "Make what was seen new again",
 		Long: `Forget some URLs of a crawl, or the whole crawl: if a forgotten URL is found again, it counts as
-new. No daemon may run on a store on disk meanwhile. Daemons on a store in Redis can continue.`,
+new. If a daemon has the store on disk open, ask it with --daemon. Daemons on a store in Redis can
+continue. --before leaves queued and leased URLs as they are; "firstseen purge" forgets them too.`,
 		Example: `  firstseen forget --db crawl.db --url https://example.com/a
   firstseen forget --db crawl.db --before 2026-01-31
-  firstseen forget --db crawl.db --crawl old --all`,
+  firstseen forget --daemon 127.0.0.1:7072 --crawl old --all`,
 		Args: noArgs,
 	}
-	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenExisting}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
-		n, err := f.forget(ctx, s)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(a.out, "%s forgotten\n", grouped(n)); err != nil {
-			return fmt.Errorf("cannot write output: %w", err)
-		}
-		return nil
-	})
+	f.complete(a, cmd)
 	cmd.Flags().StringArrayVar(&f.urls, "url", nil, "a URL, in any variant; may be given several times")
 	cmd.Flags().StringVar(&f.queue, "queue", "", "the URLs of a queue")
-	cmd.Flags().StringVar(&f.before, "before", "", "URLs first seen before a day, or before a time as 2026-01-31T12:00:00Z")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the whole crawl, with its queues and settings")
 	wanting(cmd, oneOf("url", "queue", "before", "all"))
 	return cmd
+}
+
+func newPurgeCmd(a *app) *cobra.Command {
+	f := forgetFlags{held: true}
+	cmd := &cobra.Command{
+		Use:   "purge (--db DIR | --redis ADDR | --daemon ADDR) --before TIME",
+		Short: "Forget old URLs, queued and leased ones too",
+		Long: `Forget the URLs that were first seen before a time, whatever their state. Their leases end. With
+--queue only those of a queue whose text is kept: queued and leased ones, and completed ones if
+the store keeps URLs.`,
+		Example: `  firstseen purge --daemon 127.0.0.1:7072 --before 2026-01-31 --queue example.org`,
+		Args:    noArgs,
+	}
+	f.complete(a, cmd)
+	cmd.Flags().StringVar(&f.queue, "queue", "", "only the URLs of a queue")
+	return cmd
+}
+
+// complete makes cmd a command that forgets.
+func (f *forgetFlags) complete(a *app, cmd *cobra.Command) {
+	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenExisting}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
+		n, err := f.forget(ctx, s)
+		return errors.Join(err, a.printForgotten(n, err))
+	})
+	orDaemon(cmd, &f.daemon, func(ctx context.Context, d *daemonClient, _ []string) error {
+		requests, err := f.requests()
+		if err != nil {
+			return err
+		}
+		n, err := d.forget(ctx, f.crawl, requests)
+		return errors.Join(err, a.printForgotten(n, err))
+	})
+	cmd.Flags().StringVar(&f.before, "before", "", "URLs first seen before a day, or before a time as 2026-01-31T12:00:00Z")
+}
+
+// printForgotten prints the number of URLs, unless it is 0 beside an error.
+func (a *app) printForgotten(n int64, err error) error {
+	if err != nil && n == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(a.out, "%s forgotten\n", grouped(n)); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	return nil
+}
+
+// requests returns what to ask a daemon for, in each crawl.
+func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
+	r := wire.ForgetRequest{Queue: f.queue, All: f.all, Held: f.held}
+	if f.before != "" || f.held {
+		if r.Before, err = parseDay(f.before); err != nil {
+			return nil, misuse{err}
+		}
+	}
+	for some := range slices.Chunk(f.urls, steer.MaxForgetURLs) {
+		var r wire.ForgetRequest
+		for _, u := range some {
+			r.URLs = append(r.URLs, wire.ForgetURL{URL: u, URLBytes: wire.BytesOf(u)})
+		}
+		requests = append(requests, r)
+	}
+	if len(f.urls) == 0 {
+		requests = append(requests, r)
+	}
+	return requests, nil
+}
+
+// forget has a daemon forget something in the crawls that a flag names.
+func (d *daemonClient) forget(ctx context.Context, crawl string, requests []wire.ForgetRequest) (n int64, err error) {
+	crawls, err := d.crawls(ctx, crawl)
+	if err != nil {
+		return 0, err
+	}
+	for _, crawl := range crawls {
+		for _, r := range requests {
+			r.Crawl = crawl
+			var answer wire.Forgotten
+			if err := d.post(ctx, "/v1/forget", r, &answer); err != nil {
+				return n, err
+			}
+			n += answer.Forgotten
+		}
+	}
+	return n, nil
 }
 
 func (f *forgetFlags) forget(ctx context.Context, s store.Store) (n int64, err error) {
@@ -57,7 +137,7 @@ func (f *forgetFlags) forget(ctx context.Context, s store.Store) (n int64, err e
 		return 0, err
 	}
 	sel := store.Selection{Queue: f.queue}
-	if f.before != "" {
+	if f.before != "" || f.held {
 		if sel.Before, err = parseDay(f.before); err != nil {
 			return 0, misuse{err}
 		}
@@ -66,13 +146,18 @@ func (f *forgetFlags) forget(ctx context.Context, s store.Store) (n int64, err e
 		sel.Crawl = c.Stored
 		return s.Forget(ctx, sel)
 	}
-	if len(f.urls) > 0 {
+	if len(f.urls) > 0 || f.held {
 		front, err := openOver(s)
 		if err != nil {
 			return 0, err
 		}
 		defer func() { err = errors.Join(err, front.Close()) }() // the store is the caller's
-		forget = func(c frontier.StoredCrawl) (int64, error) { return f.forgetURLs(ctx, front, c) }
+		forget = func(c frontier.StoredCrawl) (int64, error) {
+			if f.held {
+				return steer.Forget(ctx, front, c.Name, &wire.ForgetRequest{Queue: f.queue, Before: sel.Before, Held: true})
+			}
+			return f.forgetURLs(ctx, front, c)
+		}
 	}
 	for _, c := range crawls {
 		some, err := forget(c)

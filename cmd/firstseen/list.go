@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/cmd/internal/queuestate"
+	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -52,7 +53,7 @@ daemon, a queue that has no delay and bound of its own is taken to have those of
 		out := newOutput(a.out)
 		return errors.Join(f.inStore(ctx, s, out), endOutput(out, 0))
 	})
-	orDaemon(cmd, &f.daemon, func(ctx context.Context, d *daemonClient) error {
+	orDaemon(cmd, &f.daemon, func(ctx context.Context, d *daemonClient, _ []string) error {
 		out := newOutput(a.out)
 		return errors.Join(f.inDaemon(ctx, d, out), endOutput(out, 0))
 	})
@@ -70,7 +71,10 @@ func (f *listFlags) inStore(ctx context.Context, s store.Store, out *output) err
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now, defaults := time.Now(), serveQueues
+	if defaults.Paused, _, err = steer.Paused(ctx, s.QueueInfo); err != nil {
+		return fmt.Errorf("cannot tell whether queues are paused: %w", err)
+	}
 	for q, err := range s.Queues(ctx, c.Stored, "") {
 		if err != nil {
 			return fmt.Errorf("cannot list queues: %w", err)
@@ -78,7 +82,7 @@ func (f *listFlags) inStore(ctx context.Context, s store.Store, out *output) err
 		if f.queue != "" && q.Name != f.queue || !strings.Contains(strings.ToLower(q.Name), strings.ToLower(f.search)) {
 			continue
 		}
-		st := queuestate.Of(&q, serveQueues, now)
+		st := queuestate.Of(&q, defaults, now)
 		f.write(out, &listedQueue{Crawl: c.Name, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped,
 			State: st.Name, Reason: st.Reason, Next: st.Next})
 	}

@@ -106,7 +106,7 @@ func newStatsCmd(a *app) *cobra.Command {
 		}
 		return endOutput(out, 0)
 	})
-	orDaemon(cmd, &daemon, func(ctx context.Context, d *daemonClient) error {
+	orDaemon(cmd, &daemon, func(ctx context.Context, d *daemonClient, _ []string) error {
 		var st storeStats
 		if err := d.get(ctx, "/v1/stats", url.Values{"crawl": {crawl}}, &st); err != nil {
 			return err

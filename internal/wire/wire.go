@@ -204,6 +204,42 @@ type QueueSettings struct {
 	MaxInFlight *int `json:"max_in_flight,omitempty"`
 	// BlockedUntil keeps it unserved; a time that is over unblocks it.
 	BlockedUntil *time.Time `json:"blocked_until,omitempty"`
+	// Limit keeps it unserved while this number of its URLs or more are completed; 0 is no limit.
+	// An operator sets it, and Paused: both need a token of scope admin.
+	Limit *int64 `json:"limit,omitempty"`
+	// Paused keeps it unserved until it is resumed.
+	Paused *bool `json:"paused,omitempty"`
+}
+
+// Pause is the body of POST /v1/pause, and its answer: whether all queues are paused.
+type Pause struct {
+	Paused bool `json:"paused"`
+}
+
+// ForgetRequest is the body of POST /v1/forget. It names one of URLs, Queue, Before and All.
+type ForgetRequest struct {
+	Crawl string      `json:"crawl,omitempty"`
+	URLs  []ForgetURL `json:"urls,omitempty"`
+	Queue string      `json:"queue,omitempty"`
+	// Before names URLs that were first seen before a time and are not held.
+	Before time.Time `json:"before,omitzero"`
+	// Held has Before name URLs of any state, of one queue if Queue is set too.
+	Held bool `json:"held,omitempty"`
+	// All names the whole crawl, with its queues and settings.
+	All bool `json:"all,omitempty"`
+}
+
+// ForgetURL is a URL to forget, in any variant. Queue matters in a crawl without canonical forms.
+type ForgetURL struct {
+	URL           string `json:"url,omitempty"`
+	URLBytes      Bytes  `json:"url_bytes,omitempty"`
+	Queue         string `json:"queue,omitempty"`
+	Discriminator string `json:"discriminator,omitempty"`
+}
+
+// Forgotten is the answer to a ForgetRequest.
+type Forgotten struct {
+	Forgotten int64 `json:"forgotten"`
 }
 
 // Explanation is the answer of GET /v1/explain.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -35,6 +36,11 @@ func (s *Server) identify(c *call, header string, address admit.Client) error {
 	s.count.unauthorized.WithLabelValues(status.Code(err).String()).Inc()
 	s.failures.log(s.log, address, err)
 	return err
+}
+
+// allows reports whether the token of a call allows what needs a scope.
+func (s *Server) allows(ctx context.Context, need Scope) bool {
+	return s.tokens == nil || s.tokens.holds(callOf(ctx).token, need)
 }
 
 // failureLog logs that tokens were refused, with the address alone: an address once a

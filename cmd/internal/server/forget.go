@@ -2,14 +2,15 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
-	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // oneCrawl returns the crawl that a call changes. It refuses "*", which stands for all
@@ -27,83 +28,57 @@ func (s *Server) DeleteQueue(ctx context.Context, p *frontierpb.QueueWithinCrawl
 	if p.Key == "" {
 		return nil, status.Error(codes.InvalidArgument, "cannot delete a queue; got no key")
 	}
-	crawl, err := oneCrawl(p.CrawlID)
-	if err != nil {
-		return nil, err
-	}
-	return s.forget(ctx, frontier.Selection{Crawl: crawl, Queue: p.Key})
+	return s.forgetOverGRPC(ctx, p.CrawlID, &wire.ForgetRequest{Queue: p.Key})
 }
 
 // DeleteCrawl implements the call.
 func (s *Server) DeleteCrawl(ctx context.Context, p *frontierpb.DeleteCrawlMessage) (*frontierpb.Long, error) {
-	crawl, err := oneCrawl(p.Value)
+	return s.forgetOverGRPC(ctx, p.Value, &wire.ForgetRequest{All: true})
+}
+
+// PurgeURLs implements the call: it forgets URLs by age, whatever their state.
+func (s *Server) PurgeURLs(ctx context.Context, p *frontierpb.PurgeUrlParams) (*frontierpb.Long, error) {
+	before := time.Now().Truncate(time.Second).AddDate(0, 0, -int(min(p.Days, 1<<20)))
+	return s.forgetOverGRPC(ctx, p.CrawlID, &wire.ForgetRequest{Queue: p.Key, Before: before, Held: true})
+}
+
+func (s *Server) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetRequest) (*frontierpb.Long, error) {
+	crawl, err := oneCrawl(id)
 	if err != nil {
 		return nil, err
 	}
-	return s.forget(ctx, frontier.Selection{Crawl: crawl})
-}
-
-func (s *Server) forget(ctx context.Context, sel frontier.Selection) (*frontierpb.Long, error) {
-	n, err := s.f.Forget(ctx, sel)
+	n, err := s.forget(ctx, crawl, r)
 	if err != nil {
 		return nil, s.fault("forget", err)
 	}
-	s.log.Info("forgot URLs", "crawl", sel.Crawl, "queue", sel.Queue, "urls", n)
 	return &frontierpb.Long{Value: uint64(n)}, nil
 }
 
-// purgeAtOnce bounds the keys that a purge holds in memory.
-const purgeAtOnce = 100_000
-
-// PurgeURLs implements the call: it forgets URLs by age, whatever their state.
-// Those whose text is kept are found by a scan; the rest by the store's own
-// means, where no queue is named.
-func (s *Server) PurgeURLs(ctx context.Context, p *frontierpb.PurgeUrlParams) (*frontierpb.Long, error) {
-	before := time.Now().Truncate(time.Second).AddDate(0, 0, -int(min(p.Days, 1<<20)))
-	crawl, err := oneCrawl(p.CrawlID)
-	if err != nil {
-		return nil, err
+func (s *Server) forget(ctx context.Context, crawl string, r *wire.ForgetRequest) (int64, error) {
+	n, err := steer.Forget(ctx, s.f, crawl, r)
+	if err == nil {
+		s.log.Info("forgot URLs", "crawl", crawl, "queue", r.Queue, "urls", n)
 	}
-	var sum int64
-	for {
-		keys, err := s.olderThan(ctx, crawl, p.Key, before)
-		if err != nil {
-			return nil, s.fault("purge", err)
-		}
-		if len(keys) == 0 {
-			break
-		}
-		n, err := s.f.Forget(ctx, frontier.Selection{Crawl: crawl, Keys: keys})
-		if err != nil {
-			return nil, s.fault("purge", err)
-		}
-		if sum += n; len(keys) < purgeAtOnce || n == 0 {
-			break
-		}
-	}
-	if p.Key != "" {
-		return &frontierpb.Long{Value: uint64(sum)}, nil
-	}
-	rest, err := s.forget(ctx, frontier.Selection{Crawl: crawl, Before: before})
-	if err != nil {
-		return nil, err
-	}
-	return &frontierpb.Long{Value: rest.Value + uint64(sum)}, nil
+	return n, err
 }
 
-// olderThan returns the first keys of URLs recorded before a time.
-func (s *Server) olderThan(ctx context.Context, crawl, queue string, before time.Time) ([]store.Key, error) {
-	var keys []store.Key
-	for e, err := range s.f.Entries(ctx, crawl, queue) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Created.Before(before) {
-			keys = append(keys, e.Key)
-		}
-		if len(keys) == purgeAtOnce {
-			break
-		}
+// postForget forgets what a request names.
+func (s *Server) postForget(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[wire.ForgetRequest](s, w, r)
+	if !ok {
+		return
 	}
-	return keys, nil
+	var n int64
+	crawl, err := oneCrawl(body.Crawl)
+	if err == nil {
+		err = s.inTurn(r.Context(), callUnits, func(ctx context.Context) (err error) {
+			n, err = s.forget(ctx, crawl, &body)
+			return err
+		})
+	}
+	if err != nil {
+		s.writeFault(w, "forget", err)
+		return
+	}
+	writeJSON(w, http.StatusOK, wire.Forgotten{Forgotten: n})
 }

@@ -50,6 +50,8 @@ func (s *Server) described() []route {
 		{"POST /v1/done", Write, 0, 0, s.postDone},
 		{"POST /v1/redirect", Write, 0, 0, s.postRedirect},
 		{"POST /v1/queue", Write, 0, 0, s.postQueue},
+		{"POST /v1/pause", Admin, 0, 0, s.postPause},
+		{"POST /v1/forget", Admin, 0, 0, s.postForget},
 		{"POST /v1/crawl", Admin, 0, 0, s.postCrawl},
 		{"POST /v1/backup", Admin, 0, 0, s.postBackup},
 		{"GET /v1/backup", Read, 1 << 20, callUnits, s.getBackup},

@@ -42,9 +42,18 @@ func pathOf(d *datadriven.TestData) string {
 
 func (r *running) request(t *testing.T, method, path, body string) string {
 	t.Helper()
+	return r.requestWith(t, "", method, path, body)
+}
+
+// requestWith is request with a token.
+func (r *running) requestWith(t *testing.T, token, method, path, body string) string {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, r.url(path), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/wire"
@@ -41,26 +42,13 @@ func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
 	if b.MaxInFlight > 0 {
 		req.MaxInFlight = b.MaxInFlight
 	}
-	var err error
-	if req.Delay, err = delayOf(b.DelaySeconds); err != nil {
-		return req, err
+	if b.DelaySeconds != nil {
+		var err error
+		if req.Delay, err = steer.DelayOf(*b.DelaySeconds); err != nil {
+			return req, fmt.Errorf("cannot lease; %w: %w", err, store.ErrInvalid)
+		}
 	}
 	return req, nil
-}
-
-// delayOf returns a delay in the frontier's terms: 0 is the server's own, and
-// negative is none.
-func delayOf(d *float64) (time.Duration, error) {
-	switch {
-	case d == nil:
-		return 0, nil
-	case !(*d >= 0 && *d <= maxLease.Seconds()):
-		return 0, fmt.Errorf("cannot lease; got delay_seconds %v; want 0 to %v: %w", *d, maxLease.Seconds(), store.ErrInvalid)
-	case *d == 0:
-		return -1, nil
-	default:
-		return max(time.Duration(*d*float64(time.Second)), time.Nanosecond), nil
-	}
 }
 
 func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {

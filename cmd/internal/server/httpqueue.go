@@ -3,37 +3,22 @@ package server
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 
+	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/internal/wire"
-	"github.com/firstseen/firstseen/store"
 )
-
-func queueChangeOf(b *wire.QueueSettings) (store.QueueChange, error) {
-	c := store.QueueChange{MaxInFlight: b.MaxInFlight, BlockedUntil: b.BlockedUntil}
-	if b.Queue == "" || len(b.Queue) > store.MaxQueueKey {
-		return c, fmt.Errorf("cannot change a queue; got a name of %d bytes; want 1 to %d: %w", len(b.Queue), store.MaxQueueKey, store.ErrInvalid)
-	}
-	if n := b.MaxInFlight; n != nil && (*n < 0 || *n > unbounded) {
-		return c, fmt.Errorf("cannot change a queue; got max_in_flight %d; want 0 to %d: %w", *n, unbounded, store.ErrInvalid)
-	}
-	if b.DelaySeconds != nil {
-		delay, err := delayOf(b.DelaySeconds)
-		if err != nil {
-			return c, err
-		}
-		c.Delay = &delay
-	}
-	return c, nil
-}
 
 func (s *Server) postQueue(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[wire.QueueSettings](s, w, r)
 	if !ok {
 		return
 	}
-	change, err := queueChangeOf(&body)
+	if (body.Limit != nil || body.Paused != nil) && !s.allows(r.Context(), Admin) {
+		writeError(w, http.StatusForbidden, "forbidden", "want a token of scope admin for limit and paused")
+		return
+	}
+	change, err := steer.ChangeOf(&body)
 	crawl, badCrawl := oneCrawl(body.Crawl)
 	if err = cmp.Or(err, badCrawl); err == nil {
 		err = s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
@@ -45,4 +30,18 @@ func (s *Server) postQueue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, struct{}{})
+}
+
+// postPause pauses or resumes all queues.
+func (s *Server) postPause(w http.ResponseWriter, r *http.Request) {
+	body, ok := readJSON[wire.Pause](s, w, r)
+	if !ok {
+		return
+	}
+	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error { return s.pause(ctx, body.Paused) })
+	if err != nil {
+		s.writeFault(w, "pause", err)
+		return
+	}
+	writeJSON(w, http.StatusOK, body)
 }

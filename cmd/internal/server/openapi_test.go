@@ -58,6 +58,7 @@ var schemas = map[string]any{
 	"LeaseRequest": wire.LeaseRequest{}, "Leases": wire.Leases{}, "Lease": wire.Lease{}, "Done": wire.Done{}, "DoneLease": wire.DoneLease{},
 	"Answers": wire.Answers{}, "Explanation": wire.Explanation{}, "Known": wire.Known{}, "Stats": wire.Stats{},
 	"Queues": queuesAnswer{}, "RedirectRequest": wire.RedirectRequest{}, "Redirection": wire.Redirection{}, "QueueSettings": wire.QueueSettings{},
+	"Pause": wire.Pause{}, "ForgetRequest": wire.ForgetRequest{}, "Forgotten": wire.Forgotten{},
 	"CrawlProfile": crawlBody{}, "Fetched": wire.Fetched{}, "Judgement": judgement{},
 	"BackupRequest": backupBody{}, "Backup": backup.Info{}, "Backups": backupsAnswer{},
 	"History": struct {

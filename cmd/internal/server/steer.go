@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/store"
 )
@@ -72,10 +72,8 @@ func (s *Server) configureAll(ctx context.Context, c store.QueueChange) (*fronti
 	return &frontierpb.Empty{}, nil
 }
 
-// controlCrawl is the crawl in which the server stores its own state for the time after a
-// restart: a queue's pause stands for the pause of all. The store has no word
-// to ask for the settings of all. It is not listed.
-const controlCrawl, activeQueue = ".serve", "active"
+// controlCrawl is the server's own crawl, which is not listed.
+const controlCrawl = steer.ControlCrawl
 
 // SetActive implements the call. The pause is durable, but for that of one of
 // several daemons alone, which is local and ends with it.
@@ -86,16 +84,20 @@ func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontier
 		s.log.Info("active state of this node was set", "active", p.State)
 		return &frontierpb.Empty{}, nil
 	}
-	change := store.QueueChange{Paused: &paused}
-	if _, err := s.configure(ctx, controlCrawl, activeQueue, change); err != nil {
-		return nil, err
+	if err := s.pause(ctx, paused); err != nil {
+		return nil, s.fault("change the active state", err)
 	}
-	resp, err := s.configureAll(ctx, change)
-	if err == nil {
-		s.paused.Store(paused)
-		s.log.Info("active state was set", "active", p.State)
+	return &frontierpb.Empty{}, nil
+}
+
+// pause pauses or resumes all queues.
+func (s *Server) pause(ctx context.Context, paused bool) error {
+	if err := steer.Pause(ctx, s.f, paused); err != nil {
+		return err
 	}
-	return resp, err
+	s.paused.Store(paused)
+	s.log.Info("active state was set", "active", !paused)
+	return nil
 }
 
 // localPause records whether this one of several daemons leases nothing. Safe for
@@ -139,20 +141,17 @@ func (s *Server) recallPause(ctx context.Context) error {
 	if err != nil || !known {
 		return err
 	}
-	paused := s.paused.Load()
-	return s.f.Configure(ctx, "*", "", store.QueueChange{Paused: &paused})
+	return steer.Pause(ctx, s.f, s.paused.Load())
 }
 
 // readPause asks the store for the pause, which another daemon may have set. known
 // reports whether it was ever set.
 func (s *Server) readPause(ctx context.Context) (known bool, err error) {
-	q, err := s.f.Queue(ctx, controlCrawl, activeQueue)
-	known = !errors.Is(err, store.ErrNotFound)
-	if known && err != nil {
-		return false, err
+	paused, known, err := steer.Paused(ctx, s.f.Queue)
+	if err == nil {
+		s.paused.Store(paused)
 	}
-	s.paused.Store(q.Paused)
-	return known, nil
+	return known, err
 }
 
 // crawlNames lists the crawls of clients.

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// steps are commands that steer a store. Each is run on a store and through a daemon.
+var steps = []struct {
+	args   string
+	status int
+	want   string // in the output, or in the error
+}{
+	{"pause --queue a.example", statusOK, ""},
+	{"delay --queue b.example 90s", statusOK, ""},
+	{"limit --queue c.example --completed 5", statusOK, ""},
+	{"limit --queue c.example --in-flight 3", statusOK, ""},
+	{"pause --queue later.example", statusOK, ""},
+	{"resume --queue later.example", statusOK, ""},
+	{"forget --url HTTP://d.example:80/1#x --url http://d.example/2", statusOK, "2 forgotten\n"},
+	{"forget --queue e.example", statusOK, "1 forgotten\n"},
+	{"forget --before 2100-01-01", statusOK, "0 forgotten\n"},
+	{"purge --before 2100-01-01 --queue f.example", statusOK, "1 forgotten\n"},
+	{"purge --before 2000-01-01 --crawl *", statusOK, "0 forgotten\n"},
+	{"pause --all", statusOK, ""},
+	{"pause --queue a.example --crawl none", statusMisuse, `cannot find crawl "none"`},
+	{"forget --all --crawl none", statusMisuse, `cannot find crawl "none"`},
+	{"pause --queue a.example --crawl *", statusMisuse, "want one crawl"},
+	{"pause", statusMisuse, "--queue or --all"},
+	{"pause --queue a.example --all", statusMisuse, "want one of them"},
+	{"delay --queue a.example soon", statusMisuse, "want a duration"},
+	{"delay --queue a.example -- -5s", statusMisuse, "delay_seconds -5"},
+	{"delay 5s", statusMisuse, "a name of 0 bytes"},
+	{"limit --queue a.example --completed -1", statusMisuse, "limit -1"},
+	{"limit --queue a.example", statusMisuse, "--completed or --in-flight"},
+	{"purge --queue a.example", statusMisuse, "want a day"},
+}
+
+// TestSteerAgrees runs the same commands on a store and through the daemon of another one with
+// the same URLs: their answers and the states of the queues afterwards are the same.
+func TestSteerAgrees(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	urls := []string{"http://a.example/1", "http://b.example/1", "http://c.example/1", "http://d.example/1", "http://d.example/2", "http://e.example/1", "http://f.example/1"}
+	var listed [2]string
+	live := ""
+	for i := range listed {
+		db := filepath.Join(t.TempDir(), "db")
+		d := startDaemon(t, db)
+		if got := verdicts(t, d.http, urls); strings.Contains(got, "duplicate") {
+			t.Fatalf("got %s; want all new", got)
+		}
+		where := []string{"--daemon", d.http}
+		if i == 1 {
+			if got := d.end(syscall.SIGTERM); got != 0 {
+				t.Fatalf("got exit status %d; want 0\n%s", got, d.log)
+			}
+			where = []string{"--db", db}
+		}
+		for _, s := range steps {
+			name, rest, _ := strings.Cut(s.args, " ")
+			status, out, errOut := runWhole(t, append(append([]string{name}, where...), strings.Fields(rest)...)...)
+			if status != s.status || !strings.Contains(out+errOut, s.want) {
+				t.Errorf("%s %q: got status %d, %s%s; want %d and %s", s.args, where[0], status, out, errOut, s.status, s.want)
+			}
+		}
+		if i == 0 {
+			live = mustRun(t, "list", "--daemon", d.http, "--json")
+			if got := d.end(syscall.SIGTERM); got != 0 {
+				t.Fatalf("got exit status %d; want 0\n%s", got, d.log)
+			}
+		}
+		listed[i] = mustRun(t, "list", "--db", db, "--json") + withoutSizes(mustRun(t, "stats", "--db", db, "--json"))
+
+		d = startDaemon(t, db)
+		if got := mustRun(t, "list", "--daemon", d.http, "--queue", "b.example"); !strings.Contains(got, "all queues are paused") {
+			t.Errorf("after a restart: got %s; want all paused", got)
+		}
+		mustRun(t, "resume", "--daemon", d.http, "--all")
+		if got := mustRun(t, "list", "--daemon", d.http); !strings.Contains(got, "the queue is paused") || strings.Contains(got, "all queues") {
+			t.Errorf("after resume: got %s; want one queue paused", got)
+		}
+	}
+	if listed[0] != listed[1] {
+		t.Errorf("through the daemon: %s\nin the store: %s", listed[0], listed[1])
+	}
+	if !strings.HasPrefix(listed[0], live) || strings.Count(live, "all queues are paused") != strings.Count(live, "\n") {
+		t.Errorf("the daemon listed %s; want the same, all paused", live)
+	}
+	if !strings.Contains(listed[0], `"seen":3,"held":3`) {
+		t.Errorf("got %s; want 3 URLs", listed[0])
+	}
+}
+
+var sizes = regexp.MustCompile(`"(disk_bytes|bytes)":\d+`)
+
+func withoutSizes(stats string) string { return sizes.ReplaceAllString(stats, "") }
