@@ -7,7 +7,7 @@ var (
 	ErrClosed = errors.New("store: closed")
 	// ErrNotFound is returned for a key or queue nothing is known of.
 	ErrNotFound = errors.New("store: not found")
-	// ErrIdentity is returned by an open, or by Prepare, with another profile,
+	// ErrIdentity is returned by Prepare, and by an import, for another profile,
 	// version, key kind or Unicode version than the store was made with.
 	ErrIdentity = errors.New("store: made with another identity")
 	// ErrFormat is returned for a store of a newer or unknown format.
@@ -28,7 +28,7 @@ var (
 	// memory is full. What became of the step is not known; it is safe to do it
 	// again.
 	ErrUnavailable = errors.New("store: unavailable")
-	// ErrClock is returned by a Forget by [Selection.Age] while the clock is in
-	// doubt: it jumped, and did not run for an hour since. Nothing was forgotten.
+	// ErrClock is returned by a Forget by [Selection.Age] while the store doubts its
+	// clock. Nothing was forgotten.
 	ErrClock = errors.New("store: clock in doubt")
 )

@@ -57,7 +57,7 @@ func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, erro
 	return asked, nil
 }
 
-// moveURLs are the commands that make keys anew, of URLs whose text is kept.
+// moveURLs are the commands that make keys again, of URLs whose text is kept.
 const moveURLs = "firstseen export --urls --db OLD (or --redis OLD) | firstseen replay --db NEW -"
 
 // mismatch is an ErrIdentity with the difference, and what to do about it.

@@ -7,7 +7,7 @@ type Item struct {
 	Key   Key    // identity in the crawl
 	Queue string // queue key, at most 255 bytes; "" records the key as seen and queues nothing
 	URL   string // text as found, handed to the fetcher unchanged
-	Meta  []byte // the caller's own, kept and handed out unchanged
+	Meta  []byte // the caller's own, of which the store keeps a copy, and hands out copies
 
 	// Due is when the URL may first be fetched. The default is at once.
 	Due time.Time
@@ -70,8 +70,8 @@ type Verdict struct {
 	// Requeued is set if a Force item was queued although its key was seen; its
 	// Status is Duplicate.
 	Requeued bool
-	// First is the spelling a duplicate was first found under, when it was
-	// asked for and is kept.
+	// First is the URL that was first seen with this key, if it was asked for
+	// ([AddOptions.WantFirst]) and is kept: of a duplicate, and of a Force item that is Full.
 	First string
 	// SeenIn names the key file that has the key of a duplicate: see
 	// pebblestore.Options.AlsoSeen. It is "" for any other.
@@ -104,5 +104,7 @@ type Entry struct {
 	Created  time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
 	Expires  time.Time // end of the lease, when leased
 	Priority uint8
-	Attempts int // times it was leased since it was recorded, forced, or queued again after its end
+	// Attempts is how often it was leased since it was recorded or forced, or since a settlement
+	// changed its state after its end or reset it.
+	Attempts int
 }

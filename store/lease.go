@@ -7,7 +7,8 @@ type TakeRequest struct {
 	Crawl string // "*" takes from any crawl
 	Queue string // only from this queue of one crawl; "" takes from any, in fair rotation
 
-	// MaxURLs bounds the answer. The default is 1.
+	// MaxURLs bounds the answer. The default is 1. Here and below, a negative number or
+	// duration is the default, too.
 	MaxURLs int
 	// MaxBytes ends the answer with the URL whose text and Meta make it so large, as if
 	// MaxURLs were reached. The default is no bound. A store in another process may send more.
@@ -32,11 +33,12 @@ type TakeRequest struct {
 // Taken is the answer of Take.
 type Taken struct {
 	Leases []Lease
-	// Next is when something more may be there to take, if nothing is added,
-	// settled or changed before: by the delays, blocks and bounds of queues, due
-	// times and the ends of leases. It is zero when nothing is waiting, and also when
-	// MaxURLs or MaxBytes is reached. It is the time of the call when MaxQueues left
-	// something, or MaxPerQueue in a queue that has no delay.
+	// Next is when to repeat the request, if nothing is added, settled or changed before. It is
+	// at most the first time at which the request would get something, by due times, the ends of
+	// leases, and the delays, blocks, pauses and bounds of queues: the time of the call if
+	// MaxQueues left something, or MaxPerQueue in a queue without a delay. It may be
+	// earlier, but not before the first of these times that is after the call. It is zero if no
+	// time changes anything, and if MaxURLs or MaxBytes is reached.
 	Next time.Time
 }
 
@@ -44,8 +46,9 @@ type Taken struct {
 // URL.
 type Lease struct {
 	Entry
-	// Token names this lease; a settlement with it is accepted once, even
-	// after expiry, unless the URL was handed out again. Never zero.
+	// Token names this lease. One settlement that ends the lease is accepted with it, even after
+	// expiry, unless the URL was handed out again; Extend may come before it any number of
+	// times. Never zero.
 	Token uint64
 }
 
@@ -65,7 +68,7 @@ const (
 type Settlement struct {
 	Key Key
 	// Token is that of the lease. 0 settles the URL without regard to leases, and ends
-	// any lease.
+	// any lease, except that Extend moves its end.
 	Token   uint64
 	Outcome Outcome
 	Due     time.Time // for Requeue and Extend; zero: immediately
@@ -76,7 +79,7 @@ type Settlement struct {
 	// URL replaces the fetch URL. With Create it is that of a URL that is made;
 	// any other keeps its own. The default keeps it.
 	URL string
-	// Meta replaces the caller's data; nil keeps it.
+	// Meta replaces the caller's data; nil keeps it. The store keeps a copy.
 	Meta []byte
 	// Priority replaces the priority; nil keeps it.
 	Priority *uint8

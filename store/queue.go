@@ -5,10 +5,10 @@ import "time"
 // QueueSettings are what an operator or a policy set on a queue. Zero values
 // mean that the caller's defaults hold.
 type QueueSettings struct {
-	Delay        time.Duration // least time between two takes; negative: none, whatever the default
+	Delay        time.Duration // least time from LastTake to the next take, also if it is set in between; negative: none, whatever the default
 	MaxInFlight  int           // bound on leases at any time; negative: none
 	BlockedUntil time.Time     // not served before this
-	Limit        int64         // not served while Completed is this or more; 0: no limit
+	Limit        int64         // not served while Completed is this or more; 0: no limit; must not be negative
 	Weight       uint8         // share in the rotation, 1 to 255; 0 is 1
 	Paused       bool          // not served
 }
@@ -23,7 +23,8 @@ type QueueChange struct {
 	Paused       *bool
 	// NotBefore moves the time of the next take, if it is later than what the
 	// delay says: an adaptive delay, counted from the end of a fetch. It
-	// replaces the one set before, but see Later. Only a queue has it.
+	// replaces the one set before, but see Later. Only a queue has it: for a crawl or
+	// the store it is ErrInvalid.
 	NotBefore *time.Time
 	// Later keeps BlockedUntil and NotBefore as they are where that is later
 	// already: a fetch that says when to come again must not end what another,
@@ -45,9 +46,10 @@ type QueueInfo struct {
 	Completed int64     // URLs completed
 	Dropped   int64     // URLs dropped
 	LastTake  time.Time // zero: never
-	// Next is when the queue may next be served, by its delay, by the due times of its queued URLs,
-	// and by the ends of its expired leases. It is zero if there are none of these. Blocks, bounds
-	// and limits do not matter.
+	// Next is when the queue may next be served: the latest of the end of its delay (LastTake, if it
+	// has none), [QueueChange.NotBefore], and the first due time of a queued URL or end of an
+	// expired lease. It is zero if there is no such URL. Blocks, pauses, bounds and limits do
+	// not matter.
 	Next time.Time
 }
 
@@ -67,10 +69,10 @@ type Selection struct {
 	// Before forgets keys first recorded before this time and not held now.
 	// Backends may keep keys longer by up to their generation's length.
 	Before time.Time
-	// Age is Before, counted back from the time of the step: for automatic sweeps. The stores of
-	// one machine do not trust a clock that is behind the latest
-	// time they know, or ahead of it by more than a day and an eighth of Age. They
-	// return [ErrClock] until it has run for an hour, and then advance by an eighth of
+	// Age is Before, counted back from the time of the step: for automatic sweeps. A store may
+	// doubt its clock, and then returns [ErrClock] and forgets nothing. memstore and pebblestore
+	// doubt a clock that is behind the latest time that they noted, or ahead of it by more than a
+	// day and an eighth of Age, until it has run for an hour; then they advance by an eighth of
 	// Age each hour.
 	Age time.Duration
 }

@@ -23,7 +23,8 @@
 // blocked until, not before, the end of a lease, a delay) are rounded up. Times before 1970 become
 // 1970.
 //
-// If the clock is set back by more than a second, nothing is lost or served early. The store counts
+// If the clock is set back by more than a second, behind the latest time at which a step read it,
+// nothing is lost or served early. The store counts
 // intervals that began in the future again, from the next take: the delay of a queue since
 // its last take, [QueueChange.NotBefore], and leases. So a queue waits at most its delay, and a lease
 // lasts at most its length, however far ahead the clock was. Times that callers set (due times,
@@ -78,7 +79,7 @@ const DefaultCrawl = "DEFAULT"
 //	step             unknown   seen               held       ended
 //	Add              New       Duplicate          Duplicate  Duplicate
 //	Add, Force       New       queued             Duplicate  queued
-//	Complete         Unknown   Settled, as it is  Settled    Settled: Done
+//	Complete         Unknown   Settled, as it is  Settled    Settled: Done (+)
 //	Requeue          Unknown   Unknown            Settled    Settled: queued
 //	Drop             Unknown   Unknown            Settled    Unknown
 //	Extend           Unknown   Unknown            Settled    Unknown
@@ -86,7 +87,11 @@ const DefaultCrawl = "DEFAULT"
 //	Requeue, Create  Created   Settled: queued    Settled    Settled: queued
 //	Drop, Create     Created   Settled: Dropped(*) Settled   Unknown
 //
-// (*) in a store that keeps texts; any other store leaves the key as it is.
+// (*) in a store that keeps texts; any other store leaves the key, the counts and the settings of
+// its queue as they are.
+//
+// (+) A URL that is Done already stays as it is, with all its fields. Only the
+// [Settlement.QueueChange] is applied.
 //
 // A settlement with a token is Stale unless the key is leased under that token, whatever its
 // state. So is Extend of a queued URL.
@@ -134,7 +139,7 @@ type Store interface {
 	Lookup(ctx context.Context, crawl string, key Key) (Entry, error)
 
 	// QueueInfo returns the state of one queue, or [ErrNotFound] when the queue
-	// holds nothing, has completed and dropped nothing and has no settings.
+	// holds nothing, has completed and dropped nothing and has neither settings nor a NotBefore.
 	QueueInfo(ctx context.Context, crawl, queue string) (QueueInfo, error)
 
 	// Stats returns exact counts: of one crawl, or of all of them with crawl
@@ -158,7 +163,8 @@ type Store interface {
 	// with after ""), in order of crawl and name, beginning after the queue
 	// named after ("" for the first). It ends with the first error. A listing
 	// shows each thing that does not change while it runs. One that changes may
-	// be shown as it was, as it is, as both, or not at all.
+	// be shown as it was, as it is, as both, or not at all. Other methods may be called while
+	// this or another listing runs, also by the loop over it.
 	Queues(ctx context.Context, crawl, after string) iter.Seq2[QueueInfo, error]
 
 	// Entries lists the URLs of a crawl whose text is kept, of one queue or,
@@ -182,7 +188,7 @@ type Store interface {
 	// store has keys but no identity.
 	Prepare(ctx context.Context, t Terms) error
 
-	// Close waits for accepted steps and releases the store. Later calls
+	// Close waits for accepted steps and releases the store. Later calls, also of Close,
 	// return [ErrClosed].
 	Close() error
 }
@@ -195,8 +201,8 @@ type SeeOptions struct {
 	UnicodeHosts bool
 }
 
-// Stats are exact counts of a crawl or of a store. For Completed and Dropped see
-// the package comment.
+// Stats are exact counts of a crawl or of a store. The comment of [Store] defines Completed
+// and Dropped.
 type Stats struct {
 	Seen      int64 // keys seen and not forgotten
 	Held      int64 // URLs queued or leased; one whose lease ran out is still held

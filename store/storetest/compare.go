@@ -103,12 +103,12 @@ func (h *History) compareQueues(ctx context.Context, s store.Store, c *modelCraw
 		got, err := s.QueueInfo(ctx, c.name, name)
 		if !exists {
 			if !errors.Is(err, store.ErrNotFound) {
-				return fmt.Errorf("got error %v for queue %q; want %v", err, name, store.ErrNotFound)
+				return fmt.Errorf("got error %v of QueueInfo for queue %q; want %v", err, name, store.ErrNotFound)
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("QueueInfo of %q, which is %s: %w", name, shown(info), err)
 		}
 		if err := sameInfo(got, info); err != nil {
 			return err

@@ -138,13 +138,62 @@ func (m *model) take(req store.TakeRequest, got store.Taken) error {
 	for _, g := range groups {
 		m.lease(req, g)
 	}
-	// A store looks again at a queue with a lease when the first lease of the crawl ends, or that of
-	// the queues in the same shard.
-	early, late := m.next(req, got, false), m.next(req, got, true)
-	if got.Next.Before(early) || got.Next.After(late) {
-		return fmt.Errorf("got next %v; want %v to %v", got.Next, early, late)
+	return m.checkNext(req, got)
+}
+
+// checkNext judges Taken.Next after a take.
+func (m *model) checkNext(req store.TakeRequest, got store.Taken) error {
+	if filled(req, got.Leases) {
+		if !got.Next.IsZero() {
+			return fmt.Errorf("got next %v with as much as was asked for; want none", got.Next)
+		}
+		return nil
+	}
+	early, late := m.next(req), m.first(req)
+	switch {
+	case got.Next.IsZero() && late.IsZero():
+		return nil
+	case got.Next.IsZero() || early.IsZero() || got.Next.Before(early) || !late.IsZero() && got.Next.After(late):
+		until := "later, since only a change makes something due"
+		if !late.IsZero() {
+			until = fmt.Sprintf("%v, when the request would get something", late)
+		}
+		return fmt.Errorf("got next %v; want %v to %s (the time is %v)", got.Next, early, until, m.now)
 	}
 	return nil
+}
+
+// first is when a request would get something if nothing but the time changes, zero for never.
+func (m *model) first(req store.TakeRequest) time.Time {
+	now := m.now
+	defer func() { m.now = now }()
+	for _, m.now = range m.moments(req.Crawl) {
+		for _, c := range m.selected(req.Crawl) {
+			for _, q := range c.queues {
+				if (req.Queue == "" || req.Queue == q.name) && len(m.gives(c, q, req)) > 0 {
+					return m.now
+				}
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// moments lists now and all later times at which a queue may be served that was not before, in order.
+func (m *model) moments(crawl string) []time.Time {
+	list := []time.Time{m.now, m.defaults.BlockedUntil}
+	for _, c := range m.selected(crawl) {
+		list = append(list, c.set.BlockedUntil)
+		for _, q := range c.queues {
+			list = append(list, q.set.BlockedUntil, m.polite(c, q))
+		}
+		for _, u := range c.held("") {
+			list = append(list, u.Due, u.Expires)
+		}
+	}
+	list = slices.DeleteFunc(list, m.now.After)
+	slices.SortFunc(list, time.Time.Compare)
+	return list
 }
 
 // filled reports whether an answer has all that was asked for.
@@ -232,10 +281,10 @@ func (m *model) lease(req store.TakeRequest, g []store.Lease) {
 	}
 }
 
-// next is Taken.Next after a take, by the first lease of the crawl that ends, or of
-// each queue its own.
-func (m *model) next(req store.TakeRequest, got store.Taken, own bool) (next time.Time) {
-	if filled(req, got.Leases) || m.defaults.Paused {
+// next is the earliest Taken.Next after a take that was not filled: a store may look again at a queue with a lease when the first
+// lease of the crawl ends, whatever else holds the queue back.
+func (m *model) next(req store.TakeRequest) (next time.Time) {
+	if m.defaults.Paused {
 		return next
 	}
 	for _, c := range m.selected(req.Crawl) {
@@ -244,7 +293,7 @@ func (m *model) next(req store.TakeRequest, got store.Taken, own bool) (next tim
 		}
 		for _, q := range c.queues {
 			if req.Queue == "" || req.Queue == q.name {
-				next = earlier(next, m.nextOf(c, q, req, own))
+				next = earlier(next, m.nextOf(c, q, req))
 			}
 		}
 	}
@@ -252,11 +301,11 @@ func (m *model) next(req store.TakeRequest, got store.Taken, own bool) (next tim
 }
 
 // nextOf is when a queue may have something to give that it has not now.
-func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest, own bool) (next time.Time) {
+func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest) (next time.Time) {
 	s := m.effective(c, q)
 	live := m.live(c, q.name)
 	if live > 0 {
-		next = m.firstEnd(c, own, q.name)
+		next = m.firstEnd(c)
 	}
 	opens := later(m.serves(c, q), s.BlockedUntil)
 	bounded := opens.After(m.now) && s.MaxInFlight == 0 // the request's bound is looked at when its time has come
@@ -271,12 +320,9 @@ func (m *model) nextOf(c *modelCrawl, q *modelQueue, req store.TakeRequest, own 
 	return later(later(next, c.set.BlockedUntil), m.defaults.BlockedUntil)
 }
 
-// firstEnd is when the first lease of a crawl ends, or of the queue alone.
-func (m *model) firstEnd(c *modelCrawl, own bool, queue string) (end time.Time) {
-	if !own {
-		queue = ""
-	}
-	for _, u := range c.held(queue) {
+// firstEnd is when the first lease of a crawl ends.
+func (m *model) firstEnd(c *modelCrawl) (end time.Time) {
+	for _, u := range c.held("") {
 		if u.State == store.Leased && u.Expires.After(m.now) {
 			end = earlier(end, u.Expires)
 		}

@@ -130,12 +130,13 @@ var queueCases = []testCase{
 		f.wantKeys(f.takeAll(), 0)
 	}},
 	{"what can't be set is refused", func(f *fixture) {
-		below := int64(-1)
-		f.wantErr(f.s.Configure(f.ctx, "", "a", store.QueueChange{Limit: &below}), store.ErrInvalid)
-		f.wantErr(f.s.Configure(f.ctx, "*", "a", store.QueueChange{}), store.ErrInvalid)
-		f.wantErr(f.s.Configure(f.ctx, "", strings.Repeat("q", store.MaxQueueKey+1), store.QueueChange{}), store.ErrInvalid)
+		below, at := int64(-1), f.Now()
+		f.wantInvalid("Configure with limit -1", f.s.Configure(f.ctx, "", "a", store.QueueChange{Limit: &below}))
+		f.wantInvalid("Configure of a queue of all crawls", f.s.Configure(f.ctx, "*", "a", store.QueueChange{}))
+		f.wantInvalid("Configure of a queue with a key of 256 bytes", f.s.Configure(f.ctx, "", strings.Repeat("q", store.MaxQueueKey+1), store.QueueChange{}))
+		f.wantInvalid("Configure of NotBefore of a crawl", f.s.Configure(f.ctx, "", "", store.QueueChange{NotBefore: &at}))
 		_, err := f.s.QueueInfo(f.ctx, "*", "a")
-		f.wantErr(err, store.ErrInvalid)
+		f.wantInvalid("QueueInfo of a queue of all crawls", err)
 	}},
 }
 

@@ -67,7 +67,7 @@ func NewHistory(seed uint64, keepURLs bool, now time.Time) *History {
 // Log returns the last steps as text.
 func (h *History) Log() string {
 	text := ""
-	for _, line := range h.log[max(0, len(h.log)-40):] {
+	for _, line := range h.log[max(0, len(h.log)-200):] {
 		text += line + "\n"
 	}
 	return text
@@ -173,7 +173,7 @@ func (h *History) add(ctx context.Context, s store.Store) error {
 	if h.coin(6) {
 		opt.MaxHeld = int64(1 + h.rand.IntN(30))
 	}
-	h.note("add %q %+v %+v", crawl, items, opt)
+	h.note("add %q %s %s", crawl, shown(items), shown(opt))
 	got, err := s.Add(ctx, crawl, items, opt)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (h *History) take(ctx context.Context, s store.Store) error {
 	if h.MaxBytes && h.coin(4) {
 		req.MaxBytes = int64(1 + h.rand.IntN(200))
 	}
-	h.note("take %+v", req)
+	h.note("take %s", shown(req))
 	got, err := s.Take(ctx, req)
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (h *History) settle(ctx context.Context, s store.Store) error {
 	for i := range list {
 		list[i] = h.settlement(&crawl)
 	}
-	h.note("settle %q %+v", crawl, list)
+	h.note("settle %q %s", crawl, shown(list))
 	got, err := s.Settle(ctx, crawl, list)
 	if err != nil {
 		return err
@@ -320,7 +320,7 @@ func (h *History) configure(ctx context.Context, s store.Store) error {
 		}
 	}
 	ch.MustExist = crawl != "*" && h.coin(3)
-	h.note("configure %q %q %+v", crawl, queue, ch)
+	h.note("configure %q %q %s", crawl, queue, shown(ch))
 	want := error(nil)
 	if ch.MustExist && !h.exists(crawl, queue) {
 		want = store.ErrNotFound
@@ -360,7 +360,7 @@ func (h *History) forget(ctx context.Context, s store.Store) error {
 	case h.coin(2):
 		sel.Queue = h.queue()
 	}
-	h.note("forget %+v", sel)
+	h.note("forget %s", shown(sel))
 	got, err := s.Forget(ctx, sel)
 	if err != nil {
 		return err

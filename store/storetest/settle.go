@@ -152,6 +152,27 @@ var settleCases = []testCase{
 		f.check(sameTimes(times{"due", e.Due, f.ahead(time.Hour)}))
 		f.wantStats(store.Stats{Seen: 2, Held: 1, Dropped: 1, Queues: 1, Active: 1})
 	}},
+	{"a dropped URL that is completed has 0 attempts", func(f *fixture) {
+		f.fill("a", 0, 1)
+		f.end(f.one(), store.Drop)
+		f.settle(store.Settlement{Key: key(0)})
+		equal(f, "attempts", f.lookup(0).Attempts, 0)
+	}},
+	{"the caller may change its data after a call", func(f *fixture) {
+		it := item(0, "a")
+		it.Meta = []byte("added")
+		f.add(it)
+		copy(it.Meta, "other")
+		l := f.one()
+		equal(f, "data", string(l.Meta), "added")
+		copy(l.Meta, "other")
+		equal(f, "data", string(f.lookup(0).Meta), "added")
+		replaced := []byte("replaced")
+		f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Requeue, Meta: replaced})
+		copy(replaced, "other")
+		copy(f.lookup(0).Meta, "other")
+		equal(f, "data", string(f.lookup(0).Meta), "replaced")
+	}},
 	{"what can't be settled is refused whole", func(f *fixture) {
 		f.fill("a", 0, 1)
 		high := uint8(store.MaxPriority + 1)
@@ -166,10 +187,10 @@ var settleCases = []testCase{
 			{Key: key(1), After: -1},
 		} {
 			_, err := f.s.Settle(f.ctx, "", []store.Settlement{{Key: key(0)}, bad})
-			f.wantErr(err, store.ErrInvalid)
+			f.wantInvalid("Settle with "+shown(bad), err)
 		}
 		_, err := f.s.Settle(f.ctx, "*", []store.Settlement{{Key: key(0)}})
-		f.wantErr(err, store.ErrInvalid)
+		f.wantInvalid("Settle in all crawls", err)
 		f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
 	}},
 }

@@ -1,5 +1,7 @@
-// Package storetest is the test suite for every [store.Store]. It has a test for each sentence of the
-// interface, and random steps that are compared with a model.
+// Package storetest is the test suite for every [store.Store]. It has a test for nearly each sentence of
+// the interface, and random steps that are compared with a model. A backend itself must test what depends on
+// its disk, its clock and its size: [store.ErrFailed], [store.ErrClock] and [store.Selection] by age,
+// [store.Terms.Retention], [store.Settlement.UnicodeHost], and the cost of Stats.
 //
 // The model is deliberately simple. It searches lists from end to end, and shares no code with any backend.
 // If the interface leaves a choice (which queue is next?), the model does not choose, but checks the
@@ -25,9 +27,9 @@ type Env struct {
 
 // Backend is what the suite needs of a backend.
 type Backend struct {
-	// Open opens a new, empty store. The suite closes it.
+	// Open opens a new, empty store. The suite prepares and closes it.
 	Open func(t testing.TB, env Env) store.Store
-	// Reopen ends the use of a store and opens it again. It may close it first, or use its disk as
+	// Reopen ends the use of a store and opens it again, for the suite to prepare. It may close it first, or use its disk as
 	// a crash would leave it. The default is that the store is not durable; tests of that are
 	// skipped.
 	Reopen func(t testing.TB, s store.Store, env Env) store.Store
@@ -130,6 +132,14 @@ func (f *fixture) wantErr(err, want error) {
 	f.Helper()
 	if !errors.Is(err, want) {
 		f.Fatalf("got error %v; want %v", err, want)
+	}
+}
+
+// wantInvalid fails the test unless the error of a call is ErrInvalid.
+func (f *fixture) wantInvalid(call string, err error) {
+	f.Helper()
+	if !errors.Is(err, store.ErrInvalid) {
+		f.Fatalf("%s: got error %v; want %v", call, err, store.ErrInvalid)
 	}
 }
 
