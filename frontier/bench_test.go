@@ -93,8 +93,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// report returns the rate, and the CPU time of a URL, which other load on the
-// machine changes less.
+// report adds the rate, and the CPU time of a URL, which other load on the machine changes less.
 func report(b *testing.B, urls int, cpu time.Duration) {
 	b.ReportMetric(float64(urls)/b.Elapsed().Seconds(), "URLs/s")
 	b.ReportMetric(float64(cpu.Nanoseconds())/float64(urls), "cpu-ns/URL")

@@ -11,18 +11,17 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// SetCrawlProfile returns a crawl a profile of its own before its first URL, so
-// that crawls of one store may be made by different rules. It is durable and for
-// good, for all frontiers on the store: a crawl that has URLs, was offered any, or has
-// a profile of its own, is refused any other, with store.ErrIdentity. The profile it has already does nothing, and so does
-// that of the frontier for a crawl without its own.
+// SetCrawlProfile sets the profile of a crawl before its first URL is offered, so that the crawls
+// of one store can have different rules. The profile is durable, permanent, and the same for all
+// frontiers on the store. If the crawl was offered a URL, or has another profile of its own, the
+// error is store.ErrIdentity. Setting the profile that the crawl already uses does nothing.
 //
-// canon.None makes the crawl exact: without canonical dedup, its identity is the URL as
-// found together with its queue.
+// With canon.None the crawl is exact: its URLs are not canonicalized, and their identity is the URL
+// as found together with its queue.
 //
-// The store keeps the profile as its String, and makes it by that at the next
-// Open. What canon.ParseProfile can't make from it, a profile with a rule file,
-// or is longer than 52 bytes, is refused with store.ErrInvalid.
+// The store keeps Profile.String. A profile with a rule file, one whose string is longer than 52
+// bytes, and one that canon.ParseProfile cannot make from its string are refused with
+// store.ErrInvalid.
 func (f *Frontier) SetCrawlProfile(ctx context.Context, name string, p *canon.Profile) error {
 	if p.Name() == "none" {
 		return f.setOwn(ctx, name, crawl{exact: true}, exactSuffix)

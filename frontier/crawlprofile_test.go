@@ -19,8 +19,8 @@ func profileNamed(t *testing.T, name string) *canon.Profile {
 	return p
 }
 
-// TestCrawlProfiles returns each preset a crawl of one store: forms and keys are
-// those of the preset, they don't meet, and a second frontier on the store knows.
+// TestCrawlProfiles creates a crawl for each preset in one store: forms and keys are those of the
+// preset, no two crawls share one, and a second frontier on the store uses the same profiles.
 func TestCrawlProfiles(t *testing.T) {
 	const raw = "http://Example.com:80/a/../b?z=1&a=2#frag"
 	s := memstore.New(memstore.Options{})

@@ -12,8 +12,8 @@ import (
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// TestFrontiersAgreeOnACrawlsProfile returns a crawl a profile on one of two frontiers that
-// are open on a store, and uses it on the other.
+// TestFrontiersAgreeOnACrawlsProfile sets the profile of a crawl on one of two frontiers that are
+// open on a store, and uses it on the other.
 func TestFrontiersAgreeOnACrawlsProfile(t *testing.T) {
 	s := memstore.New(memstore.Options{})
 	a, b := openOn(t, s, Options{Delay: -1}), openOn(t, s, Options{Delay: -1})

@@ -19,10 +19,11 @@
 // With its errors handled, this is a complete crawler: see examples/embedded.
 //
 // A crawler finds the same page repeatedly, under many variants of its URL, in many goroutines. A
-// frontier compares URLs by their canonical forms, and queues a URL only if no caller was answered
-// "new" for it before. That is one atomic step, and it is durable when it returns. The frontier
-// hands out URLs as leases: each URL to one fetcher at a time, each host no faster than its delay
-// allows. The URL of a lease is the first-seen URL, unchanged. Fetch it, not its canonical form.
+// frontier compares URLs by their canonical forms, and answers "new" once for each: then the URL is
+// queued. That is one atomic step, and it is durable when it returns. Only Force, Put, Recrawl,
+// [Options.Probe] and expiry ([Options.SeenFor], Forget) queue a URL again. The frontier hands out
+// URLs as leases: each URL to one fetcher at a time, each host no faster than its delay allows. The
+// URL of a lease is the first-seen URL, unchanged. Fetch it, not its canonical form.
 //
 // # What is promised
 //
@@ -40,8 +41,8 @@
 // # Identity
 //
 // Two URLs are the same if they have the same crawl, the same canonical form under [Options.Profile], and
-// the same [Link.Discriminator]. In a crawl with the profile canon.None
-// ([Frontier.SetCrawlProfile]) they are the same if their bytes and their queues are equal. A store
+// the same [Link.Discriminator]. In an exact crawl, which has the profile canon.None
+// ([Frontier.SetCrawlProfile]), they are the same if their bytes and their queues are equal. A store
 // belongs to the profile of its first frontier: [New] refuses another profile with
 // store.ErrIdentity.
 //

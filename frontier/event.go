@@ -68,7 +68,7 @@ const (
 // Refusal counts the URLs of a crawl that were refused when they were offered, or that
 // the frontier dropped later, for one reason, with the latest few of them.
 type Refusal struct {
-	Crawl    string // "" for names no crawl can have, and for any once there are 1,024 counts
+	Crawl    string // "" for invalid names, and for counts that are new after 1,024 exist
 	Reason   Reason
 	Dropped  bool // they had been taken, and were dropped later
 	Count    int64

@@ -9,11 +9,11 @@ import (
 )
 
 // Selection names what to forget, in a crawl ("" is that of [Options.Crawl], "*" all).
-// Of the other fields one is set; with none, the whole crawl goes.
+// At most one of the other fields is set. With none, the whole crawl is forgotten.
 type Selection struct {
 	Crawl string
-	// URLs are forgotten in any spelling; their own Crawl is not looked at. For
-	// those of an exact crawl, name the crawl: their keys are made otherwise.
+	// URLs to forget, in any variant. Their own Crawl is ignored. To forget URLs of a crawl
+	// with a profile of its own, name it in Crawl: it has other keys.
 	URLs []Link
 	Keys []store.Key
 	// Queue forgets the URLs of one queue: held ones, and completed or dropped ones where
@@ -23,8 +23,8 @@ type Selection struct {
 	Before time.Time
 }
 
-// Forget makes URLs new again and returns how many keys went. Leases on them
-// end. The counts of the query trap begin again.
+// Forget makes URLs new again and returns how many keys were removed. Leases on them end. The
+// counts of the query trap begin again.
 func (f *Frontier) Forget(ctx context.Context, sel Selection) (int64, error) {
 	if err := f.learn(ctx, oneCrawl(sel.Crawl)); err != nil {
 		return 0, err

@@ -84,11 +84,10 @@ func (f *Frontier) start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the frontier: calls that wait in Next return store.ErrClosed, and Close waits
-// until the other calls have returned. The store stays open; its owner closes it afterwards.
-// Leases that are out stay leased in the store, and a later frontier hands their URLs out
-// again when they run out. To give them back sooner, Release them first. A second Close
-// does nothing, and no Close fails.
+// Close ends the frontier: calls that wait in Next return store.ErrClosed, and Close waits until
+// the other calls have returned. The store stays open; its owner closes it afterwards. Unsettled
+// leases stay in the store until they expire; Release them before Close to make their URLs
+// available immediately. A second Close does nothing, and no Close fails.
 func (f *Frontier) Close() error {
 	f.mu.Lock()
 	if f.closed {

@@ -23,11 +23,11 @@ type Known struct {
 	Fetched *Fetched
 }
 
-// Put creates or overwrites URLs in the state given, ending any lease on them.
-// Traps, depth limits and caps don't apply; a URL that can't have a key, or is excluded, is refused.
-// Results are New for URLs that were unknown, Duplicate for others. These keep the
-// URL that was first found while its text is kept. One whose text is not kept stays
-// as it is if it is put as completed. Of equal URLs in a batch the last one counts.
+// Put creates or overwrites URLs in the state given, ending any lease on them. Traps, depth limits
+// and caps don't apply; a URL that can't have a key, or is excluded, is refused. Results are New
+// for URLs that were unknown, and Duplicate for others: a known URL keeps its first-seen URL while
+// the text of that is kept; if it is not, and the URL is put as completed, nothing changes. Of
+// equal URLs in a batch the last one counts.
 func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err

@@ -46,8 +46,8 @@ type LeaseRequest struct {
 	Queue string
 	// Max bounds the answer. The default is 1.
 	Max int
-	// MaxBytes ends the answer with the URL whose text and data make it so large. The
-	// default is no bound. A store in another process may send more.
+	// MaxBytes ends the answer: its last URL is the first with which all texts and data reach
+	// MaxBytes. A store in another process may send more. The default is no bound.
 	MaxBytes int64
 	// MaxQueues bounds the queues taken from. The default is no bound.
 	MaxQueues int
@@ -69,7 +69,7 @@ type LeaseRequest struct {
 
 // Lease hands out URLs that may be fetched now, at most req.Max, in fair rotation of their
 // queues. It does not wait: there may be none. The leases are durable when it returns. next is
-// when asking again may give more if nothing is added before; it is zero if nothing is
+// when another call may return more if nothing is added before; it is zero if nothing is
 // waiting or the answer is full.
 func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error) {
 	if err := f.enter(); err != nil {

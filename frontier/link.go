@@ -20,11 +20,10 @@ type Link struct {
 	// Meta is the caller's own data, kept with the URL while it is held. The
 	// default is none.
 	Meta []byte
-	// Due is when the URL may first be fetched. The default is at once.
+	// Due is when the URL may first be fetched. The default is immediately.
 	Due time.Time
-	// Priority puts URLs of one queue that are due in order: 0 to
-	// store.MaxPriority, higher first; larger values count as that. The
-	// default is 0.
+	// Priority orders the due URLs of a queue, higher first: 0 to 7 (store.MaxPriority).
+	// Larger values count as 7. The default is 0.
 	Priority uint8
 	// Depth is the number of links from a seed. The default is 0, a seed.
 	Depth int
@@ -35,14 +34,12 @@ type Link struct {
 	// Force queues the URL although it was seen; if it is queued or leased
 	// already, nothing happens. The default is false.
 	Force bool
-	// SkipTraps lets the URL past [Options.Traps], without being counted by
-	// them: one that a person or a sitemap named, and no page could have made
-	// up. The default is false.
+	// SkipTraps exempts the URL from [Options.Traps]. Use it for URLs from a person or a
+	// sitemap. The default is false.
 	SkipTraps bool
-	// SkipFirst leaves Result.First empty, which saves a look-up for a duplicate if no link
-	// of its batch asks for it: in memory for URLs lately queued or asked for, on disk for
-	// others. The default is false: results have the first-seen URL. A client of a daemon
-	// leaves Canonical and Queue empty, too, if no link of a request asks for it.
+	// SkipFirst leaves Result.First empty. If all links of a batch set it, duplicates cost no
+	// look-up of their first-seen URL, and a client of a daemon also leaves Canonical and Queue
+	// empty. The default is false.
 	SkipFirst bool
 }
 
@@ -126,8 +123,8 @@ type Result struct {
 	Key store.Key
 	// Queue is its queue key.
 	Queue string
-	// First is the spelling a duplicate was first found under, while that is
-	// kept and unless Link.SkipFirst is set.
+	// First is the first-seen URL of a duplicate, while it is kept and unless Link.SkipFirst
+	// is set.
 	First string
 	// SeenIn names the key file that a duplicate was found in, if the store was opened with
 	// such files.

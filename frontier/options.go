@@ -17,14 +17,12 @@ import (
 // ([Frontier.Configure]) outlive the process. Options are the policy of this
 // process, and may differ at the next New, except Profile.
 type Options struct {
-	// Crawl is the crawl that this frontier works on: [Frontier.Next],
-	// [Frontier.Leases] and [Frontier.Lease] hand out its URLs and no others, and
-	// URLs, requests and questions that name no crawl are about it. Crawls that
-	// share a store, or a daemon, don't take each other's URLs. With "*", URLs are
-	// handed out from all crawls, and what names no crawl is about
+	// Crawl is the crawl that this frontier works on: only its URLs are handed out, and it is
+	// the default of Link.Crawl, LeaseRequest.Crawl, and the crawl of Lookup, Stats and other
+	// methods. With "*", URLs of all crawls are handed out, and those defaults are
 	// store.DefaultCrawl. The default is store.DefaultCrawl.
 	Crawl string
-	// Profile makes canonical forms. Scoped rule files come with it. The
+	// Profile makes canonical forms. Add rule files with canon.WithRuleFile. The
 	// default is canon.Qiita().
 	Profile *canon.Profile
 	// QueueBy returns the queue key of a URL that came without one. The default
@@ -34,8 +32,7 @@ type Options struct {
 	// Delay is the least time from one hand-out of a queue to the next, for
 	// queues without a delay of their own; negative is none. The default is 1 s.
 	Delay time.Duration
-	// Adaptive lengthens the delay with the time a fetch took. The default is
-	// not to.
+	// Adaptive lengthens the delay with the time a fetch took. The default is off.
 	Adaptive Adaptive
 	// MaxInFlight bounds the leases of one queue at any time, for queues
 	// without a bound of their own; negative is none. The default is 1.
@@ -43,12 +40,10 @@ type Options struct {
 	// Lease is how long a URL is held for its fetcher: longer than the slowest
 	// fetch. The default is 2 min.
 	Lease time.Duration
-	// MaxExpired is how many leases of a URL may run out before it is dropped
-	// instead of handed out once more, as [ReasonExpired], where a [LeaseRequest] has no
-	// bound of its own: a page may be what
-	// kills its fetchers. Leases that are given back, by Retry or Release, don't
-	// count, and Recrawl and Force begin again. Negative is no bound. The default
-	// is 10.
+	// MaxExpired is how many leases of a URL may expire before the URL is dropped with
+	// [ReasonExpired]: it protects fetchers from a poison URL. Retry and Release do not count;
+	// Recrawl and Force reset the count. Negative is no bound.
+	// LeaseRequest.MaxExpired overrides it. The default is 10.
 	MaxExpired int
 	// Retry is the back-off of [Frontier.Retry]. The default is that of Backoff.
 	Retry Backoff
@@ -79,13 +74,11 @@ type Options struct {
 	// fetched as one variant only. The default is 0.
 	Probe float64
 
-	// SeenFor is the age after which a URL that isn't held counts as new. A
-	// sweep forgets them, in New and then every eighth of SeenFor, or every
-	// hour if that is shorter. A store on disk forgets them by the generation, which
-	// takes new keys for another eighth (store.Terms). So a URL may be remembered for up
-	// to a quarter longer. A clock that jumped makes nothing look old: the sweep waits until it
-	// ran for an hour, and then forgets an eighth of SeenFor each hour, see
-	// [store.Selection]. The default is for ever.
+	// SeenFor is the age after which a URL that is neither queued nor leased counts as new. A
+	// sweep forgets such URLs, in New and then every eighth of SeenFor, or every hour if that
+	// is shorter. A store on disk deletes keys in groups that were recorded within an eighth of
+	// SeenFor, so a URL is remembered for up to 1.25 times SeenFor. After a jump of the clock
+	// nothing is forgotten for an hour, see [store.Selection]. The default, 0, is no expiry.
 	SeenFor time.Duration
 	// OnDropped is called with URLs that the frontier dropped by itself, as [ReasonExpired] or
 	// [ReasonExcluded], after that is durable, on the goroutine that dropped them, concurrently. It must
@@ -114,10 +107,9 @@ type Excluder interface {
 	Excluded(canonical string) bool
 }
 
-// Adaptive makes a slow server's queue wait longer: from the end of a fetch
-// that took t, Factor times t pass before the next hand-out, if that is later
-// than what the delay or another fetch says. A fetch begins at [Lease.Started] and ends when it
-// is settled.
+// Adaptive makes the queue of a slow server wait longer: after a fetch that took t, it is served
+// again after Factor times t at the earliest. A fetch begins at [Lease.Started] and ends when it is
+// settled.
 type Adaptive struct {
 	// Factor is how many times the fetch time to wait. The default is 0: off.
 	Factor float64

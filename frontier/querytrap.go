@@ -214,8 +214,8 @@ func (c *queryCounts) known(ctx context.Context, o *offer) (bool, error) {
 	return true, nil
 }
 
-// settle returns back the places of offers that did not become new; of all of
-// them if nothing was stored.
+// settle releases the places of offers that did not become new, or of all offers if nothing was
+// stored.
 func (c *queryCounts) settle(stored bool) {
 	for _, n := range c.counted {
 		if !stored || n.o.result.Status != StatusNew {

@@ -11,30 +11,28 @@ import (
 
 // Redirection is what to do about a redirect.
 type Redirection struct {
-	// Follow is the lease under which to fetch the target now: the same page
-	// under another spelling. It is nil when there is nothing to fetch now,
-	// and the lease that was redirected is then over.
+	// Follow is the lease under which to fetch the target now: a variant of the same page. It
+	// is nil if there is nothing to fetch now. The lease that was redirected is then over.
 	Follow *Lease
-	// Target is the answer for the target, offered like a link, when Follow
-	// is nil; Status Refused with ReasonRedirects ends a chain or a loop.
+	// Target is the answer for the target, which was offered like a link. Refused with
+	// ReasonRedirects ends a chain. If Follow is set, Target is a Duplicate whose First is the
+	// URL of the lease.
 	Target Result
 }
 
-// Redirect reports that fetching a lease was answered by a redirect to target, an
-// absolute URL. It needs the whole lease, as it was handed out.
+// Redirect reports that the fetch of a lease was redirected to target, an absolute URL. It needs
+// the whole lease, as it was handed out.
 //
-// A target with the key of its source (http to https under a rule that folds
-// them, a slash more or less) is the page itself: it is not "duplicate", but to
-// be followed, and becomes the URL the frontier hands out for this page. The
-// lease stays, is held for Options.Lease from now, and has a hop more.
+// If the target has the key of its source (http and https under a rule that folds them, a slash
+// more or less), it is the same page. Redirect returns a lease to follow it, and the target becomes
+// the URL that the frontier hands out for this page. The lease is extended by Options.Lease from
+// now, and its Redirects grows by one.
 //
-// Any other target is added, at the depth and priority of its source, and the
-// lease is done; where the target was seen there is nothing more to fetch. If
+// Any other target is added with the depth and priority of its source, and the lease is done. If
 // the process dies between these two steps, the source is handed out again.
 //
-// When the chain is longer than 10 hops, the lease is
-// dropped and the target refused. A loop is a chain without end if its keys
-// are equal, and a duplicate otherwise.
+// After 10 redirects in a row the lease is dropped and the target refused. A loop whose URLs have
+// the same key ends in that way; any other loop ends at the first target that was seen.
 func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redirection, error) {
 	if err := f.enter(); err != nil {
 		return Redirection{}, err

@@ -41,10 +41,12 @@ const (
 //	anything else                    Drop
 //	no response, since ctx ended     Release
 //
-// Unless page is true, SettleResponse closes the body. It settles also after ctx ended. A
-// lease that is over (ErrStale) is left to its new holder, without an error; the error is
-// that of the frontier alone. The client must not follow redirects by itself: its CheckRedirect
-// returns http.ErrUseLastResponse.
+// Unless page is true, SettleResponse closes the body. It settles also after ctx ended. If the
+// lease is over (ErrStale), nothing changes and the error is nil. Other errors are those of f.
+//
+// The client must not follow redirects by itself: its CheckRedirect returns
+// http.ErrUseLastResponse. If it followed one, SettleResponse returns an error, and neither
+// settles the lease nor closes the body.
 func SettleResponse(ctx context.Context, f Interface, l *Lease, resp *http.Response, fetchErr error) (page bool, follow *Lease, err error) {
 	settle := context.WithoutCancel(ctx)
 	if resp == nil {

@@ -7,15 +7,13 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// SetProfile puts another profile in force from the next call on, for rules of
-// hosts and paths that change during a crawl. It must have the name and version
-// of [Options.Profile], or the error is store.ErrIdentity; the store's identity
-// stays that of Options.Profile.
+// SetProfile replaces the profile from the next call on, for rules of hosts and paths that change
+// during a crawl. The profile must have the name and version of [Options.Profile], or the error is
+// store.ErrIdentity; the store's identity stays that of Options.Profile. So call New with the
+// profile without rule files, then SetProfile with them.
 //
-// Keys made before stay as they are: a URL seen under the old rules whose form
-// the new ones change counts as new once more, and its old entry, if it is
-// still held, is fetched too. So open a frontier with the profile without rule
-// files, and set those after each New.
+// Keys made before stay as they are. If the new rules change the form of a URL that was seen under
+// the old ones, the URL is new once more; if its old entry is still queued, it is fetched also.
 func (f *Frontier) SetProfile(p *canon.Profile) error {
 	was := f.opt.Profile
 	if p.Name() != was.Name() || p.Version() != was.Version() {

@@ -21,7 +21,7 @@ const (
 	Retry                  // failed: again after the back-off or At, dropped after too many attempts
 	Recrawl                // fetched: again at At, with a new count of attempts
 	Drop                   // given up: seen, counted as dropped
-	Release                // not tried: again at once
+	Release                // not tried: again immediately
 	Extend                 // still being fetched: held until At, or for Options.Lease from now
 )
 
@@ -29,11 +29,12 @@ const (
 type Settlement struct {
 	Lease   *Lease
 	Outcome Outcome
-	// At is the time meant by the outcome. The default is the back-off for
-	// Retry, at once for Recrawl, Options.Lease from now for Extend.
+	// At is when the URL is due again (Retry, Recrawl) or when the lease ends (Extend). The
+	// default is the back-off for Retry, immediately for Recrawl, and Options.Lease from now
+	// for Extend.
 	At time.Time
-	// BlockQueue keeps the whole queue unserved until then, as a Retry-After
-	// asks; it shortens no block. The default is not to.
+	// BlockQueue blocks the whole queue until then, as a Retry-After requests. It shortens no
+	// block. The default is no block.
 	BlockQueue time.Time
 	// Meta replaces the caller's data. The default, nil, keeps it.
 	Meta []byte
@@ -80,13 +81,14 @@ func (f *Frontier) Recrawl(ctx context.Context, l *Lease, at time.Time) error {
 	return err
 }
 
-// Drop returns a URL up: it stays seen, and is counted as dropped.
+// Drop abandons a URL: it stays seen, and is counted as dropped.
 func (f *Frontier) Drop(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Drop})
 	return err
 }
 
-// Release returns a URL back that was not fetched, as at a shutdown.
+// Release puts back a URL that was not fetched, as at a shutdown. It can be leased again
+// immediately, and the lease still counts as one of Backoff.Attempts.
 func (f *Frontier) Release(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Release})
 	return err

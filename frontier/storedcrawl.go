@@ -19,8 +19,7 @@ type StoredCrawl struct {
 	Identity store.Identity // what its keys are made by
 }
 
-// Own reports whether the keys of the crawl are made otherwise than the profile of
-// the store says.
+// Own reports whether the crawl has a profile of its own.
 func (c StoredCrawl) Own() bool { return c.Stored != c.Name }
 
 // StoredCrawls lists the crawls of a store in order of name.
@@ -48,9 +47,9 @@ func StoredCrawls(ctx context.Context, s store.Store) ([]StoredCrawl, error) {
 	return slices.CompactFunc(list, func(a, b StoredCrawl) bool { return a.Name == b.Name }), nil
 }
 
-// FindCrawl returns the crawl of a store that users know by a name, or that the store
-// knows by it; "" is store.DefaultCrawl. If there is none, the error is
-// store.ErrNotFound and lists the names that there are.
+// FindCrawl finds a crawl by the name that users know, or by the name under which it is stored; ""
+// is store.DefaultCrawl. If there is none, the error is store.ErrNotFound and lists the names of
+// all crawls.
 func FindCrawl(ctx context.Context, s store.Store, name string) (StoredCrawl, error) {
 	if name == "" {
 		name = store.DefaultCrawl

@@ -17,9 +17,9 @@ type Traps struct {
 	// Repeats is how often one segment may occur in a path: /a/b/a/b/a has
 	// three times a. The default is 4.
 	Repeats int
-	// Queries is how many distinct query strings of one path are queued, as
-	// counted since Open in bounded memory (768 KiB), where seldom seen paths
-	// may be forgotten and counted again. The default is 50,000.
+	// Queries is how many distinct query strings of one path are queued. They are counted
+	// from New on in 768 KiB of memory; the counts of rarely seen paths may be lost. The
+	// default is 50,000.
 	Queries int
 }
 
@@ -34,8 +34,8 @@ func (t Traps) withDefaults() Traps {
 	return t
 }
 
-// Check returns the reason to refuse a URL by its canonical form, or "". Queries, which are
-// counted, are no reason. A Link without SkipTraps is refused for the same reason.
+// Check returns the reason to refuse a URL by its canonical form, or "". It ignores Queries. Add
+// refuses a Link without SkipTraps for the same reasons.
 func (t Traps) Check(canonical string) Reason {
 	t = t.withDefaults()
 	return t.check(canonical)

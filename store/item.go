@@ -9,7 +9,7 @@ type Item struct {
 	URL   string // text as found, handed to the fetcher unchanged
 	Meta  []byte // the caller's own, of which the store keeps a copy, and hands out copies
 
-	// Due is when the URL may first be fetched. The default is at once.
+	// Due is when the URL may first be fetched. The default is immediately.
 	Due time.Time
 	// Priority orders the URLs of one queue that are due: 0 to MaxPriority,
 	// higher first, then by due time, then by arrival. The default is 0.

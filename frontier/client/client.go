@@ -31,9 +31,9 @@ type Client struct {
 
 var _ frontier.Interface = (*Client)(nil)
 
-// Open makes a client and asks the daemon who it is. It waits for a daemon that
-// isn't there yet, as all calls do. It fails with store.ErrIdentity for a daemon
-// with another profile than Options.Profile.
+// Open connects to a daemon and checks its profile: if it is another than Options.Profile, the
+// error is store.ErrIdentity. Like all calls, Open waits up to Options.Patience for a daemon that
+// is not available.
 func Open(ctx context.Context, opt Options) (*Client, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -66,10 +66,10 @@ func (c *Client) greet(ctx context.Context) error {
 	return fmt.Errorf("got a daemon of profile %q; want %q: %w", got.Profile, c.opt.Profile, store.ErrIdentity)
 }
 
-// Close ends the client: calls waiting in Next return store.ErrClosed. Others under
-// way are sent whole, all parts of a big batch, and Close waits for them; but what
-// gets no answer within 30 s is not sent again. Leases still out stay leased in the daemon; to give
-// them back sooner, Release them first. A second Close does nothing.
+// Close ends the client: calls waiting in Next return store.ErrClosed. Close waits for other
+// calls in flight, including all parts of a large batch; a request that gets no answer within 30 s
+// is not sent again. Unsettled leases stay in the daemon until they expire; Release them before
+// Close to make their URLs available immediately. A second Close does nothing.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {

@@ -23,8 +23,8 @@
 //   - Leasing: URLs of the lost answer are leased again when their leases expire.
 //   - Settling: the daemon accepts the token of a lease once, so nothing is settled twice. If a
 //     settlement is stale when it is sent again, it counts as [frontier.OK]: it was carried out before,
-//     or another fetcher has settled the URL. An Extend is always answered truly. A Retry whose
-//     answer was lost counts as put back, although it may have been the last attempt.
+//     or another fetcher has settled the URL. Only an Extend can be Stale after it was sent again. A
+//     Retry whose answer was lost counts as put back, although it may have been the last attempt.
 //   - [Client.Redirect]: a target that was added before is a Duplicate with Resent.
 //
 // If a call returns an error, its result stays unknown. Adding again is always safe.

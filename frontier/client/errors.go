@@ -16,9 +16,9 @@ var (
 	// not do as asked, for as long as Options.Patience. Whether the last sending
 	// was carried out is unknown.
 	ErrUnavailable = errors.New("client: the daemon is not available")
-	// ErrNotCarried is returned, or is in Result.Err of a refused URL, for what
-	// has no place in the daemon's interface. Nothing was done.
-	ErrNotCarried = errors.New("client: not carried by the daemon's interface")
+	// ErrNotCarried is returned, or is in Result.Err of a refused URL, for what the daemon's
+	// interface does not support. Nothing was done.
+	ErrNotCarried = errors.New("client: not supported by the daemon's HTTP interface")
 )
 
 // StatusError is a refusal by the daemon. It wraps store.ErrInvalid,

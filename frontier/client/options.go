@@ -22,11 +22,10 @@ type Options struct {
 	// TLS is how to trust the daemon, and to be trusted. The default is nil: in
 	// the clear.
 	TLS *tls.Config
-	// Token is a bearer token of scope write. The default is none.
+	// Token is a bearer token; write scope suffices. The default is none.
 	Token string
-	// Crawl is the crawl that this client works on, as [frontier.Options.Crawl]
-	// says: other crawls of the daemon are left to their own clients. The default
-	// is store.DefaultCrawl.
+	// Crawl is the crawl of this client, as [frontier.Options.Crawl]. The default is
+	// store.DefaultCrawl.
 	Crawl string
 	// Profile is the profile the daemon must have: with another, Open fails with
 	// store.ErrIdentity. The default is nil: whatever it has.

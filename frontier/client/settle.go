@@ -33,13 +33,14 @@ func (c *Client) Recrawl(ctx context.Context, l *frontier.Lease, at time.Time) e
 	return err
 }
 
-// Drop returns a URL up: it stays seen, and is counted as dropped.
+// Drop abandons a URL: it stays seen, and is counted as dropped.
 func (c *Client) Drop(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Drop})
 	return err
 }
 
-// Release returns a URL back that was not fetched, as at a shutdown.
+// Release puts back a URL that was not fetched, as at a shutdown. It can be leased again
+// immediately, and the lease still counts as one of Backoff.Attempts.
 func (c *Client) Release(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Release})
 	return err

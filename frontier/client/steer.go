@@ -44,10 +44,9 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 	return out, err
 }
 
-// Configure changes the delay, the bound and the block of a queue, durably. A
-// delay of 0, "as the default", is not carried; a negative one, none, is.
-// Other settings, and those of a crawl or of all, are not carried: they are an
-// operator's, and ErrNotCarried is returned.
+// Configure changes the delay, the bound and the block of a queue, durably. A delay of 0 (the
+// default) is not supported; a negative delay (no delay) is. Other settings, and those of a crawl
+// or of all, are an operator's: Configure returns ErrNotCarried.
 func (c *Client) Configure(ctx context.Context, crawl, queue string, change store.QueueChange) error {
 	if err := c.enter(); err != nil {
 		return err

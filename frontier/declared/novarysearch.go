@@ -135,8 +135,7 @@ func (s Search) Ignores(name string) bool {
 	return slices.Contains(s.Ignored, name)
 }
 
-// Names reports whether the field says of a parameter, named as in a query, that it matters:
-// only "except" does.
+// Names reports whether the field lists a parameter, named as in a query, under "except".
 func (s Search) Names(name string) bool {
 	return s.OnlyListed && slices.Contains(s.Matter, decodeForm(name))
 }

@@ -19,8 +19,8 @@ type Page struct {
 	Refused error
 }
 
-// Of reads the declarations of a successful response: its header, whose names have any case,
-// and its body, decoded. More than the first 64 KiB of the body serves only for a robots.txt.
+// Of reads the declarations of a successful response: its header, whose names have any case, and
+// its body, decoded. Of HTML it reads the first 64 KiB; of a robots.txt it reads the whole body.
 func Of(page string, header map[string][]string, body []byte) Page {
 	var p Page
 	if values := fields(header, "No-Vary-Search"); len(values) > 0 {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Pace slows down clients that do something which costs the server much more than them. A
-// client may do it so many times immediately, and afterwards once every so often, over all of
-// its connections. Safe for concurrent use.
+// Pace slows down clients that do something which costs the server much more than them. Over all
+// its connections a client may do it a number of times in a burst, then once per interval. Safe for
+// concurrent use.
 type Pace struct {
 	burst int
 	every time.Duration

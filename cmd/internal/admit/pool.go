@@ -85,7 +85,7 @@ func (p *Pool) Take(ctx context.Context, c Client, n int64) (int64, error) {
 // it would wait for every other client, and every other client for it.
 func (p *Pool) Most(n int64) int64 { return min(n, max(1, p.total/2)) }
 
-// Give returns n of what a client took to the pool.
+// Give returns n units, which a client took, to the pool.
 func (p *Pool) Give(c Client, n int64) {
 	if n == 0 {
 		return

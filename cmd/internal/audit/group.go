@@ -38,7 +38,8 @@ func (x *index) group(f *Form) *grouping {
 	return g
 }
 
-// release returns the room of the forms to the next grouping; this one is done with.
+// release frees the memory of the forms for the next grouping. This one must not be used
+// afterwards.
 func (g *grouping) release() {
 	g.x.spare = append(g.x.spare, g.form)
 	g.form = nil

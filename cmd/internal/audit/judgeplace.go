@@ -75,7 +75,8 @@ func (o LearnOptions) source(c *claims, halves [2]evidence, compared int) (Sourc
 	return "", why
 }
 
-// judgePlace reports whether a parameter may go at a place, or why not.
+// judgePlace returns a proposal if a parameter can be removed at a place; otherwise a candidate
+// with the reason why not, if there is one.
 func (l *learner) judgePlace(p place, s *lesson) (*Proposal, *Candidate) {
 	var halves [2]evidence
 	proposal := &Proposal{Host: p.host, Path: p.path, Param: p.param}

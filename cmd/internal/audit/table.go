@@ -72,7 +72,7 @@ func (s *slots) fit(n int, hashOf func(id uint32) uint64) {
 	}
 }
 
-// drop returns the room back; fit makes it again.
+// drop frees the memory; fit allocates it again.
 func (s *slots) drop() { s.at = nil }
 
 func newTable() table { return table{index: slots{seed: maphash.MakeSeed()}} }

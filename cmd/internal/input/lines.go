@@ -31,7 +31,7 @@ type Block struct {
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, blockSize); return &b }}
 
-// Release returns the memory of the block back; Text is not valid any more.
+// Release frees the memory of the block. Text is not valid afterwards.
 func (b *Block) Release() {
 	if b.buf != nil {
 		buffers.Put(b.buf)

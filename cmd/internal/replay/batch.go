@@ -88,7 +88,7 @@ type found struct {
 	err        error
 }
 
-// Release returns the memory of the text, which is not valid afterwards.
+// Release frees the memory of the text, which is not valid afterwards.
 func (b *Batch) Release() {
 	if b.block != nil {
 		b.block.Release()

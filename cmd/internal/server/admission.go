@@ -39,7 +39,7 @@ const (
 	// defaultPatience and defaultHurry are those of a Server.
 	defaultPatience, defaultHurry = 30 * time.Second, 5 * time.Second
 	// paceBurst and paceEvery bound what a client may do that costs the server more than it:
-	// so many times immediately, then once every so often.
+	// paceBurst times in a burst, then once per paceEvery.
 	paceBurst, paceEvery = 200, 5 * time.Millisecond
 	// strangeFailures is how many calls of such a connection may fail for their token.
 	strangeFailures = 16

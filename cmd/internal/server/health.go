@@ -73,8 +73,8 @@ func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ok")
 }
 
-// getReady reports whether the server takes work: not while it drains, nor while
-// the store fails. A full disk leaves it ready, since reads work.
+// getReady answers whether the server takes work: not while it drains, nor while the store fails.
+// On a full disk it stays ready, since reads work.
 func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) {
 	if s.store.failure() != nil {
 		writeText(w, http.StatusServiceUnavailable, "store failed")

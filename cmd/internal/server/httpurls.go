@@ -156,8 +156,7 @@ func (b *chargedBody) Read(p []byte) (int, error) {
 // room reports whether Read won't wait for memory.
 func (b *chargedBody) room() bool { return b.pending+bodyBuffer <= bodyBuffer+b.n || b.try(slab) }
 
-// next returns the memory of the bytes read, except those buffered: the caller has taken it
-// elsewhere.
+// next frees the memory of the bytes read, except those buffered: the caller has copied it.
 func (b *chargedBody) next(buffered int) {
 	b.pending = int64(buffered)
 	b.done()

@@ -214,7 +214,7 @@ func (in *inbox[T]) grab() (parcel[T], error) {
 	return p, nil
 }
 
-// close returns the memory of messages that were not taken.
+// close frees the memory of messages that were not taken.
 func (in *inbox[T]) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -24,7 +24,7 @@ func newBatch(b *replay.Batch) *batch {
 	return &batch{Batch: b, ready: make(chan struct{}), lines: (*lineRoom.Get().(*[]line))[:0]}
 }
 
-// release returns the memory of the batch.
+// release frees the memory of the batch.
 func (b *batch) release() {
 	b.Release()
 	lines := b.lines

@@ -108,7 +108,7 @@ func (q *Queue) Expired() *Lease {
 	return q.expired.Top()
 }
 
-// Late returns up to n leases of the queue that ran out, in no order.
+// Late returns up to n expired leases of the queue, in no order.
 func (q *Queue) Late(n int) []*Lease {
 	if q.expired == nil {
 		return nil
