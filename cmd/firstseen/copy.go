@@ -27,18 +27,19 @@ type copyFlags struct {
 	fromDB, fromFile   string
 	toDB, toFile       string
 	fromRedis, toRedis []string
+	daemon             daemonFlags
 	keepURLs, asJSON   bool
 }
 
 func newCopyCmd(a *app) *cobra.Command {
 	var f copyFlags
 	cmd := &cobra.Command{
-		Use:   "copy (--from-db DIR | --from-redis ADDR | --from-file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
+		Use:   "copy (--from-db DIR | --from-redis ADDR | --daemon ADDR | --from-file FILE) (--to-db DIR | --to-redis ADDR | --to-file FILE)",
 		Short: "Copy a crawl to another store, disk to Redis or back, or to a file",
 		Long: `Copy a whole crawl: the queued URLs with their data, due times and priorities, the settings of
 the queues, and every key seen. The copy continues where the crawl was; leased URLs are queued
-again. The source does not change. Stop its daemon first, or pause the crawl: otherwise both fetch
-the same URLs.
+again. The source does not change. Stop its daemon first, or ask it with --daemon after
+"firstseen pause --all": otherwise both fetch the same URLs.
 
 If a copy breaks off, run the same command again; nothing is done twice. From a file it continues
 where it stopped (see FILE.progress), or starts from the beginning if the file was written again
@@ -55,7 +56,11 @@ keep it (their keys are copied), and settings of a whole crawl or store.`,
   firstseen copy --from-db crawl.db --to-file crawl.fs && firstseen copy --from-file crawl.fs --to-redis 10.0.0.1:6379`,
 		Args: noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), a)
+			err := f.run(cmd.Context(), a)
+			if errors.Is(err, store.ErrLocked) {
+				err = fmt.Errorf("%w; if its daemon runs, use --daemon with the address of its HTTP interface", err)
+			}
+			return err
 		}),
 	}
 	fs := cmd.Flags()
@@ -64,12 +69,13 @@ keep it (their keys are copied), and settings of a whole crawl or store.`,
 	fs.StringVar(&f.fromDB, "from-db", "", "directory of the store to copy from")
 	fs.StringSliceVar(&f.fromRedis, "from-redis", nil, "store in Redis to copy from: "+redisSyntax)
 	fs.StringVar(&f.fromFile, "from-file", "", "file to copy from: of this command, or a key file")
+	f.daemon.add(fs)
 	fs.StringVar(&f.toDB, "to-db", "", "directory of the store to copy to; created if it does not exist")
 	fs.StringSliceVar(&f.toRedis, "to-redis", nil, "store in Redis to copy to: "+redisSyntax)
 	fs.StringVar(&f.toFile, "to-file", "", `file to copy to, "-" for stdout`)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "of the copy: keep the text of completed and dropped URLs")
 	fs.BoolVar(&f.asJSON, "json", false, "write what was copied as one JSON object")
-	wanting(cmd, oneOf("from-db", "from-redis", "from-file"), oneOf("to-db", "to-redis", "to-file"),
+	wanting(cmd, oneOf("from-db", "from-redis", "daemon", "from-file"), oneOf("to-db", "to-redis", "to-file"),
 		atMostOneOf("from-file", "to-file"))
 	return cmd
 }
@@ -98,28 +104,24 @@ func (f *copyFlags) copy(ctx context.Context, a *app) (n crawlfile.Counts, err e
 	if err != nil {
 		return n, err
 	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	from, err := crawlIn(ctx, src, f.crawl)
-	if err != nil {
-		return n, err
-	}
+	defer func() { err = errors.Join(err, src.close()) }()
 	if f.toFile != "" {
 		_, err = a.writeOut(f.toFile, func(w io.Writer) (int64, error) {
-			n, err = crawlfile.Export(ctx, w, src, from.Stored, from.Identity)
+			n, err = src.write(ctx, w)
 			return n.Keys + n.Queues, err
 		})
 		return n, err
 	}
-	dst, err := f.target(ctx, a, src.Identity())
+	dst, err := f.target(ctx, a, src.identity)
 	if err != nil {
 		return n, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	to, err := crawlInto(ctx, dst, f.toName(), from.Identity, from.Own())
+	to, err := crawlInto(ctx, dst, f.toName(), src.crawl.Identity, src.crawl.Own())
 	if err != nil {
 		return n, err
 	}
-	return pipe(ctx, src, from, dst, to)
+	return pipe(ctx, src, dst, to)
 }
 
 // toName is the name of the crawl in the copy.
@@ -127,14 +129,14 @@ func (f *copyFlags) toName() string { return cmp.Or(f.toCrawl, f.crawl) }
 
 // pipe copies from store to store. It waits for both sides, also when one fails: the reading
 // one has a temporary file to remove.
-func pipe(ctx context.Context, src store.Store, from frontier.StoredCrawl, dst store.Store, to frontier.StoredCrawl) (crawlfile.Counts, error) {
+func pipe(ctx context.Context, src *crawlSource, dst store.Store, to frontier.StoredCrawl) (crawlfile.Counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, err := crawlfile.Export(ctx, w, src, from.Stored, from.Identity)
+		_, err := src.write(ctx, w)
 		w.CloseWithError(err)
 	}()
 	n, err := crawlfile.Import(ctx, r, dst, to.Stored, crawlfile.ImportOptions{Identity: to.Identity})
@@ -144,7 +146,28 @@ func pipe(ctx context.Context, src store.Store, from frontier.StoredCrawl, dst s
 	return n, err
 }
 
-func (f *copyFlags) source(ctx context.Context, a *app) (store.Store, error) {
+func (f *copyFlags) source(ctx context.Context, a *app) (*crawlSource, error) {
+	if f.daemon.given() {
+		d, err := f.daemon.open()
+		if err != nil {
+			return nil, err
+		}
+		return d.export(ctx, f.crawl, false)
+	}
+	s, err := f.sourceStore(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	from, err := crawlIn(ctx, s, f.crawl)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	src := storedCrawl(s, from)
+	src.close = s.Close
+	return src, nil
+}
+
+func (f *copyFlags) sourceStore(ctx context.Context, a *app) (store.Store, error) {
 	if len(f.fromRedis) > 0 {
 		from := redisFlags{f.fromRedis}
 		return from.open(ctx, a.log, redisstore.Options{MustExist: true})

@@ -126,7 +126,7 @@ func TestFailedCopyLeavesNothing(t *testing.T) {
 	}
 	from := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: src.Identity()}
 	to := frontier.StoredCrawl{Stored: store.DefaultCrawl, Identity: dst.Identity()}
-	if n, err := pipe(t.Context(), src, from, dst, to); !errors.Is(err, store.ErrIdentity) {
+	if n, err := pipe(t.Context(), storedCrawl(src, from), dst, to); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %+v, error %v; want %v", n, err, store.ErrIdentity)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

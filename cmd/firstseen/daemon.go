@@ -93,25 +93,35 @@ func (d *daemonClient) post(ctx context.Context, path string, body, answer any) 
 }
 
 func (d *daemonClient) ask(ctx context.Context, method, path string, body []byte, answer any) error {
-	req, err := http.NewRequestWithContext(ctx, method, d.base+path, bytes.NewReader(body))
+	resp, err := d.do(ctx, method, path, body)
 	if err != nil {
 		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
+		return fmt.Errorf("cannot read the answer of the daemon: %w", err)
+	}
+	return nil
+}
+
+// do returns an answer that is no refusal. The caller must close its body.
+func (d *daemonClient) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, d.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
 	if d.token != "" {
 		req.Header.Set("Authorization", "Bearer "+d.token)
 	}
 	resp, err := d.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("cannot ask the daemon: %w", err)
+		return nil, fmt.Errorf("cannot ask the daemon: %w", err)
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return refused(resp)
+		defer resp.Body.Close()
+		return nil, refused(resp)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
-		return fmt.Errorf("cannot read the answer of the daemon: %w", err)
-	}
-	return nil
+	return resp, nil
 }
 
 // crawls lists the crawls that a flag names; "*" is all of them. A crawl that does not exist is
@@ -144,7 +154,11 @@ func refused(resp *http.Response) error {
 	if resp.StatusCode == http.StatusUnauthorized {
 		hint = "; give --token-file"
 	}
-	return fmt.Errorf("the daemon refused (%d): %s%s", resp.StatusCode, fault.Error.Message, hint)
+	err = fmt.Errorf("the daemon refused (%d): %s%s", resp.StatusCode, fault.Error.Message, hint)
+	if resp.StatusCode == http.StatusNotFound { // a name misspelt, as in crawlIn
+		err = misuse{err}
+	}
+	return err
 }
 
 // orDaemon has a command that works on a store ask a running daemon instead if --daemon is

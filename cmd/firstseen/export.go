@@ -9,17 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/hashkey/sxurl"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
 // exportFlags are the flags of the export command.
 type exportFlags struct {
 	crawl, output             string
-	from                      frontier.StoredCrawl // which crawl names
+	daemon                    daemonFlags
 	urls, sxurl, hashed, done bool
 	keys                      sxurlFlags
 	hash                      exportHashFlags
@@ -32,7 +30,7 @@ const noTexts = "firstseen: no text of a URL is kept here: serve keeps it by def
 func newExportCmd(a *app) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export (--db DIR | --redis ADDR)",
+		Use:   "export (--db DIR | --redis ADDR | --daemon ADDR)",
 		Short: "Write what a crawl has seen",
 		Long: `Write the keys of a crawl as a key file: sorted, with a header and a checksum, for
 "firstseen import" in any crawl with the same profile, on disk or in Redis. It reveals
@@ -50,7 +48,25 @@ reveals neither the URLs nor their order, but anyone can test whether a given UR
 		Args: noArgs,
 	}
 	withAnyStore(a, cmd, &pebblestore.Options{Mode: pebblestore.OpenReadOnly}, &f.crawl, func(ctx context.Context, s store.Store, _ []string) error {
-		return f.run(ctx, a, s)
+		if err := f.check(); err != nil {
+			return err
+		}
+		from, err := crawlIn(ctx, s, f.crawl)
+		if err != nil {
+			return err
+		}
+		return f.run(ctx, a, storedCrawl(s, from))
+	})
+	orDaemon(cmd, &f.daemon, func(ctx context.Context, d *daemonClient, _ []string) (err error) {
+		if err := f.check(); err != nil {
+			return err
+		}
+		src, err := d.export(ctx, f.crawl, !f.urls && !f.sxurl && !f.hashed)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, src.close()) }()
+		return f.run(ctx, a, src)
 	})
 	cmd.Flags().StringVarP(&f.output, "output", "o", "-", `file to write, "-" for stdout`)
 	cmd.Flags().BoolVar(&f.urls, "urls", false, "write the URLs whose text is kept, one a line")
@@ -63,31 +79,31 @@ reveals neither the URLs nor their order, but anyone can test whether a given UR
 	return cmd
 }
 
-func (f *exportFlags) run(ctx context.Context, a *app, s store.Store) error {
+// check refuses flags that don't fit together.
+func (f *exportFlags) check() error {
+	if f.crawl == "*" {
+		return misusef("cannot export; got crawl %q; want one crawl", f.crawl)
+	}
+	if f.done && !f.urls && !f.sxurl && !f.hashed {
+		return misusef("cannot export; got --completed alone; want --urls, --sxurl or --hashed-uri with it: keys have no state")
+	}
+	return nil
+}
+
+func (f *exportFlags) run(ctx context.Context, a *app, src *crawlSource) error {
 	f.warn = a.err
 	codec, err := f.keys.codec()
 	if err != nil {
 		return err
 	}
-	if f.crawl == "*" {
-		return misusef("cannot export; got crawl %q; want one crawl", f.crawl)
-	}
-	if f.from, err = crawlIn(ctx, s, f.crawl); err != nil {
-		return err
-	}
-	write := func(w io.Writer) (int64, error) {
-		return crawlfile.ExportKeys(ctx, w, s, f.from.Stored, f.from.Identity)
-	}
-	if f.done && !f.urls && !f.sxurl && !f.hashed {
-		return misusef("cannot export; got --completed alone; want --urls, --sxurl or --hashed-uri with it: keys don't tell")
-	}
+	write := func(w io.Writer) (int64, error) { return src.keys(ctx, w) }
 	if f.hashed {
-		if write, err = f.hashWriter(ctx, s); err != nil {
+		if write, err = f.hashWriter(ctx, src); err != nil {
 			return err
 		}
 	}
 	if f.urls || f.sxurl {
-		write = func(w io.Writer) (int64, error) { return f.writeURLs(ctx, w, s, codec) }
+		write = func(w io.Writer) (int64, error) { return f.writeURLs(ctx, w, src, codec) }
 	}
 	n, err := a.writeOut(f.output, write)
 	if err != nil {
@@ -124,10 +140,10 @@ func (a *app) writeOut(name string, write func(io.Writer) (int64, error)) (n int
 
 // writeURLs writes a line for each URL. One that has no SXURL, such as of an IP
 // address, is left out of that list.
-func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, s store.Store, codec sxurl.Codec) (n int64, err error) {
+func (f *exportFlags) writeURLs(ctx context.Context, w io.Writer, src *crawlSource, codec sxurl.Codec) (n int64, err error) {
 	encoder := sxurl.NewEncoder(codec)
 	var line []byte
-	for e, err := range s.Entries(ctx, f.from.Stored, "") {
+	for e, err := range src.entries(ctx) {
 		if err != nil {
 			return n, err
 		}

@@ -22,7 +22,7 @@ func (h *exportHashFlags) add(flags *pflag.FlagSet) {
 }
 
 // hashWriter returns a function that writes hashed URIs.
-func (f *exportFlags) hashWriter(ctx context.Context, s store.Store) (func(io.Writer) (int64, error), error) {
+func (f *exportFlags) hashWriter(ctx context.Context, src *crawlSource) (func(io.Writer) (int64, error), error) {
 	variant, err := hashedVariant(f.hash.variant)
 	if err != nil {
 		return nil, err
@@ -31,20 +31,20 @@ func (f *exportFlags) hashWriter(ctx context.Context, s store.Store) (func(io.Wr
 	if _, err := h.Sum("http://a.example/"); err != nil {
 		return nil, misuse{err}
 	}
-	p, err := canon.ParseProfile(f.from.Identity.Profile)
+	p, err := canon.ParseProfile(src.crawl.Identity.Profile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot hash URLs of profile %q: %w", f.from.Identity.Profile, err)
+		return nil, fmt.Errorf("cannot hash URLs of profile %q: %w", src.crawl.Identity.Profile, err)
 	}
-	return func(w io.Writer) (int64, error) { return f.writeHashed(ctx, w, s, p, &h) }, nil
+	return func(w io.Writer) (int64, error) { return f.writeHashed(ctx, w, src, p, &h) }, nil
 }
 
 // writeHashed writes two hashes of each URL: that of the canonical form, which a daemon looks
 // up, and that of the URL as found, for programs that do not canonicalize. The two are nearly
 // always equal.
-func (f *exportFlags) writeHashed(ctx context.Context, w io.Writer, s store.Store, p *canon.Profile, h *hasheduri.Hasher) (int64, error) {
+func (f *exportFlags) writeHashed(ctx context.Context, w io.Writer, src *crawlSource, p *canon.Profile, h *hasheduri.Hasher) (int64, error) {
 	var lines []string
 	n := int64(0)
-	for e, err := range s.Entries(ctx, f.from.Stored, "") {
+	for e, err := range src.entries(ctx) {
 		if err != nil {
 			return 0, err
 		}

@@ -161,6 +161,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	if err != nil {
 		return nil, nil, err
 	}
+	f.server.Exports = st
 	sample := f.openCaptures(a.log)
 	opt := f.policy()
 	opt.Profile, opt.Exclude = p, excluded.excluder()

@@ -85,14 +85,7 @@ func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *
 		if err != nil {
 			return err
 		}
-		switch e.State {
-		case store.Done:
-			n.Done++
-		case store.Dropped:
-			n.Dropped++
-		default:
-			n.Waiting++
-		}
+		n.count(e.State)
 	}
 	return nil
 }

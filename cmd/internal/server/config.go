@@ -12,6 +12,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/backup"
 	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/cmd/internal/trust"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -92,6 +93,8 @@ type Config struct {
 	Queues queuestate.Defaults
 	// Backups is where backups of the store go. The default is that there are none.
 	Backups *backup.Dir
+	// Exports is the store of the frontier, for exports. The default is that there are none.
+	Exports store.Store
 	// Logger takes the log. The default is slog.Default().
 	Logger *slog.Logger
 	// Level is set by SetLogLevel. The default is to ignore that call.

@@ -90,7 +90,7 @@ func startBefore(t testing.TB, p *canon.Profile, cfg Config, before func(*Server
 	cfg.GRPCAddr, cfg.HTTPAddr = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	cfg.Profile = func() *canon.Profile { return p }
-	cfg.Drain = 5 * time.Second
+	cfg.Drain, cfg.Exports = 5*time.Second, st
 	s, err := New(t.Context(), f, cfg)
 	if err != nil {
 		t.Fatal(err)

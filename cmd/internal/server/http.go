@@ -54,6 +54,7 @@ func (s *Server) described() []route {
 		{"POST /v1/forget", Admin, 0, 0, s.postForget},
 		{"POST /v1/crawl", Admin, 0, 0, s.postCrawl},
 		{"POST /v1/backup", Admin, 0, 0, s.postBackup},
+		{"GET /v1/export", Admin, 2 << 20, callUnits, s.getExport},
 		{"GET /v1/backup", Read, 1 << 20, callUnits, s.getBackup},
 		{"GET /v1/explain", Read, 256 << 10, callUnits, s.getExplain},
 		{"GET /v1/stats", Read, 256 << 10, callUnits, s.getStats},

@@ -203,7 +203,9 @@ func TestOpenAPI(t *testing.T) {
 	r := start(t, canon.Qiita(), Config{})
 	for path, methods := range doc.Paths {
 		for method := range methods {
-			if got := r.request(t, strings.ToUpper(method), path, ""); strings.HasPrefix(got, "404") || strings.HasPrefix(got, "405") {
+			got := r.request(t, strings.ToUpper(method), path, "")
+			unknown := strings.HasPrefix(got, "404") && !strings.Contains(got, `"code":"not-found"`) // which is of a crawl
+			if unknown || strings.HasPrefix(got, "405") {
 				t.Errorf("%s %s is described and answers %.3s", method, path, got)
 			}
 		}

@@ -54,6 +54,7 @@ type Server struct {
 	drainOnce  sync.Once
 	history    history
 	judge      judge
+	exporting  chan struct{} // has room for one export
 	stopped    chan struct{} // closed when Serve returns
 	paused     atomic.Bool   // nothing is handed out
 	pausedHere localPause    // nothing is handed out by this one of several daemons
@@ -78,6 +79,8 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 		store:    newStoreWatch(),
 		draining: make(chan struct{}),
 		stopped:  make(chan struct{}),
+
+		exporting: make(chan struct{}, 1),
 
 		admission: newAdmission(cfg), patience: defaultPatience, hurry: defaultHurry,
 	}
