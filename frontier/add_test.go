@@ -14,12 +14,10 @@ import (
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-type noAds struct{}
-
-func (noAds) Excluded(canonical string) bool { return strings.Contains(canonical, "/ads/") }
+func isAd(canonical string) bool { return strings.Contains(canonical, "/ads/") }
 
 func TestAddBatchAnswersEachURL(t *testing.T) {
-	f := open(t, Options{MaxDepth: 3, Exclude: noAds{}})
+	f := open(t, Options{MaxDepth: 3, Exclude: isAd})
 	long := strings.Repeat("a", 3000)
 	tests := []struct {
 		url       Link
@@ -235,7 +233,7 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := New(whatwg, Options{}); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v; want ErrIdentity for the store of another profile", err)
 	}
-	for _, opt := range []Options{{Lease: -1}, {MaxDepth: -1}, {Adaptive: Adaptive{Factor: -1}}} {
+	for _, opt := range []Options{{Lease: -1}, {MaxDepth: -1}, {Adaptive: -1}} {
 		if f, err := New(memstore.New(memstore.Options{}), opt); err == nil {
 			t.Errorf("got %v made with %+v; want an error", f, opt)
 		}

@@ -82,7 +82,7 @@ func TestWaitingForATimeDoesNotPoll(t *testing.T) {
 func TestLeasesRunByTheStoresClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			f, c := openWithClock(t, Options{Delay: -1, MaxInFlight: -1, Retry: Backoff{Base: time.Minute}})
+			f, c := openWithClock(t, Options{Delay: -1, MaxInFlight: -1, RetryAfter: time.Minute})
 			c.set(off)
 			for _, hold := range []func(l *Lease) error{
 				func(l *Lease) error { return extend(f, l, time.Time{}) },

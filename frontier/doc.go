@@ -5,18 +5,21 @@
 //	f, err := frontier.New(s, frontier.Options{})                 // close f, then s
 //	f.Add(ctx, "https://example.com/")
 //	for lease, err := range f.Leases(ctx) { // until nothing is queued or leased
-//		for lease != nil && err == nil {
-//			resp, errFetch := client.Get(lease.URL) // a client that follows no redirects
-//			page, follow, err := frontier.SettleResponse(ctx, f, lease, resp, errFetch)
+//		if err != nil {
+//			return err
+//		}
+//		for lease != nil {
+//			resp, err := httpClient.Get(lease.URL) // a client that follows no redirects
+//			page, follow, err := frontier.SettleResponse(ctx, f, lease, resp, err)
 //			if page { // or it was settled: dropped, retried, redirected
-//				f.AddBatch(ctx, frontier.Links(lease, hrefs(resp)...))
+//				f.AddBatch(ctx, frontier.Links(lease, hrefs(resp)...)) // hrefs closes the body
 //				f.Done(ctx, lease)
 //			}
 //			lease = follow // the same page by another URL, after a redirect
 //		}
 //	}
 //
-// With its errors handled, this is a complete crawler: see examples/embedded.
+// With the errors handled that it leaves out, this is a complete crawler: see examples/embedded.
 //
 // A crawler finds the same page repeatedly, under many variants of its URL, in many goroutines. A
 // frontier compares URLs by their canonical forms, and answers "new" once for each: then the URL is
@@ -29,10 +32,12 @@
 //
 //   - After kill -9 the state is the acknowledged one: seen URLs, queues, leases, delays, blocks,
 //     caps and pauses.
-//   - If a fetcher dies, its URL is handed out again when the lease expires. If a fetcher is slower
-//     than [Options.Lease], its URL may be fetched twice.
+//   - If a fetcher dies, its URL is handed out again when the lease expires. Until then the lease
+//     counts for [Options.MaxInFlight]: with one fetch per host at a time, the host waits too, for
+//     at most [Options.Lease]. A crawler that knows that its old fetchers are dead can end a
+//     lease with [Frontier.Put]. If a fetcher is slower than Options.Lease, its URL may be fetched twice.
 //   - Delays count from one hand-out to the next ([Options.Delay]). By default one URL of a host is
-//     leased at a time.
+//     leased at a time. A redirect to the same page is followed without the delay.
 //   - URLs that look like crawler traps are refused by default ([Traps]). A refused URL is not
 //     recorded as seen, so it can be added later, or with [Link.SkipTraps].
 //
@@ -56,7 +61,8 @@
 // # Methods
 //
 //   - add: [Frontier.Add], [Frontier.AddBatch], [Frontier.See], [Frontier.Put]
-//   - lease: [Frontier.Leases], [Frontier.Next], [Frontier.Lease], [Frontier.LeaseWait]
+//   - lease: [Frontier.Leases] until the end, [Frontier.Next] one that may come later, [Frontier.Lease]
+//     many that are due now, [Frontier.LeaseWait] many for a server
 //   - settle: [Frontier.Done], [Frontier.Retry], [Frontier.Recrawl], [Frontier.Drop],
 //     [Frontier.Release], [Frontier.Redirect], [Frontier.Settle], [SettleResponse]
 //   - steer: [Frontier.Configure] (delay, pause, block, weight), [Frontier.Forget],

@@ -65,16 +65,32 @@ func (f *Frontier) dropTaken(ctx context.Context, drops []Settlement, next time.
 			dropped = append(dropped, Event{Kind: EventDropped, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key, Reason: drops[i].reason})
 		}
 	}
-	f.reportDropped(dropped)
+	f.logDropped(dropped)
 	if next.IsZero() {
 		next = time.Now()
 	}
 	return next, nil
 }
 
-func (f *Frontier) reportDropped(dropped []Event) {
-	if f.opt.OnDropped != nil && len(dropped) > 0 {
-		f.opt.OnDropped(dropped)
+// loggedExamples is how many URLs of those dropped in one step are logged.
+const loggedExamples = 10
+
+// logDropped logs URLs that the frontier dropped by itself: no caller is answered about them.
+func (f *Frontier) logDropped(dropped []Event) {
+	type kind struct {
+		crawl  string
+		reason Reason
+	}
+	counts := make(map[kind]int, 1)
+	examples := make(map[kind][]string, 1)
+	for _, e := range dropped {
+		k := kind{e.Crawl, e.Reason}
+		if counts[k]++; counts[k] <= loggedExamples {
+			examples[k] = append(examples[k], e.URL)
+		}
+	}
+	for k, n := range counts {
+		f.opt.Logger.Warn("URLs were dropped instead of handed out", "reason", k.reason, "crawl", k.crawl, "urls", n, "examples", examples[k])
 	}
 }
 
@@ -107,7 +123,7 @@ func (f *Frontier) purgeQueue(q queueName) {
 	_ = f.dropQueued(ctx, p.crawl.stored, excluded) // those that stay are dropped when they are taken
 }
 
-// dropQueued drops URLs that are not leased, and reports them.
+// dropQueued drops URLs that are not leased, and logs them.
 func (f *Frontier) dropQueued(ctx context.Context, stored string, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -130,6 +146,6 @@ func (f *Frontier) dropQueued(ctx context.Context, stored string, events []Event
 		f.emit(events[i])
 		dropped = append(dropped, events[i])
 	}
-	f.reportDropped(dropped)
+	f.logDropped(dropped)
 	return nil
 }

@@ -3,7 +3,9 @@ package frontier
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,7 +56,7 @@ func TestKillerIsDropped(t *testing.T) {
 // retried, released and redirected, as they were handed out and by name alone.
 func TestWhatIsGivenBackDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, Options{Delay: -1, MaxExpired: 3, Retry: Backoff{Attempts: -1}})
+		f := open(t, Options{Delay: -1, MaxExpired: 3, Attempts: -1})
 		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("mine"), Depth: 2})
 		for i := range 9 {
 			l := leaseOne(t, f)
@@ -142,6 +144,21 @@ func TestKillersThatCannotBeDroppedHoldNobodyUp(t *testing.T) {
 		}
 		if s.fails {
 			t.Error("nothing was dropped")
+		}
+	})
+}
+
+// TestDroppedURLsAreLogged: no caller is answered about URLs that the frontier drops by itself.
+func TestDroppedURLsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		f := open(t, Options{Delay: -1, MaxExpired: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		addOne(t, f, Link{URL: "http://a.example/bomb"})
+		leaseOne(t, f)
+		time.Sleep(time.Hour) // its fetcher died
+		leaseNone(t, f)
+		if got, want := log.String(), "reason=expired-leases crawl=DEFAULT urls=1 examples=[http://a.example/bomb]"; !strings.Contains(got, want) {
+			t.Errorf("got log %q; want %q", got, want)
 		}
 	})
 }

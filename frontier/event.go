@@ -46,7 +46,7 @@ type Event struct {
 	URL       string    // as found, or as fetched
 	Canonical string    // for offered URLs that have one
 	Key       store.Key // zero for URLs without a canonical form
-	Reason    Reason    // of EventRefused; of EventDropped where the frontier dropped it
+	Reason    Reason    // of EventRefused; of EventDropped unless a settlement asked for it
 	// Took is the time from Lease.Started to the settlement, for settlements of leases.
 	Took time.Duration
 }

@@ -33,10 +33,12 @@ func TestExcludedLater(t *testing.T) {
 			list := &changingList{}
 			var mu sync.Mutex
 			var dropped []Event
-			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list, OnDropped: func(events []Event) {
+			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list.Excluded, OnEvent: func(e Event) {
 				mu.Lock()
 				defer mu.Unlock()
-				dropped = append(dropped, events...)
+				if e.Kind == EventDropped {
+					dropped = append(dropped, e)
+				}
 			}})
 			exact(t, f, "plain")
 			if crawl == "whatwg" {
@@ -72,7 +74,7 @@ func TestExcludedLater(t *testing.T) {
 			synctest.Wait()
 			var urls []string
 			for _, e := range dropped {
-				if e.Kind != EventDropped || e.Reason != ReasonExcluded {
+				if e.Reason != ReasonExcluded {
 					t.Errorf("got %+v; want it dropped as excluded", e)
 				}
 				urls = append(urls, e.URL)
@@ -115,7 +117,7 @@ func doneAtOnce(f *Frontier, urls ...Link) error {
 func TestExcludedStarveNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := &changingList{}
-		f := open(t, Options{Exclude: list})
+		f := open(t, Options{Exclude: list.Excluded})
 		urls := make([]Link, 5000)
 		for i := range urls {
 			urls[i] = Link{URL: fmt.Sprintf("http://a.example/secret/%d", i)}
@@ -152,7 +154,11 @@ func TestCloseWhileExcludedAreDropped(t *testing.T) {
 	list := &changingList{}
 	first := make(chan struct{})
 	var once sync.Once
-	f, err := New(memstore.New(memstore.Options{}), Options{Delay: -1, Exclude: list, OnDropped: func([]Event) { once.Do(func() { close(first) }) }})
+	f, err := New(memstore.New(memstore.Options{}), Options{Delay: -1, Exclude: list.Excluded, OnEvent: func(e Event) {
+		if e.Kind == EventDropped {
+			once.Do(func() { close(first) })
+		}
+	}})
 	must(t, err)
 	urls := make([]Link, 20_000)
 	for i := range urls {

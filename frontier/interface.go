@@ -11,7 +11,7 @@ import (
 // Interface is what a crawler's loop needs of a frontier, wherever that is: in
 // the process (*Frontier) or behind a daemon (*client.Client, in
 // frontier/client). A crawler written against it moves from one to the other
-// by its constructor. Looking around and housekeeping are left out: they
+// by its constructor and its options. Looking around and housekeeping are left out: they
 // belong to operators, not to the loop.
 //
 // The methods are described at [Frontier]. What a wire adds to them (answers

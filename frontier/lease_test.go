@@ -91,7 +91,7 @@ func TestQueueSettingsGoBeforeOptions(t *testing.T) {
 
 func TestAdaptiveDelayFollowsFetchTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, Options{Delay: time.Second, Adaptive: Adaptive{Factor: 2, Max: 10 * time.Second}})
+		f := open(t, Options{Delay: time.Second, Adaptive: 2, tuning: tuning{maxAdaptive: 10 * time.Second}})
 		for i := range 4 {
 			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 		}
@@ -119,7 +119,7 @@ func TestAdaptiveDelayFollowsFetchTime(t *testing.T) {
 
 func TestRetryBacksOffAndGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, Options{Delay: -1, Retry: Backoff{Base: time.Minute, Max: 3 * time.Minute, Attempts: 4}})
+		f := open(t, Options{Delay: -1, RetryAfter: time.Minute, Attempts: 4, tuning: tuning{maxBackOff: 3 * time.Minute}})
 		addOne(t, f, Link{URL: "http://a.example/"})
 		var waits []time.Duration
 		for {
@@ -146,14 +146,14 @@ func TestRetryBacksOffAndGivesUp(t *testing.T) {
 }
 
 func TestBackoffWait(t *testing.T) {
-	b := Backoff{Base: 10 * time.Second, Max: time.Minute}
+	o := Options{RetryAfter: 10 * time.Second, tuning: tuning{maxBackOff: time.Minute}}
 	for attempts, want := range []time.Duration{10, 10, 20, 40, 60, 60} {
-		if got := b.wait(attempts); got != want*time.Second {
+		if got := o.backOff(attempts); got != want*time.Second {
 			t.Errorf("after %d attempts: got %v; want %v", attempts, got, want*time.Second)
 		}
 	}
-	if b.wait(1<<30) != time.Minute {
-		t.Error("got more than Max after many attempts")
+	if o.backOff(1<<30) != time.Minute {
+		t.Error("got more than the bound after many attempts")
 	}
 }
 
@@ -220,7 +220,7 @@ func TestExtendHoldsLonger(t *testing.T) {
 
 func TestRecrawlAtATimeWithNewMeta(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, Options{Delay: -1, Retry: Backoff{Attempts: 1}})
+		f := open(t, Options{Delay: -1, Attempts: 1})
 		addOne(t, f, Link{URL: "http://a.example/", Meta: []byte("etag 1"), Depth: 2})
 		l, at, prio := leaseOne(t, f), time.Now().Add(24*time.Hour), uint8(5)
 		answers, err := f.Settle(bg, []Settlement{{Lease: l, Outcome: Recrawl, At: at, Meta: []byte("etag 2"), Priority: &prio}})
@@ -274,7 +274,7 @@ func TestLimitStopsAQueue(t *testing.T) {
 
 func TestLeaseByItsTokenAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, Options{Delay: -1, Retry: Backoff{Base: time.Minute, Attempts: 2}})
+		f := open(t, Options{Delay: -1, RetryAfter: time.Minute, Attempts: 2})
 		addOne(t, f, Link{URL: "http://a.example/", Depth: 3, Meta: []byte("m")})
 		for attempt, want := range []bool{true, false} {
 			l, err := f.Next(bg)
@@ -329,7 +329,7 @@ func TestOneSettleKeepsTheLongerBlock(t *testing.T) {
 // TestQuickFetchDoesNotCutTheWaitOfASlowOne ends a short fetch after a long one.
 func TestQuickFetchDoesNotCutTheWaitOfASlowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, Options{Delay: -1, MaxInFlight: 3, Adaptive: Adaptive{Factor: 1}})
+		f := open(t, Options{Delay: -1, MaxInFlight: 3, Adaptive: 1})
 		for i := range 3 {
 			addOne(t, f, Link{URL: fmt.Sprintf("http://a.example/%d", i)})
 		}

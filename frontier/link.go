@@ -43,8 +43,8 @@ type Link struct {
 	SkipFirst bool
 }
 
-// Links makes links of the URLs found on the page of a lease: of its crawl, one level
-// deeper. Absolute URLs stay as found; relative ones are resolved against the URL of the lease.
+// Links makes links of the URLs found on the page of a lease, one of each, in order: of its crawl, one
+// level deeper. Absolute URLs stay as found; relative ones are resolved against the URL of the lease.
 func Links(from *Lease, found ...string) []Link {
 	base, err := url.Parse(from.URL)
 	if err != nil {
@@ -102,6 +102,7 @@ const (
 	ReasonFull      Reason = "full"               // Options.MaxPerQueue or MaxHeld
 	ReasonRedirects Reason = "too-many-redirects" // more than 10 in a row
 	ReasonExpired   Reason = "expired-leases"     // Options.MaxExpired: dropped, not refused
+	ReasonAttempts  Reason = "attempts"           // Options.Attempts: dropped by Retry, not refused
 )
 
 // Result is the answer for one offered URL.
@@ -123,8 +124,9 @@ type Result struct {
 	Key store.Key
 	// Queue is its queue key.
 	Queue string
-	// First is the first-seen URL of a duplicate, while it is kept and unless Link.SkipFirst
-	// is set.
+	// First is the URL that was first seen, of a duplicate, unless Link.SkipFirst is set. A store keeps it
+	// until it is completed or dropped, and permanently with its option KeepURLs.
+	// [Frontier.Profile] compares it with the URL that was offered.
 	First string
 	// SeenIn names the key file that a duplicate was found in, if the store was opened with
 	// such files.

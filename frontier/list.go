@@ -75,7 +75,8 @@ func entryOf(e store.Entry) (Entry, error) {
 }
 
 // Stats returns exact counts, whose cost does not grow with the crawl: of one crawl,
-// "" being that of [Options.Crawl], or of all with "*".
+// "" being that of [Options.Crawl], or of all with "*". Completed counts URLs that were done, and those
+// that redirected to another page. Duplicates are not counted: count the Results.
 func (f *Frontier) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	return withCrawl(ctx, f, crawl, func(stored string) (store.Stats, error) { return f.store.Stats(ctx, stored) })
 }

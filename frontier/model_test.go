@@ -52,11 +52,13 @@ type modelPolicy struct {
 	delay       time.Duration
 	maxInFlight int
 	lease       time.Duration
-	backoff     Backoff
+	retryAfter  time.Duration
+	attempts    int
 	maxPerQueue int
-	adaptive    Adaptive
+	adaptive    float64
 	maxExpired  int
 	races       bool // turns go by weight alone
+	tuning
 }
 
 type model struct {
@@ -261,9 +263,9 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	if s.BlockQueue.After(u.queue.blocked) {
 		u.queue.blocked = s.BlockQueue
 	}
-	if fetched := s.Outcome != Release && s.Outcome != Extend; fetched && m.policy.adaptive.Factor > 0 {
-		took := now.Sub(l.Started) * time.Duration(m.policy.adaptive.Factor)
-		if at := now.Add(min(took, m.policy.adaptive.Max)); at.After(u.queue.notBefore) {
+	if fetched := s.Outcome != Release && s.Outcome != Extend; fetched && m.policy.adaptive > 0 {
+		took := now.Sub(l.Started) * time.Duration(m.policy.adaptive)
+		if at := now.Add(min(took, m.policy.maxAdaptive)); at.After(u.queue.notBefore) {
 			u.queue.notBefore = at
 		}
 	}
@@ -280,7 +282,7 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 	case Extend:
 		u.expires = s.At
 	case Retry:
-		if u.attempts >= m.policy.backoff.Attempts {
+		if u.attempts >= m.policy.attempts {
 			m.drop(u)
 			return GaveUp
 		}
@@ -293,11 +295,11 @@ func (m *model) settle(u *modelURL, l *Lease, s Settlement, now time.Time) Settl
 }
 
 func (m *model) backoff(attempts int) time.Duration {
-	wait := m.policy.backoff.Base
+	wait := m.policy.retryAfter
 	for range attempts - 1 {
 		wait *= 2
 	}
-	return min(wait, m.policy.backoff.Max)
+	return min(wait, m.policy.maxBackOff)
 }
 
 func (m *model) put(crawl, page, host, spelling string, next, now time.Time) Status {

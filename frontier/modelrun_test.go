@@ -3,6 +3,7 @@ package frontier
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -69,15 +70,15 @@ const (
 // only fairness decides which queue is served.
 func modelOptions(seed uint64) (Options, modelPolicy) {
 	p := modelPolicy{delay: 700 * time.Millisecond, maxInFlight: 2, lease: 5 * time.Second, maxPerQueue: 6,
-		backoff: Backoff{Base: 2 * time.Second, Max: 6 * time.Second, Attempts: 4}, maxExpired: 2}
+		retryAfter: 2 * time.Second, attempts: 4, maxExpired: 2, tuning: tuning{maxBackOff: 6 * time.Second}}
 	switch {
 	case seed%2 == 1:
 		p.delay, p.maxInFlight, p.maxPerQueue, p.races = 0, 50, 9, seed%4 == 3
 	case seed%4 == 0:
-		p.adaptive = Adaptive{Factor: 2, Max: 4 * time.Second}
+		p.adaptive, p.maxAdaptive = 2, 4*time.Second
 	}
-	return Options{Crawl: "*", Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
-		Retry: p.backoff, Adaptive: p.adaptive, MaxExpired: p.maxExpired}, p
+	return Options{Crawl: "*", Logger: slog.New(slog.DiscardHandler), Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
+		RetryAfter: p.retryAfter, Attempts: p.attempts, Adaptive: p.adaptive, MaxExpired: p.maxExpired, tuning: p.tuning}, p
 }
 
 // onEvent notes what the frontier drops by itself.

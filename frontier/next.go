@@ -30,7 +30,7 @@ func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
 	return leases[0], nil
 }
 
-// LeaseWait is Lease that waits until there is something to hand out, or ctx
+// LeaseWait is for servers that answer many fetchers: Lease that waits until there is something to hand out, or ctx
 // ends. With untilFinished it also ends, finished and without leases, when the
 // crawl asked for (all of them, with "*") has nothing queued or leased. Waiting costs
 // nothing, as in Next.

@@ -32,21 +32,31 @@ type Options struct {
 	// Delay is the least time from one hand-out of a queue to the next, for
 	// queues without a delay of their own; negative is none. The default is 1 s.
 	Delay time.Duration
-	// Adaptive lengthens the delay with the time a fetch took. The default is off.
-	Adaptive Adaptive
+	// Adaptive makes a slow server's queue wait longer: from the end of a fetch that took t,
+	// Adaptive times t pass before the next hand-out, at most 30 s, unless the delay or another
+	// fetch keeps the queue waiting longer. A fetch begins at [Lease.Started] and ends when it is
+	// settled. The default is 0: off.
+	Adaptive float64
 	// MaxInFlight bounds the leases of one queue at any time, for queues
-	// without a bound of their own; negative is none. The default is 1.
+	// without a bound of their own; negative is none. Leases of fetchers that died count until
+	// they expire. The default is 1.
 	MaxInFlight int
 	// Lease is how long a URL is held for its fetcher: longer than the slowest
-	// fetch. The default is 2 min.
+	// fetch. If a fetcher dies, its URL waits as long, and with MaxInFlight 1 so does
+	// its queue. The default is 2 min.
 	Lease time.Duration
 	// MaxExpired is how many leases of a URL may expire before the URL is dropped with
 	// [ReasonExpired]: it protects fetchers from a poison URL. Retry and Release do not count;
 	// Recrawl and Force reset the count. Negative is no bound.
 	// LeaseRequest.MaxExpired overrides it. The default is 10.
 	MaxExpired int
-	// Retry is the back-off of [Frontier.Retry]. The default is that of Backoff.
-	Retry Backoff
+	// RetryAfter is how long [Frontier.Retry] keeps a URL back after its first failure; it is
+	// twice as long after the second, and so on up to an hour. The default is 30 s.
+	RetryAfter time.Duration
+	// Attempts is how often a URL is leased in all before [Frontier.Retry] drops it, as
+	// [ReasonAttempts]; negative is without end. The default is 5: by default, a host that does
+	// not answer for 8 min loses the URLs tried in that time.
+	Attempts int
 
 	// MaxPerQueue caps the URLs one queue may hold; more are refused as
 	// [ReasonFull]. The default is no cap.
@@ -59,11 +69,12 @@ type Options struct {
 	// Traps are limits on URLs that crawler traps are made of. The default is
 	// that of Traps: all on.
 	Traps Traps
-	// Exclude reports which URLs never to fetch, by their canonical form. It is asked when a URL is
-	// offered or put, which is then refused, and again before one is handed out, which is then dropped, as
-	// [ReasonExcluded]; so its answers may change. It must be safe for concurrent use. The
-	// default is to exclude nothing.
-	Exclude Excluder
+	// Exclude reports whether never to fetch a URL, by its canonical form: one on another host, or
+	// one on a list (hasheduri.List.Excluded). It is called when a URL is added, put, or the target
+	// of a redirect, which is then refused, and again before one is handed out, which is then
+	// dropped, as [ReasonExcluded]. So its answers may change. It must be safe for concurrent
+	// use. The default is to exclude nothing.
+	Exclude func(canonical string) bool
 
 	// OnFetched is called with what settlements report of fetches, on the goroutine that
 	// settles, concurrently; store/captures keeps a sample of them for audits of the rules. It
@@ -80,12 +91,9 @@ type Options struct {
 	// SeenFor, so a URL is remembered for up to 1.25 times SeenFor. After a jump of the clock
 	// nothing is forgotten for an hour, see [store.Selection]. The default, 0, is no expiry.
 	SeenFor time.Duration
-	// OnDropped is called with URLs that the frontier dropped by itself, as [ReasonExpired] or
-	// [ReasonExcluded], after that is durable, on the goroutine that dropped them, concurrently. It must
-	// be quick, and must not keep the slice. The default is none.
-	OnDropped func([]Event)
-	// Logger receives what no call can return: why a sweep of SeenFor did not forget
-	// anything. The default is slog.Default.
+	// Logger receives what no call can return: URLs that the frontier dropped by itself, as
+	// [ReasonExpired] or [ReasonExcluded], and why a sweep of SeenFor did not forget anything. The
+	// default is slog.Default.
 	Logger *slog.Logger
 	// OnEvent is called for each event after it is durable, on the goroutine
 	// that caused it, concurrently. It must be quick. The default is none.
@@ -96,38 +104,13 @@ type Options struct {
 
 // tuning is what only tests change.
 type tuning struct {
-	maxRedirects int // the longest chain of redirects that is followed
+	maxRedirects int           // the longest chain of redirects that is followed
+	maxBackOff   time.Duration // of RetryAfter
+	maxAdaptive  time.Duration // of Adaptive
 }
 
 // maxRedirects is as many redirects as net/http's client follows.
 const maxRedirects = 10
-
-// Excluder reports which URLs never to fetch, given canonical forms.
-type Excluder interface {
-	Excluded(canonical string) bool
-}
-
-// Adaptive makes the queue of a slow server wait longer: after a fetch that took t, it is served
-// again after Factor times t at the earliest. A fetch begins at [Lease.Started] and ends when it is
-// settled.
-type Adaptive struct {
-	// Factor is how many times the fetch time to wait. The default is 0: off.
-	Factor float64
-	// Max bounds the wait. The default is 30 s.
-	Max time.Duration
-}
-
-// Backoff spaces the attempts at one URL: Base, twice Base, four times Base,
-// and so on up to Max.
-type Backoff struct {
-	// Base is the wait after the first failure. The default is 30 s.
-	Base time.Duration
-	// Max bounds the wait. The default is 1 h.
-	Max time.Duration
-	// Attempts is how often a URL is leased in all before Retry drops it;
-	// negative is without end. The default is 5.
-	Attempts int
-}
 
 func (o Options) withDefaults() Options {
 	if o.Profile == nil {
@@ -145,10 +128,10 @@ func (o Options) withDefaults() Options {
 	o.maxRedirects = cmp.Or(o.maxRedirects, maxRedirects)
 	o.MaxExpired = orOff(o.MaxExpired, 10)
 	o.Lease = cmp.Or(o.Lease, 2*time.Minute)
-	o.Adaptive.Max = cmp.Or(o.Adaptive.Max, 30*time.Second)
-	o.Retry.Base = cmp.Or(o.Retry.Base, 30*time.Second)
-	o.Retry.Max = cmp.Or(o.Retry.Max, time.Hour)
-	o.Retry.Attempts = cmp.Or(o.Retry.Attempts, 5)
+	o.maxAdaptive = cmp.Or(o.maxAdaptive, 30*time.Second)
+	o.RetryAfter = cmp.Or(o.RetryAfter, 30*time.Second)
+	o.maxBackOff = cmp.Or(o.maxBackOff, time.Hour)
+	o.Attempts = cmp.Or(o.Attempts, 5)
 	o.Traps = o.Traps.withDefaults()
 	return o
 }
@@ -159,8 +142,7 @@ func (o Options) validate() error {
 		value int64
 		is    any
 	}{
-		{"Lease", int64(o.Lease), o.Lease}, {"SeenFor", int64(o.SeenFor), o.SeenFor}, {"Retry.Base", int64(o.Retry.Base), o.Retry.Base},
-		{"Retry.Max", int64(o.Retry.Max), o.Retry.Max}, {"Adaptive.Max", int64(o.Adaptive.Max), o.Adaptive.Max},
+		{"Lease", int64(o.Lease), o.Lease}, {"SeenFor", int64(o.SeenFor), o.SeenFor}, {"RetryAfter", int64(o.RetryAfter), o.RetryAfter},
 		{"MaxPerQueue", o.MaxPerQueue, o.MaxPerQueue}, {"MaxHeld", o.MaxHeld, o.MaxHeld}, {"MaxDepth", int64(o.MaxDepth), o.MaxDepth},
 	} {
 		if field.value < 0 {
@@ -170,22 +152,22 @@ func (o Options) validate() error {
 	if !(o.Probe >= 0 && o.Probe <= 1) {
 		return fmt.Errorf("cannot make frontier; got Probe %v; want 0 to 1", o.Probe)
 	}
-	if o.Adaptive.Factor < 0 {
-		return fmt.Errorf("cannot make frontier; got Adaptive.Factor %v; want none below 0", o.Adaptive.Factor)
+	if !(o.Adaptive >= 0) {
+		return fmt.Errorf("cannot make frontier; got Adaptive %v; want 0 or more", o.Adaptive)
 	}
 	return nil
 }
 
-// wait is the back-off after the given number of attempts.
-func (b Backoff) wait(attempts int) time.Duration {
-	d := b.Base
-	for ; attempts > 1 && d < b.Max; attempts-- {
+// backOff is the wait of Retry after the given number of attempts.
+func (o *Options) backOff(attempts int) time.Duration {
+	d := o.RetryAfter
+	for ; attempts > 1 && d < o.maxBackOff; attempts-- {
 		d *= 2
 	}
-	return min(d, b.Max)
+	return min(d, o.maxBackOff)
 }
 
-func (b Backoff) exhausted(attempts int) bool { return b.Attempts > 0 && attempts >= b.Attempts }
+func (o *Options) exhausted(attempts int) bool { return o.Attempts > 0 && attempts >= o.Attempts }
 
 // orOff returns v, the default for a zero v, and zero ("off" in a store) for a
 // negative v.

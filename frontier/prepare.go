@@ -166,7 +166,7 @@ func (f *Frontier) checkForm(canonical string, u *Link) Reason {
 }
 
 func (f *Frontier) excluded(canonical string) bool {
-	return f.opt.Exclude != nil && f.opt.Exclude.Excluded(canonical)
+	return f.opt.Exclude != nil && f.opt.Exclude(canonical)
 }
 
 func (r *Result) refuse(reason Reason) { r.Status, r.Reason = StatusRefused, reason }

@@ -24,9 +24,9 @@ type Redirection struct {
 // the whole lease, as it was handed out.
 //
 // If the target has the key of its source (http and https under a rule that folds them, a slash
-// more or less), it is the same page. Redirect returns a lease to follow it, and the target becomes
-// the URL that the frontier hands out for this page. The lease is extended by Options.Lease from
-// now, and its Redirects grows by one.
+// more or less), it is the same page. Redirect returns a lease to follow it now, without the delay of
+// its queue, and the target becomes the URL that the frontier hands out for this page. The lease is
+// extended by Options.Lease from now, and its Redirects grows by one.
 //
 // Any other target is added with the depth and priority of its source, and the lease is done. If
 // the process dies between these two steps, the source is handed out again.

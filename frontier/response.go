@@ -27,6 +27,10 @@ const (
 //	...
 //	if page {
 //		links, err := readLinks(resp) // and close its body
+//		if err != nil { // as if there had been no response
+//			_, _, err = frontier.SettleResponse(ctx, f, lease, nil, err)
+//			...
+//		}
 //		f.AddBatch(ctx, frontier.Links(lease, links...))
 //		f.Done(ctx, lease)
 //	}
@@ -41,8 +45,13 @@ const (
 //	anything else                    Drop
 //	no response, since ctx ended     Release
 //
-// Unless page is true, SettleResponse closes the body. It settles also after ctx ended. If the
-// lease is over (ErrStale), nothing changes and the error is nil. Other errors are those of f.
+// Each Retry counts as an attempt, also one with Retry-After. After the last one ([Options.Attempts]) the
+// URL is dropped; [Link.Force] queues it again. The status of a response that is no page is reported
+// to [Options.OnFetched].
+//
+// Unless page is true, SettleResponse closes the body. It settles also after ctx ended, as Done and
+// AddBatch do with context.WithoutCancel(ctx). If the lease is over (ErrStale), nothing changes and the
+// error is nil. Other errors are those of f.
 //
 // The client must not follow redirects by itself: its CheckRedirect returns
 // http.ErrUseLastResponse. If it followed one, SettleResponse returns an error, and neither

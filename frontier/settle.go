@@ -60,16 +60,18 @@ const (
 // String returns "ok", "gave-up" or "stale".
 func (s Settled) String() string { return [...]string{"ok", "gave-up", "stale"}[min(s, Stale)] }
 
-// Done completes a lease: the URL stays seen. A lease that ran out is
-// still accepted, once, unless the URL was handed out again.
+// Done completes a lease: the URL stays seen. A lease that ran out is still accepted, once, unless
+// the URL was handed out again. Then Done, like the other methods that settle one lease, returns
+// [ErrStale], which a crawler ignores: the URL has another fetcher. To settle a page that was
+// fetched while ctx ended, pass context.WithoutCancel(ctx).
 func (f *Frontier) Done(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Done})
 	return err
 }
 
 // Retry puts a URL back after a failure: until at, or, if that is zero, for the
-// back-off of its attempts. When it has no attempt left it is dropped, and
-// again is false.
+// back-off of its attempts ([Options.RetryAfter]). When it has no attempt left ([Options.Attempts]) it is
+// dropped, and again is false.
 func (f *Frontier) Retry(ctx context.Context, l *Lease, at time.Time) (again bool, err error) {
 	s, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Retry, At: at})
 	return err == nil && s == OK, err
@@ -88,7 +90,7 @@ func (f *Frontier) Drop(ctx context.Context, l *Lease) error {
 }
 
 // Release puts back a URL that was not fetched, as at a shutdown. It can be leased again
-// immediately, and the lease still counts as one of Backoff.Attempts.
+// immediately, and the lease still counts as one of Options.Attempts.
 func (f *Frontier) Release(ctx context.Context, l *Lease) error {
 	_, err := f.settleOne(ctx, Settlement{Lease: l, Outcome: Release})
 	return err
@@ -199,10 +201,10 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 		out.Outcome = store.Drop
 	case Retry:
 		out.Outcome = store.Requeue
-		if f.opt.Retry.exhausted(l.Attempts) {
+		if f.opt.exhausted(l.Attempts) {
 			out.Outcome, answer = store.Drop, GaveUp
 		} else if s.At.IsZero() {
-			out.After = f.opt.Retry.wait(l.Attempts)
+			out.After = f.opt.backOff(l.Attempts)
 		}
 	case Recrawl:
 		out.Outcome, out.ResetAttempts = store.Requeue, true
@@ -248,9 +250,9 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 		c.BlockedUntil = &s.BlockQueue
 	}
 	fetched := s.Outcome != Release && s.Outcome != Extend
-	if f.opt.Adaptive.Factor > 0 && fetched && !s.Lease.Started.IsZero() {
-		wait := time.Duration(f.opt.Adaptive.Factor * float64(max(now.Sub(s.Lease.Started), 0)))
-		at := now.Add(min(wait, f.opt.Adaptive.Max))
+	if f.opt.Adaptive > 0 && fetched && !s.Lease.Started.IsZero() {
+		wait := time.Duration(f.opt.Adaptive * float64(max(now.Sub(s.Lease.Started), 0)))
+		at := now.Add(min(wait, f.opt.maxAdaptive))
 		c.NotBefore = &at
 	}
 	if c == (store.QueueChange{Later: true}) {
@@ -268,12 +270,11 @@ func (f *Frontier) emitSettled(s *Settlement, answer Settled, now time.Time) {
 	if f.opt.OnEvent == nil || s.Outcome == Extend || int(s.Outcome) >= len(settledEvents) {
 		return
 	}
-	kind := settledEvents[s.Outcome]
-	if answer == GaveUp {
-		kind = EventDropped
-	}
 	l := s.Lease
-	e := Event{Kind: kind, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key, Reason: s.reason}
+	e := Event{Kind: settledEvents[s.Outcome], Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key, Reason: s.reason}
+	if answer == GaveUp {
+		e.Kind, e.Reason = EventDropped, ReasonAttempts
+	}
 	if !l.Started.IsZero() {
 		e.Took = max(now.Sub(l.Started), 0)
 	}

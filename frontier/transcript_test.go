@@ -110,7 +110,7 @@ func (s *script) run(d *datadriven.TestData) string {
 func (s *script) options(d *datadriven.TestData) Options {
 	opt := Options{Delay: -1}
 	numbers := map[string]*int{
-		"in-flight": &opt.MaxInFlight, "attempts": &opt.Retry.Attempts, "max-expired": &opt.MaxExpired,
+		"in-flight": &opt.MaxInFlight, "attempts": &opt.Attempts, "max-expired": &opt.MaxExpired,
 		"max-depth": &opt.MaxDepth, "max-redirects": &opt.maxRedirects, "queries": &opt.Traps.Queries,
 	}
 	long := map[string]*int64{"max-per-queue": &opt.MaxPerQueue, "max-held": &opt.MaxHeld}
@@ -125,7 +125,7 @@ func (s *script) options(d *datadriven.TestData) Options {
 		case durations[a.Key] != nil:
 			*durations[a.Key] = duration(s.t, v)
 		case a.Key == "adaptive":
-			opt.Adaptive.Factor = float64(number(s.t, v))
+			opt.Adaptive = float64(number(s.t, v))
 		case a.Key == "queue-by":
 			opt.QueueBy = ByDomain
 		default:

@@ -42,7 +42,7 @@ type serveFlags struct {
 	traps         string // "http", "all" or "off"
 	delay         time.Duration
 	maxInFlight   int
-	adaptive      frontier.Adaptive
+	adaptive      float64
 	maxExpired    expiryBounds
 	maxPerQueue   int64
 	maxHeld       int64
@@ -51,7 +51,8 @@ type serveFlags struct {
 	captures      int
 	probe         float64
 	indexMiB      int64
-	retry         frontier.Backoff
+	attempts      int
+	retryAfter    time.Duration
 	maxDepth      int
 }
 
@@ -171,7 +172,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 		}
 		f.trusted.offer(&r)
 	}
-	opt.OnDropped, opt.Logger = logDropped(a.log), a.log
+	opt.Logger = a.log
 	front, err := frontier.New(st, opt)
 	if err != nil {
 		closeCaptures(a.log, sample)

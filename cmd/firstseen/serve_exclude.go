@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/hashkey/hasheduri"
 )
 
@@ -44,15 +43,12 @@ type exclusion struct {
 	list  atomic.Pointer[hasheduri.List]
 }
 
-// Excluded implements frontier.Excluder.
-func (x *exclusion) Excluded(canonical string) bool { return x.list.Load().Excluded(canonical) }
-
-// excluder returns x for the frontier, or nil if there is no list.
-func (x *exclusion) excluder() frontier.Excluder {
+// excluder returns what the frontier asks, or nil if there is no list.
+func (x *exclusion) excluder() func(canonical string) bool {
 	if x == nil {
 		return nil
 	}
-	return x
+	return func(canonical string) bool { return x.list.Load().Excluded(canonical) }
 }
 
 // reload reads the list again. If it can't be read, the old one stays.
@@ -73,29 +69,5 @@ func (x *exclusion) reload() error {
 func (x *exclusion) log(log *slog.Logger) {
 	if x != nil {
 		log.Info("exclusion list was read", "file", x.flags.file, "entries", x.list.Load().Len())
-	}
-}
-
-// loggedExamples is how many URLs of those dropped in one step are logged.
-const loggedExamples = 10
-
-// logDropped logs URLs that the frontier dropped by itself: clients are not answered about them.
-func logDropped(log *slog.Logger) func([]frontier.Event) {
-	type kind struct {
-		crawl  string
-		reason frontier.Reason
-	}
-	return func(dropped []frontier.Event) {
-		counts := make(map[kind]int, 1)
-		examples := make(map[kind][]string, 1)
-		for _, e := range dropped {
-			k := kind{e.Crawl, e.Reason}
-			if counts[k]++; counts[k] <= loggedExamples {
-				examples[k] = append(examples[k], e.URL)
-			}
-		}
-		for k, n := range counts {
-			log.Warn("URLs were dropped instead of handed out", "reason", k.reason, "crawl", k.crawl, "urls", n, "examples", examples[k])
-		}
 	}
 }

@@ -17,7 +17,7 @@ func (f *serveFlags) checkLimits() error {
 		value int64
 	}{
 		{"max-per-queue", f.maxPerQueue}, {"max-held", f.maxHeld}, {"seen-for", int64(f.seenFor)}, {"delay", int64(f.delay)},
-		{"index-memory", f.indexMiB}, {"retry-after", int64(f.retry.Base)}, {"max-depth", int64(f.maxDepth)},
+		{"index-memory", f.indexMiB}, {"retry-after", int64(f.retryAfter)}, {"max-depth", int64(f.maxDepth)},
 		{"max-in-flight", int64(f.maxInFlight)}, {"max-expired", int64(min(f.maxExpired.http, f.maxExpired.grpc))},
 	} {
 		if flag.value < 0 {
@@ -27,8 +27,8 @@ func (f *serveFlags) checkLimits() error {
 	if f.captures < 0 || !(f.probe >= 0 && f.probe <= 1) {
 		return fmt.Errorf("cannot serve; got --captures %d, --probe %v; want 0 or more, 0 to 1", f.captures, f.probe)
 	}
-	if !(f.adaptive.Factor >= 0) {
-		return fmt.Errorf("cannot serve; got --adaptive %v; want 0 or more", f.adaptive.Factor)
+	if !(f.adaptive >= 0) {
+		return fmt.Errorf("cannot serve; got --adaptive %v; want 0 or more", f.adaptive)
 	}
 	if !slices.Contains([]string{"http", "all", "off"}, f.traps) {
 		return fmt.Errorf("cannot serve; got --traps %q; want http, all or off", f.traps)
@@ -43,7 +43,7 @@ func (f *serveFlags) checkLimits() error {
 func (f *serveFlags) policy() frontier.Options {
 	return frontier.Options{
 		Lease: 30 * time.Second,
-		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Retry: f.retry,
+		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, RetryAfter: f.retryAfter,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
 		MaxExpired: noneIfZero(f.maxExpired.http),
 		Traps:      frontier.Traps{Off: f.traps == "off"}, Probe: f.probe, SeenFor: f.seenFor,

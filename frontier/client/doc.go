@@ -1,5 +1,5 @@
-// Package client is a frontier in a daemon (firstseen serve), with the methods of a frontier in the
-// process. If a crawler uses [frontier.Interface], only its constructor changes:
+// Package client is a frontier in a daemon (firstseen serve), with the methods of
+// [frontier.Interface]. If a crawler uses no others, its constructor and its options change:
 //
 //	f, err := frontier.New(s, frontier.Options{}) // s is a store
 //	f, err := client.Open(ctx, client.Options{Addr: "127.0.0.1:7072"})
@@ -34,7 +34,10 @@
 //   - A batch is not one atomic step. It is sent in parts of up to 1024 URLs, each stored whole or
 //     not at all. Of equal URLs the first is the new one. After an error, some parts may be stored.
 //   - Policy that is not in [Options] is the daemon's: profile, exact crawls, back-off, caps,
-//     traps, exclusion, and the age at which URLs are forgotten.
+//     traps, exclusion, and the age at which URLs are forgotten: see the flags of firstseen serve. To keep
+//     a crawl on its hosts, drop leases of other hosts, or give the daemon a list (--exclude-hashed).
+//   - There are no events, no listings, and no Put, Forget and LeaseWait. Operators have the
+//     dashboard, the metrics and the commands of firstseen.
 //   - Text that is not UTF-8 is supported for URLs and their data only. Settings of crawls, limits, weights and
 //     pauses are not supported. Such calls return [ErrNotCarried].
 //   - Times are by the daemon's clock.

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// List is a set of hashed URIs: an exclusion list that does not reveal its URLs. It implements
-// frontier.Excluder. It is immutable, and safe for concurrent use. It needs 20.9 bytes of
+// List is a set of hashed URIs: an exclusion list that does not reveal its URLs. Its Excluded
+// method serves as frontier.Options.Exclude. It is immutable, and safe for concurrent use. It needs 20.9 bytes of
 // memory for each entry of sha1.
 type List struct {
 	hasher Hasher

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
@@ -89,7 +88,7 @@ func ackOf(t *testing.T, r *running, url string) pb.AckMessage_Status {
 // reports.
 func TestDelayFollowsTheFetch(t *testing.T) {
 	r := startWith(t, canon.Qiita(), Config{}, func(o *frontier.Options) {
-		o.Delay, o.Adaptive = -1, frontier.Adaptive{Factor: 2, Max: time.Hour}
+		o.Delay, o.Adaptive = -1, 2
 	})
 	for i, seconds := range []int{600, 0} {
 		host := fmt.Sprintf("http://host%d.com/", i)
