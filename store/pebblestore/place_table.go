@@ -31,36 +31,52 @@ func (e *placeEntry) pointer() pointer {
 }
 
 // placeTable has the places of the journal: a ring of them in the order of their rows, and
-// a hash table of numbers of the latest place of each URL. It is three times as fast
-// as a map, since the ring is written in order and keys are hashes already.
+// a hash table of the latest place of each URL. It is three times as fast as a map,
+// since the ring is written in order and keys are hashes already.
 type placeTable struct {
 	ring       []placeEntry // its length is a power of two
 	first, end uint64       // numbers of the places in the ring
-	slots      []uint32     // 1 + the low bits of a number; 0 is free; twice as many as places
+	slots      []placeSlot  // twice as many as places
 	secret     uint64       // unknown to the authors of URLs
 }
+
+// placeSlot is 32 bits of a URL's hash, then 1 + the low bits of the number of its place; 0 is
+// free. Only a slot with the hash of a URL costs a look into the ring, which is a cache miss.
+type placeSlot uint64
+
+func (s placeSlot) hash() uint32 { return uint32(s >> 32) }
 
 // at returns the place of a number.
 func (t *placeTable) at(n uint64) *placeEntry { return &t.ring[n&uint64(len(t.ring)-1)] }
 
-// slot returns where the number of a URL is in slots, or would be.
+// slot returns where the slot of a URL is, or would be.
 func (t *placeTable) slot(k *placeKey) (i int, found bool) {
 	if len(t.slots) == 0 {
 		return 0, false
 	}
-	for i = t.home(k); t.slots[i] != 0; i = (i + 1) & (len(t.slots) - 1) {
-		if t.at(uint64(t.slots[i]-1)).placeKey == *k {
+	hash := t.hash(k)
+	for i = t.home(hash); t.slots[i] != 0; i = t.after(i) {
+		if s := t.slots[i]; s.hash() == hash && t.entry(s).placeKey == *k {
 			return i, true
 		}
 	}
 	return i, false
 }
 
-// home is where the number of a URL is if no other is.
-func (t *placeTable) home(k *placeKey) int {
+// hash returns the hash of a URL.
+func (t *placeTable) hash(k *placeKey) uint32 {
 	h := binary.LittleEndian.Uint64(k.key[8:]) ^ t.secret ^ uint64(k.crawl)
-	return int(h * 0x9e3779b97f4a7c15 >> 32 & uint64(len(t.slots)-1))
+	return uint32(h * 0x9e3779b97f4a7c15 >> 32)
 }
+
+// home returns where the slot of a hash is if no other is there.
+func (t *placeTable) home(hash uint32) int { return int(hash) & (len(t.slots) - 1) }
+
+// after returns the slot after another.
+func (t *placeTable) after(i int) int { return (i + 1) & (len(t.slots) - 1) }
+
+// entry returns the place of a slot.
+func (t *placeTable) entry(s placeSlot) *placeEntry { return t.at(uint64(uint32(s) - 1)) }
 
 // get returns the place of a URL, nil if it has none.
 func (t *placeTable) get(k placeKey) *placeEntry {
@@ -68,7 +84,7 @@ func (t *placeTable) get(k placeKey) *placeEntry {
 	if !found {
 		return nil
 	}
-	return t.at(uint64(t.slots[i] - 1))
+	return t.entry(t.slots[i])
 }
 
 // put adds a place as the latest of its URL.
@@ -78,12 +94,14 @@ func (t *placeTable) put(e placeEntry) {
 	}
 	*t.at(t.end) = e
 	i, _ := t.slot(&e.placeKey)
-	t.slots[i] = t.number(t.end)
+	t.slots[i] = t.number(&e.placeKey, t.end)
 	t.end++
 }
 
-// number is what slots has of a number.
-func (t *placeTable) number(n uint64) uint32 { return 1 + uint32(n&uint64(len(t.ring)-1)) }
+// number returns the slot of a URL whose latest place has a number.
+func (t *placeTable) number(k *placeKey, n uint64) placeSlot {
+	return placeSlot(t.hash(k))<<32 | placeSlot(1+(n&uint64(len(t.ring)-1)))
+}
 
 // remove removes the place of a URL. Its number in the ring is passed over later.
 func (t *placeTable) remove(k placeKey) {
@@ -91,11 +109,15 @@ func (t *placeTable) remove(k placeKey) {
 	if !found {
 		return
 	}
+	t.clear(i)
+}
+
+// clear frees a slot, and moves those that had to pass by it.
+func (t *placeTable) clear(i int) {
 	t.slots[i] = 0
 	mask := len(t.slots) - 1
-	for j := (i + 1) & mask; t.slots[j] != 0; j = (j + 1) & mask { // move those that had to pass by it
-		home := t.home(&t.at(uint64(t.slots[j] - 1)).placeKey)
-		if (j-home)&mask >= (j-i)&mask {
+	for j := t.after(i); t.slots[j] != 0; j = t.after(j) {
+		if home := t.home(t.slots[j].hash()); (j-home)&mask >= (j-i)&mask {
 			t.slots[i], t.slots[j] = t.slots[j], 0
 			i = j
 		}
@@ -105,14 +127,25 @@ func (t *placeTable) remove(k placeKey) {
 // latest returns the place of a number, and reports whether it is the latest of its URL.
 func (t *placeTable) latest(n uint64) (e *placeEntry, latest bool) {
 	e = t.at(n)
-	i, found := t.slot(&e.placeKey)
-	return e, found && t.slots[i] == t.number(n)
+	return e, t.slotOf(e, n) >= 0
+}
+
+// slotOf returns the slot of a place that has a number, -1 if the URL has a later place or
+// none. It looks at slots alone.
+func (t *placeTable) slotOf(e *placeEntry, n uint64) int {
+	want := t.number(&e.placeKey, n)
+	for i := t.home(want.hash()); t.slots[i] != 0; i = t.after(i) {
+		if t.slots[i] == want {
+			return i
+		}
+	}
+	return -1
 }
 
 // shift removes the oldest place.
 func (t *placeTable) shift() {
-	if e, latest := t.latest(t.first); latest {
-		t.remove(e.placeKey)
+	if i := t.slotOf(t.at(t.first), t.first); i >= 0 {
+		t.clear(i)
 	}
 	t.first++
 }
@@ -121,15 +154,20 @@ func (t *placeTable) shift() {
 func (t *placeTable) grow() {
 	old := *t
 	t.ring = make([]placeEntry, max(64, 2*len(old.ring)))
-	t.slots = make([]uint32, 2*len(t.ring))
+	t.slots = make([]placeSlot, 2*len(t.ring))
 	for n := t.first; n < t.end; n++ {
 		*t.at(n) = *old.at(n)
 	}
 	for n := t.first; n < t.end; n++ {
 		e := t.at(n)
-		if i, found := old.slot(&e.placeKey); found && old.slots[i] == old.number(n) {
-			j, _ := t.slot(&e.placeKey)
-			t.slots[j] = t.number(n)
+		if old.slotOf(e, n) < 0 {
+			continue
 		}
+		s := t.number(&e.placeKey, n)
+		i := t.home(s.hash())
+		for t.slots[i] != 0 {
+			i = t.after(i)
+		}
+		t.slots[i] = s
 	}
 }

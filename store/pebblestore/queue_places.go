@@ -21,7 +21,7 @@ import (
 // URL that has ended: its queue row is not there, and no other URL is ever put where it was.
 
 const (
-	// keptPlaces bounds the places in the journal: 25 MB of memory, and about 50 ms of an
+	// keptPlaces bounds the places in the journal: 29 MB of memory, and about 50 ms of an
 	// Open. With those of one group more they fit a table of a power of two.
 	keptPlaces = 450_000
 	// rowPlaces bounds the places of one row, so that the removal of one is quick.

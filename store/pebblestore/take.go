@@ -35,6 +35,7 @@ func (o *takeOp) apply(tx *txn) error {
 	t := &taker{txn: tx, takeOp: o, r: sched.NewRequest(o.req, sched.Now(tx.now))}
 	next, err := t.take()
 	tx.note(err)
+	t.writeLeases()
 	if t.it != nil {
 		tx.note(t.it.Close())
 	}
@@ -48,10 +49,11 @@ func (o *takeOp) apply(tx *txn) error {
 type taker struct {
 	*txn
 	*takeOp
-	r  sched.Request
-	it *pebble.Iterator
-	lo []byte
-	hi []byte
+	r     sched.Request
+	it    *pebble.Iterator
+	lo    []byte
+	hi    []byte
+	given []*sched.Lease
 	// room is how many more bytes may be leased of the queue that is served.
 	room int64
 }
@@ -107,14 +109,22 @@ func (t *taker) renew(l *sched.Lease) {
 	t.give(l)
 }
 
-// give writes a lease and hands it out.
+// give hands out a lease.
 func (t *taker) give(l *sched.Lease) {
 	l.Attempts++
 	t.room -= sched.Size(&l.Record)
-	t.key = appendLeaseRow(t.key[:0], l.Token)
-	t.value = appendLease(t.value[:0], l)
-	t.set(t.key, t.value)
+	t.given = append(t.given, l)
 	t.taken.Leases = append(t.taken.Leases, store.Lease{Entry: l.Entry(), Token: l.Token})
+}
+
+// writeLeases writes the leases after all other rows of the step: Pebble's write buffer
+// takes in a row next to the one before it without a search.
+func (t *taker) writeLeases() {
+	for _, l := range t.given {
+		t.key = appendLeaseRow(t.key[:0], l.Token)
+		t.value = appendLease(t.value[:0], l)
+		t.set(t.key, t.value)
+	}
 }
 
 // level leases up to n due URLs of one priority, and sets the new head.
