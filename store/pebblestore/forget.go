@@ -17,9 +17,10 @@ import (
 // count as recorded again.
 //
 // Forgetting by age takes durable steps of a few thousand keys. So does forgetting a queue, or
-// named keys, of more than a thousand URLs. Other steps run between them. The first step empties a
-// queue: URLs that are added later stay. If the call is interrupted or the machine stops, the rest of
-// a queue is still forgotten; the rest of keys by age or by name only if the call is repeated.
+// named keys, of more than a thousand URLs, and forgetting anything of all crawls. Other steps run between
+// them. The first step empties a queue: URLs that are added later stay. If the call is interrupted or the
+// machine stops, the rest of a queue is still forgotten; the rest of keys by age or by name, and of all
+// crawls, only if the call is repeated.
 func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
 	if _, err := sched.CheckSelection(sel); err != nil {
 		return 0, err
@@ -31,12 +32,19 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 		return s.forgetMany(ctx, sel)
 	}
 	sel.Keys = slices.Clone(sel.Keys) // a step that failed may still be read
-	o := &forgetOp{sel: sel}
-	if err := s.do(ctx, o); err != nil {
-		return 0, err
+	var all int64
+	for from, more := "", true; more; {
+		o := &forgetOp{sel: sel, from: from}
+		if err := s.do(ctx, o); err != nil {
+			return all, err
+		}
+		n, err := s.finishRetired(ctx, o.left)
+		if all += o.n + n; err != nil {
+			return all, err
+		}
+		from, more = o.next, o.next != ""
 	}
-	n, err := s.finishRetired(ctx, o.left)
-	return o.n + n, err
+	return all, nil
 }
 
 // forgetMany forgets keys in several steps.
@@ -50,8 +58,14 @@ func (s *Store) forgetMany(ctx context.Context, sel store.Selection) (n int64, e
 	return n, nil
 }
 
+// forgetCrawls is how many crawls one step of forgetting goes through, and forgetLookups
+// how many keys it looks up in all of them.
+const forgetCrawls, forgetLookups = 256, 1 << 14
+
 type forgetOp struct {
 	sel  store.Selection
+	from string // the crawl to begin with, of all
+	next string // the crawl to continue with, "" if there is none
 	n    int64
 	left []*retired // queues of which something is left
 }
@@ -62,7 +76,11 @@ func (o *forgetOp) apply(tx *txn) error {
 	if tx.flush(); tx.err != nil {
 		return tx.err
 	}
-	for _, c := range tx.s.selected(o.sel.Crawl) {
+	crawls := tx.s.fromCrawl(o.sel.Crawl, o.from)
+	if n := max(1, min(forgetCrawls, forgetLookups/max(1, len(o.sel.Keys)))); len(crawls) > n {
+		o.next, crawls = crawls[n].name, crawls[:n]
+	}
+	for _, c := range crawls {
 		n, err := o.forget(tx, c)
 		if err != nil {
 			return err

@@ -32,7 +32,7 @@ func (s *Store) committer() {
 		case <-s.dead:
 		}
 		if !s.isDead() {
-			s.pace.charge(n)
+			s.pace.charge(n, s.lag())
 		}
 	}
 }

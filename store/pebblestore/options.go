@@ -75,6 +75,9 @@ type tuning struct {
 	holdFill chan struct{}
 	// flushKeys makes runs of as few packed keys.
 	flushKeys int
+	// lagKeys is how many packed keys writes are nearly stopped at, since flushes do not
+	// keep up. They are slowed down from half as many on.
+	lagKeys int
 	// journalFrom, journalSize and keptPlaces are limits of the journals.
 	journalFrom, journalSize, keptPlaces int
 }
@@ -118,6 +121,7 @@ func (t tuning) withDefaults(cache int64) tuning {
 	t.memTableBytes = cmp.Or(t.memTableBytes, int(min(max(cache/4, 64<<10), 32<<20)))
 	t.tableBytes = cmp.Or(t.tableBytes, 32<<20)
 	t.textBytes = cmp.Or(t.textBytes, 64<<20)
+	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
 	t.journalFrom, t.journalSize = cmp.Or(t.journalFrom, journalFrom), cmp.Or(t.journalSize, journalSize)
 	t.keptPlaces = cmp.Or(t.keptPlaces, keptPlaces)
 	return t

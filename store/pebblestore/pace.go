@@ -7,11 +7,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// pace slows the committer down while more is written than compactions put in order.
-// Left alone, Pebble lets writers have the processors that its compactions need
-// until L0 is too deep, and then stops them for seconds. Here, from half that depth
-// on, the committer waits after it wrote, the longer the deeper L0 is: so that writes
-// become as slow as compactions before they have to stop.
+// pace slows the committer down while more is written than compactions put in order, or than
+// flushes make runs of. Left alone, Pebble lets writers have the processors that its
+// compactions need until L0 is too deep, and then stops them for seconds; and packed keys
+// fill the memory. Here, from half that depth on, the committer waits after it wrote, the
+// longer the deeper L0 is: so that writes become as slow as compactions before they have to
+// stop. Packed keys count as depth: tuning.lagKeys of them are as much as a full L0.
 type pace struct {
 	depth      func() int // asks Pebble how many sublevels L0 has
 	from, stop int        // where waiting begins, and where Pebble stops writers
@@ -32,6 +33,8 @@ const (
 	// A wait shorter than this is put off until it has added up, as timers are no
 	// more exact; and a group waits at most so long, as others wait for it.
 	paceLeast, paceMost = time.Millisecond, time.Second / 4
+	// lagKeys is eight flushes, 67 MB of packed keys.
+	lagKeys = 8 * flushKeys
 	// paceFresh is how old an answer of Pebble may be once writers wait.
 	paceFresh = 20 * time.Millisecond
 )
@@ -44,8 +47,13 @@ func newPace(db *pebble.DB, opt *pebble.Options) *pace {
 	}
 }
 
-// charge notes that n bytes were written.
-func (p *pace) charge(n int) {
+// lag is how deep packed keys count.
+func (s *Store) lag() int {
+	return int(s.packed * int64(s.pace.stop) / int64(s.opt.lagKeys))
+}
+
+// charge notes that n bytes were written, while packed keys count as a depth.
+func (p *pace) charge(n, lag int) {
 	if n == 0 { // a group that wrote nothing
 		return
 	}
@@ -57,13 +65,13 @@ func (p *pace) charge(n int) {
 	if p.until.Before(now) {
 		p.until = now
 	}
-	p.until = p.until.Add(p.price(n))
+	p.until = p.until.Add(p.price(n, max(p.deep, lag)))
 }
 
 // price is how long n bytes have to wait. Where L0 has gone the share x of the way from
 // from to stop, bytes go at paceRate × (1-x)/x.
-func (p *pace) price(n int) time.Duration {
-	behind, left := p.deep-p.from, max(p.stop-p.deep, 1)
+func (p *pace) price(n, deep int) time.Duration {
+	behind, left := deep-p.from, max(p.stop-deep, 1)
 	if behind <= 0 {
 		return 0
 	}

@@ -1,12 +1,16 @@
 package pebblestore
 
 import (
+	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -31,7 +35,7 @@ func TestPace(t *testing.T) {
 			start := time.Now()
 			for range 32 << 20 / (64 << 10) {
 				p.wait(nil, nil)
-				p.charge(64 << 10)
+				p.charge(64<<10, 0)
 			}
 			p.wait(nil, nil)
 			took := time.Since(start)
@@ -50,18 +54,18 @@ func TestPace(t *testing.T) {
 func TestPaceForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pace{depth: func() int { return 60 }, from: 32, stop: 64, every: 1}
-		p.charge(1 << 30)
+		p.charge(1<<30, 0)
 		time.Sleep(paceMost)
 		if p.wait(nil, nil); p.waited.Load() != 0 {
 			t.Errorf("waited %d ns after idling; want 0", p.waited.Load())
 		}
-		p.charge(1 << 30)
+		p.charge(1<<30, 0)
 		if p.wait(nil, nil); p.waited.Load() != int64(paceMost) {
 			t.Errorf("waited %d ns for 1 GiB; want %v", p.waited.Load(), paceMost)
 		}
 		over, start := make(chan struct{}), time.Now()
 		close(over)
-		p.charge(1 << 30)
+		p.charge(1<<30, 0)
 		p.wait(over, nil)
 		p.wait(nil, over)
 		if d := time.Since(start); d != 0 || p.waited.Load() != int64(paceMost) {
@@ -78,7 +82,7 @@ func TestPaceAsksSeldom(t *testing.T) {
 		p := &pace{depth: func() int { asked++; return deep }, from: 32, stop: 64, every: 1000}
 		step := func(what string, n, want int) {
 			t.Helper()
-			if p.charge(n); asked != want {
+			if p.charge(n, 0); asked != want {
 				t.Errorf("%s: asked %d times; want %d", what, asked, want)
 			}
 		}
@@ -133,6 +137,36 @@ func TestPaceInStore(t *testing.T) {
 	})
 	if again := see(t, s, "", keys); again != 0 {
 		t.Errorf("%d keys were told new twice", again)
+	}
+}
+
+// TestPaceOfFlushes checks that writers are slowed down while no run can be written, so that packed
+// keys do not fill the memory at full speed, and that all keys are known afterwards.
+func TestPaceOfFlushes(t *testing.T) {
+	var broken atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".run") {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	s := mustOpen(t, "db", Options{FS: fs, tuning: tuning{flushKeys: 1000, lagKeys: 10_000}})
+	defer s.Close()
+	broken.Store(true)
+	see(t, s, "", testKeys(0, 5000))
+	if m := metrics(t, s); m.PaceTime > 0 {
+		t.Errorf("got %v of waiting with 5,000 packed keys; want none", m.PaceTime)
+	}
+	for i := 5; i < 20; i++ {
+		see(t, s, "", testKeys(i*1000, i*1000+1000))
+	}
+	if m := metrics(t, s); m.PaceTime == 0 {
+		t.Error("nobody was slowed down with 20,000 packed keys; want it from 5,000 on")
+	}
+	broken.Store(false)
+	flushRuns(t, s)
+	if n := see(t, s, "", testKeys(0, 20_000)); n > 0 {
+		t.Errorf("%d keys were told new twice", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -15,12 +16,24 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 		return err
 	}
 	ownChange(&ch)
-	return s.do(ctx, &configureOp{crawl, queue, ch})
+	o := &configureOp{crawl: crawl, queue: queue, change: ch}
+	if err := s.do(ctx, o); err != nil {
+		return err
+	}
+	for from := 0; from < len(o.refile); from += refileQueues {
+		// The change is made, so the end of ctx does not stop this.
+		r := refileOp{o.refile[from:min(from+refileQueues, len(o.refile))]}
+		if err := s.do(context.WithoutCancel(ctx), r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type configureOp struct {
 	crawl, queue string
 	change       store.QueueChange
+	refile       []*sched.Queue // by further steps
 }
 
 func (o *configureOp) weight() int { return 1 }
@@ -33,7 +46,7 @@ func (o *configureOp) apply(tx *txn) error {
 		sched.Change(&s.sched.Defaults, &o.change)
 		s.sched.changed = true
 		for _, c := range s.crawls {
-			tx.refile(c, &o.change)
+			o.refiles(c)
 		}
 		return nil
 	case o.change.MustExist && !o.exists(tx):
@@ -43,7 +56,7 @@ func (o *configureOp) apply(tx *txn) error {
 	if o.queue == "" {
 		sched.Change(&s.queuesOf(c).Settings, &o.change)
 		tx.changedCrawl(c)
-		tx.refile(c, &o.change)
+		o.refiles(c)
 		return nil
 	}
 	q := tx.queue(c, o.queue)
@@ -63,15 +76,34 @@ func (o *configureOp) exists(tx *txn) bool {
 	return q != nil && q.Used()
 }
 
-// refile files all queues of a crawl again after a change to its settings or to those of
-// the store.
-func (tx *txn) refile(c *crawl, ch *store.QueueChange) {
-	if !sched.Refiles(ch) {
+// refiles notes the queues of a crawl that must be filed again after a change to its
+// settings or to those of the store.
+func (o *configureOp) refiles(c *crawl) {
+	if !sched.Refiles(&o.change) {
 		return
 	}
-	list := make([]*sched.Queue, 0, len(c.queues.loaded))
+	o.refile = slices.Grow(o.refile, len(c.queues.loaded))
 	for _, q := range c.queues.loaded {
-		list = append(list, q)
+		o.refile = append(o.refile, q)
+	}
+}
+
+// refileQueues is how many queues one step files again: a few milliseconds.
+const refileQueues = 1 << 12
+
+// refileOp files queues again that are still in memory. One that was read or made since the
+// change is filed by it.
+type refileOp struct{ queues []*sched.Queue }
+
+func (o refileOp) weight() int { return len(o.queues) }
+
+func (o refileOp) apply(tx *txn) error {
+	var list []*sched.Queue
+	for _, q := range o.queues {
+		if c := tx.s.crawlOf(q); c != nil && c.queues.loaded[q.Name] == q {
+			list = append(list, q)
+		}
 	}
 	sched.Refile(list, sched.Now(tx.now))
+	return nil
 }

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -123,5 +124,82 @@ func TestForgetOldGoesOn(t *testing.T) {
 	wantSound(t, s)
 	if got := see(t, s, "", testKeys(0, n)); got != n {
 		t.Errorf("got %d new; want all", got)
+	}
+}
+
+// TestForgetAllInSteps checks that forgetting of all crawls goes through some crawls in each step, for
+// whole crawls, queues and keys, and forgets all of them.
+func TestForgetAllInSteps(t *testing.T) {
+	const crawls = 3*forgetCrawls + 10
+	for name, c := range map[string]struct {
+		sel   store.Selection
+		steps int64
+		seen  int64
+	}{
+		"crawls": {store.Selection{Crawl: "*"}, 4, 0},
+		"queues": {store.Selection{Crawl: "*", Queue: "q"}, 4, crawls},
+		"keys":   {store.Selection{Crawl: "*", Keys: testKeys(0, 256)}, crawls/(forgetLookups/256) + 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+			defer s.Close()
+			for i := range crawls {
+				items := []store.Item{{Key: testKey(0), Queue: "q", URL: "u"}, {Key: testKey(1)}}
+				if _, err := s.Add(t.Context(), fmt.Sprint("crawl", i), items, store.AddOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := s.accepted.Load()
+			n := forget(t, s, c.sel)
+			if took := s.accepted.Load() - before; took < c.steps {
+				t.Errorf("got %d steps; want at least %d", took, c.steps)
+			}
+			if n != 2*crawls-c.seen {
+				t.Errorf("got %d keys forgotten; want %d", n, 2*crawls-c.seen)
+			}
+			wantSeen(t, s, "*", c.seen)
+			wantSound(t, s)
+		})
+	}
+}
+
+// TestConfigureAllInSteps checks that a change for all queues files some of them in each step, and
+// that it holds for all of them.
+func TestConfigureAllInSteps(t *testing.T) {
+	const queues = 2*refileQueues + 10
+	clock := newStepClock()
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now})
+	defer s.Close()
+	items := make([]store.Item, 2*queues)
+	for i := range items {
+		items[i] = store.Item{Key: testKey(i), Queue: fmt.Sprint(i % queues), URL: "u"}
+	}
+	addItems(t, s, items)
+	take := func() int {
+		t.Helper()
+		got, err := s.Take(t.Context(), store.TakeRequest{Crawl: "*", MaxURLs: 2 * queues, MaxQueues: queues, MaxPerQueue: 1, Lease: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(got.Leases)
+	}
+	if n := take(); n != queues {
+		t.Fatalf("got %d URLs; want one of each queue", n)
+	}
+	for _, crawl := range []string{"*", ""} {
+		before, delay := s.accepted.Load(), time.Minute
+		if err := s.Configure(t.Context(), crawl, "", store.QueueChange{Delay: &delay}); err != nil {
+			t.Fatal(err)
+		}
+		if took := s.accepted.Load() - before; took < 1+3 {
+			t.Errorf("crawl %q: got %d steps; want 4", crawl, took)
+		}
+	}
+	if n := take(); n != 0 {
+		t.Errorf("got %d URLs within the delay; want none", n)
+	}
+	clock.step(2 * time.Minute)
+	if n := take(); n != queues {
+		t.Errorf("got %d URLs after the delay; want %d", n, queues)
 	}
 }
