@@ -16,7 +16,7 @@ import (
 
 // formatVersion is the version of the keys that this package writes. It
 // refuses any other.
-const formatVersion = 4
+const formatVersion = 5
 
 // field is a field of the meta key.
 type field struct {

@@ -111,9 +111,9 @@ func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
 	defer s.Close()
 	items := []store.Item{testItem(1, "a"), testItem(2, "a"), testItem(3, "b")}
 	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
-	records := s.layout.bases[0] + "R\x00\x00\x00\x01\x00\x00\x00\x00" // the only bucket
+	records := s.layout.bases[0] + "R\x00\x00\x00\x01"
 	for _, i := range []int{0, 2} {
-		if n := must(s.nodes.single.HDel(t.Context(), records, string(items[i].Key[:])).Result())(t); n != 1 {
+		if n := must(s.nodes.single.Del(t.Context(), records+string(items[i].Key[:])).Result())(t); n != 1 {
 			t.Fatalf("got %d records deleted; want one", n)
 		}
 	}

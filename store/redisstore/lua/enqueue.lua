@@ -69,9 +69,11 @@ local function judge(i, row)
   return 'Q'
 end
 
+local rows = get_rows(c, keys)
 for i = 1, #keys do
-  local n = numbers[i]
-  told[i] = receipts.said[n] or give_receipt(receipts, n, judge(i, get_row(c, keys[i])))
+  local n, row = numbers[i], c.written[keys[i]]
+  if row == nil then row = rows[i] end
+  told[i] = receipts.said[n] or give_receipt(receipts, n, judge(i, row))
 end
 for i = 1, #added_to do
   local q = added_to[i]

@@ -135,6 +135,7 @@ end
 local function save_counts(c)
   if not c.dirty then return end
   c.dirty = nil
+  save_rows(c)
   -- Only crawls that hold something take turns.
   if c.had > 0 and c.held == 0 then
     call('ZREM', turns_key, c.name)
@@ -144,6 +145,5 @@ local function save_counts(c)
   end
   c.had = c.held
   c.clock = max(c.clock, now)
-  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn),
-    'rows', pack('>I6I4', max(0, c.rows.n), c.rows.buckets))
+  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn))
 end

@@ -19,13 +19,13 @@ local MORE, MORE_LEN = '>I6I6', 12
 
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
-  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow', 'rows')
+  local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow')
   c.held, c.leased, c.done, c.nqueues, c.active, c.turn = unpack_struct(COUNTS, v[1] or NO_COUNTS)
   c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
   c.had = c.held
   -- Cursors, while changed settings or a changed clock have yet to reach all queues and all leases.
   c.refile, c.follow = v[5], v[6]
-  open_rows(c, v[7])
+  open_rows(c)
   c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
   for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'Y', 'y' }) do c[t] = base .. t .. c.id end
   return c

@@ -1,35 +1,39 @@
--- The text of the URLs of a crawl: a table whose fields are keys.
-local ROWS_FILL = 256
+-- The text of the URLs of a crawl: a Redis key for each, so that a slot moves to another node in small pieces. What a
+-- script changes is written once, when it ends.
 
-local function open_rows(c, counts)
-  local n, buckets = 0, 1
-  if counts then n, buckets = unpack_struct('>I6I4', counts) end
-  c.rows = open_table(base .. 'R' .. c.id, ROWS_FILL, n, buckets)
-end
+local function open_rows(c) c.R, c.written = base .. 'R' .. c.id, {} end
 
--- row_place is the place of a key. It uses bits of the key that do not say its shard.
-local function row_place(key) return (unpack_struct('>I4', key, 13)) end
-
-local function rows_above(low)
-  return function(key) return floor(row_place(key) / low) % 2 == 1 end
-end
-
-local function get_row(c, key) return call('HGET', bucket_at(c.rows, row_place(key)), key) end
-
+-- get_rows returns the rows of keys, false for those without.
 local function get_rows(c, keys)
-  local rows = {}
-  for i = 1, #keys do rows[i] = get_row(c, keys[i]) end
+  local names, rows = {}, {}
+  for i = 1, #keys do names[i] = c.R .. keys[i] end
+  for i = 1, #names, 2000 do
+    local got = call('MGET', unpack(names, i, min(#names, i + 1999)))
+    for j = 1, #got do
+      local new = c.written[keys[i + j - 1]]
+      if new == nil then new = got[j] end
+      rows[i + j - 1] = new
+    end
+  end
   return rows
 end
 
-local function put_row(c, key, row)
-  if call('HSET', bucket_at(c.rows, row_place(key)), key, row) == 1 then
-    added(c.rows, rows_above)
-    c.dirty = true
-  end
-end
+local function get_row(c, key) return get_rows(c, { key })[1] end
 
-local function drop_row(c, key)
-  c.rows.n = c.rows.n - call('HDEL', bucket_at(c.rows, row_place(key)), key)
-  c.dirty = true
+local function put_row(c, key, row) c.written[key], c.dirty = row, true end
+
+local function drop_row(c, key) put_row(c, key, false) end
+
+local function save_rows(c)
+  local rows, gone = {}, {}
+  for key, row in pairs(c.written) do
+    if row then
+      rows[#rows + 1], rows[#rows + 2] = c.R .. key, row
+    else
+      gone[#gone + 1] = c.R .. key
+    end
+  end
+  c.written = {}
+  for i = 1, #rows, 2000 do call('MSET', unpack(rows, i, min(#rows, i + 1999))) end
+  for i = 1, #gone, 2000 do call('UNLINK', unpack(gone, i, min(#gone, i + 1999))) end
 end

@@ -18,8 +18,7 @@ local since, ends_text = pack('>I6', now), text(ends)
 local told, noted = {}, {} -- pieces of two answers: the reply, and the one that is kept
 
 -- give leases one URL, unless it has no record: then it can't be fetched. attempts is nil for one without a lease.
-local function give(c, q, key, attempts)
-  local row = get_row(c, key)
+local function give(c, q, key, row, attempts)
   if not row then
     call('HDEL', c.L, key)
     want.skipped = true
@@ -44,10 +43,10 @@ local function give_late(c, q, n)
   local late, got, k = queue_key(c, 'x', q), 0, 0
   local members, keys = call('ZRANGE', late, '0', text(n - 1)), {}
   for i = 1, #members do keys[i] = sub(members[i], 7) end
-  local leases = fetch(c.L, keys)
+  local leases, rows = fetch(c.L, keys), get_rows(c, keys)
   while k < #keys and not filled() do
     k = k + 1
-    got = got + give(c, q, keys[k], unpack_struct('>I4', leases[k], 13))
+    got = got + give(c, q, keys[k], rows[k], unpack_struct('>I4', leases[k], 13))
     c.leases[keys[k]] = nil
   end
   if k > 0 then call('ZREMRANGEBYRANK', late, '0', text(k - 1)) end
@@ -58,10 +57,12 @@ end
 -- give_level leases URLs of one priority that are due.
 local function give_level(c, q, p, n)
   local level, got, k = level_key(c, q, p), 0, 0
-  local list = call('ZRANGE', level, '0', text(n), 'WITHSCORES')
-  while k < n and list[2 * k + 2] and tonumber(list[2 * k + 2]) <= now and not filled() do
+  local list, keys = call('ZRANGE', level, '0', text(n), 'WITHSCORES'), {}
+  while #keys < n and list[2 * #keys + 2] and tonumber(list[2 * #keys + 2]) <= now do keys[#keys + 1] = sub(list[2 * #keys + 1], 7) end
+  local rows = get_rows(c, keys)
+  while k < #keys and not filled() do
     k = k + 1
-    got = got + give(c, q, sub(list[2 * k - 1], 7))
+    got = got + give(c, q, keys[k], rows[k])
   end
   if k == 0 then return 0 end
   call('ZREMRANGEBYRANK', level, '0', text(k - 1))

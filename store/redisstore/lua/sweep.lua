@@ -1,35 +1,57 @@
 -- Deletes some of what belongs to crawls that were forgotten.
 --
 -- reply: Y if there is more to do
+local PAGE = 500
 local id = call('SRANDMEMBER', base .. 'g')
 if not id then return answer('N') end
-local c, doomed = open_seen(begin({ key = base .. 'C' .. id, id = id })), {}
+local c, doomed, left = open_seen(begin({ key = base .. 'C' .. id, id = id })), {}, PAGE
 
 -- shrink dooms the last buckets of a table.
 local function shrink(t)
-  for b = max(0, t.buckets - 500), t.buckets - 1 do doomed[#doomed + 1] = bucket_key(t, b) end
-  t.n, t.buckets, t.changed = 0, max(1, t.buckets - 500), t.buckets > 500
+  for b = max(0, t.buckets - PAGE), t.buckets - 1 do doomed[#doomed + 1] = bucket_key(t, b) end
+  t.n, t.buckets, t.changed = 0, max(1, t.buckets - PAGE), t.buckets > PAGE
   return t.changed
 end
 
-local more = shrink(c.keys)
-more = shrink(c.rows) or more
-local names = call('HRANDFIELD', c.Q, 100) or {}
-local fields = call('HRANDFIELD', base .. 'G' .. id, 100) or {}
-many('HDEL', base .. 'G' .. id, fields)
-load_queues(c, names)
-for i = 1, #names do fields[#fields + 1] = string.char(c.queues[names[i]].inc) .. names[i] end
-for i = 1, #fields do
-  for p = 0, 7 do doomed[#doomed + 1] = base .. 'z' .. p .. id .. fields[i] end
-  doomed[#doomed + 1] = base .. 'x' .. id .. fields[i]
-  doomed[#doomed + 1] = base .. 'd' .. id .. fields[i]
+-- empty dooms the texts of as many members of a set as this step may still delete, and these members. It returns
+-- whether that was all of them.
+local function empty(key, is_set)
+  local members = left > 0 and (is_set and call('SPOP', key, text(left)) or call('ZRANGE', key, '0', text(left - 1))) or {}
+  for i = 1, #members do doomed[#doomed + 1] = c.R .. sub(members[i], -16) end
+  if not is_set and #members > 0 then call('ZREMRANGEBYRANK', key, '0', text(#members - 1)) end
+  left = left - #members
+  return left > 0
 end
+
+-- empty_queue does that with all sets of a queue, by its incarnation and name.
+local function empty_queue(field)
+  for p = 0, 7 do
+    if not empty(base .. 'z' .. p .. id .. field) then return false end
+  end
+  return empty(base .. 'x' .. id .. field) and empty(base .. 'd' .. id .. field, true)
+end
+
+-- empty_queues goes on with the queues of a hash, and forgets those that have nothing left.
+local function empty_queues(key, field_of)
+  local fields, gone = call('HRANDFIELD', key, 100) or {}, {}
+  for i = 1, #fields do
+    if not empty_queue(field_of(fields[i])) then break end
+    gone[i] = fields[i]
+  end
+  many('HDEL', key, gone)
+  return #fields == 0
+end
+
+local more = shrink(c.keys)
+local leased = call('HRANDFIELD', c.L, left) or {}
+for i = 1, #leased do doomed[#doomed + 1] = c.R .. leased[i] end
+many('HDEL', c.L, leased)
+left = left - #leased
+local is_empty = empty_queues(base .. 'G' .. id, function(field) return field end)
+is_empty = empty_queues(c.Q, function(name) return string.char(find_queue(c, name).inc) .. name end) and is_empty
 call('UNLINK', unpack(doomed))
-many('HDEL', c.Q, names)
-c.dirty = true
 save_seen(c)
-save_counts(c)
-if not more and #fields == 0 then
+if not more and is_empty and #leased == 0 then
   for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'Y', 'y', 'o', 'p' }) do call('UNLINK', base .. t .. id) end
   call('DEL', c.key)
   call('SREM', base .. 'g', id)
