@@ -26,7 +26,7 @@ func engines(s settings) []engine {
 	work := batches(s, streamBatches(s))
 	known := fresh(s, s.known)
 	return []engine{
-		ourAdd("ours: seen + queue, WAIT 1 behind each answer", s, known, work, 1, -1),
+		ourAdd("ours: seen + queue, WAIT 1 before each answer", s, known, work, 1, -1),
 		ourAdd("ours, without WAIT", s, known, work, -1, -1),
 		ourAdd("ours, WAIT 1, a cache of 32 MiB", s, known, work, 1, 0),
 		ourTake("ours: take + lease, WAIT 1", s, 1),
