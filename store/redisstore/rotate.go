@@ -14,10 +14,12 @@ func (t *taking) rotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.deals(len(ready)) {
+	for before := -1; len(t.leases) > before && t.deals(len(ready)); {
+		before = len(t.leases)
 		if err := t.from(ctx, scriptTake, t.deal(ready)); err != nil {
 			return err
 		}
+		ready = slices.DeleteFunc(ready, func(r readiness) bool { return t.spent[r.shard] })
 		ctx = accepted(ctx)
 	}
 	for _, r := range ready {
@@ -43,15 +45,24 @@ func (t *taking) rotate(ctx context.Context) error {
 
 // rest asks a shard for all that the request still wants.
 func (t *taking) rest(shard int) share {
-	sh := share{shard: shard, urls: min(maxTake, t.req.MaxURLs-len(t.leases)), more: t.served[shard]}
+	left, bytes := t.left()
+	sh := share{shard: shard, urls: min(t.most(), left), bytes: bytes, more: t.served[shard]}
 	if t.req.MaxQueues > 0 {
 		sh.queues = t.req.MaxQueues - t.queues
 	}
-	if t.req.MaxBytes > 0 {
-		sh.bytes = t.req.MaxBytes - t.bytes
-	}
 	return sh
 }
+
+// left is what the request still wants: URLs, and bytes if it bounds them.
+func (t *taking) left() (urls int, bytes int64) {
+	if t.req.MaxBytes > 0 {
+		bytes = t.req.MaxBytes - t.bytes
+	}
+	return t.req.MaxURLs - len(t.leases), bytes
+}
+
+// most is how many URLs one call takes from the queues of a shard: as many as a queue may give, at least.
+func (t *taking) most() int { return max(maxDeal, min(maxTake, t.req.MaxPerQueue)) }
 
 func (t *taking) full() bool { return t.filled() || t.req.MaxQueues > 0 && t.queues >= t.req.MaxQueues }
 
@@ -96,7 +107,8 @@ const leastShare = 16 << 10
 
 // deals reports whether the request is large enough for that many shards to be dealt out.
 func (t *taking) deals(shards int) bool {
-	return shards > 1 && t.req.MaxQueues <= 0 && t.req.MaxURLs >= shards && (t.req.MaxBytes == 0 || t.req.MaxBytes >= int64(shards)*leastShare)
+	left, bytes := t.left()
+	return shards > 1 && t.req.MaxQueues <= 0 && left >= shards && (t.req.MaxBytes == 0 || bytes >= int64(shards)*leastShare)
 }
 
 // deal divides the request among shards by how much they have ready: so
@@ -104,13 +116,15 @@ func (t *taking) deals(shards int) bool {
 // can be, and what that leaves over goes to those whose turn it is: what can't be
 // dealt out costs a round trip for each shard.
 func (t *taking) deal(ready []readiness) []share {
-	sum, left, each := 0, t.req.MaxURLs, t.req.MaxPerQueue
+	sum, each, most := 0, t.req.MaxPerQueue, t.most()
+	left, bytes := t.left()
+	all := left
 	for _, r := range ready {
 		sum += r.queues
 	}
 	urls := make([]int, len(ready))
 	for i, r := range ready {
-		n := min(maxTake, t.req.MaxURLs*r.queues/sum)
+		n := min(most, all*r.queues/sum)
 		if n >= each {
 			n -= n % each
 		}
@@ -119,13 +133,12 @@ func (t *taking) deal(ready []readiness) []share {
 	}
 	var shares []share
 	for i, r := range ready {
-		if n := urls[i]; n >= each && n+each <= min(maxTake, r.queues*each) && left >= each {
+		if n := urls[i]; n >= each && n+each <= min(most, r.queues*each) && left >= each {
 			urls[i] += each
 			left -= each
 		}
 		if urls[i] > 0 {
-			bytes := t.req.MaxBytes / int64(len(ready)) // each at least 1, if there is a bound
-			shares = append(shares, share{shard: r.shard, urls: urls[i], bytes: bytes, whole: true})
+			shares = append(shares, share{shard: r.shard, urls: urls[i], bytes: bytes / int64(len(ready)), whole: true, more: t.served[r.shard]})
 		}
 	}
 	return shares

@@ -16,8 +16,12 @@ const (
 	tokenMask = 1<<tokenBits - 1
 )
 
-// maxTake bounds what one call takes from a shard: a script stops its server.
-const maxTake = 2048
+// maxTake bounds what one call takes from a queue, and maxDeal what it takes from the queues of a shard, each of which costs more
+// than a URL: a script stops its server.
+const (
+	maxTake = 2048
+	maxDeal = 128
+)
 
 // defaultLease is how long URLs are leased unless the request says.
 const defaultLease = 30 * time.Second
