@@ -5,7 +5,7 @@ import "errors"
 var (
 	// ErrClosed is returned by every method after Close.
 	ErrClosed = errors.New("store: closed")
-	// ErrNotFound is returned for a key or queue nothing is known of.
+	// ErrNotFound is returned for an unknown key or queue.
 	ErrNotFound = errors.New("store: not found")
 	// ErrIdentity is returned by Prepare, and by an import, for another profile,
 	// version, key kind or Unicode version than the store was made with.

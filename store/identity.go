@@ -36,11 +36,11 @@ func (id Identity) String() string {
 	return fmt.Sprintf("profile %q, version %d, key kind %q, Unicode %s", id.Profile, id.Version, id.KeyKind, id.Unicode)
 }
 
-// Adopt returns the identity of a store with identity id after a user requested want: id
-// with the zero fields of each set from the other. A Unicode version of want
-// replaces that of id. The error is ErrIdentity if they differ in anything else; if they
-// differ in the Unicode version and unicodeHosts is true (the store has keys of internationalised
-// hosts, which depend on it); or if id is zero and keys is true (the store has keys).
+// Adopt returns the identity of a store with identity id after a user requested want: a zero field
+// of one takes the value of the other, and the Unicode version of want replaces that of id. The
+// error is ErrIdentity if another field differs; if the Unicode versions differ and unicodeHosts is
+// true (the store has keys of internationalised hosts, which depend on it); or if id is zero and
+// keys is true (the store has keys).
 func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, error) {
 	now, asked := id.Or(want), want.Or(id)
 	onlyUnicode := now
@@ -86,6 +86,6 @@ type Terms struct {
 	Identity Identity
 	// Retention is how long the user wants keys to be remembered. A store that forgets
 	// keys by age only many at a time then does so at least every eighth of it, unless
-	// its own options say otherwise. The default is not to say.
+	// its own options say otherwise. The default, 0, is no wish.
 	Retention time.Duration
 }

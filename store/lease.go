@@ -86,9 +86,9 @@ type Settlement struct {
 	// ResetAttempts sets the count of leases to 0, as after a success.
 	ResetAttempts bool
 
-	// Create makes a URL from the settlement, in this Queue, which must be
-	// named, if the key is unknown, or seen and neither held nor with its text
-	// kept. Token must be 0, and Outcome not Extend. The default is to make none.
+	// Create makes a URL from the settlement, in this Queue, which must be named, if the
+	// state of the key is unknown or seen (see the table of [Store]). Token must be 0, and
+	// Outcome not Extend. The default is false.
 	Create bool
 	Queue  string
 	// UnicodeHost is that of Item, for Create.
@@ -104,8 +104,8 @@ type SettleStatus uint8
 
 // The answers of Settle.
 const (
-	Settled SettleStatus = iota // the URL is as the outcome says, or was already
-	Created                     // the key was unknown, and the URL was made as asked
+	Settled SettleStatus = iota // the outcome was applied, or had been before
+	Created                     // the key was unknown, and the URL was created
 	Unknown                     // the key is unknown, or not held and the outcome needs that: nothing changed
 	Stale                       // the key is not leased under this token, or Extend of a queued URL: nothing changed
 )

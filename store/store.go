@@ -6,8 +6,8 @@
 //
 // A [Store] has the few atomic steps that a frontier needs: add, take due URLs, settle, configure,
 // forget, look up, scan. The caller decides the policy: delays, back-off, the meaning of a
-// priority. If a step needs policy to be atomic, the caller passes it as a value. So a backend has
-// no policy: memstore, the simplest one, is about 900 lines.
+// priority. Policy that must be applied inside a step (a cap, a delay) is an argument of the step.
+// So a backend has no policy: memstore, the simplest one, is about 900 lines.
 //
 //	pebblestore  embedded, durable: the default
 //	redisstore   Redis Cluster, shared by many daemons
@@ -24,9 +24,9 @@
 // 1970.
 //
 // If the clock is set back by more than a second, behind the latest time at which a step read it,
-// nothing is lost or served early. The store counts
-// intervals that began in the future again, from the next take: the delay of a queue since
-// its last take, [QueueChange.NotBefore], and leases. So a queue waits at most its delay, and a lease
+// nothing is lost or served early. Intervals that began at a later time than now start again at the
+// next take: the delay of a queue since its last take, [QueueChange.NotBefore], and leases. So a
+// queue waits at most its delay, and a lease
 // lasts at most its length, however far ahead the clock was. Times that callers set (due times,
 // blocks) do not change, nor does the due time of a URL that was added without one.
 //
@@ -150,13 +150,11 @@ type Store interface {
 	// Crawls lists the crawls in order of name.
 	Crawls(ctx context.Context) ([]string, error)
 
-	// NameCrawls settles, permanently, as which crawl the store keeps each of the crawls
-	// that users name: of proposals by any number of callers the first holds, durably.
-	// stored[i] is the proposal for names[i], "" for none; it is overwritten with the one
-	// that holds, "" if nothing was proposed yet. Names and proposals have at most 249
-	// bytes. To the store a name
-	// means nothing, and no crawl comes into being. Only a store that one process at a
-	// time can open may forget, when it is closed, what holds.
+	// NameCrawls maps the names of crawls that users know to those under which the store keeps
+	// them. For names[i] the first proposal stored[i] of any caller wins, durably and permanently.
+	// stored[i] is overwritten with the winner, or "" if there was no proposal. Names and proposals
+	// have at most 249 bytes. NameCrawls creates no crawl. A store that only one process can open
+	// may drop the mapping when it is closed.
 	NameCrawls(ctx context.Context, names, stored []string) error
 
 	// Queues lists the queues that QueueInfo knows, in a crawl ("*" for all,

@@ -4,7 +4,7 @@
 // A sample of single fetches would be useless: rules are judged by pairs of variants, and two
 // fetches drawn at random are hardly ever variants of one page. So the sample consists of whole
 // places. A place is a URL without everything that rules change: "www.", index file, sessions, case
-// and query. The sample has all variants of a place or none, up to [Options.MaxVariants], so that one search
+// and query. The sample has all variants of a place or none, at most 1,000 of them, so that one search
 // form cannot fill it. Of each variant it has the first and the latest capture: a control needs two.
 //
 // When the sample exceeds its bound, it drops half of the places, chosen by their hash, and

@@ -23,7 +23,7 @@
 //	| a key file, see package keyfile                           |
 //	+-----------------------------------------------------------+
 //
-// A CRC is CRC-32C of its row up to there, without the file's first 12 bytes. A row is an
+// A CRC is the CRC-32C of the bytes of its row before it, without the file's first 12 bytes. A row is an
 // object with one field: "identity" the first, the others "queue" or "url".
 package crawlfile
 

@@ -27,10 +27,9 @@ type exporter interface {
 }
 
 // Export writes a crawl of s to w. The file records the identity id of its keys; the zero identity
-// is that of s. The file has changes during the export in part: pause the crawl for an exact
-// file. Export first lists the keys into a temporary file, 16 bytes each. So a URL that is found
-// during the export is not in the file with its key alone, which would count as seen and would never
-// be fetched.
+// is that of s. Some changes during the export are in the file, others are not: pause the crawl for
+// an exact file. Export first lists the keys into a temporary file, 16 bytes each. Otherwise the
+// file could have the key of a new URL without the URL, and an import would never fetch it.
 func Export(ctx context.Context, w io.Writer, s store.Store, crawl string, id store.Identity) (n Counts, err error) {
 	keys, err := os.CreateTemp("", "firstseen-keys-")
 	if err != nil {

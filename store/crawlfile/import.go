@@ -40,11 +40,11 @@ type sortedImporter interface {
 	ImportSorted(ctx context.Context, crawl string, keys iter.Seq2[store.Key, error], opt store.SeeOptions) (read, fresh int64, err error)
 }
 
-// Import reads a crawl file or a key file into a crawl of s. A file made with another
-// identity than the crawl returns store.ErrIdentity; one of another Unicode version only where
-// it comes to what depends on it, the URLs and keys of internationalised hosts.
+// Import reads a crawl file or a key file into a crawl of s. If the file was made with another
+// identity than the crawl, the error is store.ErrIdentity. A different Unicode version is an error
+// only if the file has keys of internationalised hosts.
 //
-// What was done before an error stays, and is not done twice when the import is begun again.
+// After an error, run Import again: what was imported stays, and is not imported twice.
 func Import(ctx context.Context, r io.Reader, s store.Store, crawl string, opt ImportOptions) (Counts, error) {
 	if opt.Batch <= 0 {
 		opt.Batch = 10_000

@@ -84,8 +84,7 @@ type Writer struct {
 	n     int64
 }
 
-// NewWriter returns a Writer to w. What goes wrong with w, the next Append or Close
-// returns.
+// NewWriter returns a Writer to w. The next Append or Close returns an error of w.
 func NewWriter(w io.Writer, h Header) *Writer {
 	bw := bufio.NewWriterSize(w, 1<<20)
 	kw := &Writer{w: bw, e: encoder{w: bw}, block: make([]byte, 4, 4+blockKeys*keyLen+4)}
@@ -177,8 +176,8 @@ type Reader struct {
 	n    int64
 }
 
-// NewReader reads the header of a file. A file that is none returns
-// [store.ErrFormat], a damaged one [store.ErrCorrupt].
+// NewReader reads the header of a key file. For another kind of file the error is
+// [store.ErrFormat], for a damaged one [store.ErrCorrupt].
 func NewReader(r io.Reader) (*Reader, error) {
 	br := bufio.NewReaderSize(r, 1<<20)
 	head := make([]byte, len(Magic)+4)

@@ -34,8 +34,8 @@ type setBlock struct {
 	n     int64
 }
 
-// OpenSet opens a file. A file that is none returns [store.ErrFormat], and one that is not
-// whole [store.ErrCorrupt].
+// OpenSet opens a key file. For another kind of file the error is [store.ErrFormat], for a
+// truncated one [store.ErrCorrupt].
 func OpenSet(path string) (*Set, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -23,21 +23,21 @@
 // sorted files with checksums that never change, and that are merged when they are many.
 // Options.IndexBytes selects how a key is looked up:
 //
-//   - By default from fingerprints in memory, 9.4 to 11 bytes a key. Of a billion URLs, 4e-7 are
-//     expected to be lost by a collision; Options.Exact verifies each hit in the run files. The
-//     fingerprints are loaded in the background after Open.
+//   - By default from fingerprints in memory, 9.4 to 11 bytes a key. In a crawl of a billion URLs, the
+//     expected number of URLs lost to a collision is 4e-7; Options.Exact verifies each hit in the
+//     run files. The fingerprints are loaded in the background after Open.
 //   - Until they are loaded, and for keys beyond the bound, from a table of the packed keys and from the
 //     mapped run files, without error. About a million packed keys take 40 to 60 bytes of memory
 //     each. The run files, with filters of 1.6 bytes a key, are in the page cache as far as it has room.
 //
-// A key has no time of its own: its Created is that of its generation, which is 30 days, or an
-// eighth of the shortest retention that a user of the store requested; see [Store.Forget].
+// A key has no time of its own. Keys are grouped in generations of 30 days, or of an eighth of the
+// shortest retention if one was requested; Created is the start of the generation. See [Store.Forget].
 //
 // # URLs
 //
-// Memory grows with the queues that contain URLs, not with their URLs. A URL that is completed before
-// 450,000 others were queued after it costs only its key from then on. Other completed URLs cost about
-// 30 bytes more until their key is forgotten.
+// Memory grows with the queues that contain URLs, not with their URLs. If a URL is completed before
+// 450,000 more are queued, only its key remains. Other completed URLs cost about 30 bytes more until
+// their key is forgotten.
 //
 // # Limits
 //

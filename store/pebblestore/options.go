@@ -38,12 +38,12 @@ type Options struct {
 	// is no bound.
 	IndexBytes int64
 	// Exact verifies in the key runs every key that the index calls a duplicate, which
-	// costs a look-up each. The default trusts the index; Store.Index reports at what
-	// odds.
+	// costs a look-up each. The default trusts the index; Store.Index reports the expected
+	// number of errors.
 	Exact bool
 
-	// CacheBytes is the size of Pebble's block cache, which its write buffers, of a
-	// quarter of it and at most 32 MiB each, are charged to. The default is 256 MiB.
+	// CacheBytes is the size of Pebble's block cache. Write buffers count against it; each
+	// has CacheBytes/4, at most 32 MiB. The default is 256 MiB.
 	CacheBytes int64
 
 	tuning

@@ -9,8 +9,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/identityform"
 )
 
-// Prepare implements store.Store. Of the retentions that users ask for, the shortest
-// counts: see tuning.generation.
+// Prepare implements store.Store. Keys are forgotten in groups that were recorded within an eighth
+// of the shortest retention that a user requested.
 func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 	var err error
 	if s.opt.Mode == OpenReadOnly {

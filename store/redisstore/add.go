@@ -11,8 +11,8 @@ import (
 // waveSize bounds the URLs that a daemon has in flight for one call.
 const waveSize = 8192
 
-// Add implements store.Store. A batch is atomic URL by URL. MaxPerQueue is exact. MaxHeld is exact for one daemon: adds of
-// other daemons at the same time may exceed it, each by the size of one wave.
+// Add implements store.Store. A batch is atomic URL by URL. MaxPerQueue is exact. MaxHeld is exact
+// for one daemon: concurrent adds of other daemons can exceed it, each by at most 8,192 URLs.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
 	a := &adding{s: s, crawl: crawl, opt: opt}
 	verdicts := make([]store.Verdict, len(items))
@@ -22,8 +22,9 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	return verdicts, nil
 }
 
-// See implements store.Store: it adds keys without a queue. If it fails, this daemon reports the keys that it recorded as new
-// when they are seen again, as long as the failed call's answers are kept; see owed.
+// See implements store.Store: it adds keys without a queue. If it fails, this daemon remembers the
+// keys that it recorded, and reports them as new when they are seen again, as long as the cluster
+// keeps the failed call's answers (4 times Options.RetryFor).
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
 	if len(keys) != len(fresh) {
 		return fmt.Errorf("cannot see keys; got %d answers; want %d: %w", len(fresh), len(keys), store.ErrInvalid)

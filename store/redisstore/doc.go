@@ -22,9 +22,10 @@
 //
 // # What is promised
 //
-// Each answer, also "duplicate", is sent after WAIT on the connection of the script, which always
-// wrote something. So the write that made a key a duplicate is on [Options.Replicas] replicas before any
-// caller gets the answer. If that is not possible, the call fails with [store.ErrUnavailable].
+// Each answer, also "duplicate", is sent after WAIT on the connection of the script. Every script
+// writes something, since WAIT only covers writes of its connection. So the write that made a key a
+// duplicate is on [Options.Replicas] replicas before any caller gets the answer. If that is not possible,
+// the call fails with [store.ErrUnavailable].
 //
 // While a slot moves to another node, its shard waits: no script sees a part of a shard.
 //

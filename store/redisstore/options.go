@@ -15,9 +15,9 @@ type Options struct {
 	// Addrs are host:port of some nodes of a cluster, or of one server that
 	// isn't in a cluster. There is no default.
 	Addrs []string
-	// Username and Password are sent with AUTH. The default is not to.
+	// Username and Password are sent with AUTH. The default is no AUTH.
 	Username, Password string
-	// TLS is how connections are encrypted. The default is not to.
+	// TLS encrypts connections. The default is no encryption.
 	TLS *tls.Config
 	// Prefix begins every key, so that stores can share a cluster. It holds no
 	// brace. The default is "fs:".
@@ -40,9 +40,9 @@ type Options struct {
 	// listed and a duplicate's first-seen URL returned. All daemons must set it
 	// alike. The default is to keep keys only.
 	KeepURLs bool
-	// CacheBytes bounds the memory of a cache of keys that are known, 8 bytes each,
-	// which saves duplicates the way to the cluster; negative for none. The default
-	// is 32 MiB: 4 million keys.
+	// CacheBytes bounds the memory of a cache of known keys, 8 bytes each. A cached
+	// duplicate is not sent to the cluster. Negative is no cache. The default is 32 MiB:
+	// 4 million keys.
 	CacheBytes int64
 
 	// Logger receives the errors of background work. The default is slog.Default().

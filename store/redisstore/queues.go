@@ -133,9 +133,9 @@ func (s *Store) firstQueues(ctx context.Context, crawl, after string, n int) (li
 	return list, more, nil
 }
 
-// Configure implements store.Store. Settings of a crawl and of the store are
-// kept in every shard. Takes file the queues again by them, some at a time; every queue that a take serves
-// is checked by the new settings from the first.
+// Configure implements store.Store. Settings of a crawl and of the store are kept in every shard.
+// Each Take applies new settings to a bounded number of queues. A queue is always checked against
+// them before it is served.
 func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
 	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
 	if err != nil {

@@ -66,7 +66,7 @@ func (s *Store) statsBy(ctx context.Context, crawl string, each bool) (map[strin
 	return by, nil
 }
 
-// Shared reports that other processes may write to the store.
+// Shared reports whether other processes can write to the store: it is always true.
 func (s *Store) Shared() bool { return true }
 
 // namesAtOnce bounds the crawls that one script settles.

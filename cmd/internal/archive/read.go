@@ -29,7 +29,7 @@ type Options struct {
 	// default is none.
 	From int64
 	// Checkpoint is called when everything up to a number of records is durable.
-	// The default is not to.
+	// The default is none.
 	Checkpoint func(records int64) error
 }
 

@@ -37,7 +37,7 @@ type Options struct {
 	// TempDir is where hashes beyond the budget go. The default is os.TempDir.
 	TempDir string
 	// ByRule measures what each rule does, on a sample of at most 24 MiB of the
-	// distinct spellings. The default is not to.
+	// distinct variants. The default is false.
 	ByRule bool
 	// Counters are updated while the replay runs. The default is none.
 	Counters *Counters
