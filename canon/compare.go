@@ -7,12 +7,13 @@ type Comparison struct {
 	A, B Explanation
 	// Same reports whether the canonical forms are equal.
 	Same bool
-	// Rules makes A and B equal, in order: under qiita a set of which none can be spared,
-	// and a smallest one if no more than twelve rules have work to do. Under another
-	// profile it is all that changed A or B. Nil unless Same; empty if A equals B as typed.
+	// Rules are the rules that make A and B equal, in order. Under qiita the set is minimal:
+	// without any one of its rules A and B differ. If at most 12 rules change A or B, it is also
+	// the smallest such set. Under another profile it is all rules that changed A or B. Nil unless
+	// Same; empty if A equals B as typed.
 	Rules []Rule
-	// Missing is such a set of rules, off in this profile, that would make A and B equal
-	// if they were on. Nil if Same, or if no set would.
+	// Missing is a minimal set of rules that are off in this profile and would make A and B
+	// equal if they were on. Nil if Same, or if no set would.
 	Missing []Rule
 }
 

@@ -30,8 +30,8 @@
 //
 //   - idempotence: a canonical form is its own canonical form;
 //   - fixpoint: a parser of the URL Standard as of July 2026, in any language, maps a
-//     canonical form to itself. Older parsers can refuse a host with xn-- labels that
-//     encode nothing.
+//     canonical form to itself. Older parsers can refuse a host whose xn-- label is not valid
+//     Punycode, such as http://xn--a/.
 //
 // So any program can compute the key of a canonical form, and computing it again changes
 // nothing. Each other profile states which laws it keeps.

@@ -14,8 +14,8 @@ type Step struct {
 type Explanation struct {
 	Input, Canonical string
 	Steps            []Step
-	// Sites are the entries for sites of a rule file that hold for this URL, the one
-	// with the last word first: "example.com/wiki +strip-www,-collapse-slashes".
+	// Sites are the entries for sites of a rule file that hold for this URL, in descending order
+	// of precedence: "example.com/wiki +strip-www,-collapse-slashes".
 	Sites []string
 }
 

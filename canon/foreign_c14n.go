@@ -9,11 +9,13 @@ import (
 // C14N writes URLs as python-url-c14n 0.1.0 does on CPython 3.11.7 under POSIX, faults
 // and all, for a crawler whose keys were made by it. It differs from [Qiita], which fixes
 // these: the userinfo is lower-cased, "%aF" stays, "/a/b/.." becomes "/a", "?&" becomes
-// "?=&=", an odd port stays, nothing is escaped that should be, and the fragment stays.
-// Any scheme, and none, is taken; "http:a" becomes "http:///a".
+// "?=&=", a port that is not a number or has leading zeros stays, characters that should be
+// escaped are not, and the fragment stays. Any scheme, and none, is accepted; "http:a" becomes
+// "http:///a".
 //
-// The error is [ErrURL] where Python's urlsplit raises one: unpaired brackets, brackets
-// around no IPv6 address, a host that NFKC would give one of "/?#@:".
+// The error is [ErrURL] where Python's urlsplit raises one: unpaired brackets, brackets around
+// something that is not an IPv6 address, a host in which NFKC normalization produces one of
+// "/?#@:".
 // Bytes that are not UTF-8, which Python strings cannot hold, stay as they are.
 //
 // Laws: neither. "%%36%31" becomes "%61", and that becomes "a".

@@ -11,9 +11,9 @@ import (
 // purellMaxHost bounds the host, in bytes, for a punycode encoder that is quadratic.
 const purellMaxHost = 2000
 
-// Purell writes URLs exactly as purell.NormalizeURLString does with these flags: the way
-// over for a crawler whose keys were made by purell. Its faults come with it, such as
-// %2F decoded in paths, and with SortQuery parameters lost that hold a ";" or a stray "%".
+// Purell writes URLs exactly as purell.NormalizeURLString does with these flags: use it to migrate
+// a crawler whose keys were computed with purell. It has purell's faults: it decodes %2F in paths,
+// and with SortQuery it loses parameters that contain a ";" or a stray "%".
 // Where purell fails, the error wraps [ErrURL].
 //
 // One departure: a host of more than 2,000 bytes is refused with [ErrTooLong],

@@ -7,9 +7,10 @@ import (
 )
 
 // SafeBrowsing writes URLs as Google's Safe Browsing and Web Risk do before they hash
-// them ("URLs and Hashing", of the v4 API, with the IPv6 step of v5). Escapes are decoded
-// until none is left, in the whole URL and before it is cut, then what must be is escaped
-// once. Userinfo, port and fragment go; the query stays as it is, "q?" too.
+// them ("URLs and Hashing", of the v4 API, with the IPv6 step of v5). The fragment is removed.
+// Then the escapes of the whole URL are decoded until none is left, the URL is split into its
+// parts, and characters that need it are escaped once. Userinfo and port are removed; the query
+// stays as it is, also an empty one.
 //
 // Where the text is silent: a URL without "://" gets "http://"; a host with UTF-8 in it is
 // mapped by UTS #46 and, if that fails, escaped like any text; an address out of range is

@@ -18,8 +18,9 @@ import (
 // Parameters are sorted decoded and encoded again, the fragment goes, the default port
 // stays; any scheme, and none, is taken. A host is mapped by IDNA 2003.
 //
-// The error is [ErrURL] where w3lib raises one: a port that is no number up to 65535,
-// brackets around no IPv6 address, a host that NFKC would give a separator.
+// The error is [ErrURL] where w3lib raises one: a port that is not a number up to 65535, brackets
+// around something that is not an IPv6 address, a host in which NFKC normalization produces a
+// separator.
 //
 // Laws: neither. In a path, "%2%41" becomes "%2A", and that becomes "*".
 func Scrapy() *Profile {

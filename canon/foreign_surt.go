@@ -16,7 +16,8 @@ import (
 // 3.11.7, given the URL as bytes: "com,example)/path?query". Host reversed; scheme,
 // userinfo, "www.", default port and fragment gone; path and query in lower case without
 // session ids; parameters sorted; escapes decoded until none is left and then written
-// once. It merges more than any other profile, and is made to sort and to look up by.
+// once. It merges more than every profile except hashed-n and hashed-p. It is for sorting and
+// range look-ups.
 //
 // A URL without an authority keeps its scheme ("mailto:a@b"), an empty one is "-", and
 // whatever begins with "filedesc" stays. The error is [ErrURL] where surt fails: for a

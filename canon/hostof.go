@@ -61,10 +61,10 @@ func (p *Profile) HasUnicodeHost(canonical []byte) bool {
 	return HasUnicodeHost(canonical)
 }
 
-// HasUnicodeHost reports whether the form of a URL, and so its key, depends on the Unicode
-// version; see [Profile.UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme;
-// in other profiles than [Qiita] also if host or user stayed Unicode, or if the host is
-// escaped, as one is that these tables don't map.
+// HasUnicodeHost reports whether the form of a URL, and so its key, depends on the Unicode version;
+// see [Profile.UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme. For
+// profiles other than [Qiita] it also does if the host or the user has non-ASCII letters, or if the
+// host has a %-escape: so these profiles write a host that the tables cannot map.
 func HasUnicodeHost(canonical []byte) bool {
 	_, authority := cutAuthority(canonical)
 	host := hostIn(authority)

@@ -14,7 +14,7 @@ type Param struct {
 }
 
 // TrackingParams is the list of [StripTrackingParams]: parameters that record where a visitor
-// came from and that the pages they are added to don't read. Names that mean something
+// came from, and that the page does not read. Names that mean something
 // else on other sites (ref, source, cid) are left out; drop those by host, in a rule file.
 func TrackingParams() []Param { return append([]Param(nil), trackingParams...) }
 

@@ -2,8 +2,8 @@ package canon
 
 import "fmt"
 
-// DefaultMaxLength is the length in bytes beyond which a URL is refused, raw or canonical,
-// unless [WithMaxLength] says otherwise: 1 MiB, far above what servers and browsers take.
+// DefaultMaxLength is the default of [WithMaxLength]: 1 MiB, far above what servers and browsers
+// accept.
 const DefaultMaxLength = 1 << 20
 
 // mostBytes keeps all offsets in a form, three times as long as its URL, below 32 bits.
@@ -20,12 +20,13 @@ type settings struct {
 	maxLength int
 }
 
-// Enable switches rules on: any optional rule, or one of the keep-… names.
+// Enable switches optional rules on. KeepFragment, KeepDuplicateSlashes, KeepBareParams and
+// KeepParamOrder are names for the opposite of a rule: to enable one switches that rule off.
 func Enable(rules ...Rule) Option {
 	return func(s *settings) error { return s.switchRules(rules, true) }
 }
 
-// Disable switches rules off: any optional rule, or one of the keep-… names.
+// Disable switches optional rules off; see [Enable].
 func Disable(rules ...Rule) Option {
 	return func(s *settings) error { return s.switchRules(rules, false) }
 }
@@ -40,7 +41,7 @@ func (s *settings) switchRules(names []Rule, on bool) (err error) {
 }
 
 // WithMaxLength sets the maximum length of a URL in bytes, raw or canonical. A longer
-// one is refused with [ErrTooLong]. The default is DefaultMaxLength.
+// one is refused with [ErrTooLong]. bytes must be 1 to 1<<30. The default is DefaultMaxLength.
 func WithMaxLength(bytes int) Option {
 	return func(s *settings) error {
 		if bytes < 1 || bytes > mostBytes {

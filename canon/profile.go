@@ -134,8 +134,9 @@ func optionOf(word string) Option {
 	return Enable(Rule(strings.TrimPrefix(word, "+")))
 }
 
-// ParseProfile reads a profile as typed: qiita, whatwg, hashed-n, hashed-p, c14n,
-// scrapy, safebrowsing, surt, none or purell:FLAG,FLAG; and the results of [Profile.String].
+// ParseProfile reads a profile as typed: qiita, whatwg, hashed-n, hashed-p, c14n, scrapy,
+// safebrowsing, surt, none or purell:FLAG,FLAG; and what [Profile.String] returns, except for a
+// profile with a rule file.
 func ParseProfile(s string) (*Profile, error) {
 	name, spec, _ := strings.Cut(s, ":")
 	if name == "purell" {

@@ -38,7 +38,8 @@ import (
 // the rules strip-www, strip-trailing-dot, collapse-slashes, strip-index and
 // strip-trailing-slash. So an entry for example.org also holds for www.example.org, and an
 // entry for "/docs" also for "/docs/" and "/docs/index.html". Write it in the short form. An
-// entry can switch all optional rules except strip-session-ids and lowercase-path.
+// entry can switch all optional rules except strip-session-ids, lowercase-path, scoped-rules and
+// scoped-params.
 //
 // An entry of params drops the parameters it names, or all except those to keep. A name may end
 // in "*". A parameter is dropped if one of the entries that hold drops it. If the path ends in

@@ -2,9 +2,9 @@ package hashkey
 
 import "math"
 
-// CollisionOdds returns the probability, 0 to 1, that among n different inputs at least
-// two share a hash of the given width in bits. It is the birthday bound
-// 1 - exp(-n(n-1)/2^(bits+1)), exact to about n/2^bits of itself.
+// CollisionOdds returns the probability, 0 to 1, that among n different inputs at least two share a
+// hash of the given width in bits. It is the birthday bound 1 - exp(-n(n-1)/2^(bits+1)), with a
+// relative error of about n/2^bits.
 func CollisionOdds(n uint64, bits int) float64 {
 	return -math.Expm1(-ExpectedCollisions(n, bits))
 }

@@ -33,7 +33,7 @@ func SumShortString(canonical string) UrlShortHash { return SumString(canonical)
 
 // UrlHashCrate returns what release 0.1.0 of the url-hash crate computes: the first
 // 32 bytes of the SHA-384, though its documentation says SHA-256. It has nothing
-// in common with [Sum] of the same bytes; use it only to meet hashes made by the crate.
+// in common with [Sum] of the same bytes; use it only to compare with hashes that the crate computed.
 func UrlHashCrate(canonical []byte) UrlHash {
 	digest := sha512.Sum384(canonical)
 	return UrlHash(digest[:32])

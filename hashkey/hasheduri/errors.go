@@ -22,7 +22,7 @@ const (
 	ErrHashLength     Reason = "hash-length"            // too few or too many digits for the algorithm
 )
 
-// What can keep a URI from being hashed or compared.
+// Reasons for which a URI cannot be hashed or compared.
 const (
 	ErrRelative         Reason = "relative"          // a relative reference, and no base
 	ErrUnknownAlgorithm Reason = "unknown-algorithm" // a private name that is not in Algorithms

@@ -155,9 +155,9 @@ func (l *List) Match(url string) (entry URI, ok bool) {
 	return URI{}, false
 }
 
-// Excluded reports whether an entry of the list hides this URL, for a crawler that has it in a
-// canonical form only. In those a path is never empty, while the draft keeps "http://h" and
-// "http://h/" apart; so for a URL without more path than "/" both are looked for.
+// Excluded reports whether an entry of the list hides this URL, for a crawler that has only
+// canonical forms. Their path is never empty, while the draft keeps "http://h" and "http://h/"
+// apart. So if the path is empty or "/", Excluded looks up both.
 func (l *List) Excluded(url string) bool {
 	if _, ok := l.Match(url); ok {
 		return true

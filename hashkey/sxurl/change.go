@@ -22,10 +22,10 @@ func (u *URL) joinShorter(p pieces) string {
 	return p.join()
 }
 
-// Without returns the URL without a component: a path becomes "/", a host loses its
-// subdomain, a path its file name. Scheme, Host, Domain and TLD, a port where there can be
-// none and a path that is no path ("mailto:…") fail with [ErrComponent], a subdomain as
-// [URL.SplitHost] does. The crate makes "mailto:%2F" of the last.
+// Without returns the URL without a component: a path becomes "/", a host loses its subdomain, a
+// path its file name. The error is [ErrComponent] for Scheme, Host, Domain and TLD, for the port of
+// a URL that can have none, and for the path of a URL like "mailto:x"; with Crate, removing that
+// path returns "mailto:%2F". For a subdomain the error is that of [URL.SplitHost].
 func (u *URL) Without(c Component) (string, error) {
 	p := u.pieces
 	switch c {

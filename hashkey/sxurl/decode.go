@@ -16,9 +16,9 @@ type Fields struct {
 	HasSubdomain, HasPort, HasPath, HasQuery, HasFragment bool
 }
 
-// Decode takes a key apart. It fails with [ErrVersion] or [ErrScheme] when the header
-// is none of the layout's, in Release11 with [ErrReserved]; a Strict codec also
-// with [ErrReserved], [ErrPort] and [ErrPortFlag].
+// Decode returns the fields of a key. If the layout does not allow the header, the error is
+// [ErrVersion] or [ErrScheme], in Release11 also [ErrReserved]. With Strict it can also be
+// [ErrReserved], [ErrPort] or [ErrPortFlag].
 func (c Codec) Decode(k Key) (f Fields, err error) {
 	b := k.bits()
 	err = c.decode(&f, &b)

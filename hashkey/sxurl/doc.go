@@ -17,8 +17,8 @@
 //	49-57     36  query; 0 if none
 //	58-63     24  fragment; 0 if none
 //
-// Each hash is the end of SHA-256(label, 0, value), where the label is tld, domain, sub, path,
-// params or frag.
+// In Release02 each hash is the last bits of SHA-256(label || 0x00 || value), where the label is tld,
+// domain, sub, path, params or frag.
 //
 // # Use it as an index, not as an identity
 //

@@ -48,9 +48,9 @@ func (c Codec) EncodeParts(p Parts) Key {
 	return c.finish(t, b, p)
 }
 
-// EncodeHost returns the key that all URLs of this URL's scheme and host share: without port,
-// path, query and fragment. It is [Codec.HostKey] of [Codec.Encode]. With Crate it
-// also has the port flag, which makes it differ from that.
+// EncodeHost returns the key that all URLs of this URL's scheme and host share: without port, path,
+// query and fragment. It is [Codec.HostKey] of [Codec.Encode]. With Crate the key also has the port
+// flag, so it differs from HostKey of Encode.
 func (c Codec) EncodeHost(url string) (Key, error) {
 	p, err := ParseParts(url)
 	if err != nil {

@@ -41,8 +41,8 @@ const (
 
 // Reasons for which a question about a key or a URL has no answer.
 const (
-	// ErrComponent means a component that has no name, or no slice to ask about,
-	// or that a URL cannot do without.
+	// ErrComponent means an unknown component, one without bits in the key, or one that a URL
+	// must have.
 	ErrComponent Reason = "component does not allow this"
 	// ErrBits means a hash of more than 64 bits.
 	ErrBits Reason = "hash width is out of range"

@@ -54,10 +54,9 @@ func (u *URL) HasQuery() bool {
 // HasFragment reports whether there is a fragment, be it empty.
 func (u *URL) HasFragment() bool { return u.pieces.hasFragment }
 
-// Port returns the port in the text of the URL, also when it is that of the
-// scheme and so has no place in the canonical form; ok is false if there is none. The
-// crate finds such a port by searching for the host and a colon anywhere, and for
-// schemes it does not know says 80.
+// Port returns the port as written, even if it is the scheme's default; ok is false if there is
+// none. With Crate, a default port counts as written if the text contains the host and a colon
+// anywhere; for unknown schemes the result is then 80.
 func (u *URL) Port() (port uint16, ok bool) {
 	switch {
 	case u.pieces.hasPort:
@@ -119,8 +118,8 @@ func (u *URL) Segments() []string {
 	return strings.FieldsFunc(u.pieces.path, func(r rune) bool { return r == '/' })
 }
 
-// Filename returns the last segment if it has a dot or is the only one. After a slash
-// at the end there is no file name; for the crate there is, the name of the folder.
+// Filename returns the last segment if it has a dot or is the only one. After a slash at the end
+// there is no file name; with Crate it is then the last folder.
 func (u *URL) Filename() (name string, ok bool) {
 	segments := u.Segments()
 	if len(segments) == 0 || !u.crate && strings.HasSuffix(u.pieces.path, "/") {
