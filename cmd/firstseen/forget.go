@@ -207,7 +207,8 @@ func newVerifyCmd(a *app) *cobra.Command {
 		Long: `Read the whole store and check it: checksums, the form of every row, every count, the
 in-memory index and the queues, and the fetches that serve kept to judge the rules by. Each
 finding names the error and its consequence. If the counts differ from the rows, --repair opens
-the store and corrects the counts by the rows.
+the store and corrects the counts by the rows. If the log is damaged before its end, --repair cuts
+it there: what was recorded later is lost. Restore a backup instead if you have one.
 
 A backup is a store as well: "firstseen verify --db BACKUP" reads all of it, and changes nothing.
 
@@ -225,7 +226,7 @@ every row with "firstseen copy --from-redis" to a file.`,
 			opt.Mode = pebblestore.OpenRepair
 		}
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "correct the counts by the rows if they differ")
+	cmd.Flags().BoolVar(&repair, "repair", false, "correct the counts if they differ from the rows, and cut a damaged log before the damage")
 	_ = cmd.Flags().MarkHidden("crawl") // the whole store is read
 	return cmd
 }
@@ -235,6 +236,9 @@ func verify(ctx context.Context, a *app, s *pebblestore.Store) error {
 	if report != nil {
 		out := newOutput(a.out)
 		out.line(fmt.Sprintf("%s rows read, %s keys", grouped(report.Rows), grouped(report.Keys)))
+		for _, text := range report.Repaired {
+			out.line("repaired: " + text)
+		}
 		for _, f := range report.Findings {
 			out.line(fmt.Sprintf("row %x: %s", f.Row, f.Text))
 		}

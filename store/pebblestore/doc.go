@@ -42,9 +42,9 @@
 // # Limits
 //
 // After a kill or power cut, damage by the disk to the last 64 kB of the log cannot be distinguished
-// from a torn write. All other damage is detected, and all damage after a Close. If compactions, or
-// flushes of packed keys, cannot keep up, the committer waits up to a quarter of a second for each
-// group (Metrics.PaceTime).
+// from a torn write. All other damage is detected, and all damage after a Close; OpenRepair cuts a
+// damaged log before the damage. If compactions or flushes of packed keys cannot keep up, the
+// committer waits up to a quarter of a second for each group (Metrics.PaceTime).
 //
 // FORMAT.md describes rows, files and every crash point. Figures are in cmd/internal/tools/bench/store.
 package pebblestore

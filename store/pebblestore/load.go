@@ -194,6 +194,7 @@ func (s *Store) checkCount(c *crawl, g *generation) error {
 	case n == g.keys:
 		return nil
 	case s.opt.Mode == OpenRepair:
+		s.repaired = append(s.repaired, fmt.Sprintf("the count of generation %d of crawl %q was corrected from %d to %d keys", g.num, c.name, g.keys, n))
 		g.keys = n
 		return s.db.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, c.num, g), pebble.Sync)
 	}

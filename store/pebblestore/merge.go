@@ -158,13 +158,7 @@ func (w *runsWriter) unused() {
 	}
 }
 
-func (s *Store) syncDir(dir string) error {
-	d, err := s.opt.FS.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+func (s *Store) syncDir(dir string) error { return syncDir(s.opt.FS, dir) }
 
 func (s *Store) runsDir() string { return s.opt.FS.PathJoin(s.dir, "runs") }
 

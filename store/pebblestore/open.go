@@ -49,6 +49,7 @@ type Store struct {
 	texts       *texts
 	compactions *compactions
 	keeper      keeper
+	repaired    []string // what Open corrected; written by it alone
 	names       crawlnames.Table
 	closing     chan struct{}  // closed by Close
 	behind      sync.WaitGroup // the keeper, and work between steps; Close waits for it
@@ -88,6 +89,21 @@ var _ store.Store = (*Store)(nil)
 // store.ErrNotFound when it must exist and doesn't.
 func Open(dir string, opt Options) (*Store, error) {
 	opt = opt.withDefaults()
+	s, err := open(dir, opt)
+	var d *logDamage
+	if opt.Mode != OpenRepair || !errors.As(err, &d) {
+		return s, err
+	}
+	if cut := d.cut(); cut != nil {
+		return nil, fmt.Errorf("cannot cut the log: %w: %w", cut, err)
+	}
+	if s, err = open(dir, opt); err == nil {
+		s.repaired = append(s.repaired, d.repaired())
+	}
+	return s, err
+}
+
+func open(dir string, opt Options) (*Store, error) {
 	if err := opt.checkThere(dir); err != nil {
 		return nil, err
 	}

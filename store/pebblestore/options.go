@@ -92,8 +92,10 @@ const (
 	OpenExisting
 	// OpenReadOnly is OpenExisting for reading alone: writes return store.ErrInvalid.
 	OpenReadOnly
-	// OpenRepair is OpenExisting, also for a store whose counts differ from its rows: it
-	// corrects the counts. The other modes return store.ErrCorrupt for such a store.
+	// OpenRepair is OpenExisting, also for a store whose counts differ from its rows or
+	// whose log is damaged: it corrects the counts, and cuts the log before the damage, so
+	// that what was recorded later is lost. Report.Repaired has what it did. The other modes
+	// return store.ErrCorrupt for such a store.
 	OpenRepair
 )
 

@@ -68,7 +68,10 @@ func (o *Options) checkThere(dir string) error {
 
 // openError converts an error of pebble.Open to one of this package.
 func openError(dir string, fs vfs.FS, err error) error {
+	d := findLogDamage(dir, fs, err)
 	switch {
+	case d != nil:
+		err = fmt.Errorf("%w: %w: %w", store.ErrCorrupt, d, err)
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		err = fmt.Errorf("%w: %w", store.ErrNotFound, err)
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), err.Error() == "lock held by current process":

@@ -21,6 +21,8 @@ type Report struct {
 	Findings []Finding
 	// More is the number of findings that are not listed.
 	More int64
+	// Repaired is what an Open with OpenRepair corrected.
+	Repaired []string
 }
 
 // Finding is something wrong.
@@ -43,7 +45,7 @@ const maxFindings = 100
 // An error means that it could not read to the end, as with a wrong checksum;
 // the report has the findings until then.
 func (s *Store) Verify(ctx context.Context) (*Report, error) {
-	r := &Report{}
+	r := &Report{Repaired: s.repaired}
 	done, err := s.linger()
 	if err != nil {
 		return r, err
