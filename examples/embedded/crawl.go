@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"html"
 	"io"
 	"net/http"
 	"regexp"
-	"time"
 
 	"github.com/firstseen/firstseen/frontier"
 )
@@ -45,22 +45,26 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) (follow *fro
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		_, err = c.frontier.Retry(ctx, lease, time.Time{})
+	if err != nil { // as if there had been no response
+		_, _, err = frontier.SettleResponse(ctx, c.frontier, lease, nil, err)
 		return nil, err
 	}
 	var links []string
 	for _, m := range href.FindAllSubmatch(body, -1) {
 		links = append(links, html.UnescapeString(string(m[1])))
 	}
-	results, err := c.frontier.AddBatch(ctx, frontier.Links(lease, links...))
+	settle := context.WithoutCancel(ctx) // the page is here: keep it although the crawl is to end
+	results, err := c.frontier.AddBatch(settle, frontier.Links(lease, links...))
 	if err != nil {
 		return nil, err // the lease runs out, and the page is fetched again
 	}
 	for _, r := range results {
 		c.count[r.Status]++
 	}
-	return nil, c.frontier.Done(ctx, lease)
+	if err := c.frontier.Done(settle, lease); !errors.Is(err, frontier.ErrStale) {
+		return nil, err
+	}
+	return nil, nil // it took longer than its lease, and another fetcher has the page
 }
 
 var href = regexp.MustCompile(`href="([^"]*)"`)
