@@ -47,7 +47,8 @@ func (c *client) close() {
 
 // result is what the client noticed: how long calls took, and those that failed.
 type result struct {
-	adds, leases []time.Duration
+	adds, leases []time.Duration // over connections that stay open
+	fresh        []time.Duration // both, each over a new connection
 	failed       int
 	err          error // of the first that failed
 }
@@ -55,6 +56,7 @@ type result struct {
 // add adds the calls of another run.
 func (r *result) add(other *result) {
 	r.adds, r.leases = append(r.adds, other.adds...), append(r.leases, other.leases...)
+	r.fresh = append(r.fresh, other.fresh...)
 	r.failed += other.failed
 	if r.err == nil {
 		r.err = other.err
@@ -62,12 +64,11 @@ func (r *result) add(other *result) {
 }
 
 const (
-	// every is how often each kind of call is due.
-	every = 20 * time.Millisecond
+	// every is how often each kind of call is due, and everyFresh each kind over a new
+	// connection.
+	every, everyFresh = 20 * time.Millisecond, 200 * time.Millisecond
 	// patience is how long a call may take.
 	patience = 30 * time.Second
-	// freshEach of the calls over HTTP is made on a new connection.
-	freshEach = 10
 )
 
 // run makes calls for a time.
@@ -78,11 +79,16 @@ func (c *client) run(ctx context.Context, length time.Duration) *result {
 	began := time.Now()
 	for _, kind := range []struct {
 		times *[]time.Duration
+		every time.Duration
 		call  func(ctx context.Context, i int) error
-	}{{&r.adds, c.addGRPC}, {&r.adds, c.addHTTP}, {&r.leases, c.leaseGRPC}, {&r.leases, c.leaseHTTP}} {
+	}{
+		{&r.adds, every, c.addGRPC}, {&r.adds, every, c.addHTTP(c.web)},
+		{&r.leases, every, c.leaseGRPC}, {&r.leases, every, c.leaseHTTP(c.web)},
+		{&r.fresh, everyFresh, c.addHTTP(c.fresh)}, {&r.fresh, everyFresh, c.leaseHTTP(c.fresh)},
+	} {
 		wg.Go(func() {
 			for i := 0; ; i++ {
-				due := began.Add(time.Duration(i) * every)
+				due := began.Add(time.Duration(i) * kind.every)
 				if due.Sub(began) >= length || time.Since(began) > length+patience || ctx.Err() != nil {
 					return
 				}
@@ -156,32 +162,33 @@ func notEOF(err error) error {
 	return err
 }
 
-func (c *client) addHTTP(ctx context.Context, i int) error {
-	var answer struct{ Verdict, Status string }
-	return c.post(ctx, i, "/v1/urls", fmt.Sprintf("{\"url\":\"http://w%d.example/%d\",\"crawl\":\"adds\"}\n", i%1000, i), &answer)
+func (c *client) addHTTP(web *http.Client) func(context.Context, int) error {
+	return func(ctx context.Context, i int) error {
+		var answer struct{ Verdict, Status string }
+		body := fmt.Sprintf("{\"url\":\"http://w%d.example/%d\",\"crawl\":\"adds\"}\n", i%1000, i)
+		return c.post(ctx, web, "/v1/urls", body, &answer)
+	}
 }
 
-func (c *client) leaseHTTP(ctx context.Context, i int) error {
-	var answer struct{ Leases []struct{ Key, Token string } }
-	if err := c.post(ctx, i, "/v1/lease", `{"crawl":"honest","lease_seconds":3600}`, &answer); err != nil {
-		return err
+func (c *client) leaseHTTP(web *http.Client) func(context.Context, int) error {
+	return func(ctx context.Context, _ int) error {
+		var answer struct{ Leases []struct{ Key, Token string } }
+		if err := c.post(ctx, web, "/v1/lease", `{"crawl":"honest","lease_seconds":3600}`, &answer); err != nil {
+			return err
+		}
+		if len(answer.Leases) != 1 {
+			return fmt.Errorf("got %d leases; want 1", len(answer.Leases))
+		}
+		return nil
 	}
-	if len(answer.Leases) != 1 {
-		return fmt.Errorf("got %d leases; want 1", len(answer.Leases))
-	}
-	return nil
 }
 
-func (c *client) post(ctx context.Context, i int, path, body string, answer any) error {
+func (c *client) post(ctx context.Context, web *http.Client, path, body string, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+honestToken)
-	web := c.web
-	if i/int(every.Microseconds())%freshEach == 0 {
-		web = c.fresh
-	}
 	resp, err := web.Do(req)
 	if err != nil {
 		return err

@@ -7,6 +7,11 @@
 // attack, several times in turns. The report has the 99th percentile of both and their
 // ratio, the calls that failed, and the daemon's processor time and peak memory.
 //
+// These calls share connections that stay open. Beside them the client adds and leases 5 times
+// a second over a new connection for each call. The report has these calls apart: a new
+// connection waits in the queue of the kernel behind those of attackers, which no server can
+// prevent.
+//
 // Each time counts from when the call was due, so that a late call also makes the calls
 // after it late. Attackers have no token, or another one than the client.
 //

@@ -57,8 +57,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("%v of each attack in %d rounds, after as long without it; daemon on processors %v, client and attackers on %v; aims: ratio at most 3, no failed call, below 400 MB\n\n",
 		b.length, b.rounds, cpus, clients)
-	fmt.Println("| attack | connections, MB sent | adds p99 alone, ms | attacked | ratio | leases p99 alone, ms | attacked | ratio | calls | failed | CPU alone, % | attacked | peak MB |")
-	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Println("| attack | connections, MB sent | adds p99 alone, ms | attacked | ratio | leases p99 alone, ms | attacked | ratio | new connections p99 alone, ms | attacked | ratio | calls | failed | CPU alone, % | attacked | peak MB |")
+	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	var errs []error
 	for i := range chosen {
 		if err := b.measure(ctx, &chosen[i]); err != nil {
@@ -163,12 +163,12 @@ func (b *bench) round(ctx context.Context, a *attack, d *daemon, c *client, r *r
 
 func (r *row) print(name string) {
 	row := []any{name, r.sent.connections, r.sent.bytes >> 20}
-	for _, times := range [][2][]time.Duration{{r.alone.adds, r.under.adds}, {r.alone.leases, r.under.leases}} {
+	for _, times := range [][2][]time.Duration{{r.alone.adds, r.under.adds}, {r.alone.leases, r.under.leases}, {r.alone.fresh, r.under.fresh}} {
 		alone, under := p99(times[0]), p99(times[1])
 		row = append(row, ms(alone), ms(under), float64(under)/float64(max(alone, 1)))
 	}
-	row = append(row, len(r.under.adds)+len(r.under.leases), r.under.failed, r.aloneCPU.percent(), r.underCPU.percent(), r.peak)
-	fmt.Printf("| %s | %d, %d | %s | %s | %.1f | %s | %s | %.1f | %d | %d | %.0f | %.0f | %d |\n", row...)
+	row = append(row, len(r.under.adds)+len(r.under.leases)+len(r.under.fresh), r.under.failed, r.aloneCPU.percent(), r.underCPU.percent(), r.peak)
+	fmt.Printf("| %s | %d, %d | %s | %s | %.1f | %s | %s | %.1f | %s | %s | %.1f | %d | %d | %.0f | %.0f | %d |\n", row...)
 	if r.under.failed > 0 {
 		fmt.Fprintf(os.Stderr, "%s: the first call that failed: %v\n", name, r.under.err)
 	}
