@@ -24,8 +24,8 @@ const (
 	// whenFull begins scripts that make room: a server whose memory is full also runs them.
 	whenFull  = "full "
 	partPlain = "head crawl "
-	partSeen  = "head crawl table seen steps "
-	partQueue = "head crawl table rows settings queue record file "
+	partSeen  = "head crawl seen steps "
+	partQueue = "head crawl rows settings queue record file "
 	partTake  = partQueue + "advance serve "
 )
 

@@ -8,7 +8,7 @@
 --        reports the same for a crawl, none of its keys was forgotten
 local shards, kind, cap = unpack_struct('>I2c1c6', blob)
 local c = open_seen(need_crawl(crawl_name))
-local told, n_told, out, day, busy, goes_up = {}, 0, {}, today(), base .. 'p' .. c.id, above(shards)
+local told, n_told, out, day, busy = {}, 0, {}, today(), base .. 'p' .. c.id
 local undecided, none = call('HLEN', busy) > 0, string.rep('\0', 8)
 local pos, size = 10, #blob
 while pos <= size do
@@ -17,7 +17,7 @@ while pos <= size do
   local status = 'D'
   if call('HSETNX', bucket_at(c.keys, place), key, queued and day .. sub(blob, pos + 26, pos + 31) or day) == 1 then
     status = 'N'
-    added(c.keys, goes_up)
+    added(c.keys, shards)
     if queued then
       local m = #out
       out[m + 1], out[m + 2] = key, step_row(n, kind, none, cap, sub(blob, pos + 10, pos + 9 + length))

@@ -21,7 +21,7 @@ local function begin_step(bucket, key, was, old)
   end
   if not value then
     call('HSET', bucket, key, today())
-    added(c.keys, above(shards))
+    added(c.keys, shards)
   end
   begun[key] = true
   return 'Y'

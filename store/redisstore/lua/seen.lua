@@ -1,26 +1,57 @@
--- The seen keys of a shard: a table whose buckets are small enough for Redis to keep them as listpacks, about
--- 33 bytes a key.
+-- The seen keys of a shard: a table of any size in buckets that are small enough for Redis to keep them as listpacks, about
+-- 33 bytes a key. It grows by linear hashing: one bucket is split at a time, so no step gets longer as it grows, and no Redis
+-- key gets large: a slot moves to another node key by key.
 --
 -- The place of a key is its position in the shard's range of keys with the bits reversed: so a bucket is a run
 -- of neighboring keys, and keys can be listed in order.
-local SEEN_FILL = 38 -- a bucket may hold 128 as a listpack
+local SEEN_FILL = 38 -- keys of a bucket on average; it may hold 128 as a listpack
 
 -- open_seen opens the table of a crawl.
 local function open_seen(c)
   local v = call('HMGET', c.key, 'seen', 'buckets', 'epoch')
-  c.keys = open_table(base .. 'h' .. c.id, SEEN_FILL, tonumber(v[1]) or 0, tonumber(v[2]) or 1)
-  c.epoch = pack('>c4I6', c.id, tonumber(v[3]) or 0)
+  local t = { prefix = base .. 'h' .. c.id, n = tonumber(v[1]) or 0, buckets = tonumber(v[2]) or 1, low = 1 }
+  while t.low * 2 <= t.buckets do t.low = t.low * 2 end
+  c.keys, c.epoch = t, pack('>c4I6', c.id, tonumber(v[3]) or 0)
   return c
 end
 
--- above returns goes_up of the table. Shards are a power of two, so a bit of the place is a bit of the key.
-local function above(shards)
-  return function(low)
-    local bit, n = 0, shards * low
-    while n > 1 do bit, n = bit + 1, n / 2 end
-    local at, unit = floor(bit / 8) + 1, 2 ^ (7 - bit % 8)
-    return function(key) return floor(byte(key, at) / unit) % 2 == 1 end
+local function bucket_key(t, b) return pack('>c0I4', t.prefix, b) end
+
+-- bucket_at returns the Redis key of the bucket for a place.
+local function bucket_at(t, place)
+  local b = place % (2 * t.low)
+  if b >= t.buckets then b = b - t.low end
+  return bucket_key(t, b)
+end
+
+-- above returns a function that reports whether the place of a key has the bit low. Shards are a power of two, so a bit of the
+-- place is a bit of the key.
+local function above(shards, low)
+  local bit, n = 0, shards * low
+  while n > 1 do bit, n = bit + 1, n / 2 end
+  local at, unit = floor(bit / 8) + 1, 2 ^ (7 - bit % 8)
+  return function(key) return floor(byte(key, at) / unit) % 2 == 1 end
+end
+
+-- added counts a new key. It splits a bucket when it is time, and immediately, since a listpack that has
+-- grown too large never becomes one again.
+local function added(t, shards)
+  t.n, t.changed = t.n + 1, true
+  if t.n <= SEEN_FILL * t.buckets then return end
+  local from, to = bucket_key(t, t.buckets - t.low), bucket_key(t, t.buckets)
+  local all, moved, gone, up = call('HGETALL', from), {}, {}, above(shards, t.low)
+  for i = 1, #all, 2 do
+    local key = all[i]
+    if up(key) then
+      local m = #moved
+      moved[m + 1], moved[m + 2] = key, all[i + 1]
+      gone[#gone + 1] = key
+    end
   end
+  many('HSET', to, moved)
+  many('HDEL', from, gone)
+  t.buckets = t.buckets + 1
+  if t.buckets == 2 * t.low then t.low = t.buckets end
 end
 
 -- removed counts keys that were removed.

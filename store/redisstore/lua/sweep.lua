@@ -6,13 +6,6 @@ local id = call('SRANDMEMBER', base .. 'g')
 if not id then return answer('N') end
 local c, doomed, left = open_seen(begin({ key = base .. 'C' .. id, id = id })), {}, PAGE
 
--- shrink dooms the last buckets of a table.
-local function shrink(t)
-  for b = max(0, t.buckets - PAGE), t.buckets - 1 do doomed[#doomed + 1] = bucket_key(t, b) end
-  t.n, t.buckets, t.changed = 0, max(1, t.buckets - PAGE), t.buckets > PAGE
-  return t.changed
-end
-
 -- empty dooms the texts of as many members of a set as this step may still delete, and these members. It returns
 -- whether that was all of them.
 local function empty(key, is_set)
@@ -42,7 +35,10 @@ local function empty_queues(key, field_of)
   return #fields == 0
 end
 
-local more = shrink(c.keys)
+local t = c.keys
+for b = max(0, t.buckets - PAGE), t.buckets - 1 do doomed[#doomed + 1] = bucket_key(t, b) end
+local more = t.buckets > PAGE
+t.n, t.buckets, t.changed = 0, max(1, t.buckets - PAGE), more
 local leased = call('HRANDFIELD', c.L, left) or {}
 for i = 1, #leased do doomed[#doomed + 1] = c.R .. leased[i] end
 many('HDEL', c.L, leased)
