@@ -121,3 +121,25 @@ func madeBy(suffix string) (profile string, version int) {
 	version, _ = strconv.Atoi(number) // isSuffix saw that it is a number
 	return profile, version
 }
+
+// KeyOf returns the key and the canonical form that the URL of an entry, as a store lists it, has
+// in a crawl whose keys are made by profile p.
+func KeyOf(p *canon.Profile, e store.Entry) (key store.Key, canonical string, err error) {
+	r, err := decodeRecord(e.Meta)
+	if err != nil {
+		return key, "", err
+	}
+	exact := p.Name() == canon.None().Name()
+	form := []byte(e.URL)
+	if !exact {
+		form, err = p.AppendCanonical(nil, view(e.URL))
+	}
+	if err == nil && len(form) == 0 {
+		err = canon.ErrURL
+	}
+	if err != nil {
+		return key, "", fmt.Errorf("cannot identify %q: %w", e.URL, err)
+	}
+	canonical = string(form)
+	return keyOf(form, exact, e.Queue, r.disc), canonical, nil
+}

@@ -13,8 +13,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/identityform"
 )
 
-// formatVersion is the version of the rows that this package writes. It
-// refuses any other.
+// formatVersion is the version of the rows that this package writes and reads. [Upgrade] copies a
+// store of an earlier one.
 const formatVersion = 3
 
 // Names of the meta rows.
@@ -61,10 +61,11 @@ func (s *Store) loadMeta() error {
 	if len(version) != 4 {
 		return fmt.Errorf("got format row %x; want 4 bytes: %w", version, store.ErrCorrupt)
 	}
-	if v := binary.BigEndian.Uint32(version); v != formatVersion {
-		return fmt.Errorf("it has format %d, and this program reads format %d only; "+
-			"export its URLs with the program that made it (firstseen export --db OLD --urls), "+
-			"and import them into a new store: %w", v, formatVersion, store.ErrFormat)
+	if v := binary.BigEndian.Uint32(version); v != s.opt.format {
+		if err := s.opt.readable(v); err != nil {
+			return err
+		}
+		return fmt.Errorf("it has format %d, and this program reads format %d; run: firstseen migrate --db %s --to NEW: %w", v, s.opt.format, s.dir, store.ErrFormat)
 	}
 	if err := s.loadNumbers(); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (s *Store) stampNew() error {
 		name  byte
 		value []byte
 	}{
-		{metaFormat, binary.BigEndian.AppendUint32(nil, formatVersion)},
+		{metaFormat, binary.BigEndian.AppendUint32(nil, s.opt.format)},
 		{metaIdentity, identityform.Append(nil, store.Identity{})},
 		{metaFlags, []byte{0}},
 		{metaSecret, s.secret[:]},

@@ -80,6 +80,9 @@ type tuning struct {
 	lagKeys int
 	// journalFrom, journalSize and keptPlaces are limits of the journals.
 	journalFrom, journalSize, keptPlaces int
+	// format is the format that is read and written, and upgrades lead to it.
+	format   uint32
+	upgrades map[uint32]upgrade
 }
 
 // Mode is what [Open] may do.
@@ -125,6 +128,9 @@ func (t tuning) withDefaults(cache int64) tuning {
 	t.textBytes = cmp.Or(t.textBytes, 64<<20)
 	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
 	t.journalFrom, t.journalSize = cmp.Or(t.journalFrom, journalFrom), cmp.Or(t.journalSize, journalSize)
+	if t.format == 0 {
+		t.format, t.upgrades = formatVersion, upgrades
+	}
 	t.keptPlaces = cmp.Or(t.keptPlaces, keptPlaces)
 	return t
 }

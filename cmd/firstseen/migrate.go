@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/pebblestore"
+)
+
+// migrateFlags say which store to migrate to where.
+type migrateFlags struct {
+	db, to   string
+	profile  profileFlags
+	dropKeys bool
+	asJSON   bool
+}
+
+func newMigrateCmd(a *app) *cobra.Command {
+	var f migrateFlags
+	cmd := &cobra.Command{
+		Use:   "migrate --db OLD --to NEW",
+		Short: "Copy a store to the format, profile or Unicode version of this program",
+		Long: `Copy a store on disk into a new directory, for a program that reads another format or makes
+other keys. The old store does not change; the new one appears when it is complete, verified and
+on disk. Stop the daemon first. MIGRATE.md has the policy for versions.
+
+A store of an earlier format is copied as it is: keys with their ages, queues, leases, settings.
+
+With another --profile, --rules or --rule-file, or if the Unicode version differs, the keys are
+made again from the URLs whose text is kept; ages begin again, and leased URLs are queued. Keys
+without a text, and URLs that have no key by the new profile, cannot be taken along: the command
+counts them and stops, unless you give --drop-keys. Their URLs are new when they are found again.
+
+Each URL that merges with another one is printed, "merge", a tab, the URL, a tab and the other
+one; each whose variants split, "split", the URL and its old canonical form; each that has no key,
+"refused", the URL and the reason.`,
+		Example: `  firstseen migrate --db crawl.db --to crawl-new.db
+  firstseen migrate --db crawl.db --to whatwg.db --profile whatwg >changes.tsv`,
+		Args: noArgs,
+		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			if f.db == "" || f.to == "" {
+				return misusef("cannot migrate; want --db, the old store, and --to, the directory of the new one")
+			}
+			n, err := f.run(cmd.Context(), a, cmd.Flags().Changed("profile") || f.profile.rules+f.profile.file != "")
+			if err != nil || n == nil {
+				return err
+			}
+			return n.print(a, f.asJSON)
+		}),
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.db, "db", "", "directory of the old store")
+	fs.StringVar(&f.to, "to", "", "directory of the new store, which is empty or does not exist")
+	f.profile.add(fs)
+	fs.BoolVar(&f.dropKeys, "drop-keys", false, "leave out keys that cannot be made again")
+	fs.BoolVar(&f.asJSON, "json", false, "write the counts as one JSON object, and no list of URLs")
+	typed(fs, "drop-keys")
+	return cmd
+}
+
+// run migrates. It returns no counts if the store was only taken to another format.
+func (f *migrateFlags) run(ctx context.Context, a *app, otherProfile bool) (*rekeyed, error) {
+	was, now, err := pebblestore.Upgrade(ctx, f.db, f.to, pebblestore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if was != now {
+		_, err = fmt.Fprintf(a.err, "%s has the store in format %d; it was format %d\n", f.to, now, was)
+		if err == nil && otherProfile {
+			_, err = fmt.Fprintf(a.err, "its profile is as before; to change it, run migrate again with --db %s\n", f.to)
+		}
+		return nil, err
+	}
+	return f.rekey(ctx, a, otherProfile)
+}
+
+// rekey makes a new store with the keys of another profile or Unicode version.
+func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n *rekeyed, err error) {
+	src, err := pebblestore.Open(f.db, pebblestore.Options{Mode: pebblestore.OpenReadOnly, IndexBytes: -1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	if !otherProfile { // the one of the store, with the Unicode version of this program
+		f.profile.profile = src.Identity().Profile
+	}
+	without := f.profile
+	without.file = ""
+	base, err := without.open()
+	if err != nil {
+		return nil, err
+	}
+	p := base
+	if f.profile.file != "" {
+		if p, err = f.profile.open(); err != nil {
+			return nil, err
+		}
+	}
+	if store.IdentityOf(base) == src.Identity() && f.profile.file == "" {
+		return nil, misusef("there is nothing to migrate: the store has the format of this program, and %v", src.Identity())
+	}
+	if names, err := os.ReadDir(f.to); err == nil && len(names) > 0 {
+		return nil, misusef("cannot migrate to %s: it is not empty; move it away first", f.to)
+	}
+	tmp := filepath.Clean(f.to) + ".partial"
+	if err := os.RemoveAll(tmp); err != nil { // of an attempt that was ended
+		return nil, err
+	}
+	r := &rekeying{src: src, base: base, profile: p, dropKeys: f.dropKeys, out: newOutput(a.out), quiet: f.asJSON}
+	if err := r.into(ctx, tmp); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot migrate: %w", err), os.RemoveAll(tmp))
+	}
+	if err := r.out.Flush(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(tmp))
+	}
+	return &r.n, publish(tmp, f.to)
+}
+
+// publish gives a directory that is complete its name.
+func publish(tmp, name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(tmp, name); err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(filepath.Clean(name)))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
+
+// rekeyed counts what became of the URLs of a store.
+type rekeyed struct {
+	URLs    int64 `json:"urls"`    // whose keys were made again
+	Kept    int64 `json:"kept"`    // keys of crawls that are made as before
+	Merged  int64 `json:"merged"`  // URLs that are variants of another one now
+	Split   int64 `json:"split"`   // URLs whose old canonical form is no variant any more
+	Dropped int64 `json:"dropped"` // keys without a text
+	Refused int64 `json:"refused"` // URLs that have no key by the new profile
+}
+
+func (n *rekeyed) print(a *app, asJSON bool) error {
+	if asJSON {
+		out := newOutput(a.out)
+		out.json(n)
+		return endOutput(out, 0)
+	}
+	_, err := fmt.Fprintf(a.err, "%s URLs have new keys, %s keys are as before; %s URLs merged with others, %s split; %s keys without a text and %s URLs that have no key were left out, and are new when they are found again\n",
+		grouped(n.URLs), grouped(n.Kept), grouped(n.Merged), grouped(n.Split), grouped(n.Dropped), grouped(n.Refused))
+	return err
+}

@@ -1,0 +1,236 @@
+package pebblestore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store"
+)
+
+// An upgrade changes the rows of one format to those of the next. It works on a copy, which is
+// thrown away unless it is completed, so it may write any number of batches.
+type upgrade func(ctx context.Context, db *pebble.DB) error
+
+// upgrades has the upgrade from each format that can be read to the next. Format 3 is the oldest
+// that is ever read: whoever raises formatVersion adds the upgrade from the format before.
+var upgrades = map[uint32]upgrade{}
+
+// Upgrade copies the store in directory from to directory to, in the format that this program
+// reads and writes: keys with their ages, queues, leases and settings. It returns the format of
+// the store before and after. If they are equal, it copies nothing.
+//
+// The store in from is locked in the meantime, and does not change. The directory to must be empty
+// or not exist. It appears when the copy is complete, verified and durable. A crash leaves at most
+// a directory to.partial, which the next Upgrade replaces.
+//
+// Errors: those of [Open]; store.ErrFormat if the format is newer than this program, or so old that
+// it is not read any more; store.ErrCorrupt if the copy does not verify.
+func Upgrade(ctx context.Context, from, to string, opt Options) (was, now int, err error) {
+	opt = opt.withDefaults()
+	u := &upgrading{ctx: ctx, opt: opt, from: from, to: to, tmp: to + ".partial"}
+	if u.was, err = u.copy(); err != nil || u.was == opt.format {
+		return int(u.was), int(opt.format), err
+	}
+	if err = u.complete(); err != nil {
+		err = errors.Join(fmt.Errorf("cannot migrate store %s to %s: %w", from, to, err), opt.FS.RemoveAll(u.tmp))
+	}
+	return int(u.was), int(opt.format), err
+}
+
+// upgrading is an upgrade of a store that is being made.
+type upgrading struct {
+	ctx           context.Context
+	opt           Options
+	from, to, tmp string
+	was           uint32
+}
+
+// copy copies the files of a store that has another format, and returns its format.
+func (u *upgrading) copy() (was uint32, err error) {
+	db, err := u.open(u.from, OpenReadOnly) // which locks the directory
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if was, err = formatOf(db); err != nil || was == u.opt.format {
+		return was, err
+	}
+	if err := u.opt.readable(was); err != nil {
+		return was, fmt.Errorf("cannot migrate store %s: %w", u.from, err)
+	}
+	names, err := u.opt.FS.List(u.to)
+	switch {
+	case err == nil && len(names) > 0:
+		return was, fmt.Errorf("cannot migrate to %s: it is not empty; move it away first: %w", u.to, store.ErrInvalid)
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return was, err
+	}
+	if err := u.opt.FS.RemoveAll(u.tmp); err != nil { // of an attempt that was ended
+		return was, err
+	}
+	return was, u.tree(u.from, u.tmp)
+}
+
+// open opens the database in a directory, of whatever format.
+func (u *upgrading) open(dir string, mode Mode) (*pebble.DB, error) {
+	opt := u.opt
+	opt.Mode = mode
+	if err := opt.checkThere(dir); err != nil {
+		return nil, err
+	}
+	h := newHealth()
+	watch := &watchFS{FS: opt.FS, h: h, dir: dir, readOnly: mode == OpenReadOnly}
+	db, err := openPebble(dir, opt, pebbleOptions(opt, watch), h, watch)
+	if err != nil {
+		return nil, openError(dir, opt.FS, err)
+	}
+	return db, nil
+}
+
+func formatOf(db *pebble.DB) (uint32, error) {
+	version, closer, err := db.Get(metaKey(metaFormat))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return 0, fmt.Errorf("got a Pebble database without our format row: %w", store.ErrFormat)
+	}
+	if err != nil {
+		return 0, corruption(err)
+	}
+	defer func() { _ = closer.Close() }() // it was read only
+	if len(version) != 4 {
+		return 0, fmt.Errorf("got format row %x; want 4 bytes: %w", version, store.ErrCorrupt)
+	}
+	return binary.BigEndian.Uint32(version), nil
+}
+
+// readable returns an error unless upgrades lead from a format to the one that is read.
+func (o *Options) readable(format uint32) error {
+	switch {
+	case format > o.format:
+		return fmt.Errorf("it has format %d, and this program reads format %d; use a program as new as the one that made it: %w", format, o.format, store.ErrFormat)
+	case o.upgrades[format] == nil:
+		return fmt.Errorf("it has format %d, and this program reads format %d only; "+
+			"export its URLs with the program that made it (firstseen export --db OLD --urls), "+
+			"and import them into a new store: %w", format, o.format, store.ErrFormat)
+	}
+	return nil
+}
+
+// tree links or copies a directory.
+func (u *upgrading) tree(from, to string) error {
+	fs := u.opt.FS
+	if err := fs.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	names, err := fs.List(from)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := u.ctx.Err(); err != nil {
+			return err
+		}
+		source, target := fs.PathJoin(from, name), fs.PathJoin(to, name)
+		info, err := fs.Stat(source)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			err = u.tree(source, target)
+		case name == "LOCK":
+		case (strings.HasSuffix(name, ".sst") || fs.PathBase(from) == "runs") && fs.Link(source, target) == nil: // it never changes
+		default:
+			err = copyWhole(fs, source, target)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot copy %s: %w", source, err)
+		}
+	}
+	return syncDirOf(fs, to)
+}
+
+func copyWhole(fs vfs.FS, from, to string) (err error) {
+	in, err := fs.Open(from, vfs.SequentialReadsOption)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // it was read only
+	out, err := fs.Create(to, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
+}
+
+func syncDirOf(fs vfs.FS, name string) error {
+	dir, err := fs.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// complete upgrades the copy, verifies it and gives it its name.
+func (u *upgrading) complete() error {
+	if err := u.steps(); err != nil {
+		return err
+	}
+	if err := u.verify(); err != nil {
+		return err
+	}
+	fs := u.opt.FS
+	if err := fs.Remove(u.to); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := fs.Rename(u.tmp, u.to); err != nil {
+		return err
+	}
+	return syncDirOf(fs, fs.PathDir(u.to))
+}
+
+// steps takes the copy from format to format.
+func (u *upgrading) steps() (err error) {
+	db, err := u.open(u.tmp, OpenExisting)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for format := u.was; format < u.opt.format; format++ {
+		if err := u.opt.readable(format); err != nil {
+			return err
+		}
+		if err := u.opt.upgrades[format](u.ctx, db); err != nil {
+			return fmt.Errorf("cannot take its rows from format %d to %d: %w", format, format+1, err)
+		}
+		if err := db.Set(metaKey(metaFormat), binary.BigEndian.AppendUint32(nil, format+1), pebble.Sync); err != nil {
+			return err
+		}
+	}
+	return db.Flush()
+}
+
+// verify opens the copy as a store and reads all of it.
+func (u *upgrading) verify() (err error) {
+	opt := u.opt
+	opt.Mode, opt.AlsoSeen, opt.IndexBytes = OpenReadOnly, nil, -1
+	s, err := Open(u.tmp, opt)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	report, err := s.Verify(u.ctx)
+	if err == nil && len(report.Findings) > 0 {
+		err = fmt.Errorf("the copy does not verify, with %d findings, the first of row %x: %s: %w",
+			int64(len(report.Findings))+report.More, report.Findings[0].Row, report.Findings[0].Text, store.ErrCorrupt)
+	}
+	return err
+}
