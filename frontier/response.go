@@ -50,8 +50,8 @@ const (
 // to [Options.OnFetched].
 //
 // Unless page is true, SettleResponse closes the body. It settles also after ctx ended, as Done and
-// AddBatch do with context.WithoutCancel(ctx). If the lease is over (ErrStale), nothing changes and the
-// error is nil. Other errors are those of f.
+// AddBatch do with context.WithoutCancel(ctx). If the lease is over (ErrStale), the error is nil and the
+// lease does not change; the target of a redirect may have been added. Other errors are those of f.
 //
 // The client must not follow redirects by itself: its CheckRedirect returns
 // http.ErrUseLastResponse. If it followed one, SettleResponse returns an error, and neither

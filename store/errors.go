@@ -10,7 +10,7 @@ var (
 	// ErrIdentity is returned by Prepare, and by an import, for another profile,
 	// version, key kind or Unicode version than the store was made with.
 	ErrIdentity = errors.New("store: made with another identity")
-	// ErrFormat is returned for a store of a newer or unknown format.
+	// ErrFormat is returned for a store of another format, older or newer.
 	ErrFormat = errors.New("store: unknown format")
 	// ErrLocked is returned by an open while another process has the store.
 	ErrLocked = errors.New("store: in use by another process")

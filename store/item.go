@@ -36,7 +36,7 @@ type AddOptions struct {
 	MaxPerQueue int64
 	// MaxHeld caps the URLs the crawl may hold, in the same way. The default is no cap.
 	MaxHeld int64
-	// WantFirst asks for the first spelling of duplicates while it is kept,
+	// WantFirst asks for the first-seen URL of duplicates while it is kept,
 	// which costs a read for each. The default is false.
 	WantFirst bool
 }

@@ -152,8 +152,8 @@ type Store interface {
 
 	// NameCrawls maps the names of crawls that users know to those under which the store keeps
 	// them. For names[i] the first proposal stored[i] of any caller wins, durably and permanently.
-	// stored[i] is overwritten with the winner, or "" if there was no proposal. Names and proposals
-	// have at most 249 bytes. NameCrawls creates no crawl. A store that only one process can open
+	// stored[i] is overwritten with the winner, or "" if there was no proposal. A name has at
+	// most 249 bytes, a proposal 255. NameCrawls creates no crawl. A store that only one process can open
 	// may drop the mapping when it is closed.
 	NameCrawls(ctx context.Context, names, stored []string) error
 

@@ -83,10 +83,10 @@ var _ store.Store = (*Store)(nil)
 
 // Open opens or makes the store in a directory.
 //
-// Errors: store.ErrLocked while another process has it; store.ErrIdentity when
-// it was made with another identity; store.ErrFormat when it is not ours or
-// newer than this program; store.ErrCorrupt when its rows can't be read;
-// store.ErrNotFound when it must exist and doesn't.
+// Errors: store.ErrLocked while another process has it; store.ErrIdentity if a
+// key file of Options.AlsoSeen has keys of another identity; store.ErrFormat for
+// a store of another format; store.ErrCorrupt if its rows can't be read;
+// store.ErrNotFound if it must exist and doesn't.
 func Open(dir string, opt Options) (*Store, error) {
 	opt = opt.withDefaults()
 	s, err := open(dir, opt)

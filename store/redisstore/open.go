@@ -42,9 +42,8 @@ var _ store.Store = (*Store)(nil)
 // number of processes may have it open.
 //
 // Errors: store.ErrInvalid for servers whose settings break what the store promises;
-// store.ErrCorrupt for a shard that lost its data; store.ErrIdentity when it was made with another identity;
-// store.ErrFormat when it is newer than this program; store.ErrNotFound when it
-// must exist and doesn't; store.ErrUnavailable when the cluster can't be
+// store.ErrCorrupt for a shard that lost its data; store.ErrFormat for a store of another format;
+// store.ErrNotFound if it must exist and doesn't; store.ErrUnavailable when the cluster can't be
 // reached or has fewer replicas than it must.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o, err := o.withDefaults()
