@@ -238,6 +238,11 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("got %v made with %+v; want an error", f, opt)
 		}
 	}
+	for range 20 { // of several, the same is always named
+		if _, err := New(memstore.New(memstore.Options{}), Options{MaxDepth: -1, Lease: -1, SeenFor: -1, RetryAfter: -1}); err == nil || !strings.Contains(err.Error(), "got Lease") {
+			t.Fatalf("got %v; want the first of the invalid options, Lease", err)
+		}
+	}
 }
 
 func TestSeeRecordsWithoutQueueing(t *testing.T) {
