@@ -43,7 +43,7 @@ func isLoopback(ctx context.Context, host string) bool {
 
 // listen opens a TCP port. If the server has tokens, at most an eighth of its connections
 // are of clients that sent none yet.
-func (s *Server) listen(ctx context.Context, address string) (*admit.Listener, error) {
+func (s *Server) listen(ctx context.Context, address string) (net.Listener, error) {
 	lc := net.ListenConfig{Control: admit.Control}
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
