@@ -75,13 +75,13 @@ func pyUsesNetloc(scheme string) bool {
 func pyCheckNetloc(netloc string) error {
 	opens, closes := strings.Contains(netloc, "["), strings.Contains(netloc, "]")
 	if opens != closes {
-		return fmt.Errorf("brackets that are no pair: %w", ErrURL)
+		return fmt.Errorf("unbalanced brackets: %w", ErrURL)
 	}
 	if opens {
 		_, inside, _ := strings.Cut(netloc, "[")
 		inside, _, _ = strings.Cut(inside, "]")
 		if !pyBracketed(inside) {
-			return fmt.Errorf("brackets around %s, which is no IPv6 address: %w", quote(inside), ErrURL)
+			return fmt.Errorf("%s in brackets is not an IPv6 address: %w", quote(inside), ErrURL)
 		}
 	}
 	return pyCheckNFKC(netloc, "/?#@:")

@@ -110,7 +110,7 @@ func isSpecial(scheme string) bool {
 func scrapyCheckNetloc(netloc string) error {
 	opens, closes := strings.Contains(netloc, "["), strings.Contains(netloc, "]")
 	if opens != closes {
-		return fmt.Errorf("brackets that are no pair: %w", ErrURL)
+		return fmt.Errorf("unbalanced brackets: %w", ErrURL)
 	}
 	if opens {
 		host := netloc[strings.LastIndexByte(netloc, '@')+1:]
@@ -120,7 +120,7 @@ func scrapyCheckNetloc(netloc string) error {
 			before, inside, after = "", strings.SplitN(host, ":", 2)[0], ""
 		}
 		if before != "" || after != "" && after[0] != ':' || !pyBracketed(inside) {
-			return fmt.Errorf("brackets around no IPv6 address: %w", ErrURL)
+			return fmt.Errorf("text in brackets that is not an IPv6 address: %w", ErrURL)
 		}
 	}
 	return pyCheckNFKC(netloc, `/?#@:\`)

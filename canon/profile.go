@@ -91,7 +91,7 @@ func (p *Profile) With(opts ...Option) (*Profile, error) {
 	}
 	d, ok := p.engine.(deriver)
 	if !ok {
-		return nil, fmt.Errorf("cannot derive from profile %s; got %d options; want none: its rules are fixed", p, len(opts))
+		return nil, fmt.Errorf("cannot derive from profile %s: its rules are fixed; rules and rule files work only with qiita", p)
 	}
 	derived, err := d.derive(opts)
 	if err != nil {
@@ -126,7 +126,7 @@ func optionOf(word string) Option {
 		return WithMaxLength(n)
 	case key == "file":
 		return func(*settings) error {
-			return fmt.Errorf("cannot add a rule file; got its digest %s; want the file itself", value)
+			return fmt.Errorf("cannot add a rule file by its digest %s: give the file itself (--rule-file)", value)
 		}
 	case word[0] == '-':
 		return Disable(Rule(word[1:]))

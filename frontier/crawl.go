@@ -75,7 +75,7 @@ func ownCrawl(name, stored string) (c crawl, err error) {
 	c = crawl{name: name, stored: stored, exact: stored == name+exactSuffix}
 	if !c.exact {
 		if c.own, err = profileOf(stored[len(name):]); err != nil {
-			return c, fmt.Errorf("cannot go on with crawl %q: %w", name, err)
+			return c, fmt.Errorf("cannot open crawl %q: %w", name, err)
 		}
 	}
 	return c, nil
@@ -111,7 +111,7 @@ func (f *Frontier) stored(ctx context.Context, name string) (string, error) {
 }
 
 func crawlNameError(name string) error {
-	return fmt.Errorf("cannot use crawl; got name %.40q; want one, of at most %d bytes, not ending in %q or in a bar, a profile, @ and a number: %w",
+	return fmt.Errorf("cannot use crawl %.40q: a name has 1 to %d bytes, and does not end in %q or \"|PROFILE@NUMBER\": %w",
 		name, maxCrawlName, exactSuffix, store.ErrInvalid)
 }
 

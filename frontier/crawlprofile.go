@@ -28,7 +28,7 @@ func (f *Frontier) SetCrawlProfile(ctx context.Context, name string, p *canon.Pr
 	}
 	suffix := suffixOf(p)
 	if made, err := profileOf(suffix); err != nil || made.String() != p.String() || len(suffix) > maxSuffix {
-		return fmt.Errorf("cannot give crawl %q the profile %.80s; want one of canon's, without a rule file and of at most %d bytes as typed: %w", name, p, maxSuffix-3, store.ErrInvalid)
+		return fmt.Errorf("cannot set the profile of crawl %q to %.80s: the profile of a crawl cannot have a rule file, and its name has at most %d bytes: %w", name, p, maxSuffix-3, store.ErrInvalid)
 	}
 	return f.setOwn(ctx, name, crawl{own: p}, suffix)
 }
@@ -126,28 +126,28 @@ func (t *crawlTable) setOwn(ctx context.Context, s store.Store, c crawl, way str
 		if now.stored == c.stored {
 			return nil
 		}
-		return fmt.Errorf("cannot make the keys of crawl %q by %s; they are made by %s for good: %w", c.name, asked, way, store.ErrIdentity)
+		return fmt.Errorf("cannot set the profile of crawl %q to %s: it is %s permanently; use another crawl: %w", c.name, asked, way, store.ErrIdentity)
 	}
 	stats, err := s.Stats(ctx, c.name)
 	if err != nil {
-		return fmt.Errorf("cannot make the keys of crawl %q by %s: %w", c.name, asked, err)
+		return fmt.Errorf("cannot set the profile of crawl %q to %s: %w", c.name, asked, err)
 	}
 	if stats.Seen > 0 {
-		return fmt.Errorf("cannot make the keys of crawl %q by %s; got %d URLs whose keys were made by %s; want none: %w", c.name, asked, stats.Seen, way, store.ErrIdentity)
+		return fmt.Errorf("cannot set the profile of crawl %q to %s: it has %d URLs by %s; use a crawl without URLs: %w", c.name, asked, stats.Seen, way, store.ErrIdentity)
 	}
 	holds := []string{c.stored}
 	if err := s.NameCrawls(ctx, []string{c.name}, holds); err != nil {
-		return fmt.Errorf("cannot make the keys of crawl %q by %s: %w", c.name, asked, err)
+		return fmt.Errorf("cannot set the profile of crawl %q to %s: %w", c.name, asked, err)
 	}
 	if holds[0] != c.stored {
 		if suffix := holds[0][len(c.name):]; suffix != "" {
 			way = suffix[1:]
 		}
-		return errors.Join(fmt.Errorf("cannot make the keys of crawl %q by %s; they are made by %s for good: %w", c.name, asked, way, store.ErrIdentity), t.keep(c.name, holds[0]))
+		return errors.Join(fmt.Errorf("cannot set the profile of crawl %q to %s: it is %s permanently; use another crawl: %w", c.name, asked, way, store.ErrIdentity), t.keep(c.name, holds[0]))
 	}
 	off := false
 	if err := s.Configure(ctx, c.stored, "", store.QueueChange{Paused: &off}); err != nil {
-		return fmt.Errorf("cannot make the keys of crawl %q by %s: %w", c.name, asked, err)
+		return fmt.Errorf("cannot set the profile of crawl %q to %s: %w", c.name, asked, err)
 	}
 	t.own[c.name] = c
 	return nil

@@ -55,7 +55,7 @@ func (t *crawlTable) settled(name string) bool {
 // settle proposes to the store how crawls are stored, "" for none, and keeps what holds.
 func (t *crawlTable) settle(ctx context.Context, f *Frontier, names, stored []string) error {
 	if err := f.store.NameCrawls(ctx, names, stored); err != nil {
-		return fmt.Errorf("cannot learn how the keys of crawl %q are made: %w", names[0], err)
+		return fmt.Errorf("cannot read the profile of crawl %q: %w", names[0], err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -154,9 +154,9 @@ func newRestoreCmd(a *app) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "restore --db DIR BACKUP",
-		Short: "Make a store of a backup",
-		Long: `Make a store of a backup, in a directory that is empty or does not exist. The backup stays as
-it is. URLs that were leased or queued at its moment are so again: pages fetched since then are
+		Short: "Restore a store from a backup",
+		Long: `Restore a store from a backup, in a directory that is empty or does not exist. The backup stays as
+it is. URLs that were queued or leased when the backup was made are queued or leased again: pages fetched since then are
 fetched once more, and URLs found since then are unknown until they are found again.
 
 An incomplete backup is refused, and a damaged one when its store does not open. To read all of

@@ -273,7 +273,7 @@ func (c *copyNote) load() error {
 		err = json.Unmarshal(b, &had)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot tell how far the last copy came; remove %s to begin anew: %w", c.name, err)
+		return fmt.Errorf("cannot read the progress of the last copy; remove %s to start again: %w", c.name, err)
 	}
 	holds, err := c.holds(&had)
 	if holds {

@@ -131,7 +131,7 @@ func (a *app) writeOut(name string, write func(io.Writer) (int64, error)) (n int
 	err = file.write(func(w io.Writer) error {
 		err := buffered(w)
 		if err == nil && n == 0 && file.replaces() {
-			err = errors.New("there is nothing to write, and the file has something: it is left as it was; remove it first if that is meant")
+			err = errors.New("there is nothing to write; the output file has contents and was not overwritten: remove it to get an empty file")
 		}
 		return err
 	})

@@ -203,7 +203,7 @@ func newVerifyCmd(a *app) *cobra.Command {
 	var crawl string
 	cmd := &cobra.Command{
 		Use:   "verify --db DIR",
-		Short: "Compare a store with itself, row by row",
+		Short: "Check a store for damage, row by row",
 		Long: `Read the whole store and check it: checksums, the form of every row, every count, the
 in-memory index and the queues, and the fetches that serve kept to judge the rules by. Each
 finding names the error and its consequence. If the counts differ from the rows, --repair opens
@@ -247,7 +247,7 @@ func verify(ctx context.Context, a *app, s *pebblestore.Store) error {
 		}
 		err = errors.Join(err, out.Flush())
 		if err == nil && len(report.Findings) > 0 {
-			err = fmt.Errorf("cannot vouch for the store; got %d findings; want none", int64(len(report.Findings))+report.More)
+			err = fmt.Errorf("the store is damaged: %d findings", int64(len(report.Findings))+report.More)
 		}
 	}
 	if err != nil {

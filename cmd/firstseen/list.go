@@ -41,7 +41,7 @@ func newListCmd(a *app) *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
 		Use:   "list (--db DIR | --redis ADDR | --daemon ADDR)",
-		Short: "List queues, and why each hands out no URL",
+		Short: "List queues with their states (ready, paused, blocked and others)",
 		Long: `List the queues of a crawl in order of name: how many URLs each holds, its state, the bound
 that holds it, and when the state changes by itself. SERVE.md explains the states. Without a
 daemon, a queue that has no delay and bound of its own is taken to have those of serve.`,

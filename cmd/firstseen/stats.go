@@ -89,7 +89,7 @@ func newStatsCmd(a *app) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:     "stats (--db DIR | --redis ADDR | --daemon ADDR)",
-		Short:   "Print the contents of a store",
+		Short:   "Print the counts of a store",
 		Example: `  firstseen stats --db crawl.db --crawl "*" --json`,
 		Args:    noArgs,
 	}

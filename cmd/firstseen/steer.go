@@ -132,7 +132,7 @@ func newLimitCmd(a *app) *cobra.Command {
 	var inFlight int
 	cmd := &cobra.Command{
 		Use:   "limit (--db DIR | --redis ADDR | --daemon ADDR) --queue NAME (--completed N | --in-flight N)",
-		Short: "Bound the URLs of a queue that are completed, or leased at a time",
+		Short: "Limit how many URLs of a queue are completed, or leased at the same time",
 		Long: `Bound a queue, durably. With --completed it hands out no URL while that number or more are
 completed; 0 removes this bound. With --in-flight at most that number are leased at a time; 0 is
 the default of the daemon.`,

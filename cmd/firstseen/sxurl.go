@@ -12,7 +12,7 @@ import (
 func newSXURLCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sxurl",
-		Short: "Index entries whose slices stand for the parts of a URL",
+		Short: "Encode URLs as SXURLs: keys with a field for each part of the URL",
 		Long: `Make, read and filter SXURLs: keys of 64 hexadecimal digits with a field for scheme, public
 suffix, domain, subdomain, port, path, query and fragment. Use them to find URLs, not to decide
 whether a URL was seen: the hashes of the fields are short, so different URLs can share a key.`,

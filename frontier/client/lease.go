@@ -29,7 +29,7 @@ func (c *Client) Lease(ctx context.Context, req frontier.LeaseRequest) (leases [
 		return nil, time.Time{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
 	}
 	if req.MaxExpired != 0 {
-		return nil, time.Time{}, fmt.Errorf("cannot lease with a bound on leases that ran out, which is the daemon's: %w", ErrNotCarried)
+		return nil, time.Time{}, fmt.Errorf("cannot lease: MaxExpired is set by the daemon (--max-expired), not by a client: %w", ErrNotCarried)
 	}
 	leases, answer, err := c.take(ctx, c.leaseBody(req))
 	return leases, answer.Next, err

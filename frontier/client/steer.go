@@ -39,7 +39,7 @@ func (c *Client) Redirect(ctx context.Context, l *frontier.Lease, target string)
 	case answer.Target != nil:
 		out.Target, err = resultOf(answer.Target, resent)
 	default:
-		err = fmt.Errorf("cannot redirect; got neither a lease nor a verdict")
+		err = fmt.Errorf("cannot redirect: the answer of the daemon has neither a lease nor a verdict; it may be of another version")
 	}
 	return out, err
 }

@@ -198,7 +198,7 @@ func (s *Store) checkCount(c *crawl, g *generation) error {
 		g.keys = n
 		return s.db.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, c.num, g), pebble.Sync)
 	}
-	return fmt.Errorf("cannot load generation %d of crawl %q; got %d keys; want %d as its row says; open it with OpenRepair to take the keys as they are: %w",
+	return fmt.Errorf("cannot load generation %d of crawl %q: it has %d keys, and its row counts %d; to correct the count, open it with OpenRepair (firstseen verify --repair): %w",
 		g.num, c.name, n, g.keys, store.ErrCorrupt)
 }
 

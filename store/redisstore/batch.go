@@ -95,7 +95,7 @@ func (b *batch) read(f func(i int, r *reader) error) error {
 				break
 			}
 			if err := errors.Join(f(i, &r), r.err()); err != nil {
-				return fmt.Errorf("cannot read what %s gave: %w", b.script.name, err)
+				return fmt.Errorf("cannot read the result of script %s: %w", b.script.name, err)
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func (r *reader) hash() (h queueHash) {
 
 func (r *reader) err() error {
 	if r.left == overrun {
-		return fmt.Errorf("cannot read what a script gave: %w", store.ErrCorrupt)
+		return fmt.Errorf("cannot read the result of a script: %w", store.ErrCorrupt)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (s *Store) gaveUp(try int, err error) error {
 	if try == 0 {
 		return err
 	}
-	return fmt.Errorf("cannot tell what became of the step: %w: %w", store.ErrUnavailable, err)
+	return fmt.Errorf("cannot complete the step: it may or may not be stored; send it again: %w: %w", store.ErrUnavailable, err)
 }
 
 // untilSettled repeats a step until it has nothing left that another daemon has begun. What that is, the step finishes
@@ -189,7 +189,7 @@ func (s *Store) covered(wait *redis.Cmd) error {
 		return err
 	}
 	if n < s.opt.Replicas {
-		return fmt.Errorf("cannot promise the write; got %d replicas that have it within %v; want %d: %w",
+		return fmt.Errorf("cannot acknowledge the write: %d replicas have it after %v, and %d must; check the replicas of the node: %w",
 			n, s.opt.waitTimeout, s.opt.Replicas, store.ErrUnavailable)
 	}
 	return nil

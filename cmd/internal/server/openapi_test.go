@@ -117,7 +117,7 @@ func TestCrawlProfile(t *testing.T) {
 		{"another", choose("w", "whatwg"), "200", `"whatwg"`},
 		{"no profile", choose("w", "nonesuch"), "400", "nonesuch"},
 		{"a URL of it", offer("w"), "200", `"http://a.com//b#c"`},
-		{"back", choose("w", "qiita"), "409", "for good"},
+		{"back", choose("w", "qiita"), "409", "permanently"},
 		{"a URL of another crawl", offer("q"), "200", `"http://a.com/b"`},
 		{"another, with URLs", choose("q", "surt"), "409", "1 URLs"},
 		{"explained by it", s.request(t, "GET", "/v1/explain?url=http://a.com//b%23c&crawl=w", ""), "200", `"whatwg"`},

@@ -71,7 +71,7 @@ func (s *Server) watchStore(ctx context.Context) {
 		err := s.look(ctx)
 		s.store.last.Store(&err)
 		if errors.Is(err, store.ErrFailed) {
-			err = fmt.Errorf("cannot serve any longer; what was acknowledged is safe; mend the disk or free space on it, and start again: %w", err)
+			err = fmt.Errorf("cannot serve any longer; what was acknowledged is safe; repair the disk or free space on it, and start the daemon again: %w", err)
 			s.store.err.Store(&err)
 			close(s.store.failed)
 			return

@@ -135,6 +135,6 @@ func doubted(ahead, left time.Duration) error {
 	if ahead < 0 {
 		how = fmt.Sprintf("%v behind", -ahead.Round(time.Second))
 	}
-	return fmt.Errorf("cannot forget by age: the clock is %s the latest time it was right at; set it, or let it run for %v more, after which it counts as right: %w",
+	return fmt.Errorf("cannot forget by age: the clock is %s its last trusted time; set it, or wait %v: then it is trusted: %w",
 		how, left.Round(time.Second), store.ErrClock)
 }
