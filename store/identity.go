@@ -58,7 +58,7 @@ func (id Identity) Adopt(want Identity, keys, unicodeHosts bool) (Identity, erro
 }
 
 // moveURLs are the commands that make keys again, of URLs whose text is kept.
-const moveURLs = "firstseen migrate --db OLD --to NEW, or, if it is in Redis, firstseen export --urls --redis OLD | firstseen replay --db NEW -"
+const moveURLs = "firstseen migrate --db OLD --to NEW (from Redis, first: firstseen copy --from-redis ADDR --to-db OLD)"
 
 // mismatch is an ErrIdentity with the difference, and what to do about it.
 type mismatch string

@@ -333,7 +333,7 @@ func TestAnotherIdentityIsRefused(t *testing.T) {
 	dst := memstore.New(memstore.Options{})
 	check(t, dst.Prepare(t.Context(), store.Terms{Identity: other}))
 	_, err := Import(t.Context(), bytes.NewReader(exported(t, src)), dst, "c", ImportOptions{})
-	if !errors.Is(err, store.ErrIdentity) || !strings.Contains(err.Error(), "cannot import the crawl: it was created with version 1 of profile") || !strings.Contains(err.Error(), "firstseen replay --db NEW") {
+	if !errors.Is(err, store.ErrIdentity) || !strings.Contains(err.Error(), "cannot import the crawl: it was created with version 1 of profile") || !strings.Contains(err.Error(), "firstseen migrate --db OLD") {
 		t.Errorf("got %v; want ErrIdentity with what it has and what to do", err)
 	}
 	check(t, dst.Close())
