@@ -15,7 +15,7 @@
 //
 // The identity is: profile version (uvarint); profile, key kind and Unicode version,
 // each after its length (uvarint); flags (1 byte, bit 0: keys of
-// internationalised hosts are among them). A CRC is CRC-32C of its row up to there.
+// internationalised hosts are among them). A CRC is the CRC-32C of the bytes of its row before it.
 // The keys ascend strictly across blocks too.
 package keyfile
 
