@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -187,4 +188,42 @@ func (o *offer) event() Event {
 		e.Kind = EventDuplicate
 	}
 	return e
+}
+
+// Peek answers as See would, and records nothing: New for a URL that was never seen, also if the
+// batch has it twice. The query trap does not count the URLs.
+func (f *Frontier) Peek(ctx context.Context, urls []Link) ([]Result, error) {
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	defer f.leave()
+	for i := range urls {
+		if i > 0 && urls[i].Crawl == urls[i-1].Crawl {
+			continue
+		}
+		if err := f.learn(ctx, urls[i].Crawl); err != nil {
+			return nil, err
+		}
+	}
+	results, w := make([]Result, len(urls)), f.spaces.get(len(urls))
+	f.prepareAll(urls, results, w.offers)
+	for i := range w.offers {
+		o, r := &w.offers[i], &results[i]
+		if r.Status == StatusRefused {
+			continue
+		}
+		e, err := f.store.Lookup(ctx, o.crawl.stored, o.item.Key)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			r.Status = StatusNew
+		case err != nil:
+			return nil, fmt.Errorf("cannot look up %q: %w", o.url.URL, err)
+		default:
+			if r.Status = StatusDuplicate; !o.url.SkipFirst {
+				r.First = e.URL
+			}
+		}
+	}
+	f.spaces.put(w)
+	return results, nil
 }

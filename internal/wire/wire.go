@@ -29,6 +29,9 @@ type URLLine struct {
 	URLBytes Bytes `json:"url_bytes,omitempty"`
 	// Meta is data to keep with the URL as it is, in place of metadata.
 	Meta Bytes `json:"meta,omitempty"`
+	// Record is whether POST /v1/seen records the URL. The default is that it does; /v1/urls always
+	// does.
+	Record *bool `json:"record,omitempty"`
 }
 
 // Verdicts of a VerdictLine.

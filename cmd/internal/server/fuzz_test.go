@@ -42,7 +42,7 @@ func FuzzLines(f *testing.F) {
 		if len(lines) != sent {
 			t.Errorf("got %d lines of %d", len(lines), sent)
 		}
-		for _, answer := range []lineAnswerer{r.answering(r.guardedAdd, false), r.importLines} {
+		for _, answer := range []lineAnswerer{r.answering(r.guardedAdd, nil, false), r.answering(r.guardedSee, r.f.Peek, true), r.importLines} {
 			var out bytes.Buffer
 			answer(t.Context(), lines, &out)
 			n := 0

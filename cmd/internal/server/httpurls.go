@@ -30,14 +30,14 @@ const (
 // postURLs queues the URLs of the body's lines, and answers each with a line,
 // in order.
 func (s *Server) postURLs(w http.ResponseWriter, r *http.Request) {
-	s.streamLines(w, r, s.answering(s.guardedAdd, isBrief(r)))
+	s.streamLines(w, r, s.answering(s.guardedAdd, nil, isBrief(r)))
 }
 
 // postSeen records the URLs of the body's lines as seen without queueing them,
 // and answers in the same way: a duplicate filter for crawlers that keep their
 // own queue.
 func (s *Server) postSeen(w http.ResponseWriter, r *http.Request) {
-	s.streamLines(w, r, s.answering(s.guardedSee, isBrief(r)))
+	s.streamLines(w, r, s.answering(s.guardedSee, s.f.Peek, isBrief(r)))
 }
 
 // offering puts URLs into the frontier.
@@ -73,10 +73,11 @@ func (l *bodyLine) fault(max int, advice string) *wire.Fault {
 // lineAnswerer commits lines and appends an answer for each, in order.
 type lineAnswerer func(ctx context.Context, lines []bodyLine, out *bytes.Buffer)
 
-// answering answers lines by what became of their URLs.
-func (s *Server) answering(offer offering, brief bool) lineAnswerer {
+// answering answers lines by what became of their URLs. Lines that ask not to be recorded go to
+// peek; where that is nil, they are refused.
+func (s *Server) answering(offer, peek offering, brief bool) lineAnswerer {
 	return func(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
-		s.answerLines(ctx, lines, out, offer, brief)
+		s.answerLines(ctx, lines, out, offer, peek, brief)
 	}
 }
 
@@ -189,20 +190,44 @@ func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, er
 	return lines, nil
 }
 
-// answerLines commits lines and writes their verdicts.
-func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer offering, brief bool) {
+// answerLines commits lines and writes their verdicts. Lines that ask not to be recorded are
+// answered in their turn: as if those before them were separate requests.
+func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer, offer, peek offering, brief bool) {
 	verdicts := make([]wire.VerdictLine, len(lines))
 	var adds addList
+	recording := true
+	commit := func() {
+		s.commitLines(ctx, &adds, verdicts, map[bool]offering{true: offer, false: peek}[recording], brief)
+		adds = addList{}
+	}
 	for i := range lines {
-		u, err := s.parseLine(&lines[i], &verdicts[i])
+		u, record, err := s.parseLine(&lines[i], &verdicts[i])
+		if err == nil && !record && peek == nil {
+			err = &wire.Fault{Code: "json", Message: "want record false in /v1/seen alone: a URL that is queued is recorded"}
+		}
 		if err != nil {
 			verdicts[i].Verdict = "refused"
 			verdicts[i].Error = err
 			s.countUnread(true)
 			continue
 		}
+		if record != recording {
+			commit()
+			recording = record
+		}
 		u.SkipFirst = brief
 		adds.add(u, i)
+	}
+	commit()
+	for _, v := range verdicts {
+		writeLine(out, v)
+	}
+}
+
+// commitLines offers URLs and fills in their verdicts.
+func (s *Server) commitLines(ctx context.Context, adds *addList, verdicts []wire.VerdictLine, offer offering, brief bool) {
+	if len(adds.urls) == 0 {
+		return
 	}
 	results, err := offer(ctx, adds.urls)
 	for i, place := range adds.places {
@@ -218,9 +243,6 @@ func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.B
 			s.tellFirst(&verdicts[place], results[i].First, &adds.urls[i])
 		}
 	}
-	for _, v := range verdicts {
-		writeLine(out, v)
-	}
 }
 
 func writeLine(out *bytes.Buffer, v wire.VerdictLine) {
@@ -231,44 +253,44 @@ func writeLine(out *bytes.Buffer, v wire.VerdictLine) {
 	out.Write(b)
 }
 
-// parseLine reads a line, and what the verdict repeats of it.
-func (s *Server) parseLine(line *bodyLine, v *wire.VerdictLine) (frontier.Link, *wire.Fault) {
+// parseLine reads a line, and what the verdict repeats of it. record is whether to record its URL.
+func (s *Server) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Link, record bool, fault *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; send a URL that is not UTF-8 as url_bytes, in base64"); fault != nil {
-		return frontier.Link{}, fault
+		return u, true, fault
 	}
 	var l wire.URLLine
 	d := json.NewDecoder(bytes.NewReader(line.text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return frontier.Link{}, &wire.Fault{Code: "json", Message: err.Error()}
+		return u, true, &wire.Fault{Code: "json", Message: err.Error()}
 	}
 	if len(bytes.TrimSpace(line.text[d.InputOffset():])) > 0 {
-		return frontier.Link{}, &wire.Fault{Code: "json", Message: "got more than one JSON value; want one a line"}
+		return u, true, &wire.Fault{Code: "json", Message: "got more than one JSON value; want one a line"}
 	}
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
 	l.URL = wire.TextOr(l.URL, l.URLBytes)
 	if l.URL == "" {
-		return frontier.Link{}, &wire.Fault{Code: string(frontier.ReasonURL), Message: "want a url"}
+		return u, true, &wire.Fault{Code: string(frontier.ReasonURL), Message: "want a url"}
 	}
-	u := frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: appendMetadata(nil, l.Metadata)}
+	u = frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: appendMetadata(nil, l.Metadata)}
 	if u.Crawl == controlCrawl {
-		return u, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
+		return u, true, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
 	}
 	if len(l.Meta) > 0 && u.Meta != nil {
-		return u, &wire.Fault{Code: "json", Message: "want metadata or meta, not both"}
+		return u, true, &wire.Fault{Code: "json", Message: "want metadata or meta, not both"}
 	}
 	if len(l.Meta) > 0 {
 		u.Meta = l.Meta
 	}
 	if !s.takes(&u) || len(u.Meta) > s.cfg.MaxMetadata {
-		return u, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("want a URL of at most %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
+		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("want a URL of at most %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
 	}
 	if len(l.Discriminator) > maxDiscriminator {
-		return u, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("want a discriminator of at most %d bytes", maxDiscriminator)}
+		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("want a discriminator of at most %d bytes", maxDiscriminator)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
 	u.SkipTraps = l.SkipTraps
-	return u, nil
+	return u, l.Record == nil || *l.Record, nil
 }
 
 // fillVerdict puts a result into a line, without the first-seen URL of a duplicate.
