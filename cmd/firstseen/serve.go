@@ -99,6 +99,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	hup := make(chan os.Signal, 1) // from the start: it would end a daemon that is still opening
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	useProcs()
 	base, p, err := f.profiles()
 	if err != nil {
 		return err

@@ -24,6 +24,9 @@ type WorkBounds struct {
 	Alone  int // of a client while no other works
 	Shared int // of each client otherwise
 	Total  int // of all clients, if they are so many that Shared would allow more
+	// Rest is how long a client rests for each unit that it ended, if it has more to do and
+	// other clients work, too: the processor is theirs for so long.
+	Rest time.Duration
 }
 
 // worker is a client of a Work.
@@ -41,11 +44,6 @@ type turn struct {
 
 // workRecent is how long a client counts after it began its last unit.
 const workRecent = time.Second
-
-// workRest is how long a client rests after some work, if it has more to do and other clients
-// work, too. A Go program looks for new network traffic when it has nothing else to do, and
-// otherwise only every 10 ms: one busy client would have all others wait so long at each step.
-const workRest = 3 * time.Millisecond
 
 // NewWork returns a Work with bounds.
 func NewWork(b WorkBounds) *Work { return &Work{bounds: b, clients: make(map[Client]*worker)} }
@@ -90,7 +88,7 @@ func (k *Work) End(c Client, n int) {
 		k.end(w, n)
 		return
 	}
-	time.AfterFunc(workRest, func() {
+	time.AfterFunc(time.Duration(n)*k.bounds.Rest, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.end(w, n)

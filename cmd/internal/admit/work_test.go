@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var testBounds = WorkBounds{Alone: 100, Shared: 20, Total: 200}
+var testBounds = WorkBounds{Alone: 100, Shared: 20, Total: 200, Rest: time.Millisecond}
 
 func numbered(n int) Client { return ByToken([32]byte{1, byte(n), byte(n >> 8)}) }
 
@@ -142,8 +142,8 @@ func TestWorkForgets(t *testing.T) {
 	})
 }
 
-// TestWorkRests has a client with more to do rest after each piece of work while another client
-// works. A client that has nothing more to do, or works alone, does not rest.
+// TestWorkRests has a client with more to do rest after each piece of work, in proportion to it,
+// while another client works. A client that has nothing more to do, or works alone, does not rest.
 func TestWorkRests(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -151,7 +151,7 @@ func TestWorkRests(t *testing.T) {
 		want         time.Duration
 	}{
 		{"alone", false, true, 0},
-		{"beside another", true, true, workRest},
+		{"beside another", true, true, 20 * testBounds.Rest},
 		{"with nothing more to do", true, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"runtime"
+	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
@@ -12,10 +14,15 @@ const (
 	workAlone, workShared, workTotal = 4096, 256, 4096
 	// callUnits is the work of a call that is not for a number of URLs.
 	callUnits = 32
+	// workRest is how long a client with a backlog rests for each unit while other clients work,
+	// on a machine with one processor: with what the unit takes, half of the processor is left.
+	workRest = 20 * time.Microsecond
 )
 
 func newWork() *admit.Work {
-	return admit.NewWork(admit.WorkBounds{Alone: workAlone, Shared: workShared, Total: workTotal})
+	processors := min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
+	return admit.NewWork(admit.WorkBounds{Alone: workAlone, Shared: workShared, Total: workTotal,
+		Rest: workRest / time.Duration(processors)})
 }
 
 type turnKey struct{}

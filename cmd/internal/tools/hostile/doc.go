@@ -15,6 +15,9 @@
 // Each time counts from when the call was due, so that a late call also makes the calls
 // after it late. Attackers have no token, or another one than the client.
 //
+// Each call waits for a sync of the disk. If other programs write to the same disk, set TMPDIR
+// to a tmpfs: then the store is in memory, and only the processor counts.
+//
 // In life, attackers bring their own processors; here they must not take those of the
 // daemon. So the daemon runs on one half of the processors of the machine, with and without
 // an attack. The client and the attackers share the other half, where the attackers have
