@@ -75,6 +75,13 @@ type Options struct {
 	// dropped, as [ReasonExcluded]. So its answers may change. It must be safe for concurrent
 	// use. The default is to exclude nothing.
 	Exclude func(canonical string) bool
+	// Lower reports whether to fetch a URL after the others of its queue, by its canonical form. It
+	// is called for each URL that is added or the target of a redirect, except with
+	// [Link.SkipTraps]. Such a URL gets priority 0, and every other one at least 1, so a store
+	// should be used with it from the start: URLs that were queued with 0 before, or that Put
+	// creates with 0, come after the rest. It must be quick, and safe for concurrent use. The
+	// default is to leave priorities as they are.
+	Lower func(canonical string) bool
 
 	// OnFetched is called with what settlements report of fetches, on the goroutine that
 	// settles, concurrently; store/captures keeps a sample of them for audits of the rules. It

@@ -85,6 +85,12 @@ func (p *preparer) prepare(o *offer) {
 		return
 	}
 	p.fill(o)
+	if p.f.opt.Lower != nil {
+		o.item.Priority = max(o.item.Priority, 1)
+		if !o.url.SkipTraps && p.f.opt.Lower(o.result.Canonical) {
+			o.item.Priority = 0
+		}
+	}
 }
 
 // resolve sets p.crawl to the crawl of a name.

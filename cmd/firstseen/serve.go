@@ -39,7 +39,8 @@ type serveFlags struct {
 	// crawlProfiles are values of --crawl-profile, CRAWL=PROFILE.
 	crawlProfiles []string
 	keepURLs      bool
-	traps         string // "http", "all" or "off"
+	traps         string // "http", "all" or "off", with ",yield" or ",yield-shadow"
+	trapModes     trapModes
 	delay         time.Duration
 	maxInFlight   int
 	adaptive      float64
@@ -165,6 +166,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 	}
 	f.server.Exports = st
 	sample := f.openCaptures(a.log)
+	var front *frontier.Frontier // fetches are reported after New has returned
 	opt := f.policy()
 	opt.Profile, opt.Exclude = p, excluded.excluder()
 	opt.OnFetched = func(r frontier.Fetched) {
@@ -172,9 +174,15 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 			sample.Offer(captures.Capture(r))
 		}
 		f.trusted.offer(&r)
+		if f.server.Yield != nil {
+			f.server.Yield.Offer(front.Profile("*"), &r)
+		}
+	}
+	if f.server.Yield = f.trapModes.table(); f.server.Yield != nil {
+		opt.Lower = f.server.Yield.Lower
 	}
 	opt.Logger = a.log
-	front, err := frontier.New(st, opt)
+	front, err = frontier.New(st, opt)
 	if err != nil {
 		closeCaptures(a.log, sample)
 		return nil, nil, errors.Join(err, st.Close())
@@ -195,7 +203,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 		return err
 	}
 	f.server.Queues = queuestate.Defaults{MaxInFlight: f.maxInFlight, Delay: f.delay}
-	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.traps == "all"
+	f.server.Profile, f.server.TrapsOverGRPC = func() *canon.Profile { return front.Profile("*") }, f.trapModes.links == "all"
 	f.server.Declared = f.trusted.stats
 	go f.trusted.run(ctx, a.log, f.declaredFile())
 	f.server.Reload = func(context.Context) error {

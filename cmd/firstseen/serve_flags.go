@@ -52,7 +52,7 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 
 // addLimitsOfURLs adds the flags by which URLs are refused or given up.
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
-	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off")
+	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings known content come last, with \",yield-shadow\" they are counted")
 	fs.IntVar(&f.maxDepth, "max-depth", 0, "maximum number of links from a seed; 0 for no bound")
 	f.maxExpired.http = 10
 	fs.Var(&f.maxExpired, "max-expired", "leases of a URL that may run out before POST /v1/lease drops it; with HTTP,GRPC, also before GetURLs does, which otherwise has no bound; 0 for no bound")

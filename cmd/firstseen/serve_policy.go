@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
@@ -30,8 +29,8 @@ func (f *serveFlags) checkLimits() error {
 	if !(f.adaptive >= 0) {
 		return fmt.Errorf("cannot serve; got --adaptive %v; want 0 or more", f.adaptive)
 	}
-	if !slices.Contains([]string{"http", "all", "off"}, f.traps) {
-		return fmt.Errorf("cannot serve; got --traps %q; want http, all or off", f.traps)
+	if err := f.trapModes.parse(f.traps); err != nil {
+		return err
 	}
 	if f.cache < 16 {
 		return fmt.Errorf("cannot serve; got --cache %d; want at least 16 MiB", f.cache)
@@ -46,7 +45,7 @@ func (f *serveFlags) policy() frontier.Options {
 		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, RetryAfter: f.retryAfter,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
 		MaxExpired: noneIfZero(f.maxExpired.http),
-		Traps:      frontier.Traps{Off: f.traps == "off"}, Probe: f.probe, SeenFor: f.seenFor,
+		Traps:      frontier.Traps{Off: f.trapModes.links == "off"}, Probe: f.probe, SeenFor: f.seenFor,
 	}
 }
 

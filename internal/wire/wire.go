@@ -254,7 +254,17 @@ type Explanation struct {
 	Profile   string   `json:"profile"`
 	Changes   []Change `json:"changes"`
 	Known     *Known   `json:"known,omitempty"`
+	Trap      *Trap    `json:"trap,omitempty"`
 	Error     *Fault   `json:"error,omitempty"`
+}
+
+// Trap is what the fetches of a path template brought.
+type Trap struct {
+	Template string `json:"template"`
+	Fetches  uint32 `json:"fetches"` // the latest, at most 64
+	Known    uint32 `json:"known"`   // of them, those that brought known content
+	Lowered  bool   `json:"lowered"` // by its fetches
+	Lifted   bool   `json:"lifted"`  // by an operator: its URLs are not lowered
 }
 
 // Change is what a rule did to a URL.

@@ -12,6 +12,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/backup"
 	"github.com/firstseen/firstseen/cmd/internal/queuestate"
 	"github.com/firstseen/firstseen/cmd/internal/trust"
+	"github.com/firstseen/firstseen/cmd/internal/yield"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
 )
@@ -110,6 +111,8 @@ type Config struct {
 	// Declared counts the rules that trusted hosts declared; nil if no host is trusted. The
 	// default is that none is.
 	Declared func() *trust.Stats
+	// Yield finds templates whose fetches bring known content. The default is none.
+	Yield *yield.Table
 	// AuditEvery is how often they are judged; negative is never. The default is 15 min.
 	AuditEvery time.Duration
 	// Reload is called by Server.Reload, for rules and the like. The default

@@ -53,6 +53,8 @@ func (s *Server) described() []route {
 		{"POST /v1/pause", Admin, 0, 0, s.postPause},
 		{"POST /v1/forget", Admin, 0, 0, s.postForget},
 		{"POST /v1/crawl", Admin, 0, 0, s.postCrawl},
+		{"POST /v1/traps", Admin, 0, 0, s.postTraps},
+		{"GET /v1/traps", Read, 1 << 20, callUnits, s.getTraps},
 		{"POST /v1/backup", Admin, 0, 0, s.postBackup},
 		{"GET /v1/export", Admin, 2 << 20, callUnits, s.getExport},
 		{"GET /v1/backup", Read, 1 << 20, callUnits, s.getBackup},

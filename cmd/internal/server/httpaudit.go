@@ -46,7 +46,7 @@ var (
 // tellFetch sets the redirect target of a known URL from its metadata, and, if fetches are
 // kept, their results.
 func (s *Server) tellFetch(k *frontier.Known) {
-	wanted := s.judge.sample != nil || s.declared() != nil
+	wanted := s.judge.sample != nil || s.declared() != nil || s.cfg.Yield != nil
 	if !wanted && !bytes.Contains(k.Meta, []byte("redir")) || !isMetadata(k.Meta) {
 		return
 	}

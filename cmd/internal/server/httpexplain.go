@@ -58,6 +58,11 @@ func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) wire.Ex
 		return e
 	}
 	e.Key = hex.EncodeToString(is.Key[:])
+	if s.cfg.Yield != nil {
+		if of, ok := s.cfg.Yield.Of(is.Canonical); ok {
+			e.Trap = &of
+		}
+	}
 	steps, err := p.Explain(u.URL)
 	if err == nil && steps.Canonical == is.Canonical { // not in an exact crawl
 		for _, st := range steps.Steps {

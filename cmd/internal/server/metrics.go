@@ -32,6 +32,7 @@ var gaugeHelp = map[string]string{
 	"firstseen_captures":        "Fetches kept to judge the rules by.",
 	"firstseen_captures_share":  "Share of all places whose fetches are kept.",
 	"firstseen_declared_rules":  "Rules in use that trusted hosts declared.",
+	"firstseen_trap_templates":  "Path templates whose fetches bring known content, as --traps yield counts them.",
 	"firstseen_captures_failed": "1 if the fetches that were kept could not be opened, so that none are kept.",
 }
 
@@ -55,6 +56,7 @@ func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	ch <- capturesDropped
 	ch <- capturesDamaged
 	ch <- declaredRefused
+	ch <- trapURLs
 }
 
 // Collect implements prometheus.Collector.
@@ -77,6 +79,10 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	if st := g.s.declared(); st != nil {
 		put("firstseen_declared_rules", float64(st.Rules))
 		ch <- prometheus.MustNewConstMetric(declaredRefused, prometheus.CounterValue, float64(st.Refused))
+	}
+	if y := g.s.cfg.Yield; y != nil {
+		put("firstseen_trap_templates", float64(y.Lowered()))
+		ch <- prometheus.MustNewConstMetric(trapURLs, prometheus.CounterValue, float64(y.URLs()), yes(y.Shadow()))
 	}
 	failed := 0.0
 	if g.s.cfg.CapturesError != nil {
@@ -106,6 +112,7 @@ var (
 	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that had been taken and were dropped instead of handed out, by reason.", []string{"reason"}, nil)
 	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept because the disk failed or was too slow.", nil, nil)
 	declaredRefused = prometheus.NewDesc("firstseen_declared_refused_total", "Declarations of trusted hosts that could not be used.", nil, nil)
+	trapURLs        = prometheus.NewDesc("firstseen_trap_urls_total", "URLs offered of such templates: queued with the lowest priority, or, in shadow mode, only counted.", []string{"shadow"}, nil)
 	capturesDamaged = prometheus.NewDesc("firstseen_captures_damaged_total", "Damaged lines met in the file of fetches.", nil, nil)
 )
 

@@ -60,6 +60,7 @@ var schemas = map[string]any{
 	"Queues": queuesAnswer{}, "RedirectRequest": wire.RedirectRequest{}, "Redirection": wire.Redirection{}, "QueueSettings": wire.QueueSettings{},
 	"Pause": wire.Pause{}, "ForgetRequest": wire.ForgetRequest{}, "Forgotten": wire.Forgotten{},
 	"CrawlProfile": crawlBody{}, "Fetched": wire.Fetched{}, "Judgement": judgement{},
+	"Trap": wire.Trap{}, "Traps": trapsAnswer{}, "LiftRequest": liftBody{},
 	"BackupRequest": backupBody{}, "Backup": backup.Info{}, "Backups": backupsAnswer{},
 	"History": struct {
 		Samples []sample `json:"samples"`

@@ -117,6 +117,15 @@ function health(s) {
     ['calls under way', number(c.firstseen_open_calls || 0)],
     ['URLs that failed', number(c['firstseen_urls_offered_total{verdict="failed"}'] || 0)],
   ];
+  if ('firstseen_declared_rules' in c) {
+    rows.push(['rules of trusted declarations', number(c.firstseen_declared_rules)],
+      ['declarations that cannot be used', number(c.firstseen_declared_refused_total || 0)]);
+  }
+  if ('firstseen_trap_templates' in c) {
+    const shadow = 'firstseen_trap_urls_total{shadow="yes"}' in c;
+    rows.push(['templates of traps', number(c.firstseen_trap_templates)],
+      [shadow ? 'URLs of traps, only counted' : 'URLs of traps, lowered', number(c['firstseen_trap_urls_total{shadow="' + (shadow ? 'yes' : 'no') + '"}'] || 0)]);
+  }
   $('health').replaceChildren(...rows.map(([k, v]) => row([k], [v, 'n'])));
 }
 
@@ -185,6 +194,7 @@ $('try').addEventListener('submit', async event => {
     if (e.canonical) line('canonical', e.canonical);
     if (e.key) line('key', e.key);
     if (e.queue) line('queue', e.queue);
+    if (e.trap) line(e.trap.lifted ? 'trap, lifted' : e.trap.lowered ? 'trap, lowered' : 'no trap', e.trap.template + ': ' + e.trap.known + ' of ' + e.trap.fetches + ' fetches brought known content');
     line('known', e.known ? e.known.state + (e.known.first ? ', first seen as ' + e.known.first : '') : 'no');
     out.replaceChildren(table);
   } catch (err) {

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/yield"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
+)
+
+// TestTrapsByYield: a template that brings one content is lowered by the fetches that clients report to
+// /v1/done, and /v1/traps, /v1/explain, /v1/lease and /metrics show it; an operator lifts it.
+func TestTrapsByYield(t *testing.T) {
+	table := yield.New(false)
+	s := startWith(t, canon.Qiita(), Config{Yield: table}, func(o *frontier.Options) {
+		o.OnFetched = func(f frontier.Fetched) { table.Offer(canon.Qiita(), &f) }
+		o.Lower, o.Delay, o.MaxInFlight = table.Lower, -1, -1
+	})
+	leaseOne := func() wire.Lease {
+		t.Helper()
+		_, body := s.ask(t, "POST", "/v1/lease", `{"max":1}`)
+		var answer wire.Leases
+		if err := json.Unmarshal([]byte(body), &answer); err != nil || len(answer.Leases) != 1 {
+			t.Fatalf("got %s, %v; want a lease", body, err)
+		}
+		return answer.Leases[0]
+	}
+	var lines strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&lines, "{\"url\":\"http://a.example/list?page=%d\"}\n", i)
+	}
+	s.request(t, "POST", "/v1/urls", lines.String())
+	for range 20 {
+		l := leaseOne()
+		s.request(t, "POST", "/v1/done", fmt.Sprintf(`{"leases":[{"crawl":%q,"key":%q,"token":%q,"outcome":"done","fetched":{"url":%q,"status":200,"digest":"same"}}]}`, l.Crawl, l.Key, l.Token, l.URL))
+	}
+	const name = "a.example/list?page"
+	s.request(t, "POST", "/v1/urls", `{"url":"http://a.example/list?page=99"}`+"\n"+`{"url":"http://a.example/article"}`)
+	for _, c := range []struct{ what, got, want string }{
+		{"listed", s.request(t, "GET", "/v1/traps", ""), `"urls":1,"templates":[{"template":"` + name + `","fetches":20,"known":19,"lowered":true,"lifted":false}]`},
+		{"explained", s.request(t, "GET", "/v1/explain?url=http://a.example/list%3Fpage=5", ""), `"trap":{"template":"` + name + `"`},
+		{"counted", s.request(t, "GET", "/metrics", ""), `firstseen_trap_urls_total{shadow="no"} 1`},
+		{"the article", leaseOne().URL, "http://a.example/article"},
+		{"then the trap", leaseOne().URL, "page=99"},
+		{"lifted", s.request(t, "POST", "/v1/traps", `{"template":"`+name+`","lifted":true}`), `"lifted":true`},
+		{"no such template", s.request(t, "POST", "/v1/traps", `{"template":"nonesuch","lifted":true}`), "404"},
+		{"no table", start(t, canon.Qiita(), Config{}).request(t, "GET", "/v1/traps", ""), "409"},
+	} {
+		if !strings.Contains(c.got, c.want) {
+			t.Errorf("%s: got %s; want %s", c.what, c.got, c.want)
+		}
+	}
+}

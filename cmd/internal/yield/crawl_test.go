@@ -1,0 +1,118 @@
+package yield
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/synth"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/store/memstore"
+)
+
+// crawled is a crawl of a TrapWeb in the order of a frontier.
+type crawled struct {
+	fetches int
+	real    map[string]int // real pages, and when each was fetched first
+	inTrap  int
+}
+
+// crawl fetches up to n URLs with the default fixed limits, and with a table, if it is not nil.
+func crawl(t *testing.T, w *synth.TrapWeb, n int, table *Table) crawled {
+	t.Helper()
+	ctx := context.Background()
+	opt := frontier.Options{Delay: -1, MaxInFlight: -1}
+	if table != nil {
+		opt.Lower = table.Lower
+		opt.OnFetched = func(f frontier.Fetched) { table.Offer(canon.Qiita(), &f) }
+	}
+	f, err := frontier.New(memstore.New(memstore.Options{}), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	add := func(urls []string) {
+		links := make([]frontier.Link, len(urls))
+		for i, url := range urls {
+			links[i].URL = url
+		}
+		if _, err := f.AddBatch(ctx, links); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, home := range w.Seeds() {
+		add([]string{home, home + "archive/2000/01/01/what-happened-on-that-day-0"})
+	}
+	is := crawled{real: map[string]int{}}
+	for is.fetches < n {
+		leases, next, err := f.Lease(ctx, frontier.LeaseRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(leases) == 0 {
+			if next.IsZero() {
+				break
+			}
+			time.Sleep(time.Until(next))
+			continue
+		}
+		is.fetch(w.Page(leases[0].URL, is.fetches), leases[0], f, t, add)
+	}
+	return is
+}
+
+func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Frontier, t *testing.T, add func([]string)) {
+	t.Helper()
+	if p.InTrap {
+		is.inTrap++
+	} else if _, ok := is.real[p.Real]; !ok {
+		is.real[p.Real] = is.fetches
+	}
+	is.fetches++
+	done := frontier.Settlement{Lease: l, Fetched: &frontier.Fetched{Status: 200, Digest: p.Digest, Canonical: p.Canonical}}
+	if _, err := f.Settle(context.Background(), []frontier.Settlement{done}); err != nil {
+		t.Fatal(err)
+	}
+	add(p.Links)
+}
+
+// TestTrapsByYield prints, for each kind of web, the share of fetches in the trap without and with the
+// table, at as many fetches as the honest part and the archive of the hosts have pages. The archive,
+// which its pages lead to one by one, is crawled beside each trap. No real page may be lost
+// by the table, and on honest webs none may come later than by a tenth of all fetches.
+func TestTrapsByYield(t *testing.T) {
+	const pages = 2 * (311 + 1500)
+	seeds := uint64(1)
+	if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
+		seeds = 5
+	}
+	for _, kind := range synth.TrapKinds {
+		for seed := range seeds {
+			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed + 1, Kind: kind, Hosts: 2})
+			table := New(false)
+			without, with := crawl(t, w, pages, nil), crawl(t, w, pages, table)
+			name := fmt.Sprintf("%s, seed %d", kind, seed+1)
+			t.Logf("%s: %d fetches, %.1f %% and %.1f %% of them in the trap, %d and %d real pages, %d templates lowered", name, with.fetches,
+				100*float64(without.inTrap)/pages, 100*float64(with.inTrap)/pages, len(without.real), len(with.real), table.Lowered())
+			if with.fetches != without.fetches || with.inTrap > without.inTrap || 100*len(with.real) < 99*len(without.real) {
+				t.Errorf("%s: got %d fetches, %d in the trap, %d real pages; want %d, at most %d, at least 99 %% of %d", name,
+					with.fetches, with.inTrap, len(with.real), without.fetches, without.inTrap, len(without.real))
+			}
+			if kind != synth.HonestDeep && kind != synth.HonestMirror {
+				continue
+			}
+			for page, at := range without.real {
+				if late := with.real[page] - at; late*10 > with.fetches {
+					t.Errorf("%s: %s is fetched %d of %d fetches later", name, page, late, with.fetches)
+				}
+			}
+		}
+	}
+}

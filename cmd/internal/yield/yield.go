@@ -1,0 +1,149 @@
+package yield
+
+import (
+	"bytes"
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/shape"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
+)
+
+const (
+	minFetches  = 20
+	lowerAt     = 90 // per cent of known content
+	raiseBelow  = 80
+	halveAt     = 64
+	maxTemplate = 256
+)
+
+// Table counts the fetches of templates. Safe for concurrent use.
+type Table struct {
+	shadow  bool
+	lowered atomic.Int64 // templates that are lowered
+	urls    atomic.Int64
+
+	mu        sync.Mutex
+	seed      maphash.Seed
+	contents  contents
+	templates templates
+}
+
+// New returns an empty table. If shadow is true, it only counts.
+func New(shadow bool) *Table {
+	return &Table{shadow: shadow, seed: maphash.MakeSeed()}
+}
+
+// Shadow reports whether the table only counts.
+func (t *Table) Shadow() bool { return t.shadow }
+
+// Lowered returns how many templates are lowered by their fetches.
+func (t *Table) Lowered() int64 { return t.lowered.Load() }
+
+// URLs returns how many offered URLs were lowered, or would have been in shadow mode.
+func (t *Table) URLs() int64 { return t.urls.Load() }
+
+// Offer counts a fetch. The profile makes the canonical forms.
+func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
+	if f.Digest == "" || f.Redirect != "" || f.Status != 0 && f.Status/100 != 2 {
+		return
+	}
+	form, err := p.Canonicalize(f.URL)
+	if err != nil {
+		return
+	}
+	host := canon.Host([]byte(form))
+	name := shape.Append(nil, []byte(form), host)
+	if host == nil || len(name) > maxTemplate {
+		return
+	}
+	declared := form
+	if link, err := p.Canonicalize(f.Canonical); err == nil && samePath(form, link) {
+		declared = link
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := maphash.String(t.seed, form)
+	own := t.contents.bring(t.hash(host, "page", form), key, true)
+	if own == again {
+		return
+	}
+	isKnown := own == known
+	if declared != form {
+		isKnown = t.contents.bring(t.hash(host, "page", declared), key, false) == known || isKnown
+	}
+	isKnown = t.contents.bring(t.hash(host, "digest", f.Digest), key, false) == known || isKnown
+	t.lowered.Add(t.templates.count(t.place(name), string(name), isKnown))
+}
+
+// samePath reports whether two canonical forms differ in their queries only.
+func samePath(a, b string) bool {
+	pathA, _, _ := bytes.Cut([]byte(a), []byte("?"))
+	pathB, _, _ := bytes.Cut([]byte(b), []byte("?"))
+	return bytes.Equal(pathA, pathB)
+}
+
+func (t *Table) hash(host []byte, kind, value string) uint64 {
+	return maphash.Comparable(t.seed, [3]string{string(host), kind, value})
+}
+
+func (t *Table) place(name []byte) uint64 { return maphash.Bytes(t.seed, name) }
+
+// Lower reports whether a URL is queued behind the others, by its canonical form. It is
+// frontier.Options.Lower.
+func (t *Table) Lower(canonical string) bool {
+	if t.lowered.Load() == 0 {
+		return false
+	}
+	of, ok := t.Of(canonical)
+	if !ok || !of.Lowered || of.Lifted {
+		return false
+	}
+	t.urls.Add(1)
+	return !t.shadow
+}
+
+// Of returns the template of a canonical form; ok is false if none of its fetches was counted.
+func (t *Table) Of(canonical string) (of wire.Trap, ok bool) {
+	name := shape.Append(nil, []byte(canonical), canon.Host([]byte(canonical)))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.templates.find(t.place(name), string(name)); e != nil {
+		return *e, true
+	}
+	return wire.Trap{}, false
+}
+
+// List returns the templates that are lowered or lifted, by name.
+func (t *Table) List() []wire.Trap {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := []wire.Trap{}
+	for i := range t.templates {
+		for _, e := range t.templates[i] {
+			if e.Lowered || e.Lifted {
+				list = append(list, e)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b wire.Trap) int { return cmp.Compare(a.Template, b.Template) })
+	return list
+}
+
+// Lift keeps a template from being lowered, or with lifted false lets its fetches decide again. It
+// reports whether the template is in the table.
+func (t *Table) Lift(name string, lifted bool) (of wire.Trap, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.templates.find(t.place([]byte(name)), name)
+	if e == nil {
+		return wire.Trap{}, false
+	}
+	e.Lifted = lifted
+	return *e, true
+}
