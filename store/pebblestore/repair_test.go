@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -128,23 +129,25 @@ func TestRepairLogFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := 0
-	for at, reached := 0, true; reached; at++ {
-		reached = false
-		torn, ops := clone(disk), 0
+	for at, last := int64(0), false; !last; at++ {
+		var reached atomic.Bool
+		var ops atomic.Int64
+		torn := clone(disk)
 		fs := errorfs.Wrap(torn, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			ours := strings.Contains(op.Path, "repair.tmp") || op.Kind == errorfs.OpRename || op.Kind == errorfs.OpLink
-			if !reached && (!ours || op.Kind.ReadOrWrite() != errorfs.OpIsWrite) {
+			if !reached.Load() && (!ours || op.Kind.ReadOrWrite() != errorfs.OpIsWrite) {
 				return nil
 			}
-			if ops++; ops > at {
-				reached = true
+			if ops.Add(1) > at {
+				reached.Store(true)
 				return syscall.EIO
 			}
 			return nil
 		}))
-		if _, err := keysOf(fs, OpenRepair); reached && err == nil {
+		if _, err := keysOf(fs, OpenRepair); reached.Load() && err == nil {
 			t.Errorf("write %d: got no error; want EIO", at)
 		}
+		last = !reached.Load()
 		n, err := keysOf(torn, OpenOrCreate)
 		if errors.Is(err, store.ErrCorrupt) {
 			refused++
