@@ -226,6 +226,13 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 		return err
 	}
 	go reloadOn(ctx, hup, a, s)
+	report := func(state string) {
+		if err := notify(state); err != nil {
+			a.log.Error("the service manager does not know the state of the daemon", "error", err)
+		}
+	}
+	report("READY=1")
+	defer context.AfterFunc(ctx, func() { report("STOPPING=1") })()
 	return s.Serve(ctx)
 }
 
