@@ -1,6 +1,6 @@
 package canon
 
-// A Step is one rule's work on a URL: the whole URL before it and after it.
+// A Step is the effect of one rule on a URL: the whole URL before and after it.
 type Step struct {
 	Rule          Rule
 	Before, After string

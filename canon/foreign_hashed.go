@@ -15,7 +15,7 @@ const (
 	// HashedVariantN applies the steps that keep what a URI names, by the standards.
 	HashedVariantN
 	// HashedVariantP folds in addition what servers usually treat alike: case, empty
-	// path segments and file name endings. Distinct pages can meet in it.
+	// path segments and file name endings. It can merge different pages.
 	HashedVariantP
 )
 

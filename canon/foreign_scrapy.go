@@ -15,8 +15,8 @@ import (
 // Scrapy writes URLs as w3lib.url.canonicalize_url 2.5.0 does with its defaults, on
 // CPython 3.11.7, given the URL as bytes of UTF-8: the form behind the request
 // fingerprints of Scrapy. Older releases of w3lib differ: until 2.5 dot segments stayed.
-// Parameters are sorted decoded and encoded again, the fragment goes, the default port
-// stays; any scheme, and none, is taken. A host is mapped by IDNA 2003.
+// Parameters are sorted decoded and encoded again, the fragment is removed, the default port
+// stays; any scheme, or none, is accepted. A host is mapped by IDNA 2003.
 //
 // The error is [ErrURL] where w3lib raises one: a port that is not a number up to 65535, brackets
 // around something that is not an IPv6 address, a host in which NFKC normalization produces a

@@ -1,6 +1,6 @@
 package canon
 
-// None takes any bytes as they are: the key of a URL is then that of its exact spelling.
+// None takes any bytes as they are: the key of a URL is then that of its exact bytes.
 // It never fails, and it does not look whether its input is a URL.
 //
 // Laws: idempotence. No WHATWG fixpoint.

@@ -8,8 +8,8 @@ import (
 )
 
 // A Profile is one way of writing URLs canonically: a named, versioned list of rules.
-// It is immutable; derive another one with [Profile.With]. A Profile may be used by any
-// number of goroutines at once. Use it as *Profile, from one of the constructors.
+// It is immutable; derive another one with [Profile.With]. A Profile is safe
+// for concurrent use. Use it as *Profile, from one of the constructors.
 type Profile struct {
 	name    string
 	version int

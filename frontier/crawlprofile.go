@@ -35,7 +35,7 @@ func (f *Frontier) SetCrawlProfile(ctx context.Context, name string, p *canon.Pr
 
 // Profile returns the profile that makes the keys of a crawl now: its own or that of the
 // frontier; canon.None for an exact crawl. "" is the crawl of [Options.Crawl], and "*" stands for
-// crawls without one of their own. Its Compare names the rules that make two URLs one.
+// crawls without one of their own. Its method Compare names the rules that merge two URLs.
 func (f *Frontier) Profile(name string) *canon.Profile {
 	if name == "*" {
 		return f.profile.Load()

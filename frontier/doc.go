@@ -19,12 +19,13 @@
 //		}
 //	}
 //
-// With the errors handled that it leaves out, this is a complete crawler: see examples/embedded.
+// With its errors handled, this is a complete crawler: see examples/embedded.
 //
 // A crawler finds the same page repeatedly, under many variants of its URL, in many goroutines. A
 // frontier compares URLs by their canonical forms, and answers "new" once for each: then the URL is
-// queued. That is one atomic step, and it is durable when it returns. Only Force, Put, Recrawl,
-// [Options.Probe] and expiry ([Options.SeenFor], Forget) queue a URL again. The frontier hands out
+// queued. That is one atomic step, and it is durable when it returns. After a URL was
+// completed or dropped, only Force, Put, Recrawl, [Options.Probe] and expiry ([Options.SeenFor],
+// Forget) queue it again. The frontier hands out
 // URLs as leases: each URL to one fetcher at a time, each host no faster than its delay allows. The
 // URL of a lease is the first-seen URL, unchanged. Fetch it, not its canonical form.
 //

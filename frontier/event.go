@@ -24,7 +24,7 @@ const (
 	EventRetried                         // put back after a failure
 	EventRecrawl                         // put back for another time, after success
 	EventDropped                         // given up
-	EventReleased                        // put back untouched
+	EventReleased                        // put back, not fetched
 	EventRedirected                      // to be followed under the same lease
 )
 
@@ -70,7 +70,7 @@ const (
 type Refusal struct {
 	Crawl    string // "" for invalid names, and for counts that are new after 1,024 exist
 	Reason   Reason
-	Dropped  bool // they had been taken, and were dropped later
+	Dropped  bool // they had been accepted, and were dropped later
 	Count    int64
 	Examples []string // at most 10, oldest first, each cut to 256 bytes
 }

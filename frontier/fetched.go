@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Fetched is what a fetch gave. Reported with a [Settlement] or a [Known], it is passed to
+// Fetched is the result of a fetch. Reported with a [Settlement] or a [Known], it is passed to
 // [Options.OnFetched], where rules are judged by it.
 type Fetched struct {
 	// URL as it was fetched. The default is that of the lease, or the known one's.

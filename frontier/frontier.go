@@ -38,8 +38,8 @@ type Frontier struct {
 // New returns a frontier on a store, which stays the caller's: close the frontier first,
 // and then the store. A new store takes its identity, durably, from the first frontier on it.
 //
-// Errors: store.ErrIdentity if the store was made with another profile, and
-// store.ErrInvalid for options that mean nothing.
+// Errors: store.ErrIdentity if the store was made with another profile, and one
+// that names the option if an option is invalid.
 func New(s store.Store, opt Options) (*Frontier, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err

@@ -11,11 +11,11 @@ import (
 // Interface is what a crawler's loop needs of a frontier, wherever that is: in
 // the process (*Frontier) or behind a daemon (*client.Client, in
 // frontier/client). A crawler written against it moves from one to the other
-// by its constructor and its options. Looking around and housekeeping are left out: they
-// belong to operators, not to the loop.
+// by its constructor and its options. Methods for operators are left
+// out.
 //
-// The methods are described at [Frontier]. What a wire adds to them (answers
-// that get lost, [Result.Resent]) is described in package client.
+// The methods are described at [Frontier]. Package client describes what
+// happens if an answer is lost ([Result.Resent]).
 type Interface interface {
 	Add(ctx context.Context, url string) (Result, error)
 	AddBatch(ctx context.Context, urls []Link) ([]Result, error)

@@ -12,7 +12,7 @@ import (
 // Lease is a URL in the hands of a fetcher. Until Expires no other client gets it.
 // Settle it by [Frontier.Done] or one of its siblings.
 type Lease struct {
-	URL           string // to be fetched as it stands
+	URL           string // to be fetched unchanged
 	Crawl         string
 	Queue         string
 	Key           store.Key

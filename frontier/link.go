@@ -112,7 +112,7 @@ type Result struct {
 	// [Known.Redirect].
 	Requeued bool
 	// Resent is set if the URL was sent before and the answer got lost, so that
-	// a Duplicate may be this caller's own. Only frontiers behind a wire set it.
+	// a Duplicate may be this caller's own. Only package client sets it.
 	Resent bool
 	// Reason says why it was refused.
 	Reason Reason

@@ -30,8 +30,8 @@ func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
 	return leases[0], nil
 }
 
-// LeaseWait is for servers that answer many fetchers: Lease that waits until there is something to hand out, or ctx
-// ends. With untilFinished it also ends, finished and without leases, when the
+// LeaseWait is like Lease, but waits until there is something to lease or ctx ends. Servers with many fetchers use it.
+// With untilFinished it also returns, finished and without leases, when the
 // crawl asked for (all of them, with "*") has nothing queued or leased. Waiting costs
 // nothing, as in Next.
 //

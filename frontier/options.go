@@ -69,10 +69,10 @@ type Options struct {
 	// Traps are limits on URLs that crawler traps are made of. The default is
 	// that of Traps: all on.
 	Traps Traps
-	// Exclude reports whether never to fetch a URL, by its canonical form: one on another host, or
-	// one on a list (hasheduri.List.Excluded). It is called when a URL is added, put, or the target
-	// of a redirect, which is then refused, and again before one is handed out, which is then
-	// dropped, as [ReasonExcluded]. So its answers may change. It must be safe for concurrent
+	// Exclude reports whether a URL must not be fetched, by its canonical form: it is on another host, or
+	// on a list (hasheduri.List.Excluded). A URL that it excludes is refused when it is added, put or the
+	// target of a redirect, and dropped before it is handed out, both as [ReasonExcluded]. So its answers
+	// may change. It must be safe for concurrent
 	// use. The default is to exclude nothing.
 	Exclude func(canonical string) bool
 	// Lower reports whether to fetch a URL after the others of its queue, by its canonical form. It

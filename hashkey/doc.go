@@ -19,9 +19,9 @@
 //
 // A wider hash costs more memory for each URL. With a narrower hash it is more probable that two URLs
 // have the same hash, and then the second is lost as a "duplicate". This is the probability of at
-// least one such loss among N different URLs, as [CollisionOdds] computes it:
+// least one such loss among so many different URLs, as [CollisionOdds] computes it:
 //
-//	bits  N = 1e6      1e8      1e9     1e10     1e12
+//	bits      1e6      1e8      1e9     1e10     1e12
 //	  64  2.7e-08  2.7e-04  2.7e-02  9.3e-01  1.0e+00
 //	 128  1.5e-27  1.5e-23  1.5e-21  1.5e-19  1.5e-15
 //	 256  4.3e-66  4.3e-62  4.3e-60  4.3e-58  4.3e-54

@@ -85,7 +85,7 @@ type Terms struct {
 	// Identity is how the user makes keys. The default is as the store says.
 	Identity Identity
 	// Retention is how long the user wants keys to be remembered. A store that forgets
-	// keys by age only many at a time then does so at least every eighth of it, unless
-	// its own options say otherwise. The default, 0, is no wish.
+	// keys by age in groups then makes a group of the keys of at most an eighth of that time.
+	// The default, 0, is no wish.
 	Retention time.Duration
 }

@@ -104,7 +104,7 @@ type Entry struct {
 	Created  time.Time // since when the text is kept: it was recorded, or queued again after its text was dropped
 	Expires  time.Time // end of the lease, when leased
 	Priority uint8
-	// Attempts is how often it was leased since it was recorded or forced, or since a settlement
-	// changed its state after its end or reset it.
+	// Attempts is the number of its leases since it was recorded or forced, or since a settlement
+	// reset it or changed its state after it was completed or dropped.
 	Attempts int
 }

@@ -76,8 +76,8 @@ type Settlement struct {
 	// clock of the store, which may not be the caller's. It must not be negative.
 	After time.Duration
 
-	// URL replaces the fetch URL. With Create it is that of a URL that is made;
-	// any other keeps its own. The default keeps it.
+	// URL replaces the fetch URL. With Create it is the URL of a new entry,
+	// and has no effect on an existing one. The default keeps it.
 	URL string
 	// Meta replaces the caller's data; nil keeps it. The store keeps a copy.
 	Meta []byte

@@ -27,8 +27,7 @@ type QueueChange struct {
 	// the store it is ErrInvalid.
 	NotBefore *time.Time
 	// Later keeps BlockedUntil and NotBefore as they are where that is later
-	// already: a fetch that says when to come again must not end what another,
-	// or an operator, asked for. The default is to replace them.
+	// already: so a Retry-After does not shorten a longer block of an operator. The default is to replace them.
 	Later bool
 	// MustExist makes Configure return ErrNotFound for a queue that neither
 	// holds, completed nor dropped anything, or an unknown crawl. The default is

@@ -59,9 +59,9 @@ A store in Redis is backed up by the means of Redis (BGSAVE of each node), or cr
 	fs.StringVar(&f.db, "db", "", "directory of a store that no daemon has open")
 	fs.StringVar(&f.to, "to", "", "with --db: directory of the backups; made if need be")
 	f.redis.add(fs)
-	fs.IntVar(&f.keep, "keep", 0, "backups that stay, the latest ones; 0 for all")
+	fs.IntVar(&f.keep, "keep", 0, "number of backups to keep, the latest; 0 keeps all")
 	typed(fs, "keep")
-	fs.BoolVar(&f.list, "list", false, "list the backups that there are, and make none")
+	fs.BoolVar(&f.list, "list", false, "only list the backups")
 	fs.BoolVar(&f.asJSON, "json", false, "write JSON, an object for each backup")
 	wanting(cmd, oneOf("daemon", "db", "redis"), atMostOneOf("daemon", "to"))
 	return cmd

@@ -136,7 +136,7 @@ func TestUnknownCrawlsAreRefused(t *testing.T) {
 		{"export", "--db", db, "--crawl", "raw", "--urls", "--completed", "--output", good},
 		{"copy", "--from-db", db, "--crawl", "news", "--to-file", good},
 	} {
-		if status, _, errOut := runCommand(t, args...); status != statusFailed || !strings.Contains(errOut, "left as it was") {
+		if status, _, errOut := runCommand(t, args...); status != statusFailed || !strings.Contains(errOut, "was not overwritten") {
 			t.Errorf("%q: got status %d, %s; want the file left as it was", args, status, errOut)
 		}
 	}

@@ -28,7 +28,7 @@ type daemonFlags struct{ addr, tokenFile, ca string }
 func (f *daemonFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.addr, "daemon", "", "host:port of the HTTP interface of a running daemon, or https://host:port")
 	fs.StringVar(&f.tokenFile, "token-file", "", "file that has the token for the daemon, and nothing else")
-	fs.StringVar(&f.ca, "ca", "", "roots that the daemon has a certificate of, PEM; default: those of this machine")
+	fs.StringVar(&f.ca, "ca", "", "PEM file of the CA certificates that the daemon's certificate is checked against; default: those of this machine")
 }
 
 func (f *daemonFlags) given() bool { return f.addr != "" }

@@ -23,7 +23,7 @@ func (h *hashedURIFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&h.fragment, "keep-fragment", false, "make a hashed-uri cover the fragment (+frag)")
 	flags.BoolVar(&h.literal, "literal", false, "leave escaped letters of a hashed-uri as they are")
 	flags.StringVar(&h.base, "base", "", "absolute URI that relative references of hashed-uri start from")
-	flags.StringVar(&h.list, "match", "", "file of hashed URIs, one a line: tell for each URL which one hides it, or \"-\"")
+	flags.StringVar(&h.list, "match", "", "file of hashed URIs, one a line: print for each URL the entry that excludes it, or \"-\"")
 }
 
 // hasher is what the flags say.

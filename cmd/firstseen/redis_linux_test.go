@@ -202,7 +202,7 @@ func TestRedisMisuse(t *testing.T) {
 		{"stats --redis redis://nonsense", "want host:port"},
 		{"stats --redis rediss://127.0.0.1:1?ca=redis_linux_test.go", "ca=redis_linux_test.go; got no certificate"},
 		{"copy --from-db x --from-redis 127.0.0.1:1 --to-db y", "cannot run copy; got --from-db and --from-redis; want one of them"},
-		{"copy --to-db y", "cannot run copy; got none of --from-db, --from-redis or --from-file; want one"},
+		{"copy --to-db y", "cannot run copy; got none of --from-db, --from-redis, --daemon or --from-file; want one"},
 		{"forget --db x", "cannot run forget; got none of --url, --queue, --before or --all; want one"},
 		{"forget --db x y", `cannot run forget; got argument "y"; want flags alone`},
 		{"import --db x", "cannot run import; got no file; want at least one"},

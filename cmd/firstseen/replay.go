@@ -62,7 +62,7 @@ Ctrl-C stops reading and prints the results until then.`,
 	f.also.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.crawl, "crawl", store.DefaultCrawl, "crawl in the seen-set that the URLs belong to")
 	f.log.add(cmd.Flags())
-	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print the effect of each rule that can be switched, alone and beside the others")
+	cmd.Flags().BoolVar(&f.byRule, "by-rule", false, "print how many URLs each optional rule merges, alone and when the others are on")
 	cmd.Flags().BoolVar(&f.filters, "filters", false, "print how Bloom filters and a HyperLogLog would have answered")
 	cmd.Flags().StringVar(&f.report, "report", "", "write the result as one HTML file; includes --by-rule (where the profile has rules to switch) and --filters")
 	cmd.Flags().StringVar(&f.title, "title", "", "title of the report; default: the names of the inputs")

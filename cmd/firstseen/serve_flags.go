@@ -34,7 +34,7 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
 	fs.Int64Var(&f.cache, "cache", 64, "MiB of memory for the store's cache and write buffers")
 	fs.Int64Var(&f.indexMiB, "index-memory", 0, "MiB that the index of the keys may take, 10 bytes a key; beyond it run files answer; 0 for no bound, -1 for no index")
-	fs.Int64Var(&f.server.MinFree, "min-free", 1<<30, "bytes of the disk that stay free: with less, writes are refused; -1 for no such bound")
+	fs.Int64Var(&f.server.MinFree, "min-free", 1<<30, "bytes to keep free on the disk: with less, writes are refused; -1 for no such bound")
 }
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
@@ -47,7 +47,7 @@ func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	f.addLimitsOfURLs(fs)
 	fs.IntVar(&f.captures, "captures", 250_000, "fetches to keep for judging the rules, of those reported with a digest; 0 for none")
 	fs.Float64Var(&f.probe, "probe", 0, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
-	fs.DurationVar(&f.seenFor, "seen-for", 0, "age after which a URL counts as new again; 0 for ever")
+	fs.DurationVar(&f.seenFor, "seen-for", 0, "age after which a URL counts as new again; 0: never")
 }
 
 // addLimitsOfURLs adds the flags by which URLs are refused or given up.
@@ -108,7 +108,7 @@ func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
 	fs.StringVar(&c.TokensFile, "tokens", "", `file of bearer tokens, lines "read TOKEN", "write TOKEN" or "admin TOKEN"`)
 	fs.BoolVar(&c.InsecurePublic, "insecure-public", false, "allow addresses beyond loopback without TLS")
 	fs.StringVar(&c.Node, "node", "", "host:port that clients reach this daemon by, for ListNodes; default: the gRPC address")
-	fs.DurationVar(&c.Drain, "drain", 20*time.Second, "how long an orderly end may take")
+	fs.DurationVar(&c.Drain, "drain", 20*time.Second, "maximum time of a shutdown")
 }
 
 // readSettings applies a file of settings, and opens the log again by them.

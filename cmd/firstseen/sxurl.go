@@ -34,7 +34,7 @@ func (s *sxurlFlags) add(flags *pflag.FlagSet) {
 }
 
 func (s *sxurlFlags) addStrict(flags *pflag.FlagSet) {
-	flags.BoolVar(&s.strict, "strict", false, "refuse keys with reserved bits, port 0 or a port that its flag denies")
+	flags.BoolVar(&s.strict, "strict", false, "refuse keys with reserved bits, port 0, or a port although the port flag is not set")
 }
 
 func (s *sxurlFlags) codec() (sxurl.Codec, error) {

@@ -12,12 +12,11 @@ import (
 )
 
 var (
-	// ErrUnavailable is returned when the daemon could not be asked, or could
-	// not do as asked, for as long as Options.Patience. Whether the last sending
-	// was carried out is unknown.
+	// ErrUnavailable is returned if the daemon did not answer, or answered that it cannot serve,
+	// until Options.Patience was over. The last request may have been carried out.
 	ErrUnavailable = errors.New("client: the daemon is not available")
-	// ErrNotCarried is returned, or is in Result.Err of a refused URL, for what the daemon's
-	// interface does not support. Nothing was done.
+	// ErrNotCarried is returned, or is in Result.Err of a refused URL, for what package client
+	// does not support. Nothing was done.
 	ErrNotCarried = errors.New("client: not supported by the daemon's HTTP interface")
 )
 
@@ -29,7 +28,7 @@ type StatusError struct {
 	Message string
 }
 
-// Error returns the daemon's words.
+// Error returns the daemon's message.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("daemon answered %d %s: %s", e.Status, e.Code, e.Message)
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // CleanParam is one Clean-param line of a robots.txt: parameters that do not change the
-// pages at a path. Names and paths are compared with case.
+// pages at a path. Names and paths are case-sensitive.
 //
 // Source: https://yandex.com/support/webmaster/en/robot-workings/clean-param.
 type CleanParam struct {
 	Params []string
-	// Path is a prefix of path and query, in which "*" stands for any text, and "$" at the end
-	// for the end; "" holds everywhere.
+	// Path is a prefix of path and query, in which "*" matches any text, and "$" at the end
+	// the end; "" matches everything.
 	Path string
 }
 

@@ -127,7 +127,7 @@ func (l *List) Bytes() (n int) {
 	return n
 }
 
-// Match returns an entry that hides this URL, if there is one. The URL is brought into
+// Match returns an entry that excludes this URL, if there is one. The URL is brought into
 // canonical form once for each combination of flags in the list, and hashed once for
 // each algorithm with them, however many entries there are. A relative reference
 // matches nothing.
@@ -155,7 +155,7 @@ func (l *List) Match(url string) (entry URI, ok bool) {
 	return URI{}, false
 }
 
-// Excluded reports whether an entry of the list hides this URL, for a crawler that has only
+// Excluded reports whether an entry of the list excludes this URL, for a crawler that has only
 // canonical forms. Their path is never empty, while the draft keeps "http://h" and "http://h/"
 // apart. So if the path is empty or "/", Excluded looks up both.
 func (l *List) Excluded(url string) bool {

@@ -3,7 +3,7 @@ package sxurl
 import "encoding/hex"
 
 // Codec encodes, decodes and matches keys. The zero value is ready, and is what the
-// crate's README describes. It may be used by any number of goroutines at once.
+// crate's README describes. It is safe for concurrent use.
 type Codec struct {
 	// Layout is the encoding. The default is Release02.
 	Layout Layout

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// URL is a parsed URL of any scheme, for the small questions that come up beside keys.
-// It does not change.
+// URL is a parsed URL of any scheme, for questions that a key cannot answer.
+// It is immutable.
 type URL struct {
 	raw, canonical string
 	pieces         pieces

@@ -155,7 +155,7 @@ type DoneLease struct {
 	Fetched *Fetched `json:"fetched,omitempty"`
 }
 
-// Fetched is what a fetch gave.
+// Fetched is the result of a fetch.
 type Fetched struct {
 	URL      string    `json:"url"`
 	Time     time.Time `json:"time,omitzero"`
@@ -311,7 +311,7 @@ type Stats struct {
 type Refusal struct {
 	Crawl    string   `json:"crawl"`
 	Reason   string   `json:"reason"`
-	Dropped  bool     `json:"dropped,omitempty"` // they had been taken, and were dropped later
+	Dropped  bool     `json:"dropped,omitempty"` // they had been accepted, and were dropped later
 	Count    int64    `json:"count"`
 	Examples []string `json:"examples"`
 }

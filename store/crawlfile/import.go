@@ -16,8 +16,8 @@ import (
 
 // ImportOptions modify Import. The zero value is fine.
 type ImportOptions struct {
-	// After is how far an import of the same file came that was broken off: what
-	// it did is read and not done again. The default is to begin at the start.
+	// After is the progress of an interrupted import of the same file: what that import
+	// did is read and not done again. The default is to begin at the start.
 	After Progress
 	// Saved is called with the durable progress. If it fails, so does the import. The default is
 	// not to call it.

@@ -27,8 +27,8 @@ type Metrics struct {
 
 	DiskBytes    int64         // tables and log
 	WrittenBytes int64         // by log, flushes and compactions, since open
-	LogBytes     int64         // of it, by the log
-	UserBytes    int64         // of it, what steps asked to write
+	LogBytes     int64         // the part of WrittenBytes that is the log
+	UserBytes    int64         // what steps asked to write
 	CacheHits    int64         // of Pebble's block cache, since open
 	CacheMisses  int64         //
 	PaceTime     time.Duration // writes were slowed down to the pace of compactions and flushes, since open

@@ -26,7 +26,7 @@ type Options struct {
 	// AlsoSeen are key files, as Export writes them, whose keys count as seen: See and Add
 	// call them duplicates, Verdict.SeenIn names the file, and Lookup reports them as
 	// SeenOnly. They are mapped, and never written. They are not in Stats, Keys, exports and
-	// imports, and Settle and Forget pay no attention to them. Item.Force overrides them:
+	// imports, and Settle and Forget ignore them. Item.Force overrides them:
 	// such an item is added as if no file had its key. If the keys of a file are made in another
 	// way, Open or Prepare returns store.ErrIdentity.
 	AlsoSeen []AlsoSeen

@@ -11,9 +11,9 @@ import (
 // aliveFor is how long a node counts as alive after a beat.
 const aliveFor = 15 * time.Second
 
-// Beat registers that a daemon on this store lives, under the name its clients reach it by,
-// at most 255 bytes, and returns the names of all that do, in order. One that hasn't beaten for
-// 15 seconds, by the server's clock, is taken for dead.
+// Beat registers a daemon as alive, under the name by which its clients reach it (at most 255
+// bytes), and returns the names of all that are alive, in order. A daemon that has not called it for
+// 15 seconds, by the server's clock, counts as dead.
 func (s *Store) Beat(ctx context.Context, node string) ([]string, error) {
 	return s.register(ctx, node, aliveFor)
 }

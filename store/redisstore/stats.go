@@ -72,7 +72,7 @@ func (s *Store) Shared() bool { return true }
 // namesAtOnce bounds the crawls that one script settles.
 const namesAtOnce = 200
 
-// NameCrawls implements store.Store. What holds is a field of the meta key.
+// NameCrawls implements store.Store. The names that hold are fields of {meta}M (FORMAT.md).
 func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
 	if err := crawlnames.Check(names, stored); err != nil {
 		return err

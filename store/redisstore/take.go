@@ -27,10 +27,10 @@ const (
 const defaultLease = 30 * time.Second
 
 // Take implements store.Store. Rotation is fair over all shards for a caller that
-// takes one by one; a larger request is dealt out to the shards by how many of their
-// queues may be served, and crawls take turns in each shard on its own. Shards that don't
-// answer are passed over. What a shard leased and couldn't be promised is given back, and doesn't count as a lease
-// that ran out. An answer that was dealt out may exceed MaxBytes by one URL of each shard.
+// takes one by one; a larger request is divided among the shards by how many of their
+// queues may be served, 128 URLs of a shard at a time, and crawls take turns in each shard on its own. Shards that
+// don't answer are skipped. Leases that did not reach a replica are released, and don't count as expired ones. The
+// answer to a request that was divided may exceed MaxBytes by one URL of each shard.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
 	crawl, err := sched.CheckTake(req)
 	if err != nil {

@@ -107,8 +107,8 @@ func parse(text string) (*template.Template, error) {
 func cards(d Data) []card {
 	list := []card{
 		{Grouped(d.URLs), "URLs", fmt.Sprintf("in %s lines, inputs: %d", Grouped(d.Lines), len(d.Inputs))},
-		{percent(d.Duplicates, d.URLs), "duplicates", Grouped(d.Duplicates) + " URLs brought nothing new"},
-		{percent(d.ExactDuplicates, d.URLs), "exact duplicates", Grouped(d.ExactDuplicates) + ", letter by letter"},
+		{percent(d.Duplicates, d.URLs), "duplicates", Grouped(d.Duplicates) + " URLs were seen before"},
+		{percent(d.ExactDuplicates, d.URLs), "exact duplicates", Grouped(d.ExactDuplicates) + ", byte by byte"},
 		{percent(d.CanonicalDuplicates, d.URLs), "found by canonicalization", Grouped(d.CanonicalDuplicates) + " more, one URL spelled in another way"},
 		{Grouped(d.Unique), "unique", "on " + Grouped(int64(len(d.Hosts))) + " hosts"},
 	}

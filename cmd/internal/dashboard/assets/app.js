@@ -112,9 +112,9 @@ function health(s) {
     ['profile', s.profile],
     ['disk free', c.firstseen_disk_free_bytes ? bytes(c.firstseen_disk_free_bytes) : 'not watched'],
     ['commit, mean', seconds(mean(c, 'firstseen_commit_seconds'))],
-    ['URLs that share a commit, mean', round(mean(c, 'firstseen_batch_urls'))],
-    ['lease, mean', seconds(mean(c, 'firstseen_lease_seconds'))],
-    ['calls under way', number(c.firstseen_open_calls || 0)],
+    ['URLs per commit, mean', round(mean(c, 'firstseen_batch_urls'))],
+    ['time of a lease call, mean', seconds(mean(c, 'firstseen_lease_seconds'))],
+    ['calls in flight', number(c.firstseen_open_calls || 0)],
     ['URLs that failed', number(c['firstseen_urls_offered_total{verdict="failed"}'] || 0)],
   ];
   if ('firstseen_declared_rules' in c) {
@@ -143,7 +143,7 @@ function judged(s) {
   }
   const shown = [...rules].filter(([, r]) => r.pairs > 0).sort(([, a], [, b]) => b.on - a.on || b.pairs - a.pairs);
   $('judged').hidden = shown.length === 0;
-  $('judged-note').textContent = 'By ' + number(s.counters.firstseen_captures || 0) + ' fetches kept. “Same” and “different” count pairs of places that hold still; “one page” is the verdict on them.';
+  $('judged-note').textContent = 'By ' + number(s.counters.firstseen_captures || 0) + ' fetches kept. “Same” and “different” count pairs with a stable control; “one page” is the verdict on them.';
   $('rules').replaceChildren(...shown.map(([name, r]) => row(
     [name], r.on && r.different > 0 ? ['on, merges different pages', 'bad'] : [r.on ? 'on' : 'off'],
     [number(r.pairs), 'n'], [number(r.same), 'n'], [number(r.different), 'n'],
@@ -174,7 +174,7 @@ async function queues() {
     [x.delay_seconds ? x.delay_seconds + ' s' : '', 'n'],
     [x.next ? new Date(x.next).toLocaleString() : '', 'n'])));
   $('more').hidden = !page.more || shown >= 1000;
-  $('queues-note').textContent = page.queues.length ? '' : 'no such queue';
+  $('queues-note').textContent = page.queues.length ? '' : 'no queues';
   if (crawl === '*' && page.queues.length) $('queues-note').textContent = 'of crawl ' + page.queues[0].crawl;
 }
 $('more').addEventListener('click', () => { shown += 200; queues(); });
