@@ -9,8 +9,8 @@
 //
 // These calls share connections that stay open. Beside them the client adds and leases 5 times
 // a second over a new connection for each call. The report has these calls apart: a new
-// connection waits in the queue of the kernel behind those of attackers, which no server can
-// prevent.
+// connection waits in the queue of the kernel behind those of attackers, before the server
+// sees it.
 //
 // Each time counts from when the call was due, so that a late call also makes the calls
 // after it late. Attackers have no token, or another one than the client.
