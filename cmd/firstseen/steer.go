@@ -60,7 +60,7 @@ func (s *steering) inDaemon(ctx context.Context, d *daemonClient, args []string)
 		return err
 	}
 	if s.all {
-		return d.post(ctx, "/v1/pause", wire.Pause{Paused: *b.Paused}, &wire.Pause{})
+		return d.post(ctx, "/v1/pause", wire.Pause{Paused: b.Paused}, &wire.Pause{})
 	}
 	if _, err := d.crawls(ctx, b.Crawl); err != nil {
 		return err

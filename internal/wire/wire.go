@@ -214,9 +214,10 @@ type QueueSettings struct {
 	Paused *bool `json:"paused,omitempty"`
 }
 
-// Pause is the body of POST /v1/pause, and its answer: whether all queues are paused.
+// Pause is the body of POST /v1/pause, and its answer: whether all queues are paused. A body
+// without Paused is refused.
 type Pause struct {
-	Paused bool `json:"paused"`
+	Paused *bool `json:"paused"`
 }
 
 // ForgetRequest is the body of POST /v1/forget. It names one of URLs, Queue, Before and All.

@@ -38,7 +38,11 @@ func (s *Server) postPause(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error { return s.pause(ctx, body.Paused) })
+	if body.Paused == nil {
+		writeError(w, http.StatusBadRequest, "invalid", "cannot pause or resume; the body names neither; send \"paused\" with true or false")
+		return
+	}
+	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error { return s.pause(ctx, *body.Paused) })
 	if err != nil {
 		s.writeFault(w, "pause", err)
 		return

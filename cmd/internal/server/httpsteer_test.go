@@ -21,6 +21,7 @@ func TestSteer(t *testing.T) {
 		{"all are paused", "/v1/pause", `{"paused":true}`, "200", `{"paused":true}`},
 		{"they are", "/v1/queues?queue=b.com", "", "200", `"state":"paused","reason":"all queues are paused"`},
 		{"nothing is leased", "/v1/lease", `{"max":9}`, "200", `"leases":[]`},
+		{"neither", "/v1/pause", `{}`, "400", `true or false`},
 		{"all are resumed", "/v1/pause", `{"paused":false}`, "200", `{"paused":false}`},
 		{"the others are leased", "/v1/lease", `{"max":9}`, "200", `"queue":"b.com"`},
 		{"nothing is named", "/v1/forget", `{}`, "400", "want one"},

@@ -16,7 +16,7 @@ type trapsAnswer struct {
 // liftBody is the body of POST /v1/traps. The answer is a wire.Trap.
 type liftBody struct {
 	Template string `json:"template"`
-	Lifted   bool   `json:"lifted"`
+	Lifted   *bool  `json:"lifted"`
 }
 
 func (s *Server) getTraps(w http.ResponseWriter, _ *http.Request) {
@@ -37,7 +37,11 @@ func (s *Server) postTraps(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	is, ok := s.cfg.Yield.Lift(body.Template, body.Lifted)
+	if body.Lifted == nil {
+		writeError(w, http.StatusBadRequest, "invalid", "cannot lift a template; the body does not say whether it is lifted; send \"lifted\" with true or false")
+		return
+	}
+	is, ok := s.cfg.Yield.Lift(body.Template, *body.Lifted)
 	if !ok {
 		writeError(w, http.StatusNotFound, "not-found", "cannot lift a template; none of its fetches was counted lately; GET /v1/traps and /v1/explain return the names")
 		return

@@ -47,6 +47,7 @@ func TestTrapsByYield(t *testing.T) {
 		{"the article", leaseOne().URL, "http://a.example/article"},
 		{"then the trap", leaseOne().URL, "page=99"},
 		{"lifted", s.request(t, "POST", "/v1/traps", `{"template":"`+name+`","lifted":true}`), `"lifted":true`},
+		{"neither lifted nor not", s.request(t, "POST", "/v1/traps", `{"template":"`+name+`"}`), "400"},
 		{"no such template", s.request(t, "POST", "/v1/traps", `{"template":"nonesuch","lifted":true}`), "404"},
 		{"no table", start(t, canon.Qiita(), Config{}).request(t, "GET", "/v1/traps", ""), "409"},
 	} {

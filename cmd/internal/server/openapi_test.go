@@ -89,6 +89,24 @@ func TestOpenAPIFields(t *testing.T) {
 	}
 }
 
+// TestOpenAPINull checks that each field which a body may leave out may also be null, as the JSON
+// decoder has it: it takes null for no value.
+func TestOpenAPINull(t *testing.T) {
+	got := readOpenAPI(t).Components.Schemas
+	for _, name := range []string{"URLLine", "LeaseRequest", "Done", "DoneLease", "RedirectRequest", "QueueSettings", "ForgetRequest", "Fetched", "BackupRequest"} {
+		for field, schema := range got[name].Properties {
+			if slices.Contains(got[name].Required, field) {
+				continue
+			}
+			v := reflect.New(reflect.TypeOf(schemas[name])).Interface()
+			taken := json.Unmarshal([]byte(`{"`+field+`":null}`), v) == nil
+			if nullable := schema.(map[string]any)["nullable"] == true; nullable != taken {
+				t.Errorf("%s: %s null: taken %v, nullable %v", name, field, taken, nullable)
+			}
+		}
+	}
+}
+
 // jsonFields are the names of a struct's fields in JSON, and whether each is
 // left out when empty.
 func jsonFields(t reflect.Type) map[string]bool {
