@@ -2,8 +2,9 @@ package canon
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // HashedVariant is how much of Appendix A of the Hashed URI draft is applied.
@@ -50,7 +51,7 @@ type HashedParts struct{ Query, Fragment bool }
 func AppendHashed(dst, raw []byte, o HashedOptions) ([]byte, HashedParts, error) {
 	n := schemeLen(string(raw))
 	if n < 0 {
-		return dst, HashedParts{}, fmt.Errorf("cannot canonicalize for hashing; got relative reference %s; want a scheme and a colon at its start: %w", quote(string(raw)), ErrURL)
+		return dst, HashedParts{}, fault.As(ErrURL, "cannot canonicalize for hashing; got relative reference %s; want a scheme and a colon at its start", quote(string(raw)))
 	}
 	start := len(dst)
 	dst = append(dst, raw[:n+1]...)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/PuerkitoBio/purell"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // purellMaxHost bounds the host, in bytes, for a punycode encoder that is quadratic.
@@ -38,12 +40,12 @@ func (e purellEngine) appendCanonical(dst, raw []byte) ([]byte, error) {
 func runPurell(raw string, flags purell.NormalizationFlags) (string, error) {
 	if len(raw) > purellMaxHost {
 		if u, err := url.Parse(raw); err == nil && len(u.Host) > purellMaxHost {
-			return "", fmt.Errorf("cannot canonicalize as purell does; got a host of %d bytes; want at most %d: %w", len(u.Host), purellMaxHost, ErrTooLong)
+			return "", fault.As(ErrTooLong, "cannot canonicalize as purell does; got a host of %d bytes; want at most %d", len(u.Host), purellMaxHost)
 		}
 	}
 	out, err := purell.NormalizeURLString(raw, flags)
 	if err != nil {
-		return "", fmt.Errorf("cannot canonicalize as purell does; got %s: %v: %w", quote(raw), err, ErrURL)
+		return "", fault.As(ErrURL, "cannot canonicalize as purell does; got %s: %v", quote(raw), err)
 	}
 	return out, nil
 }

@@ -1,13 +1,14 @@
 package canon
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // What C14N and Scrapy share: how CPython 3.11.7 cuts, joins and lower-cases URLs, from
@@ -75,13 +76,13 @@ func pyUsesNetloc(scheme string) bool {
 func pyCheckNetloc(netloc string) error {
 	opens, closes := strings.Contains(netloc, "["), strings.Contains(netloc, "]")
 	if opens != closes {
-		return fmt.Errorf("unbalanced brackets: %w", ErrURL)
+		return fault.As(ErrURL, "unbalanced brackets")
 	}
 	if opens {
 		_, inside, _ := strings.Cut(netloc, "[")
 		inside, _, _ = strings.Cut(inside, "]")
 		if !pyBracketed(inside) {
-			return fmt.Errorf("%s in brackets is not an IPv6 address: %w", quote(inside), ErrURL)
+			return fault.As(ErrURL, "%s in brackets is not an IPv6 address", quote(inside))
 		}
 	}
 	return pyCheckNFKC(netloc, "/?#@:")
@@ -105,7 +106,7 @@ func pyCheckNFKC(netloc, separators string) error {
 	}
 	plain := strings.NewReplacer("@", "", ":", "", "#", "", "?", "").Replace(netloc)
 	if mapped := norm.NFKC.String(plain); mapped != plain && strings.ContainsAny(mapped, separators) {
-		return fmt.Errorf("a host that NFKC turns into one with a separator: %w", ErrURL)
+		return fault.As(ErrURL, "a host that NFKC turns into one with a separator")
 	}
 	return nil
 }

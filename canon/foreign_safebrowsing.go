@@ -1,9 +1,10 @@
 package canon
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // SafeBrowsing writes URLs as Google's Safe Browsing and Web Risk do before they hash
@@ -34,7 +35,7 @@ func safeBrowsing(raw string) (string, error) {
 	authority, s := cutBefore(s, "/?")
 	host := webHost(authority)
 	if host == "" {
-		return "", fmt.Errorf("cannot canonicalize for Safe Browsing; got %s; want a host: %w", quote(raw), ErrURL)
+		return "", fault.As(ErrURL, "cannot canonicalize for Safe Browsing; got %s; want a host", quote(raw))
 	}
 	path, query := cutBefore(s, "?")
 	path = collapseRuns(resolveDots(path), '/')
@@ -51,7 +52,7 @@ func cutWebScheme(s string) (scheme, rest string, err error) {
 		return strings.ToLower(s[:n]), rest, nil
 	}
 	if port, _ := cutBefore(s[n+1:], "/?"); !allDigits([]byte(port)) {
-		return "", "", fmt.Errorf("cannot canonicalize for Safe Browsing; got %s; want \"://\" after the scheme: %w", quote(s), ErrScheme)
+		return "", "", fault.As(ErrScheme, "cannot canonicalize for Safe Browsing; got %s; want \"://\" after the scheme", quote(s))
 	}
 	return "http", s, nil // a host and a port
 }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Scrapy writes URLs as w3lib.url.canonicalize_url 2.5.0 does with its defaults, on
@@ -110,7 +112,7 @@ func isSpecial(scheme string) bool {
 func scrapyCheckNetloc(netloc string) error {
 	opens, closes := strings.Contains(netloc, "["), strings.Contains(netloc, "]")
 	if opens != closes {
-		return fmt.Errorf("unbalanced brackets: %w", ErrURL)
+		return fault.As(ErrURL, "unbalanced brackets")
 	}
 	if opens {
 		host := netloc[strings.LastIndexByte(netloc, '@')+1:]
@@ -120,7 +122,7 @@ func scrapyCheckNetloc(netloc string) error {
 			before, inside, after = "", strings.SplitN(host, ":", 2)[0], ""
 		}
 		if before != "" || after != "" && after[0] != ':' || !pyBracketed(inside) {
-			return fmt.Errorf("text in brackets that is not an IPv6 address: %w", ErrURL)
+			return fault.As(ErrURL, "text in brackets that is not an IPv6 address")
 		}
 	}
 	return pyCheckNFKC(netloc, `/?#@:\`)
@@ -172,7 +174,7 @@ func scrapyNetloc(netloc string) (string, error) {
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || strings.HasPrefix(port, "+") {
-			return "", fmt.Errorf("port %s, which is no number up to 65535: %w", quote(port), ErrURL)
+			return "", fault.As(ErrURL, "port %s, which is no number up to 65535", quote(port))
 		}
 		port = ":" + strconv.FormatUint(n, 10)
 	}
@@ -180,7 +182,7 @@ func scrapyNetloc(netloc string) (string, error) {
 	host = pyLower(name) + zone
 	if strings.Contains(host, ":") {
 		if !isASCII(host) {
-			return "", fmt.Errorf("address %s that is not ASCII: %w", quote(host), ErrURL)
+			return "", fault.As(ErrURL, "address %s that is not ASCII", quote(host))
 		}
 		host = "[" + shortestIPv6(strings.ToLower(host)) + "]"
 	} else {

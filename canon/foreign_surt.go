@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // SURT writes the sort-friendly key of a URL as web archives put it in CDX files: what
@@ -102,7 +104,7 @@ type surtURL struct {
 func splitSURT(raw string) (surtURL, error) {
 	s := dropNewlines(strings.Trim(raw, " \t\n\r\v\f"))
 	if s == "" {
-		return surtURL{}, fmt.Errorf("cannot make a SURT; got %s; want more than blanks: %w", quote(raw), ErrURL)
+		return surtURL{}, fault.As(ErrURL, "cannot make a SURT; got %s; want more than blanks", quote(raw))
 	}
 	if schemeLen(s) < 0 {
 		s = "http://" + s
@@ -155,10 +157,10 @@ func cutSURTHost(s string) (host string, port uint64, path string, err error) {
 		return host, 0, path, nil
 	}
 	if digits == "" || !allDigits([]byte(digits)) {
-		return "", 0, "", fmt.Errorf("port %s, which is no number: %w", quote(digits), ErrURL)
+		return "", 0, "", fault.As(ErrURL, "port %s, which is no number", quote(digits))
 	}
 	if port, err = strconv.ParseUint(digits, 10, 16); err != nil {
-		return "", 0, "", fmt.Errorf("port %s above 65535: %w", quote(digits), ErrURL)
+		return "", 0, "", fault.As(ErrURL, "port %s above 65535", quote(digits))
 	}
 	return host, port, path, nil
 }

@@ -1,8 +1,9 @@
 package canon
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // WHATWG is the serialization of the URL Standard as of July 2026, of any scheme, with the
@@ -18,7 +19,7 @@ func WHATWG() *Profile {
 
 func appendWHATWG(dst, raw []byte) ([]byte, error) {
 	if len(raw) > DefaultMaxLength {
-		return dst, fmt.Errorf("cannot canonicalize; got a URL of %d bytes; want at most %d: %w", len(raw), DefaultMaxLength, ErrTooLong)
+		return dst, fault.As(ErrTooLong, "cannot canonicalize; got a URL of %d bytes; want at most %d", len(raw), DefaultMaxLength)
 	}
 	out, err := whatwgForm(dropNewlines(trimSpace(string(raw))))
 	return append(dst, out...), err
@@ -128,7 +129,7 @@ func (w *work) otherAuthority(s string) (err error) {
 		w.port = ":" + number
 	}
 	if w.host == "" && (at >= 0 || number != "" || strings.HasSuffix(s, ":")) {
-		return fmt.Errorf("cannot canonicalize; got %s without a host; want one beside a user or a port: %w", quote(s), ErrURL)
+		return fault.As(ErrURL, "cannot canonicalize; got %s without a host; want one beside a user or a port", quote(s))
 	}
 	w.host, err = opaqueHost(w.host)
 	return err
@@ -141,7 +142,7 @@ func opaqueHost(host string) (string, error) {
 	}
 	for i := range len(host) {
 		if c := host[i]; forbiddenHost[c] {
-			return "", fmt.Errorf("cannot canonicalize; got host %s with %q; want none of the forbidden ones: %w", quote(host), c, ErrURL)
+			return "", fault.As(ErrURL, "cannot canonicalize; got host %s with %q; want none of the forbidden ones", quote(host), c)
 		}
 	}
 	return escapeIllegal(host, opaqueRaw), nil

@@ -1,10 +1,10 @@
 package canon
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/uts46"
 )
 
@@ -21,14 +21,14 @@ func hostToASCII(host string) (string, error) {
 	}
 	// A bad byte would be mapped as U+FFFD, and so hosts would merge.
 	if !utf8.ValidString(host) {
-		return "", fmt.Errorf("cannot map host; got %s; want UTF-8: %w", quote(host), ErrURL)
+		return "", fault.As(ErrURL, "cannot map host; got %s; want UTF-8", quote(host))
 	}
 	if n := longestLabel(host); n > maxLabel {
-		return "", fmt.Errorf("cannot map host; got a label of %d bytes; want at most %d: %w", n, maxLabel, ErrURL)
+		return "", fault.As(ErrURL, "cannot map host; got a label of %d bytes; want at most %d", n, maxLabel)
 	}
 	ascii, err := uts46.ToASCII(host)
 	if err != nil {
-		return "", fmt.Errorf("cannot map host; got %s; want one that UTS #46 allows (%v): %w", quote(host), err, ErrURL)
+		return "", fault.As(ErrURL, "cannot map host; got %s; want one that UTS #46 allows (%v)", quote(host), err)
 	}
 	return ascii, nil
 }
@@ -63,11 +63,11 @@ func longestLabel(host string) int {
 // decoding and mapping can bring in ("%2F", "／").
 func checkHost(host string) error {
 	if host == "" {
-		return fmt.Errorf("cannot canonicalize; got an empty host; want one: %w", ErrURL)
+		return fault.As(ErrURL, "cannot canonicalize; got an empty host; want one")
 	}
 	for i := range len(host) {
 		if c := host[i]; forbiddenDomain[c] {
-			return fmt.Errorf("cannot canonicalize; got host %s with %q; want none of the forbidden ones: %w", quote(host), c, ErrURL)
+			return fault.As(ErrURL, "cannot canonicalize; got host %s with %q; want none of the forbidden ones", quote(host), c)
 		}
 	}
 	return nil

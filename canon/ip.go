@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // canonicalIPv6 reads "[0:0::1]" and writes "[::1]" (URL Standard 3.5, IPv6 parser).
@@ -12,7 +14,7 @@ func canonicalIPv6(host string) (string, error) {
 	inner, closed := strings.CutSuffix(host[1:], "]")
 	addr, err := netip.ParseAddr(inner)
 	if !closed || err != nil || !addr.Is6() || addr.Zone() != "" {
-		return "", fmt.Errorf("cannot read IPv6 address; got %s; want RFC 4291 form without zone: %w", quote(host), ErrURL)
+		return "", fault.As(ErrURL, "cannot read IPv6 address; got %s; want RFC 4291 form without zone", quote(host))
 	}
 	if !addr.Is4In6() {
 		return "[" + addr.String() + "]", nil
@@ -39,7 +41,7 @@ func endsInNumber(host string) bool {
 // canonicalIPv4 reads one to four numbers; the last fills all bytes that are left.
 func canonicalIPv4(host string) (string, error) {
 	fail := func() (string, error) {
-		return "", fmt.Errorf("cannot read IPv4 address; got %s; want one to four numbers in range: %w", quote(host), ErrURL)
+		return "", fault.As(ErrURL, "cannot read IPv4 address; got %s; want one to four numbers in range", quote(host))
 	}
 	numbers := strings.Split(strings.TrimSuffix(host, "."), ".")
 	if len(numbers) > 4 {

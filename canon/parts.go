@@ -3,6 +3,8 @@ package canon
 import (
 	"fmt"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // parts is a URL cut at its separators. Each part keeps its separator and its raw text,
@@ -66,7 +68,7 @@ func splitSpecial(s string, n int) (p parts) {
 }
 
 func errNoScheme(s string) error {
-	return fmt.Errorf("cannot split URL; got %s; want a scheme and a colon at its start: %w", quote(s), ErrURL)
+	return fault.As(ErrURL, "cannot split URL; got %s; want a scheme and a colon at its start", quote(s))
 }
 
 // schemeLen is the length of the scheme at the start of s, and -1 if there is none.
@@ -89,7 +91,7 @@ func refuse(s, scheme string) error {
 	if _, err := whatwgForm(s); err != nil {
 		return err
 	}
-	return fmt.Errorf("cannot canonicalize; got scheme %s; want http, https or ftp: %w", quote(scheme), ErrScheme)
+	return fault.As(ErrScheme, "cannot canonicalize; got scheme %s; want http, https or ftp", quote(scheme))
 }
 
 // defaultPort returns the default port of http, https and ftp, and "" for other schemes.

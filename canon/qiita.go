@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"unsafe"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Qiita is the default profile: the six steps of the Qiita article on URL
@@ -128,7 +130,7 @@ func (q *qiita) needsSlow(raw []byte, l *layout) bool {
 }
 
 func (q *qiita) tooLong(n int, what string) error {
-	return fmt.Errorf("cannot canonicalize; got a %s of %d bytes; want at most %d: %w", what, n, q.maxLength, ErrTooLong)
+	return fault.As(ErrTooLong, "cannot canonicalize; got a %s of %d bytes; want at most %d", what, n, q.maxLength)
 }
 
 func (q *qiita) steps(raw []byte) (steps []Step, err error) {

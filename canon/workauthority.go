@@ -1,11 +1,12 @@
 package canon
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/PuerkitoBio/purell"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // defaultPort checks the number and drops a default port. For http and https, purell does
@@ -26,7 +27,7 @@ func (w *work) defaultPort() error {
 }
 
 func errPort(port string) error {
-	return fmt.Errorf("cannot read port; got %s; want a number up to 65535: %w", quote(port), ErrURL)
+	return fault.As(ErrURL, "cannot read port; got %s; want a number up to 65535", quote(port))
 }
 
 // portNumber reads ":0080" as "80"; "" and ":" are "".

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -111,8 +112,8 @@ func (f *Frontier) stored(ctx context.Context, name string) (string, error) {
 }
 
 func crawlNameError(name string) error {
-	return fmt.Errorf("cannot use crawl %.40q: a name has 1 to %d bytes, and does not end in %q or \"|PROFILE@NUMBER\": %w",
-		name, maxCrawlName, exactSuffix, store.ErrInvalid)
+	return fault.As(store.ErrInvalid, "cannot use crawl %.40q: a name has 1 to %d bytes, and does not end in %q or \"|PROFILE@NUMBER\"",
+		name, maxCrawlName, exactSuffix)
 }
 
 // shown returns the users' name of a stored crawl.

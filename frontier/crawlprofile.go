@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -28,7 +29,7 @@ func (f *Frontier) SetCrawlProfile(ctx context.Context, name string, p *canon.Pr
 	}
 	suffix := suffixOf(p)
 	if made, err := profileOf(suffix); err != nil || made.String() != p.String() || len(suffix) > maxSuffix {
-		return fmt.Errorf("cannot set the profile of crawl %q to %.80s: the profile of a crawl cannot have a rule file, and its name has at most %d bytes: %w", name, p, maxSuffix-3, store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot set the profile of crawl %q to %.80s: the profile of a crawl cannot have a rule file, and its name has at most %d bytes", name, p, maxSuffix-3)
 	}
 	return f.setOwn(ctx, name, crawl{own: p}, suffix)
 }
@@ -68,10 +69,10 @@ func profileOf(suffix string) (*canon.Profile, error) {
 	name, version, _ := strings.Cut(strings.TrimPrefix(suffix, "|"), "@")
 	p, err := canon.ParseProfile(name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make its profile: %w: %w", err, store.ErrIdentity)
+		return nil, fault.As(store.ErrIdentity, "cannot make its profile: %w", err)
 	}
 	if version != strconv.Itoa(p.Version()) {
-		return nil, fmt.Errorf("cannot make its keys; got profile %s version %d; want version %s: %w", name, p.Version(), version, store.ErrIdentity)
+		return nil, fault.As(store.ErrIdentity, "cannot make its keys; got profile %s version %d; want version %s", name, p.Version(), version)
 	}
 	return p, nil
 }
@@ -126,14 +127,14 @@ func (t *crawlTable) setOwn(ctx context.Context, s store.Store, c crawl, way str
 		if now.stored == c.stored {
 			return nil
 		}
-		return fmt.Errorf("cannot set the profile of crawl %q to %s: it is %s permanently; use another crawl: %w", c.name, asked, way, store.ErrIdentity)
+		return fault.As(store.ErrIdentity, "cannot set the profile of crawl %q to %s: it is %s permanently; use another crawl", c.name, asked, way)
 	}
 	stats, err := s.Stats(ctx, c.name)
 	if err != nil {
 		return fmt.Errorf("cannot set the profile of crawl %q to %s: %w", c.name, asked, err)
 	}
 	if stats.Seen > 0 {
-		return fmt.Errorf("cannot set the profile of crawl %q to %s: it has %d URLs by %s; use a crawl without URLs: %w", c.name, asked, stats.Seen, way, store.ErrIdentity)
+		return fault.As(store.ErrIdentity, "cannot set the profile of crawl %q to %s: it has %d URLs by %s; use a crawl without URLs", c.name, asked, stats.Seen, way)
 	}
 	holds := []string{c.stored}
 	if err := s.NameCrawls(ctx, []string{c.name}, holds); err != nil {
@@ -143,7 +144,7 @@ func (t *crawlTable) setOwn(ctx context.Context, s store.Store, c crawl, way str
 		if suffix := holds[0][len(c.name):]; suffix != "" {
 			way = suffix[1:]
 		}
-		return errors.Join(fmt.Errorf("cannot set the profile of crawl %q to %s: it is %s permanently; use another crawl: %w", c.name, asked, way, store.ErrIdentity), t.keep(c.name, holds[0]))
+		return errors.Join(fault.As(store.ErrIdentity, "cannot set the profile of crawl %q to %s: it is %s permanently; use another crawl", c.name, asked, way), t.keep(c.name, holds[0]))
 	}
 	off := false
 	if err := s.Configure(ctx, c.stored, "", store.QueueChange{Paused: &off}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -128,7 +129,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 func (f *Frontier) takeRequest(ctx context.Context, req LeaseRequest) (store.TakeRequest, error) {
 	req.Crawl = cmp.Or(req.Crawl, f.opt.Crawl)
 	if req.Crawl == "*" && req.Queue != "" {
-		return store.TakeRequest{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
+		return store.TakeRequest{}, fault.As(store.ErrInvalid, "cannot lease from queue %q; got any crawl; want the name of one", req.Queue)
 	}
 	stored, err := f.stored(ctx, req.Crawl)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -65,7 +66,7 @@ func refusalError(url string, r *Result) error {
 	if r.Err != nil {
 		return fmt.Errorf("cannot identify %q: %w", url, r.Err)
 	}
-	return fmt.Errorf("cannot identify %q; got a bad %s: %w", url, r.Reason, store.ErrInvalid)
+	return fault.As(store.ErrInvalid, "cannot identify %q; got a bad %s", url, r.Reason)
 }
 
 func entryOf(e store.Entry) (Entry, error) {

@@ -1,9 +1,8 @@
 package frontier
 
 import (
-	"fmt"
-
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -17,7 +16,7 @@ import (
 func (f *Frontier) SetProfile(p *canon.Profile) error {
 	was := f.opt.Profile
 	if p.Name() != was.Name() || p.Version() != was.Version() {
-		return fmt.Errorf("cannot set profile; got %s version %d; want %s version %d: %w", p.Name(), p.Version(), was.Name(), was.Version(), store.ErrIdentity)
+		return fault.As(store.ErrIdentity, "cannot set profile; got %s version %d; want %s version %d", p.Name(), p.Version(), was.Name(), was.Version())
 	}
 	f.profile.Store(p)
 	return nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Text, and with it JSON (map keys too), is the hexadecimal form. Binary is the bytes.
@@ -121,7 +123,7 @@ func format(w fmt.State, verb rune, hash []byte) {
 
 func setBytes(hash, data []byte) error {
 	if len(data) != len(hash) {
-		return fmt.Errorf("cannot read hash; got %d bytes; want %d: %w", len(data), len(hash), ErrFormat)
+		return fault.As(ErrFormat, "cannot read hash; got %d bytes; want %d", len(data), len(hash))
 	}
 	copy(hash, data)
 	return nil
@@ -137,5 +139,5 @@ func scan(hash []byte, src any) error {
 	case string:
 		return parseHex(hash, v)
 	}
-	return fmt.Errorf("cannot scan hash; got a value of type %T; want %d bytes or their hexadecimal digits: %w", src, len(hash), ErrFormat)
+	return fault.As(ErrFormat, "cannot scan hash; got a value of type %T; want %d bytes or their hexadecimal digits", src, len(hash))
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // ErrFormat means that a text or a value is no hash of the wanted type. All errors of
@@ -119,7 +121,7 @@ func displayError(hash []byte, s string) error {
 func formatError(s, want string) error {
 	const most = 100
 	if len(s) > most {
-		return fmt.Errorf("cannot parse hash; got %d bytes that begin %q; want %s: %w", len(s), s[:most], want, ErrFormat)
+		return fault.As(ErrFormat, "cannot parse hash; got %d bytes that begin %q; want %s", len(s), s[:most], want)
 	}
-	return fmt.Errorf("cannot parse hash; got %q; want %s: %w", s, want, ErrFormat)
+	return fault.As(ErrFormat, "cannot parse hash; got %q; want %s", s, want)
 }

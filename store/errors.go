@@ -4,31 +4,31 @@ import "errors"
 
 var (
 	// ErrClosed is returned by every method after Close.
-	ErrClosed = errors.New("store: closed")
+	ErrClosed = errors.New("the store is closed")
 	// ErrNotFound is returned for an unknown key or queue.
-	ErrNotFound = errors.New("store: not found")
+	ErrNotFound = errors.New("not found")
 	// ErrIdentity is returned by Prepare, and by an import, for another profile,
 	// version, key kind or Unicode version than the store was made with.
-	ErrIdentity = errors.New("store: made with another identity")
+	ErrIdentity = errors.New("the store was made with another identity")
 	// ErrFormat is returned for a store of another format, older or newer.
-	ErrFormat = errors.New("store: unknown format")
+	ErrFormat = errors.New("the store has another format")
 	// ErrLocked is returned by an open while another process has the store.
-	ErrLocked = errors.New("store: in use by another process")
+	ErrLocked = errors.New("another process has the store open")
 	// ErrFailed is returned by writes after the disk failed: acknowledged steps are safe, and
 	// the store must be opened again.
-	ErrFailed = errors.New("store: failed, open it again")
+	ErrFailed = errors.New("the store failed earlier: close it, and open it again")
 	// ErrCorrupt is returned where stored bytes don't match their checksum or
 	// format.
-	ErrCorrupt = errors.New("store: corrupt")
+	ErrCorrupt = errors.New("the stored data is damaged")
 	// ErrInvalid is returned for an argument that can't be stored, such as a
 	// queue key that is too long.
-	ErrInvalid = errors.New("store: invalid argument")
+	ErrInvalid = errors.New("the argument is invalid")
 	// ErrUnavailable is returned when a step can't be carried out, or not as
 	// durably as promised, for now: servers don't answer, replicas are missing,
 	// memory is full. What became of the step is not known; it is safe to do it
 	// again.
-	ErrUnavailable = errors.New("store: unavailable")
+	ErrUnavailable = errors.New("the store is unavailable")
 	// ErrClock is returned by a Forget by [Selection.Age] while the store doubts its
 	// clock. Nothing was forgotten.
-	ErrClock = errors.New("store: clock in doubt")
+	ErrClock = errors.New("the clock is in doubt")
 )

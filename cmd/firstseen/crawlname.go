@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -54,6 +55,6 @@ func crawlInto(ctx context.Context, s store.Store, name string, keys store.Ident
 	if err != nil && !c.Own() {
 		hint = fmt.Sprintf("; for a new crawl that has a profile of its own, name it %q", frontier.NewCrawl(s, c.Name, keys).Stored)
 	}
-	return c, fmt.Errorf("the keys are made by profile %q, version %d, and those of crawl %q by %q, version %d%s: %w",
-		keys.Profile, keys.Version, c.Name, c.Identity.Profile, c.Identity.Version, hint, store.ErrIdentity)
+	return c, fault.As(store.ErrIdentity, "the keys are made by profile %q, version %d, and those of crawl %q by %q, version %d%s",
+		keys.Profile, keys.Version, c.Name, c.Identity.Profile, c.Identity.Version, hint)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // reference resolves relative references as the URL Standard does, up to the dot segments,
@@ -20,7 +21,7 @@ type reference struct {
 func newReference(base string) (*reference, error) {
 	form, err := canon.WHATWG().Canonicalize(base)
 	if err == nil && canon.Host([]byte(form)) == nil {
-		err = fmt.Errorf("it has no host: %w", canon.ErrScheme)
+		err = fault.As(canon.ErrScheme, "it has no host")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot use --base %s: %w", shown(base), err)

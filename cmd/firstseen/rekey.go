@@ -8,6 +8,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -43,8 +44,8 @@ func (r *rekeying) into(ctx context.Context, dir string) (err error) {
 		}
 	}
 	if r.n.Dropped+r.n.Refused > 0 && !r.dropKeys {
-		return fmt.Errorf("got %s keys without the text of a URL, and %s URLs that have no key by profile %q; use --drop-keys to leave them out: %w",
-			grouped(r.n.Dropped), grouped(r.n.Refused), r.profile, store.ErrIdentity)
+		return fault.As(store.ErrIdentity, "got %s keys without the text of a URL, and %s URLs that have no key by profile %q; use --drop-keys to leave them out",
+			grouped(r.n.Dropped), grouped(r.n.Refused), r.profile)
 	}
 	dst, err := pebblestore.Open(dir, pebblestore.Options{KeepURLs: true, IndexBytes: -1})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // urlFlags say where the URLs of canon, explain and hash come from.
@@ -93,7 +94,7 @@ func fromLines(r io.Reader) iter.Seq2[string, error] {
 			}
 			var refused error
 			if tooLong > 0 {
-				refused = fmt.Errorf("cannot read line of %d bytes; want at most %d: %w", tooLong, maxInput, canon.ErrTooLong)
+				refused = fault.As(canon.ErrTooLong, "cannot read line of %d bytes; want at most %d", tooLong, maxInput)
 			}
 			text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
 			if !yield(text, refused) || err == io.EOF {

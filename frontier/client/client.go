@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -63,7 +64,7 @@ func (c *Client) greet(ctx context.Context) error {
 	if err != nil || c.opt.Profile == nil || got.Profile == c.opt.Profile.String() {
 		return err
 	}
-	return fmt.Errorf("got a daemon of profile %q; want %q: %w", got.Profile, c.opt.Profile, store.ErrIdentity)
+	return fault.As(store.ErrIdentity, "got a daemon of profile %q; want %q", got.Profile, c.opt.Profile)
 }
 
 // Close ends the client: calls waiting in Next return store.ErrClosed. Close waits for other

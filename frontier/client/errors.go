@@ -14,10 +14,10 @@ import (
 var (
 	// ErrUnavailable is returned if the daemon did not answer, or answered that it cannot serve,
 	// until Options.Patience was over. The last request may have been carried out.
-	ErrUnavailable = errors.New("client: the daemon is not available")
+	ErrUnavailable = errors.New("the daemon is not available")
 	// ErrNotCarried is returned, or is in Result.Err of a refused URL, for what package client
 	// does not support. Nothing was done.
-	ErrNotCarried = errors.New("client: not supported by the daemon's HTTP interface")
+	ErrNotCarried = errors.New("not supported by package client")
 )
 
 // StatusError is a refusal by the daemon. It wraps store.ErrInvalid,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -26,10 +27,10 @@ func (c *Client) Lease(ctx context.Context, req frontier.LeaseRequest) (leases [
 	defer c.leave()
 	req.Crawl = cmp.Or(req.Crawl, c.opt.Crawl)
 	if req.Crawl == "*" && req.Queue != "" {
-		return nil, time.Time{}, fmt.Errorf("cannot lease from queue %q; got any crawl; want the name of one: %w", req.Queue, store.ErrInvalid)
+		return nil, time.Time{}, fault.As(store.ErrInvalid, "cannot lease from queue %q; got any crawl; want the name of one", req.Queue)
 	}
 	if req.MaxExpired != 0 {
-		return nil, time.Time{}, fmt.Errorf("cannot lease: MaxExpired is set by the daemon (--max-expired), not by a client: %w", ErrNotCarried)
+		return nil, time.Time{}, fault.As(ErrNotCarried, "cannot lease: MaxExpired is set by the daemon (--max-expired), not by a client")
 	}
 	leases, answer, err := c.take(ctx, c.leaseBody(req))
 	return leases, answer.Next, err

@@ -3,12 +3,12 @@ package client
 import (
 	"cmp"
 	"crypto/tls"
-	"fmt"
 	"net/http"
 	"time"
 	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -86,10 +86,10 @@ func (o *Options) named(crawl string) string {
 
 func (o Options) validate() error {
 	if !utf8.ValidString(o.Crawl) {
-		return fmt.Errorf("cannot open client; got crawl %q, which isn't UTF-8: %w", o.Crawl, ErrNotCarried)
+		return fault.As(ErrNotCarried, "cannot open client; got crawl %q, which isn't UTF-8", o.Crawl)
 	}
 	if o.Lease < 0 {
-		return fmt.Errorf("cannot open client; got Lease %v; want none below 0: %w", o.Lease, store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot open client; got Lease %v; want none below 0", o.Lease)
 	}
 	return nil
 }

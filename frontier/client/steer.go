@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -55,7 +56,7 @@ func (c *Client) Configure(ctx context.Context, crawl, queue string, change stor
 	carried := store.QueueChange{Delay: change.Delay, MaxInFlight: change.MaxInFlight, BlockedUntil: change.BlockedUntil}
 	toDefault := change.Delay != nil && *change.Delay == 0 // 0 means none there
 	if queue == "" || crawl == "*" || change != carried || toDefault || !utf8.ValidString(queue+crawl) {
-		return fmt.Errorf("cannot configure queue %q of crawl %q; want delay, bound or block of a queue: %w", queue, crawl, ErrNotCarried)
+		return fault.As(ErrNotCarried, "cannot configure queue %q of crawl %q; want delay, bound or block of a queue", queue, crawl)
 	}
 	_, err := c.post(ctx, "configure a queue", "/v1/queue", queueBodyOf(c.opt.named(crawl), queue, change), &struct{}{})
 	return err

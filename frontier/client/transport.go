@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -38,7 +38,7 @@ func (c *Client) try(ctx context.Context, r *request) (sent bool, err error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(r.body))
 	if err != nil {
-		return false, fmt.Errorf("cannot ask the daemon: %w: %w", err, store.ErrInvalid)
+		return false, fault.As(store.ErrInvalid, "cannot ask the daemon: %w", err)
 	}
 	if c.opt.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.opt.Token)
@@ -136,7 +136,7 @@ func (c *Client) ask(ctx context.Context, what string, r *request, v any) (resen
 func (c *Client) post(ctx context.Context, what, path string, body, answer any) (resent bool, err error) {
 	b, err := json.Marshal(body)
 	if err != nil {
-		return false, fmt.Errorf("cannot %s: %w", what, errors.Join(err, store.ErrInvalid))
+		return false, fault.As(store.ErrInvalid, "cannot %s: %w", what, err)
 	}
 	return c.ask(ctx, what, &request{method: http.MethodPost, path: path, body: b}, answer)
 }

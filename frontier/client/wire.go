@@ -11,6 +11,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -18,7 +19,7 @@ import (
 // appendURL appends the line of a URL of a crawl.
 func appendURL(dst []byte, u *frontier.Link, crawl string) ([]byte, error) {
 	if !utf8.ValidString(crawl) || !utf8.ValidString(u.Queue) || !utf8.ValidString(u.Discriminator) {
-		return dst, fmt.Errorf("cannot offer %q; got a crawl, queue or discriminator that isn't UTF-8: %w", u.URL, ErrNotCarried)
+		return dst, fault.As(ErrNotCarried, "cannot offer %q; got a crawl, queue or discriminator that isn't UTF-8", u.URL)
 	}
 	l := lineWriter{append(dst, '{')}
 	if utf8.ValidString(u.URL) {
@@ -59,7 +60,7 @@ var outcomes = [...]string{frontier.Done: "done", frontier.Retry: "retry", front
 // lease beyond its name, it looks up.
 func appendSettlement(dst []byte, s *frontier.Settlement) ([]byte, error) {
 	if s.Lease == nil || int(s.Outcome) >= len(outcomes) {
-		return dst, fmt.Errorf("cannot settle; got outcome %d of lease %v; want a lease and an outcome there is: %w", s.Outcome, s.Lease, store.ErrInvalid)
+		return dst, fault.As(store.ErrInvalid, "cannot settle; got outcome %d of lease %v; want a lease and an outcome there is", s.Outcome, s.Lease)
 	}
 	l := lineWriter{append(dst, '{')}
 	l.text("key", hex.EncodeToString(s.Lease.Key[:]))
@@ -202,7 +203,7 @@ func (l *lineWriter) time(name string, t time.Time) error {
 		return nil
 	}
 	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
-		return fmt.Errorf("cannot send a time; got %v; want a year of four digits: %w", t, ErrNotCarried)
+		return fault.As(ErrNotCarried, "cannot send a time; got %v; want a year of four digits", t)
 	}
 	l.text(name, t.Format(time.RFC3339Nano))
 	return nil

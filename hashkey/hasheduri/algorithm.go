@@ -4,10 +4,11 @@ import (
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
-	"fmt"
 	"hash"
 	"maps"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Algorithms are private hash algorithms by name. The zero value has none; md5, sha1 and
@@ -21,7 +22,7 @@ func (a Algorithms) With(name string, newHash func() hash.Hash) (Algorithms, err
 	name = strings.ToLower(name)
 	_, taken := a.private[name]
 	if !isName(name) || !strings.HasPrefix(name, "x-") || name == "x-" || name == "x-sha256" || taken {
-		return a, fmt.Errorf("cannot register algorithm; got %q; want \"x-\" and letters, digits, \"-\" and \".\", a new name: %w", name, ErrBadAlgorithm)
+		return a, fault.As(ErrBadAlgorithm, "cannot register algorithm; got %q; want \"x-\" and letters, digits, \"-\" and \".\", a new name", name)
 	}
 	private := maps.Clone(a.private)
 	if private == nil {
@@ -47,7 +48,7 @@ func (a Algorithms) appendDigest(dst []byte, algorithm string, data []byte) ([]b
 	}
 	newHash, ok := a.private[algorithm]
 	if !ok {
-		return dst, fmt.Errorf("cannot hash; got algorithm %q; want md5, sha1, x-sha256 or one that was given: %w", algorithm, ErrUnknownAlgorithm)
+		return dst, fault.As(ErrUnknownAlgorithm, "cannot hash; got algorithm %q; want md5, sha1, x-sha256 or one that was given", algorithm)
 	}
 	h := newHash()
 	h.Write(data)

@@ -1,8 +1,9 @@
 package hasheduri
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // A Reason says why something was refused: the short, stable code for reports. Every
@@ -33,7 +34,7 @@ func (r Reason) Error() string { return "hashed URI: " + strings.ReplaceAll(stri
 
 func refuse(s, want string, reason Reason) error {
 	const most = 200
-	return fmt.Errorf("cannot parse hashed URI; got %q; want %s: %w", s[:min(len(s), most)], want, reason)
+	return fault.As(reason, "cannot parse hashed URI; got %q; want %s", s[:min(len(s), most)], want)
 }
 
 // Code returns the reason itself, for reports.

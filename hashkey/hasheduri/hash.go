@@ -2,9 +2,9 @@ package hasheduri
 
 import (
 	"encoding/hex"
-	"fmt"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Variant is how far a URI is made canonical before it is hashed (draft, Appendix A). The
@@ -88,7 +88,7 @@ func (h *Hasher) appendForm(dst []byte, uri string, query, fragment bool) ([]byt
 		return dst, parts, nil
 	}
 	if h.Base == "" {
-		return dst, parts, fmt.Errorf("cannot hash URI; got %q and no base; want a scheme and a colon at its start: %w", uri[:min(len(uri), 200)], ErrRelative)
+		return dst, parts, fault.As(ErrRelative, "cannot hash URI; got %q and no base; want a scheme and a colon at its start", uri[:min(len(uri), 200)])
 	}
 	absolute, err := resolve(h.Base, uri)
 	if err != nil {

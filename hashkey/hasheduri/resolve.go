@@ -1,11 +1,11 @@
 package hasheduri
 
 import (
-	"fmt"
 	"strings"
 	"unsafe"
 
 	"github.com/firstseen/firstseen/internal/dotsegments"
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // reference is a URI cut at its delimiters (RFC 3986, Appendix B); the strings have theirs.
@@ -37,10 +37,10 @@ func cut(s string) (r reference) {
 func resolve(base, ref string) (string, error) {
 	b, r := cut(base), cut(ref)
 	if b.scheme == "" {
-		return "", fmt.Errorf("cannot resolve reference; got base %q; want an absolute URI: %w", base, ErrRelative)
+		return "", fault.As(ErrRelative, "cannot resolve reference; got base %q; want an absolute URI", base)
 	}
 	if b.authority == "" && b.path != "" && b.path[0] != '/' && r.path+r.query+r.authority != "" {
-		return "", fmt.Errorf("cannot resolve reference %q; got base %q; want one with a path: %w", ref, base, ErrRelative)
+		return "", fault.As(ErrRelative, "cannot resolve reference %q; got base %q; want one with a path", ref, base)
 	}
 	r.scheme = b.scheme
 	if r.authority != "" {

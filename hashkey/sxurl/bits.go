@@ -2,9 +2,10 @@ package sxurl
 
 import (
 	"encoding/binary"
-	"fmt"
 	mathbits "math/bits"
 	"unsafe"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // bits are a key as four big-endian words, in which slices are put and found.
@@ -46,7 +47,7 @@ func (b *bits) get(f field) uint64 {
 // parse reads 64 hexadecimal digits, sixteen at a time. On error it leaves b as it was.
 func (b *bits) parse(s string) error {
 	if len(s) != 64 {
-		return fmt.Errorf("cannot parse SXURL; got %d bytes; want 64 hexadecimal digits: %w", len(s), ErrLength)
+		return fault.As(ErrLength, "cannot parse SXURL; got %d bytes; want 64 hexadecimal digits", len(s))
 	}
 	text := (*[64]byte)(unsafe.Pointer(unsafe.StringData(s))) // only read
 	w0, wrong0 := sixteenDigits(text, 0)
@@ -54,7 +55,7 @@ func (b *bits) parse(s string) error {
 	w2, wrong2 := sixteenDigits(text, 32)
 	w3, wrong3 := sixteenDigits(text, 48)
 	if wrong0|wrong1|wrong2|wrong3 != 0 {
-		return fmt.Errorf("cannot parse SXURL; got %q; want 64 hexadecimal digits: %w", s, ErrHex)
+		return fault.As(ErrHex, "cannot parse SXURL; got %q; want 64 hexadecimal digits", s)
 	}
 	b[0], b[1], b[2], b[3] = w0, w1, w2, w3
 	return nil

@@ -1,8 +1,9 @@
 package sxurl
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // WithoutFragment returns the URL without its fragment.
@@ -57,7 +58,7 @@ func (u *URL) Without(c Component) (string, error) {
 }
 
 func (u *URL) cannotLose(c Component) error {
-	return fmt.Errorf("cannot remove component; got %s of %q; want one that the URL can do without: %w", c, short(u.canonical), ErrComponent)
+	return fault.As(ErrComponent, "cannot remove component; got %s of %q; want one that the URL can do without", c, short(u.canonical))
 }
 
 // opaque reports whether the URL has a path without structure.
@@ -112,7 +113,7 @@ func (u *URL) Join(ref string) (string, error) {
 	}
 	base.fragment, base.hasFragment = "", false
 	if u.opaque() && !strings.HasPrefix(ref, "#") {
-		return "", fmt.Errorf("cannot join URL; got base %q; want one with a path: %w", short(u.canonical), ErrJoin)
+		return "", fault.As(ErrJoin, "cannot join URL; got base %q; want one with a path", short(u.canonical))
 	}
 	return canonicalize(base.resolve(ref))
 }

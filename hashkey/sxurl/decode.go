@@ -3,6 +3,8 @@ package sxurl
 import (
 	"encoding/hex"
 	"fmt"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Fields are the parts of a key: the parts in clear, and the hashes as numbers.
@@ -64,15 +66,15 @@ func (l Layout) scheme(head uint64) (code int, err error) {
 	n, reserved := head>>4, head&15
 	if l == Release02 {
 		if version := head >> 8; version != 1 {
-			return 0, fmt.Errorf("cannot decode SXURL; got version %d; want 1: %w", version, ErrVersion)
+			return 0, fault.As(ErrVersion, "cannot decode SXURL; got version %d; want 1", version)
 		}
 		n, reserved = head>>5&7, 0
 	}
 	switch {
 	case n > 2:
-		return 0, fmt.Errorf("cannot decode SXURL; got scheme code %d; want 0, 1 or 2: %w", n, ErrScheme)
+		return 0, fault.As(ErrScheme, "cannot decode SXURL; got scheme code %d; want 0, 1 or 2", n)
 	case reserved != 0:
-		return 0, fmt.Errorf("cannot decode SXURL; got second digit %x; want 0: %w", reserved, ErrReserved)
+		return 0, fault.As(ErrReserved, "cannot decode SXURL; got second digit %x; want 0", reserved)
 	}
 	return int(n), nil
 }
@@ -81,11 +83,13 @@ func (l Layout) scheme(head uint64) (code int, err error) {
 func (f *Fields) check(reserved uint64) error {
 	switch {
 	case reserved != 0:
-		return fmt.Errorf("cannot decode SXURL; got reserved bits %b; want 0: %w", reserved, ErrReserved)
+		return fault.As(ErrReserved, "cannot decode SXURL; got reserved bits %b; want 0", reserved)
 	case f.Port == 0:
-		return fmt.Errorf("cannot decode SXURL; got port 0; want 1 to 65535: %w", ErrPort)
-	case f.HasPort != (f.Port != defaultPort(f.Scheme)):
-		return fmt.Errorf("cannot decode SXURL; got port %d for %s with flag %t; want the flag for ports other than the scheme's: %w", f.Port, f.Scheme, f.HasPort, ErrPortFlag)
+		return fault.As(ErrPort, "cannot decode SXURL; got port 0; want 1 to 65535")
+	case f.HasPort && f.Port == defaultPort(f.Scheme):
+		return fault.As(ErrPortFlag, "cannot decode SXURL; its port flag is set, and %d is the default port of %s", f.Port, f.Scheme)
+	case !f.HasPort && f.Port != defaultPort(f.Scheme):
+		return fault.As(ErrPortFlag, "cannot decode SXURL; its port flag is not set, and %d is not the default port of %s", f.Port, f.Scheme)
 	}
 	return nil
 }
@@ -129,11 +133,11 @@ func (c Codec) HostKeyHex(s string) (string, error) {
 
 func crateHostKeyHex(s string) (string, error) {
 	if len(s) != 64 {
-		return "", fmt.Errorf("cannot take host of SXURL; got %d bytes; want 64: %w", len(s), ErrLength)
+		return "", fault.As(ErrLength, "cannot take host of SXURL; got %d bytes; want 64", len(s))
 	}
 	flags, err := hex.DecodeString(s[32:34])
 	if err != nil {
-		return "", fmt.Errorf("cannot take host of SXURL; got flags %q; want two hexadecimal digits: %w", s[32:34], ErrHex)
+		return "", fault.As(ErrHex, "cannot take host of SXURL; got flags %q; want two hexadecimal digits", s[32:34])
 	}
 	return fmt.Sprintf("%s%x%031x", s[:32], flags[0]>>4&8, 0), nil
 }

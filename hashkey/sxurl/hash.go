@@ -3,8 +3,9 @@ package sxurl
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"sync"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // HashComponent returns n bits of SHA-256(label, a zero byte, data), 0 <= n <= 64. Release02 takes
@@ -14,7 +15,7 @@ import (
 // Release 1.1 of the crate returns 0 for 64 bits; Codec.Crate does so too.
 func (c Codec) HashComponent(label string, data []byte, n int) (uint64, error) {
 	if n < 0 || n > 64 {
-		return 0, fmt.Errorf("cannot hash component; got %d bits; want 0 to 64: %w", n, ErrBits)
+		return 0, fault.As(ErrBits, "cannot hash component; got %d bits; want 0 to 64", n)
 	}
 	if c.Crate && c.Layout == Release11 && n == 64 {
 		return 0, nil
@@ -28,7 +29,7 @@ func (c Codec) HashComponent(label string, data []byte, n int) (uint64, error) {
 func (l Layout) Hash(c Component, value string) (uint64, error) {
 	f, ok := l.table().field(c)
 	if !ok || c == Port {
-		return 0, fmt.Errorf("cannot hash component; got %q; want tld, domain, subdomain, path, query or fragment: %w", c, ErrComponent)
+		return 0, fault.As(ErrComponent, "cannot hash component; got %q; want tld, domain, subdomain, path, query or fragment", c)
 	}
 	if value == "" && (c == Subdomain || c == Query || c == Fragment) {
 		return 0, nil

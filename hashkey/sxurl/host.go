@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/uts46"
 )
 
@@ -84,7 +85,7 @@ func isIP(host string) bool {
 
 func hostError(host, want string, reason Reason) error {
 	const most = 300
-	return fmt.Errorf("cannot use host; got %q; want %s: %w", host[:min(len(host), most)], want, reason)
+	return fault.As(reason, "cannot use host; got %q; want %s", host[:min(len(host), most)], want)
 }
 
 // SplitHost splits a host at its public suffix: "www.example.co.uk" is "co.uk", "example",

@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"fmt"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Key is one SXURL: 256 bits, first bit first.
@@ -64,5 +66,5 @@ func (k *Key) Scan(src any) error {
 		}
 		return k.UnmarshalText(v)
 	}
-	return fmt.Errorf("cannot scan SXURL; got a value of type %T; want text or 32 bytes: %w", src, ErrLength)
+	return fault.As(ErrLength, "cannot scan SXURL; got a value of type %T; want text or 32 bytes", src)
 }

@@ -1,6 +1,8 @@
 package sxurl
 
-import "fmt"
+import (
+	"github.com/firstseen/firstseen/internal/fault"
+)
 
 // Layout is one of the incompatible encodings that are all called SXURL. Keys of
 // different layouts must not meet: nothing in a key shows which one it has.
@@ -46,7 +48,7 @@ func ParseComponent(name string) (Component, error) {
 	case "frag", "anchor":
 		return Fragment, nil
 	}
-	return "", fmt.Errorf("cannot parse component; got %q; want tld, domain, subdomain, path, query, fragment, port, scheme or host: %w", name, ErrComponent)
+	return "", fault.As(ErrComponent, "cannot parse component; got %q; want tld, domain, subdomain, path, query, fragment, port, scheme or host", name)
 }
 
 // field is the place of a slice in a key, in bits from the first, and the label that
@@ -113,7 +115,7 @@ func (t *layout) field(c Component) (field, bool) {
 func (l Layout) Slice(c Component) (from, to int, err error) {
 	f, ok := l.table().field(c)
 	if !ok {
-		return 0, 0, fmt.Errorf("cannot slice SXURL; got component %q; want tld, domain, subdomain, port, path, query or fragment: %w", c, ErrComponent)
+		return 0, 0, fault.As(ErrComponent, "cannot slice SXURL; got component %q; want tld, domain, subdomain, port, path, query or fragment", c)
 	}
 	return int(f.from / 4), int(f.from+f.width) / 4, nil
 }

@@ -1,8 +1,9 @@
 package sxurl
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Match reports whether a key can be that of a URL with this value of this component.
@@ -36,7 +37,7 @@ func (c Codec) MatchName(k Key, name, value string) (bool, error) {
 	if c.Crate && err == nil {
 		_, _, err = c.Layout.Slice(component)
 		if name == string(Port) || name != Release02.table().label(component) {
-			err = fmt.Errorf("cannot match; got component %q; want tld, domain, sub, path, params or frag: %w", name, ErrComponent)
+			err = fault.As(ErrComponent, "cannot match; got component %q; want tld, domain, sub, path, params or frag", name)
 		}
 	}
 	if err != nil {

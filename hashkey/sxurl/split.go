@@ -6,6 +6,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/hashkey/internal/plain"
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Parts are the components of a URL as they are encoded: as the URL Standard writes them,
@@ -67,7 +68,7 @@ func plainRest(url string, u plain.URL) Parts {
 func checkAuthority(url string) error {
 	_, rest, ok := strings.Cut(url, "://")
 	if ok && (rest == "" || rest[0] == '/') {
-		return fmt.Errorf("cannot parse URL; got %q; want a host after \"://\": %w", short(url), ErrHost)
+		return fault.As(ErrHost, "cannot parse URL; got %q; want a host after \"://\"", short(url))
 	}
 	return nil
 }
@@ -92,11 +93,11 @@ func (e urlError) Unwrap() []error { return []error{e.error, ErrURL} }
 func partsOf(canonical string) (p Parts, err error) {
 	s := split(canonical)
 	if !s.hasHost || s.host == "" {
-		return Parts{}, fmt.Errorf("cannot encode URL; got %q; want one with a host: %w", short(canonical), ErrHost)
+		return Parts{}, fault.As(ErrHost, "cannot encode URL; got %q; want one with a host", short(canonical))
 	}
 	p.Scheme, p.Path, p.Query, p.Fragment = s.scheme, s.path, s.query, s.fragment
 	if p.Port = defaultPort(s.scheme); p.Port == 0 {
-		return Parts{}, fmt.Errorf("cannot encode URL; got scheme %q; want https, http or ftp: %w", s.scheme, ErrScheme)
+		return Parts{}, fault.As(ErrScheme, "cannot encode URL; got scheme %q; want https, http or ftp", s.scheme)
 	}
 	if s.hasPort {
 		p.Port = s.port

@@ -2,12 +2,13 @@ package sxurl
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"net/netip"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // URL is a parsed URL of any scheme, for questions that a key cannot answer.
@@ -219,7 +220,7 @@ func (u *URL) Get(c Component) (value string, ok bool, err error) {
 	}
 	value, ok = u.get(c)
 	if !ok && value != "" {
-		return "", false, fmt.Errorf("cannot get component; got %q; want one of a URL: %w", c, ErrComponent)
+		return "", false, fault.As(ErrComponent, "cannot get component; got %q; want one of a URL", c)
 	}
 	return value, ok, nil
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -177,7 +178,7 @@ func (s *Sample) readHeader(text []byte) error {
 		return nil
 	}
 	if bytes.HasPrefix(text, []byte(header[:len(header)-1])) {
-		return fmt.Errorf("got %.40q; want %q: %w", text, header, store.ErrFormat)
+		return fault.As(store.ErrFormat, "got %.40q; want %q", text, header)
 	}
 	s.damaged.Add(1)
 	return nil

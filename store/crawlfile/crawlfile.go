@@ -37,6 +37,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -125,7 +126,7 @@ func (w *writer) row(r row) error {
 		return fmt.Errorf("cannot write crawl file: %w", err)
 	}
 	if len(text) > maxRow {
-		return fmt.Errorf("cannot write crawl file; got a row of %d bytes; want at most %d; forget its URL, or give it less data: %w", len(text), maxRow, store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot write crawl file; got a row of %d bytes; want at most %d; forget its URL, or give it less data", len(text), maxRow)
 	}
 	w.rows++
 	return w.framed(uint32(len(text)), text)
@@ -161,7 +162,7 @@ func (r *reader) next() (next row, ok bool, err error) {
 	}
 	n := binary.BigEndian.Uint32(length[:])
 	if n > maxRow {
-		return next, false, fmt.Errorf("cannot read crawl file; got a row of %d bytes; want at most %d: %w", n, maxRow, store.ErrCorrupt)
+		return next, false, fault.As(store.ErrCorrupt, "cannot read crawl file; got a row of %d bytes; want at most %d", n, maxRow)
 	}
 	body, err := r.body(length, max(n, 8*isZero(n)))
 	if err != nil {
@@ -169,7 +170,7 @@ func (r *reader) next() (next row, ok bool, err error) {
 	}
 	if n == 0 {
 		if want := binary.BigEndian.Uint64(body); uint64(r.rows) != want {
-			return next, false, fmt.Errorf("cannot read crawl file; got %d rows; want %d: %w", r.rows, want, store.ErrCorrupt)
+			return next, false, fault.As(store.ErrCorrupt, "cannot read crawl file; got %d rows; want %d", r.rows, want)
 		}
 		return next, false, nil
 	}
@@ -201,14 +202,14 @@ func (r *reader) body(length [4]byte, n uint32) ([]byte, error) {
 	r.buf = b
 	end := len(b) - 4
 	if got, want := crc32.Checksum(b[:end], castagnoli), binary.BigEndian.Uint32(b[end:]); got != want {
-		return nil, fmt.Errorf("cannot read crawl file; got checksum %08x; want %08x: %w", got, want, store.ErrCorrupt)
+		return nil, fault.As(store.ErrCorrupt, "cannot read crawl file; got checksum %08x; want %08x", got, want)
 	}
 	return b[4:end], nil
 }
 
 func truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("cannot read crawl file; it ends too early: %w", store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot read crawl file; it ends too early")
 	}
 	return fmt.Errorf("cannot read crawl file: %w", err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/keyfile"
 )
@@ -120,7 +121,7 @@ func (im *importer) identity(r *reader) error {
 		return err
 	}
 	if !ok || first.Identity == nil {
-		return fmt.Errorf("cannot import; got a crawl file without an identity: %w", store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot import; got a crawl file without an identity")
 	}
 	have, want := im.opt.Identity, *first.Identity
 	im.sameUnicode = want.Unicode == have.Unicode
@@ -134,7 +135,7 @@ func (im *importer) identity(r *reader) error {
 func foreign(what string, made, have store.Identity) error {
 	_, err := made.Adopt(have, true, true)
 	if err == nil { // a field is empty in one of them
-		err = fmt.Errorf("it was created with %v, not %v: %w", made, have, store.ErrIdentity)
+		err = fault.As(store.ErrIdentity, "it was created with %v, not %v", made, have)
 	}
 	return fmt.Errorf("cannot import %s: %w", what, err)
 }
@@ -147,12 +148,12 @@ func (im *importer) row(ctx context.Context, next row) error {
 	}
 	u := next.URL
 	if u == nil || len(u.Key) != len(store.Key{}) {
-		return fmt.Errorf("cannot import; got a row without a queue or a URL with its key: %w", store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot import; got a row without a queue or a URL with its key")
 	}
 	key, queue, url := store.Key(u.Key), string(u.Queue), string(u.URL)
 	unicode := unicodeHost(url)
 	if unicode && !im.sameUnicode {
-		return fmt.Errorf("cannot import %q; its key is of another Unicode version: %w", url, store.ErrIdentity)
+		return fault.As(store.ErrIdentity, "cannot import %q; its key is of another Unicode version", url)
 	}
 	if u.Done {
 		st := store.Settlement{Key: key, Outcome: store.Complete, Create: true, Queue: queue, URL: url, Meta: u.Meta, Priority: &u.Priority, UnicodeHost: unicode}
@@ -308,7 +309,7 @@ func IdentityOf(r io.Reader) (store.Identity, error) {
 	_, _ = br.Discard(len(Magic)) // it was peeked at
 	first, ok, err := (&reader{r: br}).next()
 	if err == nil && (!ok || first.Identity == nil) {
-		err = fmt.Errorf("cannot read crawl file; got none of an identity: %w", store.ErrCorrupt)
+		err = fault.As(store.ErrCorrupt, "cannot read crawl file; got none of an identity")
 	}
 	if err != nil {
 		return store.Identity{}, err

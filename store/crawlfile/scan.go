@@ -2,9 +2,9 @@ package crawlfile
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/keyfile"
 )
@@ -48,7 +48,7 @@ func (n *Counts) scanRows(r *reader, url func(store.Entry) error) error {
 			n.Queues++
 		case u != nil:
 			if len(u.Key) != len(store.Key{}) {
-				return fmt.Errorf("cannot read crawl file; got a URL with a key of %d bytes: %w", len(u.Key), store.ErrCorrupt)
+				return fault.As(store.ErrCorrupt, "cannot read crawl file; got a URL with a key of %d bytes", len(u.Key))
 			}
 			e := u.entry()
 			n.count(e.State)

@@ -28,6 +28,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/identityform"
@@ -97,7 +98,7 @@ func (w *Writer) Append(keys []store.Key) error {
 	for i := range keys {
 		k := &keys[i]
 		if w.n > 0 && !before(&w.last, k) {
-			return fmt.Errorf("cannot write key file; got key %x after %x; want ascending ones: %w", *k, w.last, store.ErrInvalid)
+			return fault.As(store.ErrInvalid, "cannot write key file; got key %x after %x; want ascending ones", *k, w.last)
 		}
 		w.last = *k
 		w.n++
@@ -163,7 +164,7 @@ func parseHeader(b []byte) (Header, error) {
 	r := fields.Reader{B: b}
 	h := Header{Identity: identityform.Read(&r), UnicodeHosts: r.Byte()&1 != 0}
 	if r.Bad || len(r.B) > 0 {
-		return Header{}, fmt.Errorf("cannot read key file header; got %x: %w", b, store.ErrCorrupt)
+		return Header{}, fault.As(store.ErrCorrupt, "cannot read key file header; got %x", b)
 	}
 	return h, nil
 }
@@ -182,11 +183,11 @@ func NewReader(r io.Reader) (*Reader, error) {
 	br := bufio.NewReaderSize(r, 1<<20)
 	head := make([]byte, len(Magic)+4)
 	if _, err := io.ReadFull(br, head); err != nil || string(head[:len(Magic)]) != Magic {
-		return nil, fmt.Errorf("cannot read key file; got start %q; want %q: %w", head[:len(Magic)], Magic, store.ErrFormat)
+		return nil, fault.As(store.ErrFormat, "cannot read key file; got start %q; want %q", head[:len(Magic)], Magic)
 	}
 	n := binary.BigEndian.Uint32(head[len(Magic):])
 	if n > maxHeader {
-		return nil, fmt.Errorf("cannot read key file header; got %d bytes; want at most %d: %w", n, maxHeader, store.ErrCorrupt)
+		return nil, fault.As(store.ErrCorrupt, "cannot read key file header; got %d bytes; want at most %d", n, maxHeader)
 	}
 	row, err := checked(br, head, int(n))
 	if err != nil {
@@ -206,14 +207,14 @@ func checked(r io.Reader, start []byte, n int) ([]byte, error) {
 	}
 	body := row[:len(row)-4]
 	if got, want := crc32.Checksum(body, castagnoli), binary.BigEndian.Uint32(row[len(body):]); got != want {
-		return nil, fmt.Errorf("cannot read key file; got checksum %08x; want %08x: %w", got, want, store.ErrCorrupt)
+		return nil, fault.As(store.ErrCorrupt, "cannot read key file; got checksum %08x; want %08x", got, want)
 	}
 	return body, nil
 }
 
 func truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("cannot read key file; it ends too early: %w", store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot read key file; it ends too early")
 	}
 	return fmt.Errorf("cannot read key file: %w", err)
 }
@@ -237,7 +238,7 @@ func (r *Reader) Keys() iter.Seq2[store.Key, error] {
 			for ; len(block) > 0; block = block[keyLen:] {
 				k := store.Key(block[:keyLen])
 				if r.n > 0 && !before(&r.last, &k) {
-					yield(store.Key{}, fmt.Errorf("cannot read key file; got key %x after %x; want ascending ones: %w", k, r.last, store.ErrCorrupt))
+					yield(store.Key{}, fault.As(store.ErrCorrupt, "cannot read key file; got key %x after %x; want ascending ones", k, r.last))
 					return
 				}
 				r.last = k
@@ -261,7 +262,7 @@ func (r *Reader) block() ([]byte, error) {
 		return nil, r.end(count[:])
 	}
 	if n > maxBlock {
-		return nil, fmt.Errorf("cannot read key file; got a block of %d keys; want at most %d: %w", n, maxBlock, store.ErrCorrupt)
+		return nil, fault.As(store.ErrCorrupt, "cannot read key file; got a block of %d keys; want at most %d", n, maxBlock)
 	}
 	row, err := checked(r.r, count[:], int(n)*keyLen)
 	if err != nil {
@@ -277,10 +278,10 @@ func (r *Reader) end(start []byte) error {
 		return err
 	}
 	if want := binary.BigEndian.Uint64(row[4:]); uint64(r.n) != want {
-		return fmt.Errorf("cannot read key file; got %d keys; want %d: %w", r.n, want, store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot read key file; got %d keys; want %d", r.n, want)
 	}
 	if _, err := r.r.ReadByte(); err != io.EOF {
-		return fmt.Errorf("cannot read key file; got bytes after its end: %w", store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot read key file; got bytes after its end")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"sync/atomic"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -87,11 +88,11 @@ func (s *Set) readBlocks() error {
 			return s.readEnd(rest)
 		}
 		if b.n > maxBlock || size > int64(len(rest)) {
-			return fmt.Errorf("cannot read key file; got a block of %d keys in %d bytes: %w", b.n, len(rest), store.ErrCorrupt)
+			return fault.As(store.ErrCorrupt, "cannot read key file; got a block of %d keys in %d bytes", b.n, len(rest))
 		}
 		b.first = store.Key(rest[4:])
 		if n := len(s.blocks); n > 0 && !before(&s.blocks[n-1].first, &b.first) {
-			return fmt.Errorf("cannot read key file; got keys that do not ascend: %w", store.ErrCorrupt)
+			return fault.As(store.ErrCorrupt, "cannot read key file; got keys that do not ascend")
 		}
 		s.blocks = append(s.blocks, b)
 		s.n += b.n
@@ -102,7 +103,7 @@ func (s *Set) readBlocks() error {
 // readEnd checks the last row.
 func (s *Set) readEnd(row []byte) error {
 	if len(row) != 16 || crc32.Checksum(row[:12], castagnoli) != binary.BigEndian.Uint32(row[12:]) || binary.BigEndian.Uint64(row[4:]) != uint64(s.n) {
-		return fmt.Errorf("cannot read key file; its end is not that of %d keys: %w", s.n, store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot read key file; its end is not that of %d keys", s.n)
 	}
 	return nil
 }
@@ -153,18 +154,18 @@ func (s *Set) check(i int) error {
 	b := &s.blocks[i]
 	end := b.at + b.n*int64(keyLen)
 	if crc32.Checksum(s.data[b.at-4:end], castagnoli) != binary.BigEndian.Uint32(s.data[end:]) {
-		return fmt.Errorf("cannot read key file; the checksum of block %d is wrong: %w", i, store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot read key file; the checksum of block %d is wrong", i)
 	}
 	last := b.first
 	for at := b.at + int64(keyLen); at < end; at += int64(keyLen) {
 		k := store.Key(s.data[at:])
 		if !before(&last, &k) {
-			return fmt.Errorf("cannot read key file; the keys of block %d do not ascend: %w", i, store.ErrCorrupt)
+			return fault.As(store.ErrCorrupt, "cannot read key file; the keys of block %d do not ascend", i)
 		}
 		last = k
 	}
 	if i+1 < len(s.blocks) && !before(&last, &s.blocks[i+1].first) {
-		return fmt.Errorf("cannot read key file; the keys of block %d do not ascend: %w", i, store.ErrCorrupt)
+		return fault.As(store.ErrCorrupt, "cannot read key file; the keys of block %d do not ascend", i)
 	}
 	s.sound[i].Store(true)
 	return nil
@@ -178,7 +179,7 @@ func (s *Set) guarded(do func() error) (err error) {
 		switch e := recover().(type) {
 		case nil:
 		case interface{ Addr() uintptr }:
-			err = fmt.Errorf("cannot read key file; cannot read the page at %#x: %w", e.Addr(), store.ErrCorrupt)
+			err = fault.As(store.ErrCorrupt, "cannot read key file; cannot read the page at %#x", e.Addr())
 		default:
 			panic(e)
 		}

@@ -3,8 +3,8 @@ package memstore
 import (
 	"bytes"
 	"context"
-	"fmt"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -16,7 +16,7 @@ func (s *Store) See(ctx context.Context, name string, keys []store.Key, fresh []
 		return err
 	}
 	if len(keys) != len(fresh) {
-		return fmt.Errorf("cannot see keys; got %d answers; want %d: %w", len(fresh), len(keys), store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot see keys; got %d answers; want %d", len(fresh), len(keys))
 	}
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
@@ -39,7 +40,7 @@ func (s *Store) Backup(ctx context.Context, dir string, earlier ...string) (Back
 
 func (s *Store) backup(ctx context.Context, dir string, earlier []string) (size BackupSize, err error) {
 	if s.opt.Mode == OpenReadOnly {
-		return size, fmt.Errorf("the store is open for reading only: %w", store.ErrInvalid)
+		return size, fault.As(store.ErrInvalid, "the store is open for reading only")
 	}
 	done, err := s.linger()
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Store) backup(ctx context.Context, dir string, earlier []string) (size 
 	}
 	defer done()
 	if _, err := s.opt.FS.Stat(dir); err == nil {
-		return size, fmt.Errorf("the directory exists: %w", store.ErrInvalid)
+		return size, fault.As(store.ErrInvalid, "the directory exists")
 	}
 	// The run files are those that the rows of the checkpoint name, whose moment only Pebble
 	// knows. So no file that any row names until then is removed.

@@ -2,9 +2,9 @@ package pebblestore
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -42,7 +42,7 @@ func (s *Store) do(ctx context.Context, o op) error {
 		return err
 	}
 	if _, reads := o.(readOp); s.opt.Mode == OpenReadOnly && !reads {
-		return fmt.Errorf("cannot write: the store is open for reading only: %w", store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot write: the store is open for reading only")
 	}
 	r := s.request(o)
 	if err := s.enqueue(ctx, r); err != nil {

@@ -3,9 +3,9 @@ package pebblestore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -54,7 +54,7 @@ func (m *importer) all(keys iter.Seq2[store.Key, error]) error {
 	part, last := make([]store.Key, 0, importKeys), store.Key{}
 	for k, err := range keys {
 		if err == nil && m.read+int64(len(part)) > 0 && last.Compare(k) >= 0 {
-			err = fmt.Errorf("cannot import; got key %x after %x; want ascending ones: %w", k, last, store.ErrInvalid)
+			err = fault.As(store.ErrInvalid, "cannot import; got key %x after %x; want ascending ones", k, last)
 		}
 		if err != nil {
 			return err

@@ -2,8 +2,8 @@ package pebblestore
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -20,7 +20,7 @@ func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known
 		return err
 	}
 	if len(keys) != len(known) {
-		return fmt.Errorf("cannot look up keys; got %d keys and %d answers; want as many: %w", len(keys), len(known), store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and %d answers; want as many", len(keys), len(known))
 	}
 	for len(keys) > 0 {
 		n := min(len(keys), knownStep)

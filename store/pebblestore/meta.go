@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/identityform"
@@ -65,7 +66,7 @@ func (s *Store) loadMeta() error {
 		if err := s.opt.readable(v); err != nil {
 			return err
 		}
-		return fmt.Errorf("it has format %d, and this program reads format %d; run: firstseen migrate --db %s --to NEW: %w", v, s.opt.format, s.dir, store.ErrFormat)
+		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; run: firstseen migrate --db %s --to NEW", v, s.opt.format, s.dir)
 	}
 	if err := s.loadNumbers(); err != nil {
 		return err
@@ -106,7 +107,7 @@ func (s *Store) stampNew() error {
 		return err
 	}
 	if s.opt.Mode != OpenOrCreate {
-		return fmt.Errorf("got an empty database; want one made before: %w", store.ErrNotFound)
+		return fault.As(store.ErrNotFound, "the directory has no store")
 	}
 	if _, err := rand.Read(s.secret[:]); err != nil {
 		return fmt.Errorf("cannot make a secret: %w", err)
@@ -142,7 +143,7 @@ func (s *Store) mustBeEmpty() error {
 		return err
 	}
 	if found {
-		return fmt.Errorf("got a Pebble database without our format row: %w", store.ErrFormat)
+		return fault.As(store.ErrFormat, "got a Pebble database without our format row")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -61,7 +62,7 @@ func (o *Options) checkThere(dir string) error {
 		return nil
 	}
 	if _, err := o.FS.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("cannot open store %s: %w", dir, store.ErrNotFound)
+		return fault.As(store.ErrNotFound, "cannot open store %s: the directory does not exist", dir)
 	}
 	return nil
 }
@@ -71,13 +72,13 @@ func openError(dir string, fs vfs.FS, err error) error {
 	d := findLogDamage(dir, fs, err)
 	switch {
 	case d != nil:
-		err = fmt.Errorf("%w: %w: %w", store.ErrCorrupt, d, err)
+		err = fault.As(errors.Join(store.ErrCorrupt, err), "%w", d)
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
-		err = fmt.Errorf("%w: %w", store.ErrNotFound, err)
+		err = fault.As(errors.Join(store.ErrNotFound, err), "the directory has no store")
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), err.Error() == "lock held by current process":
-		err = fmt.Errorf("%w: %w", store.ErrLocked, err)
+		err = fault.As(err, "%w", store.ErrLocked)
 	case foreignFormat(dir, fs):
-		err = fmt.Errorf("%w: %w", store.ErrFormat, err)
+		err = fault.As(store.ErrFormat, "it has another format: %w", err)
 	default:
 		err = corruption(err)
 	}

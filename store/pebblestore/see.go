@@ -2,8 +2,8 @@ package pebblestore
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -15,7 +15,7 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 		return err
 	}
 	if len(keys) != len(fresh) {
-		return fmt.Errorf("cannot record keys; got %d keys and %d answers; want as many: %w", len(keys), len(fresh), store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot record keys; got %d keys and %d answers; want as many", len(keys), len(fresh))
 	}
 	paths, err := s.seenIn(crawl, keys)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -69,7 +70,7 @@ func (u *upgrading) copy() (was uint32, err error) {
 	names, err := u.opt.FS.List(u.to)
 	switch {
 	case err == nil && len(names) > 0:
-		return was, fmt.Errorf("cannot migrate to %s: it is not empty; move it away first: %w", u.to, store.ErrInvalid)
+		return was, fault.As(store.ErrInvalid, "cannot migrate to %s: it is not empty; move it away first", u.to)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return was, err
 	}
@@ -98,7 +99,7 @@ func (u *upgrading) open(dir string, mode Mode) (*pebble.DB, error) {
 func formatOf(db *pebble.DB) (uint32, error) {
 	version, closer, err := db.Get(metaKey(metaFormat))
 	if errors.Is(err, pebble.ErrNotFound) {
-		return 0, fmt.Errorf("got a Pebble database without our format row: %w", store.ErrFormat)
+		return 0, fault.As(store.ErrFormat, "got a Pebble database without our format row")
 	}
 	if err != nil {
 		return 0, corruption(err)
@@ -114,11 +115,11 @@ func formatOf(db *pebble.DB) (uint32, error) {
 func (o *Options) readable(format uint32) error {
 	switch {
 	case format > o.format:
-		return fmt.Errorf("it has format %d, and this program reads format %d; use a program as new as the one that made it: %w", format, o.format, store.ErrFormat)
+		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; use a program as new as the one that made it", format, o.format)
 	case o.upgrades[format] == nil:
-		return fmt.Errorf("it has format %d, and this program reads format %d only; "+
+		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d only; "+
 			"export its URLs with the program that made it (firstseen export --db OLD --urls), "+
-			"and import them into a new store: %w", format, o.format, store.ErrFormat)
+			"and import them into a new store", format, o.format)
 	}
 	return nil
 }

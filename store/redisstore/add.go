@@ -2,8 +2,8 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -27,7 +27,7 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 // keeps the failed call's answers (4 times Options.RetryFor).
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
 	if len(keys) != len(fresh) {
-		return fmt.Errorf("cannot see keys; got %d answers; want %d: %w", len(fresh), len(keys), store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot see keys; got %d answers; want %d", len(fresh), len(keys))
 	}
 	a := &adding{s: s, crawl: crawl}
 	items, verdicts := make([]store.Item, min(len(keys), waveSize)), make([]store.Verdict, min(len(keys), waveSize))

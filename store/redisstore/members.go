@@ -2,9 +2,9 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -26,7 +26,7 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 
 func (s *Store) register(ctx context.Context, node string, alive time.Duration) ([]string, error) {
 	if node == "" || len(node) > 255 {
-		return nil, fmt.Errorf("cannot register node; got a name of %d bytes; want 1 to 255: %w", len(node), store.ErrInvalid)
+		return nil, fault.As(store.ErrInvalid, "cannot register node; got a name of %d bytes; want 1 to 255", len(node))
 	}
 	if err := s.enter(ctx); err != nil {
 		return nil, err

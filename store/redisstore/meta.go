@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -74,7 +75,7 @@ func (s *Store) loadMeta(ctx context.Context) error {
 				fields[i+1].value = value
 			}
 		case s.opt.MustExist:
-			return fmt.Errorf("cannot find a store: %w", store.ErrNotFound)
+			return fault.As(store.ErrNotFound, "there is no store with prefix %q", s.opt.Prefix)
 		}
 	}
 	got, err := s.stamp(ctx, fields...)
@@ -82,8 +83,8 @@ func (s *Store) loadMeta(ctx context.Context) error {
 		return err
 	}
 	if got[0] != uint16Text(formatVersion) {
-		return fmt.Errorf("got format %x; want %04x: to move the store, copy it to a file with the program that made it, and from there with this one: %w",
-			got[0], formatVersion, store.ErrFormat)
+		return fault.As(store.ErrFormat, "got format %x; want %04x: to move the store, copy it to a file with the program that made it, and from there with this one",
+			got[0], formatVersion)
 	}
 	if len(got[1]) != 2 {
 		return fmt.Errorf("got number of shards %x; want 2 bytes: %w", got[1], store.ErrCorrupt)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -135,8 +136,8 @@ func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
 		}
 		got := values[w.name]
 		if n, err := strconv.Atoi(got); got != w.want && (err != nil || n < s.opt.Replicas) {
-			errs = append(errs, fmt.Errorf("redis server %s has %s %q; want %q, %s: run CONFIG SET %s %s and put it into its configuration: %w",
-				node.Options().Addr, w.name, got, w.want, w.why, w.name, w.want, store.ErrInvalid))
+			errs = append(errs, fault.As(store.ErrInvalid, "redis server %s has %s %q; want %q, %s: run CONFIG SET %s %s and put it into its configuration",
+				node.Options().Addr, w.name, got, w.want, w.why, w.name, w.want))
 		}
 	}
 	return errors.Join(errs...)

@@ -2,11 +2,11 @@ package redisstore
 
 import (
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"math/bits"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -63,17 +63,17 @@ const maxShards = 8192
 
 func (o Options) withDefaults() (Options, error) {
 	if len(o.Addrs) == 0 {
-		return o, fmt.Errorf("cannot open redis store; got no address; want host:port: %w", store.ErrInvalid)
+		return o, fault.As(store.ErrInvalid, "cannot open redis store; got no address; want host:port")
 	}
 	if o.Shards < 0 || o.Shards > maxShards {
-		return o, fmt.Errorf("cannot open redis store; got %d shards; want 1 to %d: %w", o.Shards, maxShards, store.ErrInvalid)
+		return o, fault.As(store.ErrInvalid, "cannot open redis store; got %d shards; want 1 to %d", o.Shards, maxShards)
 	}
 	if o.Prefix == "" {
 		o.Prefix = "fs:"
 	}
 	for _, c := range o.Prefix {
 		if c == '{' || c == '}' {
-			return o, fmt.Errorf("cannot open redis store; got prefix %q; want one without braces: %w", o.Prefix, store.ErrInvalid)
+			return o, fault.As(store.ErrInvalid, "cannot open redis store; got prefix %q; want one without braces", o.Prefix)
 		}
 	}
 	if o.Shards == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/firstseen/firstseen/internal/async"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -95,7 +96,7 @@ func (s *Store) untilSettled(ctx context.Context, step func(context.Context) (bo
 			return err
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("cannot wait for other daemons' steps any longer: %w", store.ErrUnavailable)
+			return fault.As(store.ErrUnavailable, "cannot wait for other daemons' steps any longer")
 		}
 		if try > 0 {
 			_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 100*time.Millisecond))
@@ -189,8 +190,8 @@ func (s *Store) covered(wait *redis.Cmd) error {
 		return err
 	}
 	if n < s.opt.Replicas {
-		return fmt.Errorf("cannot acknowledge the write: %d replicas have it after %v, and %d must; check the replicas of the node: %w",
-			n, s.opt.waitTimeout, s.opt.Replicas, store.ErrUnavailable)
+		return fault.As(store.ErrUnavailable, "cannot acknowledge the write: %d replicas have it after %v, and %d must; check the replicas of the node",
+			n, s.opt.waitTimeout, s.opt.Replicas)
 	}
 	return nil
 }

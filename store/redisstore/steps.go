@@ -3,9 +3,9 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -93,7 +93,7 @@ func (s *Store) deliver(ctx context.Context, crawl string, steps []*step) error 
 	for _, st := range steps {
 		if late := 5 * s.opt.answersFor(); time.Since(st.since) > late {
 			// Another daemon may have finished it in the meantime, and receipts expire after twice that.
-			return fmt.Errorf("cannot finish a step that began more than %v ago; it is finished from the outbox: %w", late, store.ErrUnavailable)
+			return fault.As(store.ErrUnavailable, "cannot finish a step that began more than %v ago; it is finished from the outbox", late)
 		}
 	}
 	return errors.Join(d.release(ctx), d.queue(ctx), d.end(ctx))

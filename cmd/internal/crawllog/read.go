@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // Options modify reading. The zero value is fine.
@@ -72,7 +73,7 @@ func Read(f *input.File, opt Options, counts *Counts) (Format, iter.Seq2[Record,
 		return opt.Format, failed(fmt.Errorf("cannot read %s; got %w; want text or an archive", f.Name, input.ErrBinary))
 	}
 	if opt.Format == Unknown {
-		return opt.Format, failed(fmt.Errorf("cannot read %s; it is none of the known formats, and no list with one URL a line: name the format with --format, or take each whole line as a URL with --format list: %w", f.Name, ErrUnknown))
+		return opt.Format, failed(fault.As(ErrUnknown, "cannot read %s; it is none of the known formats, and no list with one URL a line: name the format with --format, or take each whole line as a URL with --format list", f.Name))
 	}
 	p, err := newParser(opt)
 	if err != nil {

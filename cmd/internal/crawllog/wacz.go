@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/internal/fault"
 )
 
 // readWACZ reads the WARC files in the archive folder of a WACZ (webrecorder WACZ
@@ -41,7 +42,7 @@ func readWACZ(f *input.File, opt Options, counts *Counts) iter.Seq2[Record, erro
 			}
 		}
 		if !found {
-			yield(Record{}, fmt.Errorf("cannot read %s; got a zip without a folder archive; want a WACZ: %w", f.Name, input.ErrBinary))
+			yield(Record{}, fault.As(input.ErrBinary, "cannot read %s; got a zip without a folder archive; want a WACZ", f.Name))
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/captures"
@@ -25,7 +26,7 @@ func fetchedOf(b *wire.Fetched) (*frontier.Fetched, error) {
 		return nil, nil
 	}
 	if b.URL == "" || b.Status < 0 || b.Status > 999 {
-		return nil, fmt.Errorf("cannot settle; got fetched with url %.100q, status %d; want the URL as fetched, a status 0 to 999: %w", b.URL, b.Status, store.ErrInvalid)
+		return nil, fault.As(store.ErrInvalid, "cannot settle; got fetched with url %.100q, status %d; want the URL as fetched, a status 0 to 999", b.URL, b.Status)
 	}
 	return &frontier.Fetched{URL: b.URL, Time: b.Time, Status: b.Status, Digest: b.Digest, Redirect: b.Redirect,
 		Canonical: b.Canonical, NoVarySearch: b.NoVarySearch, CleanParam: b.CleanParam}, nil

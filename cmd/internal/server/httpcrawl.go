@@ -3,10 +3,10 @@ package server
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -24,7 +24,7 @@ func (s *Server) postCrawl(w http.ResponseWriter, r *http.Request) {
 	}
 	p, err := canon.ParseProfile(body.Profile)
 	if err != nil {
-		err = fmt.Errorf("cannot choose a profile: %w: %w", err, store.ErrInvalid)
+		err = fault.As(store.ErrInvalid, "cannot choose a profile: %w", err)
 	}
 	crawl, badCrawl := oneCrawl(body.Crawl)
 	if err = cmp.Or(err, badCrawl); err == nil {

@@ -3,12 +3,12 @@ package server
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -27,23 +27,23 @@ func settlementOf(d *wire.DoneLease) (frontier.Settlement, error) {
 	l := &frontier.Lease{Crawl: d.Crawl, Attempts: d.Attempts}
 	outcome, ok := outcomes[d.Outcome]
 	if d.Attempts < 0 || d.Attempts > unbounded {
-		return frontier.Settlement{}, fmt.Errorf("cannot settle; got attempts %d; want 0 to %d: %w", d.Attempts, unbounded, store.ErrInvalid)
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got attempts %d; want 0 to %d", d.Attempts, unbounded)
 	}
 	if !ok {
-		return frontier.Settlement{}, fmt.Errorf("cannot settle; got outcome %.20q; want done, retry, recrawl, drop, release or extend: %w", d.Outcome, store.ErrInvalid)
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got outcome %.20q; want done, retry, recrawl, drop, release or extend", d.Outcome)
 	}
 	if n, err := hex.Decode(l.Key[:], []byte(d.Key[:min(len(d.Key), 2*len(l.Key))])); err != nil || n != len(l.Key) || len(d.Key) != 2*n {
-		return frontier.Settlement{}, fmt.Errorf("cannot settle; got key %.40q; want %d hex digits: %w", d.Key, 2*len(l.Key), store.ErrInvalid)
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got key %.40q; want %d hex digits", d.Key, 2*len(l.Key))
 	}
 	var err error
 	if l.Token, err = strconv.ParseUint(d.Token, 10, 64); err != nil || l.Token == 0 {
-		return frontier.Settlement{}, fmt.Errorf("cannot settle; got token %.40q; want that of a lease: %w", d.Token, store.ErrInvalid)
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got token %.40q; want that of a lease", d.Token)
 	}
 	if d.Meta != nil {
 		l.Attempts = 0 // so that the frontier looks up what else it needs to know of the lease
 	}
 	if !(d.TookSeconds >= 0 && d.TookSeconds <= maxLease.Seconds()) {
-		return frontier.Settlement{}, fmt.Errorf("cannot settle; got took_seconds %v; want 0 to %v: %w", d.TookSeconds, maxLease.Seconds(), store.ErrInvalid)
+		return frontier.Settlement{}, fault.As(store.ErrInvalid, "cannot settle; got took_seconds %v; want 0 to %v", d.TookSeconds, maxLease.Seconds())
 	}
 	if d.TookSeconds > 0 {
 		l.Started = time.Now().Add(-seconds(d.TookSeconds, maxLease))
@@ -78,7 +78,7 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.An
 	var err error
 	for i := range body.Leases {
 		if settlements[i], err = settlementOf(&body.Leases[i]); err == nil && len(body.Leases[i].Meta) > s.cfg.MaxMetadata {
-			err = fmt.Errorf("cannot settle; got meta of %d bytes for lease %d; want at most %d: %w", len(body.Leases[i].Meta), i, s.cfg.MaxMetadata, store.ErrInvalid)
+			err = fault.As(store.ErrInvalid, "cannot settle; got meta of %d bytes for lease %d; want at most %d", len(body.Leases[i].Meta), i, s.cfg.MaxMetadata)
 		}
 		if err != nil {
 			s.writeFault(w, "settle", err)

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -27,11 +27,11 @@ func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
 		{"max_in_flight", float64(b.MaxInFlight)}, {"lease_seconds", b.LeaseSeconds}, {"wait_seconds", b.WaitSeconds},
 	} {
 		if !(field.value >= 0 && field.value <= unbounded) {
-			return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got %s %v; want 0 to %d: %w", field.name, field.value, unbounded, store.ErrInvalid)
+			return frontier.LeaseRequest{}, fault.As(store.ErrInvalid, "cannot lease; got %s %v; want 0 to %d", field.name, field.value, unbounded)
 		}
 	}
 	if len(b.Queue) > store.MaxQueueKey {
-		return frontier.LeaseRequest{}, fmt.Errorf("cannot lease; got a queue of %d bytes; want at most %d: %w", len(b.Queue), store.MaxQueueKey, store.ErrInvalid)
+		return frontier.LeaseRequest{}, fault.As(store.ErrInvalid, "cannot lease; got a queue of %d bytes; want at most %d", len(b.Queue), store.MaxQueueKey)
 	}
 	req := frontier.LeaseRequest{Crawl: crawlName(b.Crawl), Queue: b.Queue, Max: min(max(b.Max, 1), takeAtOnce), MaxQueues: b.MaxQueues,
 		MaxPerQueue: b.MaxPerQueue, MaxInFlight: b.MaxPerQueue,
@@ -45,7 +45,7 @@ func leaseRequestOf(b *wire.LeaseRequest) (frontier.LeaseRequest, error) {
 	if b.DelaySeconds != nil {
 		var err error
 		if req.Delay, err = steer.DelayOf(*b.DelaySeconds); err != nil {
-			return req, fmt.Errorf("cannot lease; %w: %w", err, store.ErrInvalid)
+			return req, fault.As(store.ErrInvalid, "cannot lease; %w", err)
 		}
 	}
 	return req, nil

@@ -2,10 +2,10 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -65,7 +65,7 @@ func (s *Server) leaseAgain(ctx context.Context, b *wire.RedirectRequest) (*fron
 		return nil, err
 	}
 	if e.Key != l.Key {
-		return nil, fmt.Errorf("cannot redirect; got a URL of key %x; want that of the lease, %s: %w", e.Key[:], b.Key, store.ErrInvalid)
+		return nil, fault.As(store.ErrInvalid, "cannot redirect; got a URL of key %x; want that of the lease, %s", e.Key[:], b.Key)
 	}
 	return &frontier.Lease{URL: u.URL, Crawl: u.Crawl, Queue: e.Entry.Queue, Key: l.Key, Token: l.Token, Meta: e.Meta, Depth: e.Depth,
 		Redirects: e.Redirects, Discriminator: e.Discriminator, Priority: e.Priority, Attempts: e.Attempts, Created: e.Created}, nil

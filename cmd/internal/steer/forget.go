@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -16,7 +17,7 @@ const MaxForgetURLs = 64
 // Forget makes URLs of a crawl new again and returns how many it forgot.
 func Forget(ctx context.Context, f *frontier.Frontier, crawl string, r *wire.ForgetRequest) (int64, error) {
 	if err := check(r); err != nil {
-		return 0, fmt.Errorf("cannot forget; %w: %w", err, store.ErrInvalid)
+		return 0, fault.As(store.ErrInvalid, "cannot forget; %w", err)
 	}
 	if r.Held {
 		return purge(ctx, f, crawl, r.Queue, r.Before)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
@@ -48,7 +49,7 @@ func Paused(ctx context.Context, queue func(ctx context.Context, crawl, queue st
 func ChangeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 	c := store.QueueChange{MaxInFlight: b.MaxInFlight, BlockedUntil: b.BlockedUntil, Limit: b.Limit, Paused: b.Paused}
 	invalid := func(format string, args ...any) error {
-		return fmt.Errorf("cannot change a queue; "+format+": %w", append(args, store.ErrInvalid)...)
+		return fault.As(store.ErrInvalid, "cannot change a queue; "+format, args...)
 	}
 	if b.Queue == "" || len(b.Queue) > store.MaxQueueKey {
 		return c, invalid("got a name of %d bytes; want 1 to %d", len(b.Queue), store.MaxQueueKey)

@@ -3,9 +3,9 @@
 package crawlnames
 
 import (
-	"fmt"
 	"sync"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -16,12 +16,12 @@ const maxName, maxStored = 249, 255
 // Check returns an error for what no store takes.
 func Check(names, stored []string) error {
 	if len(names) != len(stored) {
-		return fmt.Errorf("cannot settle the names of crawls; got %d names and %d proposals; want as many: %w", len(names), len(stored), store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot settle the names of crawls; got %d names and %d proposals; want as many", len(names), len(stored))
 	}
 	for i, name := range names {
 		if len(name) > maxName || len(stored[i]) > maxStored {
-			return fmt.Errorf("cannot settle the name of crawl %.40q; got %d bytes, stored as %d; want at most %d and %d: %w",
-				name, len(name), len(stored[i]), maxName, maxStored, store.ErrInvalid)
+			return fault.As(store.ErrInvalid, "cannot settle the name of crawl %.40q; got %d bytes, stored as %d; want at most %d and %d",
+				name, len(name), len(stored[i]), maxName, maxStored)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package sched
 import (
 	"fmt"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -15,7 +16,7 @@ const AnyCrawl = "*"
 // CrawlName returns the name of one crawl with the default filled in.
 func CrawlName(name string) (string, error) {
 	if name == AnyCrawl {
-		return "", fmt.Errorf("cannot use crawl name; got %q; want one crawl: %w", name, store.ErrInvalid)
+		return "", fault.As(store.ErrInvalid, "cannot use crawl name; got %q; want one crawl", name)
 	}
 	return CrawlNames(name)
 }
@@ -23,7 +24,7 @@ func CrawlName(name string) (string, error) {
 // CrawlNames is [CrawlName] where [AnyCrawl] is allowed.
 func CrawlNames(name string) (string, error) {
 	if len(name) > maxCrawlName {
-		return "", fmt.Errorf("cannot use crawl name; got %d bytes; want at most %d: %w", len(name), maxCrawlName, store.ErrInvalid)
+		return "", fault.As(store.ErrInvalid, "cannot use crawl name; got %d bytes; want at most %d", len(name), maxCrawlName)
 	}
 	if name == "" {
 		return store.DefaultCrawl, nil
@@ -33,14 +34,14 @@ func CrawlNames(name string) (string, error) {
 
 func checkQueue(name string) error {
 	if len(name) > store.MaxQueueKey {
-		return fmt.Errorf("cannot use queue key; got %d bytes; want at most %d: %w", len(name), store.MaxQueueKey, store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot use queue key; got %d bytes; want at most %d", len(name), store.MaxQueueKey)
 	}
 	return nil
 }
 
 func checkPriority(p uint8) error {
 	if p > store.MaxPriority {
-		return fmt.Errorf("cannot use priority; got %d; want at most %d: %w", p, store.MaxPriority, store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot use priority; got %d; want at most %d", p, store.MaxPriority)
 	}
 	return nil
 }
@@ -71,11 +72,11 @@ func CheckSettlements(list []store.Settlement) error {
 func checkSettlement(s *store.Settlement) error {
 	switch {
 	case s.Outcome > store.Extend:
-		return fmt.Errorf("cannot settle; got outcome %d; want at most %d: %w", s.Outcome, store.Extend, store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot settle; got outcome %d; want at most %d", s.Outcome, store.Extend)
 	case s.After < 0:
-		return fmt.Errorf("cannot settle; got After %v; want none below 0: %w", s.After, store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot settle; got After %v; want none below 0", s.After)
 	case s.Create && (s.Token != 0 || s.Queue == "" || s.Outcome == store.Extend):
-		return fmt.Errorf("cannot create by settlement; want token 0, a queue, outcome complete, requeue or drop: %w", store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot create by settlement; want token 0, a queue, outcome complete, requeue or drop")
 	}
 	if s.Priority != nil {
 		if err := checkPriority(*s.Priority); err != nil {
@@ -93,7 +94,7 @@ func checkSettlement(s *store.Settlement) error {
 // CheckChange returns [store.ErrInvalid] for a change that can't be kept.
 func CheckChange(c *store.QueueChange) error {
 	if c.Limit != nil && *c.Limit < 0 {
-		return fmt.Errorf("cannot change queue; got limit %d; want 0 or more: %w", *c.Limit, store.ErrInvalid)
+		return fault.As(store.ErrInvalid, "cannot change queue; got limit %d; want 0 or more", *c.Limit)
 	}
 	return nil
 }
@@ -101,10 +102,10 @@ func CheckChange(c *store.QueueChange) error {
 // CheckConfigure checks the arguments of Configure and fills in the crawl.
 func CheckConfigure(crawl, queue string, c *store.QueueChange) (string, error) {
 	if crawl == AnyCrawl && queue != "" {
-		return "", fmt.Errorf("cannot configure queue %q in all crawls; want one crawl: %w", queue, store.ErrInvalid)
+		return "", fault.As(store.ErrInvalid, "cannot configure queue %q in all crawls; want one crawl", queue)
 	}
 	if queue == "" && c.NotBefore != nil {
-		return "", fmt.Errorf("cannot set NotBefore of a crawl; want a queue: %w", store.ErrInvalid)
+		return "", fault.As(store.ErrInvalid, "cannot set NotBefore of a crawl; want a queue")
 	}
 	if err := CheckChange(c); err != nil {
 		return "", err
@@ -118,10 +119,10 @@ func CheckConfigure(crawl, queue string, c *store.QueueChange) (string, error) {
 // CheckSelection checks a selection and fills in the crawl.
 func CheckSelection(sel store.Selection) (string, error) {
 	if one(sel.Keys != nil)+one(sel.Queue != "")+one(!sel.Before.IsZero())+one(sel.Age != 0) > 1 {
-		return "", fmt.Errorf("cannot forget; got more than one of keys, queue, before and age: %w", store.ErrInvalid)
+		return "", fault.As(store.ErrInvalid, "cannot forget; got more than one of keys, queue, before and age")
 	}
 	if sel.Age < 0 {
-		return "", fmt.Errorf("cannot forget; got age %v; want none below 0: %w", sel.Age, store.ErrInvalid)
+		return "", fault.As(store.ErrInvalid, "cannot forget; got age %v; want none below 0", sel.Age)
 	}
 	return CrawlNames(sel.Crawl)
 }
@@ -129,7 +130,7 @@ func CheckSelection(sel store.Selection) (string, error) {
 // CheckTake checks a request and fills in the crawl.
 func CheckTake(r store.TakeRequest) (string, error) {
 	if r.Queue != "" && r.Crawl == AnyCrawl {
-		return "", fmt.Errorf("cannot take from queue %q of all crawls; want one crawl: %w", r.Queue, store.ErrInvalid)
+		return "", fault.As(store.ErrInvalid, "cannot take from queue %q of all crawls; want one crawl", r.Queue)
 	}
 	return CrawlNames(r.Crawl)
 }
@@ -137,7 +138,7 @@ func CheckTake(r store.TakeRequest) (string, error) {
 // CheckListing checks the arguments of Queues and fills in the crawl.
 func CheckListing(crawl, after string) (string, error) {
 	if crawl == AnyCrawl && after != "" {
-		return "", fmt.Errorf("cannot list all crawls after queue %q; want one crawl: %w", after, store.ErrInvalid)
+		return "", fault.As(store.ErrInvalid, "cannot list all crawls after queue %q; want one crawl", after)
 	}
 	return CrawlNames(crawl)
 }

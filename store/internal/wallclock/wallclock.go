@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -135,6 +136,6 @@ func doubted(ahead, left time.Duration) error {
 	if ahead < 0 {
 		how = fmt.Sprintf("%v behind", -ahead.Round(time.Second))
 	}
-	return fmt.Errorf("cannot forget by age: the clock is %s its last trusted time; set it, or wait %v: then it is trusted: %w",
-		how, left.Round(time.Second), store.ErrClock)
+	return fault.As(store.ErrClock, "cannot forget by age: the clock is %s its last trusted time; set it, or wait %v: then it is trusted",
+		how, left.Round(time.Second))
 }
