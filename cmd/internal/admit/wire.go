@@ -75,8 +75,9 @@ type Wire struct {
 // was reset.
 type Stream struct {
 	w         *Wire
-	whole     atomic.Int64 // messages received
 	delivered atomic.Int64 // messages that the call's handler got
+	_         [64]byte     // the two counts are written on two processors
+	whole     atomic.Int64 // messages received
 
 	// With the wire locked:
 	onEnd   func()
@@ -331,7 +332,7 @@ func (w *Wire) data(f *piece) {
 	if s == nil || s.ended { // the server drops it
 		return
 	}
-	before := s.partial + s.cost
+	before, counted := s.partial+s.cost, s.counted
 	if f.first {
 		s.partial += frameCost
 	}
@@ -342,8 +343,10 @@ func (w *Wire) data(f *piece) {
 			s.cost += s.partial
 			s.partial = 0
 			s.counted++
-			s.whole.Add(1)
 		}
+	}
+	if n := s.counted - counted; n > 0 {
+		s.whole.Add(n)
 	}
 	w.pending += s.partial + s.cost - before
 }

@@ -195,7 +195,9 @@ func (a *admission) all() []*call {
 
 // sends records that an answer of the call is being sent, until sent is called. It returns
 // false within another such answer, whose start counts then.
-func (c *call) sends() bool { return c.sending.CompareAndSwap(0, time.Now().UnixNano()) }
+func (c *call) sends() bool {
+	return c.sending.Load() == 0 && c.sending.CompareAndSwap(0, time.Now().UnixNano()) // each message of an answer asks
+}
 
 func (c *call) sent() { c.sending.Store(0) }
 

@@ -65,7 +65,8 @@ func (s *Server) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamServ
 	if c.refused != nil {
 		return c.refused
 	}
-	if isWork(c.method) {
+	work := isWork(c.method)
+	if work {
 		s.working.add(1)
 		defer s.working.add(-1)
 	}
@@ -78,7 +79,7 @@ func (s *Server) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamServ
 		}
 	}()
 	defer s.recovered(c.method, &err)
-	return next(srv, &callStream{stream, ctx, c})
+	return next(srv, &callStream{stream, ctx, c, work})
 }
 
 func isStatus(err error) bool {
@@ -91,6 +92,7 @@ type callStream struct {
 	grpc.ServerStream
 	ctx  context.Context
 	call *call
+	work bool // see isWork
 }
 
 // Context implements grpc.ServerStream.
@@ -99,7 +101,7 @@ func (s *callStream) Context() context.Context { return s.ctx }
 // RecvMsg implements grpc.ServerStream. In a call that only watches, it returns when the
 // context ends; the goroutine that still receives then ends with the call.
 func (s *callStream) RecvMsg(m any) error {
-	if isWork(s.call.method) {
+	if s.work {
 		return s.receive(m)
 	}
 	received := make(chan error, 1)
