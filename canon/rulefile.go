@@ -201,7 +201,7 @@ func (f *fileReader) switchAt(sc *scope) error {
 	case err != nil:
 		return err
 	case !perSite.has(id):
-		return fmt.Errorf("got rule %q, which can't be switched for a site; want one of %v", rule, perSite.names())
+		return fmt.Errorf("got rule %q, which can't be switched for a site; want one of %s", rule, perSite.list())
 	case (sc.on | sc.off).has(id):
 		return fmt.Errorf("got rule %q, switched before; want it once", rule)
 	case on:

@@ -128,9 +128,18 @@ func optionalNames() string {
 		names = append(names, string(a))
 	}
 	for id := range ruleCount {
-		if rules[id].Optional {
+		if rules[id].Optional && id != rScopedParams && id != rScopedRules { // a rule file switches these
 			names = append(names, string(rules[id].Rule))
 		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// list returns the names of the rules of a set for a person to read.
+func (s ruleSet) list() string {
+	var names []string
+	for _, id := range s.ids() {
+		names = append(names, string(rules[id].Rule))
 	}
 	return strings.Join(names, ", ")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -31,6 +32,37 @@ func someFiles(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return fmt.Errorf(`cannot run %s; got no file; want at least one, or "-" for stdin`, cmd.Name())
+}
+
+// A mistake is a setting that a command refuses, if found is true.
+type mistake struct {
+	found     bool
+	got, want string
+}
+
+// refuse returns the first of the mistakes that was found, as misuse: one message names one setting.
+func refuse(what string, mistakes ...mistake) error {
+	for _, m := range mistakes {
+		if m.found {
+			return misusef("cannot %s; got %s; want %s", what, m.got, m.want)
+		}
+	}
+	return nil
+}
+
+// below returns the mistake of a whole number that is less than least.
+func below[N int | int64](flag string, value, least N) mistake {
+	return mistake{value < least, fmt.Sprintf("--%s %d", flag, value), fmt.Sprintf("%d or more", least)}
+}
+
+// negative returns the mistake of a duration below 0.
+func negative(flag string, value time.Duration) mistake {
+	return mistake{value < 0, fmt.Sprintf("--%s %v", flag, value), "0 or more"}
+}
+
+// notIn returns the mistake of a share for which ok is false.
+func notIn(flag string, value float64, ok bool, want string) mistake {
+	return mistake{!ok, fmt.Sprintf("--%s %v", flag, value), want}
 }
 
 // flagError says of which command a flag could not be read.

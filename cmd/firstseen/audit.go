@@ -66,11 +66,9 @@ func addJudgeFlags(flags *pflag.FlagSet, o *audit.Options, s *judgeSource) {
 }
 
 func checkJudgeFlags(o audit.Options) error {
-	if o.MaxHosts < 1 || o.MinControl < 1 || o.StableShare <= 0 || o.StableShare > 1 || o.Confidence <= 0 || o.Confidence >= 1 {
-		return misusef("cannot judge; got --max-hosts %d, --min-control %d, --stable %v, --confidence %v; want 1 or more, 1 or more, a share above 0, one between 0 and 1",
-			o.MaxHosts, o.MinControl, o.StableShare, o.Confidence)
-	}
-	return nil
+	return refuse("judge", below("max-hosts", o.MaxHosts, 1), below("min-control", o.MinControl, 1),
+		notIn("stable", o.StableShare, o.StableShare > 0 && o.StableShare <= 1, "more than 0, at most 1"),
+		notIn("confidence", o.Confidence, o.Confidence > 0 && o.Confidence < 1, "more than 0, less than 1"))
 }
 
 func (f *auditFlags) run(ctx context.Context, a *app, names []string) error {

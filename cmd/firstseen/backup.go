@@ -71,8 +71,9 @@ func (f *backupFlags) run(ctx context.Context, a *app, args []string) error {
 	if f.redis.given() {
 		return misusef(`cannot back up a store in Redis; use BGSAVE on each node, or "firstseen copy --from-redis ADDR --to-file FILE" for each crawl`)
 	}
-	if f.keep < 0 || f.db != "" && f.to == "" {
-		return misusef("cannot back up; got --keep %d and --to %q; want --keep 0 or more, and with --db the directory of the backups as --to", f.keep, f.to)
+	if err := refuse("back up", below("keep", f.keep, 0),
+		mistake{f.db != "" && f.to == "", "--db alone", "--to with it, the directory of the backups"}); err != nil {
+		return err
 	}
 	name := ""
 	if len(args) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/fault"
@@ -32,6 +33,15 @@ func crawlsIn(ctx context.Context, s store.Store, name string) ([]frontier.Store
 	}
 	c, err := crawlIn(ctx, s, name)
 	return []frontier.StoredCrawl{c}, err
+}
+
+// nameList returns names for a person to read.
+func nameList(names []string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = quoted(name)
+	}
+	return strings.Join(shown, ", ")
 }
 
 // crawlInto returns the crawl of a store that a flag names as a target, which may not exist

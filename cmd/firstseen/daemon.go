@@ -135,7 +135,7 @@ func (d *daemonClient) crawls(ctx context.Context, name string) ([]string, error
 		return st.Crawls, nil
 	}
 	if !slices.Contains(st.Crawls, name) {
-		return nil, misusef("cannot find crawl %q; the daemon has %q", name, st.Crawls)
+		return nil, misusef("cannot find crawl %q; the daemon has %s", name, nameList(st.Crawls))
 	}
 	return []string{name}, nil
 }

@@ -60,8 +60,8 @@ func running(f func(cmd *cobra.Command, args []string) error) func(*cobra.Comman
 	}
 }
 
-// status prints the error to stderr, and returns the exit status.
-func (a *app) status(err error) int {
+// status prints the error of a command to stderr, and returns the exit status.
+func (a *app) status(cmd *cobra.Command, err error) int {
 	var f failure
 	switch {
 	case err == nil:
@@ -72,6 +72,6 @@ func (a *app) status(err error) int {
 	case errors.Is(err, errRefused):
 		return statusRefused
 	}
-	fmt.Fprintf(a.err, "firstseen: %v\nSee 'firstseen help'.\n", err)
+	fmt.Fprintf(a.err, "firstseen: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 	return statusMisuse
 }

@@ -25,7 +25,7 @@ func TestStatusIsThatOfTheWorst(t *testing.T) {
 		{[]error{misusef("wrong flag")}, statusMisuse},
 	} {
 		a := &app{err: discard{}}
-		if got := a.status(running(func(*cobra.Command, []string) error { return worst(c.errs...) })(nil, nil)); got != c.want {
+		if got := a.status(&cobra.Command{}, running(func(*cobra.Command, []string) error { return worst(c.errs...) })(nil, nil)); got != c.want {
 			t.Errorf("%v: got status %d; want %d", c.errs, got, c.want)
 		}
 	}

@@ -46,7 +46,7 @@ keys, sort the file.`,
 
 func (f *genFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.format, "format", "urls", "what to write: "+formatNames())
+	flags.StringVar(&f.format, "format", "urls", "what to write: "+strings.Join(synth.FormatNames(), ", "))
 	flags.StringVarP(&f.output, "output", "o", "-", `file to write, "-" for stdout`)
 	flags.Int64Var(&f.write.Lines, "lines", 0, "lines to write; 0: all")
 	flags.Int64Var(&f.write.From, "from-page", 0, "first page, to continue where an earlier run ended")
@@ -68,14 +68,6 @@ func (f *genFlags) add(cmd *cobra.Command) {
 	flags.Float64Var(&f.web.Redirects, "redirects", 0, "share of hosts that redirect variants in www, scheme, final slash or index file")
 	flags.Float64Var(&f.web.Sections, "sections", 0, "of the hosts where a final slash matters, the share where it does not matter in dated directories")
 	flags.Float64Var(&f.web.Recapture, "recapture", 0.15, "share of captured URLs that are captured again")
-}
-
-func formatNames() string {
-	var names []string
-	for _, f := range synth.Formats() {
-		names = append(names, string(f))
-	}
-	return strings.Join(names, ", ")
 }
 
 func (f *genFlags) run(ctx context.Context, a *app) (err error) {

@@ -59,9 +59,10 @@ func (f *learnFlags) run(ctx context.Context, a *app, names []string) error {
 	if err := checkJudgeFlags(f.judge); err != nil {
 		return err
 	}
-	if f.learn.MinPairs < 1 || f.learn.MinShare <= 0 || f.learn.MinShare > 1 || f.learn.MaxLeftOut < 0 {
-		return misusef("cannot learn; got --min-pairs %d, --min-share %v, --left-out %d; want 1 or more, a share above 0, 0 or more",
-			f.learn.MinPairs, f.learn.MinShare, f.learn.MaxLeftOut)
+	share := f.learn.MinShare
+	if err := refuse("learn", below("min-pairs", f.learn.MinPairs, 1), below("left-out", f.learn.MaxLeftOut, 0),
+		notIn("min-share", share, share > 0 && share <= 1, "more than 0, at most 1")); err != nil {
+		return err
 	}
 	if err := f.report.begin(names); err != nil {
 		return err

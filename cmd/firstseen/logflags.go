@@ -43,7 +43,7 @@ func formatList() string {
 
 func (l *logFlags) check() error {
 	if l.format != "auto" && !slices.Contains(crawllog.Formats(), crawllog.Format(l.format)) {
-		return misusef("cannot read logs; got --%s %q; want auto or one of %v", l.flag, l.format, crawllog.Formats())
+		return misusef("cannot read logs; got --%s %q; want auto, %s", l.flag, l.format, formatList())
 	}
 	if !slices.Contains([]string{"auto", "all", "fetches", "links"}, l.events) {
 		return misusef("cannot read logs; got --events %q; want auto, all, fetches or links", l.events)

@@ -112,8 +112,8 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 
 // check reads the flags that a mistake can be in, and makes the profile.
 func (f *replayFlags) check() (*canon.Profile, error) {
-	if f.hosts < 0 || f.memory <= 0 {
-		return nil, misusef("cannot replay; got --hosts %d, --exact-memory %d; want no less than 0 and 1", f.hosts, f.memory)
+	if err := refuse("replay", below("hosts", f.hosts, 0), below("exact-memory", f.memory, 1)); err != nil {
+		return nil, err
 	}
 	p, err := f.profile.open()
 	if err == nil {

@@ -24,7 +24,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	a := &app{in: in, out: out, err: errOut, log: slog.New(slog.DiscardHandler)}
 	root := newRootCmd(a)
 	root.SetArgs(args)
-	return a.status(root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	return a.status(cmd, err)
 }
 
 func newRootCmd(a *app) *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/firstseen/firstseen/frontier"
@@ -11,31 +10,15 @@ func (f *serveFlags) checkLimits() error {
 	if _, err := f.chosenProfiles(); err != nil {
 		return err
 	}
-	for _, flag := range []struct {
-		name  string
-		value int64
-	}{
-		{"max-per-queue", f.maxPerQueue}, {"max-held", f.maxHeld}, {"seen-for", int64(f.seenFor)}, {"delay", int64(f.delay)},
-		{"index-memory", f.indexMiB}, {"retry-after", int64(f.retryAfter)}, {"max-depth", int64(f.maxDepth)},
-		{"max-in-flight", int64(f.maxInFlight)}, {"max-expired", int64(min(f.maxExpired.http, f.maxExpired.grpc))},
-	} {
-		if flag.value < 0 {
-			return fmt.Errorf("cannot serve; got --%s %d; want none below 0", flag.name, flag.value)
-		}
-	}
-	if f.captures < 0 || !(f.probe >= 0 && f.probe <= 1) {
-		return fmt.Errorf("cannot serve; got --captures %d, --probe %v; want 0 or more, 0 to 1", f.captures, f.probe)
-	}
-	if !(f.adaptive >= 0) {
-		return fmt.Errorf("cannot serve; got --adaptive %v; want 0 or more", f.adaptive)
-	}
-	if err := f.trapModes.parse(f.traps); err != nil {
+	if err := refuse("serve", below("max-per-queue", f.maxPerQueue, 0), below("max-held", f.maxHeld, 0), below("index-memory", f.indexMiB, 0),
+		below("max-depth", f.maxDepth, 0), below("max-in-flight", f.maxInFlight, 0),
+		below("max-expired", min(f.maxExpired.http, f.maxExpired.grpc), 0), below("captures", f.captures, 0), below("cache", f.cache, 16),
+		negative("seen-for", f.seenFor), negative("delay", f.delay), negative("retry-after", f.retryAfter),
+		notIn("probe", f.probe, f.probe >= 0 && f.probe <= 1, "0 to 1"),
+		notIn("adaptive", f.adaptive, f.adaptive >= 0, "0 or more")); err != nil {
 		return err
 	}
-	if f.cache < 16 {
-		return fmt.Errorf("cannot serve; got --cache %d; want at least 16 MiB", f.cache)
-	}
-	return nil
+	return f.trapModes.parse(f.traps)
 }
 
 // policy is what the flags say in the frontier's terms, where 0 stands for the default.

@@ -171,9 +171,9 @@ func (st storeStats) write(out *output) {
 		}
 		out.line(fmt.Sprintf("%15s  %s", grouped(row.n), row.what))
 	}
-	if st.Unicode == "" {
-		out.line(fmt.Sprintf("\nprofile %s\ncrawls %q", st.Profile, st.Crawls))
-		return
+	version := ""
+	if st.Unicode != "" { // unknown of a daemon
+		version = fmt.Sprintf(", version %d, Unicode %s", st.Version, st.Unicode)
 	}
-	out.line(fmt.Sprintf("\nprofile %s, version %d, Unicode %s\ncrawls %q", st.Profile, st.Version, st.Unicode, st.Crawls))
+	out.line(fmt.Sprintf("\nprofile %s%s\ncrawls %s", st.Profile, version, nameList(st.Crawls)))
 }

@@ -118,8 +118,8 @@ replaces the default of the daemon (serve --delay), durably.`,
 	}
 	s := &steering{settings: func(args []string) (b wire.QueueSettings, err error) {
 		d, err := time.ParseDuration(args[0])
-		if err != nil {
-			return b, misusef("cannot read delay; got %q; want a duration, such as 2s", args[0])
+		if err != nil || d < 0 || d > steer.MaxDelay {
+			return b, misusef("cannot change the delay; got %q; want a duration of at most 168h (7 days), such as 2s", args[0])
 		}
 		seconds := d.Seconds()
 		return wire.QueueSettings{DelaySeconds: &seconds}, nil

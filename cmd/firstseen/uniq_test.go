@@ -102,7 +102,7 @@ func TestUniqWaitsForItsStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, _, errOut := runCommand(t, "uniq", "--db", db, "--no-wait")
-	if status != statusFailed || !strings.Contains(errOut, "in use by another process") {
+	if status != statusFailed || !strings.Contains(errOut, "another process has the store open") {
 		t.Errorf("got status %d, %s; want a failure that says why", status, errOut)
 	}
 	done := make(chan string)

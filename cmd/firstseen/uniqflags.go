@@ -77,10 +77,7 @@ const leastMemory = 256 << 20
 
 func (f *uniqFlags) check() error {
 	grouped := f.by != "canonical" && f.by != "exact"
-	for _, c := range []struct {
-		wrong     bool
-		got, want string
-	}{
+	if err := refuse("run uniq", []mistake{
 		{!slices.Contains(bys, f.by), "--by " + f.by, strings.Join(bys, ", ")},
 		{f.invalid != "drop" && f.invalid != "keep", `--invalid "` + f.invalid + `"`, "drop or keep"},
 		{f.format != "text" && f.format != "jsonl", "--format " + f.format, "text or jsonl; the form of the input is --input-format"},
@@ -94,10 +91,8 @@ func (f *uniqFlags) check() error {
 		{(f.duplicates || f.count) && f.invalid == "keep", "--invalid keep with -c or -d", "it without them"},
 		{f.db != "" && f.by != "canonical", "--db with --by " + f.by, "--by canonical, or --profile none for the exact text: a seen-set remembers canonical forms"},
 		{f.memory < leastMemory, "--memory " + f.memory.String(), "256M or more"},
-	} {
-		if c.wrong {
-			return misusef("cannot run uniq; got %s; want %s", c.got, c.want)
-		}
+	}...); err != nil {
+		return err
 	}
 	return f.log.check()
 }

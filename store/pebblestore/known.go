@@ -20,7 +20,7 @@ func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known
 		return err
 	}
 	if len(keys) != len(known) {
-		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and %d answers; want as many", len(keys), len(known))
+		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(known))
 	}
 	for len(keys) > 0 {
 		n := min(len(keys), knownStep)

@@ -15,7 +15,7 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 		return err
 	}
 	if len(keys) != len(fresh) {
-		return fault.As(store.ErrInvalid, "cannot record keys; got %d keys and %d answers; want as many", len(keys), len(fresh))
+		return fault.As(store.ErrInvalid, "cannot record keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(fresh))
 	}
 	paths, err := s.seenIn(crawl, keys)
 	if err != nil {

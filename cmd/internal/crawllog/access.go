@@ -28,8 +28,11 @@ func (p accessParser) parse(text string, emit func(Record)) error {
 	}
 	at := layoutTime(accessTime, stamp)
 	fields := strings.Fields(rest)
-	if at.IsZero() || len(fields) < 2 {
-		return bad("got time %q and %d fields behind the request; want status and bytes", stamp, len(fields))
+	if at.IsZero() {
+		return bad("got time %q; want one such as 10/Oct/2026:13:55:36 +0000", stamp)
+	}
+	if len(fields) < 2 {
+		return bad("got %d fields after the request; want status and bytes", len(fields))
 	}
 	status, err := strconv.Atoi(fields[0])
 	if err != nil {

@@ -45,7 +45,7 @@ func parseELB(text string, emit func(Record)) error {
 	}
 	r := Record{Time: layoutTime(time.RFC3339Nano, f[0]), Status: int(number(f[7])), Length: number(f[10])}
 	if _, err := strconv.ParseFloat(f[4], 64); r.Time.IsZero() || err != nil || !strings.Contains(f[2], ":") {
-		return bad("got time %q, client %q and seconds %q; want a line of the access log of a load balancer", f[0], f[2], f[4])
+		return bad("the line is not of the access log of a load balancer")
 	}
 	r.URL, r.Kind = accessParser("").url("", f[11])
 	if strings.HasPrefix(r.URL, "/") {

@@ -19,9 +19,12 @@ func parseHeritrix(text string, emit func(Record)) error {
 		return bad("got too few columns for a crawl.log")
 	}
 	at := layoutTime(time.RFC3339Nano, f[0])
+	if at.IsZero() {
+		return bad("got time %q; want a line of a crawl.log", f[0])
+	}
 	status, err := strconv.Atoi(f[1])
-	if at.IsZero() || err != nil {
-		return bad("got time %q and status %q; want a crawl.log line", f[0], f[1])
+	if err != nil {
+		return bad("got status %q; want a number", f[1])
 	}
 	size := int64(0)
 	if f[2] != "-" {

@@ -131,7 +131,7 @@ func newParser(opt Options) (parser, error) {
 	case ELB:
 		return stateless(parseELB), nil
 	}
-	return nil, fmt.Errorf("cannot read log; got format %q; want one of %v", opt.Format, Formats())
+	return nil, fmt.Errorf("cannot read log; got unknown format %q", opt.Format)
 }
 
 // lineRun is one reading of lines.

@@ -77,7 +77,7 @@ func checkChunk(in io.ReaderAt, meta *format.ColumnMetaData, optional bool) erro
 			return err
 		}
 		if h.packed < 0 || h.packed > maxPage || h.unpacked < 0 || h.unpacked > maxPage || h.values < 0 || h.values > maxPageValues || h.levels < 0 {
-			return fmt.Errorf("got a page of %d values and %d bytes, %d unpacked; want at most %d values and %d bytes", h.values, h.packed, h.unpacked, maxPageValues, maxPage)
+			return fmt.Errorf("got a page of %d values and %d bytes, unpacked %d; a page has at most %d values and %d bytes", h.values, h.packed, h.unpacked, maxPageValues, maxPage)
 		}
 		if at += int64(length); h.packed > end-at {
 			return fmt.Errorf("got a page beyond its column: %w", errBroken)

@@ -25,8 +25,11 @@ func fetchedOf(b *wire.Fetched) (*frontier.Fetched, error) {
 	if b == nil {
 		return nil, nil
 	}
-	if b.URL == "" || b.Status < 0 || b.Status > 999 {
-		return nil, fault.As(store.ErrInvalid, "cannot settle; got fetched with url %.100q, status %d; want the URL as fetched, a status 0 to 999", b.URL, b.Status)
+	switch {
+	case b.URL == "":
+		return nil, fault.As(store.ErrInvalid, "cannot settle; got fetched without url; want the URL as fetched")
+	case b.Status < 0 || b.Status > 999:
+		return nil, fault.As(store.ErrInvalid, "cannot settle; got fetched with status %d; want 0 to 999", b.Status)
 	}
 	return &frontier.Fetched{URL: b.URL, Time: b.Time, Status: b.Status, Digest: b.Digest, Redirect: b.Redirect,
 		Canonical: b.Canonical, NoVarySearch: b.NoVarySearch, CleanParam: b.CleanParam}, nil

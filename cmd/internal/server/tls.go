@@ -40,8 +40,11 @@ func (k *keyring) reload() error {
 	if k == nil {
 		return nil
 	}
-	if k.files.CertFile == "" || k.files.KeyFile == "" {
-		return fmt.Errorf("cannot serve TLS; got certificate %q and key %q; want both", k.files.CertFile, k.files.KeyFile)
+	switch {
+	case k.files.CertFile == "":
+		return fmt.Errorf("cannot serve TLS; got no certificate; want --tls-cert")
+	case k.files.KeyFile == "":
+		return fmt.Errorf("cannot serve TLS; got no key of the certificate; want --tls-key")
 	}
 	cert, err := tls.LoadX509KeyPair(k.files.CertFile, k.files.KeyFile)
 	if err != nil {

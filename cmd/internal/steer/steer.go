@@ -51,8 +51,11 @@ func ChangeOf(b *wire.QueueSettings) (store.QueueChange, error) {
 	invalid := func(format string, args ...any) error {
 		return fault.As(store.ErrInvalid, "cannot change a queue; "+format, args...)
 	}
-	if b.Queue == "" || len(b.Queue) > store.MaxQueueKey {
-		return c, invalid("got a name of %d bytes; want 1 to %d", len(b.Queue), store.MaxQueueKey)
+	if b.Queue == "" {
+		return c, invalid("got no queue; want the name of one")
+	}
+	if len(b.Queue) > store.MaxQueueKey {
+		return c, invalid("got a queue with a name of %d bytes; want at most %d", len(b.Queue), store.MaxQueueKey)
 	}
 	if n := b.MaxInFlight; n != nil && (*n < 0 || *n > Unbounded) {
 		return c, invalid("got max_in_flight %d; want 0 to %d", *n, Unbounded)

@@ -3,6 +3,7 @@ package synth
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,6 +25,14 @@ const (
 // Formats lists the formats there are.
 func Formats() []Format { return []Format{URLs, Truth, CDX, CDXJ, CrawlLog, Captures} }
 
+// FormatNames returns the names of the formats.
+func FormatNames() (names []string) {
+	for _, f := range Formats() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
 // links reports whether the format is a stream of links.
 func (f Format) links() bool { return f == URLs || f == Truth }
 
@@ -36,12 +45,10 @@ func (f Format) header() string {
 }
 
 func (f Format) check() error {
-	for _, known := range Formats() {
-		if f == known {
-			return nil
-		}
+	if slices.Contains(Formats(), f) {
+		return nil
 	}
-	return fmt.Errorf("cannot write a web; got format %q; want one of %v", string(f), Formats())
+	return fmt.Errorf("cannot write a web; got format %q; want one of %s", string(f), strings.Join(FormatNames(), ", "))
 }
 
 func (f Format) appendLink(dst []byte, s *Spelling) []byte {

@@ -16,12 +16,14 @@ const maxName, maxStored = 249, 255
 // Check returns an error for what no store takes.
 func Check(names, stored []string) error {
 	if len(names) != len(stored) {
-		return fault.As(store.ErrInvalid, "cannot settle the names of crawls; got %d names and %d proposals; want as many", len(names), len(stored))
+		return fault.As(store.ErrInvalid, "cannot settle the names of crawls; got %d names and %d proposals; want a proposal for each name", len(names), len(stored))
 	}
 	for i, name := range names {
-		if len(name) > maxName || len(stored[i]) > maxStored {
-			return fault.As(store.ErrInvalid, "cannot settle the name of crawl %.40q; got %d bytes, stored as %d; want at most %d and %d",
-				name, len(name), len(stored[i]), maxName, maxStored)
+		if len(name) > maxName {
+			return fault.As(store.ErrInvalid, "cannot settle the name of crawl %.40q; got %d bytes; want at most %d", name, len(name), maxName)
+		}
+		if len(stored[i]) > maxStored {
+			return fault.As(store.ErrInvalid, "cannot settle the stored name of crawl %.40q; got %d bytes; want at most %d", name, len(stored[i]), maxStored)
 		}
 	}
 	return nil

@@ -55,11 +55,11 @@ func (m *mod) names() (names []string) {
 func (m *mod) check() error {
 	names := m.names()
 	if len(names) == 0 {
-		return fmt.Errorf("cannot pass on %s %s; got no licence that is known; want one of %v", m.path, m.version, allowed)
+		return fmt.Errorf("cannot pass on %s %s; got no licence that is known; want one of %s", m.path, m.version, strings.Join(allowed, ", "))
 	}
 	for _, name := range names {
 		if !slices.Contains(allowed, name) {
-			return fmt.Errorf("cannot pass on %s %s; got %s; want one of %v", m.path, m.version, name, allowed)
+			return fmt.Errorf("cannot pass on %s %s; got %s; want one of %s", m.path, m.version, name, strings.Join(allowed, ", "))
 		}
 	}
 	return nil
