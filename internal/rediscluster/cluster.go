@@ -192,7 +192,8 @@ func (c *Cluster) conf(dir string, port, bus int) []string {
 	lines := []string{
 		"bind 127.0.0.1", "port " + strconv.Itoa(port), "dir " + dir, "logfile redis.log",
 		`save ""`, "appendonly yes", "appendfsync everysec", "enable-debug-command local",
-		"repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-timeout 10",
+		"repl-diskless-sync yes", "repl-diskless-sync-delay 0",
+		"repl-ping-replica-period 1", "repl-timeout 10", // a ping each 10 s, the default, would come as late as the timeout
 	}
 	if c.opt.Password != "" {
 		lines = append(lines, "requirepass "+c.opt.Password, "masterauth "+c.opt.Password)
@@ -200,7 +201,10 @@ func (c *Cluster) conf(dir string, port, bus int) []string {
 	if c.opt.Masters > 0 {
 		lines = append(lines, "cluster-enabled yes", "cluster-config-file nodes.conf", "cluster-port "+strconv.Itoa(bus),
 			"cluster-node-timeout "+strconv.FormatInt(c.opt.NodeTimeout.Milliseconds(), 10),
-			"cluster-require-full-coverage no", "cluster-allow-replica-migration no")
+			"cluster-require-full-coverage no",
+			// A replaced master must be allowed to follow a node with further slots than its own, or that node
+			// stays without a replica. The barrier keeps replicas from going to other masters.
+			"cluster-allow-replica-migration yes", "cluster-migration-barrier 1000")
 	}
 	if c.opt.ReplicasEach > 0 {
 		lines = append(lines, "min-replicas-to-write 1")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -124,6 +125,37 @@ func TestAnIsolatedMasterIsReplaced(t *testing.T) {
 		t.Errorf("slot 0 went to %d; want 3", now)
 	}
 	check(t, c.Rejoin(ctx, 0))
+	check(t, c.WaitHealthy(ctx))
+}
+
+// TestAReplacedMasterFollows checks that a master that was cut off becomes a replica of the node that
+// replaced it even if that node has got further slots by then, and that the cluster is not healthy before.
+func TestAReplacedMasterFollows(t *testing.T) {
+	c := NewPartitionable(t, 3, 1)
+	ctx := limited(t)
+	check(t, c.Isolate(ctx, 0))
+	if now := must(c.WaitFailover(ctx, 0, 0))(t); now != 3 {
+		t.Fatalf("slot 0 went to %d; want 3", now)
+	}
+	check(t, c.MoveSlots(ctx, []int{16000}, 2, 3))
+	check(t, c.Rejoin(ctx, 0))
+	check(t, c.WaitHealthy(ctx))
+	if got := must(c.Replicas(ctx, 3))(t); !slices.Equal(got, []int{0}) {
+		t.Errorf("got replicas %v of the new master; want the old one", got)
+	}
+}
+
+// TestWaitHealthyReportsWhatIsMissing checks that the error of a wait that ends names the node and the cause.
+func TestWaitHealthyReportsWhatIsMissing(t *testing.T) {
+	c := New(t, 3, 1)
+	ctx := limited(t)
+	check(t, c.Nodes[5].Stop())
+	short, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := c.WaitHealthy(short); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.Nodes[5].Addr) {
+		t.Errorf("got error %v; want one that names %s", err, c.Nodes[5].Addr)
+	}
+	check(t, c.Nodes[5].Cont())
 	check(t, c.WaitHealthy(ctx))
 }
 

@@ -2,9 +2,11 @@ package rediscluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 )
 
 // MoveSlots moves slots from one master to another while clients work, key by key
@@ -81,13 +83,22 @@ func (m *move) run(slot string) error {
 	}
 	// Notify the new owner first: otherwise neither of the two would serve the slot for a while.
 	// Notify the other masters so that they need not wait for gossip.
-	for _, c := range append([]*conn{m.dst, m.src}, m.others...) {
-		if _, err := c.do("CLUSTER", "SETSLOT", slot, "NODE", m.to.ID); err != nil {
+	var refused ReplyError
+	for i, c := range append([]*conn{m.dst, m.src}, m.others...) {
+		_, err := c.do("CLUSTER", "SETSLOT", slot, "NODE", m.to.ID)
+		if i > 1 && errors.As(err, &refused) {
+			continue // it was replaced since; its successor learns of the move by gossip
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// transient is how long a refused MIGRATE is repeated. A node on a busy machine may believe for some
+// seconds that the cluster is down or that it has no replica.
+const transient = 30 * time.Second
 
 // keys moves the keys of the slot.
 func (m *move) keys(slot string) error {
@@ -112,7 +123,17 @@ func (m *move) keys(slot string) error {
 		for _, k := range keys {
 			args = append(args, fmt.Sprint(k))
 		}
-		if _, err := m.src.do(args...); err != nil {
+		if err := m.migrate(args); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *move) migrate(args []string) error {
+	var refused ReplyError
+	for end := time.Now().Add(transient); ; time.Sleep(100 * time.Millisecond) {
+		_, err := m.src.do(args...)
+		if !errors.As(err, &refused) || time.Now().After(end) {
 			return err
 		}
 	}

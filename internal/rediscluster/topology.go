@@ -192,50 +192,80 @@ func (c *Cluster) Promote(ctx context.Context, replica int) error {
 }
 
 // WaitHealthy waits until all nodes that run see the same cluster and it is well: all
-// slots served, no node failing, replicas in sync with masters that know them.
+// slots served, no node failing, every other node a replica in sync with a master that knows it.
+// If ctx ends first, the error names the node that was not well and why.
 func (c *Cluster) WaitHealthy(ctx context.Context) error {
-	return until(ctx, "is healthy", func(ctx context.Context) (bool, error) {
-		replicas, attached, view := 0, 0, ""
-		for _, n := range c.Nodes {
-			if n.PID() == 0 {
-				continue
-			}
-			h, ok := n.health(ctx)
-			if !ok || view != "" && h.view != view {
-				return false, nil
-			}
-			view = h.view
-			attached += h.replicas
-			if h.isReplica {
-				replicas++
-			}
+	var ill error
+	err := until(ctx, "is healthy", func(ctx context.Context) (bool, error) {
+		now := c.illness(ctx)
+		if ctx.Err() == nil { // an answer cut short by ctx explains nothing
+			ill = now
 		}
-		return replicas == attached, nil
+		return now == nil, nil
 	})
+	return errors.Join(err, ill)
 }
 
-// health is what a node says of itself and the others.
+// illness returns why the cluster is not well, nil if it is.
+func (c *Cluster) illness(ctx context.Context) error {
+	replicas, attached, view := 0, 0, ""
+	for _, n := range c.Nodes {
+		if n.PID() == 0 {
+			continue
+		}
+		short, cancel := context.WithTimeout(ctx, c.opt.NodeTimeout)
+		h, err := n.health(short)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("node %s is not well: %w", n.Addr, err)
+		}
+		if view != "" && h.view != view {
+			return fmt.Errorf("node %s sees another cluster than the nodes before it:\n%s\nthey see:\n%s", n.Addr, h.view, view)
+		}
+		view = h.view
+		attached += h.replicas
+		if h.isReplica {
+			replicas++
+		}
+	}
+	if replicas != attached {
+		return fmt.Errorf("%d of %d replicas are in sync", attached, replicas)
+	}
+	return nil
+}
+
+// health is what a node reports of itself and the others.
 type health struct {
 	view      string // the master of each slot, the same text on nodes that agree
 	isReplica bool
 	replicas  int // in sync with this node
 }
 
-// health asks a node; ok is whether it sees all well.
-func (n *Node) health(ctx context.Context) (h health, ok bool) {
+// health asks a node, and returns an error if it does not see all well.
+func (n *Node) health(ctx context.Context) (h health, err error) {
 	state, err := n.Do(ctx, "CLUSTER", "INFO")
-	text, _ := state.(string)
-	if err != nil || !strings.Contains(text, "cluster_state:ok") || !strings.Contains(text, "cluster_slots_ok:16384") {
-		return h, false
+	if err != nil {
+		return h, err
+	}
+	if text, _ := state.(string); !strings.Contains(text, "cluster_state:ok") || !strings.Contains(text, "cluster_slots_ok:16384") {
+		return h, errors.New("it does not see all slots served")
 	}
 	members, err := n.members(ctx)
-	if err != nil || anyFlag(members, "fail?") || anyFlag(members, "handshake") {
-		return h, false
+	if err != nil {
+		return h, err
+	}
+	for _, m := range members {
+		switch {
+		case m.is("fail?") || m.is("handshake"):
+			return h, fmt.Errorf("it does not reach %s", m.id)
+		case m.is("master") && !m.is("fail") && len(m.slots) == 0:
+			return h, fmt.Errorf("it sees that %s has no slots and is no replica", m.id)
+		}
 	}
 	h.view = viewOf(members)
 	info, err := n.Info(ctx, "replication")
 	if err != nil {
-		return h, false
+		return h, err
 	}
 	for name, value := range info {
 		if strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online") {
@@ -243,7 +273,10 @@ func (n *Node) health(ctx context.Context) (h health, ok bool) {
 		}
 	}
 	h.isReplica = info["role"] == "slave"
-	return h, !h.isReplica || info["master_link_status"] == "up"
+	if h.isReplica && info["master_link_status"] != "up" {
+		return h, errors.New("its link to its master is down")
+	}
+	return h, nil
 }
 
 // viewOf is the text of a view: nodes in order of their names.

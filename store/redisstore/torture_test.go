@@ -67,7 +67,11 @@ func torturing() bool { return os.Getenv("FIRSTSEEN_TORTURE") == "1" }
 // newTorture begins a round on a cluster that is well, with a store of its own.
 func newTorture(t *testing.T, c *rediscluster.Cluster, round int) *torture {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	limit := 3 * time.Minute // a round takes 10 to 20 s on a machine that has nothing else to do
+	if torturing() {
+		limit = 10 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	tt := &torture{T: t, ctx: ctx, cluster: c, prefix: fmt.Sprintf("%s-%d:", t.Name(), round)}
 	tt.ledger.news, tt.ledger.acked = make(map[int64]int), make(map[int64]bool)
@@ -127,6 +131,7 @@ func (t *torture) start() {
 	}
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.stop = cancel
+	t.Cleanup(func() { cancel(); t.load.Wait() }) // before the daemons are closed, if the test fails earlier
 	for d, s := range t.daemons {
 		for w := range 2 {
 			rng := rand.New(rand.NewPCG(uint64(d), uint64(w)))
@@ -228,8 +233,21 @@ func (t *torture) after(d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-t.ctx.Done():
-		t.Fatal("the test took too long: ", t.ctx.Err())
+		t.Fatalf("the test took too long: %v\nthe cluster: %v\nthe last refusal: %v", t.ctx.Err(), t.state(), t.refusal())
 	}
+}
+
+// state returns why the cluster is not well.
+func (t *torture) state() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), 5*time.Second)
+	defer cancel()
+	return t.cluster.WaitHealthy(ctx)
+}
+
+func (t *torture) refusal() error {
+	t.ledger.mu.Lock()
+	defer t.ledger.mu.Unlock()
+	return t.ledger.refusal
 }
 
 // verdict compares the ledger with what a fresh daemon says, and wants no more
