@@ -75,7 +75,7 @@ bench-serve: build
 	bin/loadgen --ours bin/firstseen --peer '$(PEER)' $(LOADGEN)
 
 # bench-hostile: an honest client of our daemon, alone and under one attack after the other;
-# 40 minutes, or less with HOSTILE="--length 10s".
+# 45 minutes, or less with HOSTILE="--length 12s --rounds 4".
 HOSTILE ?=
 bench-hostile: build
 	$(GO) build -o bin/hostile ./cmd/internal/tools/hostile

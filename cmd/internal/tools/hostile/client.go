@@ -53,16 +53,6 @@ type result struct {
 	err          error // of the first that failed
 }
 
-// add adds the calls of another run.
-func (r *result) add(other *result) {
-	r.adds, r.leases = append(r.adds, other.adds...), append(r.leases, other.leases...)
-	r.fresh = append(r.fresh, other.fresh...)
-	r.failed += other.failed
-	if r.err == nil {
-		r.err = other.err
-	}
-}
-
 const (
 	// every is how often each kind of call is due, and everyFresh each kind over a new
 	// connection.

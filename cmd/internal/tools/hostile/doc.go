@@ -1,11 +1,14 @@
 // Command hostile attacks a daemon and measures what an honest client notices.
 //
-//	hostile --binary bin/firstseen [--length 1m] [--rounds 2] [--attacks name,name]
+//	hostile --binary bin/firstseen [--length 1m] [--alone 1m] [--rounds 6] [--attacks name,name]
 //
 // For each attack it starts a daemon with tokens and default limits. A client with a token
 // adds and leases over gRPC and HTTP, each 50 times a second: first alone, then under the
-// attack, several times in turns. The report has the 99th percentile of both and their
-// ratio, the calls that failed, and the daemon's processor time and peak memory.
+// attack, several times in turns. The report has the calls that failed, and the daemon's
+// processor time and peak memory. It also has the 99th percentile of the calls of a turn, as
+// the median of the turns alone and of those attacked, and their ratio. Before each turn the
+// daemon has ended what came before: a fill ends with compactions that would slow down the
+// client alone.
 //
 // These calls share connections that stay open. Beside them the client adds and leases 5 times
 // a second over a new connection for each call. The report has these calls apart: a new
@@ -21,6 +24,6 @@
 // In life, attackers bring their own processors; here they must not take those of the
 // daemon. So the daemon runs on one half of the processors of the machine, with and without
 // an attack. The client and the attackers share the other half, where the attackers have
-// a priority of 15 less. The ratio compares the daemon with itself, on half of
+// a nice value of 19. The ratio compares the daemon with itself, on half of
 // the machine.
 package main

@@ -3,12 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,15 +37,17 @@ func run(ctx context.Context, args []string) error {
 	var names string
 	fs := flag.NewFlagSet("hostile", flag.ContinueOnError)
 	fs.StringVar(&b.binary, "binary", "bin/firstseen", "the daemon")
-	fs.DurationVar(&b.length, "length", time.Minute, "length of each attack in all, and of the client alone")
-	fs.IntVar(&b.rounds, "rounds", 2, "how often the client is alone and then attacked")
+	fs.DurationVar(&b.length, "length", time.Minute, "length of each attack in all")
+	fs.DurationVar(&b.alone, "alone", 0, "length of the client alone in all; default: that of an attack")
+	fs.IntVar(&b.rounds, "rounds", 6, "turns: how often the client is alone and then attacked")
 	fs.StringVar(&names, "attacks", "", "names of attacks; default: all")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if b.rounds < 1 || b.length <= 0 {
+	if b.rounds < 1 || b.length <= 0 || b.alone < 0 {
 		return errors.New("cannot measure; want --rounds and --length above 0")
 	}
+	b.alone = cmp.Or(b.alone, b.length)
 	chosen, err := choose(names)
 	if err != nil {
 		return err
@@ -55,8 +59,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%v of each attack in %d rounds, after as long without it; daemon on processors %v, client and attackers on %v; aims: ratio at most 3, no failed call, below 400 MB\n\n",
-		b.length, b.rounds, cpus, clients)
+	fmt.Printf("%v of each attack in %d turns, and %v without it in as many; daemon on processors %v, client and attackers on %v; p99: median of the turns (lowest to highest); aims: ratio at most 3, no failed call, below 400 MB\n\n",
+		b.length, b.rounds, b.alone, cpus, clients)
 	fmt.Println("| attack | connections, MB sent | adds p99 alone, ms | attacked | ratio | leases p99 alone, ms | attacked | ratio | new connections p99 alone, ms | attacked | ratio | calls | failed | CPU alone, % | attacked | peak MB |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	var errs []error
@@ -90,15 +94,16 @@ func choose(names string) (chosen []attack, err error) {
 // bench is how attacks are measured.
 type bench struct {
 	binary string
-	length time.Duration
+	length time.Duration // of each attack
+	alone  time.Duration // of the client without it
 	rounds int
 	cpus   measured.CPUs // of the daemon
 }
 
 // row is what one attack did.
 type row struct {
-	alone, under       result
-	aloneCPU, underCPU load // of the daemon
+	alone, under       []*result // one per turn
+	aloneCPU, underCPU load      // of the daemon
 	sent               sent
 	peak               int
 }
@@ -124,6 +129,7 @@ func (b *bench) measure(ctx context.Context, a *attack) (err error) {
 	}
 	defer c.close()
 	c.run(ctx, time.Second) // connections are made, code is warm
+	d.settle(ctx)
 	var r row
 	for range b.rounds {
 		if err := b.round(ctx, a, d, c, &r); err != nil {
@@ -136,42 +142,77 @@ func (b *bench) measure(ctx context.Context, a *attack) (err error) {
 
 // round measures the client alone, and then attacked.
 func (b *bench) round(ctx context.Context, a *attack, d *daemon, c *client, r *row) error {
-	each := b.length / time.Duration(b.rounds)
-	run := func(sum *result, cpu *load) {
-		before, began := d.CPU(), time.Now()
-		sum.add(c.run(ctx, each))
-		cpu.cpu += d.CPU() - before
-		cpu.in += time.Since(began)
-	}
-	run(&r.alone, &r.aloneCPU)
-	if r.alone.failed > 0 {
-		return fmt.Errorf("%d calls failed without an attack: %w", r.alone.failed, r.alone.err)
+	turns := time.Duration(b.rounds)
+	alone := d.load(&r.aloneCPU, func() *result { return c.run(ctx, b.alone/turns) })
+	r.alone = append(r.alone, alone)
+	if alone.failed > 0 {
+		return fmt.Errorf("%d calls failed without an attack: %w", alone.failed, alone.err)
 	}
 	d.ResetPeak()
 	attackers, err := startAttack(ctx, a, d)
 	if err != nil {
 		return err
 	}
-	run(&r.under, &r.underCPU)
+	r.under = append(r.under, d.load(&r.underCPU, func() *result { return c.run(ctx, b.length/turns) }))
 	r.peak = max(r.peak, d.PeakMB())
 	sent, err := attackers.stop()
 	r.sent.connections += sent.connections
 	r.sent.bytes += sent.bytes
-	time.Sleep(settle) // the daemon ends what the attack left
+	d.settle(ctx)
 	return err
+}
+
+// load runs something and adds the load of the daemon during it to a sum.
+func (d *daemon) load(sum *load, run func() *result) *result {
+	before, began := d.CPU(), time.Now()
+	r := run()
+	sum.cpu += d.CPU() - before
+	sum.in += time.Since(began)
+	return r
 }
 
 func (r *row) print(name string) {
 	row := []any{name, r.sent.connections, r.sent.bytes >> 20}
-	for _, times := range [][2][]time.Duration{{r.alone.adds, r.under.adds}, {r.alone.leases, r.under.leases}, {r.alone.fresh, r.under.fresh}} {
-		alone, under := p99(times[0]), p99(times[1])
-		row = append(row, ms(alone), ms(under), float64(under)/float64(max(alone, 1)))
+	for _, times := range []func(*result) []time.Duration{
+		func(r *result) []time.Duration { return r.adds },
+		func(r *result) []time.Duration { return r.leases },
+		func(r *result) []time.Duration { return r.fresh },
+	} {
+		alone, under := p99s(r.alone, times), p99s(r.under, times)
+		row = append(row, alone, under, float64(under.median())/float64(max(alone.median(), 1)))
 	}
-	row = append(row, len(r.under.adds)+len(r.under.leases)+len(r.under.fresh), r.under.failed, r.aloneCPU.percent(), r.underCPU.percent(), r.peak)
-	fmt.Printf("| %s | %d, %d | %s | %s | %.1f | %s | %s | %.1f | %s | %s | %.1f | %d | %d | %.0f | %.0f | %d |\n", row...)
-	if r.under.failed > 0 {
-		fmt.Fprintf(os.Stderr, "%s: the first call that failed: %v\n", name, r.under.err)
+	calls, failed, err := 0, 0, error(nil)
+	for _, r := range r.under {
+		calls += len(r.adds) + len(r.leases) + len(r.fresh)
+		failed += r.failed
+		err = cmp.Or(err, r.err)
 	}
+	row = append(row, calls, failed, r.aloneCPU.percent(), r.underCPU.percent(), r.peak)
+	fmt.Printf("| %s | %d, %d | %v | %v | %.1f | %v | %v | %.1f | %v | %v | %.1f | %d | %d | %.0f | %.0f | %d |\n", row...)
+	if failed > 0 {
+		fmt.Fprintf(os.Stderr, "%s: the first call that failed: %v\n", name, err)
+	}
+}
+
+// spread has a time for each turn, the shortest first. The times of single turns differ with
+// what else the machine does; the median does less.
+type spread []time.Duration
+
+// p99s returns the 99th percentile of some calls in each turn.
+func p99s(turns []*result, calls func(*result) []time.Duration) (s spread) {
+	for _, r := range turns {
+		s = append(s, p99(calls(r)))
+	}
+	slices.Sort(s)
+	return s
+}
+
+// median returns the lower of two medians.
+func (s spread) median() time.Duration { return s[(len(s)-1)/2] }
+
+// String implements fmt.Stringer.
+func (s spread) String() string {
+	return fmt.Sprintf("%s (%s–%s)", ms(s.median()), ms(s[0]), ms(s[len(s)-1]))
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond)) }

@@ -70,9 +70,9 @@ func (c CPUs) Pin() error {
 	return eachThread(func(tid int) error { return unix.SchedSetaffinity(tid, c.set()) })
 }
 
-// yields is how much less urgent YieldToParent makes a process: a 28th of the processor, where
+// yields is how much less urgent YieldToParent makes a process: a 70th of the processor, where
 // both could use all of it.
-const yields = 15
+const yields = 19
 
 // YieldToParent makes the processors prefer the parent of this process to it.
 func YieldToParent() error {
