@@ -90,7 +90,7 @@ func (f *Frontier) logDropped(dropped []Event) {
 		}
 	}
 	for k, n := range counts {
-		f.opt.Logger.Warn("URLs were dropped instead of handed out", "reason", k.reason, "crawl", k.crawl, "urls", n, "examples", examples[k])
+		f.opt.Logger.Warn("URLs were dropped instead of leased", "reason", k.reason, "crawl", k.crawl, "urls", n, "examples", examples[k])
 	}
 }
 

@@ -68,9 +68,9 @@ func (s *sweeper) tell(err error) {
 	switch {
 	case errors.Is(err, store.ErrClock) && !s.doubted:
 		s.doubted = true
-		s.opt.Logger.Warn("old URLs are not forgotten for now", "error", err)
+		s.opt.Logger.Warn("URLs are not forgotten by age until the clock is trusted again", "error", err)
 	case err == nil && s.doubted:
 		s.doubted = false
-		s.opt.Logger.Info("the clock counts as right; old URLs are forgotten again")
+		s.opt.Logger.Info("the clock is trusted again: URLs are forgotten by age")
 	}
 }

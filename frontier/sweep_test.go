@@ -25,7 +25,7 @@ func TestSweepDoubtsAClockThatJumped(t *testing.T) {
 		c.set(year)
 		time.Sleep(115 * time.Minute)
 		if r := addOne(t, f, page); r.Status != StatusDuplicate {
-			t.Errorf("got %v before the clock counts as right; want duplicate", r.Status)
+			t.Errorf("got %v before the clock is trusted again; want duplicate", r.Status)
 		}
 		time.Sleep(9 * time.Hour)
 		if r := addOne(t, f, page); r.Status != StatusNew {

@@ -25,18 +25,18 @@ func (f *serveFlags) openCaptures(log *slog.Logger) *captures.Sample {
 	dir := capturesDir(f.db)
 	sample, err := captures.Open(dir, captures.Options{MaxRows: f.captures, OnFault: func(err error) {
 		if err != nil {
-			log.Error("cannot keep fetches to judge the rules by; they are dropped until the disk can be written again", "error", err)
+			log.Error("cannot write fetches that the rules are judged by; they are dropped until a write succeeds", "error", err)
 			return
 		}
 		log.Info("fetches are kept again")
 	}})
 	if err != nil {
-		log.Error("serving without the fetches that the rules are judged by; the crawl is not affected. Mend the disk, or remove "+dir+", and start again", "error", err)
+		log.Error("serving without the fetches that the rules are judged by; the crawl is not affected. Repair the disk, or remove "+dir+", and start the daemon again", "error", err)
 		f.server.CapturesError = err
 		return nil
 	}
 	if st := sample.Stats(); st.Damaged > 0 {
-		log.Warn("some of the fetches that the rules are judged by are damaged and left out; the crawl is not affected", "dir", dir, "damaged", st.Damaged, "kept", st.Rows)
+		log.Warn("some fetches that the rules are judged by are damaged and ignored; the crawl is not affected", "dir", dir, "damaged", st.Damaged, "kept", st.Rows)
 	}
 	f.server.Captures = sample
 	return sample
@@ -56,7 +56,7 @@ func closeCaptures(log *slog.Logger, s *captures.Sample) {
 		err = errors.New("the disk does not answer")
 	}
 	if err != nil {
-		log.Warn("the latest fetches may not have been kept", "error", err)
+		log.Warn("the latest fetches that the rules are judged by may be lost", "error", err)
 	}
 }
 

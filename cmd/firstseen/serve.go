@@ -228,7 +228,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 	go reloadOn(ctx, hup, a, s)
 	report := func(state string) {
 		if err := notify(state); err != nil {
-			a.log.Error("the service manager does not know the state of the daemon", "error", err)
+			a.log.Error("cannot report the state of the daemon to the service manager", "error", err)
 		}
 	}
 	report("READY=1")
@@ -244,7 +244,7 @@ func reloadOn(ctx context.Context, hup <-chan os.Signal, a *app, s *server.Serve
 			return
 		case <-hup:
 			if err := s.Reload(ctx); err != nil {
-				a.log.Error("not everything was reloaded; what is named here stays as it was", "error", err)
+				a.log.Error("not everything was reloaded; what the error names stays as it was", "error", err)
 				continue
 			}
 			a.log.Info("reloaded")

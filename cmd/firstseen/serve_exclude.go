@@ -68,6 +68,6 @@ func (x *exclusion) reload() error {
 // log writes how long the list is, since a list that lost its entries is no error.
 func (x *exclusion) log(log *slog.Logger) {
 	if x != nil {
-		log.Info("exclusion list was read", "file", x.flags.file, "entries", x.list.Load().Len())
+		log.Info("read the exclusion list", "file", x.flags.file, "entries", x.list.Load().Len())
 	}
 }

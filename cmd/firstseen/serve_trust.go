@@ -171,7 +171,7 @@ func (t *trusting) run(ctx context.Context, log *slog.Logger, saved string) {
 		}
 		s := t.rules.Stats()
 		if err != nil {
-			log.Error("cannot use the rules that trusted hosts declare; those of before stay in use", "error", err)
+			log.Error("cannot use the rules that trusted hosts declare; the earlier rules stay in use", "error", err)
 		} else {
 			log.Info("the rules that trusted hosts declare are in use", "rules", s.Rules, "left_out", s.Refused, "last_left_out", s.Last)
 		}

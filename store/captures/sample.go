@@ -178,7 +178,7 @@ func (s *Sample) readHeader(text []byte) error {
 		return nil
 	}
 	if bytes.HasPrefix(text, []byte(header[:len(header)-1])) {
-		return fault.As(store.ErrFormat, "got %.40q; want %q", text, header)
+		return fault.As(store.ErrFormat, "the file has another format: it begins %.40q, not %q", text, header)
 	}
 	s.damaged.Add(1)
 	return nil

@@ -66,7 +66,7 @@ func (s *Store) loadMeta(ctx context.Context) error {
 		case err != nil:
 			return err
 		case mark != "":
-			s.opt.Logger.Warn("the store's own key was lost; it is made again from the shards", "prefix", s.opt.Prefix)
+			s.opt.Logger.Warn("the key {meta}M of the store was lost; writing it again from the shards", "prefix", s.opt.Prefix)
 			shards, err := hex.DecodeString(mark[:min(4, len(mark))])
 			if err != nil || len(mark) < 5 {
 				return fmt.Errorf("got mark %q of a shard; want 4 hex digits and a secret: %w", mark, store.ErrCorrupt)

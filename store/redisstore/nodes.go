@@ -128,7 +128,7 @@ func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
 		values, err := node.ConfigGet(ctx, w.name).Result()
 		var reply redis.Error
 		if errors.As(err, &reply) {
-			s.opt.Logger.Warn("cannot check the settings of a redis server; REDIS.md says what they must be", "server", node.Options().Addr, "error", err)
+			s.opt.Logger.Warn("cannot check the settings of a redis server; compare them with those in REDIS.md", "server", node.Options().Addr, "error", err)
 			return nil
 		}
 		if err != nil {

@@ -14,7 +14,7 @@ func (s *Store) sweeper(ctx context.Context) {
 	every := min(s.opt.recoverAfter/4, time.Minute)
 	for ctx.Err() == nil {
 		if err := s.sweepIfTurn(ctx, 2*every); err != nil && ctx.Err() == nil {
-			s.opt.Logger.Warn("cannot finish all steps that were left half done; it is tried again", "error", err)
+			s.opt.Logger.Warn("cannot finish all unfinished steps of other daemons; trying again later", "error", err)
 		}
 		_ = async.Sleep(ctx, every)
 	}

@@ -62,7 +62,7 @@ func (f *failureLog) log(log *slog.Logger, from admit.Client, err error) {
 	defer f.mu.Unlock()
 	if now := time.Now(); now.Sub(f.began) >= failuresEvery {
 		if f.more > 0 {
-			log.Warn("further calls were refused for their tokens", "calls", f.more, "since", f.began)
+			log.Warn("further calls were refused because of their tokens", "calls", f.more, "since", f.began)
 		}
 		f.began, f.logged, f.more = now, make(map[admit.Client]bool), 0
 	}
@@ -71,5 +71,5 @@ func (f *failureLog) log(log *slog.Logger, from admit.Client, err error) {
 		return
 	}
 	f.logged[from] = true
-	log.Warn("a call was refused for its token", "address", from.Address(), "reason", fmt.Sprint(status.Code(err)))
+	log.Warn("a call was refused because of its token", "address", from.Address(), "reason", fmt.Sprint(status.Code(err)))
 }

@@ -24,7 +24,7 @@ type counters struct {
 	refused   prometheus.Counter
 	failed    prometheus.Counter
 	reasons   *prometheus.CounterVec // reason
-	settled   *prometheus.CounterVec // outcome: done, recrawl, retry, dropped, released
+	settled   *prometheus.CounterVec // outcome: done, recrawl, retry, dropped, released, extended, stale
 
 	metaDropped prometheus.Counter
 
@@ -39,30 +39,30 @@ type counters struct {
 
 func newCounters(r prometheus.Registerer) *counters {
 	c := &counters{
-		getCalls:     counter(r, "frontier_getURLs_calls_total", "Calls of GetURLs and /v1/lease."),
-		getURLs:      counter(r, "frontier_getURLs_total", "URLs handed out."),
+		getCalls:     counter(r, "frontier_getURLs_calls_total", "Calls of GetURLs and POST /v1/lease."),
+		getURLs:      counter(r, "frontier_getURLs_total", "URLs leased."),
 		putCalls:     counter(r, "frontier_putURLs_calls_total", "Streams of PutURLs."),
 		batchCalls:   counter(r, "frontier_putDiscovered_calls_total", "Streams of PutDiscovered."),
-		putURLs:      counter(r, "frontier_putURLs_total", "URLs put, discovered or known, by any call."),
-		putIgnored:   counter(r, "frontier_putURLs_ignored_total", "Discovered URLs that were known already."),
-		putCompleted: counter(r, "frontier_putURLs_completed_total", "URLs put as completed."),
-		putKind:      vector(r, "frontier_putURLs_discovered_total", "URLs put, by whether they were discovered.", "discovered"),
+		putURLs:      counter(r, "frontier_putURLs_total", "URLs received, discovered or known, by any call."),
+		putIgnored:   counter(r, "frontier_putURLs_ignored_total", "Discovered URLs that were duplicates."),
+		putCompleted: counter(r, "frontier_putURLs_completed_total", "URLs completed."),
+		putKind:      vector(r, "frontier_putURLs_discovered_total", "URLs received, by whether they were discovered (true) or known (false).", "discovered"),
 
-		verdicts:    vector(r, "firstseen_urls_offered_total", "URLs offered, by verdict.", "verdict"),
+		verdicts:    vector(r, "firstseen_urls_offered_total", "URLs offered, by verdict: new, duplicate, refused or failed.", "verdict"),
 		reasons:     vector(r, "firstseen_urls_refused_total", "URLs refused, by reason.", "reason"),
-		settled:     vector(r, "firstseen_urls_settled_total", "URLs settled, by outcome.", "outcome"),
-		metaDropped: counter(r, "firstseen_metadata_dropped_total", "Known URLs that were taken without their metadata, which was larger than it may be."),
+		settled:     vector(r, "firstseen_urls_settled_total", "Leases settled, by outcome: done, retry, recrawl, dropped, released, extended or stale.", "outcome"),
+		metaDropped: counter(r, "firstseen_metadata_dropped_total", "Known URLs that were stored without their metadata, because it was too large."),
 
-		calls:        vector(r, "firstseen_calls_total", "Calls ended, by name and code.", "call", "code"),
-		unauthorized: vector(r, "firstseen_auth_failures_total", "Calls refused for their tokens, by code.", "code"),
-		stalled:      counter(r, "firstseen_calls_stalled_total", "Calls ended because their clients did not take the answers."),
+		calls:        vector(r, "firstseen_calls_total", "Calls that ended, by name and status code.", "call", "code"),
+		unauthorized: vector(r, "firstseen_auth_failures_total", "Calls refused because of their token, by code: Unauthenticated or PermissionDenied.", "code"),
+		stalled:      counter(r, "firstseen_calls_stalled_total", "Calls that were ended because the client did not read the answers."),
 
-		commit: histogram(r, "firstseen_commit_seconds", "Time from a batch to its durable answer.",
+		commit: histogram(r, "firstseen_commit_seconds", "Seconds from the start of a batch until it is durable.",
 			prometheus.ExponentialBuckets(0.0001, 2, 16)),
-		batch: histogram(r, "firstseen_batch_urls", "URLs that shared a commit.", prometheus.ExponentialBuckets(1, 2, 13)),
-		lease: histogram(r, "firstseen_lease_seconds", "Time of a lease call.", prometheus.ExponentialBuckets(0.0001, 2, 16)),
+		batch: histogram(r, "firstseen_batch_urls", "URLs of a batch, which share a commit.", prometheus.ExponentialBuckets(1, 2, 13)),
+		lease: histogram(r, "firstseen_lease_seconds", "Seconds of a call of GetURLs, or of POST /v1/lease without wait_seconds.", prometheus.ExponentialBuckets(0.0001, 2, 16)),
 	}
-	c.getLatency = prometheus.NewSummary(prometheus.SummaryOpts{Name: "frontier_getURLs_latency_seconds", Help: "Time of a lease call."})
+	c.getLatency = prometheus.NewSummary(prometheus.SummaryOpts{Name: "frontier_getURLs_latency_seconds", Help: "Seconds of a call of GetURLs."})
 	r.MustRegister(c.getLatency)
 	c.discoveredURLs, c.knownURLs = c.putKind.WithLabelValues("true"), c.putKind.WithLabelValues("false")
 	c.fresh, c.duplicate = c.verdicts.WithLabelValues("new"), c.verdicts.WithLabelValues("duplicate")

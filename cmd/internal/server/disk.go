@@ -53,17 +53,17 @@ func (g *diskGate) watch(ctx context.Context) {
 func (g *diskGate) look() {
 	free, err := g.free()
 	if err != nil {
-		g.log.Error("cannot watch the disk", "error", err)
+		g.log.Error("cannot measure the free space of the disk", "error", err)
 		return
 	}
 	g.last.Store(free)
 	switch low := g.low.Load(); {
 	case !low && free < g.minFree:
 		g.low.Store(true)
-		g.log.Error("disk nearly full, writes are refused", "free", free, "want", g.minFree)
+		g.log.Error("the disk is nearly full: writes are refused", "free", free, "want", g.minFree)
 	case low && free >= g.minFree+g.minFree/10:
 		g.low.Store(false)
-		g.log.Info("disk has room again, writes are taken", "free", free)
+		g.log.Info("the disk has room again: writes are accepted", "free", free)
 	}
 }
 

@@ -39,14 +39,14 @@ func (s *Server) drain() {
 	}()
 	if s.httpL != nil {
 		if err := s.http.Shutdown(ctx); err != nil {
-			s.log.Warn("HTTP requests were cut off", "error", err)
+			s.log.Warn("closed HTTP connections with unfinished requests", "error", err)
 			_ = s.http.Close() // what Shutdown could not end
 			s.endRequests()
 			s.awaitHandlers()
 		}
 	}
 	if !s.workEnds(ctx, ended) {
-		s.log.Warn("gRPC connections were cut off", "calls", s.admission.calls.Held())
+		s.log.Warn("closed gRPC connections with unfinished calls", "calls", s.admission.calls.Held())
 	}
 	s.grpc.Stop()
 	<-ended
@@ -57,7 +57,7 @@ func (s *Server) drain() {
 // they may still use what the caller closes after Serve.
 func (s *Server) awaitHandlers() {
 	ended := s.handlers.zero()
-	slow := time.AfterFunc(time.Second, func() { s.log.Warn("waiting for handlers of HTTP requests that were cut off") })
+	slow := time.AfterFunc(time.Second, func() { s.log.Warn("waiting for the handlers of HTTP requests whose connections were closed") })
 	defer slow.Stop()
 	<-ended
 }

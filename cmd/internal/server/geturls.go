@@ -131,7 +131,7 @@ func (s *Server) release(leases []*frontier.Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if _, err := s.f.Settle(ctx, back); err != nil {
-		s.log.Warn("leases nobody took stay until they run out", "leases", len(back), "error", err)
+		s.log.Warn("cannot release leases that no client received; they stay until they expire", "leases", len(back), "error", err)
 	}
 }
 

@@ -39,7 +39,7 @@ func (s *Server) postBackup(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		s.backups.made(&info)
-		s.log.Info("backup", "name", info.Name, "seconds", info.Seconds, "keys", info.Keys, "bytes", info.Bytes, "copied", info.Copied, "removed", info.Removed)
+		s.log.Info("backup is complete", "name", info.Name, "seconds", info.Seconds, "keys", info.Keys, "bytes", info.Bytes, "copied", info.Copied, "removed", info.Removed)
 		writeJSON(w, http.StatusOK, info)
 	case errors.Is(err, backup.ErrName):
 		writeError(w, http.StatusBadRequest, "invalid", err.Error())
@@ -88,9 +88,9 @@ func (s *Server) newBackupMetrics(ctx context.Context) *backupMetrics {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "firstseen_backup_" + name, Help: help})
 	}
 	m := &backupMetrics{
-		last:    gauge("time_seconds", "When the latest backup began, in seconds since 1970; 0 if there is none."),
-		seconds: gauge("duration_seconds", "How long the latest backup took."),
-		bytes:   gauge("bytes", "Size of the latest backup."),
+		last:    gauge("time_seconds", "Time at which the latest backup began, in seconds since 1970; 0 if there is none."),
+		seconds: gauge("duration_seconds", "Seconds that the latest backup took."),
+		bytes:   gauge("bytes", "Bytes of the latest backup, with the files that it shares with others."),
 		failed:  prometheus.NewCounter(prometheus.CounterOpts{Name: "firstseen_backup_failures_total", Help: "Backups that failed."}),
 	}
 	if s.cfg.Backups == nil {

@@ -63,7 +63,7 @@ func (s *Server) getExport(w http.ResponseWriter, r *http.Request) {
 		s.writeFault(w, "export", err)
 	default:
 		if r.Context().Err() == nil {
-			s.log.Error("an export broke off", "crawl", from.Name, "error", err)
+			s.log.Error("an export ended early", "crawl", from.Name, "error", err)
 		}
 		panic(http.ErrAbortHandler) // so that the client gets no whole answer
 	}

@@ -19,21 +19,21 @@ type gauges struct {
 }
 
 var gaugeHelp = map[string]string{
-	"firstseen_seen_keys":       "Keys seen and not forgotten.",
+	"firstseen_seen_keys":       "Keys in the seen-set.",
 	"firstseen_held_urls":       "URLs queued or leased.",
-	"firstseen_in_flight_urls":  "Leases that have not run out.",
-	"firstseen_completed_urls":  "URLs completed.",
-	"firstseen_dropped_urls":    "URLs dropped: given up by their fetchers, or after too many attempts.",
-	"firstseen_queues":          "Queues that hold something, or have completed or dropped something.",
-	"firstseen_active_queues":   "Queues that hold something.",
-	"firstseen_disk_free_bytes": "Free space on the store's disk, at the last look.",
-	"firstseen_writes_refused":  "1 while writes are refused because the disk is nearly full.",
-	"firstseen_open_calls":      "Calls under way, over gRPC and HTTP, but for those of health.",
-	"firstseen_captures":        "Fetches kept to judge the rules by.",
-	"firstseen_captures_share":  "Share of all places whose fetches are kept.",
-	"firstseen_declared_rules":  "Rules in use that trusted hosts declared.",
-	"firstseen_trap_templates":  "Path templates whose fetches bring known content, as --traps yield counts them.",
-	"firstseen_captures_failed": "1 if the fetches that were kept could not be opened, so that none are kept.",
+	"firstseen_in_flight_urls":  "URLs leased: their leases have not expired.",
+	"firstseen_completed_urls":  "URLs completed and not forgotten.",
+	"firstseen_dropped_urls":    "URLs dropped and not forgotten: by a fetcher, after the last attempt, or by the daemon (see firstseen_urls_dropped_total).",
+	"firstseen_queues":          "Queues with URLs: queued, leased, completed or dropped.",
+	"firstseen_active_queues":   "Queues with URLs that are queued or leased.",
+	"firstseen_disk_free_bytes": "Free space on the disk of the store, when it was last measured.",
+	"firstseen_writes_refused":  "1 while writes are refused because the free space is below --min-free.",
+	"firstseen_open_calls":      "Calls in flight, over gRPC and HTTP, without health checks.",
+	"firstseen_captures":        "Fetches that are kept (--captures), to judge the rules.",
+	"firstseen_captures_share":  "Share of the page groups whose fetches are kept: 1, then a half, a quarter … as --captures fills.",
+	"firstseen_declared_rules":  "Rules in use that trusted hosts declared (trust_declared).",
+	"firstseen_trap_templates":  "Path templates whose pages mostly have known content (--traps yield): their new URLs come last.",
+	"firstseen_captures_failed": "1 if the file of fetches could not be opened: no fetches are kept until a restart.",
 }
 
 func (s *Server) registerGauges() {
@@ -109,11 +109,11 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 }
 
 var (
-	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that had been taken and were dropped instead of handed out, by reason.", []string{"reason"}, nil)
-	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept because the disk failed or was too slow.", nil, nil)
-	declaredRefused = prometheus.NewDesc("firstseen_declared_refused_total", "Declarations of trusted hosts that could not be used.", nil, nil)
-	trapURLs        = prometheus.NewDesc("firstseen_trap_urls_total", "URLs offered of such templates: queued with the lowest priority, or, in shadow mode, only counted.", []string{"shadow"}, nil)
-	capturesDamaged = prometheus.NewDesc("firstseen_captures_damaged_total", "Damaged lines met in the file of fetches.", nil, nil)
+	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that the daemon dropped instead of leasing them, by reason: expired-leases or excluded.", []string{"reason"}, nil)
+	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept, because the disk failed or was too slow.", nil, nil)
+	declaredRefused = prometheus.NewDesc("firstseen_declared_refused_total", "Declarations of trusted hosts that were refused.", nil, nil)
+	trapURLs        = prometheus.NewDesc("firstseen_trap_urls_total", "Offered URLs of the templates in firstseen_trap_templates: queued with the lowest priority, or only counted (shadow).", []string{"shadow"}, nil)
+	capturesDamaged = prometheus.NewDesc("firstseen_captures_damaged_total", "Damaged lines in the file of fetches, which were left out.", nil, nil)
 )
 
 func putStats(put func(string, float64), st store.Stats) {

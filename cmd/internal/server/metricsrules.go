@@ -19,9 +19,9 @@ func newVerdicts(s *Server) *verdicts {
 		return prometheus.NewDesc(name, help, append([]string{"rule", "on"}, labels...), nil)
 	}
 	return &verdicts{s: s,
-		merges: desc("firstseen_rule_merges", "Pairs of fetched URLs that a rule merges, by what their content says.", "outcome"),
-		stable: desc("firstseen_rule_stable_pairs", "Distinct contents of the pairs where fetching a URL again gives the same content.", "outcome"),
-		share:  desc("firstseen_rule_precision", "Share of a rule's merges that are one page, where there is a verdict."),
+		merges: desc("firstseen_rule_merges", "Pairs of fetched URLs that a rule merges, by outcome: same, redirect, different or volatile.", "outcome"),
+		stable: desc("firstseen_rule_stable_pairs", "Contents of the pairs with a stable control (fetched again, the content was the same), by outcome.", "outcome"),
+		share:  desc("firstseen_rule_precision", "Share of a rule's merges that are one page; absent if there are too few contents for a verdict."),
 	}
 }
 

@@ -34,23 +34,23 @@ func newStoreGauges(s StoreMetrics) *storeGauges {
 		g.gauges = append(g.gauges, storeGauge{prometheus.NewDesc("firstseen_store_"+name, help, nil, nil), kind, of})
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
-	add(gauge, "index_bytes", "Memory of the index of keys.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Bytes) })
+	add(gauge, "index_bytes", "Memory of the index of keys, in bytes.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Bytes) })
 	add(gauge, "index_failed", "1 if the index could not be filled, because a run file is damaged.", func(m *pebblestore.Metrics) float64 {
 		if m.Index.Err != nil {
 			return 1
 		}
 		return 0
 	})
-	add(gauge, "index_mapped_bytes", "Run files, which the page cache has as far as there is room.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Mapped) })
+	add(gauge, "index_mapped_bytes", "Bytes of the run files, which are mapped: the page cache has as much of them as fits.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Mapped) })
 	add(gauge, "disk_bytes", "Tables and log.", func(m *pebblestore.Metrics) float64 { return float64(m.DiskBytes) })
-	add(gauge, "level0_tables", "Tables not yet compacted; rising means that compactions lag.", func(m *pebblestore.Metrics) float64 { return float64(m.L0Tables) })
-	add(gauge, "compactions", "Compactions that run now.", func(m *pebblestore.Metrics) float64 { return float64(m.Compacting) })
-	add(counter, "paced_seconds_total", "Time in which writes were slowed down to the pace of compactions.", func(m *pebblestore.Metrics) float64 { return m.PaceTime.Seconds() })
-	add(counter, "stopped_seconds_total", "Time in which writes were stopped for flushes or compactions.", func(m *pebblestore.Metrics) float64 { return m.StallTime.Seconds() })
-	add(counter, "user_bytes_total", "What steps asked to write.", func(m *pebblestore.Metrics) float64 { return float64(m.UserBytes) })
-	add(counter, "written_bytes_total", "What log, flushes and compactions wrote for it.", func(m *pebblestore.Metrics) float64 { return float64(m.WrittenBytes) })
-	add(counter, "cache_hits_total", "Blocks found in the cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheHits) })
-	add(counter, "cache_misses_total", "Blocks read from the disk.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheMisses) })
+	add(gauge, "level0_tables", "Tables of level 0, not yet compacted; a rising number means that compactions lag.", func(m *pebblestore.Metrics) float64 { return float64(m.L0Tables) })
+	add(gauge, "compactions", "Compactions in progress.", func(m *pebblestore.Metrics) float64 { return float64(m.Compacting) })
+	add(counter, "paced_seconds_total", "Seconds for which writes were slowed down to the pace of compactions and flushes.", func(m *pebblestore.Metrics) float64 { return m.PaceTime.Seconds() })
+	add(counter, "stopped_seconds_total", "Seconds for which writes were stopped until a flush or compaction ended.", func(m *pebblestore.Metrics) float64 { return m.StallTime.Seconds() })
+	add(counter, "user_bytes_total", "Bytes that requests wrote to the log, before any amplification.", func(m *pebblestore.Metrics) float64 { return float64(m.UserBytes) })
+	add(counter, "written_bytes_total", "Bytes that the log, flushes and compactions wrote.", func(m *pebblestore.Metrics) float64 { return float64(m.WrittenBytes) })
+	add(counter, "cache_hits_total", "Blocks found in Pebble's block cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheHits) })
+	add(counter, "cache_misses_total", "Blocks not found in Pebble's block cache, and read from the disk or the page cache.", func(m *pebblestore.Metrics) float64 { return float64(m.CacheMisses) })
 	return g
 }
 

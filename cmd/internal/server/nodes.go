@@ -42,10 +42,10 @@ func (s *Server) beat(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		if _, err := s.nodes(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("cannot tell the other nodes of this one", "error", err)
+			s.log.Warn("cannot register this node, or list the others", "error", err)
 		}
 		if _, err := s.readPause(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("cannot tell whether the store is paused", "error", err)
+			s.log.Warn("cannot read whether the store is paused", "error", err)
 		}
 		select {
 		case <-tick.C:
@@ -55,7 +55,7 @@ func (s *Server) beat(ctx context.Context) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatEvery)
 	defer cancel()
 	if err := s.cfg.Members.Leave(last, s.Node()); err != nil {
-		s.log.Warn("the other nodes will take this one for alive for a while", "error", err)
+		s.log.Warn("cannot unregister this node; the others count it as live until its registration expires", "error", err)
 	}
 }
 

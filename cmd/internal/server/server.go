@@ -215,10 +215,10 @@ func (s *Server) warn() {
 			continue
 		}
 		if s.keys == nil {
-			s.log.Warn("serving in the clear beyond this machine", port.name, port.address)
+			s.log.Warn("serving without TLS on an address that other machines can reach", port.name, port.address)
 		}
 		if s.tokens == nil && s.cfg.TLS.ClientCAFile == "" {
-			s.log.Warn("serving beyond this machine without tokens or client certificates: every client that reaches the port may do everything", port.name, port.address)
+			s.log.Warn("serving without tokens or client certificates on an address that other machines can reach: every client may do everything", port.name, port.address)
 		}
 	}
 }

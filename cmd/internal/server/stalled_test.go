@@ -367,7 +367,7 @@ func TestFailedTokensAreLoggedAndCounted(t *testing.T) {
 		t.Errorf("got %d failures counted; want %d", n, guesses)
 	}
 	text := log.String()
-	if n := strings.Count(text, "refused for its token"); n != 1 || !strings.Contains(text, "address=127.0.0.1") || strings.Contains(text, "guess-") {
+	if n := strings.Count(text, "refused because of its token"); n != 1 || !strings.Contains(text, "address=127.0.0.1") || strings.Contains(text, "guess-") {
 		t.Errorf("got %d lines; want one, with the address alone:\n%s", n, text)
 	}
 }
@@ -417,7 +417,7 @@ func TestWarnsOfPublicPorts(t *testing.T) {
 				t.Error(err)
 			}
 			text := log.String()
-			for _, want := range []string{"in the clear beyond this machine", "without tokens or client certificates"} {
+			for _, want := range []string{"without TLS on an address that other machines can reach", "without tokens or client certificates"} {
 				if strings.Count(text, want) != 1 || !strings.Contains(text, " "+name+"=") {
 					t.Errorf("got %q; want one warning with %q of %s", text, want, name)
 				}

@@ -81,7 +81,7 @@ func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontier
 	paused := !p.State
 	if p.Local && s.cfg.Members != nil {
 		s.pausedHere.set(paused)
-		s.log.Info("active state of this node was set", "active", p.State)
+		s.log.Info("changed whether this node may serve queues", "active", p.State)
 		return &frontierpb.Empty{}, nil
 	}
 	if err := s.pause(ctx, paused); err != nil {
@@ -96,7 +96,7 @@ func (s *Server) pause(ctx context.Context, paused bool) error {
 		return err
 	}
 	s.paused.Store(paused)
-	s.log.Info("active state was set", "active", !paused)
+	s.log.Info("changed whether queues may be served", "active", !paused)
 	return nil
 }
 
