@@ -29,13 +29,13 @@ func TestSweepDoubtsAClockThatJumped(t *testing.T) {
 		}
 		time.Sleep(9 * time.Hour)
 		if r := addOne(t, f, page); r.Status != StatusNew {
-			t.Errorf("got %v hours after it counts as right; want new", r.Status)
+			t.Errorf("got %v hours after it is trusted; want new", r.Status)
 		}
 		synctest.Wait()
 		if n := strings.Count(log.String(), "not forgotten"); n != 1 {
 			t.Errorf("got %d messages of doubt; want one:\n%s", n, log)
 		}
-		if !strings.Contains(log.String(), "counts as right;") {
+		if !strings.Contains(log.String(), "is trusted again:") {
 			t.Errorf("got no message that the sweep goes on:\n%s", log)
 		}
 	})
