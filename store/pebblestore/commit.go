@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
@@ -41,8 +42,8 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, reads := o.(readOp); s.opt.Mode == OpenReadOnly && !reads {
-		return fault.As(store.ErrInvalid, "cannot write: the store is open for reading only")
+	if err := s.admit(ctx, o); err != nil {
+		return err
 	}
 	r := s.request(o)
 	if err := s.enqueue(ctx, r); err != nil {
@@ -60,6 +61,33 @@ func (s *Store) do(ctx context.Context, o op) error {
 		return ctx.Err()
 	}
 	return s.answer(r, <-r.done)
+}
+
+// admit waits until o may go to the committer: only leases need no key, and do not wait
+// for those that Open found in packed rows.
+func (s *Store) admit(ctx context.Context, o op) error {
+	switch o.(type) {
+	case *learnedOp:
+		return nil
+	case readOp:
+	default:
+		if s.opt.Mode == OpenReadOnly {
+			return fault.As(store.ErrInvalid, "cannot write: the store is open for reading only")
+		}
+	}
+	if _, takes := o.(*takeOp); takes || async.Closed(s.learned) {
+		return nil
+	}
+	select {
+	case <-s.learned:
+		return nil
+	case <-s.dead:
+		return s.failure()
+	case <-s.closing:
+		return store.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // request returns a request for o: a new one, or one that was answered. Of one

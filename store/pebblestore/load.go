@@ -16,8 +16,10 @@ import (
 	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
-// Open brings the places of all runs and the keys of packed rows into memory. Then
-// table and runs answer, until the index is filled in the background.
+// Open brings the places of all runs and the keys of packed rows into memory, and compares
+// their numbers with those of the generations. In the background the packed keys are then
+// sorted into tables: until that ends, only leases are served. From then on table and runs
+// answer, until the index is filled.
 
 // loadKeys loads the state that decides which keys are known.
 func (s *Store) loadKeys() error {
@@ -45,8 +47,8 @@ func (s *Store) loadKeys() error {
 			return err
 		}
 	}
-	if s.useIndex && len(s.sections) == 0 {
-		s.endFill()
+	if s.packed == 0 {
+		s.endLearning()
 	}
 	return nil
 }
@@ -134,7 +136,7 @@ func (s *Store) loadTombs(gens map[uint32]*crawlGen) error {
 // loadPacked reads the packed rows.
 func (s *Store) loadPacked(gens map[uint32]*crawlGen) error {
 	s.nextPacked = 1
-	err := s.scan([]byte{tablePacked}, rowBound(tablePacked), func(key, value []byte) error {
+	return s.scan([]byte{tablePacked}, rowBound(tablePacked), func(key, value []byte) error {
 		num, row, value, err := parsePackedRow(key, value)
 		if err != nil {
 			return err
@@ -150,26 +152,76 @@ func (s *Store) loadPacked(gens map[uint32]*crawlGen) error {
 		s.packed += n
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, cg := range gens {
-		if cg.g.packed > 0 {
-			cg.c.seen.learn(cg.g)
+}
+
+// learnPacked puts the packed keys that Open found into sets, and then has steps other than
+// leases begin. None runs in the meantime, so the state that it reads does not change.
+func (s *Store) learnPacked() {
+	if s.opt.holdLearning != nil {
+		select {
+		case <-s.opt.holdLearning:
+		case <-s.closing:
 		}
 	}
+	o := &learnedOp{}
+	for _, c := range s.byName {
+		if slices.ContainsFunc(c.gens, func(g *generation) bool { return g.packed > 0 }) {
+			o.learn(s.newKeySet(c))
+		}
+	}
+	if s.do(context.Background(), o) != nil { // the store failed, or is closing
+		for _, n := range o.sets {
+			n.close()
+		}
+	}
+}
+
+// learnedOp has the sets that learnPacked made answer.
+type learnedOp struct{ sets []*keySet }
+
+// learn adds the packed keys of a crawl to an empty set.
+func (o *learnedOp) learn(n *keySet) {
+	o.sets = append(o.sets, n)
+	for _, g := range n.c.gens {
+		keys := g.rows.sorted()
+		keys = slices.DeleteFunc(keys, func(k store.Key) bool { return g.hidden(&k) })
+		if len(keys) == 0 {
+			continue
+		}
+		order := identity(len(keys))
+		var tables errgroup.Group
+		for _, x := range []*seenindex.Index{n.table, n.x} {
+			if x == nil {
+				continue
+			}
+			tables.Go(func() error {
+				x.Reserve(x.Len()+int64(len(keys)), &keys[0], &keys[len(keys)-1])
+				x.AddSorted(keys, order, make([]bool, len(keys)))
+				return nil
+			})
+		}
+		_ = tables.Wait() // nothing can fail
+	}
+}
+
+func (*learnedOp) weight() int { return 1 }
+
+func (o *learnedOp) apply(tx *txn) error {
+	s := tx.s
+	for _, n := range o.sets {
+		n.c.seen.close()
+		n.c.seen = n
+	}
+	s.endLearning()
 	return nil
 }
 
-// learn adds the keys of packed rows that open found to the table and the index.
-func (n *keySet) learn(g *generation) {
-	keys := g.rows.sorted()
-	keys = slices.DeleteFunc(keys, func(k store.Key) bool { return g.hidden(&k) })
-	order, fresh := identity(len(keys)), make([]bool, len(keys))
-	n.table.AddSorted(keys, order, fresh)
-	if n.x != nil {
-		n.x.AddSorted(keys, order, fresh)
+// endLearning has steps other than leases begin: all packed keys are in the sets.
+func (s *Store) endLearning() {
+	if s.useIndex && len(s.sections) == 0 {
+		s.endFill()
 	}
+	close(s.learned)
 }
 
 // checkCount compares the number of keys of g with what its row says.
@@ -209,7 +261,7 @@ const fillKeys, fillSteps = 1 << 14, 8
 
 // startFill begins to fill the index from the runs that open found.
 func (s *Store) startFill() {
-	if !s.useIndex || s.filled {
+	if !s.useIndex || len(s.sections) == 0 {
 		return
 	}
 	var parts []*keyPart

@@ -54,6 +54,7 @@ type Store struct {
 	closing     chan struct{}  // closed by Close
 	behind      sync.WaitGroup // the keeper, and work between steps; Close waits for it
 	retiring    chan struct{}  // wakes forgetRetired
+	learned     chan struct{}  // closed when the packed keys that Open found can be looked up
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
 	crawls       map[string]*crawl
@@ -125,6 +126,7 @@ func open(dir string, opt Options) (*Store, error) {
 		stopped: make(chan struct{}),
 		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
+		learned: make(chan struct{}),
 		pace:    newPace(db, popt),
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
@@ -151,6 +153,9 @@ func open(dir string, opt Options) (*Store, error) {
 		s.startFill()
 		s.behind.Go(s.keep)
 		s.behind.Go(s.forgetRetired)
+	}
+	if !async.Closed(s.learned) {
+		s.behind.Go(s.learnPacked)
 	}
 	return s, nil
 }

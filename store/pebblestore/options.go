@@ -73,6 +73,8 @@ type tuning struct {
 	textBytes int64
 	// holdFill holds up the filling of the index until it is closed.
 	holdFill chan struct{}
+	// holdLearning holds up the sorting of packed keys after Open until it is closed.
+	holdLearning chan struct{}
 	// flushKeys makes runs of as few packed keys.
 	flushKeys int
 	// lagKeys is how many packed keys writes are nearly stopped at, since flushes do not

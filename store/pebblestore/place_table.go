@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -150,11 +151,27 @@ func (t *placeTable) shift() {
 	t.first++
 }
 
+// fill adds places to an empty table, which has room for them from the beginning.
+func (t *placeTable) fill(all []placeEntry) {
+	if len(all) == 0 {
+		return
+	}
+	t.resize(1 << bits.Len(uint(len(all)-1)))
+	for i := range all {
+		t.put(all[i])
+	}
+}
+
+// resize gives the ring a length.
+func (t *placeTable) resize(n int) {
+	t.ring = make([]placeEntry, n)
+	t.slots = make([]placeSlot, 2*n)
+}
+
 // grow doubles the ring.
 func (t *placeTable) grow() {
 	old := *t
-	t.ring = make([]placeEntry, max(64, 2*len(old.ring)))
-	t.slots = make([]placeSlot, 2*len(t.ring))
+	t.resize(max(64, 2*len(old.ring)))
 	for n := t.first; n < t.end; n++ {
 		*t.at(n) = *old.at(n)
 	}

@@ -161,18 +161,21 @@ func (s *Store) hasRow(key []byte) bool {
 func (s *Store) loadPlaces() error {
 	j := &s.sched.places
 	j.next, j.secret = 1, binary.LittleEndian.Uint64(s.secret[:])
-	return s.scan([]byte{tablePlaces}, rowBound(tablePlaces), func(key, value []byte) error {
+	var all []placeEntry
+	err := s.scan([]byte{tablePlaces}, rowBound(tablePlaces), func(key, value []byte) error {
 		if len(key) != 9 {
 			return fmt.Errorf("cannot read row of places %x: %w", key, store.ErrCorrupt)
 		}
 		row := placesRow{num: binary.BigEndian.Uint64(key[1:]), loaded: true}
 		err := eachPlace(value, func(at placeKey, p pointer) {
 			row.count++
-			j.put(newPlaceEntry(at, &p))
+			all = append(all, newPlaceEntry(at, &p))
 		})
 		j.rows, j.next = append(j.rows, row), row.num+1
 		return err
 	})
+	j.fill(all)
+	return err
 }
 
 // eachPlace calls f for each place of a row.
