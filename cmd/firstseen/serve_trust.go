@@ -149,8 +149,13 @@ func (t *trusting) stats() *trust.Stats {
 	return &s
 }
 
-// applyEvery is the least time between two changes of the profile: each reads all rules again.
-const applyEvery = time.Second
+// Each change of the profile reads all rules again. Between two changes are at least applyEvery
+// and applyShare times as long as the last one took, so that a site with many rules cannot keep a
+// core busy.
+const (
+	applyEvery = time.Second
+	applyShare = 20
+)
 
 // run uses and saves declared rules as they come, until ctx ends.
 func (t *trusting) run(ctx context.Context, log *slog.Logger, saved string) {
@@ -163,6 +168,7 @@ func (t *trusting) run(ctx context.Context, log *slog.Logger, saved string) {
 			return
 		case <-t.rules.Changed():
 		}
+		began := time.Now()
 		err := t.save(saved) // first: a key is made by a rule only if the next process has the rule
 		if err == nil {
 			t.mu.Lock()
@@ -178,7 +184,7 @@ func (t *trusting) run(ctx context.Context, log *slog.Logger, saved string) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(applyEvery):
+		case <-time.After(max(applyEvery, applyShare*time.Since(began))):
 		}
 	}
 }

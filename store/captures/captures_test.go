@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -271,6 +272,19 @@ func FuzzParseLine(f *testing.F) {
 }
 
 // TestVersionBefore reads a file of version 1, and makes one of version 2 of it.
+// TestQuotes: the short way to quote a text writes what strconv writes.
+func TestQuotes(t *testing.T) {
+	texts := []string{"", "http://a.example/p?x=1", `a"b`, `a\b`, "tab\t", "日本", "\xff"}
+	for c := range 256 {
+		texts = append(texts, "a"+string([]byte{byte(c)})+"b")
+	}
+	for _, text := range texts {
+		if got, want := string(appendQuote([]byte("x"), text)), "x"+strconv.Quote(text); got != want {
+			t.Errorf("got %s; want %s", got, want)
+		}
+	}
+}
+
 func TestVersionBefore(t *testing.T) {
 	dir := t.TempDir()
 	want := Capture{URL: "http://a.example/", Time: time.Unix(7, 0).UTC(), Status: 200, Digest: "D"}

@@ -8,34 +8,6 @@ import (
 	"github.com/firstseen/firstseen/frontier/declared"
 )
 
-// ofSearch returns the entry for a No-Vary-Search field of the response at a path.
-func ofSearch(host, path, field string) ([]Entry, error) {
-	s, err := declared.ParseNoVarySearch(field)
-	if err != nil {
-		return nil, err
-	}
-	if !s.OnlyListed && len(s.Ignored) == 0 {
-		return nil, nil // parameters are compared in any order anyway
-	}
-	if strings.ContainsAny(path, "*$") {
-		return nil, fmt.Errorf("the path %q contains %q, which a pattern cannot", path, "*$")
-	}
-	e := Entry{Host: host, Pattern: path + "$", Source: "No-Vary-Search"}
-	if s.OnlyListed {
-		names, err := written(s.Matter)
-		if err != nil { // without this name the rest would drop a parameter that matters
-			return nil, err
-		}
-		e.Keep = &names
-		return []Entry{e}, nil
-	}
-	e.Drop, err = written(s.Ignored)
-	if len(e.Drop) == 0 {
-		return nil, err
-	}
-	return []Entry{e}, err
-}
-
 // ofRobots returns the entries for the Clean-param lines of a robots.txt.
 func ofRobots(host, lines string) (entries []Entry, err error) {
 	for line := range strings.SplitSeq(lines, "\n") {

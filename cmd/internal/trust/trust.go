@@ -47,6 +47,7 @@ type Rules struct {
 	mu      sync.Mutex
 	hosts   []string // as in a rule file: "example.com", "*.example.com" or "*"
 	entries map[place][]Entry
+	fields  fields
 	text    int // bytes of all entries
 	count   int // of all entries
 	refused int64
@@ -64,7 +65,7 @@ type Stats struct {
 
 // New returns rules without entries, which trust no host.
 func New() *Rules {
-	return &Rules{entries: map[place][]Entry{}, changed: make(chan struct{}, 1)}
+	return &Rules{entries: map[place][]Entry{}, fields: fields{}, changed: make(chan struct{}, 1)}
 }
 
 // Trust replaces the list of trusted hosts and removes the entries of others.
@@ -91,7 +92,7 @@ func (r *Rules) Load(saved []Saved) {
 	defer r.mu.Unlock()
 	for _, s := range saved {
 		if r.trusts(s.Host) {
-			r.replace(place{s.Host, s.Path}, s.Entries, nil)
+			r.replace(place{s.Host, s.Path}, s.Entries, false, nil)
 		}
 	}
 }
@@ -129,7 +130,7 @@ func (r *Rules) Changed() <-chan struct{} { return r.changed }
 // Offer notes what a response declares. The profile makes the canonical forms to which the
 // rules will apply.
 func (r *Rules) Offer(p *canon.Profile, url, noVarySearch, cleanParam string) {
-	if noVarySearch == "" && cleanParam == "" {
+	if noVarySearch == "" && cleanParam == "" || !r.trustsAny() {
 		return
 	}
 	form, err := p.Canonicalize(url)
@@ -143,37 +144,33 @@ func (r *Rules) Offer(p *canon.Profile, url, noVarySearch, cleanParam string) {
 		return
 	}
 	if noVarySearch != "" {
-		entries, err := ofSearch(host, path, noVarySearch)
-		r.replace(place{host, path}, entries, err)
+		entries, err := r.fields.entries(host, path, noVarySearch)
+		r.replace(place{host, path}, entries, isPlace(host, path), err)
 	}
 	if cleanParam != "" && declared.IsRobots(url) {
 		entries, err := ofRobots(host, cleanParam)
-		r.replace(place{host, ""}, entries, err)
+		r.replace(place{host, ""}, entries, false, err)
 	}
 }
 
-// replace sets the entries of a place. err is why some of its declarations were left out.
-func (r *Rules) replace(p place, entries []Entry, err error) {
-	if err = errors.Join(err, r.set(p, entries)); err != nil {
+// replace sets the entries of a place. If they are not checked yet, those that a rule file cannot
+// have are left out. err is why some of its declarations were left out before.
+func (r *Rules) replace(p place, entries []Entry, checked bool, err error) {
+	if err = errors.Join(err, r.set(p, entries, checked)); err != nil {
 		r.refused++
 		r.last = fmt.Errorf("cannot use all that %s%s declares: %w", p.host, cmp.Or(p.path, "/robots.txt"), err)
 	}
 }
 
 // set sets the entries of a place that a rule file can have, unless there is no room for them.
-func (r *Rules) set(p place, entries []Entry) error {
+func (r *Rules) set(p place, entries []Entry, checked bool) error {
 	was := r.entries[p]
 	if slices.EqualFunc(was, entries, equal) {
 		return nil
 	}
-	var usable []Entry
-	var failed error
-	for _, e := range entries {
-		if err := e.check(); err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		usable = append(usable, e)
+	usable, failed := entries, error(nil)
+	if !checked {
+		usable, failed = check(entries)
 	}
 	more := sizeOf(usable) - sizeOf(was)
 	if r.text+more > MaxText {
@@ -188,9 +185,24 @@ func (r *Rules) set(p place, entries []Entry) error {
 	return failed
 }
 
-// check returns why a rule file cannot have the entry.
-func (e *Entry) check() error {
-	text, err := json.Marshal(map[string][]*Entry{"params": {e}})
+// check returns the entries that a rule file can have, and why it cannot have the others.
+func check(entries []Entry) (usable []Entry, failed error) {
+	if checkAll(entries) == nil { // the usual case, much faster than one by one
+		return entries, nil
+	}
+	for i, e := range entries {
+		if err := checkAll(entries[i : i+1]); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		usable = append(usable, e)
+	}
+	return usable, failed
+}
+
+// checkAll returns why a rule file cannot have all of the entries..
+func checkAll(entries []Entry) error {
+	text, err := json.Marshal(map[string][]Entry{"params": entries})
 	if err == nil {
 		_, err = canon.Qiita().With(canon.WithRuleFile(bytes.NewReader(text)))
 	}
@@ -214,6 +226,12 @@ func sizeOf(entries []Entry) (n int) {
 func equal(a, b Entry) bool {
 	return a.Host == b.Host && a.Pattern == b.Pattern && a.Source == b.Source && slices.Equal(a.Drop, b.Drop) &&
 		(a.Keep == nil) == (b.Keep == nil) && (a.Keep == nil || slices.Equal(*a.Keep, *b.Keep))
+}
+
+func (r *Rules) trustsAny() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.hosts) > 0
 }
 
 // trusts reports whether the list of hosts contains a host, or a domain above it.

@@ -87,6 +87,51 @@ func TestWhatCannotBeUsedIsCounted(t *testing.T) {
 	}
 }
 
+// TestPathsOfOtherProfiles: a path that Qiita would write otherwise is checked like any entry.
+func TestPathsOfOtherProfiles(t *testing.T) {
+	slashes, err := canon.Qiita().With(canon.Enable(canon.KeepDuplicateSlashes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New()
+	r.Trust([]string{"*"})
+	for _, path := range []string{"/p", "//p", "/p//"} {
+		if got, want := isPlace("a.example", path), path == "/p"; got != want {
+			t.Errorf("%s: got %v; want %v", path, got, want)
+		}
+		r.Offer(slashes, "https://a.example"+path, `params=("x")`, "")
+	}
+	if s := r.Stats(); s.Rules != 3 || s.Refused != 0 {
+		t.Errorf("got %+v; want three rules", s)
+	}
+	profile(t, r) // must not fail
+}
+
+// TestFieldsAreReadOnce: the second path with the same field has a rule of its own, and any number
+// of fields takes bounded memory.
+func TestFieldsAreReadOnce(t *testing.T) {
+	r := New()
+	r.Trust([]string{"*"})
+	for i := range 3 * maxFields {
+		for _, path := range []string{"p", "q"} {
+			r.Offer(canon.Qiita(), fmt.Sprintf("https://a.example/%s%d", path, i), fmt.Sprintf(`params=("x%d")`, i), "")
+		}
+	}
+	r.Offer(canon.Qiita(), "https://a.example/long", `params=("`+strings.Repeat("n", maxField)+`")`, "")
+	if s := r.Stats(); s.Rules != 6*maxFields+1 || s.Refused != 0 || len(r.fields) > maxFields {
+		t.Errorf("got %+v, %d fields remembered; want at most %d", s, len(r.fields), maxFields)
+	}
+	for text := range r.fields {
+		if len(text) > maxField {
+			t.Errorf("got a field of %d bytes remembered", len(text))
+		}
+	}
+	got, err := profile(t, r).Canonicalize("https://a.example/q7?x7=1&x8=2")
+	if want := "https://a.example/q7?x8=2"; got != want || err != nil {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
 func TestRulesAreReplacedSavedAndLifted(t *testing.T) {
 	r := New()
 	r.Trust([]string{"a.example", "b.example"})
