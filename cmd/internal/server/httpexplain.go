@@ -21,7 +21,7 @@ func (s *Server) getExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	u := frontier.Link{URL: q.Get("url"), Crawl: crawlName(q.Get("crawl")), Queue: q.Get("queue"), Discriminator: q.Get("discriminator")}
 	if u.URL == "" {
-		writeError(w, http.StatusBadRequest, "invalid", "want a query parameter url")
+		writeError(w, http.StatusBadRequest, "invalid", "the query parameter url is missing")
 		return
 	}
 	if len(u.URL) > s.cfg.MaxURL || len(u.Queue) > store.MaxQueueKey || len(u.Discriminator) > maxDiscriminator {
@@ -51,7 +51,7 @@ func (s *Server) explain(u frontier.Link, is *frontier.Entry, err error) wire.Ex
 	p := s.profileOf(u.Crawl)
 	e := wire.Explanation{Input: u.URL, Canonical: is.Canonical, Queue: is.Queue, Profile: p.String(), Changes: []wire.Change{}}
 	if is.Reason != "" {
-		e.Error = &wire.Fault{Code: string(is.Reason), Message: "refused: " + string(is.Reason)}
+		e.Error = &wire.Fault{Code: string(is.Reason), Message: refusal(is.Reason)}
 		if cause := errors.Unwrap(err); cause != nil && !errors.Is(err, store.ErrInvalid) {
 			e.Error.Message = cause.Error()
 		}

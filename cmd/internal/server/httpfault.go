@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/store"
 )
 
 var httpStatus = map[codes.Code]int{
@@ -44,12 +45,17 @@ func (s *Server) writeFault(w http.ResponseWriter, what string, err error) {
 		writeError(w, http.StatusTooManyRequests, "busy", status.Convert(err).Message())
 		return
 	}
+	identity := errors.Is(err, store.ErrIdentity)
 	err = s.fault(what, err)
 	code, ok := httpStatus[codeOf(err)]
 	if !ok {
 		code = http.StatusInternalServerError
 	}
-	writeError(w, code, faultCode[code], status.Convert(err).Message())
+	name := faultCode[code]
+	if identity {
+		name = "conflict" // no lease is stale
+	}
+	writeError(w, code, name, status.Convert(err).Message())
 }
 
 // costOfJSON is about what a byte of a body costs in memory until it is answered.
@@ -136,7 +142,7 @@ func decodeJSON(body []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return err
+		return fmt.Errorf("cannot read body; %w", jsonError(err))
 	}
 	if _, more := d.Token(); !errors.Is(more, io.EOF) {
 		return fmt.Errorf("cannot read body; got more than one JSON value")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -42,6 +43,14 @@ func (s *Server) importLines(ctx context.Context, lines []bodyLine, out *bytes.B
 	}
 }
 
+// protoError says what a URLItem looks like, after the error of a line. protojson writes "proto:"
+// before its errors, with a blank that differs from build to build.
+func protoError(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+	return strings.TrimSpace(strings.TrimPrefix(text, "proto:")) +
+		`; want a URLItem such as {"discovered":{"info":{"url":"http://example.org/","key":"example.org"}}}`
+}
+
 // parseItem reads a line; one that can't be read is an empty item, which is SKIPPED.
 func (s *Server) parseItem(line *bodyLine) (*frontierpb.URLItem, *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; a URLItem cannot have it: offer it to /v1/urls, as url_bytes in base64"); fault != nil {
@@ -49,7 +58,7 @@ func (s *Server) parseItem(line *bodyLine) (*frontierpb.URLItem, *wire.Fault) {
 	}
 	var m frontierpb.URLItem
 	if err := protojson.Unmarshal(line.text, &m); err != nil {
-		return &frontierpb.URLItem{}, &wire.Fault{Code: "json", Message: "not a URLItem in the JSON form of Protocol Buffers"}
+		return &frontierpb.URLItem{}, &wire.Fault{Code: "json", Message: protoError(err)}
 	}
 	return &m, nil
 }

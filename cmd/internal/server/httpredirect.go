@@ -19,7 +19,7 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 	}
 	target := wire.TextOr(body.Target, body.TargetBytes)
 	if target == "" {
-		writeError(w, http.StatusBadRequest, "invalid", "want a target")
+		writeError(w, http.StatusBadRequest, "invalid", `the field "target" is missing`)
 		return
 	}
 	if len(target) > s.cfg.MaxURL {

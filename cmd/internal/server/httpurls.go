@@ -262,7 +262,7 @@ func (s *Server) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Link
 	d := json.NewDecoder(bytes.NewReader(line.text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return u, true, &wire.Fault{Code: "json", Message: err.Error()}
+		return u, true, &wire.Fault{Code: "json", Message: jsonError(err).Error()}
 	}
 	if len(bytes.TrimSpace(line.text[d.InputOffset():])) > 0 {
 		return u, true, &wire.Fault{Code: "json", Message: "got more than one JSON value; want one a line"}
@@ -270,23 +270,26 @@ func (s *Server) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Link
 	v.ID, v.URL, v.URLBytes = l.ID, l.URL, l.URLBytes
 	l.URL = wire.TextOr(l.URL, l.URLBytes)
 	if l.URL == "" {
-		return u, true, &wire.Fault{Code: string(frontier.ReasonURL), Message: "want a url"}
+		return u, true, &wire.Fault{Code: string(frontier.ReasonURL), Message: `the field "url" is missing`}
 	}
 	u = frontier.Link{URL: l.URL, Queue: l.Queue, Crawl: crawlName(l.Crawl), Meta: appendMetadata(nil, l.Metadata)}
 	if u.Crawl == controlCrawl {
 		return u, true, &wire.Fault{Code: string(frontier.ReasonCrawl), Message: fmt.Sprintf("the crawl %q is the server's own", controlCrawl)}
 	}
 	if len(l.Meta) > 0 && u.Meta != nil {
-		return u, true, &wire.Fault{Code: "json", Message: "want metadata or meta, not both"}
+		return u, true, &wire.Fault{Code: "json", Message: "got the fields metadata and meta; want one of them"}
 	}
 	if len(l.Meta) > 0 {
 		u.Meta = l.Meta
 	}
-	if !s.takes(&u) || len(u.Meta) > s.cfg.MaxMetadata {
-		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("want a URL of at most %d bytes and at most %d bytes of metadata", s.cfg.MaxURL, s.cfg.MaxMetadata)}
+	if len(u.Meta) > s.cfg.MaxMetadata {
+		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got %d bytes of metadata; want at most %d", len(u.Meta), s.cfg.MaxMetadata)}
+	}
+	if !s.takes(&u) {
+		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a URL of %d bytes; want at most %d", len(u.URL), s.cfg.MaxURL)}
 	}
 	if len(l.Discriminator) > maxDiscriminator {
-		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("want a discriminator of at most %d bytes", maxDiscriminator)}
+		return u, true, &wire.Fault{Code: "too-long", Message: fmt.Sprintf("got a discriminator of %d bytes; want at most %d", len(l.Discriminator), maxDiscriminator)}
 	}
 	u.Due, u.Priority, u.Depth, u.Force, u.Discriminator = l.Due, l.Priority, l.Depth, l.Force, l.Discriminator
 	u.SkipTraps = l.SkipTraps
@@ -297,13 +300,35 @@ func (s *Server) parseLine(line *bodyLine, v *wire.VerdictLine) (u frontier.Link
 func fillVerdict(v *wire.VerdictLine, r *frontier.Result) {
 	v.Verdict, v.Canonical, v.Queue, v.Requeued, v.SeenIn = r.Status.String(), r.Canonical, r.Queue, r.Requeued, r.SeenIn
 	if r.Status == frontier.StatusRefused {
-		v.Error = &wire.Fault{Code: string(r.Reason), Message: "refused: " + string(r.Reason)}
+		v.Error = &wire.Fault{Code: string(r.Reason), Message: refusal(r.Reason)}
 		if r.Err != nil {
 			v.Error.Message = r.Err.Error()
 		}
 		return
 	}
 	v.Key = hex.EncodeToString(r.Key[:])
+}
+
+// refusals are the reasons of refusals that come without an error, in words.
+var refusals = map[frontier.Reason]string{
+	frontier.ReasonTooLong:   "the URL is longer than --traps allow; skip_traps accepts it",
+	frontier.ReasonCrawl:     "no crawl can have this name",
+	frontier.ReasonQueue:     "the URL has no host and no queue was given, or the queue is too long",
+	frontier.ReasonExcluded:  "the URL is on the exclusion list (--exclude-hashed)",
+	frontier.ReasonDepth:     "the URL is more links away from a seed than --max-depth",
+	frontier.ReasonPathDepth: "the path has more segments than --traps allow; skip_traps accepts it",
+	frontier.ReasonRepeats:   "a segment of the path occurs more often than --traps allow; skip_traps accepts it",
+	frontier.ReasonQueries:   "too many different queries of this path are queued already (--traps); skip_traps accepts it",
+	frontier.ReasonFull:      "the queue or the crawl is full (--max-per-queue, --max-held)",
+	frontier.ReasonRedirects: "the URL was redirected too many times in a row",
+}
+
+// refusal describes a refusal that came without an error.
+func refusal(r frontier.Reason) string {
+	if text, ok := refusals[r]; ok {
+		return text
+	}
+	return "refused: " + string(r)
 }
 
 // tellFirst adds the first-seen URL of a duplicate, if it is kept, and the rules that made

@@ -137,6 +137,7 @@ func TestCrawlProfile(t *testing.T) {
 		{"no profile", choose("w", "nonesuch"), "400", "nonesuch"},
 		{"a URL of it", offer("w"), "200", `"http://a.com//b#c"`},
 		{"back", choose("w", "qiita"), "409", "permanently"},
+		{"back, as a conflict", choose("w", "qiita"), "409", `"code":"conflict"`},
 		{"a URL of another crawl", offer("q"), "200", `"http://a.com/b"`},
 		{"another, with URLs", choose("q", "surt"), "409", "1 URLs"},
 		{"explained by it", s.request(t, "GET", "/v1/explain?url=http://a.com//b%23c&crawl=w", ""), "200", `"whatwg"`},

@@ -235,7 +235,7 @@ func TestCheck(t *testing.T) {
 		{Config{GRPCAddr: "0.0.0.0:1"}, "in the clear"},
 		{Config{HTTPAddr: "0.0.0.0:1"}, "in the clear"},
 		{Config{HTTPAddr: "off"}, ""},
-		{Config{TLS: TLSConfig{CertFile: "missing.pem"}}, "want both"},
+		{Config{TLS: TLSConfig{CertFile: "missing.pem"}}, "want --tls-key"},
 		{Config{TLS: TLSConfig{CertFile: "missing.pem", KeyFile: "missing.key"}}, "cannot load certificate"},
 		{Config{TokensFile: "missing"}, "cannot read tokens"},
 		{Config{MaxMessage: -1}, "MaxMessage -1"},
