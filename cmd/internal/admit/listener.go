@@ -17,6 +17,9 @@ type Connections struct {
 	// WriteTimeout closes a connection if its client reads nothing for so long while the
 	// server writes. The default is no bound.
 	WriteTimeout time.Duration
+	// Newcomers bounds the new connections of addresses that are not known. The default is
+	// no bound.
+	Newcomers *Newcomers
 }
 
 // Listener accepts every connection, so that no client waits in the kernel's queue until
@@ -26,6 +29,7 @@ type Connections struct {
 type Listener struct {
 	net.Listener
 	places  *Places
+	fresh   *Newcomers
 	timeout time.Duration
 	refused atomic.Int64
 	setups  chan struct{} // holds something for each connection that is being set up
@@ -43,7 +47,7 @@ func Listen(l net.Listener, c Connections) *Listener {
 		close(done)
 		return l.Close()
 	})
-	return &Listener{done: done, close: closed, Listener: l, places: NewPlaces(c.Max, c.Strangers), timeout: c.WriteTimeout, setups: make(chan struct{}, maxSetups)}
+	return &Listener{done: done, close: closed, Listener: l, places: NewPlaces(c.Max, c.Strangers), fresh: c.Newcomers, timeout: c.WriteTimeout, setups: make(chan struct{}, maxSetups)}
 }
 
 // Closed returns how many connections were closed because there were too many.
@@ -68,14 +72,26 @@ func (l *Listener) Accept() (net.Conn, error) {
 			<-l.setups
 			return nil, err
 		}
-		c := &Conn{setup: sync.OnceFunc(func() { <-l.setups }), Conn: inner, client: ByAddress(inner.RemoteAddr()), timeout: l.timeout}
-		if c.place = l.places.Enter(c.client, func() { abort(inner) }); c.place != nil {
+		if c := l.enter(inner); c != nil {
 			return c, nil
 		}
 		l.refused.Add(1)
-		c.setup()
+		<-l.setups
 		abort(inner)
 	}
+}
+
+// enter returns the connection if it may be set up, else nil.
+func (l *Listener) enter(inner net.Conn) *Conn {
+	client := ByAddress(inner.RemoteAddr())
+	if l.fresh != nil && !l.fresh.Enter(client) {
+		return nil
+	}
+	place := l.places.Enter(client, func() { abort(inner) })
+	if place == nil {
+		return nil
+	}
+	return &Conn{setup: sync.OnceFunc(func() { <-l.setups }), Conn: inner, client: client, place: place, fresh: l.fresh, timeout: l.timeout}
 }
 
 // maxSetups bounds the connections that the server has accepted and does not read yet. Without a
@@ -95,6 +111,7 @@ type Conn struct {
 	net.Conn
 	client  Client // by its address
 	place   *Place
+	fresh   *Newcomers
 	timeout time.Duration
 	known   atomic.Bool
 	setup   func() // ends the setup
@@ -109,6 +126,14 @@ func (c *Conn) Known() {
 	if !c.known.Load() && !c.known.Swap(true) {
 		c.widen()
 		c.place.Keep()
+		c.know()
+	}
+}
+
+// know makes the address of the connection known.
+func (c *Conn) know() {
+	if c.fresh != nil {
+		c.fresh.Know(c.client)
 	}
 }
 
@@ -165,6 +190,9 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 func (c *Conn) Close() error {
 	if c.setup != nil {
 		c.setup()
+	}
+	if c.IsKnown() {
+		c.know()
 	}
 	c.place.Leave()
 	return c.Conn.Close()

@@ -32,10 +32,37 @@ func (p *Pace) Next(c Client, n int) time.Duration {
 	if n == 0 {
 		return 0
 	}
-	now, whole := time.Now(), time.Duration(p.burst)*p.every
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Sub(p.looked) > whole {
+	now, whole := time.Now(), p.whole()
+	at := p.paid(c, now)
+	if at = at.Add(time.Duration(n) * p.every); at.Sub(now) > whole+maxPause {
+		at = now.Add(whole + maxPause)
+	}
+	p.until[c] = at
+	return max(at.Sub(now)-whole, 0)
+}
+
+// Try counts an event of a client if it needs no pause for it, and reports whether it did.
+func (p *Pace) Try(c Client) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	at := p.paid(c, now).Add(p.every)
+	if at.Sub(now) > p.whole() {
+		return false
+	}
+	p.until[c] = at
+	return true
+}
+
+// whole is how long a client needs to pay for a burst.
+func (p *Pace) whole() time.Duration { return time.Duration(p.burst) * p.every }
+
+// paid returns when all that a client did is paid for, now at the earliest. It is called with
+// the pace locked, and sometimes removes clients that have paid.
+func (p *Pace) paid(c Client, now time.Time) time.Time {
+	if now.Sub(p.looked) > p.whole() {
 		p.looked = now
 		for c, at := range p.until {
 			if at.Before(now) {
@@ -43,13 +70,8 @@ func (p *Pace) Next(c Client, n int) time.Duration {
 			}
 		}
 	}
-	at := p.until[c]
-	if at.Before(now) {
-		at = now
+	if at := p.until[c]; at.After(now) {
+		return at
 	}
-	if at = at.Add(time.Duration(n) * p.every); at.Sub(now) > whole+maxPause {
-		at = now.Add(whole + maxPause)
-	}
-	p.until[c] = at
-	return max(at.Sub(now)-whole, 0)
+	return now
 }

@@ -41,6 +41,9 @@ const (
 	// paceBurst and paceEvery bound what a client may do that costs the server more than it:
 	// paceBurst times in a burst, then once per paceEvery.
 	paceBurst, paceEvery = 200, 5 * time.Millisecond
+	// newcomerEvery bounds the connections of addresses that no client was let in from,
+	// beyond a burst of as many as may be open: to set up one takes about 200 µs.
+	newcomerEvery = 2 * time.Millisecond
 	// strangeFailures is how many calls of such a connection may fail for their token.
 	strangeFailures = 16
 )
@@ -58,6 +61,8 @@ type admission struct {
 	work     *admit.Work // see turn
 	resets   *admit.Pace // calls that clients began and reset
 	asking   *admit.Pace // calls of connections without a call that was let in
+	// newcomers are the addresses that clients with tokens were let in from.
+	newcomers *admit.Newcomers
 
 	mu     sync.Mutex
 	active map[*call]struct{}
@@ -76,7 +81,9 @@ func newAdmission(c Config) *admission {
 		work:     newWork(),
 		resets:   admit.NewPace(paceBurst, paceEvery),
 		asking:   admit.NewPace(paceBurst, paceEvery),
-		active:   make(map[*call]struct{}),
+
+		newcomers: admit.NewNewcomers(max(1, c.MaxConnections/8), newcomerEvery),
+		active:    make(map[*call]struct{}),
 	}
 }
 

@@ -52,6 +52,7 @@ func (s *Server) listen(ctx context.Context, address string) (net.Listener, erro
 	bounds := admit.Connections{Max: s.cfg.MaxConnections, WriteTimeout: s.patience}
 	if s.tokens != nil {
 		bounds.Strangers = max(1, bounds.Max/8)
+		bounds.Newcomers = s.admission.newcomers
 	}
 	return admit.Listen(l, bounds), nil
 }

@@ -49,6 +49,7 @@ func (c *client) close() {
 type result struct {
 	adds, leases []time.Duration // over connections that stay open
 	fresh        []time.Duration // both, each over a new connection
+	calls        int             // all, those too that were left out for stolen time
 	failed       int
 	err          error // of the first that failed
 }
@@ -65,6 +66,11 @@ const (
 func (c *client) run(ctx context.Context, length time.Duration) *result {
 	r := &result{}
 	var mu sync.Mutex
+	var all []timed
+	watched := make(chan periods)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { watched <- watch(watching) }()
 	var wg sync.WaitGroup
 	began := time.Now()
 	for _, kind := range []struct {
@@ -88,7 +94,7 @@ func (c *client) run(ctx context.Context, length time.Duration) *result {
 				cancel()
 				took := time.Since(due)
 				mu.Lock()
-				*kind.times = append(*kind.times, took)
+				all = append(all, timed{kind.times, due.Sub(began), took})
 				if err != nil {
 					r.failed++
 					r.err = cmp.Or(r.err, err)
@@ -98,7 +104,23 @@ func (c *client) run(ctx context.Context, length time.Duration) *result {
 		})
 	}
 	wg.Wait()
+	time.Sleep(period) // the last period ends
+	stop()
+	p := <-watched
+	r.calls = len(all)
+	for _, one := range all {
+		if p.clean(one.due) {
+			*one.kind = append(*one.kind, one.took)
+		}
+	}
 	return r
+}
+
+// timed is a call: to which times of a result it belongs, when after the start it was due, and
+// how long it took.
+type timed struct {
+	kind      *[]time.Duration
+	due, took time.Duration
 }
 
 func p99(times []time.Duration) time.Duration {

@@ -18,6 +18,9 @@
 // Each time counts from when the call was due, so that a late call also makes the calls
 // after it late. Attackers have no token, or another one than the client.
 //
+// On a virtual machine the times leave out calls that were due while the host ran other
+// machines ("stolen time"). The report has how many calls there were and how many were timed.
+//
 // Each call waits for a sync of the disk. If other programs write to the same disk, set TMPDIR
 // to a tmpfs: then the store is in memory, and only the processor counts.
 //

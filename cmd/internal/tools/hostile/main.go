@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("%v of each attack in %d turns, and %v without it in as many; daemon on processors %v, client and attackers on %v; p99: median of the turns (lowest to highest); aims: ratio at most 3, no failed call, below 400 MB\n\n",
 		b.length, b.rounds, b.alone, cpus, clients)
-	fmt.Println("| attack | connections, MB sent | adds p99 alone, ms | attacked | ratio | leases p99 alone, ms | attacked | ratio | new connections p99 alone, ms | attacked | ratio | calls | failed | CPU alone, % | attacked | peak MB |")
+	fmt.Println("| attack | connections, MB sent | adds p99 alone, ms | attacked | ratio | leases p99 alone, ms | attacked | ratio | new connections p99 alone, ms | attacked | ratio | calls, timed | failed | CPU alone, % | attacked | peak MB |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	var errs []error
 	for i := range chosen {
@@ -181,14 +181,15 @@ func (r *row) print(name string) {
 		alone, under := p99s(r.alone, times), p99s(r.under, times)
 		row = append(row, alone, under, float64(under.median())/float64(max(alone.median(), 1)))
 	}
-	calls, failed, err := 0, 0, error(nil)
+	calls, timed, failed, err := 0, 0, 0, error(nil)
 	for _, r := range r.under {
-		calls += len(r.adds) + len(r.leases) + len(r.fresh)
+		calls += r.calls
+		timed += len(r.adds) + len(r.leases) + len(r.fresh)
 		failed += r.failed
 		err = cmp.Or(err, r.err)
 	}
-	row = append(row, calls, failed, r.aloneCPU.percent(), r.underCPU.percent(), r.peak)
-	fmt.Printf("| %s | %d, %d | %v | %v | %.1f | %v | %v | %.1f | %v | %v | %.1f | %d | %d | %.0f | %.0f | %d |\n", row...)
+	row = append(row, calls, timed, failed, r.aloneCPU.percent(), r.underCPU.percent(), r.peak)
+	fmt.Printf("| %s | %d, %d | %v | %v | %.1f | %v | %v | %.1f | %v | %v | %.1f | %d, %d | %d | %.0f | %.0f | %d |\n", row...)
 	if failed > 0 {
 		fmt.Fprintf(os.Stderr, "%s: the first call that failed: %v\n", name, err)
 	}
@@ -198,20 +199,33 @@ func (r *row) print(name string) {
 // what else the machine does; the median does less.
 type spread []time.Duration
 
+// minTimed is how many calls a turn must have timed to count.
+const minTimed = 10
+
 // p99s returns the 99th percentile of some calls in each turn.
 func p99s(turns []*result, calls func(*result) []time.Duration) (s spread) {
 	for _, r := range turns {
-		s = append(s, p99(calls(r)))
+		if times := calls(r); len(times) >= minTimed {
+			s = append(s, p99(times))
+		}
 	}
 	slices.Sort(s)
 	return s
 }
 
-// median returns the lower of two medians.
-func (s spread) median() time.Duration { return s[(len(s)-1)/2] }
+// median returns the lower of two medians, 0 for no turns.
+func (s spread) median() time.Duration {
+	if len(s) == 0 {
+		return 0
+	}
+	return s[(len(s)-1)/2]
+}
 
 // String implements fmt.Stringer.
 func (s spread) String() string {
+	if len(s) == 0 {
+		return "not measured"
+	}
 	return fmt.Sprintf("%s (%s–%s)", ms(s.median()), ms(s[0]), ms(s[len(s)-1]))
 }
 
