@@ -1,10 +1,10 @@
 package audit
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/declares"
 	"github.com/firstseen/firstseen/frontier/declared"
 )
 
@@ -37,25 +37,11 @@ func (x *index) appendDeclared(dst []byte, id uint32, f *Form) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	front, query, ok := bytes.Cut(dst[at:], []byte{'?'})
-	if !ok {
-		return dst, nil
-	}
 	ignored := x.ignoredAt(dst[at:], d, f.declared)
 	if ignored == nil {
 		return dst, nil
 	}
-	var kept [][]byte
-	for pair := range bytes.SplitSeq(query, []byte{'&'}) {
-		if name, _, _ := bytes.Cut(pair, []byte{'='}); !ignored(string(name)) {
-			kept = append(kept, pair)
-		}
-	}
-	end := at + len(front)
-	if len(kept) == 0 {
-		return dst[:end], nil
-	}
-	return append(dst[:end+1], bytes.Join(kept, []byte{'&'})...), nil
+	return dst[:at+len(declares.AppendWithout(dst[at:at], dst[at:], ignored))], nil
 }
 
 // ignoredAt returns which parameters of a canonical form are declared not to matter; nil if
@@ -65,30 +51,11 @@ func (x *index) ignoredAt(form []byte, d declaration, by int) func(name string) 
 	if by&byNoVarySearch != 0 && d.search != 0 {
 		search = &x.declared.searches[d.search-1]
 	}
-	var rules []declared.CleanParam
+	var clean []declared.CleanParam
 	if by&byCleanParam != 0 && len(x.declared.clean) > 0 {
-		_, rest, _ := strings.Cut(string(form), "://")
-		path := rest[max(0, strings.IndexByte(rest, '/')):]
-		for _, rule := range x.declared.clean[string(hostName(canon.Host(form)))] {
-			if rule.Covers(path) {
-				rules = append(rules, rule)
-			}
-		}
+		clean = x.declared.clean[string(hostName(canon.Host(form)))]
 	}
-	if search == nil && rules == nil {
-		return nil
-	}
-	return func(name string) bool {
-		if search != nil && search.Ignores(name) {
-			return true
-		}
-		for i := range rules {
-			if rules[i].Names(name) {
-				return true
-			}
-		}
-		return false
-	}
+	return declares.Ignored(form, search, clean)
 }
 
 // Said is what the sites declare of the URLs that a rule merges, beside what their contents

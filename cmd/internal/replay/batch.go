@@ -31,6 +31,8 @@ type Batch struct {
 	Skipped int64
 	// Kinds counts the events by what the log says of them.
 	Kinds Kinds
+	// Fetched are the fetches with content, if LogOptions.Declared asks for them.
+	Fetched []Fetched
 	// Bad are records that can't be read, and how many there are.
 	Bad      []Refusal
 	BadCount int64

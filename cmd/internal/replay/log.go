@@ -137,6 +137,9 @@ func (l *logBatcher) record(r crawllog.Record) {
 	default:
 		b.Kinds.Fetches++
 	}
+	if l.opt.Declared && r.Kind == crawllog.Fetch && r.Redirect == "" && (r.Status == 0 || r.Status == 200) {
+		b.Fetched = append(b.Fetched, Fetched{r.URL, r.Digest, r.Canonical, r.NoVarySearch, r.CleanParam})
+	}
 	e := Event{Line: uint32(max(r.Line-b.First, 0)), Size: r.Length}
 	if !r.Time.IsZero() {
 		e.Time = r.Time.Unix()

@@ -41,6 +41,7 @@ type tally struct {
 	patterns  patternCounts
 	redirects redirectCounts
 	sample    *sample
+	declared  *declarations
 }
 
 // lineCounts are the counts of a batch that need no store.
@@ -80,6 +81,9 @@ func newTally(ctx context.Context, opt Options, stop context.CancelCauseFunc) (*
 	t.series, t.clock = newSeries(eventStretch), newSeries(timeStretch)
 	if opt.ByRule {
 		t.sample = newSample()
+	}
+	if opt.Declared {
+		t.declared = newDeclarations(opt.Profile)
 	}
 	stats, err := opt.Store.Stats(ctx, opt.Crawl)
 	if err != nil {
@@ -124,6 +128,11 @@ func (t *tally) count(b *Batch) error {
 	for _, r := range b.Bad {
 		r.number = b.number
 		t.tell(r)
+	}
+	if t.declared != nil {
+		for i := range b.Fetched {
+			t.declared.add(&b.Fetched[i])
+		}
 	}
 	for i := range b.found {
 		f := &b.found[i]
