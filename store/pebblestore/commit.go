@@ -63,8 +63,8 @@ func (s *Store) do(ctx context.Context, o op) error {
 	return s.answer(r, <-r.done)
 }
 
-// admit waits until o may go to the committer: only leases need no key, and do not wait
-// for those that Open found in packed rows.
+// admit waits until o may go to the committer: only leases need no key and no place, and do not
+// wait for those that Open found.
 func (s *Store) admit(ctx context.Context, o op) error {
 	switch o.(type) {
 	case *learnedOp:

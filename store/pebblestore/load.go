@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
@@ -17,9 +18,9 @@ import (
 )
 
 // Open brings the places of all runs and the keys of packed rows into memory, and compares
-// their numbers with those of the generations. In the background the packed keys are then
-// sorted into tables: until that ends, only leases are served. From then on table and runs
-// answer, until the index is filled.
+// their numbers with those of the generations. In the background it then sorts the packed keys
+// into tables, and places from their journal also: until that ends, only leases are served. From
+// then on table and runs answer, until the index is filled.
 
 // loadKeys loads the state that decides which keys are known.
 func (s *Store) loadKeys() error {
@@ -46,9 +47,6 @@ func (s *Store) loadKeys() error {
 		if err := s.checkCount(cg.c, cg.g); err != nil {
 			return err
 		}
-	}
-	if s.packed == 0 {
-		s.endLearning()
 	}
 	return nil
 }
@@ -154,30 +152,39 @@ func (s *Store) loadPacked(gens map[uint32]*crawlGen) error {
 	})
 }
 
-// learnPacked puts the packed keys that Open found into sets, and then has steps other than
-// leases begin. None runs in the meantime, so the state that it reads does not change.
-func (s *Store) learnPacked() {
+// learn puts the packed keys that Open found into sets and the places into a table, and then has
+// steps other than leases begin. None runs in the meantime, so the state that it reads does not
+// change. If the rows of places cannot be parsed, the store fails: Pebble compared checksums.
+func (s *Store) learn() {
 	if s.opt.holdLearning != nil {
 		select {
 		case <-s.opt.holdLearning:
 		case <-s.closing:
 		}
 	}
-	o := &learnedOp{}
+	o := &s.learning
+	if err := o.places.parse(); err != nil {
+		s.die(fmt.Errorf("cannot load places of store %s: %w", s.dir, err))
+		return
+	}
 	for _, c := range s.byName {
 		if slices.ContainsFunc(c.gens, func(g *generation) bool { return g.packed > 0 }) {
 			o.learn(s.newKeySet(c))
 		}
 	}
-	if s.do(context.Background(), o) != nil { // the store failed, or is closing
+	if s.do(context.Background(), o) != nil && o.over.CompareAndSwap(false, true) { // the store failed, or is closing
 		for _, n := range o.sets {
 			n.close()
 		}
 	}
 }
 
-// learnedOp has the sets that learnPacked made answer.
-type learnedOp struct{ sets []*keySet }
+// learnedOp has what Open found and learn made tables of answer.
+type learnedOp struct {
+	sets   []*keySet
+	places *places
+	over   atomic.Bool // it was applied, or never will be
+}
 
 // learn adds the packed keys of a crawl to an empty set.
 func (o *learnedOp) learn(n *keySet) {
@@ -207,17 +214,21 @@ func (o *learnedOp) learn(n *keySet) {
 func (*learnedOp) weight() int { return 1 }
 
 func (o *learnedOp) apply(tx *txn) error {
-	s := tx.s
+	if !o.over.CompareAndSwap(false, true) {
+		return nil
+	}
 	for _, n := range o.sets {
 		n.c.seen.close()
 		n.c.seen = n
 	}
-	s.endLearning()
+	o.end(tx.s)
 	return nil
 }
 
-// endLearning has steps other than leases begin: all packed keys are in the sets.
-func (s *Store) endLearning() {
+// end has steps other than leases begin.
+func (o *learnedOp) end(s *Store) {
+	s.sched.places = *o.places
+	o.sets, o.places = nil, nil
 	if s.useIndex && len(s.sections) == 0 {
 		s.endFill()
 	}

@@ -53,8 +53,9 @@ type Store struct {
 	names       crawlnames.Table
 	closing     chan struct{}  // closed by Close
 	behind      sync.WaitGroup // the keeper, and work between steps; Close waits for it
+	learning    learnedOp      // what Open found, until it can be looked up
 	retiring    chan struct{}  // wakes forgetRetired
-	learned     chan struct{}  // closed when the packed keys that Open found can be looked up
+	learned     chan struct{}  // closed when it can
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
 	crawls       map[string]*crawl
@@ -155,7 +156,7 @@ func open(dir string, opt Options) (*Store, error) {
 		s.behind.Go(s.forgetRetired)
 	}
 	if !async.Closed(s.learned) {
-		s.behind.Go(s.learnPacked)
+		s.behind.Go(s.learn)
 	}
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,9 +40,11 @@ type places struct {
 
 // placesRow is a row of the journal, in memory.
 type placesRow struct {
-	num    uint64
-	count  int
-	loaded bool // by Open: some of the URLs may have ended
+	num   uint64
+	count int
+	// loaded is the value that Open read, empty once it was parsed: some of the URLs may have
+	// ended. Nil if the row was written since.
+	loaded []byte
 }
 
 func appendPlacesRow(dst []byte, num uint64) []byte {
@@ -128,7 +131,7 @@ func (j *places) retire(tx *txn, row placesRow, first uint64) {
 	for n := first; n < first+uint64(row.count); n++ {
 		e, latest := j.latest(n)
 		c := tx.s.byNum[e.crawl]
-		if !latest || c == nil || row.loaded && !tx.s.leads(c, &e.key, e.pointer()) {
+		if !latest || c == nil || row.loaded != nil && !tx.s.leads(c, &e.key, e.pointer()) {
 			continue
 		}
 		tx.key = appendKeyRow(tx.key[:0], tablePlace, e.crawl, &e.key)
@@ -157,25 +160,37 @@ func (s *Store) hasRow(key []byte) bool {
 	return !errors.Is(err, pebble.ErrNotFound)
 }
 
-// loadPlaces reads the journal of places.
-func (s *Store) loadPlaces() error {
-	j := &s.sched.places
-	j.next, j.secret = 1, binary.LittleEndian.Uint64(s.secret[:])
-	var all []placeEntry
+// loadPlaces reads the journal of places. Its places are found after parse.
+func (s *Store) loadPlaces() (*places, error) {
+	j := &places{next: 1}
+	j.secret = binary.LittleEndian.Uint64(s.secret[:])
 	err := s.scan([]byte{tablePlaces}, rowBound(tablePlaces), func(key, value []byte) error {
 		if len(key) != 9 {
 			return fmt.Errorf("cannot read row of places %x: %w", key, store.ErrCorrupt)
 		}
-		row := placesRow{num: binary.BigEndian.Uint64(key[1:]), loaded: true}
-		err := eachPlace(value, func(at placeKey, p pointer) {
+		row := placesRow{num: binary.BigEndian.Uint64(key[1:]), loaded: bytes.Clone(value)}
+		j.rows, j.next = append(j.rows, row), row.num+1
+		return nil
+	})
+	return j, err
+}
+
+// parse puts the places of the rows that Open read into the table.
+func (j *places) parse() error {
+	var all []placeEntry
+	for i := range j.rows {
+		row := &j.rows[i]
+		err := eachPlace(row.loaded, func(at placeKey, p pointer) {
 			row.count++
 			all = append(all, newPlaceEntry(at, &p))
 		})
-		j.rows, j.next = append(j.rows, row), row.num+1
-		return err
-	})
+		if err != nil {
+			return err
+		}
+		row.loaded = []byte{}
+	}
 	j.fill(all)
-	return err
+	return nil
 }
 
 // eachPlace calls f for each place of a row.

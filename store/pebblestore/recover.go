@@ -22,7 +22,7 @@ func (s *Store) loadQueues() error {
 	if err != nil {
 		return err
 	}
-	if err := s.loadPlaces(); err != nil {
+	if s.learning.places, err = s.loadPlaces(); err != nil {
 		return err
 	}
 	states, err := s.loadJournal()
@@ -44,6 +44,9 @@ func (s *Store) loadQueues() error {
 		}
 		return err
 	})
+	if s.packed == 0 && len(s.learning.places.rows) == 0 {
+		s.learning.end(s)
+	}
 	if err == nil && len(leases) > 0 {
 		err = fmt.Errorf("cannot load leases; got %d queues with leases and no row: %w", len(leases), store.ErrCorrupt)
 	}
