@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestServeTraps: the flag --traps decides whether URLs of a template that yields nothing new are
+// handed out after the others, or only counted.
+func TestServeTraps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	for flag, want := range map[string]string{
+		"http,yield":        "/article /list?page=99",
+		"all,yield":         "/article /list?page=99",
+		"off,yield":         "/article /list?page=99",
+		"http,yield-shadow": "/list?page=99 /article",
+		"http":              "/list?page=99 /article",
+	} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			d := startDaemon(t, t.TempDir(), "--traps", flag, "--delay", "0")
+			var list []string
+			for i := range 20 {
+				list = append(list, fmt.Sprintf("http://a.example/list?page=%d", i))
+			}
+			verdicts(t, d.http, list)
+			for range list {
+				l := leaseNext(t, d)
+				post(t, d.http, "/v1/done", fmt.Sprintf(`{"leases":[{"crawl":%q,"key":%q,"token":%q,"outcome":"done","fetched":{"url":%q,"status":200,"digest":"same"}}]}`, l.Crawl, l.Key, l.Token, l.URL))
+			}
+			verdicts(t, d.http, []string{"http://a.example/list?page=99", "http://a.example/article"})
+			if got := after(leaseNext(t, d).URL) + " " + after(leaseNext(t, d).URL); got != want {
+				t.Errorf("got %s; want %s", got, want)
+			}
+			if flag == "http" {
+				res, err := http.Get("http://" + d.http + "/v1/traps")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				if res.StatusCode != http.StatusConflict {
+					t.Errorf("got %s for the templates; want a conflict", res.Status)
+				}
+				return
+			}
+			shadow := strings.HasSuffix(flag, "shadow")
+			listed := fetchText(t, d, "/v1/traps")
+			for _, want := range []string{fmt.Sprintf(`"shadow":%v`, shadow), `"urls":1`, `"lowered":true`} {
+				if !strings.Contains(listed, want) {
+					t.Errorf("got %s; want %s in it", listed, want)
+				}
+			}
+			count := map[bool]string{false: "no", true: "yes"}[shadow]
+			if metrics := fetchText(t, d, "/metrics"); !strings.Contains(metrics, `firstseen_trap_urls_total{shadow="`+count+`"} 1`) {
+				t.Error("got no count of one URL in /metrics")
+			}
+		})
+	}
+}
+
+type leasedURL struct{ Crawl, Key, Token, URL string }
+
+func leaseNext(t *testing.T, d *daemon) leasedURL {
+	t.Helper()
+	var answer struct{ Leases []leasedURL }
+	if err := json.Unmarshal([]byte(post(t, d.http, "/v1/lease", `{"max":1, "max_in_flight":1000}`)), &answer); err != nil || len(answer.Leases) != 1 {
+		t.Fatalf("got %v, %v; want one lease", answer, err)
+	}
+	return answer.Leases[0]
+}
+
+// after returns what follows the host.
+func after(url string) string { return strings.TrimPrefix(url, "http://a.example") }
+
+// TestServeTrapsRefused: a mode that does not exist is misuse.
+func TestServeTrapsRefused(t *testing.T) {
+	for _, flag := range []string{"http,yeild", "yield", "http,yield,yield-shadow", ",yield"} {
+		var out, errOut strings.Builder
+		if status := run(t.Context(), []string{"serve", "--db", t.TempDir(), "--traps", flag}, nil, &out, &errOut); status != statusMisuse || !strings.Contains(errOut.String(), "want http, all or off") {
+			t.Errorf("%s: got status %d, %s", flag, status, errOut.String())
+		}
+	}
+}
