@@ -20,7 +20,7 @@ const (
 // than a URL: a script stops its server.
 const (
 	maxTake = 2048
-	maxDeal = 128
+	maxDeal = 64
 )
 
 // defaultLease is how long URLs are leased unless the request says.
@@ -28,7 +28,7 @@ const defaultLease = 30 * time.Second
 
 // Take implements store.Store. Rotation is fair over all shards for a caller that
 // takes one by one; a larger request is divided among the shards by how many of their
-// queues may be served, 128 URLs of a shard at a time, and crawls take turns in each shard on its own. Shards that
+// queues may be served, 64 URLs of a shard at a time, and crawls take turns in each shard on its own. Shards that
 // don't answer are skipped. Leases that did not reach a replica are released, and don't count as expired ones. The
 // answer to a request that was divided may exceed MaxBytes by one URL of each shard.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {

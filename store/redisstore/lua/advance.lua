@@ -1,5 +1,5 @@
 -- What time alone changes: leases run out, and queues that waited become ready. One call looks at a page of each.
-local PAGE = 200
+local PAGE = 48
 
 -- follow visits all leases and queues, a page at a time, if the clock was set back: times that were written while
 -- it was ahead must not delay them.
@@ -28,10 +28,11 @@ end
 -- expire moves leases that ran out to their queues.
 local function expire(c)
   local keys = call('ZRANGEBYSCORE', c.E, '-inf', now, 'LIMIT', 0, PAGE)
-  local records, rows = get_rows(c, keys), {}
+  local records, leases = load_held(c, keys)
+  local rows = {}
   for i = 1, #keys do
     local key, r = keys[i], parse_record(records[i])
-    local l, q = find_lease(c, key), find_queue(c, r.queue)
+    local l, q = c.leases[key] or parse_lease(leases[i]), find_queue(c, r.queue)
     l.late = 1
     -- A lease of a deleted queue goes to the sets of that incarnation.
     call('ZADD', queue_key(c, 'x', { name = r.queue, inc = r.inc }), l['until'], member(l.token, key))

@@ -19,7 +19,7 @@ local function reversed(x)
 end
 
 local out, none = {}, string.rep('\0', 6)
-local left = 64
+local left = 24
 while from < 4294967296 and #out < want and left > 0 do
   left = left - 1
   local place = reversed(from)
