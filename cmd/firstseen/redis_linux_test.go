@@ -104,6 +104,27 @@ func TestDaemonsShareACluster(t *testing.T) {
 		t.Errorf("got nodes %v, %v; want A alone", nodes, err)
 	}
 	toolsOnRedis(t, addrs, dir)
+	checkOnRedis(t, addrs)
+}
+
+// checkOnRedis runs serve --check on the store that two daemons shared.
+func checkOnRedis(t *testing.T, addrs string) {
+	t.Helper()
+	for range 2 { // the first makes no store
+		for _, c := range []struct {
+			redis, profile, want string
+			status               int
+		}{
+			{addrs, "qiita", "store: opens with this profile", statusOK},
+			{withSetting(addrs, "prefix=new:"), "qiita", "store: none yet", statusOK},
+			{addrs, "whatwg", "whatwg", statusFailed},
+		} {
+			status, out, errOut := runCommand(t, "serve", "--check", "--redis", c.redis, "--profile", c.profile)
+			if status != c.status || !strings.Contains(out+errOut, c.want) {
+				t.Errorf("--check of %s by %s: got status %d, %s%s; want %d and %q", c.redis, c.profile, status, out, errOut, c.status, c.want)
+			}
+		}
+	}
 }
 
 func sameNodes(got []string, want ...string) bool {

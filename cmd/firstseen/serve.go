@@ -111,7 +111,8 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	f.server.Logger, f.server.Level = a.log, &a.level
 	f.server.MaxExpiredOverGRPC = f.maxExpired.grpc
 	f.place()
-	if err := errors.Join(f.server.Check(ctx), f.checkLimits(), f.checkNode()); err != nil {
+	_, errCrawls := f.chosenProfiles()
+	if err := errors.Join(f.server.Check(ctx), f.checkLimits(), f.checkNode(), errCrawls); err != nil {
 		return misuse{err}
 	}
 	if f.untilEOF && !f.check {
@@ -122,7 +123,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 		return err
 	}
 	if f.check {
-		found, err := f.checkStore(ctx, base)
+		found, err := f.checkStore(ctx, a, base)
 		if err != nil {
 			return err
 		}

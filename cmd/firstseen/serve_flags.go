@@ -17,7 +17,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.profile.add(fs)
 	fs.StringVar(&f.config, "config", "", `file of settings, a line "name = value" for each flag`)
-	fs.BoolVar(&f.check, "check", false, "check the settings, and that the store opens with them, then exit")
+	fs.BoolVar(&f.check, "check", false, "check the settings, and that the store, on disk or in Redis, opens with them, then exit")
 	fs.BoolVar(&f.untilEOF, "until-eof", false, "drain and end when standard input ends: for a daemon that must not outlive the process that started it")
 	typed(fs, "until-eof")
 	f.addStore(fs)
