@@ -79,7 +79,7 @@ func after(url string) string { return strings.TrimPrefix(url, "http://a.example
 
 // TestServeTrapsRefused: a mode that does not exist is misuse.
 func TestServeTrapsRefused(t *testing.T) {
-	for _, flag := range []string{"http,yeild", "yield", "http,yield,yield-shadow", ",yield"} {
+	for _, flag := range []string{"http,yields", "yield", "http,yield,yield-shadow", ",yield"} {
 		var out, errOut strings.Builder
 		if status := run(t.Context(), []string{"serve", "--db", t.TempDir(), "--traps", flag}, nil, &out, &errOut); status != statusMisuse || !strings.Contains(errOut.String(), "want http, all or off") {
 			t.Errorf("%s: got status %d, %s", flag, status, errOut.String())
