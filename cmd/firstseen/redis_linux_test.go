@@ -251,8 +251,8 @@ func TestPasswordOfRedis(t *testing.T) {
 	for name, c := range map[string]struct {
 		setting, env, want string
 	}{
-		"file": {"password-file=" + file, "", "cannot find a store"}, // it was let in
-		"env":  {"", secret, "cannot find a store"},
+		"file": {"password-file=" + file, "", "there is no store"}, // it was let in
+		"env":  {"", secret, "there is no store"},
 		"none": {"", "", "NOAUTH"},
 	} {
 		t.Run(name, func(t *testing.T) {

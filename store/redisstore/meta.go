@@ -75,7 +75,7 @@ func (s *Store) loadMeta(ctx context.Context) error {
 				fields[i+1].value = value
 			}
 		case s.opt.MustExist:
-			return fault.As(store.ErrNotFound, "there is no store with prefix %q", s.opt.Prefix)
+			return fault.As(store.ErrNotFound, "there is no store with prefix %q; check the prefix and the address", s.opt.Prefix)
 		}
 	}
 	got, err := s.stamp(ctx, fields...)
