@@ -45,6 +45,9 @@ type QueueInfo struct {
 	Completed int64     // URLs completed
 	Dropped   int64     // URLs dropped
 	LastTake  time.Time // zero: never
+	// NotBefore is the earliest time of the next take by the delay and [QueueChange.NotBefore],
+	// whatever the URLs. It is zero if the queue has neither of them.
+	NotBefore time.Time
 	// Next is when the queue may next be served: the latest of the end of its delay (LastTake, if it
 	// has none), [QueueChange.NotBefore], and the first due time of a queued URL or end of an
 	// expired lease. It is zero if there is no such URL. Blocks, pauses, bounds and limits do

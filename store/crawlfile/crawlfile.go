@@ -9,7 +9,8 @@
 // and a crawl that continues during the import is not affected.
 //
 // Of a URL the file has text, queue, data, due time and priority. Leased URLs are queued again,
-// because their leases cannot be settled in another store. The file lacks the counts of
+// because their leases cannot be settled in another store. Of a queue it has the settings, and the
+// time before which the delay since its last take allows no other, if that is to come. The file lacks the counts of
 // attempts, the counts of completed and dropped URLs whose text is not kept, and the
 // settings of a whole crawl or store.
 //
@@ -70,6 +71,9 @@ type queueRow struct {
 	Limit        int64         `json:"limit,omitempty"`
 	Weight       uint8         `json:"weight,omitempty"`
 	Paused       bool          `json:"paused,omitempty"`
+	// NotBefore is the earliest time of the next take by the delay since the last take, or as it
+	// was set.
+	NotBefore time.Time `json:"not_before,omitzero"`
 }
 
 // urlRow is a URL that waits or, with Done, one that was completed and whose text is
@@ -87,10 +91,11 @@ type urlRow struct {
 
 func queueRowOf(q store.QueueInfo) *queueRow {
 	s := q.QueueSettings
-	return &queueRow{[]byte(q.Name), s.Delay, s.MaxInFlight, s.BlockedUntil, s.Limit, s.Weight, s.Paused}
+	return &queueRow{[]byte(q.Name), s.Delay, s.MaxInFlight, s.BlockedUntil, s.Limit, s.Weight, s.Paused, q.NotBefore}
 }
 
-// change is what makes a queue have these settings; none of them unsets one.
+// change is what makes a queue have these settings; none of them unsets one, or makes a block
+// or a delay end earlier.
 func (q *queueRow) change() (c store.QueueChange) {
 	set(&c.Delay, q.Delay)
 	set(&c.MaxInFlight, q.MaxInFlight)
@@ -98,6 +103,8 @@ func (q *queueRow) change() (c store.QueueChange) {
 	set(&c.Limit, q.Limit)
 	set(&c.Weight, q.Weight)
 	set(&c.Paused, q.Paused)
+	set(&c.NotBefore, q.NotBefore)
+	c.Later = true
 	return c
 }
 

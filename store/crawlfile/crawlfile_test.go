@@ -74,7 +74,7 @@ func fill(t testing.TB, s store.Store) {
 	check(t, s.See(ctx, "c", keys, make([]bool, len(keys)), store.SeeOptions{}))
 	delay, paused := time.Minute, true
 	check(t, s.Configure(ctx, "c", "q2\xff", store.QueueChange{Delay: &delay, Paused: &paused}))
-	check(t, s.Configure(ctx, "c", "not there yet", store.QueueChange{Delay: &delay}))
+	check(t, s.Configure(ctx, "c", "not there yet", store.QueueChange{Delay: &delay, NotBefore: &due}))
 }
 
 func check(t testing.TB, err error) {
@@ -108,7 +108,11 @@ func pictureOf(t testing.TB, s store.Store, crawl string) (p picture) {
 	slices.SortFunc(p.URLs, func(a, b urlRow) int { return bytes.Compare(a.Key, b.Key) })
 	for q, err := range s.Queues(t.Context(), crawl, "") {
 		check(t, err)
-		p.Queues = append(p.Queues, *queueRowOf(q))
+		r := *queueRowOf(q)
+		if !r.NotBefore.After(time.Now()) {
+			r.NotBefore = time.Time{} // it has no effect any more
+		}
+		p.Queues = append(p.Queues, r)
 	}
 	return p
 }
@@ -408,5 +412,42 @@ func TestSettingsShareSyncs(t *testing.T) {
 		if q, err := to.QueueInfo(t.Context(), "", fmt.Sprint("q", i)); err != nil || q.Weight != weight {
 			t.Errorf("queue %d: got %+v, %v; want weight %d", i, q, err, weight)
 		}
+	}
+}
+
+// TestPaceMoves: a moved queue is not served before the delay since its last take has passed, and
+// an import does not make it be served earlier.
+func TestPaceMoves(t *testing.T) {
+	ctx, src, dst := t.Context(), openMem(t), openPebble(t)
+	var items []store.Item
+	for i := range 4 {
+		items = append(items, store.Item{Key: key(i), Queue: fmt.Sprint("q", i%2), URL: fmt.Sprint("http://example/", i)})
+	}
+	_, err := src.Add(ctx, "c", items, store.AddOptions{})
+	check(t, err)
+	_, err = src.Take(ctx, store.TakeRequest{Crawl: "c", Delay: time.Hour})
+	check(t, err)
+	var file bytes.Buffer
+	_, err = Export(ctx, &file, src, "c", store.Identity{})
+	check(t, err)
+	check(t, dst.Configure(ctx, "c", "q0", store.QueueChange{NotBefore: &due}))
+	_, err = Import(ctx, bytes.NewReader(file.Bytes()), dst, "c", ImportOptions{})
+	check(t, err)
+	q0, err := dst.QueueInfo(ctx, "c", "q0")
+	check(t, err)
+	if !q0.NotBefore.Equal(due) {
+		t.Errorf("got a queue that is served from %v on; want the later %v, which it had", q0.NotBefore, due)
+	}
+	_, err = Import(ctx, bytes.NewReader(file.Bytes()), dst, "new", ImportOptions{})
+	check(t, err)
+	got, err := dst.Take(ctx, store.TakeRequest{Crawl: "new", MaxURLs: 10, MaxPerQueue: 10})
+	check(t, err)
+	for _, l := range got.Leases {
+		if l.Queue != "q1" {
+			t.Errorf("got a lease of queue %s within its delay", l.Queue)
+		}
+	}
+	if len(got.Leases) != 2 {
+		t.Errorf("got %d leases; want those of the queue that may be served", len(got.Leases))
 	}
 }

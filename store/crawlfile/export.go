@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/keyfile"
@@ -69,7 +70,10 @@ func export(ctx context.Context, w io.Writer, s store.Store, crawl string, id st
 
 func exportRows(ctx context.Context, w *writer, s store.Store, crawl string, n *Counts) error {
 	for q, err := range s.Queues(ctx, crawl, "") {
-		if err == nil && q.QueueSettings != (store.QueueSettings{}) {
+		if !q.NotBefore.After(time.Now()) {
+			q.NotBefore = time.Time{} // it has no effect any more
+		}
+		if err == nil && (q.QueueSettings != (store.QueueSettings{}) || !q.NotBefore.IsZero()) {
 			n.Queues++
 			err = w.row(row{Queue: queueRowOf(q)})
 		}

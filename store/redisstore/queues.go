@@ -53,7 +53,7 @@ func readInfo(r *reader, crawl string) store.QueueInfo {
 	q := store.QueueInfo{Crawl: crawl, Name: r.short()}
 	queued, live, late := int64(r.uint(6)), int64(r.uint(4)), int64(r.uint(4))
 	q.Held, q.InFlight, q.Completed, q.Dropped = queued+live+late, live, int64(r.uint(6)), int64(r.uint(6))
-	q.LastTake, q.Next = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
+	q.LastTake, q.NotBefore, q.Next = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
 	q.Delay = time.Duration(int64(r.uint(8))) * time.Millisecond
 	q.MaxInFlight = int(int64(r.uint(8)))
 	q.BlockedUntil = sched.Time(int64(r.uint(6)))

@@ -135,7 +135,7 @@ func (m *model) info(c *modelCrawl, name string) (store.QueueInfo, bool) {
 	q := c.queues[name]
 	info := store.QueueInfo{
 		Crawl: c.name, Name: name, QueueSettings: q.set, Held: int64(len(c.held(name))), InFlight: int64(m.live(c, name)),
-		Completed: q.completed, Dropped: q.dropped, LastTake: q.lastTake, Next: m.serves(c, q),
+		Completed: q.completed, Dropped: q.dropped, LastTake: q.lastTake, NotBefore: m.polite(c, q), Next: m.serves(c, q),
 	}
 	set := q.set != store.QueueSettings{} || !q.notBefore.IsZero()
 	return info, c.used(q) || set

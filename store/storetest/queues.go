@@ -84,7 +84,7 @@ var queueCases = []testCase{
 		f.step(time.Second)
 		f.take(store.TakeRequest{Delay: time.Minute})
 		want := store.QueueInfo{Crawl: store.DefaultCrawl, Name: "a", Held: 3, InFlight: 1, Completed: 1,
-			LastTake: taken.Add(time.Second), Next: f.ahead(time.Minute)}
+			LastTake: taken.Add(time.Second), NotBefore: f.ahead(time.Minute), Next: f.ahead(time.Minute)}
 		f.check(sameInfo(f.info("a"), want))
 		f.wantStats(store.Stats{Seen: 4, Held: 3, InFlight: 1, Completed: 1, Queues: 1, Active: 1})
 	}},

@@ -44,11 +44,11 @@ func sameTimes(list ...times) error {
 
 // sameInfo returns an error naming the first difference.
 func sameInfo(got, want store.QueueInfo) error {
-	if err := sameTimes(times{"last take", got.LastTake, want.LastTake}, times{"next", got.Next, want.Next},
+	if err := sameTimes(times{"last take", got.LastTake, want.LastTake}, times{"not before", got.NotBefore, want.NotBefore}, times{"next", got.Next, want.Next},
 		times{"blocked until", got.BlockedUntil, want.BlockedUntil}); err != nil {
 		return fmt.Errorf("queue %q: %w", got.Name, err)
 	}
-	want.LastTake, want.Next, want.BlockedUntil = got.LastTake, got.Next, got.BlockedUntil
+	want.LastTake, want.NotBefore, want.Next, want.BlockedUntil = got.LastTake, got.NotBefore, got.Next, got.BlockedUntil
 	if got != want {
 		return fmt.Errorf("got queue %+v; want %+v", got, want)
 	}

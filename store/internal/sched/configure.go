@@ -62,7 +62,7 @@ func (q *Queue) Info() store.QueueInfo {
 	return store.QueueInfo{
 		Crawl: q.Crawl.Name, Name: q.Name, QueueSettings: *q.own(),
 		Held: q.Held(), InFlight: int64(q.live), Completed: q.Completed, Dropped: q.Dropped,
-		LastTake: Time(q.LastTake), Next: Time(q.Serves()),
+		LastTake: Time(q.LastTake), NotBefore: Time(q.polite()), Next: Time(q.Serves()),
 	}
 }
 

@@ -3,7 +3,7 @@
 -- blob: Q | name of a queue, or S | cursor
 -- reply: next cursor as a byte of length and text (empty: no more; "-": ask again) | for each queue that has
 --        a state: length 1 | name | queued 6 | live 4 | late 4 | done 6 | dropped 6 |
---        last take 6 | next 6 (0: none) | settings 32 (zeros: none)
+--        last take 6 | not before 6 | next 6 (0: none) | settings 32 (zeros: none)
 local c = find_crawl(crawl_name)
 if not c then return short('') end
 begin(c)
@@ -18,7 +18,7 @@ local function tell(q)
   if used(q) == 0 and not q.set and q.before == 0 then return end
   local due = serves(c, q, first_late(c, q))
   local set = q.set and write_settings(q.set) or string.rep('\0', 32)
-  out[#out + 1] = short(q.name) .. pack('>I6I4I4I6I6I6I6', q.queued, q.live, q.late, q.done, q.dropped, q.last, due == NEVER and 0 or due) .. set
+  out[#out + 1] = short(q.name) .. pack('>I6I4I4I6I6I6I6I6', q.queued, q.live, q.late, q.done, q.dropped, q.last, polite(c, q), due == NEVER and 0 or due) .. set
 end
 
 if sub(blob, 1, 1) == 'Q' then
