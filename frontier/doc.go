@@ -36,7 +36,8 @@
 //   - If a fetcher dies, its URL is handed out again when the lease expires. Until then the lease
 //     counts for [Options.MaxInFlight]: with one fetch per host at a time, the host waits too, for
 //     at most [Options.Lease]. A crawler that knows that its old fetchers are dead can end a
-//     lease with [Frontier.Put]. If a fetcher is slower than Options.Lease, its URL may be fetched twice.
+//     lease with [Frontier.Put], which describes how. If a fetcher is slower than Options.Lease, its
+//     URL may be fetched twice.
 //   - Delays count from one hand-out to the next ([Options.Delay]). By default one URL of a host is
 //     leased at a time. A redirect to the same page is followed without the delay.
 //   - URLs that look like crawler traps are refused by default ([Traps]). A refused URL is not

@@ -28,6 +28,14 @@ type Known struct {
 // for URLs that were unknown, and Duplicate for others: a known URL keeps its first-seen URL while
 // the text of that is kept; if it is not, and the URL is put as completed, nothing changes. Of
 // equal URLs in a batch the last one counts.
+//
+// Meta and Depth are replaced too, so set them again, and set Discriminator, which is part of the
+// identity. Priority 0 keeps the present priority. The count of attempts begins again.
+//
+// To free the URLs of fetchers that died, put each of [Frontier.Entries] whose State is
+// store.Leased, with Next time.Now() (zero means completed). A URL that kills its fetchers is then
+// never dropped by [Options.MaxExpired], whose count begins again too; if that can happen, let the
+// leases expire.
 func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err

@@ -40,7 +40,8 @@ func (c *Client) Drop(ctx context.Context, l *frontier.Lease) error {
 }
 
 // Release puts back a URL that was not fetched, as at a shutdown. It can be leased again
-// immediately, and the lease still counts as one of Options.Attempts.
+// immediately, and the lease still counts as one of the attempts
+// that the daemon allows (serve --attempts).
 func (c *Client) Release(ctx context.Context, l *frontier.Lease) error {
 	_, err := c.settleOne(ctx, frontier.Settlement{Lease: l, Outcome: frontier.Release})
 	return err
