@@ -3,6 +3,7 @@ package synth
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,16 +17,27 @@ const (
 	NamesHost     Lie = "http or host"  // every page names http, where another page is, or another host
 	NamesPageOne  Lie = "page 1"        // every page of a list names its first
 	Contradictory Lie = "contradictory" // every fetch names another page
+	IgnoresTruth  Lie = "ignores truth" // with Search and Clean: a parameter that matters is declared not to
 )
 
 // Lies lists the kinds.
 var Lies = []Lie{Honest, NamesHome, NamesHost, NamesPageOne, Contradictory}
 
-// DeclareOptions shape a web whose sites declare canonical links. Only the fields
+// Way is how the sites of a web declare their duplicates.
+type Way string
+
+// The ways to declare. The default is a canonical link.
+const (
+	BySearch Way = "No-Vary-Search" // names the two parameters that never change the page
+	ByClean  Way = "Clean-param"    // the same, in the robots.txt of 60 % of the hosts
+)
+
+// DeclareOptions shape a web whose sites declare duplicates. Only the fields
 // listed can be set: the rest of the truth is fixed.
 type DeclareOptions struct {
 	Seed  uint64 // chooses the web
-	Lie   Lie    // what the hosts that lie declare
+	Way   Way    // how sites declare
+	Lie   Lie    // what the hosts that lie declare; Honest or IgnoresTruth with a Way
 	Hosts int    // the default is 60
 }
 
@@ -52,6 +64,8 @@ type DeclaredFetch struct {
 	Time      time.Time
 	Digest    string
 	Canonical string // absolute; "" where the page declares nothing
+
+	NoVarySearch, CleanParam string
 }
 
 // Declaring is a web whose sites declare canonical links, with planted truth. Each host has
@@ -241,10 +255,39 @@ func (d *Declaring) Fetches(times int, yield func(DeclaredFetch)) {
 		url := p.url()
 		at := start.Add(time.Duration(d.web.hash(tagDeclOrder, hashText(url), 0)%86_400) * time.Second)
 		for fetch := range times {
-			yield(DeclaredFetch{Declared: Declared{url, p.identity(), false}, Time: at.Add(time.Duration(fetch) * 24 * time.Hour),
-				Digest: d.digest(p, url, uint64(fetch)), Canonical: d.canonical(p, url, uint64(fetch))})
+			f := DeclaredFetch{Declared: Declared{url, p.identity(), false}, Time: at.Add(time.Duration(fetch) * 24 * time.Hour), Digest: d.digest(p, url, uint64(fetch))}
+			switch {
+			case d.opt.Way == "":
+				f.Canonical = d.canonical(p, url, uint64(fetch))
+			case d.opt.Way == BySearch && (p.host.lies || unit(d.web.hash(tagDeclTarget, p.identity(), 0)) < declareShare):
+				f.NoVarySearch = `params=("` + strings.Join(p.host.ignored(), `" "`) + `")`
+			}
+			yield(f)
 		}
 	})
+	if d.opt.Way == ByClean {
+		d.robots(yield)
+	}
+}
+
+// robots calls yield with the robots.txt of the hosts.
+func (d *Declaring) robots(yield func(DeclaredFetch)) {
+	for rank := range d.opt.Hosts {
+		h := d.host(rank)
+		f := DeclaredFetch{Declared: Declared{"https://" + h.name + "/robots.txt", h.rank<<40 | 1<<63, false}, Time: start, Digest: h.name}
+		if h.lies || unit(d.web.hash(tagDeclTarget, h.rank, 1)) < declareShare {
+			f.CleanParam = strings.Join(h.ignored(), "&")
+		}
+		yield(f)
+	}
+}
+
+// ignored returns the parameters that the host declares not to matter.
+func (h *declHost) ignored() []string {
+	if h.lies {
+		return h.params[neutral1 : meaningful+1]
+	}
+	return h.params[neutral1:meaningful]
 }
 
 func hashText(s string) (h uint64) {

@@ -28,7 +28,8 @@
 // What it cannot find: traps whose every page differs, such as a calendar that prints its
 // month. Sites with a session ID in every URL have one template for the trap and the real pages.
 // URLs that are queued before their template is lowered keep their place, so a trap of a few
-// thousand URLs is mostly queued by then. TestTrapsByYield prints what share of fetches goes to traps.
+// thousand URLs is mostly queued by then. TestTrapsByYield prints what share of fetches goes to
+// traps, and what share would if an oracle knew each URL of a trap.
 // A site that declares page 1 as the canonical link of each page of a list, by a parameter, has
 // these pages fetched late.
 package yield
