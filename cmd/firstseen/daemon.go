@@ -115,7 +115,7 @@ func (d *daemonClient) do(ctx context.Context, method, path string, body []byte)
 	}
 	resp, err := d.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask the daemon: %w", err)
+		return nil, fmt.Errorf("cannot ask the daemon; want the address of its HTTP interface (serve --http): %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
@@ -152,7 +152,7 @@ func refused(resp *http.Response) error {
 	}
 	hint := ""
 	if resp.StatusCode == http.StatusUnauthorized {
-		hint = "; give --token-file"
+		hint = "; give --token-file with a file that has such a token"
 	}
 	err = fmt.Errorf("the daemon refused (%d): %s%s", resp.StatusCode, fault.Error.Message, hint)
 	if resp.StatusCode == http.StatusNotFound { // a name misspelt, as in crawlIn

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // The exit statuses.
@@ -74,4 +76,13 @@ func (a *app) status(cmd *cobra.Command, err error) int {
 	}
 	fmt.Fprintf(a.err, "firstseen: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 	return statusMisuse
+}
+
+// unlessReported returns the error of a Close, or nil if both it and err, which is reported, are
+// the failure of the store.
+func unlessReported(closed, err error) error {
+	if errors.Is(err, store.ErrFailed) && errors.Is(closed, store.ErrFailed) {
+		return nil
+	}
+	return closed
 }

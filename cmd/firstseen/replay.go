@@ -91,11 +91,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 		return err
 	}
 	defer func() {
-		closed := w.Close()
-		if errors.Is(err, store.ErrFailed) && errors.Is(closed, store.ErrFailed) {
-			closed = nil // reported already
-		}
-		err = worst(err, closed)
+		err = worst(err, unlessReported(w.Close(), err))
 	}()
 	crawl, err := crawlInto(ctx, w, f.crawl, store.IdentityOf(p), false)
 	if err != nil {

@@ -138,7 +138,7 @@ func (f *serveFlags) run(ctx context.Context, a *app) error {
 	if err = f.trusted.begin(front, base, p, f.declaredFile()); err == nil {
 		err = f.serve(ctx, a, front, excluded, hup)
 	}
-	return errors.Join(err, closeAll())
+	return errors.Join(err, unlessReported(closeAll(), err))
 }
 
 // profiles returns the profile that the store belongs to, and that with the

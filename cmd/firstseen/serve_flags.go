@@ -39,7 +39,7 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: profile of a crawl if it is not that of --profile; choose it before the first URL of the crawl, it is permanent; with none, a URL is its exact text and key")
-	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two servings of a queue, unless SetDelay says otherwise; 0 for none")
+	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two hand-outs of a queue, if the queue has no delay of its own; 0 for none")
 	fs.IntVar(&f.maxInFlight, "max-in-flight", 1, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; 0 for no bound; GetURLs has its own bound, or none")
 	fs.Float64Var(&f.adaptive, "adaptive", 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
 	fs.IntVar(&f.attempts, "attempts", 5, "how often a URL is handed out before a retry drops it; negative for no bound")

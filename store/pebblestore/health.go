@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/internal/async"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -61,7 +62,7 @@ func (h *health) failure() error {
 // die makes err the answer to every call from now on, and releases the goroutines that
 // wait.
 func (h *health) die(err error) {
-	wrapped := fmt.Errorf("%w: %w", store.ErrFailed, err)
+	wrapped := fault.As(store.ErrFailed, "the store failed; open it again when the disk can be written: %w", err)
 	h.failed.CompareAndSwap(nil, &wrapped)
 	h.once.Do(func() { close(h.dead) })
 }

@@ -29,9 +29,11 @@ func (s *Server) identify(c *call, header string, address admit.Client) error {
 	case known && have >= c.need:
 		return nil
 	case known:
-		err = status.Errorf(codes.PermissionDenied, "cannot call %.200s; want a token of scope %s", c.method, c.need)
+		err = status.Errorf(codes.PermissionDenied, "cannot call %.200s; got a token of scope %s; want scope %s", c.method, have, c.need)
+	case header == "":
+		err = status.Errorf(codes.Unauthenticated, "cannot call %.200s; got no token; want a bearer token of scope %s", c.method, c.need)
 	default:
-		err = status.Errorf(codes.Unauthenticated, "cannot call %.200s; want a bearer token of scope %s", c.method, c.need)
+		err = status.Errorf(codes.Unauthenticated, "cannot call %.200s; got an unknown token; want a bearer token of scope %s", c.method, c.need)
 	}
 	s.count.unauthorized.WithLabelValues(status.Code(err).String()).Inc()
 	s.failures.log(s.log, address, err)

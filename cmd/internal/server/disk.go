@@ -60,7 +60,7 @@ func (g *diskGate) look() {
 	switch low := g.low.Load(); {
 	case !low && free < g.minFree:
 		g.low.Store(true)
-		g.log.Error("the disk is nearly full: writes are refused", "free", free, "want", g.minFree)
+		g.log.Error("the disk is nearly full: writes, leases and settlements are refused until a tenth more than --min-free is free", "free", free, "min_free", g.minFree)
 	case low && free >= g.minFree+g.minFree/10:
 		g.low.Store(false)
 		g.log.Info("the disk has room again: writes are accepted", "free", free)
@@ -70,7 +70,7 @@ func (g *diskGate) look() {
 func (g *diskGate) full() bool { return g.low.Load() }
 
 // errDiskLow is what a write gets while the disk has too little room.
-var errDiskLow = status.Error(codes.ResourceExhausted, "disk nearly full, try again later")
+var errDiskLow = status.Error(codes.ResourceExhausted, "cannot write; less of the disk is free than --min-free of the daemon requires; free space on it, and send this again")
 
 // roomFor returns errDiskLow when n URLs can't be written now, and counts them.
 func (s *Server) roomFor(n int) error {

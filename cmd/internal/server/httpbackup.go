@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -28,7 +29,7 @@ func (s *Server) postBackup(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if body.Keep < 0 {
-		writeError(w, http.StatusBadRequest, "invalid", "want keep 0, for all backups, or the number of backups that stay")
+		writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot back up; got keep %d; want 0, for all backups, or the number of backups that stay", body.Keep))
 		return
 	}
 	if s.disk.full() {

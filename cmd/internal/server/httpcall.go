@@ -103,9 +103,9 @@ func refuse(w http.ResponseWriter, r *route, err error) {
 	case codes.Unauthenticated:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		w.Header().Set("Connection", "close")
-		writeError(w, http.StatusUnauthorized, "unauthenticated", "want a bearer token of scope "+r.need.String())
+		writeError(w, http.StatusUnauthorized, "unauthenticated", status.Convert(err).Message())
 	case codes.PermissionDenied:
-		writeError(w, http.StatusForbidden, "forbidden", "want a token of scope "+r.need.String())
+		writeError(w, http.StatusForbidden, "forbidden", status.Convert(err).Message())
 	default:
 		writeError(w, http.StatusTooManyRequests, "busy", status.Convert(err).Message())
 	}

@@ -71,7 +71,7 @@ func (s *Server) settleBody(w http.ResponseWriter, r *http.Request) (out wire.An
 		return out, false
 	}
 	if body.Leases == nil {
-		writeError(w, http.StatusBadRequest, "invalid", "want leases")
+		writeError(w, http.StatusBadRequest, "invalid", `cannot settle; the field "leases" is missing`)
 		return out, false
 	}
 	settlements := make([]frontier.Settlement, len(body.Leases))

@@ -15,7 +15,7 @@ func (s *Server) postQueue(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if (body.Limit != nil || body.Paused != nil) && !s.allows(r.Context(), Admin) {
-		writeError(w, http.StatusForbidden, "forbidden", "want a token of scope admin for limit and paused")
+		writeError(w, http.StatusForbidden, "forbidden", "cannot change limit or paused; want a token of scope admin")
 		return
 	}
 	change, err := steer.ChangeOf(&body)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -48,7 +49,7 @@ func (s *Server) getQueues(w http.ResponseWriter, r *http.Request) {
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 10_000 {
-			writeError(w, http.StatusBadRequest, "invalid", "want limit 1 to 10000")
+			writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot list queues; got limit %.20q; want 1 to 10000", text))
 			return
 		}
 		limit = n

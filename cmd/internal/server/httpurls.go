@@ -203,7 +203,7 @@ func (s *Server) answerLines(ctx context.Context, lines []bodyLine, out *bytes.B
 	for i := range lines {
 		u, record, err := s.parseLine(&lines[i], &verdicts[i])
 		if err == nil && !record && peek == nil {
-			err = &wire.Fault{Code: "json", Message: "want record false in /v1/seen alone: a URL that is queued is recorded"}
+			err = &wire.Fault{Code: "json", Message: "got record false; want it in /v1/seen alone: a URL that is queued is recorded"}
 		}
 		if err != nil {
 			verdicts[i].Verdict = "refused"
