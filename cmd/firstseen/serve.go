@@ -71,7 +71,8 @@ client can use any of them. When a daemon answers OK, the URL is also on one rep
 as the setting replicas of --redis requires; if that fails, the daemon answers FAIL.
 
 Both ports listen on loopback by default. Other addresses require TLS, or --insecure-public.
---tokens names a file of lines "read TOKEN", "write TOKEN" or "admin TOKEN".
+--tokens names a file of lines "read TOKEN", "write TOKEN" or "admin TOKEN"; what may follow on a line
+bounds the token: name=NAME, crawls=A,B, and URLs per second as adds=N and leases=N.
 
 On SIGTERM and Ctrl-C the daemon drains: it commits and answers everything that it has read. On
 SIGHUP it reads the tokens, certificates, rule file and exclusion list again. --config names a file

@@ -105,7 +105,7 @@ func (f *serveFlags) addNetwork(fs *pflag.FlagSet) {
 	fs.StringVar(&c.TLS.CertFile, "tls-cert", "", "certificate, PEM")
 	fs.StringVar(&c.TLS.KeyFile, "tls-key", "", "key of the certificate, PEM")
 	fs.StringVar(&c.TLS.ClientCAFile, "tls-client-ca", "", "roots that clients must have a certificate of, PEM")
-	fs.StringVar(&c.TokensFile, "tokens", "", `file of bearer tokens, lines "read TOKEN", "write TOKEN" or "admin TOKEN"`)
+	fs.StringVar(&c.TokensFile, "tokens", "", `file of bearer tokens, a line "read|write|admin TOKEN [name=NAME] [crawls=A,B] [adds=N] [leases=N]" for each; N is URLs per second`)
 	fs.BoolVar(&c.InsecurePublic, "insecure-public", false, "allow addresses beyond loopback without TLS")
 	fs.StringVar(&c.Node, "node", "", "host:port that clients reach this daemon by, for ListNodes; default: the gRPC address")
 	fs.DurationVar(&c.Drain, "drain", 20*time.Second, "maximum time of a shutdown")

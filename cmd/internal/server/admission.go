@@ -252,7 +252,7 @@ func (s *Server) endRevoked() {
 		return
 	}
 	for _, c := range s.admission.all() {
-		if c.need != Open && !s.tokens.holds(c.token, c.need) {
+		if have := s.tokens.of(c.token); c.need != Open && (have == nil || !have.may(c.method, c.need)) {
 			c.end(errRevoked)
 		}
 	}

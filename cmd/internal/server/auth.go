@@ -20,16 +20,18 @@ func (s *Server) identify(c *call, header string, address admit.Client) error {
 	if s.tokens == nil || c.need == Open {
 		return nil
 	}
-	digest, have, known := s.tokens.find(header)
-	if known {
+	digest, have := s.tokens.find(header)
+	if have != nil {
 		c.token, c.client = digest, admit.ByToken(digest)
 	}
 	var err error
 	switch {
-	case known && have >= c.need:
+	case have != nil && have.may(c.method, c.need):
 		return nil
-	case known:
-		err = status.Errorf(codes.PermissionDenied, "cannot call %.200s; got a token of scope %s; want scope %s", c.method, have, c.need)
+	case have != nil && have.scope >= c.need:
+		err = status.Errorf(codes.PermissionDenied, "cannot call %.200s with a token for some crawls; it concerns all", c.method)
+	case have != nil:
+		err = status.Errorf(codes.PermissionDenied, "cannot call %.200s; got a token of scope %s; want scope %s", c.method, have.scope, c.need)
 	case header == "":
 		err = status.Errorf(codes.Unauthenticated, "cannot call %.200s; got no token; want a bearer token of scope %s", c.method, c.need)
 	default:
@@ -42,7 +44,8 @@ func (s *Server) identify(c *call, header string, address admit.Client) error {
 
 // allows reports whether the token of a call allows what needs a scope.
 func (s *Server) allows(ctx context.Context, need Scope) bool {
-	return s.tokens == nil || s.tokens.holds(callOf(ctx).token, need)
+	have, err := s.f.grant(ctx)
+	return err == nil && have.scope >= need
 }
 
 // failureLog logs that tokens were refused, with the address alone: an address once a

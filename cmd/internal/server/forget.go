@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/firstseen/firstseen/cmd/internal/steer"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 	"github.com/firstseen/firstseen/internal/wire"
 )
@@ -55,7 +54,7 @@ func (s *Server) forgetOverGRPC(ctx context.Context, id string, r *wire.ForgetRe
 }
 
 func (s *Server) forget(ctx context.Context, crawl string, r *wire.ForgetRequest) (int64, error) {
-	n, err := steer.Forget(ctx, s.f, crawl, r)
+	n, err := s.f.Forget(ctx, crawl, r)
 	if err == nil {
 		s.log.Info("forgot URLs", "crawl", crawl, "queue", r.Queue, "urls", n)
 	}

@@ -63,7 +63,7 @@ func (s *Server) leaseAndSend(stream frontierpb.URLFrontier_GetURLsServer, req f
 	if err != nil {
 		return nil, 0, s.fault("lease", err)
 	}
-	s.count.getURLs.Add(float64(len(leases)))
+	s.countLeases(ctx, len(leases))
 	held.keep(costOfLeases(leases, sentCopies))
 	return leases, req.MaxBytes, s.sendLeases(stream, leases)
 }
@@ -97,6 +97,9 @@ func leaseRequest(p *frontierpb.GetParams) (req frontier.LeaseRequest, ok bool) 
 // leaseNow leases what there is: nothing while this daemon is paused. A write is refused on a
 // full disk, and a lease is one. Both may begin while the call waits for its turn.
 func (s *Server) leaseNow(ctx context.Context, req frontier.LeaseRequest) (leases []*frontier.Lease, next time.Time, err error) {
+	if err = s.rest(ctx); err != nil {
+		return nil, time.Time{}, err
+	}
 	err = s.inTurn(ctx, req.Max, func(ctx context.Context) (err error) {
 		if err := s.roomFor(1); err != nil || s.pausedHere.now() {
 			return err
@@ -123,6 +126,12 @@ func (s *Server) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases 
 	return nil
 }
 
+// countLeases counts URLs that are handed out, also for the rate of the token.
+func (s *Server) countLeases(ctx context.Context, n int) {
+	s.count.getURLs.Add(float64(n))
+	s.rateOf(ctx).charge(n)
+}
+
 func (s *Server) release(leases []*frontier.Lease) {
 	back := make([]frontier.Settlement, len(leases))
 	for i, l := range leases {
@@ -130,7 +139,7 @@ func (s *Server) release(leases []*frontier.Lease) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if _, err := s.f.Settle(ctx, back); err != nil {
+	if _, err := s.f.own.Settle(ctx, back); err != nil {
 		s.log.Warn("cannot release leases that no client received; they stay until they expire", "leases", len(back), "error", err)
 	}
 }

@@ -68,7 +68,7 @@ func (s *Server) sample(ctx context.Context) sample {
 	c := s.count
 	out := sample{At: time.Now(), New: value(c.fresh), Duplicate: value(c.duplicate), Refused: value(c.refused),
 		Leased: value(c.getURLs), Completed: value(c.putCompleted)}
-	if st, err := s.f.Stats(ctx, "*"); err == nil {
+	if st, err := s.f.own.Stats(ctx, "*"); err == nil {
 		out.Held, out.InFlight = st.Held, st.InFlight
 	}
 	return out

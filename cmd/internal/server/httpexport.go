@@ -42,7 +42,7 @@ func (s *Server) getExport(w http.ResponseWriter, r *http.Request) {
 	crawl, err := oneCrawl(r.URL.Query().Get("crawl"))
 	var from frontier.StoredCrawl
 	if err == nil {
-		from, err = frontier.FindCrawl(r.Context(), st, crawl)
+		from, err = s.f.FindCrawl(r.Context(), st, crawl)
 	}
 	var text []byte
 	if err == nil {

@@ -25,6 +25,8 @@ var httpStatus = map[codes.Code]int{
 	codes.Unavailable:        http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
 	codes.Canceled:           http.StatusServiceUnavailable,
+	codes.PermissionDenied:   http.StatusForbidden,
+	codes.Unauthenticated:    http.StatusUnauthorized,
 }
 
 var faultCode = map[int]string{
@@ -34,6 +36,8 @@ var faultCode = map[int]string{
 	http.StatusInsufficientStorage:   "disk-low",
 	http.StatusServiceUnavailable:    "unavailable",
 	http.StatusGatewayTimeout:        "timeout",
+	http.StatusForbidden:             "forbidden",
+	http.StatusUnauthorized:          "unauthenticated",
 	http.StatusInternalServerError:   "internal",
 	http.StatusRequestEntityTooLarge: "too-large",
 }

@@ -69,7 +69,7 @@ func (s *Server) postLease(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.count.getCalls.Inc()
-	s.count.getURLs.Add(float64(len(answer.Leases)))
+	s.countLeases(r.Context(), len(answer.Leases))
 	if body.WaitSeconds == 0 {
 		s.count.lease.Observe(time.Since(began).Seconds())
 	}
@@ -138,7 +138,7 @@ func (s *Server) leaseWait(ctx context.Context, b *wire.LeaseRequest, req fronti
 	if len(leases) > 0 && ctx.Err() != nil {
 		for _, l := range leases {
 			// If this fails the lease runs out by itself.
-			_ = s.f.Release(context.WithoutCancel(ctx), l)
+			_ = s.f.own.Release(context.WithoutCancel(ctx), l)
 		}
 		return nil, false, ctx.Err()
 	}

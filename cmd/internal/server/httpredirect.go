@@ -27,6 +27,10 @@ func (s *Server) postRedirect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var answer frontier.Redirection
+	if s.rest(r.Context()) != nil {
+		return // the client is gone, or its call was ended
+	}
+	s.rateOf(r.Context()).charge(1)
 	err := s.inTurn(r.Context(), callUnits, func(ctx context.Context) error {
 		lease, err := s.leaseAgain(ctx, &body)
 		if err == nil {

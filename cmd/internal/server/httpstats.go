@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	_ "embed"
 	"net/http"
 	"strconv"
@@ -31,17 +32,17 @@ func (s *Server) getStats(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := answerOf(crawl, st)
-	if a.Crawls, err = s.crawlNames(r.Context()); err != nil {
+	if a.Crawls, err = s.f.Crawls(r.Context()); err != nil {
 		s.writeFault(w, "list crawls", err)
 		return
 	}
-	if a.Counters, err = s.counterValues(); err != nil {
+	if a.Counters, err = s.counterValues(r.Context()); err != nil {
 		s.writeFault(w, "read counters", err)
 		return
 	}
 	a.Serving = !s.paused.Load() && !s.isDraining()
 	a.DiskLow, a.Profile = s.disk.full(), s.cfg.Profile().String()
-	for ref := range s.f.Refusals() {
+	for ref := range s.f.Refusals(r.Context()) {
 		if crawl == "*" || ref.Crawl == crawl {
 			a.Refused = append(a.Refused, wire.Refusal{Crawl: ref.Crawl, Reason: string(ref.Reason), Dropped: ref.Dropped, Count: ref.Count, Examples: ref.Examples})
 		}
@@ -55,8 +56,12 @@ func answerOf(crawl string, st store.Stats) wire.Stats {
 }
 
 // counterValues reads the counters that /metrics shows, by name and labels as
-// they stand there. Histograms and summaries give their count and sum.
-func (s *Server) counterValues() (map[string]float64, error) {
+// they stand there. Histograms and summaries give their count and sum. They count all crawls, so
+// that a token for some crawls gets none.
+func (s *Server) counterValues(ctx context.Context) (map[string]float64, error) {
+	if have, err := s.f.grant(ctx); err != nil || have.crawls != nil {
+		return map[string]float64{}, err
+	}
 	families, err := s.registry.Gather()
 	if err != nil {
 		return nil, err

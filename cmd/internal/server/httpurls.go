@@ -347,6 +347,6 @@ func (s *Server) guardedSee(ctx context.Context, urls []frontier.Link) ([]fronti
 	}
 	began := time.Now()
 	results, err := s.f.See(ctx, urls)
-	s.countAdded(len(urls), results, err, began)
+	s.countAdded(ctx, len(urls), results, err, began)
 	return results, err
 }

@@ -124,7 +124,7 @@ func (s *Server) ListQueues(ctx context.Context, p *frontierpb.Pagination) (*fro
 
 // ListCrawls implements the call.
 func (s *Server) ListCrawls(ctx context.Context, _ *frontierpb.Local) (*frontierpb.StringList, error) {
-	names, err := s.crawlNames(ctx)
+	names, err := s.f.Crawls(ctx)
 	if err != nil {
 		return nil, s.fault("list crawls", err)
 	}

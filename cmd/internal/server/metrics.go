@@ -66,7 +66,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if st, err := g.s.f.Stats(ctx, "*"); err == nil {
+	if st, err := g.s.f.own.Stats(ctx, "*"); err == nil {
 		putStats(put, st)
 	}
 	put("firstseen_disk_free_bytes", float64(g.s.disk.last.Load()))
@@ -90,7 +90,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	put("firstseen_captures_failed", failed)
 	dropped := map[frontier.Reason]int64{frontier.ReasonExpired: 0, frontier.ReasonExcluded: 0}
-	for r := range g.s.f.Refusals() {
+	for r := range g.s.f.own.Refusals() {
 		if r.Dropped {
 			dropped[r.Reason] += r.Count
 		}

@@ -95,12 +95,13 @@ func (s *Server) add(ctx context.Context, urls []frontier.Link) ([]frontier.Resu
 	}
 	began := time.Now()
 	results, err := s.f.AddBatch(ctx, urls)
-	s.countAdded(len(urls), results, err, began)
+	s.countAdded(ctx, len(urls), results, err, began)
 	return results, err
 }
 
-func (s *Server) countAdded(n int, results []frontier.Result, err error, began time.Time) {
+func (s *Server) countAdded(ctx context.Context, n int, results []frontier.Result, err error, began time.Time) {
 	c := s.count
+	s.rateOf(ctx).charge(n)
 	c.putURLs.Add(float64(n))
 	c.discoveredURLs.Add(float64(n))
 	c.batch.Observe(float64(n))
@@ -137,6 +138,7 @@ func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Re
 	began := time.Now()
 	results, err := s.f.Put(ctx, known)
 	c := s.count
+	s.rateOf(ctx).charge(len(known))
 	c.putURLs.Add(float64(len(known)))
 	c.knownURLs.Add(float64(len(known)))
 	c.batch.Observe(float64(len(known)))

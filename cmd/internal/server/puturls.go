@@ -197,6 +197,8 @@ func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontier
 			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.StatusNew:
 			statuses[place] = frontierpb.AckMessage_OK
+		case results[i].Reason == reasonForbidden: // SKIPPED would mean that it is known
+			statuses[place] = frontierpb.AckMessage_FAIL
 		default:
 			statuses[place] = frontierpb.AckMessage_SKIPPED
 		}
@@ -218,6 +220,8 @@ func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontier
 	for i, place := range l.places {
 		switch {
 		case i >= len(results):
+			statuses[place] = frontierpb.AckMessage_FAIL
+		case results[i].Reason == reasonForbidden:
 			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.StatusRefused:
 			statuses[place] = frontierpb.AckMessage_SKIPPED

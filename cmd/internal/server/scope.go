@@ -68,6 +68,43 @@ var callScopes = map[string]Scope{
 	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": Read,
 }
 
+// ofCrawls has the calls that a token with a list of crawls may make, because guard checks the
+// crawl of all that they read and change, and which rate of the token they count for. A call that
+// is not here concerns all crawls.
+var ofCrawls = map[string]rateKind{
+	frontierpb.URLFrontier_GetStats_FullMethodName:        noRate,
+	frontierpb.URLFrontier_ListQueues_FullMethodName:      noRate,
+	frontierpb.URLFrontier_ListCrawls_FullMethodName:      noRate,
+	frontierpb.URLFrontier_ListNodes_FullMethodName:       noRate,
+	frontierpb.URLFrontier_ListURLs_FullMethodName:        noRate,
+	frontierpb.URLFrontier_CountURLs_FullMethodName:       noRate,
+	frontierpb.URLFrontier_GetURLStatus_FullMethodName:    noRate,
+	frontierpb.URLFrontier_GetActive_FullMethodName:       noRate,
+	frontierpb.URLFrontier_PutURLs_FullMethodName:         addRate,
+	frontierpb.URLFrontier_PutDiscovered_FullMethodName:   addRate,
+	frontierpb.URLFrontier_GetURLs_FullMethodName:         leaseRate,
+	frontierpb.URLFrontier_BlockQueueUntil_FullMethodName: noRate,
+	frontierpb.URLFrontier_SetDelay_FullMethodName:        noRate,
+	frontierpb.URLFrontier_SetCrawlLimit_FullMethodName:   noRate,
+	frontierpb.URLFrontier_PurgeURLs_FullMethodName:       noRate,
+	frontierpb.URLFrontier_DeleteQueue_FullMethodName:     noRate,
+	frontierpb.URLFrontier_DeleteCrawl_FullMethodName:     noRate,
+
+	"POST /v1/urls":     addRate,
+	"POST /v1/seen":     addRate,
+	"POST /v1/import":   addRate,
+	"POST /v1/redirect": addRate,
+	"POST /v1/lease":    leaseRate,
+	"POST /v1/done":     noRate,
+	"POST /v1/queue":    noRate,
+	"POST /v1/forget":   noRate,
+	"POST /v1/crawl":    noRate,
+	"GET /v1/export":    noRate,
+	"GET /v1/explain":   noRate,
+	"GET /v1/stats":     noRate,
+	"GET /v1/queues":    noRate,
+}
+
 func scopeOfCall(fullMethod string) Scope {
 	if s, ok := callScopes[fullMethod]; ok {
 		return s

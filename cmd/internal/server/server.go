@@ -24,7 +24,7 @@ type Server struct {
 	frontierpb.UnimplementedURLFrontierServer
 
 	cfg      Config
-	f        *frontier.Frontier
+	f        guard
 	log      *slog.Logger
 	tokens   *tokens
 	keys     *keyring
@@ -72,7 +72,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	cfg = cfg.withDefaults()
 	s := &Server{
 		cfg:      cfg,
-		f:        f,
+		f:        guard{own: f},
 		log:      cfg.Logger,
 		registry: prometheus.NewRegistry(),
 		health:   health.NewServer(),
@@ -91,6 +91,7 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	if s.tokens, err = loadTokens(cfg.TokensFile); err != nil {
 		return nil, err
 	}
+	s.f.tokens = s.tokens
 	if err := s.recallPause(ctx); err != nil {
 		return nil, err
 	}

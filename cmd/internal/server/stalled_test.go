@@ -260,7 +260,7 @@ func TestUnreadLeases(t *testing.T) {
 	if n := r.admission.inHand.Held(); n > 16<<20 {
 		t.Errorf("got %d bytes held; want at most %d", n, 16<<20)
 	}
-	stats, err := r.f.Stats(t.Context(), "*")
+	stats, err := r.f.own.Stats(t.Context(), "*")
 	if err != nil || stats.InFlight >= hosts*each/2 {
 		t.Errorf("got %d leases, %v; want few of %d, since nothing reads them", stats.InFlight, err, hosts*each)
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -92,7 +91,7 @@ func (s *Server) SetActive(ctx context.Context, p *frontierpb.Active) (*frontier
 
 // pause pauses or resumes all queues.
 func (s *Server) pause(ctx context.Context, paused bool) error {
-	if err := steer.Pause(ctx, s.f, paused); err != nil {
+	if err := steer.Pause(ctx, s.f.own, paused); err != nil {
 		return err
 	}
 	s.paused.Store(paused)
@@ -141,23 +140,17 @@ func (s *Server) recallPause(ctx context.Context) error {
 	if err != nil || !known {
 		return err
 	}
-	return steer.Pause(ctx, s.f, s.paused.Load())
+	return steer.Pause(ctx, s.f.own, s.paused.Load())
 }
 
 // readPause asks the store for the pause, which another daemon may have set. known
 // reports whether it was ever set.
 func (s *Server) readPause(ctx context.Context) (known bool, err error) {
-	paused, known, err := steer.Paused(ctx, s.f.Queue)
+	paused, known, err := steer.Paused(ctx, s.f.own.Queue)
 	if err == nil {
 		s.paused.Store(paused)
 	}
 	return known, err
-}
-
-// crawlNames lists the crawls of clients.
-func (s *Server) crawlNames(ctx context.Context) ([]string, error) {
-	names, err := s.f.Crawls(ctx)
-	return slices.DeleteFunc(names, func(name string) bool { return name == controlCrawl }), err
 }
 
 // GetActive implements the call.

@@ -82,6 +82,6 @@ func (s *Server) watchStore(ctx context.Context) {
 func (s *Server) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	_, err := s.f.Stats(ctx, "*")
+	_, err := s.f.own.Stats(ctx, "*")
 	return err
 }

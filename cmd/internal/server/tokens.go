@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,10 +21,13 @@ const minToken = 16
 // concurrent use.
 type tokens struct {
 	file string
-	set  atomic.Pointer[map[[sha256.Size]byte]Scope]
+	set  atomic.Pointer[grants]
 }
 
-// loadTokens reads a token file: a scope and a token a line, separated by
+// grants is what each token allows, by the digest of the token.
+type grants map[[sha256.Size]byte]*grant
+
+// loadTokens reads a token file: a scope, a token and what bounds it a line, separated by
 // blanks; empty lines and lines that begin with # are skipped. For an
 // empty name it returns nil, which allows everything.
 func loadTokens(file string) (*tokens, error) {
@@ -50,7 +54,7 @@ func (t *tokens) reload() error {
 	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o007 != 0 {
 		return fmt.Errorf("cannot use tokens of %s; got mode %v; want no access for others (chmod o=)", t.file, info.Mode().Perm())
 	}
-	set := make(map[[sha256.Size]byte]Scope)
+	set := make(grants)
 	scan := bufio.NewScanner(f)
 	for n := 1; scan.Scan(); n++ {
 		if err := addToken(set, scan.Text()); err != nil {
@@ -63,17 +67,24 @@ func (t *tokens) reload() error {
 	if len(set) == 0 {
 		return fmt.Errorf("cannot use tokens of %s; got none; want a line such as: write <token>", t.file)
 	}
+	if before := t.set.Load(); before != nil {
+		for digest, g := range set {
+			if was := (*before)[digest]; was != nil {
+				g.adds, g.leases = g.adds.keep(was.adds), g.leases.keep(was.leases)
+			}
+		}
+	}
 	t.set.Store(&set)
 	return nil
 }
 
 // addToken never puts a token into an error.
-func addToken(set map[[sha256.Size]byte]Scope, line string) error {
+func addToken(set grants, line string) error {
 	fields := strings.Fields(line)
 	if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 		return nil
 	}
-	if len(fields) != 2 {
+	if len(fields) < 2 {
 		return fmt.Errorf("cannot read token; got %d words; want a scope and a token", len(fields))
 	}
 	scope, err := parseScope(fields[0])
@@ -83,24 +94,30 @@ func addToken(set map[[sha256.Size]byte]Scope, line string) error {
 	if len(fields[1]) < minToken {
 		return fmt.Errorf("cannot use token; got %d bytes; want at least %d", len(fields[1]), minToken)
 	}
-	set[sha256.Sum256([]byte(fields[1]))] = scope
+	digest := sha256.Sum256([]byte(fields[1]))
+	if set[digest] != nil {
+		return errors.New("cannot use token; an earlier line has the same token")
+	}
+	g := &grant{scope: scope, name: "token-" + hex.EncodeToString(digest[:4])}
+	for _, word := range fields[2:] {
+		if err := g.set(word); err != nil {
+			return err
+		}
+	}
+	set[digest] = g
 	return nil
 }
 
-// find returns the digest of the token in an Authorization header, and its scope; known
-// is false without a token, and for a wrong one.
-func (t *tokens) find(header string) (digest [sha256.Size]byte, have Scope, known bool) {
+// find returns the digest of the token in an Authorization header, and what it allows: nil
+// without a token, and for a wrong one.
+func (t *tokens) find(header string) (digest [sha256.Size]byte, have *grant) {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "bearer") {
-		return digest, Open, false
+		return digest, nil
 	}
 	digest = sha256.Sum256([]byte(strings.TrimSpace(token)))
-	have, known = (*t.set.Load())[digest]
-	return digest, have, known
+	return digest, t.of(digest)
 }
 
-// holds reports whether the token of a digest allows what needs a scope.
-func (t *tokens) holds(digest [sha256.Size]byte, need Scope) bool {
-	have, known := (*t.set.Load())[digest]
-	return known && have >= need
-}
+// of returns what the token of a digest allows, nil for an unknown one.
+func (t *tokens) of(digest [sha256.Size]byte) *grant { return (*t.set.Load())[digest] }

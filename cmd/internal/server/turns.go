@@ -71,6 +71,11 @@ func inTurns[T, R any](ctx context.Context, s *Server, items []T, do func(contex
 
 // oneTurn is one turn of inTurns, and returns to how many items something was done.
 func oneTurn[T, R any](ctx context.Context, s *Server, items []T, do func(context.Context, []T) ([]R, error)) ([]R, int, error) {
+	if ctx.Value(turnKey{}) == nil {
+		if err := s.rest(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
 	inside, n, end, err := s.turn(ctx, len(items))
 	if err != nil {
 		return nil, 0, err

@@ -27,7 +27,7 @@ func (r *running) besideAnother(t *testing.T) {
 // commits returns how many URLs were added, and in how many commits.
 func (r *running) commits(t *testing.T) (urls, commits float64) {
 	t.Helper()
-	values, err := r.counterValues()
+	values, err := r.counterValues(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func TestLeaseThatWaitedHasTurn(t *testing.T) {
 		}()
 		synctest.Wait()
 		end := takeAll(t, s, admit.Client{})
-		if _, err := s.f.Add(t.Context(), "http://a.example/"); err != nil {
+		if _, err := s.f.own.Add(t.Context(), "http://a.example/"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -168,7 +168,7 @@ func TestTurnSeesChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := quiet(t, memstore.New(memstore.Options{KeepURLs: true}))
-				if _, err := s.f.Add(t.Context(), "http://a.example/"); err != nil {
+				if _, err := s.f.own.Add(t.Context(), "http://a.example/"); err != nil {
 					t.Fatal(err)
 				}
 				end := takeAll(t, s, admit.Client{})

@@ -1,0 +1,250 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/steer"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
+	"github.com/firstseen/firstseen/store"
+)
+
+// guard is the frontier as calls reach it: each method checks that the token of the call may
+// touch the crawl. It has no method that skips the check, so that no handler can forget it. A
+// context without a call is refused when tokens are required. What the server does for itself,
+// it does with own.
+type guard struct {
+	own    *frontier.Frontier
+	tokens *tokens
+}
+
+// reasonForbidden refuses a URL of a crawl that the token of its call does not list.
+const reasonForbidden frontier.Reason = "forbidden"
+
+// errOtherCrawl is why.
+var errOtherCrawl = errors.New("the token is for other crawls")
+
+// grant returns what the token of a call allows now, which a reload may have changed.
+func (g *guard) grant(ctx context.Context) (*grant, error) {
+	if g.tokens == nil {
+		return &everything, nil
+	}
+	if c := callOf(ctx); c != nil {
+		if have := g.tokens.of(c.token); have != nil {
+			return have, nil
+		}
+	}
+	return nil, errRevoked
+}
+
+// check refuses a crawl that the token of a call does not list. "*" is all crawls.
+func (g *guard) check(ctx context.Context, crawl string) error {
+	have, err := g.grant(ctx)
+	if err == nil && !have.touches(crawl) {
+		err = status.Errorf(codes.PermissionDenied, "cannot touch crawl %.200q; the token %s is for %.500s", crawl, have.name, strings.Join(have.crawls, ", "))
+	}
+	return err
+}
+
+// permitted does something to the items whose crawls the token of a call lists, and refuses the
+// others one by one: which items share a batch depends on when they arrive.
+func permitted[T any](ctx context.Context, g *guard, items []T, crawlOf func(*T) string, do func(context.Context, []T) ([]frontier.Result, error)) ([]frontier.Result, error) {
+	have, err := g.grant(ctx)
+	if err != nil {
+		return nil, err
+	}
+	other := func(item T) bool { return !have.touches(crawlOf(&item)) }
+	if have.crawls == nil || !slices.ContainsFunc(items, other) {
+		return do(ctx, items)
+	}
+	results := make([]frontier.Result, len(items))
+	var some []T
+	var places []int
+	for i := range items {
+		if other(items[i]) {
+			results[i] = frontier.Result{Status: frontier.StatusRefused, Reason: reasonForbidden, Err: errOtherCrawl}
+			continue
+		}
+		some, places = append(some, items[i]), append(places, i)
+	}
+	if len(some) == 0 {
+		return results, nil
+	}
+	done, err := do(ctx, some)
+	if err != nil {
+		return nil, err
+	}
+	for i, place := range places {
+		results[place] = done[i]
+	}
+	return results, nil
+}
+
+func crawlOfLink(u *frontier.Link) string { return u.Crawl }
+
+func (g *guard) AddBatch(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	return permitted(ctx, g, urls, crawlOfLink, g.own.AddBatch)
+}
+
+func (g *guard) See(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	return permitted(ctx, g, urls, crawlOfLink, g.own.See)
+}
+
+func (g *guard) Peek(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+	return permitted(ctx, g, urls, crawlOfLink, g.own.Peek)
+}
+
+func (g *guard) Put(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+	return permitted(ctx, g, known, func(k *frontier.Known) string { return k.Crawl }, g.own.Put)
+}
+
+func (g *guard) Lease(ctx context.Context, req frontier.LeaseRequest) ([]*frontier.Lease, time.Time, error) {
+	if err := g.check(ctx, req.Crawl); err != nil {
+		return nil, time.Time{}, err
+	}
+	return g.own.Lease(ctx, req)
+}
+
+func (g *guard) LeaseWait(ctx context.Context, req frontier.LeaseRequest, untilFinished bool) ([]*frontier.Lease, bool, error) {
+	if err := g.check(ctx, req.Crawl); err != nil {
+		return nil, false, err
+	}
+	return g.own.LeaseWait(ctx, req, untilFinished)
+}
+
+func (g *guard) Settle(ctx context.Context, settlements []frontier.Settlement) ([]frontier.Settled, error) {
+	for i := range settlements {
+		if err := g.check(ctx, settlements[i].Lease.Crawl); err != nil {
+			return nil, err
+		}
+	}
+	return g.own.Settle(ctx, settlements)
+}
+
+func (g *guard) Redirect(ctx context.Context, l *frontier.Lease, target string) (frontier.Redirection, error) {
+	if err := g.check(ctx, l.Crawl); err != nil {
+		return frontier.Redirection{}, err
+	}
+	return g.own.Redirect(ctx, l, target)
+}
+
+func (g *guard) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
+	if err := g.check(ctx, crawl); err != nil {
+		return err
+	}
+	return g.own.Configure(ctx, crawl, queue, c)
+}
+
+func (g *guard) SetCrawlProfile(ctx context.Context, crawl string, p *canon.Profile) error {
+	if err := g.check(ctx, crawl); err != nil {
+		return err
+	}
+	return g.own.SetCrawlProfile(ctx, crawl, p)
+}
+
+func (g *guard) Forget(ctx context.Context, crawl string, r *wire.ForgetRequest) (int64, error) {
+	if err := g.check(ctx, crawl); err != nil {
+		return 0, err
+	}
+	return steer.Forget(ctx, g.own, crawl, r)
+}
+
+func (g *guard) FindCrawl(ctx context.Context, st store.Store, crawl string) (frontier.StoredCrawl, error) {
+	if err := g.check(ctx, crawl); err != nil {
+		return frontier.StoredCrawl{}, err
+	}
+	return frontier.FindCrawl(ctx, st, crawl)
+}
+
+func (g *guard) Lookup(ctx context.Context, u frontier.Link) (frontier.Entry, error) {
+	if err := g.check(ctx, u.Crawl); err != nil {
+		return frontier.Entry{}, err
+	}
+	return g.own.Lookup(ctx, u)
+}
+
+func (g *guard) Queue(ctx context.Context, crawl, queue string) (store.QueueInfo, error) {
+	if err := g.check(ctx, crawl); err != nil {
+		return store.QueueInfo{}, err
+	}
+	return g.own.Queue(ctx, crawl, queue)
+}
+
+func (g *guard) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
+	if err := g.check(ctx, crawl); err != nil {
+		return func(yield func(store.QueueInfo, error) bool) { yield(store.QueueInfo{}, err) }
+	}
+	return g.own.Queues(ctx, crawl, after)
+}
+
+func (g *guard) Entries(ctx context.Context, crawl, queue string) iter.Seq2[frontier.Entry, error] {
+	if err := g.check(ctx, crawl); err != nil {
+		return func(yield func(frontier.Entry, error) bool) { yield(frontier.Entry{}, err) }
+	}
+	return g.own.Entries(ctx, crawl, queue)
+}
+
+// Stats counts a crawl, or with "*" all crawls that the token of the call lists.
+func (g *guard) Stats(ctx context.Context, crawl string) (sum store.Stats, err error) {
+	have, err := g.grant(ctx)
+	if err != nil {
+		return sum, err
+	}
+	if crawl != "*" || have.crawls == nil {
+		if err := g.check(ctx, crawl); err != nil {
+			return sum, err
+		}
+		return g.own.Stats(ctx, crawl)
+	}
+	for _, name := range have.crawls {
+		st, err := g.own.Stats(ctx, name)
+		if err != nil {
+			return sum, err
+		}
+		sum.Seen += st.Seen
+		sum.Held += st.Held
+		sum.InFlight += st.InFlight
+		sum.Completed += st.Completed
+		sum.Dropped += st.Dropped
+		sum.Queues += st.Queues
+		sum.Active += st.Active
+	}
+	return sum, nil
+}
+
+// Crawls lists the crawls of clients that the token of the call lists.
+func (g *guard) Crawls(ctx context.Context) ([]string, error) {
+	have, err := g.grant(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err := g.own.Crawls(ctx)
+	return slices.DeleteFunc(names, func(name string) bool { return name == controlCrawl || !have.touches(name) }), err
+}
+
+// Refusals lists the refusals of these crawls.
+func (g *guard) Refusals(ctx context.Context) iter.Seq[frontier.Refusal] {
+	return func(yield func(frontier.Refusal) bool) {
+		have, err := g.grant(ctx)
+		if err != nil {
+			return
+		}
+		for r := range g.own.Refusals() {
+			if (have.crawls == nil || r.Crawl != "" && have.touches(r.Crawl)) && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Profile returns the profile of a crawl. It is no secret.
+func (g *guard) Profile(crawl string) *canon.Profile { return g.own.Profile(crawl) }
