@@ -142,7 +142,7 @@ func opaqueHost(host string) (string, error) {
 	}
 	for i := range len(host) {
 		if c := host[i]; forbiddenHost[c] {
-			return "", fault.As(ErrURL, "cannot canonicalize; got host %s with %q; want none of the forbidden ones", quote(host), c)
+			return "", forbiddenIn(host, c)
 		}
 	}
 	return escapeIllegal(host, opaqueRaw), nil

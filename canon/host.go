@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -59,6 +60,15 @@ func longestLabel(host string) int {
 	return longest
 }
 
+// forbiddenIn is the error of a host that contains a forbidden code point.
+func forbiddenIn(host string, c byte) error {
+	name := strconv.QuoteRune(rune(c))
+	if c == ' ' {
+		name = "a space"
+	}
+	return fault.As(ErrURL, "cannot canonicalize; got host %s, which contains %s; want a host without it", quote(host), name)
+}
+
 // checkHost refuses a host that is empty or holds a forbidden domain code point, which
 // decoding and mapping can bring in ("%2F", "／").
 func checkHost(host string) error {
@@ -67,7 +77,7 @@ func checkHost(host string) error {
 	}
 	for i := range len(host) {
 		if c := host[i]; forbiddenDomain[c] {
-			return fault.As(ErrURL, "cannot canonicalize; got host %s with %q; want none of the forbidden ones", quote(host), c)
+			return forbiddenIn(host, c)
 		}
 	}
 	return nil

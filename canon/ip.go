@@ -41,7 +41,7 @@ func endsInNumber(host string) bool {
 // canonicalIPv4 reads one to four numbers; the last fills all bytes that are left.
 func canonicalIPv4(host string) (string, error) {
 	fail := func() (string, error) {
-		return "", fault.As(ErrURL, "cannot read IPv4 address; got %s; want one to four numbers in range", quote(host))
+		return "", fault.As(ErrURL, "cannot read IPv4 address; got %s; want up to four numbers of at most 255, of which the last fills the bytes that remain", quote(host))
 	}
 	numbers := strings.Split(strings.TrimSuffix(host, "."), ".")
 	if len(numbers) > 4 {

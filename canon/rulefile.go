@@ -329,7 +329,7 @@ func siteHost(s string) (string, error) {
 		return "", err
 	}
 	if strings.HasSuffix(host, ".") || len(stripWWW([]byte(host))) < len(host) {
-		return "", fmt.Errorf(`got host %q; want it without "www." and final dot: an entry holds with and without`, s)
+		return "", fmt.Errorf(`got host %q; want it without "www." and final dot: an entry applies with and without them`, s)
 	}
 	return host, nil
 }
@@ -346,7 +346,7 @@ func sitePath(s string) (string, error) {
 	}
 	trimmed := strings.TrimSuffix(path, "/")
 	if trimmed != strings.TrimSuffix(w.path, "/") {
-		return "", fmt.Errorf(`got path %q; want it without "//" and default document: an entry holds with and without`, s)
+		return "", fmt.Errorf(`got path %q; want it without "//" and index file: an entry applies with and without them`, s)
 	}
 	return trimmed, nil
 }

@@ -66,7 +66,7 @@ func refusalError(url string, r *Result) error {
 	if r.Err != nil {
 		return fmt.Errorf("cannot identify %q: %w", url, r.Err)
 	}
-	return fault.As(store.ErrInvalid, "cannot identify %q; got a bad %s", url, r.Reason)
+	return fault.As(store.ErrInvalid, "cannot identify %q; its %s is not valid", url, r.Reason)
 }
 
 func entryOf(e store.Entry) (Entry, error) {

@@ -16,7 +16,7 @@ import (
 func (f *Frontier) SetProfile(p *canon.Profile) error {
 	was := f.opt.Profile
 	if p.Name() != was.Name() || p.Version() != was.Version() {
-		return fault.As(store.ErrIdentity, "cannot set profile; got %s version %d; want %s version %d", p.Name(), p.Version(), was.Name(), was.Version())
+		return fault.As(store.ErrIdentity, "cannot replace profile %s, version %d, by %s, version %d; want one that differs only in its rule files", was.Name(), was.Version(), p.Name(), p.Version())
 	}
 	f.profile.Store(p)
 	return nil

@@ -100,7 +100,7 @@ func verifyCaptures(a *app, db string) error {
 		return err
 	}
 	if damaged > 0 {
-		return fmt.Errorf("cannot vouch for the fetches that were kept; got %d damaged lines, which serve leaves out%s", damaged, advice)
+		return fmt.Errorf("the file of fetches is damaged: serve ignores %d of its lines%s", damaged, advice)
 	}
 	return nil
 }

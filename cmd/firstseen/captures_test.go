@@ -44,7 +44,7 @@ func TestServeWithoutCaptures(t *testing.T) {
 		harm         func(t *testing.T, log string)
 		logs, verify string
 	}{
-		"damaged":       {damage, "level=WARN msg=\"some fetches", "got 1 damaged lines"},
+		"damaged":       {damage, "level=WARN msg=\"some fetches", "serve ignores 1 of its lines"},
 		"a file":        {replace, "level=ERROR msg=\"serving without the fetches", "cannot verify the fetches"},
 		"later version": {later, "level=ERROR msg=\"serving without the fetches", "another format"},
 	} {

@@ -84,6 +84,9 @@ func (f *copyFlags) run(ctx context.Context, a *app) error {
 	if f.crawl == "*" || f.toCrawl == "*" {
 		return misusef("cannot copy; got crawl %q; want one crawl", "*")
 	}
+	if f.fromDB != "" && sameFile(f.fromDB, f.toDB) {
+		return misusef("cannot copy; got the same store as --from-db and --to-db; want another directory")
+	}
 	n, err := f.copy(ctx, a)
 	if err != nil {
 		return fmt.Errorf("cannot copy: %w", err)
@@ -173,6 +176,16 @@ func (f *copyFlags) sourceStore(ctx context.Context, a *app) (store.Store, error
 		return from.open(ctx, a.log, redisstore.Options{MustExist: true})
 	}
 	return pebblestore.Open(f.fromDB, pebblestore.Options{Mode: pebblestore.OpenReadOnly})
+}
+
+// sameFile reports whether two names are of one file or directory that exists.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // target opens the store to copy to. A new one gets the identity given.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -63,11 +64,11 @@ func (f *daemonFlags) open() (*daemonClient, error) {
 	if f.ca != "" {
 		pem, err := os.ReadFile(f.ca)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read roots: %w", err)
+			return nil, fmt.Errorf("cannot read the CA certificates: %w", err)
 		}
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(pem) {
-			return nil, misusef("cannot read roots; got no certificate in %s", f.ca)
+			return nil, misusef("cannot read the CA certificates; got no certificate in %s; want PEM", f.ca)
 		}
 		transport.TLSClientConfig.RootCAs = roots
 	}
@@ -104,6 +105,20 @@ func (d *daemonClient) ask(ctx context.Context, method, path string, body []byte
 	return nil
 }
 
+// unanswered says why a request got no answer, and what to check.
+func (d *daemonClient) unanswered(err error) error {
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		err = failed.Err // without the address, which is in the message
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("cannot reach the daemon at %s: %w; is it running, with --http on this address?", d.base, syscall.ECONNREFUSED)
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return fmt.Errorf("cannot ask the daemon at %s: its answer is no HTTP; want the port of its HTTP interface (--http, 7072 by default)", d.base)
+	}
+	return fmt.Errorf("cannot ask the daemon at %s: %w", d.base, err)
+}
+
 // do returns an answer that is no refusal. The caller must close its body.
 func (d *daemonClient) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, d.base+path, bytes.NewReader(body))
@@ -115,7 +130,7 @@ func (d *daemonClient) do(ctx context.Context, method, path string, body []byte)
 	}
 	resp, err := d.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask the daemon; want the address of its HTTP interface (serve --http): %w", err)
+		return nil, d.unanswered(err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()

@@ -173,7 +173,7 @@ func (f *forgetFlags) forget(ctx context.Context, s store.Store) (n int64, err e
 func openOver(s store.Store) (*frontier.Frontier, error) {
 	p, err := canon.ParseProfile(s.Identity().Profile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell the URL's key: %w", err)
+		return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
 	}
 	return frontier.New(s, frontier.Options{Profile: p})
 }
@@ -195,6 +195,9 @@ func parseDay(s string) (time.Time, error) {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t, nil
 		}
+	}
+	if s == "" {
+		return time.Time{}, errors.New("got no --before; want a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z")
 	}
 	return time.Time{}, fmt.Errorf("cannot read time; got %q; want a day as 2026-01-31, or a time as 2026-01-31T12:00:00Z", s)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/crawlfile"
 	"github.com/firstseen/firstseen/store/keyfile"
 )
 
@@ -100,6 +101,8 @@ func (r *importRun) file(ctx context.Context, name string) error {
 			return err
 		}
 		return i.keys(ctx, name, file)
+	case bytes.HasPrefix(head, []byte(crawlfile.Magic)):
+		return fmt.Errorf("cannot import %s; got a file of firstseen copy; run: firstseen copy --from-file %s --to-db DIR", name, quoted(name))
 	case r.unreadable(file):
 		return r.refuse(ctx, name, file)
 	}

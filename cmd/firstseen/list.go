@@ -73,7 +73,7 @@ func (f *listFlags) inStore(ctx context.Context, s store.Store, out *output) err
 	}
 	now, defaults := time.Now(), serveQueues
 	if defaults.Paused, _, err = steer.Paused(ctx, s.QueueInfo); err != nil {
-		return fmt.Errorf("cannot tell whether queues are paused: %w", err)
+		return fmt.Errorf("cannot read whether queues are paused: %w", err)
 	}
 	for q, err := range s.Queues(ctx, c.Stored, "") {
 		if err != nil {

@@ -128,7 +128,7 @@ func (a *app) readSettings(flags *pflag.FlagSet, name string) error {
 func flagsFromFile(flags *pflag.FlagSet, name string) error {
 	file, err := os.Open(name)
 	if err != nil {
-		return fmt.Errorf("cannot read settings: %w", err)
+		return fmt.Errorf("cannot %w", err) // open NAME: why
 	}
 	defer file.Close()
 	given := make(map[string]bool)

@@ -47,7 +47,7 @@ func (e *StatusError) Unwrap() error {
 }
 
 // errIncomplete means that not everything that was sent was answered.
-var errIncomplete = errors.New("the answer ended early")
+var errIncomplete = errors.New("the answer ended early; add the URLs again")
 
 // isTemporary reports whether trying again may help: anything but a refusal for
 // good, a certificate that is not to be trusted, and what the caller ended.

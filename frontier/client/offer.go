@@ -125,7 +125,7 @@ func more(n int) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("cannot have %d URLs stored: %w", n, errIncomplete)
+	return fmt.Errorf("cannot read the answers for %d URLs: %w", n, errIncomplete)
 }
 
 func readVerdict(lines *bufio.Reader, v *wire.VerdictLine) error {

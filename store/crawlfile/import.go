@@ -3,6 +3,7 @@ package crawlfile
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -301,6 +302,9 @@ func IdentityOf(r io.Reader) (store.Identity, error) {
 	start, err := br.Peek(len(Magic))
 	if err != nil || string(start) != Magic {
 		kr, err := keyfile.NewReader(br)
+		if errors.Is(err, store.ErrFormat) {
+			return store.Identity{}, fault.As(store.ErrFormat, `it is neither a file of "firstseen copy" nor a key file of "firstseen export": it begins %q`, start)
+		}
 		if err != nil {
 			return store.Identity{}, err
 		}

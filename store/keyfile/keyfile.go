@@ -182,8 +182,15 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, error) {
 	br := bufio.NewReaderSize(r, 1<<20)
 	head := make([]byte, len(Magic)+4)
-	if _, err := io.ReadFull(br, head); err != nil || string(head[:len(Magic)]) != Magic {
-		return nil, fault.As(store.ErrFormat, "cannot read key file; got start %q; want %q", head[:len(Magic)], Magic)
+	got, err := io.ReadFull(br, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("cannot read key file: %w", err)
+	}
+	if string(head[:len(Magic)]) == "firstseen.c1" {
+		return nil, fault.As(store.ErrFormat, `it is a file of "firstseen copy", not a key file of "firstseen export"`)
+	}
+	if err != nil || string(head[:len(Magic)]) != Magic {
+		return nil, fault.As(store.ErrFormat, `it is no key file, as "firstseen export" writes it: it begins %q, not %q`, head[:min(got, len(Magic))], Magic)
 	}
 	n := binary.BigEndian.Uint32(head[len(Magic):])
 	if n > maxHeader {

@@ -81,6 +81,9 @@ func openError(dir string, fs vfs.FS, err error) error {
 		err = fault.As(store.ErrFormat, "it has another format: %w", err)
 	default:
 		err = corruption(err)
+		if failed := (*os.PathError)(nil); errors.As(err, &failed) && !errors.Is(err, store.ErrCorrupt) {
+			err = fault.As(err, "%w", failed) // without what Pebble says around it
+		}
 	}
 	return fmt.Errorf("cannot open store %s: %w", dir, err)
 }

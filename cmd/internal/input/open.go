@@ -176,7 +176,7 @@ func (f *File) Stored() (io.ReaderAt, int64) {
 func (f *File) openPath(name string) error {
 	file, err := os.Open(name)
 	if err != nil {
-		return fmt.Errorf("cannot open input: %w", err)
+		return fmt.Errorf("cannot %w", err) // open NAME: why
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
