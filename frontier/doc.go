@@ -23,11 +23,11 @@
 //
 // A crawler finds the same page repeatedly, under many variants of its URL, in many goroutines. A
 // frontier compares URLs by their canonical forms, and answers "new" once for each: then the URL is
-// queued. That is one atomic step, and it is durable when it returns. After a URL was
-// completed or dropped, only Force, Put, Recrawl, [Options.Probe] and expiry ([Options.SeenFor],
-// Forget) queue it again. The frontier hands out
-// URLs as leases: each URL to one fetcher at a time, each host no faster than its delay allows. The
-// URL of a lease is the first-seen URL, unchanged. Fetch it, not its canonical form.
+// queued. That is one atomic step, and it is durable when it returns. After a URL was completed or
+// dropped, only Force, Put, Recrawl, [Options.Probe] and expiry ([Options.SeenFor], Forget) queue it
+// again. The frontier hands out URLs as leases: each URL to one fetcher at a time, each host no
+// faster than its delay allows. The URL of a lease is the first-seen URL, unchanged. Fetch it, not
+// its canonical form.
 //
 // # What is promised
 //
@@ -53,24 +53,8 @@
 // belongs to the profile of its first frontier: [New] refuses another profile with
 // store.ErrIdentity.
 //
-// # Redirects
-//
-// Report redirects with [Frontier.Redirect] or [SettleResponse], not as links. If the target is a variant of
-// the same page, a link would be a duplicate, and the page would never be fetched. Redirect returns
-// a lease to fetch such a target now. Any other target is added like a link. Chains and loops end
-// after 10 redirects.
-//
-// # Methods
-//
-//   - add: [Frontier.Add], [Frontier.AddBatch], [Frontier.See], [Frontier.Put]
-//   - lease: [Frontier.Leases] until the end, [Frontier.Next] one that may come later, [Frontier.Lease]
-//     many that are due now, [Frontier.LeaseWait] many for a server
-//   - settle: [Frontier.Done], [Frontier.Retry], [Frontier.Recrawl], [Frontier.Drop],
-//     [Frontier.Release], [Frontier.Redirect], [Frontier.Settle], [SettleResponse]
-//   - steer: [Frontier.Configure] (delay, pause, block, weight), [Frontier.Forget],
-//     [Frontier.SetCrawlProfile], [Frontier.SetProfile]
-//   - inspect: [Frontier.Lookup], [Frontier.Stats], [Frontier.Queue], [Frontier.Queues],
-//     [Frontier.Entries], [Frontier.Crawls], [Frontier.Refusals], [Frontier.Profile]
+// Report redirects with [Frontier.Redirect] or [SettleResponse], not as links: a target that is a
+// variant of the same page would be a duplicate, and the page would never be fetched.
 //
 // A Frontier is safe for concurrent use. Several frontiers can share a store; each applies its own
 // options, and hands out URLs of its own crawl ([Options.Crawl]). This package links no database: the

@@ -69,7 +69,7 @@ type Selection struct {
 	// counts of URLs completed and dropped become 0.
 	Queue string
 	// Before forgets keys first recorded before this time and not held now.
-	// Backends may keep keys longer by up to their generation's length.
+	// A backend may keep keys longer: pebblestore by up to 30 days, as its package comment says.
 	Before time.Time
 	// Age is Before, counted back from the time of the step: for automatic sweeps. A store may
 	// doubt its clock, and then returns [ErrClock] and forgets nothing. memstore and pebblestore

@@ -108,8 +108,8 @@ type Store interface {
 	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
 
 	// Add records and queues items, and returns a verdict for each, in order.
-	// Each item is recorded and queued, or neither; a store of one shard, which
-	// all are but redisstore, takes the whole batch or nothing.
+	// Each item is recorded and queued, or neither. All stores but redisstore record
+	// the whole batch or nothing.
 	Add(ctx context.Context, crawl string, items []Item, opt AddOptions) ([]Verdict, error)
 
 	// Take leases due URLs, from queues that may be served, each queue at most once a call, and starts

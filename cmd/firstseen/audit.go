@@ -62,7 +62,7 @@ func addJudgeFlags(flags *pflag.FlagSet, o *audit.Options, s *judgeSource) {
 	flags.Float64Var(&o.Confidence, "confidence", 0.95, "confidence of the intervals")
 	flags.StringVar(&s.db, "db", "", "also read the fetches that serve kept in this store, even while serve runs; FIRSTSEEN_DB does not set it")
 	typed(flags, "db")
-	flags.StringVar(&s.base, "base", "", `put before the targets of access logs that name no host, as "http://example.com"`)
+	flags.StringVar(&s.base, "base", "", `scheme and host for access logs that have only paths, such as "http://example.com"`)
 }
 
 func checkJudgeFlags(o audit.Options) error {

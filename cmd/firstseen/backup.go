@@ -30,8 +30,8 @@ func newBackupCmd(a *app) *cobra.Command {
 		Short: "Back up a store, also while its daemon runs",
 		Long: `Make a backup of a store. A running daemon writes it into the directory that its
 --backup-dir names, and serves in the meantime. All that was acknowledged before the command
-began is in the backup, and the backup is the store as it was at one moment. Without a NAME, it is called
-by the time.
+began is in the backup, and the backup is the store as it was at one moment. The default NAME
+is the time, such as 2026-01-31T040000Z.
 
 A backup is a directory that has a store. Files that never change are shared by hard links:
 with the store if it is on the same file system, else with earlier backups. So a backup on the

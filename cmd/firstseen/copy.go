@@ -43,7 +43,7 @@ again. The source does not change. Stop its daemon first, or ask it with --daemo
 
 If a copy breaks off, run the same command again; nothing is done twice. From a file it continues
 where it stopped (see FILE.progress), or starts from the beginning if the file was written again
-or the store has lost rows. URLs that were added to the new store since then are not affected.
+or the new store lacks a part of it, after forget or a restored backup. URLs that were added to the new store since then are not affected.
 
 A crawl with a profile of its own keeps it in the other store. From a file, the target must be a
 crawl with that profile: an existing one, or a new one that you name with the profile, as in

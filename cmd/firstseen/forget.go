@@ -215,8 +215,8 @@ it there: what was recorded later is lost. Restore a backup instead if you have 
 
 A backup is a store as well: "firstseen verify --db BACKUP" reads all of it, and changes nothing.
 
-This is for stores on disk. To check a store in Redis, use "firstseen stats --redis", or read
-every row with "firstseen copy --from-redis" to a file.`,
+This is for stores on disk. For a store in Redis, "firstseen copy --from-redis" to a file reads
+every row; there is no other check.`,
 		Args: noArgs,
 	}
 	var repair bool

@@ -17,7 +17,7 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// listFlags say which queues to list.
+// listFlags choose the queues to list.
 type listFlags struct {
 	crawl, queue, search string
 	asJSON               bool
@@ -42,9 +42,10 @@ func newListCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list (--db DIR | --redis ADDR | --daemon ADDR)",
 		Short: "List queues with their states (ready, paused, blocked and others)",
-		Long: `List the queues of a crawl in order of name: how many URLs each holds, its state, the bound
-that holds it, and when the state changes by itself. SERVE.md explains the states. Without a
-daemon, a queue that has no delay and bound of its own is taken to have those of serve.`,
+		Long: `List the queues of a crawl in order of name: how many URLs of it are queued or leased, its
+state and the reason of it, and when the state changes by itself. SERVE.md explains the states.
+Without a daemon, a queue that has no delay and bound of its own counts as having the defaults
+of serve.`,
 		Example: `  firstseen list --daemon 127.0.0.1:7072
   firstseen list --db crawl.db --queue example.org`,
 		Args: noArgs,

@@ -29,7 +29,7 @@ func (l *logFlags) addFormat(flags *pflag.FlagSet) { l.addFormatAs(flags, "forma
 func (l *logFlags) addFormatAs(flags *pflag.FlagSet, name string) {
 	l.events, l.flag = "auto", name
 	flags.StringVar(&l.format, name, "auto", "format of the input: auto, or one of "+formatList())
-	flags.StringVar(&l.base, "base", crawllog.DefaultBase, "put before the targets of access logs that name no host")
+	flags.StringVar(&l.base, "base", crawllog.DefaultBase, "scheme and host for access logs that have only paths")
 	flags.StringVar(&l.field, "url-field", "", `field of JSON objects that contains the URL; default: "url", or the name that the program which wrote them uses`)
 }
 

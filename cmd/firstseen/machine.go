@@ -44,7 +44,7 @@ func (s *size) String() string {
 	return "0"
 }
 
-// unknownMemory is what a machine is taken to have that does not say.
+// unknownMemory is the assumed memory of a machine that does not report it.
 const unknownMemory = 4 << 30
 
 // machineMemory returns the bytes of memory of the machine, or of the control group that the

@@ -14,7 +14,7 @@ import (
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
-// migrateFlags say which store to migrate to where.
+// migrateFlags choose the store to migrate, and its new directory.
 type migrateFlags struct {
 	db, to   string
 	profile  profileFlags
@@ -123,7 +123,7 @@ func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n 
 	return &r.n, publish(tmp, f.to)
 }
 
-// publish gives a directory that is complete its name.
+// publish renames a complete directory from tmp to name.
 func publish(tmp, name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -14,7 +14,7 @@ import (
 type excludeFlags struct{ file string }
 
 func (e *excludeFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&e.file, "exclude-hashed", "", "file of hashed URIs of variant N, one a line, or none:FILE or P:FILE of another variant: URLs that they hide are neither taken nor handed out; SIGHUP reads it again")
+	fs.StringVar(&e.file, "exclude-hashed", "", "file of hashed URIs of variant N, one a line, or none:FILE or P:FILE of another variant: URLs that they exclude are neither accepted nor leased; SIGHUP reads it again")
 }
 
 // list returns the file, and the variant of its entries, which they do not record.

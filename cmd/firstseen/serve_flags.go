@@ -40,7 +40,7 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: profile of a crawl if it is not that of --profile; choose it before the first URL of the crawl, it is permanent; with none, a URL is its exact text and key")
 	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two hand-outs of a queue, if the queue has no delay of its own; 0 for none")
-	fs.IntVar(&f.maxInFlight, "max-in-flight", 1, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; 0 for no bound; GetURLs has its own bound, or none")
+	fs.IntVar(&f.maxInFlight, "max-in-flight", 1, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; 0 for no bound; not for GetURLs, whose calls set max_urls_per_queue")
 	fs.Float64Var(&f.adaptive, "adaptive", 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
 	fs.IntVar(&f.attempts, "attempts", 5, "how often a URL is handed out before a retry drops it; negative for no bound")
 	fs.DurationVar(&f.retryAfter, "retry-after", 30*time.Second, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
@@ -55,7 +55,7 @@ func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings known content come last, with \",yield-shadow\" they are counted")
 	fs.IntVar(&f.maxDepth, "max-depth", 0, "maximum number of links from a seed; 0 for no bound")
 	f.maxExpired.http = 10
-	fs.Var(&f.maxExpired, "max-expired", "leases of a URL that may run out before POST /v1/lease drops it; with HTTP,GRPC, also before GetURLs does, which otherwise has no bound; 0 for no bound")
+	fs.Var(&f.maxExpired, "max-expired", "expired leases after which a URL is dropped, 0 for no bound; one number is for POST /v1/lease, and HTTP,GRPC sets GetURLs too, which has no bound otherwise")
 	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "maximum number of URLs in a queue; 0 for no bound")
 	fs.Int64Var(&f.maxHeld, "max-held", 0, "maximum number of URLs in the queues of a crawl; 0 for no bound")
 }

@@ -30,7 +30,7 @@ type sxurlFlags struct {
 }
 
 func (s *sxurlFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&s.layout, "layout", "0.2", "encoding of SXURLs, by the release of the crate that has it: 0.2 or 1.1")
+	flags.StringVar(&s.layout, "layout", "0.2", "encoding of SXURLs: 0.2 or 1.1, the release of the Rust crate sxurl that has it")
 }
 
 func (s *sxurlFlags) addStrict(flags *pflag.FlagSet) {

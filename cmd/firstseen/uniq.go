@@ -27,16 +27,17 @@ archives that "firstseen replay" reads are recognised by their content, plain or
 --by compares something else than the canonical form: "exact" the text, "host" the host,
 "domain" the registrable domain, "shape" the host, the path with numbers, dates, UUIDs,
 hashes and slugs replaced, and the names of the parameters. --keep N prints the first N URLs
-of each; --show-shape prints what they are compared by before each.
+of each host, domain or shape; --show-shape prints what they are compared by before each.
 
 -d prints the duplicates instead, each with the first URL and the rules that merged them,
 separated by tabs. -c prints each URL with how often it came, at the end.
 
 With --db the URLs are remembered from run to run: each is printed once, and recorded after
-it was printed, also on Ctrl-C and when the reader of the output ends. What a pipe took counts
-as printed, also what its reader left in it, 64 KiB on Linux. After kill -9 or on a full disk
-a URL may be printed again by the next run; none is swallowed. A second process on the same
-directory waits.
+it was printed, also on Ctrl-C and when the reader of the output ends. Lines written
+to a pipe count as printed even if its reader ends without reading them (up to 64 KiB on
+Linux). After kill -9 or on a full disk the next run may print a URL again; no URL is lost. A
+second process on the same directory waits. Use a directory of its own: a crawler or daemon
+with the same store would never fetch the URLs that uniq recorded.
 
 --against prints what is in none of its files, which may be lists, logs, archives and key
 files of "firstseen export"; --common prints what is in one of them.
@@ -46,8 +47,8 @@ was read, printed, dropped as a duplicate and refused.
 
 About 10 bytes are kept of each different URL. When they fill --memory, the further ones go
 to a temporary store in TMPDIR, which is removed at the end. -c and -d need 64 bytes a URL;
-beyond --memory they keep lines in TMPDIR instead, as long as the rest of the list, and -d
-prints the duplicates among these at the end.`,
+beyond --memory they write the rest of the list to a file in TMPDIR, and -d prints the
+duplicates in that rest at the end.`,
 		Example: `  firstseen uniq urls.txt
   gau example.com | firstseen uniq
   tail -f found.log | firstseen uniq --rules +strip-www

@@ -132,7 +132,7 @@ func (im *importer) identity(r *reader) error {
 	return nil
 }
 
-// foreign is the error for what was made with another identity than the store has.
+// foreign is the error for a file with another identity than the store's.
 func foreign(what string, made, have store.Identity) error {
 	_, err := made.Adopt(have, true, true)
 	if err == nil { // a field is empty in one of them

@@ -20,7 +20,7 @@ func (s *Store) committer() {
 		s.pace.wait(s.dead, s.closing)
 		runtime.Gosched() // calls that are about to come go into the group
 		f := s.flight()
-		// After a group that could not be written, memory is ahead of the disk for good.
+		// After a group that could not be written, memory stays ahead of the disk.
 		if f.group = s.gather(append(f.group, r)); s.isDead() || !s.flights.begin(f) {
 			f.answer(false)
 			continue

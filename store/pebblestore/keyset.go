@@ -284,7 +284,7 @@ func (c *crawl) inRuns(k *store.Key) (*generation, error) {
 }
 
 // inPacked finds the generations that have keys in packed rows. It goes through the rows of
-// all but the latest, which has what is in none of the others.
+// all but the latest: a key that is in none of the others is in the latest.
 func (c *crawl) inPacked(keys map[store.Key]bool, found map[store.Key]*generation) {
 	var latest *generation
 	for _, g := range slices.Backward(c.gens) {

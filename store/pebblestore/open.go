@@ -140,7 +140,7 @@ func open(dir string, opt Options) (*Store, error) {
 	}
 	if err := s.attempt(s.load); err != nil {
 		err = errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
-		if !s.isDead() { // or what loads may go on
+		if !s.isDead() { // or the loading goroutines may still use them
 			s.closeKeys()
 		}
 		return nil, err

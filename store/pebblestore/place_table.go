@@ -162,7 +162,7 @@ func (t *placeTable) fill(all []placeEntry) {
 	}
 }
 
-// resize gives the ring a length.
+// resize sets the length of the ring, and empties it.
 func (t *placeTable) resize(n int) {
 	t.ring = make([]placeEntry, n)
 	t.slots = make([]placeSlot, 2*n)

@@ -12,7 +12,7 @@ import (
 )
 
 // First-seen URLs are looked up after the commit, by the calling goroutine. The committer
-// goes on in the meantime, and may move the URLs. A URL that is held all the time is
+// continues in the meantime, and may move the URLs. A URL that is held all the time is
 // found nevertheless: one that leaves its row goes to the leases, and one that leaves
 // these goes to the cache of texts or is no longer held. The search goes in that order, and
 // through both again at the end. So it misses only a text that the cache does not take

@@ -35,8 +35,7 @@ func (s *Store) linger() (func(), error) {
 	return s.behind.Done, nil
 }
 
-// Identity implements store.Store. It takes no lock, as the committer of a store that
-// failed may hold mu for ever.
+// Identity implements store.Store. It takes no lock: that of a failed store may never be free.
 func (s *Store) Identity() store.Identity {
 	if id := s.identity.Load(); id != nil {
 		return *id

@@ -21,7 +21,7 @@ import (
 type upgrade func(ctx context.Context, db *pebble.DB) error
 
 // upgrades has the upgrade from each format that can be read to the next. Format 3 is the oldest
-// that is ever read: whoever raises formatVersion adds the upgrade from the format before.
+// that is ever read: a change of formatVersion needs the upgrade from the format before.
 var upgrades = map[uint32]upgrade{}
 
 // Upgrade copies the store in directory from to directory to, in the format that this program
@@ -180,7 +180,7 @@ func syncDirOf(fs vfs.FS, name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// complete upgrades the copy, verifies it and gives it its name.
+// complete upgrades the copy, verifies it and renames it.
 func (u *upgrading) complete() error {
 	if err := u.steps(); err != nil {
 		return err

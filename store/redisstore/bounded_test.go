@@ -116,7 +116,7 @@ func TestScriptsAreBounded(t *testing.T) {
 type scriptMeter struct {
 	mu   sync.Mutex // held during a call, so that calls of other goroutines are not counted with it
 	from *redis.Client
-	name string // of what is done now; "": nothing is measured
+	name string // of the present operation; "": nothing is measured
 	took map[string][]time.Duration
 }
 

@@ -1,5 +1,5 @@
 // Package redisstore is a [store.Store] in Redis Cluster, for crawls that need more than one machine. A
-// single Redis server also works, and so does Valkey.
+// single Redis server also works. Valkey passed the tests of an earlier format.
 //
 // Any number of daemons work on one crawl, and a daemon keeps only a cache. In exchange, a URL costs about ten
 // times as much as in the embedded store, and keys are in memory, about 34 bytes

@@ -29,7 +29,7 @@ type index struct {
 	seed     maphash.Seed
 	firsts   map[*Form][]uint32 // of the base forms
 	spare    [][]uint64         // room for forms that are no longer used
-	said     *saidForms         // nil if nothing is declared, or nobody asks
+	said     *saidForms         // nil if nothing is declared, or it is not requested
 	sole     sync.Once
 	soleRule []uint8 // see soleRules
 }

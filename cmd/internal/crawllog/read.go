@@ -14,7 +14,7 @@ import (
 type Options struct {
 	// Format is the format to read. The default is to detect it.
 	Format Format
-	// Base is put before the targets of access logs that don't name the host, as in
+	// Base is the scheme and host for access logs that have only paths, such as
 	// "http://example.com". The default is "http://host.invalid".
 	Base string
 	// URLField is the field of a JSON object that holds the URL. The default is

@@ -16,7 +16,7 @@ type HostStats struct {
 	DuplicateBytes int64 `json:"duplicate_bytes,omitempty"`
 }
 
-// Duplicates is how many events brought nothing new.
+// Duplicates is the number of events whose URL was seen before.
 func (h HostStats) Duplicates() int64 { return h.URLs - h.Unique }
 
 // hosts numbers hosts. Beyond mostHosts all others count as one.

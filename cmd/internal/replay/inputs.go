@@ -11,7 +11,7 @@ type InputStats struct {
 	Unique  int64  `json:"unique"`
 }
 
-// Duplicates is how many events brought nothing new.
+// Duplicates is the number of events whose URL was seen before.
 func (s InputStats) Duplicates() int64 { return s.URLs - s.Unique }
 
 // countInput counts a batch for its input. Repeats of a refused spelling are refused,

@@ -13,7 +13,7 @@ type Rules struct {
 	// Share of the spellings that was looked at: 1, or what fitted in memory. The
 	// counts are scaled to all of them.
 	Share     float64      `json:"share"`
-	Spellings int64        `json:"spellings"` // distinct, letter by letter
+	Spellings int64        `json:"spellings"` // distinct, byte by byte
 	Fixed     int64        `json:"fixed"`     // after what the standards make equal
 	Profile   int64        `json:"profile"`   // after the profile
 	All       int64        `json:"all"`       // after every rule below

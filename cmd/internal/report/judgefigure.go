@@ -22,8 +22,8 @@ func precisionFigure(rows []verdictRow, confidence float64) *figure {
 	if len(rows) == 0 {
 		return nil
 	}
-	f := &figure{Title: "How often what a rule merges is one page", Note: fmt.Sprintf("Blue: precision, with its interval at %g %%. "+
-		"Orange: what it would seem to be if changing pages were not told from different ones. Rules without a blue mark got no verdict.", 100*confidence)}
+	f := &figure{Title: "Precision of each rule", Note: fmt.Sprintf("Blue: precision, with its interval at %g %%. "+
+		"Orange: the share of equal contents, without a control for pages that change. Rules without a blue mark got no verdict.", 100*confidence)}
 	var b strings.Builder
 	foot := rowHeight * float64(len(rows))
 	fmt.Fprintf(&b, `<svg class="slim" viewBox="0 0 %g %g" role="img" aria-label="Precision of each rule, with its interval; the figures are in the table below">`, slimWidth, foot+24)

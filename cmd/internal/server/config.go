@@ -89,7 +89,7 @@ type Config struct {
 	Members Members
 	// Store has the metrics of a store on disk. The default is none.
 	Store StoreMetrics
-	// Queues are the settings of queues that have none of their own, for what is reported of
+	// Queues are the settings of queues that have none of their own, for reports of
 	// their state. The default is none.
 	Queues queuestate.Defaults
 	// Backups is where backups of the store go. The default is that there are none.

@@ -96,7 +96,7 @@ func newRate(key, text string) (*rate, error) {
 	return &rate{perSecond: n}, nil
 }
 
-// charge adds n URLs to what is to be paid.
+// charge adds the time of n URLs to the debt of the token.
 func (r *rate) charge(n int) {
 	if r == nil || n <= 0 {
 		return
@@ -109,7 +109,7 @@ func (r *rate) charge(n int) {
 	r.paid = r.paid.Add(time.Duration(min(float64(n)/r.perSecond, 1e6) * float64(time.Second)))
 }
 
-// owed returns the time until all is paid.
+// owed returns the time until the debt is paid.
 func (r *rate) owed() time.Duration {
 	if r == nil {
 		return 0
@@ -119,7 +119,7 @@ func (r *rate) owed() time.Duration {
 	return max(time.Until(r.paid), 0)
 }
 
-// keep takes over what is to be paid for the same rate before a reload.
+// keep returns the rate of before a reload, with its debt, if the rate is the same.
 func (r *rate) keep(before *rate) *rate {
 	if r != nil && before != nil && r.perSecond == before.perSecond {
 		return before
@@ -140,7 +140,7 @@ func (s *Server) rateOf(ctx context.Context) *rate {
 	return have.rate(ofCrawls[c.method])
 }
 
-// rest blocks until the token of a call has paid for what it did before, or the server drains.
+// rest blocks until the token of a call has paid its debt, or the server drains.
 // It must not be called within a turn, whose units others wait for.
 func (s *Server) rest(ctx context.Context) error {
 	for {

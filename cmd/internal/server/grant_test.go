@@ -302,7 +302,7 @@ func TestMixedCrawls(t *testing.T) {
 	}
 }
 
-// TestRates: a token waits for what it did beyond its rate, and another token does not. Only
+// TestRates: a token that was faster than its rate waits, and another token does not. Only
 // lower bounds of times are asserted.
 func TestRates(t *testing.T) {
 	r := start(t, canon.None(), Config{TokensFile: teamTokens(t, "adds=20 leases=10")})
@@ -342,7 +342,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestRateAcrossReload: what is owed stays owed if the rate is the same, and ends with the rate.
+// TestRateAcrossReload: a debt stays if the rate is the same, and ends with the rate.
 func TestRateAcrossReload(t *testing.T) {
 	file := tokenFile(t, "write "+writeToken+" adds=1")
 	r := start(t, canon.None(), Config{TokensFile: file})

@@ -43,7 +43,7 @@ func (s *Server) importLines(ctx context.Context, lines []bodyLine, out *bytes.B
 	}
 }
 
-// protoError says what a URLItem looks like, after the error of a line. protojson writes "proto:"
+// protoError returns the error of a line, with an example of a URLItem. protojson writes "proto:"
 // before its errors, with a blank that differs from build to build.
 func protoError(err error) string {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")

@@ -184,7 +184,7 @@ func TestPumpDrains(t *testing.T) {
 }
 
 // TestPumpDrainsWhileSent has a client that always sends another message during
-// a commit: the call ends all the same, with the last batch that was read.
+// a commit: the call ends nevertheless, with the last batch that was read.
 func TestPumpDrainsWhileSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, run := testPump(t, 16, 1<<20)

@@ -108,7 +108,7 @@ func addToken(set grants, line string) error {
 	return nil
 }
 
-// find returns the digest of the token in an Authorization header, and what it allows: nil
+// find returns the digest of the token in an Authorization header, and its grant: nil
 // without a token, and for a wrong one.
 func (t *tokens) find(header string) (digest [sha256.Size]byte, have *grant) {
 	scheme, token, _ := strings.Cut(header, " ")

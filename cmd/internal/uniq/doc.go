@@ -8,7 +8,7 @@
 // Only the last stage decides, and it sees the lines in the order of the input. So the
 // output does not depend on the number of workers.
 //
-// Most lines of a real list repeat a recent line, letter by letter. Each worker remembers
+// Most lines of a real list repeat a recent line, byte by byte. Each worker remembers
 // the texts it met last ([recent]) and drops such a line before it is canonicalized. That is
 // safe because a worker takes batches in the order of the input: a text it met before is of
 // an earlier line. A text is compared by 46 further bits of a hash, its length and its last

@@ -178,7 +178,7 @@ class Scheduler(BaseScheduler):
     # Leases that are over.
 
     def _settle_finished(self) -> None:
-        """Settles what the engine is done with: the callback has ended, what it yielded
+        """Settles the requests that the engine has finished: the callback has ended, and its results
         went through the pipelines or into the outbox."""
         self._drain()
         if not self._fetching:
@@ -302,7 +302,7 @@ class Scheduler(BaseScheduler):
 
 def _slot(crawler: Crawler) -> Any:
     """The engine's slot: what is in progress, and the call that asks us for more. It
-    has no public name; without it nothing would say when a callback has ended."""
+    has no public name, but is the only way to learn that a callback has ended."""
     engine = crawler.engine
     return getattr(engine, "_slot", None) or getattr(engine, "slot", None)
 

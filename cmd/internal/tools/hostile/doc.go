@@ -7,7 +7,7 @@
 // attack, several times in turns. The report has the calls that failed, and the daemon's
 // processor time and peak memory. It also has the 99th percentile of the calls of a turn, as
 // the median of the turns alone and of those attacked, and their ratio. Before each turn the
-// daemon has ended what came before: a fill ends with compactions that would slow down the
+// daemon has become idle: a fill ends with compactions that would slow down the
 // client alone.
 //
 // These calls share connections that stay open. Beside them the client adds and leases 5 times

@@ -204,8 +204,8 @@ func (s *shelves) check(t *testing.T, consumers int) {
 	}
 }
 
-// gate gives each consumer an address of its own for one daemon, and reads what the daemon hands
-// out there. It delays all leases until every consumer has asked for some, and then forwards the
+// gate assigns each consumer an address of its own for one daemon, and reads the daemon's answers
+// there. It delays all leases until every consumer has asked for some, and then forwards the
 // first requests in order, so that each consumer finds URLs.
 type gate struct {
 	daemon *url.URL
