@@ -25,7 +25,7 @@ func TestDashboardInBrowser(t *testing.T) {
 	r.request(t, "POST", "/v1/urls", lines.String())
 	r.request(t, "POST", "/v1/lease", `{"max":3}`)
 	dom := browser.DOM(t, r.url("/"), "--virtual-time-budget=5000")
-	for name, want := range map[string]string{"held": "1,234", "seen": "1,234", "in flight": "3", "completed": "0", "queues, 3 with URLs": "3"} {
+	for name, want := range map[string]string{"queued or leased": "1,234", "seen": "1,234", "leased": "3", "completed": "0", "queues, 3 with URLs": "3"} {
 		tile := regexp.MustCompile(`data-name="` + name + `"><b>([^<]*)</b>`).FindStringSubmatch(dom)
 		if tile == nil || tile[1] != want {
 			t.Errorf("tile %q: got %v; want %s", name, tile, want)

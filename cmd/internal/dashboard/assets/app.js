@@ -84,14 +84,14 @@ function draw(id, points, names, least) {
 function legend(id, parts) {
   $(id).replaceChildren(...parts.map(([name, cls]) => el('span', name, cls)));
 }
-legend('legend-rates', [['new', 'new'], ['duplicate', 'duplicate'], ['refused', 'refused'], ['handed out', 'leased']]);
+legend('legend-rates', [['new', 'new'], ['duplicate', 'duplicate'], ['refused', 'refused'], ['leased', 'leased']]);
 
 function tiles(s, now) {
   const share = now && now.share !== null ? now.share.toFixed(0) + ' %' : '–';
   const all = [
-    ['held', number(s.held)], ['in flight', number(s.in_flight)], ['completed', number(s.completed)], ['dropped', number(s.dropped)], ['seen', number(s.seen)],
+    ['queued or leased', number(s.held)], ['leased', number(s.in_flight)], ['completed', number(s.completed)], ['dropped', number(s.dropped)], ['seen', number(s.seen)],
     ['queues, ' + number(s.active_queues) + ' with URLs', number(s.queues)], ['offered / s', now ? number(now.offered) : '–'],
-    ['handed out / s', now ? number(now.leased) : '–'], ['duplicates now', share],
+    ['leases / s', now ? number(now.leased) : '–'], ['duplicates now', share],
   ];
   $('tiles').replaceChildren(...all.map(([name, value]) => {
     const t = el('div', undefined, 'tile');
