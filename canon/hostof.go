@@ -64,7 +64,7 @@ func (p *Profile) HasUnicodeHost(canonical []byte) bool {
 // HasUnicodeHost reports whether the form of a URL, and so its key, depends on the Unicode version;
 // see [Profile.UnicodeVersion]. It does if the host has an xn-- label, whatever the scheme. For
 // profiles other than [Qiita] it also does if the host or the user has non-ASCII letters, or if the
-// host has a %-escape: so these profiles write a host that the tables cannot map.
+// host has a %-escape, which is how these profiles write a host that the tables cannot map.
 func HasUnicodeHost(canonical []byte) bool {
 	_, authority := cutAuthority(canonical)
 	host := hostIn(authority)

@@ -41,7 +41,7 @@ const rulesIntro = "# The rules of the qiita profile\n\n" +
 const rulesFiles = "\n" +
 	"## Rule files\n" +
 	"\n" +
-	"`--rule-file` switches `scoped-rules` and `scoped-params` on, and names their rule file. Its form is in the documentation of `WithRuleFile` (`go doc canon.WithRuleFile`). An entry of `params` has a\n" +
+	"A rule file (`--rule-file`) with `sites` switches `scoped-rules` on, and one with `params` `scoped-params`. Its form is in the documentation of `WithRuleFile` (`go doc canon.WithRuleFile`). An entry of `params` has a\n" +
 	"`path`, which holds for whole segments, or a `pattern` as in robots.txt (`/forum*/show.php`, `/search$`). Both are compared with the canonical path.\n" +
 	"\n" +
 	"An entry may have a `source`, which records the evidence for it. `explain` prints it after the place of the entry:\n" +

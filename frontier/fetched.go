@@ -14,8 +14,8 @@ type Fetched struct {
 	Time time.Time
 	// Status of HTTP. The default, 0, is unknown.
 	Status int
-	// Digest of the content, in any one alphabet, as "sha1:…" or bare. The default, "",
-	// is unknown.
+	// Digest of the content, with or without "sha1:" before it, in hex or base32, but always
+	// in the same form. The default, "", is unknown.
 	Digest string
 	// Redirect is where the fetch was redirected to. The default, "", is nowhere.
 	Redirect string

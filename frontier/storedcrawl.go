@@ -84,12 +84,12 @@ type notFound struct{ error }
 
 func (notFound) Is(target error) bool { return target == store.ErrNotFound }
 
-// Hidden reports whether the crawl is a program's own, by a dot before its name, and
-// holds no URLs of users.
+// Hidden reports whether the name begins with a dot: a program uses the crawl internally, and
+// it holds no URLs of users.
 func (c StoredCrawl) Hidden() bool { return strings.HasPrefix(c.Name, ".") }
 
-// NewCrawl returns a crawl that the store s does not have yet, with keys of the given identity. If
-// name is the name of a crawl in a store, it already contains the profile.
+// NewCrawl returns a crawl that the store s does not have yet, with keys of the given identity. A
+// name that is a StoredCrawl's Stored already contains the profile.
 func NewCrawl(s store.Store, name string, keys store.Identity) StoredCrawl {
 	c := StoredCrawl{Name: shown(name), Stored: name, Identity: keys}
 	own := s.Identity()

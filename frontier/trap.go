@@ -2,9 +2,8 @@ package frontier
 
 import "strings"
 
-// Traps are limits that pages made to be read stay under and that endless
-// spaces of generated URLs do not: calendars, sessions in the path, links
-// relative to themselves. They look at canonical forms. The zero value has all
+// Traps are limits that URLs of real pages rarely reach, and that endless generated URLs exceed:
+// calendars, sessions in the path, links relative to themselves. They apply to canonical forms. The zero value has all
 // of them on; a negative number switches one off. What share of real URLs each
 // limit refuses is in the table of the package's README.
 type Traps struct {

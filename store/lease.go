@@ -33,12 +33,13 @@ type TakeRequest struct {
 // Taken is the answer of Take.
 type Taken struct {
 	Leases []Lease
-	// Next is when to repeat the request, if nothing is added, settled or changed before. It is
-	// at most the first time at which the request would get something, by due times, the ends of
-	// leases, and the delays, blocks, pauses and bounds of queues: the time of the call if
-	// MaxQueues left something, or MaxPerQueue in a queue without a delay. It may be
-	// earlier, but not before the first of these times that is after the call. It is zero if no
-	// time changes anything, and if MaxURLs or MaxBytes is reached.
+	// Next is when to repeat the request, if nothing is added, settled or changed before. A
+	// caller that waits until Next misses nothing: the request would get nothing before it. The
+	// times that count are due times, the ends of leases, and the delays, blocks, pauses and
+	// bounds of queues; and the time of the call, if MaxQueues left something, or MaxPerQueue in
+	// a queue without a delay. Next may be too early, but not before the first of these times
+	// that is after the call. It is zero if no time changes anything, and if MaxURLs or MaxBytes
+	// is reached.
 	Next time.Time
 }
 

@@ -19,12 +19,12 @@ type Options struct {
 	// Addr is the host:port of the daemon's HTTP interface. The default is
 	// 127.0.0.1:7072.
 	Addr string
-	// TLS is how to trust the daemon, and to be trusted. The default is nil: in
-	// the clear.
+	// TLS configures https: the CA certificates and a client certificate. The default, nil, is
+	// http.
 	TLS *tls.Config
 	// Token is a bearer token; write scope suffices. The default is none.
 	Token string
-	// Crawl is the crawl of this client, as [frontier.Options.Crawl]. The default is
+	// Crawl has the same meaning as [frontier.Options.Crawl]. The default is
 	// store.DefaultCrawl.
 	Crawl string
 	// Profile is the profile the daemon must have: with another, Open fails with

@@ -34,8 +34,8 @@ func (c Codec) ParseURL(raw string) (*URL, error) {
 // String returns the URL as the URL Standard writes it.
 func (u *URL) String() string { return u.canonical }
 
-// IsHTTPS reports whether the scheme is https. The crate takes only the lower-case
-// letters "https://" for it.
+// IsHTTPS reports whether the scheme is https. With Crate, only a URL that begins with the
+// lower-case letters "https://" counts.
 func (u *URL) IsHTTPS() bool {
 	if u.crate {
 		return strings.HasPrefix(u.raw, "https://")

@@ -24,7 +24,7 @@
 //	| a key file, see package keyfile                           |
 //	+-----------------------------------------------------------+
 //
-// A CRC is the CRC-32C of the bytes of its row before it, without the file's first 12 bytes. A row is an
+// A CRC is the CRC-32C of the bytes of its row before it; the 12 bytes "firstseen.c1" are no part of a row. A row is an
 // object with one field: "identity" the first, the others "queue" or "url".
 package crawlfile
 
