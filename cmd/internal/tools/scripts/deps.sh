@@ -9,6 +9,7 @@ need mvn maven
 need javac default-jdk-headless
 need protoc protobuf-compiler
 need redis-server redis-server
+need promtool prometheus
 python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
