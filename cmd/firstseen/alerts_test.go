@@ -154,6 +154,19 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestEveryAlertHasAFirstStep checks that the operator's page names every alert.
+func TestEveryAlertHasAFirstStep(t *testing.T) {
+	page, err := os.ReadFile("OPERATING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range alertRules(t) {
+		if !strings.Contains(string(page), rule.Alert) {
+			t.Errorf("OPERATING.md does not name %s", rule.Alert)
+		}
+	}
+}
+
 // test makes a test of promtool: at the time, the alert is there with its labels and texts, or not.
 func (c alertCase) test(rule alertRule, metrics of, fires bool) any {
 	const at = `instance="crawl:7072",job="firstseen"`

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,11 @@ type block struct{ lang, text string }
 var pages = []string{"store/redisstore/REDIS.md", "README.md", "cmd/firstseen/AUDIT.md"}
 
 // sessions are pages whose sh blocks follow each other in one shell.
-var sessions = []string{"cmd/firstseen/HTTP.md", "cmd/firstseen/ARCHIVES.md"}
+var sessions = []string{"cmd/firstseen/HTTP.md", "cmd/firstseen/ARCHIVES.md", "cmd/firstseen/OPERATING.md"}
+
+// optional are programs that a machine may lack. The blocks that begin with one of them are then
+// left out of a session.
+var optional = []string{"promtool", "prometheus"}
 
 // TestPages runs what the README and other pages show: Go programs as they
 // stand, and the commands of each sh block, in the root of the repository.
@@ -51,18 +56,34 @@ func runSession(t *testing.T, page string) {
 	}
 	var script strings.Builder
 	for _, b := range blocks(string(text)) {
-		if b.lang == "sh" {
+		if b.lang == "sh" && !lacks(t, b.text) {
 			script.WriteString(b.text)
 		}
 	}
-	addrs, release, err := freeport.Take(t.Context(), 2)
+	addrs, release, err := freeport.Take(t.Context(), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
 	t.Setenv("FIRSTSEEN_HTTP", addrs[0])
 	t.Setenv("FIRSTSEEN_GRPC", addrs[1])
+	t.Setenv("FIRSTSEEN_MIN_FREE", "-1")
+	t.Setenv("PROMETHEUS_AT", addrs[2])
+	t.Setenv("DRILL_AT", addrs[3])
 	runShell(t, script.String())
+}
+
+// lacks reports whether a block begins with an optional program that this machine lacks.
+func lacks(t *testing.T, block string) bool {
+	name, _, _ := strings.Cut(block, " ")
+	if !slices.Contains(optional, name) {
+		return false
+	}
+	_, err := exec.LookPath(name)
+	if err != nil {
+		t.Logf("left out, needs %s: %v", name, err)
+	}
+	return err != nil
 }
 
 func runPage(t *testing.T, page string) {
