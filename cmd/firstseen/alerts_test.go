@@ -203,24 +203,21 @@ func (c alertCase) test(rule alertRule, metrics of, fires bool) any {
 
 var ruleFor = regexp.MustCompile(`(?m)^\s+for: .*\n`)
 
-// TestAlertFires runs Prometheus with the rules, which wait no longer before they fire, beside a
-// daemon whose disk has too little room, and then ends the daemon.
-func TestAlertFires(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
+// startPrometheus runs Prometheus with the rules, which wait no longer before they fire, and a
+// daemon, and returns its address and log.
+func startPrometheus(t *testing.T, daemon string) (addr string, log *logTail) {
+	t.Helper()
 	prometheus, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Skip("needs prometheus, of the package of that name")
 	}
 	dir := t.TempDir()
-	d := startDaemonOn(t, "--db", filepath.Join(dir, "db"), "--min-free", "1152921504606846976") // no disk has as much
 	text, err := os.ReadFile(filepath.Join("deploy", "prometheus-rules.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yml]\n" +
-		"scrape_configs:\n  - job_name: firstseen\n    static_configs: [{targets: ['" + d.http + "']}]\n"
+		"scrape_configs:\n  - job_name: firstseen\n    static_configs: [{targets: ['" + daemon + "']}]\n"
 	for name, text := range map[string]string{"rules.yml": ruleFor.ReplaceAllString(string(text), ""), "prometheus.yml": config} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -230,8 +227,8 @@ func TestAlertFires(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release()
-	log := &logTail{}
+	t.Cleanup(release)
+	log = &logTail{}
 	cmd := exec.Command(prometheus, "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "tsdb"), "--web.listen-address", addrs[0])
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
@@ -241,11 +238,28 @@ func TestAlertFires(t *testing.T) {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 	})
-	if got := awaitAlert(t, addrs[0], "FirstseenWritesRefused", log); strings.Contains(got, "FirstseenDown") {
+	return addrs[0], log
+}
+
+// TestAlertFires runs Prometheus beside a daemon whose disk has too little room, and then ends the
+// daemon. In between, each query of the dashboard for Grafana has an answer.
+func TestAlertFires(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	d := startDaemonOn(t, "--db", filepath.Join(dir, "db"), "--backup-dir", filepath.Join(dir, "backups"), "--min-free", "1152921504606846976") // no disk has as much
+	addr, log := startPrometheus(t, d.http)
+	if got := awaitAlert(t, addr, "FirstseenWritesRefused", log); strings.Contains(got, "FirstseenDown") {
 		t.Errorf("got %s; want no FirstseenDown", got)
 	}
+	for _, panel := range grafana(t).Panels {
+		for _, target := range panel.Targets {
+			checkQuery(t, addr, panel.Title, target.Expr)
+		}
+	}
 	d.end(syscall.SIGTERM)
-	awaitAlert(t, addrs[0], "FirstseenDown", log)
+	awaitAlert(t, addr, "FirstseenDown", log)
 }
 
 // awaitAlert returns the names of the alerts that fire, as soon as one of a name does.

@@ -15,13 +15,35 @@ import (
 )
 
 var (
-	metricInRule = regexp.MustCompile(`\b(?:firstseen|frontier)_[a-zA-Z0-9_]+`)
+	metricInRule = regexp.MustCompile(`\b(?:firstseen|frontier|process)_[a-zA-Z0-9_]+`)
 	nameInDesc   = regexp.MustCompile(`fqName: "([^"]+)"`)
 )
 
-// TestAlertsNameMetricsThatExist asserts that every metric in the rules for Prometheus is one
-// of the daemon.
-func TestAlertsNameMetricsThatExist(t *testing.T) {
+// TestDeployNamesMetricsThatExist asserts that every metric in the rules for Prometheus and in the
+// dashboard for Grafana is one of the daemon.
+func TestDeployNamesMetricsThatExist(t *testing.T) {
+	known := describedMetrics(t)
+	for _, file := range []string{"prometheus-rules.yml", "grafana.json"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "firstseen", "deploy", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := metricInRule.FindAllString(string(text), -1)
+		for _, name := range named {
+			whole := strings.TrimSuffix(name, "_bucket") // of a histogram
+			if !slices.Contains(known, whole) {
+				t.Errorf("%s names %s, which does not exist", file, name)
+			}
+		}
+		if len(named) < 8 {
+			t.Errorf("found %d metrics in %s; want more, or the test reads nothing", len(named), file)
+		}
+	}
+}
+
+// describedMetrics returns the names of all metrics of a daemon with a store on disk.
+func describedMetrics(t *testing.T) []string {
+	t.Helper()
 	d, err := backup.Open(filepath.Join(t.TempDir(), "b"), &fakeStore{}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -35,18 +57,8 @@ func TestAlertsNameMetricsThatExist(t *testing.T) {
 	for desc := range descs {
 		known = append(known, nameInDesc.FindStringSubmatch(desc.String())[1])
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "firstseen", "deploy", "prometheus-rules.yml"))
-	if err != nil {
-		t.Fatal(err)
+	if len(known) < 30 {
+		t.Fatalf("found %d metrics of the daemon; want more, or the test reads nothing", len(known))
 	}
-	named := metricInRule.FindAllString(string(text), -1)
-	for _, name := range named {
-		whole := strings.TrimSuffix(name, "_bucket") // of a histogram
-		if !slices.Contains(known, whole) {
-			t.Errorf("the rules name %s, which does not exist", name)
-		}
-	}
-	if len(named) < 8 || len(known) < 30 {
-		t.Errorf("found %d metrics in the rules, of %d; want more, or the test reads nothing", len(named), len(known))
-	}
+	return known
 }
