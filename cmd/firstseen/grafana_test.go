@@ -94,7 +94,7 @@ func checkQuery(t *testing.T, addr, title, query string) {
 		Status, Error string
 		Data          struct{ Result []json.RawMessage }
 	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		resp, err := http.Get("http://" + addr + "/api/v1/query?" + url.Values{"query": {query}}.Encode())
 		if err != nil {
 			t.Fatal(err)
