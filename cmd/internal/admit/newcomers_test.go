@@ -91,7 +91,7 @@ func TestListenerRefusesNewcomers(t *testing.T) {
 	first := <-accepted
 	for range 3 {
 		refused := dial(3)
-		if err := refused.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := refused.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		_, err = refused.Read(make([]byte, 1))

@@ -104,7 +104,7 @@ const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 // TestGarbage sends what no client would. The server ends those connections
 // and serves the others.
 func TestGarbage(t *testing.T) {
-	r := start(t, canon.None(), Config{HandshakeTimeout: 5 * time.Second}) // binds alive, too
+	r := start(t, canon.None(), Config{HandshakeTimeout: 20 * time.Second}) // binds alive, too
 	rnd := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 1<<16)
 	for i := range noise {
@@ -139,7 +139,7 @@ func send(t *testing.T, addr, bytes string) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = io.WriteString(conn, bytes) // the server may have closed it
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()
@@ -160,7 +160,7 @@ func TestHalfOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.WriteString(conn, half); err != nil {
 			t.Fatal(err)
 		}

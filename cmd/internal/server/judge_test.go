@@ -118,7 +118,7 @@ func TestRulesAreJudgedOnline(t *testing.T) {
 // waitForCaptures waits until the sample has the offered captures.
 func (r *running) waitForCaptures(t *testing.T, want int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for r.cfg.Captures.Stats().Rows < want {
 		if time.Now().After(deadline) {
 			t.Fatalf("got %+v; want %d rows", r.cfg.Captures.Stats(), want)

@@ -47,7 +47,7 @@ func (r *running) honest(t *testing.T) {
 	t.Helper()
 	c := r.client(t, withToken(honestToken))
 	for i := range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		stream, err := c.PutURLs(ctx)
 		if err == nil {
@@ -72,7 +72,7 @@ func (r *running) honest(t *testing.T) {
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not so: %s", what)
 		}
