@@ -32,6 +32,7 @@ type frames struct {
 type frame struct {
 	kind, flags byte
 	stream      uint32
+	length      int // of the payload, padding included
 }
 
 // piece is a part of a frame. Without a frame it is a part of a frame's head.
@@ -81,10 +82,23 @@ func (f *frames) next(p []byte) (piece, []byte) {
 	return piece{&f.now, first, last, data}, p[n:]
 }
 
+// pass cuts whole frames off p until one that may end a call. Most of what a server writes are
+// small frames of answers, and next would take ten times as long for each.
+func (f *frames) pass(p []byte) []byte {
+	for f.skip == 0 && f.have == 0 && len(p) >= headLength && p[3] != frameHeaders && p[3] != frameReset {
+		n := headLength + (int(p[0])<<16 | int(p[1])<<8 | int(p[2]))
+		if n > len(p) {
+			break
+		}
+		p = p[n:]
+	}
+	return p
+}
+
 func (f *frames) begin() {
 	h := &f.head
 	f.left = int(h[0])<<16 | int(h[1])<<8 | int(h[2])
-	f.now = frame{kind: h[3], flags: h[4], stream: uint32(h[5]&0x7f)<<24 | uint32(h[6])<<16 | uint32(h[7])<<8 | uint32(h[8])}
+	f.now = frame{kind: h[3], flags: h[4], stream: uint32(h[5]&0x7f)<<24 | uint32(h[6])<<16 | uint32(h[7])<<8 | uint32(h[8]), length: f.left}
 	if f.pad = 0; f.now.kind == frameData && f.now.flags&flagPadded != 0 {
 		f.pad = -1 // not known yet
 	}

@@ -3,6 +3,7 @@ package admit
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -16,8 +17,9 @@ type cut struct {
 	data        int
 }
 
-// cutAll reads a stream in pieces of the lengths given, again and again.
-func cutAll(t *testing.T, stream []byte, lengths []byte) []cut {
+// cutAll reads a stream in pieces of the lengths given, again and again. If passing, it leaves
+// out frames that frames.pass cuts off.
+func cutAll(t *testing.T, stream []byte, lengths []byte, passing bool) []cut {
 	var f frames
 	var all []cut
 	open := false
@@ -29,6 +31,11 @@ func cutAll(t *testing.T, stream []byte, lengths []byte) []cut {
 		p := stream[:n]
 		stream = stream[n:]
 		for len(p) > 0 {
+			if passing {
+				if p = f.pass(p); len(p) == 0 {
+					break
+				}
+			}
 			before := len(p)
 			var pc piece
 			if pc, p = f.next(p); len(p) == before {
@@ -53,7 +60,17 @@ func cutAll(t *testing.T, stream []byte, lengths []byte) []cut {
 	return all
 }
 
-// FuzzFrames holds frames to the framer of x/net, however the stream is cut.
+// ending returns the frames that may end a call.
+func ending(all []cut) (some []cut) {
+	for _, c := range all {
+		if c.kind == frameHeaders || c.kind == frameReset {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// FuzzFrames holds frames to the framer of x/net, however the stream is cut, and pass to next.
 func FuzzFrames(f *testing.F) {
 	var b bytes.Buffer
 	fr := http2.NewFramer(&b, nil)
@@ -90,7 +107,7 @@ func FuzzFrames(f *testing.F) {
 			}
 			want = append(want, c)
 		}
-		got := cutAll(t, stream, lengths)
+		got := cutAll(t, stream, lengths, false)
 		if len(got) < len(want) {
 			t.Fatalf("got %d frames; want at least %d", len(got), len(want))
 		}
@@ -98,6 +115,9 @@ func FuzzFrames(f *testing.F) {
 			if got[i] != want[i] {
 				t.Fatalf("frame %d: got %+v; want %+v", i, got[i], want[i])
 			}
+		}
+		if passed := ending(cutAll(t, stream, lengths, true)); !slices.Equal(passed, ending(got)) {
+			t.Fatalf("with pass: got %+v; want %+v", passed, ending(got))
 		}
 	})
 }

@@ -30,7 +30,7 @@ type WireConfig struct {
 }
 
 const (
-	// frameCost is about what a DATA frame costs in memory besides its data.
+	// frameCost is about what a DATA frame costs in memory besides its buffer.
 	frameCost = 128
 	// receivedFree is how many bytes a connection may have pending without a share of a pool.
 	// It takes shares in multiples of receivedSlab.
@@ -187,7 +187,7 @@ func (w *Wire) readRest(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (w *Wire) Write(b []byte) (int, error) {
-	for p := b; len(p) > 0; {
+	for p := w.writing.pass(b); len(p) > 0; p = w.writing.pass(p) {
 		var f piece
 		f, p = w.writing.next(p)
 		if f.frame == nil || !f.last {
@@ -334,7 +334,7 @@ func (w *Wire) data(f *piece) {
 	}
 	before, counted := s.partial+s.cost, s.counted
 	if f.first {
-		s.partial += frameCost
+		s.partial += int64(frameCost + bufferOf(f.length) - f.length)
 	}
 	for p := f.data; len(p) > 0; {
 		n, whole := s.reading.next(p)
@@ -349,6 +349,19 @@ func (w *Wire) data(f *piece) {
 		s.whole.Add(n)
 	}
 	w.pending += s.partial + s.cost - before
+}
+
+// bufferOf returns the size of the buffer in which gRPC keeps a DATA frame with a payload of n
+// bytes: one of a few sizes, unless the frame is small or larger than gRPC asks for.
+func bufferOf(n int) int {
+	switch {
+	case n <= 1<<10:
+		return n
+	case n <= 4<<10:
+		return 4 << 10
+	default:
+		return max(n, 16<<10)
+	}
 }
 
 // drop takes a call that ended off the books, and returns nil if it had ended before.

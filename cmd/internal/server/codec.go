@@ -63,7 +63,9 @@ func (a answers) size() int64 {
 // perAnswer is about what an answer takes besides its bytes.
 const perAnswer = 64
 
-// encodeAll encodes n messages, each appended by one call.
+// encodeAll encodes n messages, each appended by one call. One that is longer than the rest of
+// the slab grows by itself: a slab that grew would copy the messages before it, and each of its
+// copies would stay in memory.
 func encodeAll(n, sizeHint int, appendOne func(dst []byte, i int) []byte) answers {
 	out := make(answers, n)
 	slab := make([]byte, 0, n*sizeHint)
@@ -71,9 +73,11 @@ func encodeAll(n, sizeHint int, appendOne func(dst []byte, i int) []byte) answer
 		if cap(slab)-len(slab) < sizeHint {
 			slab = make([]byte, 0, (n-i)*sizeHint)
 		}
-		at := len(slab)
-		slab = appendOne(slab, i)
-		out[i].data = slab[at:len(slab):len(slab)]
+		one := appendOne(slab[len(slab):], i)
+		if len(one) <= cap(slab)-len(slab) {
+			slab = slab[:len(slab)+len(one)]
+		}
+		out[i].data = one[:len(one):len(one)]
 		out[i].buffers[0] = &out[i].data
 	}
 	return out

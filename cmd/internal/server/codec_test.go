@@ -2,7 +2,9 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -310,6 +312,29 @@ func TestEncodeAll(t *testing.T) {
 		if want := fmt.Sprintf("%*d", i%9, i); err != nil || string(data.Materialize()) != want {
 			t.Fatalf("message %d: got %q, %v; want %q", i, data.Materialize(), err, want)
 		}
+	}
+}
+
+// TestEncodeAllCopiesOnce checks that messages that are larger than expected take about their
+// size: a slab that grew for each of them would copy those before it.
+func TestEncodeAllCopiesOnce(t *testing.T) {
+	const messages, size = 64, 60_000
+	data := make([]byte, size)
+	least := uint64(math.MaxUint64)
+	for range 3 { // other goroutines may allocate, too
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		all := encodeAll(messages, 128, func(dst []byte, i int) []byte { return append(dst, data...) })
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+		for i := range all {
+			if len(all[i].data) != size {
+				t.Fatalf("message %d: got %d bytes; want %d", i, len(all[i].data), size)
+			}
+		}
+	}
+	if most := uint64(messages * size * 3 / 2); least > most {
+		t.Errorf("got %d bytes allocated for %d messages of %d; want at most %d", least, messages, size, most)
 	}
 }
 
