@@ -80,12 +80,14 @@ func pages() []route {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range append(s.described(), pages()...) {
+	all := append(s.described(), pages()...)
+	for _, r := range all {
 		mux.HandleFunc(r.pattern, s.admitted(r))
 	}
 	for _, r := range s.healthRoutes() {
 		mux.HandleFunc(r.pattern, s.handled(r.pattern, r.handler))
 	}
+	s.refuseOthers(mux, append(all, s.healthRoutes()...))
 	return s.guardHost(http.NewCrossOriginProtection().Handler(mux))
 }
 

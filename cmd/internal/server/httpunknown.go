@@ -1,0 +1,63 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// queries are the parameters that routes take.
+var queries = map[string][]string{
+	"POST /v1/urls":   {"brief"},
+	"POST /v1/seen":   {"brief"},
+	"GET /v1/export":  {"crawl", "keys"},
+	"GET /v1/explain": {"url", "crawl", "queue", "discriminator"},
+	"GET /v1/stats":   {"crawl"},
+	"GET /v1/queues":  {"crawl", "queue", "search", "after", "limit"},
+}
+
+// withQuery refuses unknown query parameters, like unknown fields of a body: a misspelled one
+// would have no effect. Pages and /metrics take any, for caches and as Prometheus is configured.
+func withQuery(r route) http.HandlerFunc {
+	if r.need == Open || r.pattern == "GET /metrics" {
+		return r.handler
+	}
+	known := queries[r.pattern]
+	return func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.RawQuery != "" {
+			for _, name := range slices.Sorted(maps.Keys(req.URL.Query())) {
+				if !slices.Contains(known, name) {
+					want := "want none"
+					if len(known) > 0 {
+						want = "want " + strings.Join(known, ", ")
+					}
+					writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot call %s; got the query parameter %.40q; %s", r.pattern, name, want))
+					return
+				}
+			}
+		}
+		r.handler(w, req)
+	}
+}
+
+// refuseOthers makes a mux that has routes answer all other requests in JSON.
+func (s *Server) refuseOthers(mux *http.ServeMux, routes []route) {
+	methods := map[string][]string{}
+	for _, r := range routes {
+		method, path, _ := strings.Cut(r.pattern, " ")
+		methods[path] = append(methods[path], method)
+	}
+	for path, allowed := range methods {
+		mux.HandleFunc(path, s.handled(path, func(w http.ResponseWriter, r *http.Request) {
+			slices.Sort(allowed)
+			list := strings.Join(allowed, ", ")
+			w.Header().Set("Allow", list)
+			writeError(w, http.StatusMethodNotAllowed, "method", fmt.Sprintf("cannot call %.40q; got %.20s; want %s", r.URL.Path, r.Method, list))
+		}))
+	}
+	mux.HandleFunc("/", s.handled("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, "path", fmt.Sprintf("cannot call %.40q; no such path; /openapi.json lists them", r.URL.Path))
+	}))
+}
