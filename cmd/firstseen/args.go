@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // noArgs refuses arguments where a command takes flags alone.
@@ -71,7 +74,37 @@ func flagError(cmd *cobra.Command, err error) error {
 	if meant := nearest(name, flagNamesOf(cmd.Flags())); unknown && meant != "" {
 		return fmt.Errorf("cannot run %s: %w; did you mean --%s?", cmd.Name(), err, meant)
 	}
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) {
+		return fmt.Errorf("cannot run %s: --%s: %w", cmd.Name(), bad.GetFlag().Name, valueError(err))
+	}
 	return fmt.Errorf("cannot run %s: %w", cmd.Name(), err)
+}
+
+// valueError says which value a flag wants. The packages that read numbers and durations say
+// only that they cannot.
+func valueError(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	want := ""
+	switch kind := bad.GetFlag().Value.Type(); kind {
+	case "bool":
+		want = "true or false"
+	case "duration":
+		want = "a duration, such as 30s or 5m"
+	case "int", "int64", "uint", "uint64":
+		want = "a whole number"
+	case "float64":
+		want = "a number"
+	default: // our own types, whose errors say it
+		return bad.Unwrap()
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		want = "a smaller number"
+	}
+	return fmt.Errorf("got %q; want %s", bad.GetValue(), want)
 }
 
 // flagGroup is flags of which at most one may be given, and at least one if need be. The flag

@@ -110,7 +110,7 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) erro
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			failed = fmt.Errorf("cannot read variable %s: %w", name, err)
+			failed = fmt.Errorf("cannot read variable %s: %w", name, valueError(err))
 		}
 	})
 	return failed

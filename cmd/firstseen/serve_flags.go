@@ -77,7 +77,7 @@ func (b *expiryBounds) Set(text string) error {
 		}
 		n, err := strconv.Atoi(part.text)
 		if err != nil {
-			return errors.New("want a number, or two with a comma")
+			return fmt.Errorf("got %q; want a number, or two with a comma", text)
 		}
 		*part.bound = n
 	}
@@ -165,7 +165,7 @@ func setFromLine(flags *pflag.FlagSet, given map[string]bool, line string) error
 		return nil
 	}
 	if err := flags.Set(name, value); err != nil {
-		return fmt.Errorf("cannot use setting %s: %w", name, err)
+		return fmt.Errorf("cannot use setting %s: %w", name, valueError(err))
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (a *alsoSeen) Set(text string) error {
 		crawl, file = "", text
 	}
 	if file == "" {
-		return errors.New("want FILE or CRAWL=FILE")
+		return fmt.Errorf("got %q; want FILE or CRAWL=FILE", text)
 	}
 	*a = append(*a, pebblestore.AlsoSeen{Path: file, Crawl: crawl})
 	return nil
