@@ -117,6 +117,6 @@ func (c *Client) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 func (c *Client) stats(ctx context.Context, crawl string) (wire.Stats, error) {
 	var s wire.Stats
 	r := &request{method: http.MethodGet, path: "/v1/stats?crawl=" + url.QueryEscape(crawl)}
-	_, err := c.ask(ctx, "count", r, &s)
+	_, err := c.ask(ctx, "read the counts", r, &s)
 	return s, err
 }
