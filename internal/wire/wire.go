@@ -259,7 +259,8 @@ type Explanation struct {
 	Error     *Fault   `json:"error,omitempty"`
 }
 
-// Trap is what the fetches of a path template brought.
+// Trap is what the fetches of a path template brought, or those of a group of templates, whose name
+// ends in {rest}.
 type Trap struct {
 	Template string `json:"template"`
 	Fetches  uint32 `json:"fetches"` // the latest, at most 64

@@ -41,7 +41,7 @@ func TestTrapsByYield(t *testing.T) {
 	const name = "a.example/list?page"
 	s.request(t, "POST", "/v1/urls", `{"url":"http://a.example/list?page=99"}`+"\n"+`{"url":"http://a.example/article"}`)
 	for _, c := range []struct{ what, got, want string }{
-		{"listed", s.request(t, "GET", "/v1/traps", ""), `"urls":1,"templates":[{"template":"` + name + `","fetches":20,"known":19,"lowered":true,"lifted":false}]`},
+		{"listed", s.request(t, "GET", "/v1/traps", ""), `"urls":1,"templates":[{"template":"` + name + `","fetches":20,"known":19,"lowered":true,"lifted":false},{"template":"a.example/list?{rest}","fetches":20,"known":19,"lowered":true,"lifted":false}]`},
 		{"explained", s.request(t, "GET", "/v1/explain?url=http://a.example/list%3Fpage=5", ""), `"trap":{"template":"` + name + `"`},
 		{"counted", s.request(t, "GET", "/metrics", ""), `firstseen_trap_urls_total{shadow="no"} 1`},
 		{"the article", leaseOne().URL, "http://a.example/article"},

@@ -101,9 +101,10 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 // TestTrapsByYield prints, for each kind of web, the share of fetches in the trap without and with the
 // table, at as many fetches as the honest part and the archive of the hosts have pages. The archive,
 // which its pages lead to one by one, is crawled beside each trap. No real page may be lost
-// by the table, and on honest webs none may come later than by a tenth of all fetches.
+// by the table, and on honest webs none may come later than by a tenth of all fetches. The share in the trap must not rise above what is reached today: the aim is 5 %.
 func TestTrapsByYield(t *testing.T) {
 	const pages = 2 * (311 + 1500)
+	most := map[synth.Trap]int{synth.TrapFacets: 55, synth.TrapCalendar: 44, synth.TrapSessions: 5} // per cent
 	seeds := uint64(1)
 	if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
 		seeds = 5
@@ -121,9 +122,12 @@ func TestTrapsByYield(t *testing.T) {
 					t.Logf("%s: an oracle that lowers the trap from %d fetches in it on: %.1f %%", name, from, 100*float64(crawlByOracle(t, w, pages, from).inTrap)/pages)
 				}
 			}
-			if with.fetches != without.fetches || with.inTrap > without.inTrap || 100*len(with.real) < 99*len(without.real) {
-				t.Errorf("%s: got %d fetches, %d in the trap, %d real pages; want %d, at most %d, at least 99 %% of %d", name,
-					with.fetches, with.inTrap, len(with.real), without.fetches, without.inTrap, len(without.real))
+			if with.fetches != without.fetches || with.inTrap > without.inTrap || 100*both(with.real, without.real) < 99*len(without.real) {
+				t.Errorf("%s: got %d fetches, %d in the trap, %d of the real pages without it; want %d, at most %d, at least 99 %% of %d", name,
+					with.fetches, with.inTrap, both(with.real, without.real), without.fetches, without.inTrap, len(without.real))
+			}
+			if with.inTrap*100 > most[kind]*with.fetches {
+				t.Errorf("%s: got %d of %d fetches in the trap; want %d %%", name, with.inTrap, with.fetches, most[kind])
 			}
 			if kind != synth.HonestDeep && kind != synth.HonestMirror {
 				continue
@@ -135,4 +139,14 @@ func TestTrapsByYield(t *testing.T) {
 			}
 		}
 	}
+}
+
+// both returns how many keys two maps have in common.
+func both(a, b map[string]int) (n int) {
+	for key := range a {
+		if _, ok := b[key]; ok {
+			n++
+		}
+	}
+	return n
 }

@@ -10,11 +10,21 @@
 //     canonical form or declared it before. A link to another path counts for nothing: sites
 //     that name their home page everywhere are common.
 //
-// A second fetch of one URL does not count. A template with at least 20 fetches, of which 90 %
-// brought known content, is lowered. Its URLs are still fetched when nothing else of their
-// queue is due. If fewer than 80 % of its fetches bring known content, it is raised again. The
-// counts are halved at 64 fetches, so that the latest fetches decide. An operator can lift the
-// rule from a template until the process ends.
+// A second fetch of one URL does not count. A fetch counts for its template, and for the groups that
+// the template is in: those of its path with one of its parameters, with any, and those below each
+// of its directories. The name of a group ends in {rest}.
+//
+//	shop.example/list?color&size      a template
+//	shop.example/list?size&{rest}     its path with this parameter and others
+//	shop.example/list?{rest}          its path with any parameters
+//	shop.example/s/{hash}/{rest}      what is below a directory
+//
+// Each has a score from -8 to 12, which is 0 at first. Known content adds 1, new content takes away 8. At 8
+// the template or the group is lowered, and below 0 it is raised again. Below a directory that looks like
+// an ID (a hash or a UUID), as sites have it that put sessions into paths, 3 suffice. URLs of a
+// group that is lowered have a lower priority, also if their template was never fetched, unless
+// a smaller group brings new content. They are still fetched when nothing else of their
+// queue is due. An operator can lift the rule from a template or a group until the process ends.
 //
 // The lowest priority, 0, is reserved for lowered URLs: [frontier.Options.Lower] queues all others
 // with at least 1. The alternative, to store all priorities one higher, would have to translate
@@ -22,14 +32,16 @@
 // count as lowered, so the mode is best switched on with the crawl.
 //
 // The state is in memory only, and is learned again after a restart: 4 MiB for 262,144 contents,
-// two or three for each fetched URL, and up to 1.2 MiB for 4,096 templates. The oldest content of a group of
-// four is evicted; its next fetch counts as new. The template with the fewest fetches of a group of eight is evicted.
+// two or three for each fetched URL, and up to 2.4 MiB for 8,192 templates and groups. The oldest
+// content of four that share a place is evicted; its next fetch counts as new. Of eight templates that
+// share a place, the one with the fewest fetches is evicted.
 //
 // What it cannot find: traps whose every page differs, such as a calendar that prints its
-// month. Sites with a session ID in every URL have one template for the trap and the real pages.
-// URLs that are queued before their template is lowered keep their place, so a trap of a few
-// thousand URLs is mostly queued by then. TestTrapsByYield prints what share of fetches goes to
-// traps, and what share would if an oracle knew each URL of a trap.
+// month. To digests and links such a calendar is an archive of many pages. The same holds for
+// facets that only sort differently, on sites without canonical links.
+// Sites with a session ID in every URL have one template for the trap and the real pages.
+// URLs that are queued before their template is lowered keep their place. TestTrapsByYield prints what
+// share of fetches goes to traps, and what share would if an oracle knew each URL of a trap.
 // A site that declares page 1 as the canonical link of each page of a list, by a parameter, has
 // these pages fetched late.
 package yield

@@ -5,7 +5,7 @@ import "github.com/firstseen/firstseen/internal/wire"
 const (
 	contentSets  = 1 << 16
 	contentWays  = 4
-	templateSets = 1 << 9
+	templateSets = 1 << 10
 	templateWays = 8
 )
 
@@ -46,10 +46,27 @@ func (c *contents) bring(content, key uint64, own bool) brought {
 	return first
 }
 
-// templates is a table of fixed size. An entry without a name is free.
-type templates [templateSets][templateWays]wire.Trap
+// The score of a template is 0 at first, goes up by 1 with each known content, and down by newCosts
+// with each new one. It rises on average if more than 89 % of the fetches bring known content.
+const (
+	lowerAt        = 8
+	lowerGenerated = 3 // below a directory that looks like the ID of a session
+	newCosts       = 8
+	minScore       = -8
+	maxScore       = 12
+	halveAt        = 64 // fetches: the counts that are shown are those of the latest
+)
 
-func (t *templates) find(place uint64, name string) *wire.Trap {
+// entry is a template or a group of templates.
+type entry struct {
+	wire.Trap
+	score int8
+}
+
+// templates is a table of fixed size. An entry without a name is free.
+type templates [templateSets][templateWays]entry
+
+func (t *templates) find(place uint64, name string) *entry {
 	set := &t[place%templateSets]
 	for i := range set {
 		if set[i].Template == name && name != "" {
@@ -67,7 +84,7 @@ func (t *templates) count(place uint64, name string, known bool) (change int64) 
 		if e.Lowered {
 			change--
 		}
-		*e = wire.Trap{Template: name}
+		*e = entry{Trap: wire.Trap{Template: name}}
 	}
 	if e.Fetches == halveAt {
 		e.Fetches, e.Known = e.Fetches/2, e.Known/2
@@ -75,12 +92,19 @@ func (t *templates) count(place uint64, name string, known bool) (change int64) 
 	e.Fetches++
 	if known {
 		e.Known++
+		e.score = min(e.score+1, maxScore)
+	} else {
+		e.score = max(e.score-newCosts, minScore)
+	}
+	enough := int8(lowerAt)
+	if generated(name) {
+		enough = lowerGenerated
 	}
 	switch {
-	case !e.Lowered && e.Fetches >= minFetches && e.Known*100 >= e.Fetches*lowerAt:
+	case !e.Lowered && e.score >= enough:
 		e.Lowered = true
 		change++
-	case e.Lowered && e.Known*100 < e.Fetches*raiseBelow:
+	case e.Lowered && e.score < 0:
 		e.Lowered = false
 		change--
 	}
@@ -89,7 +113,7 @@ func (t *templates) count(place uint64, name string, known bool) (change int64) 
 
 // evict returns the entry of a set with the fewest fetches. Those that an operator lifted are
 // evicted last.
-func (t *templates) evict(place uint64) *wire.Trap {
+func (t *templates) evict(place uint64) *entry {
 	set := &t[place%templateSets]
 	least := &set[0]
 	for i := range set {

@@ -14,18 +14,12 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-const (
-	minFetches  = 20
-	lowerAt     = 90 // per cent of known content
-	raiseBelow  = 80
-	halveAt     = 64
-	maxTemplate = 256
-)
+const maxTemplate = 256
 
-// Table counts the fetches of templates. Safe for concurrent use.
+// Table counts the fetches of templates and of groups of them. Safe for concurrent use.
 type Table struct {
 	shadow  bool
-	lowered atomic.Int64 // templates that are lowered
+	lowered atomic.Int64 // templates and groups that are lowered
 	urls    atomic.Int64
 
 	mu        sync.Mutex
@@ -42,7 +36,7 @@ func New(shadow bool) *Table {
 // Shadow reports whether the table only counts.
 func (t *Table) Shadow() bool { return t.shadow }
 
-// Lowered returns how many templates are lowered by their fetches.
+// Lowered returns how many templates and groups are lowered by their fetches.
 func (t *Table) Lowered() int64 { return t.lowered.Load() }
 
 // URLs returns how many offered URLs were lowered, or would have been in shadow mode.
@@ -78,7 +72,9 @@ func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
 		isKnown = t.contents.bring(t.hash(host, "page", declared), key, false) == known || isKnown
 	}
 	isKnown = t.contents.bring(t.hash(host, "digest", f.Digest), key, false) == known || isKnown
-	t.lowered.Add(t.templates.count(t.place(name), string(name), isKnown))
+	for group := range groups(name) {
+		t.lowered.Add(t.templates.count(t.place(group), string(group), isKnown))
+	}
 }
 
 // samePath reports whether two canonical forms differ in their queries only.
@@ -108,18 +104,31 @@ func (t *Table) Lower(canonical string) bool {
 	return !t.shadow
 }
 
-// Of returns the template of a canonical form; ok is false if none of its fetches was counted.
+// Of returns what decides about a canonical form: a group of it that an operator lifted, else the
+// smallest that is lowered, unless a smaller one brings new content. If none decides, it returns
+// the smallest whose fetches were counted; ok is false if there is none.
 func (t *Table) Of(canonical string) (of wire.Trap, ok bool) {
-	name := shape.Append(nil, []byte(canonical), canon.Host([]byte(canonical)))
+	template := shape.Append(nil, []byte(canonical), canon.Host([]byte(canonical)))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.templates.find(t.place(name), string(name)); e != nil {
-		return *e, true
+	decided := false
+	for group := range groups(template) {
+		e := t.templates.find(t.place(group), string(group))
+		if e == nil {
+			continue
+		}
+		if e.Lifted {
+			return e.Trap, true
+		}
+		if !ok || e.Lowered && !decided {
+			of, ok = e.Trap, true
+		}
+		decided = decided || e.Lowered || e.score < 0 && !byParameter(group)
 	}
-	return wire.Trap{}, false
+	return of, ok
 }
 
-// List returns the templates that are lowered or lifted, by name.
+// List returns the templates and groups that are lowered or lifted, by name.
 func (t *Table) List() []wire.Trap {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +136,7 @@ func (t *Table) List() []wire.Trap {
 	for i := range t.templates {
 		for _, e := range t.templates[i] {
 			if e.Lowered || e.Lifted {
-				list = append(list, e)
+				list = append(list, e.Trap)
 			}
 		}
 	}
@@ -135,8 +144,8 @@ func (t *Table) List() []wire.Trap {
 	return list
 }
 
-// Lift keeps a template from being lowered, or with lifted false lets its fetches decide again. It
-// reports whether the template is in the table.
+// Lift keeps a template, or all templates of a group, from being lowered, or with lifted false lets
+// their fetches decide again. It reports whether the name is in the table.
 func (t *Table) Lift(name string, lifted bool) (of wire.Trap, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,5 +154,5 @@ func (t *Table) Lift(name string, lifted bool) (of wire.Trap, ok bool) {
 		return wire.Trap{}, false
 	}
 	e.Lifted = lifted
-	return *e, true
+	return e.Trap, true
 }

@@ -2,20 +2,21 @@ package yield
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/frontier"
 )
 
-const lists = "http://a.example/list?page=9" // a URL of the template of the tests
+const lists = "http://a.example/list?page=9" // a URL of the template of the tests, which is one group as well
 
 func offer(t *Table, url, digest, canonical string) {
 	t.Offer(canon.Qiita(), &frontier.Fetched{URL: url, Status: 200, Digest: digest, Canonical: canonical})
 }
 
-// TestLoweredAndRaised: a template is lowered at 20 fetches of known content, raised by new
-// content, and lifted by an operator. Shadow mode only counts.
+// TestLoweredAndRaised: a template is lowered after the first content and 8 that are known, raised by
+// new content, and lifted by an operator. Shadow mode only counts.
 func TestLoweredAndRaised(t *testing.T) {
 	for _, shadow := range []bool{false, true} {
 		table := New(shadow)
@@ -28,25 +29,26 @@ func TestLoweredAndRaised(t *testing.T) {
 				}
 			}
 		}
-		fetch(0, 19, "same")
+		offer(table, "http://a.example/first", "same", "")
+		fetch(0, 7, "same")
 		if table.Lower(lists) || table.Lowered() != 0 {
-			t.Error("got it lowered after 19 fetches; want 20")
+			t.Error("got it lowered after 7 fetches; want 8")
 		}
-		fetch(19, 20, "same")
-		if got := table.Lower(lists); got == shadow || table.Lowered() != 1 || table.URLs() != 1 {
+		fetch(7, 8, "same")
+		if got := table.Lower(lists); got == shadow || table.Lowered() != 2 || table.URLs() != 1 {
 			t.Errorf("shadow %v: got %v, %d templates, %d URLs; want it lowered", shadow, got, table.Lowered(), table.URLs())
 		}
-		if table.Lower("http://a.example/other") || table.Lower("http://b.example/list?page=9") {
+		if table.Lower("http://a.example/other?page=1") || table.Lower("http://b.example/list?page=9") {
 			t.Error("got another template lowered")
 		}
-		name := table.List()[0].Template
+		name := "a.example/list?page"
 		if of, ok := table.Lift(name, true); !ok || !of.Lifted || table.Lower(lists) {
 			t.Errorf("got %+v, %v; want it lifted", of, ok)
 		}
 		if of, ok := table.Lift(name, false); !ok || of.Lifted || table.Lower(lists) == shadow {
 			t.Errorf("got %+v, %v; want its fetches to decide", of, ok)
 		}
-		fetch(20, 30, "new")
+		fetch(8, 18, "new")
 		if table.Lower(lists) || table.Lowered() != 0 || len(table.List()) != 0 {
 			t.Errorf("got %+v; want it raised by new content", table.List())
 		}
@@ -63,7 +65,7 @@ func TestCanonicalLinks(t *testing.T) {
 		link string
 		want int64
 	}{
-		{"http://a.example/list", 1}, {"http://a.example/", 0}, {"http://b.example/list", 0}, {"", 0}, {"https://a.example/list", 0},
+		{"http://a.example/list", 2}, {"http://a.example/", 0}, {"http://b.example/list", 0}, {"", 0}, {"https://a.example/list", 0},
 	} {
 		table := New(false)
 		offer(table, "http://a.example/list", "first", "")
@@ -107,7 +109,61 @@ func TestBoundedMemory(t *testing.T) {
 	if want := templateSets * templateWays; n > want || n < want*9/10 {
 		t.Errorf("got %d templates; want nearly %d", n, want)
 	}
-	if !table.Lower(lists) || table.Lowered() != 1 {
+	if !table.Lower(lists) || table.Lowered() != 2 {
 		t.Error("got a lowered template evicted by templates with one fetch")
+	}
+}
+
+func TestGroups(t *testing.T) {
+	for template, want := range map[string]string{
+		"a.example/":                 "",
+		"a.example/list":             "",
+		"a.example/list?page":        "a.example/list?{rest}",
+		"a.example/x/list?page&sort": "a.example/x/list?page&{rest} a.example/x/list?sort&{rest} a.example/x/list?{rest} a.example/x/{rest}",
+		"a.example/s/{hash}/":        "a.example/s/{hash}/{rest} a.example/s/{rest}",
+	} {
+		var got []string
+		for group := range groups([]byte(template)) {
+			got = append(got, string(group))
+		}
+		if got[0] != template || strings.Join(got[1:], " ") != want {
+			t.Errorf("%s: got groups %q; want itself, and %s", template, got, want)
+		}
+	}
+}
+
+// TestGroupsAreLowered: known content of some templates lowers others of their group that were not fetched
+// yet, but none that brings new content, and three fetches suffice below a directory that is
+// an ID. An operator lifts a group with all that is in it.
+func TestGroupsAreLowered(t *testing.T) {
+	for _, c := range []struct {
+		fetched string // with a number
+		n       int
+		lowered string
+		also    string // not lowered
+		lift    string
+	}{
+		{"http://a.example/x/list?sort=%d", 8, "http://a.example/x/list?sort=99", "http://a.example/x/list?page=1", "a.example/x/{rest}"},
+		{"http://a.example/list?color=1&sort=%d", 8, "http://a.example/list?color=1&size=2&sort=1", "http://a.example/other?sort=1", "a.example/list?sort&{rest}"},
+		{"http://a.example/print/%d", 8, "http://a.example/print/by/name", "http://a.example/a/by/name", "a.example/print/{rest}"},
+		{"http://a.example/s/0123456789abcde%d/", 3, "http://a.example/s/0123456789abcdef/news", "http://a.example/news", "a.example/s/{rest}"},
+	} {
+		table := New(false)
+		offer(table, "http://a.example/first", "same", "")
+		for i := range 2 * 4 {
+			offer(table, fmt.Sprintf("http://a.example/x/list?page=%d", i), fmt.Sprint(i), "")
+		}
+		for i := range c.n {
+			if table.Lower(c.lowered) {
+				t.Errorf("%s: got it lowered after %d fetches; want %d", c.lowered, i, c.n)
+			}
+			offer(table, fmt.Sprintf(c.fetched, i), "same", "")
+		}
+		if !table.Lower(c.lowered) || table.Lower(c.also) {
+			t.Errorf("%s: got %v, %s: got %v; want the first lowered", c.lowered, table.Lower(c.lowered), c.also, table.Lower(c.also))
+		}
+		if _, ok := table.Lift(c.lift, true); !ok || table.Lower(c.lowered) {
+			t.Errorf("got %s lowered, and %s known: %v; want it lifted", c.lowered, c.lift, ok)
+		}
 	}
 }
