@@ -106,6 +106,8 @@ type call struct {
 
 	handler atomic.Pointer[context.CancelCauseFunc] // ends the context of the handler over gRPC
 
+	unsent *holding // of what gRPC may keep of its answers; with admission.mu locked
+
 	place   atomic.Pointer[admit.Pool] // that it has a place of; nil for none
 	sending atomic.Int64               // when the answer began that is being sent, ns since 1970; 0 for none
 	done    atomic.Int64               // when its handler returned; 0 before
@@ -169,8 +171,27 @@ func (a *admission) leave(c *call) {
 		c.open.Leave()
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	delete(a.active, c)
+	unsent := c.unsent
+	c.unsent = nil
+	a.mu.Unlock()
+	unsent.done()
+}
+
+// maxUnsent is about how much gRPC takes of the answers of a call before SendMsg blocks, with
+// the message that goes beyond it.
+const maxUnsent = 64<<10 + 128<<10
+
+// keepUnsent keeps a share of memory for the answers of a call over gRPC that SendMsg has
+// accepted: gRPC has some of them until the client takes them, also when the handler has returned.
+func (a *admission) keepUnsent(c *call, held *holding) {
+	held.keep(maxUnsent)
+	a.mu.Lock()
+	if _, active := a.active[c]; active && (c.unsent == nil || c.unsent.n < held.n) {
+		held, c.unsent = c.unsent, held
+	}
+	a.mu.Unlock()
+	held.done()
 }
 
 // wait has a call change its place for one of those that wait for a lease.

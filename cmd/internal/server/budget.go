@@ -86,5 +86,9 @@ func (h *holding) keep(n int64) {
 	}
 }
 
-// done returns all bytes to the pool.
-func (h *holding) done() { h.keep(0) }
+// done returns all bytes to the pool. A nil holding has none.
+func (h *holding) done() {
+	if h != nil {
+		h.keep(0)
+	}
+}

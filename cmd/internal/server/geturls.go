@@ -38,34 +38,35 @@ func (s *Server) GetURLs(p *frontierpb.GetParams, stream frontierpb.URLFrontier_
 	queues := int(p.MaxQueues)
 	for p.MaxQueues == 0 || queues > 0 {
 		req.MaxQueues = queues
-		leases, bound, err := s.leaseAndSend(stream, req)
+		leases, full, err := s.leaseAndSend(stream, req)
 		if err != nil {
 			return err
 		}
 		queues -= countQueues(leases)
-		if len(leases) < req.Max && bytesOfLeases(leases) < bound || s.isDraining() {
+		if len(leases) < req.Max && !full || s.isDraining() {
 			return nil
 		}
 	}
 	return nil
 }
 
-// leaseAndSend is one step of GetURLs. It returns its leases, and the number of bytes at which it
-// would have stopped.
-func (s *Server) leaseAndSend(stream frontierpb.URLFrontier_GetURLsServer, req frontier.LeaseRequest) ([]*frontier.Lease, int64, error) {
+// leaseAndSend is one step of GetURLs. It returns its leases, and reports whether it stopped at
+// its number of bytes.
+func (s *Server) leaseAndSend(stream frontierpb.URLFrontier_GetURLsServer, req frontier.LeaseRequest) (leases []*frontier.Lease, full bool, err error) {
 	ctx := stream.Context()
 	held, err := s.payForLeases(ctx, &req, sentCopies)
 	if err != nil {
-		return nil, 0, err
+		return nil, false, err
 	}
-	defer held.done()
-	leases, _, err := s.leaseNow(ctx, req)
-	if err != nil {
-		return nil, 0, s.fault("lease", err)
+	defer func() { s.admission.keepUnsent(callOf(ctx), held) }()
+	if leases, _, err = s.leaseNow(ctx, req); err != nil {
+		held.done()
+		return nil, false, s.fault("lease", err)
 	}
 	s.countLeases(ctx, len(leases))
 	held.keep(costOfLeases(leases, sentCopies))
-	return leases, req.MaxBytes, s.sendLeases(stream, leases)
+	full = bytesOfLeases(leases) >= req.MaxBytes
+	return leases, full, s.sendLeases(stream, leases)
 }
 
 // leaseRequest returns what to lease; ok is false for a request nothing can
@@ -110,12 +111,16 @@ func (s *Server) leaseNow(ctx context.Context, req frontier.LeaseRequest) (lease
 	return leases, next, err
 }
 
-// sendLeases hands leases over. What could not be sent is given back, so that
-// it needn't wait for its lease to run out.
+// sendLeases hands leases over, and drops their metadata when it is encoded. What could not be
+// sent is given back, so that it needn't wait for its lease to run out.
 func (s *Server) sendLeases(stream frontierpb.URLFrontier_GetURLsServer, leases []*frontier.Lease) error {
 	for first := 0; first < len(leases); first += encodeAtOnce {
 		some := leases[first:min(first+encodeAtOnce, len(leases))]
-		messages := encodeAll(len(some), 128, func(dst []byte, i int) []byte { return appendLease(dst, some[i]) })
+		messages := encodeAll(len(some), 128, func(dst []byte, i int) []byte {
+			dst = appendLease(dst, some[i])
+			some[i].Meta = nil // the client may take long
+			return dst
+		})
 		for i := range messages {
 			if err := stream.SendMsg(&messages[i]); err != nil {
 				s.release(leases[first+i:])

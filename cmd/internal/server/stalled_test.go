@@ -224,10 +224,12 @@ func TestUnreadAcknowledgements(t *testing.T) {
 	r.honest(t)
 }
 
-// TestUnreadLeases leases URLs with much metadata over many calls and reads none of them.
-func TestUnreadLeases(t *testing.T) {
-	const hosts, each, most = 64, 16, 48 << 20
-	r := startWithTwo(t, Config{MaxInHand: 16 << 20})
+// largeMeta is the metadata of URLs of addLarge, in bytes.
+const largeMeta = 60_000
+
+// addLarge adds each URLs with much metadata in each of so many queues.
+func (r *running) addLarge(t *testing.T, hosts, each int) {
+	t.Helper()
 	admin := r.client(t, withToken(honestToken))
 	for host := range hosts {
 		stream, err := admin.PutURLs(t.Context())
@@ -235,7 +237,7 @@ func TestUnreadLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range each {
-			it := (&player{}).item(fmt.Sprintf("http://%d.example/%d m.a=%s", host, i, strings.Repeat("m", 60_000)))
+			it := (&player{}).item(fmt.Sprintf("http://%d.example/%d m.a=%s", host, i, strings.Repeat("m", largeMeta)))
 			if err := stream.Send(it); err != nil {
 				t.Fatal(err)
 			}
@@ -247,6 +249,13 @@ func TestUnreadLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestUnreadLeases leases URLs with much metadata over many calls and reads none of them.
+func TestUnreadLeases(t *testing.T) {
+	const hosts, each, most = 64, 16, 48 << 20
+	r := startWithTwo(t, Config{MaxInHand: 16 << 20})
+	r.addLarge(t, hosts, each)
 	before := heap()
 	for range 8 {
 		if _, err := r.unreading(t).GetURLs(t.Context(), &pb.GetParams{}); err != nil {
@@ -268,6 +277,36 @@ func TestUnreadLeases(t *testing.T) {
 		t.Errorf("memory grew by %d bytes; want at most %d", grown, most)
 	}
 	r.honest(t)
+}
+
+// TestUnsentLeasesCount leases over calls whose handlers return: their last messages are in
+// gRPC's buffers until the client takes them, and count until then.
+func TestUnsentLeasesCount(t *testing.T) {
+	const calls = 8
+	r := startWithTwo(t, Config{})
+	r.addLarge(t, 2*calls, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := r.unreading(t)
+	for range calls { // one URL fits into the window of each
+		if _, err := c.GetURLs(ctx, &pb.GetParams{MaxQueues: 2, MaxUrlsPerQueue: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the handlers have returned", func() bool {
+		n := 0
+		for _, c := range r.admission.all() {
+			if c.done.Load() != 0 {
+				n++
+			}
+		}
+		return n == calls
+	})
+	if n := r.admission.inHand.Held(); n < calls*largeMeta {
+		t.Errorf("got %d bytes held; want at least %d, which wait to be sent", n, calls*largeMeta)
+	}
+	cancel()
+	eventually(t, "the calls have ended", func() bool { return r.admission.inHand.Held() == 0 })
 }
 
 // TestLeasesComeInPieces takes more than a step leases, over both interfaces.

@@ -179,7 +179,7 @@ func (r *row) print(name string) {
 		func(r *result) []time.Duration { return r.fresh },
 	} {
 		alone, under := p99s(r.alone, times), p99s(r.under, times)
-		row = append(row, alone, under, float64(under.median())/float64(max(alone.median(), 1)))
+		row = append(row, alone, under, ratio(under, alone))
 	}
 	calls, timed, failed, err := 0, 0, 0, error(nil)
 	for _, r := range r.under {
@@ -189,7 +189,7 @@ func (r *row) print(name string) {
 		err = cmp.Or(err, r.err)
 	}
 	row = append(row, calls, timed, failed, r.aloneCPU.percent(), r.underCPU.percent(), r.peak)
-	fmt.Printf("| %s | %d, %d | %v | %v | %.1f | %v | %v | %.1f | %v | %v | %.1f | %d, %d | %d | %.0f | %.0f | %d |\n", row...)
+	fmt.Printf("| %s | %d, %d | %v | %v | %s | %v | %v | %s | %v | %v | %s | %d, %d | %d | %.0f | %.0f | %d |\n", row...)
 	if failed > 0 {
 		fmt.Fprintf(os.Stderr, "%s: the first call that failed: %v\n", name, err)
 	}
@@ -219,6 +219,14 @@ func (s spread) median() time.Duration {
 		return 0
 	}
 	return s[(len(s)-1)/2]
+}
+
+// ratio returns how many times as long the calls of some turns took.
+func ratio(under, alone spread) string {
+	if len(under) == 0 || len(alone) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", float64(under.median())/float64(alone.median()))
 }
 
 // String implements fmt.Stringer.
