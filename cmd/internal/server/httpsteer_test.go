@@ -49,10 +49,11 @@ func TestSteer(t *testing.T) {
 // TestSteerScopes asserts that a crawler's token may delay a queue, and not pause, limit or forget.
 func TestSteerScopes(t *testing.T) {
 	s := start(t, canon.Qiita(), Config{TokensFile: threeTokens(t)})
-	for path, body := range map[string]string{
-		"/v1/queue?limit": `{"queue":"a.com","limit":5}`, "/v1/queue?paused": `{"queue":"a.com","paused":false}`,
-		"/v1/pause": `{"paused":true}`, "/v1/forget": `{"all":true}`,
+	for _, call := range [][2]string{
+		{"/v1/queue", `{"queue":"a.com","limit":5}`}, {"/v1/queue", `{"queue":"a.com","paused":false}`},
+		{"/v1/pause", `{"paused":true}`}, {"/v1/forget", `{"all":true}`},
 	} {
+		path, body := call[0], call[1]
 		if got := s.requestWith(t, writeToken, "POST", path, body); !strings.HasPrefix(got, "403") {
 			t.Errorf("%s of a crawler: got %s; want 403", path, got)
 		}
