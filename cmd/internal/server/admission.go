@@ -91,8 +91,10 @@ func newAdmission(c Config) *admission {
 type call struct {
 	method string
 	client admit.Client
+	from   admit.Client // its address
 	need   Scope
 	token  [sha256.Size]byte // digest, zero for none
+	steers bool              // Admin was needed for a field of the request
 	// refused is why the call isn't served, nil if it is.
 	refused error
 	// end ends the call with an error.

@@ -16,7 +16,7 @@ import (
 // identify sets the client of a call by its Authorization header, or by its address where
 // no token is asked for. The error refuses the call.
 func (s *Server) identify(c *call, header string, address admit.Client) error {
-	c.client = address
+	c.client, c.from = address, address
 	if s.tokens == nil || c.need == Open {
 		return nil
 	}

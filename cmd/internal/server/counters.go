@@ -33,6 +33,9 @@ type counters struct {
 	lease  prometheus.Histogram
 	calls  *prometheus.CounterVec // call, code
 
+	httpRequests *prometheus.CounterVec   // method, path, code
+	httpSeconds  *prometheus.HistogramVec // method, path
+
 	unauthorized *prometheus.CounterVec // code
 	stalled      prometheus.Counter
 }
@@ -62,6 +65,7 @@ func newCounters(r prometheus.Registerer) *counters {
 		batch: histogram(r, "firstseen_batch_urls", "URLs of a batch, which share a commit.", prometheus.ExponentialBuckets(1, 2, 13)),
 		lease: histogram(r, "firstseen_lease_seconds", "Seconds of a call of GetURLs, or of POST /v1/lease without wait_seconds.", prometheus.ExponentialBuckets(0.0001, 2, 16)),
 	}
+	c.newHTTPCounters(r)
 	c.getLatency = prometheus.NewSummary(prometheus.SummaryOpts{Name: "frontier_getURLs_latency_seconds", Help: "Seconds of a call of GetURLs."})
 	r.MustRegister(c.getLatency)
 	c.discoveredURLs, c.knownURLs = c.putKind.WithLabelValues("true"), c.putKind.WithLabelValues("false")

@@ -91,7 +91,9 @@ func (s *Server) asStream(m grpc.MethodDesc) grpc.StreamHandler {
 			return nil, err
 		}
 		defer end()
-		return handle(ctx, req)
+		answer, err := handle(ctx, req)
+		s.logUnarySteering(ctx, req, err)
+		return answer, err
 	}
 	return func(srv any, stream grpc.ServerStream) error {
 		answer, err := m.Handler(srv, stream.Context(), stream.RecvMsg, inTurn)

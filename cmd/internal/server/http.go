@@ -82,10 +82,10 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	all := append(s.described(), pages()...)
 	for _, r := range all {
-		mux.HandleFunc(r.pattern, s.admitted(r))
+		mux.HandleFunc(r.pattern, s.observed(r.pattern, s.admitted(r)))
 	}
 	for _, r := range s.healthRoutes() {
-		mux.HandleFunc(r.pattern, s.handled(r.pattern, r.handler))
+		mux.HandleFunc(r.pattern, s.observed(r.pattern, s.handled(r.pattern, r.handler)))
 	}
 	s.refuseOthers(mux, append(all, s.healthRoutes()...))
 	return s.guardHost(http.NewCrossOriginProtection().Handler(mux))

@@ -50,14 +50,14 @@ func (s *Server) refuseOthers(mux *http.ServeMux, routes []route) {
 		methods[path] = append(methods[path], method)
 	}
 	for path, allowed := range methods {
-		mux.HandleFunc(path, s.handled(path, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc(path, s.observed("other", s.handled(path, func(w http.ResponseWriter, r *http.Request) {
 			slices.Sort(allowed)
 			list := strings.Join(allowed, ", ")
 			w.Header().Set("Allow", list)
 			writeError(w, http.StatusMethodNotAllowed, "method", fmt.Sprintf("cannot call %.40q; got %.20s; want %s", r.URL.Path, r.Method, list))
-		}))
+		})))
 	}
-	mux.HandleFunc("/", s.handled("/", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/", s.observed("other", s.handled("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, "path", fmt.Sprintf("cannot call %.40q; no such path; /openapi.json lists them", r.URL.Path))
-	}))
+	})))
 }

@@ -41,7 +41,7 @@ func (s *Server) registerGauges() {
 	for name, help := range gaugeHelp {
 		g.descs[name] = prometheus.NewDesc(name, help, nil, nil)
 	}
-	s.registry.MustRegister(g, newVerdicts(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.registry.MustRegister(g, buildInfo(), newVerdicts(s), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.cfg.Store != nil {
 		s.registry.MustRegister(newStoreGauges(s.cfg.Store))
 	}
