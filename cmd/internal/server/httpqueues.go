@@ -14,31 +14,36 @@ import (
 
 // queueAnswer is one queue of GET /v1/queues.
 type queueAnswer struct {
-	Crawl        string    `json:"crawl"`
-	Queue        string    `json:"queue"`
-	Held         int64     `json:"held"`
-	InFlight     int64     `json:"in_flight"`
-	Completed    int64     `json:"completed"`
-	Dropped      int64     `json:"dropped"`
-	State        string    `json:"state"` // see queuestate
-	Reason       string    `json:"reason,omitempty"`
-	DelaySeconds float64   `json:"delay_seconds,omitempty"`
-	Limit        int64     `json:"limit,omitempty"`
-	Next         time.Time `json:"next,omitzero"` // when the state changes by itself
-	BlockedUntil time.Time `json:"blocked_until,omitzero"`
+	Crawl        string  `json:"crawl"`
+	Queue        string  `json:"queue"`
+	Held         int64   `json:"held"`
+	InFlight     int64   `json:"in_flight"`
+	Completed    int64   `json:"completed"`
+	Dropped      int64   `json:"dropped"`
+	State        string  `json:"state"` // see queuestate
+	Reason       string  `json:"reason,omitempty"`
+	DelaySeconds float64 `json:"delay_seconds,omitempty"`
+	// DefaultDelaySeconds is the delay of a queue that has none of its own.
+	DefaultDelaySeconds float64   `json:"default_delay_seconds,omitempty"`
+	Limit               int64     `json:"limit,omitempty"`
+	Next                time.Time `json:"next,omitzero"` // when the state changes by itself
+	BlockedUntil        time.Time `json:"blocked_until,omitzero"`
 }
 
 type queuesAnswer struct {
 	Queues []queueAnswer `json:"queues"`
 	// More is the queue to ask on from, as after; empty at the end.
 	More string `json:"more,omitempty"`
+	// Partial reports that there are more queues than maxLooked, so that one with more waiting URLs
+	// may be missing.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // maxLooked bounds the queues looked at for one page of a search.
 const maxLooked = 200_000
 
-// getQueues lists queues of a crawl whose name contains a text, page by page, or one by its
-// name.
+// getQueues lists queues of a crawl whose name contains a text, page by page or those with most
+// waiting URLs first, or one by its name.
 func (s *Server) getQueues(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if name := q.Get("queue"); name != "" {
@@ -55,6 +60,15 @@ func (s *Server) getQueues(w http.ResponseWriter, r *http.Request) {
 		limit = n
 	}
 	match := matcher(q.Get("search"), true)
+	switch order := q.Get("order"); order {
+	case "", "name":
+	case "waiting":
+		s.getWaiting(w, r, q, match, limit)
+		return
+	default:
+		writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot list queues; got order %.20q; want name or waiting", order))
+		return
+	}
 	answer := queuesAnswer{Queues: []queueAnswer{}}
 	defaults, now, looked := s.queueDefaults(), time.Now(), 0
 	for info, err := range s.f.Queues(r.Context(), crawlName(q.Get("crawl")), q.Get("after")) {
@@ -121,7 +135,11 @@ func (s *Server) queueDefaults() queuestate.Defaults {
 
 func wireQueue(q *store.QueueInfo, d queuestate.Defaults, now time.Time) queueAnswer {
 	st := queuestate.Of(q, d, now)
+	defaultDelay := d.Delay.Seconds()
+	if q.Delay != 0 {
+		defaultDelay = 0
+	}
 	return queueAnswer{Crawl: q.Crawl, Queue: q.Name, Held: q.Held, InFlight: q.InFlight, Completed: q.Completed, Dropped: q.Dropped,
 		State: st.Name, Reason: st.Reason, Next: st.Next,
-		DelaySeconds: max(q.Delay, 0).Seconds(), Limit: q.Limit, BlockedUntil: q.BlockedUntil}
+		DelaySeconds: max(q.Delay, 0).Seconds(), DefaultDelaySeconds: defaultDelay, Limit: q.Limit, BlockedUntil: q.BlockedUntil}
 }
