@@ -6,6 +6,7 @@ const $ = id => document.getElementById(id);
 const number = n => Math.round(n).toLocaleString('en');
 const seconds = s => s >= 1 ? s.toFixed(1) + ' s' : s >= 0.001 ? (s * 1000).toFixed(1) + ' ms' : (s * 1e6).toFixed(0) + ' µs';
 const round = n => n < 10 ? n.toFixed(1) : n.toFixed(0);
+const time = t => new Date(t).toLocaleString('sv'); // 2026-01-31 16:05:00, of this browser's zone
 const bytes = b => b >= 2 ** 30 ? (b / 2 ** 30).toFixed(1) + ' GiB' : (b / 2 ** 20).toFixed(0) + ' MiB';
 
 $('token').value = sessionStorage.getItem('token') || '';
@@ -15,7 +16,7 @@ async function ask(path) {
   const token = $('token').value.trim();
   const resp = await fetch(path, token ? { headers: { Authorization: 'Bearer ' + token } } : {});
   const body = await resp.json().catch(() => null);
-  if (!resp.ok) throw new Error(body?.error?.message || 'the daemon answers ' + resp.status);
+  if (!resp.ok) throw Object.assign(new Error(body?.error?.message || 'the daemon answers ' + resp.status), { status: resp.status });
   return body;
 }
 
@@ -26,10 +27,33 @@ function el(tag, text, cls) {
   return e;
 }
 
+// A row of a table. The first cell is its header. On a narrow screen a row of a table with column
+// headers is drawn as a list (style.css), which may hide from assistive programs that it is a row; the
+// roles state it.
 function row(...cells) {
   const tr = el('tr');
-  for (const [text, cls] of cells) tr.append(el('td', text, cls));
+  tr.setAttribute('role', 'row');
+  cells.forEach(([text, cls], i) => {
+    const cell = el(i ? 'td' : 'th', text, cls);
+    if (!i) cell.scope = 'row';
+    cell.setAttribute('role', i ? 'cell' : 'rowheader');
+    tr.append(cell);
+  });
   return tr;
+}
+
+// Replaces the rows of a table, and repeats the column headers in the cells, for narrow screens. If
+// nothing changed, the rows remain, so that a selection in them does as well.
+function fill(id, rows) {
+  const body = $(id), heads = [...body.parentNode.querySelectorAll('thead th')].map(h => h.textContent);
+  for (const tr of rows) [...tr.cells].forEach((cell, i) => { if (heads[i]) cell.dataset.label = heads[i]; });
+  const text = list => list.map(tr => [...tr.cells].map(c => c.textContent).join('\t')).join('\n');
+  if (text(rows) !== text([...body.rows])) body.replaceChildren(...rows);
+}
+for (const table of document.querySelectorAll('table.wide')) {
+  for (const part of table.querySelectorAll('thead, tbody')) part.setAttribute('role', 'rowgroup');
+  for (const tr of table.querySelectorAll('thead tr')) tr.setAttribute('role', 'row');
+  for (const th of table.querySelectorAll('thead th')) th.setAttribute('role', 'columnheader');
 }
 
 // Rates are differences of counters between two samples.
@@ -57,19 +81,43 @@ function svg(tag, attrs, text) {
   return e;
 }
 
-function draw(id, points, names, least) {
-  const box = $(id), left = 48, right = 592, top = 10, bottom = 155;
-  const most = Math.max(least, ...points.flatMap(p => names.map(n => p[n] ?? 0)));
+// The step of an axis that a person would choose: 1, 2, 2.5 or 5 times a power of ten, so that there
+// are two to five steps.
+function stepFor(most) {
+  const power = 10 ** Math.floor(Math.log10(most / 4));
+  return power * [1, 2, 2.5, 5, 10].find(m => power * m >= most / 4 && (power * m) % 1 === 0);
+}
+
+// Times of day between two moments, at whole steps of the clock.
+function timesOf(t0, t1, count) {
+  const minute = 60000, width = t1 - t0;
+  const step = [minute / 4, minute / 2, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute].find(s => width / s <= count) || 60 * minute;
+  const zone = new Date(t1).getTimezoneOffset() * minute, out = [];
+  for (let t = Math.ceil((t0 - zone) / step) * step + zone; t <= t1; t += step) {
+    out.push([t, time(t).slice(11, step < minute ? 19 : 16)]);
+  }
+  return out;
+}
+
+// Draws lines of the points by name. Each has a dash pattern of its own (style.css) beside its colour.
+function draw(id, points, names, least, unit) {
+  const box = $(id), across = Math.max(240, Math.round(box.clientWidth)), left = 56, right = across - 8, top = 10, bottom = 150;
+  box.setAttribute('viewBox', '0 0 ' + across + ' 180'); // so that text has its own size on each screen
+  const highest = Math.max(0, ...points.flatMap(p => names.map(n => p[n] ?? 0)));
+  const step = stepFor(Math.max(least, highest)), most = Math.ceil(Math.max(least, highest) / step) * step;
   const t1 = points.length ? points.at(-1).at : Date.now(), t0 = Math.min(t1 - 60000, points.length ? points[0].at : t1);
   const x = t => left + (right - left) * (t - t0) / (t1 - t0);
   const y = v => bottom - (bottom - top) * v / most;
   box.replaceChildren();
-  for (const part of [0, 0.5, 1]) {
-    box.append(svg('line', { x1: left, x2: right, y1: y(most * part), y2: y(most * part), class: 'grid' }));
-    box.append(svg('text', { x: left - 6, y: y(most * part) + 4, 'text-anchor': 'end' }, number(most * part)));
+  for (let v = 0; v <= most; v += step) {
+    box.append(svg('line', { x1: left, x2: right, y1: y(v), y2: y(v), class: 'grid' }));
+    box.append(svg('text', { x: left - 6, y: y(v) + 4, 'text-anchor': 'end' }, number(v) + unit));
   }
-  box.append(svg('text', { x: left, y: 172 }, Math.round((t1 - t0) / 60000) + ' min ago'));
-  box.append(svg('text', { x: right, y: 172, 'text-anchor': 'end' }, 'now'));
+  for (const [t, text] of timesOf(t0, t1, (right - left) / 80)) {
+    const at = x(t), anchor = at > right - 30 ? 'end' : at < left + 30 ? 'start' : 'middle';
+    box.append(svg('line', { x1: at, x2: at, y1: bottom, y2: bottom + 4, class: 'grid' }));
+    box.append(svg('text', { x: at, y: bottom + 20, 'text-anchor': anchor }, text));
+  }
   for (const name of names) {
     let d = '', pen = 'M';
     for (const p of points) {
@@ -79,10 +127,20 @@ function draw(id, points, names, least) {
     }
     box.append(svg('path', { d, class: name === 'share' ? 'duplicate' : name }));
   }
+  const known = points.some(p => names.some(n => p[n] !== null));
+  if (!known) box.append(svg('text', { x: (left + right) / 2, y: (top + bottom) / 2 - 8, 'text-anchor': 'middle' }, 'no URLs were offered in this time'));
+  const said = names.map(n => (n === 'share' ? 'duplicates' : n) + ' ' + (points.at(-1)?.[n] == null ? 'unknown' : number(points.at(-1)[n]) + unit)).join(', ');
+  const title = { rates: 'URLs per second', share: 'Duplicates, percent of offered' }[id];
+  box.setAttribute('aria-label', title + ' from ' + time(t0) + ' to ' + time(t1) + '. Latest: ' + said + '. Highest: ' + number(highest) + unit + '.');
 }
 
 function legend(id, parts) {
-  $(id).replaceChildren(...parts.map(([name, cls]) => el('span', name, cls)));
+  $(id).replaceChildren(...parts.map(([name, cls]) => {
+    const item = el('span'), line = svg('svg', { viewBox: '0 0 28 8', class: 'line', 'aria-hidden': 'true' });
+    line.append(svg('path', { d: 'M0 4H28', class: cls }));
+    item.append(line, ' ' + name);
+    return item;
+  }));
 }
 legend('legend-rates', [['new', 'new'], ['duplicate', 'duplicate'], ['refused', 'refused'], ['leased', 'leased']]);
 
@@ -101,9 +159,9 @@ function tiles(s, now) {
   }));
 }
 
-function mean(c, name) {
+function mean(c, name, show) {
   const n = c[name + '_count'] || 0;
-  return n ? c[name + '_sum'] / n : 0;
+  return n ? show(c[name + '_sum'] / n) : '–';
 }
 
 function health(s) {
@@ -111,9 +169,9 @@ function health(s) {
   const rows = [
     ['profile', s.profile],
     ['disk free', c.firstseen_disk_free_bytes ? bytes(c.firstseen_disk_free_bytes) : 'not watched'],
-    ['commit, mean', seconds(mean(c, 'firstseen_commit_seconds'))],
-    ['URLs per commit, mean', round(mean(c, 'firstseen_batch_urls'))],
-    ['time of a lease call, mean', seconds(mean(c, 'firstseen_lease_seconds'))],
+    ['commit, mean', mean(c, 'firstseen_commit_seconds', seconds)],
+    ['URLs per commit, mean', mean(c, 'firstseen_batch_urls', round)],
+    ['time of a lease call, mean', mean(c, 'firstseen_lease_seconds', seconds)],
     ['calls in flight', number(c.firstseen_open_calls || 0)],
     ['URLs that failed', number(c['firstseen_urls_offered_total{verdict="failed"}'] || 0)],
   ];
@@ -126,7 +184,7 @@ function health(s) {
     rows.push(['templates of traps', number(c.firstseen_trap_templates)],
       [shadow ? 'URLs of traps, only counted' : 'URLs of traps, lowered', number(c['firstseen_trap_urls_total{shadow="' + (shadow ? 'yes' : 'no') + '"}'] || 0)]);
   }
-  $('health').replaceChildren(...rows.map(([k, v]) => row([k], [v, 'n'])));
+  fill('health', rows.map(([k, v]) => row([k], [v, 'n'])));
 }
 
 // What the last audit of fetched pages found: counters by rule, as /metrics has them.
@@ -144,7 +202,7 @@ function judged(s) {
   const shown = [...rules].filter(([, r]) => r.pairs > 0).sort(([, a], [, b]) => b.on - a.on || b.pairs - a.pairs);
   $('judged').hidden = shown.length === 0;
   $('judged-note').textContent = 'By ' + number(s.counters.firstseen_captures || 0) + ' fetches kept. “Same” and “different” count pairs with a stable control; “one page” is the verdict on them.';
-  $('rules').replaceChildren(...shown.map(([name, r]) => row(
+  fill('rules', shown.map(([name, r]) => row(
     [name], r.on && r.different > 0 ? ['on, merges different pages', 'bad'] : [r.on ? 'on' : 'off'],
     [number(r.pairs), 'n'], [number(r.same), 'n'], [number(r.different), 'n'],
     [r.share === undefined ? 'no verdict' : (100 * r.share).toFixed(1) + ' %', 'n'])));
@@ -153,7 +211,7 @@ function judged(s) {
 function refused(s) {
   const rows = s.refused.sort((a, b) => b.count - a.count)
     .map(r => row([r.reason + (r.dropped ? ', dropped later' : '')], [r.crawl], [number(r.count), 'n'], [r.examples.at(-1) || '', 'url']));
-  $('refused').replaceChildren(...(rows.length ? rows : [row(['none'], [''], [''], [''])]));
+  fill('refused', rows.length ? rows : [row(['none'], [''], [''], [''])]);
 }
 
 function crawls(s) {
@@ -164,21 +222,33 @@ function crawls(s) {
   pick.value = names.includes(was) ? was : '*';
 }
 
-let shown = 50;
-async function queues() {
-  const crawl = $('crawl').value;
-  const q = new URLSearchParams({ crawl: crawl === '*' ? '' : crawl, search: $('search').value, limit: shown });
-  const page = await ask('/v1/queues?' + q);
-  $('queues').replaceChildren(...page.queues.map(x => row(
-    [x.queue, 'url'], [x.state + (x.reason ? ': ' + x.reason : '')], [number(x.held), 'n'], [number(x.in_flight), 'n'], [number(x.completed), 'n'],
-    [x.delay_seconds ? x.delay_seconds + ' s' : '', 'n'],
-    [x.next ? new Date(x.next).toLocaleString() : '', 'n'])));
-  $('more').hidden = !page.more || shown >= 1000;
-  $('queues-note').textContent = page.queues.length ? '' : 'no queues';
-  if (crawl === '*' && page.queues.length) $('queues-note').textContent = 'of crawl ' + page.queues[0].crawl;
+// When the state of a queue changes: a time, or what ends it.
+function nextChange(q) {
+  if (q.next) return time(q.next);
+  return { ready: 'now', 'in-flight': 'when a lease ends', paused: 'when it is resumed', limited: 'when the limit is raised', empty: 'when a URL is offered' }[q.state] || '';
 }
-$('more').addEventListener('click', () => { shown += 200; queues(); });
-for (const [id, event] of [['search', 'input'], ['crawl', 'change']]) $(id).addEventListener(event, () => { shown = 50; tick(); });
+
+function delayOf(q) {
+  if (q.delay_seconds) return q.delay_seconds + ' s';
+  return q.default_delay_seconds ? q.default_delay_seconds + ' s (default)' : 'none';
+}
+
+// The daemon looks at each queue for a list. So the page asks at most a twentieth of the time.
+let shown = 50, queuesAt = 0;
+async function queues() {
+  if (Date.now() < queuesAt) return;
+  const began = Date.now();
+  const page = await ask('/v1/queues?' + new URLSearchParams({ crawl: $('crawl').value, search: $('search').value, limit: shown, order: 'waiting' }));
+  queuesAt = Date.now() + 19 * (Date.now() - began);
+  fill('queues', page.queues.map(x => row(
+    [x.queue, 'url'], [x.crawl], [x.state + (x.reason ? ': ' + x.reason : '')], [number(x.held - x.in_flight), 'n'], [number(x.in_flight), 'n'], [number(x.completed), 'n'],
+    [delayOf(x), 'n'], [nextChange(x)])));
+  $('more').hidden = page.queues.length < shown || shown >= 1000;
+  $('queues-note').textContent = !page.queues.length ? ($('search').value ? 'No queue has this in its name.' : 'No queues yet: each host gets one with its first URL.')
+    : 'Most queued URLs first. Times are those of this browser.' + (page.partial ? ' The store has more queues than the daemon looked at: some are missing.' : '');
+}
+$('more').addEventListener('click', () => { shown += 200; queuesAt = 0; tick(); });
+for (const [id, event] of [['search', 'input'], ['crawl', 'change']]) $(id).addEventListener(event, () => { shown = 50; queuesAt = 0; tick(); });
 
 $('try').addEventListener('submit', async event => {
   event.preventDefault();
@@ -202,29 +272,50 @@ $('try').addEventListener('submit', async event => {
   }
 });
 
-let busy = false;
+function say(text, cls) {
+  const state = $('state');
+  if (state.textContent !== text) state.textContent = text; // a change is read out
+  state.className = 'badge ' + cls;
+}
+
+function empty(s) {
+  $('empty').hidden = $('crawl').value !== '*' || s.seen + s.held + s.completed > 0;
+  $('offer').textContent = "echo '{\"url\":\"http://example.org/\"}' | curl -s --data-binary @- " + ($('token').value ? "-H 'Authorization: Bearer TOKEN' " : '') + location.origin + '/v1/urls';
+}
+
+// A token for some crawls cannot read the history, which is of all.
+const history = () => ask('/v1/history').catch(err => { if (err.status === 403) return { samples: [] }; throw err; });
+
+let busy = false, again = false;
 async function tick() {
-  if (busy) return;
+  if (busy) { again = true; return; }
   busy = true;
   try {
-    const [s, h] = await Promise.all([ask('/v1/stats?crawl=' + encodeURIComponent($('crawl').value)), ask('/v1/history')]);
+    const [s, h] = await Promise.all([ask('/v1/stats?crawl=' + encodeURIComponent($('crawl').value)), history()]);
     const points = rates(h.samples);
     $('error').hidden = true;
-    $('state').textContent = s.serving ? 'serving' : 'paused';
-    $('state').className = 'badge ' + (s.serving ? 'good' : 'bad');
+    say(s.serving ? 'serving' : 'paused', s.serving ? 'good' : 'bad');
     $('disk').hidden = !s.disk_low;
-    crawls(s); tiles(s, points.at(-1)); health(s); refused(s); judged(s);
-    draw('rates', points, ['new', 'duplicate', 'refused', 'leased'], 10);
-    draw('share', points, ['share'], 100);
+    crawls(s); empty(s); tiles(s, points.at(-1)); health(s); refused(s); judged(s);
+    draw('rates', points, ['new', 'duplicate', 'refused', 'leased'], 10, '');
+    draw('share', points, ['share'], 100, ' %');
     await queues();
   } catch (err) {
     $('error').textContent = err.message;
     $('error').hidden = false;
-    $('state').textContent = 'no answer';
-    $('state').className = 'badge bad';
+    say('no answer', 'bad');
   } finally {
     busy = false;
   }
+  if (again) { again = false; tick(); }
 }
 tick();
-setInterval(tick, 2000);
+
+const refresh = () => setInterval(tick, 2000);
+let timer = refresh();
+$('pause').addEventListener('click', () => {
+  clearInterval(timer);
+  timer = timer ? 0 : refresh();
+  $('pause').textContent = timer ? 'Pause refresh' : 'Resume refresh';
+  if (timer) tick();
+});

@@ -10,6 +10,13 @@ need javac default-jdk-headless
 need protoc protobuf-compiler
 need redis-server redis-server
 need promtool prometheus
+# axe checks the pages for accessibility. It is installed for the tests and not part of firstseen.
+axe=bin/axe
+if [ ! -e "$axe/node_modules/axe-core/axe.min.js" ]; then
+	mkdir -p "$axe" && cp cmd/internal/tools/browser/axe/*.json "$axe" &&
+		npm ci --prefix "$axe" --prefer-offline --fetch-retries=1 --fetch-timeout=60000 --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null 2>&1 ||
+		echo 'cannot install axe-core from npm; the tests that drive it are skipped'
+fi
 python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
