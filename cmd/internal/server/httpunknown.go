@@ -15,7 +15,7 @@ var queries = map[string][]string{
 	"GET /v1/export":  {"crawl", "keys"},
 	"GET /v1/explain": {"url", "crawl", "queue", "discriminator"},
 	"GET /v1/stats":   {"crawl"},
-	"GET /v1/queues":  {"crawl", "queue", "search", "after", "limit"},
+	"GET /v1/queues":  {"crawl", "queue", "search", "after", "limit", "order"},
 }
 
 // withQuery refuses unknown query parameters, like unknown fields of a body: a misspelled one

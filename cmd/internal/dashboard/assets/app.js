@@ -280,7 +280,7 @@ function say(text, cls) {
 
 function empty(s) {
   $('empty').hidden = $('crawl').value !== '*' || s.seen + s.held + s.completed > 0;
-  $('offer').textContent = "echo '{\"url\":\"http://example.org/\"}' | curl -s --data-binary @- " + ($('token').value ? "-H 'Authorization: Bearer TOKEN' " : '') + location.origin + '/v1/urls';
+  $('offer').textContent = "echo '{\"url\":\"http://Example.org:80/\"}' | curl -s --data-binary @- " + ($('token').value ? "-H 'Authorization: Bearer TOKEN' " : '') + location.origin + '/v1/urls';
 }
 
 // A token for some crawls cannot read the history, which is of all.
