@@ -97,6 +97,7 @@ type Declared struct {
 	Learned   int      `json:"learned"`   // pages of one half that declare it
 	Validated int      `json:"validated"` // pages of the other half
 	Against   int      `json:"against"`   // pages that declare the contrary
+	Covered   int      `json:"covered"`   // pages of the whole host that one Clean-param rule speaks of; 0: none
 	By        []string `json:"by"`        // in which ways
 }
 
@@ -107,6 +108,23 @@ type claims struct {
 	against map[uint64]struct{}
 	by      int
 	example [2]string
+	rule    *statement // nil if no Clean-param rule covers the place
+}
+
+// statement is what all places of a host show of one Clean-param rule and parameter. It is made once
+// for all that the rule covers, so what one place shows is evidence for the others.
+type statement struct {
+	pages  [2]int // by half
+	alike  Evidence
+	denied bool // a place declares the contrary
+}
+
+// state adds what one place shows.
+func (s *statement) state(c *claims, halves [2]evidence) {
+	all := halves[0].plus(halves[1])
+	s.pages[0], s.pages[1] = s.pages[0]+len(c.pages[0]), s.pages[1]+len(c.pages[1])
+	s.alike.Pairs, s.alike.Held = s.alike.Pairs+all.alike.Pairs, s.alike.Held+all.alike.Held
+	s.denied = s.denied || len(c.against) > 0
 }
 
 func (c *claims) add(page uint64, by int, url, same string) {
@@ -133,7 +151,11 @@ func (c *claims) summary() *Declared {
 	if c == nil || len(c.pages[0])+len(c.pages[1])+len(c.against) == 0 {
 		return nil
 	}
-	return &Declared{Learned: len(c.pages[0]), Validated: len(c.pages[1]), Against: len(c.against), By: sourceNames(c.by)}
+	d := &Declared{Learned: len(c.pages[0]), Validated: len(c.pages[1]), Against: len(c.against), By: sourceNames(c.by)}
+	if c.rule != nil {
+		d.Covered = c.rule.pages[0] + c.rule.pages[1]
+	}
+	return d
 }
 
 // claim finds or makes the claims of a place.
@@ -175,10 +197,34 @@ func (l *learner) hear(id uint32) {
 	if rules := rules[v.host]; len(rules) > 0 {
 		_, rest, _ := strings.Cut(string(form), "://")
 		path := rest[strings.IndexByte(rest, '/'):]
-		l.hearIgnored(&v, byCleanParam, func(name string) bool {
-			return slices.ContainsFunc(rules, func(r declared.CleanParam) bool { return r.Names(name) && r.Covers(path) })
-		})
+		l.hearIgnored(&v, byCleanParam, func(name string) bool { return ruleAt(rules, name, path) >= 0 })
+		for _, name := range v.names() {
+			if i := ruleAt(rules, name, path); i >= 0 {
+				l.claim(v.place(name)).rule = l.statement(place{v.host, rules[i].String(), name})
+			}
+		}
 	}
+}
+
+// ruleAt returns the rule with the shortest path that names a parameter at a path, or -1 if none does.
+func ruleAt(rules []declared.CleanParam, name, path string) int {
+	at := -1
+	for i, r := range rules {
+		if r.Names(name) && r.Covers(path) && (at < 0 || len(r.Path) < len(rules[at].Path)) {
+			at = i
+		}
+	}
+	return at
+}
+
+// statement finds or makes the statement of a rule about a parameter.
+func (l *learner) statement(of place) *statement {
+	s := l.statements[of]
+	if s == nil {
+		s = &statement{}
+		l.statements[of] = s
+	}
+	return s
 }
 
 // variant is a URL with parameters, in its safe form.
@@ -253,24 +299,40 @@ func (l *learner) hearIgnored(v *variant, by int, ignored func(name string) bool
 const leastAlike = 0.9
 
 // doubtDeclared returns the reason why declarations don't suffice to propose a rule, or "". The
-// contents that there are must not speak against it, however few they are.
+// contents that there are must not speak against it, however few they are. Where a place shows too
+// little of a Clean-param rule, and nothing against it, all places of the rule decide.
 func (o LearnOptions) doubtDeclared(c *claims, content evidence) string {
 	if c == nil || len(c.pages[0])+len(c.pages[1]) == 0 {
 		return "nothing is declared"
 	}
 	n := [2]int{len(c.pages[0]), len(c.pages[1])}
-	all := float64(n[0] + n[1])
 	switch {
 	case len(c.against) > 0:
 		return countPages(n[0]+n[1]) + " declare it, " + countPages(len(c.against)) + " the contrary"
-	case content.alike.Pairs > 0 && float64(content.alike.Held) < leastAlike*float64(content.alike.Pairs):
-		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(content.alike) + " are equal"
 	case content.bad > 0 && content.share() < o.MinShare:
 		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(content.Evidence) + " are one page"
+	}
+	why := o.doubtPages(n, content.alike)
+	if why == "" || c.rule == nil || c.rule.denied || surelyDiffer(content.alike) {
+		return why
+	}
+	return o.doubtPages(c.rule.pages, c.rule.alike)
+}
+
+func (o LearnOptions) doubtPages(n [2]int, alike Evidence) string {
+	all := float64(n[0] + n[1])
+	switch {
+	case float64(alike.Held) < leastAlike*float64(alike.Pairs):
+		return countPages(n[0]+n[1]) + " declare it, but the contents differ: " + ofContents(alike) + " are equal"
 	case min(n[0], n[1]) < o.MinPairs || Wilson(all, all, 0.95).Low < leastSure:
 		return "too few pages declare it: " + countPages(n[0]) + " to learn from and " + countPages(n[1]) + " to validate on"
 	}
 	return ""
+}
+
+// surelyDiffer reports whether fewer contents are equal than chance explains, if leastAlike are.
+func surelyDiffer(alike Evidence) bool {
+	return alike.Pairs > 0 && Wilson(float64(alike.Held), float64(alike.Pairs), 0.95).High < leastAlike
 }
 
 func countPages(n int) string {

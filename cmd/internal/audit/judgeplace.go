@@ -75,39 +75,60 @@ func (o LearnOptions) source(c *claims, halves [2]evidence, compared int) (Sourc
 	return "", why
 }
 
-// judgePlace returns a proposal if a parameter can be removed at a place; otherwise a candidate
-// with the reason why not, if there is one.
-func (l *learner) judgePlace(p place, s *lesson) (*Proposal, *Candidate) {
-	var halves [2]evidence
-	proposal := &Proposal{Host: p.host, Path: p.path, Param: p.param}
-	compared, shown, example := 0, false, [2]uint32{}
+// weighed is what the contents show of a parameter at a place.
+type weighed struct {
+	place
+	saves    int
+	halves   [2]evidence
+	compared int
+	example  [2]uint32
+	shown    bool // there is an example
+	loops    bool // a page without the parameter redirects to one with it
+}
+
+// weighPlace compares the URLs that differ in the parameter alone.
+func (l *learner) weighPlace(p place, s *lesson) *weighed {
+	w := &weighed{place: p, saves: s.saves()}
 	for _, page := range slices.Sorted(maps.Keys(s.pages)) { // in one order, as grouping.each
 		urls := s.pages[page]
 		slices.SortFunc(urls, l.compareURLs)
 		for _, b := range urls[1:] {
 			if l.loops(urls[0], b) {
-				return nil, p.leave(halves, "a page without it redirects to one with it, so that dropping it could loop")
+				w.loops = true
+				return w
 			}
-			compared += l.weigh(&halves[page&1], urls[0], b, func(u, v uint32) bool { return false })
-			if !shown || l.compareURLs(urls[0], example[0]) < 0 {
-				example, shown = [2]uint32{urls[0], b}, true
+			w.compared += l.weigh(&w.halves[page&1], urls[0], b, func(u, v uint32) bool { return false })
+			if !w.shown || l.compareURLs(urls[0], w.example[0]) < 0 {
+				w.example, w.shown = [2]uint32{urls[0], b}, true
 			}
 		}
 	}
-	claims := l.claims[p]
-	proposal.Declared = claims.summary()
+	for i := range w.halves { // they are large, and all is counted
+		w.halves[i].counted, w.halves[i].heard = contents{}, contents{}
+	}
+	return w
+}
+
+// judgePlace returns a proposal if a parameter can be removed at a place; otherwise a candidate
+// with the reason why not.
+func (l *learner) judgePlace(w *weighed) (*Proposal, *Candidate) {
+	if w.loops {
+		return nil, w.leave(w.halves, "a page without it redirects to one with it, so that dropping it could loop")
+	}
+	claims := l.claims[w.place]
+	proposal := &Proposal{Host: w.host, Path: w.path, Param: w.param, Declared: claims.summary()}
 	var why string
-	if proposal.Source, why = l.opt.source(claims, halves, compared); why != "" {
-		c := p.leave(halves, why)
+	if proposal.Source, why = l.opt.source(claims, w.halves, w.compared); why != "" {
+		c := w.leave(w.halves, why)
 		c.Declared = proposal.Declared
 		return nil, c
 	}
-	if shown {
-		proposal.Example = [2]string{string(l.urls.at(example[0])), string(l.urls.at(example[1]))}
+	if w.shown {
+		proposal.Example = [2]string{string(l.urls.at(w.example[0])), string(l.urls.at(w.example[1]))}
 	} else {
 		proposal.Example = claims.example
 	}
-	proposal.Learned, proposal.Validated = halves[0].finish(l.options), halves[1].finish(l.options)
+	proposal.Learned, proposal.Validated = w.halves[0].finish(l.options), w.halves[1].finish(l.options)
 	return proposal, nil
 }
 

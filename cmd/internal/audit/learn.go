@@ -101,7 +101,7 @@ func Learn(ctx context.Context, l *Log, opt LearnOptions) (*Learned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot index the log: %w", err)
 	}
-	learn := &learner{index: x, opt: opt.withDefaults(), places: map[place]*lesson{}, claims: map[place]*claims{}}
+	learn := &learner{index: x, opt: opt.withDefaults(), places: map[place]*lesson{}, claims: map[place]*claims{}, statements: map[place]*statement{}}
 	learn.use(canon.Qiita())
 	found := &Learned{}
 	if err := learn.learnFolds(ctx, found); err != nil {
@@ -162,6 +162,8 @@ type learner struct {
 	places   map[place]*lesson
 	claims   map[place]*claims // declarations about them
 	buf      []byte
+
+	statements map[place]*statement // by host, Clean-param rule and parameter
 }
 
 // parts cuts a URL's canonical form into what stands before the query, and
@@ -258,16 +260,23 @@ func mix(x uint64) uint64 {
 // conclude judges every place and sorts the answers by the fetches they save.
 func (l *learner) conclude(found *Learned) {
 	l.sightWithout()
+	var places []*weighed
 	for p, lesson := range l.places {
-		saves := lesson.saves()
-		if saves == 0 && l.claims[p] == nil {
+		if lesson.saves() == 0 && l.claims[p] == nil {
 			continue // the parameter has one value for each page
 		}
-		if proposal, candidate := l.judgePlace(p, lesson); candidate != nil {
-			candidate.URLs = saves
+		w := l.weighPlace(p, lesson)
+		if c := l.claims[p]; c != nil && c.rule != nil {
+			c.rule.state(c, w.halves)
+		}
+		places = append(places, w)
+	}
+	for _, w := range places {
+		if proposal, candidate := l.judgePlace(w); candidate != nil {
+			candidate.URLs = w.saves
 			found.LeftOut = append(found.LeftOut, *candidate)
 		} else {
-			proposal.Saves = saves
+			proposal.Saves = w.saves
 			found.Proposals = append(found.Proposals, *proposal)
 		}
 	}
