@@ -2,11 +2,59 @@ package declared
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestCleanParamExamples holds the rules to the examples of Yandex's documentation.
+// TestCleanParamPages holds the rules to all examples of Yandex's documentation that show pages: each robots.txt
+// makes its URLs one. Source: https://yandex.com/support/webmaster/en/robot-workings/clean-param, "How to use"
+// and "Additional examples".
+func TestCleanParamPages(t *testing.T) {
+	for _, c := range []struct {
+		robots string
+		urls   []string // path and query, all of one page of each path
+		want   []string
+	}{
+		{"User-agent: Yandex\nClean-param: ref /some_dir/get_book.pl\n", []string{
+			"/some_dir/get_book.pl?ref=site_1&book_id=123", "/some_dir/get_book.pl?ref=site_2&book_id=123", "/some_dir/get_book.pl?ref=site_3&book_id=123",
+		}, []string{"/some_dir/get_book.pl?book_id=123"}},
+		{"User-agent: Yandex\nDisallow:\nClean-param: s /forum/showthread.php\n", []string{
+			"/forum/showthread.php?s=681498b9648949605&t=8243", "/forum/showthread.php?s=1e71c4427317a117a&t=8243",
+		}, []string{"/forum/showthread.php?t=8243"}},
+		{"User-agent: Yandex\nDisallow:\nClean-param: sid /index.php\n", []string{
+			"/index.php?page=1&sid=2564126ebdec301c607e5df", "/index.php?page=1&sid=974017dcd170d6c4a5d76ae",
+		}, []string{"/index.php?page=1"}},
+		{"User-agent: Yandex\nDisallow:\nClean-param: s&ref /forum*/showthread.php\n", []string{
+			"/forum_old/showthread.php?s=681498605&t=8243&ref=1311", "/forum_new/showthread.php?s=1e71c417a&t=8243&ref=9896",
+		}, []string{"/forum_old/showthread.php?t=8243", "/forum_new/showthread.php?t=8243"}},
+		{"User-agent: Yandex\nDisallow:\nClean-param: s /forum/index.php\nClean-param: s /forum/showthread.php\n", []string{
+			"/forum/showthread.php?s=681498b9648949605&t=8243", "/forum/index.php?s=1e71c4427317a117a&t=8243",
+		}, []string{"/forum/showthread.php?t=8243", "/forum/index.php?t=8243"}},
+	} {
+		rules, err := CleanParams([]byte(c.robots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, url := range c.urls {
+			path, query, _ := strings.Cut(url, "?")
+			pairs := slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
+				name, _, _ := strings.Cut(pair, "=")
+				return slices.ContainsFunc(rules, func(r CleanParam) bool { return r.Names(name) && r.Covers(url) })
+			})
+			if page := path + "?" + strings.Join(pairs, "&"); !slices.Contains(got, page) {
+				got = append(got, page)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: got pages %q; want %q", c.robots, got, c.want)
+		}
+	}
+}
+
+// TestCleanParamExamples holds the rules to the examples that the same page has of the syntax, and to others
+// of the same kind: a rule without a path, and the end of a path as RFC 9309 2.2.3 has it.
 func TestCleanParamExamples(t *testing.T) {
 	for _, c := range []struct {
 		line   string
