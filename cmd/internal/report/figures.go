@@ -104,26 +104,26 @@ func repeatsFigure(r *replay.Result) *figure {
 
 // rulesFigure shows what each rule takes away, alone.
 func rulesFigure(r *replay.Result) *figure {
-	if r.Rules == nil || len(r.Rules.Rules) == 0 {
+	if r.URLs == 0 || r.Rules == nil || len(r.Rules.Rules) == 0 {
 		return nil
 	}
-	f := &figure{Title: "What each rule merges, alone", Note: "Unique URLs that a rule merges with another URL when no other optional rule is on. Blue: on in this run; grey: off. The scale is logarithmic."}
+	f := &figure{Title: "What each rule merges, alone", Note: "Unique URLs that a rule merges with another URL when no other optional rule is on. Rules that were off in this run are grey, and marked (off). The scale is logarithmic."}
 	most := int64(1)
 	for _, e := range r.Rules.Rules {
 		most = max(most, e.Alone)
 	}
-	const rowHeight, nameWidth = 24.0, 170.0
+	const rowHeight, nameWidth = 24.0, 230.0
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="Unique URLs that each rule merges">`, width, rowHeight*float64(len(r.Rules.Rules))+4)
 	for i, e := range r.Rules.Rules {
 		y := rowHeight * float64(i)
 		w := (width - nameWidth - 90) * math.Log1p(float64(e.Alone)) / math.Log1p(float64(most))
-		class := "unique"
+		class, name := "unique", e.Rule+" (off)"
 		if e.Active {
-			class = "exact"
+			class, name = "exact", e.Rule
 		}
 		tip := html.EscapeString(fmt.Sprintf("%s: %s alone, %s when the others are on", e.Rule, Grouped(e.Alone), Grouped(e.Marginal)))
-		fmt.Fprintf(&b, `<text class="name" x="%g" y="%.1f" text-anchor="end">%s</text>`, nameWidth-8, y+16, html.EscapeString(e.Rule))
+		fmt.Fprintf(&b, `<text class="name" x="%g" y="%.1f" text-anchor="end">%s</text>`, nameWidth-8, y+16, html.EscapeString(name))
 		fmt.Fprintf(&b, `<rect class="%s" x="%g" y="%.1f" width="%.1f" height="16" rx="2" data-tip="%s"><title>%s</title></rect>`, class, nameWidth, y+4, math.Max(w, 1), tip, tip)
 		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f">%s</text>`, nameWidth+w+6, y+16, Grouped(e.Alone))
 	}

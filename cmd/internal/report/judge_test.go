@@ -3,6 +3,8 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 )
 
 // judgedSample has something in every part of the report.
@@ -136,4 +140,40 @@ func TestJudgedInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	browse(t, file, fmt.Sprintf(`data-probe="2 marked marked %s fits"`, "strip-www"))
+}
+
+// TestReportsAreAccessible looks at reports, with something in every part and empty, on a desk and on a phone, light
+// and dark: nothing is wider than the page, the table of verdicts does not scroll sideways, and
+// axe-core finds nothing.
+func TestReportsAreAccessible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	large := judgedSample()
+	for i := range 9 {
+		v := large.Audit.Forms[0]
+		v.Name = fmt.Sprintf("drop-a-parameter-%d", i)
+		v.Merges, v.Stable = 1_234_567, 1_000_000
+		large.Audit.Forms = append(large.Audit.Forms, v)
+	}
+	for name, text := range map[string]string{
+		"audit":       writeJudged(t, large),
+		"empty audit": writeJudged(t, Judged{Title: "empty", Audit: &audit.Report{Profile: "qiita", Confidence: 0.95}}),
+		"replay":      write(t, sample()), "empty replay": write(t, &replay.Result{Rules: &replay.Rules{Share: 1}}),
+	} {
+		page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(w, text) // the browser may have ended
+		})
+		for _, got := range browser.Audit(t, page, browser.Views()...) {
+			if len(got.Wide)+len(got.Violations) > 0 {
+				t.Errorf("%s, %v: got wider than the page:\n%s\nviolations:\n%s", name, got.View, strings.Join(got.Wide, "\n"), strings.Join(got.Violations, "\n"))
+			}
+			for _, box := range got.Scrolled {
+				if strings.Contains(box, `"Rule`) && strings.Contains(box, "Precision") {
+					t.Errorf("%s, %v: the verdicts scroll sideways: %s", name, got.View, box)
+				}
+			}
+		}
+	}
 }

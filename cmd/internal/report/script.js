@@ -15,11 +15,8 @@
   document.addEventListener("pointermove", show);
   document.addEventListener("pointerdown", show);
   document.addEventListener("scroll", function () { tip.hidden = true; }, true);
-  // The script's own tip takes the place of the browser's.
-  document.querySelectorAll("[data-tip] title").forEach(function (t) {
-    t.parentNode.setAttribute("aria-label", t.textContent);
-    t.remove();
-  });
+  // The script's own tip takes the place of the browser's. The tables have the same figures.
+  document.querySelectorAll("[data-tip] title").forEach(function (t) { t.remove(); });
 
   function value(row, i) {
     var cell = row.cells[i];
@@ -86,6 +83,26 @@
     bar.append(button("Copy", function () { copy(box, said); }),
       button("Save as " + box.dataset.file, function () { saveAs(box.dataset.file, "application/json", box.textContent); }), said);
     box.before(bar);
+  });
+  // On a narrow screen, the rows of some tables are lists of their cells with the column headers
+  // (style.css). The roles state that they are rows.
+  document.querySelectorAll("table.list").forEach(function (table) {
+    var heads = Array.from(table.tHead.rows[0].cells).map(function (head) { return head.textContent; });
+    Array.from(table.tBodies[0].rows).forEach(function (row) {
+      row.setAttribute("role", "row");
+      Array.from(row.cells).forEach(function (cell, i) {
+        cell.dataset.label = heads[i];
+        cell.setAttribute("role", i ? "cell" : "rowheader");
+      });
+    });
+  });
+  // A box that scrolls can be scrolled by the keyboard.
+  document.querySelectorAll(".scroll, .chart").forEach(function (box) {
+    if (box.scrollWidth <= box.clientWidth && box.scrollHeight <= box.clientHeight) return;
+    var table = box.querySelector("table");
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", table ? "Table: " + table.dataset.name : "Chart");
   });
   document.querySelectorAll("table").forEach(function (table) {
     Array.from(table.tHead.rows[0].cells).forEach(function (head, i) {
