@@ -22,11 +22,12 @@ import (
 
 // serveFlags are the flags of the serve command.
 type serveFlags struct {
-	profile profileFlags
-	server  server.Config
-	exclude excludeFlags
-	redis   redisFlags
-	trusted trusting
+	profile  profileFlags
+	server   server.Config
+	exclude  excludeFlags
+	redis    redisFlags
+	trusted  trusting
+	settings settings
 
 	db string
 	// backupDir is where backups go; empty for none.
@@ -75,8 +76,8 @@ Both ports listen on loopback by default. Other addresses require TLS, or --inse
 bounds the token: name=NAME, crawls=A,B, and URLs per second as adds=N and leases=N.
 
 On SIGTERM and Ctrl-C the daemon drains: it commits and answers everything that it has read. On
-SIGHUP it reads the tokens, certificates, rule file and exclusion list again. --config names a file
-of settings, a line "name = value" for each flag. Environment variables have precedence over the
+SIGHUP it reads the tokens, certificates, rule file, exclusion list and log level again. --config names
+a file of settings, a line "name = value" for each flag. Environment variables have precedence over the
 file, and flags over both.`,
 		Example: `  firstseen serve --db crawl.db
   firstseen serve --db crawl.db --grpc 0.0.0.0:7071 --tls-cert s.pem --tls-key s.key --tokens tokens
@@ -84,9 +85,11 @@ file, and flags over both.`,
   firstseen serve --config /etc/firstseen/serve.conf --check`,
 		Args: noArgs,
 		RunE: running(func(cmd *cobra.Command, _ []string) error {
+			f.settings = settings{flags: cmd.Flags(), given: givenOf(cmd.Flags()), file: f.config}
 			if err := a.readSettings(cmd.Flags(), f.config); err != nil {
 				return misuse{err}
 			}
+			f.settings.level = cmd.Flag("log-level").Value.String()
 			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index-memory", "also-seen", "backup-dir"); err != nil {
 				return err
 			}
@@ -213,6 +216,7 @@ func (f *serveFlags) serve(ctx context.Context, a *app, front *frontier.Frontier
 		if err == nil {
 			err = f.trusted.use(p)
 		}
+		err = errors.Join(err, f.settings.reload(a))
 		if errExcluded := excluded.reload(); errExcluded != nil {
 			return errors.Join(err, errExcluded)
 		}

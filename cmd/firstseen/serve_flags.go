@@ -116,23 +116,27 @@ func (a *app) readSettings(flags *pflag.FlagSet, name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := flagsFromFile(flags, name); err != nil {
+	if err := flagsFromFile(flags, givenOf(flags), name); err != nil {
 		return err
 	}
 	return a.openLog(flags.Lookup("log-level").Value.String(), flags.Lookup("log-format").Value.String())
 }
 
-// flagsFromFile sets the flags that neither the command line nor the
-// environment gave from a file of lines "name = value". Empty lines and those
+// givenOf returns the names of the flags that were set.
+func givenOf(flags *pflag.FlagSet) map[string]bool {
+	given := make(map[string]bool)
+	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	return given
+}
+
+// flagsFromFile sets the flags that were not given from a file of lines "name = value". Empty lines and those
 // that begin with # are skipped.
-func flagsFromFile(flags *pflag.FlagSet, name string) error {
+func flagsFromFile(flags *pflag.FlagSet, given map[string]bool, name string) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("cannot %w", err) // open NAME: why
 	}
 	defer file.Close()
-	given := make(map[string]bool)
-	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	scan := bufio.NewScanner(file)
 	var errs []error // all of them, so that one look mends the file
 	for n := 1; scan.Scan(); n++ {
