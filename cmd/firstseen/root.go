@@ -60,7 +60,7 @@ or replace something, nor --db of the commands that measure (replay, audit, lear
 	root.AddCommand(
 		newCanonCmd(a), newExplainCmd(a), newHashCmd(a), newUniqCmd(a), newDiffCmd(a), newReplayCmd(a), newVersionCmd(a),
 		newGenCmd(a), newAuditCmd(a), newLearnCmd(a),
-		newStatsCmd(a), newListCmd(a), newExportCmd(a), newImportCmd(a), newCopyCmd(a), newForgetCmd(a), newPurgeCmd(a), newPauseCmd(a, true), newPauseCmd(a, false), newDelayCmd(a), newLimitCmd(a), newVerifyCmd(a), newBackupCmd(a), newRestoreCmd(a), newMigrateCmd(a), newServeCmd(a), newSXURLCmd(a),
+		newStatsCmd(a), newListCmd(a), newExportCmd(a), newImportCmd(a), newCopyCmd(a), newForgetCmd(a), newPurgeCmd(a), newPauseCmd(a, true), newPauseCmd(a, false), newDelayCmd(a), newLimitCmd(a), newVerifyCmd(a), newBackupCmd(a), newRestoreCmd(a), newMigrateCmd(a), newServeCmd(a), newHealthCmd(a), newSXURLCmd(a),
 	)
 	root.AddCommand(extraCommands(a)...)
 	return root
