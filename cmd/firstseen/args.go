@@ -64,7 +64,7 @@ func negative(flag string, value time.Duration) mistake {
 }
 
 // notIn returns the mistake of a share for which ok is false.
-func notIn(flag string, value float64, ok bool, want string) mistake {
+func notIn(flag string, value any, ok bool, want string) mistake {
 	return mistake{!ok, fmt.Sprintf("--%s %v", flag, value), want}
 }
 

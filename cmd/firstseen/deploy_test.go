@@ -45,7 +45,7 @@ func TestDeploySettings(t *testing.T) {
 func TestServeRefusesValues(t *testing.T) {
 	for _, c := range []struct{ flag, value string }{
 		{"traps", "maybe"}, {"max-in-flight", "-1"}, {"max-expired", "-1"}, {"max-expired", "1,-1"},
-		{"adaptive", "-1"}, {"adaptive", "NaN"}, {"max-per-queue", "-1"}, {"probe", "2"}, {"cache", "1"},
+		{"adaptive", "-1"}, {"queue-by", "site"}, {"adaptive", "NaN"}, {"max-per-queue", "-1"}, {"probe", "2"}, {"cache", "1"},
 	} {
 		status, _, errOut := runCommand(t, "serve", "--check", "--"+c.flag, c.value)
 		if status != statusMisuse || !strings.Contains(errOut, "got --"+c.flag) && !strings.Contains(errOut, "--"+c.flag+" ") {

@@ -28,6 +28,7 @@ type serveFlags struct {
 	redis    redisFlags
 	trusted  trusting
 	settings settings
+	queueBy  string
 
 	db string
 	// backupDir is where backups go; empty for none.

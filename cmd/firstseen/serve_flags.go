@@ -56,6 +56,7 @@ func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.IntVar(&f.maxDepth, "max-depth", 0, "maximum number of links from a seed; 0 for no bound")
 	f.maxExpired.http = 10
 	fs.Var(&f.maxExpired, "max-expired", "expired leases after which a URL is dropped, 0 for no bound; one number is for POST /v1/lease, and HTTP,GRPC sets GetURLs too, which has no bound otherwise")
+	fs.StringVar(&f.queueBy, "queue-by", "host", "what shares a queue, and so a delay, of URLs that come without a queue: host, or domain, the registered domain with all its hosts")
 	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "maximum number of URLs in a queue; 0 for no bound")
 	fs.Int64Var(&f.maxHeld, "max-held", 0, "maximum number of URLs in the queues of a crawl; 0 for no bound")
 }

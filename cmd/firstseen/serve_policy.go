@@ -15,16 +15,19 @@ func (f *serveFlags) checkLimits() error {
 		below("max-expired", min(f.maxExpired.http, f.maxExpired.grpc), 0), below("captures", f.captures, 0), below("cache", f.cache, 16),
 		negative("seen-for", f.seenFor), negative("delay", f.delay), negative("retry-after", f.retryAfter),
 		notIn("probe", f.probe, f.probe >= 0 && f.probe <= 1, "0 to 1"),
+		notIn("queue-by", f.queueBy, queueFuncs[f.queueBy] != nil, "host or domain"),
 		notIn("adaptive", f.adaptive, f.adaptive >= 0, "0 or more")); err != nil {
 		return err
 	}
 	return f.trapModes.parse(f.traps)
 }
 
+var queueFuncs = map[string]frontier.QueueFunc{"host": frontier.ByHost, "domain": frontier.ByDomain}
+
 // policy is what the flags say in the frontier's terms, where 0 stands for the default.
 func (f *serveFlags) policy() frontier.Options {
 	return frontier.Options{
-		Lease: 30 * time.Second,
+		Lease: 30 * time.Second, QueueBy: queueFuncs[f.queueBy],
 		Delay: noneIfZero(f.delay), MaxInFlight: noneIfZero(f.maxInFlight), Adaptive: f.adaptive, Attempts: f.attempts, RetryAfter: f.retryAfter,
 		MaxPerQueue: f.maxPerQueue, MaxHeld: f.maxHeld, MaxDepth: f.maxDepth,
 		MaxExpired: noneIfZero(f.maxExpired.http),
