@@ -57,7 +57,7 @@ func answerOf(crawl string, st store.Stats) wire.Stats {
 
 // counterValues reads the counters that /metrics shows, by name and labels as
 // they stand there. Histograms and summaries give their count and sum. They count all crawls, so
-// that a token for some crawls gets none. Those of HTTP requests are left out: there are many, and
+// that a token for some crawls gets none. Those of HTTP requests and of crawls are left out: there are many, and
 // no page shows them.
 func (s *Server) counterValues(ctx context.Context) (map[string]float64, error) {
 	if have, err := s.f.grant(ctx); err != nil || have.crawls != nil {
@@ -70,7 +70,7 @@ func (s *Server) counterValues(ctx context.Context) (map[string]float64, error) 
 	values := make(map[string]float64)
 	for _, f := range families {
 		name := f.GetName()
-		if strings.HasPrefix(name, "firstseen_http_") || !strings.HasPrefix(name, "firstseen_") && !strings.HasPrefix(name, "frontier_") {
+		if strings.HasPrefix(name, "firstseen_http_") || strings.HasPrefix(name, "firstseen_crawl_") || !strings.HasPrefix(name, "firstseen_") && !strings.HasPrefix(name, "frontier_") {
 			continue
 		}
 		for _, m := range f.GetMetric() {

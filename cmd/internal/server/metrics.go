@@ -12,7 +12,7 @@ import (
 )
 
 // gauges are read from the store for each scrape. They are exact, and cost the same
-// for every size of the store.
+// for every size of the store; those by crawl are bounded.
 type gauges struct {
 	s     *Server
 	descs map[string]*prometheus.Desc
@@ -52,6 +52,10 @@ func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range g.descs {
 		ch <- d
 	}
+	ch <- crawlsGauge
+	for _, d := range crawlGauges {
+		ch <- d
+	}
 	ch <- urlsDropped
 	ch <- capturesDropped
 	ch <- capturesDamaged
@@ -69,6 +73,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	if st, err := g.s.f.own.Stats(ctx, "*"); err == nil {
 		putStats(put, st)
 	}
+	g.collectCrawls(ctx, ch)
 	put("firstseen_disk_free_bytes", float64(g.s.disk.last.Load()))
 	put("firstseen_open_calls", float64(g.s.admission.calls.Held()))
 	refused := 0.0
