@@ -31,7 +31,7 @@ func (s *Server) logSteering(ctx context.Context, c *call, request, outcome stri
 	}
 	r := slog.NewRecord(time.Now(), slog.LevelInfo, "steered", 0)
 	r.Add("by", name, "address", c.from.Address(), "call", c.method, "request", request, "outcome", outcome)
-	_ = s.log.Handler().Handle(ctx, r) // whatever the level; a log that fails has nobody to tell
+	_ = s.log.Handler().Handle(ctx, r) // whatever the level; a failed log cannot be reported
 }
 
 // withSteeringLog logs the requests of a route that steer: all that need Admin, and those in
@@ -58,7 +58,7 @@ func (s *Server) withSteeringLog(r route, next http.HandlerFunc) http.HandlerFun
 	}
 }
 
-// firstBytes keeps the beginning of what is read.
+// firstBytes keeps the first bytes that are read.
 type firstBytes struct {
 	io.ReadCloser
 	kept []byte
