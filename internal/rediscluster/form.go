@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 )
 
@@ -39,31 +40,48 @@ func (c *Cluster) giveSlots(ctx context.Context) error {
 	return nil
 }
 
-// meet introduces every node to every other: gossip alone takes seconds more.
+// meet introduces every node to every other: gossip alone takes seconds more. Nodes that do not
+// answer within the node timeout, on a machine that has no time for them, are introduced again.
 func (c *Cluster) meet(ctx context.Context) error {
 	for i, n := range c.Nodes {
 		for _, other := range c.Nodes[:i] {
-			host, port, err := net.SplitHostPort(other.Addr)
-			if err != nil {
-				return err
-			}
-			if _, err := n.Do(ctx, "CLUSTER", "MEET", host, port, strconv.Itoa(other.bus)); err != nil {
+			if err := n.meet(ctx, other); err != nil {
 				return err
 			}
 		}
 	}
 	return until(ctx, "is whole", func(ctx context.Context) (bool, error) {
+		whole := true
 		for _, n := range c.Nodes {
 			members, err := n.members(ctx)
 			if err != nil {
 				return false, err
 			}
-			if len(members) != len(c.Nodes) || anyFlag(members, "handshake") {
-				return false, nil
+			if anyFlag(members, "handshake") {
+				whole = false
+				continue
+			}
+			for _, other := range c.Nodes {
+				if slices.ContainsFunc(members, func(m member) bool { return m.id == other.ID }) {
+					continue
+				}
+				whole = false
+				if err := n.meet(ctx, other); err != nil {
+					return false, err
+				}
 			}
 		}
-		return true, nil
+		return whole, nil
 	})
+}
+
+func (n *Node) meet(ctx context.Context, other *Node) error {
+	host, port, err := net.SplitHostPort(other.Addr)
+	if err != nil {
+		return err
+	}
+	_, err = n.Do(ctx, "CLUSTER", "MEET", host, port, strconv.Itoa(other.bus))
+	return err
 }
 
 func (c *Cluster) replicate(ctx context.Context) error {

@@ -9,7 +9,7 @@ import (
 
 // startTimeout is how long a test waits for servers to be ready, on a machine
 // that does other things too.
-const startTimeout = time.Minute
+const startTimeout = 3 * time.Minute
 
 // Single starts one server that isn't in cluster mode and keeps nothing on disk, with
 // further lines of configuration, and returns its address. It ends with the test.

@@ -27,7 +27,8 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 
 // admitted serves requests that are admitted, and refuses the others.
 func (s *Server) admitted(r route) http.HandlerFunc {
-	handler := s.handled(r.pattern, s.withSteeringLog(r, withQuery(r)))
+	r.handler = s.withSteeringLog(r)
+	handler := s.handled(r.pattern, withQuery(r))
 	return func(w http.ResponseWriter, req *http.Request) {
 		c, ctx, over := newHTTPCall(w, req, &r)
 		defer over()

@@ -21,23 +21,30 @@ var (
 	}
 )
 
-// collectCrawls adds the gauges by crawl. A crawl whose name is not UTF-8 has none, as labels must be.
+// collectCrawls adds the gauges by crawl, of a store on disk: each crawl of a store in Redis would
+// ask all its shards. A crawl whose name is not UTF-8 has none, as labels must be.
 func (g *gauges) collectCrawls(ctx context.Context, ch chan<- prometheus.Metric) {
+	if g.s.cfg.Store == nil {
+		return
+	}
 	crawls, err := g.s.f.own.Crawls(ctx)
 	if err != nil {
 		return
 	}
-	ch <- prometheus.MustNewConstMetric(crawlsGauge, prometheus.GaugeValue, float64(len(crawls)))
+	all := []prometheus.Metric{prometheus.MustNewConstMetric(crawlsGauge, prometheus.GaugeValue, float64(len(crawls)))}
 	for _, crawl := range crawls[:min(len(crawls), mostCrawls)] {
 		if !utf8.ValidString(crawl) {
 			continue
 		}
 		st, err := g.s.f.own.Stats(ctx, crawl)
 		if err != nil {
-			return
+			return // none rather than some
 		}
 		for i, n := range [len(crawlGauges)]int64{st.Seen, st.Held, st.InFlight, st.Completed, st.Dropped} {
-			ch <- prometheus.MustNewConstMetric(crawlGauges[i], prometheus.GaugeValue, float64(n), crawl)
+			all = append(all, prometheus.MustNewConstMetric(crawlGauges[i], prometheus.GaugeValue, float64(n), crawl))
 		}
+	}
+	for _, m := range all {
+		ch <- m
 	}
 }

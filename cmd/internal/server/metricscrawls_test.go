@@ -10,7 +10,7 @@ import (
 
 // TestCrawlGauges checks the gauges by crawl, and that many crawls do not add more of them.
 func TestCrawlGauges(t *testing.T) {
-	r := start(t, canon.None(), Config{})
+	r := start(t, canon.None(), Config{Store: fixedMetrics{}})
 	var body strings.Builder
 	for i := range mostCrawls + 10 {
 		fmt.Fprintf(&body, `{"url":"http://a.com/","crawl":"c%02d"}`+"\n", i)

@@ -35,8 +35,10 @@ func (s *Server) logSteering(ctx context.Context, c *call, request, outcome stri
 }
 
 // withSteeringLog logs the requests of a route that steer: all that need Admin, and those in
-// which Admin was needed for a field.
-func (s *Server) withSteeringLog(r route, next http.HandlerFunc) http.HandlerFunc {
+// which Admin was needed for a field. Calls that are refused because of their token are in
+// failureLog.
+func (s *Server) withSteeringLog(r route) http.HandlerFunc {
+	next := r.handler
 	if r.need != Admin && r.pattern != "POST /v1/queue" {
 		return next
 	}

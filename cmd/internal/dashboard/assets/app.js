@@ -284,7 +284,9 @@ function empty(s) {
 }
 
 // A token for some crawls cannot read the history, which is of all.
-const history = () => ask('/v1/history').catch(err => { if (err.status === 403) return { samples: [] }; throw err; });
+const history = () => ask('/v1/history').then(
+  h => { $('nohistory').hidden = true; return h; },
+  err => { if (err.status !== 403) throw err; $('nohistory').hidden = false; return { samples: [] }; });
 
 let busy = false, again = false;
 async function tick() {
