@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,6 +105,7 @@ func TestDaemonsShareACluster(t *testing.T) {
 		t.Errorf("got nodes %v, %v; want A alone", nodes, err)
 	}
 	toolsOnRedis(t, addrs, dir)
+	steerOnRedis(t, addrs)
 	checkOnRedis(t, addrs)
 }
 
@@ -182,6 +184,38 @@ func toolsOnRedis(t *testing.T, addrs, dir string) {
 	for _, where := range [][]string{{"--db", db}, {"--redis", addrs}, {"--redis", withSetting(addrs, "prefix=other:")}} {
 		if got := seen(where...); got != 3 {
 			t.Errorf("%v: %d seen; want 3", where, got)
+		}
+	}
+}
+
+// steerOnRedis runs the steps of TestSteerAgrees on a store on disk and on its copy in Redis: their
+// answers and the listings afterwards are the same.
+func steerOnRedis(t *testing.T, addrs string) {
+	t.Helper()
+	db, redis := filepath.Join(t.TempDir(), "db"), withSetting(addrs, "prefix=steer:")
+	d := startDaemon(t, db)
+	var urls []string
+	for _, path := range []string{"a.example/1", "b.example/1", "c.example/1", "d.example/1", "d.example/2", "e.example/1", "f.example/1"} {
+		urls = append(urls, "http://"+path)
+	}
+	verdicts(t, d.http, urls)
+	if got := d.end(syscall.SIGTERM); got != 0 {
+		t.Fatalf("got exit status %d; want 0\n%s", got, d.log)
+	}
+	command(t, "copy", "--from-db", db, "--to-redis", redis)
+	on := func(where []string, args string) string {
+		name, rest, _ := strings.Cut(args, " ")
+		status, out, errOut := runCommand(t, slices.Concat([]string{name}, where, strings.Fields(rest))...)
+		return fmt.Sprintf("%d\n%s%s", status, out, errOut)
+	}
+	all := []string{"list"}
+	for _, step := range steps {
+		all = append(all, step.args)
+	}
+	for _, args := range append(all, "list", "list --queue a.example") {
+		disk, remote := on([]string{"--db", db}, args), on([]string{"--redis", redis}, args)
+		if disk != remote {
+			t.Errorf("%s: got %s in Redis; want as on disk: %s", args, remote, disk)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -46,27 +47,18 @@ const maxLooked = 200_000
 // waiting URLs first, or one by its name.
 func (s *Server) getQueues(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if name := q.Get("queue"); name != "" {
-		s.getQueue(w, r, crawlName(q.Get("crawl")), name)
+	limit, order, problem := pageOf(q)
+	switch {
+	case problem != "":
+		writeError(w, http.StatusBadRequest, "invalid", "cannot list queues; "+problem)
 		return
-	}
-	limit := pageSize
-	if text := q.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 10_000 {
-			writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot list queues; got limit %.20q; want 1 to 10000", text))
-			return
-		}
-		limit = n
+	case q.Get("queue") != "":
+		s.getQueue(w, r, crawlName(q.Get("crawl")), q.Get("queue"))
+		return
 	}
 	match := matcher(q.Get("search"), true)
-	switch order := q.Get("order"); order {
-	case "", "name":
-	case "waiting":
+	if order == "waiting" {
 		s.getWaiting(w, r, q, match, limit)
-		return
-	default:
-		writeError(w, http.StatusBadRequest, "invalid", fmt.Sprintf("cannot list queues; got order %.20q; want name or waiting", order))
 		return
 	}
 	answer := queuesAnswer{Queues: []queueAnswer{}}
@@ -85,6 +77,23 @@ func (s *Server) getQueues(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	writeJSON(w, http.StatusOK, answer)
+}
+
+// pageOf returns how many queues a page has and their order, or what is wrong with the parameters.
+func pageOf(q url.Values) (limit int, order, problem string) {
+	limit = pageSize
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 10_000 {
+			return 0, "", fmt.Sprintf("got limit %.20q; want 1 to 10000", text)
+		}
+		limit = n
+	}
+	switch order = q.Get("order"); order {
+	case "", "name", "waiting":
+		return limit, order, ""
+	}
+	return 0, "", fmt.Sprintf("got order %.20q; want name or waiting", order)
 }
 
 // getQueue answers with one queue, or none.

@@ -14,14 +14,16 @@ import (
 func TestUnknown(t *testing.T) {
 	r := start(t, canon.None(), Config{})
 	for call, want := range map[string]string{
-		"GET /v1/lease":           "405\n" + `{"error":{"code":"method","message":"cannot call \"/v1/lease\"; got GET; want POST"}}`,
-		"PUT /v1/traps":           "405\n" + `{"error":{"code":"method","message":"cannot call \"/v1/traps\"; got PUT; want GET, POST"}}`,
-		"POST /":                  "405\n" + `{"error":{"code":"method","message":"cannot call \"/\"; got POST; want GET"}}`,
-		"POST /healthz":           "405\n" + `{"error":{"code":"method","message":"cannot call \"/healthz\"; got POST; want GET"}}`,
-		"GET /v1/nope":            "404\n" + `{"error":{"code":"path","message":"cannot call \"/v1/nope\"; no such path; /openapi.json lists them"}}`,
-		"GET /v1/queues?qeue=x":   "400\n" + `{"error":{"code":"invalid","message":"cannot call GET /v1/queues; got the query parameter \"qeue\"; want crawl, queue, search, after, limit, order"}}`,
-		"POST /v1/urls?brieff":    "400\n" + `{"error":{"code":"invalid","message":"cannot call POST /v1/urls; got the query parameter \"brieff\"; want brief"}}`,
-		"GET /v1/history?crawl=c": "400\n" + `{"error":{"code":"invalid","message":"cannot call GET /v1/history; got the query parameter \"crawl\"; want none"}}`,
+		"GET /v1/lease":                  "405\n" + `{"error":{"code":"method","message":"cannot call \"/v1/lease\"; got GET; want POST"}}`,
+		"PUT /v1/traps":                  "405\n" + `{"error":{"code":"method","message":"cannot call \"/v1/traps\"; got PUT; want GET, POST"}}`,
+		"POST /":                         "405\n" + `{"error":{"code":"method","message":"cannot call \"/\"; got POST; want GET"}}`,
+		"POST /healthz":                  "405\n" + `{"error":{"code":"method","message":"cannot call \"/healthz\"; got POST; want GET"}}`,
+		"GET /v1/nope":                   "404\n" + `{"error":{"code":"path","message":"cannot call \"/v1/nope\"; no such path; /openapi.json lists them"}}`,
+		"GET /v1/queues?qeue=x":          "400\n" + `{"error":{"code":"invalid","message":"cannot call GET /v1/queues; got the query parameter \"qeue\"; want crawl, queue, search, after, limit, order"}}`,
+		"POST /v1/urls?brieff":           "400\n" + `{"error":{"code":"invalid","message":"cannot call POST /v1/urls; got the query parameter \"brieff\"; want brief"}}`,
+		"GET /v1/queues?queue=x&order=y": "400\n" + `{"error":{"code":"invalid","message":"cannot list queues; got order \"y\"; want name or waiting"}}`,
+		"GET /v1/queues?queue=x&limit=0": "400\n" + `{"error":{"code":"invalid","message":"cannot list queues; got limit \"0\"; want 1 to 10000"}}`,
+		"GET /v1/history?crawl=c":        "400\n" + `{"error":{"code":"invalid","message":"cannot call GET /v1/history; got the query parameter \"crawl\"; want none"}}`,
 	} {
 		method, path, _ := strings.Cut(call, " ")
 		if got := strings.TrimSpace(r.request(t, method, path, "")); got != want {
@@ -35,7 +37,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestQueriesAreDescribed compares the parameters with openapi.json.
+// TestQueriesAreDescribed compares the parameters with openapi.json, which must also say that calls
+// with others are refused.
 func TestQueriesAreDescribed(t *testing.T) {
 	described := map[string][]string{}
 	for path, methods := range readOpenAPI(t).Paths {
@@ -44,12 +47,19 @@ func TestQueriesAreDescribed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var of struct{ Parameters []struct{ Name string } }
+			var of struct {
+				Parameters []struct{ Name string }
+				Responses  map[string]any
+				Security   *[]any // none for those that need no token
+			}
 			if err := json.Unmarshal(raw, &of); err != nil {
 				t.Fatal(err)
 			}
+			pattern := strings.ToUpper(method) + " " + path
+			if of.Responses["400"] == nil && of.Security == nil && path != "/metrics" {
+				t.Errorf("openapi.json: %s has no response 400", pattern)
+			}
 			for _, p := range of.Parameters {
-				pattern := strings.ToUpper(method) + " " + path
 				described[pattern] = append(described[pattern], p.Name)
 			}
 		}
