@@ -117,6 +117,25 @@ func TestSlotsMoveWithTheirKeys(t *testing.T) {
 	check(t, c.WaitHealthy(ctx))
 }
 
+// TestSlotsMoveAfterAFailover moves slots from a node that a replica has replaced meanwhile, while that
+// replica gets no processor for longer than the node timeout.
+func TestSlotsMoveAfterAFailover(t *testing.T) {
+	c := New(t, 3, 1)
+	ctx := limited(t)
+	from, to := must(c.Master(ctx, 0))(t), must(c.Master(ctx, 16383))(t)
+	heir := must(c.Replica(ctx, from))(t)
+	check(t, c.Promote(ctx, heir))
+	check(t, c.Nodes[heir].Stop())
+	stopped := c.Nodes[heir]
+	time.AfterFunc(1500*time.Millisecond, func() { _ = stopped.Cont() })
+	time.Sleep(1200 * time.Millisecond)
+	check(t, c.MoveSlots(ctx, []int{0}, from, to))
+	if got := must(c.Master(ctx, 0))(t); got != to {
+		t.Errorf("slot 0 is at %d; want %d", got, to)
+	}
+	check(t, c.WaitHealthy(ctx))
+}
+
 func TestAnIsolatedMasterIsReplaced(t *testing.T) {
 	c := NewPartitionable(t, 3, 1)
 	ctx := limited(t)

@@ -5,19 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 )
 
 // MoveSlots moves slots from one master to another while clients work, key by key
-// as redis-cli does it.
+// as redis-cli does it. For a node that was replaced since, it takes the one that replaced it.
 func (c *Cluster) MoveSlots(ctx context.Context, slots []int, from, to int) error {
+	from, errFrom := c.successor(ctx, from)
+	to, errTo := c.successor(ctx, to)
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return fmt.Errorf("cannot move slots: %w", err)
+	}
 	masters, err := c.Masters(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot move slots: %w", err)
 	}
 	m := move{c: c, from: c.Nodes[from], to: c.Nodes[to]}
-	for _, i := range masters {
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(append(masters, from, to)))) {
 		conn, err := dial(ctx, c.Nodes[i].Addr, c.opt.Password)
 		if err != nil {
 			return fmt.Errorf("cannot move slots: %w", err)
@@ -31,9 +37,6 @@ func (c *Cluster) MoveSlots(ctx context.Context, slots []int, from, to int) erro
 		default:
 			m.others = append(m.others, conn)
 		}
-	}
-	if m.src == nil || m.dst == nil {
-		return fmt.Errorf("cannot move slots; got nodes %d and %d; want masters", from, to)
 	}
 	for _, slot := range slots {
 		if err := m.run(strconv.Itoa(slot)); err != nil {

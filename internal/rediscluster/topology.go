@@ -93,20 +93,37 @@ func (c *Cluster) index(id string) int {
 	return slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == id })
 }
 
-// Master returns the index in Nodes of the master of a slot.
+// Master waits until a slot has a master that lives, and returns its index in Nodes. One that gets no
+// processor for NodeTimeout is taken for dead until it does.
 func (c *Cluster) Master(ctx context.Context, slot int) (int, error) {
-	members, err := c.ask(ctx)
-	if err != nil {
-		return -1, err
-	}
-	for _, m := range members {
-		for _, r := range m.slots {
-			if m.is("master") && !m.is("fail") && r[0] <= slot && slot <= r[1] {
-				return c.index(m.id), nil
+	return c.waitFor(ctx, fmt.Sprintf("has a master of slot %d", slot), func(m member) bool {
+		return m.is("master") && !m.is("fail") && slices.ContainsFunc(m.slots, func(r [2]int) bool { return r[0] <= slot && slot <= r[1] })
+	})
+}
+
+// successor waits until a node that was a master, or the one that replaced it, is one, and returns its index.
+func (c *Cluster) successor(ctx context.Context, was int) (int, error) {
+	now := -1
+	err := until(ctx, fmt.Sprintf("has a master in place of %s", c.Nodes[was].Addr), func(ctx context.Context) (bool, error) {
+		members, err := c.ask(ctx)
+		if err != nil {
+			return false, nil //nolint:nilerr // who doesn't answer now may in a moment
+		}
+		id := c.Nodes[was].ID
+		for _, m := range members {
+			if m.id == id && m.is("slave") {
+				id = m.master
+				break
 			}
 		}
-	}
-	return -1, fmt.Errorf("cannot find the master of slot %d: nobody has it", slot)
+		for _, m := range members {
+			if m.id == id && m.is("master") && !m.is("fail") && len(m.slots) > 0 {
+				now = c.index(id)
+			}
+		}
+		return now >= 0, nil
+	})
+	return now, err
 }
 
 // Masters returns the indices of the masters that live and own slots.
@@ -122,16 +139,23 @@ func (c *Cluster) Replicas(ctx context.Context, master int) ([]int, error) {
 // Replica waits until a node has a replica that lives, and returns its index. One that gets no
 // processor for NodeTimeout is taken for dead until it does.
 func (c *Cluster) Replica(ctx context.Context, master int) (int, error) {
-	replica := -1
-	err := until(ctx, "has a replica", func(ctx context.Context) (bool, error) {
-		found, err := c.Replicas(ctx, master)
+	return c.waitFor(ctx, "has a replica", func(m member) bool {
+		return m.is("slave") && !m.is("fail") && m.master == c.Nodes[master].ID
+	})
+}
+
+// waitFor waits until there is a node that is wanted, and returns the first.
+func (c *Cluster) waitFor(ctx context.Context, what string, want func(member) bool) (int, error) {
+	first := -1
+	err := until(ctx, what, func(ctx context.Context) (bool, error) {
+		found, err := c.pick(ctx, want)
 		if err != nil || len(found) == 0 {
 			return false, nil //nolint:nilerr // who doesn't answer now may in a moment
 		}
-		replica = found[0]
+		first = found[0]
 		return true, nil
 	})
-	return replica, err
+	return first, err
 }
 
 func (c *Cluster) pick(ctx context.Context, want func(member) bool) ([]int, error) {
@@ -155,11 +179,8 @@ func (c *Cluster) WaitFailover(ctx context.Context, old, slot int) (int, error) 
 	now := -1
 	err := until(ctx, "fails over", func(ctx context.Context) (bool, error) {
 		m, err := c.Master(ctx, slot)
-		if err != nil {
-			return false, nil //nolint:nilerr // during an election there may be no master
-		}
 		now = m
-		return m != old, nil
+		return m != old, err
 	})
 	return now, err
 }
