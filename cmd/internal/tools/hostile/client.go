@@ -108,8 +108,9 @@ func (c *client) run(ctx context.Context, length time.Duration) *result {
 	stop()
 	p := <-watched
 	r.calls = len(all)
+	counts := p.kept()
 	for _, one := range all {
-		if p.clean(one.due) {
+		if counts(one.due) {
 			*one.kind = append(*one.kind, one.took)
 		}
 	}

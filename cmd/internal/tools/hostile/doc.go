@@ -19,7 +19,8 @@
 // after it late. Attackers have no token, or another one than the client.
 //
 // On a virtual machine the times leave out calls that were due while the host ran other
-// machines ("stolen time"). The report has how many calls there were and how many were timed.
+// machines ("stolen time"); if it always does, those of the three quarters of the time with most of it.
+// The report has how many calls there were and how many were timed.
 //
 // Each call waits for a sync of the disk. If other programs write to the same disk, set TMPDIR
 // to a tmpfs: then the store is in memory, and only the processor counts.
