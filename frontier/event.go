@@ -68,7 +68,7 @@ const (
 // Refusal counts the URLs of a crawl that were refused when they were offered, or that
 // the frontier dropped later, for one reason, with the latest few of them.
 type Refusal struct {
-	Crawl    string // "" for invalid names, and for counts that are new after 1,024 exist
+	Crawl    string // "" for invalid names, and for all further crawls and reasons after the first 1,024 counts
 	Reason   Reason
 	Dropped  bool // they had been accepted, and were dropped later
 	Count    int64

@@ -248,7 +248,13 @@ func TestAlertFires(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	dir := t.TempDir()
-	d := startDaemonOn(t, "--db", filepath.Join(dir, "db"), "--backup-dir", filepath.Join(dir, "backups"), "--min-free", "1152921504606846976") // no disk has as much
+	db := filepath.Join(dir, "db")
+	d := startDaemon(t, db)
+	verdicts(t, d.http, []string{"http://a.example/"}) // so that there are gauges by crawl
+	if got := d.end(syscall.SIGTERM); got != 0 {
+		t.Fatalf("got exit status %d; want 0\n%s", got, d.log)
+	}
+	d = startDaemonOn(t, "--db", db, "--backup-dir", filepath.Join(dir, "backups"), "--min-free", "1152921504606846976") // no disk has as much
 	addr, log := startPrometheus(t, d.http)
 	if got := awaitAlert(t, addr, "FirstseenWritesRefused", log); strings.Contains(got, "FirstseenDown") {
 		t.Errorf("got %s; want no FirstseenDown", got)

@@ -75,7 +75,7 @@ was found, in order. It is short for "firstseen uniq --against OLD NEW".`,
 			if len(args) == 2 {
 				return nil
 			}
-			return fmt.Errorf("cannot run diff; got %d files; want two, OLD and NEW", len(args))
+			return fmt.Errorf("cannot run diff; want two files, OLD and NEW; got %d", len(args))
 		},
 		RunE: running(func(cmd *cobra.Command, args []string) error {
 			f.against = args[:1]

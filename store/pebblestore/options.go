@@ -91,7 +91,7 @@ type tuning struct {
 type Mode int
 
 const (
-	// OpenOrCreate creates the store if it does not exist.
+	// OpenOrCreate creates the store if it does not exist, also in a directory that has other files.
 	OpenOrCreate Mode = iota
 	// OpenExisting returns store.ErrNotFound if the store does not exist.
 	OpenExisting
