@@ -33,7 +33,7 @@ func (c *crawl) entry(k *known) store.Entry {
 		return store.Entry{Key: k.Key, Crawl: c.Name}
 	}
 	if l := c.Leases[k.Key]; l != nil {
-		return l.Entry()
+		return l.Entry(l.Record)
 	}
 	e := k.Entry(k.queue.Queue)
 	e.State = k.state

@@ -63,7 +63,7 @@ func (s *Store) serve(q *queue, n int, room int64, r sched.Request) (out []store
 			break
 		}
 		l.Attempts++
-		out = append(out, store.Lease{Entry: l.Entry(), Token: l.Token})
+		out = append(out, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
 		bytes += sched.Size(&l.Record)
 	}
 	return out, bytes

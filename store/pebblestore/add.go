@@ -50,7 +50,7 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt s
 	sorter := sorters.Get().(*sorter)
 	o.order = sorter.sort(o.keys)
 	if err = s.do(ctx, o); err == nil && opt.WantFirst {
-		err = s.tellFirst(o)
+		err = s.tellFirst(ctx, o)
 	}
 	sorter.put(err)
 	if err != nil {

@@ -71,6 +71,8 @@ type tuning struct {
 	// textBytes bounds the texts that AddOptions.WantFirst is answered from; the table
 	// of them takes up to about as much again, 19 MB at most.
 	textBytes int64
+	// leaseBytes is how many bytes of its URL and metadata a lease keeps in memory.
+	leaseBytes int64
 	// holdFill holds up the filling of the index until it is closed.
 	holdFill chan struct{}
 	// holdLearning holds up the sorting of packed keys after Open until it is closed.
@@ -128,6 +130,7 @@ func (t tuning) withDefaults(cache int64) tuning {
 	t.memTableBytes = cmp.Or(t.memTableBytes, int(min(max(cache/4, 64<<10), 32<<20)))
 	t.tableBytes = cmp.Or(t.tableBytes, 32<<20)
 	t.textBytes = cmp.Or(t.textBytes, 64<<20)
+	t.leaseBytes = cmp.Or(t.leaseBytes, 1<<10)
 	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
 	t.journalFrom, t.journalSize = cmp.Or(t.journalFrom, journalFrom), cmp.Or(t.journalSize, journalSize)
 	if t.format == 0 {

@@ -44,9 +44,10 @@ type entryCursor struct {
 	visits int          // of rows that this page may still make
 	part   part
 	from   []byte // the row to begin with; nil for the first of the part
-	// leases are those of the crawl by queue, as they were when they were first asked for;
-	// nil until then.
+	// leases are those of the crawl by queue that are yet to be listed, as they were when they
+	// were first asked for; nil until then.
 	leases map[*sched.Queue][]*sched.Lease
+	sorted *sched.Queue // whose leases are in order
 }
 
 // page returns the next entries, and whether there may be more.
@@ -98,7 +99,7 @@ func (at *entryCursor) more(tx *txn, c *crawl, q *sched.Queue, list []store.Entr
 	num := uint32(q.ID)
 	switch at.part {
 	case partLeases:
-		list = append(list, at.leaseEntries(c, q)...)
+		return at.leased(tx, c, q, list), nil
 	case partQueued:
 		return at.rows(tx, list, appendOrderPrefix(nil, c.num, num), appendOrderPrefix(nil, c.num, num+1),
 			func(key, value []byte) (store.Entry, error) {
@@ -130,7 +131,7 @@ func (at *entryCursor) rows(tx *txn, list []store.Entry, lo, hi []byte, read fun
 		}
 		at.visits--
 		e, err := read(key, value)
-		list = append(list, e)
+		list = at.append(list, e)
 		return err
 	})
 	if errors.Is(err, errPage) {
@@ -140,8 +141,28 @@ func (at *entryCursor) rows(tx *txn, list []store.Entry, lo, hi []byte, read fun
 	return list, err
 }
 
-// leaseEntries returns the leases of a queue, earliest end first.
-func (at *entryCursor) leaseEntries(c *crawl, q *sched.Queue) []store.Entry {
+// leased appends the leases of a queue that come next, earliest end first.
+func (at *entryCursor) leased(tx *txn, c *crawl, q *sched.Queue, list []store.Entry) []store.Entry {
+	left := at.leasesOf(c, q)
+	for len(left) > 0 && len(list) < listPage && at.visits > 0 {
+		l := left[0]
+		left = left[1:]
+		at.visits--
+		if c.queues.Leases[l.Key] == l { // it has not ended since
+			list = at.append(list, l.Entry(tx.whole(l)))
+		}
+	}
+	if len(left) > 0 {
+		at.leases[q] = left
+		return list
+	}
+	delete(at.leases, q)
+	at.part++
+	return list
+}
+
+// leasesOf returns the leases of a queue that are yet to be listed, earliest end first.
+func (at *entryCursor) leasesOf(c *crawl, q *sched.Queue) []*sched.Lease {
 	if q.Leased() == 0 {
 		return nil
 	}
@@ -151,17 +172,20 @@ func (at *entryCursor) leaseEntries(c *crawl, q *sched.Queue) []store.Entry {
 			at.leases[l.Queue] = append(at.leases[l.Queue], l)
 		}
 	}
-	leases := slices.DeleteFunc(at.leases[q], func(l *sched.Lease) bool { return c.queues.Leases[l.Key] != l })
-	delete(at.leases, q)
-	slices.SortFunc(leases, func(a, b *sched.Lease) int {
-		if a.Before(b) {
-			return -1
-		}
-		return 1
-	})
-	out := make([]store.Entry, len(leases))
-	for i, l := range leases {
-		out[i] = l.Entry()
+	if at.sorted != q {
+		at.sorted = q
+		slices.SortFunc(at.leases[q], func(a, b *sched.Lease) int {
+			if a.Before(b) {
+				return -1
+			}
+			return 1
+		})
 	}
-	return out
+	return at.leases[q]
+}
+
+// append appends an entry. Each KiB of its texts counts as a visit.
+func (at *entryCursor) append(list []store.Entry, e store.Entry) []store.Entry {
+	at.visits -= (len(e.URL) + len(e.Meta)) >> 10
+	return append(list, e)
 }

@@ -19,6 +19,7 @@ func (f *found) text() bool { return f.state != store.SeenOnly }
 
 func (f *found) held() bool { return f.state == store.Queued || f.state == store.Leased }
 
+// leasedAt returns a lease without the texts that only its row has.
 func leasedAt(l *sched.Lease) found {
 	return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
 }
@@ -26,7 +27,9 @@ func leasedAt(l *sched.Lease) found {
 // find finds a key of c that the index knows.
 func (tx *txn) find(c *crawl, k *store.Key) found {
 	if l := tx.s.queuesOf(c).Leases[*k]; l != nil && !l.Queue.Retired() {
-		return leasedAt(l)
+		f := leasedAt(l)
+		f.rec = tx.whole(l)
+		return f
 	}
 	f := found{ptr: tx.findPlace(c, k)}
 	if f.ptr.queue == 0 || !tx.findQueued(c, k, &f) && !tx.findDone(c, k, &f) {
@@ -76,7 +79,7 @@ func (tx *txn) findDone(c *crawl, k *store.Key, f *found) bool {
 func (f *found) entry(c *crawl, k *store.Key) store.Entry {
 	switch {
 	case f.lease != nil:
-		return f.lease.Entry()
+		return f.lease.Entry(f.rec)
 	case f.text():
 		e := f.rec.Entry(f.queue)
 		e.State = f.state

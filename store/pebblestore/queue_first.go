@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -28,22 +29,18 @@ type sought struct {
 	ptr     pointer
 	text    string
 	kept    bool // there is a text
+	cut     bool // a lease had the text in its row only
 }
 
 // tellFirst sets the first-seen URLs of the duplicates of o whose texts are kept.
-func (s *Store) tellFirst(o *addOp) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed || s.isDead() {
+func (s *Store) tellFirst(ctx context.Context, o *addOp) error {
+	list, err := s.findFirst(o)
+	if err == nil {
+		err = s.fromCommitter(ctx, o.c, list)
+	}
+	switch {
+	case err != nil && ended(ctx, err):
 		return nil // the items were added
-	}
-	list := s.fromCache(o, nil)
-	if len(list) == 0 {
-		return nil
-	}
-	switch err := s.findTexts(o.c, list); {
-	case errors.Is(err, store.ErrFailed):
-		return nil
 	case err != nil:
 		return corruption(err)
 	}
@@ -53,6 +50,21 @@ func (s *Store) tellFirst(o *addOp) error {
 		s.texts.learn(o.c.num, &l.key, l.text, l.kept, l.version)
 	}
 	return nil
+}
+
+// findFirst sets the first-seen URLs that the cache has, and finds the others, but for those that
+// only the row of a lease has.
+func (s *Store) findFirst(o *addOp) ([]sought, error) {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed || s.isDead() {
+		return nil, nil
+	}
+	list := s.fromCache(o, nil)
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list, s.findTexts(o.c, list)
 }
 
 // findTexts finds the texts that are not in the cache.
@@ -108,7 +120,8 @@ func (s *Store) fromLeases(c *crawl, list []sought) {
 	}
 	for i := range list {
 		if l := c.queues.Leases[list[i].key]; l != nil && !list[i].kept {
-			list[i].text, list[i].kept = l.URL, true
+			list[i].text, list[i].cut = l.URL, l.Cut && l.URL == ""
+			list[i].kept = !list[i].cut
 		}
 	}
 }

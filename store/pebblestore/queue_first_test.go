@@ -12,7 +12,12 @@ import (
 // TestFirstSpellingOfWhatMoves asks for the first spellings of URLs that are
 // leased and put back all the time: held they are at every moment.
 func TestFirstSpellingOfWhatMoves(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{textBytes: 1}})
+	t.Run("leases in memory", func(t *testing.T) { testFirstOfMoving(t, 0) })
+	t.Run("leases in rows", func(t *testing.T) { testFirstOfMoving(t, 1) })
+}
+
+func testFirstOfMoving(t *testing.T, leaseBytes int64) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{textBytes: 1, leaseBytes: leaseBytes}})
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -96,8 +96,8 @@ func noQueue(crawl, queue string) error {
 // the leases of the crawl.
 const listPage = 512
 
-// listVisits bounds the rows and crawls that a step of a listing looks at, also where
-// there is little to list: a few milliseconds.
+// listVisits bounds the rows, leases and crawls that a step of a listing looks at, also where
+// there is little to list: a few milliseconds. Each KiB of texts in it counts as a row.
 const listVisits = 1 << 10
 
 // Queues implements store.Store. A queue that comes or goes while the listing

@@ -263,7 +263,7 @@ func TestFirstWhilePlacesGetRows(t *testing.T) {
 	lost := 0
 	for i := range int(n.Load()) {
 		o := duplicateOf(s, testKey(i))
-		if err := s.tellFirst(o); err != nil {
+		if err := s.tellFirst(context.Background(), o); err != nil {
 			t.Error(err)
 		}
 		if o.verdicts[0].First == "" {

@@ -227,7 +227,8 @@ func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation,
 }
 
 // endRetired ends the lease of a key whose queue is retired, before the key may be
-// queued again. Its URL goes back to the rows of that queue, to be forgotten with them.
+// queued again. Its key goes back to the rows of that queue, to be forgotten with them; long
+// texts do not.
 func (tx *txn) endRetired(c *crawl, k *store.Key) {
 	l := tx.s.queuesOf(c).Leases[*k]
 	if l == nil || !l.Queue.Retired() {

@@ -87,6 +87,7 @@ func (s *Store) loadLeases() (map[queueNum][]leaseRow, error) {
 	leases := map[queueNum][]leaseRow{}
 	err := s.scan([]byte{tableLease}, rowBound(tableLease), func(key, value []byte) error {
 		l, err := parseLease(key, value)
+		l.rec.Shorten(s.opt.leaseBytes)
 		at := queueNum{l.crawl, l.queue}
 		leases[at] = append(leases[at], l)
 		return err

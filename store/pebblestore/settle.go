@@ -96,7 +96,7 @@ func (o *settleOp) check(tx *txn) error {
 	return nil
 }
 
-// reads reports whether the leases in memory are not all that is needed.
+// reads reports whether the leases in memory do not have all that is needed.
 func (o *settleOp) reads(tx *txn) bool {
 	c := tx.s.crawls[o.crawl]
 	if c == nil {
@@ -104,11 +104,18 @@ func (o *settleOp) reads(tx *txn) bool {
 	}
 	qs := tx.s.queuesOf(c)
 	for i := range o.list {
-		if o.list[i].Token == 0 && qs.Leases[o.list[i].Key] == nil {
+		st := &o.list[i]
+		l := qs.Leases[st.Key]
+		if l == nil && st.Token == 0 || l != nil && l.Cut && tx.s.keeps(st) {
 			return true
 		}
 	}
 	return false
+}
+
+// keeps reports whether the text of a URL remains when it is settled.
+func (s *Store) keeps(st *store.Settlement) bool {
+	return s.opt.KeepURLs || st.Outcome == store.Requeue || st.Outcome == store.Extend
 }
 
 func (tx *txn) settle(crawl string, st *store.Settlement) store.SettleStatus {
@@ -175,8 +182,12 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 
 // applySettled applies an outcome to a URL whose text is there.
 func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Queue {
+	if f.lease != nil && tx.s.keeps(st) {
+		f.rec = tx.whole(f.lease)
+	}
 	if st.Outcome == store.Extend {
 		l := f.lease
+		l.Record = f.rec
 		l.Change(st)
 		if st.URL != "" {
 			tx.s.texts.put(c.num, &st.Key, l.URL)
@@ -184,7 +195,7 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Que
 		now := sched.Now(tx.now)
 		l.Renew(l.Token, now, sched.Due(st, now))
 		l.Rewritten = true
-		tx.set(appendLeaseRow(nil, l.Token), appendLease(nil, l))
+		tx.writeLease(l)
 		return f.queue
 	}
 	tx.s.texts.drop(c.num, &st.Key)

@@ -103,6 +103,9 @@ func (t *taker) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, 
 
 // renew leases again a URL whose lease ran out.
 func (t *taker) renew(l *sched.Lease) {
+	if l.Cut {
+		l.Record = t.readTexts(t.s.db, l)
+	}
 	t.deleteLease(l)
 	l.Renew(t.nextToken(), t.r.Now, t.r.Until)
 	l.Rewritten = false
@@ -114,16 +117,14 @@ func (t *taker) give(l *sched.Lease) {
 	l.Attempts++
 	t.room -= sched.Size(&l.Record)
 	t.given = append(t.given, l)
-	t.taken.Leases = append(t.taken.Leases, store.Lease{Entry: l.Entry(), Token: l.Token})
+	t.taken.Leases = append(t.taken.Leases, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
 }
 
 // writeLeases writes the leases after all other rows of the step: Pebble's write buffer
 // takes in a row next to the one before it without a search.
 func (t *taker) writeLeases() {
 	for _, l := range t.given {
-		t.key = appendLeaseRow(t.key[:0], l.Token)
-		t.value = appendLease(t.value[:0], l)
-		t.set(t.key, t.value)
+		t.writeLease(l)
 	}
 }
 

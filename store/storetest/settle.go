@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"bytes"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -173,6 +175,7 @@ var settleCases = []testCase{
 		copy(f.lookup(0).Meta, "other")
 		equal(f, "data", string(f.lookup(0).Meta), "replaced")
 	}},
+	{"long URLs and metadata stay as they are", longTexts},
 	{"what can't be settled is refused whole", func(f *fixture) {
 		f.fill("a", 0, 1)
 		high := uint8(store.MaxPriority + 1)
@@ -193,6 +196,62 @@ var settleCases = []testCase{
 		f.wantInvalid("Settle in all crawls", err)
 		f.wantStats(store.Stats{Seen: 1, Held: 1, Queues: 1, Active: 1})
 	}},
+}
+
+// longTexts follows a URL with 60 kB of metadata, and another that is as long itself, through all that may
+// become of a lease.
+func longTexts(f *fixture) {
+	items := []store.Item{item(0, "a"), item(1, "a")}
+	items[0].Meta = bytes.Repeat([]byte("meta\x00\xff"), 10_000)
+	items[1].URL += strings.Repeat("/long", 12_000)
+	f.add(items...)
+	same := func(e store.Entry) {
+		f.Helper()
+		want := items[one(e.Key == items[1].Key)]
+		if e.URL != want.URL || !bytes.Equal(e.Meta, want.Meta) {
+			f.Fatalf("got a URL of %d bytes and metadata of %d; want %d and %d", len(e.URL), len(e.Meta), len(want.URL), len(want.Meta))
+		}
+	}
+	take := func() []store.Lease {
+		f.Helper()
+		leases := f.take(store.TakeRequest{MaxURLs: 2, MaxPerQueue: 2, Lease: time.Minute})
+		equal(f, "leases", len(leases), 2)
+		for _, l := range leases {
+			same(l.Entry)
+			same(f.lookup(int(one(l.Key == items[1].Key))))
+		}
+		return leases
+	}
+	for _, l := range take() {
+		f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Extend, Due: f.ahead(2 * time.Minute)})
+	}
+	f.step(3 * time.Minute) // the leases run out
+	for _, l := range take() {
+		f.settle(store.Settlement{Key: l.Key, Token: l.Token, Outcome: store.Requeue})
+	}
+	take()
+	entries, err := collect(f.s.Entries(f.ctx, "", "a"))
+	f.check(err)
+	equal(f, "entries", len(entries), 2)
+	for _, e := range entries {
+		same(e)
+		equal(f, "state", e.State, store.Leased)
+	}
+	verdicts, err := f.s.Add(f.ctx, "", []store.Item{item(0, "a"), item(1, "a")}, store.AddOptions{WantFirst: true})
+	f.check(err)
+	for i, v := range verdicts {
+		equal(f, "length of the first-seen URL", len(v.First), len(items[i].URL))
+	}
+	for i := range items { // by key alone
+		equal(f, "answer", f.settle(store.Settlement{Key: items[i].Key, Outcome: store.Requeue}), store.Settled)
+		same(f.lookup(i))
+	}
+	for _, l := range take() {
+		f.end(l, store.Complete)
+		if f.env.KeepURLs {
+			same(f.lookup(int(one(l.Key == items[1].Key))))
+		}
+	}
 }
 
 func requeue(f *fixture) {

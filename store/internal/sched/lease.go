@@ -17,6 +17,19 @@ type Record struct {
 	Seq      uint64 // order of arrival
 	Attempts uint32
 	Priority uint8
+	// Cut means that Shorten dropped the metadata, and the URL too if that is empty.
+	Cut bool
+}
+
+// Shorten drops the metadata, and then the URL, until both have at most the given number of
+// bytes together. The backend must have them elsewhere.
+func (r *Record) Shorten(bound int64) {
+	if Size(r) > bound {
+		r.Meta, r.Cut = nil, true
+	}
+	if Size(r) > bound {
+		r.URL = ""
+	}
 }
 
 // Place returns the place of the URL among those of its priority.
@@ -44,9 +57,9 @@ type Lease struct {
 	slot      int32
 }
 
-// Entry returns the lease as callers see it.
-func (l *Lease) Entry() store.Entry {
-	e := l.Record.Entry(l.Queue)
+// Entry returns the lease as callers see it. r is its record, not cut.
+func (l *Lease) Entry(r Record) store.Entry {
+	e := r.Entry(l.Queue)
 	e.State, e.Expires = store.Leased, Time(l.Until)
 	return e
 }
