@@ -3,8 +3,6 @@ package yield
 import (
 	"bytes"
 	"iter"
-	"slices"
-	"strings"
 )
 
 // rest ends the name of a group. A canonical URL has no raw braces, so no template is named like one.
@@ -15,27 +13,35 @@ const maxGroups = 8
 
 // groups yields a template and the groups that it belongs to, the smallest first: the URLs of its path
 // with one of its parameters, those with any, and those below each of its directories. The whole host
-// is no group: lowering it would change nothing.
-func groups(template []byte) iter.Seq[[]byte] {
+// is no group: lowering it would change nothing. A name is good until the next.
+func (t *Table) groups(template []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if !yield(template) {
 			return
 		}
+		named := func(path []byte, mark byte, param []byte, end string) bool {
+			t.scratch = append(append(append(append(t.scratch[:0], path...), mark), param...), end...)
+			return yield(t.scratch)
+		}
 		path, query, hasQuery := bytes.Cut(template, []byte{'?'})
 		if bytes.IndexByte(query, '&') >= 0 {
-			for i, param := range bytes.Split(query, []byte{'&'}) {
-				if i < maxGroups && !yield(slices.Concat(path, []byte{'?'}, param, []byte("&"+rest))) {
+			i := 0
+			for param := range bytes.SplitSeq(query, []byte{'&'}) {
+				if i++; i > maxGroups {
+					break
+				}
+				if !named(path, '?', param, "&"+rest) {
 					return
 				}
 			}
 		}
-		if hasQuery && !yield(slices.Concat(path, []byte("?"+rest))) {
+		if hasQuery && !named(path, '?', nil, rest) {
 			return
 		}
 		host := bytes.IndexByte(path, '/')
 		for range maxGroups {
 			end := bytes.LastIndexByte(path, '/')
-			if end <= host || !yield(slices.Concat(path[:end], []byte("/"+rest))) {
+			if end <= host || !named(path[:end], '/', nil, rest) {
 				return
 			}
 			path = path[:end]
@@ -48,6 +54,6 @@ func groups(template []byte) iter.Seq[[]byte] {
 func byParameter(name []byte) bool { return bytes.HasSuffix(name, []byte("&"+rest)) }
 
 // generated reports whether a directory of a group looks like an ID, as that of a session does.
-func generated(name string) bool {
-	return strings.Contains(name, "/{hash}/") || strings.Contains(name, "/{uuid}/")
+func generated(name []byte) bool {
+	return bytes.Contains(name, []byte("/{hash}/")) || bytes.Contains(name, []byte("/{uuid}/"))
 }

@@ -66,10 +66,10 @@ type entry struct {
 // templates is a table of fixed size. An entry without a name is free.
 type templates [templateSets][templateWays]entry
 
-func (t *templates) find(place uint64, name string) *entry {
+func (t *templates) find(place uint64, name []byte) *entry {
 	set := &t[place%templateSets]
 	for i := range set {
-		if set[i].Template == name && name != "" {
+		if set[i].Template == string(name) && len(name) > 0 {
 			return &set[i]
 		}
 	}
@@ -77,14 +77,14 @@ func (t *templates) find(place uint64, name string) *entry {
 }
 
 // count counts a fetch of a template, and returns the change in the number of lowered templates.
-func (t *templates) count(place uint64, name string, known bool) (change int64) {
+func (t *templates) count(place uint64, name []byte, known bool) (change int64) {
 	e := t.find(place, name)
 	if e == nil {
 		e = t.evict(place)
 		if e.Lowered {
 			change--
 		}
-		*e = entry{Trap: wire.Trap{Template: name}}
+		*e = entry{Trap: wire.Trap{Template: string(name)}}
 	}
 	if e.Fetches == halveAt {
 		e.Fetches, e.Known = e.Fetches/2, e.Known/2

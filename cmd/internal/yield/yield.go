@@ -1,10 +1,10 @@
 package yield
 
 import (
-	"bytes"
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +26,7 @@ type Table struct {
 	seed      maphash.Seed
 	contents  contents
 	templates templates
+	scratch   []byte
 }
 
 // New returns an empty table. If shadow is true, it only counts.
@@ -57,35 +58,39 @@ func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
 		return
 	}
 	declared := form
-	if link, err := p.Canonicalize(f.Canonical); err == nil && samePath(form, link) {
-		declared = link
+	if f.Canonical != "" && f.Canonical != f.URL {
+		if link, err := p.Canonicalize(f.Canonical); err == nil && samePath(form, link) {
+			declared = link
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := maphash.String(t.seed, form)
-	own := t.contents.bring(t.hash(host, "page", form), key, true)
+	own := t.contents.bring(t.hash(host, 'p', form), key, true)
 	if own == again {
 		return
 	}
 	isKnown := own == known
 	if declared != form {
-		isKnown = t.contents.bring(t.hash(host, "page", declared), key, false) == known || isKnown
+		isKnown = t.contents.bring(t.hash(host, 'p', declared), key, false) == known || isKnown
 	}
-	isKnown = t.contents.bring(t.hash(host, "digest", f.Digest), key, false) == known || isKnown
-	for group := range groups(name) {
-		t.lowered.Add(t.templates.count(t.place(group), string(group), isKnown))
+	isKnown = t.contents.bring(t.hash(host, 'd', f.Digest), key, false) == known || isKnown
+	for group := range t.groups(name) {
+		t.lowered.Add(t.templates.count(t.place(group), group, isKnown))
 	}
 }
 
 // samePath reports whether two canonical forms differ in their queries only.
 func samePath(a, b string) bool {
-	pathA, _, _ := bytes.Cut([]byte(a), []byte("?"))
-	pathB, _, _ := bytes.Cut([]byte(b), []byte("?"))
-	return bytes.Equal(pathA, pathB)
+	pathA, _, _ := strings.Cut(a, "?")
+	pathB, _, _ := strings.Cut(b, "?")
+	return pathA == pathB
 }
 
-func (t *Table) hash(host []byte, kind, value string) uint64 {
-	return maphash.Comparable(t.seed, [3]string{string(host), kind, value})
+// hash returns what stands for a page or a digest of a host, which has no space in it.
+func (t *Table) hash(host []byte, kind byte, value string) uint64 {
+	t.scratch = append(append(append(t.scratch[:0], host...), ' ', kind), value...)
+	return maphash.Bytes(t.seed, t.scratch)
 }
 
 func (t *Table) place(name []byte) uint64 { return maphash.Bytes(t.seed, name) }
@@ -112,8 +117,8 @@ func (t *Table) Of(canonical string) (of wire.Trap, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	decided := false
-	for group := range groups(template) {
-		e := t.templates.find(t.place(group), string(group))
+	for group := range t.groups(template) {
+		e := t.templates.find(t.place(group), group)
 		if e == nil {
 			continue
 		}
@@ -149,7 +154,7 @@ func (t *Table) List() []wire.Trap {
 func (t *Table) Lift(name string, lifted bool) (of wire.Trap, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.templates.find(t.place([]byte(name)), name)
+	e := t.templates.find(t.place([]byte(name)), []byte(name))
 	if e == nil {
 		return wire.Trap{}, false
 	}

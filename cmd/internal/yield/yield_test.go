@@ -123,7 +123,7 @@ func TestGroups(t *testing.T) {
 		"a.example/s/{hash}/":        "a.example/s/{hash}/{rest} a.example/s/{rest}",
 	} {
 		var got []string
-		for group := range groups([]byte(template)) {
+		for group := range New(false).groups([]byte(template)) {
 			got = append(got, string(group))
 		}
 		if got[0] != template || strings.Join(got[1:], " ") != want {
