@@ -1,5 +1,7 @@
 package admit
 
+import "encoding/binary"
+
 // The parts of HTTP/2 (RFC 9113, section 4.1 and 6) and of gRPC over it that Wire reads:
 // which frame is of which stream, and where messages end.
 
@@ -95,6 +97,19 @@ func (f *frames) pass(p []byte) []byte {
 	return p
 }
 
+// message returns the length of the payload and the stream of the DATA frame that p begins with, if
+// that is whole in p, begins a frame and carries exactly one message of gRPC; otherwise 0.
+func (f *frames) message(p []byte) (length int, stream uint32) {
+	if f.skip > 0 || f.have > 0 || len(p) < headLength+messageHead || p[3] != frameData || p[4]&flagPadded != 0 {
+		return 0, 0
+	}
+	length = int(p[0])<<16 | int(p[1])<<8 | int(p[2])
+	if length < messageHead || length > len(p)-headLength || uint32(length-messageHead) != binary.BigEndian.Uint32(p[headLength+1:]) {
+		return 0, 0
+	}
+	return length, binary.BigEndian.Uint32(p[5:]) &^ (1 << 31)
+}
+
 func (f *frames) begin() {
 	h := &f.head
 	f.left = int(h[0])<<16 | int(h[1])<<8 | int(h[2])
@@ -104,9 +119,12 @@ func (f *frames) begin() {
 	}
 }
 
-// messages finds the ends of gRPC's messages, each behind a byte and its length in 4 bytes.
+// messageHead is the length of what precedes a message of gRPC: a byte, and its length in 4 bytes.
+const messageHead = 5
+
+// messages finds the ends of gRPC's messages.
 type messages struct {
-	head [5]byte
+	head [messageHead]byte
 	have int
 	left int
 }

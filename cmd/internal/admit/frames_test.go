@@ -3,6 +3,7 @@ package admit
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"testing"
 
@@ -156,6 +157,65 @@ func FuzzMessages(f *testing.F) {
 		}
 		if got != want {
 			t.Errorf("got %d messages; want %d", got, want)
+		}
+	})
+}
+
+// counted is what a Wire knows of a call.
+type counted struct {
+	counted, cost, partial, whole int64
+	reading                       messages
+}
+
+// countAll has a Wire look at a stream in pieces of a length at most.
+func countAll(stream []byte, length int) (calls map[uint32]counted, pending int64) {
+	w := &Wire{streams: map[uint32]*Stream{}}
+	for len(stream) > 0 {
+		n, _ := w.scan(stream[:min(length, len(stream))])
+		stream = stream[n:]
+	}
+	calls = map[uint32]counted{}
+	for id, s := range w.streams {
+		c := counted{s.counted, s.cost, s.partial, s.whole.Load(), s.reading}
+		if c.reading.have < messageHead { // the rest is of the message before
+			clear(c.reading.head[c.reading.have:])
+			c.reading.left = 0
+		}
+		calls[id] = c
+	}
+	return calls, w.pending
+}
+
+// FuzzWireCounts checks that a Wire counts the same, however the stream is cut: Wire.pass takes whole
+// frames only.
+func FuzzWireCounts(f *testing.F) {
+	var b bytes.Buffer
+	fr := http2.NewFramer(&b, nil)
+	open := func(id uint32) error {
+		return fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: []byte("abc"), EndHeaders: true})
+	}
+	two := append(message(3), message(4)...)
+	for _, err := range []error{
+		open(1), open(3),
+		fr.WriteData(1, false, message(100)), fr.WriteData(1, false, message(2000)), fr.WriteData(3, false, message(100)),
+		fr.WriteData(3, false, two), fr.WriteData(3, false, message(0)), fr.WriteData(3, false, nil), fr.WriteData(3, false, message(7)),
+		fr.WriteData(3, false, message(100)[:50]), fr.WriteData(3, false, message(100)[50:]), fr.WriteData(3, false, message(100)[:3]),
+		fr.WriteData(1, false, message(8)), fr.WriteData(3, false, message(100)[3:]), fr.WriteData(3, false, message(1)),
+		fr.WriteDataPadded(3, false, message(30), make([]byte, 9)), fr.WriteData(3, false, message(2)), fr.WriteRSTStream(1, http2.ErrCodeCancel),
+		fr.WriteData(1, false, message(10)), fr.WriteData(1, false, message(10)), fr.WriteData(5, false, message(10)), fr.WriteData(3, true, message(9)),
+	} {
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(b.Bytes(), 20)
+	f.Fuzz(func(t *testing.T, stream []byte, length int) {
+		calls, pending := countAll(stream, len(stream))
+		for _, n := range []int{1, 1 + length&0xff} {
+			others, n2 := countAll(stream, n)
+			if !maps.Equal(calls, others) || pending != n2 {
+				t.Fatalf("pieces of %d bytes: got %+v, %d pending; want %+v, %d", n, others, n2, calls, pending)
+			}
 		}
 	})
 }
