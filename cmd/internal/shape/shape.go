@@ -49,13 +49,21 @@ func Append(dst, form, host []byte) []byte {
 
 // appendNames appends the names of parameters, each once, in alphabetical order.
 func appendNames(dst, query []byte) []byte {
-	var names []string
+	if bytes.IndexByte(query, '&') < 0 {
+		name, _, _ := bytes.Cut(query, []byte("="))
+		return appendDigits(dst, name)
+	}
+	var space [16][]byte
+	var text [256]byte
+	names, scratch := space[:0], text[:0]
 	for pair := range bytes.SplitSeq(query, []byte("&")) {
 		name, _, _ := bytes.Cut(pair, []byte("="))
-		names = append(names, string(appendDigits(nil, name)))
+		from := len(scratch)
+		scratch = appendDigits(scratch, name)
+		names = append(names, scratch[from:])
 	}
-	slices.Sort(names)
-	for i, name := range slices.Compact(names) {
+	slices.SortFunc(names, bytes.Compare)
+	for i, name := range slices.CompactFunc(names, bytes.Equal) {
 		if i > 0 {
 			dst = append(dst, '&')
 		}

@@ -54,6 +54,23 @@ func BenchmarkDone(b *testing.B) {
 	}
 }
 
+// BenchmarkOffer counts fetches with declarations, which is what traps by yield add to Done.
+func BenchmarkOffer(b *testing.B) {
+	table, p := New(false), canon.Qiita()
+	fetches := make([]frontier.Fetched, 10_000)
+	for i := range fetches {
+		url := fmt.Sprintf("https://www.host-%03d.example/articles/2026/%08x?id=%d", i%100, i, i)
+		fetches[i] = frontier.Fetched{URL: url, Status: 200, Digest: fmt.Sprintf("sha1:%040d", i), Canonical: url}
+	}
+	b.ReportAllocs()
+	before, i := cpuTime(), 0
+	for b.Loop() {
+		table.Offer(p, &fetches[i%len(fetches)])
+		i++
+	}
+	b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/float64(b.N), "cpu-ns/URL")
+}
+
 // openDaemon returns a frontier with what serve does with fetches.
 func openDaemon(b *testing.B, trusting, yields bool) *frontier.Frontier {
 	b.Helper()

@@ -52,8 +52,10 @@ func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
 	if err != nil {
 		return
 	}
-	host := canon.Host([]byte(form))
-	name := shape.Append(nil, []byte(form), host)
+	var formSpace, nameSpace [maxTemplate]byte
+	raw := append(formSpace[:0], form...)
+	host := canon.Host(raw)
+	name := shape.Append(nameSpace[:0], raw, host)
 	if host == nil || len(name) > maxTemplate {
 		return
 	}
@@ -113,7 +115,9 @@ func (t *Table) Lower(canonical string) bool {
 // smallest that is lowered, unless a smaller one brings new content. If none decides, it returns
 // the smallest whose fetches were counted; ok is false if there is none.
 func (t *Table) Of(canonical string) (of wire.Trap, ok bool) {
-	template := shape.Append(nil, []byte(canonical), canon.Host([]byte(canonical)))
+	var formSpace, nameSpace [maxTemplate]byte
+	form := append(formSpace[:0], canonical...)
+	template := shape.Append(nameSpace[:0], form, canon.Host(form))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	decided := false
