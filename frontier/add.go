@@ -119,8 +119,7 @@ func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer)
 		counts.settle(false)
 		return err
 	}
-	items, places := w.itemsOf(offers)
-	wantFirst := wantsFirst(offers)
+	items, places, wantFirst := w.itemsOf(offers)
 	verdicts, err := f.storeAdd(ctx, offers[0].crawl, items, wantFirst)
 	if err != nil {
 		counts.settle(false)
@@ -136,16 +135,6 @@ func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer)
 		f.rooms.wake(offers[0].crawl.name)
 	}
 	return nil
-}
-
-// wantsFirst reports whether an offer asks for the first-seen URL.
-func wantsFirst(offers []offer) bool {
-	for i := range offers { // offers are large, so none is copied
-		if !offers[i].url.SkipFirst {
-			return true
-		}
-	}
-	return false
 }
 
 func (f *Frontier) storeAdd(ctx context.Context, c crawl, items []store.Item, wantFirst bool) ([]store.Verdict, error) {

@@ -23,11 +23,13 @@ func (f *Frontier) learn(ctx context.Context, name string) error {
 func (f *Frontier) settleCrawls(ctx context.Context, n int, link func(i int) *Link) error {
 	var names, stored []string
 	var asked map[string]bool
+	last := ""
 	for i := range n {
 		name := link(i).Crawl
-		if i > 0 && name == link(i-1).Crawl {
+		if i > 0 && name == last {
 			continue
 		}
+		last = name
 		c, ok := f.crawls.get(name)
 		if !ok || asked[c.name] || f.crawls.settled(c.name) {
 			continue

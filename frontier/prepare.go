@@ -15,7 +15,9 @@ type offer struct {
 	url    *Link
 	crawl  crawl
 	result *Result
-	item   store.Item
+	// wantFirst is the opposite of url.SkipFirst, here since a walk over the links costs more.
+	wantFirst bool
+	item      store.Item
 }
 
 const (
@@ -57,7 +59,7 @@ func (f *Frontier) prepareAll(urls []Link, results []Result, offers []offer) {
 func (f *Frontier) prepareChunk(urls []Link, results []Result, offers []offer) {
 	p := preparer{f: f}
 	for i := range urls {
-		offers[i] = offer{url: &urls[i], result: &results[i]}
+		offers[i] = offer{url: &urls[i], result: &results[i], wantFirst: !urls[i].SkipFirst}
 		p.prepare(&offers[i])
 	}
 }

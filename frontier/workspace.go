@@ -44,16 +44,17 @@ func (p *workspaces) put(w *workspace) {
 	p.pool.Put(w)
 }
 
-// itemsOf gathers the items of the offers that aren't refused, and the place
-// of each among the offers.
-func (w *workspace) itemsOf(offers []offer) ([]store.Item, []int32) {
+// itemsOf gathers the items of the offers that aren't refused, and the place of each among the
+// offers. It reports whether any of them asks for the first-seen URL.
+func (w *workspace) itemsOf(offers []offer) (items []store.Item, places []int32, wantFirst bool) {
 	clear(w.items) // those of the crawl before
 	w.items, w.places = w.items[:0], w.places[:0]
 	for i := range offers {
 		if offers[i].result.Status != StatusRefused {
 			w.items = append(w.items, offers[i].item)
 			w.places = append(w.places, int32(i))
+			wantFirst = wantFirst || offers[i].wantFirst
 		}
 	}
-	return w.items, w.places
+	return w.items, w.places, wantFirst
 }

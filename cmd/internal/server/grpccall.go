@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+
+	"github.com/firstseen/firstseen/cmd/internal/admit"
 )
 
 // tap admits a call when its headers were read. It refuses none itself: gRPC would keep what
@@ -79,7 +81,7 @@ func (s *Server) serveCall(srv any, stream grpc.ServerStream, _ *grpc.StreamServ
 		}
 	}()
 	defer s.recovered(c.method, &err)
-	return next(srv, &callStream{stream, ctx, c, work})
+	return next(srv, &callStream{stream, ctx, c, c.stream, work})
 }
 
 func isStatus(err error) bool {
@@ -92,7 +94,8 @@ type callStream struct {
 	grpc.ServerStream
 	ctx  context.Context
 	call *call
-	work bool // see isWork
+	wire *admit.Stream // of call, which others write to
+	work bool          // see isWork
 }
 
 // Context implements grpc.ServerStream.
@@ -117,7 +120,7 @@ func (s *callStream) RecvMsg(m any) error {
 func (s *callStream) receive(m any) error {
 	err := s.ServerStream.RecvMsg(m)
 	if err == nil {
-		s.call.stream.Delivered()
+		s.wire.Delivered()
 	}
 	return err
 }
