@@ -59,8 +59,9 @@ func (f *Frontier) prepareAll(urls []Link, results []Result, offers []offer) {
 func (f *Frontier) prepareChunk(urls []Link, results []Result, offers []offer) {
 	p := preparer{f: f}
 	for i := range urls {
-		offers[i] = offer{url: &urls[i], result: &results[i], wantFirst: !urls[i].SkipFirst}
-		p.prepare(&offers[i])
+		o := &offers[i] // zero: see workspaces.put
+		o.url, o.result, o.wantFirst = &urls[i], &results[i], !urls[i].SkipFirst
+		p.prepare(o)
 	}
 }
 

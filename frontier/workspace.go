@@ -41,6 +41,7 @@ func (p *workspaces) put(w *workspace) {
 	}
 	clear(w.offers)
 	clear(w.items)
+	w.items = w.items[:0] // itemsOf need not clear them again
 	p.pool.Put(w)
 }
 
