@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/async"
@@ -171,7 +172,8 @@ func (n *Node) lastLog() string {
 
 // freePort returns a free port, below those that the kernel uses for connections. hold is the UDP
 // port of the same number. Until it is closed, other callers of freePort, in any process, do not
-// take the port, even while its server is down.
+// take the port, even while its server is down. The lock keeps children out that would have a copy of
+// the listener until they execute their program.
 func freePort(from int) (port int, hold net.PacketConn, err error) {
 	for port := from; port < 32000; port++ {
 		addr := "127.0.0.1:" + strconv.Itoa(port)
@@ -179,9 +181,14 @@ func freePort(from int) (port int, hold net.PacketConn, err error) {
 		if err != nil {
 			continue
 		}
+		syscall.ForkLock.RLock()
 		l, err := net.Listen("tcp", addr)
 		if err == nil {
-			return port, hold, l.Close()
+			err = l.Close()
+		}
+		syscall.ForkLock.RUnlock()
+		if err == nil {
+			return port, hold, nil
 		}
 		_ = hold.Close() // nothing was sent
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"syscall"
 )
 
 // Ports are below those that systems give to connections: one of those may be
@@ -39,17 +40,20 @@ func Take(ctx context.Context, n int) (addrs []string, release func(), err error
 }
 
 // hold checks that an address is free. It reserves the address by opening the UDP port of the same
-// number, which other callers of Take check.
+// number, which other callers of Take check. The lock keeps children out that would have a copy of
+// the listener until they execute their program.
 func hold(ctx context.Context, addr string) (net.PacketConn, error) {
 	var lc net.ListenConfig
 	h, err := lc.ListenPacket(ctx, "udp", addr)
 	if err != nil {
 		return nil, err
 	}
+	syscall.ForkLock.RLock()
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err == nil {
 		err = l.Close()
 	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}

@@ -2,7 +2,11 @@ package freeport
 
 import (
 	"net"
+	"os/exec"
+	"sync"
 	"testing"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // TestTake checks that the addresses are different and free, and that no other call returns them.
@@ -40,5 +44,33 @@ func TestWhatIsInUseIsNotFree(t *testing.T) {
 	if h, err := hold(t.Context(), l.Addr().String()); err == nil {
 		t.Error("got an address that is in use; want an error")
 		_ = h.Close() // nothing was sent
+	}
+}
+
+// TestTakeWhileChildrenStart: an address can be used at once. From its fork to its exec, a child has a
+// copy of every socket of this process.
+func TestTakeWhileChildrenStart(t *testing.T) {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	for range 4 {
+		wg.Go(func() {
+			for !async.Closed(stop) {
+				_ = exec.Command("true").Run() // only its start matters
+			}
+		})
+	}
+	for range 200 {
+		addrs, release, err := Take(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", addrs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.Close() // nobody connected
+		release()
 	}
 }
