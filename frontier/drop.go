@@ -9,7 +9,7 @@ import (
 
 // record is what the frontier keeps with the URL of a lease.
 func (l *Lease) record() record {
-	return record{depth: l.Depth, hops: l.Redirects, disc: l.Discriminator, returned: l.returned, meta: l.Meta}
+	return record{depth: l.Depth, hops: l.Redirects, disc: l.Discriminator, returned: l.returned, exempt: l.exempt, meta: l.Meta}
 }
 
 // expired is how many leases before this one ran out: those that were not given back.
@@ -30,28 +30,45 @@ func (f *Frontier) reasonToDrop(p *preparer, l *Lease, maxExpired int) Reason {
 // isExcluded reports whether a URL of the crawl that p resolved is excluded. One that the
 // rules, which may have changed, refuse is not.
 func (p *preparer) isExcluded(url string) bool {
+	form, ok := p.canonical(url)
+	return ok && p.f.excluded(form)
+}
+
+// canonical returns the canonical form of a URL in the crawl that p resolved; ok is false if the
+// rules, which may have changed, refuse it.
+func (p *preparer) canonical(url string) (form string, ok bool) {
 	if p.crawl.exact {
-		return p.f.excluded(url)
+		return url, true
 	}
 	var err error
 	p.scratch, err = p.f.profileFor(p.crawl).AppendCanonical(p.scratch[:0], view(url))
-	return err == nil && p.f.excluded(string(p.scratch))
+	return string(p.scratch), err == nil
 }
 
-// dropTaken drops URLs that were taken and are not to be handed out. It returns when to ask
-// again: where they filled the answer, other URLs may be due. If it fails, the leases run out
-// by themselves, and the URLs are dropped when they are taken again.
-func (f *Frontier) dropTaken(ctx context.Context, drops []Settlement, next time.Time) (time.Time, error) {
-	if len(drops) == 0 {
+// isLowered reports whether a URL that was taken is lowered by now, and was not when it was queued.
+// Once put back, it has priority 0 and is not looked at again.
+func (f *Frontier) isLowered(p *preparer, l *Lease) bool {
+	if f.opt.LowerQueued == nil || l.exempt || l.Priority == 0 || l.Attempts > 1 || !p.resolve(l.Crawl) {
+		return false
+	}
+	form, ok := p.canonical(l.URL)
+	return ok && f.opt.LowerQueued(form)
+}
+
+// returnTaken drops or puts back URLs that were taken and are not to be handed out. It returns
+// when to ask again: where they filled the answer, other URLs may be due. If it fails, the leases
+// run out by themselves, and URLs to drop are dropped when they are taken again.
+func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next time.Time) (time.Time, error) {
+	if len(unwanted) == 0 {
 		return next, nil
 	}
-	for i := range drops {
-		drops[i].Lease.Started = time.Time{} // there was no fetch
-		if drops[i].reason == ReasonExcluded {
-			f.purges.add(f, drops[i].Lease.Crawl, drops[i].Lease.Queue)
+	for i := range unwanted {
+		unwanted[i].Lease.Started = time.Time{} // there was no fetch
+		if unwanted[i].reason == ReasonExcluded {
+			f.purges.add(f, unwanted[i].Lease.Crawl, unwanted[i].Lease.Queue)
 		}
 	}
-	answers, err := f.settle(ctx, drops)
+	answers, err := f.settle(ctx, unwanted)
 	if err != nil {
 		if next.IsZero() {
 			next = time.Now().Add(time.Second) // a store that fails now may continue to fail
@@ -60,9 +77,9 @@ func (f *Frontier) dropTaken(ctx context.Context, drops []Settlement, next time.
 	}
 	var dropped []Event
 	for i, a := range answers {
-		if a != Stale {
-			l := drops[i].Lease
-			dropped = append(dropped, Event{Kind: EventDropped, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key, Reason: drops[i].reason})
+		if s := &unwanted[i]; a != Stale && !s.lowered {
+			l := s.Lease
+			dropped = append(dropped, Event{Kind: EventDropped, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key, Reason: s.reason})
 		}
 	}
 	f.logDropped(dropped)

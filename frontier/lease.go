@@ -32,6 +32,7 @@ type Lease struct {
 	// back, and that nothing is missing.
 	returned int
 	whole    bool
+	exempt   bool // from LowerQueued
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64
@@ -80,7 +81,7 @@ func (f *Frontier) Lease(ctx context.Context, req LeaseRequest) (leases []*Lease
 	return f.take(ctx, req)
 }
 
-// maxRounds is how often take asks the store when it must drop all that it got.
+// maxRounds is how often take asks the store when it must drop or put back all that it got.
 const maxRounds = 16
 
 func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.Time, error) {
@@ -90,19 +91,19 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.T
 	}
 	maxExpired := cmp.Or(req.MaxExpired, f.opt.MaxExpired)
 	for round := 1; ; round++ {
-		leases, drops, next, err := f.takeOnce(ctx, from, maxExpired)
+		leases, unwanted, next, err := f.takeOnce(ctx, from, maxExpired)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
-		next, failed := f.dropTaken(ctx, drops, next)
-		if len(leases) > 0 || len(drops) == 0 || failed != nil || round == maxRounds || ctx.Err() != nil {
+		next, failed := f.returnTaken(ctx, unwanted, next)
+		if len(leases) > 0 || len(unwanted) == 0 || failed != nil || round == maxRounds || ctx.Err() != nil {
 			return leases, next, nil
 		}
 	}
 }
 
-// takeOnce takes URLs, and separates those to hand out from those to drop.
-func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, drops []Settlement, next time.Time, err error) {
+// takeOnce takes URLs, and separates those to hand out from those to drop or to put back.
+func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, unwanted []Settlement, next time.Time, err error) {
 	taken, err := f.store.Take(ctx, from)
 	if err != nil {
 		return nil, nil, next, fmt.Errorf("cannot lease URLs: %w", err)
@@ -115,7 +116,11 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 			return nil, nil, next, err
 		}
 		if reason := f.reasonToDrop(&p, l, maxExpired); reason != "" {
-			drops = append(drops, Settlement{Lease: l, Outcome: Drop, reason: reason})
+			unwanted = append(unwanted, Settlement{Lease: l, Outcome: Drop, reason: reason})
+			continue
+		}
+		if f.isLowered(&p, l) {
+			unwanted = append(unwanted, Settlement{Lease: l, Outcome: Release, Priority: new(uint8), lowered: true})
 			continue
 		}
 		leases = append(leases, l)
@@ -123,7 +128,7 @@ func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpi
 			f.emit(Event{Kind: EventLeased, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key})
 		}
 	}
-	return leases, drops, taken.Next, nil
+	return leases, unwanted, taken.Next, nil
 }
 
 func (f *Frontier) takeRequest(ctx context.Context, req LeaseRequest) (store.TakeRequest, error) {
@@ -168,6 +173,7 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 		Expires:       l.Expires,
 		Started:       now,
 		returned:      r.returned,
+		exempt:        r.exempt,
 		whole:         true,
 		Token:         l.Token,
 	}, nil

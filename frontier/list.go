@@ -19,7 +19,8 @@ type Entry struct {
 	Discriminator string
 	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error.
 	Reason   Reason
-	returned int // leases given back
+	returned int  // leases given back
+	exempt   bool // from LowerQueued
 }
 
 // Lookup returns the entry of a URL, in any variant. If it was never seen, the error is
@@ -72,7 +73,7 @@ func refusalError(url string, r *Result) error {
 func entryOf(e store.Entry) (Entry, error) {
 	r, err := decodeRecord(e.Meta)
 	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
-	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, returned: r.returned}, err
+	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, returned: r.returned, exempt: r.exempt}, err
 }
 
 // Stats returns exact counts, whose cost does not grow with the crawl: of one crawl,

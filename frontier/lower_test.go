@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -28,5 +29,36 @@ func TestLower(t *testing.T) {
 	addOne(t, f, Link{URL: "http://a.example/1"})
 	if l := leaseOne(t, f); l.Priority != 0 {
 		t.Errorf("got priority %d; want 0", l.Priority)
+	}
+}
+
+// TestLowerQueued: a URL that is lowered after it was queued goes back behind the others once, with
+// as many attempts and the same data as before, and no event. SkipTraps exempts it.
+func TestLowerQueued(t *testing.T) {
+	var on atomic.Bool
+	var events []EventKind
+	lowered := func(form string) bool { return on.Load() && strings.Contains(form, "/trap/") }
+	f := open(t, Options{Lower: lowered, LowerQueued: lowered, Delay: -1, MaxInFlight: -1, Attempts: 2, OnEvent: func(e Event) { events = append(events, e.Kind) }})
+	addAll(t, f, Link{URL: "http://a.example/trap/1", Meta: []byte("mine"), Depth: 3}, Link{URL: "http://a.example/trap/2", Priority: 9},
+		Link{URL: "http://a.example/trap/3", SkipTraps: true}, Link{URL: "http://a.example/4"})
+	on.Store(true)
+	events = nil
+	for i, want := range []string{"http://a.example/trap/3", "http://a.example/4", "http://a.example/trap/2", "http://a.example/trap/1"} {
+		l := leaseOne(t, f)
+		if l.URL != want || l.Attempts != 1 || i < 2 && l.Priority != 1 || i >= 2 && l.Priority != 0 {
+			t.Errorf("lease %d: got %s with priority %d, attempt %d; want %s, attempt 1", i, l.URL, l.Priority, l.Attempts, want)
+		}
+		if i == 3 && (string(l.Meta) != "mine" || l.Depth != 3 || l.returned != 0) {
+			t.Errorf("got %q, depth %d, %d returned; want its data", l.Meta, l.Depth, l.returned)
+		}
+		must(t, f.Done(bg, l))
+	}
+	if len(events) != 8 {
+		t.Errorf("got events %v; want a lease and done for each URL", events)
+	}
+	addOne(t, f, Link{URL: "http://a.example/trap/5", SkipTraps: true})
+	must(t, f.Release(bg, leaseOne(t, f)))
+	if l := leaseOne(t, f); !l.exempt || l.Priority != 1 || l.Attempts != 2 {
+		t.Errorf("got %+v; want it exempt, attempt 2", l)
 	}
 }

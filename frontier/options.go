@@ -82,6 +82,12 @@ type Options struct {
 	// creates with 0, come after the rest. It must be quick, and safe for concurrent use. The
 	// default is to leave priorities as they are.
 	Lower func(canonical string) bool
+	// LowerQueued reports whether to lower a URL that is about to be handed out, by its canonical
+	// form: what Lower returns may have changed since the URL was queued. Such a URL goes back with
+	// priority 0 instead, once; the queue waits for its delay as after a fetch. It is not called for
+	// URLs that were added with [Link.SkipTraps] while it was set, nor for retries. It must be quick,
+	// and safe for concurrent use. The default is that queued URLs keep their place.
+	LowerQueued func(canonical string) bool
 
 	// OnFetched is called with what settlements report of fetches, on the goroutine that
 	// settles, concurrently; store/captures keeps a sample of them for audits of the rules. It

@@ -150,7 +150,7 @@ func (p *preparer) fill(o *offer) {
 		Key:         o.result.Key,
 		Queue:       o.result.Queue,
 		URL:         u.URL,
-		Meta:        record{depth: u.Depth, disc: u.Discriminator, meta: u.Meta}.encode(),
+		Meta:        record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps && p.f.opt.LowerQueued != nil, meta: u.Meta}.encode(),
 		Due:         u.Due,
 		Priority:    min(u.Priority, store.MaxPriority),
 		Force:       u.Force,

@@ -21,6 +21,7 @@ type record struct {
 	// returned counts the leases that their holder gave back, by Retry or
 	// Release: of the attempts that the store counts, the others ran out.
 	returned int
+	exempt   bool // from Options.LowerQueued
 	meta     []byte
 }
 
@@ -30,11 +31,12 @@ const (
 	hasDisc
 	_ // an alias, in stores of builds before the first release
 	hasReturned
-	knownFlags = hasDepth | hasHops | hasDisc | hasReturned
+	isExempt   // a flag without a field
+	knownFlags = hasDepth | hasHops | hasDisc | hasReturned | isExempt
 )
 
 func (r record) encode() []byte {
-	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.returned == 0 && len(r.meta) == 0 {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.returned == 0 && !r.exempt && len(r.meta) == 0 {
 		return nil
 	}
 	var flags byte
@@ -54,6 +56,9 @@ func (r record) encode() []byte {
 	if r.returned > 0 {
 		flags |= hasReturned
 		b = binary.AppendUvarint(b, uint64(r.returned))
+	}
+	if r.exempt {
+		flags |= isExempt
 	}
 	b[0] = flags
 	return append(b, r.meta...)
@@ -75,6 +80,7 @@ func decodeRecord(b []byte) (r record, err error) {
 	if flags&^knownFlags != 0 {
 		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x: %w", flags, knownFlags, store.ErrCorrupt)
 	}
+	r.exempt = flags&isExempt != 0
 	d := fields.Reader{B: b[1:]}
 	if flags&hasDepth != 0 {
 		r.depth = d.Int()

@@ -10,7 +10,7 @@ import (
 
 func TestRecordRoundTrip(t *testing.T) {
 	for _, r := range []record{
-		{}, {meta: []byte("m")}, {depth: 1}, {depth: 300, hops: 9, disc: "POST", meta: []byte{0, 1}}, {hops: 1}, {disc: "\x00"}, {returned: 3}, {depth: 2, returned: 1, meta: []byte("m")},
+		{}, {meta: []byte("m")}, {depth: 1}, {depth: 300, hops: 9, disc: "POST", meta: []byte{0, 1}}, {hops: 1}, {disc: "\x00"}, {returned: 3}, {exempt: true}, {exempt: true, disc: "x", meta: []byte("m")}, {depth: 2, returned: 1, meta: []byte("m")},
 	} {
 		got, err := decodeRecord(r.encode())
 		if err != nil || !reflect.DeepEqual(got, r) {

@@ -81,7 +81,7 @@ func (f *Frontier) follow(ctx context.Context, l *Lease, target string) (Redirec
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return Redirection{}, err
 		}
-		next.returned = e.returned
+		next.returned, next.exempt = e.returned, e.exempt
 	}
 	next.URL, next.Redirects = target, l.Redirects+1
 	next.Expires = time.Now().Add(f.opt.Lease)

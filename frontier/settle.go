@@ -41,7 +41,8 @@ type Settlement struct {
 	// Priority replaces the priority. The default, nil, keeps it.
 	Priority *uint8
 
-	reason Reason // why the frontier drops it
+	reason  Reason // why the frontier drops it
+	lowered bool   // Release by the frontier: the lease doesn't count
 	// Fetched is the result of the fetch, also where the lease is over. The default is
 	// nothing.
 	Fetched *Fetched
@@ -209,7 +210,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 	case Recrawl:
 		out.Outcome, out.ResetAttempts = store.Requeue, true
 	case Release:
-		out.Outcome, out.Due = store.Requeue, time.Time{}
+		out.Outcome, out.Due, out.ResetAttempts = store.Requeue, time.Time{}, s.lowered
 	case Extend:
 		out.Outcome = store.Extend
 		if s.At.IsZero() {
@@ -224,7 +225,7 @@ func (f *Frontier) settlement(s *Settlement, now time.Time) (store.Settlement, S
 // record returns what replaces the frontier's data of a URL, nil for no change.
 func (s *Settlement) record(outcome store.Outcome) []byte {
 	r := s.Lease.record()
-	returned := s.Outcome == Retry || s.Outcome == Release
+	returned := s.Outcome == Retry || s.Outcome == Release && !s.lowered
 	anew := s.Outcome == Recrawl && r.hops+r.returned > 0
 	if s.Meta == nil && !returned && !anew {
 		return nil
@@ -267,7 +268,7 @@ func (f *Frontier) emitSettled(s *Settlement, answer Settled, now time.Time) {
 	if s.reason != "" {
 		f.refused.addDropped(s.Lease.Crawl, s.reason, s.Lease.URL)
 	}
-	if f.opt.OnEvent == nil || s.Outcome == Extend || int(s.Outcome) >= len(settledEvents) {
+	if f.opt.OnEvent == nil || s.lowered || s.Outcome == Extend || int(s.Outcome) >= len(settledEvents) {
 		return
 	}
 	l := s.Lease

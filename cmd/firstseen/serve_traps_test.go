@@ -49,15 +49,16 @@ func TestServeTraps(t *testing.T) {
 				return
 			}
 			shadow := strings.HasSuffix(flag, "shadow")
+			urls := map[bool]int{false: 4, true: 1}[shadow] // page 99, and the 3 that were queued when the 17th fetch lowered them
 			listed := fetchText(t, d, "/v1/traps")
-			for _, want := range []string{fmt.Sprintf(`"shadow":%v`, shadow), `"urls":1`, `"lowered":true`} {
+			for _, want := range []string{fmt.Sprintf(`"shadow":%v`, shadow), fmt.Sprintf(`"urls":%d`, urls), `"lowered":true`} {
 				if !strings.Contains(listed, want) {
 					t.Errorf("got %s; want %s in it", listed, want)
 				}
 			}
 			count := map[bool]string{false: "no", true: "yes"}[shadow]
-			if metrics := fetchText(t, d, "/metrics"); !strings.Contains(metrics, `firstseen_trap_urls_total{shadow="`+count+`"} 1`) {
-				t.Error("got no count of one URL in /metrics")
+			if metrics := fetchText(t, d, "/metrics"); !strings.Contains(metrics, fmt.Sprintf("firstseen_trap_urls_total{shadow=%q} %d\n", count, urls)) {
+				t.Errorf("got no count of %d URLs in /metrics", urls)
 			}
 		})
 	}

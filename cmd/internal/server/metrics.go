@@ -32,7 +32,7 @@ var gaugeHelp = map[string]string{
 	"firstseen_captures":        "Fetches that are kept (--captures), to judge the rules.",
 	"firstseen_captures_share":  "Share of the page groups whose fetches are kept: 1, then a half, a quarter … as --captures fills.",
 	"firstseen_declared_rules":  "Rules in use that trusted hosts declared (trust_declared).",
-	"firstseen_trap_templates":  "Path templates whose pages mostly have known content (--traps yield): their new URLs come last.",
+	"firstseen_trap_templates":  "Path templates whose pages mostly have known content (--traps yield): their URLs come last.",
 	"firstseen_captures_failed": "1 if the file of fetches could not be opened: no fetches are kept until a restart.",
 }
 
@@ -117,7 +117,7 @@ var (
 	urlsDropped     = prometheus.NewDesc("firstseen_urls_dropped_total", "URLs that the daemon dropped instead of leasing them, by reason: expired-leases or excluded.", []string{"reason"}, nil)
 	capturesDropped = prometheus.NewDesc("firstseen_captures_dropped_total", "Fetches that were not kept, because the disk failed or was too slow.", nil, nil)
 	declaredRefused = prometheus.NewDesc("firstseen_declared_refused_total", "Declarations of trusted hosts that were refused.", nil, nil)
-	trapURLs        = prometheus.NewDesc("firstseen_trap_urls_total", "Offered URLs of the templates in firstseen_trap_templates: queued with the lowest priority, or only counted (shadow).", []string{"shadow"}, nil)
+	trapURLs        = prometheus.NewDesc("firstseen_trap_urls_total", "URLs of the templates in firstseen_trap_templates that were offered, or put back instead of leased: queued with the lowest priority, or only counted (shadow).", []string{"shadow"}, nil)
 	capturesDamaged = prometheus.NewDesc("firstseen_captures_damaged_total", "Damaged lines in the file of fetches, which were left out.", nil, nil)
 )
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/shape"
 	"github.com/firstseen/firstseen/cmd/internal/synth"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store/memstore"
@@ -26,7 +27,7 @@ func crawl(t *testing.T, w *synth.TrapWeb, n int, table *Table) crawled {
 	is := crawled{real: map[string]int{}}
 	opt := frontier.Options{Delay: -1, MaxInFlight: -1}
 	if table != nil {
-		opt.Lower = table.Lower
+		opt.Lower, opt.LowerQueued = table.Lower, table.LowerQueued
 		opt.OnFetched = func(f frontier.Fetched) { table.Offer(canon.Qiita(), &f) }
 	}
 	is.crawl(t, w, n, opt)
@@ -34,12 +35,41 @@ func crawl(t *testing.T, w *synth.TrapWeb, n int, table *Table) crawled {
 }
 
 // crawlByOracle is crawl with an oracle that knows every URL of the trap, and lowers it from a number
-// of fetches in the trap on. No rule that moves nothing queued can do better.
+// of fetches in the trap on. It moves nothing queued.
 func crawlByOracle(t *testing.T, w *synth.TrapWeb, n, from int) crawled {
 	t.Helper()
 	is := crawled{real: map[string]int{}}
 	is.crawl(t, w, n, frontier.Options{Delay: -1, MaxInFlight: -1,
 		Lower: func(url string) bool { return is.inTrap >= from && w.Page(url, 0).InTrap }})
+	return is
+}
+
+// crawlByTold is crawl with an oracle that knows every URL of the trap, and lowers those whose template,
+// or a group of it, ever brought known content, queued ones as well. No rule that needs one
+// known content of a template can do better.
+func crawlByTold(t *testing.T, w *synth.TrapWeb, n int) crawled {
+	t.Helper()
+	is, table, told := crawled{real: map[string]int{}}, New(false), map[string]bool{}
+	template := func(url string) []byte { return shape.Append(nil, []byte(url), canon.Host([]byte(url))) }
+	lower := func(url string) bool {
+		if !w.Page(url, 0).InTrap {
+			return false
+		}
+		for group := range table.groups(template(url)) {
+			if told[string(group)] {
+				return true
+			}
+		}
+		return false
+	}
+	is.crawl(t, w, n, frontier.Options{Delay: -1, MaxInFlight: -1, Lower: lower, LowerQueued: lower, OnFetched: func(f frontier.Fetched) {
+		table.Offer(canon.Qiita(), &f)
+		for group := range table.groups(template(f.URL)) {
+			if e := table.templates.find(table.place(group), group); e != nil && e.Known > 0 {
+				told[string(group)] = true
+			}
+		}
+	}})
 	return is
 }
 
@@ -104,7 +134,7 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 // by the table, and on honest webs none may come later than by a tenth of all fetches. The share in the trap must not rise above what is reached today: the aim is 5 %.
 func TestTrapsByYield(t *testing.T) {
 	const pages = 2 * (311 + 1500)
-	most := map[synth.Trap]int{synth.TrapFacets: 55, synth.TrapCalendar: 44, synth.TrapSessions: 5} // per cent
+	most := map[synth.Trap]int{synth.TrapFacets: 16, synth.TrapCalendar: 43, synth.TrapSessions: 1} // per cent
 	seeds := uint64(1)
 	if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
 		seeds = 5
@@ -118,6 +148,7 @@ func TestTrapsByYield(t *testing.T) {
 			t.Logf("%s: %d fetches, %.1f %% and %.1f %% of them in the trap, %d and %d real pages, %d templates lowered", name, with.fetches,
 				100*float64(without.inTrap)/pages, 100*float64(with.inTrap)/pages, len(without.real), len(with.real), table.Lowered())
 			if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
+				t.Logf("%s: an oracle that lowers what evidence was seen of: %.1f %%", name, 100*float64(crawlByTold(t, w, pages).inTrap)/pages)
 				for _, from := range []int{1, 20} {
 					t.Logf("%s: an oracle that lowers the trap from %d fetches in it on: %.1f %%", name, from, 100*float64(crawlByOracle(t, w, pages, from).inTrap)/pages)
 				}

@@ -1,6 +1,6 @@
 // Package yield finds path templates whose fetches bring content that is known already: traps by
-// yield. URLs of such a template are queued with a lower priority. Nothing queued moves, and
-// nothing is dropped.
+// yield. URLs of such a template are queued with a lower priority. URLs that were queued before go
+// back with it, once, when their turn comes. Nothing is dropped.
 //
 // A template is the shape of a canonical URL (package shape), up to 256 bytes. A fetch counts if
 // it reports a digest, with status 2xx or none. It brings known content if
@@ -40,7 +40,7 @@
 // month. To digests and links such a calendar is an archive of many pages. The same holds for
 // facets that only sort differently, on sites without canonical links.
 // Sites with a session ID in every URL have one template for the trap and the real pages.
-// URLs that are queued before their template is lowered keep their place. TestTrapsByYield prints what
+// TestTrapsByYield prints what
 // share of fetches goes to traps, and what share would if an oracle knew each URL of a trap.
 // A site that declares page 1 as the canonical link of each page of a list, by a parameter, has
 // these pages fetched late.

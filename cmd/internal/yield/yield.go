@@ -111,6 +111,11 @@ func (t *Table) Lower(canonical string) bool {
 	return !t.shadow
 }
 
+// LowerQueued reports whether a queued URL goes back behind the others, by its canonical form. It is
+// frontier.Options.LowerQueued. Shadow mode does not count such URLs: it would count those twice that
+// were lowered when they were offered.
+func (t *Table) LowerQueued(canonical string) bool { return !t.shadow && t.Lower(canonical) }
+
 // Of returns what decides about a canonical form: a group of it that an operator lifted, else the
 // smallest that is lowered, unless a smaller one brings new content. If none decides, it returns
 // the smallest whose fetches were counted; ok is false if there is none.
