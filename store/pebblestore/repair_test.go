@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -22,6 +23,9 @@ func logged(t *testing.T, memTableBytes int) (disk *vfs.MemFS, opt Options) {
 	opt = tiny(errorfs.Wrap(mem, errorfs.InjectorFunc(tables.error)))
 	opt.memTableBytes = memTableBytes
 	s := mustOpen(t, "db", opt)
+	for len(logsOf(t, mem, "0")) > 1 { // Pebble removes that of the database before it in the background
+		time.Sleep(time.Millisecond)
+	}
 	tables.on.Store(true)
 	for i := range 20 {
 		see(t, s, "", testKeys(500*i, 500*i+500))
