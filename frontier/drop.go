@@ -48,11 +48,11 @@ func (p *preparer) canonical(url string) (form string, ok bool) {
 // isLowered reports whether a URL that was taken is lowered by now, and was not when it was queued.
 // Once put back, it has priority 0 and is not looked at again.
 func (f *Frontier) isLowered(p *preparer, l *Lease) bool {
-	if f.opt.LowerQueued == nil || l.exempt || l.Priority == 0 || l.Attempts > 1 || !p.resolve(l.Crawl) {
+	if f.opt.Lower == nil || l.exempt || l.Priority == 0 || l.Attempts > 1 || !p.resolve(l.Crawl) {
 		return false
 	}
 	form, ok := p.canonical(l.URL)
-	return ok && f.opt.LowerQueued(form)
+	return ok && f.opt.Lower(form, true)
 }
 
 // returnTaken drops or puts back URLs that were taken and are not to be handed out. It returns

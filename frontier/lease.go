@@ -32,7 +32,7 @@ type Lease struct {
 	// back, and that nothing is missing.
 	returned int
 	whole    bool
-	exempt   bool // from LowerQueued
+	exempt   bool // from Options.Lower
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64

@@ -34,7 +34,7 @@ type Link struct {
 	// Force queues the URL although it was seen; if it is queued or leased
 	// already, nothing happens. The default is false.
 	Force bool
-	// SkipTraps exempts the URL from [Options.Traps], Lower and LowerQueued. Use it for URLs from a person or a
+	// SkipTraps exempts the URL from [Options.Traps] and Lower. Use it for URLs from a person or a
 	// sitemap. The default is false.
 	SkipTraps bool
 	// SkipFirst leaves Result.First empty. If all links of a batch set it, duplicates cost no

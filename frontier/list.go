@@ -20,7 +20,7 @@ type Entry struct {
 	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error.
 	Reason   Reason
 	returned int  // leases given back
-	exempt   bool // from LowerQueued
+	exempt   bool // from Options.Lower
 }
 
 // Lookup returns the entry of a URL, in any variant. If it was never seen, the error is

@@ -10,7 +10,7 @@ import (
 // with priority 0, in whatever order they came; SkipTraps exempts a URL; without Lower priorities
 // stay as they are.
 func TestLower(t *testing.T) {
-	lowered := func(form string) bool { return strings.Contains(form, "/trap/") }
+	lowered := func(form string, _ bool) bool { return strings.Contains(form, "/trap/") }
 	f := open(t, Options{Lower: lowered, Delay: -1, MaxInFlight: -1})
 	links := []Link{
 		{URL: "http://a.example/trap/1", Priority: 5}, {URL: "http://a.example/1"},
@@ -37,8 +37,8 @@ func TestLower(t *testing.T) {
 func TestLowerQueued(t *testing.T) {
 	var on atomic.Bool
 	var events []EventKind
-	lowered := func(form string) bool { return on.Load() && strings.Contains(form, "/trap/") }
-	f := open(t, Options{Lower: lowered, LowerQueued: lowered, Delay: -1, MaxInFlight: -1, Attempts: 2, OnEvent: func(e Event) { events = append(events, e.Kind) }})
+	lowered := func(form string, _ bool) bool { return on.Load() && strings.Contains(form, "/trap/") }
+	f := open(t, Options{Lower: lowered, Delay: -1, MaxInFlight: -1, Attempts: 2, OnEvent: func(e Event) { events = append(events, e.Kind) }})
 	addAll(t, f, Link{URL: "http://a.example/trap/1", Meta: []byte("mine"), Depth: 3}, Link{URL: "http://a.example/trap/2", Priority: 9},
 		Link{URL: "http://a.example/trap/3", SkipTraps: true}, Link{URL: "http://a.example/4"})
 	on.Store(true)

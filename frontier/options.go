@@ -76,18 +76,14 @@ type Options struct {
 	// robots.txt: exclude what it disallows here. The default is to exclude nothing.
 	Exclude func(canonical string) bool
 	// Lower reports whether to fetch a URL after the others of its queue, by its canonical form. It
-	// is called for each URL that is added or the target of a redirect, except with
+	// is called for each URL that is added or the target of a redirect, and, with queued set, for each
+	// that is about to be handed out for the first time, as the answer may have changed; never with
 	// [Link.SkipTraps]. Such a URL gets priority 0, and every other one at least 1, so a store
 	// should be used with it from the start: URLs that were queued with 0 before, or that Put
-	// creates with 0, come after the rest. It must be quick, and safe for concurrent use. The
-	// default is to leave priorities as they are.
-	Lower func(canonical string) bool
-	// LowerQueued reports whether to lower a URL that is about to be handed out, by its canonical
-	// form: what Lower returns may have changed since the URL was queued. Such a URL goes back with
-	// priority 0 instead, once; the queue waits for its delay as after a fetch. It is not called for
-	// URLs that were added with [Link.SkipTraps] while it was set, nor for retries. It must be quick,
-	// and safe for concurrent use. The default is that queued URLs keep their place.
-	LowerQueued func(canonical string) bool
+	// creates with 0, come after the rest. A queued URL goes back once; its queue waits for the
+	// delay, as after a fetch. Lower must be quick, and safe for concurrent use. The default is to leave
+	// priorities as they are.
+	Lower func(canonical string, queued bool) bool
 
 	// OnFetched is called with what settlements report of fetches, on the goroutine that
 	// settles, concurrently; store/captures keeps a sample of them for audits of the rules. It

@@ -90,7 +90,7 @@ func (p *preparer) prepare(o *offer) {
 	p.fill(o)
 	if p.f.opt.Lower != nil {
 		o.item.Priority = max(o.item.Priority, 1)
-		if !o.url.SkipTraps && p.f.opt.Lower(o.result.Canonical) {
+		if !o.url.SkipTraps && p.f.opt.Lower(o.result.Canonical, false) {
 			o.item.Priority = 0
 		}
 	}
@@ -150,7 +150,7 @@ func (p *preparer) fill(o *offer) {
 		Key:         o.result.Key,
 		Queue:       o.result.Queue,
 		URL:         u.URL,
-		Meta:        record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps && p.f.opt.LowerQueued != nil, meta: u.Meta}.encode(),
+		Meta:        record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps && p.f.opt.Lower != nil, meta: u.Meta}.encode(),
 		Due:         u.Due,
 		Priority:    min(u.Priority, store.MaxPriority),
 		Force:       u.Force,

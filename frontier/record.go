@@ -21,7 +21,7 @@ type record struct {
 	// returned counts the leases that their holder gave back, by Retry or
 	// Release: of the attempts that the store counts, the others ran out.
 	returned int
-	exempt   bool // from Options.LowerQueued
+	exempt   bool // from Options.Lower
 	meta     []byte
 }
 

@@ -185,7 +185,7 @@ func (f *serveFlags) open(ctx context.Context, a *app, p *canon.Profile, exclude
 		}
 	}
 	if f.server.Yield = f.trapModes.table(); f.server.Yield != nil {
-		opt.Lower, opt.LowerQueued = f.server.Yield.Lower, f.server.Yield.LowerQueued
+		opt.Lower = f.server.Yield.Lower
 	}
 	opt.Logger = a.log
 	front, err = frontier.New(st, opt)

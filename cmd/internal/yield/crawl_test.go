@@ -27,7 +27,7 @@ func crawl(t *testing.T, w *synth.TrapWeb, n int, table *Table) crawled {
 	is := crawled{real: map[string]int{}}
 	opt := frontier.Options{Delay: -1, MaxInFlight: -1}
 	if table != nil {
-		opt.Lower, opt.LowerQueued = table.Lower, table.LowerQueued
+		opt.Lower = table.Lower
 		opt.OnFetched = func(f frontier.Fetched) { table.Offer(canon.Qiita(), &f) }
 	}
 	is.crawl(t, w, n, opt)
@@ -40,7 +40,7 @@ func crawlByOracle(t *testing.T, w *synth.TrapWeb, n, from int) crawled {
 	t.Helper()
 	is := crawled{real: map[string]int{}}
 	is.crawl(t, w, n, frontier.Options{Delay: -1, MaxInFlight: -1,
-		Lower: func(url string) bool { return is.inTrap >= from && w.Page(url, 0).InTrap }})
+		Lower: func(url string, queued bool) bool { return !queued && is.inTrap >= from && w.Page(url, 0).InTrap }})
 	return is
 }
 
@@ -51,7 +51,7 @@ func crawlByTold(t *testing.T, w *synth.TrapWeb, n int) crawled {
 	t.Helper()
 	is, table, told := crawled{real: map[string]int{}}, New(false), map[string]bool{}
 	template := func(url string) []byte { return shape.Append(nil, []byte(url), canon.Host([]byte(url))) }
-	lower := func(url string) bool {
+	lower := func(url string, _ bool) bool {
 		if !w.Page(url, 0).InTrap {
 			return false
 		}
@@ -62,7 +62,7 @@ func crawlByTold(t *testing.T, w *synth.TrapWeb, n int) crawled {
 		}
 		return false
 	}
-	is.crawl(t, w, n, frontier.Options{Delay: -1, MaxInFlight: -1, Lower: lower, LowerQueued: lower, OnFetched: func(f frontier.Fetched) {
+	is.crawl(t, w, n, frontier.Options{Delay: -1, MaxInFlight: -1, Lower: lower, OnFetched: func(f frontier.Fetched) {
 		table.Offer(canon.Qiita(), &f)
 		for group := range table.groups(template(f.URL)) {
 			if e := table.templates.find(table.place(group), group); e != nil && e.Known > 0 {
@@ -131,10 +131,11 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 // TestTrapsByYield prints, for each kind of web, the share of fetches in the trap without and with the
 // table, at as many fetches as the honest part and the archive of the hosts have pages. The archive,
 // which its pages lead to one by one, is crawled beside each trap. No real page may be lost
-// by the table, and on honest webs none may come later than by a tenth of all fetches. The share in the trap must not rise above what is reached today: the aim is 5 %.
+// by the table, and on honest webs none may come later than by a tenth of all fetches. The share in the trap must
+// not rise above 5 %, or what is reached today of calendars.
 func TestTrapsByYield(t *testing.T) {
 	const pages = 2 * (311 + 1500)
-	most := map[synth.Trap]int{synth.TrapFacets: 16, synth.TrapCalendar: 43, synth.TrapSessions: 1} // per cent
+	most := map[synth.Trap]int{synth.TrapFacets: 5, synth.TrapCalendar: 43, synth.TrapSessions: 1} // per cent
 	seeds := uint64(1)
 	if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
 		seeds = 5

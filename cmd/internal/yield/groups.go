@@ -57,3 +57,9 @@ func byParameter(name []byte) bool { return bytes.HasSuffix(name, []byte("&"+res
 func generated(name []byte) bool {
 	return bytes.Contains(name, []byte("/{hash}/")) || bytes.Contains(name, []byte("/{uuid}/"))
 }
+
+// combined reports whether all URLs of a template or a group have several parameters.
+func combined(name []byte) bool {
+	_, query, _ := bytes.Cut(name, []byte{'?'})
+	return bytes.IndexByte(query, '&') >= 0
+}

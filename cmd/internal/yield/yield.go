@@ -97,10 +97,11 @@ func (t *Table) hash(host []byte, kind byte, value string) uint64 {
 
 func (t *Table) place(name []byte) uint64 { return maphash.Bytes(t.seed, name) }
 
-// Lower reports whether a URL is queued behind the others, by its canonical form. It is
-// frontier.Options.Lower.
-func (t *Table) Lower(canonical string) bool {
-	if t.lowered.Load() == 0 {
+// Lower reports whether a URL is queued behind the others, by its canonical form, or goes back behind
+// them if it is queued already. It is frontier.Options.Lower. Shadow mode counts no queued URL: it would
+// count those twice that were counted when they were offered.
+func (t *Table) Lower(canonical string, queued bool) bool {
+	if t.lowered.Load() == 0 || queued && t.shadow {
 		return false
 	}
 	of, ok := t.Of(canonical)
@@ -110,11 +111,6 @@ func (t *Table) Lower(canonical string) bool {
 	t.urls.Add(1)
 	return !t.shadow
 }
-
-// LowerQueued reports whether a queued URL goes back behind the others, by its canonical form. It is
-// frontier.Options.LowerQueued. Shadow mode does not count such URLs: it would count those twice that
-// were lowered when they were offered.
-func (t *Table) LowerQueued(canonical string) bool { return !t.shadow && t.Lower(canonical) }
 
 // Of returns what decides about a canonical form: a group of it that an operator lifted, else the
 // smallest that is lowered, unless a smaller one brings new content. If none decides, it returns

@@ -31,25 +31,25 @@ func TestLoweredAndRaised(t *testing.T) {
 		}
 		offer(table, "http://a.example/first", "same", "")
 		fetch(0, 7, "same")
-		if table.Lower(lists) || table.Lowered() != 0 {
+		if table.Lower(lists, false) || table.Lowered() != 0 {
 			t.Error("got it lowered after 7 fetches; want 8")
 		}
 		fetch(7, 8, "same")
-		if got := table.Lower(lists); got == shadow || table.Lowered() != 2 || table.URLs() != 1 {
+		if got := table.Lower(lists, false); got == shadow || table.Lowered() != 2 || table.URLs() != 1 {
 			t.Errorf("shadow %v: got %v, %d templates, %d URLs; want it lowered", shadow, got, table.Lowered(), table.URLs())
 		}
-		if table.Lower("http://a.example/other?page=1") || table.Lower("http://b.example/list?page=9") {
+		if table.Lower("http://a.example/other?page=1", false) || table.Lower("http://b.example/list?page=9", false) {
 			t.Error("got another template lowered")
 		}
 		name := "a.example/list?page"
-		if of, ok := table.Lift(name, true); !ok || !of.Lifted || table.Lower(lists) {
+		if of, ok := table.Lift(name, true); !ok || !of.Lifted || table.Lower(lists, false) {
 			t.Errorf("got %+v, %v; want it lifted", of, ok)
 		}
-		if of, ok := table.Lift(name, false); !ok || of.Lifted || table.Lower(lists) == shadow {
+		if of, ok := table.Lift(name, false); !ok || of.Lifted || table.Lower(lists, false) == shadow {
 			t.Errorf("got %+v, %v; want its fetches to decide", of, ok)
 		}
 		fetch(8, 18, "new")
-		if table.Lower(lists) || table.Lowered() != 0 || len(table.List()) != 0 {
+		if table.Lower(lists, false) || table.Lowered() != 0 || len(table.List()) != 0 {
 			t.Errorf("got %+v; want it raised by new content", table.List())
 		}
 	}
@@ -109,7 +109,7 @@ func TestBoundedMemory(t *testing.T) {
 	if want := templateSets * templateWays; n > want || n < want*9/10 {
 		t.Errorf("got %d templates; want nearly %d", n, want)
 	}
-	if !table.Lower(lists) || table.Lowered() != 2 {
+	if !table.Lower(lists, false) || table.Lowered() != 2 {
 		t.Error("got a lowered template evicted by templates with one fetch")
 	}
 }
@@ -133,8 +133,8 @@ func TestGroups(t *testing.T) {
 }
 
 // TestGroupsAreLowered: known content of some templates lowers others of their group that were not fetched
-// yet, but none that brings new content, and three fetches suffice below a directory that is
-// an ID. An operator lifts a group with all that is in it.
+// yet, but none that brings new content. Five fetches suffice of combinations of parameters, and three
+// below a directory that is an ID. An operator lifts a group with all that is in it.
 func TestGroupsAreLowered(t *testing.T) {
 	for _, c := range []struct {
 		fetched string // with a number
@@ -144,7 +144,7 @@ func TestGroupsAreLowered(t *testing.T) {
 		lift    string
 	}{
 		{"http://a.example/x/list?sort=%d", 8, "http://a.example/x/list?sort=99", "http://a.example/x/list?page=1", "a.example/x/{rest}"},
-		{"http://a.example/list?color=1&sort=%d", 8, "http://a.example/list?color=1&size=2&sort=1", "http://a.example/other?sort=1", "a.example/list?sort&{rest}"},
+		{"http://a.example/list?color=1&sort=%d", 5, "http://a.example/list?color=1&size=2&sort=1", "http://a.example/other?sort=1", "a.example/list?sort&{rest}"},
 		{"http://a.example/print/%d", 8, "http://a.example/print/by/name", "http://a.example/a/by/name", "a.example/print/{rest}"},
 		{"http://a.example/s/0123456789abcde%d/", 3, "http://a.example/s/0123456789abcdef/news", "http://a.example/news", "a.example/s/{rest}"},
 	} {
@@ -154,16 +154,47 @@ func TestGroupsAreLowered(t *testing.T) {
 			offer(table, fmt.Sprintf("http://a.example/x/list?page=%d", i), fmt.Sprint(i), "")
 		}
 		for i := range c.n {
-			if table.Lower(c.lowered) {
+			if table.Lower(c.lowered, false) {
 				t.Errorf("%s: got it lowered after %d fetches; want %d", c.lowered, i, c.n)
 			}
 			offer(table, fmt.Sprintf(c.fetched, i), "same", "")
 		}
-		if !table.Lower(c.lowered) || table.Lower(c.also) {
-			t.Errorf("%s: got %v, %s: got %v; want the first lowered", c.lowered, table.Lower(c.lowered), c.also, table.Lower(c.also))
+		if !table.Lower(c.lowered, false) || table.Lower(c.also, false) {
+			t.Errorf("%s: got %v, %s: got %v; want the first lowered", c.lowered, table.Lower(c.lowered, false), c.also, table.Lower(c.also, false))
 		}
-		if _, ok := table.Lift(c.lift, true); !ok || table.Lower(c.lowered) {
+		if _, ok := table.Lift(c.lift, true); !ok || table.Lower(c.lowered, false) {
 			t.Errorf("got %s lowered, and %s known: %v; want it lifted", c.lowered, c.lift, ok)
+		}
+	}
+}
+
+// TestCombinations: of a template with two parameters, one known content in five fetches is enough, and one in ten
+// is not. New contents alone raise it again.
+func TestCombinations(t *testing.T) {
+	for every, want := range map[int]bool{10: false, 5: true} {
+		table, n := New(false), 0
+		fetch := func(copies bool) {
+			digest := fmt.Sprint(n)
+			if copies && n%every == 0 {
+				digest = "copy"
+			}
+			offer(table, fmt.Sprintf("http://a.example/list?color=%d&size=1", n), digest, "")
+			n++
+		}
+		for range 200 {
+			fetch(true)
+		}
+		if got := table.Lower("http://a.example/list?color=a&size=2", false); got != want {
+			t.Errorf("got %v with one copy in %d; want %v", got, every, want)
+		}
+		if table.Lower("http://a.example/list?color=a", false) {
+			t.Errorf("one copy in %d: got URLs with one of the parameters lowered", every)
+		}
+		for range 49 {
+			fetch(false)
+		}
+		if table.Lowered() != 0 {
+			t.Errorf("got %+v after new contents; want it raised", table.List())
 		}
 	}
 }
