@@ -11,7 +11,6 @@ import (
 func (s *Store) committer() {
 	defer close(s.ended)
 	defer close(s.written)
-	s.health.committer.Store(goroutine())
 	for r := range s.queue {
 		select {
 		case s.slots <- struct{}{}:
@@ -132,8 +131,7 @@ func commitBatch(b *pebble.Batch, w *pebble.WriteOptions) error {
 	return guard(func() error { return b.Commit(w) })
 }
 
-// guard turns a panic of Pebble, which is how it fails to open or commit, by
-// itself or through Fatalf, into an error.
+// guard turns a panic of Pebble, which is how it fails to open or commit, into an error.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

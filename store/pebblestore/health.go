@@ -3,9 +3,6 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,9 +19,8 @@ import (
 // wait for it:
 //
 //   - a log that can't be written: see watchFS;
-//   - a manifest that can't: Pebble calls Fatalf, in the committer's goroutine,
-//     where a panic brings it back as an error, or in one of its own, which
-//     can neither continue nor unwind, and is parked;
+//   - a manifest that can't: Pebble calls Fatalf, whose goroutine may hold Pebble's
+//     locks and is parked;
 //   - tables that can't: Pebble tries again for ever, while writers wait for
 //     room. After some failures in a row it is enough.
 //
@@ -32,12 +28,11 @@ import (
 // for ever, holding Store.mu: so all others take that lock with rlock or lock. Close puts
 // up the fence of watchFS instead of closing Pebble.
 type health struct {
-	failed    atomic.Pointer[error]
-	dead      chan struct{} // closed when no goroutine may wait for Pebble any more
-	once      sync.Once
-	waits     atomic.Int64 // how often a goroutine began to wait until dead; for tests
-	committer atomic.Int64 // its goroutine
-	misses    atomic.Int64 // background failures in a row
+	failed atomic.Pointer[error]
+	dead   chan struct{} // closed when no goroutine may wait for Pebble any more
+	once   sync.Once
+	waits  atomic.Int64 // how often a goroutine began to wait until dead; for tests
+	misses atomic.Int64 // background failures in a row
 
 	stalls stalls
 }
@@ -45,9 +40,10 @@ type health struct {
 // maxMisses is how many background failures in a row are one too many.
 const maxMisses = 20
 
-// statsPause is the time after which Pebble's collector of table statistics asks again for a
-// table that it could not read. Left alone, it asks without a pause. It holds no lock.
-const statsPause = time.Second / 4
+// retryPause is the time after which Pebble tries again what failed in the background. Left
+// alone, it tries without a pause. A failed flush holds Pebble's lock in the meantime, so the
+// pause is short.
+const retryPause = 5 * time.Millisecond
 
 func newHealth() *health { return &health{dead: make(chan struct{})} }
 
@@ -101,7 +97,6 @@ func (h *health) closeAll(its ...*pebble.Iterator) error {
 // panics, the store is dead: no other call of Pebble is safe then.
 func (h *health) attempt(f func() error) error {
 	return h.unlessDead(func() (err error) {
-		h.committer.Store(goroutine()) // for now: its fatal errors are ours
 		panicked := guard(func() error {
 			err = f()
 			return nil
@@ -156,25 +151,8 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 			err = fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+cause.Error()), cause)
 		}
 	}
-	if goroutine() == l.h.committer.Load() {
-		panic(err)
-	}
 	l.h.die(err)
 	select {}
-}
-
-// goroutine is the number of the calling goroutine, as its stack says.
-func goroutine() int64 {
-	var buf [64]byte
-	fields := strings.Fields(string(buf[:runtime.Stack(buf[:], false)]))
-	if len(fields) < 2 {
-		return 0
-	}
-	n, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 func (h *health) listener() *pebble.EventListener {
@@ -188,13 +166,11 @@ func (h *health) listener() *pebble.EventListener {
 	}
 	return &pebble.EventListener{
 		BackgroundError: func(error) {
-			if !h.isDead() && strings.Contains(string(debug.Stack()), "TableStats") {
-				select {
-				case <-time.After(statsPause):
-				case <-h.dead:
-				}
+			select {
+			case <-time.After(retryPause):
+			case <-h.dead:
 			}
-			if h.isDead() { // its files are closed, or will be: Pebble would try again for ever, without a pause
+			if h.isDead() { // its files are closed, or will be: Pebble would try again for ever
 				select {}
 			}
 		},

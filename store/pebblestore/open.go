@@ -146,7 +146,6 @@ func open(dir string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	held.begin()
-	watch.on.Store(true)
 	go s.committer()
 	go s.answerer()
 	go s.bury()

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,8 +23,7 @@ import (
 // that the directory can be opened again.
 type watchFS struct {
 	vfs.FS
-	h  *health
-	on atomic.Bool // set when the store is open: before, errors come back from Open
+	h *health
 
 	mu     sync.RWMutex // held for reading during each change
 	fenced bool
@@ -94,11 +92,10 @@ func (fs *watchFS) change(f func() error) error {
 	return f()
 }
 
-// vital is change for what Pebble can't do without. During Open, the goroutine that
-// opens gets the error, or a panic that it catches, but Pebble's own don't catch any.
+// vital is change for what Pebble can't do without. During Open, attempt returns the error.
 func (fs *watchFS) vital(f func() error) error {
 	err := fs.change(f)
-	if err != nil && (fs.on.Load() || goroutine() != fs.h.committer.Load()) {
+	if err != nil {
 		fs.h.die(fmt.Errorf("cannot write the log or sync a directory: %w", err))
 		select {}
 	}
