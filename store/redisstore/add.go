@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
@@ -63,10 +64,7 @@ func (a *adding) add(ctx context.Context, items []store.Item, verdicts []store.V
 		return err
 	}
 	defer a.s.leave()
-	unicode := false
-	for i := range items {
-		unicode = unicode || items[i].UnicodeHost
-	}
+	unicode := slices.ContainsFunc(items, func(it store.Item) bool { return it.UnicodeHost })
 	if err := a.s.noteUnicodeHosts(ctx, unicode); err != nil {
 		return err
 	}
@@ -194,8 +192,9 @@ func (a *adding) first(ctx context.Context, items []store.Item, verdicts []store
 			of = append(of, i)
 		}
 	}
-	keys, found := keysOf(items), make([]known, len(items))
-	if _, err := a.s.resolveOnce(ctx, scriptResolve, a.crawl, keys, of, found, false); err != nil {
+	keys := keysOf(items)
+	found, err := a.s.resolve(ctx, a.crawl, keys, of)
+	if err != nil {
 		return err
 	}
 	entries, err := a.s.entriesOf(ctx, a.crawl, keys, found)

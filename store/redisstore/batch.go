@@ -43,11 +43,8 @@ func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batc
 	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[partKey]*part{}, full: map[partKey]int{}}
 }
 
-// part returns the part of a shard, with i noted as the next thing in it.
-func (b *batch) part(shard, i int) *part { return b.partWith(shard, nil, i) }
-
-// partWith returns the part of a shard whose blob begins with more than that of others.
-func (b *batch) partWith(shard int, more []byte, i int) *part {
+// part returns the part of a shard, with i noted as the next thing in it. Its blob may begin with more than that of others.
+func (b *batch) part(shard, i int, more ...byte) *part {
 	p := b.open(shard, more)
 	p.of = append(p.of, i)
 	return p
@@ -111,11 +108,9 @@ func (b *batch) each(f func(i int, answer byte)) error {
 func (s *Store) shardsHead() []byte { return appendUint(nil, 2, uint64(s.opt.Shards)) }
 
 // keyPart returns the part of a key's home, with the key's place in its blob.
-func (b *batch) keyPart(i int, key *store.Key) *part { return b.keyPartWith(nil, i, key) }
-
-func (b *batch) keyPartWith(more []byte, i int, key *store.Key) *part {
+func (b *batch) keyPart(i int, key *store.Key, more ...byte) *part {
 	shard, place := b.s.layout.ofKey(key)
-	p := b.partWith(shard, more, i)
+	p := b.part(shard, i, more...)
 	p.blob = appendUint(p.blob, 4, uint64(place))
 	return p
 }
@@ -138,12 +133,10 @@ type requests struct {
 	next atomic.Uint64
 }
 
-func newRequests() (*requests, error) {
+func newRequests() *requests {
 	r := new(requests)
-	if _, err := rand.Read(r.self[:]); err != nil {
-		return nil, fmt.Errorf("cannot make request ids: %w", err)
-	}
-	return r, nil
+	_, _ = rand.Read(r.self[:]) // it never fails
+	return r
 }
 
 // id returns the id of a new step.

@@ -77,6 +77,15 @@ func TestScriptsAreBounded(t *testing.T) {
 		_, err := s.Take(ctx, store.TakeRequest{Crawl: "c", Lease: lease, Delay: 50 * time.Millisecond})
 		return err
 	})
+	many := make([]store.Item, 3000)
+	for i := range many {
+		many[i] = testItem(i, "one")
+	}
+	must(s.Add(ctx, "d", many, store.AddOptions{}))(t)
+	measure("take of one long queue", func() error {
+		_, err := s.Take(ctx, store.TakeRequest{Crawl: "d", MaxURLs: len(many), MaxPerQueue: len(many)})
+		return err
+	})
 	measure("delay of the crawl", func() error { return s.Configure(ctx, "c", "", store.QueueChange{Delay: &delay}) })
 	measure("bound of the store", func() error { return s.Configure(ctx, "*", "", store.QueueChange{MaxInFlight: &one}) })
 	measure("take of all", func() error {

@@ -126,38 +126,28 @@ func (s *Store) resolveBy(ctx context.Context, sc *script, crawl string, keys []
 		if len(left) == 0 {
 			return true, nil
 		}
-		steps, err := s.resolveOnce(ctx, sc, crawl, keys, left, out, true)
-		if err != nil {
+		b := s.batch(sc, s.requests.id(), crawl, nil)
+		for _, i := range left {
+			p := b.keyPart(i, &keys[i])
+			p.blob = append(p.blob, keys[i][:]...)
+		}
+		if err := b.run(ctx); err != nil {
 			return false, err
 		}
 		left = nil
-		for i := range out {
-			if out[i].was == onItsWay {
-				left = append(left, i)
+		var steps []*step
+		err := b.read(func(i int, r *reader) error {
+			out[i] = known{was(r.uint(1)), r.hash()}
+			if out[i].was != onItsWay {
+				return nil
 			}
+			st, err := readStep(keys[i], r.long())
+			left, steps = append(left, i), append(steps, st)
+			return err
+		})
+		if err != nil {
+			return false, err
 		}
 		return len(left) == 0, s.deliver(accepted(ctx), crawl, steps)
 	})
-}
-
-// resolveOnce asks once about some of the keys, and returns their steps. Without care, a key that has a step counts as known.
-func (s *Store) resolveOnce(ctx context.Context, sc *script, crawl string, keys []store.Key, of []int, out []known, care bool) (steps []*step, err error) {
-	b := s.batch(sc, s.requests.id(), crawl, []byte{flag(care)})
-	for _, i := range of {
-		p := b.keyPart(i, &keys[i])
-		p.blob = append(p.blob, keys[i][:]...)
-	}
-	if err := b.run(ctx); err != nil {
-		return nil, err
-	}
-	err = b.read(func(i int, r *reader) error {
-		out[i] = known{was(r.uint(1)), r.hash()}
-		if out[i].was != onItsWay {
-			return nil
-		}
-		st, err := readStep(keys[i], r.long())
-		steps = append(steps, st)
-		return err
-	})
-	return steps, err
 }

@@ -78,7 +78,6 @@ func (o *offering) owe(i int, a *answer) {
 // ask offers some of the items. It returns those that the cache knows in another epoch than that of their shard.
 func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []answer) (stale []int, err error) {
 	b := o.s.batch(scriptOffer, id.phase(phaseRecord), o.crawl, o.head())
-	hashes := hashCache{l: o.s.layout}
 	for _, i := range of {
 		it := &o.items[i]
 		p := b.keyPart(i, &it.Key)
@@ -89,7 +88,8 @@ func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []an
 			p.blob = appendLong(p.blob, it.Key[:])
 			continue
 		}
-		a.entry = appendEntry(nil, it, hashes.of(it.Queue))
+		_, queue := o.s.layout.ofQueue(it.Queue)
+		a.entry = appendEntry(nil, it, queue)
 		p.blob = appendLong(p.blob, a.entry)
 	}
 	for shard := range o.cached.hits {
@@ -183,19 +183,4 @@ func (o *offering) queue(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// hashCache remembers the hash of the last queue: URLs often come by host.
-type hashCache struct {
-	l    *layout
-	name string
-	hash queueHash
-}
-
-func (c *hashCache) of(name string) queueHash {
-	if c.name != name {
-		c.name = name
-		_, c.hash = c.l.ofQueue(name)
-	}
-	return c.hash
 }

@@ -50,16 +50,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	requests, err := newRequests()
-	if err != nil {
-		return nil, err
-	}
 	n, err := dial(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	s := &Store{
-		opt: o, nodes: n, requests: requests, cache: newCache(o.CacheBytes),
+		opt: o, nodes: n, requests: newRequests(), cache: newCache(o.CacheBytes),
 		kept: strconv.FormatInt(o.answersFor().Milliseconds(), 10),
 	}
 	err = s.checkServers(ctx)

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"math/bits"
+	"strings"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -71,10 +72,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Prefix == "" {
 		o.Prefix = "fs:"
 	}
-	for _, c := range o.Prefix {
-		if c == '{' || c == '}' {
-			return o, fault.As(store.ErrInvalid, "cannot open redis store; got prefix %q; want one without braces", o.Prefix)
-		}
+	if strings.ContainsAny(o.Prefix, "{}") {
+		return o, fault.As(store.ErrInvalid, "cannot open redis store; got prefix %q; want one without braces", o.Prefix)
 	}
 	if o.Shards == 0 {
 		o.Shards = 64

@@ -62,7 +62,7 @@ func (t *taking) left() (urls int, bytes int64) {
 }
 
 // most is how many URLs one call takes from the queues of a shard: as many as a queue may give, at least.
-func (t *taking) most() int { return max(maxDeal, min(maxTake, t.req.MaxPerQueue)) }
+func (t *taking) most() int { return max(maxDeal, t.req.MaxPerQueue) }
 
 func (t *taking) full() bool { return t.filled() || t.req.MaxQueues > 0 && t.queues >= t.req.MaxQueues }
 

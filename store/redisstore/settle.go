@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -18,17 +19,14 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 		return nil, err
 	}
 	defer s.leave()
-	unicode := false
-	for i := range list {
-		unicode = unicode || list[i].Create && list[i].UnicodeHost
-	}
+	unicode := slices.ContainsFunc(list, func(st store.Settlement) bool { return st.Create && st.UnicodeHost })
 	if err := s.noteUnicodeHosts(ctx, unicode); err != nil {
 		return nil, err
 	}
 	defer s.idle.changes.Add(1)
 	out := make([]store.SettleStatus, len(list))
 	for from := 0; from < len(list); {
-		n := distinct(list[from:])
+		n := together(list[from:])
 		w := &settling{s: s, crawl: crawl, list: list[from : from+n], out: out[from : from+n], elsewhere: make([]bool, n), left: numbers(n)}
 		if err := s.untilSettled(ctx, w.try); err != nil {
 			return nil, err
@@ -39,14 +37,17 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	return out, nil
 }
 
-// distinct is the number of settlements before a key comes again.
-func distinct(list []store.Settlement) int {
-	seen := make(map[store.Key]bool, len(list))
+// together is the number of settlements that one wave settles: before a key comes again, or a change of a queue after one that
+// may come with a new URL. New URLs are made at the end of a wave, and changes of a queue apply in order.
+func together(list []store.Settlement) int {
+	seen, made := make(map[store.Key]bool, len(list)), false
 	for i := range list {
-		if seen[list[i].Key] || i == waveSize {
+		change := list[i].QueueChange != nil
+		if seen[list[i].Key] || i == waveSize || made && change {
 			return i
 		}
 		seen[list[i].Key] = true
+		made = made || change && list[i].Create
 	}
 	return len(list)
 }

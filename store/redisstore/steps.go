@@ -127,7 +127,7 @@ func (d *delivery) send(ctx context.Context, sc *script, part func(b *batch, i i
 func (d *delivery) release(ctx context.Context) error {
 	return d.send(ctx, scriptRelease, func(b *batch, i int, st *step) {
 		if st.old.was == queuedIn && (st.kind == stepForget || st.old.queue != st.queue()) {
-			p := b.partWith(d.s.layout.ofHash(st.old.queue), append([]byte{st.mode}, st.request[:]...), i)
+			p := b.part(d.s.layout.ofHash(st.old.queue), i, append([]byte{st.mode}, st.request[:]...)...)
 			p.blob = append(appendUint(p.blob, 2, uint64(st.number)), st.key[:]...)
 		}
 	}, func(st *step, r *reader) {
@@ -142,7 +142,7 @@ func (d *delivery) release(ctx context.Context) error {
 func (d *delivery) queue(ctx context.Context) error {
 	return d.send(ctx, scriptEnqueue, func(b *batch, i int, st *step) {
 		if !st.left && st.kind != stepForget {
-			p := b.partWith(d.s.layout.ofHash(st.queue()), appendUint(st.request[:], 6, st.cap), i)
+			p := b.part(d.s.layout.ofHash(st.queue()), i, appendUint(st.request[:], 6, st.cap)...)
 			p.blob = appendLong(appendUint(p.blob, 2, uint64(st.number)), st.entry)
 		}
 	}, func(st *step, r *reader) { st.answer = byte(r.uint(1)) })
@@ -156,7 +156,7 @@ func (d *delivery) end(ctx context.Context) error {
 		if st.kind != stepAdd {
 			box = 'P'
 		}
-		p := b.keyPartWith(append(append([]byte(nil), st.request[:]...), box), i, &st.key)
+		p := b.keyPart(i, &st.key, append(append([]byte(nil), st.request[:]...), box)...)
 		p.blob = appendUint(append(p.blob, st.key[:]...), 2, uint64(st.number))
 		h := st.queue()
 		p.blob = append(append(p.blob, st.effect()), h[:]...)

@@ -16,11 +16,11 @@ const (
 	tokenMask = 1<<tokenBits - 1
 )
 
-// maxTake bounds what one call takes from a queue, and maxDeal what it takes from the queues of a shard, each of which costs more
-// than a URL: a script stops its server.
+// A script stops its server, so a call is bounded: maxTake is the most URLs of one queue, maxDeal the most of several
+// queues, each of which costs more than a URL.
 const (
 	maxTake = 2048
-	maxDeal = 64
+	maxDeal = 32
 )
 
 // defaultLease is how long URLs are leased unless the request says.
@@ -28,7 +28,7 @@ const defaultLease = 30 * time.Second
 
 // Take implements store.Store. Rotation is fair over all shards for a caller that
 // takes one by one; a larger request is divided among the shards by how many of their
-// queues may be served, 64 URLs of a shard at a time, and crawls take turns in each shard on its own. Shards that
+// queues may be served, 32 URLs of a shard at a time, and crawls take turns in each shard on its own. Shards that
 // don't answer are skipped. Leases that did not reach a replica are released, and don't count as expired ones. The
 // answer to a request that was divided may exceed MaxBytes by one URL of each shard.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
@@ -43,7 +43,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	if req.Lease <= 0 {
 		req.Lease = defaultLease
 	}
-	req.MaxURLs, req.MaxPerQueue, req.MaxBytes = max(1, req.MaxURLs), max(1, req.MaxPerQueue), max(0, req.MaxBytes)
+	req.MaxURLs, req.MaxPerQueue, req.MaxBytes = max(1, req.MaxURLs), min(maxTake, max(1, req.MaxPerQueue)), max(0, req.MaxBytes)
 	asked := store.TakeRequest{Crawl: crawl, Queue: req.Queue, Delay: req.Delay, MaxInFlight: req.MaxInFlight}
 	changes := s.idle.changes.Load()
 	if next, ok := s.idle.ask(asked); ok && s.opt.clock == nil {

@@ -137,6 +137,16 @@ var settleCases = []testCase{
 		f.step(time.Minute)
 		f.wantKeys(f.takeAll(), 1)
 	}},
+	{"one call changes a queue in order", func(f *fixture) {
+		f.fill("a", 0, 1)
+		first, last := time.Second, time.Minute
+		_, err := f.s.Settle(f.ctx, "", []store.Settlement{
+			{Key: key(1), Create: true, Queue: "a", URL: url(1), QueueChange: &store.QueueChange{Delay: &first}},
+			{Key: key(0), QueueChange: &store.QueueChange{Delay: &last}},
+		})
+		f.check(err)
+		equal(f, "delay", f.info("a").Delay, last)
+	}},
 	{"one call settles in order", func(f *fixture) {
 		f.fill("a", 0, 2)
 		l := f.one()

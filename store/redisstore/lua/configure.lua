@@ -8,30 +8,22 @@ local must, ch, name = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN), sub(blo
 -- decided for some of them at a time (refile.lua); pauses, blocks and weights are read at a take.
 local function must_refile(change) return byte(change, 1) % 4 > 0 or floor(byte(change, 1) / 8) % 2 == 1 end
 
-if crawl_name == '*' then
-  local set = change_settings(store_settings(), ch)
-  if set then
-    call('HSET', base .. 'S', 'settings', write_settings(set))
-  else
-    call('HDEL', base .. 'S', 'settings')
-  end
-  if must_refile(ch) then
-    local ids = call('HVALS', crawls_key)
-    for i = 1, #ids do call('HSET', base .. 'C' .. pack('>I4', ids[i]), 'refile', '') end
-  end
-  return answer('Y')
-end
-
 local c = find_crawl(crawl_name)
 if name == '' then
-  c = c or need_crawl(crawl_name)
-  local set = change_settings(read_settings(call('HGET', c.key, 'settings')), ch)
-  if set then
-    call('HSET', c.key, 'settings', write_settings(set))
-  else
-    call('HDEL', c.key, 'settings')
+  local key = base .. 'S'
+  if crawl_name ~= '*' then
+    c = c or need_crawl(crawl_name)
+    key = c.key
   end
-  if must_refile(ch) then call('HSET', c.key, 'refile', '') end
+  local set = change_settings(read_settings(call('HGET', key, 'settings')), ch)
+  if set then
+    call('HSET', key, 'settings', write_settings(set))
+  else
+    call('HDEL', key, 'settings')
+  end
+  if must_refile(ch) then
+    for _, each in ipairs(each_crawl(crawls_key)) do call('HSET', each.key, 'refile', '') end
+  end
   return answer('Y')
 end
 

@@ -8,7 +8,7 @@ local receipts = open_receipts(ticket)
 -- The entries in columns: a table for each URL would cost more than the rest of the work.
 local c = begin(need_crawl(crawl_name))
 local keys, dues, made, tails, queue_of, numbers, priorities, how = {}, {}, {}, {}, {}, {}, {}, {}
-local known, names, changes, told, added_to = {}, {}, {}, {}, {}
+local changes, told, added_to = {}, {}, {}
 local pos, n_urls = 23, 0
 while pos <= #blob do
   n_urls = n_urls + 1
@@ -21,13 +21,10 @@ while pos <= #blob do
   tails[i] = sub(blob, pos + 42, last) -- the end of a record, also
   dues[i] = (due == 0 or floor(flags / 4) % 2 == 1) and now + due or due
   made[i] = created == 0 and now or created
-  if not known[name] then
-    names[#names + 1], known[name] = name, true
-  end
   pos = pos + 6 + n
 end
 local arrival, ROW_OF_NEW = call('HINCRBY', base .. 'S', 'arrivals', text(n_urls)) - n_urls, RECORD .. 'c0'
-load_queues(c, names)
+load_queues(c, queue_of)
 
 -- put puts URL i into a queue, which is written with the others.
 local function put(q, i)

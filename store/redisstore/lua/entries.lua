@@ -1,6 +1,6 @@
 -- A page of the keys of one queue, or of all leases of the crawl.
 --
--- blob: kind 1 (a digit: queued of that priority; x: late leases; d: done; L: all leases) |
+-- blob: kind 1 (a digit: queued of that priority; d: done or dropped; L: all leases) |
 --       most keys 4 | length of queue 1 | queue | position, empty to begin
 -- reply: next position as length 1 and text (empty: no more) | keys, 16 bytes each
 --

@@ -35,21 +35,11 @@ local function find_first(c, q)
   q.doubt, q.first = nil, NEVER
   for p = 0, 7 do
     if has_level(q, p) then
-      local head = call('ZRANGE', level_key(c, q, p), 0, 0, 'WITHSCORES')
-      if head[2] then
-        q.first = min(q.first, tonumber(head[2]))
-      else
-        q.levels = q.levels - 2 ^ p
-      end
+      local first = first_score(level_key(c, q, p))
+      if first == NEVER then q.levels = q.levels - 2 ^ p end
+      q.first = min(q.first, first)
     end
   end
-end
-
--- first_late is when the lease ended that ran out first.
-local function first_late(c, q)
-  if q.late == 0 then return NEVER end
-  local head = call('ZRANGE', queue_key(c, 'x', q), 0, 0, 'WITHSCORES')
-  return tonumber(head[2]) or NEVER
 end
 
 -- serves is when the queue may be served by its delay and its URLs.

@@ -14,6 +14,7 @@
 -- The incarnation goes up when the queue is deleted. Records and sets of an earlier one are dead.
 local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6BB', 60
 local IDLE, IDLE_LEN = '>I5I6I6I6I7B', 31
+local NEW_QUEUE = string.rep('\0', IDLE_LEN)
 local INCARNATIONS = 64
 local MORE, MORE_LEN = '>I6I6', 12
 
@@ -80,28 +81,35 @@ local function keep_queue(c, q)
   return q
 end
 
--- find_queue returns a queue, or nil.
-local function find_queue(c, name)
-  local q = c.queues[name]
-  if q then return q end
-  local row = call('HGET', c.Q, name)
-  return row and keep_queue(c, parse_queue(name, row))
+-- load_queues loads queues in one go. A name may be there many times.
+local function load_queues(c, names)
+  local missing, asked = {}, {}
+  for i = 1, #names do
+    local name = names[i]
+    if not asked[name] and c.queues[name] == nil then
+      missing[#missing + 1], asked[name] = name, true
+    end
+  end
+  local rows = fetch(c.Q, missing)
+  for i = 1, #missing do
+    local name, row = missing[i], rows[i]
+    c.queues[name] = row and keep_queue(c, parse_queue(name, row))
+  end
 end
 
--- load_queues loads queues in one go.
-local function load_queues(c, names)
-  local rows = fetch(c.Q, names)
-  for i = 1, #names do
-    if rows[i] and not c.queues[names[i]] then keep_queue(c, parse_queue(names[i], rows[i])) end
-  end
+-- find_queue returns a queue, or nil.
+local function find_queue(c, name)
+  if c.queues[name] == nil then load_queues(c, { name }) end
+  return c.queues[name] or nil
 end
 
 -- need_queue returns a queue, made if need be.
 local function need_queue(c, name)
-  return find_queue(c, name) or keep_queue(c, {
-    name = name, queued = 0, live = 0, late = 0, done = 0, last = 0, delay = 0, before = 0, turn = 0,
-    first = NEVER, levels = 0, wake = 0, place = 0, dirty = true, inc = 0, dropped = 0, before_at = 0,
-  })
+  local q = find_queue(c, name)
+  if q then return q end
+  q = keep_queue(c, parse_queue(name, NEW_QUEUE))
+  q.dirty = true
+  return q
 end
 
 -- Keys that belong to one queue: its URLs by priority, its leases that ran out, its

@@ -88,10 +88,11 @@ local function push(c, q, key, r)
   q.first, q.dirty = min(q.first, r.due), true
 end
 
--- pull takes a queued URL out of its queue, without counting it.
+-- pull takes a queued URL out of its queue.
 local function pull(c, q, key, r)
   call('ZREM', level_key(c, q, r.priority), member(r.arrival, key))
-  q.doubt, q.dirty = true, true
+  count(c, q, -1, 0, 0, 0)
+  q.doubt = true
 end
 
 -- unlease takes a lease away, without counting it.
@@ -137,6 +138,17 @@ local function unend(c, q, key, r, forgotten)
   if not forgotten then count(c, q, 0, 0, 0, r.done == 1 and -1 or 0, r.done == 2 and -1 or 0) end
   call('SREM', queue_key(c, 'd', q), key)
   r.done = 0
+end
+
+-- take_out takes a URL out of its queue, whatever its state. With forgotten, what has ended stays counted.
+local function take_out(c, q, key, r, l, forgotten)
+  if l then
+    end_lease(c, q, key, l)
+  elseif r.done > 0 then
+    unend(c, q, key, r, forgotten)
+  else
+    pull(c, q, key, r)
+  end
 end
 
 -- load_held loads the records and leases of keys, and their queues. It returns the rows of both.

@@ -23,15 +23,7 @@ local function release(key)
   local rec, l = find_record(c, key), find_lease(c, key)
   if not rec then return 'Y', 0 end
   if mode ~= 'h' and (l or rec.done == 0) then return 'H', 0 end
-  local q = find_queue(c, rec.queue)
-  if l then
-    end_lease(c, q, key, l)
-  elseif rec.done > 0 then
-    unend(c, q, key, rec, mode == 'a')
-  else
-    pull(c, q, key, rec)
-    count(c, q, -1, 0, 0, 0)
-  end
+  take_out(c, find_queue(c, rec.queue), key, rec, l, mode == 'a')
   drop_record(c, key)
   return 'Y', rec.created
 end

@@ -1,6 +1,6 @@
 -- What is known of these keys, and which queue has them?
 --
--- blob: care 1 (0: a key that has a step counts as known) | for each key: place 4 | key 16
+-- blob: for each key: place 4 | key 16
 -- reply: for each key: 1 byte | queue hash 6
 --        0 unknown, 1 never queued, 2 of that queue, 3 its step has to be finished first: length 4 | step
 local c, none, out, boxes = find_crawl(crawl_name), string.rep('\0', 6), {}, {}
@@ -8,7 +8,7 @@ if c then
   open_seen(c)
   for _, kind in ipairs({ 'A', 'P' }) do
     local box = outbox(c, kind)
-    if (byte(blob, 1) == 1 or kind == 'P') and call('HLEN', box) > 0 then boxes[#boxes + 1] = box end
+    if call('HLEN', box) > 0 then boxes[#boxes + 1] = box end
   end
 end
 
@@ -19,7 +19,7 @@ local function step_of(key)
   end
 end
 
-for pos = 2, #blob, 20 do
+for pos = 1, #blob, 20 do
   local place, key = unpack_struct('>I4c16', blob, pos)
   local value, step = c and call('HGET', bucket_at(c.keys, place), key), step_of(key)
   if step then

@@ -14,57 +14,29 @@ end
 -- lane is a sorted set of ready queues, read a page at a time.
 local function lane(key) return { key = key, from = 0, page = {}, i = 1 } end
 
--- peek returns the next queue's name and turn. A page has about as many queues as the
--- request needs.
-local function peek(l)
-  if l.i > #l.page then
-    if l.ended then return nil end
-    local n = max(4, min(256, math.ceil((want.urls - given) / want.each)))
-    l.page, l.i, l.loaded = call('ZRANGE', l.key, text(l.from), text(l.from + n - 1), 'WITHSCORES'), 1, false
-    l.from, l.ended = l.from + n, #l.page < 2 * n
-    if #l.page == 0 then return nil end
-  end
-  return l.page[l.i], tonumber(l.page[l.i + 1])
-end
-
--- load loads the rest of a page, not before one of it is needed.
-local function load(c, l)
-  if l.loaded then return end
-  local names = {}
-  for i = l.i, #l.page, 2 do names[#names + 1] = l.page[i] end
-  load_queues(c, names)
-  l.loaded = true
-end
-
--- peek_allowed skips queues that were served, or have as many leases as the request allows.
-local function peek_allowed(c, l)
+-- peek returns the next queue that was not served and has fewer leases than the request allows, or nil. A page has
+-- about as many queues as the request needs.
+local function peek(c, l)
   while true do
-    local name, turn = peek(l)
-    if not name then return nil end
-    if not served[c.mark .. name] then
-      if want.bound == 0 or l.key == c.Y then return name, turn end
-      load(c, l)
-      if c.queues[name].live < want.bound then return name, turn end
+    if l.i > #l.page then
+      if l.ended then return nil end
+      local n = max(4, min(256, math.ceil((want.urls - given) / want.each)))
+      l.page, l.i = call('ZRANGE', l.key, text(l.from), text(l.from + n - 1)), 1
+      l.from, l.ended = l.from + n, #l.page < n
+      load_queues(c, l.page)
+    else
+      local q = c.queues[l.page[l.i]]
+      if q and not served[c.mark .. q.name] and (want.bound == 0 or l.key == c.Y or q.live < want.bound) then return q end
+      l.i = l.i + 1
     end
-    l.i = l.i + 2
   end
 end
 
-local function take_from(c, l)
-  load(c, l)
-  local q = c.queues[l.page[l.i]]
-  l.i = l.i + 2
-  return q
-end
-
--- pick returns the ready queue whose turn it is, or nil.
+-- pick returns the ready queue whose turn it is, or nil. A queue is filed under its turn (file.lua).
 local function pick(c)
-  local a, turn_a = peek_allowed(c, c.free)
-  local b, turn_b = nil, nil
-  if want.bound ~= 1 then b, turn_b = peek_allowed(c, c.busy) end
-  if a and b and (turn_b < turn_a or (turn_b == turn_a and b < a)) then a = nil end
-  if a then return take_from(c, c.free) end
-  if b then return take_from(c, c.busy) end
+  local a, b = peek(c, c.free), want.bound ~= 1 and peek(c, c.busy) or nil
+  if a and b then return (b.wake < a.wake or b.wake == a.wake and b.name < a.name) and b or a end
+  return a or b
 end
 
 -- round serves crawls in turn until nothing is left or the request is satisfied; it
@@ -107,7 +79,7 @@ local function more_ready(c)
   if call('ZCARD', c.Y) > 0 then return true end
   if want.bound == 1 then return false end
   c.busy, c.mark, served = lane(c.y), mark(c.name, ''), {}
-  return peek_allowed(c, c.busy) ~= nil
+  return peek(c, c.busy) ~= nil
 end
 
 -- next_of is when a crawl may have something that it has not now.

@@ -5,15 +5,13 @@ local function open_rows(c) c.R, c.written = base .. 'R' .. c.id, {} end
 
 -- get_rows returns the rows of keys, false for those without.
 local function get_rows(c, keys)
-  local names, rows = {}, {}
+  if #keys == 0 then return {} end
+  local names = {}
   for i = 1, #keys do names[i] = c.R .. keys[i] end
-  for i = 1, #names, 2000 do
-    local got = call('MGET', unpack(names, i, min(#names, i + 1999)))
-    for j = 1, #got do
-      local new = c.written[keys[i + j - 1]]
-      if new == nil then new = got[j] end
-      rows[i + j - 1] = new
-    end
+  local rows = call('MGET', unpack(names))
+  for i = 1, #keys do
+    local new = c.written[keys[i]]
+    if new ~= nil then rows[i] = new end
   end
   return rows
 end
@@ -34,6 +32,6 @@ local function save_rows(c)
     end
   end
   c.written = {}
-  for i = 1, #rows, 2000 do call('MSET', unpack(rows, i, min(#rows, i + 1999))) end
-  for i = 1, #gone, 2000 do call('UNLINK', unpack(gone, i, min(#gone, i + 1999))) end
+  if #rows > 0 then call('MSET', unpack(rows)) end
+  if #gone > 0 then call('UNLINK', unpack(gone)) end
 end

@@ -57,14 +57,10 @@ local function apply(e, r, l)
   end
   if l then
     r.attempts = l.attempts
-    end_lease(c, q, e.key, l)
   elseif r.done > 0 then
-    unend(c, q, e.key, r)
     r.attempts = 0
-  else
-    pull(c, q, e.key, r)
-    count(c, q, -1, 0, 0, 0)
   end
+  take_out(c, q, e.key, r, l)
   change(r, e)
   outcome(q, e, r)
   return q
