@@ -257,6 +257,7 @@ func TestPumpManyInOrder(t *testing.T) {
 		if err != nil || sent != 500 || most.Load() != atOnce {
 			t.Errorf("got %d answers, %d commits at once, %v; want 500, %d, none", sent, most.Load(), err, atOnce)
 		}
+		synctest.Wait() // for the reader, which may outlive the call
 		if n := s.admission.inHand.Held(); n != 0 {
 			t.Errorf("got %d bytes that were not given back", n)
 		}
@@ -282,6 +283,7 @@ func TestPumpManyEnds(t *testing.T) {
 				if !errors.Is(err, c.want) {
 					t.Errorf("got %v; want %v", err, c.want)
 				}
+				synctest.Wait() // for the reader, which may outlive the call
 				if n := s.admission.inHand.Held(); n != 0 {
 					t.Errorf("got %d bytes that were not given back", n)
 				}
