@@ -84,11 +84,14 @@ func (f *frames) next(p []byte) (piece, []byte) {
 	return piece{&f.now, first, last, data}, p[n:]
 }
 
+// between reports whether the next byte begins a frame.
+func (f *frames) between() bool { return f.skip == 0 && f.have == 0 }
+
 // pass cuts whole frames off p until one that may end a call. Most of what a server writes are
 // small frames of answers, and next would take ten times as long for each.
 func (f *frames) pass(p []byte) []byte {
-	for f.skip == 0 && f.have == 0 && len(p) >= headLength && p[3] != frameHeaders && p[3] != frameReset {
-		n := headLength + (int(p[0])<<16 | int(p[1])<<8 | int(p[2]))
+	for f.between() && len(p) >= headLength && p[3] != frameHeaders && p[3] != frameReset {
+		n := headLength + payload(p)
 		if n > len(p) {
 			break
 		}
@@ -100,10 +103,10 @@ func (f *frames) pass(p []byte) []byte {
 // message returns the length of the payload and the stream of the DATA frame that p begins with, if
 // that is whole in p, begins a frame and carries exactly one message of gRPC; otherwise 0.
 func (f *frames) message(p []byte) (length int, stream uint32) {
-	if f.skip > 0 || f.have > 0 || len(p) < headLength+messageHead || p[3] != frameData || p[4]&flagPadded != 0 {
+	if !f.between() || len(p) < headLength+messageHead || p[3] != frameData || p[4]&flagPadded != 0 {
 		return 0, 0
 	}
-	length = int(p[0])<<16 | int(p[1])<<8 | int(p[2])
+	length = payload(p)
 	if length < messageHead || length > len(p)-headLength || uint32(length-messageHead) != binary.BigEndian.Uint32(p[headLength+1:]) {
 		return 0, 0
 	}
@@ -112,7 +115,7 @@ func (f *frames) message(p []byte) (length int, stream uint32) {
 
 func (f *frames) begin() {
 	h := &f.head
-	f.left = int(h[0])<<16 | int(h[1])<<8 | int(h[2])
+	f.left = payload(h[:])
 	f.now = frame{kind: h[3], flags: h[4], stream: uint32(h[5]&0x7f)<<24 | uint32(h[6])<<16 | uint32(h[7])<<8 | uint32(h[8]), length: f.left}
 	if f.pad = 0; f.now.kind == frameData && f.now.flags&flagPadded != 0 {
 		f.pad = -1 // not known yet

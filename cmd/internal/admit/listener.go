@@ -2,6 +2,7 @@ package admit
 
 import (
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -78,6 +79,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		l.refused.Add(1)
 		<-l.setups
 		abort(inner)
+		runtime.Gosched() // a flood of refused connections lets others have the processor
 	}
 }
 

@@ -190,9 +190,16 @@ func (w *Wire) readRest(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (w *Wire) Write(b []byte) (int, error) {
+	start := 0 // of the first frame
+	if !w.writing.between() {
+		start = len(b)
+	}
 	for p := w.writing.pass(b); len(p) > 0; p = w.writing.pass(p) {
 		var f piece
 		f, p = w.writing.next(p)
+		if start == len(b) && w.writing.between() {
+			start = len(b) - len(p)
+		}
 		if f.frame == nil || !f.last {
 			continue
 		}
@@ -200,7 +207,7 @@ func (w *Wire) Write(b []byte) (int, error) {
 			w.end(f.stream)
 		}
 	}
-	return w.inner.Write(b)
+	return w.writeJoined(b, start)
 }
 
 // Close implements net.Conn.
