@@ -83,9 +83,15 @@ func TestScriptsAreBounded(t *testing.T) {
 	}
 	must(s.Add(ctx, "d", many, store.AddOptions{}))(t)
 	measure("take of one long queue", func() error {
-		_, err := s.Take(ctx, store.TakeRequest{Crawl: "d", MaxURLs: len(many), MaxPerQueue: len(many)})
+		taken, err := s.Take(ctx, store.TakeRequest{Crawl: "d", MaxURLs: len(many), MaxPerQueue: len(many), Delay: time.Hour})
+		if len(taken.Leases) != len(many) {
+			t.Errorf("got %d URLs; want all %d", len(taken.Leases), len(many))
+		}
 		return err
 	})
+	if n := len(meter.took["take of one long queue"]); n < len(many)/maxPart {
+		t.Errorf("got %d URLs of one queue in %d script calls; want at most %d in each", len(many), n, maxPart)
+	}
 	measure("delay of the crawl", func() error { return s.Configure(ctx, "c", "", store.QueueChange{Delay: &delay}) })
 	measure("bound of the store", func() error { return s.Configure(ctx, "*", "", store.QueueChange{MaxInFlight: &one}) })
 	measure("take of all", func() error {

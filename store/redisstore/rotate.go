@@ -6,65 +6,19 @@ import (
 	"slices"
 )
 
-// rotate takes from all shards, beginning where the last call ended. First it asks
-// which have something ready; then those are asked, all together for the part of the
-// request that can be dealt out, then one by one for the rest.
+// rotate takes from all shards, beginning where the last call ended. It asks which have something ready, and then divides what
+// the request still wants among those, again and again.
 func (t *taking) rotate(ctx context.Context) error {
 	ready, err := t.ready(ctx)
-	if err != nil {
-		return err
-	}
-	for before := -1; len(t.leases) > before && t.deals(len(ready)); {
-		before = len(t.leases)
-		if err := t.from(ctx, scriptTake, t.deal(ready)); err != nil {
-			return err
-		}
-		ready = slices.DeleteFunc(ready, func(r readiness) bool { return t.spent[r.shard] })
+	for err == nil && len(ready) > 0 && !t.filled() {
+		shares := t.deal(ready)
+		err = t.from(ctx, scriptTake, shares)
+		t.s.turn.Store(uint64(shares[len(shares)-1].shard) + 1)
+		ready = slices.DeleteFunc(ready, func(r readiness) bool { return t.shards[r.shard].spent })
 		ctx = accepted(ctx)
 	}
-	for _, r := range ready {
-		for !t.spent[r.shard] && !t.full() {
-			if err := t.from(ctx, scriptTake, []share{t.rest(r.shard)}); err != nil {
-				return err
-			}
-			t.s.turn.Store(uint64(r.shard) + 1)
-			ctx = accepted(ctx)
-		}
-	}
-	var asked []share
-	for _, r := range ready {
-		if !t.spent[r.shard] && !t.filled() { // MaxQueues is reached: may the others have something for the request?
-			asked = append(asked, share{shard: r.shard, more: t.served[r.shard]})
-		}
-	}
-	if len(asked) == 0 {
-		return nil
-	}
-	return t.from(ctx, scriptTake, asked)
+	return err
 }
-
-// rest asks a shard for all that the request still wants.
-func (t *taking) rest(shard int) share {
-	left, bytes := t.left()
-	sh := share{shard: shard, urls: min(t.most(), left), bytes: bytes, more: t.served[shard]}
-	if t.req.MaxQueues > 0 {
-		sh.queues = t.req.MaxQueues - t.queues
-	}
-	return sh
-}
-
-// left is what the request still wants: URLs, and bytes if it bounds them.
-func (t *taking) left() (urls int, bytes int64) {
-	if t.req.MaxBytes > 0 {
-		bytes = t.req.MaxBytes - t.bytes
-	}
-	return t.req.MaxURLs - len(t.leases), bytes
-}
-
-// most is how many URLs one call takes from the queues of a shard: as many as a queue may give, at least.
-func (t *taking) most() int { return max(maxDeal, t.req.MaxPerQueue) }
-
-func (t *taking) full() bool { return t.filled() || t.req.MaxQueues > 0 && t.queues >= t.req.MaxQueues }
 
 // readiness is how many queues of a shard may be worth asking, and the turn of the
 // first of them.
@@ -96,7 +50,7 @@ func (t *taking) ready(ctx context.Context) ([]readiness, error) {
 			list = append(list, ready)
 		}
 		t.turn = max(t.turn, r.uint(7))
-		t.next[shard] = int64(r.uint(6))
+		t.shards[shard].next = int64(r.uint(6))
 	}
 	slices.SortStableFunc(list, func(a, b readiness) int { return cmp.Compare(max(a.turn, t.turn), max(b.turn, t.turn)) })
 	return list, nil
@@ -105,40 +59,34 @@ func (t *taking) ready(ctx context.Context) ([]readiness, error) {
 // leastShare is how many bytes a shard is asked for at least, where shards share a bound.
 const leastShare = 16 << 10
 
-// deals reports whether the request is large enough for that many shards to be dealt out.
-func (t *taking) deals(shards int) bool {
-	left, bytes := t.left()
-	return shards > 1 && t.req.MaxQueues <= 0 && left >= shards && (t.req.MaxBytes == 0 || bytes >= int64(shards)*leastShare)
-}
-
-// deal divides the request among shards by how much they have ready: so
-// that the shares are never more than was asked for. A share is of whole queues where it
-// can be, and what that leaves over goes to those whose turn it is: what can't be
-// dealt out costs a round trip for each shard.
-func (t *taking) deal(ready []readiness) []share {
-	sum, each, most := 0, t.req.MaxPerQueue, t.most()
-	left, bytes := t.left()
-	all := left
-	for _, r := range ready {
+// deal divides what the request still wants among the first of the shards, by how much they have ready. A queue has to wait after
+// it was served, whatever it gave: so a share is of as many URLs as a queue may give, or a multiple. What is left over is for the next deal.
+func (t *taking) deal(ready []readiness) (shares []share) {
+	left, bytes, each := t.left(), t.leftBytes(), min(maxPart, t.req.MaxPerQueue)
+	n := min(len(ready), max(1, left/each))
+	if bytes > 0 {
+		n = min(n, max(1, int(bytes/leastShare)))
+	}
+	if t.req.MaxQueues > 0 {
+		n = 1
+		if t.queues >= t.req.MaxQueues && t.shards[ready[0].shard].unfinished == 0 { // when may they have something for the request?
+			for _, r := range ready {
+				shares = append(shares, share{shard: r.shard})
+			}
+			return shares
+		}
+	}
+	sum := 0
+	for _, r := range ready[:n] {
 		sum += r.queues
 	}
-	urls := make([]int, len(ready))
-	for i, r := range ready {
-		n := min(most, all*r.queues/sum)
-		if n >= each {
-			n -= n % each
-		}
-		urls[i] = n
-		left -= n
-	}
-	var shares []share
-	for i, r := range ready {
-		if n := urls[i]; n >= each && n+each <= min(most, r.queues*each) && left >= each {
-			urls[i] += each
-			left -= each
-		}
-		if urls[i] > 0 {
-			shares = append(shares, share{shard: r.shard, urls: urls[i], bytes: bytes / int64(len(ready)), whole: true, more: t.served[r.shard]})
+	for _, r := range ready[:n] {
+		urls := min(max(maxQueues, each), left*r.queues/sum)
+		urls = min(left, max(each, urls-urls%each))
+		shares = append(shares, share{r.shard, urls, bytes / int64(n)})
+		left, sum = left-urls, sum-r.queues
+		if left < each {
+			break
 		}
 	}
 	return shares

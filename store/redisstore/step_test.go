@@ -317,7 +317,7 @@ func TestATakeSentAgain(t *testing.T) {
 		items[1].Meta = []byte("meta")
 		must(s.Add(ctx, crawl, items, store.AddOptions{}))(t)
 	}
-	tk := &taking{s: s, crawl: "*", req: store.TakeRequest{MaxURLs: 10, MaxPerQueue: 2, Lease: time.Hour}}
+	tk := &taking{s: s, shards: make([]shardTaking, 1), crawl: "*", req: store.TakeRequest{MaxURLs: 10, MaxPerQueue: 2, Lease: time.Hour}}
 	c := &call{script: scriptTake, id: s.requests.id(), crawl: "*", blob: tk.appendRequest(nil, share{urls: 10})}
 	must(true, s.run(ctx, []*call{c}))(t)
 	again := *c

@@ -16,19 +16,16 @@ const (
 	tokenMask = 1<<tokenBits - 1
 )
 
-// A script stops its server, so a call is bounded: maxTake is the most URLs of one queue, maxDeal the most of several
-// queues, each of which costs more than a URL.
-const (
-	maxTake = 2048
-	maxDeal = 32
-)
+// A script stops its server, so a call is bounded: it takes at most maxPart URLs of at most maxQueues queues, each of which
+// costs more than a URL.
+const maxQueues = 32
 
 // defaultLease is how long URLs are leased unless the request says.
 const defaultLease = 30 * time.Second
 
 // Take implements store.Store. Rotation is fair over all shards for a caller that
 // takes one by one; a larger request is divided among the shards by how many of their
-// queues may be served, 32 URLs of a shard at a time, and crawls take turns in each shard on its own. Shards that
+// queues may be served, and crawls take turns in each shard on its own. Shards that
 // don't answer are skipped. Leases that did not reach a replica are released, and don't count as expired ones. The
 // answer to a request that was divided may exceed MaxBytes by one URL of each shard.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
@@ -43,18 +40,15 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	if req.Lease <= 0 {
 		req.Lease = defaultLease
 	}
-	req.MaxURLs, req.MaxPerQueue, req.MaxBytes = max(1, req.MaxURLs), min(maxTake, max(1, req.MaxPerQueue)), max(0, req.MaxBytes)
+	req.MaxURLs, req.MaxPerQueue, req.MaxBytes = max(1, req.MaxURLs), max(1, req.MaxPerQueue), max(0, req.MaxBytes)
 	asked := store.TakeRequest{Crawl: crawl, Queue: req.Queue, Delay: req.Delay, MaxInFlight: req.MaxInFlight}
 	changes := s.idle.changes.Load()
 	if next, ok := s.idle.ask(asked); ok && s.opt.clock == nil {
 		return store.Taken{Next: next}, nil
 	}
-	t := &taking{s: s, crawl: crawl, req: req, served: map[int][]byte{}, spent: map[int]bool{}, next: map[int]int64{}}
+	t := &taking{s: s, crawl: crawl, req: req, shards: make([]shardTaking, s.opt.Shards)}
 	if req.Queue != "" {
-		shard, _ := s.layout.ofQueue(req.Queue)
-		for !t.spent[shard] && len(t.leases) == 0 && err == nil {
-			err = t.from(ctx, scriptTakeFrom, []share{{shard: shard, urls: min(maxTake, req.MaxURLs), bytes: req.MaxBytes, more: []byte(req.Queue)}})
-		}
+		err = t.queue(ctx)
 	} else {
 		err = t.rotate(ctx)
 	}
@@ -79,16 +73,23 @@ type taking struct {
 	s      *Store
 	crawl  string
 	req    store.TakeRequest
+	shards []shardTaking
 	leases []store.Lease
 	bytes  int64 // of these
 	queues int
-	served map[int][]byte // by shard, the queues that gave something; see lua/serve.lua
-	spent  map[int]bool   // shards that have nothing more for this request
-	next   map[int]int64  // when shards may have more, as they answered last; 0: never
-	turn   uint64         // of the queue served last, in any shard
+	turn   uint64 // of the queue served last, in any shard
 
 	answered bool  // some shard did
 	failed   error // why others did not
+}
+
+// shardTaking is what a shard has answered.
+type shardTaking struct {
+	served     []byte // the queues that gave something; see lua/serve.lua
+	last       store.Lease
+	unfinished int   // URLs that the queue of the last lease may still give: the script was full
+	spent      bool  // the shard has nothing more for this request
+	next       int64 // when it may have more, as it answered last; 0: never
 }
 
 // filled reports whether the request has all that it asks for.
@@ -99,8 +100,8 @@ func (t *taking) filled() bool {
 // whenNext is when any shard may have more.
 func (t *taking) whenNext() time.Time {
 	next := int64(sched.Never)
-	for _, at := range t.next {
-		switch at {
+	for i := range t.shards {
+		switch at := t.shards[i].next; at {
 		case 0:
 		case stopped:
 			next = min(next, sched.Now(t.s.wallTime()))
@@ -111,12 +112,35 @@ func (t *taking) whenNext() time.Time {
 	return sched.Time(next)
 }
 
+// queue takes from one queue.
+func (t *taking) queue(ctx context.Context) error {
+	home, _ := t.s.layout.ofQueue(t.req.Queue)
+	shard := &t.shards[home]
+	for !shard.spent && !t.filled() && (len(t.leases) == 0 || shard.unfinished > 0) {
+		if err := t.from(ctx, scriptTakeFrom, []share{{home, min(maxPart, t.left()), t.leftBytes()}}); err != nil {
+			return err
+		}
+		ctx = accepted(ctx)
+	}
+	return nil
+}
+
+// left is how many URLs the request still wants.
+func (t *taking) left() int { return t.req.MaxURLs - len(t.leases) }
+
+// leftBytes is how many bytes it still wants, 0 if it does not bound them.
+func (t *taking) leftBytes() int64 {
+	if t.req.MaxBytes == 0 {
+		return 0
+	}
+	return t.req.MaxBytes - t.bytes
+}
+
 // share is what a shard is asked for.
 type share struct {
-	shard, urls, queues int
-	bytes               int64  // 0: no bound
-	whole               bool   // see lua/serve.lua
-	more                []byte // also
+	shard int
+	urls  int   // 0: only when it may have some
+	bytes int64 // 0: no bound
 }
 
 // from asks shards for their shares.
@@ -133,7 +157,7 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 	}
 	t.failed, t.answered = errors.Join(t.failed, err), t.answered || err == nil
 	for i, sh := range shares {
-		c, had := b.calls[i], len(t.leases)
+		c, had, shard := b.calls[i], len(t.leases), &t.shards[sh.shard]
 		switch {
 		case !c.done:
 			t.passOver(sh.shard)
@@ -141,11 +165,10 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 		case lost(c): // and given back: they are leased again
 			continue
 		}
-		next, err := t.read(sh.shard, c.reply)
-		if err != nil {
+		if err := t.read(sh.shard, c.reply); err != nil {
 			return err
 		}
-		t.next[sh.shard], t.spent[sh.shard] = next, next != stopped && len(t.leases)-had < sh.urls
+		shard.spent = shard.next != stopped && (len(t.leases)-had < sh.urls || sh.urls == 0)
 	}
 	return nil
 }
@@ -153,40 +176,49 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 // lost reports whether a shard leased something for a call whose first answer was lost.
 func lost(c *call) bool { return c.done && c.reply[:1] == "S" }
 
+// appendRequest appends what a shard is asked for; see lua/serve.lua.
 func (t *taking) appendRequest(dst []byte, sh share) []byte {
-	for _, n := range []int{sh.urls, sh.queues, t.req.MaxPerQueue, max(0, t.req.MaxInFlight)} {
+	shard, queues := &t.shards[sh.shard], maxQueues
+	if t.req.MaxQueues > 0 {
+		queues = min(queues, t.req.MaxQueues-t.queues)
+	}
+	for _, n := range []int{sh.urls, queues, t.req.MaxPerQueue, max(0, t.req.MaxInFlight), shard.unfinished} {
 		dst = appendUint(dst, 4, uint64(min(n, 1<<31)))
 	}
 	dst = appendUint(dst, 6, uint64(sched.DurMs(t.req.Lease)))
 	dst = appendUint(dst, 6, uint64(max(0, sched.DurMs(t.req.Delay))))
-	dst = append(appendUint(dst, 7, t.turn), flag(sh.whole))
-	return append(appendUint(dst, 6, uint64(sh.bytes)), sh.more...)
+	dst = append(appendUint(dst, 7, t.turn), flag(sh.urls < t.left()))
+	dst = appendUint(dst, 6, uint64(sh.bytes))
+	if t.req.Queue != "" {
+		return append(dst, t.req.Queue...)
+	}
+	return append(dst, shard.served...)
 }
 
 // stopped stands for the time when a shard may have more that left a queue for later.
 const stopped = 1
 
 // read reads the answer of a shard (see lua/take.lua), and notes the queues that gave leases.
-func (t *taking) read(shard int, reply string) (next int64, err error) {
-	r := reader{reply[1:]}
-	next = int64(r.uint(6))
+func (t *taking) read(home int, reply string) error {
+	r, shard := reader{reply[1:]}, &t.shards[home]
+	shard.next, shard.unfinished = int64(r.uint(6)), int(r.uint(4))
 	for r.more() {
 		var l store.Lease
-		l.Token = uint64(shard)<<tokenBits | r.uint(6)
+		l.Token = uint64(home)<<tokenBits | r.uint(6)
 		l.Expires = sched.Time(int64(r.uint(6)))
 		attempts := int(r.uint(4))
 		r.uint(1) // late
 		l.Key, l.Crawl = r.key(), r.short()
 		readRecord(&reader{r.long()}, &l.Entry)
 		l.State, l.Attempts = store.Leased, attempts
-		if n := len(t.leases); n == 0 || l.Queue != t.leases[n-1].Queue || l.Crawl != t.leases[n-1].Crawl {
+		if shard.served == nil || l.Queue != shard.last.Queue || l.Crawl != shard.last.Crawl {
 			t.queues++
-			t.served[shard] = appendShort(appendShort(t.served[shard], l.Crawl), l.Queue)
+			shard.served = appendShort(appendShort(shard.served, l.Crawl), l.Queue)
 		}
-		t.leases = append(t.leases, l)
+		t.leases, shard.last = append(t.leases, l), l
 		t.bytes += int64(len(l.URL) + len(l.Meta))
 	}
-	return next, r.err()
+	return r.err()
 }
 
 // again is when a caller should ask again of which some shards gave no answer.
@@ -194,7 +226,7 @@ const again = time.Second
 
 // passOver leaves a shard that gave no answer.
 func (t *taking) passOver(shard int) {
-	t.spent[shard], t.next[shard] = true, t.s.wallTime().Add(again).UnixMilli()
+	t.shards[shard].spent, t.shards[shard].next = true, t.s.wallTime().Add(again).UnixMilli()
 }
 
 // giveBack ends the leases of takes that were not answered: WAIT fell short, or the answer was lost. The

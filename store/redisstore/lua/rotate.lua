@@ -3,11 +3,12 @@
 -- mark is how a queue is remembered as served.
 local function mark(crawl, queue) return #crawl .. ':' .. crawl .. queue end
 
-local at = want.rest
+local at, last_crawl, last_queue = want.rest, nil, nil
 while at <= #blob do
   local n = byte(blob, at)
   local m = byte(blob, at + 1 + n)
-  served[mark(sub(blob, at + 1, at + n), sub(blob, at + 2 + n, at + 1 + n + m))] = true
+  last_crawl, last_queue = sub(blob, at + 1, at + n), sub(blob, at + 2 + n, at + 1 + n + m)
+  served[mark(last_crawl, last_queue)] = true
   at = at + 2 + n + m
 end
 
@@ -46,6 +47,8 @@ local function round(crawls)
   for j, c in ipairs(crawls) do
     left[j] = c
     c.free, c.busy, c.mark = lane(c.Y), lane(c.y), mark(c.name, '')
+    local q = want.unfinished > 0 and c.name == last_crawl and find_queue(c, last_queue)
+    if q then serve(c, q, true) end
   end
   while #left > 0 and not full() do
     if i > #left then i = 1 end

@@ -1,19 +1,19 @@
 -- Handing out what queues have to give.
 --
--- request: URLs 4 (0: only asks when there may be some) | queues 4 | URLs of a queue 4 | bound on leases 4 | lease in ms 6 | delay in ms 6 | turn 7 |
--- whole 1 | bytes 6 (0: no bound) | the queue that is meant, or those of this call that were served already:
--- for each, length 1 | crawl | length 1 | queue
+-- request: URLs 4 (0: only asks when there may be some) | queues 4 | URLs of a queue 4 | bound on leases 4 | URLs that the queue served last may still give 4 |
+-- lease in ms 6 | delay in ms 6 | turn 7 | whole 1 | bytes 6 (0: no bound) | the queue that is meant, or those that this take
+-- served already: for each, length 1 | crawl | length 1 | queue
 --
 -- turn is the latest that another shard served: a queue here with an earlier turn comes from
--- a shard that had nothing to do, and doesn't catch up. whole is 1 where other shards are
--- asked for the rest: a queue is left to them that has more than may be given here.
-local REQUEST = '>I4I4I4I4I6I6I7BI6'
+-- a shard that had nothing to do, and doesn't catch up. whole is 1 where the take goes on after this
+-- script: a queue is left to the next one that has more than this one may still give.
+local REQUEST = '>I4I4I4I4I4I6I6I7BI6'
 local want = {}
-want.urls, want.queues, want.each, want.bound, want.lease, want.delay, want.turn, want.whole, want.bytes, want.rest =
+want.urls, want.queues, want.each, want.bound, want.unfinished, want.lease, want.delay, want.turn, want.whole, want.bytes, want.rest =
   unpack_struct(REQUEST, blob)
 if want.bytes == 0 then want.bytes = NEVER end
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
-local given, bytes, served_queues, served, ends = 0, 0, 0, {}, now + want.lease
+local given, bytes, served_queues, unfinished, served, ends = 0, 0, 0, 0, {}, now + want.lease
 local since, ends_text = pack('>I6', now), text(ends)
 local told, noted = {}, {} -- pieces of two answers: the reply, and the one that is kept
 
@@ -77,34 +77,36 @@ local function give_level(c, q, p, n)
   return got
 end
 
--- serve leases what a queue may give.
-local function serve(c, q)
-  if c.refile and opens(c, q) > now then
+-- serve leases what a queue may give. One that goes on after a full script has had its turn.
+local function serve(c, q, goes_on)
+  if not goes_on and c.refile and opens(c, q) > now then
     q.dirty = true
     return
   end
-  local n, bound = want.each, setting(c, q, 'inflight')
+  local n, bound = goes_on and want.unfinished or want.each, setting(c, q, 'inflight')
   if bound == 0 then bound = want.bound end
   if bound > 0 then n = min(n, bound - q.live) end
   local room = want.urls - given
-  if want.whole == 1 and room < min(n, q.queued + q.late) then
+  if want.whole == 1 and given > 0 and room < min(n, q.queued + q.late) then
     want.urls, want.left = given, true
     return
   end
-  n = min(n, room)
-  if n <= 0 then return end
-  local got = q.late > 0 and give_late(c, q, n) or 0
+  local most = min(n, room)
+  if most <= 0 then return end
+  local got = q.late > 0 and give_late(c, q, most) or 0
   for p = 7, 0, -1 do
-    if got < n and has_level(q, p) and not filled() then got = got + give_level(c, q, p, n - got) end
+    if got < most and has_level(q, p) and not filled() then got = got + give_level(c, q, p, most - got) end
   end
   if got == 0 then return end
-  served_queues = served_queues + 1
+  unfinished = got == most and n - got or 0
   q.last, q.delay = now, want.delay
+  if goes_on then return end
+  served_queues = served_queues + 1
   c.turn = max(q.turn, want.turn)
   q.turn = c.turn + floor(65536 / max(1, setting(c, q, 'weight')))
 end
 
-local function full() return filled() or (want.queues > 0 and served_queues >= want.queues) end
+local function full() return filled() or served_queues >= want.queues end
 
 -- open_for_take loads a crawl for a take, and does what time alone changes.
 local function open_for_take(c)
@@ -126,7 +128,7 @@ local function answer_take(next)
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if next == NEVER then next = 0 end
   if want.skipped or given > 0 and given >= want.urls then next = now end
-  if want.stopped and not filled() or want.left or given < want.urls and bytes >= want.bytes then next = 1 end
+  if want.left or not filled() and (want.stopped or full() and next == now) or given < want.urls and bytes >= want.bytes then next = 1 end
   answer('S' .. concat(noted))
-  return 'F' .. pack('>I6', next) .. concat(told)
+  return 'F' .. pack('>I6I4', next, unfinished) .. concat(told)
 end

@@ -1,7 +1,7 @@
 -- Leases URLs that are due, of one crawl or all, in fair rotation.
 --
 -- blob: see serve.lua
--- reply: F 1 | next 6 (0: none; 1: ask again) | for each lease: lease 17 | key 16 |
+-- reply: F 1 | next 6 (0: none; 1: ask again) | URLs that the queue served last may still give 4 | for each lease: lease 17 | key 16 |
 --        length of crawl 1 | crawl | length 4 | record; lease and record as in record.lua
 -- and, if it was given before: S 1 | for each lease: token 6 | key 16 | length of crawl 1 | crawl
 local crawls, all = each_crawl(turns_key), store_settings()

@@ -10,7 +10,8 @@ local function offers()
   return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or q.live < want.bound
 end
 
-if q and let_through(all) and let_through(c.set) and offers() then serve(c, q) end
+local goes_on = want.unfinished > 0
+if q and let_through(all) and let_through(c.set) and (goes_on or offers()) then serve(c, q, goes_on) end
 save_take(c)
 if not q then return answer_take(NEVER) end
 local next = opens(c, q)
