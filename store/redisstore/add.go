@@ -179,6 +179,7 @@ func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.
 		if left, cached = o.pending, (recall{}); len(left) == 0 {
 			return true, nil
 		}
+		slices.Sort(left)
 		_, err := a.s.resolve(accepted(ctx), a.crawl, keysOf(items), left) // finishes their steps
 		return false, err
 	})

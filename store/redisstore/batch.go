@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
@@ -21,7 +22,6 @@ type batch struct {
 	calls  []*call
 	parts  []*part
 	at     map[partKey]*part // the last of each
-	full   map[partKey]int   // how many there are
 }
 
 // maxPart is how many keys or URLs one script call may be about: it stops its server for about 20 µs for each.
@@ -36,11 +36,12 @@ type partKey struct {
 // part is what one shard gets.
 type part struct {
 	*call
-	of []int // the caller's numbers of the things in the blob, in order
+	nth int   // of those with its partKey
+	of  []int // the caller's numbers of the things in the blob, in order
 }
 
 func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batch {
-	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[partKey]*part{}, full: map[partKey]int{}}
+	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[partKey]*part{}}
 }
 
 // part returns the part of a shard, with i noted as the next thing in it. Its blob may begin with more than that of others.
@@ -54,21 +55,21 @@ func (b *batch) part(shard, i int, more ...byte) *part {
 func (b *batch) open(shard int, more []byte) *part {
 	key := partKey{shard, string(more)}
 	p := b.at[key]
-	if p == nil || len(p.of) == maxPart {
-		id := b.id
-		if id != (requestID{}) {
-			id[15] += byte(phases * b.full[key]) // a shard gets one call by an id
-		}
-		b.full[key]++
-		c := &call{shard: shard, script: b.script, id: id, crawl: b.crawl, blob: append(append([]byte(nil), b.head...), more...)}
-		if !b.script.writes {
-			c.id = requestID{}
-		}
-		p = &part{call: c}
-		b.at[key] = p
-		b.parts = append(b.parts, p)
-		b.calls = append(b.calls, c)
+	if p != nil && len(p.of) < maxPart {
+		return p
 	}
+	nth := 0
+	if p != nil {
+		nth = p.nth + 1
+	}
+	p = &part{nth: nth, call: &call{shard: shard, script: b.script, crawl: b.crawl, blob: slices.Concat(b.head, more)}}
+	if b.script.writes && b.id != (requestID{}) {
+		p.id = b.id
+		p.id[15] += byte(phases * nth) // a shard gets one call by an id
+	}
+	b.at[key] = p
+	b.parts = append(b.parts, p)
+	b.calls = append(b.calls, p.call)
 	return p
 }
 

@@ -85,18 +85,14 @@ const (
 	howChange = 16 // a change of the queue follows
 )
 
-// appendEntry appends a URL as the outbox and its queue take it; see FORMAT.md.
-func appendEntry(dst []byte, it *store.Item, h queueHash) []byte {
-	return appendEntryText(appendEntryHead(dst, it.Key, h, it.Priority, sched.MsOr(it.Due, 0), 0), it.Queue, it.Meta, it.URL)
-}
+// itemEntry returns a URL as the outbox and its queue take it; see FORMAT.md.
+func itemEntry(it *store.Item, h queueHash) []byte { return newEntry(it, h, sched.MsOr(it.Due, 0), 0) }
 
-func appendEntryHead(dst []byte, key store.Key, h queueHash, priority uint8, due int64, how byte) []byte {
-	dst = append(append(append(dst, key[:]...), h[:]...), priority)
-	return append(appendUint(appendUint(dst, 6, uint64(due)), 6, 0), how)
-}
-
-func appendEntryText(dst []byte, queue string, meta []byte, url string) []byte {
-	return append(appendLong(appendShort(dst, queue), meta), url...)
+func newEntry(it *store.Item, h queueHash, due int64, how byte) []byte {
+	dst := make([]byte, 0, 64+len(it.Queue)+len(it.Meta)+len(it.URL))
+	dst = append(append(append(dst, it.Key[:]...), h[:]...), it.Priority)
+	dst = append(appendUint(appendUint(dst, 6, uint64(due)), 6, 0), how)
+	return append(appendLong(appendShort(dst, it.Queue), it.Meta), it.URL...)
 }
 
 // setCreated sets since when the text of a URL is kept.
@@ -108,7 +104,7 @@ func (s *Store) entryOf(st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	how := map[store.Outcome]byte{store.Requeue: 0, store.Complete: 1, store.Drop: 2}[st.Outcome] |
 		howAfter*after | howKept*flag(s.opt.KeepURLs) | howChange*flag(st.QueueChange != nil)
-	dst := appendEntryText(appendEntryHead(nil, st.Key, h, priorityOf(st), due, how), st.Queue, st.Meta, st.URL)
+	dst := newEntry(&store.Item{Key: st.Key, Queue: st.Queue, Priority: priorityOf(st), Meta: st.Meta, URL: st.URL}, h, due, how)
 	if st.QueueChange != nil {
 		dst = appendChange(dst, st.QueueChange)
 	}
@@ -130,7 +126,7 @@ func priorityOf(st *store.Settlement) uint8 {
 	return *st.Priority
 }
 
-// appendSettlement appends a settlement; see lua/judge.lua.
+// appendSettlement appends a settlement; see lua/settle.lua.
 func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	flags := uint64(0)

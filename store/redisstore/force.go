@@ -60,16 +60,12 @@ func (a *adding) toForce(ctx context.Context, items []store.Item, of []int, verd
 		case room == 0 || full:
 			v.Status = store.Full
 		default:
-			list, numbers = append(list, a.forceStep(it, found[i])), append(numbers, i)
+			_, to := a.s.layout.ofQueue(it.Queue)
+			list = append(list, &step{key: it.Key, old: found[i], mode: 'f', cap: a.cap(), entry: itemEntry(it, to)})
+			numbers = append(numbers, i)
 		}
 	}
 	return list, numbers, nil
-}
-
-// forceStep is the step of a URL that isn't held to a queue, which may be the one that had it.
-func (a *adding) forceStep(it *store.Item, from known) *step {
-	_, to := a.s.layout.ofQueue(it.Queue)
-	return &step{key: it.Key, old: from, mode: 'f', cap: a.cap(), entry: appendEntry(nil, it, to)}
 }
 
 // full reports whether the queue that a URL is to move to holds as much as it may. The queue decides in the end, but the

@@ -185,12 +185,8 @@ func (s *Store) forgetCrawl(ctx context.Context, crawl string) (sum int64, err e
 	if err := b.run(ctx); err != nil {
 		return 0, err
 	}
-	for _, c := range b.calls {
-		r := reader{c.reply}
-		sum += int64(r.uint(6))
-		if err := r.err(); err != nil {
-			return sum, err
-		}
+	if err := b.read(func(_ int, r *reader) error { sum += int64(r.uint(6)); return nil }); err != nil {
+		return sum, err
 	}
 	return sum, s.sweepCrawls(accepted(ctx), numbers(s.opt.Shards))
 }

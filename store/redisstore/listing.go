@@ -11,8 +11,8 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// entryPage is how many keys a listing asks for at a time.
-const entryPage = 1000
+// entryPage is how many URLs a listing asks for at a time.
+const entryPage = maxPart
 
 // Entries implements store.Store. The leases of a shard are kept in memory while its queues are listed.
 func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[store.Entry, error] {
@@ -128,12 +128,11 @@ func (l *entryListing) pages(shard int, kind byte, name string, f func([]leased)
 				return nil, err
 			}
 			for from = r.short(); r.more(); {
-				list = append(list, leased{Entry: store.Entry{Key: r.key(), Crawl: l.crawl}})
+				e := leased{Entry: store.Entry{Key: r.key(), Crawl: l.crawl}}
+				e.token = readFound(r, &e.Entry)
+				list = append(list, e)
 			}
-			if err := r.err(); err != nil {
-				return nil, err
-			}
-			return list, l.s.lookUp(l.ctx, l.crawl, list, func(int) int { return shard })
+			return list, r.err()
 		})
 		if err != nil {
 			return err

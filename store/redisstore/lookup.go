@@ -31,41 +31,22 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 
 // entriesOf returns what queues hold of keys.
 func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, of []known) ([]store.Entry, error) {
-	list, out := make([]leased, len(keys)), make([]store.Entry, len(keys))
-	for i := range keys {
-		list[i].Key, list[i].Crawl = keys[i], crawl
-	}
-	err := s.lookUp(ctx, crawl, list, func(i int) int {
-		if of[i].was != queuedIn {
-			return storeShard
-		}
-		return s.layout.ofHash(of[i].queue)
-	})
-	for i := range list {
-		out[i] = list[i].Entry
-	}
-	return out, err
-}
-
-// lookUp fills in what shards hold of keys; those of storeShard stay as they are.
-func (s *Store) lookUp(ctx context.Context, crawl string, list []leased, shard func(i int) int) error {
+	out := make([]store.Entry, len(keys))
 	b := s.batch(scriptLookup, requestID{}, crawl, nil)
-	for i := range list {
-		if home := shard(i); home != storeShard {
-			p := b.part(home, i)
-			p.blob = append(p.blob, list[i].Key[:]...)
+	for i := range keys {
+		out[i].Key, out[i].Crawl = keys[i], crawl
+		if of[i].was == queuedIn {
+			p := b.part(s.layout.ofHash(of[i].queue), i)
+			p.blob = append(p.blob, keys[i][:]...)
 		}
 	}
 	if err := b.run(ctx); err != nil {
-		return err
+		return out, err
 	}
-	return b.read(func(i int, r *reader) error {
-		list[i].token = readFound(r, &list[i].Entry)
-		return nil
-	})
+	return out, b.read(func(i int, r *reader) error { readFound(r, &out[i]); return nil })
 }
 
-// readFound reads one answer of lookup.lua into an entry with its key and crawl,
+// readFound reads what lua/found.lua says into an entry with its key and crawl,
 // and returns the token of the lease, if it has one.
 func readFound(r *reader, e *store.Entry) (token uint64) {
 	if r.uint(1) == 0 {

@@ -160,10 +160,9 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 		if err != nil {
 			return err
 		}
-		if keys = stats.Seen > 0; keys { // by a daemon that has stamped it in the meantime?
-			if have, err = s.loadIdentity(ctx); err != nil {
-				return err
-			}
+		keys = stats.Seen > 0
+		if have, err = s.loadIdentity(ctx); err != nil { // a daemon may have stamped it in the meantime, and added keys
+			return err
 		}
 	}
 	id, err := have.Adopt(want, keys, s.unicodeHosts.Load())
@@ -171,17 +170,10 @@ func (s *Store) adopt(ctx context.Context, want store.Identity) error {
 		return err
 	}
 	if id != have {
-		force := have != (store.Identity{})
-		got, err := s.stamp(ctx, field{"identity", string(appendIdentity(nil, id)), force})
-		if err != nil {
+		if _, err := s.stamp(ctx, field{"identity", string(appendIdentity(nil, id)), have != (store.Identity{})}); err != nil {
 			return err
 		}
-		if have, err = parseIdentity(got[0]); err != nil {
-			return err
-		}
-		if id, err = have.Adopt(want, true, s.unicodeHosts.Load()); err != nil {
-			return err
-		}
+		return s.adopt(ctx, want) // it may be another daemon's
 	}
 	if err := s.keep(ctx, id); err != nil {
 		return err

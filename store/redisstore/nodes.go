@@ -102,16 +102,7 @@ func (s *Store) checkServers(ctx context.Context) error {
 	if s.nodes.single != nil {
 		return s.checkServer(ctx, s.nodes.single)
 	}
-	var mu sync.Mutex
-	var all error
-	err := s.nodes.cluster.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error {
-		err := s.checkServer(ctx, node)
-		mu.Lock()
-		defer mu.Unlock()
-		all = errors.Join(all, err)
-		return nil
-	})
-	return errors.Join(all, err)
+	return s.nodes.cluster.ForEachShard(ctx, s.checkServer)
 }
 
 func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
@@ -136,7 +127,7 @@ func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
 		}
 		got := values[w.name]
 		if n, err := strconv.Atoi(got); got != w.want && (err != nil || n < s.opt.Replicas) {
-			errs = append(errs, fault.As(store.ErrInvalid, "redis server %s has %s %q; want %q, %s: run CONFIG SET %s %s and put it into its configuration",
+			errs = append(errs, fault.As(store.ErrInvalid, "redis server %s has %s %q; want %q, %s: run CONFIG SET %s %s on every node and put it into the configuration",
 				node.Options().Addr, w.name, got, w.want, w.why, w.name, w.want))
 		}
 	}

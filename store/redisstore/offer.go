@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -20,7 +19,7 @@ type offering struct {
 
 	fresh   []*step        // of those that are new, and to be queued
 	judged  []int          // decided, except by a queue that may be full
-	pending []int          // another step has to be finished first
+	pending []int          // to be offered again; another step may have to be finished first
 	epochs  map[int]string // that the shards reported
 	since   time.Time
 }
@@ -53,13 +52,7 @@ type answer struct {
 func (o *offering) record(ctx context.Context, of []int) error {
 	o.epochs, o.since = map[int]string{}, time.Now()
 	answers := make([]answer, len(o.items))
-	stale, err := o.ask(ctx, o.id, of, answers)
-	if err == nil && len(stale) > 0 { // before anything is queued, or the order of the batch would change
-		o.cached, of = recall{}, slices.Concat(stale, of)
-		slices.Sort(of)
-		_, err = o.ask(ctx, o.s.requests.id(), stale, answers)
-	}
-	if err != nil {
+	if err := o.ask(ctx, of, answers); err != nil {
 		for _, i := range of {
 			o.owe(i, &answers[i])
 		}
@@ -75,9 +68,9 @@ func (o *offering) owe(i int, a *answer) {
 	}
 }
 
-// ask offers some of the items. It returns those that the cache knows in another epoch than that of their shard.
-func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []answer) (stale []int, err error) {
-	b := o.s.batch(scriptOffer, id.phase(phaseRecord), o.crawl, o.head())
+// ask offers some of the items, and asks whether those that the cache knows are still known.
+func (o *offering) ask(ctx context.Context, of []int, answers []answer) error {
+	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, o.head())
 	for _, i := range of {
 		it := &o.items[i]
 		p := b.keyPart(i, &it.Key)
@@ -89,18 +82,18 @@ func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []an
 			continue
 		}
 		_, queue := o.s.layout.ofQueue(it.Queue)
-		a.entry = appendEntry(nil, it, queue)
+		a.entry = itemEntry(it, queue)
 		p.blob = appendLong(p.blob, a.entry)
 	}
 	for shard := range o.cached.hits {
 		b.open(shard, nil) // asks for the epoch, if for nothing else
 	}
 	if err := b.run(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range b.parts {
 		if len(p.reply) != len(p.of)+epochLen {
-			return nil, fmt.Errorf("got %d bytes from offer; want %d: %w", len(p.reply), len(p.of)+epochLen, store.ErrCorrupt)
+			return fmt.Errorf("got %d bytes from offer; want %d: %w", len(p.reply), len(p.of)+epochLen, store.ErrCorrupt)
 		}
 		for j, i := range p.of {
 			answers[i].verdict = p.reply[j]
@@ -111,7 +104,7 @@ func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []an
 	}
 	for shard, hits := range o.cached.hits {
 		if o.epochs[shard] != o.cached.epochs[shard] {
-			stale = append(stale, hits...)
+			o.pending = append(o.pending, hits...) // keys were forgotten since
 			continue
 		}
 		for _, i := range hits {
@@ -121,7 +114,7 @@ func (o *offering) ask(ctx context.Context, id requestID, of []int, answers []an
 	if o.s.cache != nil {
 		o.s.cache.learn(o.crawl, o.s.opt.Shards, o.epochs)
 	}
-	return stale, nil
+	return nil
 }
 
 // judge turns answers into verdicts, in the order of the batch: in this order URLs come to their queues.

@@ -50,7 +50,8 @@ func TestTwoForceAtOnce(t *testing.T) {
 		must(s.Add(t.Context(), "c", []store.Item{it}, store.AddOptions{}))(t)
 		once(t, s)
 		found := must(s.resolve(t.Context(), "c", []store.Key{it.Key}, []int{0}))(t)
-		first := (&adding{s: s, crawl: "c"}).forceStep(&it, found[0])
+		_, home := s.layout.ofQueue(it.Queue)
+		first := &step{key: it.Key, old: found[0], mode: 'f', entry: itemEntry(&it, home)}
 		if must(true, s.begin(t.Context(), "c", stepMove, []*step{first}))(t); first.begun != 'Y' {
 			t.Fatal("the URL changed; want it as it was found")
 		}

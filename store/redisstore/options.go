@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"crypto/tls"
 	"log/slog"
 	"math/bits"
@@ -69,34 +70,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Shards < 0 || o.Shards > maxShards {
 		return o, fault.As(store.ErrInvalid, "cannot open redis store; got %d shards; want 1 to %d", o.Shards, maxShards)
 	}
-	if o.Prefix == "" {
-		o.Prefix = "fs:"
-	}
+	o.Prefix = cmp.Or(o.Prefix, "fs:")
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return o, fault.As(store.ErrInvalid, "cannot open redis store; got prefix %q; want one without braces", o.Prefix)
 	}
-	if o.Shards == 0 {
-		o.Shards = 64
-	}
-	o.Shards = 1 << bits.Len(uint(o.Shards-1))
-	if o.Replicas == 0 {
-		o.Replicas = 1
-	}
-	o.Replicas = max(0, o.Replicas)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = 32 << 20
-	}
-	orDefault(&o.RetryFor, 10*time.Second)
-	orDefault(&o.waitTimeout, time.Second)
-	orDefault(&o.recoverAfter, 2*o.RetryFor)
+	o.Shards = 1 << bits.Len(uint(cmp.Or(o.Shards, 64)-1))
+	o.Replicas = max(0, cmp.Or(o.Replicas, 1))
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.CacheBytes = cmp.Or(o.CacheBytes, 32<<20)
+	o.RetryFor = cmp.Or(max(0, o.RetryFor), 10*time.Second)
+	o.waitTimeout = cmp.Or(o.waitTimeout, time.Second)
+	o.recoverAfter = cmp.Or(o.recoverAfter, 2*o.RetryFor)
 	return o, nil
-}
-
-func orDefault(d *time.Duration, v time.Duration) {
-	if *d <= 0 {
-		*d = v
-	}
 }

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -22,7 +21,6 @@ type debt struct {
 // owed are the debts of calls that failed: their keys were not reported as new. The daemon reports such a key as new,
 // once, when it is asked again, if the failed call's kept answer proves it. Answers are kept for a while, and so are debts.
 type owed struct {
-	some  atomic.Bool
 	mu    sync.Mutex
 	until time.Time // the kept answers expire
 	keys  map[owedKey]debt
@@ -46,28 +44,20 @@ func (o *owed) add(crawl string, debts []debt, kept time.Duration) {
 			o.keys[owedKey{crawl, d.key}] = d
 		}
 	}
-	o.some.Store(len(o.keys) > 0)
 }
 
 // any reports whether anything is owed.
 func (o *owed) any() bool {
-	if !o.some.Load() {
-		return false
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if time.Now().After(o.until) {
 		o.keys = nil
-		o.some.Store(false)
 	}
 	return len(o.keys) > 0
 }
 
 // take removes and returns the debt of a key, if there is one.
 func (o *owed) take(crawl string, key store.Key) (d debt, ok bool) {
-	if !o.some.Load() {
-		return debt{}, false
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d, ok = o.keys[owedKey{crawl, key}]

@@ -6,14 +6,16 @@ import (
 	"slices"
 )
 
-// rotate takes from all shards, beginning where the last call ended. It asks which have something ready, and then divides what
+// rotate takes from all shards, or that of the queue that is meant, beginning where the last call ended. It asks which have something ready, and then divides what
 // the request still wants among those, again and again.
 func (t *taking) rotate(ctx context.Context) error {
 	ready, err := t.ready(ctx)
 	for err == nil && len(ready) > 0 && !t.filled() {
 		shares := t.deal(ready)
-		err = t.from(ctx, scriptTake, shares)
-		t.s.turn.Store(uint64(shares[len(shares)-1].shard) + 1)
+		err = t.from(ctx, shares)
+		if t.req.Queue == "" {
+			t.s.turn.Store(uint64(shares[len(shares)-1].shard) + 1)
+		}
 		ready = slices.DeleteFunc(ready, func(r readiness) bool { return t.shards[r.shard].spent })
 		ctx = accepted(ctx)
 	}
@@ -30,8 +32,8 @@ type readiness struct {
 // ready returns the shards worth asking, in turn.
 func (t *taking) ready(ctx context.Context) ([]readiness, error) {
 	n := t.s.opt.Shards
-	if n == 1 {
-		return []readiness{{queues: 1}}, nil
+	if home, _ := t.s.layout.ofQueue(t.req.Queue); n == 1 || t.req.Queue != "" {
+		return []readiness{{shard: home, queues: 1}}, nil
 	}
 	b := t.s.batch(scriptReady, requestID{}, t.crawl, nil).everywhere()
 	if err := t.s.repeat(ctx, b.calls, true); err != nil {

@@ -156,7 +156,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	writes := false
 	for i, c := range calls {
 		mark := s.layout.mark
-		if c.script.bare {
+		if c.script == scriptBirth || c.script == scriptMeta { // they make the mark of the store
 			mark = ""
 		}
 		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.kept, c.crawl, c.blob, mark)

@@ -16,7 +16,6 @@ type script struct {
 	source string
 	sha    string
 	writes bool // its answer is kept, and covered by WAIT
-	bare   bool // it runs without the mark of the store
 }
 
 // Parts that scripts begin with.
@@ -39,16 +38,16 @@ var (
 	scriptPage      = newScript(partSeen+"page", false)
 	scriptEnqueue   = newScript(partQueue+"receipts enqueue", true)
 	scriptRelease   = newScript(whenFull+partQueue+"receipts release", true)
-	scriptSettle    = newScript(partQueue+"judge settle", true)
+	scriptSettle    = newScript(partQueue+"settle", true)
 	scriptDetach    = newScript(whenFull+partQueue+"detach", true)
 	scriptDead      = newScript(whenFull+partQueue+"dead", false)
 	scriptConfigure = newScript(partQueue+"configure", true)
 	scriptInfo      = newScript(partQueue+"advance info", false)
 	scriptTake      = newScript(partTake+"rotate take", true)
-	scriptTakeFrom  = newScript(partTake+"takefrom", true)
+	scriptTakeFrom  = newScript(partTake+"takefrom take", true)
 	scriptGiveBack  = newScript(whenFull+partQueue+"giveback", false)
-	scriptLookup    = newScript(partQueue+"lookup", false)
-	scriptEntries   = newScript(partQueue+"entries", false)
+	scriptLookup    = newScript(partQueue+"found lookup", false)
+	scriptEntries   = newScript(partQueue+"found entries", false)
 	scriptSweep     = newScript(whenFull+partQueue+"seen sweep", true)
 	scriptReady     = newScript(partPlain+"settings ready", false)
 	scriptStats     = newScript(partPlain+"stats", false)
@@ -56,18 +55,11 @@ var (
 	scriptOverdue   = newScript(partPlain+"overdue", false)
 	scriptLeftovers = newScript(partPlain+"leftovers", false)
 	scriptKeep      = newScript("head keep", false)
-	scriptTurn      = newScript("head turn", false)
 	scriptBeat      = newScript(partPlain+"beat", false)
 
-	// Those that find or make the mark of the store run without it.
-	scriptBirth = newScript("head birth", true).unmarked()
-	scriptMeta  = newScript("head meta", true).unmarked()
+	scriptBirth = newScript("head birth", true)
+	scriptMeta  = newScript("head meta", true)
 )
-
-func (sc *script) unmarked() *script {
-	sc.bare = true
-	return sc
-}
 
 func newScript(parts string, writes bool) *script {
 	names := strings.Fields(parts)

@@ -41,8 +41,7 @@ func (s *Store) statsBy(ctx context.Context, crawl string, each bool) (map[strin
 		return nil, err
 	}
 	by := map[string]store.Stats{}
-	for _, c := range b.calls {
-		r := reader{c.reply}
+	return by, b.read(func(_ int, r *reader) error {
 		for r.more() {
 			name := r.short()
 			if !each {
@@ -59,11 +58,8 @@ func (s *Store) statsBy(ctx context.Context, crawl string, each bool) (map[strin
 			sum.Active += int64(r.uint(6))
 			by[name] = sum
 		}
-		if err := r.err(); err != nil {
-			return nil, err
-		}
-	}
-	return by, nil
+		return nil
+	})
 }
 
 // Shared reports whether other processes can write to the store: it is always true.

@@ -13,17 +13,21 @@ import (
 func (s *Store) sweeper(ctx context.Context) {
 	every := min(s.opt.recoverAfter/4, time.Minute)
 	for ctx.Err() == nil {
-		if err := s.sweepIfTurn(ctx, 2*every); err != nil && ctx.Err() == nil {
+		if err := s.sweepIfTurn(ctx, every); err != nil && ctx.Err() == nil {
 			s.opt.Logger.Warn("cannot finish all unfinished steps of other daemons; trying again later", "error", err)
 		}
 		_ = async.Sleep(ctx, every)
 	}
 }
 
-// sweepIfTurn sweeps if no other daemon did so lately.
-func (s *Store) sweepIfTurn(ctx context.Context, turn time.Duration) error {
-	r, err := s.ask(ctx, scriptTurn, storeShard, "", append(appendUint(nil, 6, uint64(turn.Milliseconds())), s.requests.self[:]...))
-	if err != nil || r.left != "Y" {
+// sweepIfTurn sweeps if no other daemon began to do so lately.
+func (s *Store) sweepIfTurn(ctx context.Context, every time.Duration) error {
+	key := s.layout.meta + "T"
+	node, err := s.nodes.of(ctx, key)
+	if err != nil {
+		return err
+	}
+	if ok, err := node.SetNX(ctx, key, s.requests.self[:], every).Result(); !ok {
 		return err
 	}
 	return s.sweep(ctx, s.opt.recoverAfter)

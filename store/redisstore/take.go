@@ -47,12 +47,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 		return store.Taken{Next: next}, nil
 	}
 	t := &taking{s: s, crawl: crawl, req: req, shards: make([]shardTaking, s.opt.Shards)}
-	if req.Queue != "" {
-		err = t.queue(ctx)
-	} else {
-		err = t.rotate(ctx)
-	}
-	if err == nil && !t.answered {
+	if err = t.rotate(ctx); err == nil && !t.answered {
 		err = t.failed
 	}
 	if err != nil {
@@ -112,19 +107,6 @@ func (t *taking) whenNext() time.Time {
 	return sched.Time(next)
 }
 
-// queue takes from one queue.
-func (t *taking) queue(ctx context.Context) error {
-	home, _ := t.s.layout.ofQueue(t.req.Queue)
-	shard := &t.shards[home]
-	for !shard.spent && !t.filled() && (len(t.leases) == 0 || shard.unfinished > 0) {
-		if err := t.from(ctx, scriptTakeFrom, []share{{home, min(maxPart, t.left()), t.leftBytes()}}); err != nil {
-			return err
-		}
-		ctx = accepted(ctx)
-	}
-	return nil
-}
-
 // left is how many URLs the request still wants.
 func (t *taking) left() int { return t.req.MaxURLs - len(t.leases) }
 
@@ -144,7 +126,11 @@ type share struct {
 }
 
 // from asks shards for their shares.
-func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
+func (t *taking) from(ctx context.Context, shares []share) error {
+	sc := scriptTake
+	if t.req.Queue != "" {
+		sc = scriptTakeFrom
+	}
 	b := t.s.batch(sc, t.s.requests.id(), t.crawl, nil)
 	for i, sh := range shares {
 		p := b.part(sh.shard, i)
@@ -168,7 +154,8 @@ func (t *taking) from(ctx context.Context, sc *script, shares []share) error {
 		if err := t.read(sh.shard, c.reply); err != nil {
 			return err
 		}
-		shard.spent = shard.next != stopped && (len(t.leases)-had < sh.urls || sh.urls == 0)
+		got := len(t.leases) - had
+		shard.spent = shard.next != stopped && (got < sh.urls || sh.urls == 0) || t.req.Queue != "" && got > 0 && shard.unfinished == 0
 	}
 	return nil
 }

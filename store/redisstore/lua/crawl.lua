@@ -39,7 +39,6 @@ local function first_score(key)
   return tonumber(head[2]) or NEVER
 end
 
--- What the queues of a crawl come to: held 6 | leased 6 | done 6 | queues 6 | active 6 |
--- turn of the queue served last 7.
+-- What the queues of a crawl come to; see counts in FORMAT.md.
 local COUNTS = '>I6I6I6I6I6I7'
 local NO_COUNTS = string.rep('\0', 37)

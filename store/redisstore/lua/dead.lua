@@ -27,12 +27,7 @@ if last ~= '' then
   grave, cursor = grave_of(sub(last, at - 1, at - 1) .. sub(last, 2, at - 2)), sub(last, at + 2, pos - 1)
   local width = set == 'd' and 16 or 22
   for i = pos, #last, width do members[#members + 1] = sub(last, i, i + width - 1) end
-  if set == 'G' then
-    call('HDEL', yard, grave.field)
-    grave = nil
-  else
-    strike(set, members)
-  end
+  if set == 'G' then grave = nil else strike(set, members) end
 end
 if not grave and name == '' then
   local field = call('HRANDFIELD', yard)
@@ -58,7 +53,10 @@ if cursor == '' then
   if #got > 0 then return listed('x', '', got) end
   got = call('SRANDMEMBER', queue_key(c, 'd', grave), 1000)
   if #got > 0 then return listed('d', '', got) end
-  if byte(call('HGET', yard, grave.field) or '\0') == 0 then return listed('G', '', {}) end
+  if byte(call('HGET', yard, grave.field) or '\0') == 0 then
+    call('HDEL', yard, grave.field)
+    return listed('G', '', {})
+  end
 end
 local keys, dead = {}, {}
 local next, got = scan('HSCAN', c.L, cursor, 1000)

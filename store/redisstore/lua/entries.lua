@@ -1,8 +1,8 @@
--- A page of the keys of one queue, or of all leases of the crawl.
+-- A page of the URLs of one queue, or of all leases of the crawl.
 --
 -- blob: kind 1 (a digit: queued of that priority; d: done or dropped; L: all leases) |
 --       most keys 4 | length of queue 1 | queue | position, empty to begin
--- reply: next position as length 1 and text (empty: no more) | keys, 16 bytes each
+-- reply: next position as length 1 and text (empty: no more) | for each: key 16 | what found says
 --
 -- The position of queued URLs is that of the last one in their order (due 6, arrival 6), so that each is listed once; that of
 -- others is the cursor of a scan.
@@ -10,7 +10,7 @@ local kind, want, n = unpack_struct('>c1I4B', blob)
 local name, from = sub(blob, 7, 6 + n), sub(blob, 7 + n)
 local c = find_crawl(crawl_name)
 if not c then return '\0' end
-local q = begin(c) and find_queue(c, name)
+local q = find_queue(begin(c), name)
 if not q and kind ~= 'L' then return '\0' end
 
 -- rank_after returns the rank of the first URL after a place. Those due at one time are ordered by arrival.
@@ -41,4 +41,4 @@ else
   next, got = scan('HSCAN', c.L, from, want)
   for i = 1, #got, 2 do keys[#keys + 1] = got[i] end
 end
-return short(next) .. concat(keys)
+return short(next) .. found(c, keys, true)

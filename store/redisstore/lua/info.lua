@@ -17,8 +17,7 @@ local out, next, got = {}, '', {}
 local function tell(q)
   if used(q) == 0 and not q.set and q.before == 0 then return end
   local due = serves(c, q, q.late > 0 and first_score(queue_key(c, 'x', q)) or NEVER)
-  local set = q.set and write_settings(q.set) or string.rep('\0', 32)
-  out[#out + 1] = short(q.name) .. pack('>I6I4I4I6I6I6I6I6', q.queued, q.live, q.late, q.done, q.dropped, q.last, polite(c, q), due == NEVER and 0 or due) .. set
+  out[#out + 1] = short(q.name) .. pack('>I6I4I4I6I6I6I6I6', q.queued, q.live, q.late, q.done, q.dropped, q.last, polite(c, q), due == NEVER and 0 or due) .. (q.set and write_settings(q.set) or NO_SETTINGS)
 end
 
 if sub(blob, 1, 1) == 'Q' then

@@ -1,22 +1,7 @@
 -- What the queues of this shard hold of some keys.
 --
 -- blob: for each: key 16
--- reply: for each: 0, or 1 | state 1 (1 queued, 2 leased, 3 done, 4 dropped) | token 6 | until 6 |
---        attempts 4 of the lease | length 4 | record
+-- reply: as found says
 local c = find_crawl(crawl_name)
 if not c then return string.rep('\0', #blob / 16) end
-begin(c)
-local keys, out = keys_at(1, 16), {}
-local rows, leases = load_held(c, keys)
-for i = 1, #keys do
-  local row, lease = rows[i], leases[i]
-  if not c.records[keys[i]] then
-    out[i] = '\0'
-  elseif lease then
-    out[i] = '\1\2' .. sub(lease, 1, 16) .. long(row)
-  else
-    local done = byte(row, 24) % 4
-    out[i] = '\1' .. string.char(done == 0 and 1 or 2 + done) .. string.rep('\0', 16) .. long(row)
-  end
-end
-return concat(out)
+return found(begin(c), keys_at(1, 16))

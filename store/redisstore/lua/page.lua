@@ -18,8 +18,7 @@ local function reversed(x)
   return r
 end
 
-local out, none = {}, string.rep('\0', 6)
-local left = 24
+local out, left = {}, 24
 while from < 4294967296 and #out < want and left > 0 do
   left = left - 1
   local place = reversed(from)
@@ -33,7 +32,7 @@ while from < 4294967296 and #out < want and left > 0 do
   for i = 1, #all, 2 do
     local value = all[i + 1]
     if days == 65535 or unpack_struct('>I2', value) < days then
-      out[#out + 1] = all[i] .. (#value == 2 and '\1' .. none or '\2' .. sub(value, 3, 8))
+      out[#out + 1] = all[i] .. known_as(value)
     end
   end
   from = (floor(from / width) + 1) * width

@@ -9,13 +9,11 @@ local c = open_seen(need_crawl(crawl_name))
 local told, out, adds, others, gone, begun = {}, {}, outbox(c, 'A'), outbox(c, 'P'), 0, {}
 
 -- begin_step decides about one key.
-local function begin_step(bucket, key, was, old)
+local function begin_step(bucket, key, old)
   if begun[key] or call('HEXISTS', adds, key) + call('HEXISTS', others, key) > 0 then return 'P' end
   local value = call('HGET', bucket, key)
-  local fits = (was == 0 and not value) or (was == 1 and value and #value == 2) or
-    (was == 2 and value and #value == 8 and sub(value, 3) == old)
-  if not fits then return 'N' end
-  if kind == 'F' and was < 2 then
+  if known_as(value) ~= sub(old, 1, 7) then return 'N' end
+  if kind == 'F' and byte(old) < 2 then
     gone = gone + call('HDEL', bucket, key)
     return 'R'
   end
@@ -30,7 +28,7 @@ end
 local pos, size = 4, #blob
 while pos <= size do
   local place, key, n, old, cap, length = unpack_struct('>I4c16c2c8c6I4', blob, pos)
-  local verdict = begin_step(bucket_at(c.keys, place), key, byte(old), sub(old, 2, 7))
+  local verdict = begin_step(bucket_at(c.keys, place), key, old)
   if verdict == 'Y' then
     out[#out + 1] = key
     out[#out + 1] = step_row(n, kind, old, cap, sub(blob, pos + 40, pos + 39 + length))

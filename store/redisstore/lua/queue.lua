@@ -1,15 +1,8 @@
 -- Queues of a crawl while a script works on them. What is loaded is kept until the
 -- end and written once; see file.lua.
 --
--- A queue's row: queued 6 | live 4 | late 4 | done 6 | last take 6 | its delay 6 |
--- not before 6 | turn 7 | first due 6 | levels 1 | wake 6 | place 1 | incarnation 1 | settings, if any |
--- more, if any. Live leases run, late ones ran out. Place: 0 nowhere, 1 waiting, 2 ready,
--- 3 ready with leases that a request's bound may stop.
---
--- The row of one that holds nothing and has no settings, as most have after a while: done 5 | last
--- take 6 | its delay 6 | not before 6 | turn 7 | incarnation 1 | more, if any. It takes half the memory.
---
--- more: dropped 6 | when "not before" was set 6. The length of a row decides which fields it has.
+-- FORMAT.md describes a queue's row, the shorter one of a queue that holds nothing and has no settings, as most have
+-- after a while, and what may follow. The length of a row decides which fields it has.
 --
 -- The incarnation goes up when the queue is deleted. Records and sets of an earlier one are dead.
 local ROW, ROW_LEN = '>I6I4I4I6I6I6I6I7I6BI6BB', 60

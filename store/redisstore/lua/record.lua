@@ -1,9 +1,5 @@
--- The text of a URL, and its lease.
---
--- record: priority 1 | due 6 | created 6 | arrival 6 | attempts 4 | done and 4 * incarnation of its queue 1 |
---         length of queue 1 | queue | length of meta 4 | meta | URL
--- lease:  token 6 | until 6 | attempts 4 | late 1 | when it was given or extended 6
--- A URL is leased if it has a lease, done or dropped if done is 1 or 2 in its record, else queued.
+-- The text of a URL, and its lease; see R and L in FORMAT.md. A URL is leased if it has a lease, done or dropped if done is 1
+-- or 2 in its record, else queued.
 local RECORD = '>BI6I6I6I4B'
 
 local function parse_record(s)

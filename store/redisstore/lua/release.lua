@@ -9,17 +9,14 @@ if not c then return string.rep('Y\0\0\0\0\0\0', (#blob - 17) / 18) end
 begin(c)
 local out, keys, r = {}, keys_at(20, 18), open_receipts(ticket)
 
--- release_dead deletes the record of a deleted queue, once.
-local function release_dead(key)
-  local row = get_row(c, key)
-  local rec = row and parse_record(row)
-  if not rec or alive(c, rec) then return 'H' end
-  drop_dead(c, key)
-  return 'Y'
-end
-
 local function release(key)
-  if mode == 'd' then return release_dead(key), 0 end
+  if mode == 'd' then -- once
+    local row = get_row(c, key)
+    local rec = row and parse_record(row)
+    if not rec or alive(c, rec) then return 'H', 0 end
+    drop_dead(c, key)
+    return 'Y', 0
+  end
   local rec, l = find_record(c, key), find_lease(c, key)
   if not rec then return 'Y', 0 end
   if mode ~= 'h' and (l or rec.done == 0) then return 'H', 0 end

@@ -2,7 +2,7 @@
 --
 -- blob: for each key: place 4 | key 16
 -- reply: for each key: 1 byte | queue hash 6
---        0 unknown, 1 never queued, 2 of that queue, 3 its step has to be finished first: length 4 | step
+--        as known_as says, or 3: its step has to be finished first: length 4 | step
 local c, none, out, boxes = find_crawl(crawl_name), string.rep('\0', 6), {}, {}
 if c then
   open_seen(c)
@@ -21,13 +21,7 @@ end
 
 for pos = 1, #blob, 20 do
   local place, key = unpack_struct('>I4c16', blob, pos)
-  local value, step = c and call('HGET', bucket_at(c.keys, place), key), step_of(key)
-  if step then
-    out[#out + 1] = '\3' .. none .. long(step)
-  elseif not value then
-    out[#out + 1] = '\0' .. none
-  else
-    out[#out + 1] = #value == 2 and '\1' .. none or '\2' .. sub(value, 3, 8)
-  end
+  local step = step_of(key)
+  out[#out + 1] = step and '\3' .. none .. long(step) or known_as(c and call('HGET', bucket_at(c.keys, place), key))
 end
 return answer(concat(out))

@@ -65,18 +65,6 @@ local function round(crawls)
   return last
 end
 
--- turn_to leaves the crawls so that the one served last is last.
-local function turn_to(crawls, last)
-  if not last or #crawls < 2 then return end
-  local at, args = 0, {}
-  for i, c in ipairs(crawls) do if c == last then at = i end end
-  for i = 1, #crawls do
-    args[#args + 1] = i
-    args[#args + 1] = crawls[(at + i - 1) % #crawls + 1].name
-  end
-  many('ZADD', turns_key, args)
-end
-
 -- more_ready reports whether the crawl has something ready for this request.
 local function more_ready(c)
   if call('ZCARD', c.Y) > 0 then return true end

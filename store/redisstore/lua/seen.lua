@@ -64,6 +64,12 @@ local function save_seen(c)
   if c.keys.changed then call('HSET', c.key, 'seen', text(c.keys.n), 'buckets', text(c.keys.buckets)) end
 end
 
+-- known_as says what the value of a key means: 0 unknown, 1 never queued, 2 of a queue | hash of the queue 6.
+local function known_as(value)
+  if value and #value > 2 then return '\2' .. sub(value, 3) end
+  return (value and '\1' or '\0') .. '\0\0\0\0\0\0'
+end
+
 -- today is the day that new keys are recorded under: days since 1970, 2 bytes.
 local function today()
   return pack('>I2', floor(now / 86400000))

@@ -123,6 +123,18 @@ local function save_take(c)
   save_counts(c)
 end
 
+-- turn_to leaves the crawls so that the one served last is last.
+local function turn_to(crawls, last)
+  if not last or #crawls < 2 then return end
+  local at, args = 0, {}
+  for i, c in ipairs(crawls) do if c == last then at = i end end
+  for i = 1, #crawls do
+    args[#args + 1] = i
+    args[#args + 1] = crawls[(at + i - 1) % #crawls + 1].name
+  end
+  many('ZADD', turns_key, args)
+end
+
 -- answer_take returns the reply, and keeps the list of leases: if the answer is lost, they are given back.
 local function answer_take(next)
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end

@@ -1,8 +1,7 @@
--- Settings of a queue, a crawl or the store, as bytes and as a table.
---
--- delay 8 | in flight 8 | blocked until 6 | limit 8 | weight 1 | paused 1; signed where
--- negative means something; 0 leaves it to the next level.
-local SETTINGS = '>i8i8I6i8BB'
+-- Settings of a queue, a crawl or the store, as bytes (FORMAT.md) and as a table. A negative number means something; 0 leaves
+-- it to the next level.
+local SETTINGS, NO_SETTINGS = '>i8i8I6i8BB', string.rep('\0', 32)
+local FIELDS = { 'delay', 'inflight', 'blocked', 'limit', 'weight', 'paused' }
 
 local function read_settings(s)
   if not s then return nil end
@@ -15,31 +14,25 @@ local function write_settings(set)
   return pack(SETTINGS, set.delay, set.inflight, set.blocked, set.limit, set.weight, set.paused)
 end
 
--- is_set reports whether anything is set.
-local function is_set(set)
-  return set.delay ~= 0 or set.inflight ~= 0 or set.blocked ~= 0 or set.limit ~= 0 or set.weight ~= 0 or set.paused ~= 0
-end
-
 -- A change: mask 1 (bit n: field n is there; bit 7: times only get later) | the
 -- settings' fields | not before 6.
 local CHANGE, CHANGE_LEN = '>Bi8i8I6i8BBI6', 39
-local CHANGED = { 'delay', 'inflight', 'blocked', 'limit', 'weight', 'paused' }
 
 -- change_settings applies a change to settings and to the "not before" of a queue, and
 -- returns both; the settings are nil if there are none left.
 local function change_settings(set, change, before)
   local v = { unpack_struct(CHANGE, change) }
-  set = set or { delay = 0, inflight = 0, blocked = 0, limit = 0, weight = 0, paused = 0 }
+  set = set or read_settings(NO_SETTINGS)
   local mask = v[1]
   if mask >= 128 then
     mask = mask - 128
     v[4], v[8] = max(v[4], set.blocked), max(v[8], before or 0)
   end
-  for i = 1, #CHANGED do
-    if floor(mask / 2 ^ (i - 1)) % 2 == 1 then set[CHANGED[i]] = v[i + 1] end
+  for i = 1, #FIELDS do
+    if floor(mask / 2 ^ (i - 1)) % 2 == 1 then set[FIELDS[i]] = v[i + 1] end
   end
   if mask >= 64 then before = v[8] end
-  if not is_set(set) then set = nil end
+  if write_settings(set) == NO_SETTINGS then set = nil end
   return set, before
 end
 

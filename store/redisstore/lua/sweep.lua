@@ -6,22 +6,21 @@ local id = call('SRANDMEMBER', base .. 'g')
 if not id then return answer('N') end
 local c, doomed, left = open_seen(begin({ key = base .. 'C' .. id, id = id })), {}, PAGE
 
--- empty dooms the texts of as many members of a set as this step may still delete, and these members. It returns
--- whether that was all of them.
-local function empty(key, is_set)
-  local members = left > 0 and (is_set and call('SPOP', key, text(left)) or call('ZRANGE', key, '0', text(left - 1))) or {}
-  for i = 1, #members do doomed[#doomed + 1] = c.R .. sub(members[i], -16) end
-  if not is_set and #members > 0 then call('ZREMRANGEBYRANK', key, '0', text(#members - 1)) end
-  left = left - #members
+-- empty takes as many members out of a set as this step may still delete, and dooms their texts: pop returns them with so many
+-- other values between. It returns whether that was all of them.
+local function empty(key, pop, width)
+  local got = left > 0 and call(pop, key, text(left)) or {}
+  for i = 1, #got, width do doomed[#doomed + 1] = c.R .. sub(got[i], -16) end
+  left = left - #got / width
   return left > 0
 end
 
 -- empty_queue does that with all sets of a queue, by its incarnation and name.
 local function empty_queue(field)
   for p = 0, 7 do
-    if not empty(base .. 'z' .. p .. id .. field) then return false end
+    if not empty(base .. 'z' .. p .. id .. field, 'ZPOPMIN', 2) then return false end
   end
-  return empty(base .. 'x' .. id .. field) and empty(base .. 'd' .. id .. field, true)
+  return empty(base .. 'x' .. id .. field, 'ZPOPMIN', 2) and empty(base .. 'd' .. id .. field, 'SPOP', 1)
 end
 
 -- empty_queues goes on with the queues of a hash, and forgets those that have nothing left.

@@ -1,4 +1,4 @@
--- Leases URLs that are due, of one crawl or all, in fair rotation.
+-- Leases URLs that are due, of one crawl or all, in fair rotation, or of one queue.
 --
 -- blob: see serve.lua
 -- reply: F 1 | next 6 (0: none; 1: ask again) | URLs that the queue served last may still give 4 | for each lease: lease 17 | key 16 |
