@@ -9,10 +9,10 @@
 local shards, kind, cap = unpack_struct('>I2c1c6', blob)
 local c = open_seen(need_crawl(crawl_name))
 local told, n_told, out, day, busy = {}, 0, {}, today(), base .. 'p' .. c.id
-local undecided, none = call('HLEN', busy) > 0, string.rep('\0', 8)
+local undecided, frame = call('HLEN', busy) > 0, step_frame(kind, string.rep('\0', 8), cap)
 local pos, size = 10, #blob
 while pos <= size do
-  local place, n, length, key = unpack_struct('>I4c2I4c16', blob, pos)
+  local place, length, key = unpack_struct('>I4xxI4c16', blob, pos)
   local queued = length > 16
   local status = 'D'
   if call('HSETNX', bucket_at(c.keys, place), key, queued and day .. sub(blob, pos + 26, pos + 31) or day) == 1 then
@@ -20,7 +20,7 @@ while pos <= size do
     added(c.keys, shards)
     if queued then
       local m = #out
-      out[m + 1], out[m + 2] = key, step_row(n, kind, none, cap, sub(blob, pos + 10, pos + 9 + length))
+      out[m + 1], out[m + 2] = key, step_row(sub(blob, pos + 4, pos + 5), frame, sub(blob, pos + 10, pos + 9 + length))
     end
   elseif undecided and call('HEXISTS', busy, key) == 1 then
     status = 'P'

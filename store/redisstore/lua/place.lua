@@ -31,7 +31,7 @@ while pos <= size do
   local verdict = begin_step(bucket_at(c.keys, place), key, old)
   if verdict == 'Y' then
     out[#out + 1] = key
-    out[#out + 1] = step_row(n, kind, old, cap, sub(blob, pos + 40, pos + 39 + length))
+    out[#out + 1] = step_row(n, step_frame(kind, old, cap), sub(blob, pos + 40, pos + 39 + length))
   end
   told[#told + 1] = verdict
   pos = pos + 40 + length
