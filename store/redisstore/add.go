@@ -48,7 +48,6 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	return nil
 }
 
-// adding is an Add or See in progress.
 type adding struct {
 	s     *Store
 	crawl string

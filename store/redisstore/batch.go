@@ -73,7 +73,6 @@ func (b *batch) open(shard int, more []byte) *part {
 	return p
 }
 
-// everywhere adds a part for every shard.
 func (b *batch) everywhere() *batch {
 	for i := range b.s.opt.Shards {
 		b.part(i, i)
@@ -81,7 +80,6 @@ func (b *batch) everywhere() *batch {
 	return b
 }
 
-// run sends the batch.
 func (b *batch) run(ctx context.Context) error { return b.s.run(ctx, b.calls) }
 
 // read calls f with the number of each thing that was answered, in order, and the reader of its answer.
@@ -128,7 +126,6 @@ const (
 	phases             // how many
 )
 
-// requests issues ids.
 type requests struct {
 	self [8]byte // random
 	next atomic.Uint64
@@ -140,7 +137,6 @@ func newRequests() *requests {
 	return r
 }
 
-// id returns the id of a new step.
 func (r *requests) id() (id requestID) {
 	copy(id[:], r.self[:])
 	binary.BigEndian.PutUint64(id[8:], r.next.Add(1)<<8)
@@ -152,7 +148,6 @@ func (id requestID) phase(n byte) requestID {
 	return id
 }
 
-// text is the id as scripts take it.
 func (id requestID) text() string {
 	if id == (requestID{}) {
 		return ""

@@ -14,7 +14,7 @@ import (
 // cache remembers known keys of crawls by 64-bit fingerprints, in a table of fixed size. The key of a fingerprint cannot be
 // found again, so the cache drops nothing key by key. Instead a shard reports an epoch with every answer about keys of a crawl,
 // and begins another when it forgets one of them (lua/offer.lua). The epoch is part of the fingerprint: keys that were learned in an
-// earlier epoch are not found any more.
+// earlier epoch are not found any more. A fingerprint is wrong once in 2e18 look-ups.
 type cache struct {
 	slots   []atomic.Uint64 // buckets of cacheWays fingerprints, the last used first; 0: empty
 	buckets uint64

@@ -12,7 +12,6 @@ import (
 // FORMAT.md says. A batch of a thousand URLs is one argument so, not five
 // thousand.
 
-// appendUint appends the low n bytes of v.
 func appendUint(dst []byte, n int, v uint64) []byte {
 	for n--; n >= 0; n-- {
 		dst = append(dst, byte(v>>(8*n)))
@@ -95,7 +94,6 @@ func newEntry(it *store.Item, h queueHash, due int64, how byte) []byte {
 	return append(appendLong(appendShort(dst, it.Queue), it.Meta), it.URL...)
 }
 
-// setCreated sets since when the text of a URL is kept.
 func setCreated(entry []byte, created uint64) { appendUint(entry[:16+6+1+6], 6, created) }
 
 // entryOf returns the entry of a URL that a settlement makes.

@@ -101,9 +101,6 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 		}
 	}
 	err = f.untilSettled(ctx, func(ctx context.Context) (bool, error) {
-		if len(list) == 0 {
-			return true, nil
-		}
 		if err := f.begin(ctx, f.crawl, stepForget, list); err != nil {
 			return false, err
 		}
@@ -122,7 +119,11 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 		if mode == 'h' {
 			again = append(busy, begunOf(list, 'N')...)
 		}
-		found, err := f.resolve(ctx, f.crawl, keysOfSteps(again), numbers(len(again)))
+		keys := make([]store.Key, len(again))
+		for i, st := range again {
+			keys[i] = st.key
+		}
+		found, err := f.resolve(ctx, f.crawl, keys, numbers(len(again)))
 		list = list[:0]
 		for i, st := range again {
 			if mode != 'h' {

@@ -21,7 +21,6 @@ type idle struct {
 	known map[store.TakeRequest]nothing
 }
 
-// nothing is an empty answer.
 type nothing struct {
 	changes uint64
 	until   time.Time

@@ -18,7 +18,6 @@ type layout struct {
 	meta   string   // and of the store's own keys
 }
 
-// slots is the number of hash slots of a Redis Cluster.
 const slots = 16384
 
 // newLayout assigns each shard a tag whose slot is in the shard's share of the
@@ -66,7 +65,6 @@ func (l *layout) ofQueue(name string) (shard int, h queueHash) {
 	return l.ofHash(h), h
 }
 
-// ofHash returns the home of the queue with a hash.
 func (l *layout) ofHash(h queueHash) int {
 	x := uint64(binary.BigEndian.Uint32(h[:4]))
 	return int(x * l.shards >> 32)

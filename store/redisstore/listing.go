@@ -40,7 +40,6 @@ func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[stor
 	}
 }
 
-// entryListing is a listing in progress.
 type entryListing struct {
 	s      *Store
 	ctx    context.Context
@@ -100,7 +99,6 @@ func (l *entryListing) show(list []leased, state, or store.State) bool {
 	return true
 }
 
-// gatherLeases sorts the leases of a shard by queue, once.
 func (l *entryListing) gatherLeases(shard int) error {
 	if l.leased[shard] != nil {
 		return nil
@@ -185,7 +183,6 @@ func entered[T any](ctx context.Context, s *Store, step func() (T, error)) (none
 	return step()
 }
 
-// keyPage is a page of the keys of a shard.
 type keyPage struct {
 	keys  []store.Key
 	known []known

@@ -29,7 +29,6 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 	return list[0], nil
 }
 
-// entriesOf returns what queues hold of keys.
 func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, of []known) ([]store.Entry, error) {
 	out := make([]store.Entry, len(keys))
 	b := s.batch(scriptLookup, requestID{}, crawl, nil)
@@ -104,9 +103,6 @@ func (s *Store) resolve(ctx context.Context, crawl string, keys []store.Key, of 
 func (s *Store) resolveBy(ctx context.Context, sc *script, crawl string, keys []store.Key, left []int) ([]known, error) {
 	out := make([]known, len(keys))
 	return out, s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
-		if len(left) == 0 {
-			return true, nil
-		}
 		b := s.batch(sc, s.requests.id(), crawl, nil)
 		for _, i := range left {
 			p := b.keyPart(i, &keys[i])

@@ -19,7 +19,6 @@ import (
 // refuses any other.
 const formatVersion = 5
 
-// field is a field of the meta key.
 type field struct {
 	name, value string
 	force       bool // set whatever is there

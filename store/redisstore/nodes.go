@@ -32,7 +32,6 @@ const silence = 2 * time.Second
 
 var errSilent = errors.New("the node did not answer a moment ago")
 
-// note notes whether a node answered.
 func (n *nodes) note(node *redis.Client, cmds []*redis.Cmd) {
 	var reply redis.Error
 	if err := cmds[0].Err(); err != nil && !errors.As(err, &reply) {
@@ -44,7 +43,6 @@ func (n *nodes) note(node *redis.Client, cmds []*redis.Cmd) {
 	}
 }
 
-// silent reports whether a node didn't answer a moment ago.
 func (n *nodes) silent(node *redis.Client) bool {
 	at, ok := n.down.Load(node)
 	return ok && time.Since(at.(time.Time)) < silence
@@ -74,7 +72,6 @@ func dial(ctx context.Context, o Options) (*nodes, error) {
 	return nil, fmt.Errorf("cannot reach redis at %s: %w", strings.Join(o.Addrs, ", "), last)
 }
 
-// of returns the pool of the master that has a key.
 func (n *nodes) of(ctx context.Context, key string) (*redis.Client, error) {
 	if n.single != nil {
 		return n.single, nil
@@ -82,7 +79,6 @@ func (n *nodes) of(ctx context.Context, key string) (*redis.Client, error) {
 	return n.cluster.MasterForKey(ctx, key)
 }
 
-// refresh asks the cluster again which node has which slot.
 func (n *nodes) refresh(ctx context.Context) {
 	if n.cluster != nil {
 		n.cluster.ReloadState(ctx)

@@ -27,7 +27,6 @@ type offering struct {
 // epochLen is the length of an epoch; see lua/offer.lua.
 const epochLen = 10
 
-// kind is the kind of the steps.
 func (o *offering) kind() byte {
 	if o.capped() {
 		return stepCapped
@@ -35,7 +34,6 @@ func (o *offering) kind() byte {
 	return stepAdd
 }
 
-// head is what each call begins with.
 func (o *offering) head() []byte {
 	return appendUint(append(o.s.shardsHead(), o.kind()), 6, o.cap())
 }
@@ -165,7 +163,6 @@ func (o *offering) remember() {
 	}
 }
 
-// queue delivers the steps.
 func (o *offering) queue(ctx context.Context) error {
 	if err := o.s.deliver(ctx, o.crawl, o.fresh); err != nil {
 		return err

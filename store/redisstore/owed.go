@@ -46,7 +46,6 @@ func (o *owed) add(crawl string, debts []debt, kept time.Duration) {
 	}
 }
 
-// any reports whether anything is owed.
 func (o *owed) any() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -56,7 +55,6 @@ func (o *owed) any() bool {
 	return len(o.keys) > 0
 }
 
-// take removes and returns the debt of a key, if there is one.
 func (o *owed) take(crawl string, key store.Key) (d debt, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -64,9 +64,10 @@ const leastShare = 16 << 10
 // deal divides what the request still wants among the first of the shards, by how much they have ready. A queue has to wait after
 // it was served, whatever it gave: so a share is of as many URLs as a queue may give, or a multiple. What is left over is for the next deal.
 func (t *taking) deal(ready []readiness) (shares []share) {
-	left, bytes, each := t.left(), t.leftBytes(), min(maxPart, t.req.MaxPerQueue)
+	left, bytes, each := t.left(), int64(0), min(maxPart, t.req.MaxPerQueue)
 	n := min(len(ready), max(1, left/each))
-	if bytes > 0 {
+	if t.req.MaxBytes > 0 {
+		bytes = t.req.MaxBytes - t.bytes
 		n = min(n, max(1, int(bytes/leastShare)))
 	}
 	if t.req.MaxQueues > 0 {

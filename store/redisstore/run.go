@@ -180,7 +180,6 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	}
 }
 
-// covered returns an error unless enough replicas have the writes.
 func (s *Store) covered(wait *redis.Cmd) error {
 	if wait == nil {
 		return nil
@@ -196,7 +195,6 @@ func (s *Store) covered(wait *redis.Cmd) error {
 	return nil
 }
 
-// clock returns the time that scripts take, "" for the server's.
 func (s *Store) clock() string {
 	if s.opt.clock == nil {
 		return ""

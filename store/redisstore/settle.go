@@ -140,9 +140,6 @@ func (w *settling) make(ctx context.Context, found []known) (again []int, err er
 			list, of = append(list, &step{key: st.Key, old: found[i], mode: 'f', entry: w.s.entryOf(st)}), append(of, i)
 		}
 	}
-	if len(list) == 0 {
-		return nil, nil
-	}
 	if err := w.s.carryOut(ctx, w.crawl, stepMove, list); err != nil {
 		return nil, err
 	}

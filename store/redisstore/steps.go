@@ -99,7 +99,6 @@ func (s *Store) deliver(ctx context.Context, crawl string, steps []*step) error 
 	return errors.Join(d.release(ctx), d.queue(ctx), d.end(ctx))
 }
 
-// delivery is a deliver in progress.
 type delivery struct {
 	s     *Store
 	crawl string
@@ -138,7 +137,6 @@ func (d *delivery) release(ctx context.Context) error {
 	})
 }
 
-// queue queues URLs.
 func (d *delivery) queue(ctx context.Context) error {
 	return d.send(ctx, scriptEnqueue, func(b *batch, i int, st *step) {
 		if !st.left && st.kind != stepForget {
@@ -198,12 +196,4 @@ func begunOf(list []*step, what byte) (of []*step) {
 		}
 	}
 	return of
-}
-
-func keysOfSteps(list []*step) []store.Key {
-	keys := make([]store.Key, len(list))
-	for i, st := range list {
-		keys[i] = st.key
-	}
-	return keys
 }

@@ -75,7 +75,6 @@ func (s *Store) sweepShard(ctx context.Context, crawl string, shard int, age tim
 	return failed
 }
 
-// leftovers returns a page of the steps that began some time ago.
 func (s *Store) leftovers(ctx context.Context, crawl string, shard int, box byte, age time.Duration, cursor string) (steps []*step, next string, err error) {
 	r, err := s.ask(ctx, scriptLeftovers, shard, crawl, append(appendUint([]byte{box}, 6, uint64(age.Milliseconds())), cursor...))
 	if err != nil {

@@ -63,7 +63,6 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	return taken, nil
 }
 
-// taking is a Take in progress.
 type taking struct {
 	s      *Store
 	crawl  string
@@ -110,22 +109,12 @@ func (t *taking) whenNext() time.Time {
 // left is how many URLs the request still wants.
 func (t *taking) left() int { return t.req.MaxURLs - len(t.leases) }
 
-// leftBytes is how many bytes it still wants, 0 if it does not bound them.
-func (t *taking) leftBytes() int64 {
-	if t.req.MaxBytes == 0 {
-		return 0
-	}
-	return t.req.MaxBytes - t.bytes
-}
-
-// share is what a shard is asked for.
 type share struct {
 	shard int
 	urls  int   // 0: only when it may have some
 	bytes int64 // 0: no bound
 }
 
-// from asks shards for their shares.
 func (t *taking) from(ctx context.Context, shares []share) error {
 	sc := scriptTake
 	if t.req.Queue != "" {
@@ -211,7 +200,6 @@ func (t *taking) read(home int, reply string) error {
 // again is when a caller should ask again of which some shards gave no answer.
 const again = time.Second
 
-// passOver leaves a shard that gave no answer.
 func (t *taking) passOver(shard int) {
 	t.shards[shard].spent, t.shards[shard].next = true, t.s.wallTime().Add(again).UnixMilli()
 }

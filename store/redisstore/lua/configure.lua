@@ -4,10 +4,6 @@
 -- reply: Y, or N if it must exist and doesn't
 local must, ch, name = byte(blob, 1) == 1, sub(blob, 2, 1 + CHANGE_LEN), sub(blob, 2 + CHANGE_LEN)
 
--- must_refile reports whether a change above queues may change where they belong. That is
--- decided for some of them at a time (refile.lua); pauses, blocks and weights are read at a take.
-local function must_refile(change) return byte(change, 1) % 4 > 0 or floor(byte(change, 1) / 8) % 2 == 1 end
-
 local c = find_crawl(crawl_name)
 if name == '' then
   local key = base .. 'S'
@@ -21,7 +17,9 @@ if name == '' then
   else
     call('HDEL', key, 'settings')
   end
-  if must_refile(ch) then
+  -- Delay, bound and limit may change where queues belong. That is decided for some of them at a time (advance.lua);
+  -- pauses, blocks and weights are read at a take.
+  if byte(ch) % 4 > 0 or floor(byte(ch) / 8) % 2 == 1 then
     for _, each in ipairs(each_crawl(crawls_key)) do call('HSET', each.key, 'refile', '') end
   end
   return answer('Y')

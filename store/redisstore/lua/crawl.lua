@@ -7,13 +7,11 @@ local function crawl_of(name, number)
   return { name = name, id = id, key = base .. 'C' .. id }
 end
 
--- find_crawl returns the crawl of a name, or nil.
 local function find_crawl(name)
   local number = call('HGET', crawls_key, name)
   return number and crawl_of(name, number)
 end
 
--- need_crawl returns the crawl of a name, made if need be.
 local function need_crawl(name)
   local c = find_crawl(name)
   if c then return c end
@@ -33,7 +31,6 @@ local function each_crawl(key)
   return list
 end
 
--- first_score returns the lowest score of a sorted set.
 local function first_score(key)
   local head = call('ZRANGE', key, '0', '0', 'WITHSCORES')
   return tonumber(head[2]) or NEVER

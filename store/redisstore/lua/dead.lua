@@ -11,23 +11,21 @@ local name, last, yard, grave, cursor = sub(blob, 8, 7 + n), sub(blob, 8 + n), b
 
 local function grave_of(field) return { name = sub(field, 2), inc = byte(field), field = field } end
 
-local function strike(set, members)
-  if set == 'L' and cursor == '' then
-    call('HSET', yard, grave.field, '\0' .. sub(call('HGET', yard, grave.field) or '\0\0\0\0\0\0\0', 2))
-  elseif set == 'd' then
-    many('SREM', queue_key(c, 'd', grave), members)
-  elseif set ~= 'L' then
-    many('ZREM', set == 'x' and queue_key(c, 'x', grave) or level_key(c, grave, set), members)
-  end
-end
-
 if last ~= '' then
   local at = byte(last) + 3
   local set, pos, members = sub(last, at, at), at + 2 + byte(last, at + 1), {}
   grave, cursor = grave_of(sub(last, at - 1, at - 1) .. sub(last, 2, at - 2)), sub(last, at + 2, pos - 1)
   local width = set == 'd' and 16 or 22
   for i = pos, #last, width do members[#members + 1] = sub(last, i, i + width - 1) end
-  if set == 'G' then grave = nil else strike(set, members) end
+  if set == 'G' then
+    grave = nil
+  elseif set == 'L' and cursor == '' then
+    call('HSET', yard, grave.field, '\0' .. sub(call('HGET', yard, grave.field) or '\0\0\0\0\0\0\0', 2))
+  elseif set == 'd' then
+    many('SREM', queue_key(c, 'd', grave), members)
+  elseif set ~= 'L' then
+    many('ZREM', set == 'x' and queue_key(c, 'x', grave) or level_key(c, grave, set), members)
+  end
 end
 if not grave and name == '' then
   local field = call('HRANDFIELD', yard)

@@ -29,15 +29,13 @@ load_queues(c, queue_of)
 -- put puts URL i into a queue, which is written with the others.
 local function put(q, i)
   local done, levels = how[i] % 4, q.added
+  local row = pack(ROW_OF_NEW, priorities[i], done > 0 and 0 or dues[i], made[i], arrival + i, 0, done + 4 * q.inc, tails[i])
+  if done == 0 or how[i] >= 8 then put_row(c, keys[i], row) end
   if done > 0 then
     count(c, q, 0, 0, 0, 2 - done, done - 1)
-    if how[i] >= 8 then
-      call('SADD', queue_key(c, 'd', q), keys[i])
-      put_row(c, keys[i], pack(ROW_OF_NEW, priorities[i], 0, made[i], arrival + i, 0, done + 4 * q.inc, tails[i]))
-    end
+    if how[i] >= 8 then call('SADD', queue_key(c, 'd', q), keys[i]) end
     return
   end
-  put_row(c, keys[i], pack(ROW_OF_NEW, priorities[i], dues[i], made[i], arrival + i, 0, 4 * q.inc, tails[i]))
   if not levels then
     levels = {}
     q.added, q.news, q.earliest = levels, 0, NEVER

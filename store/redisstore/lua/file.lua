@@ -53,12 +53,8 @@ end
 -- opens is when the queue may be served by all that time alone changes.
 local function opens(c, q)
   local limit, bound = setting(c, q, 'limit'), setting(c, q, 'inflight')
-  if (q.set and q.set.paused == 1) or (limit > 0 and q.done >= limit) or (bound > 0 and q.live >= bound) then
-    return NEVER
-  end
-  local t = serves(c, q, q.late > 0 and 0 or NEVER)
-  if t < NEVER and q.set then t = max(t, q.set.blocked) end
-  return t
+  if (limit > 0 and q.done >= limit) or (bound > 0 and q.live >= bound) then return NEVER end
+  return gated(serves(c, q, q.late > 0 and 0 or NEVER), q.set)
 end
 
 local LISTS = { 'W', 'Y', 'y' } -- by place

@@ -8,7 +8,6 @@ local c = find_crawl(crawl_name)
 if not c then return pack('>I6', 4294967296) end
 local t = open_seen(c).keys
 
--- reversed returns a number with its 32 bits in reverse order.
 local function reversed(x)
   local r = 0
   for _ = 1, 32 do

@@ -8,7 +8,6 @@ local shards, kind = unpack_struct('>I2c1', blob)
 local c = open_seen(need_crawl(crawl_name))
 local told, out, adds, others, gone, begun = {}, {}, outbox(c, 'A'), outbox(c, 'P'), 0, {}
 
--- begin_step decides about one key.
 local function begin_step(bucket, key, old)
   if begun[key] or call('HEXISTS', adds, key) + call('HEXISTS', others, key) > 0 then return 'P' end
   local value = call('HGET', bucket, key)

@@ -90,13 +90,11 @@ local function load_queues(c, names)
   end
 end
 
--- find_queue returns a queue, or nil.
 local function find_queue(c, name)
   if c.queues[name] == nil then load_queues(c, { name }) end
   return c.queues[name] or nil
 end
 
--- need_queue returns a queue, made if need be.
 local function need_queue(c, name)
   local q = find_queue(c, name)
   if q then return q end
@@ -110,9 +108,7 @@ end
 local function queue_key(c, kind, q)
   return base .. kind .. c.id .. string.char(q.inc) .. q.name
 end
-local function level_key(c, q, priority)
-  return base .. 'z' .. text(priority) .. c.id .. string.char(q.inc) .. q.name
-end
+local function level_key(c, q, priority) return queue_key(c, 'z' .. text(priority), q) end
 
 local function held(q) return q.queued + q.live + q.late end
 

@@ -46,7 +46,6 @@ local function parse_lease(s)
   return l
 end
 
--- find_lease returns its lease, or nil.
 local function find_lease(c, key)
   local l = c.leases[key]
   if l == nil then
@@ -64,12 +63,12 @@ end
 
 local function drop_record(c, key)
   c.records[key] = false
-  drop_row(c, key)
+  put_row(c, key, false)
 end
 
 -- drop_dead deletes what a deleted queue left of a key, but for its sets.
 local function drop_dead(c, key)
-  drop_row(c, key)
+  put_row(c, key, false)
   call('HDEL', c.L, key)
   call('ZREM', c.E, key)
 end
@@ -100,12 +99,6 @@ local function unlease(c, q, key, l)
     call('ZREM', c.E, key)
     count(c, q, 0, -1, 0, 0)
   end
-end
-
-local function end_lease(c, q, key, l)
-  unlease(c, q, key, l)
-  call('HDEL', c.L, key)
-  c.leases[key] = false
 end
 
 -- run_lease lets a lease run, which has none of its marks.
@@ -139,7 +132,9 @@ end
 -- take_out takes a URL out of its queue, whatever its state. With forgotten, what has ended stays counted.
 local function take_out(c, q, key, r, l, forgotten)
   if l then
-    end_lease(c, q, key, l)
+    unlease(c, q, key, l)
+    call('HDEL', c.L, key)
+    c.leases[key] = false
   elseif r.done > 0 then
     unend(c, q, key, r, forgotten)
   else

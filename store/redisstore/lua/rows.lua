@@ -20,8 +20,6 @@ local function get_row(c, key) return get_rows(c, { key })[1] end
 
 local function put_row(c, key, row) c.written[key], c.dirty = row, true end
 
-local function drop_row(c, key) put_row(c, key, false) end
-
 local function save_rows(c)
   local rows, gone = {}, {}
   for key, row in pairs(c.written) do

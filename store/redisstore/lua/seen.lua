@@ -6,7 +6,6 @@
 -- of neighboring keys, and keys can be listed in order.
 local SEEN_FILL = 38 -- keys of a bucket on average; it may hold 128 as a listpack
 
--- open_seen opens the table of a crawl.
 local function open_seen(c)
   local v = call('HMGET', c.key, 'seen', 'buckets', 'epoch')
   local t = { prefix = base .. 'h' .. c.id, n = tonumber(v[1]) or 0, buckets = tonumber(v[2]) or 1, low = 1 }
@@ -17,7 +16,6 @@ end
 
 local function bucket_key(t, b) return pack('>c0I4', t.prefix, b) end
 
--- bucket_at returns the Redis key of the bucket for a place.
 local function bucket_at(t, place)
   local b = place % (2 * t.low)
   if b >= t.buckets then b = b - t.low end
@@ -54,12 +52,10 @@ local function added(t, shards)
   if t.buckets == 2 * t.low then t.low = t.buckets end
 end
 
--- removed counts keys that were removed.
 local function removed(c, n)
   if n > 0 then c.keys.n, c.keys.changed = c.keys.n - n, true end
 end
 
--- save_seen writes the counts back.
 local function save_seen(c)
   if c.keys.changed then call('HSET', c.key, 'seen', text(c.keys.n), 'buckets', text(c.keys.buckets)) end
 end

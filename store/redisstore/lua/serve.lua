@@ -35,20 +35,26 @@ local function give(c, q, key, row, attempts)
   return 1
 end
 
--- filled reports whether the request has all that it asks for.
 local function filled() return given >= want.urls or bytes >= want.bytes end
+
+-- hand_out leases URLs, some of which may have leases that ran out, until the request has all that it asks for. It returns how
+-- many it went through, and how many it leased.
+local function hand_out(c, q, keys, leases)
+  local rows, k, got = get_rows(c, keys), 0, 0
+  while k < #keys and not filled() do
+    k = k + 1
+    got = got + give(c, q, keys[k], rows[k], leases and unpack_struct('>I4', leases[k], 13))
+  end
+  return k, got
+end
 
 -- give_late leases URLs again whose leases ran out, earliest first.
 local function give_late(c, q, n)
-  local late, got, k = queue_key(c, 'x', q), 0, 0
-  local members, keys = call('ZRANGE', late, '0', text(n - 1)), {}
+  local late, keys = queue_key(c, 'x', q), {}
+  local members = call('ZRANGE', late, '0', text(n - 1))
   for i = 1, #members do keys[i] = sub(members[i], 7) end
-  local leases, rows = fetch(c.L, keys), get_rows(c, keys)
-  while k < #keys and not filled() do
-    k = k + 1
-    got = got + give(c, q, keys[k], rows[k], unpack_struct('>I4', leases[k], 13))
-    c.leases[keys[k]] = nil
-  end
+  local k, got = hand_out(c, q, keys, fetch(c.L, keys))
+  for i = 1, k do c.leases[keys[i]] = nil end
   if k > 0 then call('ZREMRANGEBYRANK', late, '0', text(k - 1)) end
   count(c, q, 0, got, -k, 0)
   return got
@@ -56,14 +62,10 @@ end
 
 -- give_level leases URLs of one priority that are due.
 local function give_level(c, q, p, n)
-  local level, got, k = level_key(c, q, p), 0, 0
-  local list, keys = call('ZRANGE', level, '0', text(n), 'WITHSCORES'), {}
+  local level, keys = level_key(c, q, p), {}
+  local list = call('ZRANGE', level, '0', text(n), 'WITHSCORES')
   while #keys < n and list[2 * #keys + 2] and tonumber(list[2 * #keys + 2]) <= now do keys[#keys + 1] = sub(list[2 * #keys + 1], 7) end
-  local rows = get_rows(c, keys)
-  while k < #keys and not filled() do
-    k = k + 1
-    got = got + give(c, q, keys[k], rows[k])
-  end
+  local k, got = hand_out(c, q, keys)
   if k == 0 then return 0 end
   call('ZREMRANGEBYRANK', level, '0', text(k - 1))
   if q.levels ~= 2 ^ p then

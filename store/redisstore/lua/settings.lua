@@ -36,11 +36,6 @@ local function change_settings(set, change, before)
   return set, before
 end
 
--- let_through reports whether settings of a crawl or the store neither pause nor block.
-local function let_through(set)
-  return not set or (set.paused == 0 and set.blocked <= now)
-end
-
 local function store_settings()
   return read_settings(call('HGET', base .. 'S', 'settings'))
 end
@@ -51,3 +46,6 @@ local function gated(t, set)
   if set.paused == 1 then return NEVER end
   return max(t, set.blocked)
 end
+
+-- let_through reports whether settings of a crawl or the store neither pause nor block.
+local function let_through(set) return gated(now, set) <= now end

@@ -58,18 +58,6 @@ local function change(r, e)
   if e.reset then r.attempts = 0 end
 end
 
--- outcome applies an outcome to a URL that is held no longer.
-local function outcome(q, e, r)
-  if e.outcome == REQUEUE then
-    r.due = e.due == 0 and now or e.due
-    push(c, q, e.key, r)
-    write_record(c, e.key, r)
-    count(c, q, 1, 0, 0, 0)
-  else
-    end_url(c, q, e.key, r, e.outcome == COMPLETE and 1 or 2, keep)
-  end
-end
-
 -- extend moves the end of a lease under its token.
 local function extend(q, e, r, l)
   local attempts = r.attempts
@@ -95,7 +83,14 @@ local function apply(e, r, l)
   end
   take_out(c, q, e.key, r, l)
   change(r, e)
-  outcome(q, e, r)
+  if e.outcome == REQUEUE then
+    r.due = e.due == 0 and now or e.due
+    push(c, q, e.key, r)
+    write_record(c, e.key, r)
+    count(c, q, 1, 0, 0, 0)
+  else
+    end_url(c, q, e.key, r, e.outcome == COMPLETE and 1 or 2, keep)
+  end
   return q
 end
 
