@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -136,16 +137,12 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 func TestTrapsByYield(t *testing.T) {
 	const pages = 2 * (311 + 1500)
 	most := map[synth.Trap]int{synth.TrapFacets: 5, synth.TrapCalendar: 43, synth.TrapSessions: 1} // per cent
-	seeds := uint64(1)
-	if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
-		seeds = 5
-	}
 	for _, kind := range synth.TrapKinds {
-		for seed := range seeds {
-			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed + 1, Kind: kind, Hosts: 2})
+		for _, seed := range webSeeds(t) {
+			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: kind, Hosts: 2})
 			table := New(false)
 			without, with := crawl(t, w, pages, nil), crawl(t, w, pages, table)
-			name := fmt.Sprintf("%s, seed %d", kind, seed+1)
+			name := fmt.Sprintf("%s, seed %d", kind, seed)
 			t.Logf("%s: %d fetches, %.1f %% and %.1f %% of them in the trap, %d and %d real pages, %d templates lowered", name, with.fetches,
 				100*float64(without.inTrap)/pages, 100*float64(with.inTrap)/pages, len(without.real), len(with.real), table.Lowered())
 			if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
@@ -171,6 +168,25 @@ func TestTrapsByYield(t *testing.T) {
 			}
 		}
 	}
+}
+
+// webSeeds returns the seeds of the webs: one of those that the limits were chosen with (1 to 5), and one
+// held out (from 101 on). FIRSTSEEN_TORTURE_N=5 makes it five of each, and FIRSTSEEN_TORTURE_SEED replaces the held-out.
+func webSeeds(t *testing.T) (seeds []uint64) {
+	t.Helper()
+	n, heldOut := 1, uint64(101)
+	for name, value := range map[string]any{"FIRSTSEEN_TORTURE_N": &n, "FIRSTSEEN_TORTURE_SEED": &heldOut} {
+		if text := os.Getenv(name); text != "" {
+			if _, err := fmt.Sscan(text, value); err != nil {
+				t.Fatalf("%s=%s: %v", name, text, err)
+			}
+		}
+	}
+	for i := range uint64(n) {
+		seeds = append(seeds, 1+i, heldOut+i)
+	}
+	slices.Sort(seeds)
+	return seeds
 }
 
 // both returns how many keys two maps have in common.
