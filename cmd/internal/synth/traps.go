@@ -16,16 +16,18 @@ const (
 	TrapSessions Trap = "session ids"     // the pages of the site once more for each session
 	HonestDeep   Trap = "deep archive"    // no trap: 1,500 pages of one template, one after another
 	HonestMirror Trap = "archive, copies" // the same, where one page in four is a copy of an earlier one
+	HonestParams Trap = "shop and forum"  // no trap: listings and topics by two or three parameters
 )
 
 // TrapKinds lists the kinds.
-var TrapKinds = []Trap{TrapFacets, TrapCalendar, TrapSessions, HonestDeep, HonestMirror}
+var TrapKinds = []Trap{TrapFacets, TrapCalendar, TrapSessions, HonestDeep, HonestMirror, HonestParams}
 
 // TrapOptions shape a TrapWeb. Only the fields listed can be set: the rest of the truth is fixed.
 type TrapOptions struct {
-	Seed  uint64
-	Kind  Trap
-	Hosts int // the default is 6
+	Seed   uint64
+	Kind   Trap
+	Hosts  int // the default is 6
+	Copies int // per cent of the pages of HonestParams; the default is 5
 }
 
 // What is fixed of a TrapWeb, for each host.
@@ -58,9 +60,34 @@ type TrapWeb struct {
 // NewTrapWeb returns a web.
 func NewTrapWeb(opt TrapOptions) *TrapWeb {
 	setInt(&opt.Hosts, 6)
+	setInt(&opt.Copies, 5)
 	w := &TrapWeb{opt: opt}
 	w.web.opt.Seed = opt.Seed ^ 0x7a9b
 	return w
+}
+
+// Honest reports whether the web has no trap.
+func (w *TrapWeb) Honest() bool {
+	return w.opt.Kind == HonestDeep || w.opt.Kind == HonestMirror || w.opt.Kind == HonestParams
+}
+
+// Pages returns how many pages the honest part and the archive have, or the shop and the forum.
+func (w *TrapWeb) Pages() int {
+	n := 1 + trapSections*(1+trapArticles) + trapArchive
+	if w.opt.Kind == HonestParams {
+		n += paramPages - trapArchive
+	}
+	return n * w.opt.Hosts
+}
+
+// Archives returns the first page of each archive.
+func (w *TrapWeb) Archives() (urls []string) {
+	for i := range w.opt.Hosts {
+		if w.opt.Kind != HonestParams {
+			urls = append(urls, trapHost{w, i, w.base(i)}.archived(0))
+		}
+	}
+	return urls
 }
 
 // Seeds returns the home pages.
@@ -111,6 +138,8 @@ func (w *TrapWeb) Page(url string, fetch int) TrapPage {
 		return h.shop(path)
 	case w.opt.Kind == TrapCalendar && strings.HasPrefix(path, "/events/"):
 		return h.calendar(path)
+	case w.opt.Kind == HonestParams && (path == "/shop" || path == "/board" || strings.HasPrefix(path, "/list?") || strings.HasPrefix(path, "/view")):
+		return h.params(path)
 	case strings.HasPrefix(path, "/archive/"):
 		return h.archive(path)
 	}
@@ -154,6 +183,8 @@ func (h trapHost) entrance(p TrapPage, path string, fetch int) TrapPage {
 		for i := range 3 {
 			p.Links = append(p.Links, h.session(h.base+path, fetch, 100+i))
 		}
+	case HonestParams:
+		p.Links = append(p.Links, h.base+"/shop", h.base+"/board")
 	default:
 		p.Links = append(p.Links, h.archived(0))
 	}

@@ -27,8 +27,8 @@ func TestTrapWebs(t *testing.T) {
 			queue = append(queue, p.Links...)
 		}
 		t.Logf("%s: %d fetches, %d in the trap, %d pages", kind, fetches, inTrap, len(pages))
-		honest := kind == HonestDeep || kind == HonestMirror
-		if honest && (inTrap > 0 || len(pages) != 2*(1+trapSections*(1+trapArticles)+trapArchive)) {
+		honest := w.Honest()
+		if honest && (inTrap > 0 || fetches != w.Pages() || len(pages) != w.Pages()) {
 			t.Errorf("%s: got %d fetches in the trap, %d pages", kind, inTrap, len(pages))
 		}
 		if !honest && inTrap < fetches/3 {

@@ -95,9 +95,7 @@ func (is *crawled) crawl(t *testing.T, w *synth.TrapWeb, n int, opt frontier.Opt
 			t.Fatal(err)
 		}
 	}
-	for _, home := range w.Seeds() {
-		add([]string{home, home + "archive/2000/01/01/what-happened-on-that-day-0"})
-	}
+	add(append(w.Seeds(), w.Archives()...))
 	for is.fetches < n {
 		leases, next, err := f.Lease(ctx, frontier.LeaseRequest{})
 		if err != nil {
@@ -135,20 +133,19 @@ func (is *crawled) fetch(p synth.TrapPage, l *frontier.Lease, f *frontier.Fronti
 // by the table, and on honest webs none may come later than by a tenth of all fetches. The share in the trap must
 // not rise above 5 %, or what is reached today of calendars.
 func TestTrapsByYield(t *testing.T) {
-	const pages = 2 * (311 + 1500)
 	most := map[synth.Trap]int{synth.TrapFacets: 5, synth.TrapCalendar: 43, synth.TrapSessions: 1} // per cent
 	for _, kind := range synth.TrapKinds {
 		for _, seed := range webSeeds(t) {
 			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: kind, Hosts: 2})
-			table := New(false)
+			table, pages := New(false), w.Pages()
 			without, with := crawl(t, w, pages, nil), crawl(t, w, pages, table)
 			name := fmt.Sprintf("%s, seed %d", kind, seed)
 			t.Logf("%s: %d fetches, %.1f %% and %.1f %% of them in the trap, %d and %d real pages, %d templates lowered", name, with.fetches,
-				100*float64(without.inTrap)/pages, 100*float64(with.inTrap)/pages, len(without.real), len(with.real), table.Lowered())
+				100*float64(without.inTrap)/float64(pages), 100*float64(with.inTrap)/float64(pages), len(without.real), len(with.real), table.Lowered())
 			if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
-				t.Logf("%s: an oracle that lowers what evidence was seen of: %.1f %%", name, 100*float64(crawlByTold(t, w, pages).inTrap)/pages)
+				t.Logf("%s: an oracle that lowers what evidence was seen of: %.1f %%", name, 100*float64(crawlByTold(t, w, pages).inTrap)/float64(pages))
 				for _, from := range []int{1, 20} {
-					t.Logf("%s: an oracle that lowers the trap from %d fetches in it on: %.1f %%", name, from, 100*float64(crawlByOracle(t, w, pages, from).inTrap)/pages)
+					t.Logf("%s: an oracle that lowers the trap from %d fetches in it on: %.1f %%", name, from, 100*float64(crawlByOracle(t, w, pages, from).inTrap)/float64(pages))
 				}
 			}
 			if with.fetches != without.fetches || with.inTrap > without.inTrap || 100*both(with.real, without.real) < 99*len(without.real) {
@@ -158,13 +155,11 @@ func TestTrapsByYield(t *testing.T) {
 			if with.inTrap*100 > most[kind]*with.fetches {
 				t.Errorf("%s: got %d of %d fetches in the trap; want %d %%", name, with.inTrap, with.fetches, most[kind])
 			}
-			if kind != synth.HonestDeep && kind != synth.HonestMirror {
+			if !w.Honest() {
 				continue
 			}
-			for page, at := range without.real {
-				if late := with.real[page] - at; late*10 > with.fetches {
-					t.Errorf("%s: %s is fetched %d of %d fetches later", name, page, late, with.fetches)
-				}
+			if page, late := latest(without.real, with.real); late*10 > with.fetches {
+				t.Errorf("%s: %s is fetched %d of %d fetches later", name, page, late, with.fetches)
 			}
 		}
 	}
@@ -187,6 +182,36 @@ func webSeeds(t *testing.T) (seeds []uint64) {
 	}
 	slices.Sort(seeds)
 	return seeds
+}
+
+// TestCopiesOfCombinations: no page of a shop and a forum is late while 5, 10 or 15 % of the pages with
+// several parameters are copies. With FIRSTSEEN_TORTURE_N it prints more shares, of which some are late.
+func TestCopiesOfCombinations(t *testing.T) {
+	shares := []int{5, 10, 15}
+	if os.Getenv("FIRSTSEEN_TORTURE_N") != "" {
+		shares = append(shares, 20, 25, 30)
+	}
+	for _, copies := range shares {
+		for _, seed := range webSeeds(t) {
+			w := synth.NewTrapWeb(synth.TrapOptions{Seed: seed, Kind: synth.HonestParams, Hosts: 2, Copies: copies})
+			without, with := crawl(t, w, w.Pages(), nil), crawl(t, w, w.Pages(), New(false))
+			page, late := latest(without.real, with.real)
+			t.Logf("%d %% copies, seed %d: no page is more than %.1f %% of the fetches later", copies, seed, 100*float64(late)/float64(with.fetches))
+			if both(with.real, without.real) != w.Pages() || late*10 > with.fetches && copies <= 15 {
+				t.Errorf("%d %% copies, seed %d: got %d of %d pages, %s %d fetches later", copies, seed, both(with.real, without.real), w.Pages(), page, late)
+			}
+		}
+	}
+}
+
+// latest returns the page that is fetched the most fetches later, and how many.
+func latest(without, with map[string]int) (page string, late int) {
+	for p, at := range without {
+		if with[p]-at > late {
+			page, late = p, with[p]-at
+		}
+	}
+	return page, late
 }
 
 // both returns how many keys two maps have in common.

@@ -19,16 +19,19 @@
 //	shop.example/list?{rest}          its path with any parameters
 //	shop.example/s/{hash}/{rest}      what is below a directory
 //
-// Each has a score from -8 to 12, which is 0 at first. Known content adds 1, new content takes away 8. At 8
-// the template or the group is lowered, and below 0 it is raised again. Two kinds need less:
+// Each has a score from -8 to 12, which is 0 at first. Known content adds 1, new content takes away 8.
+// At 8 the template or the group is lowered, and below 0 it is raised again. Three kinds need less:
 //
-//   - Below a directory that looks like an ID (a hash or a UUID), as sites have it that put sessions into
-//     paths, 3 suffice.
-//   - If all URLs have two or more parameters, as facets do, known content adds 8 and new content takes away 1,
-//     with a score from -8 to 48: lowered at 40. So one known content in 9 fetches keeps it where it is.
+//   - Below a directory that looks like an ID (a hash or a UUID), as sites have it that put sessions
+//     into paths, 3 suffice.
+//   - If all URLs have two or more parameters, known content adds 2 and new content takes away 1, with a
+//     score from -8 to 40: lowered at 32. So one known content in 3 fetches keeps it where it is.
+//   - If the queries of the path have 6 or more sets of parameters, as those of facets do, known content
+//     adds 8: lowered at 18. So one known content in 9 fetches keeps it where it is.
 //
-// URLs of a group that is lowered have a lower priority, also if their template was never fetched, unless
-// a smaller group brings new content. They are still fetched when nothing else of their queue is due. An operator can lift the rule from a template or a group until the process ends.
+// URLs of a group that is lowered have a lower priority, also if their template was never fetched,
+// unless a smaller group brings new content. They are still fetched when nothing else of their
+// queue is due. An operator can lift the rule from a template or a group until the process ends.
 //
 // The lowest priority, 0, is reserved for lowered URLs: [frontier.Options.Lower] queues all others
 // with at least 1. The alternative, to store all priorities one higher, would have to translate
@@ -49,5 +52,6 @@
 // TestTrapsByYield prints what share of fetches goes to traps, and what share would if an oracle knew
 // each URL of a trap.
 // A site that declares page 1 as the canonical link of each page of a list, by a parameter, has
-// these pages fetched late. So has one whose pages have two parameters, if more than a ninth are copies.
+// these pages fetched late. So has one whose pages have two parameters, if a fifth are copies, or
+// fewer if there are 6 sets of parameters (TestCopiesOfCombinations).
 package yield

@@ -49,6 +49,17 @@ func (t *Table) groups(template []byte) iter.Seq[[]byte] {
 	}
 }
 
+// withAny returns the group of a template's path with any parameters, nil if it has none. It is good until the
+// next name.
+func (t *Table) withAny(template []byte) []byte {
+	i := bytes.IndexByte(template, '?')
+	if i < 0 {
+		return nil
+	}
+	t.scratch = append(append(t.scratch[:0], template[:i+1]...), rest...)
+	return t.scratch
+}
+
 // byParameter reports whether a group is that of one parameter. A URL is in several of them, none
 // of which is smaller than the others.
 func byParameter(name []byte) bool { return bytes.HasSuffix(name, []byte("&"+rest)) }

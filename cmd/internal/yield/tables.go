@@ -52,24 +52,30 @@ type limits struct {
 }
 
 // ofName returns the limits of a template or a group. A score rises on average if more than 89 % of
-// the fetches bring known content. Of combinations of parameters 11 % suffice: most listings of facets
-// differ in their order, so that only the short ones are equal.
-func ofName(name []byte) limits {
+// the fetches bring known content, or 33 % for combinations of parameters. Of facets 11 % suffice: most of their
+// listings differ in their order, so that only the short ones are equal.
+func ofName(name []byte, facets bool) limits {
 	switch {
+	case combined(name) && facets:
+		return limits{known: 8, new: 1, lowest: -8, lowered: 18, highest: 48}
 	case combined(name):
-		return limits{known: 8, new: 1, lowest: -8, lowered: 40, highest: 48}
+		return limits{known: 2, new: 1, lowest: -8, lowered: 32, highest: 40}
 	case generated(name):
 		return limits{known: 1, new: 8, lowest: -8, lowered: 3, highest: 12}
 	}
 	return limits{known: 1, new: 8, lowest: -8, lowered: 8, highest: 12}
 }
 
+// facetsFrom is how many different sets of parameters make the queries of a path facets.
+const facetsFrom = 6
+
 const halveAt = 64 // fetches: the counts that are shown are those of the latest
 
 // entry is a template or a group of templates.
 type entry struct {
 	wire.Trap
-	score int8
+	score   int8
+	queries [facetsFrom]uint16 // of the group of a path with any parameters: hashes of its first templates
 }
 
 // templates is a table of fixed size. An entry without a name is free.
@@ -85,8 +91,27 @@ func (t *templates) find(place uint64, name []byte) *entry {
 	return nil
 }
 
-// count counts a fetch of a template, and returns the change in the number of lowered templates.
-func (t *templates) count(place uint64, name []byte, known bool) (change int64) {
+// facets notes a template of a path, and reports whether the queries of the path are facets. The group is that of
+// the path with any parameters, which the first fetch adds.
+func (t *templates) facets(place uint64, group []byte, template uint64) bool {
+	e := t.find(place, group)
+	if e == nil {
+		return false
+	}
+	hash := uint16(template>>48) | 1 // 0 is free
+	for i := range e.queries {
+		if e.queries[i] == 0 {
+			e.queries[i] = hash
+		}
+		if e.queries[i] == hash {
+			break
+		}
+	}
+	return e.queries[facetsFrom-1] != 0
+}
+
+// count counts a fetch of a template or a group, and returns the change in the number of lowered templates.
+func (t *templates) count(place uint64, name []byte, known, facets bool) (change int64) {
 	e := t.find(place, name)
 	if e == nil {
 		e = t.evict(place)
@@ -99,7 +124,7 @@ func (t *templates) count(place uint64, name []byte, known bool) (change int64) 
 		e.Fetches, e.Known = e.Fetches/2, e.Known/2
 	}
 	e.Fetches++
-	is := ofName(name)
+	is := ofName(name, facets)
 	if known {
 		e.Known++
 		e.score = min(e.score+is.known, is.highest)

@@ -77,8 +77,12 @@ func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
 		isKnown = t.contents.bring(t.hash(host, 'p', declared), key, false) == known || isKnown
 	}
 	isKnown = t.contents.bring(t.hash(host, 'd', f.Digest), key, false) == known || isKnown
+	facets := false
+	if group := t.withAny(name); group != nil {
+		facets = t.templates.facets(t.place(group), group, t.place(name))
+	}
 	for group := range t.groups(name) {
-		t.lowered.Add(t.templates.count(t.place(group), group, isKnown))
+		t.lowered.Add(t.templates.count(t.place(group), group, isKnown, facets))
 	}
 }
 

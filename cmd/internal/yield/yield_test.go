@@ -133,7 +133,7 @@ func TestGroups(t *testing.T) {
 }
 
 // TestGroupsAreLowered: known content of some templates lowers others of their group that were not fetched
-// yet, but none that brings new content. Five fetches suffice of combinations of parameters, and three
+// yet, but none that brings new content. Three fetches suffice of facets, and
 // below a directory that is an ID. An operator lifts a group with all that is in it.
 func TestGroupsAreLowered(t *testing.T) {
 	for _, c := range []struct {
@@ -144,7 +144,8 @@ func TestGroupsAreLowered(t *testing.T) {
 		lift    string
 	}{
 		{"http://a.example/x/list?sort=%d", 8, "http://a.example/x/list?sort=99", "http://a.example/x/list?page=1", "a.example/x/{rest}"},
-		{"http://a.example/list?color=1&sort=%d", 5, "http://a.example/list?color=1&size=2&sort=1", "http://a.example/other?sort=1", "a.example/list?sort&{rest}"},
+		{"http://a.example/topic?f=1&t=%d", 8, "http://a.example/topic?f=1&start=10&t=1", "http://a.example/list?t=1", "a.example/topic?t&{rest}"},
+		{"http://a.example/list?color=1&sort=%d", 3, "http://a.example/list?color=1&size=2&sort=1", "http://a.example/other?sort=1", "a.example/list?sort&{rest}"},
 		{"http://a.example/print/%d", 8, "http://a.example/print/by/name", "http://a.example/a/by/name", "a.example/print/{rest}"},
 		{"http://a.example/s/0123456789abcde%d/", 3, "http://a.example/s/0123456789abcdef/news", "http://a.example/news", "a.example/s/{rest}"},
 	} {
@@ -153,6 +154,7 @@ func TestGroupsAreLowered(t *testing.T) {
 		for i := range 2 * 4 {
 			offer(table, fmt.Sprintf("http://a.example/x/list?page=%d", i), fmt.Sprint(i), "")
 		}
+		offerFacets(table)
 		for i := range c.n {
 			if table.Lower(c.lowered, false) {
 				t.Errorf("%s: got it lowered after %d fetches; want %d", c.lowered, i, c.n)
@@ -168,14 +170,28 @@ func TestGroupsAreLowered(t *testing.T) {
 	}
 }
 
-// TestCombinations: of a template with two parameters, one known content in five fetches is enough, and one in ten
-// is not. New contents alone raise it again.
+// offerFacets makes the queries of /list those of facets.
+func offerFacets(t *Table) {
+	for i, query := range []string{"color=1", "size=1", "sort=1", "brand=1", "color=1&brand=1", "size=1&brand=1", "size=1&page=1&brand=1"} {
+		offer(t, "http://a.example/list?"+query, fmt.Sprint("facets ", i), "")
+	}
+}
+
+// TestCombinations: of a template with two parameters, one known content in two fetches is enough, and one in four
+// is not. Of facets, one in five is enough, and one in ten is not. New contents alone raise it again.
 func TestCombinations(t *testing.T) {
-	for every, want := range map[int]bool{10: false, 5: true} {
+	for _, c := range []struct {
+		facets bool
+		every  int
+		want   bool
+	}{{false, 4, false}, {false, 2, true}, {true, 10, false}, {true, 5, true}} {
 		table, n := New(false), 0
+		if c.facets {
+			offerFacets(table)
+		}
 		fetch := func(copies bool) {
 			digest := fmt.Sprint(n)
-			if copies && n%every == 0 {
+			if copies && n%c.every == 0 {
 				digest = "copy"
 			}
 			offer(table, fmt.Sprintf("http://a.example/list?color=%d&size=1", n), digest, "")
@@ -184,17 +200,17 @@ func TestCombinations(t *testing.T) {
 		for range 200 {
 			fetch(true)
 		}
-		if got := table.Lower("http://a.example/list?color=a&size=2", false); got != want {
-			t.Errorf("got %v with one copy in %d; want %v", got, every, want)
+		if got := table.Lower("http://a.example/list?color=a&size=2", false); got != c.want {
+			t.Errorf("%+v: got %v with one copy in %d", c, got, c.every)
 		}
 		if table.Lower("http://a.example/list?color=a", false) {
-			t.Errorf("one copy in %d: got URLs with one of the parameters lowered", every)
+			t.Errorf("%+v: got URLs with one of the parameters lowered", c)
 		}
 		for range 49 {
 			fetch(false)
 		}
 		if table.Lowered() != 0 {
-			t.Errorf("got %+v after new contents; want it raised", table.List())
+			t.Errorf("%+v: got %+v after new contents; want it raised", c, table.List())
 		}
 	}
 }
