@@ -92,6 +92,14 @@ func TestScriptsAreBounded(t *testing.T) {
 	if n := len(meter.took["take of one long queue"]); n < len(many)/maxPart {
 		t.Errorf("got %d URLs of one queue in %d script calls; want at most %d in each", len(many), n, maxPart)
 	}
+	must(s.Add(ctx, "e", eights(512), store.AddOptions{}))(t)
+	measure("take of eight of each queue", func() error {
+		taken, err := s.Take(ctx, store.TakeRequest{Crawl: "e", MaxURLs: 512, MaxPerQueue: 8})
+		if len(taken.Leases) != 512 {
+			t.Errorf("got %d URLs; want 512", len(taken.Leases))
+		}
+		return err
+	})
 	measure("delay of the crawl", func() error { return s.Configure(ctx, "c", "", store.QueueChange{Delay: &delay}) })
 	measure("bound of the store", func() error { return s.Configure(ctx, "*", "", store.QueueChange{MaxInFlight: &one}) })
 	measure("take of all", func() error {
@@ -124,6 +132,14 @@ func TestScriptsAreBounded(t *testing.T) {
 		slices.Sort(d)
 		t.Logf("%-28s %5d scripts, of the server's processor: median %v, 95 in 100 at most %v, longest %v", name, len(d), d[len(d)/2], d[len(d)*95/100], d[len(d)-1])
 	}
+}
+
+// eights returns URLs of queues that have eight each.
+func eights(n int) (items []store.Item) {
+	for i := range n {
+		items = append(items, testItem(i, fmt.Sprint("eight", i/8)))
+	}
+	return items
 }
 
 // scriptMeter measures the processor time that a server spends on each script call. Its slow log would count the time in which a

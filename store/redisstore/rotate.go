@@ -84,7 +84,7 @@ func (t *taking) deal(ready []readiness) (shares []share) {
 		sum += r.queues
 	}
 	for _, r := range ready[:n] {
-		urls := min(max(maxQueues, each), left*r.queues/sum)
+		urls := min(maxPart, maxQueues*each, left*r.queues/sum)
 		urls = min(left, max(each, urls-urls%each))
 		shares = append(shares, share{r.shard, urls, bytes / int64(n)})
 		left, sum = left-urls, sum-r.queues
