@@ -57,7 +57,7 @@ func BenchmarkDone(b *testing.B) {
 // BenchmarkOffer counts fetches with declarations, which is what traps by yield add to Done.
 func BenchmarkOffer(b *testing.B) {
 	table, p := New(false), canon.Qiita()
-	fetches := make([]frontier.Fetched, 10_000)
+	fetches := make([]frontier.Fetched, 200_000) // more contents than the table has places, so that each is new
 	for i := range fetches {
 		url := fmt.Sprintf("https://www.host-%03d.example/articles/2026/%08x?id=%d", i%100, i, i)
 		fetches[i] = frontier.Fetched{URL: url, Status: 200, Digest: fmt.Sprintf("sha1:%040d", i), Canonical: url}

@@ -51,19 +51,35 @@ type limits struct {
 	known, new, lowest, lowered, highest int8
 }
 
-// ofName returns the limits of a template or a group. A score rises on average if more than 89 % of
-// the fetches bring known content, or 33 % for combinations of parameters. Of facets 11 % suffice: most of their
-// listings differ in their order, so that only the short ones are equal.
-func ofName(name []byte, facets bool) limits {
+// kind is what a score is limited by.
+type kind uint8
+
+const (
+	ordinary  kind = iota
+	ofID           // below a directory that looks like an ID
+	ofSeveral      // all URLs have several parameters
+	ofFacets       // and the path has as many sets of them as facets
+)
+
+// limitsOf are the limits by kind. A score rises on average if more than 89 % of the fetches bring known
+// content, or 33 % for combinations of parameters. Of facets 11 % suffice: most of their listings
+// differ in their order, so that only the short ones are equal.
+var limitsOf = [...]limits{
+	ordinary:  {known: 1, new: 8, lowest: -8, lowered: 8, highest: 12},
+	ofID:      {known: 1, new: 8, lowest: -8, lowered: 3, highest: 12},
+	ofSeveral: {known: 2, new: 1, lowest: -8, lowered: 32, highest: 40},
+	ofFacets:  {known: 8, new: 1, lowest: -8, lowered: 18, highest: 48},
+}
+
+// kindOf returns the kind of a template or a group by its name.
+func kindOf(name []byte) kind {
 	switch {
-	case combined(name) && facets:
-		return limits{known: 8, new: 1, lowest: -8, lowered: 18, highest: 48}
 	case combined(name):
-		return limits{known: 2, new: 1, lowest: -8, lowered: 32, highest: 40}
+		return ofSeveral
 	case generated(name):
-		return limits{known: 1, new: 8, lowest: -8, lowered: 3, highest: 12}
+		return ofID
 	}
-	return limits{known: 1, new: 8, lowest: -8, lowered: 8, highest: 12}
+	return ordinary
 }
 
 // facetsFrom is how many different sets of parameters make the queries of a path facets.
@@ -75,6 +91,7 @@ const halveAt = 64 // fetches: the counts that are shown are those of the latest
 type entry struct {
 	wire.Trap
 	score   int8
+	kind    kind
 	queries [facetsFrom]uint16 // of the group of a path with any parameters: hashes of its first templates
 }
 
@@ -118,13 +135,16 @@ func (t *templates) count(place uint64, name []byte, known, facets bool) (change
 		if e.Lowered {
 			change--
 		}
-		*e = entry{Trap: wire.Trap{Template: string(name)}}
+		*e = entry{Trap: wire.Trap{Template: string(name)}, kind: kindOf(name)}
 	}
 	if e.Fetches == halveAt {
 		e.Fetches, e.Known = e.Fetches/2, e.Known/2
 	}
 	e.Fetches++
-	is := ofName(name, facets)
+	is := &limitsOf[e.kind]
+	if facets && e.kind == ofSeveral {
+		is = &limitsOf[ofFacets]
+	}
 	if known {
 		e.Known++
 		e.score = min(e.score+is.known, is.highest)

@@ -14,7 +14,10 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-const maxTemplate = 256
+const (
+	maxTemplate = 256
+	maxBuffer   = 4096 // bytes of a URL that are kept for the next
+)
 
 // Table counts the fetches of templates and of groups of them. Safe for concurrent use.
 type Table struct {
@@ -27,6 +30,8 @@ type Table struct {
 	contents  contents
 	templates templates
 	scratch   []byte
+	form      []byte // of the URL that is judged
+	name      []byte // its template
 }
 
 // New returns an empty table. If shadow is true, it only counts.
@@ -52,13 +57,6 @@ func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
 	if err != nil {
 		return
 	}
-	var formSpace, nameSpace [maxTemplate]byte
-	raw := append(formSpace[:0], form...)
-	host := canon.Host(raw)
-	name := shape.Append(nameSpace[:0], raw, host)
-	if host == nil || len(name) > maxTemplate {
-		return
-	}
 	declared := form
 	if f.Canonical != "" && f.Canonical != f.URL {
 		if link, err := p.Canonicalize(f.Canonical); err == nil && samePath(form, link) {
@@ -67,6 +65,10 @@ func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	host, name := t.split(form)
+	if host == nil || len(name) > maxTemplate {
+		return
+	}
 	key := maphash.String(t.seed, form)
 	own := t.contents.bring(t.hash(host, 'p', form), key, true)
 	if own == again {
@@ -84,6 +86,18 @@ func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
 	for group := range t.groups(name) {
 		t.lowered.Add(t.templates.count(t.place(group), group, isKnown, facets))
 	}
+}
+
+// split returns the host of a canonical form, nil if it has none, and its template. They are good until the
+// next call.
+func (t *Table) split(form string) (host, template []byte) {
+	if cap(t.form) > maxBuffer {
+		t.form, t.name = nil, nil
+	}
+	t.form = append(t.form[:0], form...)
+	host = canon.Host(t.form)
+	t.name = shape.Append(t.name[:0], t.form, host)
+	return host, t.name
 }
 
 // samePath reports whether two canonical forms differ in their queries only.
@@ -120,11 +134,9 @@ func (t *Table) Lower(canonical string, queued bool) bool {
 // smallest that is lowered, unless a smaller one brings new content. If none decides, it returns
 // the smallest whose fetches were counted; ok is false if there is none.
 func (t *Table) Of(canonical string) (of wire.Trap, ok bool) {
-	var formSpace, nameSpace [maxTemplate]byte
-	form := append(formSpace[:0], canonical...)
-	template := shape.Append(nameSpace[:0], form, canon.Host(form))
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	_, template := t.split(canonical)
 	decided := false
 	for group := range t.groups(template) {
 		e := t.templates.find(t.place(group), group)
