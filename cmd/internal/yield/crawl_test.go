@@ -66,7 +66,7 @@ func crawlByTold(t *testing.T, w *synth.TrapWeb, n int) crawled {
 	is.crawl(t, w, n, frontier.Options{Delay: -1, MaxInFlight: -1, Lower: lower, OnFetched: func(f frontier.Fetched) {
 		table.Offer(canon.Qiita(), &f)
 		for group := range table.groups(template(f.URL)) {
-			if e := table.templates.find(table.place(group), group); e != nil && e.Known > 0 {
+			if e := table.templates.find(table.place(group)); e != nil && e.Known > 0 {
 				told[string(group)] = true
 			}
 		}

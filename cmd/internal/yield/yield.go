@@ -81,7 +81,7 @@ func (t *Table) Offer(p *canon.Profile, f *frontier.Fetched) {
 	isKnown = t.contents.bring(t.hash(host, 'd', f.Digest), key, false) == known || isKnown
 	facets := false
 	if group := t.withAny(name); group != nil {
-		facets = t.templates.facets(t.place(group), group, t.place(name))
+		facets = t.templates.facets(t.place(group), t.place(name))
 	}
 	for group := range t.groups(name) {
 		t.lowered.Add(t.templates.count(t.place(group), group, isKnown, facets))
@@ -139,7 +139,7 @@ func (t *Table) Of(canonical string) (of wire.Trap, ok bool) {
 	_, template := t.split(canonical)
 	decided := false
 	for group := range t.groups(template) {
-		e := t.templates.find(t.place(group), group)
+		e := t.templates.find(t.place(group))
 		if e == nil {
 			continue
 		}
@@ -160,7 +160,7 @@ func (t *Table) List() []wire.Trap {
 	defer t.mu.Unlock()
 	list := []wire.Trap{}
 	for i := range t.templates {
-		for _, e := range t.templates[i] {
+		for _, e := range t.templates[i].entries {
 			if e.Lowered || e.Lifted {
 				list = append(list, e.Trap)
 			}
@@ -175,7 +175,7 @@ func (t *Table) List() []wire.Trap {
 func (t *Table) Lift(name string, lifted bool) (of wire.Trap, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.templates.find(t.place([]byte(name)), []byte(name))
+	e := t.templates.find(t.place([]byte(name)))
 	if e == nil {
 		return wire.Trap{}, false
 	}

@@ -100,7 +100,7 @@ func TestBoundedMemory(t *testing.T) {
 	}
 	n := 0
 	for i := range table.templates {
-		for _, e := range table.templates[i] {
+		for _, e := range table.templates[i].entries {
 			if e.Template != "" {
 				n++
 			}
