@@ -39,13 +39,14 @@
 // count as lowered, so the mode is best switched on with the crawl.
 //
 // The state is in memory only, and is learned again after a restart: 4 MiB for 262,144 contents,
-// two or three for each fetched URL, and up to 2.4 MiB for 8,192 templates and groups. The oldest
+// two or three for each fetched URL, and up to 2.6 MiB for 8,192 templates and groups. The oldest
 // content of four that share a place is evicted; its next fetch counts as new. Of eight templates that
 // share a place, the one with the fewest fetches is evicted.
 //
 // What it cannot find: traps whose every page differs, such as a calendar that prints its
 // month. To digests and links such a calendar is an archive of many pages: fetches of both lead to
-// nothing but more of their directory (TestLinksOfCalendars). Pages that only sort
+// nothing but more of their directory (TestLinksOfCalendars). One whose months without events are equal
+// is found after the part with events, not before (TestCalendarByDirectory). Pages that only sort
 // differently differ as well: without canonical links, facets are found by those
 // listings that show at most one product.
 // Sites with a session ID in every URL have one template for the trap and the real pages.
