@@ -39,7 +39,7 @@
 // count as lowered, so the mode is best switched on with the crawl.
 //
 // The state is in memory only, and is learned again after a restart: 4 MiB for 262,144 contents,
-// two or three for each fetched URL, and up to 2.6 MiB for 8,192 templates and groups. The oldest
+// two or three for each fetched URL, and up to 2.5 MiB for 8,192 templates and groups. The oldest
 // content of four that share a place is evicted; its next fetch counts as new. Of eight templates that
 // share a place, the one with the fewest fetches is evicted.
 //
