@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,6 +243,24 @@ func TestTexts(t *testing.T) {
 	}
 	if got := list(t, open(t, dir, Options{})); !slices.Equal(got, want) {
 		t.Errorf("got %+v; want %+v", got, want)
+	}
+}
+
+// TestListingsTakeLittleMemory: a listing needs room for its longest line, not for the longest there may be.
+func TestListingsTakeLittleMemory(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	add(t, s, Capture{URL: "http://a.example/", Digest: "d"}, Capture{URL: "http://b.example/?" + strings.Repeat("x", 5000), Digest: "e"})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	const n = 20
+	for range n {
+		if got := len(list(t, s)); got != 2 {
+			t.Fatalf("got %d captures; want 2", got)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > 64<<10 {
+		t.Errorf("a listing of two captures takes %d bytes; want at most 64 KiB", each)
 	}
 }
 

@@ -2,9 +2,11 @@ package captures
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -105,35 +107,34 @@ func (l *log) scan(f func(text []byte, at int64) error) error {
 
 // lineReader reads lines at offsets.
 type lineReader struct {
-	l  *log
-	in *bufio.Reader
+	l   *log
+	buf []byte
 }
 
-func newLineReader(l *log) *lineReader { return &lineReader{l, bufio.NewReaderSize(nil, maxLine)} }
+// shortRead is how much is read at a time: a line is hardly ever longer.
+const shortRead = 512
+
+func newLineReader(l *log) *lineReader { return &lineReader{l: l} }
 
 // read returns a line, with its end, until the next call.
 func (r *lineReader) read(at int64) ([]byte, error) {
-	r.in.Reset(&shortReads{r.l, at})
-	text, err := r.in.ReadSlice('\n')
-	if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
-		err = errLine
+	for r.buf = r.buf[:0]; len(r.buf) < maxLine; {
+		had := len(r.buf)
+		r.buf = slices.Grow(r.buf, shortRead)[:had+shortRead]
+		n, err := r.l.ReadAt(r.buf[had:], at+int64(had))
+		r.buf = r.buf[:had+n]
+		if i := bytes.IndexByte(r.buf[had:], '\n'); i >= 0 {
+			return r.buf[:had+i+1], nil
+		}
+		if n > 0 {
+			continue // an error comes again
+		}
+		if errors.Is(err, io.EOF) {
+			return nil, errLine
+		}
+		return nil, err
 	}
-	return text, err
-}
-
-// shortReads reads a few hundred bytes at a time: a line is hardly ever longer.
-type shortReads struct {
-	r  io.ReaderAt
-	at int64
-}
-
-func (s *shortReads) Read(p []byte) (int, error) {
-	n, err := s.r.ReadAt(p[:min(len(p), 512)], s.at)
-	s.at += int64(n)
-	if n > 0 {
-		err = nil
-	}
-	return n, err
+	return nil, errLine
 }
 
 // rewrite writes a new file with the lines of some captures, and returns it with the places of those that

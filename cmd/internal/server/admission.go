@@ -43,7 +43,7 @@ const (
 	paceBurst, paceEvery = 200, 5 * time.Millisecond
 	// newcomerEvery bounds the connections of addresses that no client was let in from,
 	// beyond a burst of as many as may be open: to set up one takes about 200 µs.
-	newcomerEvery = 2 * time.Millisecond
+	newcomerEvery = 5 * time.Millisecond
 	// strangeFailures is how many calls of such a connection may fail for their token.
 	strangeFailures = 16
 )

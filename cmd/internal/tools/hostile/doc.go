@@ -27,7 +27,7 @@
 //
 // In life, attackers bring their own processors; here they must not take those of the
 // daemon. So the daemon runs on one half of the processors of the machine, with and without
-// an attack. The client and the attackers share the other half, where the attackers have
-// a nice value of 19. The ratio compares the daemon with itself, on half of
-// the machine.
+// an attack. The client and the attackers share the other half, where the attackers run only
+// when the client has nothing to do (SCHED_IDLE). The ratio compares the daemon with itself,
+// on half of the machine.
 package main

@@ -70,18 +70,11 @@ func (c CPUs) Pin() error {
 	return eachThread(func(tid int) error { return unix.SchedSetaffinity(tid, c.set()) })
 }
 
-// yields is how much less urgent YieldToParent makes a process: a 70th of the processor, where
-// both could use all of it.
-const yields = 19
-
-// YieldToParent makes the processors prefer the parent of this process to it.
+// YieldToParent makes the processors run this process only when they have nothing else to do: a process
+// of the lowest nice value still delays others by some milliseconds.
 func YieldToParent() error {
-	parent, err := unix.Getpriority(unix.PRIO_PROCESS, os.Getppid()) // 20 less the nice value
-	if err != nil {
-		return fmt.Errorf("cannot read the priority of the parent: %w", err)
-	}
-	nice := min(20-parent+yields, 19)
-	return eachThread(func(tid int) error { return unix.Setpriority(unix.PRIO_PROCESS, tid, nice) })
+	idle := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
+	return eachThread(func(tid int) error { return unix.SchedSetAttr(tid, &idle, 0) })
 }
 
 // eachThread calls do with each thread of this process. Later threads inherit its settings.
