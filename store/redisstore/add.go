@@ -137,7 +137,7 @@ func (a *adding) length(items []store.Item, room int64) int {
 
 // closed adds to a crawl that holds as much as it may: only URLs without a queue.
 func (a *adding) closed(ctx context.Context, items []store.Item, verdicts []store.Verdict) error {
-	found, err := a.s.resolveBy(ctx, scriptJudge, a.crawl, keysOf(items), numbers(len(items)))
+	found, err := a.s.resolve(ctx, scriptJudge, a.crawl, keysOf(items), numbers(len(items)))
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (a *adding) open(ctx context.Context, items []store.Item, verdicts []store.
 			return true, nil
 		}
 		slices.Sort(left)
-		_, err := a.s.resolve(accepted(ctx), a.crawl, keysOf(items), left) // finishes their steps
+		_, err := a.s.resolve(accepted(ctx), scriptResolve, a.crawl, keysOf(items), left) // finishes their steps
 		return false, err
 	})
 }
@@ -193,7 +193,7 @@ func (a *adding) first(ctx context.Context, items []store.Item, verdicts []store
 		}
 	}
 	keys := keysOf(items)
-	found, err := a.s.resolve(ctx, a.crawl, keys, of)
+	found, err := a.s.resolve(ctx, scriptResolve, a.crawl, keys, of)
 	if err != nil {
 		return err
 	}

@@ -100,6 +100,34 @@ func TestScriptsAreBounded(t *testing.T) {
 		}
 		return err
 	})
+	items = items[:0]
+	for i := range 3 * queues {
+		items = append(items, testItem(i, fmt.Sprint("q", i/3)))
+		if len(items) == 3000 || i == 3*queues-1 {
+			must(s.Add(ctx, "f", items, store.AddOptions{}))(t)
+			items = items[:0]
+		}
+	}
+	for left := 2 * queues; left > 0; { // each queue gets two leases, and keeps a URL
+		taken := must(s.Take(ctx, store.TakeRequest{Crawl: "f", MaxURLs: 1000, MaxInFlight: 2, Lease: time.Hour}))(t)
+		if left -= len(taken.Leases); len(taken.Leases) == 0 {
+			t.Fatalf("nothing is due, and %d are left", left)
+		}
+	}
+	measure("take past bounds of leases", func() error {
+		taken, err := s.Take(ctx, store.TakeRequest{Crawl: "f", MaxInFlight: 2})
+		if len(taken.Leases) > 0 {
+			t.Errorf("got %d URLs of queues that have two leases", len(taken.Leases))
+		}
+		return err
+	})
+	measure("take within a bound of leases", func() error {
+		taken, err := s.Take(ctx, store.TakeRequest{Crawl: "f", MaxInFlight: 3})
+		if len(taken.Leases) != 1 {
+			t.Errorf("got %d URLs; want one", len(taken.Leases))
+		}
+		return err
+	})
 	measure("delay of the crawl", func() error { return s.Configure(ctx, "c", "", store.QueueChange{Delay: &delay}) })
 	measure("bound of the store", func() error { return s.Configure(ctx, "*", "", store.QueueChange{MaxInFlight: &one}) })
 	measure("take of all", func() error {

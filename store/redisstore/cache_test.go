@@ -116,7 +116,7 @@ func TestAForgetterDies(t *testing.T) {
 	items, keys := some(0, 100)
 	news(t, a, items)
 	warm(t, b, items, keys)
-	found := must(a.resolve(t.Context(), "c", keys[:40], numbers(40)))(t)
+	found := must(a.resolve(t.Context(), scriptResolve, "c", keys[:40], numbers(40)))(t)
 	var list []*step
 	for i := range found {
 		list = append(list, &step{key: keys[i], old: found[i], mode: 'h'})

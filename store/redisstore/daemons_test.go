@@ -160,7 +160,7 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	o := testOptions(rediscluster.Single(t), 2)
 	s := open(t, o)
 	defer s.Close()
-	for _, format := range []string{"\x00\x04", "\x00\x06", ""} {
+	for _, format := range []string{uint16Text(formatVersion - 1), uint16Text(formatVersion + 1), ""} {
 		if err := s.nodes.single.HSet(t.Context(), s.layout.meta+"M", "format", format).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func (a *adding) force(ctx context.Context, items []store.Item, verdicts []store
 // toForce returns the steps of those items that are to be queued and aren't held, and their numbers. It decides the others.
 func (a *adding) toForce(ctx context.Context, items []store.Item, of []int, verdicts []store.Verdict, room int64) (list []*step, numbers []int, err error) {
 	keys := keysOf(items)
-	found, err := a.s.resolveBy(ctx, scriptJudge, a.crawl, keys, of)
+	found, err := a.s.resolve(ctx, scriptJudge, a.crawl, keys, of)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -77,7 +77,7 @@ func (f *forgetting) selected(ctx context.Context, sel store.Selection) (int64, 
 func (f *forgetting) keys(ctx context.Context, keys []store.Key) (sum int64, err error) {
 	for len(keys) > 0 {
 		n := min(len(keys), waveSize)
-		found, err := f.resolve(ctx, f.crawl, keys[:n], numbers(n))
+		found, err := f.resolve(ctx, scriptResolve, f.crawl, keys[:n], numbers(n))
 		if err != nil {
 			return sum, err
 		}
@@ -123,7 +123,7 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 		for i, st := range again {
 			keys[i] = st.key
 		}
-		found, err := f.resolve(ctx, f.crawl, keys, numbers(len(again)))
+		found, err := f.resolve(ctx, scriptResolve, f.crawl, keys, numbers(len(again)))
 		list = list[:0]
 		for i, st := range again {
 			if mode != 'h' {

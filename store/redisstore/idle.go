@@ -22,9 +22,8 @@ type idle struct {
 }
 
 type nothing struct {
-	changes uint64
-	until   time.Time
-	next    time.Time
+	changes     uint64
+	until, next time.Time
 }
 
 // ask returns the empty answer that a request had a moment ago.

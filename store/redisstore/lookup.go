@@ -15,7 +15,7 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 		return store.Entry{}, err
 	}
 	defer s.leave()
-	found, err := s.resolve(ctx, crawl, []store.Key{key}, []int{0})
+	found, err := s.resolve(ctx, scriptResolve, crawl, []store.Key{key}, []int{0})
 	if err != nil {
 		return store.Entry{}, err
 	}
@@ -94,13 +94,9 @@ type known struct {
 	queue queueHash
 }
 
-// resolve returns what the seen side knows of some of the keys, after it has finished the steps that they have.
-func (s *Store) resolve(ctx context.Context, crawl string, keys []store.Key, of []int) ([]known, error) {
-	return s.resolveBy(ctx, scriptResolve, crawl, keys, of)
-}
-
-// resolveBy is resolve by a script: scriptJudge for callers that report a key as known, under WAIT.
-func (s *Store) resolveBy(ctx context.Context, sc *script, crawl string, keys []store.Key, left []int) ([]known, error) {
+// resolve returns what the seen side knows of some of the keys, after it has finished the steps that they have. The script is
+// scriptJudge for callers that report a key as known, under WAIT, and scriptResolve for others.
+func (s *Store) resolve(ctx context.Context, sc *script, crawl string, keys []store.Key, left []int) ([]known, error) {
 	out := make([]known, len(keys))
 	return out, s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
 		b := s.batch(sc, s.requests.id(), crawl, nil)

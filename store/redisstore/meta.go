@@ -17,7 +17,7 @@ import (
 
 // formatVersion is the version of the keys that this package writes. It
 // refuses any other.
-const formatVersion = 5
+const formatVersion = 6
 
 type field struct {
 	name, value string

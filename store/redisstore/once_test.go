@@ -49,7 +49,7 @@ func TestTwoForceAtOnce(t *testing.T) {
 		it := testItem(1, "a")
 		must(s.Add(t.Context(), "c", []store.Item{it}, store.AddOptions{}))(t)
 		once(t, s)
-		found := must(s.resolve(t.Context(), "c", []store.Key{it.Key}, []int{0}))(t)
+		found := must(s.resolve(t.Context(), scriptResolve, "c", []store.Key{it.Key}, []int{0}))(t)
 		_, home := s.layout.ofQueue(it.Queue)
 		first := &step{key: it.Key, old: found[0], mode: 'f', entry: itemEntry(&it, home)}
 		if must(true, s.begin(t.Context(), "c", stepMove, []*step{first}))(t); first.begun != 'Y' {

@@ -71,7 +71,7 @@ func (w *settling) try(ctx context.Context) (bool, error) {
 			of = append(of, i)
 		}
 	}
-	found, err := w.s.resolve(ctx, w.crawl, keys, of)
+	found, err := w.s.resolve(ctx, scriptResolve, w.crawl, keys, of)
 	if err != nil {
 		return false, err
 	}

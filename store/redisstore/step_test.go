@@ -360,7 +360,7 @@ func TestALateEndChangesNothing(t *testing.T) {
 		return o
 	}
 	late := offer()
-	must(s.resolve(ctx, "c", keysOf(late.items), numbers(len(late.items))))(t)
+	must(s.resolve(ctx, scriptResolve, "c", keysOf(late.items), numbers(len(late.items))))(t)
 	must(s.Forget(ctx, store.Selection{Crawl: "c", Keys: keysOf(late.items)}))(t)
 	second := offer()
 	for _, answer := range []byte("FQ") {

@@ -10,9 +10,7 @@ else
   call('ZREM', nodes_key, name)
 end
 call('ZREMRANGEBYSCORE', nodes_key, '-inf', now)
-local names, out = call('ZRANGE', nodes_key, 0, -1), {}
+local names = call('ZRANGE', nodes_key, 0, -1)
 table.sort(names)
-for i = 1, #names do
-  out[i] = short(names[i])
-end
-return concat(out)
+for i = 1, #names do names[i] = short(names[i]) end
+return concat(names)

@@ -2,22 +2,18 @@
 -- a crawl is to forget its number; what has that number is swept later.
 local crawls_key, turns_key = base .. 'c', base .. 't'
 
-local function crawl_of(name, number)
-  local id = pack('>I4', number)
-  return { name = name, id = id, key = base .. 'C' .. id }
-end
-
 local function find_crawl(name)
   local number = call('HGET', crawls_key, name)
-  return number and crawl_of(name, number)
+  if not number then return number end
+  local id = pack('>I4', number)
+  return { name = name, id = id, key = base .. 'C' .. id }
 end
 
 local function need_crawl(name)
   local c = find_crawl(name)
   if c then return c end
-  local number = call('HINCRBY', base .. 'S', 'crawls', 1)
-  call('HSET', crawls_key, name, number)
-  local c = crawl_of(name, number)
+  call('HSET', crawls_key, name, call('HINCRBY', base .. 'S', 'crawls', 1))
+  c = find_crawl(name)
   -- An epoch begins with the time, so that a store that is made again has others.
   call('HSET', c.key, 'epoch', text(now))
   return c
@@ -29,6 +25,17 @@ local function each_crawl(key)
   if crawl_name == '*' then names = key == turns_key and call('ZRANGE', key, 0, -1) or call('HKEYS', key) end
   for i = 1, #names do list[#list + 1] = find_crawl(names[i]) or nil end
   return list
+end
+
+-- LANES is how many sets there are of ready queues that have leases: of those with 1, 2 … leases, and in the last one of all with
+-- more. So a request that bounds leases does not pass over the queues that have as many.
+local LANES = 8
+
+-- ready_keys returns the keys of a crawl's ready queues: of those without leases, or with a bound of their own, and of each lane.
+local function ready_keys(id)
+  local keys = { base .. 'Y' .. id }
+  for n = 1, LANES do keys[n + 1] = base .. 'y' .. string.char(n) .. id end
+  return keys
 end
 
 local function first_score(key)

@@ -57,7 +57,13 @@ local function opens(c, q)
   return gated(serves(c, q, q.late > 0 and 0 or NEVER), q.set)
 end
 
-local LISTS = { 'W', 'Y', 'y' } -- by place
+-- list_of is the key of a place: 1 waits, 2 is ready, 2 + n is ready and has n leases.
+local function list_of(c, place) return place == 1 and c.W or c.ready[place - 1] end
+
+local function append(lists, place, a, b)
+  local list = lists[place] or {}
+  lists[place], list[#list + 1], list[#list + 2] = list, a, b
+end
 
 -- file says where a queue goes, to be written by save.
 local function file(c, q, add, remove)
@@ -65,25 +71,19 @@ local function file(c, q, add, remove)
   if t < NEVER and t > now then
     place, score = 1, t
   elseif t < NEVER then
-    place = (q.live > 0 and setting(c, q, 'inflight') == 0) and 3 or 2
+    place = 2 + (setting(c, q, 'inflight') == 0 and min(q.live, LANES) or 0)
     -- A queue that was away does not catch up on the turns it missed.
     if q.turn < c.turn then q.turn = c.turn end
     score = q.turn
   end
-  if was ~= place and was > 0 then
-    local r = remove[LISTS[was]]
-    r[#r + 1] = q.name
-  end
-  if place > 0 and not (was == place and q.wake == score) then
-    local a = add[LISTS[place]]
-    a[#a + 1], a[#a + 2] = text(score), q.name
-  end
+  if was ~= place and was > 0 then append(remove, was, q.name) end
+  if place > 0 and not (was == place and q.wake == score) then append(add, place, text(score), q.name) end
   q.place, q.wake = place, score
 end
 
 -- settle_queues files the queues that changed and writes them.
 local function settle_queues(c)
-  local add, remove, rows = { W = {}, Y = {}, y = {} }, { W = {}, Y = {}, y = {} }, {}
+  local add, remove, rows = {}, {}, {}
   for i = 1, #c.order do
     local q = c.order[i]
     if q.dirty then
@@ -95,10 +95,8 @@ local function settle_queues(c)
       q.dirty = nil
     end
   end
-  for _, list in ipairs(LISTS) do
-    many('ZREM', c[list], remove[list])
-    many('ZADD', c[list], add[list])
-  end
+  for place, names in pairs(remove) do many('ZREM', list_of(c, place), names) end
+  for place, turns in pairs(add) do many('ZADD', list_of(c, place), turns) end
   many('HSET', c.Q, rows)
 end
 

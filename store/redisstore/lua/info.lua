@@ -25,9 +25,7 @@ if sub(blob, 1, 1) == 'Q' then
   if q then tell(q) end
 else
   next, got = scan('HSCAN', c.Q, sub(blob, 2), 500)
-  for i = 1, #got, 2 do
-    tell(c.queues[got[i]] or parse_queue(got[i], got[i + 1]))
-  end
+  for i = 1, #got, 2 do tell(c.queues[got[i]] or parse_queue(got[i], got[i + 1])) end
 end
 settle_queues(c)
 save_counts(c)

@@ -21,7 +21,8 @@ local function begin(c)
   c.refile, c.follow = v[5], v[6]
   open_rows(c)
   c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
-  for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'Y', 'y' }) do c[t] = base .. t .. c.id end
+  for _, t in ipairs({ 'Q', 'L', 'E', 'W' }) do c[t] = base .. t .. c.id end
+  c.ready = ready_keys(c.id)
   return c
 end
 

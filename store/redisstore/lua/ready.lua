@@ -6,7 +6,11 @@ local crawls, n, lowest, served_turn, next = each_crawl(turns_key), 0, 0, 0, NEV
 for _, c in ipairs(crawls) do
   local v = call('HMGET', c.key, 'counts', 'settings', 'clock', 'refile', 'follow')
   local set = read_settings(v[2])
-  local ready = call('ZCARD', base .. 'Y' .. c.id) + call('ZCARD', base .. 'y' .. c.id)
+  local ready, first = 0, NEVER
+  for _, key in ipairs(ready_keys(c.id)) do
+    local n = call('ZCARD', key)
+    if n > 0 then ready, first = ready + n, min(first, first_score(key)) end
+  end
   local due = call('ZCOUNT', base .. 'W' .. c.id, '-inf', now) + call('ZCOUNT', base .. 'E' .. c.id, '-inf', now)
   if v[4] or v[5] or now + 1000 < (tonumber(v[3]) or 0) then due = due + 1 end
   n = n + ready + due
@@ -14,7 +18,7 @@ for _, c in ipairs(crawls) do
   next = min(next, gated(ready + due > 0 and now or waiting, set))
   if crawl_name ~= '*' then
     served_turn = unpack_struct('>I7', v[1] or NO_COUNTS, 31)
-    if due == 0 and ready > 0 then lowest = min(first_score(base .. 'Y' .. c.id), first_score(base .. 'y' .. c.id)) end
+    if due == 0 and ready > 0 then lowest = first end
   end
 end
 next = gated(next, store_settings())

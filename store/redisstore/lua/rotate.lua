@@ -12,22 +12,28 @@ while at <= #blob do
   at = at + 2 + n + m
 end
 
--- lane is a sorted set of ready queues, read a page at a time.
-local function lane(key) return { key = key, from = 0, page = {}, i = 1 } end
+-- begin_lanes makes ready what pick reads: the sets of ready queues that have fewer leases than the request's bound.
+local function begin_lanes(c)
+  c.mark, c.lanes = mark(c.name, ''), {}
+  for n = 0, want.bound > 0 and min(want.bound - 1, LANES) or LANES do
+    c.lanes[n + 1] = { key = c.ready[n + 1], from = 0, page = {}, i = 1, size = n == 0 and math.ceil((want.urls - given) / want.each) or 0, last = n == LANES }
+  end
+end
 
--- peek returns the next queue that was not served and has fewer leases than the request allows, or nil. A page has
--- about as many queues as the request needs.
+local MOST = 1000 -- queues of the last lane that a script looks at: some may have as many leases as a larger bound
+
+-- peek returns the next queue that was not served and may be, or nil. Pages grow: most lanes have few queues that get a turn.
 local function peek(c, l)
   while true do
     if l.i > #l.page then
       if l.ended then return nil end
-      local n = max(4, min(256, math.ceil((want.urls - given) / want.each)))
-      l.page, l.i = call('ZRANGE', l.key, text(l.from), text(l.from + n - 1)), 1
-      l.from, l.ended = l.from + n, #l.page < n
+      local n = max(4, min(256, l.size))
+      l.page, l.i, l.size = call('ZRANGE', l.key, text(l.from), text(l.from + n - 1)), 1, 2 * n
+      l.from, l.ended = l.from + n, #l.page < n or l.last and l.from + n >= MOST
       load_queues(c, l.page)
     else
       local q = c.queues[l.page[l.i]]
-      if q and not served[c.mark .. q.name] and (want.bound == 0 or l.key == c.Y or q.live < want.bound) then return q end
+      if q and not served[c.mark .. q.name] and not (l.last and want.bound > 0 and q.live >= want.bound) then return q end
       l.i = l.i + 1
     end
   end
@@ -35,9 +41,12 @@ end
 
 -- pick returns the ready queue whose turn it is, or nil. A queue is filed under its turn (file.lua).
 local function pick(c)
-  local a, b = peek(c, c.free), want.bound ~= 1 and peek(c, c.busy) or nil
-  if a and b then return (b.wake < a.wake or b.wake == a.wake and b.name < a.name) and b or a end
-  return a or b
+  local first = nil
+  for _, l in ipairs(c.lanes) do
+    local q = peek(c, l)
+    if q and (not first or q.wake < first.wake or q.wake == first.wake and q.name < first.name) then first = q end
+  end
+  return first
 end
 
 -- round serves crawls in turn until nothing is left or the request is satisfied; it
@@ -46,7 +55,7 @@ local function round(crawls)
   local left, i, last = {}, 1, nil
   for j, c in ipairs(crawls) do
     left[j] = c
-    c.free, c.busy, c.mark = lane(c.Y), lane(c.y), mark(c.name, '')
+    begin_lanes(c)
     local q = want.unfinished > 0 and c.name == last_crawl and find_queue(c, last_queue)
     if q then serve(c, q, true) end
   end
@@ -65,15 +74,9 @@ local function round(crawls)
   return last
 end
 
--- more_ready reports whether the crawl has something ready for this request.
-local function more_ready(c)
-  if call('ZCARD', c.Y) > 0 then return true end
-  if want.bound == 1 then return false end
-  c.busy, c.mark, served = lane(c.y), mark(c.name, ''), {}
-  return peek(c, c.busy) ~= nil
-end
-
--- next_of is when a crawl may have something that it has not now.
+-- next_of is when a crawl may have something for this request that it has not given.
 local function next_of(c)
-  return gated(more_ready(c) and now or min(first_score(c.W), first_score(c.E)), c.set)
+  served = {}
+  begin_lanes(c)
+  return gated(pick(c) and now or min(first_score(c.W), first_score(c.E)), c.set)
 end

@@ -47,7 +47,8 @@ is_empty = empty_queues(c.Q, function(name) return string.char(find_queue(c, nam
 call('UNLINK', unpack(doomed))
 save_seen(c)
 if not more and is_empty and #leased == 0 then
-  for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'Y', 'y', 'o', 'p' }) do call('UNLINK', base .. t .. id) end
+  for _, t in ipairs({ 'Q', 'L', 'E', 'W', 'o', 'p' }) do call('UNLINK', base .. t .. id) end
+  call('UNLINK', unpack(ready_keys(id)))
   call('DEL', c.key)
   call('SREM', base .. 'g', id)
 end
