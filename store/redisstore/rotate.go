@@ -85,7 +85,10 @@ func (t *taking) deal(ready []readiness) (shares []share) {
 	}
 	for _, r := range ready[:n] {
 		urls := min(maxPart, maxQueues*each, left*r.queues/sum)
-		urls = min(left, max(each, urls-urls%each))
+		if t.req.Queue == "" {
+			urls = max(each, urls-urls%each)
+		}
+		urls = min(left, urls)
 		shares = append(shares, share{r.shard, urls, bytes / int64(n)})
 		left, sum = left-urls, sum-r.queues
 		if left < each {

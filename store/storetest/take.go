@@ -52,6 +52,12 @@ var takeCases = []testCase{
 		f.wantKeys(f.take(req), 1)
 		f.wantKeys(f.take(store.TakeRequest{}))
 	}},
+	{"a take of one queue says when that may give more", func(f *fixture) {
+		f.fill("a", 0, 5)
+		got := f.taken(store.TakeRequest{Queue: "a", MaxURLs: 3, MaxPerQueue: 2, Delay: time.Second})
+		f.wantKeys(got.Leases, 0, 1)
+		f.check(sameTimes(times{"next", got.Next, f.ahead(time.Second)}))
+	}},
 	{"the delay nearest to the queue holds", nearestDelay},
 	{"a bound on leases is never passed", inFlight},
 	{"a lease that ran out is handed out again, earliest first", func(f *fixture) {
