@@ -63,8 +63,8 @@ func (s *Store) do(ctx context.Context, o op) error {
 	return s.answer(r, <-r.done)
 }
 
-// admit waits until o may go to the committer: only leases need no key and no place, and do not
-// wait for those that Open found.
+// admit waits until o may go to the committer: leases, and Prepare, which comes before
+// the first of them, need no key and no place, and do not wait for those that Open found.
 func (s *Store) admit(ctx context.Context, o op) error {
 	switch o.(type) {
 	case *learnedOp:
@@ -75,7 +75,11 @@ func (s *Store) admit(ctx context.Context, o op) error {
 			return fault.As(store.ErrInvalid, "cannot write: the store is open for reading only")
 		}
 	}
-	if _, takes := o.(*takeOp); takes || async.Closed(s.learned) {
+	switch o.(type) {
+	case *takeOp, *prepareOp:
+		return nil
+	}
+	if async.Closed(s.learned) {
 		return nil
 	}
 	select {

@@ -11,7 +11,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// TestLeaseWhileLearning: after Open, leases do not wait until the packed keys are sorted.
+// TestLeaseWhileLearning: after Open, Prepare and leases do not wait until the packed keys are sorted.
 // Everything else does, and then knows them.
 func TestLeaseWhileLearning(t *testing.T) {
 	for name, opt := range map[string]Options{"index": {}, "runs": {IndexBytes: 1}, "exact": {Exact: true}} {
@@ -23,6 +23,9 @@ func TestLeaseWhileLearning(t *testing.T) {
 			opt.holdLearning = hold
 			s = reopen(t, s, "db", opt)
 			defer s.Close()
+			if err := s.Prepare(t.Context(), store.Terms{Retention: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
 			got, err := s.Take(t.Context(), store.TakeRequest{})
 			if err != nil || len(got.Leases) != 1 {
 				t.Fatalf("got %d leases, %v; want one", len(got.Leases), err)

@@ -12,7 +12,7 @@ import (
 )
 
 // growth grows a store to so many keys, and prints a row for each part. Then it closes
-// and opens the store, and kills a process that has it open.
+// and opens the store, kills a process that has it open, and verifies and exports it.
 func (b *bench) growth() error {
 	s, err := b.open()
 	if err != nil {
@@ -34,10 +34,13 @@ func (b *bench) growth() error {
 		return err
 	}
 	w.print("close", int64(b.stream.Known))
-	if err := b.firstBatch(); err != nil {
+	if err := b.firstBatch(0); err != nil {
 		return err
 	}
-	return b.kill()
+	if err := b.kill(); err != nil {
+		return err
+	}
+	return b.whole()
 }
 
 // part grows the store by one part, and prints its row.
@@ -82,5 +85,27 @@ func (b *bench) kill() error {
 	}
 	_ = c.Wait() // it was killed
 	fmt.Println("- after 10 s in another process, and kill -9:")
-	return b.firstBatch()
+	return b.firstBatch(1 << 40) // the process recorded some of the next keys
+}
+
+// whole verifies and exports the store.
+func (b *bench) whole() error {
+	s, err := b.open()
+	if err != nil {
+		return err
+	}
+	b.filled(s)
+	w := startWatch()
+	r, err := s.Verify(context.Background())
+	if err != nil {
+		return err
+	}
+	w.print("verify", r.Keys)
+	if len(r.Findings) > 0 {
+		return fmt.Errorf("verify found %d defects; the first: %s", len(r.Findings), r.Findings[0].Text)
+	}
+	if err := b.export(s); err != nil {
+		return err
+	}
+	return s.Close()
 }

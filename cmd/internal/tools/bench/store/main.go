@@ -90,7 +90,7 @@ func (b *bench) run() (err error) {
 		b.dups = shares{0.9, 0.7, 0.5}
 	}
 	if b.first {
-		return b.firstBatch()
+		return b.firstBatch(0)
 	}
 	if !b.keep {
 		if b.dir, err = os.MkdirTemp(b.dir, "firstseen-bench"); err != nil {
@@ -122,7 +122,7 @@ func (b *bench) run() (err error) {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	return b.firstBatch()
+	return b.firstBatch(0)
 }
 
 // profiled runs f, under a profile if one is asked for.

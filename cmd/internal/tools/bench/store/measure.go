@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -107,8 +106,8 @@ func (b *bench) report(s *pebblestore.Store) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("- answered by the %s: %.2f B/key of %d keys; write amplification %.1f; stopped for %.1f s\n",
-		m.Index.Mode(), float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.StallTime.Seconds())
+	fmt.Printf("- answered by the %s: %.2f B/key of %d keys; write amplification %.1f; slowed down for %.1f s, stopped for %.1f s\n",
+		m.Index.Mode(), float64(m.Index.Bytes)/float64(m.Index.Keys), m.Index.Keys, m.WriteAmp(), m.PaceTime.Seconds(), m.StallTime.Seconds())
 	debug.FreeOSMemory()
 	resident, files := storebench.RSS()
 	fmt.Printf("- memory %d MB; mapped files %.2f B/key, of which %d MB are in the page cache\n",
@@ -134,19 +133,22 @@ func (b *bench) disk() float64 {
 	return float64(storebench.DiskBytes(b.dir)) / float64(b.stream.Known)
 }
 
-// firstBatch opens the store and asks it for 1,000 keys, half of them new, which are the
-// next of the stream.
-func (b *bench) firstBatch() error {
+// firstBatch opens the store and asks it for 1,000 keys, half of them new, which are those
+// from number next on; 0 is the next of the stream.
+func (b *bench) firstBatch(next uint64) error {
 	start := time.Now()
 	s, err := b.open()
 	if err != nil {
 		return err
 	}
-	keys, fresh := make([]hashkey.UrlShortHash, 1000), make([]bool, 1000)
-	for i := range keys {
-		keys[i] = storebench.Key(uint64(b.stream.Known - 500 + i))
+	if next == 0 {
+		next = uint64(b.stream.Known)
+		b.stream.Known += 500
 	}
-	b.stream.Known += 500
+	keys, fresh := make([]hashkey.UrlShortHash, 1000), make([]bool, 1000)
+	for i := range 500 {
+		keys[i], keys[500+i] = storebench.Key(uint64(i)), storebench.Key(next+uint64(i))
+	}
 	if err := (storebench.Pebble{Store: s}).See(keys, fresh); err != nil {
 		return err
 	}
@@ -156,11 +158,16 @@ func (b *bench) firstBatch() error {
 			return fmt.Errorf("key %d: got new %v", i, f)
 		}
 	}
-	for i := s.Index(); i.Filling; i = s.Index() {
+	b.filled(s)
+	fmt.Printf("- all answers from the %s %.2f s after it; max RSS %d MB\n", s.Index().Mode(), time.Since(start).Seconds(), storebench.MaxRSS()>>20)
+	return s.Close()
+}
+
+// filled waits until the index has all keys.
+func (b *bench) filled(s *pebblestore.Store) {
+	for s.Index().Filling {
 		time.Sleep(20 * time.Millisecond)
 	}
-	fmt.Printf("- all answers from the %s %.2f s after it; max RSS %d MB\n", s.Index().Mode(), time.Since(start).Seconds(), storebench.MaxRSS()>>20)
-	return errors.Join(err, s.Close())
 }
 
 // watch measures the time of a whole job.
