@@ -18,7 +18,7 @@ const (
 
 // A script stops its server, so a call is bounded: it takes at most maxPart URLs of at most maxQueues queues, each of which
 // costs more than a URL.
-const maxQueues = 32
+const maxQueues = 64
 
 // defaultLease is how long URLs are leased unless the request says.
 const defaultLease = 30 * time.Second
@@ -183,7 +183,7 @@ func (t *taking) read(home int, reply string) error {
 		l.Token = uint64(home)<<tokenBits | r.uint(6)
 		l.Expires = sched.Time(int64(r.uint(6)))
 		attempts := int(r.uint(4))
-		r.uint(1) // late
+		r.bytes(7) // expired, and when it was taken
 		l.Key, l.Crawl = r.key(), r.short()
 		readRecord(&reader{r.long()}, &l.Entry)
 		l.State, l.Attempts = store.Leased, attempts

@@ -4,14 +4,14 @@
 local taken = call('GET', base .. 'r' .. blob)
 -- If the take comes later after all, it finds that it was answered with nothing.
 call('SET', base .. 'r' .. blob, 'S', 'PX', kept)
-local pos, crawls = 2, {}
-while taken and pos <= #taken do
-  local token, key, n = unpack_struct('>I6c16B', taken, pos)
-  local name = sub(taken, pos + 23, pos + 22 + n)
-  local c = crawls[name] or find_crawl(name)
-  if c then
-    crawls[name] = c
-    local row = call('HGET', base .. 'L' .. c.id, key)
+local pos = 2
+while taken and pos < #taken do
+  local n = byte(taken, pos)
+  local c, size = find_crawl(sub(taken, pos + 1, pos + n)), unpack_struct('>I4', taken, pos + 1 + n)
+  pos = pos + 5 + n
+  for at = pos, pos + size - 1, 39 do
+    local key, token = unpack_struct('>c16I6', taken, at)
+    local row = c and call('HGET', base .. 'L' .. c.id, key)
     local l = row and parse_lease(row)
     if l and l.token == token then
       l.attempts, l['until'] = l.attempts - 1, min(now, l['until'])
@@ -19,6 +19,6 @@ while taken and pos <= #taken do
       if l.late == 0 then call('ZADD', base .. 'E' .. c.id, text(l['until']), key) end
     end
   end
-  pos = pos + 23 + n
+  pos = pos + size
 end
 return ''

@@ -39,10 +39,10 @@ local function find_record(c, key)
   return r or nil
 end
 
+local LEASE = '>I6I6I4BI6'
 local function parse_lease(s)
-  local l = { given = 0 }
-  l.token, l['until'], l.attempts, l.late = unpack_struct('>I6I6I4B', s)
-  if #s > 17 then l.given = unpack_struct('>I6', s, 18) end
+  local l = {}
+  l.token, l['until'], l.attempts, l.late, l.given = unpack_struct(LEASE, s)
   return l
 end
 
@@ -73,7 +73,7 @@ local function drop_dead(c, key)
   call('ZREM', c.E, key)
 end
 
-local function lease_row(l) return pack('>I6I6I4BI6', l.token, l['until'], l.attempts, l.late, l.given) end
+local function lease_row(l) return pack(LEASE, l.token, l['until'], l.attempts, l.late, l.given) end
 
 -- push puts a URL at the end of its queue, without counting it.
 local function push(c, q, key, r)

@@ -16,7 +16,7 @@ end
 local function begin_lanes(c)
   c.mark, c.lanes = mark(c.name, ''), {}
   for n = 0, want.bound > 0 and min(want.bound - 1, LANES) or LANES do
-    c.lanes[n + 1] = { key = c.ready[n + 1], from = 0, page = {}, i = 1, size = n == 0 and math.ceil((want.urls - given) / want.each) or 0, last = n == LANES }
+    c.lanes[n + 1] = { key = c.ready[n + 1], from = 0, page = {}, i = 0, size = n == 0 and math.ceil((want.urls - given) / want.each) or 0, last = n == LANES }
   end
 end
 
@@ -25,27 +25,32 @@ local MOST = 1000 -- queues of the last lane that a script looks at: some may ha
 -- peek returns the next queue that was not served and may be, or nil. Pages grow: most lanes have few queues that get a turn.
 local function peek(c, l)
   while true do
-    if l.i > #l.page then
+    l.i = l.i + 1
+    local name = l.page[l.i]
+    local q = name and not (last_queue and served[c.mark .. name]) and find_queue(c, name)
+    if q and not (l.last and want.bound > 0 and q.live >= want.bound) then return q end
+    if not name then
       if l.ended then return nil end
       local n = max(4, min(256, l.size))
-      l.page, l.i, l.size = call('ZRANGE', l.key, text(l.from), text(l.from + n - 1)), 1, 2 * n
+      l.page, l.i, l.size = call('ZRANGE', l.key, text(l.from), text(l.from + n - 1)), 0, 2 * n
       l.from, l.ended = l.from + n, #l.page < n or l.last and l.from + n >= MOST
-      load_queues(c, l.page)
-    else
-      local q = c.queues[l.page[l.i]]
-      if q and not served[c.mark .. q.name] and not (l.last and want.bound > 0 and q.live >= want.bound) then return q end
-      l.i = l.i + 1
     end
   end
 end
 
 -- pick returns the ready queue whose turn it is, or nil. A queue is filed under its turn (file.lua).
 local function pick(c)
-  local first = nil
-  for _, l in ipairs(c.lanes) do
-    local q = peek(c, l)
-    if q and (not first or q.wake < first.wake or q.wake == first.wake and q.name < first.name) then first = q end
+  local first, from = nil, {}
+  for i = #c.lanes, 1, -1 do
+    local l = c.lanes[i]
+    l.head = l.head or peek(c, l)
+    if not l.head then
+      table.remove(c.lanes, i)
+    elseif not first or l.head.wake < first.wake or l.head.wake == first.wake and l.head.name < first.name then
+      first, from = l.head, l
+    end
   end
+  from.head = nil
   return first
 end
 
@@ -64,7 +69,6 @@ local function round(crawls)
     local c = left[i]
     local q = let_through(c.set) and pick(c)
     if q then
-      served[c.mark .. q.name] = true
       serve(c, q)
       last, i = c, i + 1
     else
@@ -76,7 +80,7 @@ end
 
 -- next_of is when a crawl may have something for this request that it has not given.
 local function next_of(c)
-  served = {}
+  served, last_queue = {}, nil
   begin_lanes(c)
   return gated(pick(c) and now or min(first_score(c.W), first_score(c.E)), c.set)
 end

@@ -14,8 +14,7 @@ want.urls, want.queues, want.each, want.bound, want.unfinished, want.lease, want
 if want.bytes == 0 then want.bytes = NEVER end
 local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, bytes, served_queues, unfinished, served, ends = 0, 0, 0, 0, {}, now + want.lease
-local since, ends_text = pack('>I6', now), text(ends)
-local told, noted = {}, {} -- pieces of two answers: the reply, and the one that is kept
+local ends_text, told = text(ends), {} -- pieces of the reply
 
 -- give leases one URL, unless it has no record: then it can't be fetched. attempts is nil for one without a lease.
 local function give(c, q, key, row, attempts)
@@ -24,13 +23,11 @@ local function give(c, q, key, row, attempts)
     want.skipped = true
     return 0
   end
+  local n, m = 5 * given, #c.new_leases
   given, bytes = given + 1, bytes + #row - 29 - #q.name
-  local lease = pack('>I6I6I4B', token + given, ends, (attempts or unpack_struct('>I4', row, 20)) + 1, 0)
-  local n, m = #told, #c.new_leases
+  local lease = pack(LEASE, token + given, ends, (attempts or unpack_struct('>I4', row, 20)) + 1, 0, now)
   told[n + 1], told[n + 2], told[n + 3], told[n + 4], told[n + 5] = lease, key, c.short, pack('>I4', #row), row
-  n = #noted
-  noted[n + 1], noted[n + 2], noted[n + 3] = sub(lease, 1, 6), key, c.short
-  c.new_leases[m + 1], c.new_leases[m + 2] = key, lease .. since
+  c.new_leases[m + 1], c.new_leases[m + 2] = key, lease
   c.new_ends[m + 1], c.new_ends[m + 2] = ends_text, key
   return 1
 end
@@ -138,11 +135,13 @@ local function turn_to(crawls, last)
 end
 
 -- answer_take returns the reply, and keeps the list of leases: if the answer is lost, they are given back.
-local function answer_take(next)
+local function answer_take(crawls, next)
+  local noted = { 'S' }
+  for _, c in ipairs(crawls) do if #c.new_leases > 0 then noted[#noted + 1] = c.short .. long(concat(c.new_leases)) end end
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if next == NEVER then next = 0 end
   if want.skipped or given > 0 and given >= want.urls then next = now end
   if want.left or not filled() and (want.stopped or full() and next == now) or given < want.urls and bytes >= want.bytes then next = 1 end
-  answer('S' .. concat(noted))
+  answer(concat(noted))
   return 'F' .. pack('>I6I4', next, unfinished) .. concat(told)
 end

@@ -1,9 +1,9 @@
 -- Leases URLs that are due, of one crawl or all, in fair rotation, or of one queue.
 --
 -- blob: see serve.lua
--- reply: F 1 | next 6 (0: none; 1: ask again) | URLs that the queue served last may still give 4 | for each lease: lease 17 | key 16 |
+-- reply: F 1 | next 6 (0: none; 1: ask again) | URLs that the queue served last may still give 4 | for each lease: lease 23 | key 16 |
 --        length of crawl 1 | crawl | length 4 | record; lease and record as in record.lua
--- and, if it was given before: S 1 | for each lease: token 6 | key 16 | length of crawl 1 | crawl
+-- and, if it was given before: S 1 | for each crawl: length of crawl 1 | crawl | length 4 | for each lease: key 16 | lease 23
 local crawls, all = each_crawl(turns_key), store_settings()
 for _, c in ipairs(crawls) do open_for_take(c) end
 local last = let_through(all) and round(crawls)
@@ -13,4 +13,4 @@ local next = NEVER
 if want.urls == 0 or not filled() then
   for _, c in ipairs(crawls) do next = min(next, next_of(c)) end
 end
-return answer_take(gated(next, all))
+return answer_take(crawls, gated(next, all))
