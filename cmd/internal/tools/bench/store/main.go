@@ -24,6 +24,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/firstseen/firstseen/cmd/internal/tools/bench/store/storebench"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -89,6 +91,8 @@ func (b *bench) run() (err error) {
 	if b.dups == nil {
 		b.dups = shares{0.9, 0.7, 0.5}
 	}
+	b.load.Syncs = &storebench.LogSyncs{FS: vfs.Default}
+	b.opt.FS = b.load.Syncs
 	if b.first {
 		return b.firstBatch(0)
 	}

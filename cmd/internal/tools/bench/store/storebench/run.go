@@ -1,6 +1,7 @@
 package storebench
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -24,7 +25,8 @@ type Load struct {
 	Dup     float64 // share of keys seen before
 	Skew    bool    // duplicates are drawn as links are, mostly of a few; otherwise uniformly
 	Length  time.Duration
-	MaxNew  int // ends the load earlier; 0: no bound
+	MaxNew  int       // ends the load earlier; 0: no bound
+	Syncs   *LogSyncs // under the engine, to measure calls without their sync; nil: not measured
 }
 
 // Result is what a load measured.
@@ -33,7 +35,8 @@ type Result struct {
 	Wall       time.Duration // with the making of the stream
 	CPU        time.Duration // of the process, less that of drawing and checking as many keys
 	P50, P99   time.Duration // of a call
-	Longest    time.Duration
+	P99Rest    time.Duration // of a call without the sync that made it durable
+	Longest    call
 	WrongNew   int64 // duplicates called new
 	WrongKnown int64 // new keys called duplicates
 }
@@ -49,14 +52,14 @@ func (r Result) CPUPerKey() float64 { return r.CPU.Seconds() * 1e6 / float64(r.K
 
 // Columns are the names of what Row says, and Rule the line below them, of a Markdown table.
 const (
-	Columns = " keys/s | CPU µs/key | p50 ms | p99 ms | longest ms | s | new | wrong |"
-	Rule    = "--:|--:|--:|--:|--:|--:|--:|--:|"
+	Columns = " keys/s | CPU µs/key | p50 ms | p99 ms | p99 without sync | longest ms | its sync | s | new | wrong |"
+	Rule    = "--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 )
 
 // Row is the end of a row of that table.
 func (r Result) Row() string {
-	return fmt.Sprintf(" %.0f | %.2f | %.2f | %.2f | %.0f | %.1f | %d | %d |",
-		r.PerSecond(), r.CPUPerKey(), ms(r.P50), ms(r.P99), ms(r.Longest), r.Wall.Seconds(), r.New, r.Wrong())
+	return fmt.Sprintf(" %.0f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.1f | %d | %d |",
+		r.PerSecond(), r.CPUPerKey(), ms(r.P50), ms(r.P99), ms(r.P99Rest), ms(r.Longest.all), ms(r.Longest.sync), r.Wall.Seconds(), r.New, r.Wrong())
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -85,10 +88,15 @@ func (r *Result) judge(want, got []bool) {
 	r.Keys += int64(len(want))
 }
 
-func (r *Result) percentiles(calls []time.Duration) {
+// call is how long a call took, and the part of it that was its sync.
+type call struct{ all, sync time.Duration }
+
+func (r *Result) percentiles(calls []call) {
 	if len(calls) == 0 {
 		return
 	}
-	slices.Sort(calls)
-	r.P50, r.P99, r.Longest = calls[len(calls)/2], calls[len(calls)*99/100], calls[len(calls)-1]
+	slices.SortFunc(calls, func(a, b call) int { return cmp.Compare(a.all-a.sync, b.all-b.sync) })
+	r.P99Rest = calls[len(calls)*99/100].all - calls[len(calls)*99/100].sync
+	slices.SortFunc(calls, func(a, b call) int { return cmp.Compare(a.all, b.all) })
+	r.P50, r.P99, r.Longest = calls[len(calls)/2].all, calls[len(calls)*99/100].all, calls[len(calls)-1]
 }

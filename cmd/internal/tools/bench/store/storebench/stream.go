@@ -76,7 +76,7 @@ func (s *Stream) Run(e Engine, l Load) (Result, error) {
 	wg.Wait()
 	r := Result{Wall: time.Since(start), CPU: ProcessCPU() + e.CPU() - cpu}
 	s.Known = d.next
-	var calls []time.Duration
+	var calls []call
 	for _, c := range all {
 		if c.err != nil {
 			return r, c.err
@@ -123,7 +123,7 @@ type caller struct {
 	own, to int // new keys that it was dealt and did not draw
 	rng     *rand.Rand
 	result  Result
-	calls   []time.Duration
+	calls   []call
 	err     error
 
 	keys []hashkey.UrlShortHash // of some calls
@@ -195,7 +195,12 @@ func (c *caller) call() {
 	c.next += c.l.Batch
 	start := time.Now()
 	c.err = c.e.See(keys, c.got)
-	c.calls = append(c.calls, time.Since(start))
+	end := time.Now()
+	took := call{all: end.Sub(start)}
+	if c.l.Syncs != nil {
+		took.sync = c.l.Syncs.of(start, end)
+	}
+	c.calls = append(c.calls, took)
 	c.result.judge(want, c.got)
 }
 

@@ -19,13 +19,13 @@ func SyncTimes(dir string) (p50, p99 time.Duration, err error) {
 	if _, err = f.Write(make([]byte, 256*len(block))); err == nil {
 		err = f.Sync()
 	}
-	times := make([]time.Duration, 0, writes)
+	times := make([]call, 0, writes)
 	for i := 0; err == nil && i < writes; i++ {
 		start := time.Now()
 		if _, err = f.WriteAt(block, int64(i%256*len(block))); err == nil {
 			err = f.Sync()
 		}
-		times = append(times, time.Since(start))
+		times = append(times, call{all: time.Since(start)})
 	}
 	if err != nil {
 		return 0, 0, err
