@@ -20,7 +20,7 @@ var layers = []string{"internal", "canon", "hashkey", "store", "frontier", "cmd"
 // heavy lists, for prefixes of import paths, the only packages that may import them, with their
 // subpackages.
 var heavy = map[string][]string{
-	"github.com/cockroachdb/": {"store/pebblestore", "store/internal"},
+	"github.com/cockroachdb/": {"store/pebblestore", "store/internal", tools + "/bench/store"},
 	"github.com/redis/":       {"store/redisstore", "cmd/firstseen"},
 	"github.com/prometheus/":  {"cmd/internal/server"},
 	"github.com/spf13/":       {"cmd/firstseen"},
