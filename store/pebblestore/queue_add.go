@@ -182,11 +182,31 @@ func (a *adder) write() {
 		a.setQueued(a.c, uint32(row>>32), &a.recs[uint32(row)])
 	}
 	a.packFresh(a.c, a.keys, a.order, a.fresh)
-	for _, i := range a.order {
-		if a.fresh[i] && a.ptrs[i].queue != 0 {
+	a.writePlaces()
+}
+
+// writePlaces writes the places of new URLs, in blocks that fetch their slots together.
+func (a *adder) writePlaces() {
+	var block [32]uint32 // of new items
+	var keys [len(block)]placeKey
+	n := 0
+	write := func() {
+		a.s.sched.places.fetch(keys[:n])
+		for _, i := range block[:n] {
 			a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i])
 		}
+		n = 0
 	}
+	for _, i := range a.order {
+		if !a.fresh[i] || a.ptrs[i].queue == 0 {
+			continue
+		}
+		block[n], keys[n] = i, placeKey{a.c.num, a.items[i].Key}
+		if n++; n == len(block) {
+			write()
+		}
+	}
+	write()
 }
 
 // capped reports whether a cap keeps anything more out of a queue.
