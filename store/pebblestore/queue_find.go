@@ -1,6 +1,10 @@
 package pebblestore
 
 import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -32,7 +36,12 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 		return f
 	}
 	f := found{ptr: tx.findPlace(c, k)}
-	if f.ptr.queue == 0 || !tx.findQueued(c, k, &f) && !tx.findDone(c, k, &f) {
+	if f.ptr.queue == 0 {
+		return f
+	}
+	var err error
+	f.rec, f.state, err = findURL(tx.reader(), c.num, k, &f.ptr)
+	if tx.note(err); f.state == store.SeenOnly {
 		return f
 	}
 	if f.queue = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
@@ -41,38 +50,58 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 	return f
 }
 
-// findQueued reads the queued URL at its place, if it is there.
-func (tx *txn) findQueued(c *crawl, k *store.Key, f *found) bool {
-	if f.ptr.at.Seq == 0 {
-		return false
+// findURL reads the URL of a key that is not leased, and its place if p is zero. The state is SeenOnly if
+// the text of the URL is not kept.
+func findURL(rows pebble.Reader, crawl uint32, k *store.Key, p *pointer) (rec sched.Record, state store.State, err error) {
+	if p.queue == 0 {
+		if *p, err = readPlace(rows, crawl, k); err != nil || p.queue == 0 {
+			return rec, store.SeenOnly, err
+		}
 	}
-	tx.key = appendOrderRow(tx.key[:0], c.num, f.ptr.queue, f.ptr.priority, f.ptr.at)
-	row, closer, ok := tx.get(tx.reader(), tx.key)
-	if !ok {
-		return false
+	rec, queued, err := queuedAt(rows, crawl, k, p)
+	if err != nil || queued {
+		return rec, store.Queued, err
 	}
-	rec, err := parseRecord(row, f.ptr.priority, f.ptr.at)
-	tx.note(err)
-	tx.note(closer.Close())
-	if rec.Key != *k {
-		return false
-	}
-	f.rec, f.state = rec, store.Queued
-	return true
+	err = readRowOf(rows, appendDoneRow(nil, crawl, p.queue, k), func(row []byte) (err error) {
+		rec, state, err = parseDone(row)
+		return err
+	})
+	return rec, state, err
 }
 
-// findDone reads the text of a URL that was completed or dropped, if it is kept.
-func (tx *txn) findDone(c *crawl, k *store.Key, f *found) bool {
-	tx.key = appendDoneRow(tx.key[:0], c.num, f.ptr.queue, k)
-	row, closer, ok := tx.get(tx.reader(), tx.key)
-	if !ok {
-		return false
+// readPlace reads where a URL is or was queued whose place is not in memory, the zero pointer if that is
+// not known.
+func readPlace(rows pebble.Reader, crawl uint32, k *store.Key) (p pointer, err error) {
+	err = readRowOf(rows, appendKeyRow(nil, tablePlace, crawl, k), func(row []byte) (err error) {
+		p, err = parsePointer(row)
+		return err
+	})
+	return p, err
+}
+
+// queuedAt reads the URL of a key at its place, and reports whether it is there.
+func queuedAt(rows pebble.Reader, crawl uint32, k *store.Key, p *pointer) (rec sched.Record, ok bool, err error) {
+	if p.at.Seq == 0 {
+		return rec, false, nil
 	}
-	rec, state, err := parseDone(row)
-	tx.note(err)
-	tx.note(closer.Close())
-	f.rec, f.state = rec, state
-	return true
+	err = readRowOf(rows, appendOrderRow(nil, crawl, p.queue, p.priority, p.at), func(row []byte) (err error) {
+		rec, err = parseRecord(row, p.priority, p.at)
+		ok = rec.Key == *k
+		return err
+	})
+	return rec, ok, err
+}
+
+// readRowOf calls parse for a row if there is one.
+func readRowOf(rows pebble.Reader, key []byte, parse func(row []byte) error) error {
+	row, closer, err := rows.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(parse(row), closer.Close())
 }
 
 // entry returns the entry of a key for callers.

@@ -1,10 +1,8 @@
 package pebblestore
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -146,154 +144,17 @@ func (s *Store) fromRows(c *crawl, list []sought) error {
 }
 
 func fromRowsOf(rows pebble.Reader, crawl uint32, list []sought) error {
-	if err := findPlaces(rows, crawl, list); err != nil {
-		return err
-	}
-	// Queue rows are in order of queue, not of key.
-	byPlace := make([]*sought, 0, len(list))
-	for i := range list {
-		if list[i].ptr.queue != 0 && !list[i].kept {
-			byPlace = append(byPlace, &list[i])
-		}
-	}
-	slices.SortFunc(byPlace, func(a, b *sought) int { return a.ptr.compare(&b.ptr) })
-	if err := findQueuedTexts(rows, crawl, byPlace); err != nil {
-		return err
-	}
-	return findDoneTexts(rows, crawl, byPlace)
-}
-
-// findPlaces reads where URLs are or were queued whose place is not in memory.
-func findPlaces(rows pebble.Reader, crawl uint32, list []sought) error {
-	r := rowsBetween(rows, len(list), appendNumbered(nil, tablePlace, crawl), afterNumbered(tablePlace, crawl))
-	var key []byte
-	var err error
+	slices.SortFunc(list, func(a, b sought) int { return a.ptr.compare(&b.ptr) }) // as the rows are
 	for i := range list {
 		l := &list[i]
-		if l.kept || l.ptr.queue != 0 {
-			continue
-		}
-		key = appendKeyRow(key[:0], tablePlace, crawl, &l.key)
-		if value, ok := r.get(key); ok && err == nil {
-			l.ptr, err = parsePointer(value)
-		}
-	}
-	return errors.Join(err, r.close())
-}
-
-// findQueuedTexts reads the queue rows that pointers name.
-func findQueuedTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
-	r := rowsBetween(rows, len(list), appendNumbered(nil, tableOrder, crawl), afterNumbered(tableOrder, crawl))
-	var key []byte
-	var err error
-	for _, l := range list {
-		if l.ptr.at.Seq == 0 {
-			continue
-		}
-		key = appendOrderRow(key[:0], crawl, l.ptr.queue, l.ptr.priority, l.ptr.at)
-		if value, ok := r.get(key); ok && err == nil {
-			err = l.take(value, l.ptr)
-		}
-	}
-	return errors.Join(err, r.close())
-}
-
-// findDoneTexts reads the texts of URLs completed or dropped, where they are kept.
-func findDoneTexts(rows pebble.Reader, crawl uint32, list []*sought) error {
-	r := rowsBetween(rows, len(list), appendNumbered(nil, tableDone, crawl), afterNumbered(tableDone, crawl))
-	if r.empty() {
-		return r.close()
-	}
-	var key []byte
-	var err error
-	for _, l := range list {
 		if l.kept {
 			continue
 		}
-		key = appendDoneRow(key[:0], crawl, l.ptr.queue, &l.key)
-		if value, ok := r.get(key); ok && err == nil {
-			rec, _, e := parseDone(value)
-			l.text, l.kept, err = rec.URL, e == nil, e
+		rec, state, err := findURL(rows, crawl, &l.key, &l.ptr)
+		if err != nil {
+			return err
 		}
+		l.text, l.kept = rec.URL, state != store.SeenOnly
 	}
-	return errors.Join(err, r.close())
-}
-
-// take takes the text of a queue row, if it is of this key.
-func (l *sought) take(value []byte, p pointer) error {
-	rec, err := parseRecord(value, p.priority, p.at)
-	if err == nil && rec.Key == l.key {
-		l.text, l.kept = rec.URL, true
-	}
-	return err
-}
-
-// rowGetter reads single rows: by an iterator where there are many, since what
-// one look-up found helps the next.
-type rowGetter struct {
-	rows   pebble.Reader
-	it     *pebble.Iterator
-	closer io.Closer
-	err    error
-}
-
-// manyRows is how many look-ups are worth an iterator.
-const manyRows = 16
-
-func rowsBetween(rows pebble.Reader, n int, lo, hi []byte) *rowGetter {
-	r := &rowGetter{rows: rows}
-	if n >= manyRows {
-		r.it, r.err = rows.NewIter(bounds(lo, hi))
-	}
-	return r
-}
-
-// get returns the value of a row, good until the next call.
-func (r *rowGetter) get(key []byte) ([]byte, bool) {
-	if r.err != nil {
-		return nil, false
-	}
-	if r.it != nil {
-		if !r.it.SeekPrefixGE(key) || !bytes.Equal(r.it.Key(), key) {
-			return nil, false
-		}
-		value, err := r.it.ValueAndErr()
-		r.note(err)
-		return value, err == nil
-	}
-	r.release()
-	value, closer, err := r.rows.Get(key)
-	if err == nil {
-		r.closer = closer
-		return value, true
-	}
-	if !errors.Is(err, pebble.ErrNotFound) {
-		r.note(err)
-	}
-	return nil, false
-}
-
-// empty reports whether an iterator has nothing to iterate.
-func (r *rowGetter) empty() bool { return r.it != nil && !r.it.First() }
-
-func (r *rowGetter) note(err error) {
-	if r.err == nil {
-		r.err = err
-	}
-}
-
-func (r *rowGetter) release() {
-	if r.closer != nil {
-		r.note(r.closer.Close())
-		r.closer = nil
-	}
-}
-
-func (r *rowGetter) close() error {
-	r.release()
-	if r.it != nil {
-		r.note(r.it.Error())
-		r.note(r.it.Close())
-	}
-	return r.err
+	return nil
 }

@@ -54,7 +54,12 @@ type pointed struct {
 // holds reports whether a key is queued or leased, so that it must not be forgotten for
 // its age.
 func (tx *txn) holds(c *crawl, p *pointed) bool {
-	return tx.s.queuesOf(c).Leases[p.key] != nil || tx.findQueued(c, &p.key, &found{ptr: p.pointer})
+	if tx.s.queuesOf(c).Leases[p.key] != nil {
+		return true
+	}
+	_, queued, err := queuedAt(tx.reader(), c.num, &p.key, &p.pointer)
+	tx.note(err)
+	return queued
 }
 
 // forgetDone removes the texts and places of keys that were completed or dropped.

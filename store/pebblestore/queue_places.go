@@ -76,14 +76,8 @@ func (tx *txn) findPlace(c *crawl, k *store.Key) pointer {
 	if e := tx.s.sched.places.get(placeKey{c.num, *k}); e != nil {
 		return e.pointer()
 	}
-	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
-	row, closer, ok := tx.get(tx.reader(), tx.key)
-	if !ok {
-		return pointer{}
-	}
-	p, err := parsePointer(row)
+	p, err := readPlace(tx.reader(), c.num, k)
 	tx.note(err)
-	tx.note(closer.Close())
 	return p
 }
 

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -162,12 +160,11 @@ func (v *verifier) placeOf(c *crawl, k *store.Key) (pointer, error) {
 	if p, ok := v.places[placeKey{c.num, *k}]; ok {
 		return p, nil
 	}
-	row, err := v.get(appendKeyRow(nil, tablePlace, c.num, k))
-	if err != nil || row == nil {
-		return pointer{}, err
+	p, err := readPlace(v.snapshot, c.num, k)
+	if errors.Is(err, store.ErrCorrupt) {
+		err = nil // place reports what can't be read
 	}
-	p, _ := parsePointer(row) // place reports what can't be read
-	return p, nil
+	return p, err
 }
 
 func (v *verifier) leased(key, value []byte) error {
@@ -207,19 +204,6 @@ func (v *verifier) place(key, value []byte) {
 	if _, err := parsePointer(value); err != nil {
 		v.found(key, "%v", err)
 	}
-}
-
-// get returns a row of the snapshot, nil if it isn't there.
-func (v *verifier) get(key []byte) ([]byte, error) {
-	row, closer, err := v.snapshot.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	row = append([]byte{}, row...)
-	return row, closer.Close()
 }
 
 // queueCounts compares the rows with the counts, after all rows were read.
