@@ -68,8 +68,7 @@ type tuning struct {
 	memTableBytes int
 	// tableBytes is the size of Pebble's tables.
 	tableBytes int64
-	// textBytes bounds the texts that AddOptions.WantFirst is answered from; the table
-	// of them takes up to about as much again, 19 MB at most.
+	// textBytes bounds the memory of the texts that AddOptions.WantFirst is answered from.
 	textBytes int64
 	// leaseBytes is how many bytes of its URL and metadata a lease keeps in memory.
 	leaseBytes int64
@@ -129,7 +128,7 @@ func (t tuning) withDefaults(cache int64) tuning {
 	t.backlog = cmp.Or(t.backlog, 1024)
 	t.memTableBytes = cmp.Or(t.memTableBytes, int(min(max(cache/4, 64<<10), 32<<20)))
 	t.tableBytes = cmp.Or(t.tableBytes, 32<<20)
-	t.textBytes = cmp.Or(t.textBytes, 64<<20)
+	t.textBytes = cmp.Or(t.textBytes, 80<<20)
 	t.leaseBytes = cmp.Or(t.leaseBytes, 1<<10)
 	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
 	t.journalFrom, t.journalSize = cmp.Or(t.journalFrom, journalFrom), cmp.Or(t.journalSize, journalSize)

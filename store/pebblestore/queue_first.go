@@ -45,7 +45,7 @@ func (s *Store) tellFirst(ctx context.Context, o *addOp) error {
 	for i := range list {
 		l := &list[i]
 		o.verdicts[l.item].First = l.text
-		s.texts.learn(o.c.num, &l.key, l.text, l.kept, l.version)
+		s.texts.learn(o.c.num, &l.key, l.text, l.version)
 	}
 	return nil
 }

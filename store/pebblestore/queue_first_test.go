@@ -80,12 +80,12 @@ func leaseAndPutBack(t *testing.T, s *Store) {
 	}
 }
 
-// forgetAll empties a shard as if its ring had come round.
+// forgetAll empties a shard as if both halves had been dropped.
 func (s *textShard) forgetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clock++
-	for i := range s.table {
-		s.table[i] = textBucket{version: s.clock}
+	s.young, s.old = textHalf{}, textHalf{}
+	for i := range s.moves {
+		s.moves[i]++
 	}
 }

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestTexts(t *testing.T) {
 	const keys = 3000
 	rnd := rand.New(rand.NewPCG(1, 1))
-	c := newTexts(0) // two chunks a shard
+	c := newTexts(0)
 	c.want()
 	want := map[int]string{}
 	hits := 0
@@ -19,7 +20,7 @@ func TestTexts(t *testing.T) {
 		n := rnd.IntN(keys)
 		k := testKey(n)
 		crawl := uint32(n % 2)
-		switch text, held := want[n]; rnd.IntN(4) {
+		switch text := want[n]; rnd.IntN(4) {
 		case 0:
 			want[n] = fmt.Sprintf("http://example.com/%d/%0*d", n, rnd.IntN(300), i)
 			c.put(crawl, &k, want[n])
@@ -30,10 +31,10 @@ func TestTexts(t *testing.T) {
 			_, known, version := c.get(crawl, &k, "")
 			if !known {
 				if rnd.IntN(2) == 0 { // another caller is faster
-					want[n], held = "http://quicker.example/", false
+					want[n], text = "http://quicker.example/", "http://slower.example/"
 					c.put(crawl, &k, want[n])
 				}
-				c.learn(crawl, &k, text, held, version)
+				c.learn(crawl, &k, text, version)
 			}
 		case 3:
 			got, known, _ := c.get(crawl, &k, text)
@@ -53,24 +54,56 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestTextsTable checks that the table is as large as the live texts need, however many there were.
-func TestTextsTable(t *testing.T) {
-	c := newTexts(0)
+// TestTextsAreBounded checks that the cache takes the memory that it may, however many texts it was given,
+// and has the latest.
+func TestTextsAreBounded(t *testing.T) {
+	const bound = 4 << 20
+	c := newTexts(bound)
 	c.want()
 	for i := range 400_000 {
 		k := testKey(i)
 		c.put(1, &k, fmt.Sprintf("http://example.com/%d/%060d", i, i))
 	}
-	const live = 2 * textChunk / 100 // of a shard
+	total := 0
 	for i := range c.shards {
-		if n := len(c.shards[i].table); n > live {
-			t.Errorf("shard %d: got %d buckets for about %d texts", i, n, live)
+		for _, h := range []*textHalf{&c.shards[i].young, &c.shards[i].old} {
+			total += len(h.texts) + textCost*len(h.at)
 		}
 	}
-	for i := 399_000; i < 400_000; i++ {
+	if total > bound || total < bound/2 {
+		t.Errorf("got %d bytes; want nearly %d", total, bound)
+	}
+	for i := 395_000; i < 400_000; i++ {
 		k := testKey(i)
 		if _, known, _ := c.get(1, &k, ""); !known {
 			t.Fatalf("the text put %d puts ago is gone; want the latest", 400_000-i)
 		}
+	}
+}
+
+// TestTextsInUseStay checks that a text that is asked for is not dropped for later ones.
+func TestTextsInUseStay(t *testing.T) {
+	c := newTexts(0)
+	c.want()
+	used := testKey(0)
+	c.put(1, &used, "http://example.com/")
+	for i := 1; i < 400_000; i++ {
+		k := testKey(i)
+		c.put(1, &k, "http://example.com/other")
+		if text, known, _ := c.get(1, &used, ""); !known || text != "http://example.com/" {
+			t.Fatalf("after %d other texts: got %q, %v", i, text, known)
+		}
+	}
+}
+
+// TestLongTextsAreNotKept checks that a text that is too long also replaces none by an older one.
+func TestLongTextsAreNotKept(t *testing.T) {
+	c := newTexts(0)
+	c.want()
+	k := testKey(0)
+	c.put(1, &k, "http://example.com/")
+	c.put(1, &k, strings.Repeat("x", maxText+1))
+	if text, known, _ := c.get(1, &k, ""); known {
+		t.Errorf("got %q; want nothing", text)
 	}
 }
