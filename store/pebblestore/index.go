@@ -64,7 +64,7 @@ func (s *Store) index() (IndexInfo, error) {
 	}
 	if s.useIndex && !s.opt.Exact {
 		for _, c := range s.crawls {
-			info.WronglyDropped += seenindex.Odds(seenindex.FP64, float64(c.count()))
+			info.WronglyDropped += seenindex.Odds(float64(c.count()))
 		}
 	}
 	return info, nil
@@ -88,7 +88,7 @@ func (s *Store) setBytes() (n int64) {
 
 // fits reports whether an index of n keys, and a quarter more, is within the budget.
 func (o *Options) fits(n int64) bool {
-	return o.indexBytes() >= int64(math.Ceil(1.25*float64(n)*seenindex.FP64.BytesPerKey()))
+	return o.indexBytes() >= int64(math.Ceil(1.25*float64(n)*seenindex.BytesPerKey))
 }
 
 // indexBytes is the budget of the index.

@@ -34,7 +34,7 @@ type keySet struct {
 func (s *Store) newKeySet(c *crawl) *keySet {
 	n := &keySet{s: s, c: c}
 	if s.useIndex {
-		n.x = seenindex.New(seenindex.FP64, &s.secret)
+		n.x = seenindex.New(&s.secret)
 	}
 	if s.useTables() {
 		n.table = s.newTable()
@@ -42,7 +42,7 @@ func (s *Store) newKeySet(c *crawl) *keySet {
 	return n
 }
 
-func (s *Store) newTable() *seenindex.Index { return seenindex.New(seenindex.Exact128, &s.secret) }
+func (s *Store) newTable() *seenindex.Index { return seenindex.NewExact(&s.secret) }
 
 // useTables reports whether packed keys are kept in tables.
 func (s *Store) useTables() bool { return !s.useIndex || !s.filled || s.leaving || s.opt.Exact }

@@ -120,7 +120,7 @@ func TestExactKeepsColliding(t *testing.T) {
 		see(t, s, "", testKeys(0, 10))
 		c := s.crawls[store.DefaultCrawl]
 		c.seen.x.Close()
-		c.seen.x = seenindex.New(seenindex.FP64, new([secretLen]byte))
+		c.seen.x = seenindex.New(new([secretLen]byte))
 		c.seen.x.Reserve(1<<20, &store.Key{}, &store.Key{0xff, 0xff}) // a table
 		a, b := testKey(100), testKey(100)
 		b[15]++

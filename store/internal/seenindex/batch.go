@@ -7,24 +7,24 @@ import "unsafe"
 // of look-ups would wait for memory at each.
 const ahead = 64
 
-func (t *table[P, S]) add(k *Key) bool {
+func (t *table[S]) add(k *Key) bool {
 	p, s := t.words(k)
 	return t.insert(segmentOf(k), p, s)
 }
 
-func (t *table[P, S]) has(k *Key) bool {
+func (t *table[S]) has(k *Key) bool {
 	p, s := t.words(k)
 	_, found := t.find(&t.segs[segmentOf(k)], p, s)
 	return found
 }
 
-func (t *table[P, S]) drop(k *Key) bool {
+func (t *table[S]) drop(k *Key) bool {
 	p, s := t.words(k)
 	return t.remove(segmentOf(k), p, s)
 }
 
-func (t *table[P, S]) addSorted(keys []Key, order []uint32, fresh []bool) {
-	var ps [ahead]P
+func (t *table[S]) addSorted(keys []Key, order []uint32, fresh []bool) {
+	var ps [ahead]uint64
 	var ss [ahead]S
 	var homes, ends [ahead]unsafe.Pointer
 	for len(order) > 0 {
@@ -44,11 +44,11 @@ func (t *table[P, S]) addSorted(keys []Key, order []uint32, fresh []bool) {
 }
 
 // slot is the address of the home of p, and of where most walks from there end.
-func (t *table[P, S]) slot(g *segment, p P) (home, end unsafe.Pointer) {
+func (t *table[S]) slot(g *segment, p uint64) (home, end unsafe.Pointer) {
 	if g.class() == 0 {
 		return unsafe.Pointer(&t.sink), unsafe.Pointer(&t.sink)
 	}
-	width := int(unsafe.Sizeof(p))
+	width := wordLen
 	h := t.home(p, g)
 	return unsafe.Add(g.array, h*width), unsafe.Add(g.array, min(h+walk, int(t.size(g).slots)-1)*width)
 }
@@ -58,17 +58,17 @@ const walk = 7
 
 // fetch reads the words at the homes. Nothing else is in this loop, so that the
 // processor gets to many of them while it waits for the first.
-func fetch[P uint32 | uint64, S comparable](t *table[P, S], homes []unsafe.Pointer) {
-	var sum P
+func fetch[S comparable](t *table[S], homes []unsafe.Pointer) {
+	var sum uint64
 	for _, at := range homes {
-		sum += *(*P)(at)
+		sum += *(*uint64)(at)
 	}
 	t.sink = sum
 }
 
 // reserve makes room in the segments from lo to hi for their share of n keys and the spread
 // of shares.
-func (t *table[P, S]) reserve(n int64, lo, hi uint32) {
+func (t *table[S]) reserve(n int64, lo, hi uint32) {
 	share := float64(n) / segments
 	c := t.classFor(uint32(share * 1.02))
 	for i := lo; i <= hi; i++ {
@@ -78,18 +78,18 @@ func (t *table[P, S]) reserve(n int64, lo, hi uint32) {
 	}
 }
 
-func (t *table[P, S]) len() int64 { return t.n }
+func (t *table[S]) len() int64 { return t.n }
 
-func (t *table[P, S]) bytes() int64 {
+func (t *table[S]) bytes() int64 {
 	return t.mem.bytes + int64(unsafe.Sizeof(*t)) + 4*t.owners()
 }
 
 // owners is how many arrays there are.
-func (t *table[P, S]) owners() (n int64) {
+func (t *table[S]) owners() (n int64) {
 	for i := range t.mem.classes {
 		n += int64(cap(t.mem.classes[i].owners))
 	}
 	return n
 }
 
-func (t *table[P, S]) close() { t.mem.close() }
+func (t *table[S]) close() { t.mem.close() }

@@ -6,64 +6,20 @@ import (
 	"sync"
 )
 
-// Mode is what an index keeps of a key.
-type Mode uint8
-
-// The modes, by falling precision.
-const (
-	FP64     Mode = iota // 64-bit fingerprint: 9.4 to 11 bytes a key
-	Exact128             // the whole key: 18.8 to 22 bytes
-)
-
-// String returns the mode's name as users type it.
-func (m Mode) String() string {
-	switch m {
-	case FP64:
-		return "fp64"
-	case Exact128:
-		return "exact128"
-	}
-	return "unknown"
-}
-
-// Bits returns how many bits of two keys must agree for them to be taken for
-// one: those of the segment and of the stored word.
-func (m Mode) Bits() int {
-	switch m {
-	case Exact128:
-		return 128
-	}
-	return 16 + 64
-}
-
-// Odds returns how many of n different URLs, added in turn, are
-// expected to be taken for one seen before, and so lost: n²/2 pairs, each
-// alike in b bits by chance. For the widths here:
-//
-//	n       exact128   fp64
-//	1e6     0          4e-13
-//	1e8     0          4e-9
-//	1e9     0          4e-7
-//	1e10    0          4e-5
-//
-// Exact128 keeps whole keys, so it adds nothing to what the keys themselves
-// collide, which is 1.5e-21 for 1e9.
-func Odds(m Mode, n float64) float64 {
-	if m == Exact128 {
-		return 0
-	}
-	return n * n / 2 / math.Exp2(float64(m.Bits()))
-}
-
-// BytesPerKey is the largest memory a key takes in an index of more than a
+// BytesPerKey is the largest memory that a fingerprint takes in an index of more than a
 // million keys.
-func (m Mode) BytesPerKey() float64 {
-	switch m {
-	case Exact128:
-		return 25
-	}
-	return 13.3
-}
+const BytesPerKey = 13.3
+
+// Odds returns how many of n different URLs, added in turn to an index of fingerprints, are
+// expected to be taken for one seen before, and so lost: n²/2 pairs, each alike by chance in the
+// 16 bits of the segment and the 64 of the fingerprint.
+//
+//	n       lost
+//	1e6     4e-13
+//	1e8     4e-9
+//	1e9     4e-7
+//	1e10    4e-5
+func Odds(n float64) float64 { return n * n / 2 / math.Exp2(16+64) }
 
 // smallMax is how many keys are kept whole in a map before an index becomes a
 // table: below it segments would be nearly empty.
@@ -71,13 +27,12 @@ const smallMax = 1 << 16
 
 // Index is a set of keys.
 type Index struct {
-	mode   Mode
-	secret secret
-	small  map[Key]struct{} // nil when the tables are used
-	halves [2]words         // by the first bit of a key
+	newWords func() words
+	small    map[Key]struct{} // nil when the tables are used
+	halves   [2]words         // by the first bit of a key
 }
 
-// words is half of an index, of any widths.
+// words is half of an index.
 type words interface {
 	add(k *Key) bool
 	addSorted(keys []Key, order []uint32, fresh []bool)
@@ -89,29 +44,29 @@ type words interface {
 	close()
 }
 
-// New returns an empty index. Indexes of one secret err alike.
-func New(mode Mode, s *[SecretLen]byte) *Index {
-	return &Index{mode: mode, secret: newSecret(s), small: map[Key]struct{}{}}
+// New returns an empty index of fingerprints. Indexes of one secret err alike.
+func New(b *[SecretLen]byte) *Index {
+	s := newSecret(b)
+	return newIndex(func(k *Key) (uint64, struct{}) { return max(s.hash(halves(k)), 1), struct{}{} })
 }
 
-func (x *Index) newWords() words {
-	s := &x.secret
-	switch x.mode {
-	case Exact128:
-		// (a + f(b))·m is a permutation of a for each b and odd m, so that the
-		// two words are the key.
-		return newTable(func(k *Key) (uint64, uint64) {
-			a, b := halves(k)
-			p := (a + s.hash(0, b)) * (s[4] | 1)
-			if p == 0 {
-				p, b = 1, ^b // the place of zero, which marks a gap
-			}
-			return p, b
-		})
-	}
-	return newTable(func(k *Key) (uint64, struct{}) {
-		return max(s.hash(halves(k)), 1), struct{}{}
+// NewExact returns an empty index of whole keys, 18.8 to 22 bytes each.
+func NewExact(b *[SecretLen]byte) *Index {
+	s := newSecret(b)
+	// (a + f(b))·m is a permutation of a for each b and odd m, so that the
+	// two words are the key.
+	return newIndex(func(k *Key) (uint64, uint64) {
+		a, b := halves(k)
+		p := (a + s.hash(0, b)) * (s[4] | 1)
+		if p == 0 {
+			p, b = 1, ^b // the place of zero, which marks a gap
+		}
+		return p, b
 	})
+}
+
+func newIndex[S comparable](of func(k *Key) (uint64, S)) *Index {
+	return &Index{newWords: func() words { return newTable(of) }, small: map[Key]struct{}{}}
 }
 
 // grow turns the map into tables.
@@ -192,8 +147,8 @@ func (x *Index) Has(k *Key) bool {
 	return ok
 }
 
-// Remove forgets k and reports whether it was recorded. In a mode that errs,
-// removing a key that was never added may forget another.
+// Remove forgets k and reports whether it was recorded. In an index of
+// fingerprints, removing a key that was never added may forget another.
 func (x *Index) Remove(k *Key) bool {
 	if x.small == nil {
 		return x.half(k).drop(k)

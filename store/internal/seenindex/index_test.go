@@ -9,7 +9,12 @@ import (
 	"testing"
 )
 
-var modes = []Mode{FP64, Exact128}
+// kinds are the two indexes, with the memory that they may take for a key.
+var kinds = []struct {
+	name  string
+	open  func(*[SecretLen]byte) *Index
+	bytes float64
+}{{"fingerprints", New, BytesPerKey}, {"keys", NewExact, 25}}
 
 func testSecret() *[SecretLen]byte {
 	var s [SecretLen]byte
@@ -28,10 +33,10 @@ func testKey(n int) Key {
 // TestModel compares with a map under random adds and removes, from small to
 // well into the table.
 func TestModel(t *testing.T) {
-	for _, m := range modes {
-		t.Run(m.String(), func(t *testing.T) {
+	for _, m := range kinds {
+		t.Run(m.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(7, 7))
-			x := New(m, testSecret())
+			x := m.open(testSecret())
 			defer x.Close()
 			model := map[Key]bool{}
 			for i := range 600_000 {
@@ -64,31 +69,31 @@ func TestModel(t *testing.T) {
 // TestOneSegment piles keys into one segment, as an attacker who grinds the
 // first two bytes of hashes might.
 func TestOneSegment(t *testing.T) {
-	for _, m := range modes {
-		x := New(m, testSecret())
+	for _, m := range kinds {
+		x := m.open(testSecret())
 		for n := range 200_000 {
 			k := testKey(n)
 			k[0], k[1] = 3, 4
 			if !x.Add(&k) {
-				t.Fatalf("%s: key %d isn't new", m, n)
+				t.Fatalf("%s: key %d isn't new", m.name, n)
 			}
 		}
 		for n := range 200_000 {
 			k := testKey(n)
 			k[0], k[1] = 3, 4
 			if !x.Has(&k) || !x.Remove(&k) {
-				t.Fatalf("%s: key %d isn't there", m, n)
+				t.Fatalf("%s: key %d isn't there", m.name, n)
 			}
 		}
 		if x.Len() != 0 {
-			t.Fatalf("%s: got %d keys; want none", m, x.Len())
+			t.Fatalf("%s: got %d keys; want none", m.name, x.Len())
 		}
 		x.Close()
 	}
 }
 
 func TestAddSorted(t *testing.T) {
-	x := New(FP64, testSecret())
+	x := New(testSecret())
 	defer x.Close()
 	for from := 0; from < 400_000; from += 10_000 {
 		keys := make([]Key, 0, 15_000)
@@ -118,9 +123,9 @@ func TestAddSorted(t *testing.T) {
 // TestMemory holds the promised bytes a key while growing.
 func TestMemory(t *testing.T) {
 	const n = 3_000_000
-	for _, m := range modes {
+	for _, m := range kinds {
 		rng := rand.New(rand.NewPCG(3, 3))
-		x := New(m, testSecret())
+		x := m.open(testSecret())
 		var worst float64
 		for i := 1; i <= n; i++ {
 			var k Key
@@ -132,30 +137,23 @@ func TestMemory(t *testing.T) {
 			}
 		}
 		x.Close()
-		y := New(m, testSecret())
+		y := m.open(testSecret())
 		y.Reserve(n, &Key{}, &Key{0xff, 0xff})
-		t.Logf("%s: worst %.2f bytes a key while growing from 1 to 3 million; %.2f reserved", m, worst, float64(y.Bytes())/n)
+		t.Logf("%s: worst %.2f bytes a key while growing from 1 to 3 million; %.2f reserved", m.name, worst, float64(y.Bytes())/n)
 		y.Close()
-		if worst > m.BytesPerKey() {
-			t.Errorf("%s: got %.2f bytes a key while growing; want at most %.2f", m, worst, m.BytesPerKey())
+		if worst > m.bytes {
+			t.Errorf("%s: got %.2f bytes a key while growing; want at most %.2f", m.name, worst, m.bytes)
 		}
 	}
 }
 
 func TestOdds(t *testing.T) {
-	if got := Odds(FP64, 1e9); got > 1e-6 {
+	if got := Odds(1e9); got > 1e-6 {
 		t.Errorf("got %g URLs lost of a billion; want fewer than 1e-6", got)
 	}
-	for _, tt := range []struct {
-		m    Mode
-		n    float64
-		want string
-	}{
-		{FP64, 1e6, "4e-13"}, {FP64, 1e8, "4e-09"}, {FP64, 1e9, "4e-07"}, {FP64, 1e10, "4e-05"},
-		{Exact128, 1e10, "0"},
-	} {
-		if got := fmt.Sprintf("%.0g", Odds(tt.m, tt.n)); got != tt.want {
-			t.Errorf("%s, %g: got %s; want %s", tt.m, tt.n, got, tt.want)
+	for n, want := range map[float64]string{1e6: "4e-13", 1e8: "4e-09", 1e9: "4e-07", 1e10: "4e-05"} {
+		if got := fmt.Sprintf("%.0g", Odds(n)); got != want {
+			t.Errorf("%g: got %s; want %s", n, got, want)
 		}
 	}
 }
@@ -165,9 +163,8 @@ func TestOdds(t *testing.T) {
 func TestFewBitsErr(t *testing.T) {
 	const n = 3_000_000
 	secret := newSecret(testSecret())
-	x := newTable(func(k *Key) (uint32, uint8) {
-		h := secret.hash(halves(k))
-		return max(uint32(h>>32), 1), uint8(h >> 24)
+	x := newTable(func(k *Key) (uint64, struct{}) {
+		return max(secret.hash(halves(k))&^(1<<24-1), 1), struct{}{}
 	})
 	defer x.close()
 	x.reserve(segments*100, 0, segments/2-1)
@@ -196,7 +193,7 @@ func BenchmarkAddSorted(b *testing.B) {
 }
 
 func benchSorted(b *testing.B, n int, dup bool) {
-	x := New(FP64, testSecret())
+	x := New(testSecret())
 	defer x.Close()
 	rng := rand.New(rand.NewPCG(3, 3))
 	random := func() (k Key) {

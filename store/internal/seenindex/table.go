@@ -7,14 +7,13 @@ import (
 
 // table keeps of each key a primary word, which orders it in its segment, and
 // a secondary one, which is compared only. A primary word is never zero.
-type table[P uint32 | uint64, S comparable] struct {
+type table[S comparable] struct {
 	segs  [segments / 2]segment
 	mem   *allocator
 	n     int64
-	words func(k *Key) (P, S)
+	words func(k *Key) (uint64, S)
 	sizes [256]size // of the arrays of each class
-	shift uint      // of a primary word to the top of 64 bits
-	sink  P         // keeps the fetches of addSorted from being optimised away
+	sink  uint64    // keeps the fetches of addSorted from being optimised away
 }
 
 // segment is an array of slots and the number of keys in it. There are so many that
@@ -31,7 +30,10 @@ func (g *segment) class() uint8 { return uint8(g.state) }
 // keys is the number of keys.
 func (g *segment) keys() uint32 { return g.state >> 8 }
 
-const oneKey = 1 << 8 // in the state of a segment
+const (
+	oneKey  = 1 << 8 // in the state of a segment
+	wordLen = 8      // of a primary word
+)
 
 // size is that of an array.
 type size struct {
@@ -39,13 +41,11 @@ type size struct {
 	homes uint32 // the slots after these are no fingerprint's home: they take displaced ones
 }
 
-func newTable[P uint32 | uint64, S comparable](words func(*Key) (P, S)) *table[P, S] {
-	var p P
+func newTable[S comparable](words func(*Key) (uint64, S)) *table[S] {
 	var s S
-	t := &table[P, S]{
-		mem:   newAllocator(int(unsafe.Sizeof(p) + unsafe.Sizeof(s))),
+	t := &table[S]{
+		mem:   newAllocator(wordLen + int(unsafe.Sizeof(s))),
 		words: words,
-		shift: 64 - 8*uint(unsafe.Sizeof(p)),
 	}
 	for c, slots := range classSlots() {
 		n := uint32(slots)
@@ -54,24 +54,23 @@ func newTable[P uint32 | uint64, S comparable](words func(*Key) (P, S)) *table[P
 	return t
 }
 
-func (t *table[P, S]) size(g *segment) *size { return &t.sizes[g.class()] }
+func (t *table[S]) size(g *segment) *size { return &t.sizes[g.class()] }
 
 // arrays are the words of a segment.
-func (t *table[P, S]) arrays(g *segment) ([]P, []S) {
-	var p P
+func (t *table[S]) arrays(g *segment) ([]uint64, []S) {
 	n := int(t.size(g).slots)
-	return unsafe.Slice((*P)(g.array), n),
-		unsafe.Slice((*S)(unsafe.Add(g.array, n*int(unsafe.Sizeof(p)))), n)
+	return unsafe.Slice((*uint64)(g.array), n),
+		unsafe.Slice((*S)(unsafe.Add(g.array, n*wordLen)), n)
 }
 
 // home is where p belongs in the array of g.
-func (t *table[P, S]) home(p P, g *segment) int {
-	hi, _ := bits.Mul64(uint64(p)<<t.shift, uint64(t.size(g).homes))
+func (t *table[S]) home(p uint64, g *segment) int {
+	hi, _ := bits.Mul64(p, uint64(t.size(g).homes))
 	return int(hi)
 }
 
 // find returns the slot of p and s, or the slot where they belong.
-func (t *table[P, S]) find(g *segment, p P, s S) (int, bool) {
+func (t *table[S]) find(g *segment, p uint64, s S) (int, bool) {
 	ps, ss := t.arrays(g)
 	i := t.home(p, g)
 	for ; i < len(ps); i++ {
@@ -86,7 +85,7 @@ func (t *table[P, S]) find(g *segment, p P, s S) (int, bool) {
 }
 
 // insert records p and s and reports whether they were new.
-func (t *table[P, S]) insert(seg uint32, p P, s S) bool {
+func (t *table[S]) insert(seg uint32, p uint64, s S) bool {
 	g := &t.segs[seg]
 	i, found := t.find(g, p, s)
 	if found {
@@ -103,11 +102,11 @@ func (t *table[P, S]) insert(seg uint32, p P, s S) bool {
 
 // full reports whether another key would fill more than 85 % of a segment. More costs
 // too much time: an insertion at 90 % moves twice as many others.
-func (t *table[P, S]) full(g *segment) bool { return 20*(g.keys()+1) > 17*t.size(g).slots }
+func (t *table[S]) full(g *segment) bool { return 20*(g.keys()+1) > 17*t.size(g).slots }
 
 // shiftIn puts p and s in slot i, moving those from there to the next gap one
 // to the right. It returns false if there is no gap.
-func (t *table[P, S]) shiftIn(g *segment, i int, p P, s S) bool {
+func (t *table[S]) shiftIn(g *segment, i int, p uint64, s S) bool {
 	ps, ss := t.arrays(g)
 	gap := i
 	for gap < len(ps) && ps[gap] != 0 {
@@ -123,7 +122,7 @@ func (t *table[P, S]) shiftIn(g *segment, i int, p P, s S) bool {
 }
 
 // remove forgets p and s and reports whether they were there.
-func (t *table[P, S]) remove(seg uint32, p P, s S) bool {
+func (t *table[S]) remove(seg uint32, p uint64, s S) bool {
 	g := &t.segs[seg]
 	i, found := t.find(g, p, s)
 	if !found {
@@ -146,7 +145,7 @@ func (t *table[P, S]) remove(seg uint32, p P, s S) bool {
 }
 
 // classFor returns the least class that holds n keys with some to come.
-func (t *table[P, S]) classFor(n uint32) uint8 {
+func (t *table[S]) classFor(n uint32) uint8 {
 	lo, hi := 1, len(t.mem.classes)-1
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -161,7 +160,7 @@ func (t *table[P, S]) classFor(n uint32) uint8 {
 
 // resize moves a segment into an array of class c, or a longer one if its end
 // would not do.
-func (t *table[P, S]) resize(seg uint32, c uint8) {
+func (t *table[S]) resize(seg uint32, c uint8) {
 	g := &t.segs[seg]
 	for old := *g; ; c++ {
 		g.array, g.place = t.mem.get(c, seg)
@@ -176,7 +175,7 @@ func (t *table[P, S]) resize(seg uint32, c uint8) {
 
 // refill copies the keys of old in order into the empty array of g. It returns
 // false if they run over its end.
-func (t *table[P, S]) refill(g, old *segment) bool {
+func (t *table[S]) refill(g, old *segment) bool {
 	if old.keys() == 0 {
 		return true
 	}
@@ -198,7 +197,7 @@ func (t *table[P, S]) refill(g, old *segment) bool {
 }
 
 // free frees the array of g, which no segment uses any more.
-func (t *table[P, S]) free(g *segment) {
+func (t *table[S]) free(g *segment) {
 	if g.class() == 0 {
 		return
 	}
