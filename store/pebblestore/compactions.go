@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
 
 // compactions lets Pebble run as many compactions at once as it wants to, as its
@@ -16,26 +18,22 @@ type compactions struct {
 	db      pebble.DBForCompaction
 	running int
 	begun   bool
-	over    bool
 
-	poke  chan struct{} // there may be room for another compaction
-	stop  chan struct{} // closed by Unregister
-	ended chan struct{} // closed when grants has ended
+	poke     chan struct{} // there may be room for another compaction
+	stop     chan struct{} // closed by Unregister
+	granting sync.WaitGroup
 }
 
 func newCompactions() *compactions {
-	return &compactions{poke: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+	return &compactions{poke: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
 // begin lets compactions run.
 func (c *compactions) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.begun || c.over || c.db == nil {
-		return
-	}
 	c.begun = true
-	go c.grants()
+	c.granting.Go(c.grants)
 	c.poked()
 }
 
@@ -49,7 +47,6 @@ func (c *compactions) poked() {
 
 // grants starts the compactions that had to wait.
 func (c *compactions) grants() {
-	defer close(c.ended)
 	for {
 		select {
 		case <-c.stop:
@@ -83,30 +80,20 @@ func (c *compactions) add(n int) {
 }
 
 // Register implements pebble.CompactionScheduler.
-func (c *compactions) Register(_ int, db pebble.DBForCompaction) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.db = db
-}
+func (c *compactions) Register(_ int, db pebble.DBForCompaction) { c.db = db }
 
 // Unregister implements pebble.CompactionScheduler: nothing is started when it
 // has returned.
 func (c *compactions) Unregister() {
-	c.mu.Lock()
-	c.over = true
-	begun := c.begun
-	c.mu.Unlock()
 	close(c.stop)
-	if begun {
-		<-c.ended
-	}
+	c.granting.Wait()
 }
 
 // TrySchedule implements pebble.CompactionScheduler.
 func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.begun || c.over || c.running >= c.db.GetAllowedWithoutPermission() {
+	if !c.begun || async.Closed(c.stop) || c.running >= c.db.GetAllowedWithoutPermission() {
 		return false, nil
 	}
 	c.running++
@@ -133,8 +120,3 @@ func (*compactions) MeasureCPU(pebble.CompactionGoroutineKind) { runtime.Gosched
 
 // CumulativeStats implements pebble.CompactionGrantHandle.
 func (*compactions) CumulativeStats(pebble.CompactionGrantHandleStats) {}
-
-var (
-	_ pebble.CompactionScheduler   = (*compactions)(nil)
-	_ pebble.CompactionGrantHandle = (*compactions)(nil)
-)
