@@ -153,9 +153,8 @@ func (b *backup) checkpoint() error {
 func (b *backup) look() error {
 	opt := b.s.opt
 	opt.Mode, opt.CacheBytes = OpenReadOnly, 8<<20
-	h := newHealth()
-	watch := &watchFS{FS: opt.FS, h: h, dir: b.dir, readOnly: true}
-	db, err := openPebble(b.dir, opt, pebbleOptions(opt, watch), h, watch)
+	watch := newWatchFS(b.dir, opt)
+	db, err := openPebble(b.dir, opt, pebbleOptions(opt, watch), watch)
 	if err != nil {
 		return corruption(err)
 	}

@@ -109,18 +109,17 @@ func open(dir string, opt Options) (*Store, error) {
 	if err := opt.checkThere(dir); err != nil {
 		return nil, err
 	}
-	h := newHealth()
-	watch := &watchFS{FS: opt.FS, h: h, dir: dir, readOnly: opt.Mode == OpenReadOnly}
+	watch := newWatchFS(dir, opt)
 	popt := pebbleOptions(opt, watch)
 	popt.EnsureDefaults()
 	held := newCompactions()
 	popt.Experimental.CompactionScheduler = held
-	db, err := openPebble(dir, opt, popt, h, watch)
+	db, err := openPebble(dir, opt, popt, watch)
 	if err != nil {
 		return nil, openError(dir, opt.FS, err)
 	}
 	s := &Store{
-		opt: opt, dir: dir, db: db, pebble: popt, health: h, watch: watch,
+		opt: opt, dir: dir, db: db, pebble: popt, health: watch.h, watch: watch,
 		queue:   make(chan *request, opt.backlog),
 		slots:   make(chan struct{}, inFlight),
 		written: make(chan *flight, inFlight),
@@ -162,16 +161,16 @@ func open(dir string, opt Options) (*Store, error) {
 
 // openPebble opens the database. If the disk fails in the meantime, it returns and leaves Pebble behind the
 // fence, because Pebble would try without end to replay a log onto a full disk.
-func openPebble(dir string, opt Options, popt *pebble.Options, h *health, watch *watchFS) (*pebble.DB, error) {
+func openPebble(dir string, opt Options, popt *pebble.Options, watch *watchFS) (*pebble.DB, error) {
 	var db *pebble.DB
-	err := h.attempt(func() (err error) {
+	err := watch.h.attempt(func() (err error) {
 		if err = makePebble(dir, opt, watch); err == nil {
 			db, err = pebble.Open(dir, popt)
 		}
 		return err
 	})
-	if h.isDead() {
-		return nil, errors.Join(h.failure(), watch.fence())
+	if watch.h.isDead() {
+		return nil, errors.Join(watch.h.failure(), watch.fence())
 	}
 	return db, err
 }

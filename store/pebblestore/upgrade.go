@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -87,9 +86,8 @@ func (u *upgrading) open(dir string, mode Mode) (*pebble.DB, error) {
 	if err := opt.checkThere(dir); err != nil {
 		return nil, err
 	}
-	h := newHealth()
-	watch := &watchFS{FS: opt.FS, h: h, dir: dir, readOnly: mode == OpenReadOnly}
-	db, err := openPebble(dir, opt, pebbleOptions(opt, watch), h, watch)
+	watch := newWatchFS(dir, opt)
+	db, err := openPebble(dir, opt, pebbleOptions(opt, watch), watch)
 	if err != nil {
 		return nil, openError(dir, opt.FS, err)
 	}
@@ -147,37 +145,13 @@ func (u *upgrading) tree(from, to string) error {
 		case name == "LOCK":
 		case (strings.HasSuffix(name, ".sst") || fs.PathBase(from) == "runs") && fs.Link(source, target) == nil: // it never changes
 		default:
-			err = copyWhole(fs, source, target)
+			err = vfs.Copy(fs, source, target)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot copy %s: %w", source, err)
 		}
 	}
-	return syncDirOf(fs, to)
-}
-
-func copyWhole(fs vfs.FS, from, to string) (err error) {
-	in, err := fs.Open(from, vfs.SequentialReadsOption)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // it was read only
-	out, err := fs.Create(to, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	if _, err = io.Copy(out, in); err == nil {
-		err = out.Sync()
-	}
-	return errors.Join(err, out.Close())
-}
-
-func syncDirOf(fs vfs.FS, name string) error {
-	dir, err := fs.OpenDir(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return syncDir(fs, to)
 }
 
 // complete upgrades the copy, verifies it and renames it.
@@ -195,7 +169,7 @@ func (u *upgrading) complete() error {
 	if err := fs.Rename(u.tmp, u.to); err != nil {
 		return err
 	}
-	return syncDirOf(fs, fs.PathDir(u.to))
+	return syncDir(fs, fs.PathDir(u.to))
 }
 
 // steps takes the copy from format to format.

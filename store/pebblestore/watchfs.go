@@ -36,6 +36,11 @@ type watchFS struct {
 	lock     io.Closer
 }
 
+// newWatchFS returns the file system for the store in a directory.
+func newWatchFS(dir string, opt Options) *watchFS {
+	return &watchFS{FS: opt.FS, h: newHealth(), dir: dir, readOnly: opt.Mode == OpenReadOnly, open: map[*watchFile]struct{}{}}
+}
+
 // fence waits for the changes in progress, closes all files and releases the lock; later
 // changes never return.
 func (fs *watchFS) fence() error {
@@ -61,9 +66,6 @@ func (fs *watchFS) watched(f *watchFile) *watchFile {
 	f.fs = fs
 	fs.files.Lock()
 	defer fs.files.Unlock()
-	if fs.open == nil {
-		fs.open = map[*watchFile]struct{}{}
-	}
 	fs.open[f] = struct{}{}
 	return f
 }
@@ -129,7 +131,7 @@ func (fs *watchFS) create(name string, f func() (vfs.File, error)) (file vfs.Fil
 // power cut, but POSIX allows it: so the directory is synced before a marker is made.
 func (fs *watchFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(fs.PathBase(name), "marker.") {
-		if err := fs.syncDir(fs.PathDir(name)); err != nil {
+		if err := syncDir(fs, fs.PathDir(name)); err != nil {
 			return nil, err
 		}
 	}
@@ -157,14 +159,6 @@ func (fs *watchFS) OpenDir(name string) (vfs.File, error) {
 		do = fs.vital
 	}
 	return fs.watched(&watchFile{File: f, do: do}), nil
-}
-
-func (fs *watchFS) syncDir(name string) error {
-	d, err := fs.OpenDir(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Link implements vfs.FS.
