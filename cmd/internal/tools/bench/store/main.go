@@ -9,6 +9,8 @@
 //
 //	go run ./cmd/internal/tools/bench/store -grow 100e6 -keys 1e9 -dup 50 -callers 3
 //
+// With -batch 1 it first measures a seen-set on Pebble's own group commit, in the same way.
+//
 // Long runs can be cut up: -dup 90 measures one share of duplicates, and -keep leaves
 // the database in -dir, where the next run finds it.
 package main
@@ -105,11 +107,16 @@ func (b *bench) run() (err error) {
 	if b.grow > 0 {
 		return b.profiled(b.growth)
 	}
+	if b.load.Batch == 1 && !b.keep {
+		if err := b.rival(); err != nil {
+			return err
+		}
+	}
 	s, err := b.loaded()
 	if err != nil {
 		return err
 	}
-	if err := b.profiled(func() error { return b.loads(s) }); err != nil {
+	if err := b.profiled(func() error { return b.loads(storebench.Pebble{Store: s}, &b.stream) }); err != nil {
 		return err
 	}
 	if b.bulk {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -73,7 +75,30 @@ func (b *bench) fill(s *pebblestore.Store) error {
 	return nil
 }
 
-func (b *bench) loads(s *pebblestore.Store) error {
+// rival measures the same loads on Pebble's own group commit.
+func (b *bench) rival() (err error) {
+	dir, err := os.MkdirTemp(b.dir, "groupcommit")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	g, err := storebench.OpenGroupCommit(dir, b.load.Syncs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	var stream storebench.Stream
+	if err := stream.Preload(g, int(b.keys)); err != nil {
+		return err
+	}
+	fmt.Println("Pebble's own group commit, with a look-up before each write:")
+	err = b.loads(g, &stream)
+	fmt.Println("pebblestore:")
+	return err
+}
+
+// loads measures each share of duplicates.
+func (b *bench) loads(e storebench.Engine, stream *storebench.Stream) error {
 	p50, p99, err := storebench.SyncTimes(b.dir)
 	if err != nil {
 		return err
@@ -82,7 +107,7 @@ func (b *bench) loads(s *pebblestore.Store) error {
 	fmt.Println("\n| duplicates |" + storebench.Columns + "\n|--:|" + storebench.Rule)
 	defer fmt.Println()
 	for _, b.load.Dup = range b.dups {
-		r, err := b.stream.Run(storebench.Pebble{Store: s}, b.load)
+		r, err := stream.Run(e, b.load)
 		if err != nil {
 			return err
 		}
