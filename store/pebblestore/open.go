@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
@@ -207,10 +208,17 @@ func (s *Store) load() error {
 	if err := s.openAlsoSeen(); err != nil {
 		return err
 	}
-	if err := s.loadKeys(); err != nil {
+	var tables errgroup.Group
+	for _, load := range []func() error{s.loadKeys, s.loadQueues, s.loadPlaces} {
+		tables.Go(func() error { return s.attempt(load) })
+	}
+	if err := tables.Wait(); err != nil {
 		return err
 	}
-	return s.loadQueues()
+	if s.packed == 0 && len(s.learning.places.rows) == 0 {
+		s.learning.end(s)
+	}
+	return nil
 }
 
 // scan calls f for the rows of a table in order; key and value are valid

@@ -1,8 +1,13 @@
 package pebblestore
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -51,8 +56,10 @@ const (
 	journalSize = 2 << 20
 )
 
-func appendJournalRow(dst []byte, num uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, tableJournal), num)
+// appendJournalRow appends the key of a row of a journal: of queues or of places. The numbers of
+// its rows ascend by one.
+func appendJournalRow(dst []byte, table byte, num uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, table), num)
 }
 
 // journals reports whether a queue that changed may be in the journal: a new one needs
@@ -101,7 +108,7 @@ func (j *journal) close(tx *txn) {
 	row := &j.rows[len(j.rows)-1]
 	row.size = len(j.buf)
 	j.size += row.size
-	tx.key = appendJournalRow(tx.key[:0], row.num)
+	tx.key = appendJournalRow(tx.key[:0], tableJournal, row.num)
 	tx.set(tx.key, j.buf)
 	for j.size > tx.s.opt.journalSize && len(j.rows) > 1 {
 		j.retire(tx, &j.rows[0])
@@ -118,7 +125,7 @@ func (j *journal) retire(tx *txn, row *journalRow) {
 			tx.setQueue(c, q)
 		}
 	}
-	tx.key = appendJournalRow(tx.key[:0], row.num)
+	tx.key = appendJournalRow(tx.key[:0], tableJournal, row.num)
 	tx.singleDelete(tx.key)
 }
 
@@ -130,41 +137,84 @@ func (tx *txn) setQueue(c *crawl, q *sched.Queue) {
 	tx.set(tx.key, tx.value)
 }
 
-// journalState is the latest state of a queue that the journal has.
+// journalState is the latest state of a queue that the journal has, and the number of its row.
 type journalState struct {
-	row   int // in journal.rows
+	num   uint64
 	value []byte
 }
 
 // loadJournal reads the journal, and returns the latest state of each queue in
 // it by the queue row's key.
 func (s *Store) loadJournal() (map[string]journalState, error) {
-	states := map[string]journalState{}
+	first, values, err := journalRows(s.db, tableJournal)
+	if err != nil {
+		return nil, err
+	}
 	j := &s.sched.journal
-	err := s.scan([]byte{tableJournal}, rowBound(tableJournal), func(key, value []byte) error {
-		if len(key) != 9 {
-			return fmt.Errorf("cannot read journal row %x: %w", key, store.ErrCorrupt)
-		}
-		row := journalRow{num: binary.BigEndian.Uint64(key[1:]), size: len(value)}
-		if row.num >= j.next {
-			return fmt.Errorf("cannot read journal row %d; got fewer than %d rows ever: %w", row.num, j.next, store.ErrCorrupt)
-		}
-		j.rows = append(j.rows, row)
-		j.size += row.size
-		return eachState(value, func(key string, value []byte) {
-			states[key] = journalState{len(j.rows) - 1, append([]byte(nil), value...)}
-		})
-	})
-	return states, err
+	for i, value := range values {
+		j.rows = append(j.rows, journalRow{num: first + uint64(i), size: len(value)})
+		j.size += len(value)
+	}
+	if end := first + uint64(len(values)); end > j.next {
+		return nil, fmt.Errorf("cannot read journal row %d; got fewer than %d rows ever: %w", end-1, end, store.ErrCorrupt)
+	}
+	return journalStates(first, values)
 }
 
-// eachState calls f for each state in a journal row, with the key of its
-// queue's row.
-func eachState(row []byte, f func(key string, value []byte)) error {
+// journalRows returns the values of the rows of a journal, and the number of the first of them.
+// It reads from the last row back to the first number without a row: that row was removed, and so
+// were all before it. Until a compaction drops them, removed rows can be many times as large as the
+// journal, and a scan from the beginning would read them.
+func journalRows(rows pebble.Reader, table byte) (first uint64, values [][]byte, err error) {
+	it, err := rows.NewIter(bounds([]byte{table}, rowBound(table)))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.Last(); ok; {
+		if len(it.Key()) != 9 {
+			return 0, nil, fmt.Errorf("cannot read journal row %x: %w", it.Key(), store.ErrCorrupt)
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return 0, nil, err
+		}
+		num := binary.BigEndian.Uint64(it.Key()[1:])
+		if len(values) > 0 && num != first-1 {
+			break // the limit is not exact
+		}
+		first, values = num, append(values, bytes.Clone(value))
+		limit := []byte{table}
+		if first > 0 {
+			limit = appendJournalRow(nil, table, first-1)
+		}
+		ok = it.PrevWithLimit(limit) == pebble.IterValid
+	}
+	slices.Reverse(values)
+	return first, values, it.Error()
+}
+
+// journalStates returns the latest state of each queue that rows of the journal have, by the
+// queue row's key.
+func journalStates(first uint64, values [][]byte) (map[string]journalState, error) {
+	states := map[string]journalState{}
+	for i, row := range values {
+		err := eachState(row, func(key, value []byte) { states[string(key)] = journalState{first + uint64(i), value} })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// eachState calls f for each state in a journal row, with the key of its queue's row, which
+// is valid during the call.
+func eachState(row []byte, f func(key, value []byte)) error {
 	r := readRow(row)
+	var key []byte
 	for len(r.B) > 0 {
-		crawl := uint32(r.Uvarint())
-		name := string(r.Take(int(min(r.Uvarint(), store.MaxQueueKey+1))))
+		key = appendNumbered(key[:0], tableQueue, uint32(r.Uvarint()))
+		key = append(key, r.Take(int(min(r.Uvarint(), store.MaxQueueKey+1)))...)
 		size := r.Take(2)
 		if r.Bad {
 			break
@@ -173,16 +223,15 @@ func eachState(row []byte, f func(key string, value []byte)) error {
 		if r.Bad {
 			break
 		}
-		f(string(appendQueueRow(nil, crawl, name)), value)
+		f(key, value)
 	}
 	return r.end("journal row", row)
 }
 
-// newer returns the state that the journal has of a queue, if it is newer than
-// the queue's row.
-func (j *journal) newer(states map[string]journalState, key, value []byte) (journalState, bool) {
+// newer returns the state that the journal has of a queue, if it is newer than the queue's row.
+func newer(states map[string]journalState, key, value []byte) (journalState, bool) {
 	st, ok := states[string(key)]
-	return st, ok && j.rows[st.row].num >= rowAge(value)
+	return st, ok && st.num >= rowAge(value)
 }
 
 // rowAge returns how many journal rows are older than a queue row.

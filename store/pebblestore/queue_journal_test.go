@@ -44,13 +44,61 @@ func wantHeld(t *testing.T, s *Store, n int, want int64) {
 	}
 }
 
-// journalRows counts the rows of the journal.
-func journalRows(t *testing.T, s *Store) (n int) {
+// countJournal counts the rows of the journal.
+func countJournal(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	if err := s.scan([]byte{tableJournal}, rowBound(tableJournal), func(_, _ []byte) error { n++; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestJournalRows checks that a journal is read from the first row after the removed ones.
+func TestJournalRows(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		set      []uint64
+		removed  []uint64
+		from, to uint64 // of the rows that are read
+	}{
+		{"none", nil, nil, 0, 0},
+		{"from nought", []uint64{0, 1, 2}, nil, 0, 3},
+		{"none removed", []uint64{1, 2, 3}, nil, 1, 4},
+		{"removed", []uint64{1, 2, 3, 4, 5, 6}, []uint64{1, 2, 3, 4}, 5, 7},
+		{"all removed", []uint64{1, 2, 3}, []uint64{1, 2, 3}, 0, 0},
+		{"not from the beginning", []uint64{7, 8}, nil, 7, 9},
+		{"long numbers", []uint64{254, 255, 256, 257}, []uint64{254}, 255, 258},
+		{"the row before is missing", []uint64{1, 2, 4, 5}, nil, 4, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+			defer s.Close()
+			b, removal := s.db.NewBatch(), s.db.NewBatch()
+			var err error
+			for _, table := range []byte{tableJournal, tablePlaces} {
+				for _, n := range tt.set {
+					err = errors.Join(err, b.Set(appendJournalRow(nil, table, n), fmt.Append(nil, n), nil))
+				}
+				for _, n := range tt.removed {
+					err = errors.Join(err, removal.SingleDelete(appendJournalRow(nil, table, n), nil))
+				}
+			}
+			if err := errors.Join(err, b.Commit(pebble.Sync), removal.Commit(pebble.Sync)); err != nil {
+				t.Fatal(err)
+			}
+			for _, table := range []byte{tableJournal, tablePlaces} {
+				first, values, err := journalRows(s.db, table)
+				if err != nil || first != tt.from || len(values) != int(tt.to-tt.from) {
+					t.Fatalf("got %d rows from %d, %v; want %d from %d", len(values), first, err, tt.to-tt.from, tt.from)
+				}
+				for i, v := range values {
+					if want := fmt.Sprint(first + uint64(i)); string(v) != want {
+						t.Errorf("row %s: got %q", want, v)
+					}
+				}
+			}
+		})
+	}
 }
 
 // TestJournalIsRead checks that a store reopens with the states that only the journal has,
@@ -64,7 +112,7 @@ func TestJournalIsRead(t *testing.T) {
 		for range 7 {
 			addTo(t, s, queues, round)
 			round++
-			if rows, most := journalRows(t, s), 1+opt.journalSize/(queues*10); round > 1 && (rows == 0 || rows > most) {
+			if rows, most := countJournal(t, s), 1+opt.journalSize/(queues*10); round > 1 && (rows == 0 || rows > most) {
 				t.Errorf("got %d journal rows after %d rounds; want 1 to %d", rows, round, most)
 			}
 		}
@@ -92,7 +140,7 @@ func TestJournalIsOlder(t *testing.T) {
 		t.Fatalf("got %d leases, %v; want 2", len(taken.Leases), err)
 	}
 	settle(t, s, taken.Leases)
-	if rows := journalRows(t, s); rows != 1 {
+	if rows := countJournal(t, s); rows != 1 {
 		t.Fatalf("got %d journal rows; want 1", rows)
 	}
 	s = reopen(t, s, "db", opt)

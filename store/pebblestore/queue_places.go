@@ -1,10 +1,8 @@
 package pebblestore
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -47,10 +45,6 @@ type placesRow struct {
 	loaded []byte
 }
 
-func appendPlacesRow(dst []byte, num uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, tablePlaces), num)
-}
-
 // setPlace notes where a URL is queued, or was when it ended and its text is kept.
 func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
 	j, at := &tx.s.sched.places, placeKey{c.num, *k}
@@ -90,7 +84,7 @@ func (j *places) open() {
 // close puts the last row into the batch.
 func (j *places) close(tx *txn) {
 	if len(j.buf) > 0 {
-		tx.key = appendPlacesRow(tx.key[:0], j.rows[len(j.rows)-1].num)
+		tx.key = appendJournalRow(tx.key[:0], tablePlaces, j.rows[len(j.rows)-1].num)
 		tx.set(tx.key, j.buf)
 		j.buf = j.buf[:0]
 	}
@@ -132,7 +126,7 @@ func (j *places) retire(tx *txn, row placesRow, first uint64) {
 		tx.value = appendPointer(tx.value[:0], e.pointer())
 		tx.set(tx.key, tx.value)
 	}
-	tx.key = appendPlacesRow(tx.key[:0], row.num)
+	tx.key = appendJournalRow(tx.key[:0], tablePlaces, row.num)
 	tx.singleDelete(tx.key)
 }
 
@@ -155,18 +149,16 @@ func (s *Store) hasRow(key []byte) bool {
 }
 
 // loadPlaces reads the journal of places. Its places are found after parse.
-func (s *Store) loadPlaces() (*places, error) {
+func (s *Store) loadPlaces() error {
 	j := &places{next: 1}
 	j.secret = binary.LittleEndian.Uint64(s.secret[:])
-	err := s.scan([]byte{tablePlaces}, rowBound(tablePlaces), func(key, value []byte) error {
-		if len(key) != 9 {
-			return fmt.Errorf("cannot read row of places %x: %w", key, store.ErrCorrupt)
-		}
-		row := placesRow{num: binary.BigEndian.Uint64(key[1:]), loaded: bytes.Clone(value)}
-		j.rows, j.next = append(j.rows, row), row.num+1
-		return nil
-	})
-	return j, err
+	first, values, err := journalRows(s.db, tablePlaces)
+	for i, value := range values {
+		j.rows = append(j.rows, placesRow{num: first + uint64(i), loaded: value})
+	}
+	j.next = max(j.next, first+uint64(len(values)))
+	s.learning.places = j
+	return err
 }
 
 // parse puts the places of the rows that Open read into the table.

@@ -22,18 +22,14 @@ const heldText = "the URL is held and its key isn't in the index: it would be ca
 // queueRows are queues and places of URLs as they were read.
 type queueRows struct {
 	places map[placeKey]pointer      // that the journal has
-	states map[string]stateInRow     // that the journal has, by the key of the queue's row
+	states map[string]journalState   // that the journal has, by the key of the queue's row
 	queues map[queueNum]*urlsOfQueue // that have queued URLs by their state
+
+	firstPlaces, firstJournal uint64 // the numbers of the first rows that were read
 }
 
 func newQueueRows() queueRows {
-	return queueRows{map[placeKey]pointer{}, map[string]stateInRow{}, map[queueNum]*urlsOfQueue{}}
-}
-
-// stateInRow is the state of a queue in a row of the journal.
-type stateInRow struct {
-	num   uint64
-	value []byte
+	return queueRows{places: map[placeKey]pointer{}, queues: map[queueNum]*urlsOfQueue{}}
 }
 
 // urlsOfQueue is a queue by its state, and its URLs as they were read.
@@ -45,20 +41,21 @@ type urlsOfQueue struct {
 }
 
 // journals reads the journals of the snapshot.
-func (v *verifier) journals() error {
-	err := scanRows(v.snapshot, []byte{tablePlaces}, rowBound(tablePlaces), func(_, value []byte) error {
-		return eachPlace(value, func(k placeKey, p pointer) { v.places[k] = p })
-	})
-	if err != nil {
+func (v *verifier) journals() (err error) {
+	var values [][]byte
+	if v.firstPlaces, values, err = journalRows(v.snapshot, tablePlaces); err != nil {
 		return err
 	}
-	return scanRows(v.snapshot, []byte{tableJournal}, rowBound(tableJournal), func(key, value []byte) error {
-		if len(key) != 9 {
-			return nil // row reports it
+	for _, row := range values {
+		if err := eachPlace(row, func(k placeKey, p pointer) { v.places[k] = p }); err != nil {
+			return err
 		}
-		num := binary.BigEndian.Uint64(key[1:])
-		return eachState(value, func(key string, value []byte) { v.states[key] = stateInRow{num, bytes.Clone(value)} })
-	})
+	}
+	if v.firstJournal, values, err = journalRows(v.snapshot, tableJournal); err != nil {
+		return err
+	}
+	v.states, err = journalStates(v.firstJournal, values)
+	return err
 }
 
 // queueRow verifies a row of the queue side.
@@ -76,12 +73,22 @@ func (v *verifier) queueRow(key, value []byte) error {
 		v.queue(key, value)
 	case (key[0] == tableName || key[0] == tableRetired) && len(key) == 9:
 		v.crawlOf(key)
-	case key[0] == tableJournal && len(key) == 9, key[0] == tablePlaces && len(key) == 9: // journals read them
+	case key[0] == tableJournal && len(key) == 9:
+		v.journalRow(key, v.firstJournal)
+	case key[0] == tablePlaces && len(key) == 9:
+		v.journalRow(key, v.firstPlaces)
 	case key[0] == tableCrawlQueues && (len(key) == 1 || len(key) == 5):
 	default:
 		v.found(key, "a row of no table that this version knows")
 	}
 	return nil
+}
+
+// journalRow reports a row that journals did not read.
+func (v *verifier) journalRow(key []byte, first uint64) {
+	if binary.BigEndian.Uint64(key[1:]) < first {
+		v.found(key, "a journal row before a row that is missing")
+	}
 }
 
 // crawlOf returns the crawl that a row names, and reports if there is none.
@@ -99,7 +106,7 @@ func (v *verifier) queue(key, value []byte) {
 	if h == nil {
 		return
 	}
-	if st, ok := v.states[string(key)]; ok && st.num >= rowAge(value) {
+	if st, ok := newer(v.states, key, value); ok {
 		value = st.value
 	}
 	q, err := parseQueue(nil, string(key[5:]), value)

@@ -22,9 +22,6 @@ func (s *Store) loadQueues() error {
 	if err != nil {
 		return err
 	}
-	if s.learning.places, err = s.loadPlaces(); err != nil {
-		return err
-	}
 	states, err := s.loadJournal()
 	if err != nil {
 		return err
@@ -34,19 +31,17 @@ func (s *Store) loadQueues() error {
 		return err
 	}
 	err = s.scan([]byte{tableQueue}, rowBound(tableQueue), func(key, value []byte) error {
-		st, ok := s.sched.journal.newer(states, key, value)
+		st, ok := newer(states, key, value)
 		if ok {
 			value = st.value
 		}
 		q, err := s.loadQueue(key, value, leases, now)
 		if ok && q != nil {
-			s.sched.journal.rows[st.row].put(q)
+			rows := s.sched.journal.rows
+			rows[st.num-rows[0].num].put(q)
 		}
 		return err
 	})
-	if s.packed == 0 && len(s.learning.places.rows) == 0 {
-		s.learning.end(s)
-	}
 	if err == nil && len(leases) > 0 {
 		err = fmt.Errorf("cannot load leases; got %d queues with leases and no row: %w", len(leases), store.ErrCorrupt)
 	}
