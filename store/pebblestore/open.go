@@ -42,6 +42,7 @@ type Store struct {
 	sees    seeMerger     // the committer's
 	pace    *pace         // the committer's
 	wall    wallTime      // the committer's
+	rows    int           // since it last had Pebble flush its buffer; the committer's
 	flights flights
 
 	answered sync.Pool // requests to be used again
