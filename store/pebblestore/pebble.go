@@ -37,11 +37,9 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 		CompactionConcurrencyRange: func() (lower, upper int) { return 1, max(3, runtime.GOMAXPROCS(0)) },
 	}
 	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.memTableBytes), 16)
-	if opt.memTableBytes < 32<<20 {
-		// Every write buffer becomes a table in L0: with small ones, more of them
-		// go down together, so that the level below is rewritten as seldom.
-		o.L0CompactionThreshold, o.L0StopWritesThreshold = 8, 64
-	}
+	// Every write buffer becomes a table in L0, and few are full: more of them than by default
+	// go down together, so that the level below is rewritten less often.
+	o.L0CompactionThreshold, o.L0StopWritesThreshold = 8, 64
 	for i := range o.Levels {
 		o.TargetFileSizes[i] = opt.tableBytes
 		o.Levels[i].BlockSize = 16 << 10
