@@ -18,11 +18,7 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	if err != nil {
 		return store.Stats{}, err
 	}
-	if err := s.enter(ctx); err != nil {
-		return store.Stats{}, err
-	}
-	defer s.leave()
-	return s.stats(ctx, crawl)
+	return entered(ctx, s, func() (store.Stats, error) { return s.stats(ctx, crawl) })
 }
 
 func (s *Store) stats(ctx context.Context, crawl string) (store.Stats, error) {
@@ -95,11 +91,7 @@ func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
 
 // Crawls implements store.Store.
 func (s *Store) Crawls(ctx context.Context) ([]string, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	return s.crawlNames(ctx)
+	return entered(ctx, s, func() ([]string, error) { return s.crawlNames(ctx) })
 }
 
 func (s *Store) crawlNames(ctx context.Context) ([]string, error) {

@@ -20,7 +20,7 @@ end
 -- refile files queues again whose settings above them were changed.
 local function refile(c)
   return page(c, 'refile', c.Q, PAGE, function(name, row)
-    local q = c.queues[name] or keep_queue(c, parse_queue(name, row))
+    local q = find_queue(c, name, row)
     if held(q) > 0 then q.dirty = true end
   end)
 end

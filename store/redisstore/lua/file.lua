@@ -33,7 +33,7 @@ end
 local function find_first(c, q)
   if not q.doubt then return end
   q.doubt, q.first = nil, NEVER
-  for p = 0, 7 do
+  for p = 0, q.levels > 1 and 7 or 0 do
     if has_level(q, p) then
       local first = first_score(level_key(c, q, p))
       if first == NEVER then q.levels = q.levels - 2 ^ p end

@@ -91,8 +91,12 @@ local function load_queues(c, names)
   end
 end
 
-local function find_queue(c, name)
-  if c.queues[name] == nil then load_queues(c, { name }) end
+-- find_queue returns a queue, whose row may have been read.
+local function find_queue(c, name, row)
+  if c.queues[name] == nil then
+    row = row or call('HGET', c.Q, name)
+    c.queues[name] = row and keep_queue(c, parse_queue(name, row))
+  end
   return c.queues[name] or nil
 end
 

@@ -27,13 +27,13 @@ local function peek(c, l)
   while true do
     l.i = l.i + 1
     local name = l.page[l.i]
-    local q = name and not (last_queue and served[c.mark .. name]) and find_queue(c, name)
+    local q = name and not (last_queue and served[c.mark .. name]) and find_queue(c, name, l.rows[l.i])
     if q and not (l.last and want.bound > 0 and q.live >= want.bound) then return q end
     if not name then
       if l.ended then return nil end
       local n = max(4, min(256, l.size))
       l.page, l.i, l.size = call('ZRANGE', l.key, text(l.from), text(l.from + n - 1)), 0, 2 * n
-      l.from, l.ended = l.from + n, #l.page < n or l.last and l.from + n >= MOST
+      l.rows, l.from, l.ended = fetch(c.Q, l.page), l.from + n, #l.page < n or l.last and l.from + n >= MOST
     end
   end
 end

@@ -16,64 +16,65 @@ local token = tonumber(call('HGET', base .. 'S', 'tokens')) or 0
 local given, bytes, served_queues, unfinished, served, ends = 0, 0, 0, 0, {}, now + want.lease
 local ends_text, told = text(ends), {} -- pieces of the reply
 
--- give leases one URL, unless it has no record: then it can't be fetched. attempts is nil for one without a lease.
-local function give(c, q, key, row, attempts)
-  if not row then
-    call('HDEL', c.L, key)
-    want.skipped = true
-    return 0
-  end
-  local n, m = 5 * given, #c.new_leases
-  given, bytes = given + 1, bytes + #row - 29 - #q.name
-  local lease = pack(LEASE, token + given, ends, (attempts or unpack_struct('>I4', row, 20)) + 1, 0, now)
-  told[n + 1], told[n + 2], told[n + 3], told[n + 4], told[n + 5] = lease, key, c.short, pack('>I4', #row), row
-  c.new_leases[m + 1], c.new_leases[m + 2] = key, lease
-  c.new_ends[m + 1], c.new_ends[m + 2] = ends_text, key
-  return 1
-end
-
 local function filled() return given >= want.urls or bytes >= want.bytes end
 
--- hand_out leases URLs, some of which may have leases that ran out, until the request has all that it asks for. It returns how
--- many it went through, and how many it leased.
-local function hand_out(c, q, keys, leases)
-  local rows, k, got = get_rows(c, keys), 0, 0
-  while k < #keys and not filled() do
-    k = k + 1
-    got = got + give(c, q, keys[k], rows[k], leases and unpack_struct('>I4', leases[k], 13))
+-- give notes members of a set to lease, some of which may have leases that ran out, until the request has as many bytes as it asks
+-- for, and strikes them off. It returns their number.
+local function give(c, q, set, members, late)
+  for i = 1, #members do members[i] = sub(members[i], 7) end
+  local leases, rows, k, n = late and fetch(c.L, members), want.bytes < NEVER and get_rows(c, members), 0, #c.keys
+  while k < #members and bytes < want.bytes do
+    k, given = k + 1, given + 1
+    c.keys[n + k], c.from[n + k], c.places[n + k], c.tries[n + k] = members[k], q, given, leases and sub(leases[k], 13, 16) or false
+    if rows and rows[k] then bytes = bytes + #rows[k] - 29 - #q.name end
   end
-  return k, got
+  if k > 0 then call('ZREMRANGEBYRANK', set, '0', text(k - 1)) end
+  return k
+end
+
+-- lease leases the noted URLs, but for those without a record: they can't be fetched. Few leases of a script differ in more than
+-- their tokens, and few records in length.
+local function lease(c)
+  local keys, heads, tails, leases, m, rows = c.keys, {}, {}, c.new_leases, 0, get_rows(c, c.keys)
+  for i = 1, #keys do
+    local key, row, at = keys[i], rows[i], 4 * c.places[i]
+    if row then
+      local tries, size = c.tries[i] or sub(row, 20, 23), #row
+      tails[tries] = tails[tries] or sub(pack(LEASE, 0, ends, unpack_struct('>I4', tries) + 1, 0, now), 7)
+      heads[size] = heads[size] or c.short .. pack('>I4', size)
+      local l = pack('>I6c0', token + at / 4, tails[tries])
+      told[at - 3], told[at - 2], told[at - 1], told[at] = l, key, heads[size], row
+      leases[m + 1], leases[m + 2] = key, l
+      c.new_ends[m + 1], c.new_ends[m + 2] = ends_text, key
+      m = m + 2
+    else
+      told[at - 3], told[at - 2], told[at - 1], told[at] = '', '', '', ''
+      call('HDEL', c.L, key)
+      count(c, c.from[i], 0, -1, 0, 0)
+      want.skipped = true
+    end
+  end
+  leases[0] = c.short .. pack('>I4', 39 * m / 2)
 end
 
 -- give_late leases URLs again whose leases ran out, earliest first.
 local function give_late(c, q, n)
-  local late, keys = queue_key(c, 'x', q), {}
-  local members = call('ZRANGE', late, '0', text(n - 1))
-  for i = 1, #members do keys[i] = sub(members[i], 7) end
-  local k, got = hand_out(c, q, keys, fetch(c.L, keys))
-  for i = 1, k do c.leases[keys[i]] = nil end
-  if k > 0 then call('ZREMRANGEBYRANK', late, '0', text(k - 1)) end
-  count(c, q, 0, got, -k, 0)
-  return got
+  local late = queue_key(c, 'x', q)
+  local k = give(c, q, late, call('ZRANGE', late, '0', text(n - 1)), true)
+  count(c, q, 0, k, -k, 0)
+  return k
 end
 
--- give_level leases URLs of one priority that are due.
+-- give_level leases URLs of one priority that are due. It asks for no scores: to print one costs more than to read a member. When
+-- the next one is due is looked up only if it isn't due now.
 local function give_level(c, q, p, n)
-  local level, keys = level_key(c, q, p), {}
-  local list = call('ZRANGE', level, '0', text(n), 'WITHSCORES')
-  while #keys < n and list[2 * #keys + 2] and tonumber(list[2 * #keys + 2]) <= now do keys[#keys + 1] = sub(list[2 * #keys + 1], 7) end
-  local k, got = hand_out(c, q, keys)
-  if k == 0 then return 0 end
-  call('ZREMRANGEBYRANK', level, '0', text(k - 1))
-  if q.levels ~= 2 ^ p then
-    q.doubt = true
-  elseif list[2 * k + 2] then
-    q.first = tonumber(list[2 * k + 2])
-  else
-    q.first, q.levels = NEVER, 0
-  end
-  count(c, q, -k, got, 0, 0)
-  return got
+  local level = level_key(c, q, p)
+  local members = call('ZRANGEBYSCORE', level, '-inf', text(now), 'LIMIT', '0', text(n + 1))
+  local more = table.remove(members, n + 1)
+  local k = give(c, q, level, members)
+  q.doubt = q.doubt or not more and k == #members
+  count(c, q, -k, k, 0, 0)
+  return k
 end
 
 -- serve leases what a queue may give. One that goes on after a full script has had its turn.
@@ -93,7 +94,7 @@ local function serve(c, q, goes_on)
   local most = min(n, room)
   if most <= 0 then return end
   local got = q.late > 0 and give_late(c, q, most) or 0
-  for p = 7, 0, -1 do
+  for p = q.levels > 1 and 7 or 0, 0, -1 do
     if got < most and has_level(q, p) and not filled() then got = got + give_level(c, q, p, most - got) end
   end
   if got == 0 then return end
@@ -110,12 +111,13 @@ local function full() return filled() or served_queues >= want.queues end
 -- open_for_take loads a crawl for a take, and does what time alone changes.
 local function open_for_take(c)
   begin(c)
-  c.new_leases, c.new_ends, c.short = {}, {}, short(c.name)
+  c.keys, c.from, c.places, c.tries, c.new_leases, c.new_ends, c.short = {}, {}, {}, {}, {}, {}, short(c.name)
   want.stopped = advance(c) or want.stopped
   return c
 end
 
 local function save_take(c)
+  lease(c)
   many('HSET', c.L, c.new_leases)
   many('ZADD', c.E, c.new_ends)
   settle_queues(c)
@@ -136,12 +138,13 @@ end
 
 -- answer_take returns the reply, and keeps the list of leases: if the answer is lost, they are given back.
 local function answer_take(crawls, next)
-  local noted = { 'S' }
-  for _, c in ipairs(crawls) do if #c.new_leases > 0 then noted[#noted + 1] = c.short .. long(concat(c.new_leases)) end end
+  local kept = { 'S' }
+  for _, c in ipairs(crawls) do if #c.new_leases > 0 then kept[#kept + 1] = concat(c.new_leases, '', 0) end end
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if next == NEVER then next = 0 end
-  if want.skipped or given > 0 and given >= want.urls then next = now end
-  if want.left or not filled() and (want.stopped or full() and next == now) or given < want.urls and bytes >= want.bytes then next = 1 end
-  answer(concat(noted))
-  return 'F' .. pack('>I6I4', next, unfinished) .. concat(told)
+  if given > 0 and given >= want.urls then next = now end
+  if want.skipped or want.left or not filled() and (want.stopped or full() and next == now) or given < want.urls and bytes >= want.bytes then next = 1 end
+  answer(concat(kept))
+  told[0] = 'F' .. pack('>I6I4', next, unfinished)
+  return concat(told, '', 0)
 end
