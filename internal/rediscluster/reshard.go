@@ -18,6 +18,10 @@ func (c *Cluster) MoveSlots(ctx context.Context, slots []int, from, to int) erro
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return fmt.Errorf("cannot move slots: %w", err)
 	}
+	// The two may learn of a failover later than the node that was asked.
+	if err := errors.Join(c.sees(ctx, from, to), c.sees(ctx, to, from)); err != nil {
+		return fmt.Errorf("cannot move slots: %w", err)
+	}
 	masters, err := c.Masters(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot move slots: %w", err)
@@ -44,6 +48,15 @@ func (c *Cluster) MoveSlots(ctx context.Context, slots []int, from, to int) erro
 		}
 	}
 	return nil
+}
+
+// sees waits until a node sees another one as a master.
+func (c *Cluster) sees(ctx context.Context, viewer, other int) error {
+	n, id := c.Nodes[viewer], c.Nodes[other].ID
+	return until(ctx, fmt.Sprintf("sees on %s that %s is a master", n.Addr, c.Nodes[other].Addr), func(ctx context.Context) (bool, error) {
+		members, err := n.members(ctx)
+		return slices.ContainsFunc(members, func(m member) bool { return m.id == id && m.is("master") }), err
+	})
 }
 
 // OccupiedSlots returns the slots that a node has keys in.
