@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -32,7 +34,7 @@ func rivals(tmp string) []rival {
 	}
 	for _, r := range []struct{ name, define, lib string }{{"rocksdb", "-DROCKSDB", "-lrocksdb"}, {"sqlite", "-DSQLITE", "-lsqlite3"}} {
 		program := filepath.Join(tmp, r.name+".program")
-		out, err := exec.Command("g++", "-O2", "-std=c++17", r.define, "-o", program, "cpp/rival.cc", r.lib).CombinedOutput()
+		out, err := exec.Command("g++", "-O2", "-std=c++17", r.define, "-o", program, "cpp/rival.cc", r.lib, "-pthread").CombinedOutput()
 		if err != nil {
 			fmt.Printf("%s takes no part: %v: %s\n", r.name, err, bytes.SplitN(out, []byte("\n"), 2)[0])
 			continue
@@ -89,17 +91,19 @@ func (bolt) Compacts() (bool, error) { return false, nil }
 
 func (b bolt) Close() error { return b.db.Close() }
 
-// program is a rival in another process: see cpp/rival.cc.
+// program is a rival in another process: see cpp/rival.cc. It answers many calls at the same time.
 type program struct {
 	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-	cpu time.Duration
-	buf []byte
+	cpu atomic.Int64 // µs
+
+	mu      sync.Mutex
+	in      io.WriteCloser
+	calls   uint32
+	waiting map[uint32]chan []byte // by the number of the call; nil when the program has ended
 }
 
 func openProgram(path, dir string) (engine, error) {
-	p := &program{cmd: exec.Command(path, dir)}
+	p := &program{cmd: exec.Command(path, dir), waiting: map[uint32]chan []byte{}}
 	p.cmd.Stderr = os.Stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -109,8 +113,36 @@ func openProgram(path, dir string) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.out = bufio.NewReaderSize(out, 1<<20)
-	return p, p.cmd.Start()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go p.read(bufio.NewReaderSize(out, 1<<20))
+	return p, nil
+}
+
+// read passes answers on until the program ends.
+func (p *program) read(out io.Reader) {
+	for {
+		var head [8]byte
+		if _, err := io.ReadFull(out, head[:]); err != nil {
+			break
+		}
+		answer := make([]byte, binary.BigEndian.Uint32(head[4:])+8)
+		if _, err := io.ReadFull(out, answer); err != nil {
+			break
+		}
+		call := binary.BigEndian.Uint32(head[:])
+		p.mu.Lock()
+		p.waiting[call] <- answer
+		delete(p.waiting, call)
+		p.mu.Unlock()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.waiting {
+		close(c)
+	}
+	p.waiting = nil
 }
 
 func (p *program) See(keys []hashkey.UrlShortHash, fresh []bool) error {
@@ -123,28 +155,42 @@ func (p *program) Compacts() (bool, error) {
 	return busy[0], err
 }
 
-// ask sends keys, or the question whether it compacts, and reads the answers.
+// ask sends keys, or the question whether it compacts, and waits for the answers.
 func (p *program) ask(keys []hashkey.UrlShortHash, answers []bool) error {
-	p.buf = binary.BigEndian.AppendUint32(p.buf[:0], uint32(len(keys)))
-	for i := range keys {
-		p.buf = append(p.buf, keys[i][:]...)
-	}
-	if _, err := p.in.Write(p.buf); err != nil {
+	c, err := p.send(keys)
+	if err != nil {
 		return err
 	}
-	n := len(answers)
-	read := slices.Grow(p.buf[:0], n+8)[:n+8]
-	if _, err := io.ReadFull(p.out, read); err != nil {
-		return err
+	answer, ok := <-c
+	if n := len(answers); !ok || len(answer) != n+8 {
+		return fmt.Errorf("%s ended, or gave %d bytes; want %d", p.cmd.Path, len(answer), n+8)
 	}
 	for i := range answers {
-		answers[i] = read[i] == 1
+		answers[i] = answer[i] == 1
 	}
-	p.cpu = time.Duration(binary.BigEndian.Uint64(read[n:])) * time.Microsecond
+	p.cpu.Store(int64(binary.BigEndian.Uint64(answer[len(answers):])))
 	return nil
 }
 
-func (p *program) CPU() time.Duration { return p.cpu }
+func (p *program) send(keys []hashkey.UrlShortHash) (chan []byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		return nil, fmt.Errorf("%s has ended", p.cmd.Path)
+	}
+	p.calls++
+	c := make(chan []byte, 1)
+	p.waiting[p.calls] = c
+	buf := binary.BigEndian.AppendUint32(make([]byte, 0, 8+len(keys)*len(hashkey.UrlShortHash{})), p.calls)
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(keys)))
+	for i := range keys {
+		buf = append(buf, keys[i][:]...)
+	}
+	_, err := p.in.Write(buf)
+	return c, err
+}
+
+func (p *program) CPU() time.Duration { return time.Duration(p.cpu.Load()) * time.Microsecond }
 
 func (p *program) Close() error {
 	if err := p.in.Close(); err != nil {

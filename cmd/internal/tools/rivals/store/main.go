@@ -4,6 +4,7 @@
 //
 //	cd cmd/internal/tools/rivals/store && go run . -keys 10e6 -length 10s
 //	cd cmd/internal/tools/rivals/store && go run . -keys 10e6 -only firstseen,runs,rocksdb
+//	cd cmd/internal/tools/rivals/store && go run . -keys 10e6 -only firstseen,runs,rocksdb -callers 3
 //	cd cmd/internal/tools/rivals/store && go run . -keys 10e6 -only firstseen,bbolt,sqlite -dup 70 -batch 1000
 //	cd cmd/internal/tools/rivals/store && go run . -keys 50e6 -only firstseen,bbolt,sqlite -dup 70 -sorted
 //

@@ -1,13 +1,15 @@
 // Rival is a seen-set on RocksDB or SQLite that cmd/internal/tools/rivals/store drives through
 // pipes, so that it gets the same keys as the others.
 //
-//   g++ -O2 -DROCKSDB -o rocksdb rival.cc -lrocksdb      (Debian: librocksdb-dev)
-//   g++ -O2 -DSQLITE  -o sqlite  rival.cc -lsqlite3      (Debian: libsqlite3-dev)
+//   g++ -O2 -DROCKSDB -o rocksdb rival.cc -lrocksdb      -pthread (Debian: librocksdb-dev)
+//   g++ -O2 -DSQLITE  -o sqlite  rival.cc -lsqlite3      -pthread (Debian: libsqlite3-dev)
 //
-// stdin:  count (4 bytes, big-endian), then as many keys of 16 bytes; 0 asks whether
-//         it compacts
-// stdout: a byte for each key, 1 for a new one, when all are durable, or a byte that
-//         is 1 while it compacts; then 8 bytes, the processor time used so far in µs, big-endian
+// Integers are big-endian. Many calls may be in progress; answers come in any order.
+// stdin:  number of the call (4 bytes), count (4 bytes), then as many keys of 16 bytes; a count of 0
+//         asks whether it compacts
+// stdout: number of the call, count of bytes (4 bytes each); a byte for each key, 1 for a new one, when
+//         all are durable, or a byte that is 1 while it compacts; then 8 bytes, the processor time used
+//         so far in µs
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,8 +18,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 constexpr size_t kKey = 16;
@@ -51,13 +55,15 @@ class Engine {
     if (auto s = rocksdb::DB::Open(o, dir, &db_); !s.ok()) Die(s.ToString());
   }
 
-  // Sorted MultiGet, then one synced batch of what is new.
+  // Sorted MultiGet, then one batch of what is new. Calls look up and write in turn, so that one of them
+  // gets "new" for a key; they sync together.
   void See(const std::vector<char>& keys, const std::vector<uint32_t>& order, std::vector<char>* fresh) {
     size_t n = order.size();
     std::vector<rocksdb::Slice> slices(n);
     for (size_t i = 0; i < n; i++) slices[i] = {&keys[order[i] * kKey], kKey};
     std::vector<rocksdb::PinnableSlice> values(n);
     std::vector<rocksdb::Status> found(n);
+    std::unique_lock<std::mutex> turn(turn_);
     db_->MultiGet({}, db_->DefaultColumnFamily(), n, slices.data(), values.data(), found.data(), true);
     rocksdb::WriteBatch b;
     for (size_t i = 0; i < n; i++) {
@@ -67,9 +73,9 @@ class Engine {
       (*fresh)[order[i]] = 1;
       b.Put(slices[i], {});
     }
-    rocksdb::WriteOptions w;
-    w.sync = true;
-    if (auto s = db_->Write(w, &b); !s.ok()) Die(s.ToString());
+    if (auto s = db_->Write({}, &b); !s.ok()) Die(s.ToString());
+    turn.unlock();
+    if (auto s = db_->SyncWAL(); !s.ok()) Die(s.ToString());
   }
   bool Compacts() {
     using P = rocksdb::DB::Properties;
@@ -84,6 +90,7 @@ class Engine {
 
  private:
   rocksdb::DB* db_;
+  std::mutex turn_;
 };
 #endif
 
@@ -103,6 +110,7 @@ class Engine {
 
   // One transaction of sorted inserts; those that change something are new.
   void See(const std::vector<char>& keys, const std::vector<uint32_t>& order, std::vector<char>* fresh) {
+    std::lock_guard<std::mutex> turn(turn_);
     Run("BEGIN IMMEDIATE");
     for (uint32_t i : order) {
       sqlite3_bind_blob(insert_, 1, &keys[i * kKey], kKey, SQLITE_STATIC);
@@ -124,6 +132,7 @@ class Engine {
     if (sqlite3_exec(db_, sql, nullptr, nullptr, &err) != SQLITE_OK) Die(err);
   }
   sqlite3* db_;
+  std::mutex turn_;
   sqlite3_stmt* insert_;
 };
 #endif
@@ -142,23 +151,35 @@ static uint64_t MicrosUsed() {
   return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000ull + u.ru_utime.tv_usec + u.ru_stime.tv_usec;
 }
 
-int main(int argc, char** argv) {
-  if (argc != 2) Die("usage: rival DIR");
-  Engine e(argv[1]);
-  unsigned char head[4];
-  while (ReadFull(head, 4)) {
-    size_t n = size_t{head[0]} << 24 | head[1] << 16 | head[2] << 8 | head[3];
-    std::vector<char> keys(n * kKey), out(n, 0);
-    if (!ReadFull(keys.data(), keys.size())) Die("a batch ends too early");
+static uint32_t Big32(const unsigned char* p) { return uint32_t{p[0]} << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
+
+static std::mutex answering;
+
+static void Answer(Engine* e, uint32_t call, const std::vector<char>& keys) {
+  size_t n = keys.size() / kKey;
+  std::vector<char> fresh(n, 0), out;
+  if (n == 0) {
+    fresh.push_back(e->Compacts());
+  } else {
     std::vector<uint32_t> order(n);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return memcmp(&keys[a * kKey], &keys[b * kKey], kKey) < 0; });
-    if (n == 0) {
-      out.push_back(e.Compacts());
-    } else {
-      e.See(keys, order, &out);
-    }
-    PutBig(&out, MicrosUsed());
-    if (fwrite(out.data(), 1, out.size(), stdout) != out.size() || fflush(stdout) != 0) Die("cannot answer");
+    e->See(keys, order, &fresh);
+  }
+  PutBig(&out, uint64_t{call} << 32 | fresh.size());
+  out.insert(out.end(), fresh.begin(), fresh.end());
+  PutBig(&out, MicrosUsed());
+  std::lock_guard<std::mutex> turn(answering);
+  if (fwrite(out.data(), 1, out.size(), stdout) != out.size() || fflush(stdout) != 0) Die("cannot answer");
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) Die("usage: rival DIR");
+  Engine e(argv[1]);
+  unsigned char head[8];
+  while (ReadFull(head, 8)) { // the caller has all answers before it ends the input
+    std::vector<char> keys(Big32(head + 4) * kKey);
+    if (!ReadFull(keys.data(), keys.size())) Die("a batch ends too early");
+    std::thread(Answer, &e, Big32(head), std::move(keys)).detach();
   }
 }
