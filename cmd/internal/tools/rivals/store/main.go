@@ -9,8 +9,8 @@
 //	cd cmd/internal/tools/rivals/store && go run . -keys 50e6 -only firstseen,bbolt,sqlite -dup 70 -sorted
 //
 // RocksDB and SQLite take part when their libraries and a C++ compiler are
-// there. Each rival has the shape that served it best: RocksDB a sorted MultiGet
-// and one synced batch, SQLite a transaction of sorted INSERT OR IGNORE, bbolt a
+// there. Each rival has the shape that served it best: RocksDB a sorted MultiGet,
+// one batch, and a sync that callers share, SQLite a transaction of sorted INSERT OR IGNORE, bbolt a
 // transaction of sorted puts. None has an index in memory, which is what
 // pebblestore spends 9 to 12 bytes a key on; "runs" has none.
 package main
