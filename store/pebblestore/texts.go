@@ -70,9 +70,9 @@ func (t *texts) put(crawl uint32, k *store.Key, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*s.version(k)++
-	if at := (placeKey{crawl, *k}); !s.add(at, text) {
-		s.forget(at)
-	}
+	at := placeKey{crawl, *k}
+	s.forget(at)
+	s.add(at, text)
 }
 
 // drop notes that the text of a URL has changed.
@@ -129,10 +129,10 @@ func (t *texts) learn(crawl uint32, k *store.Key, text string, version uint64) {
 
 func (s *textShard) version(k *store.Key) *uint64 { return &s.moves[k[1]] }
 
-// add adds a text to the young half, and reports whether it is short enough.
-func (s *textShard) add(at placeKey, text string) bool {
+// add adds a text to the young half if it is short enough. An older text of the URL is forgotten before.
+func (s *textShard) add(at placeKey, text string) {
 	if len(text) > maxText {
-		return false
+		return
 	}
 	if h := &s.young; len(h.texts)+textHead+len(text)+textCost*(len(h.at)+1) > s.room {
 		s.young, s.old = s.old, s.young
@@ -140,9 +140,9 @@ func (s *textShard) add(at placeKey, text string) bool {
 		clear(s.young.at)
 	}
 	s.young.add(at, text)
-	return true
 }
 
+// forget forgets the text of a URL in both halves: another URL may later hide the young one.
 func (s *textShard) forget(at placeKey) {
 	for _, h := range []*textHalf{&s.young, &s.old} {
 		if _, ok := h.get(at); ok {

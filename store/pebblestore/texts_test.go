@@ -107,3 +107,23 @@ func TestLongTextsAreNotKept(t *testing.T) {
 		t.Errorf("got %q; want nothing", text)
 	}
 }
+
+// TestTextsOfAlikeKeys checks that a text that was replaced does not come back when the entry of another
+// key, of the same half, takes the place of the new one.
+func TestTextsOfAlikeKeys(t *testing.T) {
+	c := newTexts(0)
+	c.want()
+	k, alike := testKey(1), testKey(1)
+	alike[2]++ // the same shard, and the same half that entries are found by
+	c.put(1, &k, "old")
+	s := c.shard(&k)
+	s.young, s.old = s.old, s.young
+	c.put(1, &k, "new")
+	c.put(1, &alike, "another")
+	if text, known, _ := c.get(1, &k, ""); known && text != "new" {
+		t.Errorf("got the text %q; want %q or none", text, "new")
+	}
+	if text, known, _ := c.get(1, &alike, ""); !known || text != "another" {
+		t.Errorf("got the text %q (known: %v) of the other key; want %q", text, known, "another")
+	}
+}
