@@ -151,3 +151,54 @@ func cycleBench(b *testing.B, s *Store, n, queues, urls int) {
 	b.ReportMetric(float64(done)/(takeTime+settleTime).Seconds(), "cycles/s")
 	b.ReportMetric(float64(settleCPU.Nanoseconds())/float64(done), "cpu-ns/settled")
 }
+
+// BenchmarkFirst asks for the first-seen URLs of a million URLs that are known and queued, after the store
+// was opened again: each is asked for once, so none is in the cache.
+func BenchmarkFirst(b *testing.B) {
+	const n, hosts = 1_000_000, 10_000
+	dir := b.TempDir()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	fillBench(b, s, n, hosts, 0)
+	for _, batch := range []int{10_000, 100} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			for range b.N {
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				if s, err = Open(dir, Options{}); err != nil {
+					b.Fatal(err)
+				}
+				askFirst(b, s, rand.New(rand.NewPCG(1, 3)).Perm(n), hosts, batch)
+			}
+		})
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func askFirst(b *testing.B, s *Store, order []int, hosts, batch int) {
+	items := make([]store.Item, batch)
+	var cpu time.Duration
+	for at := 0; at+batch <= len(order); at += batch {
+		for i := range items {
+			items[i] = benchItem(order[at+i], hosts)
+			items[i].URL += "#"
+		}
+		c := cpuTime()
+		verdicts, err := s.Add(context.Background(), "", items, store.AddOptions{WantFirst: true})
+		cpu += cpuTime() - c
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range verdicts {
+			if got := verdicts[i].First + "#"; got != items[i].URL {
+				b.Fatalf("got the first-seen URL %q of %q", got, items[i].URL)
+			}
+		}
+	}
+	b.ReportMetric(float64(cpu.Nanoseconds())/float64(len(order)), "cpu-ns/URL")
+}

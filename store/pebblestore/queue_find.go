@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"errors"
+	"io"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -52,7 +53,7 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 
 // findURL reads the URL of a key that is not leased, and its place if p is zero. The state is SeenOnly if
 // the text of the URL is not kept.
-func findURL(rows pebble.Reader, crawl uint32, k *store.Key, p *pointer) (rec sched.Record, state store.State, err error) {
+func findURL(rows rowGetter, crawl uint32, k *store.Key, p *pointer) (rec sched.Record, state store.State, err error) {
 	if p.queue == 0 {
 		if *p, err = readPlace(rows, crawl, k); err != nil || p.queue == 0 {
 			return rec, store.SeenOnly, err
@@ -62,16 +63,17 @@ func findURL(rows pebble.Reader, crawl uint32, k *store.Key, p *pointer) (rec sc
 	if err != nil || queued {
 		return rec, store.Queued, err
 	}
-	err = readRowOf(rows, appendDoneRow(nil, crawl, p.queue, k), func(row []byte) (err error) {
-		rec, state, err = parseDone(row)
-		return err
-	})
-	return rec, state, err
+	return endedAt(rows, crawl, k, p.queue)
+}
+
+// rowGetter reads single rows.
+type rowGetter interface {
+	Get(key []byte) ([]byte, io.Closer, error)
 }
 
 // readPlace reads where a URL is or was queued whose place is not in memory, the zero pointer if that is
 // not known.
-func readPlace(rows pebble.Reader, crawl uint32, k *store.Key) (p pointer, err error) {
+func readPlace(rows rowGetter, crawl uint32, k *store.Key) (p pointer, err error) {
 	err = readRowOf(rows, appendKeyRow(nil, tablePlace, crawl, k), func(row []byte) (err error) {
 		p, err = parsePointer(row)
 		return err
@@ -80,7 +82,7 @@ func readPlace(rows pebble.Reader, crawl uint32, k *store.Key) (p pointer, err e
 }
 
 // queuedAt reads the URL of a key at its place, and reports whether it is there.
-func queuedAt(rows pebble.Reader, crawl uint32, k *store.Key, p *pointer) (rec sched.Record, ok bool, err error) {
+func queuedAt(rows rowGetter, crawl uint32, k *store.Key, p *pointer) (rec sched.Record, ok bool, err error) {
 	if p.at.Seq == 0 {
 		return rec, false, nil
 	}
@@ -92,8 +94,18 @@ func queuedAt(rows pebble.Reader, crawl uint32, k *store.Key, p *pointer) (rec s
 	return rec, ok, err
 }
 
+// endedAt reads the URL of a key that was completed or dropped. The state is SeenOnly if its text is not
+// kept.
+func endedAt(rows rowGetter, crawl uint32, k *store.Key, queue uint32) (rec sched.Record, state store.State, err error) {
+	err = readRowOf(rows, appendDoneRow(nil, crawl, queue, k), func(row []byte) (err error) {
+		rec, state, err = parseDone(row)
+		return err
+	})
+	return rec, state, err
+}
+
 // readRowOf calls parse for a row if there is one.
-func readRowOf(rows pebble.Reader, key []byte, parse func(row []byte) error) error {
+func readRowOf(rows rowGetter, key []byte, parse func(row []byte) error) error {
 	row, closer, err := rows.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil

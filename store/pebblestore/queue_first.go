@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -143,18 +144,77 @@ func (s *Store) fromRows(c *crawl, list []sought) error {
 	})
 }
 
+// fromRowsOf looks into each table in the order of its rows.
 func fromRowsOf(rows pebble.Reader, crawl uint32, list []sought) error {
-	slices.SortFunc(list, func(a, b sought) int { return a.ptr.compare(&b.ptr) }) // as the rows are
+	missing := make([]*sought, 0, len(list))
 	for i := range list {
-		l := &list[i]
-		if l.kept {
-			continue
+		if l := &list[i]; !l.kept && l.ptr.queue == 0 {
+			missing = append(missing, l)
 		}
-		rec, state, err := findURL(rows, crawl, &l.key, &l.ptr)
+	}
+	err := inTable(rows, tablePlace, crawl, missing, func(r rowGetter, l *sought) (err error) {
+		l.ptr, err = readPlace(r, crawl, &l.key)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	placed := missing[:0]
+	for i := range list {
+		if l := &list[i]; !l.kept && l.ptr.queue != 0 {
+			placed = append(placed, l)
+		}
+	}
+	slices.SortFunc(placed, func(a, b *sought) int { return a.ptr.compare(&b.ptr) })
+	err = inTable(rows, tableOrder, crawl, placed, func(r rowGetter, l *sought) error {
+		rec, queued, err := queuedAt(r, crawl, &l.key, &l.ptr)
+		l.text, l.kept = rec.URL, queued
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	placed = slices.DeleteFunc(placed, func(l *sought) bool { return l.kept })
+	return inTable(rows, tableDone, crawl, placed, func(r rowGetter, l *sought) error {
+		rec, state, err := endedAt(r, crawl, &l.key, l.ptr.queue)
+		l.text, l.kept = rec.URL, state != store.SeenOnly
+		return err
+	})
+}
+
+// manyRows is how many reads of single rows, in order, are worth an iterator.
+const manyRows = 16
+
+// inTable calls read for each of a list with a reader of a crawl's rows in a table.
+func inTable(rows pebble.Reader, table byte, crawl uint32, list []*sought, read func(rowGetter, *sought) error) (err error) {
+	var r rowGetter = rows
+	if len(list) >= manyRows {
+		it, err := rows.NewIter(bounds(appendNumbered(nil, table, crawl), afterNumbered(table, crawl)))
 		if err != nil {
 			return err
 		}
-		l.text, l.kept = rec.URL, state != store.SeenOnly
+		defer func() { err = errors.Join(err, it.Close()) }()
+		r = rowSeeker{it}
+	}
+	for _, l := range list {
+		if err := read(r, l); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// rowSeeker gets rows by an iterator: what it found for one helps with the next.
+type rowSeeker struct{ it *pebble.Iterator }
+
+// Get returns the value of a row, good until the next call.
+func (r rowSeeker) Get(key []byte) ([]byte, io.Closer, error) {
+	if r.it.SeekPrefixGE(key) {
+		value, err := r.it.ValueAndErr()
+		return value, io.NopCloser(nil), err
+	}
+	if err := r.it.Error(); err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, pebble.ErrNotFound
 }

@@ -1,6 +1,8 @@
 package pebblestore
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -87,5 +89,52 @@ func (s *textShard) forgetAll() {
 	s.young, s.old = textHalf{}, textHalf{}
 	for i := range s.moves {
 		s.moves[i]++
+	}
+}
+
+// TestFirstSpellingsOfRows asks for the first spellings of URLs in every state, few and many at a time, after
+// their places left the journal.
+func TestFirstSpellingsOfRows(t *testing.T) {
+	opt := Options{FS: vfs.NewMem(), KeepURLs: true, tuning: tuning{keptPlaces: 300, textBytes: 1}}
+	s := mustOpen(t, "db", opt)
+	addItems(t, s, placedItems(0, 300))
+	completeSome(t, s, 100)
+	addItems(t, s, placedItems(300, 600))
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	if err := s.See(t.Context(), "", []store.Key{testKey(900)}, make([]bool, 1), store.SeeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range []int{3, manyRows - 1, manyRows, 400, 901} {
+		for from := 0; from+batch <= 901; from += batch {
+			wantFirstSpellings(t, s, from, batch)
+		}
+	}
+}
+
+func wantFirstSpellings(t *testing.T, s *Store, from, n int) {
+	t.Helper()
+	var items []store.Item
+	for i := from; i < from+n; i++ {
+		if i < 900 && i >= 600 {
+			continue // not known
+		}
+		items = append(items, store.Item{Key: testKey(i), Queue: "q", URL: fmt.Sprint("http://second.example/", i)})
+	}
+	verdicts, err := s.Add(t.Context(), "", items, store.AddOptions{WantFirst: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.texts.shards { // so that all are read
+		s.texts.shards[i].forgetAll()
+	}
+	for i, v := range verdicts {
+		var want string
+		if items[i].Key != testKey(900) {
+			want = strings.Replace(items[i].URL, "http://second.example/", "https://example.com/", 1)
+		}
+		if v.Status != store.Duplicate || v.First != want {
+			t.Fatalf("%d items: item %d: got %v, first %q; want a duplicate of %q", n, i, v.Status, v.First, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -171,6 +172,9 @@ func (h *textHalf) add(at placeKey, text string) {
 		h.at = map[uint64]uint32{}
 	}
 	h.at[at.short()] = uint32(len(h.texts))
+	if size := textHead + len(text); cap(h.texts)-len(h.texts) < size {
+		h.texts = slices.Grow(h.texts, max(size, len(h.texts))) // twice as many: append would copy them more often
+	}
 	h.texts = binary.LittleEndian.AppendUint32(h.texts, at.crawl)
 	h.texts = append(h.texts, at.key[:]...)
 	h.texts = binary.LittleEndian.AppendUint32(h.texts, uint32(len(text)))
