@@ -100,13 +100,10 @@ func (t *placeTable) put(e placeEntry) {
 	t.end++
 }
 
-// fetch reads the slots of URLs that are put next, so that their cache misses overlap.
-func (t *placeTable) fetch(keys []placeKey) {
-	if len(t.slots) == 0 {
-		return
-	}
-	for i := range keys {
-		t.fetched ^= t.slots[t.home(t.hash(&keys[i]))]
+// fetch reads the slot of a URL that is put soon, so that its cache miss overlaps with others.
+func (t *placeTable) fetch(k *placeKey) {
+	if len(t.slots) > 0 {
+		t.fetched ^= t.slots[t.home(t.hash(k))]
 	}
 }
 

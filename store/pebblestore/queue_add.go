@@ -182,31 +182,23 @@ func (a *adder) write() {
 		a.setQueued(a.c, uint32(row>>32), &a.recs[uint32(row)])
 	}
 	a.packFresh(a.c, a.keys, a.order, a.fresh)
-	a.writePlaces()
+	a.setPlaces()
 }
 
-// writePlaces writes the places of new URLs, in blocks that fetch their slots together.
-func (a *adder) writePlaces() {
-	var block [32]uint32 // of new items
-	var keys [len(block)]placeKey
-	n := 0
-	write := func() {
-		a.s.sched.places.fetch(keys[:n])
-		for _, i := range block[:n] {
-			a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i])
+// setPlaces writes the places of new URLs. Those of a block fetch their slots together.
+func (a *adder) setPlaces() {
+	for block := range slices.Chunk(a.order, 128) {
+		for _, i := range block {
+			if a.ptrs[i].queue != 0 {
+				a.s.sched.places.fetch(&placeKey{a.c.num, a.items[i].Key})
+			}
 		}
-		n = 0
-	}
-	for _, i := range a.order {
-		if !a.fresh[i] || a.ptrs[i].queue == 0 {
-			continue
-		}
-		block[n], keys[n] = i, placeKey{a.c.num, a.items[i].Key}
-		if n++; n == len(block) {
-			write()
+		for _, i := range block {
+			if a.ptrs[i].queue != 0 {
+				a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i])
+			}
 		}
 	}
-	write()
 }
 
 // capped reports whether a cap keeps anything more out of a queue.
