@@ -17,7 +17,7 @@ import (
 // up, and writes it with a sync if it is missing. Pebble syncs the writes of callers that wait
 // at the same time together.
 type GroupCommit struct {
-	*pebble.DB
+	db *pebble.DB
 	// stripes are locks by the first bits of a key. A caller holds that of its key until
 	// the write is durable: so one caller gets "new", and a duplicate is durable.
 	stripes [1 << 12]sync.Mutex
@@ -38,11 +38,11 @@ func OpenGroupCommit(dir string, fs vfs.FS) (*GroupCommit, error) {
 		opt.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	db, err := pebble.Open(dir, opt)
-	return &GroupCommit{DB: db}, err
+	return &GroupCommit{db: db}, err
 }
 
 // See implements Engine. A call of many keys, as for loading, takes all locks.
-func (g *GroupCommit) See(keys []hashkey.UrlShortHash, fresh []bool) error {
+func (g *GroupCommit) See(keys []hashkey.UrlShortHash, fresh []bool) (err error) {
 	if len(keys) == 1 {
 		lock := &g.stripes[uint16(keys[0][0])<<4|uint16(keys[0][1]>>4)]
 		lock.Lock()
@@ -51,13 +51,14 @@ func (g *GroupCommit) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 		if fresh[0] = !known; known || err != nil {
 			return err
 		}
-		return g.Set(keys[0][:], nil, pebble.Sync)
+		return g.db.Set(keys[0][:], nil, pebble.Sync)
 	}
 	for i := range g.stripes {
 		g.stripes[i].Lock()
 		defer g.stripes[i].Unlock()
 	}
-	batch := g.NewBatch()
+	batch := g.db.NewBatch()
+	defer func() { err = errors.Join(err, batch.Close()) }()
 	for i := range keys {
 		known, err := g.has(&keys[i])
 		if err != nil {
@@ -74,7 +75,7 @@ func (g *GroupCommit) See(keys []hashkey.UrlShortHash, fresh []bool) error {
 }
 
 func (g *GroupCommit) has(k *hashkey.UrlShortHash) (bool, error) {
-	_, c, err := g.Get(k[:])
+	_, c, err := g.db.Get(k[:])
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
 	}
@@ -83,6 +84,9 @@ func (g *GroupCommit) has(k *hashkey.UrlShortHash) (bool, error) {
 	}
 	return true, c.Close()
 }
+
+// Close closes the database.
+func (g *GroupCommit) Close() error { return g.db.Close() }
 
 // CPU implements Engine: it runs in this process.
 func (*GroupCommit) CPU() time.Duration { return 0 }

@@ -1,8 +1,8 @@
 // Rival is a seen-set on RocksDB or SQLite that cmd/internal/tools/rivals/store drives through
 // pipes, so that it gets the same keys as the others.
 //
-//   g++ -O2 -DROCKSDB -o rocksdb rival.cc -lrocksdb      -pthread (Debian: librocksdb-dev)
-//   g++ -O2 -DSQLITE  -o sqlite  rival.cc -lsqlite3      -pthread (Debian: libsqlite3-dev)
+//   g++ -O2 -DROCKSDB -o rocksdb rival.cc -lrocksdb -pthread (Debian: librocksdb-dev)
+//   g++ -O2 -DSQLITE  -o sqlite  rival.cc -lsqlite3 -pthread (Debian: libsqlite3-dev)
 //
 // Integers are big-endian. Many calls may be in progress; answers come in any order.
 // stdin:  number of the call (4 bytes), count (4 bytes), then as many keys of 16 bytes; a count of 0
@@ -55,8 +55,8 @@ class Engine {
     if (auto s = rocksdb::DB::Open(o, dir, &db_); !s.ok()) Die(s.ToString());
   }
 
-  // Sorted MultiGet, then one batch of what is new. Calls look up and write in turn, so that one of them
-  // gets "new" for a key; they sync together.
+  // Sorted MultiGet, then one batch of what is new. One call at a time looks up and writes, so that only
+  // one gets "new" for a key. Calls share syncs.
   void See(const std::vector<char>& keys, const std::vector<uint32_t>& order, std::vector<char>* fresh) {
     size_t n = order.size();
     std::vector<rocksdb::Slice> slices(n);
@@ -132,8 +132,8 @@ class Engine {
     if (sqlite3_exec(db_, sql, nullptr, nullptr, &err) != SQLITE_OK) Die(err);
   }
   sqlite3* db_;
-  std::mutex turn_;
   sqlite3_stmt* insert_;
+  std::mutex turn_;
 };
 #endif
 
