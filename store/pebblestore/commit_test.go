@@ -93,6 +93,55 @@ func TestDuplicateWaitsForDisk(t *testing.T) {
 	}
 }
 
+// TestDurableDuplicateDoesNotWait checks that known keys are answered while the disk stalls, and that those
+// whose write waits for it are not: neither those of See nor those of other steps.
+func TestDurableDuplicateDoesNotWait(t *testing.T) {
+	s, disk := openStalled(t, Options{})
+	defer s.Close()
+	see(t, s, "", testKeys(0, 100))
+	release := disk.stall()
+	defer release()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	accepted := s.accepted.Load()
+	wg.Go(func() { see(t, s, "", testKeys(100, 101)) })
+	untilAccepted(s, accepted+1)
+	within(t, "See of durable keys", func() {
+		for i := range 99 {
+			if sameMark(i, 100) || sameMark(i+1, 100) {
+				continue
+			}
+			if n := see(t, s, "", testKeys(i, i+2)); n != 0 {
+				t.Errorf("got %d new of two known keys", n)
+			}
+		}
+	})
+	answered := make(chan string, 3)
+	wg.Go(func() { see(t, s, "", testKeys(99, 101)); answered <- "a key that another See writes" })
+	untilAccepted(s, s.accepted.Load()+1)
+	wg.Go(func() { addItems(t, s, []store.Item{{Key: testKey(200), Queue: "q", URL: "u"}}); answered <- "Add" })
+	untilAccepted(s, s.accepted.Load()+1)
+	wg.Go(func() { see(t, s, "", testKeys(200, 201)); answered <- "a key that Add writes" })
+	select {
+	case what := <-answered:
+		t.Errorf("%s was answered before the disk", what)
+	case <-time.After(50 * time.Millisecond):
+	}
+	release()
+}
+
+func untilAccepted(s *Store, n int64) {
+	for s.accepted.Load() < n {
+		runtime.Gosched()
+	}
+}
+
+// sameMark reports whether a key waits with another.
+func sameMark(i, j int) bool {
+	a, b := testKey(i), testKey(j)
+	return markOf(&a) == markOf(&b)
+}
+
 // TestContextBeforeAndAfter: a step that waits for its turn is withdrawn with
 // its context, and leaves nothing; one that is being written is carried out.
 func TestContextBeforeAndAfter(t *testing.T) {

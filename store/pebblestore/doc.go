@@ -9,7 +9,7 @@
 // into a group, applies them in order to the state in memory, writes their rows in one Pebble batch,
 // syncs it, and then answers the callers. So exactly one caller gets "new", a "duplicate" is durable,
 // and a step is on disk whole or not at all. While the disk syncs a group, the next groups are
-// written, and then synced together.
+// written, and then synced together. A See of up to 256 keys that are all known and durable does not wait.
 //
 // The state in memory is ahead of the disk while groups are written. If a write fails, the store has
 // failed: every call returns [store.ErrFailed] without waiting for the disk. After Close the store can be

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -16,10 +17,11 @@ const inFlight = 8
 
 // flight is a group from when it was gathered until it is answered.
 type flight struct {
-	group []*request
-	batch *pebble.Batch   // its rows, once they are written
-	files []*runfile.File // to be removed when they are durable
-	info  groupInfo
+	group  []*request
+	number uint64
+	batch  *pebble.Batch   // its rows, once they are written
+	files  []*runfile.File // to be removed when they are durable
+	info   groupInfo
 }
 
 // flight returns an empty one.
@@ -60,6 +62,24 @@ func (l *flights) take(f *flight) bool {
 	return ok
 }
 
+// takeDurable takes the steps out of f that need not wait, and appends them to taken. It takes none
+// if bury has f.
+func (l *flights) takeDurable(f *flight, taken []*request) []*request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.open[f]; !ok {
+		return taken
+	}
+	f.group = slices.DeleteFunc(f.group, func(r *request) bool {
+		o, ok := r.op.(*seeOp)
+		if ok = ok && o.durable; ok {
+			taken = append(taken, r)
+		}
+		return ok
+	})
+	return taken
+}
+
 // bury returns all of them, and lets no other begin.
 func (l *flights) bury() (left []*flight) {
 	l.mu.Lock()
@@ -73,7 +93,7 @@ func (l *flights) bury() (left []*flight) {
 }
 
 // answerer answers groups, in their order, when they are durable. One that wrote
-// nothing waits for those before it: they made its duplicates.
+// nothing waits for those before it: they may have made its duplicates.
 func (s *Store) answerer() {
 	defer close(s.stopped)
 	for f := range s.written {
@@ -85,8 +105,8 @@ func (s *Store) answerer() {
 		if s.isDead() || !s.flights.take(f) {
 			continue // bury has it
 		}
+		s.recent.landed.Store(f.number)
 		s.land(f)
-		<-s.slots
 	}
 }
 
@@ -102,9 +122,18 @@ func (s *Store) land(f *flight) {
 	if f.batch != nil {
 		_ = f.batch.Close() // releases its memory; nothing can fail
 	}
+	s.recycle(f)
+}
+
+// empty reports whether f has nothing that waits for the disk.
+func (f *flight) empty() bool { return len(f.group) == 0 && f.batch == nil && len(f.files) == 0 }
+
+// recycle makes room for another group.
+func (s *Store) recycle(f *flight) {
 	clear(f.group)
 	*f = flight{group: f.group[:0]}
 	s.landed.Put(f)
+	<-s.slots
 }
 
 // answer answers the steps of a group that weren't called back: that they are

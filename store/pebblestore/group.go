@@ -25,6 +25,10 @@ func (s *Store) committer() {
 			continue
 		}
 		s.apply(f)
+		if s.answerDurable(f); f.empty() && s.flights.take(f) {
+			s.recycle(f)
+			continue
+		}
 		n := f.info.bytes
 		select {
 		case s.written <- f:
@@ -56,6 +60,8 @@ func (s *Store) gather(group []*request) []*request {
 // apply applies the steps of a group, and writes their changes without waiting for the sync.
 func (s *Store) apply(f *flight) {
 	tx := s.begin()
+	s.recent.group++
+	f.number = s.recent.group
 	f.info.steps = s.applyGroup(tx, f.group)
 	s.mu.Lock()
 	s.writePacked(tx)
@@ -87,10 +93,11 @@ func (s *Store) apply(f *flight) {
 func (s *Store) applyGroup(tx *txn, group []*request) (steps int) {
 	for len(group) > 0 {
 		n := seeRun(group)
-		if n > 1 {
+		if n > 0 {
 			steps += s.applySees(tx, group[:n])
 		} else if n = 1; s.accept(group[0]) {
 			steps++
+			s.recent.others = s.recent.group
 			group[0].err = s.applyOne(tx, group[0].op)
 		}
 		group = group[n:]

@@ -44,6 +44,7 @@ type Store struct {
 	wall    wallTime      // the committer's
 	rows    int           // since it last had Pebble flush its buffer; the committer's
 	flights flights
+	recent  recent // the committer's
 
 	answered sync.Pool // requests to be used again
 	landed   sync.Pool // flights to be used again

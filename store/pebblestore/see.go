@@ -47,6 +47,8 @@ type seeOp struct {
 	n     int
 	batch *sorted // of n keys, made by the caller's goroutine
 	opt   store.SeeOptions
+	// durable is set if all keys were known and durable, so that the step need not wait.
+	durable bool
 }
 
 func (o *seeOp) weight() int { return o.n }

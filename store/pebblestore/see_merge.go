@@ -1,10 +1,16 @@
 package pebblestore
 
-import "github.com/firstseen/firstseen/store"
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/firstseen/firstseen/store"
+)
 
 // Many callers of few keys each would ask the index for one key at a time, and
 // wait for memory at each. So the See steps of a group that follow on each other
-// are carried out as one batch, in which equal keys keep their order.
+// are carried out as one batch, in which equal keys keep their order. Steps of known keys alone, all
+// of them durable, are answered at once: only new keys wait for the disk.
 
 // mergeKeys is how many keys a step may have to be merged with others: a larger
 // one has enough of its own.
@@ -12,10 +18,11 @@ const mergeKeys = 256
 
 // seeMerger is the committer's memory for merged steps.
 type seeMerger struct {
-	ops    []*seeOp
-	keys   []store.Key
-	fresh  []bool
-	sorter sorter
+	ops     []*seeOp
+	keys    []store.Key
+	fresh   []bool
+	sorter  sorter
+	durable []*request // those to be answered at once
 }
 
 // seeRun returns how many steps at the beginning of a group can be merged.
@@ -71,9 +78,48 @@ func (m *seeMerger) apply(tx *txn) error {
 	m.sorter.give(fresh)
 	for _, o := range m.ops {
 		fresh = fresh[copy(o.batch.fresh, fresh):]
+		o.durable = tx.s.recent.durable(o.batch.keys, o.batch.fresh)
 		if o.opt.UnicodeHosts {
 			tx.unicodeHosts()
+			o.durable = false
 		}
 	}
 	return nil
+}
+
+// recent notes which keys may not be durable yet. It is the committer's, but for landed.
+type recent struct {
+	group  uint64                // the number of the group that is carried out
+	landed atomic.Uint64         // of the last group that is durable
+	others uint64                // of the last group with steps that may record any key
+	marks  [1 << markBits]uint64 // of the last group that recorded a key of a mark
+}
+
+const markBits = 14
+
+// markOf returns the mark of a key. Another key may have the same, and waits with it for nothing.
+func markOf(k *store.Key) uint16 { return binary.BigEndian.Uint16(k[:]) >> (16 - markBits) }
+
+// durable notes the new keys of a step, and reports whether all were known and are durable.
+func (r *recent) durable(keys []store.Key, fresh []bool) bool {
+	landed := r.landed.Load()
+	durable := r.others <= landed
+	for i := range keys {
+		group := &r.marks[markOf(&keys[i])]
+		if fresh[i] {
+			*group = r.group
+		}
+		durable = durable && *group <= landed
+	}
+	return durable
+}
+
+// answerDurable answers the steps of a group that need not wait for it, and takes them out of it.
+func (s *Store) answerDurable(f *flight) {
+	m := &s.sees
+	m.durable = s.flights.takeDurable(f, m.durable[:0])
+	for _, r := range m.durable {
+		r.done <- true
+	}
+	clear(m.durable)
 }

@@ -2,7 +2,7 @@ package storebench
 
 import (
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -12,9 +12,10 @@ import (
 type LogSyncs struct {
 	vfs.FS
 
-	mu         sync.Mutex
-	start, end time.Time // of the last sync that has ended
+	last atomic.Pointer[timeSpan] // the last sync that has ended
 }
+
+type timeSpan struct{ start, end time.Time }
 
 // Create implements vfs.FS.
 func (s *LogSyncs) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -38,9 +39,11 @@ func (s *LogSyncs) watch(name string, f vfs.File, err error) (vfs.File, error) {
 // of returns how much of a call, from start to end, passed in the last sync: the one that made the call durable. It
 // leaves out the syncs of earlier groups, which the call may have waited for as well.
 func (s *LogSyncs) of(start, end time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	from, to := s.start, s.end
+	last := s.last.Load()
+	if last == nil {
+		return 0
+	}
+	from, to := last.start, last.end
 	if from.Before(start) {
 		from = start
 	}
@@ -59,10 +62,7 @@ type logFile struct {
 func (f logFile) measured(sync func() error) error {
 	start := time.Now()
 	err := sync()
-	end := time.Now()
-	f.to.mu.Lock()
-	defer f.to.mu.Unlock()
-	f.to.start, f.to.end = start, end
+	f.to.last.Store(&timeSpan{start, time.Now()})
 	return err
 }
 
