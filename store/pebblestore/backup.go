@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,11 +128,7 @@ func (b *backup) database() (err error) {
 
 // checkpoint has Pebble copy its files. Its log is short after a flush.
 func (b *backup) checkpoint() error {
-	var flushed <-chan struct{}
-	err := b.s.unlessDead(func() (err error) {
-		flushed, err = b.s.db.AsyncFlush()
-		return err
-	})
+	flushed, err := b.s.db.AsyncFlush()
 	if err != nil {
 		return err
 	}
@@ -144,17 +141,16 @@ func (b *backup) checkpoint() error {
 	if err := b.ended(); err != nil {
 		return err
 	}
-	return b.s.unlessDead(func() error { // Pebble panics if it cannot sync the new directory
-		return corruption(guard(func() error { return b.s.db.Checkpoint(b.dir) }))
-	})
+	// Pebble panics if it cannot sync the new directory.
+	err = guard(func() error { return b.s.db.Checkpoint(b.dir) })
+	return cmp.Or(b.s.failure(), corruption(err))
 }
 
 // look opens the copied database for reading, and notes the runs that it names.
 func (b *backup) look() error {
 	opt := b.s.opt
 	opt.Mode, opt.CacheBytes = OpenReadOnly, 8<<20
-	watch := newWatchFS(b.dir, opt)
-	db, err := openPebble(b.dir, opt, pebbleOptions(opt, watch), watch)
+	db, err := openPebble(b.dir, opt, newHealth(), nil)
 	if err != nil {
 		return corruption(err)
 	}

@@ -18,14 +18,15 @@ type compactions struct {
 	db      pebble.DBForCompaction
 	running int
 	begun   bool
+	dead    <-chan struct{} // closed when the store has failed
 
 	poke     chan struct{} // there may be room for another compaction
 	stop     chan struct{} // closed by Unregister
 	granting sync.WaitGroup
 }
 
-func newCompactions() *compactions {
-	return &compactions{poke: make(chan struct{}, 1), stop: make(chan struct{})}
+func newCompactions(dead <-chan struct{}) *compactions {
+	return &compactions{dead: dead, poke: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
 // begin lets compactions run.
@@ -93,7 +94,7 @@ func (c *compactions) Unregister() {
 func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.begun || async.Closed(c.stop) || c.running >= c.db.GetAllowedWithoutPermission() {
+	if !c.begun || async.Closed(c.stop) || async.Closed(c.dead) || c.running >= c.db.GetAllowedWithoutPermission() {
 		return false, nil
 	}
 	c.running++

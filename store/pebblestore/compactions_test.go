@@ -26,7 +26,8 @@ func (f *fakeCompacter) Schedule(pebble.CompactionGrantHandle) bool {
 
 func TestCompactions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeCompacter{compactions: newCompactions(), wanted: 4, allowed: 2}
+		dead := make(chan struct{})
+		f := &fakeCompacter{compactions: newCompactions(dead), wanted: 4, allowed: 2}
 		f.Register(2, f)
 		started := func(when string, want int) {
 			t.Helper()
@@ -49,9 +50,14 @@ func TestCompactions(t *testing.T) {
 		f.allowed = 3
 		f.UpdateGetAllowedWithoutPermission()
 		started("when more are allowed", 4)
-		f.Unregister()
-		f.wanted = 1
+		f.wanted = 2
 		f.Done()
-		started("after the end", 4)
+		started("when another is done", 5)
+		close(dead)
+		f.Done()
+		started("after the store failed", 5)
+		f.Unregister()
+		f.Done()
+		started("after the end", 5)
 	})
 }

@@ -230,23 +230,59 @@ func TestFailedOpenUnmapsRuns(t *testing.T) {
 	}
 }
 
-// TestFailedStoreRests: once a store is dead, a goroutine of Pebble that reports an error is
-// parked. Its files are closed, and the collector of table statistics would try again for
-// ever, without a pause.
-func TestFailedStoreRests(t *testing.T) {
-	h := newHealth()
-	reported := make(chan struct{}, 1)
-	report := func() {
-		h.listener().BackgroundError(syscall.EIO)
-		reported <- struct{}{}
+// TestFailedStoreWritesNothing checks that nothing of a store that has failed reaches its
+// directory: no write, no new or renamed file, no removal of what the log or manifest on the disk
+// may need.
+func TestFailedStoreWritesNothing(t *testing.T) {
+	for _, kind := range []string{".log", ".sst", "MANIFEST"} {
+		t.Run(kind, func(t *testing.T) {
+			disk := newFullDisk(kind)
+			close(disk.full)
+			var failed atomic.Pointer[Store]
+			fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if s := failed.Load(); s != nil && s.isDead() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && !isHarmless(op) {
+					t.Errorf("%v of %s", op.Kind, op.Path)
+				}
+				return disk.error(op)
+			}))
+			s := mustOpen(t, "db", tiny(fs))
+			see(t, s, "", testKeys(0, 20_000))
+			disk.on.Store(true)
+			failed.Store(s)
+			within(t, "the failure", func() {
+				for i := 20_000; !s.isDead(); i += 100 {
+					_ = s.See(t.Context(), "", testKeys(i, i+100), make([]bool, 100), store.SeeOptions{})
+				}
+			})
+			if _, err := s.db.AsyncFlush(); err != nil { // as the committer may still write
+				t.Error(err)
+			}
+			within(t, "Close", func() {
+				if err := s.Close(); !errors.Is(err, syscall.ENOSPC) {
+					t.Errorf("got %v; want that the disk is full", err)
+				}
+			})
+		})
 	}
-	report()
-	<-reported
-	h.die(syscall.ENOSPC)
-	go report()
-	select {
-	case <-reported:
-		t.Error("got back from the report of an error to a dead store; want the goroutine parked")
-	case <-time.After(50 * time.Millisecond):
+}
+
+// TestFailedStoreEndsGoroutines checks that Close of stores whose log cannot be written leaves no
+// goroutine.
+func TestFailedStoreEndsGoroutines(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 10 {
+		disk := newFullDisk(".log")
+		close(disk.full)
+		s := mustOpen(t, "db", tiny(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error))))
+		disk.on.Store(true)
+		if err := s.See(t.Context(), "", testKeys(0, 10), make([]bool, 10), store.SeeOptions{}); !errors.Is(err, store.ErrFailed) {
+			t.Fatalf("got %v; want ErrFailed", err)
+		}
+		_ = s.Close()
 	}
+	within(t, "the end of goroutines", func() {
+		for runtime.NumGoroutine() > before+1 {
+			time.Sleep(time.Millisecond)
+		}
+	})
 }

@@ -110,15 +110,17 @@ func TestFullDiskHangsNobody(t *testing.T) {
 		},
 	}
 	within(t, "Identity", func() { s.Identity() }) // returns without a lock
-	waits := s.waits.Load()
+	var begun, ended atomic.Int64
 	for name, read := range reads {
 		wg.Go(func() {
+			begun.Add(1)
+			defer ended.Add(1)
 			if err := read(); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("%s: got %v; want ErrFailed, and that the disk is full", name, err)
 			}
 		})
 	}
-	within(t, "who is to wait", func() { untilWaiting(s, waits+int64(len(reads))) })
+	untilWaiting(t, &begun, &ended, int64(len(reads)))
 	close(disk.full)
 	within(t, "a reader of a dead store", wg.Wait)
 	within(t, "Close", func() {
@@ -131,10 +133,17 @@ func TestFullDiskHangsNobody(t *testing.T) {
 	}
 }
 
-// untilWaiting returns when goroutines have begun to wait this number of times.
-func untilWaiting(s *Store, times int64) {
-	for s.waits.Load() < times {
-		runtime.Gosched()
+// untilWaiting returns when n goroutines have begun to read, and had time to. None may have ended.
+func untilWaiting(t *testing.T, begun, ended *atomic.Int64, n int64) {
+	t.Helper()
+	within(t, "the start of readers", func() {
+		for begun.Load() < n {
+			runtime.Gosched()
+		}
+	})
+	time.Sleep(20 * time.Millisecond)
+	if ended.Load() > 0 {
+		t.Errorf("%d of %d readers did not wait", ended.Load(), n)
 	}
 }
 
@@ -182,9 +191,14 @@ func failManifestInVerify(t *testing.T, step int64) {
 		}
 	})
 	disk.failFlush(t, s)
-	waits := s.waits.Load()
-	go func() { _, err := s.Metrics(context.Background()); failed <- err }()
-	within(t, "Metrics that is to wait", func() { untilWaiting(s, waits+1) })
+	var begun, ended atomic.Int64
+	go func() {
+		begun.Add(1)
+		_, err := s.Metrics(context.Background())
+		ended.Add(1)
+		failed <- err
+	}()
+	untilWaiting(t, &begun, &ended, 1)
 	close(disk.full)
 	within(t, "a reader", func() {
 		for range 2 {
@@ -290,8 +304,7 @@ func (h *heldGroup) group(groupInfo) {
 	}
 }
 
-// TestFillOfDeadStore: Close doesn't wait for the index, when what fills it
-// waits for a committer that is stuck.
+// TestFillOfDeadStore checks that Close of a failed store returns while the index is filled.
 func TestFillOfDeadStore(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustOpen(t, "db", Options{FS: fs, tuning: tuning{flushKeys: 10}})
@@ -300,11 +313,11 @@ func TestFillOfDeadStore(t *testing.T) {
 	hold := make(chan struct{})
 	s = reopen(t, s, "db", Options{FS: fs, tuning: tuning{flushKeys: 10, holdFill: hold}})
 	step := newHeldStep()
-	defer close(step.release)
 	go step.run(s)
 	<-step.entered
-	close(hold)
+	close(hold) // the filling waits for the committer
 	s.die(syscall.ENOSPC)
+	close(step.release)
 	within(t, "Close", func() {
 		if err := s.Close(); !errors.Is(err, store.ErrFailed) {
 			t.Errorf("got %v; want ErrFailed", err)

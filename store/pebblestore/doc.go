@@ -14,8 +14,8 @@
 // The state in memory is ahead of the disk while groups are written. If a write fails, the store has
 // failed: every call returns [store.ErrFailed] without waiting for the disk. After Close the store can be
 // opened again. If Pebble cannot write its log or manifest, it would end the process. So the file system
-// that Pebble uses here blocks the goroutine that meets such an error (health.go, watchfs.go), also
-// during Open. These goroutines and Pebble's memory remain until the process ends.
+// that Pebble uses here reports no such error to Pebble, and drops all that it writes from then on
+// (watchfs.go), also during Open. Close then closes Pebble as usual.
 //
 // # Keys
 //

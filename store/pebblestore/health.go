@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,24 +14,14 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// health notices that the disk fails, of which Pebble returns no error to callers that
-// wait for it:
-//
-//   - a log that can't be written: see watchFS;
-//   - a manifest that can't: Pebble calls Fatalf, whose goroutine may hold Pebble's
-//     locks and is parked;
-//   - tables that can't: Pebble tries again for ever, while writers wait for
-//     room. After some failures in a row it is enough.
-//
-// The store is dead then: every call returns ErrFailed. The committer may wait in Pebble
-// for ever, holding Store.mu: so all others take that lock with rlock or lock. Close puts
-// up the fence of watchFS instead of closing Pebble.
+// health is whether the store has failed: then every call returns ErrFailed. It fails if Pebble
+// cannot write the log or manifest (see watchFS), or tables: Pebble writes these again without
+// end, while writers wait for room. After some failures in a row it is enough.
 type health struct {
-	failed atomic.Pointer[error]
-	dead   chan struct{} // closed when no goroutine may wait for Pebble any more
 	once   sync.Once
-	waits  atomic.Int64 // how often a goroutine began to wait until dead; for tests
-	misses atomic.Int64 // background failures in a row
+	err    error         // why the store has failed
+	dead   chan struct{} // closed once err is set
+	misses atomic.Int64  // background failures in a row
 
 	stalls stalls
 }
@@ -49,111 +38,53 @@ func newHealth() *health { return &health{dead: make(chan struct{})} }
 
 // failure returns the first error that die got, or nil.
 func (h *health) failure() error {
-	if p := h.failed.Load(); p != nil {
-		return *p
+	if h.isDead() {
+		return h.err
 	}
 	return nil
 }
 
-// die makes err the answer to every call from now on, and releases the goroutines that
-// wait.
+// die makes err the answer to every call, from before it returns.
 func (h *health) die(err error) {
-	wrapped := fault.As(store.ErrFailed, "the store failed; open it again when the disk can be written: %w", err)
-	h.failed.CompareAndSwap(nil, &wrapped)
-	h.once.Do(func() { close(h.dead) })
+	h.once.Do(func() {
+		h.err = fault.As(store.ErrFailed, "the store failed; open it again when the disk can be written: %w", err)
+		close(h.dead)
+	})
 }
 
 func (h *health) isDead() bool { return async.Closed(h.dead) }
 
-// unlessDead runs f, which may wait for Pebble, in a goroutine of its own. It is left
-// to itself when the store dies.
-func (h *health) unlessDead(f func() error) error {
-	done := make(chan error, 1)
-	h.waits.Add(1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
+// rlock takes s.mu for reading. If the store has failed, it returns ErrFailed: the state may be
+// ahead of the disk.
+func (s *Store) rlock() error {
+	s.mu.RLock()
+	if err := s.failure(); err != nil {
+		s.mu.RUnlock()
 		return err
-	case <-h.dead:
-		return h.failure()
 	}
+	return nil
 }
 
-// closeAll closes iterators that others than the committer read: the last reader of
-// what Pebble has replaced waits for its lock.
-func (h *health) closeAll(its ...*pebble.Iterator) error {
-	if len(its) == 0 {
-		return nil
-	}
-	return h.unlessDead(func() (err error) {
-		for _, it := range its {
-			err = errors.Join(err, it.Close())
-		}
+// lock is rlock for writing, by others than the committer.
+func (s *Store) lock() error {
+	s.mu.Lock()
+	if err := s.failure(); err != nil {
+		s.mu.Unlock()
 		return err
-	})
+	}
+	return nil
 }
 
-// attempt is unlessDead for what writes while there is no committer. If Pebble
-// panics, the store is dead: no other call of Pebble is safe then.
-func (h *health) attempt(f func() error) error {
-	return h.unlessDead(func() (err error) {
-		panicked := guard(func() error {
-			err = f()
-			return nil
-		})
-		if panicked != nil {
-			h.die(panicked)
-			return h.failure()
-		}
-		return err
-	})
-}
-
-// acquire takes a lock that a goroutine in Pebble may hold, unless the store dies.
-func (h *health) acquire(try func() bool, lock, unlock func()) error {
-	if h.isDead() {
-		return h.failure()
-	}
-	if try() {
-		return nil
-	}
-	got := make(chan struct{})
-	h.waits.Add(1)
-	go func() {
-		lock()
-		select {
-		case got <- struct{}{}:
-		case <-h.dead:
-			unlock()
-		}
-	}()
-	select {
-	case <-got:
-		return nil
-	case <-h.dead:
-		return h.failure()
-	}
-}
-
-// pebbleLog is the pebble.Logger. Its methods are not those of health, or Store, which
-// embeds that, would have them, too.
-type pebbleLog struct{ h *health }
+// pebbleLog is the pebble.Logger.
+type pebbleLog struct{}
 
 // Infof and Errorf drop Pebble's talk.
 func (pebbleLog) Infof(string, ...any)  {}
 func (pebbleLog) Errorf(string, ...any) {}
 
-// Fatalf doesn't return.
-func (l pebbleLog) Fatalf(format string, args ...any) {
-	err := fmt.Errorf(format, args...)
-	for _, arg := range args {
-		if cause, ok := arg.(error); ok {
-			err = fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+cause.Error()), cause)
-		}
-	}
-	l.h.die(err)
-	select {}
-}
+// Fatalf must not return. Pebble calls it if its own state is wrong: watchFS does not return
+// the errors of the disk for which it would.
+func (pebbleLog) Fatalf(format string, args ...any) { panic(fmt.Errorf(format, args...)) }
 
 func (h *health) listener() *pebble.EventListener {
 	wrote := func(err error) {
@@ -165,15 +96,7 @@ func (h *health) listener() *pebble.EventListener {
 		}
 	}
 	return &pebble.EventListener{
-		BackgroundError: func(error) {
-			select {
-			case <-time.After(retryPause):
-			case <-h.dead:
-			}
-			if h.isDead() { // its files are closed, or will be: Pebble would try again for ever
-				select {}
-			}
-		},
+		BackgroundError: func(error) { time.Sleep(retryPause) },
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
 		WriteStallEnd:   h.stalls.end,
 		DataCorruption:  func(pebble.DataCorruptionInfo) {}, // the read that met it returns it

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -60,8 +58,8 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 	if err != nil {
 		return Metrics{}, err
 	}
-	p, err := s.pebbleMetrics()
-	if err != nil {
+	p := s.db.Metrics() // which waits for the manifest
+	if err := s.failure(); err != nil {
 		return Metrics{}, err
 	}
 	m := Metrics{
@@ -80,20 +78,6 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 	m.WrittenBytes = m.UserBytes // in the log
 	for i := range p.Levels {
 		m.WrittenBytes += int64(p.Levels[i].TableBytesFlushed + p.Levels[i].TableBytesCompacted + p.Levels[i].TableBytesIngested)
-	}
-	return m, nil
-}
-
-// pebbleMetrics asks Pebble, which waits for the manifest: if that can't be
-// written, for ever.
-func (s *Store) pebbleMetrics() (*pebble.Metrics, error) {
-	var m *pebble.Metrics // the other goroutine's, if the store dies
-	err := s.unlessDead(func() error {
-		m = s.db.Metrics()
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,12 +22,10 @@ import (
 
 // Store is a store.Store in one Pebble database.
 type Store struct {
-	opt    Options
-	dir    string
-	db     *pebble.DB
-	pebble *pebble.Options
+	opt Options
+	dir string
+	db  *pebble.DB
 	*health
-	watch  *watchFS
 	secret [secretLen]byte
 
 	groups   atomic.Int64 // committed
@@ -112,17 +111,14 @@ func open(dir string, opt Options) (*Store, error) {
 	if err := opt.checkThere(dir); err != nil {
 		return nil, err
 	}
-	watch := newWatchFS(dir, opt)
-	popt := pebbleOptions(opt, watch)
-	popt.EnsureDefaults()
-	held := newCompactions()
-	popt.Experimental.CompactionScheduler = held
-	db, err := openPebble(dir, opt, popt, watch)
+	h := newHealth()
+	held := newCompactions(h.dead)
+	db, err := openPebble(dir, opt, h, held)
 	if err != nil {
 		return nil, openError(dir, opt.FS, err)
 	}
 	s := &Store{
-		opt: opt, dir: dir, db: db, pebble: popt, health: watch.h, watch: watch,
+		opt: opt, dir: dir, db: db, health: h,
 		queue:   make(chan *request, opt.backlog),
 		slots:   make(chan struct{}, inFlight),
 		written: make(chan *flight, inFlight),
@@ -130,7 +126,7 @@ func open(dir string, opt Options) (*Store, error) {
 		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
 		learned: make(chan struct{}),
-		pace:    newPace(db, popt),
+		pace:    newPace(db, opt.memTableBytes),
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
 
@@ -140,11 +136,10 @@ func open(dir string, opt Options) (*Store, error) {
 		keeper:      keeper{poke: make(chan struct{}, 1), files: map[*runfile.File]struct{}{}},
 		sections:    map[*runfile.File]int{},
 	}
-	if err := s.attempt(s.load); err != nil {
-		err = errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.shut())
-		if !s.isDead() { // or the loading goroutines may still use them
-			s.closeKeys()
-		}
+	err = s.load()
+	if err = cmp.Or(s.failure(), err); err != nil {
+		err = errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.closePebble())
+		s.closeKeys()
 		return nil, err
 	}
 	held.begin()
@@ -162,18 +157,21 @@ func open(dir string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// openPebble opens the database. If the disk fails in the meantime, it returns and leaves Pebble behind the
-// fence, because Pebble would try without end to replay a log onto a full disk.
-func openPebble(dir string, opt Options, popt *pebble.Options, watch *watchFS) (*pebble.DB, error) {
-	var db *pebble.DB
-	err := watch.h.attempt(func() (err error) {
-		if err = makePebble(dir, opt, watch); err == nil {
+// openPebble opens the database. The scheduler is Pebble's own if it is nil.
+func openPebble(dir string, opt Options, h *health, scheduler pebble.CompactionScheduler) (db *pebble.DB, err error) {
+	popt := pebbleOptions(dir, opt, h)
+	popt.Experimental.CompactionScheduler = scheduler
+	err = guard(func() (err error) {
+		if err = makePebble(dir, opt, h); err == nil {
 			db, err = pebble.Open(dir, popt)
 		}
 		return err
 	})
-	if watch.h.isDead() {
-		return nil, errors.Join(watch.h.failure(), watch.fence())
+	if failed := h.failure(); failed != nil {
+		if err == nil {
+			_ = db.Close() // which changes nothing on the disk
+		}
+		return nil, failed
 	}
 	return db, err
 }
@@ -181,7 +179,7 @@ func openPebble(dir string, opt Options, popt *pebble.Options, watch *watchFS) (
 // makePebble makes a new database and closes it. Pebble begins the first log before it
 // raises its format, so that damage to that log looks like a torn write: the offsets up to
 // which a log was synced are in those that it begins later.
-func makePebble(dir string, opt Options, watch *watchFS) error {
+func makePebble(dir string, opt Options, h *health) error {
 	if opt.Mode != OpenOrCreate {
 		return nil
 	}
@@ -189,7 +187,7 @@ func makePebble(dir string, opt Options, watch *watchFS) error {
 	if d != nil && d.Exists || err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil // pebble.Open reports the error
 	}
-	db, err := pebble.Open(dir, pebbleOptions(opt, watch))
+	db, err := pebble.Open(dir, pebbleOptions(dir, opt, h))
 	if err != nil {
 		return err
 	}
@@ -212,7 +210,7 @@ func (s *Store) load() error {
 	}
 	var tables errgroup.Group
 	for _, load := range []func() error{s.loadKeys, s.loadQueues, s.loadPlaces} {
-		tables.Go(func() error { return s.attempt(load) })
+		tables.Go(load)
 	}
 	if err := tables.Wait(); err != nil {
 		return err
@@ -286,26 +284,12 @@ func (s *Store) Close() error {
 	close(s.closing)
 	close(s.queue)
 	s.gate.Unlock()
-	select {
-	case <-s.stopped:
-	case <-s.dead:
-	}
+	<-s.stopped
 	s.behind.Wait()
-	err := s.shut()
-	if s.isDead() {
-		err = errors.Join(s.failure(), err)
-		select {
-		case <-s.ended: // the answerer may wait for a sync for ever, and has no keys
-		case <-time.After(parkedAfter):
-			return err // the committer is parked in Pebble, and may hold the keys
-		}
-	}
+	err := s.closePebble()
 	s.closeKeys()
 	return err
 }
-
-// parkedAfter is for how long Close of a failed store waits for the committer.
-const parkedAfter = 100 * time.Millisecond
 
 // closeKeys frees the memory of the keys, and closes the files.
 func (s *Store) closeKeys() {
@@ -322,24 +306,14 @@ func (s *Store) closeKeys() {
 // isClosing reports whether Close was called.
 func (s *Store) isClosing() bool { return async.Closed(s.closing) }
 
-// shut unlocks the directory.
-func (s *Store) shut() (err error) {
-	if !s.isDead() {
-		err = s.attempt(s.closePebble)
-	}
-	if s.isDead() {
-		return s.watch.fence()
-	}
-	return err
-}
-
 // closePebble leaves nothing in the log: tables have a checksum for every
 // block, but damage to the last records of a log can look like a torn write.
-func (s *Store) closePebble() error {
-	if s.opt.Mode == OpenReadOnly {
-		return s.db.Close()
+func (s *Store) closePebble() (err error) {
+	if s.opt.Mode != OpenReadOnly && !s.isDead() {
+		err = s.db.Flush()
 	}
-	return errors.Join(s.db.Flush(), s.db.Close())
+	err = errors.Join(err, s.db.Close())
+	return cmp.Or(s.failure(), err)
 }
 
 var _ io.Closer = (*Store)(nil)

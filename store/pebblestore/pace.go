@@ -12,10 +12,11 @@ import (
 // compactions need until L0 is too deep, and then stops them for seconds; and packed keys
 // fill the memory. Here, from half that depth on, the committer waits after it wrote, the
 // longer the deeper L0 is: so that writes become as slow as compactions before they have to
-// stop. Packed keys count as depth: tuning.lagKeys of them are as much as a full L0.
+// stop. It stops where L0 is full: if Pebble did, a store whose disk fails could not end that.
+// Packed keys count as depth: tuning.lagKeys of them are as much as a full L0.
 type pace struct {
 	depth      func() int // asks Pebble how many sublevels L0 has
-	from, stop int        // where waiting begins, and where Pebble stops writers
+	from, stop int        // where waiting begins, and where L0 is full
 	every      int        // bytes written between two questions
 
 	deep  int       // as Pebble last said
@@ -27,6 +28,8 @@ type pace struct {
 }
 
 const (
+	// paceStop is how many sublevels of L0 are full.
+	paceStop = 64
 	// paceRate is what may be written in a second when L0 is halfway between from
 	// and stop: what compactions manage on two processors that have nothing else to do.
 	paceRate = 32 << 20
@@ -39,11 +42,11 @@ const (
 	paceFresh = 20 * time.Millisecond
 )
 
-func newPace(db *pebble.DB, opt *pebble.Options) *pace {
+func newPace(db *pebble.DB, memTableBytes int) *pace {
 	return &pace{
 		depth: func() int { return int(db.Metrics().Levels[0].Sublevels) },
-		from:  opt.L0StopWritesThreshold / 2, stop: opt.L0StopWritesThreshold,
-		every: int(opt.MemTableSize / 8),
+		from:  paceStop / 2, stop: paceStop,
+		every: memTableBytes / 8,
 	}
 }
 
@@ -79,17 +82,25 @@ func (p *pace) price(n, deep int) time.Duration {
 	return min(time.Duration(seconds*float64(time.Second)), paceMost)
 }
 
-// wait waits as long as price says, unless the store dies or is closed.
+// wait waits as long as price says and while L0 is full, unless the store dies or is closed.
 func (p *pace) wait(dead, closing <-chan struct{}) {
 	start := time.Now()
 	d := p.until.Sub(start)
-	if d < paceLeast {
+	if d < paceLeast && p.deep < p.stop {
 		return
 	}
-	select {
-	case <-time.After(d):
-	case <-dead:
-	case <-closing:
+	defer func() { p.waited.Add(int64(time.Since(start))) }()
+	for {
+		select {
+		case <-time.After(d):
+		case <-dead:
+			return
+		case <-closing:
+			return
+		}
+		if p.deep < p.stop {
+			return
+		}
+		p.deep, p.asked, d = p.depth(), time.Now(), paceFresh
 	}
-	p.waited.Add(int64(time.Since(start)))
 }

@@ -27,8 +27,6 @@ func TestPace(t *testing.T) {
 		{48, time.Second},
 		{56, 3 * time.Second},
 		{63, 31 * time.Second},
-		{64, 32 * time.Second},
-		{80, 48 * time.Second}, // of a store that had as many when it was opened
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &pace{depth: func() int { return c.deep }, from: 32, stop: 64, every: 1}
@@ -44,6 +42,33 @@ func TestPace(t *testing.T) {
 			}
 			if took != time.Duration(p.waited.Load()) {
 				t.Errorf("%d deep: took %v and counted %d ns", c.deep, took, p.waited.Load())
+			}
+		})
+	}
+}
+
+// TestPaceStops checks that nothing is written while L0 is full, as of a store that had more
+// sublevels when it was opened, and that a failed or closing store does not wait for that.
+func TestPaceStops(t *testing.T) {
+	for _, full := range []int{64, 80} {
+		synctest.Test(t, func(t *testing.T) {
+			start, over := time.Now(), make(chan struct{})
+			p := &pace{from: 32, stop: 64, every: 1, depth: func() int {
+				if time.Since(start) < 10*time.Second {
+					return full
+				}
+				return 63
+			}}
+			p.charge(1, 0)
+			close(over)
+			p.wait(over, nil)
+			p.wait(nil, over)
+			if took := time.Since(start); took != 0 {
+				t.Errorf("%d deep: a store that is dead or closed waited %v", full, took)
+			}
+			p.wait(nil, nil)
+			if took := time.Since(start); took < 10*time.Second || took > 11*time.Second {
+				t.Errorf("%d deep: waited %v; want 10 s, until L0 was not full any more", full, took)
 			}
 		})
 	}

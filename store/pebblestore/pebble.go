@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"syscall"
@@ -22,14 +23,14 @@ import (
 const pebbleFormat = pebble.FormatValueSeparation
 
 // pebbleOptions are Pebble's options for ours.
-func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
+func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 	o := &pebble.Options{
-		FS:                 fs,
+		FS:                 newWatchFS(dir, opt, h),
 		ReadOnly:           opt.Mode == OpenReadOnly,
 		ErrorIfNotExists:   opt.Mode != OpenOrCreate,
 		FormatMajorVersion: pebbleFormat,
-		Logger:             pebbleLog{fs.h},
-		EventListener:      fs.h.listener(),
+		Logger:             pebbleLog{},
+		EventListener:      h.listener(),
 		MemTableSize:       uint64(opt.memTableBytes),
 		CacheSize:          opt.CacheBytes,
 		// Pebble runs a second and third when L0 is deep or a lot is to be done: with one
@@ -39,7 +40,8 @@ func pebbleOptions(opt Options, fs *watchFS) *pebble.Options {
 	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.memTableBytes), 16)
 	// Every write buffer becomes a table in L0, and few are full: more of them than by default
 	// go down together, so that the level below is rewritten less often.
-	o.L0CompactionThreshold, o.L0StopWritesThreshold = 8, 64
+	o.L0CompactionThreshold = 8
+	o.L0StopWritesThreshold = math.MaxInt // pace stops writes, which the failure of the store ends
 	for i := range o.Levels {
 		o.TargetFileSizes[i] = opt.tableBytes
 		o.Levels[i].BlockSize = 16 << 10

@@ -125,23 +125,20 @@ func (s *Store) fromLeases(c *crawl, list []sought) {
 	}
 }
 
-// fromRows finds the texts of queued URLs, and of completed ones. If Pebble can't
-// write, it may never return a snapshot, nor close one: then the list is left to it.
+// fromRows finds the texts of queued URLs, and of completed ones.
 func (s *Store) fromRows(c *crawl, list []sought) error {
 	if err := s.rlock(); err != nil {
 		return err
 	}
-	return s.unlessDead(func() error {
-		rows := s.db.NewSnapshot()
-		for i := range list {
-			if e := s.sched.places.get(placeKey{c.num, list[i].key}); e != nil {
-				list[i].ptr = e.pointer()
-			}
+	rows := s.db.NewSnapshot()
+	for i := range list {
+		if e := s.sched.places.get(placeKey{c.num, list[i].key}); e != nil {
+			list[i].ptr = e.pointer()
 		}
-		s.mu.RUnlock()
-		err := fromRowsOf(rows, c.num, list)
-		return errors.Join(err, rows.Close())
-	})
+	}
+	s.mu.RUnlock()
+	err := fromRowsOf(rows, c.num, list)
+	return errors.Join(err, rows.Close())
 }
 
 // fromRowsOf looks into each table in the order of its rows.

@@ -55,7 +55,7 @@ type upgrading struct {
 
 // copy copies the files of a store that has another format, and returns its format.
 func (u *upgrading) copy() (was uint32, err error) {
-	db, err := u.open(u.from, OpenReadOnly) // which locks the directory
+	db, err := u.open(u.from, OpenReadOnly, newHealth()) // which locks the directory
 	if err != nil {
 		return 0, err
 	}
@@ -80,14 +80,13 @@ func (u *upgrading) copy() (was uint32, err error) {
 }
 
 // open opens the database in a directory, of whatever format.
-func (u *upgrading) open(dir string, mode Mode) (*pebble.DB, error) {
+func (u *upgrading) open(dir string, mode Mode, h *health) (*pebble.DB, error) {
 	opt := u.opt
 	opt.Mode = mode
 	if err := opt.checkThere(dir); err != nil {
 		return nil, err
 	}
-	watch := newWatchFS(dir, opt)
-	db, err := openPebble(dir, opt, pebbleOptions(opt, watch), watch)
+	db, err := openPebble(dir, opt, h, nil)
 	if err != nil {
 		return nil, openError(dir, opt.FS, err)
 	}
@@ -174,11 +173,12 @@ func (u *upgrading) complete() error {
 
 // steps takes the copy from format to format.
 func (u *upgrading) steps() (err error) {
-	db, err := u.open(u.tmp, OpenExisting)
+	h := newHealth()
+	db, err := u.open(u.tmp, OpenExisting, h)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, db.Close(), h.failure()) }()
 	for format := u.was; format < u.opt.format; format++ {
 		if err := u.opt.readable(format); err != nil {
 			return err

@@ -118,7 +118,7 @@ func (v *verifier) end() error {
 	for _, f := range v.files {
 		f.Release()
 	}
-	if err := v.s.unlessDead(v.snapshot.Close); err != nil {
+	if err := v.snapshot.Close(); err != nil {
 		return err
 	}
 	if err := v.s.lock(); err != nil {
@@ -133,7 +133,7 @@ func (v *verifier) verify() error {
 	if err := v.levels(); err != nil {
 		return err
 	}
-	if err := v.s.unlessDead(v.journals); err != nil {
+	if err := v.journals(); err != nil {
 		return err
 	}
 	if err := v.rows(); err != nil {
@@ -148,7 +148,7 @@ func (v *verifier) verify() error {
 func (v *verifier) levels() error {
 	checked := make(chan error, 1)
 	v.s.behind.Go(func() {
-		checked <- v.s.unlessDead(func() error { return v.s.db.CheckLevels(&pebble.CheckLevelsStats{}) })
+		checked <- v.s.db.CheckLevels(&pebble.CheckLevelsStats{})
 	})
 	select {
 	case err := <-checked:
@@ -182,10 +182,10 @@ func (v *verifier) rows() error {
 			err = v.ask()
 		}
 		if err != nil {
-			return errors.Join(err, v.s.closeAll(it))
+			return errors.Join(err, it.Close())
 		}
 	}
-	return errors.Join(it.Error(), v.s.closeAll(it), v.ask())
+	return errors.Join(it.Error(), it.Close(), v.ask())
 }
 
 // askedKeys is how many keys the index is asked for in one step.

@@ -6,123 +6,81 @@ import (
 	"io"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// watchFS is the file system under Pebble. It does two things:
-//
-// When a log can't be written or a directory not be synced, Pebble may panic
-// with its locks in disorder, which ends the process. Here such an error ends
-// the store: it is dead, and the goroutine that met it is parked.
-//
-// A dead store can't be closed in Pebble, whose goroutines may still run. The
-// fence parks each of them at its next change of the disk and closes their files, so
-// that the directory can be opened again.
+// watchFS is the file system under Pebble, which ends the process if it cannot write a log or
+// manifest, or sync a directory. So Pebble does not learn of such an error: the store has failed
+// instead. From then on nothing that Pebble writes reaches the disk, and it is told that all of it
+// did, except for compactions, which are told the error and end. So no goroutine of Pebble waits
+// for the disk any more, and it is closed as usual. Callers are answered that something is durable
+// only if the store had not failed after it was.
 type watchFS struct {
 	vfs.FS
-	h *health
-
-	mu     sync.RWMutex // held for reading during each change
-	fenced bool
-
-	files sync.Mutex // guards open
-	open  map[*watchFile]struct{}
-
+	h        *health
 	dir      string // of the store: files elsewhere, as of a backup, it can do without
 	readOnly bool
-	lock     io.Closer
 }
+
+// need is how much Pebble needs a file or a change of a directory.
+type need int
+
+const (
+	optional need = iota // an error is returned, also after the store has failed
+	retried              // an error is returned, and Pebble tries again
+	vital                // the store fails
+)
 
 // newWatchFS returns the file system for the store in a directory.
-func newWatchFS(dir string, opt Options) *watchFS {
-	return &watchFS{FS: opt.FS, h: newHealth(), dir: dir, readOnly: opt.Mode == OpenReadOnly, open: map[*watchFile]struct{}{}}
+func newWatchFS(dir string, opt Options, h *health) *watchFS {
+	return &watchFS{FS: opt.FS, h: h, dir: dir, readOnly: opt.Mode == OpenReadOnly}
 }
 
-// fence waits for the changes in progress, closes all files and releases the lock; later
-// changes never return.
-func (fs *watchFS) fence() error {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	fs.fenced = true
-	fs.files.Lock()
-	defer fs.files.Unlock()
-	for f := range fs.open {
-		if f.Fd() != vfs.InvalidFd { // a file without a descriptor must not be read after that
-			_ = f.File.Close() // unsynced writes are lost anyway
+// change makes a change of the disk, unless the store has failed.
+func (fs *watchFS) change(n need, f func() error) error {
+	if fs.h.isDead() {
+		if n == optional {
+			return fs.h.err
 		}
-	}
-	clear(fs.open)
-	if fs.lock == nil {
 		return nil
 	}
-	return fs.lock.Close()
-}
-
-// watched returns the file of f, to be closed by the fence at the latest.
-func (fs *watchFS) watched(f *watchFile) *watchFile {
-	f.fs = fs
-	fs.files.Lock()
-	defer fs.files.Unlock()
-	fs.open[f] = struct{}{}
-	return f
-}
-
-// Open implements vfs.FS.
-func (fs *watchFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	f, err := fs.FS.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	w := fs.watched(&watchFile{File: f, do: fs.change})
-	for _, o := range opts {
-		o.Apply(w)
-	}
-	return w, nil
-}
-
-// change makes a change of the disk.
-func (fs *watchFS) change(f func() error) error {
-	fs.mu.RLock()
-	if fs.fenced {
-		fs.mu.RUnlock()
-		select {}
-	}
-	defer fs.mu.RUnlock()
-	return f()
-}
-
-// vital is change for what Pebble can't do without. During Open, attempt returns the error.
-func (fs *watchFS) vital(f func() error) error {
-	err := fs.change(f)
-	if err != nil {
+	err := f()
+	if err != nil && n == vital {
 		fs.h.die(fmt.Errorf("cannot write the log or sync a directory: %w", err))
-		select {}
+		return nil
 	}
 	return err
 }
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
-// isOurs reports whether a directory is that of the store.
-func (fs *watchFS) isOurs(dir string) bool { return fs.PathJoin(dir, "x") == fs.PathJoin(fs.dir, "x") }
-
-// create makes a file by f, watched.
-func (fs *watchFS) create(name string, f func() (vfs.File, error)) (file vfs.File, err error) {
-	do, log := fs.change, isLog(name) && fs.isOurs(fs.PathDir(name))
-	if log {
-		do = fs.vital
+// need returns how much Pebble needs a directory, or a file that it writes for a purpose.
+func (fs *watchFS) need(dir string, c vfs.DiskWriteCategory) need {
+	switch {
+	case fs.PathJoin(dir, "x") != fs.PathJoin(fs.dir, "x"), c == "pebble-compaction", c == "pebble-blob-file-rewrite":
+		return optional
+	case c == "pebble-memtable-flush":
+		return retried
 	}
-	err = do(func() (err error) {
-		file, err = f()
+	return vital
+}
+
+// create makes a file by f. If the store has failed, the file is in memory.
+func (fs *watchFS) create(name string, c vfs.DiskWriteCategory, f func() (vfs.File, error)) (vfs.File, error) {
+	w := &watchFile{File: vfs.NewMemFile(nil), fs: fs, need: fs.need(fs.PathDir(name), c), log: isLog(name)}
+	err := fs.change(w.need, func() error {
+		file, err := f()
+		if err == nil {
+			w.File = file
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return fs.watched(&watchFile{File: file, do: do, log: log}), nil
+	return w, nil
 }
 
 // Create implements vfs.FS. Pebble makes the manifest and then the marker that
@@ -135,17 +93,12 @@ func (fs *watchFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 			return nil, err
 		}
 	}
-	return fs.create(name, func() (vfs.File, error) { return fs.FS.Create(name, c) })
+	return fs.create(name, c, func() (vfs.File, error) { return fs.FS.Create(name, c) })
 }
 
 // ReuseForWrite implements vfs.FS.
 func (fs *watchFS) ReuseForWrite(oldName, newName string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return fs.create(newName, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldName, newName, c) })
-}
-
-// OpenReadWrite implements vfs.FS.
-func (fs *watchFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return fs.create(name, func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, c, opts...) })
+	return fs.create(newName, c, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldName, newName, c) })
 }
 
 // OpenDir implements vfs.FS.
@@ -154,31 +107,17 @@ func (fs *watchFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	do := fs.change
-	if fs.isOurs(name) {
-		do = fs.vital
-	}
-	return fs.watched(&watchFile{File: f, do: do}), nil
-}
-
-// Link implements vfs.FS.
-func (fs *watchFS) Link(oldName, newName string) error {
-	return fs.change(func() error { return fs.FS.Link(oldName, newName) })
+	return &watchFile{File: f, fs: fs, need: fs.need(name, vfs.WriteCategoryUnspecified)}, nil
 }
 
 // Remove implements vfs.FS.
 func (fs *watchFS) Remove(name string) error {
-	return fs.change(func() error { return fs.FS.Remove(name) })
-}
-
-// RemoveAll implements vfs.FS.
-func (fs *watchFS) RemoveAll(name string) error {
-	return fs.change(func() error { return fs.FS.RemoveAll(name) })
+	return fs.change(retried, func() error { return fs.FS.Remove(name) })
 }
 
 // Rename implements vfs.FS.
 func (fs *watchFS) Rename(oldName, newName string) error {
-	return fs.change(func() error { return fs.FS.Rename(oldName, newName) })
+	return fs.change(retried, func() error { return fs.FS.Rename(oldName, newName) })
 }
 
 // Lock implements vfs.FS. Where nothing can be written, reading needs no lock.
@@ -187,24 +126,7 @@ func (fs *watchFS) Lock(name string) (io.Closer, error) {
 	if err != nil && fs.readOnly && errors.Is(err, syscall.EROFS) {
 		return noLock{}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	fs.lock = &dirLock{Closer: c}
-	return fs.lock, nil
-}
-
-// dirLock is given back once: Pebble and the fence may both do so, and by the second
-// time another may have it.
-type dirLock struct {
-	io.Closer
-	once sync.Once
-	err  error
-}
-
-func (l *dirLock) Close() error {
-	l.once.Do(func() { l.err = l.Closer.Close() })
-	return l.err
+	return c, err
 }
 
 type noLock struct{}
@@ -221,61 +143,38 @@ func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
 // yields before its sync, which would hold the processor until the runtime notices.
 type watchFile struct {
 	vfs.File
-	fs  *watchFS
-	do  func(func() error) error
-	log bool
-}
-
-// Close implements vfs.File. The fence may have closed the file.
-func (f *watchFile) Close() error {
-	f.fs.files.Lock()
-	_, open := f.fs.open[f]
-	delete(f.fs.open, f)
-	f.fs.files.Unlock()
-	if !open {
-		return nil
-	}
-	return f.File.Close()
-}
-
-// Preallocate implements vfs.File.
-func (f *watchFile) Preallocate(offset, length int64) error {
-	return f.fs.change(func() error { return f.File.Preallocate(offset, length) })
+	fs   *watchFS
+	need need
+	log  bool
 }
 
 // Write implements vfs.File.
-func (f *watchFile) Write(p []byte) (n int, err error) {
-	err = f.do(func() (err error) {
-		n, err = f.File.Write(p)
+func (f *watchFile) Write(p []byte) (int, error) {
+	err := f.fs.change(f.need, func() error {
+		_, err := f.File.Write(p)
 		return err
 	})
 	if !f.log {
 		runtime.Gosched()
 	}
-	return n, err
-}
-
-// WriteAt implements vfs.File.
-func (f *watchFile) WriteAt(p []byte, off int64) (n int, err error) {
-	err = f.do(func() (err error) {
-		n, err = f.File.WriteAt(p, off)
-		return err
-	})
-	return n, err
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Sync implements vfs.File.
-func (f *watchFile) Sync() error { return f.do(f.File.Sync) }
+func (f *watchFile) Sync() error { return f.fs.change(f.need, f.File.Sync) }
 
 // SyncData implements vfs.File.
 func (f *watchFile) SyncData() error {
 	runtime.Gosched()
-	return f.do(f.File.SyncData)
+	return f.fs.change(f.need, f.File.SyncData)
 }
 
 // SyncTo implements vfs.File.
 func (f *watchFile) SyncTo(length int64) (full bool, err error) {
-	err = f.do(func() (err error) {
+	err = f.fs.change(f.need, func() (err error) {
 		full, err = f.File.SyncTo(length)
 		return err
 	})
