@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/sched"
 	"github.com/firstseen/firstseen/store/keyfile"
 )
 
@@ -19,26 +18,15 @@ func (s *Store) Export(ctx context.Context, w io.Writer, crawl string) (int64, e
 	h := keyfile.Header{Identity: s.Identity(), UnicodeHosts: s.unicodeHosts}
 	s.mu.RUnlock()
 	kw := keyfile.NewWriter(w, h)
-	if _, err := sched.CrawlName(crawl); err != nil {
-		return 0, err
-	}
-	v, err := s.openView(crawl)
-	if err != nil {
-		return 0, err
-	}
-	defer v.close()
-	for {
-		keys, err := v.next(ctx)
+	for keys, err := range s.pages(ctx, crawl) {
+		if err == nil {
+			err = kw.Append(keys)
+		}
 		if err != nil {
 			return kw.Len(), err
 		}
-		if len(keys) == 0 {
-			return kw.Len(), kw.Close()
-		}
-		if err := kw.Append(keys); err != nil {
-			return kw.Len(), err
-		}
 	}
+	return kw.Len(), kw.Close()
 }
 
 // Import records the keys of a key file, and returns how many it read and how

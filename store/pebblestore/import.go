@@ -144,33 +144,17 @@ func (m *importer) prepare(o *importOp) error {
 	return nil
 }
 
-// unknown returns the keys that the index doesn't know, asked in small steps.
+// unknown returns the keys that are not known.
 func (m *importer) unknown(keys []store.Key) ([]store.Key, error) {
-	kept := 0
-	for lo := 0; lo < len(keys); lo += askedKeys {
-		part := keys[lo:min(lo+askedKeys, len(keys))]
-		known := make([]bool, len(part))
-		err := m.s.do(m.ctx, readOp(func(tx *txn) error {
-			c := tx.crawl(m.crawl, false)
-			for i := range part {
-				if c != nil {
-					var err error
-					if known[i], err = c.seen.has(&part[i]); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		}))
-		if err != nil {
-			return nil, err
-		}
-		for i := range part {
-			if !known[i] {
-				keys[kept] = part[i]
-				kept++
-			}
+	known := make([]bool, len(keys))
+	if err := m.s.Known(m.ctx, m.crawl, keys, known); err != nil {
+		return nil, err
+	}
+	fresh := keys[:0]
+	for i, k := range keys {
+		if !known[i] {
+			fresh = append(fresh, k)
 		}
 	}
-	return keys[:kept], nil
+	return fresh, nil
 }

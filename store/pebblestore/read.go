@@ -105,23 +105,9 @@ func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
 // in the list or not.
 func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
 	return func(yield func(store.Key, error) bool) {
-		if _, err := sched.CrawlName(crawl); err != nil {
-			yield(store.Key{}, err)
-			return
-		}
-		v, err := s.openView(crawl)
-		if err != nil {
-			yield(store.Key{}, err)
-			return
-		}
-		defer v.close()
-		for {
-			keys, err := v.next(ctx)
+		for keys, err := range s.pages(ctx, crawl) {
 			if err != nil {
 				yield(store.Key{}, err)
-				return
-			}
-			if len(keys) == 0 {
 				return
 			}
 			for _, k := range keys {

@@ -11,7 +11,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // Report is what Verify found.
@@ -68,7 +67,7 @@ type verifier struct {
 	s        *Store
 	r        *Report
 	snapshot *pebble.Snapshot
-	files    []*runfile.File
+	runs     heldRuns
 	nextGen  uint32
 	gens     map[uint32]*counted
 	crawls   map[uint32]*heldRows // by number
@@ -90,11 +89,9 @@ type counted struct {
 	runs    []*run // that no row was read of
 }
 
-// begin takes the snapshot, notes the state in memory, and keeps the files open. Until
-// the end, tombstones stay.
+// begin takes the snapshot, notes the state in memory, and holds the runs.
 func (v *verifier) begin(*txn) error {
-	v.snapshot, v.nextGen = v.s.db.NewSnapshot(), v.s.nextGen
-	v.s.views++
+	v.snapshot, v.nextGen, v.runs = v.s.db.NewSnapshot(), v.s.nextGen, v.s.holdRuns()
 	for _, c := range v.s.crawls {
 		h := &heldRows{c: c, retired: map[uint32]bool{}}
 		c.queues.addStats(&h.want)
@@ -102,8 +99,7 @@ func (v *verifier) begin(*txn) error {
 		for _, g := range c.gens {
 			v.gens[g.num] = &counted{c: c, g: g, keys: g.keys, low: g.low, runs: slices.Clone(g.runs)}
 			for _, r := range g.runs {
-				r.File.Use()
-				v.files = append(v.files, r.File)
+				v.runs.hold(r)
 			}
 		}
 	}
@@ -115,18 +111,8 @@ func (v *verifier) begin(*txn) error {
 
 // end ends what begin began.
 func (v *verifier) end() error {
-	for _, f := range v.files {
-		f.Release()
-	}
-	if err := v.snapshot.Close(); err != nil {
-		return err
-	}
-	if err := v.s.lock(); err != nil {
-		return err
-	}
-	defer v.s.mu.Unlock()
-	v.s.views--
-	return nil
+	v.runs.release()
+	return v.snapshot.Close()
 }
 
 func (v *verifier) verify() error {

@@ -1,19 +1,48 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // view lists the keys of a crawl in order, from its runs and packed rows as they
-// were when it was opened. While there is one, tombstones stay.
+// were when it was opened.
 type view struct {
+	heldRuns
+	from runfile.Source
+}
+
+// heldRuns are runs that a reader needs: until release, their files stay open, and all tombstones
+// stay.
+type heldRuns struct {
 	s     *Store
 	files []*runfile.File
-	from  runfile.Source
+}
+
+// holdRuns begins to hold runs. The caller holds s.mu.
+func (s *Store) holdRuns() heldRuns {
+	s.views++
+	return heldRuns{s: s}
+}
+
+func (h *heldRuns) hold(r *run) {
+	r.File.Use()
+	h.files = append(h.files, r.File)
+}
+
+func (h *heldRuns) release() {
+	for _, f := range h.files {
+		f.Release()
+	}
+	h.s.mu.Lock()
+	defer h.s.mu.Unlock()
+	h.s.views--
 }
 
 // openView opens a view.
@@ -26,15 +55,13 @@ func (s *Store) openView(name string) (*view, error) {
 	if err := s.lock(); err != nil {
 		return nil, err
 	}
-	v := &view{s: s}
-	s.views++
+	v := &view{heldRuns: s.holdRuns()}
 	var sources []runfile.Source
 	var packed []*tagged
 	for _, c := range s.selected(name) {
 		for _, g := range c.gens {
 			for _, r := range g.runs {
-				r.File.Use()
-				v.files = append(v.files, r.File)
+				v.hold(r)
 				sources = append(sources, &tagged{v: v, g: g, from: r.Read(nil)})
 			}
 			if g.packed > 0 {
@@ -52,31 +79,30 @@ func (s *Store) openView(name string) (*view, error) {
 	return v, nil
 }
 
-// next returns the next keys, none at the end.
-func (v *view) next(ctx context.Context) ([]store.Key, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// pages returns the keys of a crawl, some at a time. A list is valid until the next.
+func (s *Store) pages(ctx context.Context, crawl string) iter.Seq2[[]store.Key, error] {
+	return func(yield func([]store.Key, error) bool) {
+		if _, err := sched.CrawlName(crawl); err != nil {
+			yield(nil, err)
+			return
+		}
+		v, err := s.openView(crawl)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer v.release()
+		for {
+			var keys []store.Key
+			err := cmp.Or(ctx.Err(), s.usable())
+			if err == nil {
+				keys, err = v.from.Next()
+			}
+			if err == nil && len(keys) == 0 || !yield(keys, damaged(err)) || err != nil {
+				return
+			}
+		}
 	}
-	if err := v.s.usable(); err != nil {
-		return nil, err
-	}
-	keys, err := v.from.Next()
-	if err != nil {
-		return nil, damaged(err)
-	}
-	return keys, nil
-}
-
-// close ends the view.
-func (v *view) close() {
-	for _, f := range v.files {
-		f.Release()
-	}
-	if v.s.lock() != nil {
-		return
-	}
-	defer v.s.mu.Unlock()
-	v.s.views--
 }
 
 // tagged is the keys of a generation without those that are forgotten.
