@@ -41,74 +41,64 @@ func appendNext(dst []byte, crawl, gen uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, crawl), gen)
 }
 
-func parseIdentity(b []byte) (store.Identity, error) {
-	r := fields.Reader{B: b}
-	id := identityform.Read(&r)
-	if r.Bad {
-		return store.Identity{}, fmt.Errorf("cannot read identity; got %x: %w", b, store.ErrCorrupt)
+// formatOf returns the format of a database, 0 if it is empty.
+func formatOf(db *pebble.DB) (format uint32, err error) {
+	err = readRowOf(db, metaKey(metaFormat), func(row []byte) error {
+		if len(row) != 4 {
+			return fmt.Errorf("got format row %x; want 4 bytes: %w", row, store.ErrCorrupt)
+		}
+		format = binary.BigEndian.Uint32(row)
+		return nil
+	})
+	if err != nil || format > 0 {
+		return format, corruption(err)
 	}
-	return id, nil
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return 0, err
+	}
+	if it.First() {
+		err = fault.As(store.ErrFormat, "got a Pebble database without our format row")
+	}
+	return 0, errors.Join(err, it.Close())
 }
 
 // loadMeta reads the meta rows into s, or stamps a new database.
 func (s *Store) loadMeta() error {
-	version, err := s.get(metaKey(metaFormat))
-	if errors.Is(err, pebble.ErrNotFound) {
+	format, err := formatOf(s.db)
+	if err != nil {
+		return err
+	}
+	if format == 0 && s.opt.Mode == OpenOrCreate {
 		return s.stampNew()
 	}
-	if err != nil {
-		return err
-	}
-	if len(version) != 4 {
-		return fmt.Errorf("got format row %x; want 4 bytes: %w", version, store.ErrCorrupt)
-	}
-	if v := binary.BigEndian.Uint32(version); v != s.opt.format {
-		if err := s.opt.readable(v); err != nil {
+	if format != s.opt.format {
+		if err := s.opt.readable(format); err != nil {
 			return err
 		}
-		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; run: firstseen migrate --db %s --to NEW", v, s.opt.format, s.dir)
+		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; run: firstseen migrate --db %s --to NEW", format, s.opt.format, s.dir)
 	}
-	if err := s.loadNumbers(); err != nil {
-		return err
-	}
-	return s.loadIdentity()
-}
-
-func (s *Store) loadNumbers() error {
-	flags, err := s.getLen(metaKey(metaFlags), 1)
-	if err != nil {
+	flags, errFlags := s.getLen(metaKey(metaFlags), 1)
+	next, errNext := s.getLen(metaKey(metaNext), 8)
+	secret, errSecret := s.getLen(metaKey(metaSecret), secretLen)
+	identity, errIdentity := s.getLen(metaKey(metaIdentity), 0)
+	if err := errors.Join(errFlags, errNext, errSecret, errIdentity); err != nil {
 		return err
 	}
 	s.unicodeHosts = flags[0]&flagUnicodeHosts != 0
-	next, err := s.getLen(metaKey(metaNext), 8)
-	if err != nil {
-		return err
-	}
 	s.nextCrawl, s.nextGen = binary.BigEndian.Uint32(next), binary.BigEndian.Uint32(next[4:])
-	secret, err := s.getLen(metaKey(metaSecret), secretLen)
-	copy(s.secret[:], secret)
-	return err
-}
-
-func (s *Store) loadIdentity() error {
-	row, err := s.get(metaKey(metaIdentity))
-	if err != nil {
-		return fmt.Errorf("cannot read identity: %w: %w", store.ErrCorrupt, err)
+	s.secret = [secretLen]byte(secret)
+	r := fields.Reader{B: identity}
+	id := identityform.Read(&r)
+	if r.Bad {
+		return fmt.Errorf("cannot read identity; got %x: %w", identity, store.ErrCorrupt)
 	}
-	id, err := parseIdentity(row)
 	s.identity.Store(&id)
-	return err
+	return nil
 }
 
-// stampNew writes the meta rows of a new store, in a database that must be
-// empty.
+// stampNew writes the meta rows of a new store.
 func (s *Store) stampNew() error {
-	if err := s.mustBeEmpty(); err != nil {
-		return err
-	}
-	if s.opt.Mode != OpenOrCreate {
-		return fault.As(store.ErrNotFound, "the directory has no store")
-	}
 	if _, err := rand.Read(s.secret[:]); err != nil {
 		return fmt.Errorf("cannot make a secret: %w", err)
 	}
@@ -132,22 +122,6 @@ func (s *Store) stampNew() error {
 	return b.Commit(pebble.Sync)
 }
 
-// mustBeEmpty refuses a Pebble database of another program.
-func (s *Store) mustBeEmpty() error {
-	it, err := s.db.NewIter(nil)
-	if err != nil {
-		return err
-	}
-	found := it.First()
-	if err := it.Close(); err != nil {
-		return err
-	}
-	if found {
-		return fault.As(store.ErrFormat, "got a Pebble database without our format row")
-	}
-	return nil
-}
-
 // get returns a copy of a row's value, or pebble.ErrNotFound.
 func (s *Store) get(key []byte) ([]byte, error) {
 	v, closer, err := s.db.Get(key)
@@ -158,13 +132,13 @@ func (s *Store) get(key []byte) ([]byte, error) {
 	return v, closer.Close()
 }
 
-// getLen is get for a row that must be there with n bytes.
+// getLen is get for a row that must be there with n bytes, or with any number if n is 0.
 func (s *Store) getLen(key []byte, n int) ([]byte, error) {
 	v, err := s.get(key)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read row %x: %w: %w", key, store.ErrCorrupt, err)
 	}
-	if len(v) != n {
+	if n > 0 && len(v) != n {
 		return nil, fmt.Errorf("cannot read row %x; got %d bytes; want %d: %w", key, len(v), n, store.ErrCorrupt)
 	}
 	return v, nil

@@ -93,24 +93,11 @@ func (u *upgrading) open(dir string, mode Mode, h *health) (*pebble.DB, error) {
 	return db, nil
 }
 
-func formatOf(db *pebble.DB) (uint32, error) {
-	version, closer, err := db.Get(metaKey(metaFormat))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return 0, fault.As(store.ErrFormat, "got a Pebble database without our format row")
-	}
-	if err != nil {
-		return 0, corruption(err)
-	}
-	defer func() { _ = closer.Close() }() // it was read only
-	if len(version) != 4 {
-		return 0, fmt.Errorf("got format row %x; want 4 bytes: %w", version, store.ErrCorrupt)
-	}
-	return binary.BigEndian.Uint32(version), nil
-}
-
 // readable returns an error unless upgrades lead from a format to the one that is read.
 func (o *Options) readable(format uint32) error {
 	switch {
+	case format == 0:
+		return fault.As(store.ErrNotFound, "the directory has no store")
 	case format > o.format:
 		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; use a program as new as the one that made it", format, o.format)
 	case o.upgrades[format] == nil:
