@@ -27,7 +27,11 @@ func (s *Store) ImportSorted(ctx context.Context, crawl string, keys iter.Seq2[s
 	if err != nil {
 		return 0, 0, err
 	}
-	m := &importer{s: s, ctx: ctx, crawl: crawl, opt: opt}
+	st, err := s.Stats(ctx, crawl)
+	if err != nil {
+		return 0, 0, err
+	}
+	m := &importer{s: s, ctx: ctx, crawl: crawl, opt: opt, sift: st.Seen > 0}
 	err = m.all(keys)
 	if last := m.await(); err == nil {
 		err = last
@@ -42,7 +46,6 @@ type importer struct {
 	ctx         context.Context
 	crawl       string
 	opt         store.SeeOptions
-	begun       bool
 	sift        bool      // the next part may have keys that are known
 	under       *importOp // what the committer has
 	answer      chan error
@@ -51,29 +54,30 @@ type importer struct {
 
 // all imports keys, and leaves the last part under way.
 func (m *importer) all(keys iter.Seq2[store.Key, error]) error {
-	part, last := make([]store.Key, 0, importKeys), store.Key{}
+	part, last, begun := make([]store.Key, 0, importKeys), store.Key{}, false
 	for k, err := range keys {
-		if err == nil && m.read+int64(len(part)) > 0 && last.Compare(k) >= 0 {
+		if err == nil && begun && last.Compare(k) >= 0 {
 			err = fault.As(store.ErrInvalid, "cannot import; got key %x after %x; want ascending ones", k, last)
 		}
 		if err != nil {
 			return err
 		}
-		if last, part = k, append(part, k); len(part) == cap(part) {
-			if part, err = m.record(part); err != nil {
+		last, begun = k, true
+		if part = append(part, k); len(part) == importKeys {
+			if err := m.record(part); err != nil {
 				return err
 			}
+			part = make([]store.Key, 0, importKeys)
 		}
 	}
 	if len(part) == 0 {
-		return m.s.usable()
+		return nil
 	}
-	_, err := m.record(part)
-	return err
+	return m.record(part)
 }
 
-// record hands a part to the committer, and returns memory for the next.
-func (m *importer) record(keys []store.Key) ([]store.Key, error) {
+// record hands a part to the committer.
+func (m *importer) record(keys []store.Key) error {
 	o := &importOp{crawl: m.crawl, opt: m.opt, read: int64(len(keys)), keys: keys}
 	err := m.prepare(o)
 	if last := m.await(); err == nil {
@@ -81,18 +85,11 @@ func (m *importer) record(keys []store.Key) ([]store.Key, error) {
 	}
 	if err != nil {
 		o.discard(m.s)
-		return nil, err
-	}
-	var free []store.Key
-	if m.under != nil {
-		free = m.under.keys[:0]
-	}
-	if cap(free) < importKeys {
-		free = make([]store.Key, 0, importKeys)
+		return err
 	}
 	m.under, m.answer = o, make(chan error, 1)
 	go func() { m.answer <- m.s.do(m.ctx, o) }()
-	return free, nil
+	return nil
 }
 
 // await waits for what the committer has.
@@ -121,13 +118,6 @@ func (m *importer) prepare(o *importOp) error {
 		return err
 	}
 	defer done()
-	if !m.begun {
-		st, err := m.s.Stats(m.ctx, m.crawl)
-		if err != nil {
-			return err
-		}
-		m.begun, m.sift = true, st.Seen > 0
-	}
 	if m.sift {
 		n := len(o.keys)
 		if o.keys, err = m.unknown(o.keys); err != nil {
