@@ -196,17 +196,10 @@ func makePebble(dir string, opt Options, h *health) error {
 
 // load reads the state from disk into memory.
 func (s *Store) load() error {
-	if err := s.loadMeta(); err != nil {
-		return err
-	}
-	if err := s.loadCrawls(); err != nil {
-		return err
-	}
-	if err := s.loadWallTime(); err != nil {
-		return err
-	}
-	if err := s.openAlsoSeen(); err != nil {
-		return err
+	for _, load := range []func() error{s.loadMeta, s.loadCrawls, s.loadWallTime, s.openAlsoSeen} {
+		if err := load(); err != nil {
+			return err
+		}
 	}
 	var tables errgroup.Group
 	for _, load := range []func() error{s.loadKeys, s.loadQueues, s.loadPlaces} {
@@ -245,32 +238,30 @@ func scanRows(rows pebble.Reader, lo, hi []byte, f func(key, value []byte) error
 	return it.Error()
 }
 
+// loadCrawls reads the crawls and their generations.
 func (s *Store) loadCrawls() error {
 	err := s.scan([]byte{tableCrawl}, rowBound(tableCrawl), func(key, value []byte) error {
 		if len(key) != 5 {
 			return fmt.Errorf("cannot read crawl row %x: %w", key, store.ErrCorrupt)
 		}
-		c := &crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value)}
-		s.addCrawl(c)
+		s.addCrawl(&crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value)})
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.scan([]byte{tableGen}, rowBound(tableGen), s.loadGeneration)
-}
-
-func (s *Store) loadGeneration(key, value []byte) error {
-	num, g, err := parseGeneration(key, value)
-	if err != nil {
-		return err
-	}
-	c := s.byNum[num]
-	if c == nil {
-		return fmt.Errorf("cannot read generation row %x; got unknown crawl %d: %w", key, num, store.ErrCorrupt)
-	}
-	c.gens = append(c.gens, g)
-	return nil
+	return s.scan([]byte{tableGen}, rowBound(tableGen), func(key, value []byte) error {
+		num, g, err := parseGeneration(key, value)
+		if err != nil {
+			return err
+		}
+		c := s.byNum[num]
+		if c == nil {
+			return fmt.Errorf("cannot read generation row %x; got unknown crawl %d: %w", key, num, store.ErrCorrupt)
+		}
+		c.gens = append(c.gens, g)
+		return nil
+	})
 }
 
 // Close implements store.Store.

@@ -100,10 +100,13 @@ func (o *Options) readable(format uint32) error {
 		return fault.As(store.ErrNotFound, "the directory has no store")
 	case format > o.format:
 		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; use a program as new as the one that made it", format, o.format)
-	case o.upgrades[format] == nil:
-		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d only; "+
-			"export its URLs with the program that made it (firstseen export --db OLD --urls), "+
-			"and import them into a new store", format, o.format)
+	}
+	for f := format; f < o.format; f++ {
+		if o.upgrades[f] == nil {
+			return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d only; "+
+				"export its URLs with the program that made it (firstseen export --db OLD --urls), "+
+				"and import them into a new store", format, o.format)
+		}
 	}
 	return nil
 }
@@ -167,9 +170,6 @@ func (u *upgrading) steps() (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close(), h.failure()) }()
 	for format := u.was; format < u.opt.format; format++ {
-		if err := u.opt.readable(format); err != nil {
-			return err
-		}
 		if err := u.opt.upgrades[format](u.ctx, db); err != nil {
 			return fmt.Errorf("cannot take its rows from format %d to %d: %w", format, format+1, err)
 		}
