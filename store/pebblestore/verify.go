@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -72,7 +73,6 @@ type verifier struct {
 	gens     map[uint32]*counted
 	crawls   map[uint32]*heldRows // by number
 	asked    []asked
-	kept     []byte // the rows of asked
 	queueRows
 }
 
@@ -116,14 +116,10 @@ func (v *verifier) end() error {
 }
 
 func (v *verifier) verify() error {
-	if err := v.levels(); err != nil {
-		return err
-	}
-	if err := v.journals(); err != nil {
-		return err
-	}
-	if err := v.rows(); err != nil {
-		return err
+	for _, step := range []func() error{v.levels, v.journals, v.rows} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	v.counts()
 	return nil
@@ -154,24 +150,18 @@ func (v *verifier) found(row []byte, format string, args ...any) {
 
 // rows goes through all rows.
 func (v *verifier) rows() error {
-	it, err := v.snapshot.NewIter(nil)
-	if err != nil {
-		return err
-	}
-	for ok := it.First(); ok; ok = it.Next() {
+	err := scanRows(v.snapshot, nil, nil, func(key, value []byte) error {
 		v.r.Rows++
-		value, err := it.ValueAndErr()
-		if err == nil {
-			err = errors.Join(v.row(it.Key(), value), v.ctx.Err())
-		}
+		err := cmp.Or(v.row(key, value), v.ctx.Err())
 		if err == nil && len(v.asked) >= askedKeys {
 			err = v.ask()
 		}
-		if err != nil {
-			return errors.Join(err, it.Close())
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return errors.Join(it.Error(), it.Close(), v.ask())
+	return v.ask()
 }
 
 // askedKeys is how many keys the index is asked for in one step.
@@ -189,29 +179,32 @@ type asked struct {
 
 // want has the index asked for a key of c, because of a row.
 func (v *verifier) want(c *crawl, k store.Key, row []byte, text string) {
-	n := len(v.kept)
-	v.kept = append(v.kept, row...)
-	v.asked = append(v.asked, asked{c: c, key: k, row: v.kept[n:len(v.kept):len(v.kept)], text: text})
+	v.asked = append(v.asked, asked{c: c, key: k, row: bytes.Clone(row), text: text})
 }
 
 // ask asks the index for keys. A key that is not in it may have been forgotten since
 // the snapshot was taken.
 func (v *verifier) ask() error {
-	list := v.asked
-	v.asked, v.kept = v.asked[:0], v.kept[:0]
-	var missing []Finding
+	var missing []*asked
 	err := v.s.do(v.ctx, readOp(func(*txn) error {
-		for i := range list {
-			a := &list[i]
+		for i := range v.asked {
+			a := &v.asked[i]
 			if v.s.byNum[a.c.num] != a.c || a.g != nil && (a.g.gone || a.g.hidden(&a.key)) {
 				continue // forgotten
 			}
 			known, err := a.c.seen.has(&a.key)
+			there := a.g != nil
+			if err == nil && !known && !there {
+				err = readRowOf(v.s.db, a.row, func([]byte) error {
+					there = true
+					return nil
+				})
+			}
 			if err != nil {
 				return err
 			}
-			if !known && (a.g != nil || v.there(a.row)) {
-				missing = append(missing, Finding{Row: a.row, Text: fmt.Sprintf("key %x: %s", a.key, a.text)})
+			if !known && there {
+				missing = append(missing, a)
 			}
 		}
 		return nil
@@ -219,19 +212,11 @@ func (v *verifier) ask() error {
 	if err != nil {
 		return err
 	}
-	for _, f := range missing {
-		v.found(f.Row, "%s", f.Text)
+	for _, a := range missing {
+		v.found(a.row, "key %x: %s", a.key, a.text)
 	}
+	v.asked = v.asked[:0]
 	return nil
-}
-
-// there reports whether a row is still there.
-func (v *verifier) there(row []byte) bool {
-	_, closer, err := v.s.db.Get(row)
-	if err == nil {
-		_ = closer.Close() // nothing can fail
-	}
-	return !errors.Is(err, pebble.ErrNotFound)
 }
 
 func (v *verifier) row(key, value []byte) error {
