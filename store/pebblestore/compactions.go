@@ -18,66 +18,51 @@ type compactions struct {
 	db      pebble.DBForCompaction
 	running int
 	begun   bool
+	ended   bool
 	dead    <-chan struct{} // closed when the store has failed
 
-	poke     chan struct{} // there may be room for another compaction
-	stop     chan struct{} // closed by Unregister
 	granting sync.WaitGroup
 }
 
-func newCompactions(dead <-chan struct{}) *compactions {
-	return &compactions{dead: dead, poke: make(chan struct{}, 1), stop: make(chan struct{})}
-}
+func newCompactions(dead <-chan struct{}) *compactions { return &compactions{dead: dead} }
 
 // begin lets compactions run.
 func (c *compactions) begin() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.begun = true
-	c.granting.Go(c.grants)
+	c.mu.Unlock()
 	c.poked()
 }
 
-// poked wakes grants. It may be called with any lock held.
+// poked starts the compactions that had to wait. It may be called with Pebble's locks held.
 func (c *compactions) poked() {
-	select {
-	case c.poke <- struct{}{}:
-	default:
-	}
-}
-
-// grants starts the compactions that had to wait.
-func (c *compactions) grants() {
-	for {
-		select {
-		case <-c.stop:
-			return
-		case <-c.poke:
-		}
-		for c.grant() {
-		}
-	}
-}
-
-// grant starts a compaction that waits, if there is one and room for it.
-func (c *compactions) grant() bool {
-	if waiting, _ := c.db.GetWaitingCompaction(); !waiting {
-		return false
-	}
-	if ok, _ := c.TrySchedule(); !ok {
-		return false
-	}
-	if c.db.Schedule(c) {
-		return true
-	}
-	c.add(-1)
-	return false
-}
-
-func (c *compactions) add(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running += n
+	if !c.ended {
+		c.granting.Go(c.grant)
+	}
+}
+
+// grant starts compactions while one waits and there is room for it.
+func (c *compactions) grant() {
+	for {
+		if waiting, _ := c.db.GetWaitingCompaction(); !waiting {
+			return
+		}
+		if ok, _ := c.TrySchedule(); !ok {
+			return
+		}
+		if !c.db.Schedule(c) {
+			c.done()
+			return
+		}
+	}
+}
+
+func (c *compactions) done() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running--
 }
 
 // Register implements pebble.CompactionScheduler.
@@ -86,7 +71,9 @@ func (c *compactions) Register(_ int, db pebble.DBForCompaction) { c.db = db }
 // Unregister implements pebble.CompactionScheduler: nothing is started when it
 // has returned.
 func (c *compactions) Unregister() {
-	close(c.stop)
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
 	c.granting.Wait()
 }
 
@@ -94,7 +81,7 @@ func (c *compactions) Unregister() {
 func (c *compactions) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.begun || async.Closed(c.stop) || async.Closed(c.dead) || c.running >= c.db.GetAllowedWithoutPermission() {
+	if !c.begun || c.ended || async.Closed(c.dead) || c.running >= c.db.GetAllowedWithoutPermission() {
 		return false, nil
 	}
 	c.running++
@@ -107,7 +94,7 @@ func (c *compactions) UpdateGetAllowedWithoutPermission() { c.poked() }
 
 // Done implements pebble.CompactionGrantHandle.
 func (c *compactions) Done() {
-	c.add(-1)
+	c.done()
 	c.poked()
 }
 
