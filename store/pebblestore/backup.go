@@ -60,13 +60,12 @@ func (s *Store) backup(ctx context.Context, dir string, earlier []string) (size 
 		}
 	}()
 	b := &backup{s: s, ctx: ctx, dir: dir, earlier: earlier}
-	if err := b.database(); err != nil {
-		return size, err
+	for _, step := range []func() error{b.database, b.runFiles, b.measure} {
+		if err := step(); err != nil {
+			return size, err
+		}
 	}
-	if err := b.runFiles(); err != nil {
-		return size, err
-	}
-	return b.size, b.measure()
+	return b.size, nil
 }
 
 // holdFiles has the keeper remove no file until release is called.
@@ -128,22 +127,13 @@ func (b *backup) database() (err error) {
 
 // checkpoint has Pebble copy its files. Its log is short after a flush.
 func (b *backup) checkpoint() error {
-	flushed, err := b.s.db.AsyncFlush()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-flushed:
-	case <-b.s.dead:
-	case <-b.s.closing:
-	case <-b.ctx.Done():
-	}
 	if err := b.ended(); err != nil {
 		return err
 	}
-	// Pebble panics if it cannot sync the new directory.
-	err = guard(func() error { return b.s.db.Checkpoint(b.dir) })
-	return cmp.Or(b.s.failure(), corruption(err))
+	err := guard(func() error { // Pebble panics if it cannot sync the new directory
+		return errors.Join(b.s.db.Flush(), b.s.db.Checkpoint(b.dir))
+	})
+	return cmp.Or(b.ended(), corruption(err))
 }
 
 // look opens the copied database for reading, and notes the runs that it names.
@@ -234,7 +224,7 @@ func (b *backup) inEarlier(name string) (paths []string) {
 // callers.
 const copyPiece = 1 << 20
 
-func (b *backup) copyFile(from, to string) (err error) {
+func (b *backup) copyFile(from, to string) error {
 	in, err := b.s.opt.FS.Open(from, vfs.SequentialReadsOption)
 	if err != nil {
 		return err
@@ -244,23 +234,14 @@ func (b *backup) copyFile(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	piece := make([]byte, copyPiece)
-	for {
-		n, end := io.ReadFull(in, piece)
-		if _, err := out.Write(piece[:n]); err != nil {
-			return err
-		}
-		switch {
-		case errors.Is(end, io.EOF), errors.Is(end, io.ErrUnexpectedEOF):
-			return out.Sync()
-		case end != nil:
-			return end
-		}
-		if err := errors.Join(out.SyncData(), b.ended()); err != nil {
-			return err
-		}
+	for err == nil {
+		_, err = io.CopyN(out, in, copyPiece)
+		err = cmp.Or(b.ended(), out.SyncData(), err)
 	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, out.Sync(), out.Close())
 }
 
 // measure counts the bytes of the backup.
