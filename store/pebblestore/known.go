@@ -9,7 +9,7 @@ import (
 )
 
 // knownStep is how many keys Known looks up in one step, which other callers wait for.
-const knownStep = 1 << 14
+const knownStep = 1 << 13
 
 // Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys: each
 // step of the store answers thousands of them. Keys that are recorded while it runs may be
