@@ -160,20 +160,12 @@ func (tx *txn) oldKeys(c *crawl, g *generation) (old oldKeys, err error) {
 	return old, tx.err
 }
 
-// keysFrom returns the keys of g after low, hidden ones as well: at least n, unless it
+// keysFrom returns the keys of g from low on, hidden ones as well: at least n, unless it
 // ends.
 func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
-	var from *store.Key
-	if g.low != nil {
-		next := *g.low
-		if !increment(&next) {
-			return nil, true, nil
-		}
-		from = &next
-	}
 	sources := make([]runfile.Source, len(g.runs))
 	for i, r := range g.runs {
-		sources[i] = r.Read(from)
+		sources[i] = r.Read(g.low)
 	}
 	merged := runfile.Merge(sources)
 	for len(keys) < n {

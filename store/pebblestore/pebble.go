@@ -6,12 +6,14 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/atomicfs"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
@@ -95,4 +97,12 @@ func corruption(err error) error {
 	}
 	return fmt.Errorf("%w: %w; the disk returned other bytes than were written: "+
 		"check it, then restore a copy of the directory or import an export", store.ErrCorrupt, err)
+}
+
+// foreignFormat reports whether the database in dir is in a version of Pebble's own format that this
+// program can't read, newer or too old. Pebble's error for one has nothing but a text to know it by.
+func foreignFormat(dir string, fs vfs.FS) bool {
+	text, err := atomicfs.ReadMarker(fs, dir, "format-version")
+	version, bad := strconv.ParseUint(text, 10, 64)
+	return err == nil && bad == nil && (version > uint64(pebble.FormatNewest) || version < uint64(pebble.FormatMinSupported))
 }

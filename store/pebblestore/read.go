@@ -118,14 +118,3 @@ func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, err
 		}
 	}
 }
-
-// increment makes k the key after it, and returns false when it was the last.
-func increment(k *store.Key) bool {
-	for i := len(k) - 1; i >= 0; i-- {
-		k[i]++
-		if k[i] != 0 {
-			return true
-		}
-	}
-	return false
-}

@@ -22,11 +22,11 @@ const wallTimeEvery = time.Minute
 
 // loadWallTime reads the latest time at which the clock was right.
 func (s *Store) loadWallTime() error {
-	if _, err := s.get(metaKey(metaWallTime)); errors.Is(err, pebble.ErrNotFound) {
+	row, err := s.getLen(metaKey(metaWallTime), 8)
+	if errors.Is(err, pebble.ErrNotFound) {
 		s.wall.Restore(s.lastRecorded())
 		return nil
 	}
-	row, err := s.getLen(metaKey(metaWallTime), 8)
 	if err == nil {
 		s.wall.written = time.Unix(0, int64(binary.BigEndian.Uint64(row)))
 		s.wall.Restore(s.wall.written)
