@@ -57,8 +57,8 @@ func (s *Store) seenIn(crawl string, keys []store.Key) (paths []string, err erro
 	}
 	s.gate.RLock() // Close unmaps the files
 	defer s.gate.RUnlock()
-	if s.closed {
-		return nil, store.ErrClosed
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	for _, f := range s.also {
 		if f.crawl != "" && f.crawl != crawl {

@@ -122,11 +122,8 @@ func (s *Store) answer(r *request, carried bool) error {
 func (s *Store) enqueue(ctx context.Context, r *request) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.closed {
-		return store.ErrClosed
-	}
-	if s.isDead() {
-		return s.failure()
+	if err := s.usable(); err != nil {
+		return err
 	}
 	select {
 	case s.queue <- r:

@@ -54,11 +54,11 @@ func (h *health) die(err error) {
 
 func (h *health) isDead() bool { return async.Closed(h.dead) }
 
-// rlock takes s.mu for reading. If the store has failed, it returns ErrFailed: the state may be
+// rlock takes s.mu for reading, unless the store is not usable: after a failure, the state may be
 // ahead of the disk.
 func (s *Store) rlock() error {
 	s.mu.RLock()
-	if err := s.failure(); err != nil {
+	if err := s.usable(); err != nil {
 		s.mu.RUnlock()
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Store) rlock() error {
 // lock is rlock for writing, by others than the committer.
 func (s *Store) lock() error {
 	s.mu.Lock()
-	if err := s.failure(); err != nil {
+	if err := s.usable(); err != nil {
 		s.mu.Unlock()
 		return err
 	}

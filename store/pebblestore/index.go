@@ -42,17 +42,11 @@ func (i IndexInfo) Mode() string {
 // Index reports how keys are looked up. Of a store that failed or was closed it
 // returns the zero IndexInfo.
 func (s *Store) Index() IndexInfo {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
-		return IndexInfo{}
-	}
 	info, _ := s.index()
 	return info
 }
 
-// index is Index with the reason why there is nothing to report. The caller holds
-// the gate.
+// index is Index with the reason why there is nothing to report.
 func (s *Store) index() (IndexInfo, error) {
 	if err := s.rlock(); err != nil {
 		return IndexInfo{}, err

@@ -49,11 +49,11 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 	if err != nil {
 		return Metrics{}, err
 	}
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
-		return Metrics{}, store.ErrClosed
+	done, err := s.linger()
+	if err != nil {
+		return Metrics{}, err
 	}
+	defer done()
 	index, err := s.index()
 	if err != nil {
 		return Metrics{}, err

@@ -32,7 +32,6 @@ type Store struct {
 	accepted atomic.Int64 // steps
 
 	gate    sync.RWMutex // held for reading while db is used, for writing by Close
-	closed  bool
 	queue   chan *request
 	slots   chan struct{} // one for each group that waits for the disk
 	written chan *flight  // by the committer, to be answered when they are durable
@@ -267,11 +266,10 @@ func (s *Store) loadCrawls() error {
 // Close implements store.Store.
 func (s *Store) Close() error {
 	s.gate.Lock()
-	if s.closed {
+	if s.isClosing() {
 		s.gate.Unlock()
 		return store.ErrClosed
 	}
-	s.closed = true
 	close(s.closing)
 	close(s.queue)
 	s.gate.Unlock()
@@ -284,6 +282,8 @@ func (s *Store) Close() error {
 
 // closeKeys frees the memory of the keys, and closes the files.
 func (s *Store) closeKeys() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, c := range s.crawls {
 		if c.seen != nil {
 			c.seen.close()

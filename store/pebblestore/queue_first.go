@@ -56,7 +56,7 @@ func (s *Store) tellFirst(ctx context.Context, o *addOp) error {
 func (s *Store) findFirst(o *addOp) ([]sought, error) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.closed || s.isDead() {
+	if s.usable() != nil {
 		return nil, nil
 	}
 	list := s.fromCache(o, nil)

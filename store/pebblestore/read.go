@@ -10,17 +10,12 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// usable returns ErrClosed after Close, and ErrFailed when the store is dead.
+// usable returns ErrClosed after Close, and ErrFailed if the store has failed.
 func (s *Store) usable() error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
+	if s.isClosing() {
 		return store.ErrClosed
 	}
-	if s.isDead() {
-		return s.failure()
-	}
-	return nil
+	return s.failure()
 }
 
 // linger makes Close wait for work between steps, until the work calls the returned function. The work
@@ -28,8 +23,8 @@ func (s *Store) usable() error {
 func (s *Store) linger() (func(), error) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.closed {
-		return nil, store.ErrClosed
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	s.behind.Add(1)
 	return s.behind.Done, nil
@@ -45,9 +40,6 @@ func (s *Store) Identity() store.Identity {
 
 // Crawls implements store.Store.
 func (s *Store) Crawls(ctx context.Context) ([]string, error) {
-	if err := s.usable(); err != nil {
-		return nil, err
-	}
 	if err := s.rlock(); err != nil {
 		return nil, err
 	}
@@ -70,9 +62,6 @@ func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
 
 // Stats implements store.Store.
 func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
-	if err := s.usable(); err != nil {
-		return store.Stats{}, err
-	}
 	for {
 		if st, done, err := s.stats(crawl); done || err != nil {
 			return st, err

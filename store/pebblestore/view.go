@@ -47,11 +47,6 @@ func (h *heldRuns) release() {
 
 // openView opens a view.
 func (s *Store) openView(name string) (*view, error) {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
-		return nil, store.ErrClosed
-	}
 	if err := s.lock(); err != nil {
 		return nil, err
 	}
