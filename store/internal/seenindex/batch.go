@@ -48,9 +48,8 @@ func (t *table[S]) slot(g *segment, p uint64) (home, end unsafe.Pointer) {
 	if g.class() == 0 {
 		return unsafe.Pointer(&t.sink), unsafe.Pointer(&t.sink)
 	}
-	width := wordLen
 	h := t.home(p, g)
-	return unsafe.Add(g.array, h*width), unsafe.Add(g.array, min(h+walk, int(t.size(g).slots)-1)*width)
+	return unsafe.Add(g.array, h*wordLen), unsafe.Add(g.array, min(h+walk, int(t.size(g).slots)-1)*wordLen)
 }
 
 // walk is how many slots are seldom passed in a look-up.
