@@ -134,7 +134,7 @@ func mappedRuns(t *testing.T, dir string) (n int) {
 // imported leaves no run file mapped, and nothing is lost.
 func TestFailedStoreUnmapsRuns(t *testing.T) {
 	for name, write := range map[string]func(s *Store) error{
-		"flush": func(s *Store) error { return s.flushRuns(context.Background()) },
+		"flush": func(s *Store) error { return s.flushRuns() },
 		"import": func(s *Store) error {
 			_, _, err := s.ImportSorted(context.Background(), "", sequence(sortedKeys(10_000, 11_000)), store.SeeOptions{})
 			return err

@@ -24,7 +24,7 @@ func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, er
 		}
 		n += o.n
 		if at, sel = o.at, o.sel; at.packed {
-			if err := s.flushRuns(ctx); err != nil {
+			if err := s.flushRuns(); err != nil {
 				return n, err
 			}
 			at.packed = false

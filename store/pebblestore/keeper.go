@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
@@ -34,9 +33,10 @@ const (
 
 // keeper is the state of the keeper that others use.
 type keeper struct {
-	poke  chan struct{}
-	mu    sync.Mutex
-	wants []chan error    // of callers that wait for a flush
+	poke     chan struct{}
+	flushing sync.Mutex // held by a flush
+
+	mu    sync.Mutex      // guards what follows
 	trash []*runfile.File // to be closed and removed
 	held  int             // backups, for which no file is removed
 	// files are all run files that the store has open. Whoever drops one calls discard; Close
@@ -103,10 +103,8 @@ func (s *Store) keep() {
 		}
 		select {
 		case <-s.closing:
-			s.answerFlush(store.ErrClosed)
 			return
 		case <-s.dead:
-			s.answerFlush(s.failure())
 			return
 		case <-s.keeper.poke:
 		case <-retry:
@@ -117,19 +115,14 @@ func (s *Store) keep() {
 // round does one round of the work that is due.
 func (s *Store) round(m *merges) error {
 	s.removeTrash()
-	s.keeper.mu.Lock()
-	forced := len(s.keeper.wants) > 0
-	s.keeper.mu.Unlock()
 	if err := s.rlock(); err != nil {
 		return err
 	}
 	due, leaving := s.packed >= s.flushAt(), s.leaving
 	s.mu.RUnlock()
 	var err error
-	if forced || due || leaving {
-		if err = s.flushPacked(leaving); err != nil && forced {
-			s.answerFlush(err)
-		}
+	if due || leaving {
+		err = s.flushPacked(leaving)
 	}
 	if err == nil {
 		err = s.purge(m)
@@ -138,38 +131,14 @@ func (s *Store) round(m *merges) error {
 	return err
 }
 
-// flushRuns makes runs of all packed rows there are, and waits for that.
-func (s *Store) flushRuns(ctx context.Context) error {
-	done := make(chan error, 1)
-	s.keeper.mu.Lock()
-	s.keeper.wants = append(s.keeper.wants, done)
-	s.keeper.mu.Unlock()
-	s.pokeKeeper()
-	select {
-	case err := <-done:
+// flushRuns makes runs of all packed rows there are, for a caller.
+func (s *Store) flushRuns() error {
+	done, err := s.linger()
+	if err != nil {
 		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.closing:
-		return store.ErrClosed
-	case <-s.dead:
-		return s.failure()
 	}
-}
-
-// takeWants returns those that wait for a flush that has not begun.
-func (s *Store) takeWants() []chan error {
-	s.keeper.mu.Lock()
-	defer s.keeper.mu.Unlock()
-	wants := s.keeper.wants
-	s.keeper.wants = nil
-	return wants
-}
-
-func (s *Store) answerFlush(err error) {
-	for _, w := range s.takeWants() {
-		w <- err
-	}
+	defer done()
+	return s.flushPacked(false)
 }
 
 // removeTrash closes and removes files that no run is in any more.
@@ -237,13 +206,9 @@ func (o *freezeOp) apply(tx *txn) error {
 }
 
 // flushPacked makes runs of the packed rows. If it fails, the rows stay.
-func (s *Store) flushPacked(leaving bool) (err error) {
-	wants := s.takeWants()
-	defer func() {
-		for _, w := range wants {
-			w <- err
-		}
-	}()
+func (s *Store) flushPacked(leaving bool) error {
+	s.keeper.flushing.Lock()
+	defer s.keeper.flushing.Unlock()
 	o := &freezeOp{leaving: leaving}
 	if err := s.do(context.Background(), o); err != nil {
 		return err
@@ -251,7 +216,7 @@ func (s *Store) flushPacked(leaving bool) (err error) {
 	w := s.newRunsWriter()
 	for _, p := range o.parts {
 		keys := p.rows.sorted()
-		if err = w.write(p, &listSource{keys}, int64(len(keys))); err != nil {
+		if err := w.write(p, &listSource{keys}, int64(len(keys))); err != nil {
 			return errors.Join(err, w.abort())
 		}
 	}
@@ -279,30 +244,19 @@ func (o flushedOp) apply(tx *txn) error {
 	return nil
 }
 
-// merges counts the merges that run.
+// merges are those that run: at most a small one and a large one.
 type merges struct {
 	sync.WaitGroup
-	mu         sync.Mutex
-	small, big bool
+	small, big sync.Mutex
 }
 
-// begin notes a merge of so many keys, unless one of its kind runs.
+// begin begins a merge of so many keys, unless one of its kind runs.
 func (m *merges) begin(keys int64) (end func(), ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	kind := &m.small
 	if keys >= bigMerge {
 		kind = &m.big
 	}
-	if *kind {
-		return nil, false
-	}
-	*kind = true
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		*kind = false
-	}, true
+	return kind.Unlock, kind.TryLock()
 }
 
 // startMerges starts the merges there are.

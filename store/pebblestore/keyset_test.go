@@ -12,7 +12,7 @@ import (
 
 func flushRuns(t testing.TB, s *Store) {
 	t.Helper()
-	if err := s.flushRuns(context.Background()); err != nil {
+	if err := s.flushRuns(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,7 +1,6 @@
 package pebblestore
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -389,7 +388,7 @@ func TestRunsThatCannotBeWritten(t *testing.T) {
 	s := mustOpen(t, "db", opt)
 	see(t, s, "", testKeys(0, 1000))
 	for range 2 {
-		if err := s.flushRuns(context.Background()); !errors.Is(err, disk) {
+		if err := s.flushRuns(); !errors.Is(err, disk) {
 			t.Errorf("got %v; want %v", err, disk)
 		}
 	}
