@@ -40,7 +40,7 @@ type generation struct {
 	rows    packedKeys             // packed since
 	pending []byte                 // keys that are packed with the group
 	dead    map[store.Key]struct{} // with a tombstone
-	// purging are those that a merge in progress leaves out, which does not write
+	// purging are those that the next merge of all runs leaves out; nothing writes
 	// to the map, and revived those of them that were recorded again since.
 	purging, revived map[store.Key]struct{}
 }

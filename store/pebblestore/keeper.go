@@ -118,14 +118,12 @@ func (s *Store) round(m *merges) error {
 	if err := s.rlock(); err != nil {
 		return err
 	}
-	due, leaving := s.packed >= s.flushAt(), s.leaving
+	leaving := s.leaving
+	due := leaving || s.packed >= s.flushAt() || s.mustPurge()
 	s.mu.RUnlock()
 	var err error
-	if due || leaving {
+	if due {
 		err = s.flushPacked(leaving)
-	}
-	if err == nil {
-		err = s.purge(m)
 	}
 	s.startMerges(m)
 	return err
@@ -175,7 +173,8 @@ func (s *Store) throwAway(files []*runfile.File) {
 	s.pokeKeeper()
 }
 
-// freezeOp begins a flush: the packed rows that there are become runs.
+// freezeOp begins a flush: the packed rows that there are become runs. If a generation has many
+// tombstones, the keys that have one are then to be left out by a merge.
 type freezeOp struct {
 	leaving bool
 	parts   []*keyPart
@@ -193,6 +192,9 @@ func (o *freezeOp) apply(tx *txn) error {
 			if g.packed > 0 {
 				g.frozen.move(&g.rows)
 				o.parts = append(o.parts, &keyPart{g: g, rows: g.frozen, packed: g.packed, upTo: s.nextPacked - 1})
+			}
+			if s.purges(g) {
+				g.purging, g.dead = g.dead, nil
 			}
 		}
 		n := c.seen
@@ -285,6 +287,11 @@ func (s *Store) pickMerge(m *merges) ([]*keyPart, func()) {
 	shared := map[*runfile.File][]*keyPart{}
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
+			if g.purgeable() && s.views == 0 {
+				if parts, end := s.beginMerge(m, []*keyPart{{c: c, g: g, inputs: slices.Clone(g.runs), purge: true}}); parts != nil {
+					return parts, end
+				}
+			}
 			var own []*run
 			for _, r := range g.runs {
 				if r.Len() < s.opt.ownKeys() {

@@ -283,88 +283,27 @@ func (w *without) Next() ([]store.Key, error) {
 	}
 }
 
-// purge merges the runs of a generation that has many tombstones without the keys
-// that have one, if there is such a generation.
-func (s *Store) purge(m *merges) error {
-	c, g := s.toPurge()
-	if g == nil {
-		return nil
-	}
-	m.Wait() // no other merge has these runs
-	o := &purgeOp{g: g}
-	if err := s.do(context.Background(), o); err != nil {
-		return err
-	}
-	err := s.flushPacked(false)
-	if err == nil {
-		var parts []*keyPart
-		if parts, err = s.purgeParts(c, g); err == nil {
-			err = s.mergeParts(parts)
-		}
-	}
-	if err != nil {
-		o.failed = true
-		err = errors.Join(err, s.do(context.Background(), o))
-	}
-	s.pokeKeeper()
-	return err
-}
-
-// toPurge returns a generation with many tombstones, unless runs must stay as they
-// are.
-func (s *Store) toPurge() (*crawl, *generation) {
-	if s.rlock() != nil {
-		return nil, nil
-	}
-	defer s.mu.RUnlock()
-	if s.useIndex && !s.filled || s.views > 0 {
-		return nil, nil
-	}
+// mustPurge reports whether a generation has many tombstones.
+func (s *Store) mustPurge() bool {
 	for _, c := range s.crawls {
-		for _, g := range c.gens {
-			if n := int64(len(g.dead)); g.low == nil && n >= min(purgeLeast, s.flushAt()) && 8*n >= g.keys {
-				return c, g
-			}
+		if slices.ContainsFunc(c.gens, s.purges) {
+			return true
 		}
 	}
-	return nil, nil
+	return false
 }
 
-// purgeOp fixes the tombstones that a merge applies, or takes that back.
-type purgeOp struct {
-	g      *generation
-	failed bool
+// purges reports whether a merge of g is to leave out the keys with a tombstone: there are many, and
+// no reader of its runs needs them.
+func (s *Store) purges(g *generation) bool {
+	n := int64(len(g.dead))
+	return n >= min(purgeLeast, s.flushAt()) && 8*n >= g.keys && g.purging == nil && g.low == nil &&
+		s.views == 0 && (!s.useIndex || s.filled)
 }
 
-func (o *purgeOp) weight() int { return 1 }
-
-func (o *purgeOp) apply(*txn) error {
-	g := o.g
-	if !o.failed {
-		g.purging, g.dead, g.revived = g.dead, nil, nil
-		return nil
-	}
-	for k := range g.purging {
-		if _, ok := g.revived[k]; !ok {
-			if g.dead == nil {
-				g.dead = map[store.Key]struct{}{}
-			}
-			g.dead[k] = struct{}{}
-		}
-	}
-	g.purging, g.revived = nil, nil
-	return nil
-}
-
-// purgeParts returns all runs of g, marked as busy.
-func (s *Store) purgeParts(c *crawl, g *generation) ([]*keyPart, error) {
-	if err := s.lock(); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	p := &keyPart{c: c, g: g, inputs: slices.Clone(g.runs), purge: true}
-	p.begin()
-	return []*keyPart{p}, nil
+// purgeable reports whether all keys of g that are purging are in runs that are not being merged.
+func (g *generation) purgeable() bool {
+	return g.purging != nil && len(g.frozen.chunks) == 0 && !slices.ContainsFunc(g.runs, func(r *run) bool { return r.busy })
 }
 
 // list writes a run of ascending keys into a file of its own, and syncs it.

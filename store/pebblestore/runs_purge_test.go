@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -43,19 +44,28 @@ func beginPurge(t *testing.T, opt Options) (*Store, *generation) {
 	s.mu.Unlock()
 	forget(t, s, store.Selection{Keys: testKeys(0, 200)})
 	g := s.crawls[store.DefaultCrawl].gens[0]
-	if err := s.do(t.Context(), &purgeOp{g: g}); err != nil {
+	if err := s.do(t.Context(), readOp(func(*txn) error {
+		g.purging, g.dead = g.dead, nil
+		return nil
+	})); err != nil {
 		t.Fatal(err)
 	}
 	return s, g
 }
 
+// purgeParts begins the merge of the runs of g.
+func purgeParts(s *Store, g *generation) []*keyPart {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &keyPart{c: s.crawls[store.DefaultCrawl], g: g, inputs: slices.Clone(g.runs), purge: true}
+	p.begin()
+	return []*keyPart{p}
+}
+
 // endPurge merges the runs of g.
 func endPurge(t *testing.T, s *Store, g *generation) {
 	t.Helper()
-	parts, err := s.purgeParts(s.crawls[store.DefaultCrawl], g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := purgeParts(s, g)
 	s.mu.Lock()
 	s.views--
 	s.mu.Unlock()

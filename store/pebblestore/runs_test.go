@@ -101,10 +101,7 @@ func TestForgetAddMergeCrash(t *testing.T) {
 func TestReviveWhilePurging(t *testing.T) {
 	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}}
 	s, g := beginPurge(t, opt)
-	parts, err := s.purgeParts(s.crawls[store.DefaultCrawl], g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := purgeParts(s, g)
 	if n := see(t, s, "", testKeys(0, 100)); n != 100 {
 		t.Errorf("got %d new; want 100", n)
 	}
