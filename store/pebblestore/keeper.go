@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -278,50 +279,51 @@ func (s *Store) startMerges(m *merges) {
 	}
 }
 
-// pickMerge returns runs that are to be merged, marked as busy.
+// pickMerge returns runs that are to be merged, marked as busy: all of a generation that purges keys,
+// or similar files of one generation, or similar files that generations share.
 func (s *Store) pickMerge(m *merges) ([]*keyPart, func()) {
 	if s.rlock() != nil {
 		return nil, nil
 	}
 	defer s.mu.RUnlock()
-	shared := map[*runfile.File][]*keyPart{}
+	parts, files := map[*runfile.File][]*keyPart{}, map[*generation][]*runfile.File{} // nil: shared
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
 			if g.purgeable() && s.views == 0 {
-				if parts, end := s.beginMerge(m, []*keyPart{{c: c, g: g, inputs: slices.Clone(g.runs), purge: true}}); parts != nil {
-					return parts, end
+				if list, end := s.beginMerge(m, []*keyPart{{c: c, g: g, inputs: slices.Clone(g.runs), purge: true}}); list != nil {
+					return list, end
 				}
 			}
-			var own []*run
 			for _, r := range g.runs {
+				of := g
 				if r.Len() < s.opt.ownKeys() {
-					shared[r.File] = append(shared[r.File], &keyPart{g: g, inputs: []*run{r}})
-				} else if !r.busy {
-					own = append(own, r)
+					of = nil
 				}
-			}
-			if own = similar(own, (*run).Len); own != nil {
-				if parts, end := s.beginMerge(m, []*keyPart{{g: g, inputs: own}}); parts != nil {
-					return parts, end
+				if parts[r.File] == nil {
+					files[of] = append(files[of], r.File)
 				}
+				parts[r.File] = append(parts[r.File], &keyPart{g: g, inputs: []*run{r}})
 			}
 		}
 	}
-	return s.pickShared(m, shared)
+	for _, list := range files {
+		list = slices.DeleteFunc(list, func(f *runfile.File) bool {
+			return slices.ContainsFunc(parts[f], func(p *keyPart) bool { return p.inputs[0].busy })
+		})
+		if list := joinParts(similar(list), parts); list != nil {
+			if list, end := s.beginMerge(m, list); list != nil {
+				return list, end
+			}
+		}
+	}
+	return nil, nil
 }
 
-// pickShared is pickMerge for files that many generations share.
-func (s *Store) pickShared(m *merges, shared map[*runfile.File][]*keyPart) ([]*keyPart, func()) {
-	var files []*runfile.File
-	for f, parts := range shared {
-		if !slices.ContainsFunc(parts, func(p *keyPart) bool { return p.inputs[0].busy }) {
-			files = append(files, f)
-		}
-	}
+// joinParts returns the parts of files, those of a generation as one, in order of generation.
+func joinParts(files []*runfile.File, parts map[*runfile.File][]*keyPart) (list []*keyPart) {
 	byGen := map[*generation]*keyPart{}
-	var list []*keyPart
-	for _, f := range similar(files, (*runfile.File).Bytes) {
-		for _, p := range shared[f] {
+	for _, f := range files {
+		for _, p := range parts[f] {
 			if have := byGen[p.g]; have != nil {
 				have.inputs = append(have.inputs, p.inputs...)
 				continue
@@ -330,11 +332,8 @@ func (s *Store) pickShared(m *merges, shared map[*runfile.File][]*keyPart) ([]*k
 			list = append(list, p)
 		}
 	}
-	if list == nil {
-		return nil, nil
-	}
-	slices.SortFunc(list, func(a, b *keyPart) int { return int(a.g.num) - int(b.g.num) })
-	return s.beginMerge(m, list)
+	slices.SortFunc(list, func(a, b *keyPart) int { return cmp.Compare(a.g.num, b.g.num) })
+	return list
 }
 
 // beginMerge marks runs as busy, unless too many merges run.
@@ -353,14 +352,13 @@ func (s *Store) beginMerge(m *merges, parts []*keyPart) ([]*keyPart, func()) {
 	return parts, end
 }
 
-// similar returns four things or more of about one size, or smaller, nil if there
-// are none.
-func similar[T any](list []T, size func(T) int64) []T {
+// similar returns four files or more of about one size, or smaller, nil if there are none.
+func similar(list []*runfile.File) []*runfile.File {
 	const n, spread, most = 4, 3, 64
-	slices.SortFunc(list, func(a, b T) int { return int(min(max(size(a)-size(b), -1), 1)) })
+	slices.SortFunc(list, func(a, b *runfile.File) int { return cmp.Compare(a.Bytes(), b.Bytes()) })
 	for i := n - 1; i < len(list); i++ {
-		if room := spread * size(list[i-n+1]); size(list[i]) <= room {
-			for i++; i < len(list) && i < most && size(list[i]) <= room; i++ {
+		if room := spread * list[i-n+1].Bytes(); list[i].Bytes() <= room {
+			for i++; i < len(list) && i < most && list[i].Bytes() <= room; i++ {
 			}
 			return list[:i]
 		}
