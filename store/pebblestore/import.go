@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -78,13 +77,13 @@ func (m *importer) all(keys iter.Seq2[store.Key, error]) error {
 
 // record hands a part to the committer.
 func (m *importer) record(keys []store.Key) error {
-	o := &importOp{crawl: m.crawl, opt: m.opt, read: int64(len(keys)), keys: keys}
+	o := &importOp{crawl: m.crawl, opt: m.opt, read: int64(len(keys)), keys: keys, w: runsWriter{s: m.s}}
 	err := m.prepare(o)
 	if last := m.await(); err == nil {
 		err = last
 	}
 	if err != nil {
-		o.discard(m.s)
+		o.w.unused()
 		return err
 	}
 	m.under, m.answer = o, make(chan error, 1)
@@ -99,9 +98,7 @@ func (m *importer) await() error {
 	}
 	err := <-m.answer
 	m.answer = nil
-	if !errors.Is(err, store.ErrFailed) { // or the committer may still use it
-		m.under.discard(m.s)
-	}
+	m.under.w.unused()
 	if err != nil {
 		return err
 	}
@@ -128,9 +125,7 @@ func (m *importer) prepare(o *importOp) error {
 	if int64(len(o.keys)) < m.s.opt.ownKeys() || m.s.opt.Mode == OpenReadOnly {
 		return nil
 	}
-	if o.run, err = m.s.newRunsWriter().list(o.keys); err != nil {
-		o.run = nil // they can still be packed
-	}
+	o.writeRun()
 	return nil
 }
 

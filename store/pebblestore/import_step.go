@@ -13,8 +13,8 @@ type importOp struct {
 	opt   store.SeeOptions
 	read  int64
 	keys  []store.Key
+	w     runsWriter
 	run   *run // of keys, or nil
-	taken bool // a generation has the run
 
 	n    int64 // keys that were new
 	sift bool  // some were known
@@ -43,15 +43,18 @@ func (o *importOp) apply(tx *txn) error {
 		return nil
 	}
 	learn(false)
-	o.n, o.taken = int64(len(o.keys)), true
+	o.n, o.w.all[0].taken = int64(len(o.keys)), true
 	tx.addRun(g, o.run)
 	tx.recorded(c, g, o.n)
 	return nil
 }
 
-// discard removes the file of a run that no generation has.
-func (o *importOp) discard(s *Store) {
-	if o.run != nil && !o.taken {
-		s.discard(o.run.File)
+// writeRun writes the run of the keys. If that fails they can still be packed.
+func (o *importOp) writeRun() {
+	p := &keyPart{}
+	if o.w.write(p, &listSource{o.keys}, int64(len(o.keys))) == nil && o.w.end() == nil {
+		if r, err := p.run(); err == nil {
+			o.run = r
+		}
 	}
 }

@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -216,11 +215,11 @@ func (s *Store) flushPacked(leaving bool) error {
 	if err := s.do(context.Background(), o); err != nil {
 		return err
 	}
-	w := s.newRunsWriter()
+	w := &runsWriter{s: s}
 	for _, p := range o.parts {
 		keys := p.rows.sorted()
 		if err := w.write(p, &listSource{keys}, int64(len(keys))); err != nil {
-			return errors.Join(err, w.abort())
+			return err
 		}
 	}
 	if err := w.commit(o.parts); err != nil {

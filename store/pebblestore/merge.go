@@ -21,7 +21,7 @@ type keyPart struct {
 	packed int64      // keys in them
 	upTo   uint64     // their last row
 	purge  bool       // leave out the keys that are purging
-	file   *runfile.Writer
+	file   *newFile   // that its run was written to
 	place  runfile.Place
 }
 
@@ -41,21 +41,28 @@ func (p *keyPart) begin() {
 	}
 }
 
+// run returns the run that was written.
+func (p *keyPart) run() (*run, error) {
+	r, err := p.file.file.Run(p.place)
+	return &run{Run: r}, damaged(err)
+}
+
 // runsWriter writes runs: large ones into files of their own, others into one.
 type runsWriter struct {
 	s      *Store
-	shared *runfile.Writer
-	all    []*runfile.Writer
-	files  map[*runfile.Writer]*runfile.File // complete
-	taken  map[*runfile.Writer]bool          // a generation took a run of it
+	shared *newFile
+	all    []*newFile
 }
 
-func (s *Store) newRunsWriter() *runsWriter {
-	return &runsWriter{s: s, files: map[*runfile.Writer]*runfile.File{}, taken: map[*runfile.Writer]bool{}}
+// newFile is a file that is being written.
+type newFile struct {
+	*runfile.Writer
+	file  *runfile.File // when it is complete
+	taken bool          // a generation took a run of it
 }
 
-// writer returns the writer for a run of so many keys.
-func (w *runsWriter) writer(n int64) (*runfile.Writer, error) {
+// writer returns the file for a run of so many keys.
+func (w *runsWriter) writer(n int64) (*newFile, error) {
 	if n < w.s.opt.ownKeys() && w.shared != nil {
 		return w.shared, nil
 	}
@@ -63,10 +70,11 @@ func (w *runsWriter) writer(n int64) (*runfile.Writer, error) {
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, err
 	}
-	f, err := runfile.Create(w.s.opt.FS, w.s.runsDir(), id)
+	writer, err := runfile.Create(w.s.opt.FS, w.s.runsDir(), id)
 	if err != nil {
 		return nil, err
 	}
+	f := &newFile{Writer: writer}
 	w.all = append(w.all, f)
 	if n < w.s.opt.ownKeys() {
 		w.shared = f
@@ -74,20 +82,20 @@ func (w *runsWriter) writer(n int64) (*runfile.Writer, error) {
 	return f, nil
 }
 
-// write writes the run of a part, of about n keys.
-func (w *runsWriter) write(p *keyPart, from runfile.Source, n int64) error {
-	f, err := w.writer(n)
-	if err != nil {
+// write writes the run of a part, of about n keys. An error removes all files.
+func (w *runsWriter) write(p *keyPart, from runfile.Source, n int64) (err error) {
+	defer func() { err = w.abortIf(damaged(err)) }()
+	if p.file, err = w.writer(n); err != nil {
 		return err
 	}
-	f.Begin(n)
+	p.file.Begin(n)
 	for {
 		keys, err := from.Next()
 		if err == nil && (w.s.isClosing() || w.s.isDead()) {
 			err = store.ErrClosed
 		}
 		if err == nil && len(keys) > 0 {
-			err = f.Add(keys)
+			err = p.file.Add(keys)
 			runtime.Gosched() // callers come first
 		}
 		if err != nil {
@@ -97,48 +105,57 @@ func (w *runsWriter) write(p *keyPart, from runfile.Source, n int64) error {
 			break
 		}
 	}
-	p.file = f
-	if p.place, err = f.End(); err == nil && n >= w.s.opt.ownKeys() {
-		err = w.finish(f)
+	if p.place, err = p.file.End(); err == nil && p.file != w.shared {
+		err = w.finish(p.file)
 	}
 	return err
 }
 
 // finish ends a file.
-func (w *runsWriter) finish(f *runfile.Writer) (err error) {
-	w.all = slices.DeleteFunc(w.all, func(o *runfile.Writer) bool { return o == f })
-	file, err := f.Finish()
-	if err == nil {
-		w.files[f] = file
-		w.s.keeper.opened(file)
+func (w *runsWriter) finish(f *newFile) (err error) {
+	if f.file, err = f.Finish(); err == nil {
+		w.s.keeper.opened(f.file)
 	}
 	return err
 }
 
-// abort removes all files.
-func (w *runsWriter) abort() (err error) {
+// end ends the files, whose names are durable then. An error removes all of them.
+func (w *runsWriter) end() (err error) {
+	if w.shared != nil {
+		err = w.finish(w.shared)
+	}
+	if err == nil {
+		if err = w.s.syncDir(w.s.runsDir()); err != nil {
+			err = fmt.Errorf("cannot sync the directory of runs: %w", err)
+		}
+	}
+	return w.abortIf(err)
+}
+
+// abortIf removes all files if there is an error.
+func (w *runsWriter) abortIf(err error) error {
+	if err == nil {
+		return nil
+	}
 	for _, f := range w.all {
-		err = errors.Join(err, f.Abort())
+		if f.file != nil {
+			w.s.discard(f.file)
+		} else {
+			err = errors.Join(err, f.Abort())
+		}
 	}
-	for _, f := range w.files {
-		w.s.discard(f)
-	}
+	w.all = nil
 	return err
 }
 
 // commit ends the files, and has the runs replace their inputs.
 func (w *runsWriter) commit(parts []*keyPart) error {
-	if w.shared != nil {
-		if err := w.finish(w.shared); err != nil {
-			return errors.Join(err, w.abort())
-		}
-	}
-	if err := w.s.syncDir(w.s.runsDir()); err != nil {
-		return errors.Join(fmt.Errorf("cannot sync the directory of runs: %w", err), w.abort())
+	if err := w.end(); err != nil {
+		return err
 	}
 	var err error
 	for chunk := range slices.Chunk(parts, stepParts) {
-		if err = w.s.do(context.Background(), &replaceOp{w: w, parts: chunk}); err != nil {
+		if err = w.s.do(context.Background(), &replaceOp{parts: chunk}); err != nil {
 			break
 		}
 	}
@@ -151,9 +168,9 @@ func (w *runsWriter) unused() {
 	if w.s.isDead() { // the committer may be about to take one; Close closes them
 		return
 	}
-	for wr, f := range w.files {
-		if !w.taken[wr] {
-			w.s.discard(f)
+	for _, f := range w.all {
+		if !f.taken {
+			w.s.discard(f.file)
 		}
 	}
 }
@@ -163,10 +180,7 @@ func (s *Store) syncDir(dir string) error { return syncDir(s.opt.FS, dir) }
 func (s *Store) runsDir() string { return s.opt.FS.PathJoin(s.dir, "runs") }
 
 // replaceOp has runs replace their inputs.
-type replaceOp struct {
-	w     *runsWriter
-	parts []*keyPart
-}
+type replaceOp struct{ parts []*keyPart }
 
 func (o *replaceOp) weight() int { return len(o.parts) }
 
@@ -178,9 +192,9 @@ func (o *replaceOp) apply(tx *txn) error {
 		if p.purge && tx.s.views > 0 {
 			return errViews
 		}
-		r, err := o.w.files[p.file].Run(p.place)
+		r, err := p.run()
 		if err != nil {
-			return damaged(err)
+			return err
 		}
 		if p.inputs == nil {
 			if p.place.Keys != p.packed {
@@ -191,8 +205,8 @@ func (o *replaceOp) apply(tx *txn) error {
 			tx.s.packed -= p.packed
 		}
 		if p.place.Keys > 0 {
-			tx.addRun(p.g, &run{Run: r})
-			o.w.taken[p.file] = true
+			tx.addRun(p.g, r)
+			p.file.taken = true
 		}
 		tx.dropRuns(p.g, p.inputs)
 		if p.purge {
@@ -223,7 +237,7 @@ func (tx *txn) purged(c *crawl, g *generation) {
 // mergeParts merges the inputs of each part.
 func (s *Store) mergeParts(parts []*keyPart) (err error) {
 	defer func() { s.endParts(parts, errors.Is(err, runfile.ErrDamaged)) }()
-	w := s.newRunsWriter()
+	w := &runsWriter{s: s}
 	for _, p := range parts {
 		sources := make([]runfile.Source, len(p.inputs))
 		for i, r := range p.inputs {
@@ -234,7 +248,7 @@ func (s *Store) mergeParts(parts []*keyPart) (err error) {
 			from = &without{from: from, keys: p.g.purging}
 		}
 		if err := w.write(p, from, p.len()); err != nil {
-			return errors.Join(damaged(err), w.abort())
+			return err
 		}
 	}
 	return w.commit(parts)
@@ -304,21 +318,4 @@ func (s *Store) purges(g *generation) bool {
 // purgeable reports whether all keys of g that are purging are in runs that are not being merged.
 func (g *generation) purgeable() bool {
 	return g.purging != nil && len(g.frozen.chunks) == 0 && !slices.ContainsFunc(g.runs, func(r *run) bool { return r.busy })
-}
-
-// list writes a run of ascending keys into a file of its own, and syncs it.
-func (w *runsWriter) list(keys []store.Key) (*run, error) {
-	p := &keyPart{}
-	err := w.write(p, &listSource{keys}, int64(len(keys)))
-	if err == nil && w.shared != nil {
-		err = w.finish(w.shared)
-	}
-	if err == nil {
-		err = w.s.syncDir(w.s.runsDir())
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.abort())
-	}
-	r, err := w.files[p.file].Run(p.place)
-	return &run{Run: r}, damaged(err)
 }

@@ -126,7 +126,7 @@ func (w *Writer) End() (Place, error) {
 }
 
 // Finish ends the file, syncs it, and opens it. The directory is the caller's to
-// sync.
+// sync. If it returns an error, the file is the caller's to abort.
 func (w *Writer) Finish() (*File, error) {
 	foot := append([]byte(magic), w.id[:]...)
 	foot = binary.BigEndian.AppendUint64(foot, uint64(w.size))
@@ -142,13 +142,9 @@ func (w *Writer) Finish() (*File, error) {
 	err = errors.Join(err, w.f.Close())
 	w.f = nil
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot write run file %s: %w", w.path, err), w.Abort())
+		return nil, fmt.Errorf("cannot write run file %s: %w", w.path, err)
 	}
-	f, err := Open(w.fs, w.dir, w.id)
-	if err != nil {
-		return nil, errors.Join(err, w.Abort())
-	}
-	return f, nil
+	return Open(w.fs, w.dir, w.id)
 }
 
 // Abort removes the file.
