@@ -28,9 +28,11 @@ func (o *importOp) apply(tx *txn) error {
 	}
 	c := tx.crawl(o.crawl, true)
 	fresh, order := make([]bool, len(o.keys)), identity(len(o.keys))
-	learn, err := c.seen.offer(o.keys, order, fresh)
-	if err != nil {
+	if err := c.seen.hasSorted(o.keys, order, fresh); err != nil {
 		return err
+	}
+	for i, known := range fresh {
+		fresh[i] = !known
 	}
 	if o.opt.UnicodeHosts {
 		tx.unicodeHosts()
@@ -38,11 +40,11 @@ func (o *importOp) apply(tx *txn) error {
 	g := tx.generation(c)
 	o.sift = slices.Contains(fresh, false)
 	if o.run == nil || o.sift || g.hides() { // a generation has no key twice
-		learn(true)
+		c.seen.learn(o.keys, order, fresh, true)
 		o.n = tx.packFresh(c, o.keys, order, fresh)
 		return nil
 	}
-	learn(false)
+	c.seen.learn(o.keys, order, fresh, false)
 	o.n, o.w.all[0].taken = int64(len(o.keys)), true
 	tx.addRun(g, o.run)
 	tx.recorded(c, g, o.n)

@@ -198,10 +198,10 @@ func (o *freezeOp) apply(tx *txn) error {
 			}
 		}
 		n := c.seen
-		if n.table != nil && n.table.Len() > 0 {
-			n.flushing, n.table = append(n.flushing, n.table), s.newTable()
+		if len(n.table) > 0 {
+			n.flushing, n.table = append(n.flushing, n.table), packedTable{}
 		} else if n.table == nil && o.leaving {
-			n.table = s.newTable()
+			n.table = packedTable{}
 		}
 	}
 	return nil
@@ -235,9 +235,6 @@ func (o flushedOp) weight() int { return 1 }
 
 func (o flushedOp) apply(tx *txn) error {
 	for _, c := range tx.s.crawls {
-		for _, t := range c.seen.flushing {
-			t.Close()
-		}
 		c.seen.flushing = nil
 	}
 	if o.leaving && tx.s.leaving {

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"slices"
+	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,8 +14,8 @@ import (
 // keySet answers which keys of a crawl are known, and learns new ones. The
 // committer alone uses it. Rows are written by the caller.
 //
-// Either the fingerprint index answers, or the table of packed keys and the runs.
-// While the index is filled after open, both learn, and table and runs answer. With
+// Either the fingerprint index answers, or the tables of packed keys and the runs.
+// While the index is filled after open, both learn, and tables and runs answer. With
 // Options.Exact they verify what the index calls known.
 type keySet struct {
 	s *Store
@@ -23,12 +24,23 @@ type keySet struct {
 	x *seenindex.Index
 	// table has the keys of packed rows whole, and flushing those of packed rows that a
 	// flush makes runs of. Nil where the index alone answers.
-	table    *seenindex.Index
-	flushing []*seenindex.Index
+	table    packedTable
+	flushing []packedTable
 
-	known, hits []bool
-	rest        []uint32
+	known []bool
+	rest  []uint32
 }
+
+// packedTable is a set of packed keys.
+type packedTable map[store.Key]struct{}
+
+func (t packedTable) has(k *store.Key) bool {
+	_, ok := t[*k]
+	return ok
+}
+
+// tableBytes is about how much memory a packed key takes in a table.
+const tableBytes = 40
 
 // newKeySet returns an empty set for c.
 func (s *Store) newKeySet(c *crawl) *keySet {
@@ -37,12 +49,10 @@ func (s *Store) newKeySet(c *crawl) *keySet {
 		n.x = seenindex.New(&s.secret)
 	}
 	if s.useTables() {
-		n.table = s.newTable()
+		n.table = packedTable{}
 	}
 	return n
 }
-
-func (s *Store) newTable() *seenindex.Index { return seenindex.NewExact(&s.secret) }
 
 // useTables reports whether packed keys are kept in tables.
 func (s *Store) useTables() bool { return !s.useIndex || !s.filled || s.leaving || s.opt.Exact }
@@ -58,76 +68,69 @@ func (n *keySet) addSorted(keys []store.Key, order []uint32, fresh []bool) error
 		if n.table != nil {
 			for _, i := range order {
 				if fresh[i] {
-					n.table.Add(&keys[i])
+					n.table[keys[i]] = struct{}{}
 				}
 			}
 		}
 		return nil
 	}
-	known, err := n.find(keys, order)
-	if err != nil {
+	if len(n.known) < len(keys) {
+		n.known = make([]bool, len(keys))
+	}
+	if err := n.find(keys, order, n.known, n.flushing); err != nil {
 		return err
 	}
-	rest := n.rest[:0]
 	for _, i := range order {
-		if fresh[i] = false; !known[i] {
-			rest = append(rest, i)
+		before := len(n.table)
+		if !n.known[i] {
+			n.table[keys[i]] = struct{}{}
 		}
-	}
-	n.rest = rest
-	n.table.AddSorted(keys, rest, fresh)
-	if n.x != nil {
-		for _, i := range rest {
-			if fresh[i] {
-				n.x.Add(&keys[i])
-			}
+		if fresh[i] = len(n.table) > before; fresh[i] && n.x != nil {
+			n.x.Add(&keys[i])
 		}
 	}
 	return nil
 }
 
-// offer is addSorted for keys of an import: the returned function learns those that are
-// fresh, packed or not.
-func (n *keySet) offer(keys []store.Key, order []uint32, fresh []bool) (learn func(packed bool), err error) {
+// hasSorted sets has[i] to whether keys[i] is known, for each i of order.
+func (n *keySet) hasSorted(keys []store.Key, order []uint32, has []bool) error {
 	if n.trusted() {
-		n.x.AddSorted(keys, order, fresh)
-	} else {
-		known, err := n.find(keys, order)
-		if err != nil {
-			return nil, err
-		}
 		for _, i := range order {
-			fresh[i] = !known[i] && !n.table.Has(&keys[i])
+			has[i] = n.x.Has(&keys[i])
 		}
+		return nil
 	}
-	return func(packed bool) {
-		for _, i := range order {
-			switch {
-			case !fresh[i]:
-				continue
-			case packed && n.table != nil:
-				n.table.Add(&keys[i])
-			}
-			if n.x != nil && !n.trusted() {
-				n.x.Add(&keys[i])
-			}
-		}
-	}, nil
+	return n.find(keys, order, has, n.tables())
 }
 
 // has reports whether k is known.
 func (n *keySet) has(k *store.Key) (bool, error) {
-	if n.trusted() {
-		return n.x.Has(k), nil
+	var has [1]bool
+	err := n.hasSorted(unsafe.Slice(k, 1), first, has[:])
+	return has[0], err
+}
+
+// learn adds the keys that are fresh: packed ones, or keys of a run.
+func (n *keySet) learn(keys []store.Key, order []uint32, fresh []bool, packed bool) {
+	n.rest = n.rest[:0]
+	for _, i := range order {
+		if fresh[i] {
+			n.rest = append(n.rest, i)
+		}
 	}
-	if n.table.Has(k) {
-		return true, nil
+	if n.x != nil {
+		n.x.AddSorted(keys, n.rest, make([]bool, len(keys)))
 	}
-	known, err := n.find([]store.Key{*k}, first)
-	if err != nil {
-		return false, err
+	if packed && n.table != nil {
+		for _, i := range n.rest {
+			n.table[keys[i]] = struct{}{}
+		}
 	}
-	return known[0], nil
+}
+
+// packed notes that a key that is known went into a packed row.
+func (n *keySet) packed(k *store.Key) {
+	n.learn(unsafe.Slice(k, 1), first, []bool{true}, true)
 }
 
 // remove forgets a key. With Options.Exact the fingerprint stays, as another key may
@@ -137,25 +140,22 @@ func (n *keySet) remove(k *store.Key) {
 		n.x.Remove(k)
 	}
 	for _, t := range n.tables() {
-		t.Remove(k)
+		delete(t, *k)
 	}
 }
 
 // tables returns the tables there are.
-func (n *keySet) tables() []*seenindex.Index {
-	if n.table == nil {
-		return n.flushing
-	}
+func (n *keySet) tables() []packedTable {
 	return append(slices.Clip(n.flushing), n.table)
 }
 
 // bytes returns the memory of the set.
 func (n *keySet) bytes() (b int64) {
 	if n.x != nil {
-		b += n.x.Bytes()
+		b = n.x.Bytes()
 	}
 	for _, t := range n.tables() {
-		b += t.Bytes()
+		b += tableBytes * int64(len(t))
 	}
 	return b
 }
@@ -165,19 +165,14 @@ func (n *keySet) close() {
 	if n.x != nil {
 		n.x.Close()
 	}
-	for _, t := range n.tables() {
-		t.Close()
-	}
 	n.x, n.table, n.flushing = nil, nil, nil
 }
 
-// find returns which keys are known, except for those in the table.
-func (n *keySet) find(keys []store.Key, order []uint32) ([]bool, error) {
-	if len(n.known) < len(keys) {
-		n.known, n.hits = make([]bool, len(keys)), make([]bool, len(keys))
+// find sets known[i] to whether keys[i] is known by some tables and the runs, for each i of order.
+func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []packedTable) error {
+	for _, i := range order {
+		known[i] = false
 	}
-	known := n.known[:len(keys)]
-	clear(known)
 	if n.x != nil && n.s.filled {
 		hits := n.rest[:0]
 		for _, i := range order {
@@ -187,15 +182,12 @@ func (n *keySet) find(keys []store.Key, order []uint32) ([]bool, error) {
 		}
 		n.rest, order = hits, hits
 	}
-	for _, t := range n.flushing {
+	for _, t := range tables {
 		for _, i := range order {
-			known[i] = known[i] || t.Has(&keys[i])
+			known[i] = known[i] || t.has(&keys[i])
 		}
 	}
-	if err := n.findInRuns(keys, order, known); err != nil {
-		return nil, damaged(err)
-	}
-	return known, nil
+	return damaged(n.findInRuns(keys, order, known))
 }
 
 // findAlone is the number of keys below which two goroutines do not pay.
@@ -214,29 +206,14 @@ func (n *keySet) findInRuns(keys []store.Key, order []uint32, known []bool) erro
 
 func (n *keySet) findPart(keys []store.Key, order []uint32, known []bool) error {
 	for _, g := range slices.Backward(n.c.gens) {
+		there := order
+		if g.hides() {
+			there = slices.DeleteFunc(slices.Clone(order), func(i uint32) bool { return g.hidden(&keys[i]) })
+		}
 		for _, r := range g.runs {
-			if err := n.findInRun(g, r, keys, order, known); err != nil {
+			if err := r.Find(keys, there, known); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-func (n *keySet) findInRun(g *generation, r *run, keys []store.Key, order []uint32, known []bool) error {
-	if !g.hides() {
-		return r.Find(keys, order, known)
-	}
-	hits := n.hits[:len(keys)]
-	for _, i := range order {
-		hits[i] = known[i]
-	}
-	if err := r.Find(keys, order, hits); err != nil {
-		return err
-	}
-	for _, i := range order {
-		if hits[i] && !known[i] {
-			known[i] = !g.hidden(&keys[i])
 		}
 	}
 	return nil
@@ -309,15 +286,5 @@ func (c *crawl) inPacked(keys map[store.Key]bool, found map[store.Key]*generatio
 		if latest != nil && !latest.hidden(&k) {
 			found[k] = latest
 		}
-	}
-}
-
-// packed notes that a key that is known went into a packed row.
-func (n *keySet) packed(k *store.Key) {
-	if n.table != nil {
-		n.table.Add(k)
-	}
-	if n.x != nil { // while it is being filled, from parts that don't have the key any more
-		n.x.Add(k)
 	}
 }

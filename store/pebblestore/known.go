@@ -44,21 +44,3 @@ func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known
 	}
 	return s.usable()
 }
-
-// hasSorted sets has[i] to whether keys[i] is known, for each i of order.
-func (n *keySet) hasSorted(keys []store.Key, order []uint32, has []bool) error {
-	if n.trusted() {
-		for _, i := range order {
-			has[i] = n.x.Has(&keys[i])
-		}
-		return nil
-	}
-	known, err := n.find(keys, order)
-	if err != nil {
-		return err
-	}
-	for _, i := range order {
-		has[i] = known[i] || n.table.Has(&keys[i])
-	}
-	return nil
-}

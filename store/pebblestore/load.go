@@ -14,7 +14,6 @@ import (
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
-	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
 // Open brings the places of all runs and the keys of packed rows into memory, and compares
@@ -195,19 +194,13 @@ func (o *learnedOp) learn(n *keySet) {
 		if len(keys) == 0 {
 			continue
 		}
-		order := identity(len(keys))
-		var tables errgroup.Group
-		for _, x := range []*seenindex.Index{n.table, n.x} {
-			if x == nil {
-				continue
-			}
-			tables.Go(func() error {
-				x.Reserve(x.Len()+int64(len(keys)), &keys[0], &keys[len(keys)-1])
-				x.AddSorted(keys, order, make([]bool, len(keys)))
-				return nil
-			})
+		if n.x != nil {
+			n.x.Reserve(n.x.Len()+int64(len(keys)), &keys[0], &keys[len(keys)-1])
+			n.x.AddSorted(keys, identity(len(keys)), make([]bool, len(keys)))
 		}
-		_ = tables.Wait() // nothing can fail
+		for i := range keys {
+			n.table[keys[i]] = struct{}{}
+		}
 	}
 }
 
@@ -408,14 +401,7 @@ func (s *Store) endFill() {
 	if s.opt.Exact {
 		return
 	}
-	var old []*seenindex.Index
 	for _, c := range s.crawls {
-		old = append(old, c.seen.tables()...)
 		c.seen.table, c.seen.flushing = nil, nil
 	}
-	go func() {
-		for _, x := range old {
-			x.Close()
-		}
-	}()
 }

@@ -42,10 +42,10 @@ func classSlots() []int {
 	return out
 }
 
-func newAllocator(slotBytes int) *allocator {
+func newAllocator() *allocator {
 	a := &allocator{}
 	for _, n := range classSlots() {
-		a.classes = append(a.classes, class{bytes: (n*slotBytes + 7) &^ 7})
+		a.classes = append(a.classes, class{bytes: n * wordLen})
 	}
 	return a
 }

@@ -7,44 +7,27 @@ import "unsafe"
 // of look-ups would wait for memory at each.
 const ahead = 64
 
-func (t *table[S]) add(k *Key) bool {
-	p, s := t.words(k)
-	return t.insert(segmentOf(k), p, s)
-}
-
-func (t *table[S]) has(k *Key) bool {
-	p, s := t.words(k)
-	_, found := t.find(&t.segs[segmentOf(k)], p, s)
-	return found
-}
-
-func (t *table[S]) drop(k *Key) bool {
-	p, s := t.words(k)
-	return t.remove(segmentOf(k), p, s)
-}
-
-func (t *table[S]) addSorted(keys []Key, order []uint32, fresh []bool) {
-	var ps [ahead]uint64
-	var ss [ahead]S
+func (t *table) addSorted(keys []Key, order []uint32, fresh []bool) {
+	var prints [ahead]uint64
 	var homes, ends [ahead]unsafe.Pointer
 	for len(order) > 0 {
 		n := min(ahead, len(order))
 		for j, i := range order[:n] {
 			k := &keys[i]
-			ps[j], ss[j] = t.words(k)
-			homes[j], ends[j] = t.slot(&t.segs[segmentOf(k)], ps[j])
+			prints[j] = t.print(k)
+			homes[j], ends[j] = t.slot(&t.segs[segmentOf(k)], prints[j])
 		}
-		fetch(t, homes[:n])
-		fetch(t, ends[:n])
+		t.fetch(homes[:n])
+		t.fetch(ends[:n])
 		for j, i := range order[:n] {
-			fresh[i] = t.insert(segmentOf(&keys[i]), ps[j], ss[j])
+			fresh[i] = t.insert(segmentOf(&keys[i]), prints[j])
 		}
 		order = order[n:]
 	}
 }
 
 // slot is the address of the home of p, and of where most walks from there end.
-func (t *table[S]) slot(g *segment, p uint64) (home, end unsafe.Pointer) {
+func (t *table) slot(g *segment, p uint64) (home, end unsafe.Pointer) {
 	if g.class() == 0 {
 		return unsafe.Pointer(&t.sink), unsafe.Pointer(&t.sink)
 	}
@@ -57,7 +40,7 @@ const walk = 7
 
 // fetch reads the words at the homes. Nothing else is in this loop, so that the
 // processor gets to many of them while it waits for the first.
-func fetch[S comparable](t *table[S], homes []unsafe.Pointer) {
+func (t *table) fetch(homes []unsafe.Pointer) {
 	var sum uint64
 	for _, at := range homes {
 		sum += *(*uint64)(at)
@@ -67,7 +50,7 @@ func fetch[S comparable](t *table[S], homes []unsafe.Pointer) {
 
 // reserve makes room in the segments from lo to hi for their share of n keys and the spread
 // of shares.
-func (t *table[S]) reserve(n int64, lo, hi uint32) {
+func (t *table) reserve(n int64, lo, hi uint32) {
 	share := float64(n) / segments
 	c := t.classFor(uint32(share * 1.02))
 	for i := lo; i <= hi; i++ {
@@ -77,18 +60,11 @@ func (t *table[S]) reserve(n int64, lo, hi uint32) {
 	}
 }
 
-func (t *table[S]) len() int64 { return t.n }
-
-func (t *table[S]) bytes() int64 {
-	return t.mem.bytes + int64(unsafe.Sizeof(*t)) + 4*t.owners()
-}
-
-// owners is how many arrays there are.
-func (t *table[S]) owners() (n int64) {
+// bytes returns the memory that the table takes.
+func (t *table) bytes() int64 {
+	n := t.mem.bytes + int64(unsafe.Sizeof(*t))
 	for i := range t.mem.classes {
-		n += int64(cap(t.mem.classes[i].owners))
+		n += 4 * int64(cap(t.mem.classes[i].owners))
 	}
 	return n
 }
-
-func (t *table[S]) close() { t.mem.close() }

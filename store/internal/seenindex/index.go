@@ -27,51 +27,20 @@ const smallMax = 1 << 16
 
 // Index is a set of keys.
 type Index struct {
-	newWords func() words
-	small    map[Key]struct{} // nil when the tables are used
-	halves   [2]words         // by the first bit of a key
+	print  func(k *Key) uint64
+	small  map[Key]struct{} // nil when the tables are used
+	halves [2]*table        // by the first bit of a key
 }
 
-// words is half of an index.
-type words interface {
-	add(k *Key) bool
-	addSorted(keys []Key, order []uint32, fresh []bool)
-	has(k *Key) bool
-	drop(k *Key) bool
-	reserve(n int64, lo, hi uint32)
-	len() int64
-	bytes() int64
-	close()
-}
-
-// New returns an empty index of fingerprints. Indexes of one secret err alike.
+// New returns an empty index. Indexes of one secret err alike.
 func New(b *[SecretLen]byte) *Index {
 	s := newSecret(b)
-	return newIndex(func(k *Key) (uint64, struct{}) { return max(s.hash(halves(k)), 1), struct{}{} })
-}
-
-// NewExact returns an empty index of whole keys, 18.8 to 22 bytes each.
-func NewExact(b *[SecretLen]byte) *Index {
-	s := newSecret(b)
-	// (a + f(b))·m is a permutation of a for each b and odd m, so that the
-	// two words are the key.
-	return newIndex(func(k *Key) (uint64, uint64) {
-		a, b := halves(k)
-		p := (a + s.hash(0, b)) * (s[4] | 1)
-		if p == 0 {
-			p, b = 1, ^b // the place of zero, which marks a gap
-		}
-		return p, b
-	})
-}
-
-func newIndex[S comparable](of func(k *Key) (uint64, S)) *Index {
-	return &Index{newWords: func() words { return newTable(of) }, small: map[Key]struct{}{}}
+	return &Index{print: func(k *Key) uint64 { return max(s.hash(halves(k)), 1) }, small: map[Key]struct{}{}}
 }
 
 // grow turns the map into tables.
 func (x *Index) grow() {
-	x.halves = [2]words{x.newWords(), x.newWords()}
+	x.halves = [2]*table{newTable(x.print), newTable(x.print)}
 	for k := range x.small {
 		x.half(&k).add(&k)
 	}
@@ -79,7 +48,7 @@ func (x *Index) grow() {
 }
 
 // half returns the table of k.
-func (x *Index) half(k *Key) words { return x.halves[k[0]>>7] }
+func (x *Index) half(k *Key) *table { return x.halves[k[0]>>7] }
 
 // Reserve makes room for n keys in all, in the segments of the keys from lo to hi, so that
 // adding those needs no growing.
@@ -147,11 +116,11 @@ func (x *Index) Has(k *Key) bool {
 	return ok
 }
 
-// Remove forgets k and reports whether it was recorded. In an index of
-// fingerprints, removing a key that was never added may forget another.
+// Remove forgets k and reports whether it was recorded. Removing a key that was never added
+// may forget another.
 func (x *Index) Remove(k *Key) bool {
 	if x.small == nil {
-		return x.half(k).drop(k)
+		return x.half(k).remove(k)
 	}
 	n := len(x.small)
 	delete(x.small, *k)
@@ -161,7 +130,7 @@ func (x *Index) Remove(k *Key) bool {
 // Len returns the number of keys.
 func (x *Index) Len() int64 {
 	if x.small == nil {
-		return x.halves[0].len() + x.halves[1].len()
+		return x.halves[0].n + x.halves[1].n
 	}
 	return int64(len(x.small))
 }
@@ -177,8 +146,8 @@ func (x *Index) Bytes() int64 {
 // Close releases the memory. The index must not be used afterwards.
 func (x *Index) Close() {
 	if x.small == nil {
-		x.halves[0].close()
-		x.halves[1].close()
+		x.halves[0].mem.close()
+		x.halves[1].mem.close()
 	}
-	x.small, x.halves = map[Key]struct{}{}, [2]words{}
+	x.small, x.halves = map[Key]struct{}{}, [2]*table{}
 }

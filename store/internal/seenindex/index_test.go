@@ -9,13 +9,6 @@ import (
 	"testing"
 )
 
-// kinds are the two indexes, with the memory that they may take for a key.
-var kinds = []struct {
-	name  string
-	open  func(*[SecretLen]byte) *Index
-	bytes float64
-}{{"fingerprints", New, BytesPerKey}, {"keys", NewExact, 25}}
-
 func testSecret() *[SecretLen]byte {
 	var s [SecretLen]byte
 	r := rand.New(rand.NewPCG(1, 2))
@@ -33,62 +26,56 @@ func testKey(n int) Key {
 // TestModel compares with a map under random adds and removes, from small to
 // well into the table.
 func TestModel(t *testing.T) {
-	for _, m := range kinds {
-		t.Run(m.name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(7, 7))
-			x := m.open(testSecret())
-			defer x.Close()
-			model := map[Key]bool{}
-			for i := range 600_000 {
-				k := testKey(rng.IntN(300_000))
-				if rng.IntN(4) == 0 {
-					if got := x.Remove(&k); got != model[k] {
-						t.Fatalf("step %d: got removed %v; want %v", i, got, model[k])
-					}
-					delete(model, k)
-					continue
-				}
-				if got := x.Add(&k); got == model[k] {
-					t.Fatalf("step %d: got new %v; want %v", i, got, !model[k])
-				}
-				model[k] = true
+	rng := rand.New(rand.NewPCG(7, 7))
+	x := New(testSecret())
+	defer x.Close()
+	model := map[Key]bool{}
+	for i := range 600_000 {
+		k := testKey(rng.IntN(300_000))
+		if rng.IntN(4) == 0 {
+			if got := x.Remove(&k); got != model[k] {
+				t.Fatalf("step %d: got removed %v; want %v", i, got, model[k])
 			}
-			if x.small != nil || x.Len() != int64(len(model)) {
-				t.Fatalf("got %d keys, small %v; want %d in a table", x.Len(), x.small != nil, len(model))
-			}
-			for n := range 300_000 {
-				k := testKey(n)
-				if x.Has(&k) != model[k] {
-					t.Fatalf("key %d: got %v; want %v", n, x.Has(&k), model[k])
-				}
-			}
-		})
+			delete(model, k)
+			continue
+		}
+		if got := x.Add(&k); got == model[k] {
+			t.Fatalf("step %d: got new %v; want %v", i, got, !model[k])
+		}
+		model[k] = true
+	}
+	if x.small != nil || x.Len() != int64(len(model)) {
+		t.Fatalf("got %d keys, small %v; want %d in a table", x.Len(), x.small != nil, len(model))
+	}
+	for n := range 300_000 {
+		k := testKey(n)
+		if x.Has(&k) != model[k] {
+			t.Fatalf("key %d: got %v; want %v", n, x.Has(&k), model[k])
+		}
 	}
 }
 
 // TestOneSegment piles keys into one segment, as an attacker who grinds the
 // first two bytes of hashes might.
 func TestOneSegment(t *testing.T) {
-	for _, m := range kinds {
-		x := m.open(testSecret())
-		for n := range 200_000 {
-			k := testKey(n)
-			k[0], k[1] = 3, 4
-			if !x.Add(&k) {
-				t.Fatalf("%s: key %d isn't new", m.name, n)
-			}
+	x := New(testSecret())
+	defer x.Close()
+	for n := range 200_000 {
+		k := testKey(n)
+		k[0], k[1] = 3, 4
+		if !x.Add(&k) {
+			t.Fatalf("key %d isn't new", n)
 		}
-		for n := range 200_000 {
-			k := testKey(n)
-			k[0], k[1] = 3, 4
-			if !x.Has(&k) || !x.Remove(&k) {
-				t.Fatalf("%s: key %d isn't there", m.name, n)
-			}
+	}
+	for n := range 200_000 {
+		k := testKey(n)
+		k[0], k[1] = 3, 4
+		if !x.Has(&k) || !x.Remove(&k) {
+			t.Fatalf("key %d isn't there", n)
 		}
-		if x.Len() != 0 {
-			t.Fatalf("%s: got %d keys; want none", m.name, x.Len())
-		}
-		x.Close()
+	}
+	if x.Len() != 0 {
+		t.Fatalf("got %d keys; want none", x.Len())
 	}
 }
 
@@ -123,27 +110,25 @@ func TestAddSorted(t *testing.T) {
 // TestMemory holds the promised bytes a key while growing.
 func TestMemory(t *testing.T) {
 	const n = 3_000_000
-	for _, m := range kinds {
-		rng := rand.New(rand.NewPCG(3, 3))
-		x := m.open(testSecret())
-		var worst float64
-		for i := 1; i <= n; i++ {
-			var k Key
-			binary.BigEndian.PutUint64(k[:], rng.Uint64())
-			binary.BigEndian.PutUint64(k[8:], rng.Uint64())
-			x.Add(&k)
-			if i >= 1_000_000 && i%10_000 == 0 {
-				worst = max(worst, float64(x.Bytes())/float64(i))
-			}
+	rng := rand.New(rand.NewPCG(3, 3))
+	x := New(testSecret())
+	defer x.Close()
+	var worst float64
+	for i := 1; i <= n; i++ {
+		var k Key
+		binary.BigEndian.PutUint64(k[:], rng.Uint64())
+		binary.BigEndian.PutUint64(k[8:], rng.Uint64())
+		x.Add(&k)
+		if i >= 1_000_000 && i%10_000 == 0 {
+			worst = max(worst, float64(x.Bytes())/float64(i))
 		}
-		x.Close()
-		y := m.open(testSecret())
-		y.Reserve(n, &Key{}, &Key{0xff, 0xff})
-		t.Logf("%s: worst %.2f bytes a key while growing from 1 to 3 million; %.2f reserved", m.name, worst, float64(y.Bytes())/n)
-		y.Close()
-		if worst > m.bytes {
-			t.Errorf("%s: got %.2f bytes a key while growing; want at most %.2f", m.name, worst, m.bytes)
-		}
+	}
+	y := New(testSecret())
+	defer y.Close()
+	y.Reserve(n, &Key{}, &Key{0xff, 0xff})
+	t.Logf("worst %.2f bytes a key while growing from 1 to 3 million; %.2f reserved", worst, float64(y.Bytes())/n)
+	if worst > BytesPerKey {
+		t.Errorf("got %.2f bytes a key while growing; want at most %.2f", worst, BytesPerKey)
 	}
 }
 
@@ -163,10 +148,8 @@ func TestOdds(t *testing.T) {
 func TestFewBitsErr(t *testing.T) {
 	const n = 3_000_000
 	secret := newSecret(testSecret())
-	x := newTable(func(k *Key) (uint64, struct{}) {
-		return max(secret.hash(halves(k))&^(1<<24-1), 1), struct{}{}
-	})
-	defer x.close()
+	x := newTable(func(k *Key) uint64 { return max(secret.hash(halves(k))&^(1<<24-1), 1) })
+	defer x.mem.close()
 	x.reserve(segments*100, 0, segments/2-1)
 	lost := 0
 	rng := rand.New(rand.NewPCG(0, 5))
