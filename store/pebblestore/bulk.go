@@ -17,16 +17,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, crawl string) (int64, e
 	}
 	h := keyfile.Header{Identity: s.Identity(), UnicodeHosts: s.unicodeHosts}
 	s.mu.RUnlock()
-	kw := keyfile.NewWriter(w, h)
-	for keys, err := range s.pages(ctx, crawl) {
-		if err == nil {
-			err = kw.Append(keys)
-		}
-		if err != nil {
-			return kw.Len(), err
-		}
-	}
-	return kw.Len(), kw.Close()
+	return keyfile.Write(w, h, s.Keys(ctx, crawl))
 }
 
 // Import records the keys of a key file, and returns how many it read and how

@@ -20,6 +20,13 @@ type op interface {
 	apply(tx *txn) error
 }
 
+// stepOp is a small step of the store itself.
+type stepOp func(tx *txn) error
+
+func (stepOp) weight() int { return 1 }
+
+func (o stepOp) apply(tx *txn) error { return o(tx) }
+
 // request is an op on its way to the committer and back.
 type request struct {
 	op    op

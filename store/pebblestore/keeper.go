@@ -173,25 +173,15 @@ func (s *Store) throwAway(files []*runfile.File) {
 	s.pokeKeeper()
 }
 
-// freezeOp begins a flush: the packed rows that there are become runs. If a generation has many
+// freeze begins a flush, and returns the packed rows that become runs. If a generation has many
 // tombstones, the keys that have one are then to be left out by a merge.
-type freezeOp struct {
-	leaving bool
-	parts   []*keyPart
-}
-
-func (o *freezeOp) weight() int { return 1 }
-
-func (o *freezeOp) apply(tx *txn) error {
-	if tx.flush(); tx.err != nil {
-		return tx.err
-	}
+func (tx *txn) freeze(leaving bool) (parts []*keyPart) {
 	s := tx.s
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
 			if g.packed > 0 {
 				g.frozen.move(&g.rows)
-				o.parts = append(o.parts, &keyPart{g: g, rows: g.frozen, packed: g.packed, upTo: s.nextPacked - 1})
+				parts = append(parts, &keyPart{g: g, rows: g.frozen, packed: g.packed, upTo: s.nextPacked - 1})
 			}
 			if s.purges(g) {
 				g.purging, g.dead = g.dead, nil
@@ -200,47 +190,46 @@ func (o *freezeOp) apply(tx *txn) error {
 		n := c.seen
 		if len(n.table) > 0 {
 			n.flushing, n.table = append(n.flushing, n.table), packedTable{}
-		} else if n.table == nil && o.leaving {
+		} else if n.table == nil && leaving {
 			n.table = packedTable{}
 		}
 	}
-	return nil
+	return parts
 }
 
 // flushPacked makes runs of the packed rows. If it fails, the rows stay.
 func (s *Store) flushPacked(leaving bool) error {
 	s.keeper.flushing.Lock()
 	defer s.keeper.flushing.Unlock()
-	o := &freezeOp{leaving: leaving}
-	if err := s.do(context.Background(), o); err != nil {
+	var parts []*keyPart // the committer's, if the store dies
+	err := s.do(context.Background(), stepOp(func(tx *txn) error {
+		if tx.flush(); tx.err == nil {
+			parts = tx.freeze(leaving)
+		}
+		return tx.err
+	}))
+	if err != nil {
 		return err
 	}
 	w := &runsWriter{s: s}
-	for _, p := range o.parts {
+	for _, p := range parts {
 		keys := p.rows.sorted()
 		if err := w.write(p, &listSource{keys}, int64(len(keys))); err != nil {
 			return err
 		}
 	}
-	if err := w.commit(o.parts); err != nil {
+	if err := w.commit(parts); err != nil {
 		return err
 	}
-	return s.do(context.Background(), flushedOp{leaving})
-}
-
-// flushedOp ends a flush.
-type flushedOp struct{ leaving bool }
-
-func (o flushedOp) weight() int { return 1 }
-
-func (o flushedOp) apply(tx *txn) error {
-	for _, c := range tx.s.crawls {
-		c.seen.flushing = nil
-	}
-	if o.leaving && tx.s.leaving {
-		tx.s.leave()
-	}
-	return nil
+	return s.do(context.Background(), stepOp(func(*txn) error {
+		for _, c := range s.crawls {
+			c.seen.flushing = nil
+		}
+		if leaving && s.leaving {
+			s.leave()
+		}
+		return nil
+	}))
 }
 
 // merges are those that run: at most a small one and a large one.

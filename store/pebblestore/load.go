@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -189,18 +190,15 @@ type learnedOp struct {
 func (o *learnedOp) learn(n *keySet) {
 	o.sets = append(o.sets, n)
 	for _, g := range n.c.gens {
-		keys := g.rows.sorted()
-		keys = slices.DeleteFunc(keys, func(k store.Key) bool { return g.hidden(&k) })
-		if len(keys) == 0 {
-			continue
-		}
+		keys := g.visible(g.rows.sorted())
+		var index sync.WaitGroup
 		if n.x != nil {
-			n.x.Reserve(n.x.Len()+int64(len(keys)), &keys[0], &keys[len(keys)-1])
-			n.x.AddSorted(keys, identity(len(keys)), make([]bool, len(keys)))
+			index.Go(func() { n.fill(keys, n.x.Len()+int64(len(keys))) })
 		}
 		for i := range keys {
 			n.table[keys[i]] = struct{}{}
 		}
+		index.Wait()
 	}
 }
 
@@ -258,10 +256,9 @@ func (s *Store) checkCount(c *crawl, g *generation) error {
 		g.num, c.name, n, g.keys, store.ErrCorrupt)
 }
 
-// fillKeys is how many keys one step adds to the index: about a millisecond. A group may
-// have up to fillSteps of them, or filling would take minutes while callers keep the
-// committer busy.
-const fillKeys, fillSteps = 1 << 14, 8
+// fillSteps is how many steps fill the index at once, each with the keys of a portion of a run, about
+// a quarter of a millisecond. With fewer, filling would take minutes while callers keep the committer busy.
+const fillSteps = 32
 
 // startFill begins to fill the index from the runs that open found.
 func (s *Store) startFill() {
@@ -285,7 +282,16 @@ func (s *Store) startFill() {
 			p.inputs[0].File.Release()
 		}
 		// Only the end of the store fails this step, and that is reported to its callers.
-		_ = s.do(context.Background(), endFillOp{err})
+		_ = s.do(context.Background(), stepOp(func(*txn) error {
+			if err == nil {
+				s.endFill()
+				return nil
+			}
+			// The runs continue to answer, with an error for keys in the damaged part alone.
+			s.fillError = fmt.Errorf("cannot fill the index of store %s: %w", s.dir, damaged(err))
+			s.leave()
+			return nil
+		}))
 	})
 }
 
@@ -299,10 +305,8 @@ func (s *Store) fill(parts []*keyPart) error {
 	}
 	eg, ctx := errgroup.WithContext(context.Background())
 	eg.SetLimit(fillSteps)
-	o := &fillOp{}
 	for _, p := range parts {
-		from := p.inputs[0].Read(nil)
-		for {
+		for from := p.inputs[0].Read(nil); ctx.Err() == nil; {
 			keys, err := from.Next()
 			if err != nil {
 				return errors.Join(err, eg.Wait())
@@ -310,90 +314,26 @@ func (s *Store) fill(parts []*keyPart) error {
 			if len(keys) == 0 {
 				break
 			}
-			o.add(p, keys)
-			if len(o.keys) >= fillKeys {
-				step := o
-				eg.Go(func() error { return s.do(ctx, step) })
-				o = &fillOp{}
-			}
-			if ctx.Err() != nil {
-				return eg.Wait()
-			}
+			keys = slices.Clone(keys)
+			eg.Go(func() error {
+				return s.do(ctx, stepOp(func(*txn) error {
+					if !p.g.gone && p.c.seen.x != nil {
+						p.c.seen.fill(p.g.visible(keys), p.c.count())
+					}
+					return nil
+				}))
+			})
 		}
 	}
-	eg.Go(func() error { return s.do(ctx, o) })
 	return eg.Wait()
 }
 
-// fillOp adds keys to the index.
-type fillOp struct {
-	keys  []store.Key
-	parts []fillPart
-	order []uint32
-	fresh []bool
-}
-
-// fillPart is the keys of one run, up to the end-th of the step.
-type fillPart struct {
-	part *keyPart
-	end  int
-}
-
-func (o *fillOp) add(p *keyPart, keys []store.Key) {
-	o.keys = append(o.keys, keys...)
-	if n := len(o.parts); n > 0 && o.parts[n-1].part == p {
-		o.parts[n-1].end = len(o.keys)
-		return
+// fill adds ascending keys to the index, which is to have room for so many keys in all.
+func (n *keySet) fill(keys []store.Key, room int64) {
+	if len(keys) > 0 {
+		n.x.Reserve(room, &keys[0], &keys[len(keys)-1])
+		n.x.AddSorted(keys, identity(len(keys)), make([]bool, len(keys)))
 	}
-	o.parts = append(o.parts, fillPart{p, len(o.keys)})
-}
-
-// weight is small, so that the steps of callers go into the same group.
-func (o *fillOp) weight() int { return 1 }
-
-func (o *fillOp) apply(tx *txn) error {
-	if !tx.s.useIndex {
-		return nil
-	}
-	at := 0
-	for _, p := range o.parts {
-		p, keys := p.part, o.keys[at:p.end]
-		if at += len(keys); p.g.gone || p.c.seen.x == nil {
-			continue
-		}
-		if len(o.fresh) < len(keys) {
-			o.order, o.fresh = identity(len(keys)), make([]bool, len(keys))
-		}
-		order := o.order[:len(keys)]
-		if p.g.hides() {
-			order = order[:0:0]
-			for i := range keys {
-				if !p.g.hidden(&keys[i]) {
-					order = append(order, uint32(i))
-				}
-			}
-		}
-		p.c.seen.x.Reserve(p.c.count(), &keys[0], &keys[len(keys)-1])
-		p.c.seen.x.AddSorted(keys, order, o.fresh)
-	}
-	return nil
-}
-
-// endFillOp has the index answer. If a run could not be read, the index goes instead:
-// the runs continue to answer, with an error for keys in the damaged part alone.
-type endFillOp struct{ err error }
-
-func (endFillOp) weight() int { return 1 }
-
-func (o endFillOp) apply(tx *txn) error {
-	s := tx.s
-	if o.err == nil {
-		s.endFill()
-		return nil
-	}
-	s.fillError = fmt.Errorf("cannot fill the index of store %s: %w", s.dir, damaged(o.err))
-	s.leave()
-	return nil
 }
 
 func (s *Store) endFill() {

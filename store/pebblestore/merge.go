@@ -155,7 +155,7 @@ func (w *runsWriter) commit(parts []*keyPart) error {
 	}
 	var err error
 	for chunk := range slices.Chunk(parts, stepParts) {
-		if err = w.s.do(context.Background(), &replaceOp{parts: chunk}); err != nil {
+		if err = w.s.do(context.Background(), stepOp(func(tx *txn) error { return tx.replace(chunk) })); err != nil {
 			break
 		}
 	}
@@ -179,13 +179,9 @@ func (s *Store) syncDir(dir string) error { return syncDir(s.opt.FS, dir) }
 
 func (s *Store) runsDir() string { return s.opt.FS.PathJoin(s.dir, "runs") }
 
-// replaceOp has runs replace their inputs.
-type replaceOp struct{ parts []*keyPart }
-
-func (o *replaceOp) weight() int { return len(o.parts) }
-
-func (o *replaceOp) apply(tx *txn) error {
-	for _, p := range o.parts {
+// replace has runs replace their inputs.
+func (tx *txn) replace(parts []*keyPart) error {
+	for _, p := range parts {
 		if p.g.gone {
 			continue
 		}
@@ -245,13 +241,18 @@ func (s *Store) mergeParts(parts []*keyPart) (err error) {
 		}
 		from := runfile.Merge(sources)
 		if p.purge {
-			from = &without{from: from, keys: p.g.purging}
+			from = &sifted{from, p.g.withoutPurging}
 		}
 		if err := w.write(p, from, p.len()); err != nil {
 			return err
 		}
 	}
 	return w.commit(parts)
+}
+
+// withoutPurging takes the keys out that are purging.
+func (g *generation) withoutPurging(keys []store.Key) ([]store.Key, error) {
+	return slices.DeleteFunc(keys, func(k store.Key) bool { _, ok := g.purging[k]; return ok }), nil
 }
 
 // endParts ends the use of the inputs. If one of them is damaged they are not merged
@@ -268,32 +269,6 @@ func (s *Store) endParts(parts []*keyPart, bad bool) {
 	}
 	if alive {
 		s.mu.Unlock()
-	}
-}
-
-// without is a source without some keys.
-type without struct {
-	from runfile.Source
-	keys map[store.Key]struct{} // not written to in the meantime
-	buf  []store.Key
-}
-
-// Next implements runfile.Source.
-func (w *without) Next() ([]store.Key, error) {
-	for {
-		keys, err := w.from.Next()
-		if err != nil || len(keys) == 0 {
-			return nil, err
-		}
-		w.buf = w.buf[:0]
-		for i := range keys {
-			if _, ok := w.keys[keys[i]]; !ok {
-				w.buf = append(w.buf, keys[i])
-			}
-		}
-		if len(w.buf) > 0 {
-			return w.buf, nil
-		}
 	}
 }
 

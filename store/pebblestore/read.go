@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"cmp"
 	"context"
-	"iter"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/crawlnames"
@@ -90,20 +89,13 @@ func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
 	return st, true, nil
 }
 
-// Keys implements store.Store. Keys recorded or forgotten while it runs may be
-// in the list or not.
-func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
-	return func(yield func(store.Key, error) bool) {
-		for keys, err := range s.pages(ctx, crawl) {
-			if err != nil {
-				yield(store.Key{}, err)
-				return
-			}
-			for _, k := range keys {
-				if !yield(k, nil) {
-					return
-				}
-			}
+// increment makes k the key after it, and returns false when it was the last.
+func increment(k *store.Key) bool {
+	for i := len(k) - 1; i >= 0; i-- {
+		k[i]++
+		if k[i] != 0 {
+			return true
 		}
 	}
+	return false
 }

@@ -39,6 +39,14 @@ func (g *generation) hidden(k *store.Key) bool {
 	return !again
 }
 
+// visible returns keys of a packed row or a run of g without those that are forgotten, in the same memory.
+func (g *generation) visible(keys []store.Key) []store.Key {
+	if !g.hides() {
+		return keys
+	}
+	return slices.DeleteFunc(keys, func(k store.Key) bool { return g.hidden(&k) })
+}
+
 // kill writes the tombstone of k, which g has.
 func (tx *txn) kill(g *generation, k *store.Key) {
 	tx.set(appendKeyRow(nil, tableTomb, g.num, k), nil)

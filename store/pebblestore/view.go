@@ -45,96 +45,95 @@ func (h *heldRuns) release() {
 	h.s.views--
 }
 
+// Keys implements store.Store. Keys recorded or forgotten while it runs may be
+// in the list or not.
+func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
+	return func(yield func(store.Key, error) bool) {
+		v, err := s.openView(crawl)
+		if err == nil {
+			defer v.release()
+			err = v.each(ctx, yield)
+		}
+		if err != nil {
+			yield(store.Key{}, err)
+		}
+	}
+}
+
 // openView opens a view.
 func (s *Store) openView(name string) (*view, error) {
+	if _, err := sched.CrawlName(name); err != nil {
+		return nil, err
+	}
 	if err := s.lock(); err != nil {
 		return nil, err
 	}
 	v := &view{heldRuns: s.holdRuns()}
 	var sources []runfile.Source
-	var packed []*tagged
+	var packed []keyPart
 	for _, c := range s.selected(name) {
 		for _, g := range c.gens {
 			for _, r := range g.runs {
 				v.hold(r)
-				sources = append(sources, &tagged{v: v, g: g, from: r.Read(nil)})
+				sources = append(sources, &sifted{r.Read(nil), v.visible(g)})
 			}
 			if g.packed > 0 {
-				rows := packedKeys{chunks: slices.Concat(g.frozen.chunks, g.rows.chunks)}
-				packed = append(packed, &tagged{v: v, g: g, rows: rows})
+				packed = append(packed, keyPart{g: g, rows: packedKeys{chunks: slices.Concat(g.frozen.chunks, g.rows.chunks)}})
 			}
 		}
 	}
 	s.mu.Unlock()
-	for _, t := range packed {
-		t.from = &listSource{t.rows.sorted()}
-		sources = append(sources, t)
+	for _, p := range packed {
+		sources = append(sources, &sifted{&listSource{p.rows.sorted()}, v.visible(p.g)})
 	}
 	v.from = runfile.Merge(sources)
 	return v, nil
 }
 
-// pages returns the keys of a crawl, some at a time. A list is valid until the next.
-func (s *Store) pages(ctx context.Context, crawl string) iter.Seq2[[]store.Key, error] {
-	return func(yield func([]store.Key, error) bool) {
-		if _, err := sched.CrawlName(crawl); err != nil {
-			yield(nil, err)
-			return
+// each calls yield for the keys.
+func (v *view) each(ctx context.Context, yield func(store.Key, error) bool) error {
+	for {
+		if err := cmp.Or(ctx.Err(), v.s.usable()); err != nil {
+			return err
 		}
-		v, err := s.openView(crawl)
-		if err != nil {
-			yield(nil, err)
-			return
+		keys, err := v.from.Next()
+		if err != nil || len(keys) == 0 {
+			return damaged(err)
 		}
-		defer v.release()
-		for {
-			var keys []store.Key
-			err := cmp.Or(ctx.Err(), s.usable())
-			if err == nil {
-				keys, err = v.from.Next()
-			}
-			if err == nil && len(keys) == 0 || !yield(keys, damaged(err)) || err != nil {
-				return
+		for _, k := range keys {
+			if !yield(k, nil) {
+				return nil
 			}
 		}
 	}
 }
 
-// tagged is the keys of a generation without those that are forgotten.
-type tagged struct {
-	v    *view
-	g    *generation
-	rows packedKeys // that from lists
+// visible returns what takes the keys out of a part of g that are forgotten.
+func (v *view) visible(g *generation) func([]store.Key) ([]store.Key, error) {
+	return func(keys []store.Key) ([]store.Key, error) {
+		if err := v.s.rlock(); err != nil {
+			return nil, err
+		}
+		defer v.s.mu.RUnlock()
+		return g.visible(keys), nil
+	}
+}
+
+// sifted is a source without the keys that sift takes out.
+type sifted struct {
 	from runfile.Source
-	buf  []store.Key
+	sift func([]store.Key) ([]store.Key, error)
 }
 
 // Next implements runfile.Source.
-func (t *tagged) Next() ([]store.Key, error) {
+func (s *sifted) Next() ([]store.Key, error) {
 	for {
-		keys, err := t.from.Next()
+		keys, err := s.from.Next()
 		if err != nil || len(keys) == 0 {
 			return nil, err
 		}
-		if keys, err = t.alive(keys); err != nil || len(keys) > 0 {
+		if keys, err = s.sift(keys); err != nil || len(keys) > 0 {
 			return keys, err
 		}
 	}
-}
-
-func (t *tagged) alive(keys []store.Key) ([]store.Key, error) {
-	if err := t.v.s.rlock(); err != nil {
-		return nil, err
-	}
-	defer t.v.s.mu.RUnlock()
-	if !t.g.hides() {
-		return keys, nil
-	}
-	t.buf = t.buf[:0]
-	for i := range keys {
-		if !t.g.hidden(&keys[i]) {
-			t.buf = append(t.buf, keys[i])
-		}
-	}
-	return t.buf, nil
 }
