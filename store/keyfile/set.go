@@ -3,6 +3,7 @@ package keyfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/mmap"
 )
 
 // Set reports which keys are in a file. The file is mapped, so that any number of processes
@@ -54,6 +56,20 @@ func OpenSet(path string) (*Set, error) {
 	}
 	s.sound = make([]atomic.Bool, len(s.blocks))
 	return s, nil
+}
+
+// mapFile returns the bytes of f, which stay when f is closed, and what unmaps them.
+func mapFile(f *os.File) ([]byte, func(), error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil, func() {}, err
+	}
+	data, err := mmap.File(f.Fd(), info.Size())
+	if errors.Is(err, errors.ErrUnsupported) {
+		data, err = io.ReadAll(f)
+		return data, func() {}, err
+	}
+	return data, func() { mmap.Unmap(data) }, err
 }
 
 // Close unmaps the file. The set must not be used afterwards.

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/store/internal/mmap"
 )
 
 // Key is the key of a URL: the first 16 bytes of a SHA-256.
@@ -89,9 +90,21 @@ func Open(fs vfs.FS, dir string, id ID) (*File, error) {
 	return r, nil
 }
 
-// readAll is mapFile where files cannot be mapped.
-func readAll(f vfs.File, size int64) ([]byte, func(), error) {
-	data := make([]byte, size)
+// mapFile returns the bytes of f, and a function that unmaps them. They stay when f is
+// closed or removed. A file that cannot be mapped is read into memory.
+func mapFile(f vfs.File) ([]byte, func(), error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.Fd() != vfs.InvalidFd && info.Size() > 0 {
+		data, err := mmap.File(f.Fd(), info.Size())
+		if !errors.Is(err, errors.ErrUnsupported) {
+			mmap.Advise(data, mmap.Random) // reading neighbours of a page costs time and evicts pages that are used
+			return data, func() { mmap.Unmap(data) }, err
+		}
+	}
+	data := make([]byte, info.Size())
 	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
 		return nil, nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+
+	"github.com/firstseen/firstseen/store/internal/mmap"
 )
 
 // Source is where a merge or a copy of keys comes from: ascending keys, in
@@ -71,11 +73,11 @@ func (s *reader) readAhead(at int64) {
 		return
 	}
 	if s.cold < s.here-aheadBytes/2 {
-		advise(s.r.data[s.cold:s.here-aheadBytes/2], adviceCold)
+		mmap.Advise(s.r.data[s.cold:s.here-aheadBytes/2], mmap.Cold)
 		s.cold = s.here - aheadBytes/2
 	}
 	s.here = at + aheadBytes/2
-	advise(s.r.data[at:min(at+aheadBytes, int64(len(s.r.data)))], adviceWillNeed)
+	mmap.Advise(s.r.data[at:min(at+aheadBytes, int64(len(s.r.data)))], mmap.WillNeed)
 }
 
 // Merge returns the keys of some sources in order. Keys that are in two of them

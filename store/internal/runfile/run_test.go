@@ -344,10 +344,11 @@ func writeAll(fs vfs.FS, keys []Key) error {
 		return errors.Join(err, w.Abort())
 	}
 	f, err := w.Finish()
-	if err == nil {
-		f.Release()
+	if err != nil {
+		return errors.Join(err, w.Abort())
 	}
-	return err
+	f.Release()
+	return nil
 }
 
 func BenchmarkFind(b *testing.B) {

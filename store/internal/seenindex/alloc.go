@@ -3,6 +3,8 @@ package seenindex
 import (
 	"slices"
 	"unsafe"
+
+	"github.com/firstseen/firstseen/store/internal/mmap"
 )
 
 // allocator hands out the arrays of segments. Arrays of one class have one
@@ -81,7 +83,11 @@ func (a *allocator) mapSlab(n int) []byte {
 		}
 	}
 	a.bytes += int64(size)
-	return mapMemory(size)
+	mem := mmap.Memory(size)
+	if size >= maxSlab { // look-ups are spread over all of it
+		mmap.Advise(mem, mmap.Huge)
+	}
+	return mem
 }
 
 // maxSpare is how many slabs are kept for the next need: keys that come in
@@ -93,7 +99,7 @@ func (a *allocator) unmapSlab(mem []byte) {
 	a.spare = append(a.spare, mem)
 	if len(a.spare) > maxSpare {
 		a.bytes -= int64(len(a.spare[0]))
-		unmapMemory(a.spare[0])
+		mmap.Unmap(a.spare[0])
 		a.spare = slices.Delete(a.spare, 0, 1)
 	}
 }
@@ -126,12 +132,12 @@ func (a *allocator) put(c uint8, p unsafe.Pointer, place uint32) (moved uint32, 
 func (a *allocator) close() {
 	for i := range a.classes {
 		for _, s := range a.classes[i].slabs {
-			unmapMemory(s.mem)
+			mmap.Unmap(s.mem)
 		}
 		a.classes[i].slabs, a.classes[i].owners = nil, nil
 	}
 	for _, mem := range a.spare {
-		unmapMemory(mem)
+		mmap.Unmap(mem)
 	}
 	a.spare = nil
 	a.bytes = 0

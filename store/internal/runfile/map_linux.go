@@ -1,5 +1,0 @@
-package runfile
-
-import "golang.org/x/sys/unix"
-
-const adviceCold = unix.MADV_COLD

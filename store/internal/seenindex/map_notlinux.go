@@ -1,5 +1,0 @@
-//go:build darwin || freebsd || netbsd || openbsd || dragonfly
-
-package seenindex
-
-func adviseHuge([]byte) {}
