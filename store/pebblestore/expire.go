@@ -124,7 +124,7 @@ type oldKeys struct {
 func (tx *txn) oldKeys(c *crawl, g *generation) (old oldKeys, err error) {
 	keys, end, err := g.keysFrom(expireKeys)
 	if err != nil {
-		return old, damaged(err)
+		return old, err
 	}
 	if len(keys) == 0 {
 		return old, nil

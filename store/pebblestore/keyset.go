@@ -187,7 +187,7 @@ func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []p
 			known[i] = known[i] || t.has(&keys[i])
 		}
 	}
-	return damaged(n.findInRuns(keys, order, known))
+	return n.findInRuns(keys, order, known)
 }
 
 // findAlone is the number of keys below which two goroutines do not pay.
@@ -253,7 +253,7 @@ func (c *crawl) inRuns(k *store.Key) (*generation, error) {
 		}
 		for _, r := range g.runs {
 			if has, err := r.Has(k); has || err != nil {
-				return g, damaged(err)
+				return g, err
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -71,8 +72,11 @@ func (s *Store) loadRuns(gens map[uint32]*crawlGen) error {
 		}
 		f := files[id]
 		if f == nil {
-			if f, err = runfile.Open(s.opt.FS, s.runsDir(), id); err != nil {
-				return fmt.Errorf("%w: %w; restore a copy of the directory or import an export", store.ErrCorrupt, err)
+			if f, err = runfile.Open(s.opt.FS, s.runsDir(), id); errors.Is(err, os.ErrNotExist) {
+				err = fmt.Errorf("%w: %w; restore a copy of the directory or import an export", store.ErrCorrupt, err)
+			}
+			if err != nil {
+				return err
 			}
 			files[id] = f
 			s.keeper.opened(f)
@@ -80,7 +84,7 @@ func (s *Store) loadRuns(gens map[uint32]*crawlGen) error {
 		s.sections[f]++
 		r, err := f.Run(place)
 		if err != nil {
-			return damaged(err)
+			return err
 		}
 		cg.g.runs = append(cg.g.runs, &run{Run: r})
 		return nil
@@ -234,7 +238,7 @@ func (s *Store) checkCount(c *crawl, g *generation) error {
 		if g.low != nil {
 			low, err := r.CountUpTo(g.low)
 			if err != nil {
-				return damaged(err)
+				return err
 			}
 			n -= low
 		}
@@ -288,7 +292,7 @@ func (s *Store) startFill() {
 				return nil
 			}
 			// The runs continue to answer, with an error for keys in the damaged part alone.
-			s.fillError = fmt.Errorf("cannot fill the index of store %s: %w", s.dir, damaged(err))
+			s.fillError = fmt.Errorf("cannot fill the index of store %s: %w", s.dir, err)
 			s.leave()
 			return nil
 		}))

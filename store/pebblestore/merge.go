@@ -44,7 +44,7 @@ func (p *keyPart) begin() {
 // run returns the run that was written.
 func (p *keyPart) run() (*run, error) {
 	r, err := p.file.file.Run(p.place)
-	return &run{Run: r}, damaged(err)
+	return &run{Run: r}, err
 }
 
 // runsWriter writes runs: large ones into files of their own, others into one.
@@ -84,7 +84,7 @@ func (w *runsWriter) writer(n int64) (*newFile, error) {
 
 // write writes the run of a part, of about n keys. An error removes all files.
 func (w *runsWriter) write(p *keyPart, from runfile.Source, n int64) (err error) {
-	defer func() { err = w.abortIf(damaged(err)) }()
+	defer func() { err = w.abortIf(err) }()
 	if p.file, err = w.writer(n); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -129,13 +128,4 @@ func (tx *txn) dropGeneration(g *generation) {
 	g.packed, g.pending, g.gone = 0, nil, true
 	g.frozen, g.rows = packedKeys{}, packedKeys{}
 	tx.untouch(g)
-}
-
-// damaged makes an error of a run file one of the store.
-func damaged(err error) error {
-	if errors.Is(err, runfile.ErrDamaged) && !errors.Is(err, store.ErrCorrupt) {
-		return fmt.Errorf("%w: %w; the disk returned other bytes than were written: "+
-			"check it, then restore a copy of the directory or import an export", store.ErrCorrupt, err)
-	}
-	return err
 }

@@ -302,7 +302,7 @@ func (v *verifier) run(key, value []byte) error {
 	for from := r.Read(nil); ; {
 		keys, err := from.Next()
 		if err != nil {
-			return damaged(err)
+			return err
 		}
 		if len(keys) == 0 {
 			break

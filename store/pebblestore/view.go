@@ -98,7 +98,7 @@ func (v *view) each(ctx context.Context, yield func(store.Key, error) bool) erro
 		}
 		keys, err := v.from.Next()
 		if err != nil || len(keys) == 0 {
-			return damaged(err)
+			return err
 		}
 		for _, k := range keys {
 			if !yield(k, nil) {

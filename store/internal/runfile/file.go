@@ -14,6 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/mmap"
 )
 
@@ -22,8 +24,9 @@ type Key = hashkey.UrlShortHash
 
 const keyLen = len(Key{})
 
-// ErrDamaged is the error of a file whose bytes are not those that were written.
-var ErrDamaged = errors.New("damaged run file")
+// ErrDamaged is the error of a file whose bytes are not those that were written. It is a store.ErrCorrupt.
+var ErrDamaged = fault.As(store.ErrCorrupt, "damaged run file; the disk returned other bytes than were written: "+
+	"check it, then restore a copy of the directory or import an export")
 
 // A file, numbers big-endian, is a sequence of runs, each a sequence of pages of
 // 4,096 buckets (the last may have fewer), each
@@ -111,17 +114,12 @@ func mapFile(f vfs.File) ([]byte, func(), error) {
 	return data, func() {}, nil
 }
 
-func (f *File) checkFoot() error {
-	if len(f.data) < footLen {
-		return ErrDamaged
-	}
+func (f *File) checkFoot() {
+	check(len(f.data) >= footLen)
 	foot := f.data[len(f.data)-footLen:]
-	if string(foot[:8]) != magic || ID(foot[8:24]) != f.id ||
-		binary.BigEndian.Uint64(foot[24:]) != uint64(len(f.data)-footLen) ||
-		binary.BigEndian.Uint32(foot[footLen-4:]) != crc32.Checksum(foot[:footLen-4], castagnoli) {
-		return ErrDamaged
-	}
-	return nil
+	check(string(foot[:8]) == magic && ID(foot[8:24]) == f.id &&
+		binary.BigEndian.Uint64(foot[24:]) == uint64(len(f.data)-footLen) &&
+		binary.BigEndian.Uint32(foot[footLen-4:]) == crc32.Checksum(foot[:footLen-4], castagnoli))
 }
 
 // ID returns the id of the file.
@@ -190,31 +188,33 @@ func (f *File) Run(p Place) (*Run, error) {
 }
 
 // readPages reads the table of pages.
-func (r *Run) readPages() error {
+func (r *Run) readPages() {
 	r.before = make([]int64, 1, r.Place.pages()+1)
 	if n := r.Place.tableLen(); n > 0 {
 		t := r.data[int64(len(r.data))-n:]
 		t, sum := t[:n-4], t[n-4:]
-		if crc32.Checksum(t, castagnoli) != binary.BigEndian.Uint32(sum) {
-			return ErrDamaged
-		}
+		check(crc32.Checksum(t, castagnoli) == binary.BigEndian.Uint32(sum))
 		for ; len(t) > 0; t = t[8:] {
 			r.before = append(r.before, int64(binary.BigEndian.Uint64(t)))
 		}
 	}
 	r.before = append(r.before, r.Place.Keys)
-	if !slices.IsSorted(r.before) {
-		return ErrDamaged
-	}
-	return nil
+	check(slices.IsSorted(r.before))
 }
 
 // Len returns the number of keys.
 func (r *Run) Len() int64 { return r.Place.Keys }
 
-// guarded runs f, in which a page of the file that cannot be read is an error, not
-// the end of the process. The error names the file.
-func (f *File) guarded(do func() error) (err error) {
+// check ends what guarded runs, unless ok.
+func check(ok bool) {
+	if !ok {
+		panic(ErrDamaged)
+	}
+}
+
+// guarded runs do, in which a failed check, and a page of the file that cannot be read, is an error,
+// not the end of the process. The error names the file.
+func (f *File) guarded(do func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		switch e := recover().(type) {
@@ -222,11 +222,15 @@ func (f *File) guarded(do func() error) (err error) {
 		case interface{ Addr() uintptr }:
 			err = fmt.Errorf("%w: cannot read the page at %#x", ErrDamaged, e.Addr())
 		default:
-			panic(e)
+			if e != any(ErrDamaged) {
+				panic(e)
+			}
+			err = ErrDamaged
 		}
 		if err != nil {
 			err = fmt.Errorf("file %s: %w", f.path, err)
 		}
 	}()
-	return do()
+	do()
+	return nil
 }

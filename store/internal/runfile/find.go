@@ -21,7 +21,7 @@ type span struct {
 // Find sets known[i] for each i of order whose key is in the run. It is fastest
 // when the order is that of the keys. Keys that are known already are skipped.
 func (r *Run) Find(keys []Key, order []uint32, known []bool) error {
-	return r.File.guarded(func() error {
+	return r.File.guarded(func() {
 		var at [ahead]uint32
 		var entries [ahead]int64
 		var spans [ahead]span
@@ -37,30 +37,16 @@ func (r *Run) Find(keys []Key, order []uint32, known []bool) error {
 			r.fetchEntries(entries[:n])
 			some := 0
 			for j, i := range at[:n] {
-				e, ok := r.entry(entries[j])
-				if !ok {
-					return ErrDamaged
+				if e := r.entry(entries[j]); e.mayHave(&keys[i]) {
+					at[some], spans[some] = i, r.span(bucketOf(&keys[i], r.buckets()), e)
+					some++
 				}
-				if !e.mayHave(&keys[i]) {
-					continue
-				}
-				s, ok := r.span(bucketOf(&keys[i], r.buckets()), e)
-				if !ok {
-					return ErrDamaged
-				}
-				at[some], spans[some] = i, s
-				some++
 			}
 			r.fetchBuckets(spans[:some])
 			for j, i := range at[:some] {
-				b, ok := r.bucket(spans[j])
-				if !ok {
-					return ErrDamaged
-				}
-				known[i] = search(b, &keys[i])
+				known[i] = search(r.bucket(spans[j]), &keys[i])
 			}
 		}
-		return nil
 	})
 }
 
@@ -88,10 +74,11 @@ func (r *Run) entryAt(b uint64) int64 {
 // entry is what the index has of a bucket.
 type entry []byte
 
-// entry returns the entry at a place, if it is as it was written.
-func (r *Run) entry(at int64) (entry, bool) {
+// entry returns the entry at a place, which must be as it was written.
+func (r *Run) entry(at int64) entry {
 	e := r.data[at:][:entryLen]
-	return e, crc32.Checksum(e[:entryLen-4], castagnoli) == binary.BigEndian.Uint32(e[entryLen-4:])
+	check(crc32.Checksum(e[:entryLen-4], castagnoli) == binary.BigEndian.Uint32(e[entryLen-4:]))
+	return e
 }
 
 // mayHave reports false if k is not in the bucket. It errs for one other key in 40.
@@ -116,15 +103,15 @@ func addToFilter(f *[filterLen]byte, k []byte) {
 	}
 }
 
-// span returns the place of bucket b, whose entry is e. It reports false if that is
-// not in the page.
-func (r *Run) span(b uint64, e entry) (span, bool) {
+// span returns the place of bucket b, whose entry is e, which must be in the page.
+func (r *Run) span(b uint64, e entry) span {
 	lo, end := r.page(b / pageBuckets)
 	s := span{lo + int64(binary.BigEndian.Uint32(e))*int64(keyLen), end, binary.BigEndian.Uint32(e[4:])}
 	if b++; b%pageBuckets != 0 && b < r.buckets() {
 		s.hi = lo + int64(binary.BigEndian.Uint32(r.data[r.entryAt(b):]))*int64(keyLen)
 	}
-	return s, s.lo <= s.hi && s.hi <= end
+	check(s.lo <= s.hi && s.hi <= end)
+	return s
 }
 
 // fetchEntries reads a byte of each entry. Nothing else is in this loop, so that the
@@ -153,27 +140,17 @@ func (r *Run) fetchBuckets(spans []span) {
 //go:noinline
 func sink(byte) {}
 
-// bucket returns the keys of a span, if they are as they were written.
-func (r *Run) bucket(s span) ([]byte, bool) {
+// bucket returns the keys of a span, which must be as they were written.
+func (r *Run) bucket(s span) []byte {
 	b := r.data[s.lo:s.hi]
-	return b, crc32.Checksum(b, castagnoli) == s.sum
+	check(crc32.Checksum(b, castagnoli) == s.sum)
+	return b
 }
 
 // load returns the place and the keys of bucket b, both checked.
-func (r *Run) load(b uint64) (span, []byte, error) {
-	e, ok := r.entry(r.entryAt(b))
-	if !ok {
-		return span{}, nil, ErrDamaged
-	}
-	s, ok := r.span(b, e)
-	if !ok {
-		return s, nil, ErrDamaged
-	}
-	keys, ok := r.bucket(s)
-	if !ok {
-		return s, nil, ErrDamaged
-	}
-	return s, keys, nil
+func (r *Run) load(b uint64) (span, []byte) {
+	s := r.span(b, r.entry(r.entryAt(b)))
+	return s, r.bucket(s)
 }
 
 // few is how many keys are compared in turn, without bisection.
@@ -209,17 +186,13 @@ func bucketOf(k *Key, m uint64) uint64 {
 
 // CountUpTo returns how many keys are not greater than k.
 func (r *Run) CountUpTo(k *Key) (n int64, err error) {
-	err = r.File.guarded(func() error {
+	err = r.File.guarded(func() {
 		at := bucketOf(k, r.buckets())
-		s, b, err := r.load(at)
-		if err != nil {
-			return err
-		}
+		s, b := r.load(at)
 		lo, _ := r.page(at / pageBuckets)
 		for n = r.before[at/pageBuckets] + (s.lo-lo)/int64(keyLen); len(b) > 0 && bytes.Compare(b[:keyLen], k[:]) <= 0; b = b[keyLen:] {
 			n++
 		}
-		return nil
 	})
 	return n, err
 }

@@ -43,14 +43,11 @@ const aheadBytes = 1 << 20
 // Next implements Source.
 func (s *reader) Next() ([]Key, error) {
 	s.buf = s.buf[:0]
-	err := s.r.File.guarded(func() error {
+	err := s.r.File.guarded(func() {
 		for ; s.next < s.r.buckets() && len(s.buf) < portion; s.next++ {
 			lo, _ := s.r.page(s.next / pageBuckets)
 			s.readAhead(lo)
-			at, b, err := s.r.load(s.next)
-			if err != nil {
-				return err
-			}
+			at, b := s.r.load(s.next)
 			s.readAhead(at.hi)
 			for ; len(b) > 0; b = b[keyLen:] {
 				k := Key(b)
@@ -61,7 +58,6 @@ func (s *reader) Next() ([]Key, error) {
 				s.buf = append(s.buf, k)
 			}
 		}
-		return nil
 	})
 	return s.buf, err
 }
