@@ -2,17 +2,20 @@ package pebblestore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // expireKeys is how many keys one step of forgetting by age goes through: a few
-// milliseconds. expireURLs is how many of them may have the place of a URL, which
-// costs a read or two each.
+// milliseconds. expireURLs is how many places of URLs it finds or looks for, which
+// cost a read or two each.
 const expireKeys, expireURLs = 1 << 14, 1 << 12
 
 // forgetOld forgets by age, in steps.
@@ -123,41 +126,34 @@ type oldKeys struct {
 // oldKeys reads the next keys of g, and which of them have a URL.
 func (tx *txn) oldKeys(c *crawl, g *generation) (old oldKeys, err error) {
 	keys, end, err := g.keysFrom(expireKeys)
+	if err != nil || len(keys) == 0 {
+		return old, err
+	}
+	places, err := tx.placesOf(c, &keys[0], &keys[len(keys)-1])
 	if err != nil {
 		return old, err
 	}
-	if len(keys) == 0 {
-		return old, nil
-	}
-	if !end {
-		old.last = &keys[len(keys)-1]
-	}
-	urls, last, err := tx.urlsOf(c, keys)
-	if err != nil {
-		return old, err
-	}
-	if last != nil { // too many URLs for one step
-		old.last = last
-	}
-	for i := range keys {
-		k := &keys[i]
-		if old.last != nil && k.Compare(*old.last) > 0 {
-			break
-		}
+	n := 0
+	for ; n < len(keys) && places.read < expireURLs && places.err == nil && tx.err == nil; n++ {
+		k := &keys[n]
 		if g.hidden(k) {
 			continue
 		}
-		p, ok := urls[*k]
+		p := pointed{*k, places.find(k)}
 		switch {
-		case ok && tx.holds(c, &p):
+		case p.queue == 0:
+		case tx.holds(c, &p):
 			old.held = append(old.held, p)
 			continue
-		case ok:
+		default:
 			old.done = append(old.done, p)
 		}
 		old.gone = append(old.gone, *k)
 	}
-	return old, tx.err
+	if n < len(keys) || !end {
+		old.last = &keys[n-1]
+	}
+	return old, errors.Join(tx.err, places.err, places.it.Close())
 }
 
 // keysFrom returns the keys of g from low on, hidden ones as well: at least n, unless it
@@ -178,48 +174,43 @@ func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
 	return keys, false, nil
 }
 
-// urlsOf returns where those of ascending keys are that may have a URL. If there are too
-// many for one step it returns up to which key it went.
-func (tx *txn) urlsOf(c *crawl, keys []store.Key) (urls map[store.Key]pointed, last *store.Key, err error) {
-	urls = map[store.Key]pointed{}
-	for i := range keys {
-		e := tx.s.sched.places.get(placeKey{c.num, keys[i]})
-		if e == nil {
-			continue
-		}
-		if urls[keys[i]] = (pointed{keys[i], e.pointer()}); len(urls) >= expireURLs {
-			last, keys = &keys[i], keys[:i+1]
-			break
-		}
-	}
-	it, err := tx.s.db.NewIter(bounds(appendKeyRow(nil, tablePlace, c.num, &keys[0]),
-		append(appendKeyRow(nil, tablePlace, c.num, &keys[len(keys)-1]), 0)))
+// placeFinder finds the places of ascending keys of a crawl.
+type placeFinder struct {
+	tx   *txn
+	c    *crawl
+	it   *pebble.Iterator // at the first row that is not before the last key
+	read int              // places that were found or looked for in the rows
+	err  error
+}
+
+// placesOf returns a finder for the places of keys from lo to hi.
+func (tx *txn) placesOf(c *crawl, lo, hi *store.Key) (*placeFinder, error) {
+	it, err := tx.s.db.NewIter(bounds(appendKeyRow(nil, tablePlace, c.num, lo), append(appendKeyRow(nil, tablePlace, c.num, hi), 0)))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	seen, i, kept := 0, 0, len(urls)
-	for ok := it.First(); ok; ok = it.Next() {
-		k := store.Key(it.Key()[5:])
-		for bytes.Compare(keys[i][:], k[:]) < 0 {
-			i++
-		}
-		if _, newer := urls[k]; keys[i] == k && !newer {
-			value, err := it.ValueAndErr()
-			if err != nil {
-				return nil, nil, err
-			}
-			p := pointed{key: k}
-			if p.pointer, err = parsePointer(value); err != nil {
-				return nil, nil, err
-			}
-			urls[k] = p
-		}
-		if seen++; len(urls) >= kept+expireURLs || seen >= expireKeys {
-			return urls, &k, it.Error()
+	it.First()
+	return &placeFinder{tx: tx, c: c, it: it}, nil
+}
+
+// find returns where k may have a URL, the zero pointer if it has none.
+func (f *placeFinder) find(k *store.Key) (p pointer) {
+	if e := f.tx.s.sched.places.get(placeKey{f.c.num, *k}); e != nil {
+		f.read++
+		return e.pointer()
+	}
+	if f.it.Valid() && bytes.Compare(f.it.Key()[5:], k[:]) < 0 {
+		f.read++
+		f.it.SeekGE(appendKeyRow(nil, tablePlace, f.c.num, k))
+	}
+	if f.it.Valid() && bytes.Equal(f.it.Key()[5:], k[:]) {
+		var value []byte
+		if value, f.err = f.it.ValueAndErr(); f.err == nil {
+			p, f.err = parsePointer(value)
 		}
 	}
-	return urls, last, it.Error()
+	f.err = cmp.Or(f.err, f.it.Error())
+	return p
 }
 
 // forget forgets the keys that were read, and the generation after its last ones.
