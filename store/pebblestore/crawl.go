@@ -26,6 +26,7 @@ type crawl struct {
 // generation is the keys first recorded in one span of time. Its number
 // leads the keys of its rows, so it can be dropped with range deletions.
 type generation struct {
+	c       *crawl
 	num     uint32
 	created time.Time
 	last    time.Time // when a key was last recorded

@@ -223,7 +223,7 @@ func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
 		low := *old.last
 		g.low = &low
 		g.keys -= int64(len(old.gone) + len(old.held))
-		tx.touch(c, g)
+		tx.touch(g)
 	}
 	for i := range old.gone {
 		tx.s.texts.drop(c.num, &old.gone[i])
@@ -254,5 +254,5 @@ func (tx *txn) keepHeld(c *crawl, limit uint32, keys []pointed) {
 			c.seen.packed(&keys[i].key)
 		}
 	}
-	tx.recorded(c, g, int64(len(keys)))
+	tx.recorded(g, int64(len(keys)))
 }

@@ -138,5 +138,5 @@ func (tx *txn) dropKey(c *crawl, g *generation, k *store.Key) {
 	c.seen.remove(k)
 	tx.kill(g, k)
 	g.keys--
-	tx.touch(c, g)
+	tx.touch(g)
 }

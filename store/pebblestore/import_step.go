@@ -47,7 +47,7 @@ func (o *importOp) apply(tx *txn) error {
 	c.seen.learn(o.keys, order, fresh, false)
 	o.n, o.w.all[0].taken = int64(len(o.keys)), true
 	tx.addRun(g, o.run)
-	tx.recorded(c, g, o.n)
+	tx.recorded(g, o.n)
 	return nil
 }
 

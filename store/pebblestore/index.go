@@ -152,7 +152,7 @@ func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []boo
 		}
 	}
 	if n > 0 {
-		tx.recorded(c, g, n)
+		tx.recorded(g, n)
 	}
 	return n
 }

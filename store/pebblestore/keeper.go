@@ -275,7 +275,7 @@ func (s *Store) pickMerge(m *merges) ([]*keyPart, func()) {
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
 			if g.purgeable() && s.views == 0 {
-				if list, end := s.beginMerge(m, []*keyPart{{c: c, g: g, inputs: slices.Clone(g.runs), purge: true}}); list != nil {
+				if list, end := s.beginMerge(m, []*keyPart{{g: g, inputs: slices.Clone(g.runs), purge: true}}); list != nil {
 					return list, end
 				}
 			}

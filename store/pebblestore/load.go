@@ -25,10 +25,10 @@ import (
 
 // loadKeys loads the state that decides which keys are known.
 func (s *Store) loadKeys() error {
-	gens := map[uint32]*crawlGen{}
+	gens := map[uint32]*generation{}
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
-			gens[g.num] = &crawlGen{c, g}
+			gens[g.num] = g
 		}
 	}
 	s.useIndex = s.opt.fits(s.keys())
@@ -44,30 +44,24 @@ func (s *Store) loadKeys() error {
 	if err := s.loadPacked(gens); err != nil {
 		return err
 	}
-	for _, cg := range gens {
-		if err := s.checkCount(cg.c, cg.g); err != nil {
+	for _, g := range gens {
+		if err := s.checkCount(g); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// crawlGen is a generation and its crawl.
-type crawlGen struct {
-	c *crawl
-	g *generation
-}
-
 // loadRuns opens the files of runs, and removes those that no run is in.
-func (s *Store) loadRuns(gens map[uint32]*crawlGen) error {
+func (s *Store) loadRuns(gens map[uint32]*generation) error {
 	files := map[runfile.ID]*runfile.File{}
 	err := s.scan([]byte{tableRun}, rowBound(tableRun), func(key, value []byte) error {
 		num, id, place, err := parseRunRow(key, value)
 		if err != nil {
 			return err
 		}
-		cg := gens[num]
-		if cg == nil {
+		g := gens[num]
+		if g == nil {
 			return fmt.Errorf("cannot read run row %x; got unknown generation %d: %w", key, num, store.ErrCorrupt)
 		}
 		f := files[id]
@@ -86,7 +80,7 @@ func (s *Store) loadRuns(gens map[uint32]*crawlGen) error {
 		if err != nil {
 			return err
 		}
-		cg.g.runs = append(cg.g.runs, &run{Run: r})
+		g.runs = append(g.runs, &run{Run: r})
 		return nil
 	})
 	if err != nil || s.opt.Mode == OpenReadOnly {
@@ -121,12 +115,12 @@ func (s *Store) cleanRuns(files map[runfile.ID]*runfile.File) error {
 	return nil
 }
 
-func (s *Store) loadTombs(gens map[uint32]*crawlGen) error {
+func (s *Store) loadTombs(gens map[uint32]*generation) error {
 	return s.scan([]byte{tableTomb}, rowBound(tableTomb), func(key, _ []byte) error {
 		if len(key) != keyRowLen || gens[binary.BigEndian.Uint32(key[1:])] == nil {
 			return fmt.Errorf("cannot read tombstone row %x: %w", key, store.ErrCorrupt)
 		}
-		g := gens[binary.BigEndian.Uint32(key[1:])].g
+		g := gens[binary.BigEndian.Uint32(key[1:])]
 		if g.dead == nil {
 			g.dead = map[store.Key]struct{}{}
 		}
@@ -136,21 +130,21 @@ func (s *Store) loadTombs(gens map[uint32]*crawlGen) error {
 }
 
 // loadPacked reads the packed rows.
-func (s *Store) loadPacked(gens map[uint32]*crawlGen) error {
+func (s *Store) loadPacked(gens map[uint32]*generation) error {
 	s.nextPacked = 1
 	return s.scan([]byte{tablePacked}, rowBound(tablePacked), func(key, value []byte) error {
 		num, row, value, err := parsePackedRow(key, value)
 		if err != nil {
 			return err
 		}
-		cg := gens[num]
-		if cg == nil {
+		g := gens[num]
+		if g == nil {
 			return fmt.Errorf("cannot read packed row %x; got unknown generation %d: %w", key, num, store.ErrCorrupt)
 		}
 		s.nextPacked = max(s.nextPacked, row+1)
-		cg.g.rows.add(row, value)
+		g.rows.add(row, value)
 		n := int64(len(value) / keyLen)
-		cg.g.packed += n
+		g.packed += n
 		s.packed += n
 		return nil
 	})
@@ -231,7 +225,7 @@ func (o *learnedOp) end(s *Store) {
 }
 
 // checkCount compares the number of keys of g with what its row says.
-func (s *Store) checkCount(c *crawl, g *generation) error {
+func (s *Store) checkCount(g *generation) error {
 	n := g.packed
 	for _, r := range g.runs {
 		n += r.Len()
@@ -252,12 +246,12 @@ func (s *Store) checkCount(c *crawl, g *generation) error {
 	case n == g.keys:
 		return nil
 	case s.opt.Mode == OpenRepair:
-		s.repaired = append(s.repaired, fmt.Sprintf("the count of generation %d of crawl %q was corrected from %d to %d keys", g.num, c.name, g.keys, n))
+		s.repaired = append(s.repaired, fmt.Sprintf("the count of generation %d of crawl %q was corrected from %d to %d keys", g.num, g.c.name, g.keys, n))
 		g.keys = n
-		return s.db.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, c.num, g), pebble.Sync)
+		return s.db.Set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, g.c.num, g), pebble.Sync)
 	}
 	return fmt.Errorf("cannot load generation %d of crawl %q: it has %d keys, and its row counts %d; to correct the count, open it with OpenRepair (firstseen verify --repair): %w",
-		g.num, c.name, n, g.keys, store.ErrCorrupt)
+		g.num, g.c.name, n, g.keys, store.ErrCorrupt)
 }
 
 // fillSteps is how many steps fill the index at once, each with the keys of a portion of a run, about
@@ -274,7 +268,7 @@ func (s *Store) startFill() {
 		for _, g := range c.gens {
 			for _, r := range g.runs {
 				r.File.Use()
-				parts = append(parts, &keyPart{c: c, g: g, inputs: []*run{r}})
+				parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
 			}
 		}
 	}
@@ -321,8 +315,8 @@ func (s *Store) fill(parts []*keyPart) error {
 			keys = slices.Clone(keys)
 			eg.Go(func() error {
 				return s.do(ctx, stepOp(func(*txn) error {
-					if !p.g.gone && p.c.seen.x != nil {
-						p.c.seen.fill(p.g.visible(keys), p.c.count())
+					if c := p.g.c; !p.g.gone && c.seen.x != nil {
+						c.seen.fill(p.g.visible(keys), c.count())
 					}
 					return nil
 				}))

@@ -14,7 +14,6 @@ import (
 
 // part is what becomes one run of a generation: packed rows or runs.
 type keyPart struct {
-	c      *crawl // for the index and purges only
 	g      *generation
 	inputs []*run     // nil for packed rows
 	rows   packedKeys // frozen
@@ -206,7 +205,7 @@ func (tx *txn) replace(parts []*keyPart) error {
 		}
 		tx.dropRuns(p.g, p.inputs)
 		if p.purge {
-			tx.purged(p.c, p.g)
+			tx.purged(p.g)
 		}
 	}
 	return nil
@@ -216,7 +215,7 @@ func (tx *txn) replace(parts []*keyPart) error {
 var errViews = errors.New("keys are being listed")
 
 // purged ends a merge that left out the keys that are purging.
-func (tx *txn) purged(c *crawl, g *generation) {
+func (tx *txn) purged(g *generation) {
 	tx.deleteRange(appendNumbered(nil, tableTomb, g.num), afterNumbered(tableTomb, g.num))
 	for k := range g.dead {
 		tx.set(appendKeyRow(nil, tableTomb, g.num, &k), nil)
@@ -224,7 +223,7 @@ func (tx *txn) purged(c *crawl, g *generation) {
 	for k := range g.revived {
 		if g.low == nil || k.Compare(*g.low) > 0 { // otherwise it was forgotten by age in the meantime
 			tx.pack(g, &k)
-			c.seen.packed(&k)
+			g.c.seen.packed(&k)
 		}
 	}
 	g.purging, g.revived = nil, nil

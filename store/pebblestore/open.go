@@ -258,7 +258,7 @@ func (s *Store) loadCrawls() error {
 		if c == nil {
 			return fmt.Errorf("cannot read generation row %x; got unknown crawl %d: %w", key, num, store.ErrCorrupt)
 		}
-		c.gens = append(c.gens, g)
+		g.c, c.gens = c, append(c.gens, g)
 		return nil
 	})
 }

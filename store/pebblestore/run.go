@@ -125,7 +125,6 @@ func (tx *txn) dropGeneration(g *generation) {
 		tx.deleteRange(appendNumbered(nil, table, g.num), afterNumbered(table, g.num))
 	}
 	tx.s.packed -= g.packed
-	g.packed, g.pending, g.gone = 0, nil, true
+	g.packed, g.pending, g.gone, g.dirty = 0, nil, true, false
 	g.frozen, g.rows = packedKeys{}, packedKeys{}
-	tx.untouch(g)
 }

@@ -57,7 +57,7 @@ func beginPurge(t *testing.T, opt Options) (*Store, *generation) {
 func purgeParts(s *Store, g *generation) []*keyPart {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &keyPart{c: s.crawls[store.DefaultCrawl], g: g, inputs: slices.Clone(g.runs), purge: true}
+	p := &keyPart{g: g, inputs: slices.Clone(g.runs), purge: true}
 	p.begin()
 	return []*keyPart{p}
 }

@@ -26,15 +26,9 @@ type txn struct {
 	wroteRows, wroteBytes int
 	// key and value are scratch space.
 	key, value []byte
-	dirty      []dirtyGeneration
+	dirty      []*generation   // whose rows are to be written
 	packs      []*generation   // with keys to be packed
 	files      []*runfile.File // to be removed when the batch is durable
-}
-
-// dirtyGeneration is a generation whose row is to be written, and its crawl.
-type dirtyGeneration struct {
-	crawl *crawl
-	*generation
 }
 
 func (s *Store) begin() *txn {
@@ -104,10 +98,10 @@ func (s *Store) generationSpan() time.Duration {
 }
 
 func (tx *txn) addGeneration(c *crawl) *generation {
-	g := &generation{num: tx.s.nextGen, created: tx.stamp, last: tx.stamp}
+	g := &generation{c: c, num: tx.s.nextGen, created: tx.stamp, last: tx.stamp}
 	tx.s.nextGen++
 	c.gens = append(c.gens, g)
-	tx.touch(c, g)
+	tx.touch(g)
 	tx.set(metaKey(metaNext), appendNext(nil, tx.s.nextCrawl, tx.s.nextGen))
 	return g
 }
@@ -121,31 +115,28 @@ func (tx *txn) current(g *generation) bool {
 
 // recorded notes that g got n keys now. A key that is recorded while the clock is behind
 // must not make it look old.
-func (tx *txn) recorded(c *crawl, g *generation, n int64) {
+func (tx *txn) recorded(g *generation, n int64) {
 	g.keys += n
 	if tx.stamp.After(g.last) {
 		g.last = tx.stamp
 	}
-	tx.touch(c, g)
+	tx.touch(g)
 }
 
 // touch has the row of g written with the group.
-func (tx *txn) touch(c *crawl, g *generation) {
+func (tx *txn) touch(g *generation) {
 	if !g.dirty {
 		g.dirty = true
-		tx.dirty = append(tx.dirty, dirtyGeneration{c, g})
+		tx.dirty = append(tx.dirty, g)
 	}
 }
 
-// untouch takes back touch, for a generation that is dropped.
-func (tx *txn) untouch(g *generation) { g.dirty = false }
-
 // writeDirty adds the rows of the generations whose counts changed.
 func (s *Store) writeDirty(tx *txn) {
-	for _, d := range tx.dirty {
-		if d.dirty {
-			d.dirty = false
-			tx.set(appendNumbered(nil, tableGen, d.num), appendGeneration(nil, d.crawl.num, d.generation))
+	for _, g := range tx.dirty {
+		if g.dirty {
+			g.dirty = false
+			tx.set(appendNumbered(nil, tableGen, g.num), appendGeneration(nil, g.c.num, g))
 		}
 	}
 }
