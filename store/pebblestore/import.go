@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
@@ -129,17 +130,9 @@ func (m *importer) prepare(o *importOp) error {
 	return nil
 }
 
-// unknown returns the keys that are not known.
+// unknown returns the keys that are not known, in the same memory.
 func (m *importer) unknown(keys []store.Key) ([]store.Key, error) {
-	known := make([]bool, len(keys))
-	if err := m.s.Known(m.ctx, m.crawl, keys, known); err != nil {
-		return nil, err
-	}
-	fresh := keys[:0]
-	for i, k := range keys {
-		if !known[i] {
-			fresh = append(fresh, k)
-		}
-	}
-	return fresh, nil
+	known, i := make([]bool, len(keys)), -1
+	err := m.s.Known(m.ctx, m.crawl, keys, known)
+	return slices.DeleteFunc(keys, func(store.Key) bool { i++; return known[i] }), err
 }
