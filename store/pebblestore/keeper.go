@@ -51,15 +51,6 @@ func (k *keeper) opened(f *runfile.File) {
 	k.files[f] = struct{}{}
 }
 
-// closed takes a file out of those that Close closes, and reports whether it was there.
-func (k *keeper) closed(f *runfile.File) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, ok := k.files[f]
-	delete(k.files, f)
-	return ok
-}
-
 // closeAll closes the files that are left.
 func (k *keeper) closeAll() {
 	k.mu.Lock()
@@ -157,7 +148,11 @@ func (s *Store) removeTrash() {
 // discard closes a file and removes it when its last reader has closed it. If that
 // fails, the next open removes it.
 func (s *Store) discard(f *runfile.File) {
-	if !s.keeper.closed(f) {
+	s.keeper.mu.Lock()
+	_, open := s.keeper.files[f]
+	delete(s.keeper.files, f)
+	s.keeper.mu.Unlock()
+	if !open {
 		return
 	}
 	path := s.opt.FS.PathJoin(s.runsDir(), f.ID().Name())

@@ -1,7 +1,8 @@
 package pebblestore
 
 import (
-	"encoding/binary"
+	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/firstseen/firstseen/store"
@@ -72,7 +73,11 @@ func (s *sorter) sort(keys []store.Key) []uint32 {
 	}
 	a, b := s.order[:n], s.spare[:n]
 	if n < smallSort {
-		return insertionSort(a, keys)
+		for i := range a {
+			a[i] = uint32(i)
+		}
+		slices.SortStableFunc(a, func(i, j uint32) int { return bytes.Compare(keys[i][:2], keys[j][:2]) })
+		return a
 	}
 	var low, high [256]uint32
 	for i := range keys {
@@ -105,15 +110,3 @@ func starts(counts *[256]uint32) {
 
 // smallSort is the number of keys below which counting costs more than it saves.
 const smallSort = 64
-
-func insertionSort(order []uint32, keys []store.Key) []uint32 {
-	prefix := func(i uint32) uint16 { return binary.BigEndian.Uint16(keys[i][:2]) }
-	for i := range order {
-		j := i
-		for ; j > 0 && prefix(order[j-1]) > prefix(uint32(i)); j-- {
-			order[j] = order[j-1]
-		}
-		order[j] = uint32(i)
-	}
-	return order
-}
