@@ -159,31 +159,6 @@ func (c *Crawl) InFlight() int64 { return int64(c.leases.Len()) }
 // Running returns the leases that have not run out, as of the last Advance, in no order.
 func (c *Crawl) Running() []*Lease { return c.leases.Members() }
 
-// next is the earliest time at which the crawl may have something to serve
-// for this bound that it has not now; [Never] if nothing waits.
-func (c *Crawl) next(now int64, bound int) int64 {
-	if c.Settings.Paused {
-		return Never
-	}
-	t := Never
-	if c.waiting.Len() > 0 {
-		t = c.waiting.Top().wake
-	}
-	if c.leases.Len() > 0 {
-		t = min(t, c.leases.Top().Until)
-	}
-	if blocked := Ms(c.Settings.BlockedUntil); blocked > now {
-		if c.pick(bound) != nil {
-			return blocked
-		}
-		t = max(t, blocked)
-	}
-	return t
-}
-
-// served reports whether the settings of the crawl allow serving it.
-func (c *Crawl) served(now int64) bool { return open(&c.Settings, now) }
-
 // open reports whether settings neither pause nor block.
 func open(s *store.QueueSettings, now int64) bool {
 	return !s.Paused && Ms(s.BlockedUntil) <= now

@@ -43,6 +43,7 @@ func Size(r *Record) int64 { return int64(len(r.URL) + len(r.Meta)) }
 type taking struct {
 	Request
 	serve  Serve
+	only   *Queue // the queue asked for; nil: any
 	taken  int
 	bytes  int64 // of these
 	queues int
@@ -53,55 +54,72 @@ type taking struct {
 // most once, until the request is satisfied. Next is when there may be more;
 // [Never] if nothing waits or the answer is not short.
 func (s *Sched) Take(c *Crawl, r Request, serve Serve) (next int64, err error) {
-	t := &taking{Request: r, serve: serve}
-	crawls := []*Crawl{c}
-	if c == nil {
-		s.DropEmpty()
-		crawls = s.crawls
+	if c != nil {
+		return s.take([]*Crawl{c}, nil, r, serve)
 	}
+	s.DropEmpty()
+	return s.take(s.crawls, nil, r, serve)
+}
+
+// TakeFrom is Take of one queue.
+func (s *Sched) TakeFrom(q *Queue, r Request, serve Serve) (next int64, err error) {
+	return s.take([]*Crawl{q.Crawl}, q, r, serve)
+}
+
+func (s *Sched) take(crawls []*Crawl, only *Queue, r Request, serve Serve) (next int64, err error) {
+	t := &taking{Request: r, serve: serve, only: only}
 	for _, c := range crawls {
 		c.Advance(r.Now)
 	}
 	if open(&s.Defaults, r.Now) {
 		err = t.rotate(crawls)
 	}
-	return s.short(t, crawls), err
-}
-
-// TakeFrom serves one queue.
-func (s *Sched) TakeFrom(q *Queue, r Request, serve Serve) (next int64, err error) {
-	t := &taking{Request: r, serve: serve}
-	c := q.Crawl
-	c.Advance(r.Now)
-	if open(&s.Defaults, r.Now) && c.served(r.Now) && q.offers(r.MaxInFlight) {
-		q.unfile()
-		err = t.from(q)
-		q.File(r.Now)
-	}
+	next = Never
 	if t.filled() {
-		return Never, err
+		return next, err
 	}
-	return s.gated(c, q.next(r)), err
+	for _, c := range crawls {
+		next = min(next, notBefore(&c.Settings, t.next(c)))
+	}
+	return notBefore(&s.Defaults, next), err
 }
 
-// next is when the queue may have something for a request that it has not now.
-func (q *Queue) next(r Request) int64 {
-	next := q.opens()
-	switch {
-	case q.offers(r.MaxInFlight):
-		return r.Now
-	case next <= r.Now:
-		next = Never // as many leases as this request allows
+// next is when a crawl may have something for the request that it has not now; its own settings
+// may allow it only later.
+func (t *taking) next(c *Crawl) int64 {
+	if t.pick(c) != nil {
+		return t.Now
 	}
-	if q.live > 0 {
-		next = min(next, q.Crawl.leases.Top().Until)
+	next := Never
+	switch {
+	case t.only == nil && c.waiting.Len() > 0:
+		next = c.waiting.Top().wake
+	case t.only != nil && t.only.opens() > t.Now: // or it has as many leases as this request allows
+		next = t.only.opens()
+	}
+	if c.leases.Len() > 0 && (t.only == nil || t.only.live > 0) {
+		next = min(next, c.leases.Top().Until)
 	}
 	return next
 }
 
-// offers reports whether the queue is ready for a request with this bound.
-func (q *Queue) offers(bound int) bool {
-	return q.place == inReady && (bound <= 0 || int(q.class) < bound)
+// pick returns the queue of a crawl whose turn it is, nil if there is none for the request.
+func (t *taking) pick(c *Crawl) *Queue {
+	switch {
+	case t.only == nil:
+		return c.pick(t.MaxInFlight)
+	case t.only.place == inReady && (t.MaxInFlight <= 0 || int(t.only.class) < t.MaxInFlight):
+		return t.only
+	}
+	return nil
+}
+
+// notBefore moves a time after a block by settings.
+func notBefore(s *store.QueueSettings, t int64) int64 {
+	if t == Never || s.Paused {
+		return Never
+	}
+	return max(t, Ms(s.BlockedUntil))
 }
 
 // rotate takes one queue of each crawl in turn, and leaves the crawls so that
@@ -112,8 +130,8 @@ func (t *taking) rotate(crawls []*Crawl) (err error) {
 	for err == nil && len(left) > 0 && !t.full() {
 		more := left[:0] // those that had something in this round
 		for _, c := range left {
-			q := c.pick(t.MaxInFlight)
-			if q == nil || !c.served(t.Now) {
+			q := t.pick(c)
+			if q == nil || !open(&c.Settings, t.Now) {
 				continue
 			}
 			q.unfile()
@@ -174,31 +192,4 @@ func (t *taking) from(q *Queue) error {
 		q.turn += stride / q.weight()
 	}
 	return err
-}
-
-// short returns when there may be more for a request that got too little.
-func (s *Sched) short(t *taking, crawls []*Crawl) int64 {
-	next := Never
-	if t.filled() {
-		return next
-	}
-	for _, c := range crawls {
-		at := c.next(t.Now, t.MaxInFlight)
-		if c.served(t.Now) && c.pick(t.MaxInFlight) != nil {
-			at = t.Now
-		}
-		next = min(next, at)
-	}
-	return s.gated(nil, next)
-}
-
-// gated moves a time behind the blocks of a crawl, if given, and of the store.
-func (s *Sched) gated(c *Crawl, t int64) int64 {
-	if t == Never || s.Defaults.Paused || c != nil && c.Settings.Paused {
-		return Never
-	}
-	if c != nil {
-		t = max(t, Ms(c.Settings.BlockedUntil))
-	}
-	return max(t, Ms(s.Defaults.BlockedUntil))
 }
