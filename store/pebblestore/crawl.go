@@ -116,6 +116,8 @@ func (s *Store) placeOf(name string) (int, bool) {
 }
 
 func (s *Store) addCrawl(c *crawl) {
+	c.queues = queueState{Crawl: s.sched.NewCrawl(c.name), next: 1}
+	c.queues.ID = uint64(c.num)
 	s.crawls[c.name], s.byNum[c.num] = c, c
 	i, _ := s.placeOf(c.name)
 	s.byName = slices.Insert(s.byName, i, c)

@@ -54,7 +54,7 @@ func wantTexts(t *testing.T, e *store.Entry, items []store.Item) {
 // wantBound checks that no lease keeps more than 1 KiB of texts, and that there are n.
 func wantBound(t *testing.T, s *Store, n int) {
 	t.Helper()
-	leases, held := s.queuesOf(s.crawls[store.DefaultCrawl]).Leases, 0
+	leases, held := s.crawls[store.DefaultCrawl].queues.Leases, 0
 	for _, l := range leases {
 		held += len(l.URL) + cap(l.Meta)
 	}

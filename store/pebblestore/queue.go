@@ -1,9 +1,6 @@
 package pebblestore
 
-import (
-	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/sched"
-)
+import "github.com/firstseen/firstseen/store/internal/sched"
 
 // This file and its neighbours queue*.go, take*.go, settle*.go, recover*.go
 // are the queue side.
@@ -33,11 +30,11 @@ type scheduler struct {
 
 // queueState is the queue side's state of one crawl. Guarded by Store.mu.
 type queueState struct {
-	*sched.Crawl                         // nil until anything is queued or set
-	loaded       map[string]*sched.Queue // those that hold something
-	byNum        map[uint32]*sched.Queue // the same
-	next         uint32                  // the number of the next queue
-	changed      bool                    // its row is to be written
+	*sched.Crawl
+	loaded  map[string]*sched.Queue // those that hold something; nil before the first
+	byNum   map[uint32]*sched.Queue // the same
+	next    uint32                  // the number of the next queue
+	changed bool                    // its row is to be written
 }
 
 // Marks of a sched.Queue.
@@ -48,33 +45,8 @@ const (
 	markNew                 // it has no row yet
 )
 
-// queuesOf returns the queue side's state of c, made if need be.
-func (s *Store) queuesOf(c *crawl) *queueState {
-	if c.queues.Crawl == nil {
-		c.queues = queueState{
-			Crawl:  s.sched.NewCrawl(c.name),
-			loaded: map[string]*sched.Queue{}, byNum: map[uint32]*sched.Queue{}, next: 1,
-		}
-		c.queues.ID = uint64(c.num)
-	}
-	return &c.queues
-}
-
 // crawlOf returns the crawl of a queue, nil when it was forgotten.
 func (s *Store) crawlOf(q *sched.Queue) *crawl { return s.byNum[uint32(q.Crawl.ID)] }
-
-// addStats adds the crawl's queue counts.
-func (qs *queueState) addStats(st *store.Stats) {
-	if qs.Crawl != nil {
-		qs.AddTo(st)
-	}
-}
-
-// advance has at most n leases of the crawl run out, and reports whether these were
-// all that did.
-func (qs *queueState) advance(now int64, n int) bool {
-	return qs.Crawl == nil || qs.AdvanceSome(now, n)
-}
 
 // queue returns a queue of c, made if need be.
 func (tx *txn) queue(c *crawl, name string) *sched.Queue {
@@ -86,7 +58,7 @@ func (tx *txn) queue(c *crawl, name string) *sched.Queue {
 
 // newQueue makes a queue of c.
 func (tx *txn) newQueue(c *crawl, name string) *sched.Queue {
-	qs := tx.s.queuesOf(c)
+	qs := &c.queues
 	q := qs.NewQueue(name, uint64(qs.next), nil, sched.State{})
 	qs.next++
 	tx.changedCrawl(c)
@@ -99,7 +71,7 @@ func (tx *txn) newQueue(c *crawl, name string) *sched.Queue {
 
 // oldQueue returns a queue of c, or nil if there never was one of this name.
 func (tx *txn) oldQueue(c *crawl, name string) *sched.Queue {
-	qs := tx.s.queuesOf(c)
+	qs := &c.queues
 	if q := qs.loaded[name]; q != nil {
 		return q
 	}
@@ -124,7 +96,7 @@ func (tx *txn) oldQueue(c *crawl, name string) *sched.Queue {
 
 // numberedQueue returns the queue of c with this number, or nil.
 func (tx *txn) numberedQueue(c *crawl, num uint32) *sched.Queue {
-	if q := tx.s.queuesOf(c).byNum[num]; q != nil {
+	if q := c.queues.byNum[num]; q != nil {
 		return q
 	}
 	row, closer, ok := tx.get(tx.reader(), appendNameRow(nil, c.num, num))
@@ -145,6 +117,9 @@ func (tx *txn) load(qs *queueState, q *sched.Queue) {
 
 // hold keeps q in memory.
 func (sc *scheduler) hold(qs *queueState, q *sched.Queue) {
+	if qs.loaded == nil {
+		qs.loaded, qs.byNum = map[string]*sched.Queue{}, map[uint32]*sched.Queue{}
+	}
 	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
 	sc.loaded++
 }

@@ -203,7 +203,7 @@ func (a *adder) setPlaces() {
 
 // capped reports whether a cap keeps anything more out of a queue.
 func (a *adder) capped(queue string) bool {
-	qs := a.s.queuesOf(a.c)
+	qs := &a.c.queues
 	if a.opt.MaxHeld > 0 && qs.Held >= a.opt.MaxHeld {
 		return true
 	}

@@ -54,7 +54,7 @@ func (o *configureOp) apply(tx *txn) error {
 	}
 	c := tx.crawl(o.crawl, true)
 	if o.queue == "" {
-		sched.Change(&s.queuesOf(c).Settings, &o.change)
+		sched.Change(&c.queues.Settings, &o.change)
 		tx.changedCrawl(c)
 		o.refiles(c)
 		return nil

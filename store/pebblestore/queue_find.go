@@ -31,7 +31,7 @@ func leasedAt(l *sched.Lease) found {
 
 // find finds a key of c that the index knows.
 func (tx *txn) find(c *crawl, k *store.Key) found {
-	if l := tx.s.queuesOf(c).Leases[*k]; l != nil && !l.Queue.Retired() {
+	if l := c.queues.Leases[*k]; l != nil && !l.Queue.Retired() {
 		f := leasedAt(l)
 		f.rec = tx.whole(l)
 		return f

@@ -114,7 +114,7 @@ func (s *Store) fromCache(o *addOp, list []sought) []sought {
 
 // fromLeases finds the texts of leased URLs. The caller holds s.mu.
 func (s *Store) fromLeases(c *crawl, list []sought) {
-	if c.queues.Crawl == nil || len(c.queues.Leases) == 0 {
+	if len(c.queues.Leases) == 0 {
 		return
 	}
 	for i := range list {

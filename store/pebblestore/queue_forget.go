@@ -11,8 +11,10 @@ import (
 // Forget; the seen side is the engine's.
 func (tx *txn) forgetQueues(c *crawl) {
 	qs := &c.queues
-	if qs.Crawl == nil {
-		return
+	tx.delete(appendNumbered(nil, tableCrawlQueues, c.num))
+	qs.changed = false
+	if qs.next == 1 {
+		return // it never had a queue
 	}
 	for _, l := range qs.Leases {
 		tx.deleteLease(l)
@@ -23,14 +25,12 @@ func (tx *txn) forgetQueues(c *crawl) {
 	for _, table := range []byte{tableOrder, tableQueue, tableName, tableDone, tableRetired} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
-	tx.delete(appendNumbered(nil, tableCrawlQueues, c.num))
 	for _, r := range slices.Clone(tx.s.sched.retired) {
 		if r.c == c {
 			tx.s.sched.finish(r)
 		}
 	}
 	qs.Restore(sched.Counts{}) // the scheduler drops a crawl that holds nothing
-	qs.changed = false
 }
 
 // forgetHeld removes what the queue side has of a key that is forgotten, held
@@ -54,7 +54,7 @@ type pointed struct {
 // holds reports whether a key is queued or leased, so that it must not be forgotten for
 // its age.
 func (tx *txn) holds(c *crawl, p *pointed) bool {
-	if tx.s.queuesOf(c).Leases[p.key] != nil {
+	if c.queues.Leases[p.key] != nil {
 		return true
 	}
 	_, queued, err := queuedAt(tx.reader(), c.num, &p.key, &p.pointer)

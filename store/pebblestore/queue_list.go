@@ -73,7 +73,7 @@ func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.Queue
 		if c == nil {
 			return noQueue(crawl, queue)
 		}
-		s.queuesOf(c).Advance(sched.Now(tx.now))
+		c.queues.Advance(sched.Now(tx.now))
 		q := tx.oldQueue(c, queue)
 		if q == nil || !q.Exists() {
 			return noQueue(crawl, queue)
@@ -156,7 +156,7 @@ func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err err
 			}
 			at.in = c.name
 		}
-		tx.s.queuesOf(c).Advance(sched.Now(tx.now))
+		c.queues.Advance(sched.Now(tx.now))
 		if list, err = at.list(tx, c, list, &visits); err != nil || len(list) >= listPage || visits <= 0 {
 			return list, true, err
 		}
@@ -202,7 +202,7 @@ func appendAfter(crawl uint32, after string) []byte {
 
 // listed returns the queue of a row, which is in memory if it holds something.
 func (tx *txn) listed(c *crawl, key, value []byte) (*sched.Queue, error) {
-	qs := tx.s.queuesOf(c)
+	qs := &c.queues
 	if q := qs.loaded[string(key[5:])]; q != nil {
 		return q, nil
 	}

@@ -132,7 +132,7 @@ func (j *places) retire(tx *txn, row placesRow, first uint64) {
 
 // leads reports whether a place that Open read may lead to something.
 func (s *Store) leads(c *crawl, k *store.Key, p pointer) bool {
-	if s.opt.KeepURLs || s.queuesOf(c).Leases[*k] != nil {
+	if s.opt.KeepURLs || c.queues.Leases[*k] != nil {
 		return true
 	}
 	// This batch is not read: a URL that it queues has another place, and it writes no D row.

@@ -230,7 +230,7 @@ func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation,
 // queued again. Its key goes back to the rows of that queue, to be forgotten with them; long
 // texts do not.
 func (tx *txn) endRetired(c *crawl, k *store.Key) {
-	l := tx.s.queuesOf(c).Leases[*k]
+	l := c.queues.Leases[*k]
 	if l == nil || !l.Queue.Retired() {
 		return
 	}
@@ -323,7 +323,7 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 			return fmt.Errorf("cannot load the row of a queue to forget, %x; got no such crawl: %w", key, store.ErrCorrupt)
 		}
 		num := queueNumber(key)
-		q := s.queuesOf(c).NewQueue(string(value), uint64(num), nil, sched.State{})
+		q := c.queues.NewQueue(string(value), uint64(num), nil, sched.State{})
 		q.Retire()
 		r := &retired{c: c, q: q}
 		at := queueNum{c.num, num}

@@ -80,11 +80,11 @@ func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
 	defer s.mu.Unlock()
 	now := sched.Now(s.opt.Clock())
 	for _, c := range s.selected(crawl) {
-		if !c.queues.advance(now, statsLeases) {
+		if !c.queues.AdvanceSome(now, statsLeases) {
 			return store.Stats{}, false, nil
 		}
 		st.Seen += c.count()
-		c.queues.addStats(&st)
+		c.queues.AddTo(&st)
 	}
 	return st, true, nil
 }

@@ -62,7 +62,7 @@ func (s *Store) loadScheduler() error {
 		if c == nil {
 			return fmt.Errorf("cannot load queues of crawl %x; got no such crawl: %w", key, store.ErrCorrupt)
 		}
-		return s.queuesOf(c).parse(value)
+		return c.queues.parse(value)
 	})
 }
 
@@ -106,7 +106,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	if queued == 0 && leases[at] == nil {
 		return nil, nil
 	}
-	qs := s.queuesOf(c)
+	qs := &c.queues
 	q, err := parseQueue(qs.Crawl, string(key[5:]), value)
 	if err != nil {
 		return nil, err

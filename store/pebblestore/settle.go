@@ -102,7 +102,7 @@ func (o *settleOp) reads(tx *txn) bool {
 	if c == nil {
 		return false
 	}
-	qs := tx.s.queuesOf(c)
+	qs := &c.queues
 	for i := range o.list {
 		st := &o.list[i]
 		l := qs.Leases[st.Key]
@@ -151,7 +151,7 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
 	if c == nil {
 		return found{}, false
 	}
-	l := tx.s.queuesOf(c).Leases[st.Key]
+	l := c.queues.Leases[st.Key]
 	switch {
 	case l != nil && !l.Queue.Retired(): // a leased key is known
 		return leasedAt(l), true

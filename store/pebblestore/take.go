@@ -66,7 +66,7 @@ func (t *taker) take() (int64, error) {
 	if c == nil {
 		return sched.Never, nil
 	}
-	qs := t.s.queuesOf(c)
+	qs := &c.queues
 	if t.req.Queue == "" {
 		return t.s.sched.Take(qs.Crawl, t.r, t.serve)
 	}

@@ -96,8 +96,12 @@ func (q *Queue) Restore(r Record, token uint64, given, until, now int64) *Lease 
 }
 
 func (l *Lease) run() {
-	l.Queue.Crawl.Leases[l.Key] = l
-	l.Queue.Crawl.leases.Push(l)
+	c := l.Queue.Crawl
+	if c.Leases == nil {
+		c.Leases = make(map[store.Key]*Lease)
+	}
+	c.Leases[l.Key] = l
+	c.leases.Push(l)
 }
 
 // expire moves a lease that ran out to those its queue hands out again.

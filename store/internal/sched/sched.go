@@ -34,7 +34,7 @@ type Crawl struct {
 	ID       uint64 // the backend's own
 	Settings store.QueueSettings
 	Counts
-	// Leases are the URLs leased, by key, those whose lease ran out included.
+	// Leases are the URLs leased, by key, those whose lease ran out included; nil before the first.
 	Leases map[store.Key]*Lease
 
 	sched   *Sched
@@ -63,7 +63,7 @@ type class struct {
 // NewCrawl returns a crawl that holds nothing.
 func (s *Sched) NewCrawl(name string) *Crawl {
 	return &Crawl{
-		Name: name, sched: s, Leases: make(map[store.Key]*Lease),
+		Name: name, sched: s,
 		waiting: heap.New((*Queue).wakesBefore, (*Queue).slotOf),
 		leases:  heap.New((*Lease).endsBefore, (*Lease).slotOf),
 	}
