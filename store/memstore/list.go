@@ -195,10 +195,7 @@ func (c *crawl) compare(a, b *known) int {
 	case rank[a.state] != rank[b.state]:
 		return rank[a.state] - rank[b.state]
 	case a.state == store.Leased:
-		if c.Leases[a.Key].Before(c.Leases[b.Key]) {
-			return -1
-		}
-		return 1
+		return c.Leases[a.Key].Compare(c.Leases[b.Key])
 	case a.state == store.Queued:
 		return a.compare(b)
 	}

@@ -56,7 +56,7 @@ func (s *Store) fromCommitter(ctx context.Context, c *crawl, list []sought) erro
 			left = append(left, &list[i])
 		}
 	}
-	for some := range slices.Chunk(left, listPage) {
+	for some := range slices.Chunk(left, listRows) {
 		answers := make([]sought, len(some)) // the committer's, if the store dies
 		err := s.do(ctx, readOp(func(tx *txn) error {
 			if s.byNum[c.num] != c {

@@ -146,10 +146,10 @@ func TestLeasesAreListedInSteps(t *testing.T) {
 	defer s.Close()
 	long, most := longItems(30), 0
 	addItems(t, s, long)
-	addQueued(t, s, "r", 100, 100+3*listPage)
+	addQueued(t, s, "r", 100, 100+3*listRows)
 	takeSome(t, s, len(long))
-	if got := len(takeSome(t, s, 3*listPage)); got != 3*listPage {
-		t.Fatalf("got %d leases; want %d", got, 3*listPage)
+	if got := len(takeSome(t, s, 3*listRows)); got != 3*listRows {
+		t.Fatalf("got %d leases; want %d", got, 3*listRows)
 	}
 	at := &entryCursor{crawl: store.DefaultCrawl}
 	n := 0
@@ -170,11 +170,11 @@ func TestLeasesAreListedInSteps(t *testing.T) {
 			}
 		}
 		n, most = n+len(list), max(most, bytes)
-		if len(list) > listPage {
-			t.Errorf("got %d entries in a step; want at most %d", len(list), listPage)
+		if len(list) > listRows {
+			t.Errorf("got %d entries in a step; want at most %d", len(list), listRows)
 		}
 	}
-	if want := len(long) + 3*listPage; n != want || most > listVisits<<10+128<<10 {
+	if want := len(long) + 3*listRows; n != want || most > stepBytes+128<<10 {
 		t.Errorf("got %d leases, at most %d bytes in a step; want %d, and little more than 1 MiB", n, most, want)
 	}
 }

@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 
@@ -25,6 +24,19 @@ func (s *Store) Entries(ctx context.Context, crawl, queue string) iter.Seq2[stor
 	}
 }
 
+// entryCursor is how far a listing of URLs has come.
+type entryCursor struct {
+	crawl string
+	only  string // the queue asked for, or "" for all
+	queue string // the queue it is in, or came by last
+	in    bool   // it is in the queue
+	part  part
+	from  []byte // the row to begin with; nil for the first of the part
+	// leases are those of the queue that are yet to be listed, as they were when they were first
+	// asked for; nil until then.
+	leases []*sched.Lease
+}
+
 // part is a part of the listing of a queue.
 type part int
 
@@ -35,157 +47,114 @@ const (
 	partEnd
 )
 
-// entryCursor is how far a listing of URLs has come.
-type entryCursor struct {
-	crawl  string
-	only   string       // the queue asked for, or "" for all
-	queue  string       // the queue it is in, or came by last
-	in     *sched.Queue // the same, for one page
-	visits int          // of rows that this page may still make
-	part   part
-	from   []byte // the row to begin with; nil for the first of the part
-	// leases are those of the crawl by queue that are yet to be listed, as they were when they
-	// were first asked for; nil until then.
-	leases map[*sched.Queue][]*sched.Lease
-	sorted *sched.Queue // whose leases are in order
+// entryPage is some entries of a listing.
+type entryPage struct {
+	tx   *txn
+	c    *crawl
+	list []store.Entry
+	left budget
 }
 
 // page returns the next entries, and whether there may be more.
 func (at *entryCursor) page(tx *txn) ([]store.Entry, bool, error) {
-	c := tx.s.crawls[at.crawl]
-	if c == nil {
+	p := &entryPage{tx: tx, c: tx.s.crawls[at.crawl], left: budget{listRows, stepBytes}}
+	if p.c == nil {
 		return nil, false, nil
 	}
-	var list []store.Entry
-	at.in, at.visits = nil, listVisits
-	for len(list) < listPage && at.visits > 0 {
-		q, err := at.current(tx, c)
+	for !p.left.spent() {
+		q, err := at.next(p)
 		if q == nil || err != nil {
-			return list, at.visits <= 0 && err == nil, err
+			return p.list, p.left.spent(), err
 		}
-		if list, err = at.more(tx, c, q, list); err != nil {
-			return list, false, err
+		if err := at.more(p, q); err != nil {
+			return p.list, false, err
 		}
 	}
-	return list, true, nil
+	return p.list, true, nil
 }
 
-// current returns the queue that the listing is in, nil at its end and when no visits are
-// left.
-func (at *entryCursor) current(tx *txn, c *crawl) (*sched.Queue, error) {
-	if at.queue == "" && at.only != "" {
-		at.queue = at.only
-	}
+// next returns the queue that the listing is in, or comes to; nil at its end and when nothing is left
+// of the page.
+func (at *entryCursor) next(p *entryPage) (q *sched.Queue, err error) {
 	switch {
-	case at.queue != "" && at.part < partEnd:
-		if at.in == nil {
-			at.in = tx.oldQueue(c, at.queue)
-		}
-		return at.in, tx.err
-	case at.only != "":
-		at.visits = max(at.visits, 1) // this is the end
+	case at.in:
+		return p.tx.oldQueue(p.c, at.queue), p.tx.err
+	case at.only != "" && at.queue != "":
 		return nil, nil
+	case at.only != "":
+		at.queue = at.only
+		q, err = p.tx.oldQueue(p.c, at.queue), p.tx.err
+	default:
+		err = p.tx.queuesAfter(p.c, at.queue, &p.left, func(next *sched.Queue) error {
+			if at.queue = next.Name; !next.Used() {
+				return nil
+			}
+			q = next
+			return errPage
+		})
 	}
-	q, name, err := tx.nextQueue(c, at.queue, &at.visits)
-	at.queue, at.part = name, partEnd
-	if q != nil {
-		at.in, at.part, at.from = q, 0, nil
-	}
+	at.in, at.part, at.from, at.leases = q != nil, 0, nil, nil
 	return q, err
 }
 
-// more appends the next entries of a queue, up to the end of a part or a page.
-func (at *entryCursor) more(tx *txn, c *crawl, q *sched.Queue, list []store.Entry) ([]store.Entry, error) {
-	num := uint32(q.ID)
-	switch at.part {
-	case partLeases:
-		return at.leased(tx, c, q, list), nil
-	case partQueued:
-		return at.rows(tx, list, appendOrderPrefix(nil, c.num, num), appendOrderPrefix(nil, c.num, num+1),
-			func(key, value []byte) (store.Entry, error) {
+// more appends the next entries of a queue, up to its end or that of the page.
+func (at *entryCursor) more(p *entryPage, q *sched.Queue) (err error) {
+	for ; at.part < partEnd; at.part++ {
+		switch at.part {
+		case partEnded:
+			err = at.rows(p, q, tableDone, func(_, value []byte) (sched.Record, store.State, error) { return parseDone(value) })
+		case partLeases:
+			at.leased(p, q)
+		case partQueued:
+			err = at.rows(p, q, tableOrder, func(key, value []byte) (sched.Record, store.State, error) {
 				rec, err := recordAt(key, value)
-				return rec.Entry(q), err
+				return rec, store.Queued, err
 			})
-	case partEnded:
-		return at.rows(tx, list, appendDonePrefix(nil, c.num, num), appendDonePrefix(nil, c.num, num+1),
-			func(_, value []byte) (store.Entry, error) {
-				rec, state, err := parseDone(value)
-				e := rec.Entry(q)
-				e.State = state
-				return e, err
-			})
+		}
+		if err != nil || at.from != nil || at.leases != nil {
+			return err
+		}
 	}
-	at.part++
-	return list, nil
+	at.in = false
+	return nil
 }
 
-// rows appends the entries of the rows between lo and hi that come next.
-func (at *entryCursor) rows(tx *txn, list []store.Entry, lo, hi []byte, read func(key, value []byte) (store.Entry, error)) ([]store.Entry, error) {
+// rows appends the entries of the next rows of a queue in a table.
+func (at *entryCursor) rows(p *entryPage, q *sched.Queue, table byte, read func(key, value []byte) (sched.Record, store.State, error)) error {
+	lo, hi := queueBounds(table, p.c.num, uint32(q.ID))
 	if bytes.HasPrefix(at.from, lo) { // or the queue was forgotten, and its name has another number
 		lo = at.from
 	}
-	err := tx.s.scan(lo, hi, func(key, value []byte) error {
-		if len(list) >= listPage || at.visits <= 0 {
-			at.from = append([]byte(nil), key...)
-			return errPage
-		}
-		at.visits--
-		e, err := read(key, value)
-		list = at.append(list, e)
+	next, err := p.tx.s.walk(lo, hi, &p.left, func(key, value []byte) error {
+		rec, state, err := read(key, value)
+		e := rec.Entry(q)
+		e.State = state
+		p.list = append(p.list, e)
 		return err
 	})
-	if errors.Is(err, errPage) {
-		return list, nil
+	if at.from = nil; !bytes.Equal(next, hi) {
+		at.from = next
 	}
-	at.part, at.from = at.part+1, nil
-	return list, err
+	return err
 }
 
 // leased appends the leases of a queue that come next, earliest end first.
-func (at *entryCursor) leased(tx *txn, c *crawl, q *sched.Queue, list []store.Entry) []store.Entry {
-	left := at.leasesOf(c, q)
-	for len(left) > 0 && len(list) < listPage && at.visits > 0 {
-		l := left[0]
-		left = left[1:]
-		at.visits--
-		if c.queues.Leases[l.Key] == l { // it has not ended since
-			list = at.append(list, l.Entry(tx.whole(l)))
+func (at *entryCursor) leased(p *entryPage, q *sched.Queue) {
+	if at.leases == nil {
+		at.leases = q.Leases(q.Leased())
+		slices.SortFunc(at.leases, (*sched.Lease).Compare)
+	}
+	for len(at.leases) > 0 && !p.left.spent() {
+		l := at.leases[0]
+		at.leases = at.leases[1:]
+		p.left.rows--
+		if p.c.queues.Leases[l.Key] == l { // it has not ended since
+			e := l.Entry(p.tx.whole(l))
+			p.left.bytes -= len(e.URL) + len(e.Meta)
+			p.list = append(p.list, e)
 		}
 	}
-	if len(left) > 0 {
-		at.leases[q] = left
-		return list
+	if len(at.leases) == 0 {
+		at.leases = nil
 	}
-	delete(at.leases, q)
-	at.part++
-	return list
-}
-
-// leasesOf returns the leases of a queue that are yet to be listed, earliest end first.
-func (at *entryCursor) leasesOf(c *crawl, q *sched.Queue) []*sched.Lease {
-	if q.Leased() == 0 {
-		return nil
-	}
-	if at.leases == nil { // one walk a listing, of a crawl that may have as many queues as leases
-		at.leases = make(map[*sched.Queue][]*sched.Lease)
-		for _, l := range c.queues.Leases {
-			at.leases[l.Queue] = append(at.leases[l.Queue], l)
-		}
-	}
-	if at.sorted != q {
-		at.sorted = q
-		slices.SortFunc(at.leases[q], func(a, b *sched.Lease) int {
-			if a.Before(b) {
-				return -1
-			}
-			return 1
-		})
-	}
-	return at.leases[q]
-}
-
-// append appends an entry. Each KiB of its texts counts as a visit.
-func (at *entryCursor) append(list []store.Entry, e store.Entry) []store.Entry {
-	at.visits -= (len(e.URL) + len(e.Meta)) >> 10
-	return append(list, e)
 }

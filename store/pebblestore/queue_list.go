@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -91,14 +92,38 @@ func noQueue(crawl, queue string) error {
 	return fmt.Errorf("cannot find queue %q of crawl %q: %w", queue, crawl, store.ErrNotFound)
 }
 
-// listPage is how many rows of a listing are read in one step: other callers
-// wait no longer than that takes, and once in a listing by [Store.Entries] for a walk over
-// the leases of the crawl.
-const listPage = 512
+// budget is what one step may still look at, so that other callers wait a few milliseconds: rows,
+// leases and crawls, also where there is little to list, and bytes.
+type budget struct{ rows, bytes int }
 
-// listVisits bounds the rows, leases and crawls that a step of a listing looks at, also where
-// there is little to list: a few milliseconds. Each KiB of texts in it counts as a row.
-const listVisits = 1 << 10
+const (
+	listRows  = 512
+	stepBytes = 1 << 20
+)
+
+func (b *budget) spent() bool { return b.rows <= 0 || b.bytes <= 0 }
+
+// errPage ends a walk whose page is full.
+var errPage = errors.New("page is full")
+
+// walk calls f for rows, until the budget is spent or f returns errPage. It returns the row to continue
+// from; hi if there is no other.
+func (s *Store) walk(lo, hi []byte, left *budget, f func(key, value []byte) error) (next []byte, err error) {
+	next = hi
+	err = s.scan(lo, hi, func(key, value []byte) error {
+		if left.spent() {
+			next = bytes.Clone(key)
+			return errPage
+		}
+		left.rows--
+		left.bytes -= len(key) + len(value)
+		return f(key, value)
+	})
+	if errors.Is(err, errPage) {
+		err = nil
+	}
+	return next, err
+}
 
 // Queues implements store.Store. A queue that comes or goes while the listing
 // runs may be in it or not.
@@ -145,11 +170,12 @@ type queueCursor struct {
 
 // page returns the next queues, and whether there may be more.
 func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err error) {
-	visits := listVisits
+	left := budget{listRows, stepBytes}
 	for _, c := range tx.s.fromCrawl(at.crawl, at.in) {
-		if visits--; visits <= 0 || len(list) >= listPage {
+		if left.spent() {
 			return list, true, nil
 		}
+		left.rows--
 		if c.name != at.in {
 			if at.in != "" {
 				at.after = ""
@@ -157,79 +183,35 @@ func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err err
 			at.in = c.name
 		}
 		c.queues.Advance(sched.Now(tx.now))
-		if list, err = at.list(tx, c, list, &visits); err != nil || len(list) >= listPage || visits <= 0 {
-			return list, true, err
-		}
-	}
-	return list, false, nil
-}
-
-// list appends queues of one crawl.
-func (at *queueCursor) list(tx *txn, c *crawl, list []store.QueueInfo, visits *int) ([]store.QueueInfo, error) {
-	err := tx.s.scan(appendAfter(c.num, at.after), afterNumbered(tableQueue, c.num), func(key, value []byte) error {
-		if *visits <= 0 || len(list) >= listPage {
-			return errPage
-		}
-		*visits--
-		q, err := tx.listed(c, key, value)
-		if err != nil {
-			return err
-		}
-		at.after = q.Name
-		if q.Exists() {
-			list = append(list, q.Info())
-		}
-		return nil
-	})
-	if errors.Is(err, errPage) {
-		err = nil
-	}
-	return list, err
-}
-
-// errPage ends a scan whose page is full.
-var errPage = errors.New("page is full")
-
-// appendAfter returns the key after the row of a queue, or the first row of
-// all queues of the crawl for "".
-func appendAfter(crawl uint32, after string) []byte {
-	key := appendQueueRow(nil, crawl, after)
-	if after != "" {
-		key = append(key, 0)
-	}
-	return key
-}
-
-// listed returns the queue of a row, which is in memory if it holds something.
-func (tx *txn) listed(c *crawl, key, value []byte) (*sched.Queue, error) {
-	qs := &c.queues
-	if q := qs.loaded[string(key[5:])]; q != nil {
-		return q, nil
-	}
-	return parseQueue(qs.Crawl, string(key[5:]), value)
-}
-
-// nextQueue returns the first queue of c after one in order of name, and the name it came
-// to; nil if there is none, or if no visits are left.
-func (tx *txn) nextQueue(c *crawl, after string, visits *int) (next *sched.Queue, at string, err error) {
-	at = after
-	err = tx.s.scan(appendAfter(c.num, after), afterNumbered(tableQueue, c.num), func(key, value []byte) error {
-		if *visits--; *visits < 0 {
-			return errPage
-		}
-		q, err := tx.listed(c, key, value)
-		if err != nil {
-			return err
-		}
-		at = q.Name
-		if !q.Used() {
+		err := tx.queuesAfter(c, at.after, &left, func(q *sched.Queue) error {
+			at.after = q.Name
+			if q.Exists() {
+				list = append(list, q.Info())
+			}
 			return nil
+		})
+		if err != nil {
+			return nil, false, err
 		}
-		next = q
-		return errPage
-	})
-	if errors.Is(err, errPage) {
-		err = nil
 	}
-	return next, at, err
+	return list, left.spent(), nil
+}
+
+// queuesAfter calls f for the queues of c after one in order of name, for all after "", until the
+// budget is spent or f returns errPage. A queue that holds nothing is not in memory.
+func (tx *txn) queuesAfter(c *crawl, after string, left *budget, f func(q *sched.Queue) error) error {
+	lo := appendQueueRow(nil, c.num, after)
+	if after != "" {
+		lo = append(lo, 0)
+	}
+	_, err := tx.s.walk(lo, afterNumbered(tableQueue, c.num), left, func(key, value []byte) (err error) {
+		q := c.queues.loaded[string(key[5:])]
+		if q == nil {
+			if q, err = parseQueue(c.queues.Crawl, string(key[5:]), value); err != nil {
+				return err
+			}
+		}
+		return f(q)
+	})
+	return err
 }

@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -21,30 +20,22 @@ import (
 
 // retired is a queue that is being forgotten. It is the committer's.
 type retired struct {
-	c      *crawl
-	q      *sched.Queue
-	leases []*sched.Lease // of the crawl when the queue was retired; yet to be looked at
-	// queued and ended are how far its rows were forgotten, nil: not at all. Finding the
-	// first row again would pass by all that were deleted.
+	c *crawl
+	q *sched.Queue
+	// queued and ended are the rows to continue from, nil: the first. Finding that again would pass by
+	// all that were deleted.
 	queued, ended []byte
 	again         bool // a row came before that
 	finished      bool
 }
 
-const (
-	// forgetRows bounds the rows and leases that one step of forgetting looks at.
-	forgetRows = 1 << 10
-	// forgetBytes bounds the bytes that it reads of them.
-	forgetBytes = 1 << 20
-)
+// forgetRows bounds the rows and leases that one step of forgetting looks at.
+const forgetRows = 1 << 10
 
 // retire takes q out of service and moves its name to an empty queue.
 func (tx *txn) retire(c *crawl, q *sched.Queue) *retired {
 	s, qs := tx.s, &c.queues
 	r := &retired{c: c, q: q}
-	if q.Leased() > 0 {
-		r.leases = qs.Running()
-	}
 	s.sched.drop(qs, q)
 	heir := qs.NewQueue(q.Name, uint64(qs.next), q.Settings, sched.State{
 		LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt,
@@ -85,14 +76,11 @@ func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err
 
 // remains are some leases and rows of a retired queue.
 type remains struct {
-	leases   []*sched.Lease
-	keys     []store.Key
-	ranges   [][2][]byte // of the rows
-	queued   []byte      // how far it came among the rows
-	ended    []byte
-	rows     int // and leases that may still be looked at
-	bytes    int
-	complete bool // nothing else is left
+	budget
+	leases        []*sched.Lease
+	keys          []store.Key
+	ranges        [][2][]byte // of the rows
+	queued, ended []byte      // how far it came among the rows
 }
 
 // forgetSome forgets some of a retired queue, and returns how many keys.
@@ -120,10 +108,11 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	tx.changedCrawl(r.c)
 	r.queued, r.ended = some.queued, some.ended
 	switch {
-	case some.complete:
+	case some.spent():
+	case !r.again:
 		tx.delete(appendRetiredRow(nil, r.c.num, uint32(r.q.ID)))
 		tx.s.sched.finish(r)
-	case r.again && some.rows > 0 && some.bytes > 0:
+	default:
 		r.queued, r.again = nil, false
 	}
 	return int64(len(found)), nil
@@ -136,78 +125,41 @@ func (sc *scheduler) finish(r *retired) {
 }
 
 // remains reads what a step may forget. It changes nothing.
-func (tx *txn) remains(r *retired) (*remains, error) {
-	some := &remains{rows: forgetRows, bytes: forgetBytes}
-	some.running(r)
-	c, num := r.c.num, uint32(r.q.ID)
-	lo, hi := appendOrderPrefix(nil, c, num), appendOrderPrefix(nil, c, num+1)
-	var err error
-	some.queued, err = some.read(tx, r.queued, lo, hi, func(key, value []byte) (store.Key, error) {
+func (tx *txn) remains(r *retired) (some *remains, err error) {
+	some = &remains{budget: budget{forgetRows, stepBytes}, leases: r.q.Leases(forgetRows)}
+	for _, l := range some.leases {
+		some.keys = append(some.keys, l.Key)
+	}
+	some.rows -= len(some.leases)
+	some.queued, err = some.read(tx, r, tableOrder, r.queued, func(key, value []byte) (store.Key, error) {
 		rec, err := recordAt(key, value)
 		return rec.Key, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	lo, hi = appendDonePrefix(nil, c, num), appendDonePrefix(nil, c, num+1)
-	some.ended, err = some.read(tx, r.ended, lo, hi, func(key, _ []byte) (store.Key, error) {
+	some.ended, err = some.read(tx, r, tableDone, r.ended, func(key, _ []byte) (store.Key, error) {
 		return store.Key(key[9:]), nil
 	})
-	some.complete = some.rows > 0 && some.bytes > 0 && !r.again
 	return some, err
 }
 
-// running takes leases of the queue: of those that ran when it was retired, and then
-// those that ran out.
-func (some *remains) running(r *retired) {
-	for ; len(r.leases) > 0 && some.rows > 0; some.rows-- {
-		l := r.leases[len(r.leases)-1]
-		r.leases = r.leases[:len(r.leases)-1]
-		if l.Queue == r.q && r.c.queues.Leases[l.Key] == l {
-			some.lease(l)
-		}
-	}
-	if len(r.leases) > 0 || some.rows == 0 {
-		return
-	}
-	for _, l := range r.q.Late(some.rows) {
-		some.rows--
-		some.lease(l)
-	}
-}
-
-func (some *remains) lease(l *sched.Lease) {
-	some.leases = append(some.leases, l)
-	some.keys = append(some.keys, l.Key)
-}
-
-// read takes the first rows between lo and hi, or from a row on, and returns the row to
-// continue from.
-func (some *remains) read(tx *txn, from, lo, hi []byte, keyOf func(key, value []byte) (store.Key, error)) ([]byte, error) {
+// read takes the next rows of a table, and returns the row to continue from.
+func (some *remains) read(tx *txn, r *retired, table byte, from []byte, keyOf func(key, value []byte) (store.Key, error)) ([]byte, error) {
+	lo, hi := queueBounds(table, r.c.num, uint32(r.q.ID))
 	if from != nil {
 		lo = from
 	}
-	var last []byte
-	err := tx.s.scan(lo, hi, func(key, value []byte) error {
-		if some.rows <= 0 || some.bytes <= 0 {
-			return errPage
-		}
+	n := len(some.keys)
+	next, err := tx.s.walk(lo, hi, &some.budget, func(key, value []byte) error {
 		k, err := keyOf(key, value)
-		some.rows--
-		some.bytes -= len(key) + len(value)
 		some.keys = append(some.keys, k)
-		last = append(last[:0], key...)
 		return err
 	})
-	if errors.Is(err, errPage) {
-		err = nil
+	if len(some.keys) > n {
+		some.ranges = append(some.ranges, [2][]byte{lo, next})
 	}
-	if last == nil {
-		return lo, err
-	}
-	last = append(last, 0)
-	some.ranges = append(some.ranges, [2][]byte{lo, last})
-	return last, err
+	return next, err
 }
 
 // ownedBy returns those of the keys whose place is in the queue, with their
@@ -328,7 +280,7 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 		r := &retired{c: c, q: q}
 		at := queueNum{c.num, num}
 		for _, l := range leases[at] {
-			r.leases = append(r.leases, q.Restore(l.rec, l.token, l.given, l.until, now))
+			q.Restore(l.rec, l.token, l.given, l.until, now)
 		}
 		delete(leases, at)
 		s.sched.retired = append(s.sched.retired, r)

@@ -56,6 +56,12 @@ func appendOrderPrefix(dst []byte, crawl, queue uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableOrder, crawl), queue)
 }
 
+// queueBounds returns the bounds of the rows of a queue in a table.
+func queueBounds(table byte, crawl, queue uint32) (lo, hi []byte) {
+	return binary.BigEndian.AppendUint32(appendNumbered(nil, table, crawl), queue),
+		binary.BigEndian.AppendUint32(appendNumbered(nil, table, crawl), queue+1)
+}
+
 // orderRowLen is the length of the key of a queued URL.
 const orderRowLen = 1 + 4 + 4 + 1 + 6 + 6
 

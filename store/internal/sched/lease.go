@@ -2,6 +2,7 @@ package sched
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/heap"
@@ -55,6 +56,8 @@ type Lease struct {
 	Rewritten bool
 	late      bool // it ran out
 	slot      int32
+	// before and after are its neighbours among the leases of its queue.
+	before, after *Lease
 }
 
 // Entry returns the lease as callers see it. r is its record, not cut.
@@ -66,16 +69,12 @@ func (l *Lease) Entry(r Record) store.Entry {
 
 func (l *Lease) slotOf() *int32 { return &l.slot }
 
-func (l *Lease) endsBefore(b *Lease) bool {
-	if l.Until != b.Until {
-		return l.Until < b.Until
-	}
-	return l.Token < b.Token
-}
+func (l *Lease) endsBefore(b *Lease) bool { return l.Compare(b) < 0 }
 
-// Before reports whether the lease comes first in a listing: by its end, then
-// by its token.
-func (l *Lease) Before(b *Lease) bool { return l.endsBefore(b) }
+// Compare orders leases as they are listed: by their end, then by their token.
+func (l *Lease) Compare(b *Lease) int {
+	return cmp.Or(cmp.Compare(l.Until, b.Until), cmp.Compare(l.Token, b.Token))
+}
 
 // Lease hands out a URL that was queued, from now until a time. The queue has to
 // be filed afterwards.
@@ -96,12 +95,16 @@ func (q *Queue) Restore(r Record, token uint64, given, until, now int64) *Lease 
 }
 
 func (l *Lease) run() {
-	c := l.Queue.Crawl
+	c, q := l.Queue.Crawl, l.Queue
 	if c.Leases == nil {
 		c.Leases = make(map[store.Key]*Lease)
 	}
 	c.Leases[l.Key] = l
 	c.leases.Push(l)
+	if l.after = q.leases; l.after != nil {
+		l.after.before = l
+	}
+	q.leases = l
 }
 
 // expire moves a lease that ran out to those its queue hands out again.
@@ -125,13 +128,13 @@ func (q *Queue) Expired() *Lease {
 	return q.expired.Top()
 }
 
-// Late returns up to n expired leases of the queue, in no order.
-func (q *Queue) Late(n int) []*Lease {
-	if q.expired == nil {
-		return nil
+// Leases returns up to n leases of the queue, in no order.
+func (q *Queue) Leases(n int64) []*Lease {
+	list := make([]*Lease, 0, min(n, q.Leased()))
+	for l := q.leases; l != nil && len(list) < cap(list); l = l.after {
+		list = append(list, l)
 	}
-	all := q.expired.Members()
-	return all[:min(n, len(all))]
+	return list
 }
 
 // out takes the lease out of its heap.
@@ -155,6 +158,14 @@ func (l *Lease) out() {
 func (l *Lease) End() {
 	l.out()
 	delete(l.Queue.Crawl.Leases, l.Key)
+	if l.before != nil {
+		l.before.after = l.after
+	} else {
+		l.Queue.leases = l.after
+	}
+	if l.after != nil {
+		l.after.before = l.before
+	}
 }
 
 // Renew lets the lease run under a token, from now until a time. The queue has

@@ -14,9 +14,9 @@ type Queue struct {
 	// Settings are nil when none was ever set.
 	Settings *store.QueueSettings
 	State
-	Marks   uint8  // the backend's own
-	Journal uint64 // also of the backend
+	Journal uint64 // the backend's own
 
+	leases  *Lease             // one of all, the others come after it
 	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
 	heads   *[store.MaxPriority + 1]Head
 	head    Head // the earliest of the heads; heads is nil while it is the only one
@@ -29,6 +29,7 @@ type Queue struct {
 	class   int32
 	place   place
 	retired bool
+	Marks   uint8 // also of the backend
 	levels  uint8 // bit p: priority p has URLs queued
 }
 

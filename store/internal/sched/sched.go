@@ -156,9 +156,6 @@ func (c *Crawl) AdvanceSome(now int64, n int) bool {
 // Advance.
 func (c *Crawl) InFlight() int64 { return int64(c.leases.Len()) }
 
-// Running returns the leases that have not run out, as of the last Advance, in no order.
-func (c *Crawl) Running() []*Lease { return c.leases.Members() }
-
 // open reports whether settings neither pause nor block.
 func open(s *store.QueueSettings, now int64) bool {
 	return !s.Paused && Ms(s.BlockedUntil) <= now
