@@ -25,17 +25,17 @@ func (tx *txn) whole(l *sched.Lease) sched.Record {
 }
 
 func (tx *txn) readTexts(r pebble.Reader, l *sched.Lease) sched.Record {
-	tx.key = appendLeaseRow(tx.key[:0], l.Token)
-	value, closer, ok := tx.get(r, tx.key)
-	if !ok {
-		tx.note(fmt.Errorf("cannot read lease %d of key %x; got no row: %w", l.Token, l.Key[:], store.ErrCorrupt))
-		return l.Record
-	}
-	row, err := parseLease(tx.key, value)
-	tx.note(err)
-	tx.note(closer.Close())
 	rec := l.Record
-	rec.URL, rec.Meta, rec.Cut = row.rec.URL, row.rec.Meta, false
+	tx.key = appendLeaseRow(tx.key[:0], l.Token)
+	err := readRow(r, tx.key, func(value []byte) error {
+		row, err := parseLease(tx.key, value)
+		rec.URL, rec.Meta, rec.Cut = row.rec.URL, row.rec.Meta, false
+		return err
+	})
+	if err == nil && rec.Cut {
+		err = fmt.Errorf("cannot read lease %d of key %x; got no row: %w", l.Token, l.Key[:], store.ErrCorrupt)
+	}
+	tx.note(err)
 	return rec
 }
 

@@ -43,7 +43,7 @@ func appendNext(dst []byte, crawl, gen uint32) []byte {
 
 // formatOf returns the format of a database, 0 if it is empty.
 func formatOf(db *pebble.DB) (format uint32, err error) {
-	err = readRowOf(db, metaKey(metaFormat), func(row []byte) error {
+	err = readRow(db, metaKey(metaFormat), func(row []byte) error {
 		if len(row) != 4 {
 			return fmt.Errorf("got format row %x; want 4 bytes: %w", row, store.ErrCorrupt)
 		}

@@ -62,7 +62,7 @@ func (tx *txn) newQueue(c *crawl, name string) *sched.Queue {
 	q := qs.NewQueue(name, uint64(qs.next), nil, sched.State{})
 	qs.next++
 	tx.changedCrawl(c)
-	tx.set(appendNameRow(nil, c.num, uint32(q.ID)), []byte(name))
+	tx.set(appendOfQueue(nil, tableName, c.num, uint32(q.ID)), []byte(name))
 	tx.load(qs, q)
 	tx.changedQueue(q)
 	q.Marks |= markNew
@@ -80,14 +80,12 @@ func (tx *txn) oldQueue(c *crawl, name string) *sched.Queue {
 	}
 	// The row of a queue that isn't loaded is never in a batch to come.
 	tx.key = appendQueueRow(tx.key[:0], c.num, name)
-	row, closer, ok := tx.get(tx.s.db, tx.key)
-	if !ok {
-		return nil
-	}
-	defer closer.Close()
-	q, err := parseQueue(qs.Crawl, name, row)
-	if err != nil {
-		tx.note(err)
+	var q *sched.Queue
+	err := readRow(tx.s.db, tx.key, func(row []byte) (err error) {
+		q, err = parseQueue(qs.Crawl, name, row)
+		return err
+	})
+	if tx.note(err); q == nil || err != nil {
 		return nil
 	}
 	tx.load(qs, q)
@@ -99,12 +97,14 @@ func (tx *txn) numberedQueue(c *crawl, num uint32) *sched.Queue {
 	if q := c.queues.byNum[num]; q != nil {
 		return q
 	}
-	row, closer, ok := tx.get(tx.reader(), appendNameRow(nil, c.num, num))
-	if !ok {
+	name := ""
+	tx.note(readRow(tx.reader(), appendOfQueue(nil, tableName, c.num, num), func(row []byte) error {
+		name = string(row)
+		return nil
+	}))
+	if name == "" {
 		return nil
 	}
-	name := string(row)
-	tx.note(closer.Close())
 	return tx.oldQueue(c, name)
 }
 

@@ -74,7 +74,7 @@ type rowGetter interface {
 // readPlace reads where a URL is or was queued whose place is not in memory, the zero pointer if that is
 // not known.
 func readPlace(rows rowGetter, crawl uint32, k *store.Key) (p pointer, err error) {
-	err = readRowOf(rows, appendKeyRow(nil, tablePlace, crawl, k), func(row []byte) (err error) {
+	err = readRow(rows, appendKeyRow(nil, tablePlace, crawl, k), func(row []byte) (err error) {
 		p, err = parsePointer(row)
 		return err
 	})
@@ -86,7 +86,7 @@ func queuedAt(rows rowGetter, crawl uint32, k *store.Key, p *pointer) (rec sched
 	if p.at.Seq == 0 {
 		return rec, false, nil
 	}
-	err = readRowOf(rows, appendOrderRow(nil, crawl, p.queue, p.priority, p.at), func(row []byte) (err error) {
+	err = readRow(rows, appendOrderRow(nil, crawl, p.queue, p.priority, p.at), func(row []byte) (err error) {
 		rec, err = parseRecord(row, p.priority, p.at)
 		ok = rec.Key == *k
 		return err
@@ -97,15 +97,15 @@ func queuedAt(rows rowGetter, crawl uint32, k *store.Key, p *pointer) (rec sched
 // endedAt reads the URL of a key that was completed or dropped. The state is SeenOnly if its text is not
 // kept.
 func endedAt(rows rowGetter, crawl uint32, k *store.Key, queue uint32) (rec sched.Record, state store.State, err error) {
-	err = readRowOf(rows, appendDoneRow(nil, crawl, queue, k), func(row []byte) (err error) {
+	err = readRow(rows, appendDoneRow(nil, crawl, queue, k), func(row []byte) (err error) {
 		rec, state, err = parseDone(row)
 		return err
 	})
 	return rec, state, err
 }
 
-// readRowOf calls parse for a row if there is one.
-func readRowOf(rows rowGetter, key []byte, parse func(row []byte) error) error {
+// readRow calls parse for a row if there is one.
+func readRow(rows rowGetter, key []byte, parse func(row []byte) error) error {
 	row, closer, err := rows.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil

@@ -1,8 +1,6 @@
 package pebblestore
 
 import (
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -88,18 +86,6 @@ func (tx *txn) reader() pebble.Reader {
 		tx.batch = indexed
 	}
 	return tx.batch
-}
-
-// get returns a row if there is one; an error fails the group.
-func (tx *txn) get(r pebble.Reader, key []byte) ([]byte, io.Closer, bool) {
-	v, closer, err := r.Get(key)
-	if err == nil {
-		return v, closer, true
-	}
-	if !errors.Is(err, pebble.ErrNotFound) {
-		tx.note(err)
-	}
-	return nil, nil, false
 }
 
 // singleDelete removes a row that was set exactly once.

@@ -210,7 +210,7 @@ func journalStates(first uint64, values [][]byte) (map[string]journalState, erro
 // eachState calls f for each state in a journal row, with the key of its queue's row, which
 // is valid during the call.
 func eachState(row []byte, f func(key, value []byte)) error {
-	r := readRow(row)
+	r := newRowReader(row)
 	var key []byte
 	for len(r.B) > 0 {
 		key = appendNumbered(key[:0], tableQueue, uint32(r.Uvarint()))
@@ -236,7 +236,7 @@ func newer(states map[string]journalState, key, value []byte) (journalState, boo
 
 // rowAge returns how many journal rows are older than a queue row.
 func rowAge(value []byte) uint64 {
-	r := readRow(value)
+	r := newRowReader(value)
 	r.Uvarint() // the queue's number
 	return r.Uvarint()
 }

@@ -2,9 +2,6 @@ package pebblestore
 
 import (
 	"encoding/binary"
-	"errors"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -140,12 +137,12 @@ func (s *Store) leads(c *crawl, k *store.Key, p pointer) bool {
 }
 
 // hasRow reports whether a row is in the database, or cannot be read.
-func (s *Store) hasRow(key []byte) bool {
-	_, closer, err := s.db.Get(key)
-	if err == nil {
-		err = closer.Close()
-	}
-	return !errors.Is(err, pebble.ErrNotFound)
+func (s *Store) hasRow(key []byte) (has bool) {
+	err := readRow(s.db, key, func([]byte) error {
+		has = true
+		return nil
+	})
+	return has || err != nil
 }
 
 // loadPlaces reads the journal of places. Its places are found after parse.
@@ -181,7 +178,7 @@ func (j *places) parse() error {
 
 // eachPlace calls f for each place of a row.
 func eachPlace(row []byte, f func(at placeKey, p pointer)) error {
-	r := readRow(row)
+	r := newRowReader(row)
 	for len(r.B) > 0 {
 		at := placeKey{crawl: uint32(r.Uvarint())}
 		copy(at.key[:], r.Take(keyLen))

@@ -43,12 +43,12 @@ func (tx *txn) retire(c *crawl, q *sched.Queue) *retired {
 	qs.next++
 	q.Retire()
 	q.Journal, q.Marks = 0, 0
-	tx.delete(appendNameRow(nil, c.num, uint32(q.ID)))
-	tx.set(appendNameRow(nil, c.num, uint32(heir.ID)), []byte(heir.Name))
+	tx.delete(appendOfQueue(nil, tableName, c.num, uint32(q.ID)))
+	tx.set(appendOfQueue(nil, tableName, c.num, uint32(heir.ID)), []byte(heir.Name))
 	tx.load(qs, heir)
 	tx.changedQueue(heir)
 	heir.Marks |= markNew
-	tx.set(appendRetiredRow(nil, c.num, uint32(q.ID)), []byte(q.Name))
+	tx.set(appendOfQueue(nil, tableRetired, c.num, uint32(q.ID)), []byte(q.Name))
 	s.sched.retired = append(s.sched.retired, r)
 	return r
 }
@@ -110,7 +110,7 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	switch {
 	case some.spent():
 	case !r.again:
-		tx.delete(appendRetiredRow(nil, r.c.num, uint32(r.q.ID)))
+		tx.delete(appendOfQueue(nil, tableRetired, r.c.num, uint32(r.q.ID)))
 		tx.s.sched.finish(r)
 	default:
 		r.queued, r.again = nil, false

@@ -28,12 +28,14 @@ func appendQueueRow(dst []byte, crawl uint32, name string) []byte {
 	return append(appendNumbered(dst, tableQueue, crawl), name...)
 }
 
-func appendNameRow(dst []byte, crawl, queue uint32) []byte {
-	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableName, crawl), queue)
+// appendOfQueue appends the key of a row of a queue, or what the keys of its rows in a table begin with.
+func appendOfQueue(dst []byte, table byte, crawl, queue uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendNumbered(dst, table, crawl), queue)
 }
 
-func appendRetiredRow(dst []byte, crawl, queue uint32) []byte {
-	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableRetired, crawl), queue)
+// queueBounds returns the bounds of the rows of a queue in a table.
+func queueBounds(table byte, crawl, queue uint32) (lo, hi []byte) {
+	return appendOfQueue(nil, table, crawl, queue), appendOfQueue(nil, table, crawl, queue+1)
 }
 
 // queueNumber returns the number of the queue in the key of a row that has it after the
@@ -44,22 +46,8 @@ func appendLeaseRow(dst []byte, token uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, tableLease), token)
 }
 
-func appendDonePrefix(dst []byte, crawl, queue uint32) []byte {
-	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableDone, crawl), queue)
-}
-
 func appendDoneRow(dst []byte, crawl, queue uint32, k *store.Key) []byte {
-	return append(appendDonePrefix(dst, crawl, queue), k[:]...)
-}
-
-func appendOrderPrefix(dst []byte, crawl, queue uint32) []byte {
-	return binary.BigEndian.AppendUint32(appendNumbered(dst, tableOrder, crawl), queue)
-}
-
-// queueBounds returns the bounds of the rows of a queue in a table.
-func queueBounds(table byte, crawl, queue uint32) (lo, hi []byte) {
-	return binary.BigEndian.AppendUint32(appendNumbered(nil, table, crawl), queue),
-		binary.BigEndian.AppendUint32(appendNumbered(nil, table, crawl), queue+1)
+	return append(appendOfQueue(dst, tableDone, crawl, queue), k[:]...)
 }
 
 // orderRowLen is the length of the key of a queued URL.
@@ -67,13 +55,13 @@ const orderRowLen = 1 + 4 + 4 + 1 + 6 + 6
 
 // appendOrderRow appends the key of a queued URL.
 func appendOrderRow(dst []byte, crawl, queue uint32, priority uint8, at sched.Head) []byte {
-	dst = append(appendOrderPrefix(dst, crawl, queue), store.MaxPriority-priority)
+	dst = append(appendOfQueue(dst, tableOrder, crawl, queue), store.MaxPriority-priority)
 	return appendUint48(appendUint48(dst, uint64(at.Due)), at.Seq)
 }
 
 // appendLevelEnd appends the key after all URLs of one priority.
 func appendLevelEnd(dst []byte, crawl, queue uint32, priority uint8) []byte {
-	return append(appendOrderPrefix(dst, crawl, queue), store.MaxPriority-priority+1)
+	return append(appendOfQueue(dst, tableOrder, crawl, queue), store.MaxPriority-priority+1)
 }
 
 func appendUint48(dst []byte, n uint64) []byte {
@@ -118,7 +106,7 @@ func appendPointer(dst []byte, p pointer) []byte {
 }
 
 func parsePointer(b []byte) (pointer, error) {
-	r := readRow(b)
+	r := newRowReader(b)
 	p := r.pointer()
 	return p, r.end("place of a URL", b)
 }
@@ -148,7 +136,7 @@ func appendRecord(dst []byte, r *sched.Record) []byte {
 // parseRecord is the inverse. The record has its own memory.
 func parseRecord(b []byte, priority uint8, at sched.Head) (sched.Record, error) {
 	rec := sched.Record{Due: at.Due, Seq: at.Seq, Priority: priority}
-	r := readRow(b)
+	r := newRowReader(b)
 	copy(rec.Key[:], r.Take(len(rec.Key)))
 	rec.Created = at.Due - unzigzag(r.Uvarint())
 	rec.Attempts = uint32(r.Uvarint())
@@ -169,7 +157,7 @@ func appendPlaced(dst []byte, r *sched.Record) []byte {
 }
 
 func parsePlaced(b []byte) (sched.Record, error) {
-	r := readRow(b)
+	r := newRowReader(b)
 	priority := r.Byte()
 	at := sched.Head{Due: int64(r.Uvarint()), Seq: r.Uvarint()}
 	if r.Bad {
@@ -227,7 +215,7 @@ func parseLease(key, b []byte) (l leaseRow, err error) {
 	if len(key) != 9 {
 		return l, fmt.Errorf("cannot read lease row %x: %w", key, store.ErrCorrupt)
 	}
-	r := readRow(b)
+	r := newRowReader(b)
 	l = leaseRow{crawl: uint32(r.Uvarint()), queue: uint32(r.Uvarint()), until: int64(r.Uvarint()), token: binary.BigEndian.Uint64(key[1:])}
 	if len(r.B) > 0 && r.B[0] == givenMark {
 		r.Byte()
@@ -243,7 +231,7 @@ func parseLease(key, b []byte) (l leaseRow, err error) {
 // rowReader reads the value of a row.
 type rowReader struct{ fields.Reader }
 
-func readRow(b []byte) rowReader { return rowReader{fields.Reader{B: b}} }
+func newRowReader(b []byte) rowReader { return rowReader{fields.Reader{B: b}} }
 
 func (r *rowReader) zigzag() int64 { return unzigzag(r.Uvarint()) }
 

@@ -42,7 +42,7 @@ func TestRows(t *testing.T) {
 		{"pointer", appendPointer(nil, pointer{2, 3, rec.Place()}), "02 837d ac02"},
 		{"H key", appendQueueRow(nil, 1, "q"), "48 00000001 71"},
 		{"queue", appendQueue(nil, lease.Queue, 128), "05 8001 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01"},
-		{"N key", appendNameRow(nil, 1, 2), "4e 00000001 00000002"},
+		{"N key", appendOfQueue(nil, tableName, 1, 2), "4e 00000001 00000002"},
 		{"L key", appendLeaseRow(nil, 7), "4c 0000000000000007"},
 		{"lease", appendLease(nil, lease), "09 05 8001 03 e8d79bf3f52d ac02 aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
 		{"D key", appendDoneRow(nil, 1, 2, &rec.Key), "44 00000001 00000002 aa0000000000000000000000000000bb"},

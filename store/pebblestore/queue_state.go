@@ -64,7 +64,7 @@ func appendQueue(dst []byte, q *sched.Queue, age uint64) []byte {
 
 // parseQueue is the inverse. The queue has to be filed.
 func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
-	r := readRow(b)
+	r := newRowReader(b)
 	id := r.Uvarint()
 	r.Uvarint() // its age
 	st := sched.State{
@@ -103,7 +103,7 @@ func appendCrawlQueues(dst []byte, qs *queueState) []byte {
 }
 
 func (qs *queueState) parse(b []byte) error {
-	r := readRow(b)
+	r := newRowReader(b)
 	qs.next = uint32(r.Uvarint())
 	n := sched.Counts{Held: int64(r.Uvarint())}
 	r.Uvarint() // leases
@@ -125,7 +125,7 @@ func appendScheduler(dst []byte, sc *scheduler) []byte {
 }
 
 func (sc *scheduler) parse(b []byte) error {
-	r := readRow(b)
+	r := newRowReader(b)
 	sc.seq, sc.token, sc.journal.next, sc.Defaults = r.Uvarint(), r.Uvarint(), r.Uvarint(), r.settings()
 	return r.end("scheduler", b)
 }

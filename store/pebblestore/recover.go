@@ -97,7 +97,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	if c == nil {
 		return nil, fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
 	}
-	r := readRow(value)
+	r := newRowReader(value)
 	id, _, queued := r.Uvarint(), r.Uvarint(), r.Uvarint()
 	if r.Bad {
 		return nil, fmt.Errorf("cannot load queue %q; got %x: %w", key, value, store.ErrCorrupt)

@@ -92,7 +92,7 @@ func parseRunRow(key, value []byte) (gen uint32, id runfile.ID, p runfile.Place,
 	if len(key) != 1+4+len(id) {
 		return 0, id, p, fmt.Errorf("cannot read run row %x: %w", key, store.ErrCorrupt)
 	}
-	r := readRow(value)
+	r := newRowReader(value)
 	p = runfile.Place{Offset: int64(r.Uvarint()), Keys: int64(r.Uvarint()), Buckets: int64(r.Uvarint())}
 	return binary.BigEndian.Uint32(key[1:]), runfile.ID(key[5:]), p, r.end("run row", value)
 }

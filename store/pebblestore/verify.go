@@ -193,17 +193,10 @@ func (v *verifier) ask() error {
 				continue // forgotten
 			}
 			known, err := a.c.seen.has(&a.key)
-			there := a.g != nil
-			if err == nil && !known && !there {
-				err = readRowOf(v.s.db, a.row, func([]byte) error {
-					there = true
-					return nil
-				})
-			}
 			if err != nil {
 				return err
 			}
-			if !known && there {
+			if !known && (a.g != nil || v.s.hasRow(a.row)) {
 				missing = append(missing, a)
 			}
 		}
