@@ -106,7 +106,7 @@ func (s *Store) NameCrawls(ctx context.Context, names, stored []string) error {
 // Queues lists queues as they are when the listing begins.
 func (s *Store) Queues(ctx context.Context, name, after string) iter.Seq2[store.QueueInfo, error] {
 	return listed(func() ([]store.QueueInfo, error) {
-		name, err := sched.CheckListing(name, after)
+		name, err := sched.CrawlOfQueue(name, after)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 
 // Take leases URLs that are due.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
-	name, err := sched.CheckTake(req)
+	name, err := sched.CrawlOfQueue(req.Crawl, req.Queue)
 	if err != nil {
 		return store.Taken{}, err
 	}

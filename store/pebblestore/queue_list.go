@@ -129,7 +129,7 @@ func (s *Store) walk(lo, hi []byte, left *budget, f func(key, value []byte) erro
 // runs may be in it or not.
 func (s *Store) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
 	return func(yield func(store.QueueInfo, error) bool) {
-		name, err := sched.CheckListing(crawl, after)
+		name, err := sched.CrawlOfQueue(crawl, after)
 		if err != nil {
 			yield(store.QueueInfo{}, err)
 			return

@@ -11,7 +11,7 @@ import (
 
 // Take implements store.Store.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
-	crawl, err := sched.CheckTake(req)
+	crawl, err := sched.CrawlOfQueue(req.Crawl, req.Queue)
 	if err != nil {
 		return store.Taken{}, err
 	}

@@ -67,7 +67,7 @@ func readInfo(r *reader, crawl string) store.QueueInfo {
 // memory, and one that reads all of them few scans.
 func (s *Store) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
 	return func(yield func(store.QueueInfo, error) bool) {
-		crawl, err := sched.CheckListing(crawl, after)
+		crawl, err := sched.CrawlOfQueue(crawl, after)
 		crawls := []string{crawl}
 		if err == nil && crawl == sched.AnyCrawl {
 			crawls, err = s.Crawls(ctx)

@@ -29,7 +29,7 @@ const defaultLease = 30 * time.Second
 // don't answer are skipped. Leases that did not reach a replica are released, and don't count as expired ones. The
 // answer to a request that was divided may exceed MaxBytes by one URL of each shard.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
-	crawl, err := sched.CheckTake(req)
+	crawl, err := sched.CrawlOfQueue(req.Crawl, req.Queue)
 	if err != nil {
 		return store.Taken{}, err
 	}

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -99,21 +100,23 @@ func CheckChange(c *store.QueueChange) error {
 	return nil
 }
 
+// CrawlOfQueue is [CrawlNames] for a call that may name a queue: then it needs one crawl.
+func CrawlOfQueue(crawl, queue string) (string, error) {
+	if crawl == AnyCrawl && queue != "" {
+		return "", fault.As(store.ErrInvalid, "cannot use queue %q of all crawls; want one crawl", queue)
+	}
+	return CrawlNames(crawl)
+}
+
 // CheckConfigure checks the arguments of Configure and fills in the crawl.
 func CheckConfigure(crawl, queue string, c *store.QueueChange) (string, error) {
-	if crawl == AnyCrawl && queue != "" {
-		return "", fault.As(store.ErrInvalid, "cannot configure queue %q in all crawls; want one crawl", queue)
-	}
 	if queue == "" && c.NotBefore != nil {
 		return "", fault.As(store.ErrInvalid, "cannot set NotBefore of a crawl; want a queue")
 	}
-	if err := CheckChange(c); err != nil {
+	if err := cmp.Or(CheckChange(c), checkQueue(queue)); err != nil {
 		return "", err
 	}
-	if err := checkQueue(queue); err != nil {
-		return "", err
-	}
-	return CrawlNames(crawl)
+	return CrawlOfQueue(crawl, queue)
 }
 
 // CheckSelection checks a selection and fills in the crawl.
@@ -125,20 +128,4 @@ func CheckSelection(sel store.Selection) (string, error) {
 		return "", fault.As(store.ErrInvalid, "cannot forget; got age %v; want none below 0", sel.Age)
 	}
 	return CrawlNames(sel.Crawl)
-}
-
-// CheckTake checks a request and fills in the crawl.
-func CheckTake(r store.TakeRequest) (string, error) {
-	if r.Queue != "" && r.Crawl == AnyCrawl {
-		return "", fault.As(store.ErrInvalid, "cannot take from queue %q of all crawls; want one crawl", r.Queue)
-	}
-	return CrawlNames(r.Crawl)
-}
-
-// CheckListing checks the arguments of Queues and fills in the crawl.
-func CheckListing(crawl, after string) (string, error) {
-	if crawl == AnyCrawl && after != "" {
-		return "", fault.As(store.ErrInvalid, "cannot list all crawls after queue %q; want one crawl", after)
-	}
-	return CrawlNames(crawl)
 }
