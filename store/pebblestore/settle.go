@@ -66,10 +66,7 @@ type settleOp struct {
 func (o *settleOp) weight() int { return max(1, len(o.list)) }
 
 func (o *settleOp) apply(tx *txn) error {
-	if o.reads(tx) {
-		tx.flush()
-	}
-	if err := o.check(tx); err != nil {
+	if err := o.prepare(tx); err != nil {
 		return err
 	}
 	for i := range o.list {
@@ -79,38 +76,28 @@ func (o *settleOp) apply(tx *txn) error {
 	return nil
 }
 
-// check looks up the keys that the seen-set will be asked for, so that an error
-// leaves everything as it was.
-func (o *settleOp) check(tx *txn) error {
+// prepare looks up the keys that the seen-set will be asked for, so that an error leaves everything
+// as it was. It makes earlier steps readable if the leases in memory do not have all that is needed.
+func (o *settleOp) prepare(tx *txn) error {
 	c := tx.s.crawls[o.crawl]
-	if c == nil || c.seen.trusted() {
+	if c == nil {
 		return nil
 	}
+	reads := false
 	for i := range o.list {
-		if st := &o.list[i]; st.Token == 0 {
+		st := &o.list[i]
+		l := c.queues.Leases[st.Key]
+		reads = reads || l == nil && st.Token == 0 || l != nil && l.Cut && tx.s.keeps(st)
+		if st.Token == 0 && !c.seen.trusted() {
 			if _, err := c.seen.has(&st.Key); err != nil {
 				return err
 			}
 		}
 	}
+	if reads {
+		tx.flush()
+	}
 	return nil
-}
-
-// reads reports whether the leases in memory do not have all that is needed.
-func (o *settleOp) reads(tx *txn) bool {
-	c := tx.s.crawls[o.crawl]
-	if c == nil {
-		return false
-	}
-	qs := &c.queues
-	for i := range o.list {
-		st := &o.list[i]
-		l := qs.Leases[st.Key]
-		if l == nil && st.Token == 0 || l != nil && l.Cut && tx.s.keeps(st) {
-			return true
-		}
-	}
-	return false
 }
 
 // keeps reports whether the text of a URL remains when it is settled.
