@@ -124,17 +124,12 @@ func (v *verifier) queued(key, value []byte) error {
 	if h == nil {
 		return nil
 	}
-	priority, at, err := orderPlace(key)
+	rec, err := recordAt(key, value)
 	if err != nil {
 		v.found(key, "%v", err)
 		return nil
 	}
-	rec, err := parseRecord(value, priority, at)
-	if err != nil {
-		v.found(key, "%v", err)
-		return nil
-	}
-	num := queueNumber(key)
+	num, priority, at := queueNumber(key), rec.Priority, rec.Place()
 	if h.retired[num] {
 		return nil // it is being forgotten, and so is its key, unless that was queued elsewhere
 	}
