@@ -197,43 +197,36 @@ func (tx *txn) endRetired(c *crawl, k *store.Key) {
 
 // retireOp is a step that forgets some of a retired queue.
 type retireOp struct {
-	r        *retired // nil: the one that was retired first
-	n        int64    // keys forgotten
-	finished bool     // nothing is left of r; or, if that was nil, of any
+	r        *retired
+	n        int64 // keys forgotten
+	finished bool  // nothing is left of r
 }
 
 func (*retireOp) weight() int { return forgetRows }
 
 func (o *retireOp) apply(tx *txn) (err error) {
-	sc, r := &tx.s.sched, o.r
-	if r == nil && len(sc.retired) > 0 {
-		r = sc.retired[0]
-	}
-	if r == nil || r.finished {
-		o.finished = true
-		return nil
-	}
 	if tx.flush(); tx.err != nil {
 		return tx.err
 	}
-	o.n, err = tx.forgetSome(r)
+	if !o.r.finished {
+		o.n, err = tx.forgetSome(o.r)
+	}
 	tx.file()
 	tx.flush() // a look-up of this group must not find forgotten keys
-	if o.r != nil {
-		o.finished = r.finished
-	}
+	o.finished = o.r.finished
 	return err
 }
 
 // finishRetired forgets the rest of queues, step by step, and returns the number of
-// keys. If ctx ends, it continues in the background.
+// keys.
 func (s *Store) finishRetired(ctx context.Context, left []*retired) (n int64, err error) {
 	for _, r := range left {
-		for o := (&retireOp{r: r}); !o.finished; n += o.n {
+		for finished := false; !finished; {
+			o := &retireOp{r: r}
 			if err := s.do(ctx, o); err != nil {
-				s.wakeRetiring()
 				return n, err
 			}
+			n, finished = n+o.n, o.finished
 		}
 	}
 	return n, nil
@@ -258,10 +251,12 @@ func (s *Store) forgetRetired() {
 		case <-s.dead:
 			return
 		}
-		for o := (&retireOp{}); !o.finished; {
-			if s.do(context.Background(), o) != nil {
-				break // the next Forget of the queue returns the error
-			}
+		var left []*retired
+		if s.do(context.Background(), readOp(func(tx *txn) error {
+			left = slices.Clone(tx.s.sched.retired)
+			return nil
+		})) == nil {
+			_, _ = s.finishRetired(context.Background(), left) // the next Forget of the queue returns the error
 		}
 	}
 }
