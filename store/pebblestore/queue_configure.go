@@ -20,10 +20,13 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	if err := s.do(ctx, o); err != nil {
 		return err
 	}
-	for from := 0; from < len(o.refile); from += refileQueues {
+	for some := range slices.Chunk(o.refile, refileQueues) {
 		// The change is made, so the end of ctx does not stop this.
-		r := refileOp{o.refile[from:min(from+refileQueues, len(o.refile))]}
-		if err := s.do(context.WithoutCancel(ctx), r); err != nil {
+		err := s.do(context.WithoutCancel(ctx), readOp(func(tx *txn) error {
+			tx.refile(some)
+			return nil
+		}))
+		if err != nil {
 			return err
 		}
 	}
@@ -91,19 +94,11 @@ func (o *configureOp) refiles(c *crawl) {
 // refileQueues is how many queues one step files again: a few milliseconds.
 const refileQueues = 1 << 12
 
-// refileOp files queues again that are still in memory. One that was read or made since the
+// refile files queues again that are still in memory. One that was read or made since the
 // change is filed by it.
-type refileOp struct{ queues []*sched.Queue }
-
-func (o refileOp) weight() int { return len(o.queues) }
-
-func (o refileOp) apply(tx *txn) error {
-	var list []*sched.Queue
-	for _, q := range o.queues {
-		if c := tx.s.crawlOf(q); c != nil && c.queues.loaded[q.Name] == q {
-			list = append(list, q)
-		}
-	}
-	sched.Refile(list, sched.Now(tx.now))
-	return nil
+func (tx *txn) refile(queues []*sched.Queue) {
+	sched.Refile(slices.DeleteFunc(queues, func(q *sched.Queue) bool {
+		c := tx.s.crawlOf(q)
+		return c == nil || c.queues.loaded[q.Name] != q
+	}), sched.Now(tx.now))
 }
