@@ -96,7 +96,7 @@ func (t *placeTable) put(e placeEntry) {
 	}
 	*t.at(t.end) = e
 	i, _ := t.slot(&e.placeKey)
-	t.slots[i] = t.number(&e.placeKey, t.end)
+	t.slots[i] = t.slotFor(t.hash(&e.placeKey), t.end)
 	t.end++
 }
 
@@ -107,22 +107,16 @@ func (t *placeTable) fetch(k *placeKey) {
 	}
 }
 
-// number returns the slot of a URL whose latest place has a number.
-func (t *placeTable) number(k *placeKey, n uint64) placeSlot {
-	return t.slotFor(t.hash(k), n)
-}
-
+// slotFor returns the slot of a URL whose latest place has a number.
 func (t *placeTable) slotFor(hash uint32, n uint64) placeSlot {
 	return placeSlot(hash)<<32 | placeSlot(1+(n&uint64(len(t.ring)-1)))
 }
 
 // remove removes the place of a URL. Its number in the ring is passed over later.
 func (t *placeTable) remove(k placeKey) {
-	i, found := t.slot(&k)
-	if !found {
-		return
+	if i, found := t.slot(&k); found {
+		t.clear(i)
 	}
-	t.clear(i)
 }
 
 // clear frees a slot, and moves those that had to pass by it.
@@ -146,7 +140,7 @@ func (t *placeTable) latest(n uint64) (e *placeEntry, latest bool) {
 // slotOf returns the slot of a place that has a number, -1 if the URL has a later place or
 // none. It looks at slots alone.
 func (t *placeTable) slotOf(e *placeEntry, n uint64) int {
-	want := t.number(&e.placeKey, n)
+	want := t.slotFor(t.hash(&e.placeKey), n)
 	for i := t.home(want.hash()); t.slots[i] != 0; i = t.after(i) {
 		if t.slots[i] == want {
 			return i
