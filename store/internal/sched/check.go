@@ -40,9 +40,9 @@ func checkQueue(name string) error {
 	return nil
 }
 
-func checkPriority(p uint8) error {
-	if p > store.MaxPriority {
-		return fault.As(store.ErrInvalid, "cannot use priority; got %d; want at most %d", p, store.MaxPriority)
+func checkPriority(p *uint8) error {
+	if p != nil && *p > store.MaxPriority {
+		return fault.As(store.ErrInvalid, "cannot use priority; got %d; want at most %d", *p, store.MaxPriority)
 	}
 	return nil
 }
@@ -50,10 +50,7 @@ func checkPriority(p uint8) error {
 // CheckItems returns [store.ErrInvalid] if one of the items can't be stored.
 func CheckItems(items []store.Item) error {
 	for i := range items {
-		if err := checkQueue(items[i].Queue); err != nil {
-			return fmt.Errorf("item %d: %w", i, err)
-		}
-		if err := checkPriority(items[i].Priority); err != nil {
+		if err := cmp.Or(checkQueue(items[i].Queue), checkPriority(&items[i].Priority)); err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
 	}
@@ -79,22 +76,11 @@ func checkSettlement(s *store.Settlement) error {
 	case s.Create && (s.Token != 0 || s.Queue == "" || s.Outcome == store.Extend):
 		return fault.As(store.ErrInvalid, "cannot create by settlement; want token 0, a queue, outcome complete, requeue or drop")
 	}
-	if s.Priority != nil {
-		if err := checkPriority(*s.Priority); err != nil {
-			return err
-		}
-	}
-	if s.QueueChange != nil {
-		if err := CheckChange(s.QueueChange); err != nil {
-			return err
-		}
-	}
-	return checkQueue(s.Queue)
+	return cmp.Or(checkPriority(s.Priority), checkChange(s.QueueChange), checkQueue(s.Queue))
 }
 
-// CheckChange returns [store.ErrInvalid] for a change that can't be kept.
-func CheckChange(c *store.QueueChange) error {
-	if c.Limit != nil && *c.Limit < 0 {
+func checkChange(c *store.QueueChange) error {
+	if c != nil && c.Limit != nil && *c.Limit < 0 {
 		return fault.As(store.ErrInvalid, "cannot change queue; got limit %d; want 0 or more", *c.Limit)
 	}
 	return nil
@@ -113,7 +99,7 @@ func CheckConfigure(crawl, queue string, c *store.QueueChange) (string, error) {
 	if queue == "" && c.NotBefore != nil {
 		return "", fault.As(store.ErrInvalid, "cannot set NotBefore of a crawl; want a queue")
 	}
-	if err := cmp.Or(CheckChange(c), checkQueue(queue)); err != nil {
+	if err := cmp.Or(checkChange(c), checkQueue(queue)); err != nil {
 		return "", err
 	}
 	return CrawlOfQueue(crawl, queue)
