@@ -31,7 +31,11 @@ func leasedAt(l *sched.Lease) found {
 
 // find finds a key of c that the index knows.
 func (tx *txn) find(c *crawl, k *store.Key) found {
-	if l := c.queues.Leases[*k]; l != nil && !l.Queue.Retired() {
+	switch l := c.queues.Leases[*k]; {
+	case l == nil:
+	case l.Queue.Retired():
+		delete(c.queues.Leases, *k) // its queue still has it, and forgets it
+	default:
 		f := leasedAt(l)
 		f.rec = tx.whole(l)
 		return f

@@ -32,7 +32,6 @@ func (a *adder) findForced() error {
 		if !known {
 			continue
 		}
-		a.endRetired(a.c, &it.Key)
 		f := &forced{found: a.find(a.c, &it.Key)}
 		f.first = f.rec.URL
 		a.forced[it.Key] = f

@@ -16,10 +16,8 @@ func (tx *txn) forgetQueues(c *crawl) {
 	if qs.next == 1 {
 		return // it never had a queue
 	}
-	for _, l := range qs.Leases {
-		tx.deleteLease(l)
-	}
 	for _, q := range qs.loaded {
+		tx.deleteLeases(q)
 		tx.s.sched.drop(qs, q)
 	}
 	for _, table := range []byte{tableOrder, tableQueue, tableName, tableDone, tableRetired} {
@@ -27,16 +25,23 @@ func (tx *txn) forgetQueues(c *crawl) {
 	}
 	for _, r := range slices.Clone(tx.s.sched.retired) {
 		if r.c == c {
+			tx.deleteLeases(r.q)
 			tx.s.sched.finish(r)
 		}
 	}
 	qs.Restore(sched.Counts{}) // the scheduler drops a crawl that holds nothing
 }
 
+// deleteLeases removes the rows of the leases of a queue.
+func (tx *txn) deleteLeases(q *sched.Queue) {
+	for _, l := range q.Leases(q.Leased()) {
+		tx.deleteLease(l)
+	}
+}
+
 // forgetHeld removes what the queue side has of a key that is forgotten, held
 // or not. The step ends with file.
 func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
-	tx.endRetired(c, k)
 	f := tx.find(c, k)
 	tx.s.texts.drop(c.num, k)
 	tx.release(c, &f)

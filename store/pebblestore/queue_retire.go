@@ -15,8 +15,8 @@ import (
 // forget its keys, about a thousand at a time. After a crash the row is still there, and the next Open
 // continues. A key is new again after its step.
 //
-// Until then a retired queue's key counts as seen and not held. If it is forced or
-// queued again, its place is in another queue and the key stays.
+// Until then a retired queue's key counts as seen and not held, also if it is leased. If it is forced
+// or queued again, its place is in another queue and the key stays.
 
 // retired is a queue that is being forgotten. It is the committer's.
 type retired struct {
@@ -25,7 +25,6 @@ type retired struct {
 	// queued and ended are the rows to continue from, nil: the first. Finding that again would pass by
 	// all that were deleted.
 	queued, ended []byte
-	again         bool // a row came before that
 	finished      bool
 }
 
@@ -107,13 +106,9 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	}
 	tx.changedCrawl(r.c)
 	r.queued, r.ended = some.queued, some.ended
-	switch {
-	case some.spent():
-	case !r.again:
+	if !some.spent() {
 		tx.delete(appendOfQueue(nil, tableRetired, r.c.num, uint32(r.q.ID)))
 		tx.s.sched.finish(r)
-	default:
-		r.queued, r.again = nil, false
 	}
 	return int64(len(found)), nil
 }
@@ -176,23 +171,6 @@ func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation,
 		}
 	}
 	return tx.s.recordedIn(r.c, owned)
-}
-
-// endRetired ends the lease of a key whose queue is retired, before the key may be
-// queued again. Its key goes back to the rows of that queue, to be forgotten with them; long
-// texts do not.
-func (tx *txn) endRetired(c *crawl, k *store.Key) {
-	l := c.queues.Leases[*k]
-	if l == nil || !l.Queue.Retired() {
-		return
-	}
-	tx.deleteLease(l)
-	l.End()
-	tx.setQueued(c, uint32(l.Queue.ID), &l.Record)
-	tx.changedCrawl(c)
-	for _, r := range tx.s.sched.retired {
-		r.again = r.again || r.q == l.Queue
-	}
 }
 
 // retireOp is a step that forgets some of a retired queue.

@@ -181,10 +181,10 @@ func (v *verifier) leased(key, value []byte) error {
 		return nil
 	}
 	h.leased++
-	v.want(h.c, l.rec.Key, key, heldText)
 	if h.retired[l.queue] {
 		return nil
 	}
+	v.want(h.c, l.rec.Key, key, heldText)
 	return v.wantPlace(h, &l.rec.Key, key, pointer{queue: l.queue})
 }
 

@@ -144,8 +144,6 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
 		return leasedAt(l), true
 	case st.Token != 0 && l == nil || !tx.known(c, &st.Key):
 		return found{}, false
-	case st.Token == 0:
-		tx.endRetired(c, &st.Key)
 	}
 	return tx.find(c, &st.Key), true
 }

@@ -157,7 +157,9 @@ func (l *Lease) out() {
 // afterwards.
 func (l *Lease) End() {
 	l.out()
-	delete(l.Queue.Crawl.Leases, l.Key)
+	if c := l.Queue.Crawl; !l.Queue.retired || c.Leases[l.Key] == l { // or the key is leased elsewhere
+		delete(c.Leases, l.Key)
+	}
 	if l.before != nil {
 		l.before.after = l.after
 	} else {

@@ -34,7 +34,8 @@ type Crawl struct {
 	ID       uint64 // the backend's own
 	Settings store.QueueSettings
 	Counts
-	// Leases are the URLs leased, by key, those whose lease ran out included; nil before the first.
+	// Leases are the URLs leased, by key, those whose lease ran out included; nil before the first. The
+	// backend may drop those of a retired queue.
 	Leases map[store.Key]*Lease
 
 	sched   *Sched
