@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -76,13 +77,7 @@ func Refiles(c *store.QueueChange) bool {
 // the store, ready ones in the order they had.
 func Refile(queues []*Queue, now int64) {
 	slices.SortFunc(queues, func(a, b *Queue) int {
-		switch {
-		case a.turnsBefore(b):
-			return -1
-		case b.turnsBefore(a):
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.filed, b.filed))
 	})
 	for _, q := range queues {
 		q.File(now)

@@ -76,15 +76,11 @@ func (q *Queue) Serves() int64 {
 // opens is when the queue may next be served by everything that time alone
 // changes; [Never] if it is not time that it waits for.
 func (q *Queue) opens() int64 {
-	set, limit, bound := q.own(), q.limit(), q.bound()
-	if q.retired || set.Paused || limit > 0 && q.Completed >= limit || bound > 0 && int(q.live) >= bound {
+	limit, bound := q.limit(), q.bound()
+	if q.retired || limit > 0 && q.Completed >= limit || bound > 0 && int(q.live) >= bound {
 		return Never
 	}
-	t := q.Serves()
-	if t == Never {
-		return Never
-	}
-	return max(t, Ms(set.BlockedUntil))
+	return notBefore(q.own(), q.Serves())
 }
 
 // File puts the queue where it belongs after any change to it. A queue that may be served

@@ -99,16 +99,11 @@ func (s *Sched) DropEmpty() {
 
 // class returns the ready queues of class n, made if need be.
 func (c *Crawl) class(n int) *heap.Heap[*Queue] {
-	i := 0
-	for i < len(c.ready) && c.ready[i].n < n {
-		i++
+	i, ok := slices.BinarySearchFunc(c.ready, n, func(k *class, n int) int { return k.n - n })
+	if !ok {
+		c.ready = slices.Insert(c.ready, i, &class{n, heap.New((*Queue).turnsBefore, (*Queue).slotOf)})
 	}
-	if i < len(c.ready) && c.ready[i].n == n {
-		return c.ready[i].queues
-	}
-	made := &class{n, heap.New((*Queue).turnsBefore, (*Queue).slotOf)}
-	c.ready = slices.Insert(c.ready, i, made)
-	return made.queues
+	return c.ready[i].queues
 }
 
 // pick returns the ready queue whose turn it is; with a bound, of those that

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -125,7 +126,7 @@ func notBefore(s *store.QueueSettings, t int64) int64 {
 // rotate takes one queue of each crawl in turn, and leaves the crawls so that
 // the next call continues where this one ended.
 func (t *taking) rotate(crawls []*Crawl) (err error) {
-	left := append([]*Crawl(nil), crawls...)
+	left := slices.Clone(crawls)
 	last := (*Crawl)(nil)
 	for err == nil && len(left) > 0 && !t.full() {
 		more := left[:0] // those that had something in this round
@@ -153,12 +154,8 @@ func (t *taking) rotate(crawls []*Crawl) (err error) {
 
 // turnTo rotates the crawls so that the given one is last.
 func turnTo(crawls []*Crawl, last *Crawl) {
-	for i, c := range crawls {
-		if c == last {
-			turned := append(append([]*Crawl(nil), crawls[i+1:]...), crawls[:i+1]...)
-			copy(crawls, turned)
-			return
-		}
+	if i := slices.Index(crawls, last) + 1; i > 0 {
+		copy(crawls, slices.Concat(crawls[i:], crawls[:i]))
 	}
 }
 
