@@ -185,16 +185,9 @@ func (tx *txn) file() {
 	sc.touched = sc.touched[:0]
 }
 
-// nextSeq returns the number of a URL that is queued.
-func (tx *txn) nextSeq() uint64 {
-	tx.s.sched.changed = true
-	tx.s.sched.seq++
-	return tx.s.sched.seq
-}
-
-// nextToken returns the token of a lease.
-func (tx *txn) nextToken() uint64 {
-	tx.s.sched.changed = true
-	tx.s.sched.token++
-	return tx.s.sched.token
+// after returns the number after the last one, which is seq or token.
+func (sc *scheduler) after(last *uint64) uint64 {
+	sc.changed = true
+	*last++
+	return *last
 }

@@ -212,7 +212,7 @@ func (tx *txn) enqueue(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
 
 // arrive is enqueue without the row of the URL.
 func (tx *txn) arrive(q *sched.Queue, rec *sched.Record) pointer {
-	rec.Seq = tx.nextSeq()
+	rec.Seq = tx.s.sched.after(&tx.s.sched.seq)
 	at := rec.Place()
 	tx.s.texts.put(uint32(q.Crawl.ID), &rec.Key, rec.URL)
 	tx.s.sched.queuedAt(q, rec.Priority, at)

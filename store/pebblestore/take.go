@@ -22,47 +22,47 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	return o.taken, nil
 }
 
+// takeOp reads the queues in the database alone, which flush brings up to date: within the
+// step no queue is read twice.
 type takeOp struct {
 	crawl string
 	req   store.TakeRequest
 	taken store.Taken
+
+	*txn
+	r      sched.Request
+	it     *pebble.Iterator
+	lo, hi []byte // its bounds
+	given  []*sched.Lease
+	// room is how many more bytes may be leased of the queue that is served.
+	room int64
 }
 
 func (o *takeOp) weight() int { return min(max(1, o.req.MaxURLs), 1<<16) }
 
 func (o *takeOp) apply(tx *txn) error {
 	tx.flush()
-	t := &taker{txn: tx, takeOp: o, r: sched.NewRequest(o.req, sched.Now(tx.now))}
-	next, err := t.take()
+	o.txn, o.r = tx, sched.NewRequest(o.req, sched.Now(tx.now))
+	next, err := o.take()
 	tx.note(err)
-	t.writeLeases()
-	if t.it != nil {
-		tx.note(t.it.Close())
+	// After all other rows of the step: Pebble's write buffer takes in a row next to the one before
+	// it without a search.
+	for _, l := range o.given {
+		tx.writeLease(l)
+	}
+	if o.it != nil {
+		tx.note(o.it.Close())
 	}
 	tx.file()
 	o.taken.Next = sched.Time(next)
 	return nil
 }
 
-// taker carries out a Take. It reads the queues in the database alone, which
-// flush brought up to date: within the step no queue is read twice.
-type taker struct {
-	*txn
-	*takeOp
-	r     sched.Request
-	it    *pebble.Iterator
-	lo    []byte
-	hi    []byte
-	given []*sched.Lease
-	// room is how many more bytes may be leased of the queue that is served.
-	room int64
-}
-
-func (t *taker) take() (int64, error) {
-	if t.takeOp.crawl == sched.AnyCrawl {
+func (t *takeOp) take() (int64, error) {
+	if t.crawl == sched.AnyCrawl {
 		return t.s.sched.Take(nil, t.r, t.serve)
 	}
-	c := t.s.crawls[t.takeOp.crawl]
+	c := t.s.crawls[t.crawl]
 	if c == nil {
 		return sched.Never, nil
 	}
@@ -78,7 +78,7 @@ func (t *taker) take() (int64, error) {
 
 // serve leases URLs of a queue: those whose lease ran out, then those due, highest
 // priority first.
-func (t *taker) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
+func (t *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
 	c := t.s.crawlOf(q)
 	t.room = room
 	for ; got < n && t.room > 0 && q.Expired() != nil; got++ {
@@ -102,34 +102,26 @@ func (t *taker) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, 
 }
 
 // renew leases again a URL whose lease ran out.
-func (t *taker) renew(l *sched.Lease) {
+func (t *takeOp) renew(l *sched.Lease) {
 	if l.Cut {
 		l.Record = t.readTexts(t.s.db, l)
 	}
 	t.deleteLease(l)
-	l.Renew(t.nextToken(), t.r.Now, t.r.Until)
+	l.Renew(t.s.sched.after(&t.s.sched.token), t.r.Now, t.r.Until)
 	l.Rewritten = false
 	t.give(l)
 }
 
 // give hands out a lease.
-func (t *taker) give(l *sched.Lease) {
+func (t *takeOp) give(l *sched.Lease) {
 	l.Attempts++
 	t.room -= sched.Size(&l.Record)
 	t.given = append(t.given, l)
 	t.taken.Leases = append(t.taken.Leases, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
 }
 
-// writeLeases writes the leases after all other rows of the step: Pebble's write buffer
-// takes in a row next to the one before it without a search.
-func (t *taker) writeLeases() {
-	for _, l := range t.given {
-		t.writeLease(l)
-	}
-}
-
 // level leases up to n due URLs of one priority, and sets the new head.
-func (t *taker) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, error) {
+func (t *takeOp) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, error) {
 	rows, err := t.rows(c, q, priority, n)
 	if err != nil {
 		return 0, err
@@ -139,7 +131,7 @@ func (t *taker) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, err
 		rec := &rows[got]
 		t.key = appendOrderRow(t.key[:0], c.num, uint32(q.ID), priority, rec.Place())
 		t.singleDelete(t.key)
-		t.give(q.Lease(*rec, t.nextToken(), t.r.Now, t.r.Until))
+		t.give(q.Lease(*rec, t.s.sched.after(&t.s.sched.token), t.r.Now, t.r.Until))
 	}
 	head := sched.Head{Due: sched.Never}
 	if got < len(rows) {
@@ -152,7 +144,7 @@ func (t *taker) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, err
 
 // seek puts the iterator on the URLs of one priority, beginning with the head:
 // before it are only rows that are gone, which cost time to pass by.
-func (t *taker) seek(c *crawl, q *sched.Queue, priority uint8) error {
+func (t *takeOp) seek(c *crawl, q *sched.Queue, priority uint8) error {
 	t.lo = appendOrderRow(t.lo[:0], c.num, uint32(q.ID), priority, q.Head(priority))
 	t.hi = appendLevelEnd(t.hi[:0], c.num, uint32(q.ID), priority)
 	if t.it != nil {

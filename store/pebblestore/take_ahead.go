@@ -80,7 +80,7 @@ func (sc *scheduler) keepAhead(q *sched.Queue, priority uint8, rows []sched.Reco
 
 // rows returns the URLs of one priority from its head on: at least n and one
 // more if there are so many.
-func (t *taker) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.Record, error) {
+func (t *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.Record, error) {
 	if a := t.s.sched.ahead[q]; a != nil && a.priority == priority && len(a.rows) > n {
 		return a.rows, nil
 	}
