@@ -26,29 +26,39 @@ func (read readOp) apply(tx *txn) error {
 	return err
 }
 
+// ask returns what a step that only reads returns.
+func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (T, error) {
+	var answer, none T // the answer is the committer's, if the store dies
+	err := s.do(ctx, readOp(func(tx *txn) (err error) {
+		answer, err = read(tx)
+		return err
+	}))
+	if err != nil {
+		return none, err
+	}
+	return answer, nil
+}
+
 // Lookup implements store.Store.
 func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
 	crawl, err := sched.CrawlName(crawl)
 	if err != nil {
 		return store.Entry{}, err
 	}
-	var e store.Entry // the committer's, if the store dies
-	err = s.do(ctx, readOp(func(tx *txn) error {
-		c := s.crawls[crawl]
-		known := false
+	e, err := ask(ctx, s, func(tx *txn) (e store.Entry, err error) {
+		c, known := s.crawls[crawl], false
 		if c != nil {
-			var err error
-			if known, err = c.seen.has(&key); err != nil {
-				return err
-			}
+			known, err = c.seen.has(&key)
 		}
-		if !known {
-			return fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
+		if err == nil && !known {
+			err = fmt.Errorf("cannot look up key %x: %w", key[:], store.ErrNotFound)
+		}
+		if err != nil {
+			return e, err
 		}
 		f := tx.find(c, &key)
-		e = f.entry(c, &key)
-		return nil
-	}))
+		return f.entry(c, &key), nil
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		paths, fileErr := s.seenIn(crawl, []store.Key{key})
 		if fileErr == nil && paths != nil {
@@ -56,10 +66,7 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 		}
 		err = cmp.Or(fileErr, err)
 	}
-	if err != nil {
-		return store.Entry{}, err
-	}
-	return e, nil
+	return e, err
 }
 
 // QueueInfo implements store.Store.
@@ -68,28 +75,15 @@ func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.Queue
 	if err != nil {
 		return store.QueueInfo{}, err
 	}
-	var info store.QueueInfo // the committer's, if the store dies
-	err = s.do(ctx, readOp(func(tx *txn) error {
-		c := s.crawls[crawl]
-		if c == nil {
-			return noQueue(crawl, queue)
+	return ask(ctx, s, func(tx *txn) (info store.QueueInfo, err error) {
+		if c := s.crawls[crawl]; c != nil {
+			c.queues.Advance(sched.Now(tx.now))
+			if q := tx.oldQueue(c, queue); q != nil && q.Exists() {
+				return q.Info(), nil
+			}
 		}
-		c.queues.Advance(sched.Now(tx.now))
-		q := tx.oldQueue(c, queue)
-		if q == nil || !q.Exists() {
-			return noQueue(crawl, queue)
-		}
-		info = q.Info()
-		return nil
-	}))
-	if err != nil {
-		return store.QueueInfo{}, err
-	}
-	return info, nil
-}
-
-func noQueue(crawl, queue string) error {
-	return fmt.Errorf("cannot find queue %q of crawl %q: %w", queue, crawl, store.ErrNotFound)
+		return info, fmt.Errorf("cannot find queue %q of crawl %q: %w", queue, crawl, store.ErrNotFound)
+	})
 }
 
 // budget is what one step may still look at, so that other callers wait a few milliseconds: rows,
@@ -143,11 +137,10 @@ func (s *Store) Queues(ctx context.Context, crawl, after string) iter.Seq2[store
 // is the last.
 func paged[T any](ctx context.Context, s *Store, page func(tx *txn) ([]T, bool, error), yield func(T, error) bool) {
 	for more := true; more; {
-		var list []T
-		err := s.do(ctx, readOp(func(tx *txn) (err error) {
+		list, err := ask(ctx, s, func(tx *txn) (list []T, err error) {
 			list, more, err = page(tx)
-			return err
-		}))
+			return list, err
+		})
 		if err != nil {
 			var none T
 			yield(none, err)

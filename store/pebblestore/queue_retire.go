@@ -229,11 +229,8 @@ func (s *Store) forgetRetired() {
 		case <-s.dead:
 			return
 		}
-		var left []*retired
-		if s.do(context.Background(), readOp(func(tx *txn) error {
-			left = slices.Clone(tx.s.sched.retired)
-			return nil
-		})) == nil {
+		left, err := ask(context.Background(), s, func(tx *txn) ([]*retired, error) { return slices.Clone(tx.s.sched.retired), nil })
+		if err == nil {
 			_, _ = s.finishRetired(context.Background(), left) // the next Forget of the queue returns the error
 		}
 	}
