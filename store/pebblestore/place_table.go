@@ -131,12 +131,6 @@ func (t *placeTable) clear(i int) {
 	}
 }
 
-// latest returns the place of a number, and reports whether it is the latest of its URL.
-func (t *placeTable) latest(n uint64) (e *placeEntry, latest bool) {
-	e = t.at(n)
-	return e, t.slotOf(e, n) >= 0
-}
-
 // slotOf returns the slot of a place that has a number, -1 if the URL has a later place or
 // none. It looks at slots alone.
 func (t *placeTable) slotOf(e *placeEntry, n uint64) int {

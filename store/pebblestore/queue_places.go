@@ -114,9 +114,9 @@ func (s *Store) evictPlaces() {
 // of their own.
 func (j *places) retire(tx *txn, row placesRow, first uint64) {
 	for n := first; n < first+uint64(row.count); n++ {
-		e, latest := j.latest(n)
+		e := j.at(n)
 		c := tx.s.byNum[e.crawl]
-		if !latest || c == nil || row.loaded != nil && !tx.s.leads(c, &e.key, e.pointer()) {
+		if c == nil || j.slotOf(e, n) < 0 || row.loaded != nil && !tx.s.leads(c, &e.key, e.pointer()) {
 			continue
 		}
 		tx.key = appendKeyRow(tx.key[:0], tablePlace, e.crawl, &e.key)

@@ -201,8 +201,8 @@ func TestPlaceTable(t *testing.T) {
 			if len(list)-first <= rng.IntN(1000) {
 				continue
 			}
-			at, latest := table.latest(table.first)
-			e := *at
+			e := *table.at(table.first)
+			latest := table.slotOf(&e, table.first) >= 0
 			table.shift()
 			n, ok := want[list[first].at]
 			if ok = ok && n == first; latest != ok || e.placeKey != list[first].at || e.pointer() != list[first].p {
