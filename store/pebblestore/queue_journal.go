@@ -44,9 +44,6 @@ func (r *journalRow) put(q *sched.Queue) {
 	q.Journal = r.num + 1
 }
 
-// holds reports whether the latest state of q is in the row.
-func (r *journalRow) holds(q *sched.Queue) bool { return q.Journal == r.num+1 }
-
 const (
 	// journalFrom is the number of changed queues from which on a group writes
 	// to the journal.
@@ -79,16 +76,12 @@ func (sc *scheduler) openJournal(from int) bool {
 	if n < from {
 		return false
 	}
-	sc.journal.open(n)
-	sc.changed = true // the row that has the next number
-	return true
-}
-
-// open begins a row for so many queues.
-func (j *journal) open(changed int) {
-	j.rows = append(j.rows, journalRow{num: j.next, queues: make([]*sched.Queue, 0, changed)})
+	j := &sc.journal
+	j.rows = append(j.rows, journalRow{num: j.next, queues: make([]*sched.Queue, 0, n)})
 	j.next++
 	j.buf = j.buf[:0]
+	sc.changed = true // the row that has the next number
+	return true
 }
 
 // add adds the state of a queue to the row.
@@ -103,7 +96,8 @@ func (j *journal) add(crawl uint32, q *sched.Queue) {
 	binary.BigEndian.PutUint16(j.buf[at:], uint16(len(j.buf)-at-2)) // a state is at most about 200 bytes
 }
 
-// close writes the row, and removes the oldest while the journal is too long.
+// close writes the row, and removes the oldest while the journal is too long. What is still the
+// latest state of a queue goes into a row of its own.
 func (j *journal) close(tx *txn) {
 	row := &j.rows[len(j.rows)-1]
 	row.size = len(j.buf)
@@ -111,22 +105,18 @@ func (j *journal) close(tx *txn) {
 	tx.key = appendJournalRow(tx.key[:0], tableJournal, row.num)
 	tx.set(tx.key, j.buf)
 	for j.size > tx.s.opt.journalSize && len(j.rows) > 1 {
-		j.retire(tx, &j.rows[0])
-		j.size -= j.rows[0].size
-		j.rows[0] = journalRow{}
+		old := &j.rows[0]
+		for _, q := range old.queues {
+			if c := tx.s.crawlOf(q); c != nil && q.Journal == old.num+1 {
+				tx.setQueue(c, q)
+			}
+		}
+		tx.key = appendJournalRow(tx.key[:0], tableJournal, old.num)
+		tx.singleDelete(tx.key)
+		j.size -= old.size
+		*old = journalRow{}
 		j.rows = j.rows[1:]
 	}
-}
-
-// retire removes a row, whose latest states go into rows of their own.
-func (j *journal) retire(tx *txn, row *journalRow) {
-	for _, q := range row.queues {
-		if c := tx.s.crawlOf(q); c != nil && row.holds(q) {
-			tx.setQueue(c, q)
-		}
-	}
-	tx.key = appendJournalRow(tx.key[:0], tableJournal, row.num)
-	tx.singleDelete(tx.key)
 }
 
 // setQueue writes the row of a queue.

@@ -47,7 +47,8 @@ func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
 	j, at := &tx.s.sched.places, placeKey{c.num, *k}
 	if n := len(j.rows); len(j.buf) == 0 || j.rows[n-1].count >= rowPlaces {
 		j.close(tx)
-		j.open()
+		j.rows = append(j.rows, placesRow{num: j.next})
+		j.next++
 	}
 	j.put(newPlaceEntry(at, p))
 	j.rows[len(j.rows)-1].count++
@@ -70,12 +71,6 @@ func (tx *txn) findPlace(c *crawl, k *store.Key) pointer {
 	p, err := readPlace(tx.reader(), c.num, k)
 	tx.note(err)
 	return p
-}
-
-// open begins a row.
-func (j *places) open() {
-	j.rows = append(j.rows, placesRow{num: j.next})
-	j.next++
 }
 
 // close puts the last row into the batch.

@@ -28,10 +28,6 @@ type queueRows struct {
 	firstPlaces, firstJournal uint64 // the numbers of the first rows that were read
 }
 
-func newQueueRows() queueRows {
-	return queueRows{places: map[placeKey]pointer{}, queues: map[queueNum]*urlsOfQueue{}}
-}
-
 // urlsOfQueue is a queue by its state, and its URLs as they were read.
 type urlsOfQueue struct {
 	q      *sched.Queue

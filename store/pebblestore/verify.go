@@ -77,7 +77,7 @@ type verifier struct {
 }
 
 func newVerifier(ctx context.Context, s *Store, r *Report) *verifier {
-	return &verifier{ctx: ctx, s: s, r: r, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{}, queueRows: newQueueRows()}
+	return &verifier{ctx: ctx, s: s, r: r, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{}, queueRows: queueRows{places: map[placeKey]pointer{}, queues: map[queueNum]*urlsOfQueue{}}}
 }
 
 // counted is a generation as it was, and how many keys were read.

@@ -1,6 +1,9 @@
 package sched
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/heap"
 )
@@ -147,38 +150,23 @@ func one(b bool) int64 {
 
 // SetHead sets the first URL of a priority, after any change.
 func (q *Queue) SetHead(priority uint8, h Head) {
-	if h.Due == Never {
-		q.levels &^= 1 << priority
-	} else {
+	others := q.levels &^ (1 << priority)
+	if q.heads == nil && others != 0 && h.Due != Never {
+		heads := new([store.MaxPriority + 1]Head)
+		for p := range heads {
+			heads[p] = q.Head(uint8(p))
+		}
+		q.heads = heads
+	}
+	if q.levels = others; h.Due != Never {
 		q.levels |= 1 << priority
 	}
-	if q.heads == nil {
-		if q.levels == 0 || q.levels == 1<<priority && h.Due != Never {
-			q.head = h
-			return
-		}
-		if h.Due == Never {
-			return // that level was empty before
-		}
-		q.spread(priority)
-	}
-	q.heads[priority] = h
-	q.head = Head{Due: Never}
-	for p := range q.heads {
-		if q.levels&(1<<p) != 0 && q.heads[p].Due < q.head.Due {
-			q.head = q.heads[p]
-		}
-	}
-}
-
-// spread makes room for more than one head. The one there was is of the other
-// level than the one that comes.
-func (q *Queue) spread(comes uint8) {
-	q.heads = new([store.MaxPriority + 1]Head)
-	for p := range q.heads {
-		if q.levels&(1<<p) != 0 && uint8(p) != comes {
-			q.heads[p] = q.head
-		}
+	switch {
+	case q.heads != nil:
+		q.heads[priority] = h
+		q.head = slices.MinFunc(q.heads[:], func(a, b Head) int { return cmp.Compare(a.Due, b.Due) })
+	case others == 0:
+		q.head = h
 	}
 }
 
@@ -186,13 +174,12 @@ func (q *Queue) spread(comes uint8) {
 // none.
 func (q *Queue) Head(priority uint8) Head {
 	switch {
-	case q.levels&(1<<priority) == 0:
-		return Head{Due: Never}
-	case q.heads == nil:
-		return q.head
-	default:
+	case q.heads != nil:
 		return q.heads[priority]
+	case q.levels == 1<<priority:
+		return q.head
 	}
+	return Head{Due: Never}
 }
 
 // DueLevel returns the highest priority that has a URL due, and false if none
