@@ -144,15 +144,15 @@ func (a *adder) offered(i int) {
 		delete(a.full, it.Key)
 	}
 	if it.Queue != "" {
-		a.queueNew(i, it, a.into[i])
+		a.queueNew(i, it)
 	} else if a.forces {
-		a.forced[it.Key] = &forced{recorded: i + 1}
+		a.forced[it.Key] = &forced{}
 	}
 }
 
-// queueNew queues an item under the key that item i recorded. q is its queue, if that was
-// found before.
-func (a *adder) queueNew(i int, it *store.Item, q *sched.Queue) {
+// queueNew queues item i, which is new.
+func (a *adder) queueNew(i int, it *store.Item) {
+	q := a.into[i]
 	switch {
 	case q != nil:
 	case a.unknown[it.Queue]:

@@ -4,14 +4,13 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// forced is a known key that an item of the step forces, as it was before the
-// step. Such keys are looked for in the database, inside the step: whether they
+// forced is a known key that an item of the step forces, as it was before the step, or as an
+// item without a queue recorded it. Such keys are looked for in the database, inside the step: whether they
 // are held and what becomes of them is one.
 type forced struct {
 	found
-	recorded int    // 1 more than the item of this step that made it known; 0: known before
-	queued   bool   // by this step
-	first    string // the first-seen URL of a duplicate
+	queued bool   // by this step
+	first  string // the first-seen URL of a duplicate
 }
 
 func forces(it store.Item) bool { return it.Force }
@@ -59,10 +58,6 @@ func (a *adder) force(i int, f *forced) {
 // requeue queues a known item that is not held.
 func (a *adder) requeue(it *store.Item, f *forced) {
 	f.queued, f.first = true, it.URL
-	if f.recorded > 0 {
-		a.queueNew(f.recorded-1, it, nil)
-		return
-	}
 	a.s.texts.drop(a.c.num, &it.Key)
 	a.release(a.c, &f.found)
 	rec := a.record(it)
