@@ -69,7 +69,9 @@ func (l *Lease) Entry(r Record) store.Entry {
 
 func (l *Lease) slotOf() *int32 { return &l.slot }
 
-func (l *Lease) endsBefore(b *Lease) bool { return l.Compare(b) < 0 }
+func (l *Lease) endsBefore(b *Lease) bool {
+	return l.Until < b.Until || l.Until == b.Until && l.Token < b.Token
+}
 
 // Compare orders leases as they are listed: by their end, then by their token.
 func (l *Lease) Compare(b *Lease) int {

@@ -99,8 +99,11 @@ func (s *Sched) DropEmpty() {
 
 // class returns the ready queues of class n, made if need be.
 func (c *Crawl) class(n int) *heap.Heap[*Queue] {
-	i, ok := slices.BinarySearchFunc(c.ready, n, func(k *class, n int) int { return k.n - n })
-	if !ok {
+	i := 0
+	for i < len(c.ready) && c.ready[i].n < n {
+		i++
+	}
+	if i == len(c.ready) || c.ready[i].n > n {
 		c.ready = slices.Insert(c.ready, i, &class{n, heap.New((*Queue).turnsBefore, (*Queue).slotOf)})
 	}
 	return c.ready[i].queues
