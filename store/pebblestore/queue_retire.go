@@ -32,24 +32,16 @@ type retired struct {
 const forgetRows = 1 << 10
 
 // retire takes q out of service and moves its name to an empty queue.
-func (tx *txn) retire(c *crawl, q *sched.Queue) *retired {
-	s, qs := tx.s, &c.queues
-	r := &retired{c: c, q: q}
-	s.sched.drop(qs, q)
-	heir := qs.NewQueue(q.Name, uint64(qs.next), q.Settings, sched.State{
-		LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt,
-	})
-	qs.next++
+func (tx *txn) retire(c *crawl, q *sched.Queue) {
+	tx.s.sched.drop(&c.queues, q)
+	heir := tx.newQueue(c, q.Name)
+	heir.Settings = q.Settings
+	heir.State = sched.State{LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt}
 	q.Retire()
 	q.Journal, q.Marks = 0, 0
 	tx.delete(appendOfQueue(nil, tableName, c.num, uint32(q.ID)))
-	tx.set(appendOfQueue(nil, tableName, c.num, uint32(heir.ID)), []byte(heir.Name))
-	tx.load(qs, heir)
-	tx.changedQueue(heir)
-	heir.Marks |= markNew
 	tx.set(appendOfQueue(nil, tableRetired, c.num, uint32(q.ID)), []byte(q.Name))
-	s.sched.retired = append(s.sched.retired, r)
-	return r
+	tx.s.sched.retired = append(tx.s.sched.retired, &retired{c: c, q: q})
 }
 
 // forgetQueue begins to forget a queue, and continues earlier calls. It returns how many
@@ -247,13 +239,12 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 		num := queueNumber(key)
 		q := c.queues.NewQueue(string(value), uint64(num), nil, sched.State{})
 		q.Retire()
-		r := &retired{c: c, q: q}
 		at := queueNum{c.num, num}
 		for _, l := range leases[at] {
 			q.Restore(l.rec, l.token, l.given, l.until, now)
 		}
 		delete(leases, at)
-		s.sched.retired = append(s.sched.retired, r)
+		s.sched.retired = append(s.sched.retired, &retired{c: c, q: q})
 		s.wakeRetiring()
 		return nil
 	})
