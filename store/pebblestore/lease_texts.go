@@ -26,7 +26,7 @@ func (tx *txn) whole(l *sched.Lease) sched.Record {
 
 func (tx *txn) readTexts(r pebble.Reader, l *sched.Lease) sched.Record {
 	rec := l.Record
-	tx.key = appendLeaseRow(tx.key[:0], l.Token)
+	tx.key = appendLongRow(tx.key[:0], tableLease, l.Token)
 	err := readRow(r, tx.key, func(value []byte) error {
 		row, err := parseLease(tx.key, value)
 		rec.URL, rec.Meta, rec.Cut = row.rec.URL, row.rec.Meta, false
@@ -41,7 +41,7 @@ func (tx *txn) readTexts(r pebble.Reader, l *sched.Lease) sched.Record {
 
 // writeLease writes the row of a lease, and shortens the lease.
 func (tx *txn) writeLease(l *sched.Lease) {
-	tx.key = appendLeaseRow(tx.key[:0], l.Token)
+	tx.key = appendLongRow(tx.key[:0], tableLease, l.Token)
 	tx.value = appendLease(tx.value[:0], l)
 	tx.set(tx.key, tx.value)
 	l.Shorten(tx.s.opt.leaseBytes)
@@ -57,17 +57,16 @@ func (s *Store) fromCommitter(ctx context.Context, c *crawl, list []sought) erro
 		}
 	}
 	for some := range slices.Chunk(left, listRows) {
-		answers := make([]sought, len(some)) // the committer's, if the store dies
-		err := s.do(ctx, readOp(func(tx *txn) error {
-			if s.byNum[c.num] != c {
-				return nil // it was forgotten
-			}
+		answers, err := ask(ctx, s, func(tx *txn) ([]sought, error) {
+			answers := make([]sought, len(some))
 			for i, l := range some {
-				f := tx.find(c, &l.key)
-				answers[i].text, answers[i].kept = f.rec.URL, f.text()
+				if s.byNum[c.num] == c { // or it was forgotten
+					f := tx.find(c, &l.key)
+					answers[i].text, answers[i].kept = f.rec.URL, f.text()
+				}
 			}
-			return nil
-		}))
+			return answers, nil
+		})
 		if err != nil {
 			return err
 		}

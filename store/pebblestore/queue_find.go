@@ -194,7 +194,7 @@ func (tx *txn) findHead(h *headless) {
 
 // deleteLease removes the row of a lease.
 func (tx *txn) deleteLease(l *sched.Lease) {
-	tx.key = appendLeaseRow(tx.key[:0], l.Token)
+	tx.key = appendLongRow(tx.key[:0], tableLease, l.Token)
 	if l.Rewritten {
 		tx.delete(tx.key)
 	} else {

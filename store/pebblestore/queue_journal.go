@@ -53,12 +53,6 @@ const (
 	journalSize = 2 << 20
 )
 
-// appendJournalRow appends the key of a row of a journal: of queues or of places. The numbers of
-// its rows ascend by one.
-func appendJournalRow(dst []byte, table byte, num uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, table), num)
-}
-
 // journals reports whether a queue that changed may be in the journal: a new one needs
 // a row, to be found by its name, and so does one that holds nothing any more.
 func journals(q *sched.Queue) bool {
@@ -102,7 +96,7 @@ func (j *journal) close(tx *txn) {
 	row := &j.rows[len(j.rows)-1]
 	row.size = len(j.buf)
 	j.size += row.size
-	tx.key = appendJournalRow(tx.key[:0], tableJournal, row.num)
+	tx.key = appendLongRow(tx.key[:0], tableJournal, row.num)
 	tx.set(tx.key, j.buf)
 	for j.size > tx.s.opt.journalSize && len(j.rows) > 1 {
 		old := &j.rows[0]
@@ -111,7 +105,7 @@ func (j *journal) close(tx *txn) {
 				tx.setQueue(c, q)
 			}
 		}
-		tx.key = appendJournalRow(tx.key[:0], tableJournal, old.num)
+		tx.key = appendLongRow(tx.key[:0], tableJournal, old.num)
 		tx.singleDelete(tx.key)
 		j.size -= old.size
 		*old = journalRow{}
@@ -176,7 +170,7 @@ func journalRows(rows pebble.Reader, table byte) (first uint64, values [][]byte,
 		first, values = num, append(values, bytes.Clone(value))
 		limit := []byte{table}
 		if first > 0 {
-			limit = appendJournalRow(nil, table, first-1)
+			limit = appendLongRow(nil, table, first-1)
 		}
 		ok = it.PrevWithLimit(limit) == pebble.IterValid
 	}

@@ -77,10 +77,10 @@ func TestJournalRows(t *testing.T) {
 			var err error
 			for _, table := range []byte{tableJournal, tablePlaces} {
 				for _, n := range tt.set {
-					err = errors.Join(err, b.Set(appendJournalRow(nil, table, n), fmt.Append(nil, n), nil))
+					err = errors.Join(err, b.Set(appendLongRow(nil, table, n), fmt.Append(nil, n), nil))
 				}
 				for _, n := range tt.removed {
-					err = errors.Join(err, removal.SingleDelete(appendJournalRow(nil, table, n), nil))
+					err = errors.Join(err, removal.SingleDelete(appendLongRow(nil, table, n), nil))
 				}
 			}
 			if err := errors.Join(err, b.Commit(pebble.Sync), removal.Commit(pebble.Sync)); err != nil {

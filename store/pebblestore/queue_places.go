@@ -76,7 +76,7 @@ func (tx *txn) findPlace(c *crawl, k *store.Key) pointer {
 // close puts the last row into the batch.
 func (j *places) close(tx *txn) {
 	if len(j.buf) > 0 {
-		tx.key = appendJournalRow(tx.key[:0], tablePlaces, j.rows[len(j.rows)-1].num)
+		tx.key = appendLongRow(tx.key[:0], tablePlaces, j.rows[len(j.rows)-1].num)
 		tx.set(tx.key, j.buf)
 		j.buf = j.buf[:0]
 	}
@@ -118,7 +118,7 @@ func (j *places) retire(tx *txn, row placesRow, first uint64) {
 		tx.value = appendPointer(tx.value[:0], e.pointer())
 		tx.set(tx.key, tx.value)
 	}
-	tx.key = appendJournalRow(tx.key[:0], tablePlaces, row.num)
+	tx.key = appendLongRow(tx.key[:0], tablePlaces, row.num)
 	tx.singleDelete(tx.key)
 }
 

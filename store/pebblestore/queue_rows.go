@@ -42,8 +42,10 @@ func queueBounds(table byte, crawl, queue uint32) (lo, hi []byte) {
 // crawl's.
 func queueNumber(key []byte) uint32 { return binary.BigEndian.Uint32(key[5:]) }
 
-func appendLeaseRow(dst []byte, token uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, tableLease), token)
+// appendLongRow appends the key of a lease, or of a row of a journal: of queues or of places. The
+// numbers of a journal's rows ascend by one.
+func appendLongRow(dst []byte, table byte, num uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, table), num)
 }
 
 func appendDoneRow(dst []byte, crawl, queue uint32, k *store.Key) []byte {

@@ -43,7 +43,7 @@ func TestRows(t *testing.T) {
 		{"H key", appendQueueRow(nil, 1, "q"), "48 00000001 71"},
 		{"queue", appendQueue(nil, lease.Queue, 128), "05 8001 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01"},
 		{"N key", appendOfQueue(nil, tableName, 1, 2), "4e 00000001 00000002"},
-		{"L key", appendLeaseRow(nil, 7), "4c 0000000000000007"},
+		{"L key", appendLongRow(nil, tableLease, 7), "4c 0000000000000007"},
 		{"lease", appendLease(nil, lease), "09 05 8001 03 e8d79bf3f52d ac02 aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
 		{"D key", appendDoneRow(nil, 1, 2, &rec.Key), "44 00000001 00000002 aa0000000000000000000000000000bb"},
 	} {
@@ -78,7 +78,7 @@ func TestRowsComeBack(t *testing.T) {
 		t.Errorf("got %+v, %v; want %+v", got, err, q)
 	}
 	lease := &sched.Lease{Record: rec, Queue: q, Token: 7, Until: 128}
-	l, err := parseLease(appendLeaseRow(nil, 7), appendLease(nil, lease))
+	l, err := parseLease(appendLongRow(nil, tableLease, 7), appendLease(nil, lease))
 	if err != nil || l.token != 7 || l.until != 128 || l.queue != 5 || !reflect.DeepEqual(l.rec, rec) {
 		t.Errorf("got %+v, %v; want %+v", l, err, lease)
 	}
@@ -108,6 +108,6 @@ func FuzzRows(f *testing.F) {
 			}
 		}
 		_, _ = parsePointer(b)
-		_, _ = parseLease(appendLeaseRow(nil, 1), b)
+		_, _ = parseLease(appendLongRow(nil, tableLease, 1), b)
 	})
 }

@@ -116,19 +116,19 @@ func TestVerifyFindsInQueues(t *testing.T) {
 			return b.Set(row, state(s, func(q *sched.Queue) { q.Queued = 0; q.SetHead(0, sched.Head{Due: sched.Never}) }), nil)
 		}, "a queue that holds none by its state"},
 		{"places", func(_ *Store, b *pebble.Batch) error {
-			return b.Delete(appendJournalRow(nil, tablePlaces, 1), nil)
+			return b.Delete(appendLongRow(nil, tablePlaces, 1), nil)
 		}, "cannot be found by its key"},
 		{"place", func(_ *Store, b *pebble.Batch) error {
 			k := testKey(1)
-			return errors.Join(b.Delete(appendJournalRow(nil, tablePlaces, 1), nil),
+			return errors.Join(b.Delete(appendLongRow(nil, tablePlaces, 1), nil),
 				b.Set(appendKeyRow(nil, tablePlace, 1, &k), appendPointer(nil, pointer{queue: 5}), nil))
 		}, "cannot be found by its key"},
 		{"gap of places", func(s *Store, b *pebble.Batch) error {
-			places, err := s.get(appendJournalRow(nil, tablePlaces, 1))
-			return errors.Join(err, b.Set(appendJournalRow(nil, tablePlaces, 3), places, nil))
+			places, err := s.get(appendLongRow(nil, tablePlaces, 1))
+			return errors.Join(err, b.Set(appendLongRow(nil, tablePlaces, 3), places, nil))
 		}, "a journal row before a row that is missing"},
 		{"gap of states", func(_ *Store, b *pebble.Batch) error {
-			return errors.Join(b.Set(appendJournalRow(nil, tableJournal, 1), nil, nil), b.Set(appendJournalRow(nil, tableJournal, 3), nil, nil))
+			return errors.Join(b.Set(appendLongRow(nil, tableJournal, 1), nil, nil), b.Set(appendLongRow(nil, tableJournal, 3), nil, nil))
 		}, "a journal row before a row that is missing"},
 		{"done elsewhere", func(_ *Store, b *pebble.Batch) error {
 			k := testKey(2)
