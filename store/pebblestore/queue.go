@@ -19,7 +19,6 @@ type scheduler struct {
 	crawls   []*crawl       // whose row is to be written
 	queues   []*sched.Queue // whose row may have to be written, or which may be dropped
 	touched  []*sched.Queue // by this step, to be filed at its end
-	headless []headless     // queues whose first URL this step removed
 	unsynced bool           // rows of this group are in the database without a sync
 	loaded   int            // queues of all crawls that are in memory
 	ahead    map[*sched.Queue]*ahead
@@ -173,12 +172,9 @@ func (tx *txn) changedCrawl(c *crawl) {
 func (tx *txn) file() {
 	sc := &tx.s.sched
 	now := sched.Now(tx.now)
-	for i := range sc.headless {
-		tx.findHead(&sc.headless[i])
-	}
-	sc.headless = sc.headless[:0]
 	for _, q := range sc.touched {
 		q.Marks &^= markTouched
+		tx.findHeads(q)
 		q.File(now)
 	}
 	clear(sc.touched)

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"io"
+	"math/bits"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -142,7 +143,9 @@ func (tx *txn) release(c *crawl, f *found) {
 		tx.singleDelete(appendOrderRow(nil, c.num, uint32(q.ID), f.rec.Priority, f.ptr.at))
 		q.Add(-1)
 		delete(tx.s.sched.ahead, q)
-		tx.removed(c, q, f.rec.Priority, f.ptr.at)
+		if q.Head(f.rec.Priority) == f.ptr.at {
+			q.Headless |= 1 << f.rec.Priority
+		}
 	case store.Leased:
 		tx.deleteLease(f.lease)
 		f.lease.End()
@@ -155,41 +158,25 @@ func (tx *txn) release(c *crawl, f *found) {
 	tx.changedQueue(q)
 }
 
-// headless is a queue whose first URL of a priority was removed.
-type headless struct {
-	c        *crawl
-	q        *sched.Queue
-	priority uint8
-	gone     sched.Head
-}
-
-// removed notes that the URL at a place of q was removed. If it was the first, the end of
-// the step looks for the next one: once, however many of the first are removed.
-func (tx *txn) removed(c *crawl, q *sched.Queue, priority uint8, at sched.Head) {
-	if q.Head(priority) == at {
-		tx.s.sched.headless = append(tx.s.sched.headless, headless{c, q, priority, at})
+// findHeads looks for the first URL of each priority of a queue whose first was removed: once in a
+// step, however many of the first were removed. It is not before the one that is the head as yet.
+func (tx *txn) findHeads(q *sched.Queue) {
+	crawl, num := uint32(q.Crawl.ID), uint32(q.ID)
+	for ; q.Headless != 0; q.Headless &= q.Headless - 1 {
+		p := uint8(bits.TrailingZeros8(q.Headless))
+		it, err := tx.reader().NewIter(bounds(appendOrderRow(nil, crawl, num, p, q.Head(p)), appendLevelEnd(nil, crawl, num, p)))
+		if err != nil {
+			tx.note(err)
+			return
+		}
+		head := sched.Head{Due: sched.Never}
+		if it.First() {
+			_, head, err = orderPlace(it.Key())
+			tx.note(err)
+		}
+		tx.note(it.Close())
+		q.SetHead(p, head)
 	}
-}
-
-// findHead looks for the first URL of a queue after the one that was removed, unless one
-// came that is before it.
-func (tx *txn) findHead(h *headless) {
-	if h.q.Head(h.priority) != h.gone {
-		return
-	}
-	num := uint32(h.q.ID)
-	it, err := tx.reader().NewIter(bounds(appendOrderRow(nil, h.c.num, num, h.priority, h.gone), appendLevelEnd(nil, h.c.num, num, h.priority)))
-	if err != nil {
-		tx.note(err)
-		return
-	}
-	head := sched.Head{Due: sched.Never}
-	if it.First() {
-		_, head, err = orderPlace(it.Key())
-		tx.note(err)
-	}
-	tx.note(it.Close())
-	h.q.SetHead(h.priority, head)
 }
 
 // deleteLease removes the row of a lease.

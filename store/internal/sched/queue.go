@@ -19,21 +19,22 @@ type Queue struct {
 	State
 	Journal uint64 // the backend's own
 
-	leases  *Lease             // one of all, the others come after it
-	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
-	heads   *[store.MaxPriority + 1]Head
-	head    Head // the earliest of the heads; heads is nil while it is the only one
-	wake    int64
-	turn    uint64
-	filed   uint64
-	live    int32 // leases that did not run out
-	late    int32 // leases that did
-	slot    int32
-	class   int32
-	place   place
-	retired bool
-	Marks   uint8 // also of the backend
-	levels  uint8 // bit p: priority p has URLs queued
+	leases   *Lease             // one of all, the others come after it
+	expired  *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
+	heads    *[store.MaxPriority + 1]Head
+	head     Head // the earliest of the heads; heads is nil while it is the only one
+	wake     int64
+	turn     uint64
+	filed    uint64
+	live     int32 // leases that did not run out
+	late     int32 // leases that did
+	slot     int32
+	class    int32
+	place    place
+	retired  bool
+	Marks    uint8 // also of the backend
+	Headless uint8 // also of the backend: bit p: the first URL of priority p is gone
+	levels   uint8 // bit p: priority p has URLs queued
 }
 
 // State is what a backend keeps of a queue beside its settings.
