@@ -113,22 +113,19 @@ func (tx *txn) settle(crawl string, st *store.Settlement) store.SettleStatus {
 		fact.Token = f.lease.Token
 	}
 	step, answer := sched.Judge(st, fact, tx.s.opt.KeepURLs)
-	var q *sched.Queue
 	switch step {
 	case sched.Leave:
 		return answer
-	case sched.Same:
-		q = f.queue
 	case sched.Make:
 		c = tx.crawl(crawl, true)
-		q = tx.makeSettled(c, st, &f, known)
+		tx.makeSettled(c, st, &f, known)
 	case sched.Apply:
-		q = tx.applySettled(c, st, &f)
+		tx.applySettled(c, st, &f)
 	}
 	if st.QueueChange != nil {
-		q.Configure(st.QueueChange, sched.Now(tx.now))
+		f.queue.Configure(st.QueueChange, sched.Now(tx.now))
 	}
-	tx.changedQueue(q)
+	tx.changedQueue(f.queue)
 	return answer
 }
 
@@ -149,7 +146,7 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
 }
 
 // makeSettled applies an outcome to a URL made from the settlement.
-func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool) *sched.Queue {
+func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool) {
 	now := sched.Now(tx.now)
 	rec := sched.Record{Key: st.Key, URL: st.URL, Meta: st.Meta, Created: now}
 	rec.Change(st)
@@ -162,11 +159,10 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 	}
 	f.queue, f.rec = tx.queue(c, st.Queue), rec
 	tx.outcome(c, st, f, true)
-	return f.queue
 }
 
 // applySettled applies an outcome to a URL whose text is there.
-func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Queue {
+func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 	if f.lease != nil && tx.s.keeps(st) {
 		f.rec = tx.whole(f.lease)
 	}
@@ -181,7 +177,7 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Que
 		l.Renew(l.Token, now, sched.Due(st, now))
 		l.Rewritten = true
 		tx.writeLease(l)
-		return f.queue
+		return
 	}
 	tx.s.texts.drop(c.num, &st.Key)
 	tx.release(c, f)
@@ -190,7 +186,6 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) *sched.Que
 	}
 	f.rec.Change(st)
 	tx.outcome(c, st, f, false)
-	return f.queue
 }
 
 // outcome applies an outcome to a URL that was released. The seen row of one
