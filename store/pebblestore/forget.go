@@ -40,7 +40,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 		}
 		n, err := s.finishRetired(ctx, o.left)
 		if all += o.n + n; err != nil {
-			s.wakeRetiring() // it continues in the background
+			s.forgetLater(o.left)
 			return all, err
 		}
 		from, more = o.next, o.next != ""

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,7 +56,6 @@ type Store struct {
 	closing     chan struct{}  // closed by Close
 	behind      sync.WaitGroup // the keeper, and work between steps; Close waits for it
 	learning    learnedOp      // what Open found, until it can be looked up
-	retiring    chan struct{}  // wakes forgetRetired
 	learned     chan struct{}  // closed when it can
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
@@ -130,7 +130,6 @@ func open(dir string, opt Options) (*Store, error) {
 		byNum:   map[uint32]*crawl{},
 
 		texts:       newTexts(opt.textBytes),
-		retiring:    make(chan struct{}, 1),
 		compactions: held,
 		keeper:      keeper{poke: make(chan struct{}, 1), files: map[*runfile.File]struct{}{}},
 		sections:    map[*runfile.File]int{},
@@ -148,7 +147,7 @@ func open(dir string, opt Options) (*Store, error) {
 	if opt.Mode != OpenReadOnly {
 		s.startFill()
 		s.behind.Go(s.keep)
-		s.behind.Go(s.forgetRetired)
+		s.forgetLater(slices.Clone(s.sched.retired))
 	}
 	if !async.Closed(s.learned) {
 		s.behind.Go(s.learn)

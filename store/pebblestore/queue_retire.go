@@ -202,30 +202,16 @@ func (s *Store) finishRetired(ctx context.Context, left []*retired) (n int64, er
 	return n, nil
 }
 
-// wakeRetiring has the background forget the rest.
-func (s *Store) wakeRetiring() {
-	select {
-	case s.retiring <- struct{}{}:
-	default:
+// forgetLater forgets the rest of queues in the background, until the store closes or fails.
+func (s *Store) forgetLater(left []*retired) {
+	done, err := s.linger()
+	if err != nil {
+		return
 	}
-}
-
-// forgetRetired forgets in the background what a crash or an error left, until the store
-// closes or fails.
-func (s *Store) forgetRetired() {
-	for {
-		select {
-		case <-s.retiring:
-		case <-s.closing:
-			return
-		case <-s.dead:
-			return
-		}
-		left, err := ask(context.Background(), s, func(tx *txn) ([]*retired, error) { return slices.Clone(tx.s.sched.retired), nil })
-		if err == nil {
-			_, _ = s.finishRetired(context.Background(), left) // the next Forget of the queue returns the error
-		}
-	}
+	go func() {
+		defer done()
+		_, _ = s.finishRetired(context.Background(), left) // the next Forget of the queue returns the error
+	}()
 }
 
 // loadRetired reads which queues are to be forgotten, and takes their leases from the
@@ -245,7 +231,6 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 		}
 		delete(leases, at)
 		s.sched.retired = append(s.sched.retired, &retired{c: c, q: q})
-		s.wakeRetiring()
 		return nil
 	})
 }
