@@ -96,8 +96,7 @@ func (j *journal) close(tx *txn) {
 	row := &j.rows[len(j.rows)-1]
 	row.size = len(j.buf)
 	j.size += row.size
-	tx.key = appendLongRow(tx.key[:0], tableJournal, row.num)
-	tx.set(tx.key, j.buf)
+	tx.set(appendLongRow(nil, tableJournal, row.num), j.buf)
 	for j.size > tx.s.opt.journalSize && len(j.rows) > 1 {
 		old := &j.rows[0]
 		for _, q := range old.queues {
@@ -105,8 +104,7 @@ func (j *journal) close(tx *txn) {
 				tx.setQueue(c, q)
 			}
 		}
-		tx.key = appendLongRow(tx.key[:0], tableJournal, old.num)
-		tx.singleDelete(tx.key)
+		tx.singleDelete(appendLongRow(nil, tableJournal, old.num))
 		j.size -= old.size
 		*old = journalRow{}
 		j.rows = j.rows[1:]
