@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
 )
@@ -76,8 +77,7 @@ func (tx *txn) findPlace(c *crawl, k *store.Key) pointer {
 // close puts the last row into the batch.
 func (j *places) close(tx *txn) {
 	if len(j.buf) > 0 {
-		tx.key = appendLongRow(tx.key[:0], tablePlaces, j.rows[len(j.rows)-1].num)
-		tx.set(tx.key, j.buf)
+		tx.set(appendLongRow(nil, tablePlaces, j.rows[len(j.rows)-1].num), j.buf)
 		j.buf = j.buf[:0]
 	}
 }
@@ -118,13 +118,13 @@ func (j *places) retire(tx *txn, row placesRow, first uint64) {
 		tx.value = appendPointer(tx.value[:0], e.pointer())
 		tx.set(tx.key, tx.value)
 	}
-	tx.key = appendLongRow(tx.key[:0], tablePlaces, row.num)
-	tx.singleDelete(tx.key)
+	tx.singleDelete(appendLongRow(nil, tablePlaces, row.num))
 }
 
 // leads reports whether a place that Open read may lead to something.
 func (s *Store) leads(c *crawl, k *store.Key, p pointer) bool {
-	if s.opt.KeepURLs || c.queues.Leases[*k] != nil {
+	retired := func(r *retired) bool { return r.c == c && uint32(r.q.ID) == p.queue }
+	if s.opt.KeepURLs || c.queues.Leases[*k] != nil || slices.ContainsFunc(s.sched.retired, retired) {
 		return true
 	}
 	// This batch is not read: a URL that it queues has another place, and it writes no D row.

@@ -144,6 +144,42 @@ func TestAddsToAQueueThatIsForgotten(t *testing.T) {
 	}
 }
 
+// TestPlacesOfRetiredQueuesStay: a lease of a queue that is forgotten can be found by its key no more. Its
+// place must stay nevertheless, or its key would be seen for ever.
+func TestPlacesOfRetiredQueuesStay(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	addQueued(t, s, "a", 0, 3*forgetRows)
+	takeSome(t, s, 3*forgetRows)
+	o := &forgetOp{sel: store.Selection{Queue: "a"}}
+	if err := s.do(t.Context(), o); err != nil || len(o.left) != 1 {
+		t.Fatalf("got %d queues left, %v; want one", len(o.left), err)
+	}
+	left, err := ask(t.Context(), s, func(tx *txn) (n int, err error) {
+		c := s.crawls[store.DefaultCrawl]
+		for _, l := range o.left[0].q.Leases(10) {
+			if f := tx.find(c, &l.Key); f.state != store.SeenOnly || c.queues.Leases[l.Key] != nil {
+				t.Errorf("got %+v of a lease of a queue that is forgotten; want its key alone", f)
+			}
+			if !s.leads(c, &l.Key, tx.findPlace(c, &l.Key)) {
+				t.Error("the place of a lease of a queue that is forgotten would be dropped")
+			}
+			n++
+		}
+		return n, nil
+	})
+	if err != nil || left != 10 {
+		t.Errorf("got %d leases left, %v; want 10", left, err)
+	}
+	if _, err := s.finishRetired(t.Context(), o.left); err != nil {
+		t.Fatal(err)
+	}
+	if fresh := addQueued(t, s, "b", 0, 3*forgetRows); fresh != 3*forgetRows {
+		t.Errorf("got %d URLs new again; want all", fresh)
+	}
+	wantSound(t, s)
+}
+
 // TestForgottenQueueAfterARestart: what a crash left of a forgotten queue goes in the
 // background.
 func TestForgottenQueueAfterARestart(t *testing.T) {

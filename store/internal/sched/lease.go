@@ -101,7 +101,9 @@ func (l *Lease) run() {
 	if c.Leases == nil {
 		c.Leases = make(map[store.Key]*Lease)
 	}
-	c.Leases[l.Key] = l
+	if !q.retired { // or the key may be in another queue
+		c.Leases[l.Key] = l
+	}
 	c.leases.Push(l)
 	if l.after = q.leases; l.after != nil {
 		l.after.before = l
