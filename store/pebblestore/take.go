@@ -58,101 +58,101 @@ func (o *takeOp) apply(tx *txn) error {
 	return nil
 }
 
-func (t *takeOp) take() (int64, error) {
-	if t.crawl == sched.AnyCrawl {
-		return t.s.sched.Take(nil, t.r, t.serve)
+func (o *takeOp) take() (int64, error) {
+	if o.crawl == sched.AnyCrawl {
+		return o.s.sched.Take(nil, o.r, o.serve)
 	}
-	c := t.s.crawls[t.crawl]
+	c := o.s.crawls[o.crawl]
 	if c == nil {
 		return sched.Never, nil
 	}
 	qs := &c.queues
-	if t.req.Queue == "" {
-		return t.s.sched.Take(qs.Crawl, t.r, t.serve)
+	if o.req.Queue == "" {
+		return o.s.sched.Take(qs.Crawl, o.r, o.serve)
 	}
-	if q := qs.loaded[t.req.Queue]; q != nil {
-		return t.s.sched.TakeFrom(q, t.r, t.serve)
+	if q := qs.loaded[o.req.Queue]; q != nil {
+		return o.s.sched.TakeFrom(q, o.r, o.serve)
 	}
 	return sched.Never, nil
 }
 
 // serve leases URLs of a queue: those whose lease ran out, then those due, highest
 // priority first.
-func (t *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
-	c := t.s.crawlOf(q)
-	t.room = room
-	for ; got < n && t.room > 0 && q.Expired() != nil; got++ {
-		t.renew(q.Expired())
+func (o *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
+	c := o.s.crawlOf(q)
+	o.room = room
+	for ; got < n && o.room > 0 && q.Expired() != nil; got++ {
+		o.renew(q.Expired())
 	}
-	for got < n && t.room > 0 {
-		priority, ok := q.DueLevel(t.r.Now)
+	for got < n && o.room > 0 {
+		priority, ok := q.DueLevel(o.r.Now)
 		if !ok {
 			break
 		}
-		k, err := t.level(c, q, priority, n-got)
+		k, err := o.level(c, q, priority, n-got)
 		if err != nil {
-			return got, room - t.room, err
+			return got, room - o.room, err
 		}
 		got += k
 	}
 	if got > 0 {
-		t.changedRow(q)
+		o.changedRow(q)
 	}
-	return got, room - t.room, nil
+	return got, room - o.room, nil
 }
 
 // renew leases again a URL whose lease ran out.
-func (t *takeOp) renew(l *sched.Lease) {
+func (o *takeOp) renew(l *sched.Lease) {
 	if l.Cut {
-		l.Record = t.readTexts(t.s.db, l)
+		l.Record = o.readTexts(o.s.db, l)
 	}
-	t.deleteLease(l)
-	l.Renew(t.s.sched.after(&t.s.sched.token), t.r.Now, t.r.Until)
+	o.deleteLease(l)
+	l.Renew(o.s.sched.after(&o.s.sched.token), o.r.Now, o.r.Until)
 	l.Rewritten = false
-	t.give(l)
+	o.give(l)
 }
 
 // give hands out a lease.
-func (t *takeOp) give(l *sched.Lease) {
+func (o *takeOp) give(l *sched.Lease) {
 	l.Attempts++
-	t.room -= sched.Size(&l.Record)
-	t.given = append(t.given, l)
-	t.taken.Leases = append(t.taken.Leases, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
+	o.room -= sched.Size(&l.Record)
+	o.given = append(o.given, l)
+	o.taken.Leases = append(o.taken.Leases, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
 }
 
 // level leases up to n due URLs of one priority, and sets the new head.
-func (t *takeOp) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, error) {
-	rows, err := t.rows(c, q, priority, n)
+func (o *takeOp) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, error) {
+	rows, err := o.rows(c, q, priority, n)
 	if err != nil {
 		return 0, err
 	}
 	got := 0
-	for ; got < min(n, len(rows)) && t.room > 0 && rows[got].Due <= t.r.Now; got++ {
+	for ; got < min(n, len(rows)) && o.room > 0 && rows[got].Due <= o.r.Now; got++ {
 		rec := &rows[got]
-		t.key = appendOrderRow(t.key[:0], c.num, uint32(q.ID), priority, rec.Place())
-		t.singleDelete(t.key)
-		t.give(q.Lease(*rec, t.s.sched.after(&t.s.sched.token), t.r.Now, t.r.Until))
+		o.key = appendOrderRow(o.key[:0], c.num, uint32(q.ID), priority, rec.Place())
+		o.singleDelete(o.key)
+		o.give(q.Lease(*rec, o.s.sched.after(&o.s.sched.token), o.r.Now, o.r.Until))
 	}
 	head := sched.Head{Due: sched.Never}
 	if got < len(rows) {
 		head = rows[got].Place()
 	}
 	q.SetHead(priority, head)
-	t.s.sched.keepAhead(q, priority, rows, got)
+	o.s.sched.keepAhead(q, priority, rows, got)
 	return got, nil
 }
 
 // seek puts the iterator on the URLs of one priority, beginning with the head:
 // before it are only rows that are gone, which cost time to pass by.
-func (t *takeOp) seek(c *crawl, q *sched.Queue, priority uint8) error {
-	t.lo = appendOrderRow(t.lo[:0], c.num, uint32(q.ID), priority, q.Head(priority))
-	t.hi = appendLevelEnd(t.hi[:0], c.num, uint32(q.ID), priority)
-	if t.it != nil {
-		t.it.SetBounds(t.lo, t.hi)
+func (o *takeOp) seek(c *crawl, q *sched.Queue, priority uint8) error {
+	o.lo = appendOrderRow(o.lo[:0], c.num, uint32(q.ID), priority, q.Head(priority))
+	o.hi = appendLevelEnd(o.hi[:0], c.num, uint32(q.ID), priority)
+	if o.it != nil {
+		o.it.SetBounds(o.lo, o.hi)
 		return nil
 	}
-	it, err := t.s.db.NewIter(bounds(t.lo, t.hi))
-	t.it = it
+	it, err := o.s.db.NewIter(bounds(o.lo, o.hi))
+	o.it = it
 	return err
 }
 

@@ -80,26 +80,26 @@ func (sc *scheduler) keepAhead(q *sched.Queue, priority uint8, rows []sched.Reco
 
 // rows returns the URLs of one priority from its head on: at least n and one
 // more if there are so many.
-func (t *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.Record, error) {
-	if a := t.s.sched.ahead[q]; a != nil && a.priority == priority && len(a.rows) > n {
+func (o *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.Record, error) {
+	if a := o.s.sched.ahead[q]; a != nil && a.priority == priority && len(a.rows) > n {
 		return a.rows, nil
 	}
 	want := n + 1
-	if more := t.s.sched.aheadOf(); more > 1 {
+	if more := o.s.sched.aheadOf(); more > 1 {
 		want += more
 	}
-	if err := t.seek(c, q, priority); err != nil {
+	if err := o.seek(c, q, priority); err != nil {
 		return nil, err
 	}
 	rows := make([]sched.Record, 0, min(want, int(q.Queued)))
 	room := max(1, want-n-1) * aheadBytes // for rows beyond those wanted now
-	left := t.room                        // for rows wanted now
-	for ok := t.it.First(); ok && len(rows) < want && room > 0; ok = t.it.Next() {
-		value, err := t.it.ValueAndErr()
+	left := o.room                        // for rows wanted now
+	for ok := o.it.First(); ok && len(rows) < want && room > 0; ok = o.it.Next() {
+		value, err := o.it.ValueAndErr()
 		if err != nil {
 			return nil, err
 		}
-		rec, err := recordAt(t.it.Key(), value)
+		rec, err := recordAt(o.it.Key(), value)
 		if err != nil {
 			return nil, err
 		}
@@ -111,5 +111,5 @@ func (t *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.
 		}
 		left -= sched.Size(&rec)
 	}
-	return rows, t.it.Error()
+	return rows, o.it.Error()
 }
