@@ -166,6 +166,44 @@ func duplicateOf(s *Store, k store.Key) *addOp {
 	}
 }
 
+// TestFullLevelHangsNobody checks that callers and Close get an error if no table can be written while
+// writes are stopped because L0 is full.
+func TestFullLevelHangsNobody(t *testing.T) {
+	disk := newFullDisk(".sst")
+	close(disk.full)
+	opt := tiny(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)))
+	opt.groupKeys = 1
+	s := mustOpen(t, "db", opt)
+	s.holdCompactions(true)
+	failed := make(chan error)
+	go func() {
+		for i := 0; ; i += 100 {
+			if err := s.See(context.Background(), "", testKeys(i, i+100), make([]bool, 100), store.SeeOptions{}); err != nil {
+				failed <- err
+				return
+			}
+			_ = s.db.Flush()
+		}
+	}()
+	within(t, "the writer that is stopped", func() {
+		for s.pace.depth() < paceStop {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	time.Sleep(2 * paceMost)
+	if n := s.pace.depth(); n > paceStop+10 { // pace asks again after some writes
+		t.Errorf("L0 has %d sublevels; want that writes stop soon after %d", n, paceStop)
+	}
+	disk.on.Store(true)
+	s.holdCompactions(false)
+	within(t, "the failure of compactions", func() {
+		if err := <-failed; !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v; want ErrFailed, and that the disk is full", err)
+		}
+	})
+	within(t, "Close", func() { _ = s.Close() })
+}
+
 // TestManifestHangsNobody checks the store after a goroutine of Pebble could not write the manifest,
 // and keeps Pebble's locks. Callers that request metrics, or close a snapshot or the last iterator, must
 // get an error, and so must Close.
