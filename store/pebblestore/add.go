@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"sync"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -38,8 +37,6 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt s
 	if len(items) == 0 {
 		return nil, s.usable()
 	}
-	own := itemCopies.Get().(*itemCopy)
-	items = own.take(items)
 	o := &addOp{
 		crawl: crawl, items: items, opt: opt,
 		keys: make([]store.Key, len(items)), fresh: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)),
@@ -56,36 +53,7 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt s
 	if err != nil {
 		return nil, err
 	}
-	own.put()
 	return o.verdicts, nil
-}
-
-// itemCopy is a step's own copy of its items: the committer may still read a step that
-// failed when its caller has returned.
-type itemCopy struct {
-	items []store.Item
-	meta  []byte
-}
-
-var itemCopies = sync.Pool{New: func() any { return new(itemCopy) }}
-
-// take copies items.
-func (c *itemCopy) take(items []store.Item) []store.Item {
-	c.items, c.meta = append(c.items[:0], items...), c.meta[:0]
-	for i := range c.items {
-		if m := c.items[i].Meta; m != nil {
-			n := len(c.meta)
-			c.meta = append(c.meta, m...)
-			c.items[i].Meta = c.meta[n:len(c.meta):len(c.meta)]
-		}
-	}
-	return c.items
-}
-
-// put returns c to the pool when its step was answered.
-func (c *itemCopy) put() {
-	clear(c.items)
-	itemCopies.Put(c)
 }
 
 type addOp struct {

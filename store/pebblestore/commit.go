@@ -32,9 +32,7 @@ type request struct {
 	op    op
 	state atomic.Int32
 	err   error
-	// done gets the one answer: true when the step was carried out, or err says
-	// why not; false when the store is dead, and the request the committer's.
-	done chan bool
+	done  chan struct{} // gets the one answer: the step was carried out, or err says why not
 }
 
 const (
@@ -44,7 +42,8 @@ const (
 )
 
 // do hands o to the committer and waits until it is durable. Until the
-// committer takes it, the end of ctx withdraws it.
+// committer takes it, the end of ctx withdraws it. When do returns, what o has is the caller's, but for
+// what the committer reads of a step that was withdrawn: its kind, weight and crawl.
 func (s *Store) do(ctx context.Context, o op) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -57,17 +56,19 @@ func (s *Store) do(ctx context.Context, o op) error {
 		return err
 	}
 	if ctx.Done() == nil { // waiting for one channel costs half as much as for two
-		return s.answer(r, <-r.done)
+		<-r.done
+		return s.answer(r)
 	}
 	select {
-	case carried := <-r.done:
-		return s.answer(r, carried)
+	case <-r.done:
+		return s.answer(r)
 	case <-ctx.Done():
 	}
 	if r.state.CompareAndSwap(waiting, withdrawn) {
 		return ctx.Err()
 	}
-	return s.answer(r, <-r.done)
+	<-r.done
+	return s.answer(r)
 }
 
 // admit waits until o may go to the committer: leases, and Prepare, which comes before
@@ -106,17 +107,14 @@ func (s *Store) admit(ctx context.Context, o op) error {
 func (s *Store) request(o op) *request {
 	r, ok := s.answered.Get().(*request)
 	if !ok {
-		r = &request{done: make(chan bool, 1)}
+		r = &request{done: make(chan struct{}, 1)}
 	}
 	r.op = o
 	return r
 }
 
 // answer returns the answer to r, and puts r back into the pool.
-func (s *Store) answer(r *request, carried bool) error {
-	if !carried {
-		return s.failure()
-	}
+func (s *Store) answer(r *request) error {
 	err := r.err
 	r.op, r.err = nil, nil
 	r.state.Store(waiting)
@@ -125,7 +123,7 @@ func (s *Store) answer(r *request, carried bool) error {
 }
 
 // enqueue puts r in the committer's queue. Close waits for the gate, so
-// nothing comes after the queue is closed. Of a dead store, bury empties it.
+// nothing comes after the queue is closed.
 func (s *Store) enqueue(ctx context.Context, r *request) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()

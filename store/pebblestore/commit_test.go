@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -179,6 +180,30 @@ func TestContextBeforeAndAfter(t *testing.T) {
 	}
 }
 
+// TestWithdrawnStepsRace withdraws steps while others take their memory from the pools. The race detector
+// reports errors.
+func TestWithdrawnStepsRace(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	var wg sync.WaitGroup
+	for caller := range 8 {
+		wg.Go(func() {
+			for i := range 500 {
+				ctx, cancel := context.WithCancel(context.Background())
+				go cancel()
+				keys := testKeys(caller*1000+i, caller*1000+i+3)
+				if err := s.See(ctx, "", keys, make([]bool, 3), store.SeeOptions{}); err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				if i%8 == 0 {
+					see(t, s, fmt.Sprint("crawl ", i), keys)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestClosed(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	if err := s.Close(); err != nil {
@@ -198,48 +223,53 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestFailedStepReadsItsOwn checks that a caller that got ErrFailed can use its slices again, although
-// the committer still works on the step. The race detector reports errors.
-func TestFailedStepReadsItsOwn(t *testing.T) {
+// TestStepIsTheCallers checks that a caller can use its slices again when its call has returned, also
+// from a store that failed while the committer worked on the step. The race detector reports errors.
+func TestStepIsTheCallers(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	ctx := context.Background()
+	if _, err := s.Add(ctx, "", []store.Item{{Key: testKey(3), Queue: "q", URL: "u"}}, store.AddOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	items := []store.Item{{Key: testKey(1), Queue: "q", URL: "u", Meta: []byte("meta")}}
 	change := everyChange()
 	list := []store.Settlement{{Key: testKey(2), Create: true, Queue: "q", URL: "u", Meta: []byte("meta"), Priority: new(uint8), QueueChange: new(everyChange())}}
+	keys := testKeys(3, 4)
 	release, failed := behindHeldStep(s, []func() error{
-		func() error { _, err := s.Add(ctx, "", items, store.AddOptions{}); return err },
-		func() error { _, err := s.Settle(ctx, "", list); return err },
-		func() error { return s.Configure(ctx, "", "q", change) },
-	})
-	s.die(errors.New("the disk is broken"))
-	wantFailed(t, failed)
-	groups := s.groups.Load()
-	close(release)
-	items[0].Meta[0], items[0].URL = 'x', "other"
-	list[0].Meta[0], list[0].URL, *list[0].Priority = 'x', "other", 3
-	overwrite(list[0].QueueChange)
-	overwrite(&change)
-	closeFailed(t, s, groups)
-}
-
-// TestFailedStepWritesItsOwn: what such a caller returns is not what the committer is
-// still writing.
-func TestFailedStepWritesItsOwn(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
-	ctx := context.Background()
-	if _, err := s.Add(ctx, "", []store.Item{{Key: testKey(1), Queue: "q", URL: "u"}}, store.AddOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	release, failed := behindHeldStep(s, []func() error{
-		func() error { _, err := s.Lookup(ctx, "", testKey(1)); return err },
+		func() error {
+			_, err := s.Add(ctx, "", items, store.AddOptions{})
+			items[0].Meta[0], items[0].URL = 'x', "other"
+			return err
+		},
+		func() error {
+			_, err := s.Settle(ctx, "", list)
+			list[0].Meta[0], list[0].URL, *list[0].Priority = 'x', "other", 3
+			overwrite(list[0].QueueChange)
+			return err
+		},
+		func() error {
+			err := s.Configure(ctx, "", "q", change)
+			overwrite(&change)
+			return err
+		},
+		func() error { _, err := s.Lookup(ctx, "", testKey(3)); return err },
 		func() error { _, err := s.QueueInfo(ctx, "", "q"); return err },
-		func() error { _, err := s.Forget(ctx, store.Selection{Keys: testKeys(1, 2)}); return err },
+		func() error {
+			_, err := s.Forget(ctx, store.Selection{Keys: keys})
+			clear(keys)
+			return err
+		},
 	})
 	groups := s.groups.Load()
 	s.die(errors.New("the disk is broken"))
-	close(release) // before anybody returned
+	close(release)
 	wantFailed(t, failed)
-	closeFailed(t, s, groups)
+	if s.groups.Load() == groups {
+		t.Error("the calls ended before their group did")
+	}
+	if err := s.Close(); !errors.Is(err, store.ErrFailed) {
+		t.Errorf("got %v at Close; want ErrFailed", err)
+	}
 }
 
 // behindHeldStep makes calls, in their order, in one group with a step that the
@@ -270,17 +300,6 @@ func wantFailed(t *testing.T, failed chan error) {
 		if err := <-failed; !errors.Is(err, store.ErrFailed) {
 			t.Errorf("got %v; want ErrFailed", err)
 		}
-	}
-}
-
-// closeFailed closes a dead store after the next group.
-func closeFailed(t *testing.T, s *Store, groups int64) {
-	t.Helper()
-	for s.groups.Load() == groups {
-		runtime.Gosched()
-	}
-	if err := s.Close(); !errors.Is(err, store.ErrFailed) {
-		t.Errorf("got %v at Close; want ErrFailed", err)
 	}
 }
 

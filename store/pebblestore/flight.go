@@ -1,8 +1,7 @@
 package pebblestore
 
 import (
-	"slices"
-	"sync"
+	"cmp"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -32,68 +31,8 @@ func (s *Store) flight() *flight {
 	return &flight{}
 }
 
-// flights are those whose answers have not begun.
-type flights struct {
-	mu     sync.Mutex
-	open   map[*flight]struct{}
-	buried bool
-}
-
-// begin notes f, and returns false when the store is dead.
-func (l *flights) begin(f *flight) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.buried {
-		return false
-	}
-	if l.open == nil {
-		l.open = map[*flight]struct{}{}
-	}
-	l.open[f] = struct{}{}
-	return true
-}
-
-// take reports whether the caller is the one to answer f.
-func (l *flights) take(f *flight) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, ok := l.open[f]
-	delete(l.open, f)
-	return ok
-}
-
-// takeDurable takes the steps out of f that need not wait, and appends them to taken. It takes none
-// if bury has f.
-func (l *flights) takeDurable(f *flight, taken []*request) []*request {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, ok := l.open[f]; !ok {
-		return taken
-	}
-	f.group = slices.DeleteFunc(f.group, func(r *request) bool {
-		o, ok := r.op.(*seeOp)
-		if ok = ok && o.durable; ok {
-			taken = append(taken, r)
-		}
-		return ok
-	})
-	return taken
-}
-
-// bury returns all of them, and lets no other begin.
-func (l *flights) bury() (left []*flight) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for f := range l.open {
-		left = append(left, f)
-	}
-	clear(l.open)
-	l.buried = true
-	return left
-}
-
-// answerer answers groups, in their order, when they are durable. One that wrote
-// nothing waits for those before it: they may have made its duplicates.
+// answerer answers groups, in their order, when they are durable or the store has failed. One that
+// wrote nothing waits for those before it: they may have made its duplicates.
 func (s *Store) answerer() {
 	defer close(s.stopped)
 	for f := range s.written {
@@ -102,21 +41,26 @@ func (s *Store) answerer() {
 				s.die(err)
 			}
 		}
-		if s.isDead() || !s.flights.take(f) {
-			continue // bury has it
-		}
-		s.recent.landed.Store(f.number)
 		s.land(f)
 	}
 }
 
-// land answers a group that is durable.
+// land answers the steps of a group that were not called back.
 func (s *Store) land(f *flight) {
-	if s.opt.observe != nil {
-		s.opt.observe(f.info)
+	failed := s.failure()
+	if failed == nil {
+		s.recent.landed.Store(f.number)
+		if s.opt.observe != nil {
+			s.opt.observe(f.info)
+		}
 	}
-	f.answer(true)
-	if len(f.files) > 0 {
+	for _, r := range f.group {
+		if r.op != nil {
+			r.err = cmp.Or(failed, r.err)
+			r.done <- struct{}{}
+		}
+	}
+	if len(f.files) > 0 && failed == nil {
 		s.throwAway(f.files)
 	}
 	if f.batch != nil {
@@ -134,32 +78,4 @@ func (s *Store) recycle(f *flight) {
 	*f = flight{group: f.group[:0]}
 	s.landed.Put(f)
 	<-s.slots
-}
-
-// answer answers the steps of a group that weren't called back: that they are
-// durable, or that the store died.
-func (f *flight) answer(carried bool) {
-	for _, r := range f.group {
-		if !carried || r.op != nil {
-			r.done <- carried
-		}
-	}
-}
-
-// bury answers all callers when the store dies: the committer, and the answerer, may wait
-// for Pebble for ever.
-func (s *Store) bury() {
-	select {
-	case <-s.dead:
-	case <-s.stopped:
-		if !s.isDead() {
-			return
-		}
-	}
-	for _, f := range s.flights.bury() {
-		f.answer(false)
-	}
-	for r := range s.queue {
-		r.done <- false
-	}
 }

@@ -31,7 +31,6 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	if len(sel.Keys) > forgetRows {
 		return s.forgetMany(ctx, sel)
 	}
-	sel.Keys = slices.Clone(sel.Keys) // a step that failed may still be read
 	var all int64
 	for from, more := "", true; more; {
 		o := &forgetOp{sel: sel, from: from}

@@ -9,34 +9,24 @@ import (
 
 // committer serves the queue until it is closed.
 func (s *Store) committer() {
-	defer close(s.ended)
 	defer close(s.written)
 	for r := range s.queue {
-		select {
-		case s.slots <- struct{}{}:
-		case <-s.dead:
-		}
+		s.slots <- struct{}{}
 		s.pace.wait(s.dead, s.closing)
 		runtime.Gosched() // calls that are about to come go into the group
 		f := s.flight()
-		// After a group that could not be written, memory stays ahead of the disk.
-		if f.group = s.gather(append(f.group, r)); s.isDead() || !s.flights.begin(f) {
-			f.answer(false)
-			continue
+		f.group = s.gather(append(f.group, r))
+		if !s.isDead() { // or memory is ahead of the disk
+			s.apply(f)
+			s.answerDurable(f)
 		}
-		s.apply(f)
-		if s.answerDurable(f); f.empty() && s.flights.take(f) {
+		if f.empty() {
 			s.recycle(f)
 			continue
 		}
 		n := f.info.bytes
-		select {
-		case s.written <- f:
-		case <-s.dead:
-		}
-		if !s.isDead() {
-			s.pace.charge(n, s.lag())
-		}
+		s.written <- f
+		s.pace.charge(n, s.lag())
 	}
 }
 

@@ -164,9 +164,6 @@ func (w *runsWriter) commit(parts []*keyPart) error {
 
 // unused removes the files that no generation took a run of.
 func (w *runsWriter) unused() {
-	if w.s.isDead() { // the committer may be about to take one; Close closes them
-		return
-	}
 	for _, f := range w.all {
 		if !f.taken {
 			w.s.discard(f.file)

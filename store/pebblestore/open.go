@@ -37,13 +37,11 @@ type Store struct {
 	slots   chan struct{} // one for each group that waits for the disk
 	written chan *flight  // by the committer, to be answered when they are durable
 	stopped chan struct{} // closed when all that was accepted is answered
-	ended   chan struct{} // closed when the committer has ended
 	sees    seeMerger     // the committer's
 	pace    *pace         // the committer's
 	wall    wallTime      // the committer's
 	rows    int           // since it last had Pebble flush its buffer; the committer's
-	flights flights
-	recent  recent // the committer's
+	recent  recent        // the committer's
 
 	answered sync.Pool // requests to be used again
 	landed   sync.Pool // flights to be used again
@@ -122,7 +120,6 @@ func open(dir string, opt Options) (*Store, error) {
 		slots:   make(chan struct{}, inFlight),
 		written: make(chan *flight, inFlight),
 		stopped: make(chan struct{}),
-		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
 		learned: make(chan struct{}),
 		pace:    newPace(db, opt.memTableBytes),
@@ -143,7 +140,6 @@ func open(dir string, opt Options) (*Store, error) {
 	held.begin()
 	go s.committer()
 	go s.answerer()
-	go s.bury()
 	if opt.Mode != OpenReadOnly {
 		s.startFill()
 		s.behind.Go(s.keep)

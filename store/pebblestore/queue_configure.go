@@ -15,7 +15,6 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	if err != nil {
 		return err
 	}
-	ownChange(&ch)
 	o := &configureOp{crawl: crawl, queue: queue, change: ch}
 	if err := s.do(ctx, o); err != nil {
 		return err

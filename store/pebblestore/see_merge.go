@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
@@ -18,11 +19,10 @@ const mergeKeys = 256
 
 // seeMerger is the committer's memory for merged steps.
 type seeMerger struct {
-	ops     []*seeOp
-	keys    []store.Key
-	fresh   []bool
-	sorter  sorter
-	durable []*request // those to be answered at once
+	ops    []*seeOp
+	keys   []store.Key
+	fresh  []bool
+	sorter sorter
 }
 
 // seeRun returns how many steps at the beginning of a group can be merged.
@@ -116,10 +116,11 @@ func (r *recent) durable(keys []store.Key, fresh []bool) bool {
 
 // answerDurable answers the steps of a group that need not wait for it, and takes them out of it.
 func (s *Store) answerDurable(f *flight) {
-	m := &s.sees
-	m.durable = s.flights.takeDurable(f, m.durable[:0])
-	for _, r := range m.durable {
-		r.done <- true
-	}
-	clear(m.durable)
+	f.group = slices.DeleteFunc(f.group, func(r *request) bool {
+		o, ok := r.op.(*seeOp)
+		if ok = ok && o.durable; ok {
+			r.done <- struct{}{}
+		}
+		return ok
+	})
 }

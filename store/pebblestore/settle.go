@@ -1,9 +1,7 @@
 package pebblestore
 
 import (
-	"bytes"
 	"context"
-	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -18,43 +16,11 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	if err := sched.CheckSettlements(list); err != nil {
 		return nil, err
 	}
-	o := &settleOp{crawl: crawl, list: ownSettlements(list), answers: make([]store.SettleStatus, len(list))}
+	o := &settleOp{crawl: crawl, list: list, answers: make([]store.SettleStatus, len(list))}
 	if err := s.do(ctx, o); err != nil {
 		return nil, err
 	}
 	return o.answers, nil
-}
-
-// ownSettlements returns a copy for a step that may be read when its caller has gone on.
-func ownSettlements(list []store.Settlement) []store.Settlement {
-	list = slices.Clone(list)
-	for i := range list {
-		st := &list[i]
-		st.Meta = bytes.Clone(st.Meta)
-		own(&st.Priority)
-		if own(&st.QueueChange); st.QueueChange != nil {
-			ownChange(st.QueueChange)
-		}
-	}
-	return list
-}
-
-// own makes *p point to a copy.
-func own[T any](p **T) {
-	if *p != nil {
-		*p = new(**p)
-	}
-}
-
-// ownChange makes ch point to copies.
-func ownChange(ch *store.QueueChange) {
-	own(&ch.Delay)
-	own(&ch.MaxInFlight)
-	own(&ch.BlockedUntil)
-	own(&ch.Limit)
-	own(&ch.Weight)
-	own(&ch.Paused)
-	own(&ch.NotBefore)
 }
 
 type settleOp struct {

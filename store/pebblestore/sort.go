@@ -15,8 +15,7 @@ type sorter struct {
 	see          seeOp // the step it is used for
 }
 
-// sorted is a batch in memory of its own: what a caller does with its slices
-// after a step of unknown end is nothing to the committer.
+// sorted is a batch in its own memory.
 type sorted struct {
 	keys  []store.Key
 	fresh []bool   // the answers
@@ -56,7 +55,7 @@ func identity(n int) []uint32 {
 var sorters = sync.Pool{New: func() any { return new(sorter) }}
 
 // put puts s back into the pool, unless the step ended otherwise than by its
-// answer, so that the committer may still read it.
+// answer: the committer still reads the weight and the crawl of one that was withdrawn.
 func (s *sorter) put(err error) {
 	if err == nil {
 		sorters.Put(s)
