@@ -174,7 +174,7 @@ func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, err
 	}
 }
 
-// entered runs a step, as of a listing: between steps the store can be closed.
+// entered runs one step of a longer operation while the store is open. Between steps, the store can be closed.
 func entered[T any](ctx context.Context, s *Store, step func() (T, error)) (none T, err error) {
 	if err := s.enter(ctx); err != nil {
 		return none, err
