@@ -22,10 +22,10 @@ local function filled() return given >= want.urls or bytes >= want.bytes end
 -- for, and strikes them off. It returns their number.
 local function give(c, q, set, members, late)
   for i = 1, #members do members[i] = sub(members[i], 7) end
-  local leases, rows, k, n = late and fetch(c.L, members), want.bytes < NEVER and get_rows(c, members), 0, #c.keys
+  local leases, rows, k, n = late and fetch(c.L, members), want.bytes < NEVER and get_rows(c, members), 0, #c.noted
   while k < #members and bytes < want.bytes do
     k, given = k + 1, given + 1
-    c.keys[n + k], c.from[n + k], c.places[n + k], c.tries[n + k] = members[k], q, given, leases and sub(leases[k], 13, 16) or false
+    c.noted[n + k], c.from[n + k], c.places[n + k], c.tries[n + k] = members[k], q, given, leases and sub(leases[k], 13, 16) or false
     if rows and rows[k] then bytes = bytes + #rows[k] - 29 - #q.name end
   end
   if k > 0 then call('ZREMRANGEBYRANK', set, '0', text(k - 1)) end
@@ -35,7 +35,7 @@ end
 -- lease leases the noted URLs, but for those without a record: they can't be fetched. Few leases of a script differ in more than
 -- their tokens, and few records in length.
 local function lease(c)
-  local keys, heads, tails, leases, m, rows = c.keys, {}, {}, c.new_leases, 0, get_rows(c, c.keys)
+  local keys, heads, tails, leases, m, rows = c.noted, {}, {}, c.new_leases, 0, get_rows(c, c.noted)
   for i = 1, #keys do
     local key, row, at = keys[i], rows[i], 4 * c.places[i]
     if row then
@@ -111,7 +111,7 @@ local function full() return filled() or served_queues >= want.queues end
 -- open_for_take loads a crawl for a take, and does what time alone changes.
 local function open_for_take(c)
   begin(c)
-  c.keys, c.from, c.places, c.tries, c.new_leases, c.new_ends, c.short = {}, {}, {}, {}, {}, {}, short(c.name)
+  c.noted, c.from, c.places, c.tries, c.new_leases, c.new_ends, c.short = {}, {}, {}, {}, {}, {}, short(c.name)
   want.stopped = advance(c) or want.stopped
   return c
 end
