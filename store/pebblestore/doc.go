@@ -12,8 +12,8 @@
 // written, and then synced together. A See of up to 256 keys that are all known and durable does not wait.
 //
 // The state in memory is ahead of the disk while groups are written. If a write fails, the store has
-// failed: every call returns [store.ErrFailed] without waiting for the disk. After Close the store can be
-// opened again. If Pebble cannot write its log or manifest, it would end the process. So the file system
+// failed: every call returns [store.ErrFailed], one that waits for a sync when that ends. After Close the store
+// can be opened again. If Pebble cannot write its log or manifest, it would end the process. So the file system
 // that Pebble uses here reports no such error to Pebble, and drops all that it writes from then on
 // (watchfs.go), also during Open. Close then closes Pebble as usual.
 //
