@@ -88,14 +88,3 @@ func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
 	}
 	return st, true, nil
 }
-
-// increment makes k the key after it, and returns false when it was the last.
-func increment(k *store.Key) bool {
-	for i := len(k) - 1; i >= 0; i-- {
-		k[i]++
-		if k[i] != 0 {
-			return true
-		}
-	}
-	return false
-}
