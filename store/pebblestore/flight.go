@@ -19,7 +19,7 @@ type flight struct {
 	group  []*request
 	number uint64
 	batch  *pebble.Batch   // its rows, once they are written
-	files  []*runfile.File // to be removed when they are durable
+	files  []*runfile.File // to be released when they are durable
 	info   groupInfo
 }
 
@@ -60,7 +60,7 @@ func (s *Store) land(f *flight) {
 			r.done <- struct{}{}
 		}
 	}
-	if len(f.files) > 0 && failed == nil {
+	if len(f.files) > 0 {
 		s.throwAway(f.files)
 	}
 	if f.batch != nil {

@@ -61,6 +61,7 @@ func (s *Store) apply(f *flight) {
 	tx.keepWallTime()
 	tx.count()
 	f.info.rows, f.info.bytes = tx.wroteRows, tx.wroteBytes
+	f.files = tx.files
 	if err := s.write(tx); err != nil {
 		s.die(err)
 		return
@@ -73,7 +74,6 @@ func (s *Store) apply(f *flight) {
 	if f.batch = tx.batch; f.batch.Empty() {
 		f.batch = nil
 	}
-	f.files = tx.files
 	s.groups.Add(1)
 	s.keepBudget()
 }

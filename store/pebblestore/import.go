@@ -84,7 +84,7 @@ func (m *importer) record(keys []store.Key) error {
 		err = last
 	}
 	if err != nil {
-		o.w.unused()
+		o.w.release()
 		return err
 	}
 	m.under, m.answer = o, make(chan error, 1)
@@ -99,7 +99,7 @@ func (m *importer) await() error {
 	}
 	err := <-m.answer
 	m.answer = nil
-	m.under.w.unused()
+	m.under.w.release()
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (o *importOp) apply(tx *txn) error {
 		return nil
 	}
 	c.seen.learn(o.keys, order, fresh, false)
-	o.n, o.w.all[0].taken = int64(len(o.keys)), true
+	o.n = int64(len(o.keys))
 	tx.addRun(g, o.run)
 	tx.recorded(g, o.n)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
@@ -53,8 +54,12 @@ func (s *Store) index() (IndexInfo, error) {
 	}
 	defer s.mu.RUnlock()
 	info := IndexInfo{Fingerprints: s.useIndex, Filling: s.useIndex && !s.filled, Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
-	for f := range s.sections {
-		info.Mapped += f.Bytes()
+	counted := map[*runfile.File]bool{}
+	for _, r := range s.runs() {
+		if !counted[r.File] {
+			counted[r.File] = true
+			info.Mapped += r.File.Bytes()
+		}
 	}
 	if s.useIndex && !s.opt.Exact {
 		for _, c := range s.crawls {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/firstseen/firstseen/store/internal/runfile"
@@ -37,28 +38,24 @@ type keeper struct {
 	flushing sync.Mutex // held by a flush
 
 	mu    sync.Mutex      // guards what follows
-	trash []*runfile.File // to be closed and removed
-	held  int             // backups, for which no file is removed
-	// files are all run files that the store has open. Whoever drops one calls discard; Close
-	// closes the rest, so that a store that died drops none.
-	files map[*runfile.File]struct{}
+	trash []*runfile.File // to be released, once for each run that was dropped
+	held  int             // backups, for which none is
+
+	// removes is whether a run file is removed when its last user releases it. Each run of a
+	// generation is a user, and so is whoever writes or reads the file. It is set from the end of
+	// Open to Close.
+	removes atomic.Bool
 }
 
-// opened notes a file that is open.
-func (k *keeper) opened(f *runfile.File) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.files[f] = struct{}{}
-}
-
-// closeAll closes the files that are left.
-func (k *keeper) closeAll() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for f := range k.files {
-		f.Release()
-	}
-	clear(k.files)
+// removeUnused has f removed when its last user releases it, unless the store died. The next Open
+// removes what was not.
+func (s *Store) removeUnused(f *runfile.File) {
+	path := s.opt.FS.PathJoin(s.runsDir(), f.ID().Name())
+	f.AtEnd(func() {
+		if s.keeper.removes.Load() && !s.isDead() {
+			_ = s.opt.FS.Remove(path)
+		}
+	})
 }
 
 // flushAt is how many packed keys make a flush.
@@ -130,7 +127,7 @@ func (s *Store) flushRuns() error {
 	return s.flushPacked(false)
 }
 
-// removeTrash closes and removes files that no run is in any more.
+// removeTrash releases the files of runs that were dropped.
 func (s *Store) removeTrash() {
 	s.keeper.mu.Lock()
 	if s.keeper.held > 0 {
@@ -141,26 +138,11 @@ func (s *Store) removeTrash() {
 	s.keeper.trash = nil
 	s.keeper.mu.Unlock()
 	for _, f := range trash {
-		s.discard(f)
+		f.Release()
 	}
 }
 
-// discard closes a file and removes it when its last reader has closed it. If that
-// fails, the next open removes it.
-func (s *Store) discard(f *runfile.File) {
-	s.keeper.mu.Lock()
-	_, open := s.keeper.files[f]
-	delete(s.keeper.files, f)
-	s.keeper.mu.Unlock()
-	if !open {
-		return
-	}
-	path := s.opt.FS.PathJoin(s.runsDir(), f.ID().Name())
-	f.AtEnd(func() { _ = s.opt.FS.Remove(path) })
-	f.Release()
-}
-
-// throwAway leaves files to the keeper, to be removed.
+// throwAway leaves files to the keeper, to be released.
 func (s *Store) throwAway(files []*runfile.File) {
 	s.keeper.mu.Lock()
 	s.keeper.trash = append(s.keeper.trash, files...)

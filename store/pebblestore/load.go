@@ -73,16 +73,19 @@ func (s *Store) loadRuns(gens map[uint32]*generation) error {
 				return err
 			}
 			files[id] = f
-			s.keeper.opened(f)
+			s.removeUnused(f)
 		}
-		s.sections[f]++
 		r, err := f.Run(place)
 		if err != nil {
 			return err
 		}
+		f.Use()
 		g.runs = append(g.runs, &run{Run: r})
 		return nil
 	})
+	for _, f := range files {
+		f.Release()
+	}
 	if err != nil || s.opt.Mode == OpenReadOnly {
 		return err
 	}
@@ -218,7 +221,7 @@ func (o *learnedOp) apply(tx *txn) error {
 func (o *learnedOp) end(s *Store) {
 	s.sched.places = *o.places
 	o.sets, o.places = nil, nil
-	if s.useIndex && len(s.sections) == 0 {
+	if s.useIndex && s.noRuns() {
 		s.endFill()
 	}
 	close(s.learned)
@@ -260,17 +263,13 @@ const fillSteps = 32
 
 // startFill begins to fill the index from the runs that open found.
 func (s *Store) startFill() {
-	if !s.useIndex || len(s.sections) == 0 {
+	if !s.useIndex || s.noRuns() {
 		return
 	}
 	var parts []*keyPart
-	for _, c := range s.crawls {
-		for _, g := range c.gens {
-			for _, r := range g.runs {
-				r.File.Use()
-				parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
-			}
-		}
+	for g, r := range s.runs() {
+		r.File.Use()
+		parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
 	}
 	// The largest runs come first, as each makes room for all keys of its segments.
 	slices.SortFunc(parts, func(a, b *keyPart) int { return cmp.Compare(b.len(), a.len()) })
@@ -342,4 +341,11 @@ func (s *Store) endFill() {
 	for _, c := range s.crawls {
 		c.seen.table, c.seen.flushing = nil, nil
 	}
+}
+
+func (s *Store) noRuns() bool {
+	for range s.runs() {
+		return false
+	}
+	return true
 }

@@ -56,8 +56,7 @@ type runsWriter struct {
 // newFile is a file that is being written.
 type newFile struct {
 	*runfile.Writer
-	file  *runfile.File // when it is complete
-	taken bool          // a generation took a run of it
+	file *runfile.File // when it is complete; the writer is a user until release
 }
 
 // writer returns the file for a run of so many keys.
@@ -113,7 +112,7 @@ func (w *runsWriter) write(p *keyPart, from runfile.Source, n int64) (err error)
 // finish ends a file.
 func (w *runsWriter) finish(f *newFile) (err error) {
 	if f.file, err = f.Finish(); err == nil {
-		w.s.keeper.opened(f.file)
+		w.s.removeUnused(f.file)
 	}
 	return err
 }
@@ -138,7 +137,7 @@ func (w *runsWriter) abortIf(err error) error {
 	}
 	for _, f := range w.all {
 		if f.file != nil {
-			w.s.discard(f.file)
+			f.file.Release()
 		} else {
 			err = errors.Join(err, f.Abort())
 		}
@@ -158,16 +157,14 @@ func (w *runsWriter) commit(parts []*keyPart) error {
 			break
 		}
 	}
-	w.unused()
+	w.release()
 	return err
 }
 
-// unused removes the files that no generation took a run of.
-func (w *runsWriter) unused() {
+// release ends the use of the files: those of which no generation took a run are removed.
+func (w *runsWriter) release() {
 	for _, f := range w.all {
-		if !f.taken {
-			w.s.discard(f.file)
-		}
+		f.file.Release()
 	}
 }
 
@@ -198,7 +195,6 @@ func (tx *txn) replace(parts []*keyPart) error {
 		}
 		if p.place.Keys > 0 {
 			tx.addRun(p.g, r)
-			p.file.taken = true
 		}
 		tx.dropRuns(p.g, p.inputs)
 		if p.purge {

@@ -18,7 +18,6 @@ import (
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/crawlnames"
-	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // Store is a store.Store in one Pebble database.
@@ -69,15 +68,14 @@ type Store struct {
 	adding       addSpace
 	also         []alsoSet // fixed once the store is open
 
-	sections   map[*runfile.File]int // how many runs are in each file
-	views      int                   // listings of keys, for which tombstones stay
-	nextPacked uint64                // number of the next packed row
-	packed     int64                 // keys in packed rows
-	packSpace  []byte                // for the next packed row
-	useIndex   bool                  // there is a fingerprint index
-	filled     bool                  // and it has all keys
-	leaving    bool                  // it is too large, and to be left
-	fillError  error                 // why it could not be filled
+	views      int    // listings of keys, for which tombstones stay
+	nextPacked uint64 // number of the next packed row
+	packed     int64  // keys in packed rows
+	packSpace  []byte // for the next packed row
+	useIndex   bool   // there is a fingerprint index
+	filled     bool   // and it has all keys
+	leaving    bool   // it is too large, and to be left
+	fillError  error  // why it could not be filled
 }
 
 var _ store.Store = (*Store)(nil)
@@ -128,8 +126,7 @@ func open(dir string, opt Options) (*Store, error) {
 
 		texts:       newTexts(opt.textBytes),
 		compactions: held,
-		keeper:      keeper{poke: make(chan struct{}, 1), files: map[*runfile.File]struct{}{}},
-		sections:    map[*runfile.File]int{},
+		keeper:      keeper{poke: make(chan struct{}, 1)},
 	}
 	err = s.load()
 	if err = cmp.Or(s.failure(), err); err != nil {
@@ -141,6 +138,7 @@ func open(dir string, opt Options) (*Store, error) {
 	go s.committer()
 	go s.answerer()
 	if opt.Mode != OpenReadOnly {
+		s.keeper.removes.Store(true)
 		s.startFill()
 		s.behind.Go(s.keep)
 		s.forgetLater(slices.Clone(s.sched.retired))
@@ -285,7 +283,10 @@ func (s *Store) closeKeys() {
 		}
 	}
 	s.removeTrash()
-	s.keeper.closeAll()
+	s.keeper.removes.Store(false)
+	for _, r := range s.runs() {
+		r.File.Release()
+	}
 	s.closeAlsoSeen()
 }
 

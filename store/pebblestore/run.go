@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -14,6 +15,21 @@ import (
 type run struct {
 	*runfile.Run
 	busy bool // it is being merged
+}
+
+// runs returns all runs with their generations.
+func (s *Store) runs() iter.Seq2[*generation, *run] {
+	return func(yield func(*generation, *run) bool) {
+		for _, c := range s.crawls {
+			for _, g := range c.gens {
+				for _, r := range g.runs {
+					if !yield(g, r) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // hides reports whether the packed rows and runs of g have keys that are forgotten.
@@ -100,20 +116,16 @@ func parseRunRow(key, value []byte) (gen uint32, id runfile.ID, p runfile.Place,
 // addRun adds a run to g, and writes its row.
 func (tx *txn) addRun(g *generation, r *run) {
 	g.runs = append(slices.Clip(g.runs), r)
-	tx.s.sections[r.File]++
+	r.File.Use()
 	tx.set(appendRunRow(nil, g.num, r.File.ID()), appendPlace(nil, r.Place))
 }
 
-// dropRuns takes runs away from g. The files that no run is in any more are removed
-// when the batch is durable.
+// dropRuns takes runs away from g. Their files are released when the batch is durable.
 func (tx *txn) dropRuns(g *generation, runs []*run) {
 	g.runs = slices.DeleteFunc(slices.Clone(g.runs), func(r *run) bool { return slices.Contains(runs, r) })
 	for _, r := range runs {
 		tx.delete(appendRunRow(nil, g.num, r.File.ID()))
-		if tx.s.sections[r.File]--; tx.s.sections[r.File] == 0 {
-			delete(tx.s.sections, r.File)
-			tx.files = append(tx.files, r.File)
-		}
+		tx.files = append(tx.files, r.File)
 	}
 }
 

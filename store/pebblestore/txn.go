@@ -28,7 +28,7 @@ type txn struct {
 	key, value []byte
 	dirty      []*generation   // whose rows are to be written
 	packs      []*generation   // with keys to be packed
-	files      []*runfile.File // to be removed when the batch is durable
+	files      []*runfile.File // to be released when the batch is durable
 }
 
 func (s *Store) begin() *txn {

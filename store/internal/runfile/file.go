@@ -70,7 +70,7 @@ type File struct {
 	data  []byte
 	unmap func()
 	users atomic.Int32
-	onEnd atomic.Pointer[func()]
+	onEnd func()
 }
 
 // Open opens a file, for one user.
@@ -138,13 +138,13 @@ func (f *File) Release() {
 		return
 	}
 	f.unmap()
-	if end := f.onEnd.Load(); end != nil {
-		(*end)()
+	if f.onEnd != nil {
+		f.onEnd()
 	}
 }
 
-// AtEnd sets what the last Release calls.
-func (f *File) AtEnd(end func()) { f.onEnd.Store(&end) }
+// AtEnd sets what the last Release calls. The first user calls it, before there are others.
+func (f *File) AtEnd(end func()) { f.onEnd = end }
 
 // Place is where a run is in its file.
 type Place struct {
