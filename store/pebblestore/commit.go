@@ -75,7 +75,7 @@ func (s *Store) do(ctx context.Context, o op) error {
 // the first of them, need no key and no place, and do not wait for those that Open found.
 func (s *Store) admit(ctx context.Context, o op) error {
 	switch o.(type) {
-	case *learnedOp:
+	case learnedOp:
 		return nil
 	case readOp:
 	default:

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"math"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/seenindex"
@@ -53,7 +54,7 @@ func (s *Store) index() (IndexInfo, error) {
 		return IndexInfo{}, err
 	}
 	defer s.mu.RUnlock()
-	info := IndexInfo{Fingerprints: s.useIndex, Filling: s.useIndex && !s.filled, Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
+	info := IndexInfo{Fingerprints: s.useIndex, Filling: s.useIndex && !(s.filled && async.Closed(s.learned)), Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
 	counted := map[*runfile.File]bool{}
 	for _, r := range s.runs() {
 		if !counted[r.File] {
@@ -77,8 +78,12 @@ func (s *Store) keys() (n int64) {
 	return n
 }
 
-// setBytes is the memory of all sets. The caller holds mu, or is the committer.
+// setBytes is the memory of all sets, 0 while they learn what Open found. The caller holds mu, or is
+// the committer.
 func (s *Store) setBytes() (n int64) {
+	if !async.Closed(s.learned) {
+		return 0
+	}
 	for _, c := range s.crawls {
 		n += c.seen.bytes()
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
@@ -32,11 +31,12 @@ func (s *Store) loadKeys() error {
 		}
 	}
 	s.useIndex = s.opt.fits(s.keys())
-	for _, c := range s.crawls {
-		c.seen = s.newKeySet(c)
-	}
 	if err := s.loadRuns(gens); err != nil {
 		return err
+	}
+	s.filled = s.useIndex && s.noRuns()
+	for _, c := range s.crawls {
+		c.seen = s.newKeySet(c)
 	}
 	if err := s.loadTombs(gens); err != nil {
 		return err
@@ -153,9 +153,8 @@ func (s *Store) loadPacked(gens map[uint32]*generation) error {
 	})
 }
 
-// learn puts the packed keys that Open found into sets and the places into a table, and then has
-// steps other than leases begin. None runs in the meantime, so the state that it reads does not
-// change. If the rows of places cannot be parsed, the store fails: Pebble compared checksums.
+// learn puts the packed keys that Open found into the sets and the places into a table, and then has
+// steps other than leases begin. None runs in the meantime, so nothing else uses the sets. If the rows of places cannot be parsed, the store fails: Pebble compared checksums.
 func (s *Store) learn() {
 	if s.opt.holdLearning != nil {
 		select {
@@ -163,67 +162,45 @@ func (s *Store) learn() {
 		case <-s.closing:
 		}
 	}
-	o := &s.learning
-	if err := o.places.parse(); err != nil {
+	if err := s.learning.parse(); err != nil {
 		s.die(fmt.Errorf("cannot load places of store %s: %w", s.dir, err))
 		return
 	}
 	for _, c := range s.byName {
-		if slices.ContainsFunc(c.gens, func(g *generation) bool { return g.packed > 0 }) {
-			o.learn(s.newKeySet(c))
+		for _, g := range c.gens {
+			if g.packed > 0 {
+				c.seen.learnPacked(g)
+			}
 		}
 	}
-	if s.do(context.Background(), o) != nil && o.over.CompareAndSwap(false, true) { // the store failed, or is closing
-		for _, n := range o.sets {
-			n.close()
-		}
+	_ = s.do(context.Background(), learnedOp{func(*txn) error { // or the store failed, or is closing
+		s.endLearning()
+		return nil
+	}})
+}
+
+// learnedOp is the step that all but leases wait for.
+type learnedOp struct{ stepOp }
+
+// learnPacked adds the packed keys of g.
+func (n *keySet) learnPacked(g *generation) {
+	keys := g.visible(g.rows.sorted())
+	var index sync.WaitGroup
+	if n.x != nil {
+		index.Go(func() { n.fill(keys, n.x.Len()+int64(len(keys))) })
 	}
-}
-
-// learnedOp has what Open found and learn made tables of answer.
-type learnedOp struct {
-	sets   []*keySet
-	places *places
-	over   atomic.Bool // it was applied, or never will be
-}
-
-// learn adds the packed keys of a crawl to an empty set.
-func (o *learnedOp) learn(n *keySet) {
-	o.sets = append(o.sets, n)
-	for _, g := range n.c.gens {
-		keys := g.visible(g.rows.sorted())
-		var index sync.WaitGroup
-		if n.x != nil {
-			index.Go(func() { n.fill(keys, n.x.Len()+int64(len(keys))) })
-		}
+	if n.table != nil {
 		for i := range keys {
 			n.table[keys[i]] = struct{}{}
 		}
-		index.Wait()
 	}
+	index.Wait()
 }
 
-func (*learnedOp) weight() int { return 1 }
-
-func (o *learnedOp) apply(tx *txn) error {
-	if !o.over.CompareAndSwap(false, true) {
-		return nil
-	}
-	for _, n := range o.sets {
-		n.c.seen.close()
-		n.c.seen = n
-	}
-	o.end(tx.s)
-	return nil
-}
-
-// end has steps other than leases begin.
-func (o *learnedOp) end(s *Store) {
-	s.sched.places = *o.places
-	o.sets, o.places = nil, nil
-	if s.useIndex && s.noRuns() {
-		s.endFill()
-	}
+// endLearning has steps other than leases begin.
+func (s *Store) endLearning() {
+	s.sched.places = *s.learning
+	s.learning = nil
 	close(s.learned)
 }
 
@@ -263,7 +240,7 @@ const fillSteps = 32
 
 // startFill begins to fill the index from the runs that open found.
 func (s *Store) startFill() {
-	if !s.useIndex || s.noRuns() {
+	if !s.useIndex || s.filled {
 		return
 	}
 	var parts []*keyPart

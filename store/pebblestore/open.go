@@ -52,7 +52,7 @@ type Store struct {
 	names       crawlnames.Table
 	closing     chan struct{}  // closed by Close
 	behind      sync.WaitGroup // the keeper, and work between steps; Close waits for it
-	learning    learnedOp      // what Open found, until it can be looked up
+	learning    *places        // that Open found, until they can be looked up
 	learned     chan struct{}  // closed when it can
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
@@ -200,8 +200,8 @@ func (s *Store) load() error {
 	if err := tables.Wait(); err != nil {
 		return err
 	}
-	if s.packed == 0 && len(s.learning.places.rows) == 0 {
-		s.learning.end(s)
+	if s.packed == 0 && len(s.learning.rows) == 0 {
+		s.endLearning()
 	}
 	return nil
 }

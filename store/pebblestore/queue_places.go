@@ -149,7 +149,7 @@ func (s *Store) loadPlaces() error {
 		j.rows = append(j.rows, placesRow{num: first + uint64(i), loaded: value})
 	}
 	j.next = max(j.next, first+uint64(len(values)))
-	s.learning.places = j
+	s.learning = j
 	return err
 }
 
