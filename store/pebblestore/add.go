@@ -16,20 +16,38 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	if err := sched.CheckItems(items); err != nil {
 		return nil, err
 	}
-	if len(s.also) > 0 {
-		keys := make([]store.Key, len(items))
-		for i := range items {
-			keys[i] = items[i].Key
-		}
-		paths, err := s.seenIn(crawl, keys)
-		if err != nil {
-			return nil, err
-		}
-		if paths != nil {
-			return s.addRest(ctx, crawl, items, paths, opt)
+	if len(s.also) == 0 {
+		return s.add(ctx, crawl, items, opt)
+	}
+	paths, err := s.seenIn(crawl, itemKeys(items))
+	if err != nil {
+		return nil, err
+	}
+	if paths == nil {
+		return s.add(ctx, crawl, items, opt)
+	}
+	for i := range items {
+		if items[i].Force {
+			paths[i] = ""
 		}
 	}
-	return s.add(ctx, crawl, items, opt)
+	rest, err := s.add(ctx, crawl, outside(items, paths), opt)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := make([]store.Verdict, len(items))
+	answerAll(verdicts, rest, paths, func(path string) store.Verdict {
+		return store.Verdict{Status: store.Duplicate, SeenIn: path}
+	})
+	return verdicts, nil
+}
+
+func itemKeys(items []store.Item) []store.Key {
+	keys := make([]store.Key, len(items))
+	for i := range items {
+		keys[i] = items[i].Key
+	}
+	return keys
 }
 
 // add is Add for items whose keys are in no key file.
@@ -39,10 +57,7 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt s
 	}
 	o := &addOp{
 		crawl: crawl, items: items, opt: opt,
-		keys: make([]store.Key, len(items)), fresh: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)),
-	}
-	for i := range items {
-		o.keys[i] = items[i].Key
+		keys: itemKeys(items), fresh: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)),
 	}
 	sorter := sorters.Get().(*sorter)
 	o.order = sorter.sort(o.keys)

@@ -1,7 +1,6 @@
 package pebblestore
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/firstseen/firstseen/store"
@@ -81,48 +80,23 @@ func (s *Store) seenIn(crawl string, keys []store.Key) (paths []string, err erro
 	return paths, nil
 }
 
-// seeRest is See for the keys that are in no file.
-func (s *Store) seeRest(ctx context.Context, crawl string, keys []store.Key, fresh []bool, paths []string, opt store.SeeOptions) error {
-	var rest []store.Key
-	for i, k := range keys {
+// outside returns those of all that are in no key file.
+func outside[T any](all []T, paths []string) (rest []T) {
+	for i := range all {
 		if paths[i] == "" {
-			rest = append(rest, k)
+			rest = append(rest, all[i])
 		}
 	}
-	found := make([]bool, len(rest))
-	if err := s.see(ctx, crawl, rest, found, opt); err != nil {
-		return err
-	}
-	for i := range keys {
-		if fresh[i] = false; paths[i] == "" {
-			fresh[i], found = found[0], found[1:]
-		}
-	}
-	return nil
+	return rest
 }
 
-// addRest is Add for the items that are forced or in no file.
-func (s *Store) addRest(ctx context.Context, crawl string, items []store.Item, paths []string, opt store.AddOptions) ([]store.Verdict, error) {
-	var rest []store.Item
-	for i := range items {
-		if items[i].Force {
-			paths[i] = ""
-		}
-		if paths[i] == "" {
-			rest = append(rest, items[i])
+// answerAll answers for all keys: those in no key file have the answers of rest in turn.
+func answerAll[T any](answers, rest []T, paths []string, seenIn func(path string) T) {
+	for i, path := range paths {
+		if path != "" {
+			answers[i] = seenIn(path)
+		} else {
+			answers[i], rest = rest[0], rest[1:]
 		}
 	}
-	got, err := s.add(ctx, crawl, rest, opt)
-	if err != nil {
-		return nil, err
-	}
-	verdicts := make([]store.Verdict, len(items))
-	for i := range items {
-		if paths[i] != "" {
-			verdicts[i] = store.Verdict{Status: store.Duplicate, SeenIn: paths[i]}
-			continue
-		}
-		verdicts[i], got = got[0], got[1:]
-	}
-	return verdicts, nil
 }

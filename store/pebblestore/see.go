@@ -21,10 +21,16 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if err != nil {
 		return err
 	}
-	if paths != nil {
-		return s.seeRest(ctx, crawl, keys, fresh, paths, opt)
+	if paths == nil {
+		return s.see(ctx, crawl, keys, fresh, opt)
 	}
-	return s.see(ctx, crawl, keys, fresh, opt)
+	rest := outside(keys, paths)
+	found := make([]bool, len(rest))
+	if err := s.see(ctx, crawl, rest, found, opt); err != nil {
+		return err
+	}
+	answerAll(fresh, found, paths, func(string) bool { return false })
+	return nil
 }
 
 // see is See for keys that are in no key file.
