@@ -206,14 +206,21 @@ func (n *keySet) findInRuns(keys []store.Key, order []uint32, known []bool) erro
 
 func (n *keySet) findPart(keys []store.Key, order []uint32, known []bool) error {
 	for _, g := range slices.Backward(n.c.gens) {
-		there := order
-		if g.hides() {
-			there = slices.DeleteFunc(slices.Clone(order), func(i uint32) bool { return g.hidden(&keys[i]) })
+		if err := g.find(keys, order, known); err != nil {
+			return err
 		}
-		for _, r := range g.runs {
-			if err := r.Find(keys, there, known); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// find sets known[i] for each i of order if keys[i] is in a run of g and not forgotten.
+func (g *generation) find(keys []store.Key, order []uint32, known []bool) error {
+	if g.hides() {
+		order = slices.DeleteFunc(slices.Clone(order), func(i uint32) bool { return g.hidden(&keys[i]) })
+	}
+	for _, r := range g.runs {
+		if err := r.Find(keys, order, known); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -221,43 +228,30 @@ func (n *keySet) findPart(keys []store.Key, order []uint32, known []bool) error 
 
 // recordedIn returns the generations by which those of the keys are known that are.
 func (s *Store) recordedIn(c *crawl, keys []store.Key) (map[store.Key]*generation, error) {
-	found, packed := map[store.Key]*generation{}, map[store.Key]bool{}
-	for i := range keys {
-		k := &keys[i]
-		known, err := c.seen.has(k)
-		if err != nil {
+	found := map[store.Key]*generation{}
+	rest, has := identity(len(keys)), make([]bool, len(keys))
+	if err := c.seen.hasSorted(keys, rest, has); err != nil {
+		return nil, err
+	}
+	rest = slices.DeleteFunc(rest, func(i uint32) bool { return !has[i] })
+	for _, g := range slices.Backward(c.gens) {
+		clear(has)
+		if err := g.find(keys, rest, has); err != nil {
 			return nil, err
 		}
-		if !known {
-			continue
-		}
-		g, err := c.inRuns(k)
-		if err != nil {
-			return nil, err
-		}
-		if g != nil {
-			found[*k] = g
-		} else { // a key that is known and in no run is in a packed row
-			packed[*k] = true
-		}
+		rest = slices.DeleteFunc(rest, func(i uint32) bool {
+			if has[i] {
+				found[keys[i]] = g
+			}
+			return has[i]
+		})
+	}
+	packed := map[store.Key]bool{} // a key that is known and in no run is in a packed row
+	for _, i := range rest {
+		packed[keys[i]] = true
 	}
 	c.inPacked(packed, found)
 	return found, nil
-}
-
-// inRuns returns the generation that has k in a run, nil if none has.
-func (c *crawl) inRuns(k *store.Key) (*generation, error) {
-	for _, g := range slices.Backward(c.gens) {
-		if g.hidden(k) {
-			continue
-		}
-		for _, r := range g.runs {
-			if has, err := r.Has(k); has || err != nil {
-				return g, err
-			}
-		}
-	}
-	return nil, nil
 }
 
 // inPacked finds the generations that have keys in packed rows. It goes through the rows of

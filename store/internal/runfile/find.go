@@ -50,13 +50,6 @@ func (r *Run) Find(keys []Key, order []uint32, known []bool) error {
 	})
 }
 
-// Has reports whether k is in the run.
-func (r *Run) Has(k *Key) (bool, error) {
-	var known [1]bool
-	err := r.Find([]Key{*k}, []uint32{0}, known[:])
-	return known[0], err
-}
-
 func (r *Run) buckets() uint64 { return uint64(r.Place.Buckets) }
 
 // page returns where the keys of a page begin and end; its entries follow.
