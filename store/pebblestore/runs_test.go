@@ -404,3 +404,45 @@ func TestRunsThatCannotBeWritten(t *testing.T) {
 		t.Errorf("got %d new; want none", n)
 	}
 }
+
+// TestFileOutlivesItsFirstRuns has two crawls share a file, and forgets the first before the second
+// has its run of it, as a flush of many generations may.
+func TestFileOutlivesItsFirstRuns(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	see(t, s, "a", testKeys(0, 100))
+	see(t, s, "b", testKeys(0, 200))
+	var parts []*keyPart
+	step := func(f func(tx *txn) error) {
+		t.Helper()
+		if err := s.do(t.Context(), stepOp(f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(func(tx *txn) error { parts = tx.freeze(false); return nil })
+	w := &runsWriter{s: s}
+	for _, p := range parts {
+		if err := w.write(p, &listSource{p.rows.sorted()}, p.packed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.end(); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range parts {
+		step(func(tx *txn) error { return tx.replace(parts[i : i+1]) })
+		if i == 0 {
+			if _, err := s.Forget(t.Context(), store.Selection{Crawl: p.g.c.name}); err != nil {
+				t.Fatal(err)
+			}
+			s.removeTrash()
+		}
+	}
+	w.release()
+	rest := parts[1].g.c.name
+	s = reopen(t, s, "db", opt)
+	if n := see(t, s, rest, testKeys(0, 100)); n != 0 {
+		t.Errorf("got %d new; want none", n)
+	}
+	wantSound(t, s)
+}
