@@ -52,7 +52,7 @@ func (tx *txn) writeLease(l *sched.Lease) {
 func (s *Store) fromCommitter(ctx context.Context, c *crawl, list []sought) error {
 	var left []*sought
 	for i := range list {
-		if list[i].cut && !list[i].kept {
+		if list[i].cut {
 			left = append(left, &list[i])
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Store) fromCommitter(ctx context.Context, c *crawl, list []sought) erro
 			for i, l := range some {
 				if s.byNum[c.num] == c { // or it was forgotten
 					f := tx.find(c, &l.key)
-					answers[i].text, answers[i].kept = f.rec.URL, f.text()
+					answers[i].text = f.rec.URL
 				}
 			}
 			return answers, nil
@@ -71,7 +71,7 @@ func (s *Store) fromCommitter(ctx context.Context, c *crawl, list []sought) erro
 			return err
 		}
 		for i, l := range some {
-			l.text, l.kept = answers[i].text, answers[i].kept
+			l.text = answers[i].text
 		}
 	}
 	return nil

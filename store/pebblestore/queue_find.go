@@ -45,8 +45,12 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 	if f.ptr.queue == 0 {
 		return f
 	}
-	var err error
-	f.rec, f.state, err = findURL(tx.reader(), c.num, k, &f.ptr)
+	rows := tx.reader()
+	rec, queued, err := queuedAt(rows, c.num, k, &f.ptr)
+	f.rec, f.state = rec, store.Queued
+	if err == nil && !queued {
+		f.rec, f.state, err = endedAt(rows, c.num, k, f.ptr.queue)
+	}
 	if tx.note(err); f.state == store.SeenOnly {
 		return f
 	}
@@ -54,21 +58,6 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 		f.state = store.SeenOnly
 	}
 	return f
-}
-
-// findURL reads the URL of a key that is not leased, and its place if p is zero. The state is SeenOnly if
-// the text of the URL is not kept.
-func findURL(rows rowGetter, crawl uint32, k *store.Key, p *pointer) (rec sched.Record, state store.State, err error) {
-	if p.queue == 0 {
-		if *p, err = readPlace(rows, crawl, k); err != nil || p.queue == 0 {
-			return rec, store.SeenOnly, err
-		}
-	}
-	rec, queued, err := queuedAt(rows, crawl, k, p)
-	if err != nil || queued {
-		return rec, store.Queued, err
-	}
-	return endedAt(rows, crawl, k, p.queue)
 }
 
 // rowGetter reads single rows.

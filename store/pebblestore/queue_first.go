@@ -9,13 +9,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // First-seen URLs are looked up after the commit, by the calling goroutine. The committer
 // continues in the meantime, and may move the URLs. A URL that is held all the time is
 // found nevertheless: one that leaves its row goes to the leases, and one that leaves
-// these goes to the cache of texts or is no longer held. The search goes in that order, and
-// through both again at the end. So it misses only a text that the cache does not take
+// these goes to the cache of texts or is no longer held. The search goes through leases and rows,
+// then through leases and the cache. So it misses only a text that the cache does not take
 // (of more than maxText bytes, for example) of a URL that moved twice. At the end both are
 // read between two steps: within one that queues a URL again, it may be in neither. The
 // rows are those of one moment between two steps.
@@ -27,8 +28,8 @@ type sought struct {
 	version uint64 // of the cache, before anything was read
 	ptr     pointer
 	text    string
-	kept    bool // there is a text
-	cut     bool // a lease had the text in its row only
+	state   store.State // SeenOnly: its text is not kept, or not found yet
+	cut     bool        // a lease had the text in its row only
 }
 
 // tellFirst sets the first-seen URLs of the duplicates of o whose texts are kept.
@@ -71,9 +72,11 @@ func (s *Store) findTexts(c *crawl, list []sought) error {
 	if err := s.rlock(); err != nil {
 		return err
 	}
-	s.fromLeases(c, list)
+	c.locate(s, list)
+	rows := s.db.NewSnapshot()
 	s.mu.RUnlock()
-	if err := s.fromRows(c, list); err != nil {
+	err := findRows(rows, c.num, list)
+	if err := errors.Join(err, rows.Close()); err != nil {
 		return err
 	}
 	return s.fromMemory(c, list)
@@ -85,11 +88,13 @@ func (s *Store) fromMemory(c *crawl, list []sought) error {
 		return err
 	}
 	defer s.mu.RUnlock()
-	s.fromLeases(c, list)
 	for i := range list {
-		if l := &list[i]; !l.kept {
-			l.text, _, _ = s.texts.get(c.num, &l.key, "")
-			l.kept = l.text != ""
+		l := &list[i]
+		if l.state != store.SeenOnly || c.leased(l) {
+			continue
+		}
+		if l.text, _, _ = s.texts.get(c.num, &l.key, ""); l.text != "" {
+			l.state = store.Queued
 		}
 	}
 	return nil
@@ -112,40 +117,33 @@ func (s *Store) fromCache(o *addOp, list []sought) []sought {
 	return list
 }
 
-// fromLeases finds the texts of leased URLs. The caller holds s.mu.
-func (s *Store) fromLeases(c *crawl, list []sought) {
-	if len(c.queues.Leases) == 0 {
-		return
-	}
+// locate sets what the leases and places in memory have of URLs. The caller holds s.mu.
+func (c *crawl) locate(s *Store, list []sought) {
 	for i := range list {
-		if l := c.queues.Leases[list[i].key]; l != nil && !list[i].kept {
-			list[i].text, list[i].cut = l.URL, l.Cut && l.URL == ""
-			list[i].kept = !list[i].cut
+		if l := &list[i]; !c.leased(l) {
+			if e := s.sched.places.get(placeKey{c.num, l.key}); e != nil {
+				l.ptr = e.pointer()
+			}
 		}
 	}
 }
 
-// fromRows finds the texts of queued URLs, and of completed ones.
-func (s *Store) fromRows(c *crawl, list []sought) error {
-	if err := s.rlock(); err != nil {
-		return err
+// leased sets the text of a URL that is leased, and reports whether it is.
+func (c *crawl) leased(l *sought) bool {
+	lease := c.queues.Leases[l.key]
+	if lease == nil || lease.Queue.Retired() {
+		return false
 	}
-	rows := s.db.NewSnapshot()
-	for i := range list {
-		if e := s.sched.places.get(placeKey{c.num, list[i].key}); e != nil {
-			list[i].ptr = e.pointer()
-		}
-	}
-	s.mu.RUnlock()
-	err := fromRowsOf(rows, c.num, list)
-	return errors.Join(err, rows.Close())
+	l.text, l.state, l.cut = lease.URL, store.Leased, lease.Cut && lease.URL == ""
+	return true
 }
 
-// fromRowsOf looks into each table in the order of its rows.
-func fromRowsOf(rows pebble.Reader, crawl uint32, list []sought) error {
+// findRows finds the texts of queued URLs, and of completed ones, after locate. It looks into each table
+// in the order of its rows.
+func findRows(rows pebble.Reader, crawl uint32, list []sought) error {
 	missing := make([]*sought, 0, len(list))
 	for i := range list {
-		if l := &list[i]; !l.kept && l.ptr.queue == 0 {
+		if l := &list[i]; l.state == store.SeenOnly && l.ptr.queue == 0 {
 			missing = append(missing, l)
 		}
 	}
@@ -158,23 +156,26 @@ func fromRowsOf(rows pebble.Reader, crawl uint32, list []sought) error {
 	}
 	placed := missing[:0]
 	for i := range list {
-		if l := &list[i]; !l.kept && l.ptr.queue != 0 {
+		if l := &list[i]; l.ptr.queue != 0 {
 			placed = append(placed, l)
 		}
 	}
 	slices.SortFunc(placed, func(a, b *sought) int { return a.ptr.compare(&b.ptr) })
 	err = inTable(rows, tableOrder, crawl, placed, func(r rowGetter, l *sought) error {
 		rec, queued, err := queuedAt(r, crawl, &l.key, &l.ptr)
-		l.text, l.kept = rec.URL, queued
+		if queued {
+			l.text, l.state = rec.URL, store.Queued
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	placed = slices.DeleteFunc(placed, func(l *sought) bool { return l.kept })
-	return inTable(rows, tableDone, crawl, placed, func(r rowGetter, l *sought) error {
-		rec, state, err := endedAt(r, crawl, &l.key, l.ptr.queue)
-		l.text, l.kept = rec.URL, state != store.SeenOnly
+	placed = slices.DeleteFunc(placed, func(l *sought) bool { return l.state == store.Queued })
+	return inTable(rows, tableDone, crawl, placed, func(r rowGetter, l *sought) (err error) {
+		var rec sched.Record
+		rec, l.state, err = endedAt(r, crawl, &l.key, l.ptr.queue)
+		l.text = rec.URL
 		return err
 	})
 }
