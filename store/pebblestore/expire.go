@@ -1,21 +1,16 @@
 package pebblestore
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"slices"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // expireKeys is how many keys one step of forgetting by age goes through: a few
-// milliseconds. expireURLs is how many places of URLs it finds or looks for, which
-// cost a read or two each.
+// milliseconds. expireURLs is how many of a crawl that has had queues: each may have a URL, which
+// costs a read or two.
 const expireKeys, expireURLs = 1 << 14, 1 << 12
 
 // forgetOld forgets by age, in steps.
@@ -118,99 +113,62 @@ func (o *expireOp) next(tx *txn) (*crawl, *generation) {
 // oldKeys are some keys of an old generation, in order.
 type oldKeys struct {
 	gone []store.Key // not held
-	done []pointed   // of these, those that were queued once
-	held []pointed
+	done []*sought   // of these, those that were queued once
+	held []store.Key
 	last *store.Key // up to which they go; nil: the generation has no more
 }
 
 // oldKeys reads the next keys of g, and which of them have a URL.
 func (tx *txn) oldKeys(c *crawl, g *generation) (old oldKeys, err error) {
-	keys, end, err := g.keysFrom(expireKeys)
-	if err != nil || len(keys) == 0 {
-		return old, err
+	n := expireKeys
+	if c.queues.next > 1 {
+		n = expireURLs
 	}
-	places, err := tx.placesOf(c, &keys[0], &keys[len(keys)-1])
+	keys, end, err := g.keysFrom(n)
 	if err != nil {
 		return old, err
 	}
-	n := 0
-	for ; n < len(keys) && places.read < expireURLs && places.err == nil && tx.err == nil; n++ {
-		k := &keys[n]
-		if g.hidden(k) {
-			continue
+	if !end {
+		old.last = new(keys[len(keys)-1])
+	}
+	list := make([]sought, 0, len(keys))
+	for i := range keys {
+		if !g.hidden(&keys[i]) {
+			list = append(list, sought{key: keys[i]})
 		}
-		p := pointed{*k, places.find(k)}
-		switch {
-		case p.queue == 0:
-		case tx.holds(c, &p):
-			old.held = append(old.held, p)
-			continue
+	}
+	if c.queues.next > 1 {
+		c.locate(tx.s, list)
+		if old.done, err = findQueued(tx.s.db, c.num, list); err != nil {
+			return old, err
+		}
+	}
+	for i := range list {
+		switch l := &list[i]; l.state {
+		case store.Queued, store.Leased: // it must not be forgotten for its age
+			old.held = append(old.held, l.key)
 		default:
-			old.done = append(old.done, p)
+			old.gone = append(old.gone, l.key)
 		}
-		old.gone = append(old.gone, *k)
 	}
-	if n < len(keys) || !end {
-		old.last = &keys[n-1]
-	}
-	return old, errors.Join(tx.err, places.err, places.it.Close())
+	return old, nil
 }
 
-// keysFrom returns the keys of g from low on, hidden ones as well: at least n, unless it
-// ends.
+// keysFrom returns the next n keys of g from low on, hidden ones as well, and whether it has no more.
 func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
 	sources := make([]runfile.Source, len(g.runs))
 	for i, r := range g.runs {
 		sources[i] = r.Read(g.low)
 	}
 	merged := runfile.Merge(sources)
-	for len(keys) < n {
+	for len(keys) <= n {
 		page, err := merged.Next()
 		if err != nil || len(page) == 0 {
 			return keys, true, err
 		}
 		keys = append(keys, page...)
 	}
-	return keys, false, nil
-}
-
-// placeFinder finds the places of ascending keys of a crawl.
-type placeFinder struct {
-	tx   *txn
-	c    *crawl
-	it   *pebble.Iterator // at the first row that is not before the last key
-	read int              // places that were found or looked for in the rows
-	err  error
-}
-
-// placesOf returns a finder for the places of keys from lo to hi.
-func (tx *txn) placesOf(c *crawl, lo, hi *store.Key) (*placeFinder, error) {
-	it, err := tx.s.db.NewIter(bounds(appendKeyRow(nil, tablePlace, c.num, lo), append(appendKeyRow(nil, tablePlace, c.num, hi), 0)))
-	if err != nil {
-		return nil, err
-	}
-	it.First()
-	return &placeFinder{tx: tx, c: c, it: it}, nil
-}
-
-// find returns where k may have a URL, the zero pointer if it has none.
-func (f *placeFinder) find(k *store.Key) (p pointer) {
-	if e := f.tx.s.sched.places.get(placeKey{f.c.num, *k}); e != nil {
-		f.read++
-		return e.pointer()
-	}
-	if f.it.Valid() && bytes.Compare(f.it.Key()[5:], k[:]) < 0 {
-		f.read++
-		f.it.SeekGE(appendKeyRow(nil, tablePlace, f.c.num, k))
-	}
-	if f.it.Valid() && bytes.Equal(f.it.Key()[5:], k[:]) {
-		var value []byte
-		if value, f.err = f.it.ValueAndErr(); f.err == nil {
-			p, f.err = parsePointer(value)
-		}
-	}
-	f.err = cmp.Or(f.err, f.it.Error())
-	return p
+	return keys[:n], false, nil
 }
 
 // forget forgets the keys that were read, and the generation after its last ones.
@@ -220,8 +178,7 @@ func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
 		c.dropped(g)
 		tx.dropGeneration(g)
 	} else {
-		low := *old.last
-		g.low = &low
+		g.low = old.last
 		g.keys -= int64(len(old.gone) + len(old.held))
 		tx.touch(g)
 	}
@@ -229,8 +186,11 @@ func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
 		tx.s.texts.drop(c.num, &old.gone[i])
 		c.seen.remove(&old.gone[i])
 	}
+	for _, l := range old.done {
+		tx.delete(appendDoneRow(nil, c.num, l.ptr.queue, &l.key))
+		tx.deletePlace(c, &l.key)
+	}
 	tx.keepHeld(c, o.at.limit, old.held)
-	tx.forgetDone(c, old.done)
 }
 
 // dropped takes g out of c.
@@ -240,7 +200,7 @@ func (c *crawl) dropped(g *generation) {
 
 // keepHeld packs keys whose generation went, as if they were recorded now:
 // into a generation from the limit on, since one that is older may have to go, too.
-func (tx *txn) keepHeld(c *crawl, limit uint32, keys []pointed) {
+func (tx *txn) keepHeld(c *crawl, limit uint32, keys []store.Key) {
 	if len(keys) == 0 {
 		return
 	}
@@ -249,9 +209,9 @@ func (tx *txn) keepHeld(c *crawl, limit uint32, keys []pointed) {
 		g = tx.addGeneration(c)
 	}
 	for i := range keys {
-		if !tx.revive(g, &keys[i].key) {
-			tx.pack(g, &keys[i].key)
-			c.seen.packed(&keys[i].key)
+		if !tx.revive(g, &keys[i]) {
+			tx.pack(g, &keys[i])
+			c.seen.packed(&keys[i])
 		}
 	}
 	tx.recorded(g, int64(len(keys)))

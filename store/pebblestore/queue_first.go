@@ -75,7 +75,10 @@ func (s *Store) findTexts(c *crawl, list []sought) error {
 	c.locate(s, list)
 	rows := s.db.NewSnapshot()
 	s.mu.RUnlock()
-	err := findRows(rows, c.num, list)
+	placed, err := findQueued(rows, c.num, list)
+	if err == nil {
+		err = findEnded(rows, c.num, placed)
+	}
 	if err := errors.Join(err, rows.Close()); err != nil {
 		return err
 	}
@@ -138,21 +141,21 @@ func (c *crawl) leased(l *sought) bool {
 	return true
 }
 
-// findRows finds the texts of queued URLs, and of completed ones, after locate. It looks into each table
-// in the order of its rows.
-func findRows(rows pebble.Reader, crawl uint32, list []sought) error {
+// findQueued finds the texts of queued URLs after locate, and returns those that were queued once and are
+// not held. It looks into each table in the order of its rows.
+func findQueued(rows pebble.Reader, crawl uint32, list []sought) (ended []*sought, err error) {
 	missing := make([]*sought, 0, len(list))
 	for i := range list {
 		if l := &list[i]; l.state == store.SeenOnly && l.ptr.queue == 0 {
 			missing = append(missing, l)
 		}
 	}
-	err := inTable(rows, tablePlace, crawl, missing, func(r rowGetter, l *sought) (err error) {
+	err = inTable(rows, tablePlace, crawl, missing, func(r rowGetter, l *sought) (err error) {
 		l.ptr, err = readPlace(r, crawl, &l.key)
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	placed := missing[:0]
 	for i := range list {
@@ -168,11 +171,12 @@ func findRows(rows pebble.Reader, crawl uint32, list []sought) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	placed = slices.DeleteFunc(placed, func(l *sought) bool { return l.state == store.Queued })
-	return inTable(rows, tableDone, crawl, placed, func(r rowGetter, l *sought) (err error) {
+	return slices.DeleteFunc(placed, func(l *sought) bool { return l.state == store.Queued }), err
+}
+
+// findEnded finds the texts of what findQueued returned.
+func findEnded(rows pebble.Reader, crawl uint32, list []*sought) error {
+	return inTable(rows, tableDone, crawl, list, func(r rowGetter, l *sought) (err error) {
 		var rec sched.Record
 		rec, l.state, err = endedAt(r, crawl, &l.key, l.ptr.queue)
 		l.text = rec.URL

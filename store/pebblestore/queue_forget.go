@@ -50,31 +50,6 @@ func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
 	}
 }
 
-// pointed is a key with its place.
-type pointed struct {
-	key store.Key
-	pointer
-}
-
-// holds reports whether a key is queued or leased, so that it must not be forgotten for
-// its age.
-func (tx *txn) holds(c *crawl, p *pointed) bool {
-	if c.queues.Leases[p.key] != nil {
-		return true
-	}
-	_, queued, err := queuedAt(tx.reader(), c.num, &p.key, &p.pointer)
-	tx.note(err)
-	return queued
-}
-
-// forgetDone removes the texts and places of keys that were completed or dropped.
-func (tx *txn) forgetDone(c *crawl, keys []pointed) {
-	for i := range keys {
-		tx.delete(appendDoneRow(nil, c.num, keys[i].queue, &keys[i].key))
-		tx.deletePlace(c, &keys[i].key)
-	}
-}
-
 // recordAt reads a queued URL.
 func recordAt(key, value []byte) (sched.Record, error) {
 	priority, at, err := orderPlace(key)
