@@ -76,7 +76,7 @@ func (u *upgrading) copy() (was uint32, err error) {
 	if err := u.opt.FS.RemoveAll(u.tmp); err != nil { // of an attempt that was ended
 		return was, err
 	}
-	return was, u.tree(u.from, u.tmp)
+	return was, u.files()
 }
 
 // open opens the database in a directory, of whatever format.
@@ -111,36 +111,21 @@ func (o *Options) readable(format uint32) error {
 	return nil
 }
 
-// tree links or copies a directory.
-func (u *upgrading) tree(from, to string) error {
+// files links the files that never change, or copies them, and then copies the others.
+func (u *upgrading) files() error {
 	fs := u.opt.FS
-	if err := fs.MkdirAll(to, 0o755); err != nil {
-		return err
+	fixed := func(path string) bool { return strings.HasSuffix(path, ".sst") || strings.HasSuffix(path, ".run") }
+	// What remains when the context has ended is left out.
+	_, errFixed := vfs.Clone(fs, fs, u.from, u.tmp, vfs.CloneSync, vfs.CloneTryLink, vfs.CloneSkip(func(path string) bool {
+		return !fixed(path) && fs.PathBase(path) != "runs" || u.ctx.Err() != nil
+	}))
+	_, errRest := vfs.Clone(fs, fs, u.from, u.tmp, vfs.CloneSync, vfs.CloneSkip(func(path string) bool {
+		return fixed(path) || fs.PathBase(path) == "LOCK" || u.ctx.Err() != nil
+	}))
+	if err := errors.Join(errFixed, errRest); err != nil {
+		return fmt.Errorf("cannot copy store %s: %w", u.from, err)
 	}
-	names, err := fs.List(from)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := u.ctx.Err(); err != nil {
-			return err
-		}
-		source, target := fs.PathJoin(from, name), fs.PathJoin(to, name)
-		info, err := fs.Stat(source)
-		switch {
-		case err != nil:
-		case info.IsDir():
-			err = u.tree(source, target)
-		case name == "LOCK":
-		case (strings.HasSuffix(name, ".sst") || fs.PathBase(from) == "runs") && fs.Link(source, target) == nil: // it never changes
-		default:
-			err = vfs.Copy(fs, source, target)
-		}
-		if err != nil {
-			return fmt.Errorf("cannot copy %s: %w", source, err)
-		}
-	}
-	return syncDir(fs, to)
+	return u.ctx.Err()
 }
 
 // complete upgrades the copy, verifies it and renames it.
