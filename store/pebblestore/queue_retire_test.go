@@ -180,6 +180,37 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 	wantSound(t, s)
 }
 
+// TestSettleOfForgottenLeasesReadsNoRuns checks that leases of a queue that is being forgotten are stale,
+// and that the store goes on, although the run with their keys is damaged.
+func TestSettleOfForgottenLeasesReadsNoRuns(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{IndexBytes: -1})
+	const n = 3 * forgetRows
+	addQueued(t, s, "a", 0, n)
+	flushRuns(t, s)
+	leases := takeSome(t, s, n)
+	o := &forgetOp{sel: store.Selection{Queue: "a"}}
+	if err := s.do(t.Context(), o); err != nil || len(o.left) != 1 || o.left[0].finished {
+		t.Fatalf("got %d queues left, %v; want one", len(o.left), err)
+	}
+	flipAt(t, s.opt.FS, s.opt.FS.PathJoin(s.runsDir(), runFiles(t, s)[0]), 61) // in the first bucket
+	var list []store.Settlement
+	for _, l := range leases {
+		list = append(list, store.Settlement{Key: l.Key, Token: l.Token})
+	}
+	got, err := s.Settle(t.Context(), "", list)
+	if err != nil {
+		t.Errorf("got %v; want that the leases are stale", err)
+	}
+	for i, status := range got {
+		if status != store.Stale {
+			t.Fatalf("lease %d: got %v; want stale", i, status)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestForgottenQueueAfterARestart: what a crash left of a forgotten queue goes in the
 // background.
 func TestForgottenQueueAfterARestart(t *testing.T) {

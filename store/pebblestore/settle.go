@@ -105,7 +105,7 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
 	switch {
 	case l != nil && !l.Queue.Retired(): // a leased key is known
 		return leasedAt(l), true
-	case st.Token != 0 && l == nil || !tx.known(c, &st.Key):
+	case st.Token != 0 || !tx.known(c, &st.Key):
 		return found{}, false
 	}
 	return tx.find(c, &st.Key), true
