@@ -89,7 +89,8 @@ func (fs *watchFS) create(name string, c vfs.DiskWriteCategory, f func() (vfs.Fi
 // power cut, but POSIX allows it: so the directory is synced before a marker is made.
 func (fs *watchFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.HasPrefix(fs.PathBase(name), "marker.") {
-		if err := syncDir(fs, fs.PathDir(name)); err != nil {
+		dir := fs.PathDir(name)
+		if err := fs.change(fs.need(dir, c), func() error { return syncDir(fs.FS, dir) }); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -33,6 +34,28 @@ func TestManifestBeforeMarker(t *testing.T) {
 	}
 	if markers < 2 {
 		t.Errorf("got %d markers; want one for each time it was opened", markers)
+	}
+}
+
+// TestMarkerWithoutDirectory checks that the store fails if the directory cannot be opened for the sync
+// before a marker: Pebble would end the process.
+func TestMarkerWithoutDirectory(t *testing.T) {
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpOpenDir {
+			return syscall.EMFILE
+		}
+		return nil
+	}))
+	h := newHealth()
+	f, err := newWatchFS("db", Options{FS: fs}, h).Create("db/marker.manifest.000002.MANIFEST-000003", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatalf("got %v; want that Pebble does not learn of it", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if !h.isDead() {
+		t.Error("the store goes on; want it failed")
 	}
 }
 
