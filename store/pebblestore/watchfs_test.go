@@ -1,8 +1,10 @@
 package pebblestore
 
 import (
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -57,6 +59,101 @@ func TestMarkerWithoutDirectory(t *testing.T) {
 	if !h.isDead() {
 		t.Error("the store goes on; want it failed")
 	}
+}
+
+// TestWatchFSErrors checks which errors of a disk fail the store, before they return, and which of them
+// Pebble gets.
+func TestWatchFSErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, purpose string
+		told, fails   bool
+	}{
+		{"db/000001.log", "pebble-wal", false, true},
+		{"db/MANIFEST-000001", "pebble-manifest", false, true},
+		{"db/000002.sst", "pebble-memtable-flush", true, false},
+		{"db/000003.sst", "pebble-compaction", true, false},
+		{"db/000004.blob", "pebble-blob-file-rewrite", true, false},
+		{"backup/000005.sst", "", true, false},
+	} {
+		for _, what := range []string{"create", "write", "sync"} {
+			var broken atomic.Bool
+			fs, h := brokenFS(t, &broken)
+			broken.Store(what == "create")
+			f, err := fs.Create(c.name, vfs.DiskWriteCategory(c.purpose))
+			if what != "create" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				broken.Store(true)
+				if what == "write" {
+					_, err = f.Write([]byte("row"))
+				} else {
+					err = f.Sync()
+				}
+			}
+			if told, fails := err != nil, h.isDead(); told != c.told || fails != c.fails {
+				t.Errorf("%s of %s: Pebble got %v, the store failed: %v; want an error: %v, failed: %v", what, c.name, err, fails, c.told, c.fails)
+			}
+		}
+	}
+}
+
+// TestWatchFSAfterAFailure checks that nothing reaches the disk of a store that has failed, and that all but
+// compactions are told that it did.
+func TestWatchFSAfterAFailure(t *testing.T) {
+	var broken atomic.Bool
+	fs, h := brokenFS(t, &broken)
+	files := map[string]vfs.File{}
+	for name, purpose := range map[string]string{"db/000001.log": "pebble-wal", "db/000002.sst": "pebble-memtable-flush", "db/000003.sst": "pebble-compaction"} {
+		f, err := fs.Create(name, vfs.DiskWriteCategory(purpose))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = f
+	}
+	h.die(syscall.EIO)
+	broken.Store(true) // what reaches the disk now returns an error
+	for name, f := range files {
+		_, err := f.Write([]byte("row"))
+		for what, err := range map[string]error{"Write": err, "Sync": f.Sync(), "SyncData": f.SyncData()} {
+			if told, want := err != nil, name == "db/000003.sst"; told != want || errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%s of %s: got %v; want that the store failed: %v", what, name, err, want)
+			}
+		}
+	}
+	_, created := fs.Create("db/000004.log", "pebble-wal")
+	_, reused := fs.ReuseForWrite("db/000001.log", "db/000005.log", "pebble-wal")
+	_, marked := fs.Create("db/marker.manifest.000001.MANIFEST-000001", vfs.WriteCategoryUnspecified)
+	for what, err := range map[string]error{
+		"Create": created, "ReuseForWrite": reused, "Create of a marker": marked,
+		"Remove": fs.Remove("db/000002.sst"), "Rename": fs.Rename("db/000002.sst", "db/000006.sst"),
+	} {
+		if err != nil {
+			t.Errorf("%s: got %v; want that it was dropped", what, err)
+		}
+	}
+	if _, err := fs.Create("db/000007.sst", "pebble-compaction"); err == nil {
+		t.Error("a compaction was told that its table was created")
+	}
+}
+
+// brokenFS returns the file system of a store whose disk is full while broken is set.
+func brokenFS(t *testing.T, broken *atomic.Bool) (*watchFS, *health) {
+	t.Helper()
+	mem := vfs.NewMem()
+	for _, dir := range []string{"db", "backup"} {
+		if err := mem.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	h := newHealth()
+	return newWatchFS("db", Options{FS: fs}, h), h
 }
 
 // lastManifest is the name of the newest manifest, "" when there is none.
