@@ -117,8 +117,15 @@ func TestDurableDuplicateDoesNotWait(t *testing.T) {
 			}
 		}
 	})
-	answered := make(chan string, 3)
+	answered := make(chan string, 4)
 	wg.Go(func() { see(t, s, "", testKeys(99, 101)); answered <- "a key that another See writes" })
+	untilAccepted(s, s.accepted.Load()+1)
+	wg.Go(func() {
+		if err := s.See(t.Context(), "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{UnicodeHosts: true}); err != nil {
+			t.Error(err)
+		}
+		answered <- "a known key of the first Unicode host"
+	})
 	untilAccepted(s, s.accepted.Load()+1)
 	wg.Go(func() { addItems(t, s, []store.Item{{Key: testKey(200), Queue: "q", URL: "u"}}); answered <- "Add" })
 	untilAccepted(s, s.accepted.Load()+1)
@@ -129,6 +136,26 @@ func TestDurableDuplicateDoesNotWait(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	release()
+}
+
+// TestNoneTakesTheStepsOfBury checks that known keys of a group are not answered twice: bury answers all of a
+// group that it has.
+func TestNoneTakesTheStepsOfBury(t *testing.T) {
+	var l flights
+	f := &flight{group: []*request{{op: &seeOp{durable: true}}, {op: &seeOp{}}}}
+	if !l.begin(f) {
+		t.Fatal("a group did not begin")
+	}
+	if taken := l.takeDurable(f, nil); len(taken) != 1 || len(f.group) != 1 {
+		t.Errorf("got %d steps taken and %d left; want one of each", len(taken), len(f.group))
+	}
+	f.group = append(f.group, &request{op: &seeOp{durable: true}})
+	if left := l.bury(); len(left) != 1 || left[0] != f {
+		t.Fatalf("got %d groups buried; want one", len(left))
+	}
+	if taken := l.takeDurable(f, nil); len(taken) != 0 || len(f.group) != 2 {
+		t.Errorf("got %d steps taken and %d left after bury; want both left", len(taken), len(f.group))
+	}
 }
 
 func untilAccepted(s *Store, n int64) {

@@ -122,6 +122,10 @@ func TestAddsToAQueueThatIsForgotten(t *testing.T) {
 	if v, err := s.Add(t.Context(), "", []store.Item{{Key: known, Queue: "c", URL: "u", Force: true}}, store.AddOptions{}); err != nil || !v[0].Requeued {
 		t.Errorf("got %v, %v; want it queued again", v, err)
 	}
+	again, err := s.Take(t.Context(), store.TakeRequest{Queue: "c", Lease: time.Hour})
+	if err != nil || len(again.Leases) != 1 {
+		t.Fatalf("got %d leases, %v; want the one that was forced", len(again.Leases), err)
+	}
 	later := leases[1].Key
 	if got, err := s.Settle(t.Context(), "", []store.Settlement{{Key: later, Queue: "d", URL: "v", Outcome: store.Requeue, Create: true}}); err != nil || got[0] != store.Settled {
 		t.Errorf("got %v, %v; want it queued again", got, err)
@@ -129,6 +133,10 @@ func TestAddsToAQueueThatIsForgotten(t *testing.T) {
 	wantSound(t, s)
 	if got := forget(t, s, store.Selection{Queue: "a"}); got+gone != 10_998 {
 		t.Errorf("got %d forgotten in all; want 9,998, and 1,000 that were added since", got+gone)
+	}
+	back := []store.Settlement{{Key: known, Token: again.Leases[0].Token, Outcome: store.Requeue}}
+	if got, err := s.Settle(t.Context(), "", back); err != nil || got[0] != store.Settled {
+		t.Errorf("got %v, %v for the lease of another queue; want it settled", got, err)
 	}
 	addQueued(t, s, "a", 30_000, 30_500)
 	wantStats(t, s, store.Stats{Seen: 502, Held: 502, Queues: 3, Active: 3})

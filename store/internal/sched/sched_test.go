@@ -286,3 +286,20 @@ func BenchmarkTakeWaiting(b *testing.B) {
 		})
 	}
 }
+
+// TestLeasesOfRetiredQueues checks that a lease of a queue that is out of service does not take the place of
+// another of its key.
+func TestLeasesOfRetiredQueues(t *testing.T) {
+	c := new(Sched).NewCrawl("c")
+	q := c.NewQueue("old", 1, nil, State{})
+	q.Retire()
+	var k store.Key
+	l := q.Restore(Record{Key: k}, 1, 0, 1000, 1)
+	if c.Leases[k] != nil {
+		t.Error("a lease of a retired queue is found by its key")
+	}
+	other := c.NewQueue("new", 2, nil, State{}).Restore(Record{Key: k}, 2, 0, 1000, 1)
+	if l.End(); c.Leases[k] != other {
+		t.Error("the end of a lease of a retired queue ended another one's")
+	}
+}
