@@ -369,8 +369,8 @@ func wantNoticed(t *testing.T, opt Options, name string, at int64) {
 	}
 }
 
-// TestRunsThatCannotBeWritten checks that keys are packed and accepted while no run file can be
-// written, and that runs are written once it is possible.
+// TestRunsThatCannotBeWritten checks that keys are packed, accepted and forgotten while no run file can
+// be written, and that runs are written once it is possible.
 func TestRunsThatCannotBeWritten(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)
@@ -392,6 +392,12 @@ func TestRunsThatCannotBeWritten(t *testing.T) {
 	if n := see(t, s, "", testKeys(500, 1500)); n != 500 {
 		t.Errorf("got %d new; want 500", n)
 	}
+	if n := forget(t, s, store.Selection{Keys: testKeys(100, 300)}); n != 200 {
+		t.Errorf("got %d forgotten; want 200", n)
+	}
+	if n := see(t, s, "", testKeys(0, 200)); n != 100 {
+		t.Errorf("got %d new; want the 100 of them that were forgotten", n)
+	}
 	full.Store(false)
 	flushRuns(t, s)
 	wantSound(t, s)
@@ -400,8 +406,8 @@ func TestRunsThatCannotBeWritten(t *testing.T) {
 	}
 	s = reopen(t, s, "db", opt)
 	defer s.Close()
-	if n := see(t, s, "", testKeys(0, 1500)); n != 0 {
-		t.Errorf("got %d new; want none", n)
+	if n := see(t, s, "", testKeys(0, 1500)); n != 100 {
+		t.Errorf("got %d new; want the 100 that stayed forgotten", n)
 	}
 }
 
