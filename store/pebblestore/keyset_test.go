@@ -135,6 +135,12 @@ func TestExactKeepsColliding(t *testing.T) {
 		if n := see(t, s, "", []store.Key{b}); n != want {
 			t.Errorf("exact %v: got %d new; want %d", exact, n, want)
 		}
+		if exact {
+			forget(t, s, store.Selection{Keys: []store.Key{b}})
+			if n := see(t, s, "", []store.Key{a}); n != 0 {
+				t.Error("a key was new again when another of its fingerprint was forgotten")
+			}
+		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

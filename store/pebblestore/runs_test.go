@@ -314,6 +314,10 @@ func TestDamagedRunWhileFilling(t *testing.T) {
 	if refused == 0 || refused > 100 {
 		t.Errorf("got %d keys refused; want those of the damaged bucket", refused)
 	}
+	all := testKeys(0, 2*findAlone)
+	if err := s.See(t.Context(), "", all, make([]bool, len(all)), store.SeeOptions{}); !named(err) {
+		t.Errorf("got %v for keys that two goroutines look up; want an error that names the file", err)
+	}
 }
 
 func flipAt(t *testing.T, fs vfs.FS, path string, at int64) {
