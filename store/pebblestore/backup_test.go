@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -199,6 +200,28 @@ func TestBackupShares(t *testing.T) {
 			wantSound(t, copied)
 		})
 	}
+}
+
+// TestBackupHoldsFiles checks that no run file is removed while a backup may copy it.
+func TestBackupHoldsFiles(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: 100}})
+	defer s.Close()
+	see(t, s, "", testKeys(0, 200))
+	flushRuns(t, s)
+	release := s.holdFiles()
+	files := runFiles(t, s)
+	forget(t, s, store.Selection{})
+	idle(t, s, func() bool {
+		s.keeper.mu.Lock()
+		defer s.keeper.mu.Unlock()
+		return len(s.keeper.trash) > 0 || len(runFiles(t, s)) == 0
+	})
+	s.removeTrash()
+	if left := runFiles(t, s); !slices.Equal(left, files) {
+		t.Errorf("got the files %v; want %v, which are held", left, files)
+	}
+	release()
+	idle(t, s, func() bool { return len(runFiles(t, s)) == 0 })
 }
 
 // TestBackupFails fails each operation of a backup on its own files in turn: Backup returns

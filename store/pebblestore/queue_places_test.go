@@ -98,7 +98,8 @@ func TestPlacesOfShortLives(t *testing.T) {
 	wantPlaces(t, s, 0, 2000, 0)
 }
 
-// TestPlacesGetRows: the places of URLs that stay get rows, and others do not.
+// TestPlacesGetRows: the places of URLs that stay get rows, and others do not. Those of keys that are forgotten
+// go.
 func TestPlacesGetRows(t *testing.T) {
 	opt := Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 300}}
 	s := mustOpen(t, "db", opt)
@@ -119,6 +120,12 @@ func TestPlacesGetRows(t *testing.T) {
 		t.Errorf("got %d rows of places; want the 700 that there were, and at most 150 of URLs that are queued", n)
 	}
 	wantPlaces(t, s, 0, 1400, 450)
+	if got := forget(t, s, store.Selection{Keys: testKeys(0, 1400)}); got != 1400 {
+		t.Errorf("got %d keys forgotten; want all", got)
+	}
+	if n := rowsOf(t, s, tablePlace); n > 0 {
+		t.Errorf("got %d rows of places of keys that were forgotten", n)
+	}
 }
 
 // TestPlacesAfterRestart: places of URLs that ended before a restart get no rows after it.

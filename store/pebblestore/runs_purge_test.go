@@ -150,6 +150,11 @@ func TestForgetAmongPackedGenerations(t *testing.T) {
 		for i := range 3 {
 			see(t, s, "", testKeys(n*i, n*i+n))
 			clock.step(2 * time.Hour)
+			if i == 1 { // the rows of the first two are those of a flush that failed
+				if err := s.do(t.Context(), stepOp(func(tx *txn) error { tx.freeze(false); return nil })); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		var keys []store.Key
 		for i := range 3 {
@@ -165,6 +170,14 @@ func TestForgetAmongPackedGenerations(t *testing.T) {
 		}
 		if got := see(t, s, "", testKeys(0, 3*n)); got != 15_000 {
 			t.Errorf("got %d new; want the 15000 that were forgotten", got)
+		}
+		if got := forget(t, s, store.Selection{Keys: keys}); got != 15_000 {
+			t.Errorf("got %d forgotten of those recorded again; want 15000", got)
+		}
+		for i, g := range s.crawls[store.DefaultCrawl].gens {
+			if want := int64(n - 5000); i < 3 && g.keys != want || i == 3 && g.keys != 0 {
+				t.Errorf("generation %d: got %d keys; want %d, and none in the last", i, g.keys, want)
+			}
 		}
 		wantSound(t, s)
 		if err := s.Close(); err != nil {

@@ -127,6 +127,35 @@ func TestForgetOldGoesOn(t *testing.T) {
 	}
 }
 
+// TestNewKeysWhileForgettingOld checks that keys that are recorded again between two steps of forgetting by age
+// are in a younger generation, and stay.
+func TestNewKeysWhileForgettingOld(t *testing.T) {
+	clock := newStepClock()
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), Clock: clock.Now, IndexBytes: -1, tuning: tuning{generation: 24 * time.Hour}})
+	defer s.Close()
+	const n = 2 * expireKeys
+	see(t, s, "", testKeys(0, n))
+	clock.step(time.Hour)
+	sel := store.Selection{Before: clock.Now()}
+	flushRuns(t, s)
+	o := &expireOp{sel: sel}
+	if err := s.do(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if got := int64(see(t, s, "", testKeys(0, n))); got != o.n {
+		t.Errorf("got %d new; want the %d that were forgotten", got, o.n)
+	}
+	flushRuns(t, s)
+	if got := forget(t, s, sel); got != n-o.n {
+		t.Errorf("got %d forgotten; want the %d that were left", got, n-o.n)
+	}
+	wantSeen(t, s, "", o.n)
+	if got := int64(see(t, s, "", testKeys(0, n))); got != n-o.n {
+		t.Errorf("got %d new; want the %d that were forgotten last", got, n-o.n)
+	}
+	wantSound(t, s)
+}
+
 // TestForgetAllInSteps checks that forgetting of all crawls goes through some crawls in each step, for
 // whole crawls, queues and keys, and forgets all of them.
 func TestForgetAllInSteps(t *testing.T) {
