@@ -238,6 +238,57 @@ func TestKeysInOrder(t *testing.T) {
 	}
 }
 
+// TestKeysOfFilesThatGo checks that a list of keys reads its run files to their end, although the crawl is
+// forgotten and the store has no use for them.
+func TestKeysOfFilesThatGo(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{})
+	defer s.Close()
+	see(t, s, "", testKeys(0, 100_000))
+	flushRuns(t, s)
+	n := 0
+	for _, err := range s.Keys(t.Context(), "") {
+		if err != nil {
+			t.Fatalf("after %d keys: %v", n, err)
+		}
+		if n++; n == 1 {
+			forget(t, s, store.Selection{})
+			idle(t, s, func() bool {
+				s.keeper.mu.Lock()
+				defer s.keeper.mu.Unlock()
+				return len(s.keeper.files) == 0
+			})
+		}
+	}
+	if n != 100_000 {
+		t.Errorf("got %d keys; want those of the time when the list began", n)
+	}
+	if names := runFiles(t, s); len(names) > 0 {
+		t.Errorf("got %v; want no files after the list", names)
+	}
+}
+
+// TestKeysOfAFlush checks that keys are listed which a flush has in hand.
+func TestKeysOfAFlush(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+	defer s.Close()
+	see(t, s, "", testKeys(0, 100))
+	if err := s.do(t.Context(), stepOp(func(tx *txn) error { tx.flush(); tx.freeze(false); return nil })); err != nil {
+		t.Fatal(err)
+	}
+	see(t, s, "", testKeys(100, 150))
+	forget(t, s, store.Selection{Keys: testKeys(90, 110)})
+	n := 0
+	for _, err := range s.Keys(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 130 {
+		t.Errorf("got %d keys; want 130", n)
+	}
+}
+
 func wantOpenError(t testing.TB, dir string, opt Options, want error) {
 	t.Helper()
 	s, err := Open(dir, opt)

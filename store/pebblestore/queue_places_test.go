@@ -98,8 +98,7 @@ func TestPlacesOfShortLives(t *testing.T) {
 	wantPlaces(t, s, 0, 2000, 0)
 }
 
-// TestPlacesGetRows: the places of URLs that stay get rows, and others do not. Those of keys that are forgotten
-// go.
+// TestPlacesGetRows: the places of URLs that stay get rows, and others do not.
 func TestPlacesGetRows(t *testing.T) {
 	opt := Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 300}}
 	s := mustOpen(t, "db", opt)
@@ -120,11 +119,28 @@ func TestPlacesGetRows(t *testing.T) {
 		t.Errorf("got %d rows of places; want the 700 that there were, and at most 150 of URLs that are queued", n)
 	}
 	wantPlaces(t, s, 0, 1400, 450)
-	if got := forget(t, s, store.Selection{Keys: testKeys(0, 1400)}); got != 1400 {
-		t.Errorf("got %d keys forgotten; want all", got)
-	}
-	if n := rowsOf(t, s, tablePlace); n > 0 {
-		t.Errorf("got %d rows of places of keys that were forgotten", n)
+}
+
+// TestPlacesOfForgottenKeysGo checks that a key that is forgotten leaves no place.
+func TestPlacesOfForgottenKeysGo(t *testing.T) {
+	for name, sel := range map[string]store.Selection{"keys": {Keys: testKeys(0, 1000)}, "queue": {Queue: "a"}, "crawl": {}} {
+		s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 300}})
+		for i := 0; i < 1000; i += 100 {
+			addQueued(t, s, "a", i, i+100)
+		}
+		if n := rowsOf(t, s, tablePlace); n != 700 {
+			t.Errorf("%s: got %d rows of places; want 700, without the 300 in the journal", name, n)
+		}
+		if got := forget(t, s, sel); got != 1000 {
+			t.Errorf("%s: got %d keys forgotten; want all", name, got)
+		}
+		addQueued(t, s, "b", 1000, 1001) // if places of forgotten URLs were in memory, they would get rows
+		if n := rowsOf(t, s, tablePlace); n > 0 {
+			t.Errorf("%s: got %d rows of places of keys that were forgotten", name, n)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

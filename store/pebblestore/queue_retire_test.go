@@ -241,6 +241,29 @@ func TestForgottenQueueAfterARestart(t *testing.T) {
 	}
 }
 
+// TestForgetCrawlOfAForgottenQueue checks that a crawl goes with what is left of a queue that is being forgotten.
+func TestForgetCrawlOfAForgottenQueue(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	partly(t, s)
+	forget(t, s, store.Selection{})
+	if left := s.unfinished(t); len(left) > 0 {
+		t.Errorf("got %d queues to forget; want none", len(left))
+	}
+	for _, table := range []byte{tableLease, tableRetired, tableOrder, tablePlace} {
+		if n := rowsOf(t, s, table); n > 0 {
+			t.Errorf("got %d rows of table %c; want none", n, table)
+		}
+	}
+	wantSound(t, s)
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	wantStats(t, s, store.Stats{})
+	if fresh := addQueued(t, s, "a", 0, 1000); fresh != 1000 {
+		t.Errorf("got %d of 1,000 new", fresh)
+	}
+}
+
 // unfinished returns the retired queues.
 func (s *Store) unfinished(t *testing.T) (left []*retired) {
 	t.Helper()
