@@ -138,26 +138,6 @@ func TestDurableDuplicateDoesNotWait(t *testing.T) {
 	release()
 }
 
-// TestNoneTakesTheStepsOfBury checks that known keys of a group are not answered twice: bury answers all of a
-// group that it has.
-func TestNoneTakesTheStepsOfBury(t *testing.T) {
-	var l flights
-	f := &flight{group: []*request{{op: &seeOp{durable: true}}, {op: &seeOp{}}}}
-	if !l.begin(f) {
-		t.Fatal("a group did not begin")
-	}
-	if taken := l.takeDurable(f, nil); len(taken) != 1 || len(f.group) != 1 {
-		t.Errorf("got %d steps taken and %d left; want one of each", len(taken), len(f.group))
-	}
-	f.group = append(f.group, &request{op: &seeOp{durable: true}})
-	if left := l.bury(); len(left) != 1 || left[0] != f {
-		t.Fatalf("got %d groups buried; want one", len(left))
-	}
-	if taken := l.takeDurable(f, nil); len(taken) != 0 || len(f.group) != 2 {
-		t.Errorf("got %d steps taken and %d left after bury; want both left", len(taken), len(f.group))
-	}
-}
-
 func untilAccepted(s *Store, n int64) {
 	for s.accepted.Load() < n {
 		runtime.Gosched()
