@@ -41,14 +41,13 @@ type keeper struct {
 	trash []*runfile.File // to be released, once for each run that was dropped
 	held  int             // backups, for which none is
 
-	// removes is whether a run file is removed when its last user releases it. Each run of a
-	// generation is a user, and so is whoever writes or reads the file. It is set from the end of
-	// Open to Close.
+	// removes reports whether a run file is removed when its last user releases it: each run of a
+	// generation, each writer and each reader is a user. It is true from the end of Open to Close.
 	removes atomic.Bool
 }
 
-// removeUnused has f removed when its last user releases it, unless the store died. The next Open
-// removes what was not.
+// removeUnused removes f when its last user releases it, unless the store failed. The next Open removes
+// the files that are left.
 func (s *Store) removeUnused(f *runfile.File) {
 	path := s.opt.FS.PathJoin(s.runsDir(), f.ID().Name())
 	f.AtEnd(func() {

@@ -206,7 +206,7 @@ func inTable(rows pebble.Reader, table byte, crawl uint32, list []*sought, read 
 	return nil
 }
 
-// rowSeeker gets rows by an iterator: what it found for one helps with the next.
+// rowSeeker reads rows with an iterator, which finds the next row sooner from where the last one was.
 type rowSeeker struct{ it *pebble.Iterator }
 
 // Get returns the value of a row, good until the next call.

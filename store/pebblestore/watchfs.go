@@ -12,11 +12,11 @@ import (
 )
 
 // watchFS is the file system under Pebble, which ends the process if it cannot write a log or
-// manifest, or sync a directory. So Pebble does not learn of such an error: the store has failed
-// instead. From then on nothing that Pebble writes reaches the disk, and it is told that all of it
-// did, except for compactions, which are told the error and end. So no goroutine of Pebble waits
-// for the disk any more, and it is closed as usual. Callers are answered that something is durable
-// only if the store had not failed after it was.
+// manifest, or sync a directory. watchFS does not return such an error: it makes the store fail.
+// After that it drops all writes and returns no errors, except to compactions, which end with one.
+// So no goroutine of Pebble waits for the disk, and Close closes Pebble as usual. The answerer
+// checks after each sync whether the store has failed, so no caller takes a dropped write for a
+// durable one.
 type watchFS struct {
 	vfs.FS
 	h        *health

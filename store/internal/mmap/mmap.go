@@ -2,5 +2,5 @@
 // cannot be mapped.
 package mmap
 
-// Advice is what the system is told about the use of mapped bytes. It may ignore it.
+// Advice is how mapped bytes will be used. The system may ignore it.
 type Advice int

@@ -55,8 +55,8 @@ class Engine {
     if (auto s = rocksdb::DB::Open(o, dir, &db_); !s.ok()) Die(s.ToString());
   }
 
-  // Sorted MultiGet, then one batch of what is new. One call at a time looks up and writes, so that only
-  // one gets "new" for a key. Calls share syncs.
+  // Sorted MultiGet, then one batch of the new keys. One call at a time looks up and writes, so only one
+  // gets "new" for a key. Calls share syncs.
   void See(const std::vector<char>& keys, const std::vector<uint32_t>& order, std::vector<char>* fresh) {
     size_t n = order.size();
     std::vector<rocksdb::Slice> slices(n);
