@@ -112,6 +112,20 @@ func TestBudgetIsKept(t *testing.T) {
 	wantSound(t, s)
 }
 
+// TestFlushFreesTables checks that the tables of packed keys take no memory after a flush.
+func TestFlushFreesTables(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), IndexBytes: -1})
+	defer s.Close()
+	see(t, s, "", testKeys(0, 1000))
+	if info := s.Index(); info.Bytes != 1000*tableBytes {
+		t.Errorf("got %d bytes of 1,000 packed keys; want %d", info.Bytes, 1000*tableBytes)
+	}
+	flushRuns(t, s)
+	if info := s.Index(); info.Bytes != 0 {
+		t.Errorf("got %d bytes after a flush; want none", info.Bytes)
+	}
+}
+
 // TestExactKeepsColliding sets one fingerprint for all keys of a segment. Without Exact the second key is
 // lost; with Exact it is not.
 func TestExactKeepsColliding(t *testing.T) {

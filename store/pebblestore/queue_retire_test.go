@@ -231,6 +231,9 @@ func TestForgottenQueueAfterARestart(t *testing.T) {
 	for len(s.unfinished(t)) > 0 {
 		time.Sleep(time.Millisecond)
 	}
+	if n := rowsOf(t, s, tableRetired); n > 0 {
+		t.Errorf("got %d rows of queues to forget after they were forgotten", n)
+	}
 	wantStats(t, s, store.Stats{Seen: 100, Held: 100, Queues: 1, Active: 1})
 	wantSound(t, s)
 	if got, err := s.Settle(t.Context(), "", []store.Settlement{{Key: leases[0].Key, Token: leases[0].Token}}); err != nil || got[0] != store.Stale {

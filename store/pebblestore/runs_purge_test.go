@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -95,6 +96,46 @@ func TestReviveBeforeAPurgeFlushes(t *testing.T) {
 			defer s.Close()
 			wantSound(t, s)
 		})
+	}
+}
+
+// TestPurgeWaitsForLists checks that tombstones stay while keys are listed: no purge begins, and one that
+// is under way leaves all as it was.
+func TestPurgeWaitsForLists(t *testing.T) {
+	opt := Options{FS: vfs.NewMem(), IndexBytes: -1, tuning: tuning{flushKeys: 100}}
+	s, g := beginPurge(t, opt)
+	defer s.Close()
+	if err := s.mergeParts(purgeParts(s, g)); !errors.Is(err, errViews) {
+		t.Errorf("got %v; want %v", err, errViews)
+	}
+	if len(g.purging) != 200 {
+		t.Errorf("got %d keys that are to be left out; want 200", len(g.purging))
+	}
+	endPurge(t, s, g)
+	s.mu.Lock()
+	s.views++
+	s.mu.Unlock()
+	forget(t, s, store.Selection{Keys: testKeys(200, 300)})
+	s.mu.Lock()
+	if s.mustPurge() {
+		t.Error("a purge begins while keys are listed")
+	}
+	s.views--
+	if !s.mustPurge() {
+		t.Error("no purge begins after the list")
+	}
+	s.mu.Unlock()
+}
+
+// TestPurgeWaitsForFlush checks that no purge begins while a key that it is to leave out is in packed rows.
+func TestPurgeWaitsForFlush(t *testing.T) {
+	g := &generation{purging: map[store.Key]struct{}{testKey(1): {}}}
+	if !g.purgeable() {
+		t.Error("a purge does not begin")
+	}
+	k := testKey(1)
+	if g.frozen.add(1, k[:]); g.purgeable() {
+		t.Error("a purge begins before the flush of its keys has ended")
 	}
 }
 

@@ -318,6 +318,30 @@ func TestDamagedRunWhileFilling(t *testing.T) {
 	if err := s.See(t.Context(), "", all, make([]bool, len(all)), store.SeeOptions{}); !named(err) {
 		t.Errorf("got %v for keys that two goroutines look up; want an error that names the file", err)
 	}
+	for i := range 300 {
+		list := []store.Settlement{{Key: testKey(i), Create: true, Queue: "q", URL: "u"}}
+		if _, err := s.Settle(t.Context(), "", list); err != nil && !named(err) {
+			t.Fatalf("key %d: got %v from Settle; want no error, or one that names the file", i, err)
+		}
+	}
+}
+
+// TestDamagedRunIsMergedOnce checks that a run whose merge met damage is not merged again.
+func TestDamagedRunIsMergedOnce(t *testing.T) {
+	opt := Options{FS: vfs.NewMem(), IndexBytes: -1, tuning: tuning{flushKeys: 100}}
+	path, _ := oneRun(t, opt)
+	flipAt(t, opt.FS, path, 61)
+	s := mustOpen(t, "db", opt)
+	defer s.Close()
+	g := s.crawls[store.DefaultCrawl].gens[0]
+	if err := s.mergeParts(purgeParts(s, g)); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("got %v; want ErrCorrupt", err)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !g.runs[0].busy {
+		t.Error("the run may be merged again")
+	}
 }
 
 func flipAt(t *testing.T, fs vfs.FS, path string, at int64) {
