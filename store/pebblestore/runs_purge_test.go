@@ -113,18 +113,20 @@ func TestPurgeWaitsForLists(t *testing.T) {
 	}
 	endPurge(t, s, g)
 	s.mu.Lock()
-	s.views++
+	list := s.holdRuns()
 	s.mu.Unlock()
 	forget(t, s, store.Selection{Keys: testKeys(200, 300)})
-	s.mu.Lock()
-	if s.mustPurge() {
-		t.Error("a purge begins while keys are listed")
+	wantPurge := func(want bool) {
+		t.Helper()
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		if got := s.mustPurge(); got != want {
+			t.Errorf("got a purge that is due: %v; want %v", got, want)
+		}
 	}
-	s.views--
-	if !s.mustPurge() {
-		t.Error("no purge begins after the list")
-	}
-	s.mu.Unlock()
+	wantPurge(false)
+	list.release()
+	wantPurge(true)
 }
 
 // TestPurgeWaitsForFlush checks that no purge begins while a key that it is to leave out is in packed rows.
