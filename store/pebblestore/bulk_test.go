@@ -122,7 +122,7 @@ func TestImportOfWhatComesMeanwhile(t *testing.T) {
 		if err := s.do(context.Background(), o); err != nil || o.n != want {
 			t.Errorf("got %d new, %v; want %d", o.n, err, want)
 		}
-		o.w.unused()
+		o.w.release()
 		wantSound(t, s)
 	}
 	first, second := prepare(0, 1000), prepare(1000, 2000)

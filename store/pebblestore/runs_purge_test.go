@@ -116,17 +116,19 @@ func TestPurgeWaitsForLists(t *testing.T) {
 	list := s.holdRuns()
 	s.mu.Unlock()
 	forget(t, s, store.Selection{Keys: testKeys(200, 300)})
-	wantPurge := func(want bool) {
-		t.Helper()
+	s.mu.RLock()
+	if s.mustPurge() {
+		t.Error("a purge is due while keys are listed")
+	}
+	s.mu.RUnlock()
+	idle(t, s, func() bool { return len(s.keeper.poke) == 0 })
+	time.Sleep(20 * time.Millisecond) // the keeper has seen what it was woken for
+	list.release()
+	idle(t, s, func() bool { // the end of the list begins the purge
 		s.mu.RLock()
 		defer s.mu.RUnlock()
-		if got := s.mustPurge(); got != want {
-			t.Errorf("got a purge that is due: %v; want %v", got, want)
-		}
-	}
-	wantPurge(false)
-	list.release()
-	wantPurge(true)
+		return len(g.dead)+len(g.purging) == 0
+	})
 }
 
 // TestPurgeWaitsForFlush checks that no purge begins while a key that it is to leave out is in packed rows.

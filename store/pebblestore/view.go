@@ -41,8 +41,9 @@ func (h *heldRuns) release() {
 		f.Release()
 	}
 	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
 	h.s.views--
+	h.s.mu.Unlock()
+	h.s.pokeKeeper() // a purge of tombstones may wait
 }
 
 // Keys implements store.Store. Keys recorded or forgotten while it runs may be
