@@ -265,7 +265,7 @@ func TestKeysOfFilesThatGo(t *testing.T) {
 	idle(t, s, func() bool { return len(runFiles(t, s)) == 0 }) // no files after the list
 }
 
-// TestKeysOfAFlush checks that keys are listed which a flush has in hand.
+// TestKeysOfAFlush checks that a list has the keys of a flush that has not ended.
 func TestKeysOfAFlush(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()

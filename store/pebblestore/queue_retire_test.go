@@ -189,7 +189,7 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 }
 
 // TestSettleOfForgottenLeasesReadsNoRuns checks that leases of a queue that is being forgotten are stale,
-// and that the store goes on, although the run with their keys is damaged.
+// and that the store does not fail, although the run with their keys is damaged.
 func TestSettleOfForgottenLeasesReadsNoRuns(t *testing.T) {
 	s := mustOpen(t, t.TempDir(), Options{IndexBytes: -1})
 	const n = 3 * forgetRows
@@ -244,7 +244,7 @@ func TestForgottenQueueAfterARestart(t *testing.T) {
 	}
 }
 
-// TestForgetCrawlOfAForgottenQueue checks that a crawl goes with what is left of a queue that is being forgotten.
+// TestForgetCrawlOfAForgottenQueue checks that forgetting a crawl removes the rest of a queue that is being forgotten.
 func TestForgetCrawlOfAForgottenQueue(t *testing.T) {
 	opt := Options{FS: vfs.NewMem()}
 	s := mustOpen(t, "db", opt)

@@ -121,10 +121,8 @@ func TestPurgeWaitsForLists(t *testing.T) {
 		t.Error("a purge is due while keys are listed")
 	}
 	s.mu.RUnlock()
-	idle(t, s, func() bool { return len(s.keeper.poke) == 0 })
-	time.Sleep(20 * time.Millisecond) // the keeper has seen what it was woken for
 	list.release()
-	idle(t, s, func() bool { // the end of the list begins the purge
+	idle(t, s, func() bool { // the purge follows
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		return len(g.dead)+len(g.purging) == 0

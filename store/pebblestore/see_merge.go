@@ -97,7 +97,7 @@ type recent struct {
 
 const markBits = 14
 
-// markOf returns the mark of a key. Another key may have the same, and waits with it for nothing.
+// markOf returns the mark of a key: its first bits. A known key also waits for new keys of the same mark.
 func markOf(k *store.Key) uint16 { return binary.BigEndian.Uint16(k[:]) >> (16 - markBits) }
 
 // durable notes the new keys of a step, and reports whether all were known and are durable.

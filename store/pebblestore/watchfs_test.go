@@ -98,8 +98,8 @@ func TestWatchFSErrors(t *testing.T) {
 	}
 }
 
-// TestWatchFSAfterAFailure checks that nothing reaches the disk of a store that has failed, and that all but
-// compactions are told that it did.
+// TestWatchFSAfterAFailure checks that nothing reaches the disk of a store that has failed, and that no write but
+// those of compactions returns an error.
 func TestWatchFSAfterAFailure(t *testing.T) {
 	var broken atomic.Bool
 	fs, h := brokenFS(t, &broken)
