@@ -177,7 +177,7 @@ func (tx *txn) freeze(leaving bool) (parts []*keyPart) {
 func (s *Store) flushPacked(leaving bool) error {
 	s.keeper.flushing.Lock()
 	defer s.keeper.flushing.Unlock()
-	var parts []*keyPart // the committer's, if the store dies
+	var parts []*keyPart
 	err := s.do(context.Background(), stepOp(func(tx *txn) error {
 		if tx.flush(); tx.err == nil {
 			parts = tx.freeze(leaving)

@@ -28,7 +28,7 @@ func (read readOp) apply(tx *txn) error {
 
 // ask returns what a step that only reads returns.
 func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (T, error) {
-	var answer, none T // the answer is the committer's, if the store dies
+	var answer, none T
 	err := s.do(ctx, readOp(func(tx *txn) (err error) {
 		answer, err = read(tx)
 		return err
