@@ -47,13 +47,11 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 	for i := range o.Levels {
 		o.TargetFileSizes[i] = opt.tableBytes
 		o.Levels[i].BlockSize = 16 << 10
+		// Stronger compression saves a seventh of the disk, and costs the fetch cycle a quarter of its time.
+		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	// The last level holds nearly all: zstd where it saves a tenth, which it
-	// does for URLs and never for keys.
-	last := &o.Levels[len(o.Levels)-1]
-	last.Compression = func() *sstable.CompressionProfile { return sstable.GoodCompression }
-	last.FilterPolicy = pebble.NoFilterPolicy // most looked-up keys exist
+	o.Levels[len(o.Levels)-1].FilterPolicy = pebble.NoFilterPolicy // most looked-up keys exist
 	return o
 }
 
