@@ -140,7 +140,7 @@ func (b *backup) checkpoint() error {
 func (b *backup) look() error {
 	opt := b.s.opt
 	opt.Mode, opt.CacheBytes = OpenReadOnly, 8<<20
-	db, err := openPebble(b.dir, opt, newHealth(), nil)
+	db, err := openPebble(b.dir, opt, newHealth())
 	if err != nil {
 		return corruption(err)
 	}

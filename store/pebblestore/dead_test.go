@@ -171,10 +171,10 @@ func duplicateOf(s *Store, k store.Key) *addOp {
 func TestFullLevelHangsNobody(t *testing.T) {
 	disk := newFullDisk(".sst")
 	close(disk.full)
-	opt := tiny(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)))
+	fs := heldCompactions{errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)), make(chan struct{})}
+	opt := tiny(fs)
 	opt.groupKeys = 1
 	s := mustOpen(t, "db", opt)
-	s.holdCompactions(true)
 	failed := make(chan error)
 	go func() {
 		for i := 0; ; i += 100 {
@@ -195,7 +195,7 @@ func TestFullLevelHangsNobody(t *testing.T) {
 		t.Errorf("L0 has %d sublevels; want that writes stop soon after %d", n, paceStop)
 	}
 	disk.on.Store(true)
-	s.holdCompactions(false)
+	close(fs.held)
 	within(t, "the failure of compactions", func() {
 		if err := <-failed; !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v; want ErrFailed, and that the disk is full", err)

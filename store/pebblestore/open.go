@@ -45,15 +45,14 @@ type Store struct {
 	answered sync.Pool // requests to be used again
 	landed   sync.Pool // flights to be used again
 
-	texts       *texts
-	compactions *compactions
-	keeper      keeper
-	repaired    []string // what Open corrected; written by it alone
-	names       crawlnames.Table
-	closing     chan struct{}  // closed by Close
-	behind      sync.WaitGroup // the keeper, and work between steps; Close waits for it
-	learning    *places        // that Open found, until they can be looked up
-	learned     chan struct{}  // closed when it can
+	texts    *texts
+	keeper   keeper
+	repaired []string // what Open corrected; written by it alone
+	names    crawlnames.Table
+	closing  chan struct{}  // closed by Close
+	behind   sync.WaitGroup // the keeper, and work between steps; Close waits for it
+	learning *places        // that Open found, until they can be looked up
+	learned  chan struct{}  // closed when it can
 
 	mu           sync.RWMutex // guards what follows: written by the committer alone
 	crawls       map[string]*crawl
@@ -107,8 +106,8 @@ func open(dir string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	h := newHealth()
-	held := newCompactions(h.dead)
-	db, err := openPebble(dir, opt, h, held)
+	h.loading.Store(true)
+	db, err := openPebble(dir, opt, h)
 	if err != nil {
 		return nil, openError(dir, opt.FS, err)
 	}
@@ -124,9 +123,8 @@ func open(dir string, opt Options) (*Store, error) {
 		crawls:  map[string]*crawl{},
 		byNum:   map[uint32]*crawl{},
 
-		texts:       newTexts(opt.textBytes),
-		compactions: held,
-		keeper:      keeper{poke: make(chan struct{}, 1)},
+		texts:  newTexts(opt.textBytes),
+		keeper: keeper{poke: make(chan struct{}, 1)},
 	}
 	err = s.load()
 	if err = cmp.Or(s.failure(), err); err != nil {
@@ -134,7 +132,7 @@ func open(dir string, opt Options) (*Store, error) {
 		s.closeKeys()
 		return nil, err
 	}
-	held.begin()
+	h.loading.Store(false)
 	go s.committer()
 	go s.answerer()
 	if opt.Mode != OpenReadOnly {
@@ -149,13 +147,11 @@ func open(dir string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// openPebble opens the database. The scheduler is Pebble's own if it is nil.
-func openPebble(dir string, opt Options, h *health, scheduler pebble.CompactionScheduler) (db *pebble.DB, err error) {
-	popt := pebbleOptions(dir, opt, h)
-	popt.Experimental.CompactionScheduler = scheduler
+// openPebble opens the database.
+func openPebble(dir string, opt Options, h *health) (db *pebble.DB, err error) {
 	err = guard(func() (err error) {
 		if err = makePebble(dir, opt, h); err == nil {
-			db, err = pebble.Open(dir, popt)
+			db, err = pebble.Open(dir, pebbleOptions(dir, opt, h))
 		}
 		return err
 	})

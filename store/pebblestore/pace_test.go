@@ -129,11 +129,11 @@ func TestPaceAsksSeldom(t *testing.T) {
 // TestPaceInStore checks that writers are slowed down while compactions are far behind, and that no
 // key is answered new twice.
 func TestPaceInStore(t *testing.T) {
-	opt := tiny(vfs.NewMem())
+	fs := heldCompactions{vfs.NewMem(), make(chan struct{})}
+	opt := tiny(fs)
 	opt.memTableBytes, opt.groupKeys = 1<<20, 1
 	s := mustOpen(t, "db", opt)
 	defer s.Close()
-	s.holdCompactions(true)
 	keys := testKeys(0, 248_000)
 	for i := range 48 {
 		see(t, s, "", keys[i*1000:][:1000])
@@ -154,7 +154,7 @@ func TestPaceInStore(t *testing.T) {
 	if m := metrics(t, s); m.PaceTime == 0 {
 		t.Errorf("nobody was slowed down with %d tables in L0", m.L0Tables)
 	}
-	s.holdCompactions(false)
+	close(fs.held)
 	within(t, "compactions", func() {
 		for s.pace.depth() > s.pace.from {
 			time.Sleep(time.Millisecond)
@@ -198,11 +198,17 @@ func TestPaceOfFlushes(t *testing.T) {
 	}
 }
 
-func (s *Store) holdCompactions(held bool) {
-	s.compactions.mu.Lock()
-	s.compactions.begun = !held
-	s.compactions.mu.Unlock()
-	s.compactions.poked()
+// heldCompactions is a file system in which compactions wait until held is closed.
+type heldCompactions struct {
+	vfs.FS
+	held chan struct{}
+}
+
+func (fs heldCompactions) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if c == "pebble-compaction" {
+		<-fs.held
+	}
+	return fs.FS.Create(name, c)
 }
 
 func metrics(t *testing.T, s *Store) Metrics {

@@ -36,8 +36,13 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 		MemTableSize:       uint64(opt.memTableBytes),
 		CacheSize:          opt.CacheBytes,
 		// Pebble runs a second and third when L0 is deep or a lot is to be done: with one
-		// alone, a crawl of new keys waits.
-		CompactionConcurrencyRange: func() (lower, upper int) { return 1, max(3, runtime.GOMAXPROCS(0)) },
+		// alone, a crawl of new keys waits. While Open loads, it needs the processors.
+		CompactionConcurrencyRange: func() (lower, upper int) {
+			if !h.loading.Load() {
+				lower = 1
+			}
+			return lower, max(3, runtime.GOMAXPROCS(0))
+		},
 	}
 	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.memTableBytes), 16)
 	// Every write buffer becomes a table in L0, and few are full: more of them than by default

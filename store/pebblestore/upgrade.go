@@ -86,7 +86,7 @@ func (u *upgrading) open(dir string, mode Mode, h *health) (*pebble.DB, error) {
 	if err := opt.checkThere(dir); err != nil {
 		return nil, err
 	}
-	db, err := openPebble(dir, opt, h, nil)
+	db, err := openPebble(dir, opt, h)
 	if err != nil {
 		return nil, openError(dir, opt.FS, err)
 	}
