@@ -103,49 +103,6 @@ func TestExportImport(t *testing.T) {
 	}
 }
 
-// TestImportOfWhatComesMeanwhile checks that keys that were recorded, or whose generation was dropped,
-// after their table was written are imported, each once.
-func TestImportOfWhatComesMeanwhile(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), IndexBytes: -1, tuning: tuning{flushKeys: 1000}}) // a part has a run of its own
-	defer s.Close()
-	keys := sortedKeys(0, 3000)
-	m := &importer{s: s, ctx: context.Background(), crawl: store.DefaultCrawl}
-	prepare := func(lo, hi int) *importOp {
-		o := &importOp{crawl: store.DefaultCrawl, read: int64(hi - lo), keys: slices.Clone(keys[lo:hi]), w: runsWriter{s: s}}
-		if err := m.prepare(o); err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
-	bring := func(o *importOp, want int64) {
-		t.Helper()
-		if err := s.do(context.Background(), o); err != nil || o.n != want {
-			t.Errorf("got %d new, %v; want %d", o.n, err, want)
-		}
-		o.w.release()
-		wantSound(t, s)
-	}
-	first, second := prepare(0, 1000), prepare(1000, 2000)
-	see(t, s, "", keys[900:1100])
-	bring(first, 900)
-	bring(second, 900)
-	third := prepare(2000, 3000)
-	forget(t, s, store.Selection{Crawl: store.DefaultCrawl})
-	bring(third, 1000)
-	wantSeen(t, s, "", 1000)
-	idle(t, s, func() bool { return len(runFiles(t, s)) == 1 }) // of the third
-	s.mu.Lock()
-	s.views++ // no purge by the keeper
-	s.mu.Unlock()
-	fourth := prepare(2000, 3000)
-	forget(t, s, store.Selection{Keys: keys[2000:3000]})
-	bring(fourth, 1000) // tombstones of a generation would hide a run of it
-	wantSeen(t, s, "", 1000)
-	if n := see(t, s, "", keys[2000:3000]); n != 0 {
-		t.Errorf("got %d new after their import; want none", n)
-	}
-}
-
 // TestExportOfMany exports more keys than are read at a time, of several generations.
 func TestExportOfMany(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})

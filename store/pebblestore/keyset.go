@@ -110,27 +110,14 @@ func (n *keySet) has(k *store.Key) (bool, error) {
 	return has[0], err
 }
 
-// learn adds the keys that are fresh: packed ones, or keys of a run.
-func (n *keySet) learn(keys []store.Key, order []uint32, fresh []bool, packed bool) {
-	n.rest = n.rest[:0]
-	for _, i := range order {
-		if fresh[i] {
-			n.rest = append(n.rest, i)
-		}
-	}
-	if n.x != nil {
-		n.x.AddSorted(keys, n.rest, make([]bool, len(keys)))
-	}
-	if packed && n.table != nil {
-		for _, i := range n.rest {
-			n.table[keys[i]] = struct{}{}
-		}
-	}
-}
-
 // packed notes that a key that is known went into a packed row.
 func (n *keySet) packed(k *store.Key) {
-	n.learn(unsafe.Slice(k, 1), first, []bool{true}, true)
+	if n.x != nil {
+		n.x.Add(k)
+	}
+	if n.table != nil {
+		n.table[*k] = struct{}{}
+	}
 }
 
 // remove forgets a key. With Options.Exact the fingerprint stays, as another key may
