@@ -68,20 +68,6 @@ func (s *Store) backup(ctx context.Context, dir string, earlier []string) (size 
 	return b.size, nil
 }
 
-// holdFiles has the keeper remove no file until release is called.
-func (s *Store) holdFiles() (release func()) {
-	k := &s.keeper
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.held++
-	return func() {
-		k.mu.Lock()
-		k.held--
-		k.mu.Unlock()
-		s.pokeKeeper()
-	}
-}
-
 // backup is a backup that is being made.
 type backup struct {
 	s       *Store

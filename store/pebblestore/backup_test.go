@@ -211,17 +211,13 @@ func TestBackupHoldsFiles(t *testing.T) {
 	release := s.holdFiles()
 	files := runFiles(t, s)
 	forget(t, s, store.Selection{})
-	idle(t, s, func() bool {
-		s.keeper.mu.Lock()
-		defer s.keeper.mu.Unlock()
-		return len(s.keeper.trash) > 0 || len(runFiles(t, s)) == 0
-	})
-	s.removeTrash()
+	s.keeper.releasing.Wait()
 	if left := runFiles(t, s); !slices.Equal(left, files) {
 		t.Errorf("got the files %v; want %v, which are held", left, files)
 	}
-	release()
-	idle(t, s, func() bool { return len(runFiles(t, s)) == 0 })
+	if release(); len(runFiles(t, s)) > 0 {
+		t.Errorf("got the files %v; want none", runFiles(t, s))
+	}
 }
 
 // TestBackupFails fails each operation of a backup on its own files in turn: Backup returns

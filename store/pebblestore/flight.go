@@ -54,14 +54,14 @@ func (s *Store) land(f *flight) {
 			s.opt.observe(f.info)
 		}
 	}
+	if len(f.files) > 0 {
+		s.keeper.releaseFiles(f.files)
+	}
 	for _, r := range f.group {
 		if r.op != nil {
 			r.err = cmp.Or(failed, r.err)
 			r.done <- struct{}{}
 		}
-	}
-	if len(f.files) > 0 {
-		s.throwAway(f.files)
 	}
 	if f.batch != nil {
 		_ = f.batch.Close() // releases its memory; nothing can fail

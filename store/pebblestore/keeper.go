@@ -37,9 +37,11 @@ type keeper struct {
 	poke     chan struct{}
 	flushing sync.Mutex // held by a flush
 
-	mu    sync.Mutex      // guards what follows
-	trash []*runfile.File // to be released, once for each run that was dropped
-	held  int             // backups, for which none is
+	releasing sync.WaitGroup // releases of files, which may take long for large ones
+
+	mu     sync.Mutex // guards what follows
+	unused []string   // run files without a user
+	held   int        // backups, for which none of them is removed
 
 	// removes reports whether a run file is removed when its last user releases it: each run of a
 	// generation, each writer and each reader is a user. It is true from the end of Open to Close.
@@ -49,10 +51,50 @@ type keeper struct {
 // removeUnused removes f when its last user releases it, unless the store failed. The next Open removes
 // the files that are left.
 func (s *Store) removeUnused(f *runfile.File) {
-	path := s.opt.FS.PathJoin(s.runsDir(), f.ID().Name())
+	k, path := &s.keeper, s.opt.FS.PathJoin(s.runsDir(), f.ID().Name())
 	f.AtEnd(func() {
-		if s.keeper.removes.Load() && !s.isDead() {
+		if k.removes.Load() {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.unused = append(k.unused, path)
+			s.removeFiles()
+		}
+	})
+}
+
+// removeFiles removes the files without a user. The caller holds keeper.mu.
+func (s *Store) removeFiles() {
+	k := &s.keeper
+	if k.held > 0 {
+		return
+	}
+	for _, path := range k.unused {
+		if !s.isDead() {
 			_ = s.opt.FS.Remove(path)
+		}
+	}
+	k.unused = nil
+}
+
+// holdFiles keeps the files without a user until release is called.
+func (s *Store) holdFiles() (release func()) {
+	k := &s.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.held++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.held--
+		s.removeFiles()
+	}
+}
+
+// releaseFiles releases the files of runs that were dropped.
+func (k *keeper) releaseFiles(files []*runfile.File) {
+	k.releasing.Go(func() {
+		for _, f := range files {
+			f.Release()
 		}
 	})
 }
@@ -101,7 +143,6 @@ func (s *Store) keep() {
 
 // round does one round of the work that is due.
 func (s *Store) round(m *merges) error {
-	s.removeTrash()
 	if err := s.rlock(); err != nil {
 		return err
 	}
@@ -124,29 +165,6 @@ func (s *Store) flushRuns() error {
 	}
 	defer done()
 	return s.flushPacked(false)
-}
-
-// removeTrash releases the files of runs that were dropped.
-func (s *Store) removeTrash() {
-	s.keeper.mu.Lock()
-	if s.keeper.held > 0 {
-		s.keeper.mu.Unlock()
-		return
-	}
-	trash := s.keeper.trash
-	s.keeper.trash = nil
-	s.keeper.mu.Unlock()
-	for _, f := range trash {
-		f.Release()
-	}
-}
-
-// throwAway leaves files to the keeper, to be released.
-func (s *Store) throwAway(files []*runfile.File) {
-	s.keeper.mu.Lock()
-	s.keeper.trash = append(s.keeper.trash, files...)
-	s.keeper.mu.Unlock()
-	s.pokeKeeper()
 }
 
 // freeze begins a flush, and returns the packed rows that become runs. If a generation has many
@@ -187,14 +205,7 @@ func (s *Store) flushPacked(leaving bool) error {
 	if err != nil {
 		return err
 	}
-	w := &runsWriter{s: s}
-	for _, p := range parts {
-		keys := p.rows.sorted()
-		if err := w.write(p, &listSource{keys}, int64(len(keys))); err != nil {
-			return err
-		}
-	}
-	if err := w.commit(parts); err != nil {
+	if err := s.makeRuns(parts); err != nil {
 		return err
 	}
 	return s.do(context.Background(), stepOp(func(*txn) error {

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -40,10 +41,46 @@ func (p *keyPart) begin() {
 	}
 }
 
+// keys returns the keys of the inputs.
+func (p *keyPart) keys() runfile.Source {
+	if p.inputs == nil {
+		return &listSource{p.rows.sorted()}
+	}
+	sources := make([]runfile.Source, len(p.inputs))
+	for i, r := range p.inputs {
+		sources[i] = r.Read(nil)
+	}
+	from := runfile.Merge(sources)
+	if p.purge {
+		return &sifted{from, p.g.withoutPurging}
+	}
+	return from
+}
+
 // run returns the run that was written.
 func (p *keyPart) run() (*run, error) {
 	r, err := p.file.file.Run(p.place)
 	return &run{Run: r}, err
+}
+
+// makeRuns makes runs of parts. If it fails, their inputs stay.
+func (s *Store) makeRuns(parts []*keyPart) (err error) {
+	w := &runsWriter{s: s}
+	defer func() { err = errors.Join(err, w.release()) }()
+	for _, p := range parts {
+		if err := w.write(p); err != nil {
+			return err
+		}
+	}
+	if err := w.end(); err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(parts, stepParts) {
+		if err := s.do(context.Background(), stepOp(func(tx *txn) error { return tx.replace(chunk) })); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runsWriter writes runs: large ones into files of their own, others into one.
@@ -80,28 +117,25 @@ func (w *runsWriter) writer(n int64) (*newFile, error) {
 	return f, nil
 }
 
-// write writes the run of a part, of about n keys. An error removes all files.
-func (w *runsWriter) write(p *keyPart, from runfile.Source, n int64) (err error) {
-	defer func() { err = w.abortIf(err) }()
+// write writes the run of a part.
+func (w *runsWriter) write(p *keyPart) (err error) {
+	from, n := p.keys(), p.len()
 	if p.file, err = w.writer(n); err != nil {
 		return err
 	}
 	p.file.Begin(n)
 	for {
 		keys, err := from.Next()
-		if err == nil && (w.s.isClosing() || w.s.isDead()) {
-			err = store.ErrClosed
-		}
-		if err == nil && len(keys) > 0 {
-			err = p.file.Add(keys)
-			runtime.Gosched() // callers come first
-		}
 		if err != nil {
 			return err
 		}
 		if len(keys) == 0 {
 			break
 		}
+		if err := cmp.Or(w.s.usable(), p.file.Add(keys)); err != nil {
+			return err
+		}
+		runtime.Gosched() // callers come first
 	}
 	if p.place, err = p.file.End(); err == nil && p.file != w.shared {
 		err = w.finish(p.file)
@@ -117,24 +151,21 @@ func (w *runsWriter) finish(f *newFile) (err error) {
 	return err
 }
 
-// end ends the files, whose names are durable then. An error removes all of them.
-func (w *runsWriter) end() (err error) {
+// end ends the files, whose names are durable then.
+func (w *runsWriter) end() error {
 	if w.shared != nil {
-		err = w.finish(w.shared)
-	}
-	if err == nil {
-		if err = w.s.syncDir(w.s.runsDir()); err != nil {
-			err = fmt.Errorf("cannot sync the directory of runs: %w", err)
+		if err := w.finish(w.shared); err != nil {
+			return err
 		}
 	}
-	return w.abortIf(err)
+	if err := w.s.syncDir(w.s.runsDir()); err != nil {
+		return fmt.Errorf("cannot sync the directory of runs: %w", err)
+	}
+	return nil
 }
 
-// abortIf removes all files if there is an error.
-func (w *runsWriter) abortIf(err error) error {
-	if err == nil {
-		return nil
-	}
+// release ends the use of the files: those of which no generation took a run are removed.
+func (w *runsWriter) release() (err error) {
 	for _, f := range w.all {
 		if f.file != nil {
 			f.file.Release()
@@ -142,30 +173,7 @@ func (w *runsWriter) abortIf(err error) error {
 			err = errors.Join(err, f.Abort())
 		}
 	}
-	w.all = nil
 	return err
-}
-
-// commit ends the files, and has the runs replace their inputs.
-func (w *runsWriter) commit(parts []*keyPart) error {
-	if err := w.end(); err != nil {
-		return err
-	}
-	var err error
-	for chunk := range slices.Chunk(parts, stepParts) {
-		if err = w.s.do(context.Background(), stepOp(func(tx *txn) error { return tx.replace(chunk) })); err != nil {
-			break
-		}
-	}
-	w.release()
-	return err
-}
-
-// release ends the use of the files: those of which no generation took a run are removed.
-func (w *runsWriter) release() {
-	for _, f := range w.all {
-		f.file.Release()
-	}
 }
 
 func (s *Store) syncDir(dir string) error { return syncDir(s.opt.FS, dir) }
@@ -223,23 +231,10 @@ func (tx *txn) purged(g *generation) {
 }
 
 // mergeParts merges the inputs of each part.
-func (s *Store) mergeParts(parts []*keyPart) (err error) {
-	defer func() { s.endParts(parts, errors.Is(err, runfile.ErrDamaged)) }()
-	w := &runsWriter{s: s}
-	for _, p := range parts {
-		sources := make([]runfile.Source, len(p.inputs))
-		for i, r := range p.inputs {
-			sources[i] = r.Read(nil)
-		}
-		from := runfile.Merge(sources)
-		if p.purge {
-			from = &sifted{from, p.g.withoutPurging}
-		}
-		if err := w.write(p, from, p.len()); err != nil {
-			return err
-		}
-	}
-	return w.commit(parts)
+func (s *Store) mergeParts(parts []*keyPart) error {
+	err := s.makeRuns(parts)
+	s.endParts(parts, errors.Is(err, runfile.ErrDamaged))
+	return err
 }
 
 // withoutPurging takes the keys out that are purging.

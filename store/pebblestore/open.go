@@ -264,6 +264,7 @@ func (s *Store) Close() error {
 	s.gate.Unlock()
 	<-s.stopped
 	s.behind.Wait()
+	s.keeper.releasing.Wait()
 	err := s.closePebble()
 	s.closeKeys()
 	return err
@@ -278,7 +279,6 @@ func (s *Store) closeKeys() {
 			c.seen.close()
 		}
 	}
-	s.removeTrash()
 	s.keeper.removes.Store(false)
 	for _, r := range s.runs() {
 		r.File.Release()

@@ -252,17 +252,15 @@ func TestKeysOfFilesThatGo(t *testing.T) {
 		}
 		if n++; n == 1 {
 			forget(t, s, store.Selection{})
-			idle(t, s, func() bool {
-				s.keeper.mu.Lock()
-				defer s.keeper.mu.Unlock()
-				return len(s.keeper.trash) == 0
-			})
+			s.keeper.releasing.Wait()
 		}
 	}
 	if n != 100_000 {
 		t.Errorf("got %d keys; want those of the time when the list began", n)
 	}
-	idle(t, s, func() bool { return len(runFiles(t, s)) == 0 }) // no files after the list
+	if files := runFiles(t, s); len(files) > 0 {
+		t.Errorf("got the files %v after the list; want none", files)
+	}
 }
 
 // TestKeysOfAFlush checks that a list has the keys of a flush that has not ended.

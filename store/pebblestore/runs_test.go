@@ -456,7 +456,7 @@ func TestFileOutlivesItsFirstRuns(t *testing.T) {
 	step(func(tx *txn) error { parts = tx.freeze(false); return nil })
 	w := &runsWriter{s: s}
 	for _, p := range parts {
-		if err := w.write(p, &listSource{p.rows.sorted()}, p.packed); err != nil {
+		if err := w.write(p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -469,10 +469,12 @@ func TestFileOutlivesItsFirstRuns(t *testing.T) {
 			if _, err := s.Forget(t.Context(), store.Selection{Crawl: p.g.c.name}); err != nil {
 				t.Fatal(err)
 			}
-			s.removeTrash()
+			s.keeper.releasing.Wait()
 		}
 	}
-	w.release()
+	if err := w.release(); err != nil {
+		t.Fatal(err)
+	}
 	rest := parts[1].g.c.name
 	s = reopen(t, s, "db", opt)
 	if n := see(t, s, rest, testKeys(0, 100)); n != 0 {
