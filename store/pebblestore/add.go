@@ -62,7 +62,7 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt s
 	sorter := sorters.Get().(*sorter)
 	o.order = sorter.sort(o.keys)
 	if err = s.do(ctx, o); err == nil && opt.WantFirst {
-		err = s.tellFirst(ctx, o)
+		err = s.tellFirst(o)
 	}
 	sorter.put(err)
 	if err != nil {

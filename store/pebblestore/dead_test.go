@@ -106,7 +106,7 @@ func TestFullDiskHangsNobody(t *testing.T) {
 		"Keys":    func() error { return firstError(s.Keys(ctx, "")) },
 		"Index":   func() error { s.Index(); return s.failure() },
 		"an add that tells the first spelling": func() error {
-			return errors.Join(s.tellFirst(context.Background(), duplicateOf(s, testKey(0))), s.failure())
+			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
 		},
 	}
 	within(t, "Identity", func() { s.Identity() }) // returns without a lock
@@ -269,7 +269,7 @@ func TestManifestHangsNoIterator(t *testing.T) {
 	for name, read := range map[string]func(*Store) error{
 		"Verify": func(s *Store) error { _, err := s.Verify(ctx); return err },
 		"an add that tells the first spelling": func(s *Store) error {
-			return errors.Join(s.tellFirst(context.Background(), duplicateOf(s, testKey(0))), s.failure())
+			return errors.Join(s.tellFirst(duplicateOf(s, testKey(0))), s.failure())
 		},
 	} {
 		t.Run(name, func(t *testing.T) { failManifestWhile(t, read) })

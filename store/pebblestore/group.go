@@ -49,6 +49,8 @@ func (s *Store) gather(group []*request) []*request {
 
 // apply applies the steps of a group, and writes their changes without waiting for the sync.
 func (s *Store) apply(f *flight) {
+	s.between.Lock()
+	defer s.between.Unlock()
 	tx := s.begin()
 	s.recent.group++
 	f.number = s.recent.group
@@ -65,11 +67,6 @@ func (s *Store) apply(f *flight) {
 	if err := s.write(tx); err != nil {
 		s.die(err)
 		return
-	}
-	if s.sched.places.out > 0 {
-		s.mu.Lock()
-		s.evictPlaces()
-		s.mu.Unlock()
 	}
 	if f.batch = tx.batch; f.batch.Empty() {
 		f.batch = nil

@@ -54,6 +54,7 @@ type Store struct {
 	learning *places        // that Open found, until they can be looked up
 	learned  chan struct{}  // closed when it can
 
+	between      sync.RWMutex // held by the committer while memory is ahead of the rows
 	mu           sync.RWMutex // guards what follows: written by the committer alone
 	crawls       map[string]*crawl
 	byNum        map[uint32]*crawl

@@ -143,12 +143,16 @@ func (t *placeTable) slotOf(e *placeEntry, n uint64) int {
 	return -1
 }
 
-// shift removes the oldest place.
-func (t *placeTable) shift() {
-	if i := t.slotOf(t.at(t.first), t.first); i >= 0 {
+// shift removes the oldest place, and reports whether it was the latest of its URL. The place is
+// good until the next put.
+func (t *placeTable) shift() (e *placeEntry, latest bool) {
+	e = t.at(t.first)
+	i := t.slotOf(e, t.first)
+	if i >= 0 {
 		t.clear(i)
 	}
 	t.first++
+	return e, i >= 0
 }
 
 // fill adds places to an empty table, which has room for them from the beginning.

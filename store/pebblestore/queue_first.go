@@ -1,7 +1,6 @@
 package pebblestore
 
 import (
-	"context"
 	"errors"
 	"io"
 	"slices"
@@ -12,36 +11,26 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// First-seen URLs are looked up after the commit, by the calling goroutine. The committer
-// continues in the meantime, and may move the URLs. A URL that is held all the time is
-// found nevertheless: one that leaves its row goes to the leases, and one that leaves
-// these goes to the cache of texts or is no longer held. The search goes through leases and rows,
-// then through leases and the cache. So it misses only a text that the cache does not take
-// (of more than maxText bytes, for example) of a URL that moved twice. At the end both are
-// read between two steps: within one that queues a URL again, it may be in neither. The
-// rows are those of one moment between two steps.
+// First-seen URLs are looked up after the commit, by the calling goroutine: the committer
+// continues in the meantime. URLs that the cache of texts does not have are found as they were at
+// one moment between two groups, when memory is not ahead of the rows: leases and places in
+// memory, and a snapshot of the rows.
 
-// sought is a duplicate whose first-seen URL is looked for.
+// sought is a URL that is looked for.
 type sought struct {
 	item    uint32
 	key     store.Key
 	version uint64 // of the cache, before anything was read
+	token   uint64 // of a lease that has the text in its row only, otherwise 0
 	ptr     pointer
 	text    string
 	state   store.State // SeenOnly: its text is not kept, or not found yet
-	cut     bool        // a lease had the text in its row only
 }
 
 // tellFirst sets the first-seen URLs of the duplicates of o whose texts are kept.
-func (s *Store) tellFirst(ctx context.Context, o *addOp) error {
+func (s *Store) tellFirst(o *addOp) error {
 	list, err := s.findFirst(o)
-	if err == nil {
-		err = s.fromCommitter(ctx, o.c, list)
-	}
-	switch {
-	case err != nil && ended(ctx, err):
-		return nil // the items were added
-	case err != nil:
+	if err != nil {
 		return corruption(err)
 	}
 	for i := range list {
@@ -52,55 +41,46 @@ func (s *Store) tellFirst(ctx context.Context, o *addOp) error {
 	return nil
 }
 
-// findFirst sets the first-seen URLs that the cache has, and finds the others, but for those that
-// only the row of a lease has.
-func (s *Store) findFirst(o *addOp) ([]sought, error) {
+// findFirst sets the first-seen URLs that the cache has, and finds the others. It finds none if the
+// store is not usable any more: the items were added.
+func (s *Store) findFirst(o *addOp) (list []sought, err error) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if s.usable() != nil {
 		return nil, nil
 	}
-	list := s.fromCache(o, nil)
-	if len(list) == 0 {
+	if list = s.fromCache(o, nil); len(list) == 0 {
 		return nil, nil
 	}
-	return list, s.findTexts(o.c, list)
-}
-
-// findTexts finds the texts that are not in the cache.
-func (s *Store) findTexts(c *crawl, list []sought) error {
-	if err := s.rlock(); err != nil {
-		return err
+	rows := s.moment(o.c, list)
+	if rows == nil {
+		return nil, nil
 	}
-	c.locate(s, list)
-	rows := s.db.NewSnapshot()
-	s.mu.RUnlock()
-	placed, err := findQueued(rows, c.num, list)
+	placed, err := findQueued(rows, o.c.num, list)
 	if err == nil {
-		err = findEnded(rows, c.num, placed)
+		err = findEnded(rows, o.c.num, placed)
 	}
-	if err := errors.Join(err, rows.Close()); err != nil {
-		return err
+	for i := range list {
+		if l := &list[i]; l.token > 0 && err == nil {
+			rec := sched.Record{Key: l.key}
+			err = readTexts(rows, l.token, &rec)
+			l.text = rec.URL
+		}
 	}
-	return s.fromMemory(c, list)
+	return list, errors.Join(err, rows.Close())
 }
 
-// fromMemory finds the texts of URLs that moved while rows were read.
-func (s *Store) fromMemory(c *crawl, list []sought) error {
-	if err := s.rlock(); err != nil {
-		return err
+// moment locates URLs, and returns the rows of the same moment between two groups; nil if the
+// store is not usable.
+func (s *Store) moment(c *crawl, list []sought) *pebble.Snapshot {
+	s.between.RLock()
+	defer s.between.RUnlock()
+	if s.rlock() != nil {
+		return nil
 	}
 	defer s.mu.RUnlock()
-	for i := range list {
-		l := &list[i]
-		if l.state != store.SeenOnly || c.leased(l) {
-			continue
-		}
-		if l.text, _, _ = s.texts.get(c.num, &l.key, ""); l.text != "" {
-			l.state = store.Queued
-		}
-	}
-	return nil
+	c.locate(s, list)
+	return s.db.NewSnapshot()
 }
 
 // fromCache sets the first-seen URLs that the cache has, and appends the others to list.
@@ -123,22 +103,16 @@ func (s *Store) fromCache(o *addOp, list []sought) []sought {
 // locate sets what the leases and places in memory have of URLs. The caller holds s.mu.
 func (c *crawl) locate(s *Store, list []sought) {
 	for i := range list {
-		if l := &list[i]; !c.leased(l) {
-			if e := s.sched.places.get(placeKey{c.num, l.key}); e != nil {
-				l.ptr = e.pointer()
+		l := &list[i]
+		if lease := c.queues.Leases[l.key]; lease != nil && !lease.Queue.Retired() {
+			l.text, l.state = lease.URL, store.Leased
+			if lease.Cut && lease.URL == "" {
+				l.token = lease.Token
 			}
+		} else if e := s.sched.places.get(placeKey{c.num, l.key}); e != nil {
+			l.ptr = e.pointer()
 		}
 	}
-}
-
-// leased sets the text of a URL that is leased, and reports whether it is.
-func (c *crawl) leased(l *sought) bool {
-	lease := c.queues.Leases[l.key]
-	if lease == nil || lease.Queue.Retired() {
-		return false
-	}
-	l.text, l.state, l.cut = lease.URL, store.Leased, lease.Cut && lease.URL == ""
-	return true
 }
 
 // findQueued finds the texts of queued URLs after locate, and returns those that were queued once and are

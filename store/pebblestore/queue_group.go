@@ -66,7 +66,6 @@ func (tx *txn) flush() {
 	tx.s.writeQueues(tx)
 	if tx.count(); tx.err == nil {
 		tx.note(commitBatch(tx.batch, pebble.NoSync))
-		tx.s.evictPlaces()
 	}
 	tx.s.sched.unsynced = true
 	tx.batch = tx.s.db.NewBatch()

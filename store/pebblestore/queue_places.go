@@ -31,7 +31,6 @@ type places struct {
 	rows []placesRow // oldest first; the last may be in no batch yet
 	next uint64      // number of the next row
 	buf  []byte      // the value of the last row, while it is in no batch
-	out  int         // of rows, the first, which a batch removes that is not applied yet
 }
 
 // placesRow is a row of the journal, in memory.
@@ -87,31 +86,18 @@ func (j *places) close(tx *txn) {
 func (s *Store) writePlaces(tx *txn) {
 	j := &s.sched.places
 	j.close(tx)
-	for at := j.first; j.end-at > uint64(s.opt.keptPlaces) && j.out+1 < len(j.rows); j.out++ {
-		j.retire(tx, j.rows[j.out], at)
-		at += uint64(j.rows[j.out].count)
-	}
-}
-
-// evictPlaces drops the places of the rows that writePlaces removed, when the batch is
-// applied: until then a reader would find them neither in memory nor in rows.
-func (s *Store) evictPlaces() {
-	j := &s.sched.places
-	for ; j.out > 0; j.out-- {
-		for range j.rows[0].count {
-			j.shift()
-		}
+	for j.end-j.first > uint64(s.opt.keptPlaces) && len(j.rows) > 1 {
+		j.retire(tx, j.rows[0])
 		j.rows = j.rows[1:]
 	}
 }
 
-// retire removes a row, whose places begin at a number. Those that are the latest get rows
-// of their own.
-func (j *places) retire(tx *txn, row placesRow, first uint64) {
-	for n := first; n < first+uint64(row.count); n++ {
-		e := j.at(n)
+// retire removes the oldest row. Those of its places that are the latest get rows of their own.
+func (j *places) retire(tx *txn, row placesRow) {
+	for range row.count {
+		e, latest := j.shift()
 		c := tx.s.byNum[e.crawl]
-		if c == nil || j.slotOf(e, n) < 0 || row.loaded != nil && !tx.s.leads(c, &e.key, e.pointer()) {
+		if c == nil || !latest || row.loaded != nil && !tx.s.leads(c, &e.key, e.pointer()) {
 			continue
 		}
 		tx.key = appendKeyRow(tx.key[:0], tablePlace, e.crawl, &e.key)

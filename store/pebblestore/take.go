@@ -104,7 +104,7 @@ func (o *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64,
 // renew leases again a URL whose lease ran out.
 func (o *takeOp) renew(l *sched.Lease) {
 	if l.Cut {
-		l.Record = o.readTexts(o.s.db, l)
+		o.note(readTexts(o.s.db, l.Token, &l.Record))
 	}
 	o.deleteLease(l)
 	l.Renew(o.s.sched.after(&o.s.sched.token), o.r.Now, o.r.Until)
