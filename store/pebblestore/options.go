@@ -81,8 +81,8 @@ type tuning struct {
 	// lagKeys is how many packed keys writes are nearly stopped at, since flushes do not
 	// keep up. They are slowed down from half as many on.
 	lagKeys int
-	// journalFrom, journalSize and keptPlaces are limits of the journals.
-	journalFrom, journalSize, keptPlaces int
+	// journalFrom, keptStates and keptPlaces are limits of the journals.
+	journalFrom, keptStates, keptPlaces int
 	// format is the format that is read and written, and upgrades lead to it.
 	format   uint32
 	upgrades map[uint32]upgrade
@@ -131,10 +131,10 @@ func (t tuning) withDefaults(cache int64) tuning {
 	t.textBytes = cmp.Or(t.textBytes, 80<<20)
 	t.leaseBytes = cmp.Or(t.leaseBytes, 1<<10)
 	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
-	t.journalFrom, t.journalSize = cmp.Or(t.journalFrom, journalFrom), cmp.Or(t.journalSize, journalSize)
+	t.journalFrom = cmp.Or(t.journalFrom, journalFrom)
+	t.keptStates, t.keptPlaces = cmp.Or(t.keptStates, keptStates), cmp.Or(t.keptPlaces, keptPlaces)
 	if t.format == 0 {
 		t.format, t.upgrades = formatVersion, upgrades
 	}
-	t.keptPlaces = cmp.Or(t.keptPlaces, keptPlaces)
 	return t
 }

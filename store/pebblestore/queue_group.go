@@ -14,10 +14,10 @@ import (
 // committed right after, so that a dropped queue can be read back at once.
 func (s *Store) writeQueues(tx *txn) {
 	sc := &s.sched
-	s.writePlaces(tx)
+	tx.writePlaces()
 	// Pebble takes in sorted rows faster.
 	slices.SortFunc(sc.queues, func(a, b *sched.Queue) int { return strings.Compare(a.Name, b.Name) })
-	journaled := sc.openJournal(s.opt.journalFrom)
+	journaled := len(sc.queues) >= s.opt.journalFrom
 	for _, q := range sc.queues {
 		c := s.crawlOf(q)
 		if c == nil || q.Retired() {
@@ -25,8 +25,8 @@ func (s *Store) writeQueues(tx *txn) {
 		}
 		switch {
 		case q.Marks&markChanged == 0:
-		case journaled && journals(q):
-			sc.journal.add(c.num, q)
+		case journaled && q.Marks&markNew == 0 && q.Held() > 0: // or it needs a row, to be found by its name
+			tx.journalQueue(c, q)
 		default:
 			tx.setQueue(c, q)
 		}
@@ -35,9 +35,7 @@ func (s *Store) writeQueues(tx *txn) {
 			sc.drop(&c.queues, q)
 		}
 	}
-	if journaled {
-		sc.journal.close(tx)
-	}
+	tx.writeJournal()
 	clear(sc.queues)
 	sc.queues = sc.queues[:0]
 	for _, c := range sc.crawls {

@@ -105,14 +105,14 @@ func TestJournalRows(t *testing.T) {
 // repeatedly, and that the journal is bounded.
 func TestJournalIsRead(t *testing.T) {
 	const queues = 100
-	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 5000}}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, keptStates: 500}}
 	round := 0
 	for range 4 {
 		s := mustOpen(t, "db", opt)
 		for range 7 {
 			addTo(t, s, queues, round)
 			round++
-			if rows, most := countJournal(t, s), 1+opt.journalSize/(queues*10); round > 1 && (rows == 0 || rows > most) {
+			if rows, most := countJournal(t, s), 1+opt.keptStates/queues; round > 1 && (rows == 0 || rows > most) {
 				t.Errorf("got %d journal rows after %d rounds; want 1 to %d", rows, round, most)
 			}
 		}
@@ -130,7 +130,7 @@ func TestJournalIsRead(t *testing.T) {
 // journal: by a small step, or when the queue left memory.
 func TestJournalIsOlder(t *testing.T) {
 	const queues = 20
-	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 1 << 20}}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10}}
 	s := mustOpen(t, "db", opt)
 	addTo(t, s, queues, 0)
 	addTo(t, s, queues, 1) // into the journal
@@ -169,7 +169,7 @@ func settle(t *testing.T, s *Store, leases []store.Lease) {
 func TestJournalRowsGo(t *testing.T) {
 	const queues = 40
 	for _, twice := range []bool{false, true} {
-		opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 3000}}
+		opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, keptStates: 120}}
 		s := mustOpen(t, "db", opt)
 		addTo(t, s, queues, 0)
 		addTo(t, s, queues, 1)
@@ -215,7 +215,7 @@ func firstJournalRow(t *testing.T, s *Store) (num uint64) {
 // nothing then: these leave memory, and are found by their rows.
 func TestJournalOfSettlements(t *testing.T) {
 	const queues = 60
-	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, journalSize: 1 << 20}}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10}}
 	s := mustOpen(t, "db", opt)
 	addTo(t, s, queues, 0)
 	addTo(t, s, queues/2, 1)

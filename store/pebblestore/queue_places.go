@@ -7,51 +7,29 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// A key leads to its URL by its place. A row for each place, and its deletion when the
-// URL ends, would cost the fetch cycle a fifth, and most URLs end soon after they were
-// queued. So the places that a group writes go into one row of a journal, and stay in
-// memory until the journal has too many. Then its oldest row goes, and those of its
-// places that still hold a URL get rows of their own.
+// A key leads to its URL by its place, which is in the journal of places. Most URLs end soon after they
+// were queued: only those that are in a queue when their place leaves the journal get a row of it.
 //
 // The end of a URL takes its place out of memory and writes nothing. A row of its place, if
 // it has one, stays until the key goes: to delete it costs 2 to 3 µs. So a place may be of a
 // URL that has ended: its queue row is not there, and no other URL is ever put where it was.
 
-const (
-	// keptPlaces bounds the places in the journal: 29 MB of memory, and about 50 ms of an
-	// Open. With those of one group more they fit a table of a power of two.
-	keptPlaces = 450_000
-	// rowPlaces bounds the places of one row, so that the removal of one is quick.
-	rowPlaces = 1 << 12
-)
+// keptPlaces bounds the places in the journal: 29 MB of memory, and about 50 ms of an
+// Open. With those of one group more they fit a table of a power of two.
+const keptPlaces = 450_000
 
 // places is the journal of places. Guarded by Store.mu.
 type places struct {
 	placeTable
-	rows []placesRow // oldest first; the last may be in no batch yet
-	next uint64      // number of the next row
-	buf  []byte      // the value of the last row, while it is in no batch
-}
-
-// placesRow is a row of the journal, in memory.
-type placesRow struct {
-	num   uint64
-	count int
-	// loaded is the value that Open read, empty once it was parsed: some of the URLs may have
-	// ended. Nil if the row was written since.
-	loaded []byte
+	found  [][]byte // the rows that Open found, until they are parsed
+	parsed uint64   // members before this one are from these: some of the URLs may have ended
 }
 
 // setPlace notes where a URL is queued, or was when it ended and its text is kept.
 func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
-	j, at := &tx.s.sched.places, placeKey{c.num, *k}
-	if n := len(j.rows); len(j.buf) == 0 || j.rows[n-1].count >= rowPlaces {
-		j.close(tx)
-		j.rows = append(j.rows, placesRow{num: j.next})
-		j.next++
-	}
-	j.put(newPlaceEntry(at, p))
-	j.rows[len(j.rows)-1].count++
+	j := &tx.s.sched.places
+	j.begin(tx)
+	j.put(newPlaceEntry(placeKey{c.num, *k}, p))
 	j.buf = binary.AppendUvarint(j.buf, uint64(c.num))
 	j.buf = appendPointer(append(j.buf, k[:]...), *p)
 }
@@ -73,38 +51,17 @@ func (tx *txn) findPlace(c *crawl, k *store.Key) pointer {
 	return p
 }
 
-// close puts the last row into the batch.
-func (j *places) close(tx *txn) {
-	if len(j.buf) > 0 {
-		tx.set(appendLongRow(nil, tablePlaces, j.rows[len(j.rows)-1].num), j.buf)
-		j.buf = j.buf[:0]
-	}
-}
-
-// writePlaces adds the row of the places that changed, and removes the oldest rows while
-// there are too many places.
-func (s *Store) writePlaces(tx *txn) {
-	j := &s.sched.places
-	j.close(tx)
-	for j.end-j.first > uint64(s.opt.keptPlaces) && len(j.rows) > 1 {
-		j.retire(tx, j.rows[0])
-		j.rows = j.rows[1:]
-	}
-}
-
-// retire removes the oldest row. Those of its places that are the latest get rows of their own.
-func (j *places) retire(tx *txn, row placesRow) {
-	for range row.count {
-		e, latest := j.shift()
-		c := tx.s.byNum[e.crawl]
-		if c == nil || !latest || row.loaded != nil && !tx.s.leads(c, &e.key, e.pointer()) {
-			continue
+// writePlaces adds the last row of places to the batch. Those that leave the journal get rows.
+func (tx *txn) writePlaces() {
+	j := &tx.s.sched.places
+	j.write(tx, tx.s.opt.keptPlaces, func(e *placeEntry) {
+		if c := tx.s.byNum[e.crawl]; c != nil && (j.first >= j.parsed || tx.s.leads(c, &e.key, e.pointer())) {
+			tx.key = appendKeyRow(tx.key[:0], tablePlace, e.crawl, &e.key)
+			tx.value = appendPointer(tx.value[:0], e.pointer())
+			tx.set(tx.key, tx.value)
 		}
-		tx.key = appendKeyRow(tx.key[:0], tablePlace, e.crawl, &e.key)
-		tx.value = appendPointer(tx.value[:0], e.pointer())
-		tx.set(tx.key, tx.value)
-	}
-	tx.singleDelete(appendLongRow(nil, tablePlaces, row.num))
+		j.remove(e.placeKey)
+	})
 }
 
 // leads reports whether a place that Open read may lead to something.
@@ -128,32 +85,22 @@ func (s *Store) hasRow(key []byte) (has bool) {
 
 // loadPlaces reads the journal of places. Its places are found after parse.
 func (s *Store) loadPlaces() error {
-	j := &places{next: 1}
-	j.secret = binary.LittleEndian.Uint64(s.secret[:])
 	first, values, err := journalRows(s.db, tablePlaces)
-	for i, value := range values {
-		j.rows = append(j.rows, placesRow{num: first + uint64(i), loaded: value})
-	}
-	j.next = max(j.next, first+uint64(len(values)))
+	j := &places{found: values}
+	j.table, j.next, j.secret = tablePlaces, max(1, first+uint64(len(values))), binary.LittleEndian.Uint64(s.secret[:])
 	s.learning = j
 	return err
 }
 
-// parse puts the places of the rows that Open read into the table.
+// parse puts the places of the rows that Open found into the table.
 func (j *places) parse() error {
-	var all []placeEntry
-	for i := range j.rows {
-		row := &j.rows[i]
-		err := eachPlace(row.loaded, func(at placeKey, p pointer) {
-			row.count++
-			all = append(all, newPlaceEntry(at, &p))
-		})
-		if err != nil {
+	for _, row := range j.found {
+		j.rows = append(j.rows, 0)
+		if err := eachPlace(row, func(at placeKey, p pointer) { j.put(newPlaceEntry(at, &p)) }); err != nil {
 			return err
 		}
-		row.loaded = []byte{}
 	}
-	j.fill(all)
+	j.found, j.parsed = nil, j.end
 	return nil
 }
 

@@ -207,6 +207,7 @@ func TestPlaceTable(t *testing.T) {
 	}
 	rng := newRand(7)
 	var table placeTable
+	table.rows = []int{0}
 	var list []kept
 	want := map[placeKey]int{} // the index in list of the latest place
 	first := 0
@@ -225,10 +226,14 @@ func TestPlaceTable(t *testing.T) {
 			if len(list)-first <= rng.IntN(1000) {
 				continue
 			}
-			e, latest := table.shift()
+			var e placeEntry
+			table.shift(func(m *placeEntry) {
+				e = *m
+				table.remove(e.placeKey)
+			})
 			n, ok := want[list[first].at]
-			if ok = ok && n == first; latest != ok || e.placeKey != list[first].at || e.pointer() != list[first].p {
-				t.Fatalf("step %d: got %v, %v; want %v, %v", step, e, latest, list[first], ok)
+			if ok = ok && n == first; e != (placeEntry{}) != ok || ok && (e.placeKey != list[first].at || e.pointer() != list[first].p) {
+				t.Fatalf("step %d: got %v; want %v, %v", step, e, list[first], ok)
 			}
 			if ok {
 				delete(want, e.placeKey)

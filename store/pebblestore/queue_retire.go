@@ -38,7 +38,8 @@ func (tx *txn) retire(c *crawl, q *sched.Queue) {
 	heir.Settings = q.Settings
 	heir.State = sched.State{LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt}
 	q.Retire()
-	q.Journal, q.Marks = 0, 0
+	tx.s.sched.outOfDate(q)
+	q.Marks = 0
 	tx.delete(appendOfQueue(nil, tableName, c.num, uint32(q.ID)))
 	tx.set(appendOfQueue(nil, tableRetired, c.num, uint32(q.ID)), []byte(q.Name))
 	tx.s.sched.retired = append(tx.s.sched.retired, &retired{c: c, q: q})

@@ -14,7 +14,7 @@ import (
 // loadQueues brings the queues that hold something and the leases into memory.
 // It reads a row for each queue and each lease, and no queued URL.
 func (s *Store) loadQueues() error {
-	s.sched.ahead = map[*sched.Queue]*ahead{}
+	s.sched.ahead, s.sched.journal.table = map[*sched.Queue]*ahead{}, tableJournal
 	if err := s.loadScheduler(); err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func (s *Store) loadQueues() error {
 		}
 		q, err := s.loadQueue(key, value, leases, now)
 		if ok && q != nil {
-			rows := s.sched.journal.rows
-			rows[st.num-rows[0].num].put(q)
+			*s.sched.journal.at(st.member) = q
+			q.Journal = st.member + 1
 		}
 		return err
 	})

@@ -14,14 +14,14 @@ import (
 // compactions, and journals that all queues and places are in, and soon out of again. Leases keep no
 // texts, or those of about half of the URLs of a history.
 func suiteOptions(env storetest.Env, fs vfs.FS) Options {
-	from, size, places, texts := 1, 200, 5, int64(1)
+	from, states, places, texts := 1, 8, 5, int64(1)
 	if env.KeepURLs {
-		from, size, places, texts = 2, 2000, 50, 26
+		from, states, places, texts = 2, 80, 50, 26
 	}
 	return Options{
 		FS: fs, Clock: env.Clock, KeepURLs: env.KeepURLs, CacheBytes: 1 << 20,
 		tuning: tuning{
-			journalFrom: from, journalSize: size, keptPlaces: places, leaseBytes: texts, memTableBytes: 64 << 10, tableBytes: 32 << 10,
+			journalFrom: from, keptStates: states, keptPlaces: places, leaseBytes: texts, memTableBytes: 64 << 10, tableBytes: 32 << 10,
 		},
 	}
 }
