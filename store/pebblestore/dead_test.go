@@ -69,8 +69,14 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 	see(t, s, "", testKeys(1, 100_000))
 	disk.on.Store(true)
 	go func() {
-		for i := 1; i < 100_000; i += 1000 { // each writes within the step
-			if _, err := s.Forget(context.Background(), store.Selection{Keys: testKeys(i, i+1000)}); err != nil {
+		for i := 1; i < 100_000; i += 1000 {
+			o := &forgetOp{sel: store.Selection{Keys: testKeys(i, i+1000)}}
+			err := s.do(context.Background(), stepOp(func(tx *txn) error {
+				err := o.apply(tx)
+				tx.flush() // within the step
+				return err
+			}))
+			if err != nil {
 				return
 			}
 		}

@@ -72,7 +72,6 @@ func (o *expireOp) apply(tx *txn) error {
 		return err
 	}
 	o.forget(tx, c, g, keys)
-	tx.flush() // a look-up of this group must not find forgotten keys
 	return nil
 }
 

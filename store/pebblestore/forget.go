@@ -88,7 +88,6 @@ func (o *forgetOp) apply(tx *txn) error {
 		o.n += n
 	}
 	tx.s.pruneCrawls()
-	tx.flush() // a look-up of this group must not find forgotten keys
 	return nil
 }
 
@@ -129,7 +128,6 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 		tx.forgetHeld(c, &k)
 		tx.dropKey(c, g, &k)
 	}
-	tx.file()
 	return int64(len(found)), nil
 }
 

@@ -105,6 +105,7 @@ func (s *Store) accept(r *request) bool {
 func (s *Store) applyOne(tx *txn, o op) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer tx.file()
 	return o.apply(tx)
 }
 

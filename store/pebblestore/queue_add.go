@@ -84,7 +84,6 @@ func (tx *txn) queueItems(o *addOp) error {
 	a.refuse()
 	a.write()
 	a.end()
-	tx.file()
 	return nil
 }
 

@@ -41,7 +41,6 @@ type configureOp struct {
 func (o *configureOp) weight() int { return 1 }
 
 func (o *configureOp) apply(tx *txn) error {
-	defer tx.file()
 	s := tx.s
 	switch {
 	case o.crawl == sched.AnyCrawl:

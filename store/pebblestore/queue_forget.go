@@ -40,7 +40,7 @@ func (tx *txn) deleteLeases(q *sched.Queue) {
 }
 
 // forgetHeld removes what the queue side has of a key that is forgotten, held
-// or not. The step ends with file.
+// or not.
 func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
 	f := tx.find(c, k)
 	tx.s.texts.drop(c.num, k)

@@ -21,9 +21,7 @@ func (readOp) weight() int { return 1 }
 
 func (read readOp) apply(tx *txn) error {
 	tx.flush()
-	err := read(tx)
-	tx.file()
-	return err
+	return read(tx)
 }
 
 // ask returns what a step that only reads returns.

@@ -62,7 +62,6 @@ func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err
 	if len(left) == 1 { // a small one goes in one step
 		n, err = tx.forgetSome(left[0])
 	}
-	tx.file()
 	return n, left, err
 }
 
@@ -182,8 +181,6 @@ func (o *retireOp) apply(tx *txn) (err error) {
 	if !o.r.finished {
 		o.n, err = tx.forgetSome(o.r)
 	}
-	tx.file()
-	tx.flush() // a look-up of this group must not find forgotten keys
 	o.finished = o.r.finished
 	return err
 }

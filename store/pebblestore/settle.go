@@ -38,7 +38,6 @@ func (o *settleOp) apply(tx *txn) error {
 	for i := range o.list {
 		o.answers[i] = tx.settle(o.crawl, &o.list[i])
 	}
-	tx.file()
 	return nil
 }
 

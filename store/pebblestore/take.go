@@ -53,7 +53,6 @@ func (o *takeOp) apply(tx *txn) error {
 	if o.it != nil {
 		tx.note(o.it.Close())
 	}
-	tx.file()
 	o.taken.Next = sched.Time(next)
 	return nil
 }
