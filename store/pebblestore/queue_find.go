@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math/bits"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -25,39 +26,108 @@ func (f *found) text() bool { return f.state != store.SeenOnly }
 
 func (f *found) held() bool { return f.state == store.Queued || f.state == store.Leased }
 
+// sought is a URL that is looked for, and what was found.
+type sought struct {
+	found
+	key     store.Key
+	token   uint64 // of the lease
+	item    uint32
+	version uint64 // of the cache, before anything was read
+}
+
+// find finds a key of c that the index knows.
+func (tx *txn) find(c *crawl, k *store.Key) found {
+	if l := c.queues.Leases[*k]; l != nil && l.Queue.Retired() {
+		delete(c.queues.Leases, *k) // its queue still has it, and forgets it
+	}
+	list := []sought{{key: *k}}
+	f := &list[0].found
+	if c.locate(tx.s, list); f.lease != nil {
+		f.rec = tx.whole(f.lease)
+		return *f
+	}
+	ended, err := findQueued(tx.reader(), c.num, list)
+	if err == nil {
+		err = findEnded(tx.reader(), c.num, ended)
+	}
+	if tx.note(err); f.text() {
+		if f.queue = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
+			f.state = store.SeenOnly
+		}
+	}
+	return *f
+}
+
+// locate sets what the leases and places in memory have of URLs. The caller holds s.mu.
+func (c *crawl) locate(s *Store, list []sought) {
+	for i := range list {
+		l := &list[i]
+		if lease := c.queues.Leases[l.key]; lease != nil && !lease.Queue.Retired() {
+			l.found, l.token = leasedAt(lease), lease.Token
+		} else if e := s.sched.places.get(placeKey{c.num, l.key}); e != nil {
+			l.ptr = e.pointer()
+		}
+	}
+}
+
 // leasedAt returns a lease without the texts that only its row has.
 func leasedAt(l *sched.Lease) found {
 	return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
 }
 
-// find finds a key of c that the index knows.
-func (tx *txn) find(c *crawl, k *store.Key) found {
-	switch l := c.queues.Leases[*k]; {
-	case l == nil:
-	case l.Queue.Retired():
-		delete(c.queues.Leases, *k) // its queue still has it, and forgets it
-	default:
-		f := leasedAt(l)
-		f.rec = tx.whole(l)
-		return f
+// findPlaces reads the places that locate did not find, and returns the URLs that have one.
+func findPlaces(rows pebble.Reader, crawl uint32, list []sought) ([]*sought, error) {
+	missing := make([]*sought, 0, len(list))
+	for i := range list {
+		if l := &list[i]; l.lease == nil && l.ptr.queue == 0 {
+			missing = append(missing, l)
+		}
 	}
-	f := found{ptr: tx.findPlace(c, k)}
-	if f.ptr.queue == 0 {
-		return f
+	err := inTable(rows, tablePlace, crawl, missing, func(r rowGetter, l *sought) (err error) {
+		l.ptr, err = readPlace(r, crawl, &l.key)
+		return err
+	})
+	placed := missing[:0]
+	for i := range list {
+		if l := &list[i]; l.ptr.queue != 0 {
+			placed = append(placed, l)
+		}
 	}
-	rows := tx.reader()
-	rec, queued, err := queuedAt(rows, c.num, k, &f.ptr)
-	f.rec, f.state = rec, store.Queued
-	if err == nil && !queued {
-		f.rec, f.state, err = endedAt(rows, c.num, k, f.ptr.queue)
+	return placed, err
+}
+
+// findQueued finds URLs that are queued, after locate, and returns those that were queued once and are
+// not held. It looks into each table in the order of its rows.
+func findQueued(rows pebble.Reader, crawl uint32, list []sought) (ended []*sought, err error) {
+	placed, err := findPlaces(rows, crawl, list)
+	if err != nil {
+		return nil, err
 	}
-	if tx.note(err); f.state == store.SeenOnly {
-		return f
-	}
-	if f.queue = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
-		f.state = store.SeenOnly
-	}
-	return f
+	slices.SortFunc(placed, func(a, b *sought) int { return a.ptr.compare(&b.ptr) })
+	err = inTable(rows, tableOrder, crawl, placed, func(r rowGetter, l *sought) error {
+		p := &l.ptr
+		if p.at.Seq == 0 {
+			return nil
+		}
+		return readRow(r, appendOrderRow(nil, crawl, p.queue, p.priority, p.at), func(row []byte) error {
+			rec, err := parseRecord(row, p.priority, p.at)
+			if rec.Key == l.key {
+				l.rec, l.state = rec, store.Queued
+			}
+			return err
+		})
+	})
+	return slices.DeleteFunc(placed, func(l *sought) bool { return l.state == store.Queued }), err
+}
+
+// findEnded finds those that findQueued returned whose text is kept.
+func findEnded(rows pebble.Reader, crawl uint32, list []*sought) error {
+	return inTable(rows, tableDone, crawl, list, func(r rowGetter, l *sought) error {
+		return readRow(r, appendDoneRow(nil, crawl, l.ptr.queue, &l.key), func(row []byte) (err error) {
+			l.rec, l.state, err = parseDone(row)
+			return err
+		})
+	})
 }
 
 // rowGetter reads single rows.
@@ -75,29 +145,6 @@ func readPlace(rows rowGetter, crawl uint32, k *store.Key) (p pointer, err error
 	return p, err
 }
 
-// queuedAt reads the URL of a key at its place, and reports whether it is there.
-func queuedAt(rows rowGetter, crawl uint32, k *store.Key, p *pointer) (rec sched.Record, ok bool, err error) {
-	if p.at.Seq == 0 {
-		return rec, false, nil
-	}
-	err = readRow(rows, appendOrderRow(nil, crawl, p.queue, p.priority, p.at), func(row []byte) (err error) {
-		rec, err = parseRecord(row, p.priority, p.at)
-		ok = rec.Key == *k
-		return err
-	})
-	return rec, ok, err
-}
-
-// endedAt reads the URL of a key that was completed or dropped. The state is SeenOnly if its text is not
-// kept.
-func endedAt(rows rowGetter, crawl uint32, k *store.Key, queue uint32) (rec sched.Record, state store.State, err error) {
-	err = readRow(rows, appendDoneRow(nil, crawl, queue, k), func(row []byte) (err error) {
-		rec, state, err = parseDone(row)
-		return err
-	})
-	return rec, state, err
-}
-
 // readRow calls parse for a row if there is one.
 func readRow(rows rowGetter, key []byte, parse func(row []byte) error) error {
 	row, closer, err := rows.Get(key)
@@ -108,6 +155,43 @@ func readRow(rows rowGetter, key []byte, parse func(row []byte) error) error {
 		return err
 	}
 	return errors.Join(parse(row), closer.Close())
+}
+
+// manyRows is how many reads of single rows, in order, are worth an iterator.
+const manyRows = 16
+
+// inTable calls read for each of a list with a reader of a crawl's rows in a table.
+func inTable(rows pebble.Reader, table byte, crawl uint32, list []*sought, read func(rowGetter, *sought) error) (err error) {
+	var r rowGetter = rows
+	if len(list) >= manyRows {
+		it, err := rows.NewIter(bounds(appendNumbered(nil, table, crawl), afterNumbered(table, crawl)))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, it.Close()) }()
+		r = rowSeeker{it}
+	}
+	for _, l := range list {
+		if err := read(r, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowSeeker reads rows with an iterator, which finds the next row sooner from where the last one was.
+type rowSeeker struct{ it *pebble.Iterator }
+
+// Get returns the value of a row, good until the next call.
+func (r rowSeeker) Get(key []byte) ([]byte, io.Closer, error) {
+	if r.it.SeekPrefixGE(key) {
+		value, err := r.it.ValueAndErr()
+		return value, io.NopCloser(nil), err
+	}
+	if err := r.it.Error(); err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, pebble.ErrNotFound
 }
 
 // entry returns the entry of a key for callers.

@@ -41,16 +41,6 @@ func (tx *txn) deletePlace(c *crawl, k *store.Key) {
 	tx.delete(tx.key)
 }
 
-// findPlace returns where a URL is or was queued, the zero pointer if that is not known.
-func (tx *txn) findPlace(c *crawl, k *store.Key) pointer {
-	if e := tx.s.sched.places.get(placeKey{c.num, *k}); e != nil {
-		return e.pointer()
-	}
-	p, err := readPlace(tx.reader(), c.num, k)
-	tx.note(err)
-	return p
-}
-
 // writePlaces adds the last row of places to the batch. Those that leave the journal get rows.
 func (tx *txn) writePlaces() {
 	j := &tx.s.sched.places

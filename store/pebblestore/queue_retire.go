@@ -152,14 +152,19 @@ func (some *remains) read(tx *txn, r *retired, table byte, from []byte, keyOf fu
 // ownedBy returns those of the keys whose place is in the queue, with their
 // generations. Others were queued elsewhere since, or forgotten.
 func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation, error) {
-	owned := make([]store.Key, 0, len(keys))
+	list := make([]sought, len(keys))
 	for i := range keys {
-		p := tx.findPlace(r.c, &keys[i])
-		if tx.err != nil {
-			return nil, tx.err
-		}
-		if p.queue == uint32(r.q.ID) {
-			owned = append(owned, keys[i])
+		list[i].key = keys[i]
+	}
+	r.c.locate(tx.s, list)
+	placed, err := findPlaces(tx.reader(), r.c.num, list)
+	if err != nil {
+		return nil, err
+	}
+	owned := make([]store.Key, 0, len(keys))
+	for _, l := range placed {
+		if l.ptr.queue == uint32(r.q.ID) {
+			owned = append(owned, l.key)
 		}
 	}
 	return tx.s.recordedIn(r.c, owned)

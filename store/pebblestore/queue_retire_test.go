@@ -166,10 +166,11 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 	left, err := ask(t.Context(), s, func(tx *txn) (n int, err error) {
 		c := s.crawls[store.DefaultCrawl]
 		for _, l := range o.left[0].q.Leases(10) {
-			if f := tx.find(c, &l.Key); f.state != store.SeenOnly || c.queues.Leases[l.Key] != nil {
+			f := tx.find(c, &l.Key)
+			if f.state != store.SeenOnly || c.queues.Leases[l.Key] != nil {
 				t.Errorf("got %+v of a lease of a queue that is forgotten; want its key alone", f)
 			}
-			if !s.leads(c, &l.Key, tx.findPlace(c, &l.Key)) {
+			if !s.leads(c, &l.Key, f.ptr) {
 				t.Error("the place of a lease of a queue that is forgotten would be dropped")
 			}
 			n++
