@@ -66,7 +66,7 @@ func (tx *txn) queueItems(o *addOp) error {
 	a.c = tx.crawl(o.crawl, true)
 	o.c = a.c
 	if o.opt.WantFirst {
-		tx.s.texts.want()
+		tx.s.texts.on.Store(true)
 	}
 	if a.forces {
 		if err := a.findForced(); err != nil {

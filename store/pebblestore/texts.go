@@ -23,7 +23,7 @@ type texts struct {
 const (
 	textShards = 16
 	textMoves  = 256
-	textHead   = 4 + 16 + 4
+	textHead   = 16 + 4
 	textCost   = 24       // bytes of a text's entry in the map
 	maxText    = 32 << 10 // longer texts are not kept
 )
@@ -37,8 +37,8 @@ type textShard struct {
 	moves      [textMoves]uint64 // puts and drops, of keys that are alike in some bits
 }
 
-// textHalf has texts, each after crawl, key and length, by half of the key. It has no pointers for the
-// garbage collector.
+// textHalf has texts, each after key and length, by half of the key and the crawl. It has no pointers for
+// the garbage collector.
 type textHalf struct {
 	at    map[uint64]uint32
 	texts []byte
@@ -51,13 +51,6 @@ func newTexts(bytes int64) *texts {
 		t.shards[i].room = max(2*maxText, int(bytes/textShards/2))
 	}
 	return t
-}
-
-// want begins the keeping of texts.
-func (t *texts) want() {
-	if !t.on.Load() {
-		t.on.Store(true)
-	}
 }
 
 func (t *texts) shard(k *store.Key) *textShard { return &t.shards[k[0]%textShards] }
@@ -161,10 +154,10 @@ func (h *textHalf) get(at placeKey) ([]byte, bool) {
 		return nil, false
 	}
 	e := h.texts[from:]
-	if binary.LittleEndian.Uint32(e) != at.crawl || store.Key(e[4:20]) != at.key {
-		return nil, false
+	if store.Key(e) != at.key {
+		return nil, false // it is as short
 	}
-	return e[textHead:][:binary.LittleEndian.Uint32(e[20:])], true
+	return e[textHead:][:binary.LittleEndian.Uint32(e[16:])], true
 }
 
 func (h *textHalf) add(at placeKey, text string) {
@@ -175,7 +168,6 @@ func (h *textHalf) add(at placeKey, text string) {
 	if size := textHead + len(text); cap(h.texts)-len(h.texts) < size {
 		h.texts = slices.Grow(h.texts, max(size, len(h.texts))) // twice as many: append would copy them more often
 	}
-	h.texts = binary.LittleEndian.AppendUint32(h.texts, at.crawl)
 	h.texts = append(h.texts, at.key[:]...)
 	h.texts = binary.LittleEndian.AppendUint32(h.texts, uint32(len(text)))
 	h.texts = append(h.texts, text...)

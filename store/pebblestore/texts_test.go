@@ -13,7 +13,7 @@ func TestTexts(t *testing.T) {
 	const keys = 3000
 	rnd := rand.New(rand.NewPCG(1, 1))
 	c := newTexts(0)
-	c.want()
+	c.on.Store(true)
 	want := map[int]string{}
 	hits := 0
 	for i := range 200_000 {
@@ -59,7 +59,7 @@ func TestTexts(t *testing.T) {
 func TestTextsAreBounded(t *testing.T) {
 	const bound = 4 << 20
 	c := newTexts(bound)
-	c.want()
+	c.on.Store(true)
 	for i := range 400_000 {
 		k := testKey(i)
 		c.put(1, &k, fmt.Sprintf("http://example.com/%d/%060d", i, i))
@@ -84,7 +84,7 @@ func TestTextsAreBounded(t *testing.T) {
 // TestTextsInUseStay checks that a text that is asked for is not dropped for later ones.
 func TestTextsInUseStay(t *testing.T) {
 	c := newTexts(0)
-	c.want()
+	c.on.Store(true)
 	used := testKey(0)
 	c.put(1, &used, "http://example.com/")
 	for i := 1; i < 400_000; i++ {
@@ -99,7 +99,7 @@ func TestTextsInUseStay(t *testing.T) {
 // TestLongTextsAreNotKept checks that a text that is too long also replaces none by an older one.
 func TestLongTextsAreNotKept(t *testing.T) {
 	c := newTexts(0)
-	c.want()
+	c.on.Store(true)
 	k := testKey(0)
 	c.put(1, &k, "http://example.com/")
 	c.put(1, &k, strings.Repeat("x", maxText+1))
@@ -112,7 +112,7 @@ func TestLongTextsAreNotKept(t *testing.T) {
 // key, of the same half, takes the place of the new one.
 func TestTextsOfAlikeKeys(t *testing.T) {
 	c := newTexts(0)
-	c.want()
+	c.on.Store(true)
 	k, alike := testKey(1), testKey(1)
 	alike[2]++ // the same shard, and the same half that entries are found by
 	c.put(1, &k, "old")
