@@ -91,10 +91,8 @@ func TestPlacesOfShortLives(t *testing.T) {
 	if n := rowsOf(t, s, tablePlaces); n > 4 {
 		t.Errorf("got %d rows in the journal; want 300 places", n)
 	}
-	for _, n := range s.sched.places.slots {
-		if n != 0 {
-			t.Error("a URL that has ended has a place in memory")
-		}
+	if n := s.sched.places.used; n > 0 {
+		t.Errorf("got %d places of URLs that have ended in memory", n)
 	}
 	wantPlaces(t, s, 0, 2000, 0)
 }
@@ -108,6 +106,9 @@ func TestPlacesGetRows(t *testing.T) {
 	}
 	if n := rowsOf(t, s, tablePlace); n != 700 {
 		t.Errorf("got %d rows of places; want 700, without the 300 in the journal", n)
+	}
+	if n := s.sched.places.used; n != 300 {
+		t.Errorf("got %d places in memory; want the 300 in the journal", n)
 	}
 	wantPlaces(t, s, 0, 1000, 1000)
 	s = reopen(t, s, "db", opt)
