@@ -15,35 +15,27 @@ const expireKeys, expireURLs = 1 << 14, 1 << 12
 
 // forgetOld forgets by age, in steps.
 func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, err error) {
-	for at := (expiry{}); !at.done; {
-		o := &expireOp{sel: sel, at: at}
+	for o := (&expireOp{sel: sel}); !o.done; n = o.n {
 		if err := s.do(ctx, o); err != nil {
 			return n, err
 		}
-		n += o.n
-		if at, sel = o.at, o.sel; at.packed {
+		if o.packed {
 			if err := s.flushRuns(); err != nil {
-				return n, err
+				return o.n, err
 			}
-			at.packed = false
 		}
 	}
 	return n, nil
 }
 
-// expiry is how far forgetting by age has come.
-type expiry struct {
+// expireOp goes through some keys of one generation that is old. It is carried out until it is done.
+type expireOp struct {
+	sel    store.Selection
 	crawl  string // the crawl it is in
 	limit  uint32 // generations from here on are younger than the call
 	packed bool   // the next generation has packed rows, of which runs are to be made
 	done   bool
-}
-
-// expireOp goes through some keys of one generation that is old.
-type expireOp struct {
-	sel store.Selection
-	at  expiry
-	n   int64 // keys forgotten
+	n      int64 // keys forgotten
 }
 
 func (o *expireOp) weight() int { return expireKeys }
@@ -52,19 +44,18 @@ func (o *expireOp) apply(tx *txn) error {
 	if tx.flush(); tx.err != nil {
 		return tx.err
 	}
-	if o.at.limit == 0 {
+	if o.limit == 0 {
 		if err := o.judge(tx); err != nil {
 			return err
 		}
-		o.at.limit = tx.s.nextGen
+		o.limit = tx.s.nextGen
 	}
 	c, g := o.next(tx)
 	if g == nil {
-		o.at.done = true
+		o.done = true
 		return nil
 	}
-	if g.packed > 0 {
-		o.at.packed = true
+	if o.packed = g.packed > 0; o.packed {
 		return nil
 	}
 	keys, err := tx.oldKeys(c, g)
@@ -93,11 +84,11 @@ func (o *expireOp) judge(tx *txn) error {
 // next returns a generation whose last key was recorded before the time, and its
 // crawl. If it takes new keys, another does from now on.
 func (o *expireOp) next(tx *txn) (*crawl, *generation) {
-	for _, c := range tx.s.fromCrawl(o.sel.Crawl, o.at.crawl) {
-		o.at.crawl = c.name
+	for _, c := range tx.s.fromCrawl(o.sel.Crawl, o.crawl) {
+		o.crawl = c.name
 		for i, g := range c.gens {
 			last := i == len(c.gens)-1
-			if g.num >= o.at.limit || last && g.keys == 0 || !g.last.Before(o.sel.Before) {
+			if g.num >= o.limit || last && g.keys == 0 || !g.last.Before(o.sel.Before) {
 				continue
 			}
 			if last {
@@ -172,7 +163,7 @@ func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
 
 // forget forgets the keys that were read, and the generation after its last ones.
 func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
-	o.n = int64(len(old.gone))
+	o.n += int64(len(old.gone))
 	if old.last == nil {
 		c.dropped(g)
 		tx.dropGeneration(g)
@@ -189,7 +180,7 @@ func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
 		tx.delete(appendDoneRow(nil, c.num, l.ptr.queue, &l.key))
 		tx.deletePlace(c, &l.key)
 	}
-	tx.keepHeld(c, o.at.limit, old.held)
+	tx.keepHeld(c, o.limit, old.held)
 }
 
 // dropped takes g out of c.

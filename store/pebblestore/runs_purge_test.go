@@ -164,7 +164,7 @@ func TestExpiryWhilePurging(t *testing.T) {
 				old.gone = append(old.gone, keys[i])
 			}
 		}
-		(&expireOp{at: expiry{limit: tx.s.nextGen}}).forget(tx, c, g, old)
+		(&expireOp{limit: tx.s.nextGen}).forget(tx, c, g, old)
 		return nil
 	})); err != nil {
 		t.Fatal(err)
