@@ -30,22 +30,16 @@ type entryCursor struct {
 	only  string // the queue asked for, or "" for all
 	queue string // the queue it is in, or came by last
 	in    bool   // it is in the queue
-	part  part
-	from  []byte // the row to begin with; nil for the first of the part
+	part  int    // the index of one of entryTables
+	from  []byte // the row to begin with; nil for the first of the table
 	// leases are those of the queue that are yet to be listed, as they were when they were first
 	// asked for; nil until then.
 	leases []*sched.Lease
 }
 
-// part is a part of the listing of a queue.
-type part int
-
-const (
-	partEnded part = iota
-	partLeases
-	partQueued
-	partEnd
-)
+// entryTables are the tables with the URLs of a queue, in the order in which they are listed. Leases
+// are listed from memory.
+const entryTables = string(tableDone) + string(tableLease) + string(tableOrder)
 
 // entryPage is some entries of a listing.
 type entryPage struct {
@@ -99,17 +93,11 @@ func (at *entryCursor) next(p *entryPage) (q *sched.Queue, err error) {
 
 // more appends the next entries of a queue, up to its end or that of the page.
 func (at *entryCursor) more(p *entryPage, q *sched.Queue) (err error) {
-	for ; at.part < partEnd; at.part++ {
-		switch at.part {
-		case partEnded:
-			err = at.rows(p, q, tableDone, func(_, value []byte) (sched.Record, store.State, error) { return parseDone(value) })
-		case partLeases:
+	for ; at.part < len(entryTables); at.part++ {
+		if table := entryTables[at.part]; table == tableLease {
 			at.leased(p, q)
-		case partQueued:
-			err = at.rows(p, q, tableOrder, func(key, value []byte) (sched.Record, store.State, error) {
-				rec, err := recordAt(key, value)
-				return rec, store.Queued, err
-			})
+		} else {
+			err = at.rows(p, q, table)
 		}
 		if err != nil || at.from != nil || at.leases != nil {
 			return err
@@ -120,13 +108,13 @@ func (at *entryCursor) more(p *entryPage, q *sched.Queue) (err error) {
 }
 
 // rows appends the entries of the next rows of a queue in a table.
-func (at *entryCursor) rows(p *entryPage, q *sched.Queue, table byte, read func(key, value []byte) (sched.Record, store.State, error)) error {
+func (at *entryCursor) rows(p *entryPage, q *sched.Queue, table byte) error {
 	lo, hi := queueBounds(table, p.c.num, uint32(q.ID))
 	if bytes.HasPrefix(at.from, lo) { // or the queue was forgotten, and its name has another number
 		lo = at.from
 	}
 	next, err := p.tx.s.walk(lo, hi, &p.left, func(key, value []byte) error {
-		rec, state, err := read(key, value)
+		rec, state, err := urlOf(key, value)
 		e := rec.Entry(q)
 		e.State = state
 		p.list = append(p.list, e)

@@ -69,7 +69,7 @@ func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err
 type remains struct {
 	budget
 	leases        []*sched.Lease
-	keys          []store.Key
+	list          []sought
 	ranges        [][2][]byte // of the rows
 	queued, ended []byte      // how far it came among the rows
 }
@@ -80,7 +80,7 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	found, err := tx.ownedBy(r, some.keys)
+	found, err := tx.ownedBy(r, some.list)
 	if err != nil {
 		return 0, err
 	}
@@ -115,53 +115,42 @@ func (sc *scheduler) finish(r *retired) {
 func (tx *txn) remains(r *retired) (some *remains, err error) {
 	some = &remains{budget: budget{forgetRows, stepBytes}, leases: r.q.Leases(forgetRows)}
 	for _, l := range some.leases {
-		some.keys = append(some.keys, l.Key)
+		some.list = append(some.list, sought{key: l.Key})
 	}
 	some.rows -= len(some.leases)
-	some.queued, err = some.read(tx, r, tableOrder, r.queued, func(key, value []byte) (store.Key, error) {
-		rec, err := recordAt(key, value)
-		return rec.Key, err
-	})
-	if err != nil {
-		return nil, err
+	if some.queued, err = some.read(tx, r, tableOrder, r.queued); err == nil {
+		some.ended, err = some.read(tx, r, tableDone, r.ended)
 	}
-	some.ended, err = some.read(tx, r, tableDone, r.ended, func(key, _ []byte) (store.Key, error) {
-		return store.Key(key[9:]), nil
-	})
 	return some, err
 }
 
 // read takes the next rows of a table, and returns the row to continue from.
-func (some *remains) read(tx *txn, r *retired, table byte, from []byte, keyOf func(key, value []byte) (store.Key, error)) ([]byte, error) {
+func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte, error) {
 	lo, hi := queueBounds(table, r.c.num, uint32(r.q.ID))
 	if from != nil {
 		lo = from
 	}
-	n := len(some.keys)
+	n := len(some.list)
 	next, err := tx.s.walk(lo, hi, &some.budget, func(key, value []byte) error {
-		k, err := keyOf(key, value)
-		some.keys = append(some.keys, k)
+		rec, _, err := urlOf(key, value)
+		some.list = append(some.list, sought{key: rec.Key})
 		return err
 	})
-	if len(some.keys) > n {
+	if len(some.list) > n {
 		some.ranges = append(some.ranges, [2][]byte{lo, next})
 	}
 	return next, err
 }
 
-// ownedBy returns those of the keys whose place is in the queue, with their
+// ownedBy returns the keys of those URLs whose place is in the queue, with their
 // generations. Others were queued elsewhere since, or forgotten.
-func (tx *txn) ownedBy(r *retired, keys []store.Key) (map[store.Key]*generation, error) {
-	list := make([]sought, len(keys))
-	for i := range keys {
-		list[i].key = keys[i]
-	}
+func (tx *txn) ownedBy(r *retired, list []sought) (map[store.Key]*generation, error) {
 	r.c.locate(tx.s, list)
 	placed, err := findPlaces(tx.reader(), r.c.num, list)
 	if err != nil {
 		return nil, err
 	}
-	owned := make([]store.Key, 0, len(keys))
+	owned := make([]store.Key, 0, len(list))
 	for _, l := range placed {
 		if l.ptr.queue == uint32(r.q.ID) {
 			owned = append(owned, l.key)

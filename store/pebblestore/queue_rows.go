@@ -150,6 +150,24 @@ func parseRecord(b []byte, priority uint8, at sched.Head) (sched.Record, error) 
 	return rec, r.end("record", b)
 }
 
+// recordAt reads a queued URL.
+func recordAt(key, value []byte) (sched.Record, error) {
+	priority, at, err := orderPlace(key)
+	if err != nil {
+		return sched.Record{}, err
+	}
+	return parseRecord(value, priority, at)
+}
+
+// urlOf reads a URL that is queued or has ended.
+func urlOf(key, value []byte) (sched.Record, store.State, error) {
+	if key[0] == tableDone {
+		return parseDone(value)
+	}
+	rec, err := recordAt(key, value)
+	return rec, store.Queued, err
+}
+
 // appendPlaced appends a record with its place.
 func appendPlaced(dst []byte, r *sched.Record) []byte {
 	dst = append(dst, r.Priority)
