@@ -80,15 +80,8 @@ type addOp struct {
 	fresh    []bool
 	verdicts []store.Verdict
 	c        *crawl
-	told     []bool // items whose first-seen URL the step itself has set; nil for none
-}
-
-// tell sets the first-seen URL of item i.
-func (o *addOp) tell(i int, first string) {
-	if o.told == nil {
-		o.told = make([]bool, len(o.items))
-	}
-	o.told[i], o.verdicts[i].First = true, first
+	// forced are the known keys that an item forces, if any does. The step sets their first-seen URLs.
+	forced map[store.Key]*forced
 }
 
 func (o *addOp) weight() int { return len(o.items) }

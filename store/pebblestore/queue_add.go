@@ -18,9 +18,6 @@ type adder struct {
 	now int64
 	// full are the keys that a cap refused, and that nothing took since.
 	full map[store.Key]bool
-	// forced are the known keys that an item forces, if any does.
-	forces bool
-	forced map[store.Key]*forced
 }
 
 // addSpace is what an Add needs while it is carried out, kept for the next: adds come one
@@ -60,7 +57,8 @@ func (a *addSpace) end() {
 // queueItems records and queues the items and sets the verdicts.
 func (tx *txn) queueItems(o *addOp) error {
 	a := &adder{txn: tx, addOp: o, addSpace: &tx.s.adding, now: sched.Now(tx.now)}
-	if a.forces = slices.ContainsFunc(o.items, forces); a.forces {
+	if slices.ContainsFunc(o.items, forces) {
+		a.forced = map[store.Key]*forced{}
 		tx.flush() // so that the database has the places of known URLs
 	}
 	a.c = tx.crawl(o.crawl, true)
@@ -68,10 +66,8 @@ func (tx *txn) queueItems(o *addOp) error {
 	if o.opt.WantFirst {
 		tx.s.texts.on.Store(true)
 	}
-	if a.forces {
-		if err := a.findForced(); err != nil {
-			return err
-		}
+	if err := a.findForced(); err != nil {
+		return err
 	}
 	if err := a.c.seen.addSorted(a.keys, a.order, a.fresh); err != nil {
 		return err
@@ -118,9 +114,9 @@ func (a *adder) readQueues() error {
 func (a *adder) judge() {
 	for i := range a.items {
 		switch {
-		case a.fresh[i] || a.full != nil && a.full[a.items[i].Key]:
+		case a.fresh[i] || a.full[a.items[i].Key]:
 			a.offered(i)
-		case a.forces && a.forced[a.items[i].Key] != nil:
+		case a.forced[a.items[i].Key] != nil:
 			a.force(i, a.forced[a.items[i].Key])
 		default:
 			a.verdicts[i].Status = store.Duplicate
@@ -139,12 +135,10 @@ func (a *adder) offered(i int) {
 		a.full[it.Key] = true
 		return
 	}
-	if a.full != nil {
-		delete(a.full, it.Key)
-	}
+	delete(a.full, it.Key)
 	if it.Queue != "" {
 		a.queueNew(i, it)
-	} else if a.forces {
+	} else if a.forced != nil {
 		a.forced[it.Key] = &forced{}
 	}
 }

@@ -70,10 +70,10 @@ func (s *Store) moment(c *crawl, list []sought) *pebble.Snapshot {
 // fromCache sets the first-seen URLs that the cache has, and appends the others to list.
 func (s *Store) fromCache(o *addOp, list []sought) []sought {
 	for _, i := range o.order {
-		if o.verdicts[i].Status != store.Duplicate || o.told != nil && o.told[i] {
+		it := &o.items[i]
+		if o.verdicts[i].Status != store.Duplicate || o.forced[it.Key] != nil {
 			continue
 		}
-		it := &o.items[i]
 		text, known, version := s.texts.get(o.c.num, &it.Key, it.URL)
 		if known {
 			o.verdicts[i].First = text

@@ -18,7 +18,6 @@ func forces(it store.Item) bool { return it.Force }
 // findForced finds the known keys among those that items force. It comes before
 // all writes of the step, so that the database needs no batch on top.
 func (a *adder) findForced() error {
-	a.forced = map[store.Key]*forced{}
 	for i := range a.items {
 		it := &a.items[i]
 		if !it.Force || a.forced[it.Key] != nil {
@@ -43,7 +42,7 @@ func (a *adder) force(i int, f *forced) {
 	it, v := &a.items[i], &a.verdicts[i]
 	v.Status = store.Duplicate
 	if a.opt.WantFirst {
-		a.tell(i, f.first)
+		v.First = f.first
 	}
 	switch {
 	case !it.Force || f.held() || f.queued || it.Queue == "":
