@@ -73,8 +73,8 @@ func (s *Store) loadJournal() (map[string]journalState, error) {
 		return nil, err
 	}
 	j := &s.sched.journal
-	if end := first + uint64(len(values)); end > j.next {
-		return nil, fmt.Errorf("cannot read journal row %d; got fewer than %d rows ever: %w", end-1, end, store.ErrCorrupt)
+	if next := first + uint64(len(values)); next != j.next && next > 0 {
+		return nil, fmt.Errorf("cannot read the journal of queues; got %d as the number of its next row; want %d: %w", j.next, next, store.ErrCorrupt)
 	}
 	return journalStates(first, values, j)
 }

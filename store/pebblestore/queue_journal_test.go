@@ -245,16 +245,22 @@ func TestJournalOfSettlements(t *testing.T) {
 // TestJournalIsChecked checks that invalid rows of the journal are found.
 func TestJournalIsChecked(t *testing.T) {
 	for name, row := range map[string][2]string{
-		"number never given": {"J\x00\x00\x00\x00\x00\x00\x00\x09", ""},
-		"short key":          {"J\x00", ""},
-		"broken state":       {"J\x00\x00\x00\x00\x00\x00\x00\x00", "\x01\x05h"},
+		"last row is missing": {"J\x00\x00\x00\x00\x00\x00\x00\x01", "delete"},
+		"number never given":  {"J\x00\x00\x00\x00\x00\x00\x00\x09", ""},
+		"short key":           {"J\x00", ""},
+		"broken state":        {"J\x00\x00\x00\x00\x00\x00\x00\x00", "\x01\x05h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 1}}
 			s := mustOpen(t, "db", opt)
 			addTo(t, s, 2, 0)
 			addTo(t, s, 2, 1)
-			if err := s.db.Set([]byte(row[0]), []byte(row[1]), pebble.Sync); err != nil {
+			addTo(t, s, 2, 2)
+			err := s.db.Set([]byte(row[0]), []byte(row[1]), pebble.Sync)
+			if row[1] == "delete" {
+				err = s.db.Delete([]byte(row[0]), pebble.Sync)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Close(); err != nil {
