@@ -9,6 +9,16 @@ import (
 	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
+// indexPhase is what the fingerprint index is used for.
+type indexPhase int
+
+const (
+	noIndex  indexPhase = iota // the tables of packed keys and the runs answer
+	filling                    // they do, until the index has all keys
+	answers                    // the index does
+	outgrown                   // it does, until a flush has ended that begins in this phase
+)
+
 // IndexInfo is what Store.Index reports.
 type IndexInfo struct {
 	// Fingerprints reports whether a fingerprint index answers, or is being filled to
@@ -44,17 +54,17 @@ func (i IndexInfo) Mode() string {
 // Index reports how keys are looked up. Of a store that failed or was closed it
 // returns the zero IndexInfo.
 func (s *Store) Index() IndexInfo {
-	info, _ := s.index()
+	info, _ := s.indexInfo()
 	return info
 }
 
-// index is Index with the reason why there is nothing to report.
-func (s *Store) index() (IndexInfo, error) {
+// indexInfo is Index with the reason why there is nothing to report.
+func (s *Store) indexInfo() (IndexInfo, error) {
 	if err := s.rlock(); err != nil {
 		return IndexInfo{}, err
 	}
 	defer s.mu.RUnlock()
-	info := IndexInfo{Fingerprints: s.useIndex, Filling: s.useIndex && !(s.filled && async.Closed(s.learned)), Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
+	info := IndexInfo{Fingerprints: s.index != noIndex, Filling: s.index == filling || s.index != noIndex && !async.Closed(s.learned), Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
 	counted := map[*runfile.File]bool{}
 	for _, r := range s.runs() {
 		if !counted[r.File] {
@@ -62,7 +72,7 @@ func (s *Store) index() (IndexInfo, error) {
 			info.Mapped += r.File.Bytes()
 		}
 	}
-	if s.useIndex && !s.opt.Exact {
+	if s.index != noIndex && !s.opt.Exact {
 		for _, c := range s.crawls {
 			info.WronglyDropped += seenindex.Odds(float64(c.count()))
 		}
@@ -112,12 +122,12 @@ const budgetGroups = 64
 // keepBudget has the store leave an index that has outgrown its budget: from a
 // flush on, the tables and runs have all keys, and answer.
 func (s *Store) keepBudget() {
-	if s.groups.Load()%budgetGroups != 0 || !s.useIndex || !s.filled || s.leaving || s.setBytes() <= s.opt.indexBytes() {
+	if s.groups.Load()%budgetGroups != 0 || s.index != answers || s.setBytes() <= s.opt.indexBytes() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leaving = true
+	s.index = outgrown
 	s.pokeKeeper()
 }
 
@@ -129,7 +139,7 @@ func (s *Store) leave() {
 		old = append(old, c.seen.x)
 		c.seen.x = nil
 	}
-	s.useIndex, s.leaving = false, false
+	s.index = noIndex
 	go func() {
 		for _, x := range old {
 			x.Close()

@@ -146,12 +146,11 @@ func (s *Store) round(m *merges) error {
 	if err := s.rlock(); err != nil {
 		return err
 	}
-	leaving := s.leaving
-	due := leaving || s.packed >= s.flushAt() || s.mustPurge()
+	due := s.index == outgrown || s.packed >= s.flushAt() || s.mustPurge()
 	s.mu.RUnlock()
 	var err error
 	if due {
-		err = s.flushPacked(leaving)
+		err = s.flushPacked()
 	}
 	s.startMerges(m)
 	return err
@@ -164,12 +163,12 @@ func (s *Store) flushRuns() error {
 		return err
 	}
 	defer done()
-	return s.flushPacked(false)
+	return s.flushPacked()
 }
 
 // freeze begins a flush, and returns the packed rows that become runs. If a generation has many
 // tombstones, the keys that have one are then to be left out by a merge.
-func (tx *txn) freeze(leaving bool) (parts []*keyPart) {
+func (tx *txn) freeze() (parts []*keyPart) {
 	s := tx.s
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
@@ -184,7 +183,7 @@ func (tx *txn) freeze(leaving bool) (parts []*keyPart) {
 		n := c.seen
 		if len(n.table) > 0 {
 			n.flushing, n.table = append(n.flushing, n.table), packedTable{}
-		} else if n.table == nil && leaving {
+		} else if n.table == nil && s.index == outgrown {
 			n.table = packedTable{}
 		}
 	}
@@ -192,13 +191,14 @@ func (tx *txn) freeze(leaving bool) (parts []*keyPart) {
 }
 
 // flushPacked makes runs of the packed rows. If it fails, the rows stay.
-func (s *Store) flushPacked(leaving bool) error {
+func (s *Store) flushPacked() error {
 	s.keeper.flushing.Lock()
 	defer s.keeper.flushing.Unlock()
 	var parts []*keyPart
+	var leaving bool
 	err := s.do(context.Background(), stepOp(func(tx *txn) error {
 		if tx.flush(); tx.err == nil {
-			parts = tx.freeze(leaving)
+			parts, leaving = tx.freeze(), s.index == outgrown
 		}
 		return tx.err
 	}))
@@ -212,7 +212,7 @@ func (s *Store) flushPacked(leaving bool) error {
 		for _, c := range s.crawls {
 			c.seen.flushing = nil
 		}
-		if leaving && s.leaving {
+		if leaving && s.index == outgrown {
 			s.leave()
 		}
 		return nil

@@ -45,20 +45,17 @@ const tableBytes = 40
 // newKeySet returns an empty set for c.
 func (s *Store) newKeySet(c *crawl) *keySet {
 	n := &keySet{s: s, c: c}
-	if s.useIndex {
+	if s.index != noIndex {
 		n.x = seenindex.New(&s.secret)
 	}
-	if s.useTables() {
+	if s.index != answers || s.opt.Exact {
 		n.table = packedTable{}
 	}
 	return n
 }
 
-// useTables reports whether packed keys are kept in tables.
-func (s *Store) useTables() bool { return !s.useIndex || !s.filled || s.leaving || s.opt.Exact }
-
 // trusted reports whether the index alone answers.
-func (n *keySet) trusted() bool { return n.x != nil && n.s.filled && !n.s.opt.Exact }
+func (n *keySet) trusted() bool { return n.s.index >= answers && !n.s.opt.Exact }
 
 // addSorted sets fresh[i] for each i of order, and learns the keys that are
 // fresh; an error leaves the set as it was.
@@ -160,7 +157,7 @@ func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []p
 	for _, i := range order {
 		known[i] = false
 	}
-	if n.x != nil && n.s.filled {
+	if n.s.index >= answers {
 		hits := n.rest[:0]
 		for _, i := range order {
 			if n.x.Has(&keys[i]) {

@@ -30,11 +30,12 @@ func (s *Store) loadKeys() error {
 			gens[g.num] = g
 		}
 	}
-	s.useIndex = s.opt.fits(s.keys())
+	if s.opt.fits(s.keys()) {
+		s.index = filling
+	}
 	if err := s.loadRuns(gens); err != nil {
 		return err
 	}
-	s.filled = s.useIndex && s.noRuns()
 	for _, c := range s.crawls {
 		c.seen = s.newKeySet(c)
 	}
@@ -240,13 +241,17 @@ const fillSteps = 32
 
 // startFill begins to fill the index from the runs that open found.
 func (s *Store) startFill() {
-	if !s.useIndex || s.filled {
+	if s.index != filling {
 		return
 	}
 	var parts []*keyPart
 	for g, r := range s.runs() {
 		r.File.Use()
 		parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
+	}
+	if len(parts) == 0 {
+		s.endFill()
+		return
 	}
 	// The largest runs come first, as each makes room for all keys of its segments.
 	slices.SortFunc(parts, func(a, b *keyPart) int { return cmp.Compare(b.len(), a.len()) })
@@ -311,18 +316,11 @@ func (n *keySet) fill(keys []store.Key, room int64) {
 }
 
 func (s *Store) endFill() {
-	s.filled = true
+	s.index = answers
 	if s.opt.Exact {
 		return
 	}
 	for _, c := range s.crawls {
 		c.seen.table, c.seen.flushing = nil, nil
 	}
-}
-
-func (s *Store) noRuns() bool {
-	for range s.runs() {
-		return false
-	}
-	return true
 }

@@ -274,7 +274,7 @@ func (s *Store) mustPurge() bool {
 func (s *Store) purges(g *generation) bool {
 	n := int64(len(g.dead))
 	return n >= min(purgeLeast, s.flushAt()) && 8*n >= g.keys && g.purging == nil && g.low == nil &&
-		s.views == 0 && (!s.useIndex || s.filled)
+		s.views == 0 && s.index != filling
 }
 
 // purgeable reports whether all keys of g that are purging are in runs that are not being merged.

@@ -54,7 +54,7 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 		return Metrics{}, err
 	}
 	defer done()
-	index, err := s.index()
+	index, err := s.indexInfo()
 	if err != nil {
 		return Metrics{}, err
 	}

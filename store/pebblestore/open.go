@@ -72,10 +72,8 @@ type Store struct {
 	nextPacked uint64 // number of the next packed row
 	packed     int64  // keys in packed rows
 	packSpace  []byte // for the next packed row
-	useIndex   bool   // there is a fingerprint index
-	filled     bool   // and it has all keys
-	leaving    bool   // it is too large, and to be left
-	fillError  error  // why it could not be filled
+	index      indexPhase
+	fillError  error // why it could not be filled
 }
 
 var _ store.Store = (*Store)(nil)

@@ -194,7 +194,7 @@ func TestForgetAmongPackedGenerations(t *testing.T) {
 			see(t, s, "", testKeys(n*i, n*i+n))
 			clock.step(2 * time.Hour)
 			if i == 1 { // the rows of the first two are those of a flush that failed
-				if err := s.do(t.Context(), stepOp(func(tx *txn) error { tx.freeze(false); return nil })); err != nil {
+				if err := s.do(t.Context(), stepOp(func(tx *txn) error { tx.freeze(); return nil })); err != nil {
 					t.Fatal(err)
 				}
 			}

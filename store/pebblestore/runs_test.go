@@ -453,7 +453,7 @@ func TestFileOutlivesItsFirstRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	step(func(tx *txn) error { parts = tx.freeze(false); return nil })
+	step(func(tx *txn) error { parts = tx.freeze(); return nil })
 	w := &runsWriter{s: s}
 	for _, p := range parts {
 		if err := w.write(p); err != nil {
