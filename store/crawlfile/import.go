@@ -37,11 +37,6 @@ type Progress struct {
 	Keys int64 `json:"keys"` // and keys
 }
 
-// sortedImporter is a store that takes ascending keys in its own way.
-type sortedImporter interface {
-	ImportSorted(ctx context.Context, crawl string, keys iter.Seq2[store.Key, error], opt store.SeeOptions) (read, fresh int64, err error)
-}
-
 // Import reads a crawl file or a key file into a crawl of s. If the file was made with another
 // identity than the crawl, the error is store.ErrIdentity. A different Unicode version is an error
 // only if the file has keys of internationalised hosts.
@@ -255,12 +250,7 @@ func (im *importer) keys(ctx context.Context, r io.Reader) error {
 	if want != have {
 		return foreign("the keys", h.Identity, have)
 	}
-	opt := store.SeeOptions{UnicodeHosts: h.UnicodeHosts}
-	if own, ok := im.s.(sortedImporter); ok && im.opt.After.Keys == 0 {
-		im.n.Keys, im.n.New, err = own.ImportSorted(ctx, im.crawl, kr.Keys(), opt)
-		return err
-	}
-	return im.see(ctx, kr.Keys(), opt)
+	return im.see(ctx, kr.Keys(), store.SeeOptions{UnicodeHosts: h.UnicodeHosts})
 }
 
 // see records keys batch by batch.

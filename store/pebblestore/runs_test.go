@@ -186,13 +186,13 @@ func TestFilesGo(t *testing.T) {
 	wantSeen(t, s, "", 1000)
 }
 
-// TestImportsMakeNoGenerations: importing the same keys again and again leaves nothing
+// TestKnownKeysMakeNoGenerations: recording the same keys again and again leaves nothing
 // behind.
-func TestImportsMakeNoGenerations(t *testing.T) {
+func TestKnownKeysMakeNoGenerations(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
 	for range 100 {
-		importKeysInto(t, s, "", sortedKeys(0, 100))
+		see(t, s, "", testKeys(0, 100))
 	}
 	if n := len(s.crawls[store.DefaultCrawl].gens); n != 1 {
 		t.Errorf("got %d generations; want 1", n)

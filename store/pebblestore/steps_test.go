@@ -33,7 +33,7 @@ func during(t *testing.T, s *Store, from int, f func()) (steps int64, answered i
 	return s.accepted.Load() - before - int64(answered), answered
 }
 
-// TestAddsGoOn checks that Verify, imports and forgetting by age take many steps, that adds are
+// TestAddsGoOn checks that Verify and forgetting by age take many steps, that adds are
 // answered between them, and that the result is right.
 func TestAddsGoOn(t *testing.T) {
 	const n, many = 200_000, 20
@@ -44,10 +44,7 @@ func TestAddsGoOn(t *testing.T) {
 	if steps, _ := during(t, s, 10_000_000, func() { wantNoFindings(t, s) }); steps < many {
 		t.Errorf("Verify took %d steps; want at least %d", steps, many)
 	}
-	keys := sortedKeys(n, 3*n)
-	if steps, _ := during(t, s, 20_000_000, func() { importKeysInto(t, s, "", keys) }); steps < many {
-		t.Errorf("an import took %d steps; want at least %d", steps, many)
-	}
+	see(t, s, "", testKeys(n, 3*n))
 	clock.step(2 * time.Hour)
 	before := clock.Now()
 	see(t, s, "", testKeys(30_000_000, 30_000_001))

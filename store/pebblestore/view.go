@@ -3,12 +3,14 @@ package pebblestore
 import (
 	"cmp"
 	"context"
+	"io"
 	"iter"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
+	"github.com/firstseen/firstseen/store/keyfile"
 )
 
 // view lists the keys of a crawl in order, from its runs and packed rows as they
@@ -59,6 +61,17 @@ func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, err
 			yield(store.Key{}, err)
 		}
 	}
+}
+
+// Export writes the keys of a crawl to w as a key file, and returns their number.
+// Keys recorded or forgotten while it runs may be in the file or not.
+func (s *Store) Export(ctx context.Context, w io.Writer, crawl string) (int64, error) {
+	if err := s.rlock(); err != nil {
+		return 0, err
+	}
+	h := keyfile.Header{Identity: s.Identity(), UnicodeHosts: s.unicodeHosts}
+	s.mu.RUnlock()
+	return keyfile.Write(w, h, s.Keys(ctx, crawl))
 }
 
 // openView opens a view.

@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&b.load.Callers, "callers", 1, "callers at the same time")
 	flag.BoolVar(&b.load.Skew, "skew", false, "draw duplicates as links are, mostly of a few")
 	flag.Func("dup", "shares of duplicates, in % (default 90,70,50)", b.dups.set)
-	flag.BoolVar(&b.bulk, "bulk", false, "load by sorted import, and measure export and import")
+	flag.BoolVar(&b.bulk, "bulk", false, "measure exports too")
 	flag.Func("index", "MB that the index may take; -1 for no index (default: no bound)", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		b.opt.IndexBytes = n << 20

@@ -11,7 +11,6 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/tools/bench/store/storebench"
 	"github.com/firstseen/firstseen/hashkey"
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -47,31 +46,11 @@ func (b *bench) open() (*pebblestore.Store, error) {
 
 // fill records the first keys.
 func (b *bench) fill(s *pebblestore.Store) error {
-	n := int(b.keys) - b.stream.Known
-	if !b.bulk {
-		w := startWatch()
-		if err := b.stream.Preload(storebench.Pebble{Store: s}, n); err != nil {
-			return err
-		}
-		w.print("load in batches", int64(n))
-		return nil
-	}
-	keys := b.stream.Next(n)
-	w := startWatch()
-	_, fresh, err := s.ImportSorted(context.Background(), "", func(yield func(store.Key, error) bool) {
-		for _, k := range keys {
-			if !yield(k, nil) {
-				return
-			}
-		}
-	}, store.SeeOptions{})
-	if err != nil {
+	n, w := int(b.keys)-b.stream.Known, startWatch()
+	if err := b.stream.Preload(storebench.Pebble{Store: s}, n); err != nil {
 		return err
 	}
-	if fresh != int64(n) {
-		return fmt.Errorf("cannot import; got %d new keys; want %d", fresh, n)
-	}
-	w.print("import of sorted keys", int64(n))
+	w.print("load in batches", int64(n))
 	return nil
 }
 
