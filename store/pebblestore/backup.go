@@ -81,12 +81,7 @@ type backup struct {
 }
 
 // ended returns an error if the backup must end.
-func (b *backup) ended() error {
-	if b.s.isClosing() {
-		return store.ErrClosed
-	}
-	return errors.Join(b.ctx.Err(), b.s.failure())
-}
+func (b *backup) ended() error { return cmp.Or(b.s.usable(), b.ctx.Err()) }
 
 // maxCheckpoints bounds the attempts at a checkpoint.
 const maxCheckpoints = 3

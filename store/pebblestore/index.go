@@ -156,9 +156,10 @@ func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []
 	return nil
 }
 
-// packFresh writes the keys that are fresh, and returns how many there are.
-func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []bool) (n int64) {
+// packFresh writes the keys that are fresh.
+func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []bool) {
 	var g *generation
+	var n int64
 	for _, i := range order {
 		if !fresh[i] {
 			continue
@@ -174,5 +175,4 @@ func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []boo
 	if n > 0 {
 		tx.recorded(g, n)
 	}
-	return n
 }

@@ -99,20 +99,8 @@ func (k *keeper) releaseFiles(files []*runfile.File) {
 	})
 }
 
-// flushAt is how many packed keys make a flush.
-func (s *Store) flushAt() int64 {
-	if s.opt.flushKeys > 0 {
-		return int64(s.opt.flushKeys)
-	}
-	return flushKeys
-}
-
-func (o *Options) ownKeys() int64 {
-	if o.flushKeys > 0 {
-		return int64(o.flushKeys)
-	}
-	return ownKeys
-}
+// hasOwnFile reports whether a run of n keys has a file of its own.
+func (o *Options) hasOwnFile(n int64) bool { return n >= min(ownKeys, o.flushKeys) }
 
 func (s *Store) pokeKeeper() {
 	select {
@@ -146,7 +134,7 @@ func (s *Store) round(m *merges) error {
 	if err := s.rlock(); err != nil {
 		return err
 	}
-	due := s.index == outgrown || s.packed >= s.flushAt() || s.mustPurge()
+	due := s.index == outgrown || s.packed >= s.opt.flushKeys || s.mustPurge()
 	s.mu.RUnlock()
 	var err error
 	if due {
@@ -267,9 +255,9 @@ func (s *Store) pickMerge(m *merges) ([]*keyPart, func()) {
 				}
 			}
 			for _, r := range g.runs {
-				of := g
-				if r.Len() < s.opt.ownKeys() {
-					of = nil
+				var of *generation
+				if s.opt.hasOwnFile(r.Len()) {
+					of = g
 				}
 				if parts[r.File] == nil {
 					files[of] = append(files[of], r.File)

@@ -98,7 +98,8 @@ type newFile struct {
 
 // writer returns the file for a run of so many keys.
 func (w *runsWriter) writer(n int64) (*newFile, error) {
-	if n < w.s.opt.ownKeys() && w.shared != nil {
+	shares := !w.s.opt.hasOwnFile(n)
+	if shares && w.shared != nil {
 		return w.shared, nil
 	}
 	var id runfile.ID
@@ -111,7 +112,7 @@ func (w *runsWriter) writer(n int64) (*newFile, error) {
 	}
 	f := &newFile{Writer: writer}
 	w.all = append(w.all, f)
-	if n < w.s.opt.ownKeys() {
+	if shares {
 		w.shared = f
 	}
 	return f, nil
@@ -273,7 +274,7 @@ func (s *Store) mustPurge() bool {
 // no reader of its runs needs them.
 func (s *Store) purges(g *generation) bool {
 	n := int64(len(g.dead))
-	return n >= min(purgeLeast, s.flushAt()) && 8*n >= g.keys && g.purging == nil && g.low == nil &&
+	return n >= min(purgeLeast, s.opt.flushKeys) && 8*n >= g.keys && g.purging == nil && g.low == nil &&
 		s.views == 0 && s.index != filling
 }
 

@@ -77,7 +77,7 @@ type tuning struct {
 	// holdLearning holds up the sorting of packed keys after Open until it is closed.
 	holdLearning chan struct{}
 	// flushKeys makes runs of as few packed keys.
-	flushKeys int
+	flushKeys int64
 	// lagKeys is how many packed keys writes are nearly stopped at, since flushes do not
 	// keep up. They are slowed down from half as many on.
 	lagKeys int
@@ -130,6 +130,7 @@ func (t tuning) withDefaults(cache int64) tuning {
 	t.tableBytes = cmp.Or(t.tableBytes, 32<<20)
 	t.textBytes = cmp.Or(t.textBytes, 80<<20)
 	t.leaseBytes = cmp.Or(t.leaseBytes, 1<<10)
+	t.flushKeys = cmp.Or(t.flushKeys, flushKeys)
 	t.lagKeys = cmp.Or(t.lagKeys, lagKeys)
 	t.journalFrom = cmp.Or(t.journalFrom, journalFrom)
 	t.keptStates, t.keptPlaces = cmp.Or(t.keptStates, keptStates), cmp.Or(t.keptPlaces, keptPlaces)

@@ -109,7 +109,7 @@ func (s *Store) writePacked(tx *txn) {
 		s.nextPacked++
 		tx.packs = tx.packs[:0]
 	}
-	if s.packed >= s.flushAt() {
+	if s.packed >= s.opt.flushKeys {
 		s.pokeKeeper()
 	}
 }

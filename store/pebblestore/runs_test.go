@@ -81,7 +81,7 @@ func TestForgetAddMergeCrash(t *testing.T) {
 				g := s.crawls[store.DefaultCrawl].gens[0]
 				return len(g.dead) + len(g.purging)
 			}
-			idle(t, s, func() bool { return dead() < opt.flushKeys })
+			idle(t, s, func() bool { return int64(dead()) < opt.flushKeys })
 			crash()
 			wantSeen(t, s, "", 280)
 			if n := see(t, s, "", testKeys(0, 400)); n != 120 {
@@ -129,7 +129,7 @@ func TestManySmallCrawls(t *testing.T) {
 	if crawls < 2000 {
 		crawls = 200
 	}
-	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: crawls * 2}}
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{flushKeys: int64(crawls * 2)}}
 	s := mustOpen(t, "db", opt)
 	for i := range crawls {
 		see(t, s, fmt.Sprint("crawl", i), testKeys(keys*i, keys*i+keys))
