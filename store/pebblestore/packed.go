@@ -65,22 +65,6 @@ func (p *packedKeys) sorted() []store.Key {
 	return runfile.Sort(keys)
 }
 
-// each calls f for those of the keys that are in the rows, by looking at all of these: half a
-// million take about a millisecond, as few have the first bytes of a key.
-func (p *packedKeys) each(keys map[store.Key]bool, f func(store.Key)) {
-	var begins [1 << 16]bool
-	for k := range keys {
-		begins[binary.BigEndian.Uint16(k[:])] = true
-	}
-	for _, c := range p.chunks {
-		for ; len(c) > 0; c = c[keyLen:] {
-			if begins[binary.BigEndian.Uint16(c)] && keys[store.Key(c)] {
-				f(store.Key(c))
-			}
-		}
-	}
-}
-
 // pack has k written with the group, as a key of g.
 func (tx *txn) pack(g *generation, k *store.Key) {
 	if len(g.pending) == 0 {
