@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
@@ -18,9 +17,9 @@ import (
 )
 
 // Open brings the places of all runs and the keys of packed rows into memory, and compares
-// their numbers with those of the generations. In the background it then sorts the packed keys
-// into tables, and places from their journal also: until that ends, only leases are served. From
-// then on table and runs answer, until the index is filled.
+// their numbers with those of the generations. In the background it then puts the packed keys
+// and the places of the journal into tables: until that ends, only leases are served. From
+// then on tables and runs answer, until the index is filled from runs and packed rows.
 
 // loadKeys loads the state that decides which keys are known.
 func (s *Store) loadKeys() error {
@@ -154,7 +153,7 @@ func (s *Store) loadPacked(gens map[uint32]*generation) error {
 	})
 }
 
-// learn puts the packed keys that Open found into the sets and the places into a table, and then has
+// learn puts the packed keys and the places that Open found into tables, and then has
 // steps other than leases begin. None runs in the meantime, so nothing else uses the sets. If the rows of places cannot be parsed, the store fails: Pebble compared checksums.
 func (s *Store) learn() {
 	if s.opt.holdLearning != nil {
@@ -169,9 +168,7 @@ func (s *Store) learn() {
 	}
 	for _, c := range s.byName {
 		for _, g := range c.gens {
-			if g.packed > 0 {
-				c.seen.learnPacked(g)
-			}
+			c.seen.learnPacked(g)
 		}
 	}
 	_ = s.do(context.Background(), learnedOp{func(*txn) error { // or the store failed, or is closing
@@ -183,19 +180,15 @@ func (s *Store) learn() {
 // learnedOp is the step that all but leases wait for.
 type learnedOp struct{ stepOp }
 
-// learnPacked adds the packed keys of g.
+// learnPacked adds the packed keys of g to the table.
 func (n *keySet) learnPacked(g *generation) {
-	keys := g.visible(g.rows.sorted())
-	var index sync.WaitGroup
-	if n.x != nil {
-		index.Go(func() { n.fill(keys, n.x.Len()+int64(len(keys))) })
-	}
-	if n.table != nil {
-		for i := range keys {
-			n.table[keys[i]] = struct{}{}
+	for _, c := range g.rows.chunks {
+		for ; len(c) > 0; c = c[keyLen:] {
+			if k := store.Key(c); !g.hidden(&k) {
+				n.table[k] = struct{}{}
+			}
 		}
 	}
-	index.Wait()
 }
 
 // endLearning has steps other than leases begin.
@@ -239,15 +232,22 @@ func (s *Store) checkCount(g *generation) error {
 // a quarter of a millisecond. With fewer, filling would take minutes while callers keep the committer busy.
 const fillSteps = 32
 
-// startFill begins to fill the index from the runs that open found.
+// startFill begins to fill the index from the runs and packed rows that open found.
 func (s *Store) startFill() {
 	if s.index != filling {
 		return
 	}
 	var parts []*keyPart
-	for g, r := range s.runs() {
-		r.File.Use()
-		parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
+	for _, c := range s.byName {
+		for _, g := range c.gens {
+			for _, r := range g.runs {
+				r.File.Use()
+				parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
+			}
+			if g.packed > 0 {
+				parts = append(parts, &keyPart{g: g, rows: g.rows, packed: g.packed})
+			}
+		}
 	}
 	if len(parts) == 0 {
 		s.endFill()
@@ -258,7 +258,9 @@ func (s *Store) startFill() {
 	s.behind.Go(func() {
 		err := s.fill(parts)
 		for _, p := range parts {
-			p.inputs[0].File.Release()
+			for _, r := range p.inputs {
+				r.File.Release()
+			}
 		}
 		// Only the end of the store fails this step, and that is reported to its callers.
 		_ = s.do(context.Background(), stepOp(func(*txn) error {
@@ -274,7 +276,7 @@ func (s *Store) startFill() {
 	})
 }
 
-// fill adds the keys of runs to the index, a step after the other.
+// fill adds the keys of parts to the index, a step after the other.
 func (s *Store) fill(parts []*keyPart) error {
 	if s.opt.holdFill != nil {
 		select {
@@ -285,7 +287,7 @@ func (s *Store) fill(parts []*keyPart) error {
 	eg, ctx := errgroup.WithContext(context.Background())
 	eg.SetLimit(fillSteps)
 	for _, p := range parts {
-		for from := p.inputs[0].Read(nil); ctx.Err() == nil; {
+		for from := p.keys(); ctx.Err() == nil; {
 			keys, err := from.Next()
 			if err != nil {
 				return errors.Join(err, eg.Wait())
