@@ -160,6 +160,9 @@ func openPebble(dir string, opt Options, h *health) (db *pebble.DB, err error) {
 		}
 		return nil, failed
 	}
+	if err != nil {
+		h.die(err) // what Pebble left running must write nothing
+	}
 	return db, err
 }
 
