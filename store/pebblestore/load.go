@@ -52,17 +52,23 @@ func (s *Store) loadKeys() error {
 	return nil
 }
 
+// scanOf calls f for the rows of a table that generations have.
+func (s *Store) scanOf(gens map[uint32]*generation, table byte, f func(g *generation, key, value []byte) error) error {
+	return s.scan([]byte{table}, rowBound(table), func(key, value []byte) error {
+		if len(key) < 5 || gens[binary.BigEndian.Uint32(key[1:])] == nil {
+			return fmt.Errorf("cannot read row %x; got an unknown generation: %w", key, store.ErrCorrupt)
+		}
+		return f(gens[binary.BigEndian.Uint32(key[1:])], key, value)
+	})
+}
+
 // loadRuns opens the files of runs, and removes those that no run is in.
 func (s *Store) loadRuns(gens map[uint32]*generation) error {
 	files := map[runfile.ID]*runfile.File{}
-	err := s.scan([]byte{tableRun}, rowBound(tableRun), func(key, value []byte) error {
-		num, id, place, err := parseRunRow(key, value)
+	err := s.scanOf(gens, tableRun, func(g *generation, key, value []byte) error {
+		_, id, place, err := parseRunRow(key, value)
 		if err != nil {
 			return err
-		}
-		g := gens[num]
-		if g == nil {
-			return fmt.Errorf("cannot read run row %x; got unknown generation %d: %w", key, num, store.ErrCorrupt)
 		}
 		f := files[id]
 		if f == nil {
@@ -119,11 +125,10 @@ func (s *Store) cleanRuns(files map[runfile.ID]*runfile.File) error {
 }
 
 func (s *Store) loadTombs(gens map[uint32]*generation) error {
-	return s.scan([]byte{tableTomb}, rowBound(tableTomb), func(key, _ []byte) error {
-		if len(key) != keyRowLen || gens[binary.BigEndian.Uint32(key[1:])] == nil {
+	return s.scanOf(gens, tableTomb, func(g *generation, key, _ []byte) error {
+		if len(key) != keyRowLen {
 			return fmt.Errorf("cannot read tombstone row %x: %w", key, store.ErrCorrupt)
 		}
-		g := gens[binary.BigEndian.Uint32(key[1:])]
 		if g.dead == nil {
 			g.dead = map[store.Key]struct{}{}
 		}
@@ -135,14 +140,10 @@ func (s *Store) loadTombs(gens map[uint32]*generation) error {
 // loadPacked reads the packed rows.
 func (s *Store) loadPacked(gens map[uint32]*generation) error {
 	s.nextPacked = 1
-	return s.scan([]byte{tablePacked}, rowBound(tablePacked), func(key, value []byte) error {
-		num, row, value, err := parsePackedRow(key, value)
+	return s.scanOf(gens, tablePacked, func(g *generation, key, value []byte) error {
+		_, row, value, err := parsePackedRow(key, value)
 		if err != nil {
 			return err
-		}
-		g := gens[num]
-		if g == nil {
-			return fmt.Errorf("cannot read packed row %x; got unknown generation %d: %w", key, num, store.ErrCorrupt)
 		}
 		s.nextPacked = max(s.nextPacked, row+1)
 		g.rows.add(row, value)

@@ -23,6 +23,7 @@ type Writer struct {
 	id     ID
 	f      vfs.File
 	out    *bufio.Writer
+	err    error // of the first write that failed
 	size   int64 // of the runs that are complete
 	m      uint64
 	n      int64
@@ -63,32 +64,33 @@ func (w *Writer) Add(keys []Key) error {
 		if w.n == MaxKeys {
 			return fmt.Errorf("cannot write run file %s; got more than %d keys", w.path, int64(MaxKeys))
 		}
-		if err := w.endBuckets(bucketOf(k, w.m)); err != nil {
-			return err
-		}
+		w.endBuckets(bucketOf(k, w.m))
 		w.bucket = append(w.bucket, k[:]...)
 		w.last = *k
 		w.n++
 	}
-	return nil
+	return w.err
+}
+
+// write writes b, unless a write has failed.
+func (w *Writer) write(b []byte) {
+	if _, err := w.out.Write(b); err != nil && w.err == nil {
+		w.err = fmt.Errorf("cannot write run file %s: %w", w.path, err)
+	}
 }
 
 // endBuckets ends the buckets before the given one.
-func (w *Writer) endBuckets(b uint64) error {
+func (w *Writer) endBuckets(b uint64) {
 	for w.ended < b {
 		w.appendEntry()
-		_, err := w.out.Write(w.bucket)
+		w.write(w.bucket)
 		w.bucket = w.bucket[:0]
-		if w.ended++; err == nil && (w.ended%pageBuckets == 0 || w.ended == w.m) {
-			_, err = w.out.Write(w.index)
+		if w.ended++; w.ended%pageBuckets == 0 || w.ended == w.m {
+			w.write(w.index)
 			w.index = w.index[:0]
 			w.before = append(w.before, w.n)
 		}
-		if err != nil {
-			return fmt.Errorf("cannot write run file %s: %w", w.path, err)
-		}
 	}
-	return nil
 }
 
 // appendEntry appends the entry of the bucket being filled.
@@ -106,23 +108,17 @@ func (w *Writer) appendEntry() {
 
 // End ends the run and returns its place.
 func (w *Writer) End() (Place, error) {
-	if err := w.endBuckets(w.m); err != nil {
-		return Place{}, err
-	}
+	w.endBuckets(w.m)
 	p := Place{Offset: w.size, Keys: w.n, Buckets: int64(w.m)}
 	w.size += p.bytes()
-	if p.tableLen() == 0 {
-		return p, nil
+	if p.tableLen() > 0 {
+		var table []byte
+		for _, n := range w.before[1:p.pages()] {
+			table = binary.BigEndian.AppendUint64(table, uint64(n))
+		}
+		w.write(binary.BigEndian.AppendUint32(table, crc32.Checksum(table, castagnoli)))
 	}
-	var table []byte
-	for _, n := range w.before[1:p.pages()] {
-		table = binary.BigEndian.AppendUint64(table, uint64(n))
-	}
-	table = binary.BigEndian.AppendUint32(table, crc32.Checksum(table, castagnoli))
-	if _, err := w.out.Write(table); err != nil {
-		return p, fmt.Errorf("cannot write run file %s: %w", w.path, err)
-	}
-	return p, nil
+	return p, w.err
 }
 
 // Finish ends the file, syncs it, and opens it. The directory is the caller's to
@@ -131,11 +127,8 @@ func (w *Writer) Finish() (*File, error) {
 	foot := append([]byte(magic), w.id[:]...)
 	foot = binary.BigEndian.AppendUint64(foot, uint64(w.size))
 	foot = append(foot, make([]byte, footLen-4-len(foot))...)
-	foot = binary.BigEndian.AppendUint32(foot, crc32.Checksum(foot, castagnoli))
-	_, err := w.out.Write(foot)
-	if err == nil {
-		err = w.out.Flush()
-	}
+	w.write(binary.BigEndian.AppendUint32(foot, crc32.Checksum(foot, castagnoli)))
+	err := w.out.Flush() // which returns the error of an earlier write, too
 	if err == nil {
 		err = w.f.Sync()
 	}

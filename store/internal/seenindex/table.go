@@ -2,6 +2,7 @@ package seenindex
 
 import (
 	"math/bits"
+	"sort"
 	"unsafe"
 )
 
@@ -144,16 +145,7 @@ func (t *table) remove(k *Key) bool {
 
 // classFor returns the least class that holds n keys with some to come.
 func (t *table) classFor(n uint32) uint8 {
-	lo, hi := 1, len(t.mem.classes)-1
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if t.sizes[mid].slots*8 >= 10*(n+1) {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	return uint8(lo)
+	return uint8(1 + sort.Search(len(t.mem.classes)-2, func(c int) bool { return t.sizes[1+c].slots*8 >= 10*(n+1) }))
 }
 
 // resize moves a segment into an array of class c, or a longer one if its end
