@@ -17,7 +17,7 @@ import (
 
 // formatVersion is the version of the keys that this package writes. It
 // refuses any other.
-const formatVersion = 6
+const formatVersion = 7
 
 type field struct {
 	name, value string

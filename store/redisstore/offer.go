@@ -76,7 +76,7 @@ func (o *offering) ask(ctx context.Context, of []int, answers []answer) error {
 		a.request, a.index = p.id, len(p.of)-1
 		p.blob = appendUint(p.blob, 2, uint64(i))
 		if it.Queue == "" {
-			p.blob = appendLong(p.blob, it.Key[:])
+			p.blob = appendLong(p.blob, append(it.Key[:], make([]byte, len(queueHash{}))...))
 			continue
 		}
 		_, queue := o.s.layout.ofQueue(it.Queue)

@@ -57,8 +57,8 @@ type Options struct {
 	clock store.Clock
 }
 
-// answersFor is how long answers are kept for retries, about 150 bytes for each script call and one for each URL. A queue
-// keeps what became of its steps for ten times as long: an unfinished step that is found later may be carried out twice.
+// answersFor is how long answers are kept for retries at least, about 100 bytes for each script call and one for each URL. A
+// queue keeps what became of its steps for ten times as long: an unfinished step that is found later may be carried out twice.
 func (o Options) answersFor() time.Duration { return o.recoverAfter + 2*o.RetryFor }
 
 const maxShards = 8192

@@ -1,9 +1,10 @@
 -- Gives back what a take leased whose answer is not used: the leases end, and don't count.
 --
 -- blob: request 16
-local taken = call('GET', base .. 'r' .. blob)
+local take = open_kept('a', blob, kept)
+local taken = take.value
 -- If the take comes later after all, it finds that it was answered with nothing.
-call('SET', base .. 'r' .. blob, 'S', 'PX', kept)
+keep(take, 'S')
 local pos = 2
 while taken and pos < #taken do
   local n = byte(taken, pos)

@@ -13,8 +13,7 @@ local call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
 local sub, byte, floor = string.sub, string.byte, math.floor
 local max, min, concat = math.max, math.min, table.concat
 local base = sub(KEYS[1], 1, -2)
-local request, kept, crawl_name, blob = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
-local answer_key = base .. 'r' .. request
+local request, kept, crawl_name, blob = ARGV[1], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
 if ARGV[6] ~= '' and call('GET', base .. 'b') ~= ARGV[6] then
   return redis.error_reply('EMPTIED the shard does not have the mark of its store')
@@ -35,26 +34,39 @@ local function text(n)
   return s
 end
 
-if request ~= '' then
-  local before = call('GET', answer_key)
-  if before then
-    -- A write, so that a WAIT after it covers the first one.
-    call('PEXPIRE', answer_key, kept)
-    return before
-  end
-end
-
 local now = tonumber(ARGV[2])
 if not now then
   local t = call('TIME')
   now = t[1] * 1000 + floor(t[2] / 1000)
 end
 
+-- open_kept finds what is kept of a request: a field of one of two hashes, of which the newer takes the place of the older from time
+-- to time. If each were a Redis key that expires, Redis would look for each key that a script names among all of those, too.
+local function open_kept(kind, id, ms)
+  local k = { key = base .. 'r' .. kind, id = id, ms = ms }
+  local v = call('HMGET', k.key, id, 'since')
+  k.value, k.since = v[1] or call('HGET', k.key .. '-', id), tonumber(v[2])
+  return k
+end
+
+-- keep keeps a value of a request for at least the time that open_kept got, and for three times that at most.
+local function keep(k, value)
+  if k.since and math.abs(now - k.since) <= k.ms then return call('HSET', k.key, k.id, value) end
+  call('UNLINK', k.key .. '-')
+  if k.since then call('RENAME', k.key, k.key .. '-') end
+  call('HSET', k.key, 'since', text(now), k.id, value)
+  call('PEXPIRE', k.key, text(3 * k.ms))
+end
+
+local answered = request ~= '' and open_kept('a', request, kept)
+if answered and answered.value then
+  keep(answered, answered.value) -- a write, so that a WAIT after it covers the first one
+  return answered.value
+end
+
 -- answer keeps the reply for a retry. WAIT covers this write if the script made no other.
 local function answer(reply)
-  if request ~= '' then
-    call('SET', answer_key, reply, 'PX', kept)
-  end
+  if answered then keep(answered, reply) end
   return reply
 end
 

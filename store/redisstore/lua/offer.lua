@@ -2,7 +2,7 @@
 -- becomes a step in the same script.
 --
 -- blob: shards 2 | kind 1 of the steps (A: without a cap; P: with one) | cap 6 |
---       for each URL: place 4 | number 2 | length 4 | entry (see FORMAT.md), or the key alone of one that is not queued;
+--       for each URL: place 4 | number 2 | length 4 | entry (see FORMAT.md), or only its key and 6 zeros if it is not queued;
 --       with kind P no key is there twice
 -- reply: a byte for each URL: N new, D duplicate, P its step has to be finished first | epoch 10: as long as a shard
 --        reports the same for a crawl, none of its keys was forgotten
@@ -12,10 +12,10 @@ local told, n_told, out, day, busy = {}, 0, {}, today(), base .. 'p' .. c.id
 local undecided, frame = call('HLEN', busy) > 0, step_frame(kind, string.rep('\0', 8), cap)
 local pos, size = 10, #blob
 while pos <= size do
-  local place, length, key = unpack_struct('>I4xxI4c16', blob, pos)
-  local queued = length > 16
+  local place, length, key, queue = unpack_struct('>I4xxI4c16c6', blob, pos)
+  local queued = length > 22
   local status = 'D'
-  if call('HSETNX', bucket_at(c.keys, place), key, queued and day .. sub(blob, pos + 26, pos + 31) or day) == 1 then
+  if call('HSETNX', bucket_at(c.keys, place), key, queued and day .. queue or day) == 1 then
     status = 'N'
     added(c.keys, shards)
     if queued then

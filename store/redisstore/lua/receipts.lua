@@ -4,8 +4,8 @@
 -- receipts: for each: number in the request 2 | verdict 1
 
 local function open_receipts(ticket)
-  local r = { key = base .. 'r' .. ticket, said = {}, new = {} }
-  r.old = call('GET', r.key) or ''
+  local r = { kept = open_kept('r', ticket, 10 * kept), said = {}, new = {} }
+  r.old = r.kept.value or ''
   for pos = 1, #r.old, 3 do r.said[sub(r.old, pos, pos + 1)] = sub(r.old, pos + 2, pos + 2) end
   return r
 end
@@ -18,5 +18,5 @@ end
 
 -- save_receipts writes in any case, so that WAIT covers a repetition.
 local function save_receipts(r)
-  call('SET', r.key, r.old .. concat(r.new), 'PX', text(10 * kept))
+  keep(r.kept, r.old .. concat(r.new))
 end

@@ -27,33 +27,11 @@ local function alive(c, r)
   return q ~= nil and q.inc == r.inc
 end
 
--- find_record returns the record of a key, or nil, and keeps it for the rest of the script.
-local function find_record(c, key)
-  local r = c.records[key]
-  if r == nil then
-    local s = get_row(c, key)
-    r = s and parse_record(s) or false
-    if r and not alive(c, r) then r = false end
-    c.records[key] = r
-  end
-  return r or nil
-end
-
 local LEASE = '>I6I6I4BI6'
 local function parse_lease(s)
   local l = {}
   l.token, l['until'], l.attempts, l.late, l.given = unpack_struct(LEASE, s)
   return l
-end
-
-local function find_lease(c, key)
-  local l = c.leases[key]
-  if l == nil then
-    local s = call('HGET', c.L, key)
-    l = s and parse_lease(s) or false
-    c.leases[key] = l
-  end
-  return l or nil
 end
 
 local function write_record(c, key, r)
@@ -142,7 +120,7 @@ local function take_out(c, q, key, r, l, forgotten)
   end
 end
 
--- load_held loads the records and leases of keys, and their queues. It returns the rows of both.
+-- load_held loads the records and leases of keys, false for none, and their queues. It returns the rows of both.
 local function load_held(c, keys)
   local rows, leases, names = get_rows(c, keys), fetch(c.L, keys), {}
   for i = 1, #keys do

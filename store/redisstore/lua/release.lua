@@ -11,13 +11,13 @@ local out, keys, r = {}, keys_at(20, 18), open_receipts(ticket)
 
 local function release(key)
   if mode == 'd' then -- once
-    local row = get_row(c, key)
+    local row = get_rows(c, { key })[1]
     local rec = row and parse_record(row)
     if not rec or alive(c, rec) then return 'H', 0 end
     drop_dead(c, key)
     return 'Y', 0
   end
-  local rec, l = find_record(c, key), find_lease(c, key)
+  local rec, l = c.records[key], c.leases[key]
   if not rec then return 'Y', 0 end
   if mode ~= 'h' and (l or rec.done == 0) then return 'H', 0 end
   take_out(c, find_queue(c, rec.queue), key, rec, l, mode == 'a')

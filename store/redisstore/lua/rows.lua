@@ -16,8 +16,6 @@ local function get_rows(c, keys)
   return rows
 end
 
-local function get_row(c, key) return get_rows(c, { key })[1] end
-
 local function put_row(c, key, row) c.written[key], c.dirty = row, true end
 
 local function save_rows(c)

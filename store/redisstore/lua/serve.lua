@@ -138,13 +138,13 @@ end
 
 -- answer_take returns the reply, and keeps the list of leases: if the answer is lost, they are given back.
 local function answer_take(crawls, next)
-  local kept = { 'S' }
-  for _, c in ipairs(crawls) do if #c.new_leases > 0 then kept[#kept + 1] = concat(c.new_leases, '', 0) end end
+  local list = { 'S' }
+  for _, c in ipairs(crawls) do if #c.new_leases > 0 then list[#list + 1] = concat(c.new_leases, '', 0) end end
   if given > 0 then call('HSET', base .. 'S', 'tokens', text(token + given)) end
   if next == NEVER then next = 0 end
   if given > 0 and given >= want.urls then next = now end
   if want.skipped or want.left or not filled() and (want.stopped or full() and next == now) or given < want.urls and bytes >= want.bytes then next = 1 end
-  answer(concat(kept))
+  answer(concat(list))
   told[0] = 'F' .. pack('>I6I4', next, unfinished)
   return concat(told, '', 0)
 end

@@ -96,7 +96,7 @@ end
 
 -- step carries out one settlement, and returns its answer.
 local function step(e)
-  local r, l = find_record(c, e.key), find_lease(c, e.key)
+  local r, l = c.records[e.key], c.leases[e.key]
   local todo, answered = judge(e, r, l, keep)
   if todo then
     local q = todo == 'apply' and apply(e, r, l) or find_queue(c, r.queue)
