@@ -172,7 +172,9 @@ func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []p
 			known[i] = known[i] || t.has(&keys[i])
 		}
 	}
-	return n.findInRuns(keys, order, known)
+	var err error
+	n.s.cold.watch(len(order), func() { err = n.findInRuns(keys, order, known) })
+	return err
 }
 
 // findAlone is the number of keys below which two goroutines do not pay.

@@ -64,6 +64,7 @@ func (s *Store) scanOf(gens map[uint32]*generation, table byte, f func(g *genera
 
 // loadRuns opens the files of runs, and removes those that no run is in.
 func (s *Store) loadRuns(gens map[uint32]*generation) error {
+	s.cold.left.Store(warmAfter)
 	files := map[runfile.ID]*runfile.File{}
 	err := s.scanOf(gens, tableRun, func(g *generation, key, value []byte) error {
 		_, id, place, err := parseRunRow(key, value)

@@ -47,6 +47,7 @@ type Store struct {
 
 	texts    *texts
 	keeper   keeper
+	cold     cold
 	repaired []string // what Open corrected; written by it alone
 	names    crawlnames.Table
 	closing  chan struct{}  // closed by Close

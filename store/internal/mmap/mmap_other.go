@@ -4,7 +4,7 @@ package mmap
 
 import "errors"
 
-const Random, WillNeed Advice = -1, -1
+const Random Advice = -1
 
 func File(uintptr, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
@@ -13,3 +13,5 @@ func Memory(n int) []byte { return make([]byte, n) }
 func Unmap([]byte) {}
 
 func Advise([]byte, Advice) {}
+
+func WillNeed([]byte, int64, int64) {}

@@ -10,7 +10,7 @@ import (
 
 const (
 	Random   Advice = unix.MADV_RANDOM   // single pages are read: not their neighbours
-	WillNeed Advice = unix.MADV_WILLNEED // to be read soon
+	willNeed Advice = unix.MADV_WILLNEED // to be read soon
 )
 
 // File maps a file of so many bytes, at least one, for reading. They stay when the file is closed or removed.
@@ -40,4 +40,9 @@ func Advise(b []byte, a Advice) {
 	if uintptr(len(b)) > skip {
 		_ = unix.Madvise(b[skip:], int(a))
 	}
+}
+
+// WillNeed asks the system for the pages of a mapped file that have bytes lo to hi.
+func WillNeed(file []byte, lo, hi int64) {
+	Advise(file[lo-lo%int64(unix.Getpagesize()):hi], willNeed)
 }

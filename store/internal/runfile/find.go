@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
+
+	"github.com/firstseen/firstseen/store/internal/mmap"
 )
 
 // ahead is how many keys' entries, and then buckets, are fetched before the first is
@@ -21,33 +23,47 @@ type span struct {
 // Find sets known[i] for each i of order whose key is in the run. It is fastest
 // when the order is that of the keys. Keys that are known already are skipped.
 func (r *Run) Find(keys []Key, order []uint32, known []bool) error {
-	return r.File.guarded(func() {
-		var at [ahead]uint32
-		var entries [ahead]int64
-		var spans [ahead]span
-		for len(order) > 0 {
-			n := 0
-			for ; n < ahead && len(order) > 0; order = order[1:] {
-				if i := order[0]; !known[i] {
-					at[n] = i
-					entries[n] = r.entryAt(bucketOf(&keys[i], r.buckets()))
-					n++
-				}
-			}
-			r.fetchEntries(entries[:n])
-			some := 0
-			for j, i := range at[:n] {
-				if e := r.entry(entries[j]); e.mayHave(&keys[i]) {
-					at[some], spans[some] = i, r.span(bucketOf(&keys[i], r.buckets()), e)
-					some++
-				}
-			}
-			r.fetchBuckets(spans[:some])
-			for j, i := range at[:some] {
-				known[i] = search(r.bucket(spans[j]), &keys[i])
+	return r.File.guarded(func() { r.find(keys, order, known, false) })
+}
+
+// FindCold is Find for a file that the page cache may lack. It asks for the pages of many keys before
+// it reads the first, so that it does not wait for one after the other.
+func (r *Run) FindCold(keys []Key, order []uint32, known []bool) error {
+	return r.File.guarded(func() { r.find(keys, order, known, true) })
+}
+
+func (r *Run) find(keys []Key, order []uint32, known []bool, cold bool) {
+	var at [ahead]uint32
+	var entries [ahead]int64
+	var spans [ahead]span
+	for len(order) > 0 {
+		n := 0
+		for ; n < ahead && len(order) > 0; order = order[1:] {
+			if i := order[0]; !known[i] {
+				at[n] = i
+				entries[n] = r.entryAt(bucketOf(&keys[i], r.buckets()))
+				n++
 			}
 		}
-	})
+		if cold {
+			r.askEntries(entries[:n])
+		}
+		r.fetchEntries(entries[:n])
+		some := 0
+		for j, i := range at[:n] {
+			if e := r.entry(entries[j]); e.mayHave(&keys[i]) {
+				at[some], spans[some] = i, r.span(bucketOf(&keys[i], r.buckets()), e)
+				some++
+			}
+		}
+		if cold {
+			r.askBuckets(spans[:some])
+		}
+		r.fetchBuckets(spans[:some])
+		for j, i := range at[:some] {
+			known[i] = search(r.bucket(spans[j]), &keys[i])
+		}
+	}
 }
 
 func (r *Run) buckets() uint64 { return uint64(r.Place.Buckets) }
@@ -132,6 +148,22 @@ func (r *Run) fetchBuckets(spans []span) {
 //
 //go:noinline
 func sink(byte) {}
+
+// askEntries asks for the pages of entries. They are read while the caller goes on.
+func (r *Run) askEntries(at []int64) {
+	for _, e := range at {
+		r.ask(e, e+entryLen)
+	}
+}
+
+// askBuckets is askEntries for buckets.
+func (r *Run) askBuckets(spans []span) {
+	for _, s := range spans {
+		r.ask(s.lo, s.hi)
+	}
+}
+
+func (r *Run) ask(lo, hi int64) { mmap.WillNeed(r.File.data, r.Place.Offset+lo, r.Place.Offset+hi) }
 
 // bucket returns the keys of a span, which must be as they were written.
 func (r *Run) bucket(s span) []byte {

@@ -73,7 +73,7 @@ func (s *reader) readAhead(at int64) {
 		s.cold = s.here - aheadBytes/2
 	}
 	s.here = at + aheadBytes/2
-	mmap.Advise(s.r.data[at:min(at+aheadBytes, int64(len(s.r.data)))], mmap.WillNeed)
+	s.r.ask(at, min(at+aheadBytes, int64(len(s.r.data))))
 }
 
 // Merge returns the keys of some sources in order. Keys that are in two of them

@@ -83,12 +83,14 @@ func wantKeys(t *testing.T, r *Run, keys, others []Key) {
 		keys []Key
 		want bool
 	}{{keys, true}, {others, false}} {
-		known := make([]bool, len(c.keys))
-		if err := r.Find(c.keys, order(len(c.keys)), known); err != nil {
-			t.Fatal(err)
-		}
-		if i := slices.Index(known, !c.want); i >= 0 {
-			t.Errorf("key %x: got %v; want %v", c.keys[i], !c.want, c.want)
+		for _, find := range []func([]Key, []uint32, []bool) error{r.Find, r.FindCold} {
+			known := make([]bool, len(c.keys))
+			if err := find(c.keys, order(len(c.keys)), known); err != nil {
+				t.Fatal(err)
+			}
+			if i := slices.Index(known, !c.want); i >= 0 {
+				t.Errorf("key %x: got %v; want %v", c.keys[i], !c.want, c.want)
+			}
 		}
 	}
 }
