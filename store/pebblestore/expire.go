@@ -63,6 +63,7 @@ func (o *expireOp) apply(tx *txn) error {
 		return err
 	}
 	o.forget(tx, c, g, keys)
+	tx.flush() // a list of keys that begins now must find the held ones in their new generation
 	return nil
 }
 
