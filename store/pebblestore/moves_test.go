@@ -100,6 +100,33 @@ func TestKeysThatMove(t *testing.T) {
 	})
 }
 
+// TestMovedKeysAreListed: when a step has moved held keys, the generation that they are in now has them:
+// a list may begin before the group ends.
+func TestMovedKeysAreListed(t *testing.T) {
+	m := newMovingStore(t)
+	flushRuns(t, m.Store)
+	moved := 0
+	for o := (&expireOp{sel: store.Selection{Before: m.clock.Now()}}); !o.done; {
+		err := m.do(t.Context(), stepOp(func(tx *txn) error {
+			err := o.apply(tx)
+			for _, g := range m.crawls[store.DefaultCrawl].gens {
+				moved += int(g.packed)
+				if len(g.pending) > 0 {
+					t.Errorf("got %d bytes of keys in no row of generation %d", len(g.pending), g.num)
+				}
+			}
+			return err
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flushRuns(t, m.Store)
+	}
+	if moved == 0 {
+		t.Error("got no key that moved")
+	}
+}
+
 func wantHeldOnce(t *testing.T, keys iter.Seq2[store.Key, error]) {
 	t.Helper()
 	times := map[store.Key]int{}
