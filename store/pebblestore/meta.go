@@ -97,7 +97,9 @@ func (s *Store) loadMeta() error {
 	return nil
 }
 
-// stampNew writes the meta rows of a new store.
+// stampNew writes the meta rows of a new store, and has Pebble begin another log. Pebble began the
+// first one before it raised its format, so that damage to that log looks like a torn write: the offsets
+// up to which a log was synced are in those that it begins later.
 func (s *Store) stampNew() error {
 	if _, err := rand.Read(s.secret[:]); err != nil {
 		return fmt.Errorf("cannot make a secret: %w", err)
@@ -119,7 +121,7 @@ func (s *Store) stampNew() error {
 			return fmt.Errorf("cannot stamp a new store: %w", err)
 		}
 	}
-	return b.Commit(pebble.Sync)
+	return errors.Join(b.Commit(pebble.Sync), s.db.Flush())
 }
 
 // get returns a copy of a row's value, or pebble.ErrNotFound.
@@ -135,8 +137,11 @@ func (s *Store) get(key []byte) ([]byte, error) {
 // getLen is get for a row that must be there with n bytes, or with any number if n is 0.
 func (s *Store) getLen(key []byte, n int) ([]byte, error) {
 	v, err := s.get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read row %x: %w: %w", key, store.ErrCorrupt, err)
+		return nil, fmt.Errorf("cannot read row %x: %w", key, corruption(err))
 	}
 	if n > 0 && len(v) != n {
 		return nil, fmt.Errorf("cannot read row %x; got %d bytes; want %d: %w", key, len(v), n, store.ErrCorrupt)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -150,9 +149,7 @@ func open(dir string, opt Options) (*Store, error) {
 // openPebble opens the database.
 func openPebble(dir string, opt Options, h *health) (db *pebble.DB, err error) {
 	err = guard(func() (err error) {
-		if err = makePebble(dir, opt, h); err == nil {
-			db, err = pebble.Open(dir, pebbleOptions(dir, opt, h))
-		}
+		db, err = pebble.Open(dir, pebbleOptions(dir, opt, h))
 		return err
 	})
 	if failed := h.failure(); failed != nil {
@@ -165,24 +162,6 @@ func openPebble(dir string, opt Options, h *health) (db *pebble.DB, err error) {
 		h.die(err) // what Pebble left running must write nothing
 	}
 	return db, err
-}
-
-// makePebble makes a new database and closes it. Pebble begins the first log before it
-// raises its format, so that damage to that log looks like a torn write: the offsets up to
-// which a log was synced are in those that it begins later.
-func makePebble(dir string, opt Options, h *health) error {
-	if opt.Mode != OpenOrCreate {
-		return nil
-	}
-	d, err := pebble.Peek(dir, opt.FS)
-	if d != nil && d.Exists || err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil // pebble.Open reports the error
-	}
-	db, err := pebble.Open(dir, pebbleOptions(dir, opt, h))
-	if err != nil {
-		return err
-	}
-	return db.Close()
 }
 
 // load reads the state from disk into memory.
