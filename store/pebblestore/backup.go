@@ -123,7 +123,7 @@ func (b *backup) look() error {
 	opt.Mode, opt.CacheBytes = OpenReadOnly, 8<<20
 	db, err := openPebble(b.dir, opt, newHealth())
 	if err != nil {
-		return corruption(err)
+		return err
 	}
 	return corruption(errors.Join(b.readRows(db), db.Close()))
 }

@@ -101,14 +101,11 @@ func Open(dir string, opt Options) (*Store, error) {
 }
 
 func open(dir string, opt Options) (*Store, error) {
-	if err := opt.checkThere(dir); err != nil {
-		return nil, err
-	}
 	h := newHealth()
 	h.loading.Store(true)
 	db, err := openPebble(dir, opt, h)
 	if err != nil {
-		return nil, openError(dir, opt.FS, err)
+		return nil, err
 	}
 	s := &Store{
 		opt: opt, dir: dir, db: db, health: h,
@@ -148,6 +145,9 @@ func open(dir string, opt Options) (*Store, error) {
 
 // openPebble opens the database.
 func openPebble(dir string, opt Options, h *health) (db *pebble.DB, err error) {
+	if err := opt.checkThere(dir); err != nil {
+		return nil, err
+	}
 	err = guard(func() (err error) {
 		db, err = pebble.Open(dir, pebbleOptions(dir, opt, h))
 		return err
@@ -156,12 +156,13 @@ func openPebble(dir string, opt Options, h *health) (db *pebble.DB, err error) {
 		if err == nil {
 			_ = db.Close() // which changes nothing on the disk
 		}
-		return nil, failed
+		return nil, openError(dir, opt.FS, failed)
 	}
 	if err != nil {
 		h.die(err) // what Pebble left running must write nothing
+		return nil, openError(dir, opt.FS, err)
 	}
-	return db, err
+	return db, nil
 }
 
 // load reads the state from disk into memory.

@@ -83,14 +83,7 @@ func (u *upgrading) copy() (was uint32, err error) {
 func (u *upgrading) open(dir string, mode Mode, h *health) (*pebble.DB, error) {
 	opt := u.opt
 	opt.Mode = mode
-	if err := opt.checkThere(dir); err != nil {
-		return nil, err
-	}
-	db, err := openPebble(dir, opt, h)
-	if err != nil {
-		return nil, openError(dir, opt.FS, err)
-	}
-	return db, nil
+	return openPebble(dir, opt, h)
 }
 
 // readable returns an error unless upgrades lead from a format to the one that is read.
