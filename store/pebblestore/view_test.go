@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"testing"
 
@@ -18,16 +17,6 @@ func sortedKeys(lo, hi int) []store.Key {
 	keys := testKeys(lo, hi)
 	slices.SortFunc(keys, store.Key.Compare)
 	return keys
-}
-
-func sequence(keys []store.Key) iter.Seq2[store.Key, error] {
-	return func(yield func(store.Key, error) bool) {
-		for _, k := range keys {
-			if !yield(k, nil) {
-				return
-			}
-		}
-	}
 }
 
 func TestExport(t *testing.T) {
