@@ -61,8 +61,7 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt s
 	}
 	sorter := sorters.Get().(*sorter)
 	o.order = sorter.sort(o.keys)
-	s.warm(crawl, o.keys, o.order)
-	if err = s.do(ctx, o); err == nil && opt.WantFirst {
+	if err = s.find(ctx, o, crawl, o.keys, o.order); err == nil && opt.WantFirst {
 		err = s.tellFirst(o)
 	}
 	sorter.put(err)

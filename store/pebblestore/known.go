@@ -26,14 +26,13 @@ func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known
 		n := min(len(keys), knownStep)
 		sorter := sorters.Get().(*sorter)
 		b := sorter.take(keys[:n])
-		s.warm(crawl, b.keys, b.all)
-		err := s.do(ctx, readOp(func(tx *txn) error {
+		err := s.find(ctx, readOp(func(tx *txn) error {
 			clear(b.fresh)
 			if c := s.crawls[crawl]; c != nil {
 				return c.seen.hasSorted(b.keys, b.all, b.fresh)
 			}
 			return nil
-		}))
+		}), crawl, b.keys, b.all)
 		if err == nil {
 			sorter.give(known[:n])
 		}

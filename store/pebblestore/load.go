@@ -64,7 +64,6 @@ func (s *Store) scanOf(gens map[uint32]*generation, table byte, f func(g *genera
 
 // loadRuns opens the files of runs, and removes those that no run is in.
 func (s *Store) loadRuns(gens map[uint32]*generation) error {
-	s.cold.left.Store(warmAfter)
 	files := map[runfile.ID]*runfile.File{}
 	err := s.scanOf(gens, tableRun, func(g *generation, key, value []byte) error {
 		_, id, place, err := parseRunRow(key, value)
@@ -91,6 +90,7 @@ func (s *Store) loadRuns(gens map[uint32]*generation) error {
 		return nil
 	})
 	for _, f := range files {
+		s.cold.left.Store(warmAfter)
 		f.Release()
 	}
 	if err != nil || s.opt.Mode == OpenReadOnly {

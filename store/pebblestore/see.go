@@ -41,8 +41,7 @@ func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh [
 	sorter := sorters.Get().(*sorter)
 	o := &sorter.see
 	*o = seeOp{crawl: crawl, n: len(keys), batch: sorter.take(keys), opt: opt}
-	s.warm(crawl, o.batch.keys, o.batch.all)
-	if err = s.do(ctx, o); err == nil {
+	if err = s.find(ctx, o, crawl, o.batch.keys, o.batch.all); err == nil {
 		sorter.give(fresh)
 	}
 	sorter.put(err)

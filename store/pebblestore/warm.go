@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
@@ -25,27 +26,40 @@ func (c *cold) watch(n int, find func()) {
 	}
 }
 
+// find carries out a step that looks for keys of a crawl.
+func (s *Store) find(ctx context.Context, o op, crawl string, keys []store.Key, order []uint32) error {
+	if err := s.warm(ctx, crawl, keys, order); err != nil {
+		return err
+	}
+	return s.do(ctx, o)
+}
+
 // warm reads what the runs need to find keys, while the page cache may lack it. The committer, which looks for them
 // afterwards, then does not hold up other callers while it waits for the disk.
-func (s *Store) warm(crawl string, keys []store.Key, order []uint32) {
-	if s.cold.left.Load() <= 0 || s.rlock() != nil {
-		return
+func (s *Store) warm(ctx context.Context, crawl string, keys []store.Key, order []uint32) error {
+	if s.cold.left.Load() <= 0 {
+		return nil
 	}
 	var runs []*run
-	if c := s.crawls[crawl]; c != nil && !c.seen.trusted() {
-		for _, g := range c.gens {
-			for _, r := range g.runs {
-				r.File.Use()
-				runs = append(runs, r)
+	err := s.do(ctx, readOp(func(*txn) error {
+		if c := s.crawls[crawl]; c != nil && !c.seen.trusted() {
+			for _, g := range c.gens {
+				for _, r := range g.runs {
+					r.File.Use()
+					runs = append(runs, r)
+				}
 			}
 		}
-	}
-	s.mu.RUnlock()
+		return nil
+	}))
 	known := make([]bool, len(keys))
 	s.cold.watch(len(keys), func() {
 		for _, r := range runs {
-			_ = r.FindCold(keys, order, known) // the committer reports errors
+			if err == nil {
+				_ = r.FindCold(keys, order, known) // the committer reports errors
+			}
 			r.File.Release()
 		}
 	})
+	return err
 }
