@@ -247,7 +247,8 @@ func (s *Store) startFill() {
 				parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
 			}
 			if g.packed > 0 {
-				parts = append(parts, &keyPart{g: g, rows: g.rows, packed: g.packed})
+				rows := packedKeys{chunks: slices.Clone(g.rows.chunks)} // the last of them grows
+				parts = append(parts, &keyPart{g: g, rows: rows, packed: g.packed})
 			}
 		}
 	}
