@@ -172,23 +172,24 @@ func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []p
 			known[i] = known[i] || t.has(&keys[i])
 		}
 	}
-	var err error
-	n.s.cold.watch(len(order), func() { err = n.findInRuns(keys, order, known) })
-	return err
+	return n.findInRuns(keys, order, known)
 }
 
-// findAlone is the number of keys below which two goroutines do not pay.
+// findAlone is the number of keys below which two goroutines do not pay, nor the question whether the disk was read.
 const findAlone = 256
 
-func (n *keySet) findInRuns(keys []store.Key, order []uint32, known []bool) error {
+func (n *keySet) findInRuns(keys []store.Key, order []uint32, known []bool) (err error) {
 	if len(order) < findAlone {
 		return n.findPart(keys, order, known)
 	}
-	var eg errgroup.Group
-	half := len(order) / 2
-	eg.Go(func() error { return n.findPart(keys, order[:half], known) })
-	err := n.findPart(keys, order[half:], known)
-	return errors.Join(err, eg.Wait())
+	n.s.cold.watch(len(order), func() {
+		var eg errgroup.Group
+		half := len(order) / 2
+		eg.Go(func() error { return n.findPart(keys, order[:half], known) })
+		err = n.findPart(keys, order[half:], known)
+		err = errors.Join(err, eg.Wait())
+	})
+	return err
 }
 
 func (n *keySet) findPart(keys []store.Key, order []uint32, known []bool) error {

@@ -89,8 +89,10 @@ func (s *Store) loadRuns(gens map[uint32]*generation) error {
 		g.runs = append(g.runs, &run{Run: r})
 		return nil
 	})
-	for _, f := range files {
+	if len(files) > 0 {
 		s.cold.left.Store(warmAfter)
+	}
+	for _, f := range files {
 		f.Release()
 	}
 	if err != nil || s.opt.Mode == OpenReadOnly {

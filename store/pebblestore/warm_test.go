@@ -27,7 +27,7 @@ func TestColdRuns(t *testing.T) {
 	if s.cold.left.Load() <= 0 {
 		t.Error("the runs are taken as cached after open")
 	}
-	some := keys[3000:3100]
+	some := keys[3000:3500]
 	items := make([]store.Item, len(some))
 	for i := range items {
 		items[i] = store.Item{Key: some[i], Queue: "h"}
