@@ -53,8 +53,7 @@ func (b *batch) part(shard, i int, more ...byte) *part {
 
 // open returns the part of a shard that has room for one thing more.
 func (b *batch) open(shard int, more []byte) *part {
-	key := partKey{shard, string(more)}
-	p := b.at[key]
+	p := b.at[partKey{shard, string(more)}] // a literal: no copy is made to look it up
 	if p != nil && len(p.of) < maxPart {
 		return p
 	}
@@ -67,7 +66,7 @@ func (b *batch) open(shard int, more []byte) *part {
 		p.id = b.id
 		p.id[15] += byte(phases * nth) // a shard gets one call by an id
 	}
-	b.at[key] = p
+	b.at[partKey{shard, string(more)}] = p
 	b.parts = append(b.parts, p)
 	b.calls = append(b.calls, p.call)
 	return p
@@ -143,8 +142,9 @@ func (r *requests) id() (id requestID) {
 	return id
 }
 
+// phase returns the id of another phase of the same part of a step.
 func (id requestID) phase(n byte) requestID {
-	id[15] = n
+	id[15] += n - id[15]%phases
 	return id
 }
 

@@ -17,7 +17,7 @@ import (
 
 // formatVersion is the version of the keys that this package writes. It
 // refuses any other.
-const formatVersion = 7
+const formatVersion = 8
 
 type field struct {
 	name, value string

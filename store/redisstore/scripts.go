@@ -53,7 +53,7 @@ var (
 	scriptStats     = newScript(partPlain+"stats", false)
 	scriptWipe      = newScript(whenFull+partPlain+"wipe", true)
 	scriptOverdue   = newScript(partPlain+"overdue", false)
-	scriptLeftovers = newScript(partPlain+"leftovers", false)
+	scriptLeftovers = newScript(whenFull+partPlain+"steps leftovers", false)
 	scriptKeep      = newScript("head keep", false)
 	scriptBeat      = newScript(partPlain+"beat", false)
 

@@ -150,14 +150,13 @@ func (d *delivery) queue(ctx context.Context) error {
 // its receipts.
 func (d *delivery) end(ctx context.Context) error {
 	return d.send(ctx, scriptEnd, func(b *batch, i int, st *step) {
-		box := byte('A')
+		shard, place := d.s.layout.ofKey(&st.key)
+		p := b.part(shard, i, append(st.request[:len(st.request):len(st.request)], st.kind)...)
+		p.blob = append(appendUint(p.blob, 2, uint64(st.number)), st.key[:]...)
 		if st.kind != stepAdd {
-			box = 'P'
+			h := st.queue()
+			p.blob = append(append(appendUint(p.blob, 4, uint64(place)), st.effect()), h[:]...)
 		}
-		p := b.keyPart(i, &st.key, append(append([]byte(nil), st.request[:]...), box)...)
-		p.blob = appendUint(append(p.blob, st.key[:]...), 2, uint64(st.number))
-		h := st.queue()
-		p.blob = append(append(p.blob, st.effect()), h[:]...)
 	}, func(st *step, r *reader) { st.ended = r.bytes(1) == "Y" })
 }
 
@@ -170,8 +169,8 @@ func (s *Store) begin(ctx context.Context, crawl string, kind byte, list []*step
 	}
 	b := s.batch(place, id.phase(phaseRecord), crawl, append(s.shardsHead(), kind))
 	for i, st := range list {
-		st.kind, st.request, st.number, st.since = kind, id.phase(phaseQueue), uint16(i), time.Now()
 		p := b.keyPart(i, &st.key)
+		st.kind, st.request, st.number, st.since = kind, p.id.phase(phaseQueue), uint16(i), time.Now()
 		p.blob = st.appendPlaced(p.blob)
 	}
 	if err := b.run(ctx); err != nil {

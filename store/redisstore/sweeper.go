@@ -57,14 +57,12 @@ func (s *Store) sweep(ctx context.Context, age time.Duration) (failed error) {
 
 // sweepShard finishes what one shard has of a crawl.
 func (s *Store) sweepShard(ctx context.Context, crawl string, shard int, age time.Duration) (failed error) {
-	for _, box := range []byte("op") {
-		for cursor, more := "", true; more && ctx.Err() == nil; more = cursor != "" {
-			steps, next, err := s.leftovers(ctx, crawl, shard, box, age, cursor)
-			if err != nil {
-				return errors.Join(failed, err)
-			}
-			failed, cursor = errors.Join(failed, s.deliver(ctx, crawl, steps)), next
+	for cursor, more := "", true; more && ctx.Err() == nil; more = cursor != "" {
+		steps, next, err := s.leftovers(ctx, crawl, shard, age, cursor)
+		if err != nil {
+			return errors.Join(failed, err)
 		}
+		failed, cursor = errors.Join(failed, s.deliver(ctx, crawl, steps)), next
 	}
 	f := &forgetting{Store: s, crawl: crawl}
 	for more := true; more && ctx.Err() == nil; {
@@ -75,8 +73,8 @@ func (s *Store) sweepShard(ctx context.Context, crawl string, shard int, age tim
 	return failed
 }
 
-func (s *Store) leftovers(ctx context.Context, crawl string, shard int, box byte, age time.Duration, cursor string) (steps []*step, next string, err error) {
-	r, err := s.ask(ctx, scriptLeftovers, shard, crawl, append(appendUint([]byte{box}, 6, uint64(age.Milliseconds())), cursor...))
+func (s *Store) leftovers(ctx context.Context, crawl string, shard int, age time.Duration, cursor string) (steps []*step, next string, err error) {
+	r, err := s.ask(ctx, scriptLeftovers, shard, crawl, append(appendUint(nil, 6, uint64(age.Milliseconds())), cursor...))
 	if err != nil {
 		return nil, "", err
 	}

@@ -25,23 +25,26 @@ local function refile(c)
   end)
 end
 
--- expire moves leases that ran out to their queues.
+-- expire moves leases that ran out to their queues. E has lists of keys of which some have been settled, or leased for longer, since.
 local function expire(c)
-  local keys = call('ZRANGEBYSCORE', c.E, '-inf', now, 'LIMIT', 0, PAGE)
+  local lists, rows = call('ZRANGEBYSCORE', c.E, '-inf', now, 'LIMIT', 0, PAGE), {}
+  local keys, n = keys_of(lists, PAGE)
   local records, leases = load_held(c, keys)
-  local rows = {}
   for i = 1, #keys do
-    local key, r = keys[i], parse_record(records[i])
-    local l, q = c.leases[key] or parse_lease(leases[i]), find_queue(c, r.queue)
-    l.late = 1
-    -- A lease of a deleted queue goes to the sets of that incarnation.
-    call('ZADD', queue_key(c, 'x', { name = r.queue, inc = r.inc }), l['until'], member(l.token, key))
-    rows[#rows + 1], rows[#rows + 2] = key, lease_row(l)
-    if q.inc == r.inc then count(c, q, 0, -1, 1, 0) end
+    local key, l = keys[i], leases[i] and (c.leases[keys[i]] or parse_lease(leases[i]))
+    if l and l.late == 0 and l['until'] <= now then
+      local r = parse_record(records[i])
+      local q = find_queue(c, r.queue)
+      l.late = 1
+      -- A lease of a deleted queue goes to the sets of that incarnation.
+      call('ZADD', queue_key(c, 'x', { name = r.queue, inc = r.inc }), l['until'], member(l.token, key))
+      rows[#rows + 1], rows[#rows + 2] = key, lease_row(l)
+      if q.inc == r.inc then count(c, q, 0, -1, 1, 0) end
+    end
   end
-  many('ZREM', c.E, keys)
+  if n > 0 then call('ZREM', c.E, unpack(lists, 1, n)) end
   many('HSET', c.L, rows)
-  return #keys == PAGE
+  return #keys >= PAGE
 end
 
 -- wake files queues again whose time has come.

@@ -43,6 +43,30 @@ local function first_score(key)
   return tonumber(head[2]) or NEVER
 end
 
+-- keys_of returns the keys in lists of E, up to a list with which they are so many, and the number of these lists.
+local function keys_of(lists, most)
+  local keys, n = {}, 0
+  while n < #lists and #keys < most do
+    n = n + 1
+    for at = 1, #lists[n], 16 do keys[#keys + 1] = sub(lists[n], at, at + 15) end
+  end
+  return keys, n
+end
+
+-- first_end returns when the first lease ends that runs. It deletes up to 20 lists before that: none of their leases runs.
+local function first_end(c)
+  local head
+  for _ = 1, 20 do
+    head = call('ZRANGE', base .. 'E' .. c.id, '0', '0', 'WITHSCORES')
+    local leases = head[1] and fetch(base .. 'L' .. c.id, (keys_of(head, 1))) or {}
+    for i = 1, #leases do
+      if leases[i] and byte(leases[i], 17) == 0 and unpack_struct('>I6', leases[i], 7) <= tonumber(head[2]) then return tonumber(head[2]) end
+    end
+    if not head[1] or type(redis.pcall('ZREM', base .. 'E' .. c.id, head[1])) == 'table' then break end
+  end
+  return tonumber(head[2]) or NEVER
+end
+
 -- What the queues of a crawl come to; see counts in FORMAT.md.
-local COUNTS = '>I6I6I6I6I6I7'
-local NO_COUNTS = string.rep('\0', 37)
+local COUNTS = '>I6I6I6I6I6I7I6'
+local NO_COUNTS = string.rep('\0', 43)

@@ -120,6 +120,8 @@ local function save_counts(c)
   if not c.dirty then return end
   c.dirty = nil
   save_rows(c)
+  many('HDEL', c.L, c.ended)
+  if c.leased == c.late then call('UNLINK', c.E) end -- what is left there has ended
   -- Only crawls that hold something take turns.
   if c.had > 0 and c.held == 0 then
     call('ZREM', turns_key, c.name)
@@ -129,5 +131,5 @@ local function save_counts(c)
   end
   c.had = c.held
   c.clock = max(c.clock, now)
-  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn))
+  call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn, c.late))
 end

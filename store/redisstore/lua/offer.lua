@@ -6,10 +6,11 @@
 --       with kind P no key is there twice
 -- reply: a byte for each URL: N new, D duplicate, P its step has to be finished first | epoch 10: as long as a shard
 --        reports the same for a crawl, none of its keys was forgotten
+local MOST_FIELDS, MOST_BYTES = 32, 65536 -- of o: what has to find a step reads all of it
 local shards, kind, cap = unpack_struct('>I2c1c6', blob)
 local c = open_seen(need_crawl(crawl_name))
-local told, n_told, out, day, busy = {}, 0, {}, today(), base .. 'p' .. c.id
-local undecided, frame = call('HLEN', busy) > 0, step_frame(kind, string.rep('\0', 8), cap)
+local told, n_told, numbers, entries, day, busy = {}, 0, {}, {}, today(), outbox(c, 'p')
+local undecided = call('HLEN', busy) > 0
 local pos, size = 10, #blob
 while pos <= size do
   local place, length, key, queue = unpack_struct('>I4xxI4c16c6', blob, pos)
@@ -19,10 +20,10 @@ while pos <= size do
     status = 'N'
     added(c.keys, shards)
     if queued then
-      local m = #out
-      out[m + 1], out[m + 2] = key, step_row(sub(blob, pos + 4, pos + 5), frame, sub(blob, pos + 10, pos + 9 + length))
+      local m = #entries + 1
+      numbers[m], entries[m] = sub(blob, pos + 4, pos + 5) .. key, sub(blob, pos + 6, pos + 9 + length)
     end
-  elseif undecided and call('HEXISTS', busy, key) == 1 then
+  elseif undecided and sub(call('HGET', busy, key) or '', 19, 19) > 'A' then
     status = 'P'
   end
   n_told = n_told + 1
@@ -30,5 +31,12 @@ while pos <= size do
   pos = pos + 10 + length
 end
 save_seen(c)
-many('HSET', outbox(c, kind), out)
+if #entries > 0 then
+  local row = pack(TOGETHER, kind, now, cap, #entries) .. concat(numbers) .. concat(entries)
+  if kind == 'A' and #row <= MOST_BYTES and call('HLEN', outbox(c, 'o')) < MOST_FIELDS then
+    call('HSET', outbox(c, 'o'), ticket, row)
+  else
+    many('HSET', busy, apart(ticket, row))
+  end
+end
 return answer(concat(told) .. c.epoch)

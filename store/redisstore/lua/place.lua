@@ -6,10 +6,10 @@
 --        expected, P another step has to be finished first
 local shards, kind = unpack_struct('>I2c1', blob)
 local c = open_seen(need_crawl(crawl_name))
-local told, out, adds, others, gone, begun = {}, {}, outbox(c, 'A'), outbox(c, 'P'), 0, {}
+local told, out, gone, begun, step_of = {}, {}, 0, {}, steps_of(c)
 
 local function begin_step(bucket, key, old)
-  if begun[key] or call('HEXISTS', adds, key) + call('HEXISTS', others, key) > 0 then return 'P' end
+  if begun[key] or step_of(key) then return 'P' end
   local value = call('HGET', bucket, key)
   if known_as(value) ~= sub(old, 1, 7) then return 'N' end
   if kind == 'F' and byte(old) < 2 then
@@ -30,7 +30,7 @@ while pos <= size do
   local verdict = begin_step(bucket_at(c.keys, place), key, old)
   if verdict == 'Y' then
     out[#out + 1] = key
-    out[#out + 1] = step_row(n, step_frame(kind, old, cap), sub(blob, pos + 40, pos + 39 + length))
+    out[#out + 1] = step_row(ticket, n, kind, now, old, cap, sub(blob, pos + 40, pos + 39 + length))
   end
   told[#told + 1] = verdict
   pos = pos + 40 + length
@@ -39,5 +39,5 @@ removed(c, gone)
 -- From here on no daemon reports these keys as known: caches learned them in another epoch.
 if kind == 'F' then call('HINCRBY', c.key, 'epoch', 1) end
 save_seen(c)
-many('HSET', others, out)
+many('HSET', outbox(c, 'p'), out)
 return answer(concat(told))

@@ -14,13 +14,13 @@ local MORE, MORE_LEN = '>I6I6', 12
 -- begin loads what a step on queues needs of a crawl.
 local function begin(c)
   local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow')
-  c.held, c.leased, c.done, c.nqueues, c.active, c.turn = unpack_struct(COUNTS, v[1] or NO_COUNTS)
+  c.held, c.leased, c.done, c.nqueues, c.active, c.turn, c.late = unpack_struct(COUNTS, v[1] or NO_COUNTS)
   c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
   c.had = c.held
   -- Cursors, while changed settings or a changed clock have yet to reach all queues and all leases.
   c.refile, c.follow = v[5], v[6]
   open_rows(c)
-  c.queues, c.order, c.records, c.leases = {}, {}, {}, {}
+  c.queues, c.order, c.records, c.leases, c.ended = {}, {}, {}, {}, {}
   for _, t in ipairs({ 'Q', 'L', 'E', 'W' }) do c[t] = base .. t .. c.id end
   c.ready = ready_keys(c.id)
   return c
@@ -125,7 +125,7 @@ local function count(c, q, queued, live, late, done, dropped)
   local held_before, any_before = held(q), used(q)
   done, dropped = max(done, -q.done), max(dropped or 0, -q.dropped)
   q.queued, q.live, q.late, q.done = q.queued + queued, q.live + live, q.late + late, q.done + done
-  c.held, c.leased, c.done = c.held + queued + live + late, c.leased + live + late, c.done + done
+  c.held, c.leased, c.late, c.done = c.held + queued + live + late, c.leased + live + late, c.late + late, c.done + done
   if dropped ~= 0 then
     q.dropped, c.dropped = q.dropped + dropped, c.dropped + dropped
     call('HSET', c.key, 'dropped', text(c.dropped))

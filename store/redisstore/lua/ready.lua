@@ -14,8 +14,8 @@ for _, c in ipairs(crawls) do
   local due = call('ZCOUNT', base .. 'W' .. c.id, '-inf', now) + call('ZCOUNT', base .. 'E' .. c.id, '-inf', now)
   if v[4] or v[5] or now + 1000 < (tonumber(v[3]) or 0) then due = due + 1 end
   n = n + ready + due
-  local waiting = min(first_score(base .. 'W' .. c.id), first_score(base .. 'E' .. c.id))
-  next = min(next, gated(ready + due > 0 and now or waiting, set))
+  local waits = ready + due == 0
+  next = min(next, gated(waits and min(first_score(base .. 'W' .. c.id), first_end(c)) or now, set))
   if crawl_name ~= '*' then
     served_turn = unpack_struct('>I7', v[1] or NO_COUNTS, 31)
     if due == 0 and ready > 0 then lowest = first end

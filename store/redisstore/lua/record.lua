@@ -48,7 +48,6 @@ end
 local function drop_dead(c, key)
   put_row(c, key, false)
   call('HDEL', c.L, key)
-  call('ZREM', c.E, key)
 end
 
 local function lease_row(l) return pack(LEASE, l.token, l['until'], l.attempts, l.late, l.given) end
@@ -74,7 +73,6 @@ local function unlease(c, q, key, l)
     call('ZREM', queue_key(c, 'x', q), member(l.token, key))
     count(c, q, 0, 0, -1, 0)
   else
-    call('ZREM', c.E, key)
     count(c, q, 0, -1, 0, 0)
   end
 end
@@ -111,8 +109,7 @@ end
 local function take_out(c, q, key, r, l, forgotten)
   if l then
     unlease(c, q, key, l)
-    call('HDEL', c.L, key)
-    c.leases[key] = false
+    c.ended[#c.ended + 1], c.leases[key] = key, false
   elseif r.done > 0 then
     unend(c, q, key, r, forgotten)
   else

@@ -3,25 +3,14 @@
 -- blob: for each key: place 4 | key 16
 -- reply: for each key: 1 byte | queue hash 6
 --        as known_as says, or 3: its step has to be finished first: length 4 | step
-local c, none, out, boxes = find_crawl(crawl_name), string.rep('\0', 6), {}, {}
+local c, none, out, step_of = find_crawl(crawl_name), string.rep('\0', 6), {}, nil
 if c then
   open_seen(c)
-  for _, kind in ipairs({ 'A', 'P' }) do
-    local box = outbox(c, kind)
-    if call('HLEN', box) > 0 then boxes[#boxes + 1] = box end
-  end
+  step_of = steps_of(c)
 end
-
-local function step_of(key)
-  for i = 1, #boxes do
-    local row = call('HGET', boxes[i], key)
-    if row then return row end
-  end
-end
-
 for pos = 1, #blob, 20 do
   local place, key = unpack_struct('>I4c16', blob, pos)
-  local step = step_of(key)
+  local step = c and step_of(key)
   out[#out + 1] = step and '\3' .. none .. long(step) or known_as(c and call('HGET', bucket_at(c.keys, place), key))
 end
 return answer(concat(out))

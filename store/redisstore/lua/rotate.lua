@@ -82,5 +82,5 @@ end
 local function next_of(c)
   served, last_queue = {}, nil
   begin_lanes(c)
-  return gated(pick(c) and now or min(first_score(c.W), first_score(c.E)), c.set)
+  return gated(pick(c) and now or min(first_score(c.W), first_end(c)), c.set)
 end

@@ -45,7 +45,7 @@ local function lease(c)
       local l = pack('>I6c0', token + at / 4, tails[tries])
       told[at - 3], told[at - 2], told[at - 1], told[at] = l, key, heads[size], row
       leases[m + 1], leases[m + 2] = key, l
-      c.new_ends[m + 1], c.new_ends[m + 2] = ends_text, key
+      c.leased_keys[m / 2 + 1] = key
       m = m + 2
     else
       told[at - 3], told[at - 2], told[at - 1], told[at] = '', '', '', ''
@@ -111,7 +111,7 @@ local function full() return filled() or served_queues >= want.queues end
 -- open_for_take loads a crawl for a take, and does what time alone changes.
 local function open_for_take(c)
   begin(c)
-  c.noted, c.from, c.places, c.tries, c.new_leases, c.new_ends, c.short = {}, {}, {}, {}, {}, {}, short(c.name)
+  c.noted, c.from, c.places, c.tries, c.new_leases, c.leased_keys, c.short = {}, {}, {}, {}, {}, {}, short(c.name)
   want.stopped = advance(c) or want.stopped
   return c
 end
@@ -119,7 +119,7 @@ end
 local function save_take(c)
   lease(c)
   many('HSET', c.L, c.new_leases)
-  many('ZADD', c.E, c.new_ends)
+  for i = 1, #c.leased_keys, PAGE do call('ZADD', c.E, ends_text, concat(c.leased_keys, '', i, min(i + PAGE - 1, #c.leased_keys))) end
   settle_queues(c)
   save_counts(c)
 end

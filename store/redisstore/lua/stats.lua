@@ -6,8 +6,14 @@ local crawls, out = each_crawl(crawls_key), {}
 for i = 1, #crawls do
   local c = crawls[i]
   local v = call('HMGET', c.key, 'seen', 'counts', 'dropped')
-  local coming = call('HLEN', base .. 'o' .. c.id) + call('HLEN', base .. 'p' .. c.id)
-  local live = call('ZCOUNT', base .. 'E' .. c.id, '(' .. text(now), '+inf')
+  local coming = call('HLEN', base .. 'p' .. c.id)
+  for _, row in ipairs(call('HVALS', base .. 'o' .. c.id)) do coming = coming + unpack_struct('>I2', row, 14) end
+  local leased, late = unpack_struct('>I6', v[2] or NO_COUNTS, 7), unpack_struct('>I6', v[2] or NO_COUNTS, 38)
+  local live, lists, ended = leased - late, call('ZRANGEBYSCORE', base .. 'E' .. c.id, '-inf', now, 'LIMIT', '0', '100'), {}
+  for _, key in ipairs(keys_of(lists, 5000)) do -- no take has noticed yet that they ended
+    local l = not ended[key] and call('HGET', base .. 'L' .. c.id, key)
+    if l and byte(l, 17) == 0 and unpack_struct('>I6', l, 7) <= now then ended[key], live = true, max(0, live - 1) end
+  end
   out[i] = short(c.name) .. pack('>I6I6I6I6', coming, tonumber(v[1]) or 0, live, tonumber(v[3]) or 0) .. sub(v[2] or NO_COUNTS, 1, 30)
 end
 return concat(out)

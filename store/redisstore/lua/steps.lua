@@ -1,8 +1,39 @@
--- The outboxes of a crawl: o of steps that leave a key known (kind A), p of others; see FORMAT.md.
-local function outbox(c, kind) return base .. (kind == 'A' and 'o' or 'p') .. c.id end
+-- The outboxes of a crawl; see FORMAT.md. The steps A that one script began are a field of o, which costs less than one for each.
+-- Where some have to be ended without the others, each becomes a field of p, as other steps are.
+local function outbox(c, name) return base .. name .. c.id end
 
-local ticket = sub(request, 1, 15) .. '\1' -- of the phase that queues
+local TOGETHER, NO_QUEUE = '>c1I6c6I2', string.rep('\0', 8)
+local ticket = request ~= '' and sub(request, 1, 15) .. string.char(byte(request, 16) + 1) -- of the phase that queues
 
--- step_row returns a step; steps that differ in their numbers and entries share a frame.
-local function step_frame(kind, old, cap) return pack('>c1I6c8c6', kind, now, old, cap) end
-local function step_row(n, frame, entry) return ticket .. n .. frame .. entry end
+local function step_row(of, n, kind, since, old, cap, entry) return of .. n .. pack('>c1I6c8c6', kind, since, old, cap) .. entry end
+
+-- apart returns the keys and the rows of the steps in a field of o, in turn.
+local function apart(field, row)
+  local kind, since, cap, n, at = unpack_struct(TOGETHER, row)
+  local steps, list = {}, at
+  at = at + 18 * n
+  for i = 1, n do
+    local number, key = unpack_struct('>c2c16', row, list + 18 * (i - 1))
+    local size = unpack_struct('>I4', row, at)
+    steps[2 * i - 1], steps[2 * i] = key, step_row(field, number, kind, since, NO_QUEUE, cap, sub(row, at + 4, at + 3 + size))
+    at = at + 4 + size
+  end
+  return steps
+end
+
+-- steps_of returns a function that finds the step of a key.
+local function steps_of(c)
+  local found, got, others = {}, call('HGETALL', outbox(c, 'o')), outbox(c, 'p')
+  for i = 1, #got, 2 do
+    local steps = apart(got[i], got[i + 1])
+    for j = 1, #steps, 2 do found[steps[j]] = steps[j + 1] end
+  end
+  local any = call('HLEN', others) > 0
+  return function(key) return found[key] or any and call('HGET', others, key) end
+end
+
+-- part takes a field of o apart.
+local function part(c, field, row)
+  many('HSET', outbox(c, 'p'), apart(field, row))
+  call('HDEL', outbox(c, 'o'), field)
+end

@@ -22,6 +22,6 @@ local function next_of(c)
   elseif next <= now then
     next = NEVER -- as many leases as this request allows
   end
-  if q.live > 0 then next = min(next, first_score(c.E)) end
+  if q.live > 0 then next = min(next, first_end(c)) end
   return gated(next, c.set)
 end
