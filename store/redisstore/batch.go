@@ -36,8 +36,9 @@ type partKey struct {
 // part is what one shard gets.
 type part struct {
 	*call
-	nth int   // of those with its partKey
-	of  []int // the caller's numbers of the things in the blob, in order
+	nth   int   // of those with its partKey
+	of    []int // the caller's numbers of the things in the blob, in order
+	group group // of an offer
 }
 
 func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batch {

@@ -44,6 +44,7 @@ type answer struct {
 	request requestID // of the call
 	index   int       // of the item in it
 	entry   []byte    // of an item with a queue
+	with    *group    // the items that its shard told new
 }
 
 // record records keys, and begins the steps of those that are new.
@@ -73,7 +74,7 @@ func (o *offering) ask(ctx context.Context, of []int, answers []answer) error {
 		it := &o.items[i]
 		p := b.keyPart(i, &it.Key)
 		a := &answers[i]
-		a.request, a.index = p.id, len(p.of)-1
+		a.request, a.index, a.with = p.id, len(p.of)-1, &p.group
 		p.blob = appendUint(p.blob, 2, uint64(i))
 		if it.Queue == "" {
 			p.blob = appendLong(p.blob, append(it.Key[:], make([]byte, len(queueHash{}))...))
@@ -140,8 +141,12 @@ func (o *offering) judge(ctx context.Context, of []int, answers []answer) error 
 		case a.entry == nil:
 			o.owe(i, a)
 		default:
-			o.fresh = append(o.fresh, &step{kind: o.kind(), key: o.items[i].Key, request: a.request.phase(phaseQueue), number: uint16(i),
-				cap: o.cap(), entry: a.entry, since: o.since})
+			st := &step{kind: o.kind(), key: o.items[i].Key, request: a.request.phase(phaseQueue), number: uint16(i),
+				cap: o.cap(), entry: a.entry, since: o.since}
+			if o.fresh = append(o.fresh, st); st.kind == stepAdd {
+				st.with = a.with
+				a.with.begun++
+			}
 		}
 	}
 	if len(claims) == 0 {

@@ -15,6 +15,7 @@ const (
 	stepCapped = 'P' // a URL is queued if there is room, and its key is known then
 	stepMove   = 'M' // a URL that isn't held is queued, or made by a settlement
 	stepForget = 'F' // a key is forgotten
+	stepsAdd   = 'T' // all steps A that one script began
 )
 
 // step is a change that concerns the home of a key and that of a queue, as the key's home
@@ -29,6 +30,7 @@ type step struct {
 	cap     uint64 // of the queue, 0 for none
 	entry   []byte // of the URL
 	since   time.Time
+	with    *group // the steps that its home recorded with it, nil if that is not known
 
 	begun  byte // Y it has begun, R forgotten already, P another is to be finished first, N its key has changed
 	failed bool // a queue was not reached
@@ -36,6 +38,9 @@ type step struct {
 	answer byte // of the queue: Q queued or ended, F full, H held
 	ended  bool // this call cleared it
 }
+
+// group counts the steps A that one script began, and those of them that end now.
+type group struct{ begun, ending int }
 
 // appendPlaced appends a step as lua/place.lua takes it, behind the place of its key.
 func (st *step) appendPlaced(dst []byte) []byte {
@@ -149,9 +154,23 @@ func (d *delivery) queue(ctx context.Context) error {
 // end clears the steps. There is no WAIT: one that comes back after a failover is finished again, by
 // its receipts.
 func (d *delivery) end(ctx context.Context) error {
+	for _, st := range d.steps {
+		if st.with != nil {
+			st.with.ending = 0
+		}
+	}
+	for _, st := range d.steps {
+		if st.with != nil && !st.failed {
+			st.with.ending++
+		}
+	}
 	return d.send(ctx, scriptEnd, func(b *batch, i int, st *step) {
 		shard, place := d.s.layout.ofKey(&st.key)
-		p := b.part(shard, i, append(st.request[:len(st.request):len(st.request)], st.kind)...)
+		kind := st.kind
+		if st.with != nil && st.with.ending == st.with.begun {
+			kind = stepsAdd
+		}
+		p := b.part(shard, i, append(st.request[:len(st.request):len(st.request)], kind)...)
 		p.blob = append(appendUint(p.blob, 2, uint64(st.number)), st.key[:]...)
 		if st.kind != stepAdd {
 			h := st.queue()

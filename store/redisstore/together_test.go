@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,17 +73,22 @@ func TestStepsEndTogether(t *testing.T) {
 	}
 }
 
-// TestAsManyOtherStepsAreNotEnded names as many steps of a request as are recorded together, but not the same.
-func TestAsManyOtherStepsAreNotEnded(t *testing.T) {
+// TestSomeStepsEndTwice ends one of two steps that were recorded together twice, the first time in vain: the other one stays.
+func TestSomeStepsEndTwice(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
 	o := begin(t, s, store.AddOptions{}, testItems(0, 2)...)
-	other := *o.fresh[1]
-	other.number, other.key = 7, testItem(7, "").Key
-	d := &delivery{s: s, crawl: "c", steps: []*step{o.fresh[0], &other}}
+	d := &delivery{s: s, crawl: "c", steps: o.fresh[:1]}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.end(ended); err == nil {
+		t.Fatal("got no error of a call that was cancelled; want one")
+	}
+	wantOutboxes(t, s, 1, 0)
+	o.fresh[0].failed = false
 	must(true, d.end(t.Context()))(t)
-	if !o.fresh[0].ended || other.ended {
-		t.Fatalf("got ended %v and %v; want the first alone", o.fresh[0].ended, other.ended)
+	if !o.fresh[0].ended {
+		t.Fatal("got a step that was not ended")
 	}
 	wantOutboxes(t, s, 0, 1)
 }

@@ -25,12 +25,13 @@ while pos <= #blob do
 end
 local arrival, ROW_OF_NEW = call('HINCRBY', base .. 'S', 'arrivals', text(n_urls)) - n_urls, RECORD .. 'c0'
 load_queues(c, queue_of)
+local rows, names = get_rows(c, keys)
 
 -- put puts URL i into a queue, which is written with the others.
 local function put(q, i)
   local done, levels = how[i] % 4, q.added
   local row = pack(ROW_OF_NEW, priorities[i], done > 0 and 0 or dues[i], made[i], arrival + i, 0, done + 4 * q.inc, tails[i])
-  if done == 0 or how[i] >= 8 then put_row(c, keys[i], row) end
+  if done == 0 or how[i] >= 8 then c.written[names[i]] = row end
   if done > 0 then
     count(c, q, 0, 0, 0, 2 - done, done - 1)
     if how[i] >= 8 then call('SADD', queue_key(c, 'd', q), keys[i]) end
@@ -64,9 +65,8 @@ local function judge(i, row)
   return 'Q'
 end
 
-local rows = get_rows(c, keys)
 for i = 1, #keys do
-  local n, row = numbers[i], c.written[keys[i]]
+  local n, row = numbers[i], c.written[names[i]]
   if row == nil then row = rows[i] end
   told[i] = receipts.said[n] or give_receipt(receipts, n, judge(i, row))
 end

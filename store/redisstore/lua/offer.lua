@@ -9,7 +9,7 @@
 local MOST_FIELDS, MOST_BYTES = 32, 65536 -- of o: what has to find a step reads all of it
 local shards, kind, cap = unpack_struct('>I2c1c6', blob)
 local c = open_seen(need_crawl(crawl_name))
-local told, n_told, numbers, entries, day, busy = {}, 0, {}, {}, today(), outbox(c, 'p')
+local told, n_told, entries, day, busy = {}, 0, {}, today(), outbox(c, 'p')
 local undecided = call('HLEN', busy) > 0
 local pos, size = 10, #blob
 while pos <= size do
@@ -20,8 +20,7 @@ while pos <= size do
     status = 'N'
     added(c.keys, shards)
     if queued then
-      local m = #entries + 1
-      numbers[m], entries[m] = sub(blob, pos + 4, pos + 5) .. key, sub(blob, pos + 6, pos + 9 + length)
+      entries[#entries + 1] = sub(blob, pos + 4, pos + 9 + length)
     end
   elseif undecided and sub(call('HGET', busy, key) or '', 19, 19) > 'A' then
     status = 'P'
@@ -32,7 +31,7 @@ while pos <= size do
 end
 save_seen(c)
 if #entries > 0 then
-  local row = pack(TOGETHER, kind, now, cap, #entries) .. concat(numbers) .. concat(entries)
+  local row = pack(TOGETHER, kind, now, cap, #entries) .. concat(entries)
   if kind == 'A' and #row <= MOST_BYTES and call('HLEN', outbox(c, 'o')) < MOST_FIELDS then
     call('HSET', outbox(c, 'o'), ticket, row)
   else

@@ -122,19 +122,19 @@ local function used(q) return held(q) + q.done + q.dropped end
 
 -- count changes the counts of a queue and its crawl. None goes below 0.
 local function count(c, q, queued, live, late, done, dropped)
-  local held_before, any_before = held(q), used(q)
   done, dropped = max(done, -q.done), max(dropped or 0, -q.dropped)
-  q.queued, q.live, q.late, q.done = q.queued + queued, q.live + live, q.late + late, q.done + done
-  c.held, c.leased, c.late, c.done = c.held + queued + live + late, c.leased + live + late, c.late + late, c.done + done
+  local held_before, ended_before, change = held(q), q.done + q.dropped, queued + live + late
+  local held_now, ended_now = held_before + change, ended_before + done + dropped
+  q.queued, q.live, q.late, q.done, q.dropped = q.queued + queued, q.live + live, q.late + late, q.done + done, q.dropped + dropped
+  c.held, c.leased, c.late, c.done = c.held + change, c.leased + live + late, c.late + late, c.done + done
   if dropped ~= 0 then
-    q.dropped, c.dropped = q.dropped + dropped, c.dropped + dropped
+    c.dropped = c.dropped + dropped
     call('HSET', c.key, 'dropped', text(c.dropped))
   end
-  local held_now, any_now = held(q), used(q)
   if held_before == 0 and held_now > 0 then c.active = c.active + 1 end
   if held_before > 0 and held_now == 0 then c.active = c.active - 1 end
-  if any_before == 0 and any_now > 0 then c.nqueues = c.nqueues + 1 end
-  if any_before > 0 and any_now == 0 then c.nqueues = c.nqueues - 1 end
+  if held_before + ended_before == 0 and held_now + ended_now > 0 then c.nqueues = c.nqueues + 1 end
+  if held_before + ended_before > 0 and held_now + ended_now == 0 then c.nqueues = c.nqueues - 1 end
   q.dirty, c.dirty = true, true
 end
 

@@ -3,28 +3,27 @@
 
 local function open_rows(c) c.R, c.written = base .. 'R' .. c.id, {} end
 
--- get_rows returns the rows of keys, false for those without.
+-- get_rows returns the rows of keys, false for those without, and the names of their Redis keys.
 local function get_rows(c, keys)
-  if #keys == 0 then return {} end
   local names = {}
   for i = 1, #keys do names[i] = c.R .. keys[i] end
-  local rows = call('MGET', unpack(names))
-  for i = 1, #keys do
-    local new = c.written[keys[i]]
+  local rows = #keys > 0 and call('MGET', unpack(names)) or {}
+  for i = 1, next(c.written) and #keys or 0 do
+    local new = c.written[names[i]]
     if new ~= nil then rows[i] = new end
   end
-  return rows
+  return rows, names
 end
 
-local function put_row(c, key, row) c.written[key], c.dirty = row, true end
+local function put_row(c, key, row) c.written[c.R .. key], c.dirty = row, true end
 
 local function save_rows(c)
   local rows, gone = {}, {}
-  for key, row in pairs(c.written) do
+  for name, row in pairs(c.written) do
     if row then
-      rows[#rows + 1], rows[#rows + 2] = c.R .. key, row
+      rows[#rows + 1], rows[#rows + 2] = name, row
     else
-      gone[#gone + 1] = c.R .. key
+      gone[#gone + 1] = name
     end
   end
   c.written = {}

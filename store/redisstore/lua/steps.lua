@@ -10,13 +10,11 @@ local function step_row(of, n, kind, since, old, cap, entry) return of .. n .. p
 -- apart returns the keys and the rows of the steps in a field of o, in turn.
 local function apart(field, row)
   local kind, since, cap, n, at = unpack_struct(TOGETHER, row)
-  local steps, list = {}, at
-  at = at + 18 * n
-  for i = 1, n do
-    local number, key = unpack_struct('>c2c16', row, list + 18 * (i - 1))
-    local size = unpack_struct('>I4', row, at)
-    steps[2 * i - 1], steps[2 * i] = key, step_row(field, number, kind, since, NO_QUEUE, cap, sub(row, at + 4, at + 3 + size))
-    at = at + 4 + size
+  local steps = {}
+  for i = 1, 2 * n, 2 do
+    local number, size, key = unpack_struct('>c2I4c16', row, at)
+    steps[i], steps[i + 1] = key, step_row(field, number, kind, since, NO_QUEUE, cap, sub(row, at + 6, at + 5 + size))
+    at = at + 6 + size
   end
   return steps
 end
