@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
@@ -22,6 +21,7 @@ type batch struct {
 	calls  []*call
 	parts  []*part
 	at     map[partKey]*part // the last of each
+	room   int               // for the blob of a part
 }
 
 // maxPart is how many keys or URLs one script call may be about: it stops its server for about 20 µs for each.
@@ -45,6 +45,12 @@ func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batc
 	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[partKey]*part{}}
 }
 
+// expect makes room for so many entries in all parts.
+func (b *batch) expect(n int) *batch {
+	b.room = entryRoom * min(maxPart, 2*n/b.s.opt.Shards+1)
+	return b
+}
+
 // part returns the part of a shard, with i noted as the next thing in it. Its blob may begin with more than that of others.
 func (b *batch) part(shard, i int, more ...byte) *part {
 	p := b.open(shard, more)
@@ -62,7 +68,7 @@ func (b *batch) open(shard int, more []byte) *part {
 	if p != nil {
 		nth = p.nth + 1
 	}
-	p = &part{nth: nth, call: &call{shard: shard, script: b.script, crawl: b.crawl, blob: slices.Concat(b.head, more)}}
+	p = &part{nth: nth, call: &call{shard: shard, script: b.script, crawl: b.crawl, blob: append(append(make([]byte, 0, b.room), b.head...), more...)}}
 	if b.script.writes && b.id != (requestID{}) {
 		p.id = b.id
 		p.id[15] += byte(phases * nth) // a shard gets one call by an id

@@ -84,11 +84,15 @@ const (
 	howChange = 16 // a change of the queue follows
 )
 
-// itemEntry returns a URL as the outbox and its queue take it; see FORMAT.md.
-func itemEntry(it *store.Item, h queueHash) []byte { return newEntry(it, h, sched.MsOr(it.Due, 0), 0) }
+// entryRoom is more than most entries need.
+const entryRoom = 192
 
-func newEntry(it *store.Item, h queueHash, due int64, how byte) []byte {
-	dst := make([]byte, 0, 64+len(it.Queue)+len(it.Meta)+len(it.URL))
+// appendItem appends a URL as the outbox and its queue take it; see FORMAT.md.
+func appendItem(dst []byte, it *store.Item, h queueHash) []byte {
+	return appendEntry(dst, it, h, sched.MsOr(it.Due, 0), 0)
+}
+
+func appendEntry(dst []byte, it *store.Item, h queueHash, due int64, how byte) []byte {
 	dst = append(append(append(dst, it.Key[:]...), h[:]...), it.Priority)
 	dst = append(appendUint(appendUint(dst, 6, uint64(due)), 6, 0), how)
 	return append(appendLong(appendShort(dst, it.Queue), it.Meta), it.URL...)
@@ -102,7 +106,7 @@ func (s *Store) entryOf(st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	how := map[store.Outcome]byte{store.Requeue: 0, store.Complete: 1, store.Drop: 2}[st.Outcome] |
 		howAfter*after | howKept*flag(s.opt.KeepURLs) | howChange*flag(st.QueueChange != nil)
-	dst := newEntry(&store.Item{Key: st.Key, Queue: st.Queue, Priority: priorityOf(st), Meta: st.Meta, URL: st.URL}, h, due, how)
+	dst := appendEntry(nil, &store.Item{Key: st.Key, Queue: st.Queue, Priority: priorityOf(st), Meta: st.Meta, URL: st.URL}, h, due, how)
 	if st.QueueChange != nil {
 		dst = appendChange(dst, st.QueueChange)
 	}

@@ -61,7 +61,7 @@ func (a *adding) toForce(ctx context.Context, items []store.Item, of []int, verd
 			v.Status = store.Full
 		default:
 			_, to := a.s.layout.ofQueue(it.Queue)
-			list = append(list, &step{key: it.Key, old: found[i], mode: 'f', cap: a.cap(), entry: itemEntry(it, to)})
+			list = append(list, &step{key: it.Key, old: found[i], mode: 'f', cap: a.cap(), entry: appendItem(nil, it, to)})
 			numbers = append(numbers, i)
 		}
 	}

@@ -69,7 +69,8 @@ func (o *offering) owe(i int, a *answer) {
 
 // ask offers some of the items, and asks whether those that the cache knows are still known.
 func (o *offering) ask(ctx context.Context, of []int, answers []answer) error {
-	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, o.head())
+	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, o.head()).expect(len(of))
+	entries := make([]byte, 0, len(of)*entryRoom)
 	for _, i := range of {
 		it := &o.items[i]
 		p := b.keyPart(i, &it.Key)
@@ -81,7 +82,9 @@ func (o *offering) ask(ctx context.Context, of []int, answers []answer) error {
 			continue
 		}
 		_, queue := o.s.layout.ofQueue(it.Queue)
-		a.entry = itemEntry(it, queue)
+		n := len(entries)
+		entries = appendItem(entries, it, queue)
+		a.entry = entries[n:len(entries):len(entries)]
 		p.blob = appendLong(p.blob, a.entry)
 	}
 	for shard := range o.cached.hits {

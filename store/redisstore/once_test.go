@@ -51,7 +51,7 @@ func TestTwoForceAtOnce(t *testing.T) {
 		once(t, s)
 		found := must(s.resolve(t.Context(), scriptResolve, "c", []store.Key{it.Key}, []int{0}))(t)
 		_, home := s.layout.ofQueue(it.Queue)
-		first := &step{key: it.Key, old: found[0], mode: 'f', entry: itemEntry(&it, home)}
+		first := &step{key: it.Key, old: found[0], mode: 'f', entry: appendItem(nil, &it, home)}
 		if must(true, s.begin(t.Context(), "c", stepMove, []*step{first}))(t); first.begun != 'Y' {
 			t.Fatal("the URL changed; want it as it was found")
 		}

@@ -419,7 +419,7 @@ func TestQueuesThatShareAHash(t *testing.T) {
 	items := []store.Item{testItem(1, "a"), testItem(2, "b")}
 	var list []*step
 	for i := range items {
-		list = append(list, &step{key: items[i].Key, entry: itemEntry(&items[i], h)})
+		list = append(list, &step{key: items[i].Key, entry: appendItem(nil, &items[i], h)})
 	}
 	must(true, s.carryOut(ctx, "c", stepMove, list))(t)
 	if st := must(s.Stats(ctx, "c"))(t); st.Held != 2 || st.Queues != 2 {

@@ -113,6 +113,9 @@ type delivery struct {
 // send sends what part says of each step that is not left and did not fail, and reads the answers.
 func (d *delivery) send(ctx context.Context, sc *script, part func(b *batch, i int, st *step), read func(st *step, r *reader)) error {
 	b := d.s.batch(sc, requestID{}, d.crawl, nil)
+	if sc == scriptEnqueue {
+		b.expect(len(d.steps))
+	}
 	for i, st := range d.steps {
 		if !st.failed {
 			part(b, i, st)
@@ -145,7 +148,7 @@ func (d *delivery) release(ctx context.Context) error {
 func (d *delivery) queue(ctx context.Context) error {
 	return d.send(ctx, scriptEnqueue, func(b *batch, i int, st *step) {
 		if !st.left && st.kind != stepForget {
-			p := b.part(d.s.layout.ofHash(st.queue()), i, appendUint(st.request[:], 6, st.cap)...)
+			p := b.part(d.s.layout.ofHash(st.queue()), i, appendUint(append(make([]byte, 0, 32), st.request[:]...), 6, st.cap)...)
 			p.blob = appendLong(appendUint(p.blob, 2, uint64(st.number)), st.entry)
 		}
 	}, func(st *step, r *reader) { st.answer = byte(r.uint(1)) })
@@ -170,7 +173,7 @@ func (d *delivery) end(ctx context.Context) error {
 		if st.with != nil && st.with.ending == st.with.begun {
 			kind = stepsAdd
 		}
-		p := b.part(shard, i, append(st.request[:len(st.request):len(st.request)], kind)...)
+		p := b.part(shard, i, append(append(make([]byte, 0, 32), st.request[:]...), kind)...)
 		p.blob = append(appendUint(p.blob, 2, uint64(st.number)), st.key[:]...)
 		if st.kind != stepAdd {
 			h := st.queue()
