@@ -19,15 +19,25 @@ local function apart(field, row)
   return steps
 end
 
--- steps_of returns a function that finds the step of a key.
+-- steps_of returns a function that finds the step of a key. A field of o is taken apart when it is asked for one of its keys.
 local function steps_of(c)
   local found, got, others = {}, call('HGETALL', outbox(c, 'o')), outbox(c, 'p')
   for i = 1, #got, 2 do
-    local steps = apart(got[i], got[i + 1])
-    for j = 1, #steps, 2 do found[steps[j]] = steps[j + 1] end
+    local _, _, _, n, at = unpack_struct(TOGETHER, got[i + 1])
+    for _ = 1, n do
+      local size, key = unpack_struct('>xxI4c16', got[i + 1], at)
+      found[key], at = i, at + 6 + size
+    end
   end
   local any = call('HLEN', others) > 0
-  return function(key) return found[key] or any and call('HGET', others, key) end
+  return function(key)
+    local i = found[key]
+    if type(i) == 'number' then
+      local steps = apart(got[i], got[i + 1])
+      for j = 1, #steps, 2 do found[steps[j]] = steps[j + 1] end
+    end
+    return found[key] or any and call('HGET', others, key)
+  end
 end
 
 -- part takes a field of o apart.
