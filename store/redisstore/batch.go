@@ -2,10 +2,8 @@ package redisstore
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
@@ -88,25 +86,21 @@ func (b *batch) everywhere() *batch {
 
 func (b *batch) run(ctx context.Context) error { return b.s.run(ctx, b.calls) }
 
-// read calls f with the number of each thing that was answered, in order, and the reader of its answer.
-func (b *batch) read(f func(i int, r *reader) error) error {
+// read runs the batch, and calls f with the number of each thing that was answered, in order, and the reader of its answer.
+// If some calls fail, it reads the answers of the others.
+func (b *batch) read(ctx context.Context, f func(i int, r *reader)) error {
+	err := b.run(ctx)
 	for _, p := range b.parts {
 		r := reader{p.reply}
 		for _, i := range p.of {
-			if !p.done {
+			if !p.done || r.left == overrun {
 				break
 			}
-			if err := errors.Join(f(i, &r), r.err()); err != nil {
-				return fmt.Errorf("cannot read the result of script %s: %w", b.script.name, err)
-			}
+			f(i, &r)
 		}
+		err = errors.Join(err, r.err())
 	}
-	return nil
-}
-
-// each calls f with each answer byte and the number of the thing that it answers.
-func (b *batch) each(f func(i int, answer byte)) error {
-	return b.read(func(i int, r *reader) error { f(i, byte(r.uint(1))); return nil })
+	return err
 }
 
 // shardsHead is the number of shards as scripts of the seen side take it.
@@ -135,12 +129,6 @@ const (
 type requests struct {
 	self [8]byte // random
 	next atomic.Uint64
-}
-
-func newRequests() *requests {
-	r := new(requests)
-	_, _ = rand.Read(r.self[:]) // it never fails
-	return r
 }
 
 func (r *requests) id() (id requestID) {

@@ -11,18 +11,18 @@ func (a *adding) force(ctx context.Context, items []store.Item, verdicts []store
 	left := numbers(len(items))
 	return a.s.untilSettled(ctx, func(ctx context.Context) (bool, error) {
 		var again []int
-		list, of, err := a.toForce(ctx, items, left, verdicts, room)
+		list, err := a.toForce(ctx, items, left, verdicts, room)
 		if err != nil || len(list) == 0 {
 			return true, err
 		}
 		if err := a.s.carryOut(ctx, a.crawl, stepMove, list); err != nil {
 			return false, err
 		}
-		for j, st := range list {
-			v, i := &verdicts[of[j]], of[j]
+		for _, st := range list {
+			v := &verdicts[st.item]
 			switch {
 			case st.begun != 'Y' || st.left || st.answer == 'H': // it has changed: is it held now?
-				again = append(again, i)
+				again = append(again, st.item)
 			case st.answer == 'F':
 				v.Status = store.Full
 			case st.old.was == unknown:
@@ -36,16 +36,16 @@ func (a *adding) force(ctx context.Context, items []store.Item, verdicts []store
 	})
 }
 
-// toForce returns the steps of those items that are to be queued and aren't held, and their numbers. It decides the others.
-func (a *adding) toForce(ctx context.Context, items []store.Item, of []int, verdicts []store.Verdict, room int64) (list []*step, numbers []int, err error) {
+// toForce returns the steps of those items that are to be queued and aren't held. It decides the others.
+func (a *adding) toForce(ctx context.Context, items []store.Item, of []int, verdicts []store.Verdict, room int64) (list []*step, err error) {
 	keys := keysOf(items)
 	found, err := a.s.resolve(ctx, scriptJudge, a.crawl, keys, of)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	entries, err := a.s.entriesOf(ctx, a.crawl, keys, found)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, i := range of {
 		v, it, e := &verdicts[i], &items[i], &entries[i]
@@ -55,17 +55,16 @@ func (a *adding) toForce(ctx context.Context, items []store.Item, of []int, verd
 		}
 		switch full, err := a.full(ctx, it, found[i]); {
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		case e.State == store.Queued || e.State == store.Leased:
 		case room == 0 || full:
 			v.Status = store.Full
 		default:
 			_, to := a.s.layout.ofQueue(it.Queue)
-			list = append(list, &step{key: it.Key, old: found[i], mode: 'f', cap: a.cap(), entry: appendItem(nil, it, to)})
-			numbers = append(numbers, i)
+			list = append(list, &step{item: i, key: it.Key, old: found[i], mode: 'f', cap: a.cap(), entry: appendItem(nil, it, to)})
 		}
 	}
-	return list, numbers, nil
+	return list, nil
 }
 
 // full reports whether the queue that a URL is to move to holds as much as it may. The queue decides in the end, but the

@@ -94,18 +94,18 @@ func (f *forgetting) keys(ctx context.Context, keys []store.Key) (sum int64, err
 // drop forgets keys that are known, each by a step. For the mode see lua/release.lua. Keys named by the caller
 // (mode h) are forgotten whatever became of them; others are left if they have changed.
 func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, found []known) (gone int64, err error) {
-	var list []*step
-	for i := range keys {
-		if found[i].was != unknown {
-			list = append(list, &step{key: keys[i], old: found[i], mode: mode})
-		}
-	}
 	err = f.untilSettled(ctx, func(ctx context.Context) (bool, error) {
+		var list []*step
+		for i := range keys {
+			if found[i].was != unknown {
+				list = append(list, &step{key: keys[i], old: found[i], mode: mode})
+			}
+		}
 		if err := f.begin(ctx, f.crawl, stepForget, list); err != nil {
 			return false, err
 		}
 		ctx = accepted(ctx)
-		begun, busy := begunOf(list, 'Y'), begunOf(list, 'P')
+		begun, again := begunOf(list, 'Y'), begunOf(list, 'P')
 		gone += int64(len(begunOf(list, 'R')))
 		if err := f.deliver(ctx, f.crawl, begun); err != nil {
 			return false, err
@@ -115,24 +115,19 @@ func (f *forgetting) drop(ctx context.Context, mode byte, keys []store.Key, foun
 				gone++
 			}
 		}
-		again := busy // once their steps are finished
+		// Those that have another step are tried again once it is finished.
 		if mode == 'h' {
-			again = append(busy, begunOf(list, 'N')...)
+			again = append(again, begunOf(list, 'N')...)
 		}
-		keys := make([]store.Key, len(again))
-		for i, st := range again {
-			keys[i] = st.key
+		keys, found = nil, nil
+		for _, st := range again {
+			keys, found = append(keys, st.key), append(found, st.old)
 		}
-		found, err := f.resolve(ctx, scriptResolve, f.crawl, keys, numbers(len(again)))
-		list = list[:0]
-		for i, st := range again {
-			if mode != 'h' {
-				list = append(list, st)
-			} else if found[i].was != unknown {
-				list = append(list, &step{key: st.key, old: found[i], mode: mode})
-			}
+		now, err := f.resolve(ctx, scriptResolve, f.crawl, keys, numbers(len(keys)))
+		if mode == 'h' {
+			found = now
 		}
-		return len(list) == 0, err
+		return len(keys) == 0, err
 	})
 	return gone, err
 }
@@ -183,11 +178,8 @@ func (f *forgetting) before(ctx context.Context, before time.Time) (sum int64, e
 // sweeps its remains.
 func (s *Store) forgetCrawl(ctx context.Context, crawl string) (sum int64, err error) {
 	b := s.batch(scriptWipe, s.requests.id(), crawl, nil).everywhere()
-	if err := b.run(ctx); err != nil {
+	if err := b.read(ctx, func(_ int, r *reader) { sum += int64(r.uint(6)) }); err != nil {
 		return 0, err
-	}
-	if err := b.read(func(_ int, r *reader) error { sum += int64(r.uint(6)); return nil }); err != nil {
-		return sum, err
 	}
 	return sum, s.sweepCrawls(accepted(ctx), numbers(s.opt.Shards))
 }
@@ -199,12 +191,9 @@ func (s *Store) sweepCrawls(ctx context.Context, left []int) error {
 		for _, shard := range left {
 			b.part(shard, shard)
 		}
-		if err := b.run(ctx); err != nil {
-			return err
-		}
 		left = left[:0]
-		if err := b.each(func(i int, answer byte) {
-			if answer == 'Y' {
+		if err := b.read(ctx, func(i int, r *reader) {
+			if r.bytes(1) == "Y" {
 				left = append(left, i)
 			}
 		}); err != nil {

@@ -39,10 +39,7 @@ func (s *Store) entriesOf(ctx context.Context, crawl string, keys []store.Key, o
 			p.blob = append(p.blob, keys[i][:]...)
 		}
 	}
-	if err := b.run(ctx); err != nil {
-		return out, err
-	}
-	return out, b.read(func(i int, r *reader) error { readFound(r, &out[i]); return nil })
+	return out, b.read(ctx, func(i int, r *reader) { readFound(r, &out[i]) })
 }
 
 // readFound reads what lua/found.lua says into an entry with its key and crawl,
@@ -104,19 +101,12 @@ func (s *Store) resolve(ctx context.Context, sc *script, crawl string, keys []st
 			p := b.keyPart(i, &keys[i])
 			p.blob = append(p.blob, keys[i][:]...)
 		}
-		if err := b.run(ctx); err != nil {
-			return false, err
-		}
 		left = nil
 		var steps []*step
-		err := b.read(func(i int, r *reader) error {
-			out[i] = known{was(r.uint(1)), r.hash()}
-			if out[i].was != onItsWay {
-				return nil
+		err := b.read(ctx, func(i int, r *reader) {
+			if out[i] = (known{was(r.uint(1)), r.hash()}); out[i].was == onItsWay {
+				left, steps = append(left, i), append(steps, readStep(keys[i], r))
 			}
-			st, err := readStep(keys[i], r.long())
-			left, steps = append(left, i), append(steps, st)
-			return err
 		})
 		if err != nil {
 			return false, err

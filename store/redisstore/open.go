@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,7 +18,7 @@ type Store struct {
 	opt      Options
 	nodes    *nodes
 	layout   *layout
-	requests *requests
+	requests requests
 	cache    *cache // nil for none
 	identity atomic.Pointer[store.Identity]
 	kept     string // how long answers are, in ms
@@ -55,9 +56,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	s := &Store{
-		opt: o, nodes: n, requests: newRequests(), cache: newCache(o.CacheBytes),
+		opt: o, nodes: n, cache: newCache(o.CacheBytes),
 		kept: strconv.FormatInt(o.answersFor().Milliseconds(), 10),
 	}
+	_, _ = rand.Read(s.requests.self[:]) // it never fails
 	err = s.checkServers(ctx)
 	if err == nil {
 		err = s.loadMeta(ctx)

@@ -165,15 +165,10 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 	} else {
 		b.part(shard, 0)
 	}
-	if err := b.run(ctx); err != nil {
-		return err
-	}
 	found := true
-	if err := b.each(func(_ int, answer byte) { found = found && answer == 'Y' }); err != nil {
-		return err
-	}
-	if !found {
+	err = b.read(ctx, func(_ int, r *reader) { found = r.bytes(1) == "Y" && found })
+	if err == nil && !found {
 		return notFound
 	}
-	return nil
+	return err
 }

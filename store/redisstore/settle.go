@@ -114,16 +114,13 @@ func (w *settling) send(ctx context.Context, found []known) error {
 		p := b.part(shard, i)
 		p.blob = appendLong(p.blob, appendSettlement(nil, st))
 	}
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	return b.each(func(i int, answer byte) {
-		switch answer {
-		case 'S':
+	return b.read(ctx, func(i int, r *reader) {
+		switch r.bytes(1) {
+		case "S":
 			w.out[i] = store.Settled
-		case 'U':
+		case "U":
 			w.out[i] = store.Unknown
-		case 'T':
+		case "T":
 			w.out[i] = store.Stale
 		default:
 			w.elsewhere[i] = true
@@ -134,24 +131,22 @@ func (w *settling) send(ctx context.Context, found []known) error {
 // make makes URLs. It returns those whose keys changed at the same time.
 func (w *settling) make(ctx context.Context, found []known) (again []int, err error) {
 	var list []*step
-	var of []int
 	for _, i := range w.left {
 		if st := &w.list[i]; st.Token == 0 && w.makes(i, found[i]) {
-			list, of = append(list, &step{key: st.Key, old: found[i], mode: 'f', entry: w.s.entryOf(st)}), append(of, i)
+			list = append(list, &step{item: i, key: st.Key, old: found[i], mode: 'f', entry: w.s.entryOf(st)})
 		}
 	}
 	if err := w.s.carryOut(ctx, w.crawl, stepMove, list); err != nil {
 		return nil, err
 	}
-	for j, st := range list {
-		i := of[j]
-		w.out[i] = store.Settled
+	for _, st := range list {
+		w.out[st.item] = store.Settled
 		if st.old.was == unknown {
-			w.out[i] = store.Created
+			w.out[st.item] = store.Created
 		}
 		if st.begun != 'Y' || st.left || st.answer == 'H' {
-			w.elsewhere[i] = false
-			again = append(again, i)
+			w.elsewhere[st.item] = false
+			again = append(again, st.item)
 		}
 	}
 	return again, nil

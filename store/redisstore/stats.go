@@ -33,11 +33,8 @@ func (s *Store) stats(ctx context.Context, crawl string) (store.Stats, error) {
 // statsBy returns the counts of each crawl, or their sum as that of "".
 func (s *Store) statsBy(ctx context.Context, crawl string, each bool) (map[string]store.Stats, error) {
 	b := s.batch(scriptStats, requestID{}, crawl, nil).everywhere()
-	if err := b.run(ctx); err != nil {
-		return nil, err
-	}
 	by := map[string]store.Stats{}
-	return by, b.read(func(_ int, r *reader) error {
+	return by, b.read(ctx, func(_ int, r *reader) {
 		for r.more() {
 			name := r.short()
 			if !each {
@@ -54,7 +51,6 @@ func (s *Store) statsBy(ctx context.Context, crawl string, each bool) (map[strin
 			sum.Active += int64(r.uint(6))
 			by[name] = sum
 		}
-		return nil
 	})
 }
 

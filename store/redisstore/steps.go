@@ -31,6 +31,7 @@ type step struct {
 	entry   []byte // of the URL
 	since   time.Time
 	with    *group // the steps that its home recorded with it, nil if that is not known
+	item    int    // the caller's number of it
 
 	begun  byte // Y it has begun, R forgotten already, P another is to be finished first, N its key has changed
 	failed bool // a queue was not reached
@@ -50,9 +51,9 @@ func (st *step) appendPlaced(dst []byte) []byte {
 	return appendLong(appendUint(dst, 6, st.cap), st.entry)
 }
 
-// readStep reads a step as its home has it; see lua/steps.lua.
-func readStep(key store.Key, row string) (*step, error) {
-	r := reader{row}
+// readStep reads a step, after its length, as its home has it; see lua/steps.lua.
+func readStep(key store.Key, from *reader) *step {
+	r := reader{from.long()}
 	st := &step{key: key, since: time.Now()}
 	copy(st.request[:], r.bytes(len(st.request)))
 	st.number = uint16(r.uint(2))
@@ -62,7 +63,10 @@ func readStep(key store.Key, row string) (*step, error) {
 	st.mode = byte(r.uint(1))
 	st.cap = r.uint(6)
 	st.entry = []byte(r.left)
-	return st, r.err()
+	if r.left == overrun {
+		from.left = overrun
+	}
+	return st
 }
 
 // queue returns the hash of the queue that the step is about.
@@ -121,13 +125,13 @@ func (d *delivery) send(ctx context.Context, sc *script, part func(b *batch, i i
 			part(b, i, st)
 		}
 	}
-	err := b.run(ctx)
+	err := b.read(ctx, func(i int, r *reader) { read(d.steps[i], r) })
 	for _, p := range b.parts {
 		for _, i := range p.of {
 			d.steps[i].failed = !p.done
 		}
 	}
-	return errors.Join(err, b.read(func(i int, r *reader) error { read(d.steps[i], r); return nil }))
+	return err
 }
 
 // release takes the URLs from the queues that had them, but for those that go to the same queue again.
@@ -195,10 +199,7 @@ func (s *Store) begin(ctx context.Context, crawl string, kind byte, list []*step
 		st.kind, st.request, st.number, st.since = kind, p.id.phase(phaseQueue), uint16(i), time.Now()
 		p.blob = st.appendPlaced(p.blob)
 	}
-	if err := b.run(ctx); err != nil {
-		return err
-	}
-	return b.read(func(i int, r *reader) error { list[i].begun = byte(r.uint(1)); return nil })
+	return b.read(ctx, func(i int, r *reader) { list[i].begun = byte(r.uint(1)) })
 }
 
 // carryOut begins steps and delivers those that have begun.

@@ -79,11 +79,7 @@ func (s *Store) leftovers(ctx context.Context, crawl string, shard int, age time
 		return nil, "", err
 	}
 	for next = r.short(); r.more(); {
-		st, err := readStep(r.key(), r.long())
-		if err != nil {
-			return nil, "", err
-		}
-		steps = append(steps, st)
+		steps = append(steps, readStep(r.key(), r))
 	}
 	return steps, next, r.err()
 }
