@@ -160,7 +160,7 @@ func BenchmarkSeenBytes(b *testing.B) {
 	defer s.Close()
 	ctx := b.Context()
 	used := func() float64 {
-		info, err := s.nodes.single.InfoMap(ctx, "memory").Result()
+		info, err := only(b, s).InfoMap(ctx, "memory").Result()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -189,13 +189,13 @@ func bytesOfQueued(b *testing.B, s *Store, n int) (sum float64) {
 		b.Fatal(err)
 	}
 	for _, base := range s.layout.bases {
-		id, err := s.nodes.single.HGet(b.Context(), base+"c", "queued").Int()
+		id, err := only(b, s).HGet(b.Context(), base+"c", "queued").Int()
 		if err != nil {
 			b.Fatal(err)
 		}
 		head := base + "h" + string(appendUint(nil, 4, uint64(id)))
 		for i := uint64(0); ; i++ {
-			bytes, err := s.nodes.single.MemoryUsage(b.Context(), head+string(appendUint(nil, 4, i))).Result()
+			bytes, err := only(b, s).MemoryUsage(b.Context(), head+string(appendUint(nil, 4, i))).Result()
 			if err != nil {
 				break
 			}

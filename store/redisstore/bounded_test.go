@@ -32,7 +32,7 @@ func TestScriptsAreBounded(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
 	ctx, queues := t.Context(), 1000*thousands
-	server := s.nodes.single
+	server := only(t, s)
 	var items []store.Item
 	for i := range queues {
 		items = append(items, testItem(i, fmt.Sprint("q", i)))
@@ -216,7 +216,7 @@ func (m *scriptMeter) used(ctx context.Context) (sum time.Duration) {
 // commandsOf returns how many commands a server has carried out, and how many of them were scripts.
 func commandsOf(t *testing.T, s *Store) (all, scripts int) {
 	t.Helper()
-	for line := range strings.Lines(must(s.nodes.single.Info(t.Context(), "commandstats").Result())(t)) {
+	for line := range strings.Lines(must(only(t, s).Info(t.Context(), "commandstats").Result())(t)) {
 		name, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "cmdstat_"), ":calls=")
 		if !ok {
 			continue

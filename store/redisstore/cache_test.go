@@ -59,14 +59,14 @@ func TestCacheSavesTheWay(t *testing.T) {
 	items, keys := some(0, 100)
 	news(t, s, items)
 	warm(t, s, items, keys)
-	if err := s.nodes.single.ConfigResetStat(t.Context()).Err(); err != nil {
+	if err := only(t, s).ConfigResetStat(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	more, _ := some(0, 101)
 	if n := news(t, s, more); n != 1 {
 		t.Fatalf("got %d new; want 1", n)
 	}
-	stats := must(s.nodes.single.InfoMap(t.Context(), "commandstats").Result())(t)["Commandstats"]
+	stats := must(only(t, s).InfoMap(t.Context(), "commandstats").Result())(t)["Commandstats"]
 	var calls int
 	if _, err := fmt.Sscanf(stats["cmdstat_hsetnx"], "calls=%d,", &calls); err != nil || calls > 5 {
 		t.Fatalf("got %d keys recorded (%v, %q); want the new one, and marks", calls, err, stats["cmdstat_hsetnx"])

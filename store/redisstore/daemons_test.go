@@ -97,7 +97,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	defer s.Close()
 	for n := range 3 {
 		must(s.Add(t.Context(), "", []store.Item{testItem(n, "a"), testItem(n+10, "b")}, store.AddOptions{}))(t)
-		must(s.nodes.single.ScriptFlush(t.Context()).Result())(t)
+		must(only(t, s).ScriptFlush(t.Context()).Result())(t)
 	}
 	if st := must(s.Stats(t.Context(), ""))(t); st.Seen != 6 || st.Held != 6 {
 		t.Fatalf("got %+v; want 6 seen and held", st)
@@ -121,7 +121,7 @@ func TestForgottenCrawlsAreSwept(t *testing.T) {
 	}
 	must(s.Forget(t.Context(), store.Selection{}))(t)
 	for _, base := range s.layout.bases {
-		keys := must(s.nodes.single.Keys(t.Context(), base+"*").Result())(t)
+		keys := must(only(t, s).Keys(t.Context(), base+"*").Result())(t)
 		for _, k := range keys {
 			if kind := k[len(base)]; kind != 'S' && kind != 'r' && kind != 'b' {
 				t.Errorf("got key %q after the crawl was forgotten", k)
@@ -161,7 +161,7 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	s := open(t, o)
 	defer s.Close()
 	for _, format := range []string{uint16Text(formatVersion - 1), uint16Text(formatVersion + 1), ""} {
-		if err := s.nodes.single.HSet(t.Context(), s.layout.meta+"M", "format", format).Err(); err != nil {
+		if err := only(t, s).HSet(t.Context(), s.layout.meta+"M", "format", format).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if other, err := Open(t.Context(), o); err == nil {

@@ -81,7 +81,7 @@ func TestAPageOfURLsDueAtOnce(t *testing.T) {
 		items[i].Due = due
 	}
 	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
-	must(s.nodes.single.ConfigResetStat(ctx).Result())(t)
+	must(only(t, s).ConfigResetStat(ctx).Result())(t)
 	shown := 0
 	for e, err := range s.Entries(ctx, "c", "a") {
 		must(true, err)(t)
@@ -95,7 +95,7 @@ func TestAPageOfURLsDueAtOnce(t *testing.T) {
 	if shown != len(items) {
 		t.Fatalf("got %d URLs; want %d", shown, len(items))
 	}
-	if stats := must(s.nodes.single.Info(ctx, "commandstats").Result())(t); strings.Contains(stats, "cmdstat_zrangebyscore:") {
+	if stats := must(only(t, s).Info(ctx, "commandstats").Result())(t); strings.Contains(stats, "cmdstat_zrangebyscore:") {
 		t.Fatal("got a range of URLs read without a bound")
 	}
 }

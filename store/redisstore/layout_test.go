@@ -101,12 +101,12 @@ func TestBucketsStaySmall(t *testing.T) {
 	if i != n {
 		t.Fatalf("got %d keys; want %d", i, n)
 	}
-	buckets := must(s.nodes.single.Keys(ctx, o.Prefix+"*}h*").Result())(t)
+	buckets := must(only(t, s).Keys(ctx, o.Prefix+"*}h*").Result())(t)
 	if len(buckets) < n/60 {
 		t.Fatalf("got %d buckets; want about %d", len(buckets), n/38)
 	}
 	for _, b := range buckets {
-		if enc := must(s.nodes.single.ObjectEncoding(ctx, b).Result())(t); enc != "listpack" {
+		if enc := must(only(t, s).ObjectEncoding(ctx, b).Result())(t); enc != "listpack" {
 			t.Fatalf("got bucket %q as %s; want listpack", b, enc)
 		}
 	}

@@ -115,7 +115,7 @@ func (s *Store) findSurvivor(ctx context.Context) (mark, identity string, err er
 
 // get returns a key, or a field of it, "" for none.
 func (s *Store) get(ctx context.Context, key, field string) (string, error) {
-	node, err := s.nodes.of(ctx, key)
+	node, err := s.nodes.MasterForKey(ctx, key)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,11 +21,11 @@ import (
 // The client is go-redis, which Redis themselves keep. It is used below its
 // cluster client's routing: a pipeline must stay on one connection for WAIT to
 // cover it, and an ASK must not be followed (see lua/head.lua). What is taken from
-// the cluster client is the map of slots, and its pools.
+// the cluster client is the map of slots, and its pools. A server that is not in a cluster
+// counts as the only node of one.
 type nodes struct {
-	single  *redis.Client
-	cluster *redis.ClusterClient
-	down    sync.Map // *redis.Client -> time.Time when it last didn't answer
+	*redis.ClusterClient
+	down sync.Map // *redis.Client -> time.Time when it last didn't answer
 }
 
 // silence is how long a node that didn't answer is passed over by what can do without it.
@@ -62,45 +63,23 @@ func dial(ctx context.Context, o Options) (*nodes, error) {
 		one.Addrs = []string{addr}
 		c := redis.NewClient(one.Simple())
 		info, err := c.Info(ctx, "cluster").Result()
-		if err == nil && !strings.Contains(info, "cluster_enabled:1") {
-			return &nodes{single: c}, nil
+		if last = errors.Join(err, c.Close()); last != nil {
+			continue
 		}
-		if last = errors.Join(err, c.Close()); last == nil {
-			return &nodes{cluster: redis.NewClusterClient(opt.Cluster())}, nil
+		cluster := opt.Cluster()
+		if !strings.Contains(info, "cluster_enabled:1") {
+			cluster.PoolSize = 10 * runtime.GOMAXPROCS(0) // the default of a client of one server
+			cluster.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
+				return []redis.ClusterSlot{{End: slots - 1, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
+			}
 		}
+		return &nodes{ClusterClient: redis.NewClusterClient(cluster)}, nil
 	}
 	return nil, fmt.Errorf("cannot reach redis at %s: %w", strings.Join(o.Addrs, ", "), last)
 }
 
-func (n *nodes) of(ctx context.Context, key string) (*redis.Client, error) {
-	if n.single != nil {
-		return n.single, nil
-	}
-	return n.cluster.MasterForKey(ctx, key)
-}
-
-func (n *nodes) refresh(ctx context.Context) {
-	if n.cluster != nil {
-		n.cluster.ReloadState(ctx)
-	}
-}
-
-func (n *nodes) close() error {
-	if n.single != nil {
-		return n.single.Close()
-	}
-	return n.cluster.Close()
-}
-
-// checkServers refuses servers whose settings break the store's promises. If a server does not allow CONFIG GET, it logs a
+// checkServer refuses a server whose settings break the store's promises. If the server does not allow CONFIG GET, it logs a
 // warning.
-func (s *Store) checkServers(ctx context.Context) error {
-	if s.nodes.single != nil {
-		return s.checkServer(ctx, s.nodes.single)
-	}
-	return s.nodes.cluster.ForEachShard(ctx, s.checkServer)
-}
-
 func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
 	wanted := []struct{ name, want, why string }{
 		{"maxmemory-policy", "noeviction", "or it drops keys silently when it is full"},

@@ -91,8 +91,8 @@ func TestAKeyIsLost(t *testing.T) {
 		defer s.Close()
 		items := []store.Item{testItem(1, "a")}
 		again := func() {
-			for _, bucket := range must(s.nodes.single.Keys(t.Context(), s.opt.Prefix+"*}h*").Result())(t) {
-				must(s.nodes.single.HDel(t.Context(), bucket, string(items[0].Key[:])).Result())(t)
+			for _, bucket := range must(only(t, s).Keys(t.Context(), s.opt.Prefix+"*}h*").Result())(t) {
+				must(only(t, s).HDel(t.Context(), bucket, string(items[0].Key[:])).Result())(t)
 			}
 			must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
 		}
@@ -114,7 +114,7 @@ func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
 	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
 	records := s.layout.bases[0] + "R\x00\x00\x00\x01"
 	for _, i := range []int{0, 2} {
-		if n := must(s.nodes.single.Del(t.Context(), records+string(items[i].Key[:])).Result())(t); n != 1 {
+		if n := must(only(t, s).Del(t.Context(), records+string(items[i].Key[:])).Result())(t); n != 1 {
 			t.Fatalf("got %d records deleted; want one", n)
 		}
 	}

@@ -60,12 +60,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		kept: strconv.FormatInt(o.answersFor().Milliseconds(), 10),
 	}
 	_, _ = rand.Read(s.requests.self[:]) // it never fails
-	err = s.checkServers(ctx)
+	err = n.ForEachShard(ctx, s.checkServer)
 	if err == nil {
 		err = s.loadMeta(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open redis store %q: %w", o.Prefix, err), n.close())
+		return nil, errors.Join(fmt.Errorf("cannot open redis store %q: %w", o.Prefix, err), n.Close())
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.background.Go(func() { s.sweeper(s.life) })
@@ -110,5 +110,5 @@ func (s *Store) Close() error {
 	s.gate.Unlock()
 	s.stop()
 	s.background.Wait()
-	return s.nodes.close()
+	return s.nodes.Close()
 }

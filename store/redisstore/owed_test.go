@@ -35,8 +35,8 @@ func sees(t *testing.T, s *Store, keys []store.Key, want bool) {
 func loseWrites(t *testing.T, s *Store) {
 	t.Helper()
 	for _, pattern := range []string{"*}h*", "*}r*"} {
-		keys := must(s.nodes.single.Keys(t.Context(), s.opt.Prefix+pattern).Result())(t)
-		must(s.nodes.single.Del(t.Context(), keys...).Result())(t)
+		keys := must(only(t, s).Keys(t.Context(), s.opt.Prefix+pattern).Result())(t)
+		must(only(t, s).Del(t.Context(), keys...).Result())(t)
 	}
 }
 
@@ -121,11 +121,11 @@ func TestAnAddThatFailsLaterOwesItsNewKeys(t *testing.T) {
 	}
 	items[0].Queue = "q"
 	mark := s.layout.bases[home] + "b"
-	must(s.nodes.single.Del(ctx, mark).Result())(t)
+	must(only(t, s).Del(ctx, mark).Result())(t)
 	if _, err := s.Add(ctx, "c", items, store.AddOptions{}); !errors.Is(err, store.ErrCorrupt) {
 		t.Fatalf("got error %v; want %v", err, store.ErrCorrupt)
 	}
-	must(s.nodes.single.Set(ctx, mark, s.layout.mark, 0).Result())(t)
+	must(only(t, s).Set(ctx, mark, s.layout.mark, 0).Result())(t)
 	for i, v := range must(s.Add(ctx, "c", items, store.AddOptions{}))(t) {
 		if want := i > 0; (v.Status == store.New) != want {
 			t.Errorf("item %d: got %v; want new: %v", i, v.Status, want)

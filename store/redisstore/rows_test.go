@@ -14,7 +14,7 @@ import (
 func TestEachTextHasAKey(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
-	ctx, redis, urls := t.Context(), s.nodes.single, 20_000
+	ctx, redis, urls := t.Context(), only(t, s), 20_000
 	var items []store.Item
 	for i := range urls {
 		items = append(items, testItem(i, fmt.Sprint("q", i%500)))
@@ -59,8 +59,8 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 	must(true, s.Prepare(ctx, store.Terms{Identity: id}))(t)
 	items := []store.Item{testItem(1, "a"), testItem(2, "b"), testItem(3, "c")}
 	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
-	keys := must(s.nodes.single.Keys(ctx, s.opt.Prefix+"{meta}*").Result())(t)
-	must(s.nodes.single.Del(ctx, keys...).Result())(t)
+	keys := must(only(t, s).Keys(ctx, s.opt.Prefix+"{meta}*").Result())(t)
+	must(only(t, s).Del(ctx, keys...).Result())(t)
 	must(true, s.Close())(t)
 	o.Shards, o.MustExist = 2, true
 	s = open(t, o)
@@ -95,7 +95,7 @@ func TestOpenIsRepeatable(t *testing.T) {
 		o.MustExist = true
 		for m, again := int64(0), false; !again; m++ {
 			for _, key := range []string{"M", "b", "i"} {
-				must(s.nodes.single.Del(t.Context(), o.Prefix+"{meta}"+key).Result())(t)
+				must(only(t, s.Store).Del(t.Context(), o.Prefix+"{meta}"+key).Result())(t)
 			}
 			closeAll(t, s.Store)
 			s = openEnding(t, o, store.Identity{}, m)

@@ -121,7 +121,7 @@ func (s *Store) attempt(ctx context.Context, calls []*call, passOver bool) {
 		if c.done || c.skipped {
 			continue
 		}
-		node, err := s.nodes.of(ctx, s.layout.sentinel(c.shard))
+		node, err := s.nodes.MasterForKey(ctx, s.layout.sentinel(c.shard))
 		if err != nil {
 			c.err, c.verdict = err, reload
 			continue
@@ -143,7 +143,7 @@ func (s *Store) attempt(ctx context.Context, calls []*call, passOver bool) {
 	wg.Wait()
 	for _, c := range calls {
 		if !c.done && !c.skipped && c.verdict == reload {
-			s.nodes.refresh(ctx)
+			s.nodes.ReloadState(ctx)
 			return
 		}
 	}
@@ -159,7 +159,7 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 		if c.script == scriptBirth || c.script == scriptMeta { // they make the mark of the store
 			mark = ""
 		}
-		cmds[i] = p.Do(ctx, "evalsha", c.script.sha, 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.kept, c.crawl, c.blob, mark)
+		cmds[i] = p.Do(ctx, "evalsha", c.script.Hash(), 1, s.layout.sentinel(c.shard), c.id.text(), s.clock(), s.kept, c.crawl, c.blob, mark)
 		writes = writes || c.script.writes
 	}
 	var wait *redis.Cmd
@@ -226,7 +226,7 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 	case "NOSCRIPT":
 		if !loaded[c.script] {
 			loaded[c.script] = true
-			c.err = errors.Join(c.err, node.ScriptLoad(ctx, c.script.source).Err())
+			c.err = errors.Join(c.err, c.script.Load(ctx, node).Err())
 		}
 		return retry
 	case "BUSY":

@@ -1,10 +1,10 @@
 package redisstore
 
 import (
-	"crypto/sha1"
 	"embed"
-	"encoding/hex"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 //go:embed lua/*.lua
@@ -12,9 +12,8 @@ var lua embed.FS
 
 // script is a server-side step, made of the files of lua/ that it is named by.
 type script struct {
+	*redis.Script
 	name   string
-	source string
-	sha    string
 	writes bool // its answer is kept, and covered by WAIT
 }
 
@@ -63,15 +62,11 @@ var (
 
 func newScript(parts string, writes bool) *script {
 	names := strings.Fields(parts)
-	var b strings.Builder
+	var source strings.Builder
 	for _, name := range names {
-		text, err := lua.ReadFile("lua/" + name + ".lua")
-		if err != nil {
-			return &script{name: name} // the name is misspelt: no test passes
-		}
-		b.Write(text)
-		b.WriteByte('\n')
+		text, _ := lua.ReadFile("lua/" + name + ".lua") // with a misspelt name, no test passes
+		source.Write(text)
+		source.WriteByte('\n')
 	}
-	sum := sha1.Sum([]byte(b.String()))
-	return &script{name: names[len(names)-1], source: b.String(), sha: hex.EncodeToString(sum[:]), writes: writes}
+	return &script{redis.NewScript(source.String()), names[len(names)-1], writes}
 }

@@ -33,8 +33,8 @@ func TestAnEmptiedServerIsNoticed(t *testing.T) {
 	}
 	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
 	base := s.layout.bases[2]
-	keys := must(s.nodes.single.Keys(ctx, base+"*").Result())(t)
-	must(s.nodes.single.Del(ctx, keys...).Result())(t)
+	keys := must(only(t, s).Keys(ctx, base+"*").Result())(t)
+	must(only(t, s).Del(ctx, keys...).Result())(t)
 	for what, f := range map[string]func() error{
 		"add":  func() error { _, err := s.Add(ctx, "c", items, store.AddOptions{}); return err },
 		"see":  func() error { return s.See(ctx, "c", keysOf(items), make([]bool, 100), store.SeeOptions{}) },
@@ -49,9 +49,9 @@ func TestAnEmptiedServerIsNoticed(t *testing.T) {
 		t.Errorf("got %d leases, %v; want those of the other shards", len(taken.Leases), err)
 	}
 	// The operator continues without the data.
-	must(s.nodes.single.Set(ctx, base+"b", s.layout.mark, 0).Result())(t)
+	must(only(t, s).Set(ctx, base+"b", s.layout.mark, 0).Result())(t)
 	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
-	must(s.nodes.single.FlushAll(ctx).Result())(t)
+	must(only(t, s).FlushAll(ctx).Result())(t)
 	if _, err := s.Add(ctx, "c", items, store.AddOptions{}); !errors.Is(err, store.ErrCorrupt) {
 		t.Fatalf("got error %v; want %v", err, store.ErrCorrupt)
 	}
@@ -68,7 +68,7 @@ func TestAFullServerForgets(t *testing.T) {
 		items = append(items, testItem(i, fmt.Sprint("q", i%3)))
 	}
 	must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
-	must(s.nodes.single.ConfigSet(ctx, "maxmemory", "1mb").Result())(t)
+	must(only(t, s).ConfigSet(ctx, "maxmemory", "1mb").Result())(t)
 	if _, err := s.Add(ctx, "c", []store.Item{testItem(3001, "a")}, store.AddOptions{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("got error %v of a full server; want %v", err, store.ErrUnavailable)
 	}

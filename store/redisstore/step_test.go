@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
@@ -25,6 +27,12 @@ func must[T any](v T, err error) func(testing.TB) T {
 		}
 		return v
 	}
+}
+
+// only returns the only server of a store.
+func only(t testing.TB, s *Store) *redis.Client {
+	t.Helper()
+	return must(s.nodes.MasterForKey(t.Context(), s.layout.meta))(t)
 }
 
 // TestRetriesAnswerAlike sends every call of an add and of a settlement twice, as after a
@@ -183,7 +191,7 @@ func onlyLeftover(t *testing.T, s *Store, key store.Key) []*step {
 // pass has the answers that are kept grow older.
 func pass(t *testing.T, s *Store, d time.Duration) {
 	t.Helper()
-	ctx, redis := t.Context(), s.nodes.single
+	ctx, redis := t.Context(), only(t, s)
 	for _, key := range must(redis.Keys(ctx, s.opt.Prefix+"*").Result())(t) {
 		if left := must(redis.PTTL(ctx, key).Result())(t); left > 0 {
 			must(redis.PExpire(ctx, key, left-d).Result())(t)

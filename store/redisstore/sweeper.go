@@ -23,7 +23,7 @@ func (s *Store) sweeper(ctx context.Context) {
 // sweepIfTurn sweeps if no other daemon began to do so lately.
 func (s *Store) sweepIfTurn(ctx context.Context, every time.Duration) error {
 	key := s.layout.meta + "T"
-	node, err := s.nodes.of(ctx, key)
+	node, err := s.nodes.MasterForKey(ctx, key)
 	if err != nil {
 		return err
 	}

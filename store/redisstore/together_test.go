@@ -22,7 +22,7 @@ func begin(t *testing.T, s *Store, opt store.AddOptions, items ...store.Item) *o
 // outboxes returns how many fields the outboxes of crawl c have in the only shard.
 func outboxes(t *testing.T, s *Store) (together, others int64) {
 	t.Helper()
-	id, redis := s.layout.bases[0], s.nodes.single
+	id, redis := s.layout.bases[0], only(t, s)
 	return must(redis.HLen(t.Context(), id+"o\x00\x00\x00\x01").Result())(t), must(redis.HLen(t.Context(), id+"p\x00\x00\x00\x01").Result())(t)
 }
 
@@ -192,7 +192,7 @@ func TestListsOfLeases(t *testing.T) {
 		return must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 100, MaxPerQueue: 100, Lease: time.Minute}))(t).Leases
 	}
 	lists := func() int64 {
-		return must(s.nodes.single.ZCard(ctx, s.layout.bases[0]+"E\x00\x00\x00\x01").Result())(t)
+		return must(only(t, s).ZCard(ctx, s.layout.bases[0]+"E\x00\x00\x00\x01").Result())(t)
 	}
 	inFlight := func(n int64) {
 		t.Helper()
