@@ -15,10 +15,6 @@ local function parse_record(s)
   return r
 end
 
-local function record_row(r)
-  return pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc) .. short(r.queue) .. long(r.meta) .. r.url
-end
-
 local function member(number, key) return pack('>I6c0', number, key) end
 
 -- alive reports whether a record is of a queue that was not deleted since.
@@ -36,7 +32,8 @@ end
 
 local function write_record(c, key, r)
   c.records[key] = r
-  put_row(c, key, record_row(r))
+  local head = pack(RECORD, r.priority, r.due, r.created, r.arrival, r.attempts, r.done + 4 * r.inc)
+  put_row(c, key, head .. short(r.queue) .. long(r.meta) .. r.url)
 end
 
 local function drop_record(c, key)
@@ -52,21 +49,6 @@ end
 
 local function lease_row(l) return pack(LEASE, l.token, l['until'], l.attempts, l.late, l.given) end
 
--- push puts a URL at the end of its queue, without counting it.
-local function push(c, q, key, r)
-  r.arrival, r.done = call('HINCRBY', base .. 'S', 'arrivals', 1), 0
-  call('ZADD', level_key(c, q, r.priority), r.due, member(r.arrival, key))
-  if not has_level(q, r.priority) then q.levels = q.levels + 2 ^ r.priority end
-  q.first, q.dirty = min(q.first, r.due), true
-end
-
--- pull takes a queued URL out of its queue.
-local function pull(c, q, key, r)
-  call('ZREM', level_key(c, q, r.priority), member(r.arrival, key))
-  count(c, q, -1, 0, 0, 0)
-  q.doubt = true
-end
-
 -- unlease takes a lease away, without counting it.
 local function unlease(c, q, key, l)
   if l.late == 1 then
@@ -77,28 +59,7 @@ local function unlease(c, q, key, l)
   end
 end
 
--- run_lease lets a lease run, which has none of its marks.
-local function run_lease(c, q, key, l)
-  l.late = 0
-  call('ZADD', c.E, l['until'], key)
-  call('HSET', c.L, key, lease_row(l))
-  count(c, q, 0, 1, 0, 0)
-  c.leases[key] = l
-end
-
--- end_url ends a URL as done (1) or dropped (2), by a record that is kept or not.
-local function end_url(c, q, key, r, how, keep)
-  count(c, q, 0, 0, 0, how == 1 and 1 or 0, how == 2 and 1 or 0)
-  if keep then
-    r.due, r.done = 0, how
-    call('SADD', queue_key(c, 'd', q), key)
-    write_record(c, key, r)
-  else
-    drop_record(c, key)
-  end
-end
-
--- unend takes that back, where the record was kept; it is not counted with forgotten.
+-- unend has a URL, whose record was kept, no longer completed or dropped; with forgotten, it stays counted.
 local function unend(c, q, key, r, forgotten)
   if not forgotten then count(c, q, 0, 0, 0, r.done == 1 and -1 or 0, r.done == 2 and -1 or 0) end
   call('SREM', queue_key(c, 'd', q), key)
@@ -113,7 +74,9 @@ local function take_out(c, q, key, r, l, forgotten)
   elseif r.done > 0 then
     unend(c, q, key, r, forgotten)
   else
-    pull(c, q, key, r)
+    call('ZREM', level_key(c, q, r.priority), member(r.arrival, key))
+    count(c, q, -1, 0, 0, 0)
+    q.doubt = true
   end
 end
 

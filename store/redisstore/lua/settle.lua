@@ -66,8 +66,10 @@ local function extend(q, e, r, l)
   l.attempts, r.attempts = r.attempts, attempts
   write_record(c, e.key, r)
   unlease(c, q, e.key, l)
-  l['until'], l.given = e.due == 0 and now or e.due, now
-  run_lease(c, q, e.key, l)
+  l['until'], l.given, l.late = e.due == 0 and now or e.due, now, 0
+  call('ZADD', c.E, l['until'], e.key)
+  call('HSET', c.L, e.key, lease_row(l))
+  count(c, q, 0, 1, 0, 0)
 end
 
 local function apply(e, r, l)
@@ -84,12 +86,21 @@ local function apply(e, r, l)
   take_out(c, q, e.key, r, l)
   change(r, e)
   if e.outcome == REQUEUE then
-    r.due = e.due == 0 and now or e.due
-    push(c, q, e.key, r)
-    write_record(c, e.key, r)
+    r.due, r.done, r.arrival = e.due == 0 and now or e.due, 0, call('HINCRBY', base .. 'S', 'arrivals', 1)
+    call('ZADD', level_key(c, q, r.priority), r.due, member(r.arrival, e.key))
+    if not has_level(q, r.priority) then q.levels = q.levels + 2 ^ r.priority end
+    q.first = min(q.first, r.due)
     count(c, q, 1, 0, 0, 0)
+    write_record(c, e.key, r)
+    return q
+  end
+  r.due, r.done = 0, e.outcome == COMPLETE and 1 or 2
+  count(c, q, 0, 0, 0, 2 - r.done, r.done - 1)
+  if keep then
+    call('SADD', queue_key(c, 'd', q), e.key)
+    write_record(c, e.key, r)
   else
-    end_url(c, q, e.key, r, e.outcome == COMPLETE and 1 or 2, keep)
+    drop_record(c, e.key)
   end
   return q
 end
