@@ -2,8 +2,10 @@ package redisstore
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
@@ -54,6 +56,56 @@ func TestADeletionHalfWayIsFinished(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestADeletedQueueLeavesNothing forgets URLs of a deleted queue, or moves them to another one, before a page with them comes:
+// nothing remains of the deleted queue.
+func TestADeletedQueueLeavesNothing(t *testing.T) {
+	addr := rediscluster.Single(t)
+	for name, move := range map[string]func(s *Store, items []store.Item) error{
+		"forgotten": func(s *Store, items []store.Item) error {
+			var keys []store.Key
+			for _, it := range items {
+				keys = append(keys, it.Key)
+			}
+			_, err := s.Forget(t.Context(), store.Selection{Crawl: "c", Keys: keys})
+			return err
+		},
+		"moved": func(s *Store, items []store.Item) error {
+			for i := range items {
+				items[i].Queue, items[i].Force = "b", true
+			}
+			_, err := s.Add(t.Context(), "c", items, store.AddOptions{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, testOptions(addr, 8))
+			defer s.Close()
+			ctx, items := t.Context(), make([]store.Item, 40)
+			for i := range items {
+				items[i] = testItem(i, "a")
+			}
+			must(s.Add(ctx, "c", items, store.AddOptions{}))(t)
+			must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 10, MaxPerQueue: 10, Lease: time.Millisecond}))(t)
+			must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 20, MaxPerQueue: 20, Lease: time.Second}))(t)
+			shard, _ := s.layout.ofQueue("a")
+			detach(t, s, shard, "a")
+			must(true, move(s, items))(t)
+			must(s.Forget(ctx, store.Selection{Crawl: "c", Queue: "a"}))(t)
+			time.Sleep(time.Second)
+			s.idle.changes.Add(1)
+			complete(t, s, must(s.Take(ctx, store.TakeRequest{Crawl: "c", MaxURLs: 40, MaxPerQueue: 40}))(t).Leases)
+			if st := must(s.Stats(ctx, "c"))(t); st.Held > 0 || st.InFlight > 0 {
+				t.Fatalf("got %+v; want nothing held", st)
+			}
+			for _, key := range must(only(t, s).Keys(ctx, s.opt.Prefix+"*").Result())(t) {
+				if _, rest, _ := strings.Cut(key, "}"); strings.Contains("RLExzdG", rest[:1]) {
+					t.Errorf("got %q; want nothing of a queue", key)
+				}
+			}
+		})
 	}
 }
 

@@ -11,12 +11,27 @@ local name, last, yard, grave, cursor = sub(blob, 8, 7 + n), sub(blob, 8 + n), b
 
 local function grave_of(field) return { name = sub(field, 2), inc = byte(field), field = field } end
 
+-- left_of returns those of some keys that have a record of the deleted queue.
+local function left_of(keys)
+  local rows, left = get_rows(c, keys), {}
+  for i = 1, #keys do
+    local r = rows[i] and parse_record(rows[i])
+    if r and r.queue == grave.name and r.inc == grave.inc then left[#left + 1] = keys[i] end
+  end
+  return left
+end
+
 if last ~= '' then
   local at = byte(last) + 3
-  local set, pos, members = sub(last, at, at), at + 2 + byte(last, at + 1), {}
+  local set, pos, members, keys = sub(last, at, at), at + 2 + byte(last, at + 1), {}, {}
   grave, cursor = grave_of(sub(last, at - 1, at - 1) .. sub(last, 2, at - 2)), sub(last, at + 2, pos - 1)
-  local width = set == 'd' and 16 or 22
-  for i = pos, #last, width do members[#members + 1] = sub(last, i, i + width - 1) end
+  local width = (set == 'd' or set == 'L') and 16 or 22
+  for i = pos, #last, width do
+    members[#members + 1], keys[#keys + 1] = sub(last, i, i + width - 1), sub(last, i + width - 16, i + width - 1)
+  end
+  -- A key that was forgotten or moved before its page came did not need the record.
+  for _, key in ipairs(left_of(keys)) do drop_dead(c, key) end
+  save_counts(c)
   if set == 'G' then
     grave = nil
   elseif set == 'L' and cursor == '' then
@@ -29,7 +44,7 @@ if last ~= '' then
 end
 if not grave and name == '' then
   local field = call('HRANDFIELD', yard)
-  if not field or unpack_struct('>I6', call('HGET', yard, field), 2) > now - age then return '' end
+  if not field or math.abs(now - unpack_struct('>I6', call('HGET', yard, field), 2)) < age then return '' end
   grave = grave_of(field)
 end
 for i = 0, INCARNATIONS - 1 do
@@ -56,12 +71,6 @@ if cursor == '' then
     return listed('G', '', {})
   end
 end
-local keys, dead = {}, {}
-local next, got = scan('HSCAN', c.L, cursor, 1000)
+local keys, next, got = {}, scan('HSCAN', c.L, cursor, 1000)
 for i = 1, #got, 2 do keys[#keys + 1] = got[i] end
-local rows = get_rows(c, keys)
-for i = 1, #keys do
-  local r = rows[i] and parse_record(rows[i])
-  if r and r.queue == grave.name and r.inc == grave.inc then dead[#dead + 1] = keys[i] end
-end
-return listed('L', next, dead)
+return listed('L', next, left_of(keys))

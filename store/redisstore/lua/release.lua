@@ -8,16 +8,15 @@ local c = find_crawl(crawl_name)
 if not c then return string.rep('Y\0\0\0\0\0\0', (#blob - 17) / 18) end
 begin(c)
 local out, keys, r = {}, keys_at(20, 18), open_receipts(ticket)
+local rows = load_held(c, keys)
 
-local function release(key)
-  if mode == 'd' then -- once
-    local row = get_rows(c, { key })[1]
-    local rec = row and parse_record(row)
-    if not rec or alive(c, rec) then return 'H', 0 end
+local function release(key, row)
+  local rec, l = c.records[key], c.leases[key]
+  if mode == 'd' then
+    if not row or rec then return 'H', 0 end
     drop_dead(c, key)
     return 'Y', 0
   end
-  local rec, l = c.records[key], c.leases[key]
   if not rec then return 'Y', 0 end
   if mode ~= 'h' and (l or rec.done == 0) then return 'H', 0 end
   take_out(c, find_queue(c, rec.queue), key, rec, l, mode == 'a')
@@ -25,13 +24,12 @@ local function release(key)
   return 'Y', rec.created
 end
 
-if mode ~= 'd' then load_held(c, keys) end
 for i = 1, #keys do
   -- A request has a receipt of its own for this part of a step.
   local n, created = pack('>I2', 32768 + unpack_struct('>I2', blob, 18 * i)), 0
   local verdict = r.said[n]
   if not verdict then
-    verdict, created = release(keys[i])
+    verdict, created = release(keys[i], rows[i])
     give_receipt(r, n, verdict)
   end
   out[i] = pack('>c1I6', verdict, created)
