@@ -41,6 +41,63 @@ func TestAQueueIsAskedForAfterAClockIsSetBack(t *testing.T) {
 	}
 }
 
+// TestTheSweepAfterAClockIsSetBack leaves an add and a deletion half done, and sets the servers' clock back: both are finished
+// nevertheless.
+func TestTheSweepAfterAClockIsSetBack(t *testing.T) {
+	at := clockAt(time.UnixMilli(1_700_000_000_000))
+	o := testOptions(rediscluster.Single(t), 1)
+	o.clock = at.now
+	s := open(t, o)
+	defer s.Close()
+	must(s.Add(t.Context(), "c", []store.Item{testItem(1, "a")}, store.AddOptions{}))(t)
+	detach(t, s, 0, "a")
+	begin(t, s, store.AddOptions{}, testItem(2, "b"))
+	begin(t, s, store.AddOptions{MaxPerQueue: 1}, testItem(3, "c"))
+	wantOutboxes(t, s, 1, 1)
+	at.step(-24 * time.Hour)
+	must(true, s.sweep(t.Context(), time.Minute))(t)
+	wantOutboxes(t, s, 0, 0)
+	wantHeld(t, s, 2)
+}
+
+// TestLeasesAfterAClockIsSetBack sets the servers' clock back while more leases run than a take looks at: each ends after its time.
+func TestLeasesAfterAClockIsSetBack(t *testing.T) {
+	at := clockAt(time.UnixMilli(1_700_000_000_000))
+	o := testOptions(rediscluster.Single(t), 1)
+	o.clock = at.now
+	s := open(t, o)
+	defer s.Close()
+	items := testItems(0, 200)
+	for i := range items {
+		items[i].Due = at.now().Add(-48 * time.Hour)
+	}
+	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
+	take := func(want int) (leases []store.Lease) {
+		t.Helper()
+		for range 5 { // a queue gives what has run out until then
+			taken := must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 200, MaxPerQueue: 200, Lease: time.Hour}))(t)
+			leases = append(leases, taken.Leases...)
+		}
+		if len(leases) != want {
+			t.Fatalf("got %d leases; want %d", len(leases), want)
+		}
+		return leases
+	}
+	complete(t, s, take(200)[:50])
+	at.step(-24 * time.Hour)
+	take(0)
+	at.step(59 * time.Minute)
+	take(0)
+	at.step(2 * time.Minute)
+	if st := must(s.Stats(t.Context(), "c"))(t); st.InFlight != 0 || st.Held != 150 {
+		t.Fatalf("got %+v; want 150 held and none in flight", st)
+	}
+	complete(t, s, take(150))
+	if n := must(only(t, s).Exists(t.Context(), s.layout.bases[0]+"E\x00\x00\x00\x01").Result())(t); n != 0 {
+		t.Fatal("got lists of leases; want none")
+	}
+}
+
 // TestCursorsEndWithTheirServer changes a setting that must reach every queue, and restarts the server when the first page of
 // them was filed again: cursors of the old process say nothing to the new one.
 func TestCursorsEndWithTheirServer(t *testing.T) {
