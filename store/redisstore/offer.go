@@ -144,12 +144,9 @@ func (o *offering) judge(ctx context.Context, of []int, answers []answer) error 
 		case a.entry == nil:
 			o.owe(i, a)
 		default:
-			st := &step{kind: o.kind(), key: o.items[i].Key, request: a.request.phase(phaseQueue), number: uint16(i),
-				cap: o.cap(), entry: a.entry, since: o.since}
-			if o.fresh = append(o.fresh, st); st.kind == stepAdd {
-				st.with = a.with
-				a.with.begun++
-			}
+			o.fresh = append(o.fresh, &step{kind: o.kind(), key: o.items[i].Key, request: a.request.phase(phaseQueue), number: uint16(i),
+				cap: o.cap(), entry: a.entry, since: o.since, with: a.with})
+			a.with.begun++
 		}
 	}
 	if len(claims) == 0 {

@@ -92,8 +92,5 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 
 func (s *Store) crawlNames(ctx context.Context) ([]string, error) {
 	by, err := s.statsBy(ctx, sched.AnyCrawl, true)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Sorted(maps.Keys(by)), nil
+	return slices.Sorted(maps.Keys(by)), err
 }

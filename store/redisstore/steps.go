@@ -30,7 +30,7 @@ type step struct {
 	cap     uint64 // of the queue, 0 for none
 	entry   []byte // of the URL
 	since   time.Time
-	with    *group // the steps that its home recorded with it, nil if that is not known
+	with    *group // the steps that its home recorded with it, an empty one if that is not known
 	item    int    // the caller's number of it
 
 	begun  byte // Y it has begun, R forgotten already, P another is to be finished first, N its key has changed
@@ -40,21 +40,13 @@ type step struct {
 	ended  bool // this call cleared it
 }
 
-// group counts the steps A that one script began, and those of them that end now.
+// group counts the steps that one script began, and those of them that end now.
 type group struct{ begun, ending int }
-
-// appendPlaced appends a step as lua/place.lua takes it, behind the place of its key.
-func (st *step) appendPlaced(dst []byte) []byte {
-	dst = append(dst, st.key[:]...)
-	dst = appendUint(dst, 2, uint64(st.number))
-	dst = append(append(append(dst, byte(st.old.was)), st.old.queue[:]...), st.mode)
-	return appendLong(appendUint(dst, 6, st.cap), st.entry)
-}
 
 // readStep reads a step, after its length, as its home has it; see lua/steps.lua.
 func readStep(key store.Key, from *reader) *step {
 	r := reader{from.long()}
-	st := &step{key: key, since: time.Now()}
+	st := &step{key: key, since: time.Now(), with: new(group)}
 	copy(st.request[:], r.bytes(len(st.request)))
 	st.number = uint16(r.uint(2))
 	st.kind = byte(r.uint(1))
@@ -162,19 +154,17 @@ func (d *delivery) queue(ctx context.Context) error {
 // its receipts.
 func (d *delivery) end(ctx context.Context) error {
 	for _, st := range d.steps {
-		if st.with != nil {
-			st.with.ending = 0
-		}
+		st.with.ending = 0
 	}
 	for _, st := range d.steps {
-		if st.with != nil && !st.failed {
+		if !st.failed {
 			st.with.ending++
 		}
 	}
 	return d.send(ctx, scriptEnd, func(b *batch, i int, st *step) {
 		shard, place := d.s.layout.ofKey(&st.key)
 		kind := st.kind
-		if st.with != nil && st.with.ending == st.with.begun {
+		if kind == stepAdd && st.with.ending == st.with.begun {
 			kind = stepsAdd
 		}
 		p := b.part(shard, i, append(append(make([]byte, 0, 32), st.request[:]...), kind)...)
@@ -196,8 +186,10 @@ func (s *Store) begin(ctx context.Context, crawl string, kind byte, list []*step
 	b := s.batch(place, id.phase(phaseRecord), crawl, append(s.shardsHead(), kind))
 	for i, st := range list {
 		p := b.keyPart(i, &st.key)
-		st.kind, st.request, st.number, st.since = kind, p.id.phase(phaseQueue), uint16(i), time.Now()
-		p.blob = st.appendPlaced(p.blob)
+		st.kind, st.request, st.number, st.since, st.with = kind, p.id.phase(phaseQueue), uint16(i), time.Now(), new(group)
+		p.blob = appendUint(append(p.blob, st.key[:]...), 2, uint64(st.number))
+		p.blob = append(append(append(p.blob, byte(st.old.was)), st.old.queue[:]...), st.mode)
+		p.blob = appendLong(appendUint(p.blob, 6, st.cap), st.entry)
 	}
 	return b.read(ctx, func(i int, r *reader) { list[i].begun = byte(r.uint(1)) })
 }

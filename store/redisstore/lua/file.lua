@@ -121,6 +121,7 @@ local function save_counts(c)
   c.dirty = nil
   save_rows(c)
   many('HDEL', c.L, c.ended)
+  many('ZREM', c.E, c.ended) -- those that are a list of their own
   if c.leased == c.late then call('UNLINK', c.E) end -- what is left there has ended
   -- Only crawls that hold something take turns.
   if c.had > 0 and c.held == 0 then
