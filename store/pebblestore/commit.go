@@ -51,7 +51,8 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if err := s.admit(ctx, o); err != nil {
 		return err
 	}
-	r := s.request(o)
+	r := s.requests.Get().(*request)
+	r.op = o
 	if err := s.enqueue(ctx, r); err != nil {
 		return err
 	}
@@ -102,23 +103,13 @@ func (s *Store) admit(ctx context.Context, o op) error {
 	}
 }
 
-// request returns a request for o: a new one, or one that was answered. Of one
-// that was called back the committer still holds the address.
-func (s *Store) request(o op) *request {
-	r, ok := s.answered.Get().(*request)
-	if !ok {
-		r = &request{done: make(chan struct{}, 1)}
-	}
-	r.op = o
-	return r
-}
-
-// answer returns the answer to r, and puts r back into the pool.
+// answer returns the answer to r, and puts r back into the pool. Of one that was called back the
+// committer still holds the address.
 func (s *Store) answer(r *request) error {
 	err := r.err
 	r.op, r.err = nil, nil
 	r.state.Store(waiting)
-	s.answered.Put(r)
+	s.requests.Put(r)
 	return err
 }
 

@@ -23,14 +23,6 @@ type flight struct {
 	info   groupInfo
 }
 
-// flight returns an empty one.
-func (s *Store) flight() *flight {
-	if f, ok := s.landed.Get().(*flight); ok {
-		return f
-	}
-	return &flight{}
-}
-
 // answerer answers groups, in their order, when they are durable or the store has failed. One that
 // wrote nothing waits for those before it: they may have made its duplicates.
 func (s *Store) answerer() {
@@ -76,6 +68,5 @@ func (f *flight) empty() bool { return len(f.group) == 0 && f.batch == nil && le
 func (s *Store) recycle(f *flight) {
 	clear(f.group)
 	*f = flight{group: f.group[:0]}
-	s.landed.Put(f)
-	<-s.slots
+	s.flights <- f
 }

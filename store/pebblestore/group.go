@@ -11,10 +11,9 @@ import (
 func (s *Store) committer() {
 	defer close(s.written)
 	for r := range s.queue {
-		s.slots <- struct{}{}
+		f := <-s.flights
 		s.pace.wait(s.dead, s.closing)
 		runtime.Gosched() // calls that are about to come go into the group
-		f := s.flight()
 		f.group = s.gather(append(f.group, r))
 		if !s.isDead() { // or memory is ahead of the disk
 			s.apply(f)

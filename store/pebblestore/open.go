@@ -30,19 +30,17 @@ type Store struct {
 	groups   atomic.Int64 // committed
 	accepted atomic.Int64 // steps
 
-	gate    sync.RWMutex // held for reading while db is used, for writing by Close
-	queue   chan *request
-	slots   chan struct{} // one for each group that waits for the disk
-	written chan *flight  // by the committer, to be answered when they are durable
-	stopped chan struct{} // closed when all that was accepted is answered
-	sees    seeMerger     // the committer's
-	pace    *pace         // the committer's
-	wall    wallTime      // the committer's
-	rows    int           // since it last had Pebble flush its buffer; the committer's
-	recent  recent        // the committer's
-
-	answered sync.Pool // requests to be used again
-	landed   sync.Pool // flights to be used again
+	gate     sync.RWMutex // held for reading while db is used, for writing by Close
+	queue    chan *request
+	requests sync.Pool     // to be used again
+	flights  chan *flight  // empty ones, for groups to come
+	written  chan *flight  // by the committer, to be answered when they are durable
+	stopped  chan struct{} // closed when all that was accepted is answered
+	sees     seeMerger     // the committer's
+	pace     *pace         // the committer's
+	wall     wallTime      // the committer's
+	rows     int           // since it last had Pebble flush its buffer; the committer's
+	recent   recent        // the committer's
 
 	texts    *texts
 	keeper   keeper
@@ -109,15 +107,16 @@ func open(dir string, opt Options) (*Store, error) {
 	}
 	s := &Store{
 		opt: opt, dir: dir, db: db, health: h,
-		queue:   make(chan *request, opt.backlog),
-		slots:   make(chan struct{}, inFlight),
-		written: make(chan *flight, inFlight),
-		stopped: make(chan struct{}),
-		closing: make(chan struct{}),
-		learned: make(chan struct{}),
-		pace:    newPace(db, opt.memTableBytes),
-		crawls:  map[string]*crawl{},
-		byNum:   map[uint32]*crawl{},
+		queue:    make(chan *request, opt.backlog),
+		requests: sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }},
+		flights:  make(chan *flight, inFlight),
+		written:  make(chan *flight, inFlight),
+		stopped:  make(chan struct{}),
+		closing:  make(chan struct{}),
+		learned:  make(chan struct{}),
+		pace:     newPace(db, opt.memTableBytes),
+		crawls:   map[string]*crawl{},
+		byNum:    map[uint32]*crawl{},
 
 		texts:  newTexts(opt.textBytes),
 		keeper: keeper{poke: make(chan struct{}, 1)},
@@ -129,6 +128,9 @@ func open(dir string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	h.loading.Store(false)
+	for range inFlight {
+		s.flights <- &flight{}
+	}
 	go s.committer()
 	go s.answerer()
 	if opt.Mode != OpenReadOnly {
