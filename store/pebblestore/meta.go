@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -78,12 +79,18 @@ func (s *Store) loadMeta() error {
 		}
 		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; run: firstseen migrate --db %s --to NEW", format, s.opt.format, s.dir)
 	}
-	flags, errFlags := s.getLen(metaKey(metaFlags), 1)
-	next, errNext := s.getLen(metaKey(metaNext), 8)
-	secret, errSecret := s.getLen(metaKey(metaSecret), secretLen)
-	identity, errIdentity := s.getLen(metaKey(metaIdentity), 0)
-	if err := errors.Join(errFlags, errNext, errSecret, errIdentity); err != nil {
+	rows := map[byte][]byte{}
+	err = s.scan([]byte{tableMeta}, rowBound(tableMeta), func(key, value []byte) error {
+		rows[key[len(key)-1]] = bytes.Clone(value)
+		return nil
+	})
+	if err != nil {
 		return err
+	}
+	flags, next, secret, identity := rows[metaFlags], rows[metaNext], rows[metaSecret], rows[metaIdentity]
+	if len(flags) != 1 || len(next) != 8 || len(secret) != secretLen {
+		return fmt.Errorf("cannot read the meta rows; got flags of %d bytes, numbers of %d and a secret of %d; want 1, 8 and %d: %w",
+			len(flags), len(next), len(secret), secretLen, store.ErrCorrupt)
 	}
 	s.unicodeHosts = flags[0]&flagUnicodeHosts != 0
 	s.nextCrawl, s.nextGen = binary.BigEndian.Uint32(next), binary.BigEndian.Uint32(next[4:])
@@ -122,29 +129,4 @@ func (s *Store) stampNew() error {
 		}
 	}
 	return errors.Join(b.Commit(pebble.Sync), s.db.Flush())
-}
-
-// get returns a copy of a row's value, or pebble.ErrNotFound.
-func (s *Store) get(key []byte) ([]byte, error) {
-	v, closer, err := s.db.Get(key)
-	if err != nil {
-		return nil, err
-	}
-	v = append([]byte(nil), v...)
-	return v, closer.Close()
-}
-
-// getLen is get for a row that must be there with n bytes, or with any number if n is 0.
-func (s *Store) getLen(key []byte, n int) ([]byte, error) {
-	v, err := s.get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		err = fmt.Errorf("%w: %w", store.ErrCorrupt, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read row %x: %w", key, corruption(err))
-	}
-	if n > 0 && len(v) != n {
-		return nil, fmt.Errorf("cannot read row %x; got %d bytes; want %d: %w", key, len(v), n, store.ErrCorrupt)
-	}
-	return v, nil
 }

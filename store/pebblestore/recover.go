@@ -2,10 +2,7 @@ package pebblestore
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -50,11 +47,7 @@ func (s *Store) loadQueues() error {
 
 // loadScheduler reads the rows of the store and the crawls.
 func (s *Store) loadScheduler() error {
-	row, err := s.get([]byte{tableCrawlQueues})
-	if err == nil {
-		err = s.sched.parse(row)
-	}
-	if err != nil && !errors.Is(err, pebble.ErrNotFound) {
+	if err := readRow(s.db, []byte{tableCrawlQueues}, s.sched.parse); err != nil {
 		return err
 	}
 	return s.scan(appendNumbered(nil, tableCrawlQueues, 0), rowBound(tableCrawlQueues), func(key, value []byte) error {

@@ -2,11 +2,10 @@ package pebblestore
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/wallclock"
 )
 
@@ -22,15 +21,16 @@ const wallTimeEvery = time.Minute
 
 // loadWallTime reads the latest time at which the clock was right.
 func (s *Store) loadWallTime() error {
-	row, err := s.getLen(metaKey(metaWallTime), 8)
-	if errors.Is(err, pebble.ErrNotFound) {
-		s.wall.Restore(s.lastRecorded())
+	latest := s.lastRecorded()
+	err := readRow(s.db, metaKey(metaWallTime), func(row []byte) error {
+		if len(row) != 8 {
+			return fmt.Errorf("cannot read the time of the clock; got %x: %w", row, store.ErrCorrupt)
+		}
+		latest = time.Unix(0, int64(binary.BigEndian.Uint64(row)))
+		s.wall.written = latest
 		return nil
-	}
-	if err == nil {
-		s.wall.written = time.Unix(0, int64(binary.BigEndian.Uint64(row)))
-		s.wall.Restore(s.wall.written)
-	}
+	})
+	s.wall.Restore(latest)
 	return err
 }
 
