@@ -28,30 +28,18 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	if !sel.Before.IsZero() || sel.Age > 0 {
 		return s.forgetOld(ctx, sel)
 	}
-	if len(sel.Keys) > forgetRows {
-		return s.forgetMany(ctx, sel)
+	o := &forgetOp{sel: sel}
+	n, err := s.forgetSteps(ctx, o)
+	if err != nil {
+		s.forgetLater(o.left)
 	}
-	var all int64
-	for from, more := "", true; more; {
-		o := &forgetOp{sel: sel, from: from}
-		if err := s.do(ctx, o); err != nil {
-			return all, err
-		}
-		n, err := s.finishRetired(ctx, o.left)
-		if all += o.n + n; err != nil {
-			s.forgetLater(o.left)
-			return all, err
-		}
-		from, more = o.next, o.next != ""
-	}
-	return all, nil
+	return n, err
 }
 
-// forgetMany forgets keys in several steps.
-func (s *Store) forgetMany(ctx context.Context, sel store.Selection) (n int64, err error) {
-	for keys := range slices.Chunk(sel.Keys, forgetRows) {
-		part, err := s.Forget(ctx, store.Selection{Crawl: sel.Crawl, Keys: keys})
-		if n += part; err != nil {
+// forgetSteps carries o out, and returns how many keys it forgot.
+func (s *Store) forgetSteps(ctx context.Context, o *forgetOp) (n int64, err error) {
+	for ; !o.done || len(o.left) > 0; n = o.n {
+		if err := s.do(ctx, o); err != nil {
 			return n, err
 		}
 	}
@@ -62,39 +50,69 @@ func (s *Store) forgetMany(ctx context.Context, sel store.Selection) (n int64, e
 // how many keys it looks up in all of them.
 const forgetCrawls, forgetLookups = 256, 1 << 14
 
+// forgetOp forgets what a selection has, in as many steps as it takes.
 type forgetOp struct {
-	sel  store.Selection
-	from string // the crawl to begin with, of all
-	next string // the crawl to continue with, "" if there is none
+	sel  store.Selection // of its keys, those that are left
+	from string          // the crawl to continue with, of all
+	left []*retired      // queues to forget before anything else
+	done bool            // nothing else is to be forgotten
 	n    int64
-	left []*retired // queues of which something is left
 }
 
-func (o *forgetOp) weight() int { return len(o.sel.Keys) }
+func (o *forgetOp) weight() int {
+	if len(o.left) > 0 {
+		return forgetRows
+	}
+	return min(len(o.sel.Keys), forgetRows)
+}
 
 func (o *forgetOp) apply(tx *txn) error {
 	if tx.flush(); tx.err != nil {
 		return tx.err
 	}
-	crawls := tx.s.fromCrawl(o.sel.Crawl, o.from)
-	if n := max(1, min(forgetCrawls, forgetLookups/max(1, len(o.sel.Keys)))); len(crawls) > n {
-		o.next, crawls = crawls[n].name, crawls[:n]
+	if len(o.left) > 0 {
+		return o.forgetLeft(tx)
+	}
+	keys := o.sel.Keys[:min(len(o.sel.Keys), forgetRows)]
+	crawls, next := tx.s.fromCrawl(o.sel.Crawl, o.from), ""
+	if n := max(1, min(forgetCrawls, forgetLookups/max(1, len(keys)))); len(crawls) > n {
+		next, crawls = crawls[n].name, crawls[:n]
 	}
 	for _, c := range crawls {
-		n, err := o.forget(tx, c)
+		n, err := o.forget(tx, c, keys)
 		if err != nil {
 			return err
 		}
 		o.n += n
 	}
 	tx.s.pruneCrawls()
+	if o.from = next; next == "" {
+		o.sel.Keys = o.sel.Keys[len(keys):]
+		o.done = len(o.sel.Keys) == 0
+	}
 	return nil
 }
 
-func (o *forgetOp) forget(tx *txn, c *crawl) (int64, error) {
+// forgetLeft forgets some of the first queue that is left.
+func (o *forgetOp) forgetLeft(tx *txn) error {
+	r := o.left[0]
+	if !r.finished {
+		n, err := tx.forgetSome(r)
+		if err != nil {
+			return err
+		}
+		o.n += n
+	}
+	if r.finished {
+		o.left = o.left[1:]
+	}
+	return nil
+}
+
+func (o *forgetOp) forget(tx *txn, c *crawl, keys []store.Key) (int64, error) {
 	switch {
 	case o.sel.Keys != nil:
-		return tx.forgetKeys(c, o.sel.Keys)
+		return tx.forgetKeys(c, keys)
 	case o.sel.Queue != "":
 		n, left, err := tx.forgetQueue(c, o.sel.Queue)
 		o.left = append(o.left, left...)

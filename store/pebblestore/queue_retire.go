@@ -46,7 +46,7 @@ func (tx *txn) retire(c *crawl, q *sched.Queue) {
 }
 
 // forgetQueue begins to forget a queue, and continues earlier calls. It returns how many
-// keys it forgot, and the retired queues that retireOps must still forget.
+// keys it forgot, and the retired queues that further steps must forget.
 func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err error) {
 	if q := tx.oldQueue(c, name); q != nil && q.Used() {
 		tx.retire(c, q)
@@ -159,41 +159,6 @@ func (tx *txn) ownedBy(r *retired, list []sought) (map[store.Key]*generation, er
 	return tx.s.recordedIn(r.c, owned)
 }
 
-// retireOp is a step that forgets some of a retired queue.
-type retireOp struct {
-	r        *retired
-	n        int64 // keys forgotten
-	finished bool  // nothing is left of r
-}
-
-func (*retireOp) weight() int { return forgetRows }
-
-func (o *retireOp) apply(tx *txn) (err error) {
-	if tx.flush(); tx.err != nil {
-		return tx.err
-	}
-	if !o.r.finished {
-		o.n, err = tx.forgetSome(o.r)
-	}
-	o.finished = o.r.finished
-	return err
-}
-
-// finishRetired forgets the rest of queues, step by step, and returns the number of
-// keys.
-func (s *Store) finishRetired(ctx context.Context, left []*retired) (n int64, err error) {
-	for _, r := range left {
-		for finished := false; !finished; {
-			o := &retireOp{r: r}
-			if err := s.do(ctx, o); err != nil {
-				return n, err
-			}
-			n, finished = n+o.n, o.finished
-		}
-	}
-	return n, nil
-}
-
 // forgetLater forgets the rest of queues in the background, until the store closes or fails.
 func (s *Store) forgetLater(left []*retired) {
 	done, err := s.linger()
@@ -202,7 +167,7 @@ func (s *Store) forgetLater(left []*retired) {
 	}
 	go func() {
 		defer done()
-		_, _ = s.finishRetired(context.Background(), left) // the next Forget of the queue returns the error
+		_, _ = s.forgetSteps(context.Background(), &forgetOp{left: left, done: true}) // the next Forget of the queue returns the error
 	}()
 }
 

@@ -180,7 +180,7 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 	if err != nil || left != 10 {
 		t.Errorf("got %d leases left, %v; want 10", left, err)
 	}
-	if _, err := s.finishRetired(t.Context(), o.left); err != nil {
+	if _, err := s.forgetSteps(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	if fresh := addQueued(t, s, "b", 0, 3*forgetRows); fresh != 3*forgetRows {
@@ -316,7 +316,7 @@ func TestForgetQueuePowerCuts(t *testing.T) {
 			err := s.do(context.Background(), o)
 			close(begun)
 			if err == nil {
-				_, err = s.finishRetired(context.Background(), o.left)
+				_, err = s.forgetSteps(context.Background(), o)
 			}
 			if err != nil {
 				t.Error(err)
