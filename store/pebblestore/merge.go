@@ -21,7 +21,7 @@ type keyPart struct {
 	packed int64      // keys in them
 	upTo   uint64     // their last row
 	purge  bool       // leave out the keys that are purging
-	file   *newFile   // that its run was written to
+	file   *runfile.Writer
 	place  runfile.Place
 }
 
@@ -59,7 +59,7 @@ func (p *keyPart) keys() runfile.Source {
 
 // run returns the run that was written.
 func (p *keyPart) run() (*run, error) {
-	r, err := p.file.file.Run(p.place)
+	r, err := p.file.File.Run(p.place)
 	return &run{Run: r}, err
 }
 
@@ -86,18 +86,12 @@ func (s *Store) makeRuns(parts []*keyPart) (err error) {
 // runsWriter writes runs: large ones into files of their own, others into one.
 type runsWriter struct {
 	s      *Store
-	shared *newFile
-	all    []*newFile
-}
-
-// newFile is a file that is being written.
-type newFile struct {
-	*runfile.Writer
-	file *runfile.File // when it is complete; the writer is a user until release
+	shared *runfile.Writer
+	all    []*runfile.Writer
 }
 
 // writer returns the file for a run of so many keys.
-func (w *runsWriter) writer(n int64) (*newFile, error) {
+func (w *runsWriter) writer(n int64) (*runfile.Writer, error) {
 	shares := !w.s.opt.hasOwnFile(n)
 	if shares && w.shared != nil {
 		return w.shared, nil
@@ -106,11 +100,10 @@ func (w *runsWriter) writer(n int64) (*newFile, error) {
 	if _, err := rand.Read(id[:]); err != nil {
 		return nil, err
 	}
-	writer, err := runfile.Create(w.s.opt.FS, w.s.runsDir(), id)
+	f, err := runfile.Create(w.s.opt.FS, w.s.runsDir(), id)
 	if err != nil {
 		return nil, err
 	}
-	f := &newFile{Writer: writer}
 	w.all = append(w.all, f)
 	if shares {
 		w.shared = f
@@ -145,11 +138,12 @@ func (w *runsWriter) write(p *keyPart) (err error) {
 }
 
 // finish ends a file.
-func (w *runsWriter) finish(f *newFile) (err error) {
-	if f.file, err = f.Finish(); err == nil {
-		w.s.removeUnused(f.file)
+func (w *runsWriter) finish(f *runfile.Writer) error {
+	if err := f.Finish(); err != nil {
+		return err
 	}
-	return err
+	w.s.removeUnused(f.File)
+	return nil
 }
 
 // end ends the files, whose names are durable then.
@@ -168,11 +162,7 @@ func (w *runsWriter) end() error {
 // release ends the use of the files: those of which no generation took a run are removed.
 func (w *runsWriter) release() (err error) {
 	for _, f := range w.all {
-		if f.file != nil {
-			f.file.Release()
-		} else {
-			err = errors.Join(err, f.Abort())
-		}
+		err = errors.Join(err, f.Close())
 	}
 	return err
 }

@@ -64,12 +64,11 @@ func made(t testing.TB, fs vfs.FS, dir string, keys []Key, n int64) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := w.Finish()
-	if err != nil {
+	if err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.Release)
-	r, err := f.Run(place)
+	t.Cleanup(w.File.Release)
+	r, err := w.File.Run(place)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +210,7 @@ func TestWriterWantsOrder(t *testing.T) {
 		if w.Add(keys) == nil {
 			t.Errorf("took %x", keys)
 		}
-		if err := w.Abort(); err != nil {
+		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 		if _, err := mem.Stat(ID{}.Name()); !errors.Is(err, fs.ErrNotExist) {
@@ -342,15 +341,10 @@ func writeAll(fs vfs.FS, keys []Key) error {
 	if err == nil {
 		_, err = w.End()
 	}
-	if err != nil {
-		return errors.Join(err, w.Abort())
+	if err == nil {
+		err = w.Finish()
 	}
-	f, err := w.Finish()
-	if err != nil {
-		return errors.Join(err, w.Abort())
-	}
-	f.Release()
-	return nil
+	return errors.Join(err, w.Close())
 }
 
 func BenchmarkFind(b *testing.B) {

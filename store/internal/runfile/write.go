@@ -17,6 +17,7 @@ const syncBytes = 1 << 20
 
 // Writer writes a file.
 type Writer struct {
+	File   *File // when it is finished; the writer is its first user
 	fs     vfs.FS
 	dir    string
 	path   string
@@ -44,9 +45,6 @@ func Create(fs vfs.FS, dir string, id ID) (*Writer, error) {
 	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{BytesPerSync: syncBytes, NoSyncOnClose: true})
 	return &Writer{fs: fs, dir: dir, path: path, id: id, f: f, out: bufio.NewWriterSize(f, 1<<18)}, nil
 }
-
-// ID returns the id of the file.
-func (w *Writer) ID() ID { return w.id }
 
 // Begin begins a run of about n keys.
 func (w *Writer) Begin(n int64) {
@@ -122,8 +120,8 @@ func (w *Writer) End() (Place, error) {
 }
 
 // Finish ends the file, syncs it, and opens it. The directory is the caller's to
-// sync. If it returns an error, the file is the caller's to abort.
-func (w *Writer) Finish() (*File, error) {
+// sync.
+func (w *Writer) Finish() error {
 	foot := append([]byte(magic), w.id[:]...)
 	foot = binary.BigEndian.AppendUint64(foot, uint64(w.size))
 	foot = append(foot, make([]byte, footLen-4-len(foot))...)
@@ -135,14 +133,18 @@ func (w *Writer) Finish() (*File, error) {
 	err = errors.Join(err, w.f.Close())
 	w.f = nil
 	if err != nil {
-		return nil, fmt.Errorf("cannot write run file %s: %w", w.path, err)
+		return fmt.Errorf("cannot write run file %s: %w", w.path, err)
 	}
-	return Open(w.fs, w.dir, w.id)
+	w.File, err = Open(w.fs, w.dir, w.id)
+	return err
 }
 
-// Abort removes the file.
-func (w *Writer) Abort() error {
-	var err error
+// Close ends the use of the file, and removes it if it is not finished.
+func (w *Writer) Close() (err error) {
+	if w.File != nil {
+		w.File.Release()
+		return nil
+	}
 	if w.f != nil {
 		err = w.f.Close()
 	}
