@@ -66,10 +66,12 @@ func (s *Store) indexInfo() (IndexInfo, error) {
 	defer s.mu.RUnlock()
 	info := IndexInfo{Fingerprints: s.index != noIndex, Filling: s.index == filling || s.index != noIndex && !async.Closed(s.learned), Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
 	counted := map[*runfile.File]bool{}
-	for _, r := range s.runs() {
-		if !counted[r.File] {
-			counted[r.File] = true
-			info.Mapped += r.File.Bytes()
+	for g := range s.generations() {
+		for _, r := range g.runs {
+			if !counted[r.File] {
+				counted[r.File] = true
+				info.Mapped += r.File.Bytes()
+			}
 		}
 	}
 	if s.index != noIndex && !s.opt.Exact {

@@ -247,23 +247,21 @@ func (s *Store) pickMerge(m *merges) ([]*keyPart, func()) {
 	}
 	defer s.mu.RUnlock()
 	parts, files := map[*runfile.File][]*keyPart{}, map[*generation][]*runfile.File{} // nil: shared
-	for _, c := range s.crawls {
-		for _, g := range c.gens {
-			if g.purgeable() && s.views == 0 {
-				if list, end := s.beginMerge(m, []*keyPart{{g: g, inputs: slices.Clone(g.runs), purge: true}}); list != nil {
-					return list, end
-				}
+	for g := range s.generations() {
+		if g.purgeable() && s.views == 0 {
+			if list, end := s.beginMerge(m, []*keyPart{{g: g, inputs: slices.Clone(g.runs), purge: true}}); list != nil {
+				return list, end
 			}
-			for _, r := range g.runs {
-				var of *generation
-				if s.opt.hasOwnFile(r.Len()) {
-					of = g
-				}
-				if parts[r.File] == nil {
-					files[of] = append(files[of], r.File)
-				}
-				parts[r.File] = append(parts[r.File], &keyPart{g: g, inputs: []*run{r}})
+		}
+		for _, r := range g.runs {
+			var of *generation
+			if s.opt.hasOwnFile(r.Len()) {
+				of = g
 			}
+			if parts[r.File] == nil {
+				files[of] = append(files[of], r.File)
+			}
+			parts[r.File] = append(parts[r.File], &keyPart{g: g, inputs: []*run{r}})
 		}
 	}
 	for _, list := range files {

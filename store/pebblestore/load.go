@@ -24,10 +24,8 @@ import (
 // loadKeys loads the state that decides which keys are known.
 func (s *Store) loadKeys() error {
 	gens := map[uint32]*generation{}
-	for _, c := range s.crawls {
-		for _, g := range c.gens {
-			gens[g.num] = g
-		}
+	for g := range s.generations() {
+		gens[g.num] = g
 	}
 	if s.opt.fits(s.keys()) {
 		s.index = filling
@@ -170,10 +168,8 @@ func (s *Store) learn() {
 		s.die(fmt.Errorf("cannot load places of store %s: %w", s.dir, err))
 		return
 	}
-	for _, c := range s.byName {
-		for _, g := range c.gens {
-			c.seen.learnPacked(g)
-		}
+	for g := range s.generations() {
+		g.c.seen.learnPacked(g)
 	}
 	_ = s.do(context.Background(), learnedOp{func(*txn) error { // or the store failed, or is closing
 		s.endLearning()
@@ -242,16 +238,14 @@ func (s *Store) startFill() {
 		return
 	}
 	var parts []*keyPart
-	for _, c := range s.byName {
-		for _, g := range c.gens {
-			for _, r := range g.runs {
-				r.File.Use()
-				parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
-			}
-			if g.packed > 0 {
-				rows := packedKeys{chunks: slices.Clone(g.rows.chunks)} // the last of them grows
-				parts = append(parts, &keyPart{g: g, rows: rows, packed: g.packed})
-			}
+	for g := range s.generations() {
+		for _, r := range g.runs {
+			r.File.Use()
+			parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
+		}
+		if g.packed > 0 {
+			rows := packedKeys{chunks: slices.Clone(g.rows.chunks)} // the last of them grows
+			parts = append(parts, &keyPart{g: g, rows: rows, packed: g.packed})
 		}
 	}
 	if len(parts) == 0 {

@@ -252,8 +252,8 @@ func (s *Store) endParts(parts []*keyPart, bad bool) {
 
 // mustPurge reports whether a generation has many tombstones.
 func (s *Store) mustPurge() bool {
-	for _, c := range s.crawls {
-		if slices.ContainsFunc(c.gens, s.purges) {
+	for g := range s.generations() {
+		if s.purges(g) {
 			return true
 		}
 	}

@@ -265,8 +265,10 @@ func (s *Store) closeKeys() {
 		}
 	}
 	s.keeper.removes.Store(false)
-	for _, r := range s.runs() {
-		r.File.Release()
+	for g := range s.generations() {
+		for _, r := range g.runs {
+			r.File.Release()
+		}
 	}
 	s.closeAlsoSeen()
 }

@@ -17,15 +17,13 @@ type run struct {
 	busy bool // it is being merged
 }
 
-// runs returns all runs with their generations.
-func (s *Store) runs() iter.Seq2[*generation, *run] {
-	return func(yield func(*generation, *run) bool) {
-		for _, c := range s.crawls {
+// generations returns all generations, those of a crawl oldest first.
+func (s *Store) generations() iter.Seq[*generation] {
+	return func(yield func(*generation) bool) {
+		for _, c := range s.byName {
 			for _, g := range c.gens {
-				for _, r := range g.runs {
-					if !yield(g, r) {
-						return
-					}
+				if !yield(g) {
+					return
 				}
 			}
 		}

@@ -36,11 +36,9 @@ func (s *Store) loadWallTime() error {
 
 // lastRecorded returns when a key was last recorded, the zero time for a store without any.
 func (s *Store) lastRecorded() (last time.Time) {
-	for _, c := range s.crawls {
-		for _, g := range c.gens {
-			if g.last.After(last) {
-				last = g.last
-			}
+	for g := range s.generations() {
+		if g.last.After(last) {
+			last = g.last
 		}
 	}
 	return last
