@@ -36,12 +36,6 @@ type alsoSet struct {
 	crawl string
 }
 
-func (s *Store) closeAlsoSeen() {
-	for _, f := range s.also {
-		f.Close()
-	}
-}
-
 // accepts returns an error if keys of a file are not made like those of a store.
 func accepts(have store.Identity, h keyfile.Header) error {
 	_, err := h.Identity.Adopt(have, false, h.UnicodeHosts)

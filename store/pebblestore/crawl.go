@@ -123,12 +123,6 @@ func (s *Store) addCrawl(c *crawl) {
 	s.byName = slices.Insert(s.byName, i, c)
 }
 
-// removeCrawl removes a crawl that is forgotten; pruneCrawls must follow.
-func (s *Store) removeCrawl(c *crawl) {
-	delete(s.crawls, c.name)
-	delete(s.byNum, c.num)
-}
-
 // pruneCrawls takes the crawls that are forgotten out of the lists.
 func (s *Store) pruneCrawls() {
 	if len(s.byName) > len(s.crawls) {

@@ -46,8 +46,12 @@ func (s *Store) land(f *flight) {
 			s.opt.observe(f.info)
 		}
 	}
-	if len(f.files) > 0 {
-		s.keeper.releaseFiles(f.files)
+	if files := f.files; len(files) > 0 {
+		s.keeper.releasing.Go(func() {
+			for _, f := range files {
+				f.Release()
+			}
+		})
 	}
 	for _, r := range f.group {
 		if r.op != nil {
@@ -60,9 +64,6 @@ func (s *Store) land(f *flight) {
 	}
 	s.recycle(f)
 }
-
-// empty reports whether f has nothing that waits for the disk.
-func (f *flight) empty() bool { return len(f.group) == 0 && f.batch == nil && len(f.files) == 0 }
 
 // recycle makes room for another group.
 func (s *Store) recycle(f *flight) {

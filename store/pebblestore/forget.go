@@ -121,16 +121,16 @@ func (o *forgetOp) forget(tx *txn, c *crawl, keys []store.Key) (int64, error) {
 	return tx.forgetCrawl(c), nil
 }
 
-// forgetCrawl drops a crawl with all it has.
+// forgetCrawl drops a crawl with all it has; pruneCrawls must follow.
 func (tx *txn) forgetCrawl(c *crawl) int64 {
 	n := c.count()
 	for _, g := range c.gens {
 		tx.dropGeneration(g)
 	}
-	tx.deleteRange(appendNumbered(nil, tablePlace, c.num), afterNumbered(tablePlace, c.num))
 	tx.forgetQueues(c)
 	tx.delete(appendNumbered(nil, tableCrawl, c.num))
-	tx.s.removeCrawl(c)
+	delete(tx.s.crawls, c.name)
+	delete(tx.s.byNum, c.num)
 	c.seen.close()
 	return n
 }
@@ -170,7 +170,7 @@ func (tx *txn) forgetQueues(c *crawl) {
 		tx.deleteLeases(q)
 		tx.s.sched.drop(qs, q)
 	}
-	for _, table := range []byte{tableOrder, tableQueue, tableName, tableDone, tableRetired} {
+	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
 	for _, r := range slices.Clone(tx.s.sched.retired) {

@@ -19,7 +19,7 @@ func (s *Store) committer() {
 			s.apply(f)
 			s.answerDurable(f)
 		}
-		if f.empty() {
+		if len(f.group) == 0 && f.batch == nil && len(f.files) == 0 { // nothing waits for the disk
 			s.recycle(f)
 			continue
 		}
@@ -138,11 +138,6 @@ func (s *Store) boundReplay(rows int) error {
 	s.rows = 0
 	_, err := s.db.AsyncFlush()
 	return err
-}
-
-// commitBatch commits b.
-func commitBatch(b *pebble.Batch, w *pebble.WriteOptions) error {
-	return guard(func() error { return b.Commit(w) })
 }
 
 // guard turns a panic of Pebble, which is how it fails to open or commit, into an error.

@@ -90,15 +90,6 @@ func (s *Store) holdFiles() (release func()) {
 	}
 }
 
-// releaseFiles releases the files of runs that were dropped.
-func (k *keeper) releaseFiles(files []*runfile.File) {
-	k.releasing.Go(func() {
-		for _, f := range files {
-			f.Release()
-		}
-	})
-}
-
 // hasOwnFile reports whether a run of n keys has a file of its own.
 func (o *Options) hasOwnFile(n int64) bool { return n >= min(ownKeys, o.flushKeys) }
 
@@ -213,15 +204,6 @@ type merges struct {
 	small, big sync.Mutex
 }
 
-// begin begins a merge of so many keys, unless one of its kind runs.
-func (m *merges) begin(keys int64) (end func(), ok bool) {
-	kind := &m.small
-	if keys >= bigMerge {
-		kind = &m.big
-	}
-	return kind.Unlock, kind.TryLock()
-}
-
 // startMerges starts the merges there are.
 func (s *Store) startMerges(m *merges) {
 	for {
@@ -249,7 +231,7 @@ func (s *Store) pickMerge(m *merges) ([]*keyPart, func()) {
 	parts, files := map[*runfile.File][]*keyPart{}, map[*generation][]*runfile.File{} // nil: shared
 	for g := range s.generations() {
 		if g.purgeable() && s.views == 0 {
-			if list, end := s.beginMerge(m, []*keyPart{{g: g, inputs: slices.Clone(g.runs), purge: true}}); list != nil {
+			if list, end := m.begin([]*keyPart{{g: g, inputs: slices.Clone(g.runs), purge: true}}); list != nil {
 				return list, end
 			}
 		}
@@ -269,7 +251,7 @@ func (s *Store) pickMerge(m *merges) ([]*keyPart, func()) {
 			return slices.ContainsFunc(parts[f], func(p *keyPart) bool { return p.inputs[0].busy })
 		})
 		if list := joinParts(similar(list), parts); list != nil {
-			if list, end := s.beginMerge(m, list); list != nil {
+			if list, end := m.begin(list); list != nil {
 				return list, end
 			}
 		}
@@ -294,20 +276,23 @@ func joinParts(files []*runfile.File, parts map[*runfile.File][]*keyPart) (list 
 	return list
 }
 
-// beginMerge marks runs as busy, unless too many merges run.
-func (s *Store) beginMerge(m *merges, parts []*keyPart) ([]*keyPart, func()) {
+// begin marks runs as busy, unless a merge of about their size runs.
+func (m *merges) begin(parts []*keyPart) ([]*keyPart, func()) {
 	var n int64
 	for _, p := range parts {
 		n += p.len()
 	}
-	end, ok := m.begin(n)
-	if !ok {
+	kind := &m.small
+	if n >= bigMerge {
+		kind = &m.big
+	}
+	if !kind.TryLock() {
 		return nil, nil
 	}
 	for _, p := range parts {
 		p.begin()
 	}
-	return parts, end
+	return parts, kind.Unlock
 }
 
 // similar returns four files or more of about one size, or smaller, nil if there are none.

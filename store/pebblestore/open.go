@@ -121,6 +121,7 @@ func open(dir string, opt Options) (*Store, error) {
 		texts:  newTexts(opt.textBytes),
 		keeper: keeper{poke: make(chan struct{}, 1)},
 	}
+	s.identity.Store(&store.Identity{})
 	err = s.load()
 	if err = cmp.Or(s.failure(), err); err != nil {
 		err = errors.Join(fmt.Errorf("cannot open store %s: %w", dir, corruption(err)), s.closePebble())
@@ -270,7 +271,9 @@ func (s *Store) closeKeys() {
 			r.File.Release()
 		}
 	}
-	s.closeAlsoSeen()
+	for _, f := range s.also {
+		f.Close()
+	}
 }
 
 // isClosing reports whether Close was called.

@@ -63,7 +63,7 @@ func (tx *txn) flush() {
 	tx.s.writeDirty(tx)
 	tx.s.writeQueues(tx)
 	if tx.count(); tx.err == nil {
-		tx.note(commitBatch(tx.batch, pebble.NoSync))
+		tx.note(guard(func() error { return tx.batch.Commit(pebble.NoSync) }))
 	}
 	tx.s.sched.unsynced = true
 	tx.batch = tx.s.db.NewBatch()

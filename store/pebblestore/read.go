@@ -30,12 +30,7 @@ func (s *Store) linger() (func(), error) {
 }
 
 // Identity implements store.Store. It takes no lock: that of a failed store may never be free.
-func (s *Store) Identity() store.Identity {
-	if id := s.identity.Load(); id != nil {
-		return *id
-	}
-	return store.Identity{}
-}
+func (s *Store) Identity() store.Identity { return *s.identity.Load() }
 
 // Crawls implements store.Store.
 func (s *Store) Crawls(ctx context.Context) ([]string, error) {

@@ -92,11 +92,6 @@ func (tx *txn) generation(c *crawl) *generation {
 	return tx.addGeneration(c)
 }
 
-// generationSpan returns how long a generation takes new keys; it is negative for ever.
-func (s *Store) generationSpan() time.Duration {
-	return cmp.Or(s.opt.generation, s.retained, 30*24*time.Hour)
-}
-
 func (tx *txn) addGeneration(c *crawl) *generation {
 	g := &generation{c: c, num: tx.s.nextGen, created: tx.stamp, last: tx.stamp}
 	tx.s.nextGen++
@@ -109,7 +104,7 @@ func (tx *txn) addGeneration(c *crawl) *generation {
 // current reports whether g is young enough to take new keys. It is not if the clock was
 // ahead when g was begun, or it would take them until the clock has got there.
 func (tx *txn) current(g *generation) bool {
-	age, span := tx.stamp.Sub(g.created), tx.s.generationSpan()
+	age, span := tx.stamp.Sub(g.created), cmp.Or(tx.s.opt.generation, tx.s.retained, 30*24*time.Hour)
 	return span < 0 || age >= 0 && age < span
 }
 
