@@ -19,15 +19,6 @@ type heldRows struct {
 
 const heldText = "the URL is held and its key isn't in the index: it would be called new"
 
-// queueRows are queues and places of URLs as they were read.
-type queueRows struct {
-	places map[placeKey]pointer      // that the journal has
-	states map[string]journalState   // that the journal has, by the key of the queue's row
-	queues map[queueNum]*urlsOfQueue // that have queued URLs by their state
-
-	firstPlaces, firstJournal uint64 // the numbers of the first rows that were read
-}
-
 // urlsOfQueue is a queue by its state, and its URLs as they were read.
 type urlsOfQueue struct {
 	q      *sched.Queue
@@ -52,32 +43,6 @@ func (v *verifier) journals() (err error) {
 	}
 	v.states, err = journalStates(v.firstJournal, values, &journal[*sched.Queue]{})
 	return err
-}
-
-// queueRow verifies a row of the queue side.
-func (v *verifier) queueRow(key, value []byte) error {
-	switch {
-	case key[0] == tablePlace && len(key) == keyRowLen:
-		v.place(key, value)
-	case key[0] == tableOrder && len(key) > 5:
-		return v.queued(key, value)
-	case key[0] == tableLease && len(key) == 9:
-		return v.leased(key, value)
-	case key[0] == tableDone && len(key) == 9+keyLen:
-		return v.ended(key)
-	case key[0] == tableQueue && len(key) >= 5:
-		v.queue(key, value)
-	case (key[0] == tableName || key[0] == tableRetired) && len(key) == 9:
-		v.crawlOf(key)
-	case key[0] == tableJournal && len(key) == 9:
-		v.journalRow(key, v.firstJournal)
-	case key[0] == tablePlaces && len(key) == 9:
-		v.journalRow(key, v.firstPlaces)
-	case key[0] == tableCrawlQueues && (len(key) == 1 || len(key) == 5):
-	default:
-		v.found(key, "a row of no table that this version knows")
-	}
-	return nil
 }
 
 // journalRow reports a row that journals did not read.
@@ -196,15 +161,13 @@ func (v *verifier) ended(key []byte) error {
 
 // place verifies the place of a URL.
 func (v *verifier) place(key, value []byte) {
-	if v.crawls[binary.BigEndian.Uint32(key[1:])] == nil {
-		v.found(key, "the place of a URL of a crawl that isn't there")
-	}
+	v.crawlOf(key)
 	if _, err := parsePointer(value); err != nil {
 		v.found(key, "%v", err)
 	}
 }
 
-// queueCounts compares the rows with the counts, after all rows were read.
+// queueCounts is counts for the queue side.
 func (v *verifier) queueCounts() {
 	for _, h := range v.crawls {
 		if h.queued+h.leased != h.want.Held {

@@ -73,11 +73,18 @@ type verifier struct {
 	gens     map[uint32]*counted
 	crawls   map[uint32]*heldRows // by number
 	asked    []asked
-	queueRows
+
+	// Of the queue side, as they were read.
+	places map[placeKey]pointer      // that the journal has
+	states map[string]journalState   // that the journal has, by the key of the queue's row
+	queues map[queueNum]*urlsOfQueue // that have queued URLs by their state
+
+	firstPlaces, firstJournal uint64 // the numbers of the first rows that were read
 }
 
 func newVerifier(ctx context.Context, s *Store, r *Report) *verifier {
-	return &verifier{ctx: ctx, s: s, r: r, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{}, queueRows: queueRows{places: map[placeKey]pointer{}, queues: map[queueNum]*urlsOfQueue{}}}
+	return &verifier{ctx: ctx, s: s, r: r, gens: map[uint32]*counted{}, crawls: map[uint32]*heldRows{},
+		places: map[placeKey]pointer{}, queues: map[queueNum]*urlsOfQueue{}}
 }
 
 // counted is a generation as it was, and how many keys were read.
@@ -213,25 +220,35 @@ func (v *verifier) ask() error {
 }
 
 func (v *verifier) row(key, value []byte) error {
-	switch key[0] {
-	case tableMeta:
-		if len(key) != 2 || key[1] == 0 || key[1] > metaWallTime {
-			v.found(key, "a meta row of a name this version doesn't know")
-		}
-	case tableCrawl:
-		if len(key) != 5 || v.crawls[binary.BigEndian.Uint32(key[1:])] == nil {
-			v.found(key, "a crawl row that isn't loaded")
-		}
-	case tableGen:
+	switch table, n := key[0], len(key); {
+	case table == tableMeta && n == 2 && key[1] > 0 && key[1] <= metaWallTime:
+	case table == tableGen:
 		v.generation(key, value)
-	case tablePacked:
+	case table == tablePacked:
 		return v.packed(key, value)
-	case tableRun:
+	case table == tableRun:
 		return v.run(key, value)
-	case tableTomb:
+	case table == tableTomb && n == keyRowLen:
 		v.tomb(key)
+	case table == tablePlace && n == keyRowLen:
+		v.place(key, value)
+	case table == tableOrder && n > 5:
+		return v.queued(key, value)
+	case table == tableLease && n == 9:
+		return v.leased(key, value)
+	case table == tableDone && n == 9+keyLen:
+		return v.ended(key)
+	case table == tableQueue && n >= 5:
+		v.queue(key, value)
+	case table == tableCrawl && n == 5, (table == tableName || table == tableRetired) && n == 9:
+		v.crawlOf(key)
+	case table == tableJournal && n == 9:
+		v.journalRow(key, v.firstJournal)
+	case table == tablePlaces && n == 9:
+		v.journalRow(key, v.firstPlaces)
+	case table == tableCrawlQueues && (n == 1 || n == 5):
 	default:
-		return v.queueRow(key, value)
+		v.found(key, "a row of no table that this version knows")
 	}
 	return nil
 }
@@ -336,10 +353,6 @@ func (v *verifier) keysOf(g *counted, keys []store.Key) error {
 
 // tomb verifies a tombstone.
 func (v *verifier) tomb(key []byte) {
-	if len(key) != keyRowLen {
-		v.found(key, "a tombstone row of %d bytes; want %d", len(key), keyRowLen)
-		return
-	}
 	g, k := v.gens[binary.BigEndian.Uint32(key[1:])], store.Key(key[5:])
 	if g == nil {
 		v.found(key, "a tombstone of a generation that isn't there")
@@ -351,6 +364,7 @@ func (v *verifier) tomb(key []byte) {
 	}
 }
 
+// counts compares the rows with the counts, after all rows were read.
 func (v *verifier) counts() {
 	for num, g := range v.gens {
 		if g.n != g.keys {
