@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -75,8 +76,7 @@ type backup struct {
 	dir     string
 	earlier []string
 	runs    []runfile.ID
-	linked  int64 // bytes of run files
-	shares  bool  // the file system of the store
+	shares  bool // the file system of the store
 	size    BackupSize
 }
 
@@ -169,36 +169,39 @@ func (b *backup) runFiles() error {
 		if err := b.ended(); err != nil {
 			return err
 		}
-		if err := b.runFile(id.Name(), to); err != nil {
+		if err := b.runFile(id.Name()); err != nil {
 			return fmt.Errorf("cannot copy run file %s: %w", id.Name(), err)
 		}
 	}
 	return errors.Join(b.s.syncDir(to), b.s.syncDir(b.dir), b.s.syncDir(fs.PathDir(b.dir)))
 }
 
-func (b *backup) runFile(name, to string) error {
+// runFile links a run file of the store or of an earlier backup, or copies it. A name is that of one content.
+func (b *backup) runFile(name string) error {
 	fs := b.s.opt.FS
-	to = fs.PathJoin(to, name)
-	from := fs.PathJoin(b.s.runsDir(), name)
-	for _, have := range append([]string{from}, b.inEarlier(name)...) {
-		if fs.Link(have, to) == nil {
-			info, err := fs.Stat(to)
-			if err == nil {
-				b.linked += info.Size()
-			}
+	to := fs.PathJoin(b.dir, "runs", name)
+	linked := slices.ContainsFunc(append([]string{b.s.dir}, b.earlier...), func(dir string) bool {
+		return fs.Link(fs.PathJoin(dir, "runs", name), to) == nil
+	})
+	if !linked {
+		if err := b.copyFile(fs.PathJoin(b.s.runsDir(), name), to); err != nil {
 			return err
 		}
 	}
-	return b.copyFile(from, to)
+	return b.count(to, linked)
 }
 
-// inEarlier returns where a run file is in earlier backups. A name is that of one content.
-func (b *backup) inEarlier(name string) (paths []string) {
-	fs := b.s.opt.FS
-	for _, dir := range b.earlier {
-		paths = append(paths, fs.PathJoin(dir, "runs", name))
+// count counts a file of the backup.
+func (b *backup) count(path string, linked bool) error {
+	info, err := b.s.opt.FS.Stat(path)
+	if err != nil || info.IsDir() {
+		return err
 	}
-	return paths
+	b.size.Bytes += info.Size()
+	if !linked {
+		b.size.Copied += info.Size()
+	}
+	return nil
 }
 
 // copyPiece is how many bytes are copied between syncs: a long sync would hold up those of
@@ -225,29 +228,12 @@ func (b *backup) copyFile(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// measure counts the bytes of the backup.
+// measure counts the files of the database. Pebble linked the tables if it could.
 func (b *backup) measure() error {
 	fs := b.s.opt.FS
-	b.size.Copied = -b.linked
-	for _, dir := range []string{b.dir, fs.PathJoin(b.dir, "runs")} {
-		names, err := fs.List(dir)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			info, err := fs.Stat(fs.PathJoin(dir, name))
-			if err != nil {
-				return err
-			}
-			if info.IsDir() {
-				continue
-			}
-			b.size.Bytes += info.Size()
-			if b.shares && strings.HasSuffix(name, ".sst") {
-				continue // Pebble linked it
-			}
-			b.size.Copied += info.Size()
-		}
+	names, err := fs.List(b.dir)
+	for _, name := range names {
+		err = errors.Join(err, b.count(fs.PathJoin(b.dir, name), b.shares && strings.HasSuffix(name, ".sst")))
 	}
-	return nil
+	return err
 }
