@@ -62,13 +62,14 @@ func (s *Store) scanOf(gens map[uint32]*generation, table byte, f func(g *genera
 
 // loadRuns opens the files of runs, and removes those that no run is in.
 func (s *Store) loadRuns(gens map[uint32]*generation) error {
-	files := map[runfile.ID]*runfile.File{}
+	files := map[string]*runfile.File{} // by name
 	err := s.scanOf(gens, tableRun, func(g *generation, key, value []byte) error {
 		_, id, place, err := parseRunRow(key, value)
 		if err != nil {
 			return err
 		}
-		f := files[id]
+		name := id.Name()
+		f := files[name]
 		if f == nil {
 			if f, err = runfile.Open(s.opt.FS, s.runsDir(), id); errors.Is(err, os.ErrNotExist) {
 				err = fmt.Errorf("%w: %w; restore a copy of the directory or import an export", store.ErrCorrupt, err)
@@ -76,7 +77,7 @@ func (s *Store) loadRuns(gens map[uint32]*generation) error {
 			if err != nil {
 				return err
 			}
-			files[id] = f
+			files[name] = f
 			s.removeUnused(f)
 		}
 		r, err := f.Run(place)
@@ -99,26 +100,21 @@ func (s *Store) loadRuns(gens map[uint32]*generation) error {
 	return s.cleanRuns(files)
 }
 
-// cleanRuns makes the directory of runs, and removes from it the files that no run
+// cleanRuns makes the directory of runs, or removes from it the files that no run
 // is in: a crash left them.
-func (s *Store) cleanRuns(files map[runfile.ID]*runfile.File) error {
+func (s *Store) cleanRuns(files map[string]*runfile.File) error {
 	fs := s.opt.FS
-	if _, err := fs.Stat(s.runsDir()); err != nil {
-		if err := fs.MkdirAll(s.runsDir(), 0o755); err != nil {
-			return fmt.Errorf("cannot make a directory of runs: %w", err)
-		}
-		return s.syncDir(s.dir)
-	}
 	names, err := fs.List(s.runsDir())
-	if err != nil {
-		return fmt.Errorf("cannot list the runs: %w", err)
+	if errors.Is(err, os.ErrNotExist) {
+		if err = fs.MkdirAll(s.runsDir(), 0o755); err == nil {
+			err = s.syncDir(s.dir)
+		}
 	}
-	keep := map[string]bool{}
-	for id := range files {
-		keep[id.Name()] = true
+	if err != nil {
+		return fmt.Errorf("cannot use the directory of runs: %w", err)
 	}
 	for _, name := range names {
-		if !keep[name] {
+		if files[name] == nil {
 			_ = fs.Remove(fs.PathJoin(s.runsDir(), name)) // or the next open does
 		}
 	}

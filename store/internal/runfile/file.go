@@ -28,21 +28,7 @@ const keyLen = len(Key{})
 var ErrDamaged = fault.As(store.ErrCorrupt, "damaged run file; the disk returned other bytes than were written: "+
 	"check it, then restore a copy of the directory or import an export")
 
-// A file, numbers big-endian, is a sequence of runs, each a sequence of pages of
-// 4,096 buckets (the last may have fewer), each
-//
-//	keys of 16 bytes, ascending
-//	an entry for each bucket: keys of the page before it 4 | checksum of its keys 4 |
-//	    filter 20 | checksum of the entry before this 4
-//
-// and then, if there are several pages, a table of them: for each but the first the
-// keys of the run before it 8, then the checksum of the table 4. After the runs comes
-//
-//	foot: "firstrun" 8 | id 16 | length of the runs 8 | 28 zeros | checksum of the foot before it 4
-//
-// Checksums are CRC-32C. The bucket of a key is the high word of its first eight
-// bytes times the number of buckets. A filter is a Bloom filter of 160 bits, of which
-// each key sets four.
+// The layout of a file is in FORMAT.md of package pebblestore.
 const (
 	magic       = "firstrun"
 	footLen     = 64
