@@ -89,25 +89,17 @@ func (c *crawl) count() int64 {
 	return n
 }
 
-// selected returns the crawls meant by a caller's name, in order of name.
-func (s *Store) selected(name string) []*crawl {
-	if name != sched.AnyCrawl {
-		if c := s.crawls[cmp.Or(name, store.DefaultCrawl)]; c != nil {
-			return []*crawl{c}
-		}
-		return nil
+// selected returns the crawls meant by a caller's name, of all crawls those from one on in order of
+// name. The slice is good until a crawl comes or goes.
+func (s *Store) selected(name, first string) []*crawl {
+	if name == sched.AnyCrawl {
+		i, _ := s.placeOf(first)
+		return s.byName[i:]
 	}
-	return slices.Clone(s.byName) // what goes through them may forget some
-}
-
-// fromCrawl returns the crawls meant by a caller's name, from one on in order of name.
-// The slice is good until a crawl comes or goes.
-func (s *Store) fromCrawl(name, first string) []*crawl {
-	if name != sched.AnyCrawl {
-		return s.selected(name)
+	if c := s.crawls[cmp.Or(name, store.DefaultCrawl)]; c != nil {
+		return []*crawl{c}
 	}
-	i, _ := s.placeOf(first)
-	return s.byName[i:]
+	return nil
 }
 
 // placeOf returns where a name is, or would be, among the crawls.

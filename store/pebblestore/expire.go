@@ -85,7 +85,7 @@ func (o *expireOp) judge(tx *txn) error {
 // next returns a generation whose last key was recorded before the time, and its
 // crawl. If it takes new keys, another does from now on.
 func (o *expireOp) next(tx *txn) (*crawl, *generation) {
-	for _, c := range tx.s.fromCrawl(o.sel.Crawl, o.crawl) {
+	for _, c := range tx.s.selected(o.sel.Crawl, o.crawl) {
 		o.crawl = c.name
 		for i, g := range c.gens {
 			last := i == len(c.gens)-1

@@ -74,7 +74,7 @@ func (o *forgetOp) apply(tx *txn) error {
 		return o.forgetLeft(tx)
 	}
 	keys := o.sel.Keys[:min(len(o.sel.Keys), forgetRows)]
-	crawls, next := tx.s.fromCrawl(o.sel.Crawl, o.from), ""
+	crawls, next := tx.s.selected(o.sel.Crawl, o.from), ""
 	if n := max(1, min(forgetCrawls, forgetLookups/max(1, len(keys)))); len(crawls) > n {
 		next, crawls = crawls[n].name, crawls[:n]
 	}

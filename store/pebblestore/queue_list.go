@@ -162,7 +162,7 @@ type queueCursor struct {
 // page returns the next queues, and whether there may be more.
 func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err error) {
 	left := budget{listRows, stepBytes}
-	for _, c := range tx.s.fromCrawl(at.crawl, at.in) {
+	for _, c := range tx.s.selected(at.crawl, at.in) {
 		if left.spent() {
 			return list, true, nil
 		}

@@ -39,7 +39,7 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 	}
 	defer s.mu.RUnlock()
 	names := []string{}
-	for _, c := range s.selected("*") {
+	for _, c := range s.selected("*", "") {
 		names = append(names, c.name)
 	}
 	return names, nil
@@ -74,7 +74,7 @@ func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
 	}
 	defer s.mu.Unlock()
 	now := sched.Now(s.opt.Clock())
-	for _, c := range s.selected(crawl) {
+	for _, c := range s.selected(crawl, "") {
 		if !c.queues.AdvanceSome(now, statsLeases) {
 			return store.Stats{}, false, nil
 		}

@@ -40,7 +40,7 @@ func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh [
 	}
 	sorter := sorters.Get().(*sorter)
 	o := &sorter.see
-	*o = seeOp{crawl: crawl, n: len(keys), batch: sorter.take(keys), opt: opt}
+	*o = seeOp{crawl: crawl, batch: sorter.take(keys), opt: opt}
 	if err = s.find(ctx, o, crawl, o.batch.keys, o.batch.all); err == nil {
 		sorter.give(fresh)
 	}
@@ -50,14 +50,13 @@ func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh [
 
 type seeOp struct {
 	crawl string
-	n     int
-	batch *sorted // of n keys, made by the caller's goroutine
+	batch *sorted // made by the caller's goroutine
 	opt   store.SeeOptions
 	// durable is set if all keys were known and durable, so that the step need not wait.
 	durable bool
 }
 
-func (o *seeOp) weight() int { return o.n }
+func (o *seeOp) weight() int { return len(o.batch.keys) }
 
 func (o *seeOp) apply(tx *txn) error {
 	c := tx.crawl(o.crawl, true)

@@ -85,7 +85,7 @@ func (s *Store) openView(name string) (*view, error) {
 	v := &view{heldRuns: s.holdRuns()}
 	var sources []runfile.Source
 	var packed []keyPart
-	for _, c := range s.selected(name) {
+	for _, c := range s.selected(name, "") {
 		for _, g := range c.gens {
 			for _, r := range g.runs {
 				v.hold(r)

@@ -46,7 +46,9 @@ func (r *Run) find(keys []Key, order []uint32, known []bool, cold bool) {
 			}
 		}
 		if cold {
-			r.askEntries(entries[:n])
+			for _, e := range entries[:n] {
+				r.ask(e, e+entryLen)
+			}
 		}
 		r.fetchEntries(entries[:n])
 		some := 0
@@ -57,7 +59,9 @@ func (r *Run) find(keys []Key, order []uint32, known []bool, cold bool) {
 			}
 		}
 		if cold {
-			r.askBuckets(spans[:some])
+			for _, s := range spans[:some] {
+				r.ask(s.lo, s.hi)
+			}
 		}
 		r.fetchBuckets(spans[:some])
 		for j, i := range at[:some] {
@@ -149,20 +153,7 @@ func (r *Run) fetchBuckets(spans []span) {
 //go:noinline
 func sink(byte) {}
 
-// askEntries asks for the pages of entries. They are read while the caller goes on.
-func (r *Run) askEntries(at []int64) {
-	for _, e := range at {
-		r.ask(e, e+entryLen)
-	}
-}
-
-// askBuckets is askEntries for buckets.
-func (r *Run) askBuckets(spans []span) {
-	for _, s := range spans {
-		r.ask(s.lo, s.hi)
-	}
-}
-
+// ask asks for the pages of the run's bytes lo to hi. They are read while the caller goes on.
 func (r *Run) ask(lo, hi int64) { mmap.WillNeed(r.File.data, r.Place.Offset+lo, r.Place.Offset+hi) }
 
 // bucket returns the keys of a span, which must be as they were written.
