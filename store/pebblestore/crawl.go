@@ -74,8 +74,7 @@ func parseGeneration(key, value []byte) (crawl uint32, g *generation, err error)
 		keys:    int64(binary.BigEndian.Uint64(value[20:])),
 	}
 	if len(value) > generationLen {
-		low := store.Key(value[generationLen:])
-		g.low = &low
+		g.low = new(store.Key(value[generationLen:]))
 	}
 	return binary.BigEndian.Uint32(value), g, nil
 }

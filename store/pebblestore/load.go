@@ -30,16 +30,10 @@ func (s *Store) loadKeys() error {
 	if s.opt.fits(s.keys()) {
 		s.index = filling
 	}
-	if err := s.loadRuns(gens); err != nil {
-		return err
-	}
 	for _, c := range s.crawls {
 		c.seen = s.newKeySet(c)
 	}
-	if err := s.loadTombs(gens); err != nil {
-		return err
-	}
-	if err := s.loadPacked(gens); err != nil {
+	if err := cmp.Or(s.loadRuns(gens), s.loadTombs(gens), s.loadPacked(gens)); err != nil {
 		return err
 	}
 	for _, g := range gens {

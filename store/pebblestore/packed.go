@@ -128,5 +128,3 @@ func (l *listSource) Next() ([]store.Key, error) {
 	l.keys = l.keys[n:]
 	return page, nil
 }
-
-var _ runfile.Source = (*listSource)(nil)

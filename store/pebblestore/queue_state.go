@@ -82,8 +82,7 @@ func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
 		}
 	}
 	if len(r.B) > 0 {
-		set := r.settings()
-		q.Settings = &set
+		q.Settings = new(r.settings())
 	}
 	return q, r.end("queue", b)
 }

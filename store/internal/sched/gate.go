@@ -1,6 +1,10 @@
 package sched
 
-import "github.com/firstseen/firstseen/store"
+import (
+	"cmp"
+
+	"github.com/firstseen/firstseen/store"
+)
 
 // none stands for the settings of a queue that has none.
 var none store.QueueSettings
@@ -13,21 +17,12 @@ func (q *Queue) own() *store.QueueSettings {
 	return q.Settings
 }
 
-// first returns the first of the three levels of a setting that is set.
-func first[T ~int | ~int64 | ~uint8](queue, crawl, all T) T {
-	if queue != 0 {
-		return queue
-	}
-	if crawl != 0 {
-		return crawl
-	}
-	return all
-}
+// A setting of the queue comes before that of its crawl, and that before the store's; 0 is none.
 
 // delay returns the politeness delay in ms of a queue that leaves it to the
 // request, which asks for the given one.
 func (q *Queue) delay(asked int64) int64 {
-	set := first(q.own().Delay, q.Crawl.Settings.Delay, q.Crawl.sched.Defaults.Delay)
+	set := cmp.Or(q.own().Delay, q.Crawl.Settings.Delay, q.Crawl.sched.Defaults.Delay)
 	switch {
 	case set < 0:
 		return 0
@@ -40,15 +35,15 @@ func (q *Queue) delay(asked int64) int64 {
 // bound returns the bound on leases: 0 leaves it to the request, negative is
 // none.
 func (q *Queue) bound() int {
-	return first(q.own().MaxInFlight, q.Crawl.Settings.MaxInFlight, q.Crawl.sched.Defaults.MaxInFlight)
+	return cmp.Or(q.own().MaxInFlight, q.Crawl.Settings.MaxInFlight, q.Crawl.sched.Defaults.MaxInFlight)
 }
 
 func (q *Queue) limit() int64 {
-	return first(q.own().Limit, q.Crawl.Settings.Limit, q.Crawl.sched.Defaults.Limit)
+	return cmp.Or(q.own().Limit, q.Crawl.Settings.Limit, q.Crawl.sched.Defaults.Limit)
 }
 
 func (q *Queue) weight() uint64 {
-	return uint64(max(1, first(q.own().Weight, q.Crawl.Settings.Weight, q.Crawl.sched.Defaults.Weight)))
+	return uint64(max(1, cmp.Or(q.own().Weight, q.Crawl.Settings.Weight, q.Crawl.sched.Defaults.Weight)))
 }
 
 // polite is the time before which the delay and NotBefore allow no take.

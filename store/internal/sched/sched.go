@@ -87,14 +87,10 @@ func (c *Crawl) list() {
 // DropEmpty drops the crawls that hold nothing from the rotation, and with them what the
 // scheduler has of their queues.
 func (s *Sched) DropEmpty() {
-	kept := s.crawls[:0]
-	for _, c := range s.crawls {
-		if c.listed = c.Held > 0; c.listed {
-			kept = append(kept, c)
-		}
-	}
-	clear(s.crawls[len(kept):])
-	s.crawls = kept
+	s.crawls = slices.DeleteFunc(s.crawls, func(c *Crawl) bool {
+		c.listed = c.Held > 0
+		return !c.listed
+	})
 }
 
 // class returns the ready queues of class n, made if need be.
