@@ -159,11 +159,9 @@ func (tx *txn) freeze() (parts []*keyPart) {
 				g.purging, g.dead = g.dead, nil
 			}
 		}
-		n := c.seen
-		if len(n.table) > 0 {
-			n.flushing, n.table = append(n.flushing, n.table), packedTable{}
-		} else if n.table == nil && s.index == outgrown {
-			n.table = packedTable{}
+		n, young := c.seen, c.seen.young()
+		if len(young) > 0 || young == nil && s.index == outgrown {
+			n.tables = append(n.tables, packedTable{})
 		}
 	}
 	return parts
@@ -189,7 +187,9 @@ func (s *Store) flushPacked() error {
 	}
 	return s.do(context.Background(), stepOp(func(*txn) error {
 		for _, c := range s.crawls {
-			c.seen.flushing = nil
+			if young := c.seen.young(); young != nil {
+				c.seen.tables = []packedTable{young}
+			}
 		}
 		if leaving && s.index == outgrown {
 			s.leave()

@@ -23,10 +23,9 @@ type keySet struct {
 	c *crawl
 	// x is the fingerprint index, nil without.
 	x *seenindex.Index
-	// table has the keys of packed rows whole, and flushing those of packed rows that a
-	// flush makes runs of. Nil where the index alone answers.
-	table    packedTable
-	flushing []packedTable
+	// tables have the keys of packed rows whole. The last takes new keys; a flush makes runs of the keys
+	// of the others. There are none where the index alone answers.
+	tables []packedTable
 
 	known []bool
 	rest  []uint32
@@ -34,11 +33,6 @@ type keySet struct {
 
 // packedTable is a set of packed keys.
 type packedTable map[store.Key]struct{}
-
-func (t packedTable) has(k *store.Key) bool {
-	_, ok := t[*k]
-	return ok
-}
 
 // tableBytes is about how much memory a packed key takes in a table.
 const tableBytes = 40
@@ -50,9 +44,17 @@ func (s *Store) newKeySet(c *crawl) *keySet {
 		n.x = seenindex.New(&s.secret)
 	}
 	if s.index != answers || s.opt.Exact {
-		n.table = packedTable{}
+		n.tables = []packedTable{{}}
 	}
 	return n
+}
+
+// young returns the table that takes new keys, nil if there is none.
+func (n *keySet) young() packedTable {
+	if len(n.tables) == 0 {
+		return nil
+	}
+	return n.tables[len(n.tables)-1]
 }
 
 // trusted reports whether the index alone answers.
@@ -61,12 +63,13 @@ func (n *keySet) trusted() bool { return n.s.index >= answers && !n.s.opt.Exact 
 // addSorted sets fresh[i] for each i of order, and learns the keys that are
 // fresh; an error leaves the set as it was.
 func (n *keySet) addSorted(keys []store.Key, order []uint32, fresh []bool) error {
+	young := n.young()
 	if n.trusted() {
 		n.x.AddSorted(keys, order, fresh)
-		if n.table != nil {
+		if young != nil {
 			for _, i := range order {
 				if fresh[i] {
-					n.table[keys[i]] = struct{}{}
+					young[keys[i]] = struct{}{}
 				}
 			}
 		}
@@ -75,15 +78,15 @@ func (n *keySet) addSorted(keys []store.Key, order []uint32, fresh []bool) error
 	if len(n.known) < len(keys) {
 		n.known = make([]bool, len(keys))
 	}
-	if err := n.find(keys, order, n.known, n.flushing); err != nil {
+	if err := n.find(keys, order, n.known, n.tables[:len(n.tables)-1]); err != nil {
 		return err
 	}
 	for _, i := range order {
-		before := len(n.table)
+		before := len(young)
 		if !n.known[i] {
-			n.table[keys[i]] = struct{}{}
+			young[keys[i]] = struct{}{}
 		}
-		if fresh[i] = len(n.table) > before; fresh[i] && n.x != nil {
+		if fresh[i] = len(young) > before; fresh[i] && n.x != nil {
 			n.x.Add(&keys[i])
 		}
 	}
@@ -98,7 +101,7 @@ func (n *keySet) hasSorted(keys []store.Key, order []uint32, has []bool) error {
 		}
 		return nil
 	}
-	return n.find(keys, order, has, n.tables())
+	return n.find(keys, order, has, n.tables)
 }
 
 // has reports whether k is known.
@@ -113,8 +116,8 @@ func (n *keySet) packed(k *store.Key) {
 	if n.x != nil {
 		n.x.Add(k)
 	}
-	if n.table != nil {
-		n.table[*k] = struct{}{}
+	if young := n.young(); young != nil {
+		young[*k] = struct{}{}
 	}
 }
 
@@ -124,14 +127,9 @@ func (n *keySet) remove(k *store.Key) {
 	if n.x != nil && !n.s.opt.Exact {
 		n.x.Remove(k)
 	}
-	for _, t := range n.tables() {
+	for _, t := range n.tables {
 		delete(t, *k)
 	}
-}
-
-// tables returns the tables there are.
-func (n *keySet) tables() []packedTable {
-	return append(slices.Clip(n.flushing), n.table)
 }
 
 // bytes returns the memory of the set.
@@ -139,7 +137,7 @@ func (n *keySet) bytes() (b int64) {
 	if n.x != nil {
 		b = n.x.Bytes()
 	}
-	for _, t := range n.tables() {
+	for _, t := range n.tables {
 		b += tableBytes * int64(len(t))
 	}
 	return b
@@ -150,7 +148,7 @@ func (n *keySet) close() {
 	if n.x != nil {
 		n.x.Close()
 	}
-	n.x, n.table, n.flushing = nil, nil, nil
+	n.x, n.tables = nil, nil
 }
 
 // find sets known[i] to whether keys[i] is known by some tables and the runs, for each i of order.
@@ -169,7 +167,8 @@ func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []p
 	}
 	for _, t := range tables {
 		for _, i := range order {
-			known[i] = known[i] || t.has(&keys[i])
+			_, has := t[keys[i]]
+			known[i] = known[i] || has
 		}
 	}
 	return n.findInRuns(keys, order, known)

@@ -172,10 +172,11 @@ type learnedOp struct{ stepOp }
 
 // learnPacked adds the packed keys of g to the table.
 func (n *keySet) learnPacked(g *generation) {
+	young := n.young()
 	for _, c := range g.rows.chunks {
 		for ; len(c) > 0; c = c[keyLen:] {
 			if k := store.Key(c); !g.hidden(&k) {
-				n.table[k] = struct{}{}
+				young[k] = struct{}{}
 			}
 		}
 	}
@@ -312,6 +313,6 @@ func (s *Store) endFill() {
 		return
 	}
 	for _, c := range s.crawls {
-		c.seen.table, c.seen.flushing = nil, nil
+		c.seen.tables = nil
 	}
 }

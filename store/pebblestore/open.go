@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -288,5 +287,3 @@ func (s *Store) closePebble() (err error) {
 	err = errors.Join(err, s.db.Close())
 	return cmp.Or(s.failure(), err)
 }
-
-var _ io.Closer = (*Store)(nil)
