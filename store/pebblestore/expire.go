@@ -166,7 +166,7 @@ func (g *generation) keysFrom(n int) (keys []store.Key, end bool, err error) {
 func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
 	o.n += int64(len(old.gone))
 	if old.last == nil {
-		c.dropped(g)
+		c.gens = slices.DeleteFunc(slices.Clone(c.gens), func(other *generation) bool { return other == g })
 		tx.dropGeneration(g)
 	} else {
 		g.low = old.last
@@ -182,11 +182,6 @@ func (o *expireOp) forget(tx *txn, c *crawl, g *generation, old oldKeys) {
 		tx.deletePlace(c, &l.key)
 	}
 	tx.keepHeld(c, o.limit, old.held)
-}
-
-// dropped takes g out of c.
-func (c *crawl) dropped(g *generation) {
-	c.gens = slices.DeleteFunc(slices.Clone(c.gens), func(other *generation) bool { return other == g })
 }
 
 // keepHeld packs keys whose generation went, as if they were recorded now:

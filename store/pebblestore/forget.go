@@ -143,7 +143,12 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 		return 0, err
 	}
 	for k, g := range found {
-		tx.forgetHeld(c, &k)
+		f := tx.find(c, &k)
+		tx.s.texts.drop(c.num, &k)
+		tx.release(c, &f)
+		if f.lease != nil || f.ptr.queue != 0 {
+			tx.deletePlace(c, &k)
+		}
 		tx.dropKey(c, g, &k)
 	}
 	return int64(len(found)), nil
@@ -186,16 +191,5 @@ func (tx *txn) forgetQueues(c *crawl) {
 func (tx *txn) deleteLeases(q *sched.Queue) {
 	for _, l := range q.Leases(q.Leased()) {
 		tx.deleteLease(l)
-	}
-}
-
-// forgetHeld removes what the queue side has of a key that is forgotten, held
-// or not.
-func (tx *txn) forgetHeld(c *crawl, k *store.Key) {
-	f := tx.find(c, k)
-	tx.s.texts.drop(c.num, k)
-	tx.release(c, &f)
-	if f.lease != nil || f.ptr.queue != 0 {
-		tx.deletePlace(c, k)
 	}
 }

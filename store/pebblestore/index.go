@@ -54,14 +54,8 @@ func (i IndexInfo) Mode() string {
 // Index reports how keys are looked up. Of a store that failed or was closed it
 // returns the zero IndexInfo.
 func (s *Store) Index() IndexInfo {
-	info, _ := s.indexInfo()
-	return info
-}
-
-// indexInfo is Index with the reason why there is nothing to report.
-func (s *Store) indexInfo() (IndexInfo, error) {
-	if err := s.rlock(); err != nil {
-		return IndexInfo{}, err
+	if s.rlock() != nil {
+		return IndexInfo{}
 	}
 	defer s.mu.RUnlock()
 	info := IndexInfo{Fingerprints: s.index != noIndex, Filling: s.index == filling || s.index != noIndex && !async.Closed(s.learned), Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
@@ -79,7 +73,7 @@ func (s *Store) indexInfo() (IndexInfo, error) {
 			info.WronglyDropped += seenindex.Odds(float64(c.count()))
 		}
 	}
-	return info, nil
+	return info
 }
 
 // keys is the number of keys of all crawls.

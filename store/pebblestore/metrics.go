@@ -54,12 +54,8 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 		return Metrics{}, err
 	}
 	defer done()
-	index, err := s.indexInfo()
-	if err != nil {
-		return Metrics{}, err
-	}
-	p := s.db.Metrics() // which waits for the manifest
-	if err := s.failure(); err != nil {
+	index, p := s.Index(), s.db.Metrics() // which waits for the manifest
+	if err := s.usable(); err != nil {
 		return Metrics{}, err
 	}
 	m := Metrics{

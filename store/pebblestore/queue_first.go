@@ -13,34 +13,21 @@ import (
 // one moment between two groups, when memory is not ahead of the rows: leases and places in
 // memory, and a snapshot of the rows.
 
-// tellFirst sets the first-seen URLs of the duplicates of o whose texts are kept.
+// tellFirst sets the first-seen URLs of the duplicates of o whose texts are kept: those that the cache
+// has, and then the others. It sets none if the store is not usable any more: the items were added.
 func (s *Store) tellFirst(o *addOp) error {
-	list, err := s.findFirst(o)
-	if err != nil {
-		return corruption(err)
-	}
-	for i := range list {
-		l := &list[i]
-		o.verdicts[l.item].First = l.rec.URL
-		s.texts.learn(o.c.num, &l.key, l.rec.URL, l.version)
-	}
-	return nil
-}
-
-// findFirst sets the first-seen URLs that the cache has, and finds the others. It finds none if the
-// store is not usable any more: the items were added.
-func (s *Store) findFirst(o *addOp) (list []sought, err error) {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if s.usable() != nil {
-		return nil, nil
+		return nil
 	}
-	if list = s.fromCache(o, nil); len(list) == 0 {
-		return nil, nil
+	list := s.fromCache(o)
+	if len(list) == 0 {
+		return nil
 	}
 	rows := s.moment(o.c, list)
 	if rows == nil {
-		return nil, nil
+		return nil
 	}
 	placed, err := findQueued(rows, o.c.num, list)
 	if err == nil {
@@ -51,7 +38,15 @@ func (s *Store) findFirst(o *addOp) (list []sought, err error) {
 			err = readTexts(rows, l.token, &l.rec)
 		}
 	}
-	return list, errors.Join(err, rows.Close())
+	if err = errors.Join(err, rows.Close()); err != nil {
+		return corruption(err)
+	}
+	for i := range list {
+		l := &list[i]
+		o.verdicts[l.item].First = l.rec.URL
+		s.texts.learn(o.c.num, &l.key, l.rec.URL, l.version)
+	}
+	return nil
 }
 
 // moment locates URLs, and returns the rows of the same moment between two groups; nil if the
@@ -67,8 +62,8 @@ func (s *Store) moment(c *crawl, list []sought) *pebble.Snapshot {
 	return s.db.NewSnapshot()
 }
 
-// fromCache sets the first-seen URLs that the cache has, and appends the others to list.
-func (s *Store) fromCache(o *addOp, list []sought) []sought {
+// fromCache sets the first-seen URLs that the cache has, and returns the others.
+func (s *Store) fromCache(o *addOp) (list []sought) {
 	for _, i := range o.order {
 		it := &o.items[i]
 		if o.verdicts[i].Status != store.Duplicate || o.forced[it.Key] != nil {

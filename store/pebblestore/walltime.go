@@ -19,9 +19,15 @@ type wallTime struct {
 // clock for that much more ahead than it is.
 const wallTimeEvery = time.Minute
 
-// loadWallTime reads the latest time at which the clock was right.
+// loadWallTime reads the latest time at which the clock was right; otherwise it is when a key was
+// last recorded, the zero time for a store without any.
 func (s *Store) loadWallTime() error {
-	latest := s.lastRecorded()
+	var latest time.Time
+	for g := range s.generations() {
+		if g.last.After(latest) {
+			latest = g.last
+		}
+	}
 	err := readRow(s.db, metaKey(metaWallTime), func(row []byte) error {
 		if len(row) != 8 {
 			return fmt.Errorf("cannot read the time of the clock; got %x: %w", row, store.ErrCorrupt)
@@ -32,16 +38,6 @@ func (s *Store) loadWallTime() error {
 	})
 	s.wall.Restore(latest)
 	return err
-}
-
-// lastRecorded returns when a key was last recorded, the zero time for a store without any.
-func (s *Store) lastRecorded() (last time.Time) {
-	for g := range s.generations() {
-		if g.last.After(last) {
-			last = g.last
-		}
-	}
-	return last
 }
 
 // keepWallTime writes the time with a group that writes anyway, every minute.
