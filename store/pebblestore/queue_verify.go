@@ -12,7 +12,7 @@ import (
 // heldRows counts the rows of URLs of a crawl that are in a queue or leased.
 type heldRows struct {
 	c              *crawl
-	want           store.Stats
+	held           int64 // by the counts
 	queued, leased int64
 	retired        map[uint32]bool
 }
@@ -170,9 +170,9 @@ func (v *verifier) place(key, value []byte) {
 // queueCounts is counts for the queue side.
 func (v *verifier) queueCounts() {
 	for _, h := range v.crawls {
-		if h.queued+h.leased != h.want.Held {
+		if h.queued+h.leased != h.held {
 			v.found(nil, "crawl %q has rows of %d queued and %d leased URLs; its counts say %d held",
-				h.c.name, h.queued, h.leased, h.want.Held)
+				h.c.name, h.queued, h.leased, h.held)
 		}
 	}
 	for _, u := range v.queues {

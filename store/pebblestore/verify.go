@@ -100,9 +100,7 @@ type counted struct {
 func (v *verifier) begin(*txn) error {
 	v.snapshot, v.nextGen, v.runs = v.s.db.NewSnapshot(), v.s.nextGen, v.s.holdRuns()
 	for _, c := range v.s.crawls {
-		h := &heldRows{c: c, retired: map[uint32]bool{}}
-		c.queues.AddTo(&h.want)
-		v.crawls[c.num] = h
+		v.crawls[c.num] = &heldRows{c: c, held: c.queues.Held, retired: map[uint32]bool{}}
 		for _, g := range c.gens {
 			v.gens[g.num] = &counted{c: c, g: g, keys: g.keys, low: g.low, runs: slices.Clone(g.runs)}
 			for _, r := range g.runs {

@@ -127,14 +127,6 @@ func (x *Index) Remove(k *Key) bool {
 	return len(x.small) < n
 }
 
-// Len returns the number of keys.
-func (x *Index) Len() int64 {
-	if x.small == nil {
-		return x.halves[0].n + x.halves[1].n
-	}
-	return int64(len(x.small))
-}
-
 // Bytes returns the memory the index takes.
 func (x *Index) Bytes() int64 {
 	if x.small == nil {

@@ -10,7 +10,6 @@ import (
 type table struct {
 	segs  [segments / 2]segment
 	mem   *allocator
-	n     int64
 	print func(k *Key) uint64
 	sizes [256]size // of the arrays of each class
 	sink  uint64    // keeps the fetches of addSorted from being optimised away
@@ -96,7 +95,6 @@ func (t *table) insert(seg uint32, p uint64) bool {
 		i, _ = t.find(g, p)
 	}
 	g.state += oneKey
-	t.n++
 	return true
 }
 
@@ -136,7 +134,6 @@ func (t *table) remove(k *Key) bool {
 	copy(slots[i:end-1], slots[i+1:end])
 	slots[end-1] = 0
 	g.state -= oneKey
-	t.n--
 	if g.class() > 1 && 2*g.keys() < t.size(g).slots {
 		t.resize(seg, t.classFor(g.keys()))
 	}
