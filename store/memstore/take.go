@@ -38,15 +38,15 @@ func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve)
 	if c != nil {
 		from = c.Crawl
 	}
-	if queue == "" {
-		next, _ := s.sched.Take(from, r, serve) // serve returns no error
-		return next
+	var only *sched.Queue
+	if queue != "" {
+		q := c.queues[queue]
+		if q == nil {
+			return sched.Never
+		}
+		only = q.Queue
 	}
-	q := c.queues[queue]
-	if q == nil {
-		return sched.Never
-	}
-	next, _ := s.sched.TakeFrom(q.Queue, r, serve)
+	next, _ := s.sched.Take(from, only, r, serve) // serve returns no error
 	return next
 }
 

@@ -59,20 +59,17 @@ func (o *takeOp) apply(tx *txn) error {
 
 func (o *takeOp) take() (int64, error) {
 	if o.crawl == sched.AnyCrawl {
-		return o.s.sched.Take(nil, o.r, o.serve)
+		return o.s.sched.Take(nil, nil, o.r, o.serve)
 	}
 	c := o.s.crawls[o.crawl]
 	if c == nil {
 		return sched.Never, nil
 	}
-	qs := &c.queues
-	if o.req.Queue == "" {
-		return o.s.sched.Take(qs.Crawl, o.r, o.serve)
+	q := c.queues.loaded[o.req.Queue]
+	if o.req.Queue != "" && q == nil {
+		return sched.Never, nil
 	}
-	if q := qs.loaded[o.req.Queue]; q != nil {
-		return o.s.sched.TakeFrom(q, o.r, o.serve)
-	}
-	return sched.Never, nil
+	return o.s.sched.Take(c.queues.Crawl, q, o.r, o.serve)
 }
 
 // serve leases URLs of a queue: those whose lease ran out, then those due, highest

@@ -106,7 +106,7 @@ func ready(c *Crawl, name string, n int64) *Queue {
 func takeOne(t *testing.T, s *Sched, c *Crawl) (name string) {
 	t.Helper()
 	r := NewRequest(store.TakeRequest{}, 10)
-	_, err := s.Take(c, r, func(q *Queue, n int, _ int64) (int, int64, error) {
+	_, err := s.Take(c, nil, r, func(q *Queue, n int, _ int64) (int, int64, error) {
 		if n != 1 {
 			t.Errorf("got room for %d; want 1", n)
 		}
@@ -126,7 +126,7 @@ func TestServeErrorKeepsQueues(t *testing.T) {
 	c := s.NewCrawl("c")
 	ready(c, "a", 1)
 	fail := fmt.Errorf("cannot read")
-	_, err := s.Take(c, NewRequest(store.TakeRequest{}, 10), func(*Queue, int, int64) (int, int64, error) { return 0, 0, fail })
+	_, err := s.Take(c, nil, NewRequest(store.TakeRequest{}, 10), func(*Queue, int, int64) (int, int64, error) { return 0, 0, fail })
 	if err != fail {
 		t.Errorf("got error %v; want %v", err, fail)
 	}
@@ -201,7 +201,7 @@ func BenchmarkTake(b *testing.B) {
 			for b.Loop() {
 				now++
 				r := NewRequest(store.TakeRequest{Delay: time.Millisecond}, now)
-				if _, err := s.Take(c, r, func(q *Queue, _ int, _ int64) (int, int64, error) {
+				if _, err := s.Take(c, nil, r, func(q *Queue, _ int, _ int64) (int, int64, error) {
 					q.Lease(Record{}, 1, r.Now, r.Until).End()
 					return 1, 0, nil
 				}); err != nil {
@@ -253,7 +253,7 @@ func TestRotationGoesOn(t *testing.T) {
 	}
 	got := ""
 	for range 4 {
-		_, err := s.Take(nil, NewRequest(store.TakeRequest{MaxURLs: 2}, 10), func(q *Queue, _ int, _ int64) (int, int64, error) {
+		_, err := s.Take(nil, nil, NewRequest(store.TakeRequest{MaxURLs: 2}, 10), func(q *Queue, _ int, _ int64) (int, int64, error) {
 			got += q.Crawl.Name
 			q.Lease(Record{}, 1, 10, 11).End()
 			return 1, 0, nil
@@ -279,7 +279,7 @@ func BenchmarkTakeWaiting(b *testing.B) {
 				ready(c, "q", 1)
 			}
 			for b.Loop() {
-				if _, err := s.Take(nil, NewRequest(store.TakeRequest{}, 10), nil); err != nil {
+				if _, err := s.Take(nil, nil, NewRequest(store.TakeRequest{}, 10), nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -52,22 +52,14 @@ type taking struct {
 }
 
 // Take serves queues of one crawl, or with nil of all in rotation, each at
-// most once, until the request is satisfied. Next is when there may be more;
-// [Never] if nothing waits or the answer is not short.
-func (s *Sched) Take(c *Crawl, r Request, serve Serve) (next int64, err error) {
-	if c != nil {
-		return s.take([]*Crawl{c}, nil, r, serve)
+// most once, until the request is satisfied; only the given queue if there is one. Next is when there
+// may be more; [Never] if nothing waits or the answer is not short.
+func (s *Sched) Take(c *Crawl, only *Queue, r Request, serve Serve) (next int64, err error) {
+	crawls := []*Crawl{c}
+	if c == nil {
+		s.DropEmpty()
+		crawls = s.crawls
 	}
-	s.DropEmpty()
-	return s.take(s.crawls, nil, r, serve)
-}
-
-// TakeFrom is Take of one queue.
-func (s *Sched) TakeFrom(q *Queue, r Request, serve Serve) (next int64, err error) {
-	return s.take([]*Crawl{q.Crawl}, q, r, serve)
-}
-
-func (s *Sched) take(crawls []*Crawl, only *Queue, r Request, serve Serve) (next int64, err error) {
 	t := &taking{Request: r, serve: serve, only: only}
 	for _, c := range crawls {
 		c.Advance(r.Now)
