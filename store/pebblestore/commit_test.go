@@ -138,6 +138,37 @@ func TestDurableDuplicateDoesNotWait(t *testing.T) {
 	release()
 }
 
+// TestKeysOfAddsAreNotDurable checks that a See of a key that an Add writes waits for the disk, and that
+// one of other keys does not.
+func TestKeysOfAddsAreNotDurable(t *testing.T) {
+	s, disk := openStalled(t, Options{})
+	defer s.Close()
+	see(t, s, "", testKeys(0, 2))
+	if sameMark(0, 2) || sameMark(1, 2) {
+		t.Fatal("want other marks than that of the key of the Add")
+	}
+	release := disk.stall()
+	defer release()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	accepted := s.accepted.Load()
+	wg.Go(func() { addItems(t, s, []store.Item{{Key: testKey(2), Queue: "q", URL: "u"}}) })
+	untilAccepted(s, accepted+1)
+	within(t, "See of durable keys", func() {
+		if n := see(t, s, "", testKeys(0, 2)); n != 0 {
+			t.Errorf("got %d new of two known keys", n)
+		}
+	})
+	answered := make(chan struct{})
+	wg.Go(func() { see(t, s, "", testKeys(2, 3)); close(answered) })
+	select {
+	case <-answered:
+		t.Error("a key that Add writes was answered before the disk")
+	case <-time.After(50 * time.Millisecond):
+	}
+	release()
+}
+
 func untilAccepted(s *Store, n int64) {
 	for s.accepted.Load() < n {
 		runtime.Gosched()

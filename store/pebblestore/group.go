@@ -83,7 +83,6 @@ func (s *Store) applyGroup(tx *txn, group []*request) (steps int) {
 			steps += s.applySees(tx, group[:n])
 		} else if n = 1; s.accept(group[0]) {
 			steps++
-			s.recent.others = s.recent.group
 			group[0].err = s.applyOne(tx, group[0].op)
 		}
 		group = group[n:]

@@ -156,6 +156,7 @@ func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []
 func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []bool) {
 	var g *generation
 	var n int64
+	recent := &tx.s.recent
 	for _, i := range order {
 		if !fresh[i] {
 			continue
@@ -164,6 +165,7 @@ func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []boo
 			g = tx.generation(c)
 		}
 		n++
+		recent.marks[markOf(&keys[i])] = recent.group
 		if !tx.revive(g, &keys[i]) {
 			tx.pack(g, &keys[i])
 		}

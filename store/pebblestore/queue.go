@@ -21,7 +21,7 @@ type scheduler struct {
 	touched  []*sched.Queue // by this step, to be filed at its end
 	unsynced bool           // rows of this group are in the database without a sync
 	loaded   int            // queues of all crawls that are in memory
-	ahead    map[*sched.Queue]*ahead
+	ahead    map[*sched.Queue]ahead
 	journal  journal[*sched.Queue]
 	places   places
 	retired  []*retired // to be forgotten, oldest first

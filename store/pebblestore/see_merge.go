@@ -91,7 +91,6 @@ func (m *seeMerger) apply(tx *txn) error {
 type recent struct {
 	group  uint64                // the number of the group that is carried out
 	landed atomic.Uint64         // of the last group that is durable
-	others uint64                // of the last group with steps that may record any key
 	marks  [1 << markBits]uint64 // of the last group that recorded a key of a mark
 }
 
@@ -100,18 +99,15 @@ const markBits = 14
 // markOf returns the mark of a key: its first bits. A known key also waits for new keys of the same mark.
 func markOf(k *store.Key) uint16 { return binary.BigEndian.Uint16(k[:]) >> (16 - markBits) }
 
-// durable notes the new keys of a step, and reports whether all were known and are durable.
+// durable reports whether keys were all known and are durable.
 func (r *recent) durable(keys []store.Key, fresh []bool) bool {
 	landed := r.landed.Load()
-	durable := r.others <= landed
 	for i := range keys {
-		group := &r.marks[markOf(&keys[i])]
-		if fresh[i] {
-			*group = r.group
+		if fresh[i] || r.marks[markOf(&keys[i])] > landed {
+			return false
 		}
-		durable = durable && *group <= landed
 	}
-	return durable
+	return true
 }
 
 // answerDurable answers the steps of a group that need not wait for it, and takes them out of it.

@@ -55,7 +55,7 @@ func (sc *scheduler) worthKeeping(rows []sched.Record) []sched.Record {
 
 // queuedAt notes that a URL was queued at a place.
 func (sc *scheduler) queuedAt(q *sched.Queue, priority uint8, at sched.Head) {
-	if a := sc.ahead[q]; a != nil && a.priority == priority && a.before(at) {
+	if a, ok := sc.ahead[q]; ok && a.priority == priority && a.before(at) {
 		delete(sc.ahead, q)
 	}
 }
@@ -71,17 +71,13 @@ func (sc *scheduler) keepAhead(q *sched.Queue, priority uint8, rows []sched.Reco
 	if clear(rows[:taken]); taken+len(kept) < len(rows) || cap(rows) > 2*len(kept) {
 		kept = slices.Clone(kept)
 	}
-	if a := sc.ahead[q]; a != nil {
-		a.priority, a.rows = priority, kept
-		return
-	}
-	sc.ahead[q] = &ahead{priority, kept}
+	sc.ahead[q] = ahead{priority, kept}
 }
 
 // rows returns the URLs of one priority from its head on: at least n and one
 // more if there are so many.
 func (o *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.Record, error) {
-	if a := o.s.sched.ahead[q]; a != nil && a.priority == priority && len(a.rows) > n {
+	if a := o.s.sched.ahead[q]; a.priority == priority && len(a.rows) > n {
 		return a.rows, nil
 	}
 	want := n + 1
