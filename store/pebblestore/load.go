@@ -228,30 +228,20 @@ func (s *Store) startFill() {
 	if s.index != filling {
 		return
 	}
-	var parts []*keyPart
-	for g := range s.generations() {
-		for _, r := range g.runs {
-			r.File.Use()
-			parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
-		}
-		if g.packed > 0 {
-			rows := packedKeys{chunks: slices.Clone(g.rows.chunks)} // the last of them grows
-			parts = append(parts, &keyPart{g: g, rows: rows, packed: g.packed})
-		}
-	}
-	if len(parts) == 0 {
+	if s.keys() == 0 {
 		s.endFill()
 		return
+	}
+	held := s.holdRuns()
+	var parts []*keyPart
+	for g := range s.generations() {
+		parts = append(parts, held.parts(g)...)
 	}
 	// The largest runs come first, as each makes room for all keys of its segments.
 	slices.SortFunc(parts, func(a, b *keyPart) int { return cmp.Compare(b.len(), a.len()) })
 	s.behind.Go(func() {
 		err := s.fill(parts)
-		for _, p := range parts {
-			for _, r := range p.inputs {
-				r.File.Release()
-			}
-		}
+		held.release()
 		// Only the end of the store fails this step, and that is reported to its callers.
 		_ = s.do(context.Background(), stepOp(func(*txn) error {
 			if err == nil {

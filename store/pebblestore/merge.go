@@ -13,7 +13,7 @@ import (
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
-// part is what becomes one run of a generation: packed rows or runs.
+// keyPart is a part of the keys of a generation, packed rows or runs, of which one run can be made.
 type keyPart struct {
 	g      *generation
 	inputs []*run     // nil for packed rows
@@ -265,7 +265,7 @@ func (s *Store) mustPurge() bool {
 func (s *Store) purges(g *generation) bool {
 	n := int64(len(g.dead))
 	return n >= min(purgeLeast, s.opt.flushKeys) && 8*n >= g.keys && g.purging == nil && g.low == nil &&
-		s.views == 0 && s.index != filling
+		s.views == 0
 }
 
 // purgeable reports whether all keys of g that are purging are in runs that are not being merged.

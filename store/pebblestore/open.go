@@ -65,7 +65,7 @@ type Store struct {
 	adding       addSpace
 	also         []alsoSet // fixed once the store is open
 
-	views      int    // listings of keys, for which tombstones stay
+	views      int    // readers of all keys, for which tombstones stay
 	nextPacked uint64 // number of the next packed row
 	packed     int64  // keys in packed rows
 	packSpace  []byte // for the next packed row

@@ -21,7 +21,7 @@ func appendPackedRow(dst []byte, gen uint32, num uint64) []byte {
 
 // packedKeys are the keys of packed rows, which stay in memory until they are in runs.
 type packedKeys struct {
-	chunks [][]byte // their bytes do not change, so that views can read them
+	chunks [][]byte // their bytes do not change, so that others can read them
 	nums   []uint64 // of the rows, the first few of them
 }
 

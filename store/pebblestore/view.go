@@ -13,13 +13,6 @@ import (
 	"github.com/firstseen/firstseen/store/keyfile"
 )
 
-// view lists the keys of a crawl in order, from its runs and packed rows as they
-// were when it was opened.
-type view struct {
-	heldRuns
-	from runfile.Source
-}
-
 // heldRuns are runs that a reader needs: until release, their files stay open, and all tombstones
 // stay.
 type heldRuns struct {
@@ -38,6 +31,19 @@ func (h *heldRuns) hold(r *run) {
 	h.files = append(h.files, r.File)
 }
 
+// parts returns what has the keys of g: each of its runs, which it holds, and its packed rows as they are now.
+func (h *heldRuns) parts(g *generation) (parts []*keyPart) {
+	for _, r := range g.runs {
+		h.hold(r)
+		parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
+	}
+	if g.packed > 0 {
+		rows := packedKeys{chunks: slices.Concat(g.frozen.chunks, g.rows.chunks)} // the last of them grows
+		parts = append(parts, &keyPart{g: g, rows: rows, packed: g.packed})
+	}
+	return parts
+}
+
 func (h *heldRuns) release() {
 	for _, f := range h.files {
 		f.Release()
@@ -52,10 +58,10 @@ func (h *heldRuns) release() {
 // in the list or not.
 func (s *Store) Keys(ctx context.Context, crawl string) iter.Seq2[store.Key, error] {
 	return func(yield func(store.Key, error) bool) {
-		v, err := s.openView(crawl)
+		held, from, err := s.openKeys(crawl)
 		if err == nil {
-			defer v.release()
-			err = v.each(ctx, yield)
+			defer held.release()
+			err = s.eachKey(ctx, from, yield)
 		}
 		if err != nil {
 			yield(store.Key{}, err)
@@ -74,43 +80,36 @@ func (s *Store) Export(ctx context.Context, w io.Writer, crawl string) (int64, e
 	return keyfile.Write(w, h, s.Keys(ctx, crawl))
 }
 
-// openView opens a view.
-func (s *Store) openView(name string) (*view, error) {
+// openKeys returns the keys of a crawl in order, from its runs and packed rows as they are now.
+func (s *Store) openKeys(name string) (held heldRuns, from runfile.Source, err error) {
 	if _, err := sched.CrawlName(name); err != nil {
-		return nil, err
+		return held, nil, err
 	}
 	if err := s.lock(); err != nil {
-		return nil, err
+		return held, nil, err
 	}
-	v := &view{heldRuns: s.holdRuns()}
-	var sources []runfile.Source
-	var packed []keyPart
+	held = s.holdRuns()
+	var parts []*keyPart
 	for _, c := range s.selected(name, "") {
 		for _, g := range c.gens {
-			for _, r := range g.runs {
-				v.hold(r)
-				sources = append(sources, &sifted{r.Read(nil), v.visible(g)})
-			}
-			if g.packed > 0 {
-				packed = append(packed, keyPart{g: g, rows: packedKeys{chunks: slices.Concat(g.frozen.chunks, g.rows.chunks)}})
-			}
+			parts = append(parts, held.parts(g)...)
 		}
 	}
 	s.mu.Unlock()
-	for _, p := range packed {
-		sources = append(sources, &sifted{&listSource{p.rows.sorted()}, v.visible(p.g)})
+	sources := make([]runfile.Source, len(parts))
+	for i, p := range parts {
+		sources[i] = &sifted{p.keys(), s.visibleOf(p.g)}
 	}
-	v.from = runfile.Merge(sources)
-	return v, nil
+	return held, runfile.Merge(sources), nil
 }
 
-// each calls yield for the keys.
-func (v *view) each(ctx context.Context, yield func(store.Key, error) bool) error {
+// eachKey calls yield for keys.
+func (s *Store) eachKey(ctx context.Context, from runfile.Source, yield func(store.Key, error) bool) error {
 	for {
-		if err := cmp.Or(ctx.Err(), v.s.usable()); err != nil {
+		if err := cmp.Or(ctx.Err(), s.usable()); err != nil {
 			return err
 		}
-		keys, err := v.from.Next()
+		keys, err := from.Next()
 		if err != nil || len(keys) == 0 {
 			return err
 		}
@@ -122,13 +121,13 @@ func (v *view) each(ctx context.Context, yield func(store.Key, error) bool) erro
 	}
 }
 
-// visible returns what takes the keys out of a part of g that are forgotten.
-func (v *view) visible(g *generation) func([]store.Key) ([]store.Key, error) {
+// visibleOf returns what takes the keys out of a part of g that are forgotten.
+func (s *Store) visibleOf(g *generation) func([]store.Key) ([]store.Key, error) {
 	return func(keys []store.Key) ([]store.Key, error) {
-		if err := v.s.rlock(); err != nil {
+		if err := s.rlock(); err != nil {
 			return nil, err
 		}
-		defer v.s.mu.RUnlock()
+		defer s.mu.RUnlock()
 		return g.visible(keys), nil
 	}
 }
