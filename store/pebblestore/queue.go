@@ -1,6 +1,10 @@
 package pebblestore
 
-import "github.com/firstseen/firstseen/store/internal/sched"
+import (
+	"strings"
+
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
 
 // This file and its neighbours queue*.go, take*.go, settle*.go, recover*.go
 // are the queue side.
@@ -58,7 +62,7 @@ func (tx *txn) queue(c *crawl, name string) *sched.Queue {
 // newQueue makes a queue of c.
 func (tx *txn) newQueue(c *crawl, name string) *sched.Queue {
 	qs := &c.queues
-	q := qs.NewQueue(name, uint64(qs.next), nil, sched.State{})
+	q := qs.NewQueue(strings.Clone(name), uint64(qs.next), nil, sched.State{}) // it may be a part of a large message
 	qs.next++
 	tx.changedCrawl(c)
 	tx.set(appendOfQueue(nil, tableName, c.num, uint32(q.ID)), []byte(name))
@@ -81,7 +85,7 @@ func (tx *txn) oldQueue(c *crawl, name string) *sched.Queue {
 	tx.key = appendQueueRow(tx.key[:0], c.num, name)
 	var q *sched.Queue
 	err := readRow(tx.s.db, tx.key, func(row []byte) (err error) {
-		q, err = parseQueue(qs.Crawl, name, row)
+		q, err = parseQueue(qs.Crawl, strings.Clone(name), row)
 		return err
 	})
 	if tx.note(err); q == nil || err != nil {

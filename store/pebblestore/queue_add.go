@@ -42,13 +42,13 @@ func (a *addSpace) begin(n int) {
 	clear(a.ptrs)
 	a.into = slices.Grow(a.into[:0], n)[:n]
 	clear(a.into)
-	clear(a.unknown)
 }
 
 // end drops the URLs.
 func (a *addSpace) end() {
 	clear(a.recs)
 	clear(a.into)
+	clear(a.unknown)
 	if cap(a.recs) > mostSpace {
 		*a = addSpace{}
 	}
@@ -73,13 +73,13 @@ func (tx *txn) queueItems(o *addOp) error {
 		return err
 	}
 	a.begin(len(a.items))
+	defer a.end()
 	if err := a.readQueues(); err != nil {
 		return err
 	}
 	a.judge()
 	a.refuse()
 	a.write()
-	a.end()
 	return nil
 }
 

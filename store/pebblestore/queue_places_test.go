@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -333,4 +334,22 @@ func TestPlacesOfKeptTexts(t *testing.T) {
 		}
 	}
 	wantSound(t, s)
+}
+
+// TestQueueNamesAreCopies: the name of a queue in memory keeps no message of a client.
+func TestQueueNamesAreCopies(t *testing.T) {
+	opt := Options{FS: vfs.NewMem()}
+	s := mustOpen(t, "db", opt)
+	for round := range 2 {
+		message := "queue"
+		items := []store.Item{{Key: testKey(round), Queue: message, URL: "https://example.com/"}}
+		addItems(t, s, items)
+		if name := s.crawls[store.DefaultCrawl].queues.loaded[message].Name; unsafe.StringData(name) == unsafe.StringData(message) {
+			t.Errorf("round %d: got the caller's string as the name of a queue", round)
+		}
+		completeSome(t, s, 1) // the queue leaves memory, and is read from its row
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

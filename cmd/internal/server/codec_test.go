@@ -5,7 +5,6 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
-	"github.com/firstseen/firstseen/store"
 )
 
 // put commits items as PutURLs does.
@@ -335,29 +333,6 @@ func TestEncodeAllCopiesOnce(t *testing.T) {
 	}
 	if most := uint64(messages * size * 3 / 2); least > most {
 		t.Errorf("got %d bytes allocated for %d messages of %d; want at most %d", least, messages, size, most)
-	}
-}
-
-// TestInterner checks that a name is one string, and that no number of names
-// makes the table grow without end.
-func TestInterner(t *testing.T) {
-	var in interner
-	for round := range 9 * mostNames {
-		name := fmt.Appendf(nil, "host%d", round)
-		got := in.get(name)
-		if got != string(name) || unsafe.StringData(in.get(name)) != unsafe.StringData(got) {
-			t.Fatalf("got %q, and another string the second time; want %q twice", got, name)
-		}
-	}
-	if n := len(in.names); n != mostNames {
-		t.Errorf("got room for %d names; want %d", n, mostNames)
-	}
-	if in.get(nil) != "" {
-		t.Error("got a name for none")
-	}
-	long := make([]byte, store.MaxQueueKey+1)
-	if in.get(long); slices.Contains(in.names, string(long)) {
-		t.Error("a name that no queue can have is kept")
 	}
 }
 

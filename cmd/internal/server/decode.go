@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"encoding/binary"
-	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/store"
 )
 
 // messageReader decodes the messages of one stream that carries URLs: one copy
@@ -23,7 +23,7 @@ import (
 // accept the same messages.
 type messageReader struct {
 	s     *Server
-	names interner
+	crawl string // of the URL before, if it has one
 	chunk []byte // room for small messages
 
 	raw    []byte // the message that was received, until it is decoded
@@ -332,7 +332,7 @@ func (r *messageReader) fastBody(b []byte, it *putItem) bool {
 // fastInfo reads a URLInfo.
 func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 	u := &o.url
-	var key, crawl []byte
+	var crawl []byte
 	metaAt, metaEnd := 0, 0
 	for b := whole; len(b) > 0; {
 		tag, value, rest, ok := field(b)
@@ -344,7 +344,7 @@ func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 		case bytes1:
 			u.URL, ok = asText(value)
 		case bytes2:
-			key, ok = value, utf8.Valid(value)
+			u.Queue, ok = asText(value)
 		case bytes3:
 			if metaEnd == 0 {
 				metaAt = at
@@ -365,11 +365,21 @@ func (r *messageReader) fastInfo(whole []byte, o *offered) bool {
 	if metaEnd > 0 {
 		u.Meta = whole[metaAt:metaEnd:metaEnd]
 	}
-	u.Queue, u.Crawl = r.names.get(key), crawlName(r.names.get(crawl))
-	if o.ok = r.s.takes(u); o.ok && u.Queue == "" {
-		u.URL = strings.Clone(u.URL) // its host may become the name of a queue
-	}
+	u.Crawl = crawlName(r.crawlOf(crawl))
+	o.ok = r.s.takes(u)
 	return true
+}
+
+// crawlOf returns the name of a crawl, which keeps no message in memory as long as the crawl is known.
+func (r *messageReader) crawlOf(name []byte) string {
+	switch {
+	case len(name) > store.MaxQueueKey: // it will be refused
+		long, _ := asText(name)
+		return long
+	case string(name) != r.crawl:
+		r.crawl = string(name)
+	}
+	return r.crawl
 }
 
 // fastBatch reads a DiscoveredBatch. It returns false if it can't, and an error if no other code

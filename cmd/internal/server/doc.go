@@ -15,7 +15,7 @@
 //	server.go, config.go, listen.go, drain.go                  the life of a server
 //	scope.go, tokens.go, auth.go, tls.go, limits.go, disk.go   what each client may do
 //	inbox.go, pump.go                                          from streams to batches
-//	codec.go, decode.go, fields.go, interner.go, offer.go      fast paths for frequent messages
+//	codec.go, decode.go, fields.go, offer.go                   fast paths for frequent messages
 //	puturls.go, geturls.go, steer.go, forget.go, list.go       the gRPC calls
 //	http*.go, openapi.json                                     the HTTP interface
 //	counters.go, metrics.go                                    the counters of /metrics and the dashboard
