@@ -36,7 +36,7 @@
 // # URLs
 //
 // Memory grows with the queues that contain URLs, not with their URLs. If a URL is completed before
-// 450,000 more are queued, only its key remains. Other completed URLs cost about 30 bytes more until
+// 850,000 more are queued, only its key remains. Other completed URLs cost about 30 bytes more until
 // their key is forgotten. A leased URL takes about 300 bytes, and up to 1 KiB of its URL and metadata.
 //
 // # Limits

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,75 +18,66 @@ import (
 // need any more. So what a group changed goes into one row of a journal. When the journal has too
 // much, its oldest row is removed: what no later row has gets a row of its own in the same batch.
 
-// journal is a journal of queues or of places: its members, in the order of their rows. A member that
-// is out of date is the zero value. Guarded by Store.mu.
-type journal[T comparable] struct {
-	table      byte
-	rows       []int  // how many members each has, oldest first
-	next       uint64 // the number of the next row; never given twice
-	buf        []byte // the value of the last row, while it is in no batch
-	ring       []T    // the members; its length is a power of two
-	first, end uint64 // numbers of the members
+// journal is a journal of queues or of places. Guarded by Store.mu.
+type journal struct {
+	table   byte
+	rows    []int  // how many members each has, oldest first
+	members int    // of all rows
+	added   int    // members, in this batch
+	next    uint64 // the number of the next row; never given twice
+	applied uint64 // rows before this one are in the database
+	buf     []byte // the value of the last row, while it is in no batch
 }
 
-// rowMembers bounds the members of one row, so that the removal of one is quick.
-const rowMembers = 1 << 12
-
-// at returns the member of a number.
-func (j *journal[T]) at(n uint64) *T { return &j.ring[n&uint64(len(j.ring)-1)] }
-
-// begin adds a row, unless there is one that another member can be put into.
-func (j *journal[T]) begin(tx *txn) {
-	if n := len(j.rows); len(j.buf) == 0 || j.rows[n-1] >= rowMembers {
+// add adds a member to the last row, or to a new one if that has so many members or is in a batch.
+// The caller appends it to buf.
+func (j *journal) add(tx *txn, most int) {
+	if n := len(j.rows); len(j.buf) == 0 || j.rows[n-1] >= most {
 		j.close(tx)
 		j.rows = append(j.rows, 0)
 		j.next++
 	}
+	j.rows[len(j.rows)-1]++
+	j.members++
+	j.added++
 }
 
-// push adds a member to the last row. The caller appends it to buf.
-func (j *journal[T]) push(m T) {
-	if j.end-j.first == uint64(len(j.ring)) {
-		old := *j
-		j.ring = make([]T, max(64, 2*len(j.ring)))
-		for n := j.first; n < j.end; n++ {
-			*j.at(n) = *old.at(n)
-		}
-	}
-	*j.at(j.end) = m
-	j.end++
-	j.rows[len(j.rows)-1]++
-}
+// oldest returns the number of the oldest row.
+func (j *journal) oldest() uint64 { return j.next - uint64(len(j.rows)) }
 
 // close puts the last row into the batch.
-func (j *journal[T]) close(tx *txn) {
+func (j *journal) close(tx *txn) {
 	if len(j.buf) > 0 {
 		tx.set(appendLongRow(nil, j.table, j.next-1), j.buf)
 		j.buf = j.buf[:0]
 	}
 }
 
-// write puts the last row into the batch, and removes the oldest rows while there are too many
-// members. It calls keep for those of their members that are up to date.
-func (j *journal[T]) write(tx *txn, limit int, keep func(m *T)) {
+// write puts the last row into the batch, and removes the oldest rows that earlier batches wrote while
+// there are too many members: about twice as many as were added at most, so that no batch pays for a large
+// one before it. It calls keep for each row, which writes those of its members that are up to date.
+func (j *journal) write(tx *txn, limit int, keep func(row uint64, value []byte) error) {
 	j.close(tx)
-	for j.end-j.first > uint64(limit) && len(j.rows) > 1 {
-		for range j.rows[0] {
-			j.shift(keep)
-		}
-		tx.singleDelete(appendLongRow(nil, j.table, j.next-uint64(len(j.rows))))
+	for removed := 0; j.members > limit && len(j.rows) > 1 && j.oldest() < j.applied && removed <= 2*j.added && tx.err == nil; {
+		key := appendLongRow(nil, j.table, j.oldest())
+		err := fmt.Errorf("cannot find journal row %x: %w", key, store.ErrCorrupt)
+		failed := readRow(tx.s.db, key, func(value []byte) error {
+			err = keep(j.oldest(), value)
+			return err
+		})
+		tx.note(corruption(cmp.Or(failed, err)))
+		tx.singleDelete(key)
+		removed += j.rows[0]
+		j.members -= j.rows[0]
 		j.rows = j.rows[1:]
 	}
+	j.applied, j.added = j.next, 0
 }
 
-// shift removes the oldest member, and calls keep for it if it is up to date.
-func (j *journal[T]) shift(keep func(m *T)) {
-	var none T
-	if m := j.at(j.first); *m != none {
-		keep(m)
-		*m = none
-	}
-	j.first++
+// found adds a row that Open found.
+func (j *journal) found(members int) {
+	j.rows = append(j.rows, members)
+	j.members += members
 }
 
 // journalRows returns the values of the rows of a journal, and the number of the first of them.

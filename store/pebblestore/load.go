@@ -154,12 +154,14 @@ func (s *Store) learn() {
 		case <-s.closing:
 		}
 	}
-	if err := s.learning.parse(); err != nil {
-		s.die(fmt.Errorf("cannot load places of store %s: %w", s.dir, err))
-		return
-	}
+	var places errgroup.Group
+	places.Go(s.learning.parse)
 	for g := range s.generations() {
 		g.c.seen.learnPacked(g)
+	}
+	if err := places.Wait(); err != nil {
+		s.die(fmt.Errorf("cannot load places of store %s: %w", s.dir, err))
+		return
 	}
 	_ = s.do(context.Background(), learnedOp{func(*txn) error { // or the store failed, or is closing
 		s.endLearning()

@@ -181,7 +181,7 @@ func (s *Store) load() error {
 	if err := tables.Wait(); err != nil {
 		return err
 	}
-	if s.packed == 0 && len(s.learning.found) == 0 {
+	if s.packed == 0 && len(s.learning.values) == 0 {
 		s.endLearning()
 	}
 	return nil

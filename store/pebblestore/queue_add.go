@@ -175,21 +175,9 @@ func (a *adder) write() {
 		a.setQueued(a.c, uint32(row>>32), &a.recs[uint32(row)])
 	}
 	a.packFresh(a.c, a.keys, a.order, a.fresh)
-	a.setPlaces()
-}
-
-// setPlaces writes the places of new URLs. Those of a block fetch their slots together.
-func (a *adder) setPlaces() {
-	for block := range slices.Chunk(a.order, 128) {
-		for _, i := range block {
-			if a.ptrs[i].queue != 0 {
-				a.s.sched.places.fetch(&placeKey{a.c.num, a.items[i].Key})
-			}
-		}
-		for _, i := range block {
-			if a.ptrs[i].queue != 0 {
-				a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i])
-			}
+	for _, i := range a.order {
+		if a.ptrs[i].queue != 0 {
+			a.setPlace(a.c, &a.items[i].Key, &a.ptrs[i])
 		}
 	}
 }

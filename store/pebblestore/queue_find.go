@@ -31,6 +31,7 @@ type sought struct {
 	found
 	key     store.Key
 	token   uint64 // of the lease
+	row     uint64 // of the journal, which has its place; 0 for none
 	item    uint32
 	version uint64 // of the cache, before anything was read
 }
@@ -40,6 +41,7 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 	if l := c.queues.Leases[*k]; l != nil && l.Queue.Retired() {
 		delete(c.queues.Leases, *k) // its queue still has it, and forgets it
 	}
+	tx.s.sched.places.close(tx) // so that reader has its last row
 	list := []sought{{key: *k}}
 	f := &list[0].found
 	if c.locate(tx.s, list); f.lease != nil {
@@ -58,14 +60,14 @@ func (tx *txn) find(c *crawl, k *store.Key) found {
 	return *f
 }
 
-// locate sets what the leases and places in memory have of URLs. The caller holds s.mu.
+// locate sets the leases of URLs, and the rows of the journal that have their places. The caller holds s.mu.
 func (c *crawl) locate(s *Store, list []sought) {
 	for i := range list {
 		l := &list[i]
 		if lease := c.queues.Leases[l.key]; lease != nil && !lease.Queue.Retired() {
 			l.found, l.token = leasedAt(lease), lease.Token
-		} else if e := s.sched.places.get(placeKey{c.num, l.key}); e != nil {
-			l.ptr = e.pointer()
+		} else {
+			l.row = s.sched.places.row(&placeKey{c.num, l.key})
 		}
 	}
 }
@@ -75,25 +77,27 @@ func leasedAt(l *sched.Lease) found {
 	return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
 }
 
-// findPlaces reads the places that locate did not find, and returns the URLs that have one.
+// findPlaces reads the places of URLs that are not leased, after locate, and returns the URLs that have one.
 func findPlaces(rows pebble.Reader, crawl uint32, list []sought) ([]*sought, error) {
-	missing := make([]*sought, 0, len(list))
+	placed := make([]*sought, 0, len(list))
 	for i := range list {
-		if l := &list[i]; l.lease == nil && l.ptr.queue == 0 {
-			missing = append(missing, l)
+		if list[i].lease == nil {
+			placed = append(placed, &list[i])
 		}
 	}
-	err := inTable(rows, tablePlace, crawl, missing, func(r rowGetter, l *sought) (err error) {
-		l.ptr, err = readPlace(r, crawl, &l.key)
+	err := inTable(rows, tablePlace, crawl, placed, func(r rowGetter, l *sought) (err error) {
+		if l.row > 0 {
+			err = readRow(rows, appendLongRow(nil, tablePlaces, l.row), func(row []byte) (err error) {
+				l.ptr, err = placeIn(row, placeKey{crawl, l.key})
+				return err
+			})
+		}
+		if l.ptr.queue == 0 && err == nil {
+			l.ptr, err = readPlace(r, crawl, &l.key)
+		}
 		return err
 	})
-	placed := missing[:0]
-	for i := range list {
-		if l := &list[i]; l.ptr.queue != 0 {
-			placed = append(placed, l)
-		}
-	}
-	return placed, err
+	return slices.DeleteFunc(placed, func(l *sought) bool { return l.ptr.queue == 0 }), err
 }
 
 // findQueued finds URLs that are queued, after locate, and returns those that were queued once and are
@@ -135,8 +139,7 @@ type rowGetter interface {
 	Get(key []byte) ([]byte, io.Closer, error)
 }
 
-// readPlace reads where a URL is or was queued whose place is not in memory, the zero pointer if that is
-// not known.
+// readPlace reads the row of the place of a URL, the zero pointer if it has none.
 func readPlace(rows rowGetter, crawl uint32, k *store.Key) (p pointer, err error) {
 	err = readRow(rows, appendKeyRow(nil, tablePlace, crawl, k), func(row []byte) (err error) {
 		p, err = parsePointer(row)

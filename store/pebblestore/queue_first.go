@@ -10,7 +10,7 @@ import (
 
 // First-seen URLs are looked up after the commit, by the calling goroutine: the committer
 // continues in the meantime. URLs that the cache of texts does not have are found as they were at
-// one moment between two groups, when memory is not ahead of the rows: leases and places in
+// one moment between two groups, when memory is not ahead of the rows: leases and rows of places in
 // memory, and a snapshot of the rows.
 
 // tellFirst sets the first-seen URLs of the duplicates of o whose texts are kept: those that the cache

@@ -17,15 +17,15 @@ const (
 	journalFrom = 32
 	// keptStates bounds the states in the journal: about 2 MB.
 	keptStates = 50_000
+	// statesOfRow bounds the states of a row, so that the removal of one is quick.
+	statesOfRow = 1 << 12
 )
 
 // journalQueue adds the state of a queue to the journal.
 func (tx *txn) journalQueue(c *crawl, q *sched.Queue) {
 	j := &tx.s.sched.journal
-	j.begin(tx)
-	tx.s.sched.outOfDate(q)
-	j.push(q)
-	q.Journal = j.end
+	j.add(tx, statesOfRow)
+	q.Journal = j.next // the number of the row, and one
 	j.buf = binary.AppendUvarint(j.buf, uint64(c.num))
 	j.buf = fields.AppendText(j.buf, q.Name)
 	at := len(j.buf)
@@ -34,17 +34,9 @@ func (tx *txn) journalQueue(c *crawl, q *sched.Queue) {
 	tx.s.sched.changed = true                                       // the row that has the next number
 }
 
-// outOfDate notes that the journal does not have the latest state of a queue.
-func (sc *scheduler) outOfDate(q *sched.Queue) {
-	if q.Journal > 0 {
-		*sc.journal.at(q.Journal - 1) = nil
-		q.Journal = 0
-	}
-}
-
 // setQueue writes the row of a queue.
 func (tx *txn) setQueue(c *crawl, q *sched.Queue) {
-	tx.s.sched.outOfDate(q)
+	q.Journal = 0
 	tx.key = appendQueueRow(tx.key[:0], c.num, q.Name)
 	tx.value = appendQueue(tx.value[:0], q, tx.s.sched.journal.next)
 	tx.set(tx.key, tx.value)
@@ -52,17 +44,21 @@ func (tx *txn) setQueue(c *crawl, q *sched.Queue) {
 
 // writeJournal adds the last row of the journal to the batch. States that leave the journal get rows.
 func (tx *txn) writeJournal() {
-	tx.s.sched.journal.write(tx, tx.s.opt.keptStates, func(q **sched.Queue) {
-		if c := tx.s.crawlOf(*q); c != nil {
-			tx.setQueue(c, *q)
-		}
+	tx.s.sched.journal.write(tx, tx.s.opt.keptStates, func(row uint64, value []byte) error {
+		return eachState(value, func(key, _ []byte) {
+			if c := tx.s.numbered(key, 5); c != nil {
+				if q := c.queues.loaded[string(key[5:])]; q != nil && q.Journal == row+1 {
+					tx.setQueue(c, q)
+				}
+			}
+		})
 	})
 }
 
 // journalState is the latest state of a queue that the journal has.
 type journalState struct {
-	row, member uint64 // numbers
-	value       []byte
+	row   uint64 // its number
+	value []byte
 }
 
 // loadJournal reads the journal, and returns the latest state of each queue in
@@ -76,22 +72,24 @@ func (s *Store) loadJournal() (map[string]journalState, error) {
 	if next := first + uint64(len(values)); next != j.next && next > 0 {
 		return nil, fmt.Errorf("cannot read the journal of queues; got %d as the number of its next row; want %d: %w", j.next, next, store.ErrCorrupt)
 	}
+	j.applied = j.next
 	return journalStates(first, values, j)
 }
 
 // journalStates returns the latest state of each queue that rows of the journal have, by the
-// queue row's key, and adds the rows to j, without members as yet.
-func journalStates(first uint64, values [][]byte, j *journal[*sched.Queue]) (map[string]journalState, error) {
+// queue row's key, and adds the rows to j.
+func journalStates(first uint64, values [][]byte, j *journal) (map[string]journalState, error) {
 	states := map[string]journalState{}
 	for i, row := range values {
-		j.rows = append(j.rows, 0)
+		members := 0
 		err := eachState(row, func(key, value []byte) {
-			states[string(key)] = journalState{first + uint64(i), j.end, value}
-			j.push(nil)
+			states[string(key)] = journalState{first + uint64(i), value}
+			members++
 		})
 		if err != nil {
 			return nil, err
 		}
+		j.found(members)
 	}
 	return states, nil
 }

@@ -2,12 +2,15 @@ package pebblestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
@@ -201,54 +204,29 @@ func TestPlaceOfRequeued(t *testing.T) {
 	}
 }
 
-// TestPlaceTable compares the table with a map and a list.
+// TestPlaceTable compares the table with a map.
 func TestPlaceTable(t *testing.T) {
-	type kept struct {
-		at placeKey
-		p  pointer
-	}
 	rng := newRand(7)
-	var table placeTable
-	table.rows = []int{0}
-	var list []kept
-	want := map[placeKey]int{} // the index in list of the latest place
-	first := 0
-	for step := range 200_000 {
+	table := placeTable{secret: [2]uint64{rng.Uint64(), rng.Uint64()}}
+	want := map[placeKey]uint32{}
+	const rowsBefore = 1<<32 - 100_000 // numbers of rows are longer than those of slots
+	for step := range uint64(200_000) {
 		at := placeKey{uint32(rng.IntN(2)), testKey(rng.IntN(500))}
 		switch rng.IntN(5) {
 		case 0, 1:
-			p := pointer{uint32(step), uint8(step % 8), sched.Head{Due: int64(step), Seq: uint64(step)}}
-			table.put(newPlaceEntry(at, &p))
-			want[at] = len(list)
-			list = append(list, kept{at, p})
+			table.put(&at, rowsBefore+step)
+			want[at] = uint32(rowsBefore + step)
 		case 2:
-			table.remove(at)
+			table.remove(&at)
 			delete(want, at)
-		case 3, 4:
-			if len(list)-first <= rng.IntN(1000) {
-				continue
-			}
-			var e placeEntry
-			table.shift(func(m *placeEntry) {
-				e = *m
-				table.remove(e.placeKey)
-			})
-			n, ok := want[list[first].at]
-			if ok = ok && n == first; e != (placeEntry{}) != ok || ok && (e.placeKey != list[first].at || e.pointer() != list[first].p) {
-				t.Fatalf("step %d: got %v; want %v, %v", step, e, list[first], ok)
-			}
-			if ok {
-				delete(want, e.placeKey)
-			}
-			first++
 		}
-		e := table.get(at)
-		if n, ok := want[at]; ok != (e != nil) || ok && e.pointer() != list[n].p {
-			t.Fatalf("step %d: got %v; want %v", step, e, ok)
+		row, ok := table.get(&at)
+		if wantRow, wantOK := want[at]; row != wantRow || ok != wantOK {
+			t.Fatalf("step %d: got %d, %v; want %d, %v", step, row, ok, wantRow, wantOK)
 		}
 	}
-	if n := len(table.ring); n > 1<<14 {
-		t.Errorf("got a ring of %d for at most some thousand places", n)
+	if table.used != len(want) || len(table.slots) > 2048 {
+		t.Errorf("got %d places in %d slots; want %d", table.used, len(table.slots), len(want))
 	}
 }
 
@@ -334,6 +312,74 @@ func TestPlacesOfKeptTexts(t *testing.T) {
 		}
 	}
 	wantSound(t, s)
+}
+
+// TestPlacesWithinAStep: URLs are found where the same step queued them, which is in rows of places that are
+// not written yet.
+func TestPlacesWithinAStep(t *testing.T) {
+	const n = 3 * placesOfRow
+	opt := Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: n}}
+	s := mustOpen(t, "db", opt)
+	addItems(t, s, placedItems(0, n))
+	completeSome(t, s, n)
+	var list []store.Settlement
+	for _, it := range placedItems(0, n) {
+		list = append(list, store.Settlement{Key: it.Key, URL: it.URL, Queue: it.Queue, Outcome: store.Requeue, Create: true})
+	}
+	for i := range n / 2 {
+		list = append(list, store.Settlement{Key: testKey(i), Outcome: store.Complete})
+	}
+	list = append(list, store.Settlement{Key: testKey(n - 1), Outcome: store.Requeue}) // from the last row
+	answers, err := s.Settle(t.Context(), "", list)
+	if err != nil || slices.ContainsFunc(answers, func(a store.SettleStatus) bool { return a != store.Settled }) {
+		t.Fatal(answers, err)
+	}
+	wantPlaces(t, s, 0, n, n/2)
+	addItems(t, s, placedItems(n, 2*n))
+	addItems(t, s, placedItems(2*n, 3*n)) // the places of the first step leave the journal
+	if got := rowsOf(t, s, tablePlace); got < n/2 {
+		t.Errorf("got %d rows of places; want at least those of the %d URLs that are queued", got, n/2)
+	}
+	s = reopen(t, s, "db", opt)
+	defer s.Close()
+	wantPlaces(t, s, 0, 3*n, n/2+2*n)
+}
+
+// TestPlacesOfOneRow: the last of several places that a row has of a URL counts when the row leaves the journal.
+func TestPlacesOfOneRow(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 10}})
+	defer s.Close()
+	k, last := testKey(1), pointer{queue: 7, at: sched.Head{Due: dueBase + 3, Seq: 3}}
+	err := s.do(t.Context(), stepOp(func(tx *txn) error {
+		c := tx.crawl(store.DefaultCrawl, true)
+		for seq := range last.at.Seq {
+			p := last
+			p.at.Seq = seq + 1
+			tx.setPlace(c, &k, &p)
+		}
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addItems(t, s, placedItems(2, 30))
+	addItems(t, s, placedItems(30, 60))
+	if p, err := readPlace(s.db, s.crawls[store.DefaultCrawl].num, &k); err != nil || p != last {
+		t.Errorf("got %v, %v; want %v", p, err, last)
+	}
+}
+
+// TestLostRowOfPlaces: a store whose row of places is lost fails before it drops the places.
+func TestLostRowOfPlaces(t *testing.T) {
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), tuning: tuning{keptPlaces: 100}})
+	defer s.Close()
+	addItems(t, s, placedItems(0, 80))
+	if err := s.db.Delete(appendLongRow(nil, tablePlaces, 1), pebble.Sync); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Add(t.Context(), "", placedItems(100, 180), store.AddOptions{}); !errors.Is(err, store.ErrFailed) || !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("got %v; want %v, %v", err, store.ErrFailed, store.ErrCorrupt)
+	}
 }
 
 // TestQueueNamesAreCopies: the name of a queue in memory keeps no message of a client.

@@ -38,7 +38,6 @@ func (tx *txn) retire(c *crawl, q *sched.Queue) {
 	heir.Settings = q.Settings
 	heir.State = sched.State{LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt}
 	q.Retire()
-	tx.s.sched.outOfDate(q)
 	q.Marks = 0
 	tx.delete(appendOfQueue(nil, tableName, c.num, uint32(q.ID)))
 	tx.set(appendOfQueue(nil, tableRetired, c.num, uint32(q.ID)), []byte(q.Name))

@@ -41,7 +41,7 @@ func (v *verifier) journals() (err error) {
 	if v.firstJournal, values, err = journalRows(v.snapshot, tableJournal); err != nil {
 		return err
 	}
-	v.states, err = journalStates(v.firstJournal, values, &journal[*sched.Queue]{})
+	v.states, err = journalStates(v.firstJournal, values, &journal{})
 	return err
 }
 

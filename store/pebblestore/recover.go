@@ -34,8 +34,7 @@ func (s *Store) loadQueues() error {
 		}
 		q, err := s.loadQueue(key, value, leases, now)
 		if ok && q != nil {
-			*s.sched.journal.at(st.member) = q
-			q.Journal = st.member + 1
+			q.Journal = st.row + 1
 		}
 		return err
 	})

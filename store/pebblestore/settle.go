@@ -175,7 +175,7 @@ func (tx *txn) finish(c *crawl, f *found, state store.State, made bool) {
 	f.queue.End(state, 1)
 	f.rec.Due = 0
 	if !tx.s.opt.KeepURLs {
-		tx.s.sched.places.remove(placeKey{c.num, *k})
+		tx.s.sched.places.remove(&placeKey{c.num, *k})
 		return
 	}
 	p := pointer{queue: uint32(f.queue.ID)}
