@@ -15,25 +15,28 @@ import (
 func (s *Store) writeQueues(tx *txn) {
 	sc := &s.sched
 	tx.writePlaces()
-	// Pebble takes in sorted rows faster.
-	slices.SortFunc(sc.queues, func(a, b *sched.Queue) int { return strings.Compare(a.Name, b.Name) })
 	journaled := len(sc.queues) >= s.opt.journalFrom
+	rows := sc.queues[:0] // of queues that get rows
 	for _, q := range sc.queues {
 		c := s.crawlOf(q)
-		if c == nil || q.Retired() {
-			continue // forgotten in the meantime
-		}
 		switch {
+		case c == nil || q.Retired(): // forgotten in the meantime
+			continue
 		case q.Marks&markChanged == 0:
 		case journaled && q.Marks&markNew == 0 && q.Held() > 0: // or it needs a row, to be found by its name
 			tx.journalQueue(c, q)
 		default:
-			tx.setQueue(c, q)
+			rows = append(rows, q)
 		}
 		q.Marks = 0
 		if q.Held() == 0 {
 			sc.drop(&c.queues, q)
 		}
+	}
+	// Pebble takes in sorted rows faster.
+	slices.SortFunc(rows, func(a, b *sched.Queue) int { return strings.Compare(a.Name, b.Name) })
+	for _, q := range rows {
+		tx.setQueue(s.crawlOf(q), q)
 	}
 	tx.writeJournal()
 	clear(sc.queues)
