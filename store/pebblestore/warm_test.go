@@ -20,6 +20,7 @@ func TestColdRuns(t *testing.T) {
 	for i := range 20 {
 		see(t, s, "", keys[1000*i:1000*(i+1)])
 	}
+	flushRuns(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
