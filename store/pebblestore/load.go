@@ -146,7 +146,8 @@ func (s *Store) loadPacked(gens map[uint32]*generation) error {
 }
 
 // learn puts the packed keys and the places that Open found into tables, and then has
-// steps other than leases begin. None runs in the meantime, so nothing else uses the sets. If the rows of places cannot be parsed, the store fails: Pebble compared checksums.
+// steps other than leases begin. None runs in the meantime, so nothing else uses the sets. If the rows of places cannot
+// be parsed, the store fails: Pebble compared checksums.
 func (s *Store) learn() {
 	if s.opt.holdLearning != nil {
 		select {
