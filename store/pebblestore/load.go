@@ -33,8 +33,10 @@ func (s *Store) loadKeys() error {
 	for _, c := range s.crawls {
 		c.seen = s.newKeySet(c)
 	}
-	if err := cmp.Or(s.loadRuns(gens), s.loadTombs(gens), s.loadPacked(gens)); err != nil {
-		return err
+	for _, load := range []func(map[uint32]*generation) error{s.loadRuns, s.loadTombs, s.loadPacked} {
+		if err := load(gens); err != nil {
+			return err
+		}
 	}
 	for _, g := range gens {
 		if err := s.checkCount(g); err != nil {

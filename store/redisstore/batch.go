@@ -43,9 +43,9 @@ func (s *Store) batch(sc *script, id requestID, crawl string, head []byte) *batc
 	return &batch{s: s, script: sc, id: id, crawl: crawl, head: head, at: map[partKey]*part{}}
 }
 
-// expect makes room for so many entries in all parts.
-func (b *batch) expect(n int) *batch {
-	b.room = entryRoom * min(maxPart, 2*n/b.s.opt.Shards+1)
+// expect makes room for n things of so many bytes in all parts.
+func (b *batch) expect(n, bytes int) *batch {
+	b.room = bytes * min(maxPart, 2*n/b.s.opt.Shards+1)
 	return b
 }
 

@@ -13,10 +13,7 @@ import (
 // TestAQueueIsAskedForAfterAClockIsSetBack sets the servers' clock back while a queue waits for its delay. Its state is
 // asked for before the next take: the queue is still served after its delay.
 func TestAQueueIsAskedForAfterAClockIsSetBack(t *testing.T) {
-	at := clockAt(time.UnixMilli(1_700_000_000_000))
-	o := testOptions(rediscluster.Single(t), 1)
-	o.clock = at.now
-	s := open(t, o)
+	s, at := openWithClock(t, 1)
 	defer s.Close()
 	items := []store.Item{testItem(1, "a"), testItem(2, "a")}
 	for i := range items {
@@ -44,10 +41,7 @@ func TestAQueueIsAskedForAfterAClockIsSetBack(t *testing.T) {
 // TestTheSweepAfterAClockIsSetBack leaves an add and a deletion half done, and sets the servers' clock back: both are finished
 // nevertheless.
 func TestTheSweepAfterAClockIsSetBack(t *testing.T) {
-	at := clockAt(time.UnixMilli(1_700_000_000_000))
-	o := testOptions(rediscluster.Single(t), 1)
-	o.clock = at.now
-	s := open(t, o)
+	s, at := openWithClock(t, 1)
 	defer s.Close()
 	must(s.Add(t.Context(), "c", []store.Item{testItem(1, "a")}, store.AddOptions{}))(t)
 	detach(t, s, 0, "a")
@@ -62,10 +56,7 @@ func TestTheSweepAfterAClockIsSetBack(t *testing.T) {
 
 // TestLeasesAfterAClockIsSetBack sets the servers' clock back while more leases run than a take looks at: each ends after its time.
 func TestLeasesAfterAClockIsSetBack(t *testing.T) {
-	at := clockAt(time.UnixMilli(1_700_000_000_000))
-	o := testOptions(rediscluster.Single(t), 1)
-	o.clock = at.now
-	s := open(t, o)
+	s, at := openWithClock(t, 1)
 	defer s.Close()
 	items := testItems(0, 200)
 	for i := range items {
@@ -74,7 +65,7 @@ func TestLeasesAfterAClockIsSetBack(t *testing.T) {
 	must(s.Add(t.Context(), "c", items, store.AddOptions{}))(t)
 	take := func(want int) (leases []store.Lease) {
 		t.Helper()
-		for range 5 { // a queue gives what has run out until then
+		for range 5 { // a take looks at some of the leases that ran out
 			taken := must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: 200, MaxPerQueue: 200, Lease: time.Hour}))(t)
 			leases = append(leases, taken.Leases...)
 		}

@@ -4,17 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/internal/rediscluster"
 	"github.com/firstseen/firstseen/store"
 )
 
 // TestAnswersAreKeptLongEnough repeats a request after others, so that the hash of its answer is replaced. Its key stays new for
 // as long as answers are kept, also if the server's clock is set back.
 func TestAnswersAreKeptLongEnough(t *testing.T) {
-	at := clockAt(time.UnixMilli(1_700_000_000_000))
-	o := testOptions(rediscluster.Single(t), 1)
-	o.clock = at.now
-	s := open(t, o)
+	s, at := openWithClock(t, 1)
 	defer s.Close()
 	kept := s.opt.answersFor()
 	offer := func(id requestID, n int) byte {

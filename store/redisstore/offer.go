@@ -44,7 +44,7 @@ type answer struct {
 	request requestID // of the call
 	index   int       // of the item in it
 	entry   []byte    // of an item with a queue
-	with    *group    // the items that its shard told new
+	with    *group    // of the call's items that are new
 }
 
 // record records keys, and begins the steps of those that are new.
@@ -69,7 +69,7 @@ func (o *offering) owe(i int, a *answer) {
 
 // ask offers some of the items, and asks whether those that the cache knows are still known.
 func (o *offering) ask(ctx context.Context, of []int, answers []answer) error {
-	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, o.head()).expect(len(of))
+	b := o.s.batch(scriptOffer, o.id.phase(phaseRecord), o.crawl, o.head()).expect(len(of), entryRoom)
 	entries := make([]byte, 0, len(of)*entryRoom)
 	for _, i := range of {
 		it := &o.items[i]

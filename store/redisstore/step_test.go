@@ -123,10 +123,7 @@ func TestAFinishedStepIsntDoneAgain(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 8))
 	defer s.Close()
 	ctx := t.Context()
-	o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{testItem(1, "a")}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-	if err := o.record(ctx, numbers(1)); err != nil {
-		t.Fatal(err)
-	}
+	o := begin(t, s, store.AddOptions{}, testItem(1, "a"))
 	left := onlyLeftover(t, s, o.items[0].Key)
 	if err := o.queue(ctx); err != nil {
 		t.Fatal(err)
@@ -147,8 +144,7 @@ func TestAFinishedStepIsKnownForLong(t *testing.T) {
 	addr := rediscluster.Single(t)
 	for name, add := range map[string]func(t *testing.T, s *Store, it store.Item) []*step{
 		"add": func(t *testing.T, s *Store, it store.Item) []*step {
-			o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{it}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-			must(true, o.record(t.Context(), numbers(1)))(t)
+			o := begin(t, s, store.AddOptions{}, it)
 			left := onlyLeftover(t, s, it.Key)
 			for range 2 { // the second time as after a lost answer
 				must(true, o.queue(t.Context()))(t)
@@ -220,8 +216,7 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 		if home, _ := s.layout.ofKey(&it.Key); home != 0 {
 			continue
 		}
-		o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{it}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-		must(true, o.record(ctx, numbers(1)))(t)
+		begin(t, s, store.AddOptions{}, it)
 		sent[i%2]++
 	}
 	tag := s.layout.bases[1][len(s.opt.Prefix)+1:]
@@ -389,9 +384,7 @@ func TestACompletedURLKeepsItsKey(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 8))
 	defer s.Close()
 	ctx := t.Context()
-	o := &offering{adding: &adding{s: s, crawl: "c", opt: store.AddOptions{MaxPerQueue: 1}}, items: []store.Item{testItem(1, "a")},
-		verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-	must(true, o.record(ctx, numbers(1)))(t)
+	o := begin(t, s, store.AddOptions{MaxPerQueue: 1}, testItem(1, "a"))
 	must(true, (&delivery{s: s, crawl: "c", steps: o.fresh}).queue(ctx))(t)
 	complete(t, s, takeAll(t, s))
 	must(true, s.sweep(ctx, 0))(t)
@@ -407,8 +400,7 @@ func TestACompletedURLKeepsItsKey(t *testing.T) {
 func TestWhatIsOnItsWayIsHeld(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 8))
 	defer s.Close()
-	o := &offering{adding: &adding{s: s, crawl: "c"}, items: []store.Item{testItem(1, "a")}, verdicts: make([]store.Verdict, 1), id: s.requests.id()}
-	must(true, o.record(t.Context(), numbers(1)))(t)
+	o := begin(t, s, store.AddOptions{}, testItem(1, "a"))
 	for range 2 {
 		if st := must(s.Stats(t.Context(), "c"))(t); st.Held != 1 {
 			t.Fatalf("got %+v; want one held", st)

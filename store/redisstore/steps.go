@@ -106,12 +106,9 @@ type delivery struct {
 	steps []*step
 }
 
-// send sends what part says of each step that is not left and did not fail, and reads the answers.
-func (d *delivery) send(ctx context.Context, sc *script, part func(b *batch, i int, st *step), read func(st *step, r *reader)) error {
-	b := d.s.batch(sc, requestID{}, d.crawl, nil)
-	if sc == scriptEnqueue {
-		b.expect(len(d.steps))
-	}
+// send sends what part says of each step that is not left and did not fail, of about so many bytes, and reads the answers.
+func (d *delivery) send(ctx context.Context, sc *script, bytes int, part func(b *batch, i int, st *step), read func(st *step, r *reader)) error {
+	b := d.s.batch(sc, requestID{}, d.crawl, nil).expect(len(d.steps), bytes)
 	for i, st := range d.steps {
 		if !st.failed {
 			part(b, i, st)
@@ -128,7 +125,7 @@ func (d *delivery) send(ctx context.Context, sc *script, part func(b *batch, i i
 
 // release takes the URLs from the queues that had them, but for those that go to the same queue again.
 func (d *delivery) release(ctx context.Context) error {
-	return d.send(ctx, scriptRelease, func(b *batch, i int, st *step) {
+	return d.send(ctx, scriptRelease, 18, func(b *batch, i int, st *step) {
 		if st.old.was == queuedIn && (st.kind == stepForget || st.old.queue != st.queue()) {
 			p := b.part(d.s.layout.ofHash(st.old.queue), i, append([]byte{st.mode}, st.request[:]...)...)
 			p.blob = append(appendUint(p.blob, 2, uint64(st.number)), st.key[:]...)
@@ -142,7 +139,7 @@ func (d *delivery) release(ctx context.Context) error {
 }
 
 func (d *delivery) queue(ctx context.Context) error {
-	return d.send(ctx, scriptEnqueue, func(b *batch, i int, st *step) {
+	return d.send(ctx, scriptEnqueue, entryRoom, func(b *batch, i int, st *step) {
 		if !st.left && st.kind != stepForget {
 			p := b.part(d.s.layout.ofHash(st.queue()), i, appendUint(append(make([]byte, 0, 32), st.request[:]...), 6, st.cap)...)
 			p.blob = appendLong(appendUint(p.blob, 2, uint64(st.number)), st.entry)
@@ -161,7 +158,7 @@ func (d *delivery) end(ctx context.Context) error {
 			st.with.ending++
 		}
 	}
-	return d.send(ctx, scriptEnd, func(b *batch, i int, st *step) {
+	return d.send(ctx, scriptEnd, 29, func(b *batch, i int, st *step) {
 		shard, place := d.s.layout.ofKey(&st.key)
 		kind := st.kind
 		if kind == stepAdd && st.with.ending == st.with.begun {

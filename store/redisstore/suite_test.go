@@ -46,6 +46,15 @@ func clockAt(t time.Time) *clock {
 	return c
 }
 
+// openWithClock opens a store of some shards on a server whose clock the test sets.
+func openWithClock(t *testing.T, shards int) (*Store, *clock) {
+	t.Helper()
+	at := clockAt(time.UnixMilli(1_700_000_000_000))
+	o := testOptions(rediscluster.Single(t), shards)
+	o.clock = at.now
+	return open(t, o), at
+}
+
 func (c *clock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
 
 func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }

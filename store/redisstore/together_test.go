@@ -73,7 +73,7 @@ func TestStepsEndTogether(t *testing.T) {
 	}
 }
 
-// TestSomeStepsEndTwice ends one of two steps that were recorded together twice, the first time in vain: the other one stays.
+// TestSomeStepsEndTwice records two steps together, and ends one of them, after a first try that was cancelled: the other one stays.
 func TestSomeStepsEndTwice(t *testing.T) {
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
@@ -178,13 +178,10 @@ func TestAnOutboxStaysSmall(t *testing.T) {
 	wantHeld(t, s, 83)
 }
 
-// TestListsOfLeases has leases of one take settled, extended and given up: each that is left runs out at its time, and what is
-// left of their lists goes with the last lease.
+// TestListsOfLeases takes leases together, settles some and extends others: each of the rest runs out at its time. The lists of a
+// crawl are deleted with its last lease.
 func TestListsOfLeases(t *testing.T) {
-	at := clockAt(time.UnixMilli(1_700_000_000_000))
-	o := testOptions(rediscluster.Single(t), 1)
-	o.clock = at.now
-	s := open(t, o)
+	s, at := openWithClock(t, 1)
 	defer s.Close()
 	ctx := t.Context()
 	must(s.Add(ctx, "c", testItems(0, 100), store.AddOptions{}))(t)

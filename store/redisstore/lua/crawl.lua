@@ -53,6 +53,9 @@ local function keys_of(lists, most)
   return keys, n
 end
 
+-- ends_by reports whether a lease, as L has it, runs and ends by a time.
+local function ends_by(l, t) return byte(l, 17) == 0 and unpack_struct('>I6', l, 7) <= t end
+
 -- first_end returns when the first lease ends that runs. It deletes up to 20 lists before that: none of their leases runs.
 local function first_end(c)
   local head
@@ -60,7 +63,7 @@ local function first_end(c)
     head = call('ZRANGE', base .. 'E' .. c.id, '0', '0', 'WITHSCORES')
     local leases = head[1] and fetch(base .. 'L' .. c.id, (keys_of(head, 1))) or {}
     for i = 1, #leases do
-      if leases[i] and byte(leases[i], 17) == 0 and unpack_struct('>I6', leases[i], 7) <= tonumber(head[2]) then return tonumber(head[2]) end
+      if leases[i] and ends_by(leases[i], tonumber(head[2])) then return tonumber(head[2]) end
     end
     if not head[1] or type(redis.pcall('ZREM', base .. 'E' .. c.id, head[1])) == 'table' then break end
   end

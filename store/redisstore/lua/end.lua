@@ -11,7 +11,7 @@ local c = find_crawl(crawl_name)
 if not c then return string.rep('N', n) end
 if kind == 'T' and call('HDEL', outbox(c, 'o'), request_id) == 1 then return string.rep('Y', n) end
 local row = adds and call('HGET', outbox(c, 'o'), request_id)
-if row then part(c, request_id, row) end
+if row then take_apart(c, request_id, row) end
 open_seen(c)
 local from, keys, told, cleared, gone = outbox(c, 'p'), keys_at(20, width), {}, {}, 0
 local rows = fetch(from, keys)

@@ -122,7 +122,7 @@ local function save_counts(c)
   save_rows(c)
   many('HDEL', c.L, c.ended)
   many('ZREM', c.E, c.ended) -- those that are a list of their own
-  if c.leased == c.late then call('UNLINK', c.E) end -- what is left there has ended
+  if c.ran > 0 and c.leased == c.late then call('UNLINK', c.E) end -- no lease runs any more
   -- Only crawls that hold something take turns.
   if c.had > 0 and c.held == 0 then
     call('ZREM', turns_key, c.name)
@@ -130,7 +130,7 @@ local function save_counts(c)
     local last = call('ZREVRANGE', turns_key, 0, 0, 'WITHSCORES')
     call('ZADD', turns_key, (tonumber(last[2]) or 0) + 1, c.name)
   end
-  c.had = c.held
+  c.had, c.ran = c.held, c.leased - c.late
   c.clock = max(c.clock, now)
   call('HSET', c.key, 'clock', text(c.clock), 'counts', pack(COUNTS, c.held, c.leased, c.done, c.nqueues, c.active, c.turn, c.late))
 end

@@ -6,7 +6,7 @@ local age, c = unpack_struct('>I6', blob), find_crawl(crawl_name)
 if not c then return short('') end
 local got = call('HGETALL', outbox(c, 'o'))
 for i = 1, #got, 2 do
-  if math.abs(now - unpack_struct('>I6', got[i + 1], 2)) >= age then part(c, got[i], got[i + 1]) end
+  if math.abs(now - unpack_struct('>I6', got[i + 1], 2)) >= age then take_apart(c, got[i], got[i + 1]) end
 end
 local next, got = scan('HSCAN', outbox(c, 'p'), sub(blob, 7), 200)
 local out = { short(next) }

@@ -16,7 +16,7 @@ local function begin(c)
   local v = call('HMGET', c.key, 'counts', 'settings', 'dropped', 'clock', 'refile', 'follow')
   c.held, c.leased, c.done, c.nqueues, c.active, c.turn, c.late = unpack_struct(COUNTS, v[1] or NO_COUNTS)
   c.set, c.dropped, c.clock = read_settings(v[2]), tonumber(v[3]) or 0, tonumber(v[4]) or 0
-  c.had = c.held
+  c.had, c.ran = c.held, c.leased - c.late
   -- Cursors, while changed settings or a changed clock have yet to reach all queues and all leases.
   c.refile, c.follow = v[5], v[6]
   open_rows(c)

@@ -14,8 +14,7 @@ for i = 1, #crawls do
   local keys = keys_of(call('ZRANGEBYSCORE', base .. 'E' .. c.id, '-inf', now, 'LIMIT', '0', MOST), MOST)
   local leases = fetch(base .. 'L' .. c.id, keys)
   for j = 1, #keys do -- no take has noticed yet that they ended
-    local l = not ended[keys[j]] and leases[j]
-    if l and byte(l, 17) == 0 and unpack_struct('>I6', l, 7) <= now then ended[keys[j]], live = true, max(0, live - 1) end
+    if leases[j] and not ended[keys[j]] and ends_by(leases[j], now) then ended[keys[j]], live = true, max(0, live - 1) end
   end
   out[i] = short(c.name) .. pack('>I6I6I6I6', coming, tonumber(v[1]) or 0, live, tonumber(v[3]) or 0) .. sub(v[2] or NO_COUNTS, 1, 30)
 end

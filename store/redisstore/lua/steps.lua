@@ -40,8 +40,8 @@ local function steps_of(c)
   end
 end
 
--- part takes a field of o apart.
-local function part(c, field, row)
+-- take_apart makes a field of p of each step in a field of o.
+local function take_apart(c, field, row)
   many('HSET', outbox(c, 'p'), apart(field, row))
   call('HDEL', outbox(c, 'o'), field)
 end
