@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -56,17 +55,11 @@ func (j *journal) close(tx *txn) {
 // write puts the last row into the batch, and removes the oldest rows that earlier batches wrote while
 // there are too many members: about twice as many as were added at most, so that no batch pays for a large
 // one before it. It calls keep for each row, which writes those of its members that are up to date.
-func (j *journal) write(tx *txn, limit int, keep func(row uint64, value []byte) error) {
+func (j *journal) write(tx *txn, limit int, keep func(row uint64)) {
 	j.close(tx)
 	for removed := 0; j.members > limit && len(j.rows) > 1 && j.oldest() < j.applied && removed <= 2*j.added && tx.err == nil; {
-		key := appendLongRow(nil, j.table, j.oldest())
-		err := fmt.Errorf("cannot find journal row %x: %w", key, store.ErrCorrupt)
-		failed := readRow(tx.s.db, key, func(value []byte) error {
-			err = keep(j.oldest(), value)
-			return err
-		})
-		tx.note(corruption(cmp.Or(failed, err)))
-		tx.singleDelete(key)
+		keep(j.oldest())
+		tx.singleDelete(appendLongRow(nil, j.table, j.oldest()))
 		removed += j.rows[0]
 		j.members -= j.rows[0]
 		j.rows = j.rows[1:]

@@ -26,7 +26,7 @@ type scheduler struct {
 	unsynced bool           // rows of this group are in the database without a sync
 	loaded   int            // queues of all crawls that are in memory
 	ahead    map[*sched.Queue]ahead
-	journal  journal
+	journal  stateJournal
 	places   places
 	retired  []*retired // to be forgotten, oldest first
 }

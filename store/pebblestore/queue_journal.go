@@ -21,11 +21,27 @@ const (
 	statesOfRow = 1 << 12
 )
 
+// stateJournal is the journal of queues. Guarded by Store.mu.
+type stateJournal struct {
+	journal
+	queues [][]*sched.Queue // of each row; Queue.Journal says which row has its latest state
+}
+
+// has notes that a row has the latest state of a queue.
+func (j *stateJournal) has(q *sched.Queue, row uint64) {
+	q.Journal = row + 1
+	of := &j.queues[row-j.oldest()]
+	*of = append(*of, q)
+}
+
 // journalQueue adds the state of a queue to the journal.
 func (tx *txn) journalQueue(c *crawl, q *sched.Queue) {
 	j := &tx.s.sched.journal
 	j.add(tx, statesOfRow)
-	q.Journal = j.next // the number of the row, and one
+	if len(j.queues) < len(j.rows) {
+		j.queues = append(j.queues, nil)
+	}
+	j.has(q, j.next-1)
 	j.buf = binary.AppendUvarint(j.buf, uint64(c.num))
 	j.buf = fields.AppendText(j.buf, q.Name)
 	at := len(j.buf)
@@ -44,14 +60,15 @@ func (tx *txn) setQueue(c *crawl, q *sched.Queue) {
 
 // writeJournal adds the last row of the journal to the batch. States that leave the journal get rows.
 func (tx *txn) writeJournal() {
-	tx.s.sched.journal.write(tx, tx.s.opt.keptStates, func(row uint64, value []byte) error {
-		return eachState(value, func(key, _ []byte) {
-			if c := tx.s.numbered(key, 5); c != nil {
-				if q := c.queues.loaded[string(key[5:])]; q != nil && q.Journal == row+1 {
-					tx.setQueue(c, q)
-				}
+	j := &tx.s.sched.journal
+	j.write(tx, tx.s.opt.keptStates, func(row uint64) {
+		for _, q := range j.queues[0] {
+			if c := tx.s.crawlOf(q); c != nil && !q.Retired() && q.Journal == row+1 {
+				tx.setQueue(c, q)
 			}
-		})
+		}
+		j.queues[0] = nil
+		j.queues = j.queues[1:]
 	})
 }
 
@@ -72,8 +89,8 @@ func (s *Store) loadJournal() (map[string]journalState, error) {
 	if next := first + uint64(len(values)); next != j.next && next > 0 {
 		return nil, fmt.Errorf("cannot read the journal of queues; got %d as the number of its next row; want %d: %w", j.next, next, store.ErrCorrupt)
 	}
-	j.applied = j.next
-	return journalStates(first, values, j)
+	j.applied, j.queues = j.next, make([][]*sched.Queue, len(values))
+	return journalStates(first, values, &j.journal)
 }
 
 // journalStates returns the latest state of each queue that rows of the journal have, by the

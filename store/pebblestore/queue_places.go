@@ -1,8 +1,10 @@
 package pebblestore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -62,7 +64,17 @@ func (tx *txn) writePlaces() {
 }
 
 // keepPlaces writes rows of those places of a row of the journal that are up to date.
-func (tx *txn) keepPlaces(row uint64, value []byte) error {
+func (tx *txn) keepPlaces(row uint64) {
+	key := appendLongRow(nil, tablePlaces, row)
+	err := fmt.Errorf("cannot find journal row %x: %w", key, store.ErrCorrupt)
+	failed := readRow(tx.s.db, key, func(value []byte) error {
+		err = tx.keepPlacesIn(row, value)
+		return err
+	})
+	tx.note(corruption(cmp.Or(failed, err)))
+}
+
+func (tx *txn) keepPlacesIn(row uint64, value []byte) error {
 	j := &tx.s.sched.places
 	err := eachPlace(value, func(at placeKey, p pointer) {
 		if c := tx.s.byNum[at.crawl]; c != nil && j.row(&at) == row && (row >= j.parsed || tx.s.leads(c, &at.key, p)) {

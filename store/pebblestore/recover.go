@@ -34,7 +34,7 @@ func (s *Store) loadQueues() error {
 		}
 		q, err := s.loadQueue(key, value, leases, now)
 		if ok && q != nil {
-			q.Journal = st.row + 1
+			s.sched.journal.has(q, st.row)
 		}
 		return err
 	})
