@@ -57,6 +57,7 @@ type leases struct {
 	tried     map[store.Key]bool // to be completed
 	until     map[store.Key]time.Time
 	refetched int
+	late      int // leases that had ended when their answer came
 	lastTake  time.Time
 	takeGap   time.Duration
 }
@@ -130,10 +131,15 @@ func (l *leases) work(s *redisstore.Store) int {
 	}
 	l.lastTake = ended
 	for i, lease := range taken.Leases {
-		if ended.Before(l.until[lease.Key]) {
+		// Where a node is slow, the answer may come when the lease has ended, and another daemon has the URL.
+		late := !ended.Before(lease.Expires)
+		if late {
+			l.late++
+		}
+		if !late && ended.Before(l.until[lease.Key]) {
 			l.Errorf("%s is leased twice within a lease", lease.URL)
 		}
-		if l.completed[lease.Key] {
+		if !late && l.completed[lease.Key] {
 			l.refetched++
 		}
 		if i == 7 { // its fetch failed
@@ -188,5 +194,5 @@ func (l *leases) drain() {
 	if st.Completed != st.Seen || st.Completed < int64(len(l.completed)) || st.InFlight != 0 || st.Active != 0 {
 		l.Errorf("got %+v at the end; want all %d completed, once", st, len(l.completed))
 	}
-	l.Logf("%d URLs acknowledged, %d completed, longest time without a take %v", len(l.new), st.Completed, l.takeGap.Round(time.Millisecond))
+	l.Logf("%d URLs acknowledged, %d completed, %d leases came late, longest time without a take %v", len(l.new), st.Completed, l.late, l.takeGap.Round(time.Millisecond))
 }

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 )
 
 // rotate takes from all shards, or that of the queue that is meant, beginning where the last call ended. It asks which have something ready, and then divides what
-// the request still wants among those, again and again.
+// the request still wants among those, again and again. Where servers are slow, it does not go on: the leases that it has run already.
 func (t *taking) rotate(ctx context.Context) error {
+	began := time.Now()
 	ready, err := t.ready(ctx)
-	for err == nil && len(ready) > 0 && !t.filled() {
+	for err == nil && len(ready) > 0 && !t.filled() && (len(t.leases) == 0 || time.Since(began) < t.s.opt.waitTimeout) {
 		shares := t.deal(ready)
 		err = t.from(ctx, shares)
 		if t.req.Queue == "" {
