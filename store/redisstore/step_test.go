@@ -346,6 +346,27 @@ func TestATakeSentAgain(t *testing.T) {
 	}
 }
 
+// TestATakeOfSlowServersEnds holds that a take does not ask further shards while its first leases run out: it returns what it
+// has, and that there is more.
+func TestATakeOfSlowServersEnds(t *testing.T) {
+	o := testOptions(rediscluster.Single(t), 8)
+	o.waitTimeout = 1 // any server is slow
+	s := open(t, o)
+	defer s.Close()
+	const urls = 40
+	for i := range urls {
+		must(s.Add(t.Context(), "c", []store.Item{testItem(i, fmt.Sprint("host", i))}, store.AddOptions{}))(t)
+	}
+	left := urls
+	for takes := 0; left > 0; takes++ {
+		taken := must(s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: urls, MaxQueues: urls, Lease: time.Hour}))(t)
+		n := len(taken.Leases)
+		if left -= n; n == 0 || n == urls || left > 0 && taken.Next.After(time.Now()) {
+			t.Fatalf("got %d leases in take %d, and the next at %v; want those of a shard, and that there are more", n, takes, taken.Next)
+		}
+	}
+}
+
 // TestALateEndChangesNothing has a daemon end a capped add so late that the key was forgotten and is being added
 // again, by a step of its own: that step stays, and only one of the two says "new" of the second.
 func TestALateEndChangesNothing(t *testing.T) {
