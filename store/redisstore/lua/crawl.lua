@@ -34,7 +34,7 @@ local LANES = 8
 -- ready_keys returns the keys of a crawl's ready queues: of those without leases, or with a bound of their own, and of each lane.
 local function ready_keys(id)
   local keys = { base .. 'Y' .. id }
-  for n = 1, LANES do keys[n + 1] = base .. 'y' .. string.char(n) .. id end
+  for n = 1, LANES do keys[n + 1] = base .. 'y' .. char(n) .. id end
   return keys
 end
 

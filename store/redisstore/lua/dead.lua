@@ -11,7 +11,6 @@ local name, last, yard, grave, cursor = sub(blob, 8, 7 + n), sub(blob, 8 + n), b
 
 local function grave_of(field) return { name = sub(field, 2), inc = byte(field), field = field } end
 
--- left_of returns those of some keys that have a record of the deleted queue.
 local function left_of(keys)
   local rows, left = get_rows(c, keys), {}
   for i = 1, #keys do
@@ -48,13 +47,13 @@ if not grave and name == '' then
   grave = grave_of(field)
 end
 for i = 0, INCARNATIONS - 1 do
-  local field = string.char(i) .. name
+  local field = char(i) .. name
   if not grave and call('HEXISTS', yard, field) == 1 then grave = grave_of(field) end
 end
 if not grave then return '' end
 
 local function listed(set, next, members)
-  return short(grave.name) .. string.char(grave.inc) .. set .. short(next) .. concat(members)
+  return short(grave.name) .. char(grave.inc) .. set .. short(next) .. concat(members)
 end
 
 if cursor == '' then

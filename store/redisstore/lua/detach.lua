@@ -7,8 +7,8 @@ local c = find_crawl(crawl_name)
 local q = c and find_queue(begin(c), blob)
 if not q or used(q) == 0 then return answer('Y') end
 local next = (q.inc + 1) % INCARNATIONS
-if call('HEXISTS', base .. 'G' .. c.id, string.char(next) .. blob) == 1 then return answer('W') end
-call('HSET', base .. 'G' .. c.id, string.char(q.inc) .. blob, pack('>BI6', q.live > 0 and 1 or 0, now))
+if call('HEXISTS', base .. 'G' .. c.id, char(next) .. blob) == 1 then return answer('W') end
+call('HSET', base .. 'G' .. c.id, char(q.inc) .. blob, pack('>BI6', q.live > 0 and 1 or 0, now))
 count(c, q, -q.queued, -q.live, -q.late, -q.done, -q.dropped)
 q.inc, q.levels, q.first, q.doubt = next, 0, NEVER, nil
 settle_queues(c)

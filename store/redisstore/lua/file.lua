@@ -1,14 +1,12 @@
 -- Where a queue belongs: waiting for its time, ready for its turn, or nowhere. It
 -- is decided once for each queue that changed, when the script ends.
 
--- rebase counts again from now the times that were counted from a time in the future: the
--- clock was ahead then.
+-- rebase counts again from now the times that were counted from a time in the future: the clock was ahead then.
 local function rebase(q)
   if q.last > now then q.last = now end
   if q.before_at > now then q.before, q.before_at = now + max(0, q.before - q.before_at), now end
 end
 
--- change_queue applies a change to the settings of a queue and its "not before".
 local function change_queue(c, q, change)
   rebase(q)
   local before = q.before
@@ -34,7 +32,7 @@ local function find_first(c, q)
   if not q.doubt then return end
   q.doubt, q.first = nil, NEVER
   for p = 0, q.levels > 1 and 7 or 0 do
-    if has_level(q, p) then
+    if has_level(q.levels, p) then
       local first = first_score(level_key(c, q, p))
       if first == NEVER then q.levels = q.levels - 2 ^ p end
       q.first = min(q.first, first)
@@ -81,16 +79,14 @@ local function file(c, q, add, remove)
   q.place, q.wake = place, score
 end
 
--- settle_queues files the queues that changed and writes them.
-local function settle_queues(c)
-  local add, remove, rows = {}, {}, {}
+-- settle_queues files the queues that changed and writes them, after other rows.
+local function settle_queues(c, others)
+  local add, remove, rows = {}, {}, others or {}
   for i = 1, #c.order do
     local q = c.order[i]
     if q.dirty then
-      if not q.stays then
-        find_first(c, q)
-        file(c, q, add, remove)
-      end
+      find_first(c, q)
+      file(c, q, add, remove)
       rows[#rows + 1], rows[#rows + 2] = q.name, queue_row(q)
       q.dirty = nil
     end
@@ -115,7 +111,6 @@ local function page(c, cursor, key, n, visit)
   return c[cursor]
 end
 
--- save_counts writes what changed of the crawl itself.
 local function save_counts(c)
   if not c.dirty then return end
   c.dirty = nil

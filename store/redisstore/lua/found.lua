@@ -11,7 +11,7 @@ local function found(c, keys, with_keys)
       out[i] = '\1\2' .. sub(lease, 1, 16) .. long(row)
     else
       local done = byte(row, 24) % 4
-      out[i] = '\1' .. string.char(done == 0 and 1 or 2 + done) .. string.rep('\0', 16) .. long(row)
+      out[i] = '\1' .. char(done == 0 and 1 or 2 + done) .. string.rep('\0', 16) .. long(row)
     end
     if with_keys then out[i] = keys[i] .. out[i] end
   end

@@ -10,7 +10,7 @@
 -- ARGV[5] the operation's packed arguments
 -- ARGV[6] the mark of the store, which each shard has; "" for scripts that need none
 local call, pack, unpack_struct = redis.call, struct.pack, struct.unpack
-local sub, byte, floor = string.sub, string.byte, math.floor
+local sub, byte, char, floor = string.sub, string.byte, string.char, math.floor
 local max, min, concat = math.max, math.min, table.concat
 local base = sub(KEYS[1], 1, -2)
 local request, kept, crawl_name, blob = ARGV[1], tonumber(ARGV[3]), ARGV[4], ARGV[5]

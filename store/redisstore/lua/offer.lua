@@ -19,9 +19,7 @@ while pos <= size do
   if call('HSETNX', bucket_at(c.keys, place), key, queued and day .. queue or day) == 1 then
     status = 'N'
     added(c.keys, shards)
-    if queued then
-      entries[#entries + 1] = sub(blob, pos + 4, pos + 9 + length)
-    end
+    if queued then entries[#entries + 1] = sub(blob, pos + 4, pos + 9 + length) end
   elseif undecided and sub(call('HGET', busy, key) or '', 19, 19) > 'A' then
     status = 'P'
   end
@@ -31,7 +29,8 @@ while pos <= size do
 end
 save_seen(c)
 if #entries > 0 then
-  local row = pack(TOGETHER, kind, now, cap, #entries) .. concat(entries)
+  entries[0] = pack(TOGETHER, kind, now, cap, #entries)
+  local row = concat(entries, '', 0)
   if kind == 'A' and #row <= MOST_BYTES and call('HLEN', outbox(c, 'o')) < MOST_FIELDS then
     call('HSET', outbox(c, 'o'), ticket, row)
   else

@@ -3,7 +3,7 @@
 -- blob: cursor
 -- reply: 1 if crawls wait to be deleted | next cursor as length 1 and text | for each crawl: length 1 | name
 local next, got = scan('HSCAN', crawls_key, blob, 200)
-local out = { string.char(call('EXISTS', base .. 'g')) .. short(next) }
+local out = { char(call('EXISTS', base .. 'g')) .. short(next) }
 for i = 1, #got, 2 do
   local id = pack('>I4', got[i + 1])
   if call('EXISTS', base .. 'o' .. id, base .. 'p' .. id, base .. 'G' .. id) > 0 then out[#out + 1] = short(got[i]) end

@@ -75,20 +75,19 @@ local function keep_queue(c, q)
   return q
 end
 
--- load_queues loads queues in one go. A name may be there many times.
-local function load_queues(c, names)
-  local missing, asked = {}, {}
+-- read_queues reads the rows of queues that are not loaded, in one go, and returns them by name, false for none. A name may be
+-- there many times.
+local function read_queues(c, names)
+  local missing, rows = {}, {}
   for i = 1, #names do
     local name = names[i]
-    if not asked[name] and c.queues[name] == nil then
-      missing[#missing + 1], asked[name] = name, true
-    end
+    if rows[name] == nil and c.queues[name] == nil then missing[#missing + 1], rows[name] = name, false end
   end
-  local rows = fetch(c.Q, missing)
+  local got = fetch(c.Q, missing)
   for i = 1, #missing do
-    local name, row = missing[i], rows[i]
-    c.queues[name] = row and keep_queue(c, parse_queue(name, row))
+    rows[missing[i]], c.queues[missing[i]] = got[i], got[i] and nil -- false, if there is none
   end
+  return rows
 end
 
 -- find_queue returns a queue, whose row may have been read.
@@ -100,8 +99,12 @@ local function find_queue(c, name, row)
   return c.queues[name] or nil
 end
 
-local function need_queue(c, name)
-  local q = find_queue(c, name)
+local function load_queues(c, names)
+  for name, row in pairs(read_queues(c, names)) do find_queue(c, name, row) end
+end
+
+local function need_queue(c, name, row)
+  local q = find_queue(c, name, row)
   if q then return q end
   q = keep_queue(c, parse_queue(name, NEW_QUEUE))
   q.dirty = true
@@ -110,10 +113,9 @@ end
 
 -- Keys that belong to one queue: its URLs by priority, its leases that ran out, its
 -- URLs completed or dropped whose text is kept.
-local function queue_key(c, kind, q)
-  return base .. kind .. c.id .. string.char(q.inc) .. q.name
-end
-local function level_key(c, q, priority) return queue_key(c, 'z' .. text(priority), q) end
+local function queue_key(c, kind, q) return base .. kind .. c.id .. char(q.inc) .. q.name end
+local function levels_of(c, priority) return base .. 'z' .. text(priority) .. c.id end
+local function level_key(c, q, priority) return levels_of(c, priority) .. char(q.inc) .. q.name end
 
 local function held(q) return q.queued + q.live + q.late end
 
@@ -138,4 +140,17 @@ local function count(c, q, queued, live, late, done, dropped)
   q.dirty, c.dirty = true, true
 end
 
-local function has_level(q, p) return floor(q.levels / 2 ^ p) % 2 == 1 end
+local function has_level(levels, p) return floor(levels / 2 ^ p) % 2 == 1 end
+
+-- incarnation returns that of the queue with a row, or of a new one.
+local function incarnation(row) return row and byte(row, #row < ROW_LEN and IDLE_LEN or ROW_LEN) or 0 end
+
+-- longer_row returns the row of a queue with n more URLs of a priority, or nil if that can change its place: if it had none, or none
+-- due as early.
+local function longer_row(row, n, priority, due)
+  if #row < ROW_LEN then return nil end
+  local queued, first, levels = unpack_struct('>I6', row), unpack_struct('>I6B', row, 46)
+  if queued == 0 or due < first then return nil end
+  if not has_level(levels, priority) then levels = levels + 2 ^ priority end
+  return pack('>I6', queued + n) .. sub(row, 7, 51) .. char(levels) .. sub(row, 53)
+end

@@ -11,8 +11,7 @@ local function open_receipts(ticket)
 end
 
 local function give_receipt(r, n, verdict)
-  local m = #r.new
-  r.new[m + 1], r.new[m + 2] = n, verdict
+  r.new[#r.new + 1] = n .. verdict
   return verdict
 end
 

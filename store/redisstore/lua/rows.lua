@@ -18,10 +18,10 @@ end
 local function put_row(c, key, row) c.written[c.R .. key], c.dirty = row, true end
 
 local function save_rows(c)
-  local rows, gone = {}, {}
+  local rows, n, gone = {}, 0, {}
   for name, row in pairs(c.written) do
     if row then
-      rows[#rows + 1], rows[#rows + 2] = name, row
+      rows[n + 1], rows[n + 2], n = name, row, n + 2
     else
       gone[#gone + 1] = name
     end

@@ -19,16 +19,7 @@ local function bucket_key(t, b) return pack('>c0I4', t.prefix, b) end
 local function bucket_at(t, place)
   local b = place % (2 * t.low)
   if b >= t.buckets then b = b - t.low end
-  return bucket_key(t, b)
-end
-
--- above returns a function that reports whether the place of a key has the bit low. Shards are a power of two, so a bit of the
--- place is a bit of the key.
-local function above(shards, low)
-  local bit, n = 0, shards * low
-  while n > 1 do bit, n = bit + 1, n / 2 end
-  local at, unit = floor(bit / 8) + 1, 2 ^ (7 - bit % 8)
-  return function(key) return floor(byte(key, at) / unit) % 2 == 1 end
+  return pack('>c0I4', t.prefix, b)
 end
 
 -- added counts a new key. It splits a bucket when it is time, and immediately, since a listpack that has
@@ -37,13 +28,15 @@ local function added(t, shards)
   t.n, t.changed = t.n + 1, true
   if t.n <= SEEN_FILL * t.buckets then return end
   local from, to = bucket_key(t, t.buckets - t.low), bucket_key(t, t.buckets)
-  local all, moved, gone, up = call('HGETALL', from), {}, {}, above(shards, t.low)
+  -- Keys with the bit low in their places move. Shards are a power of two, so that is a bit of the key.
+  local _, bit = math.frexp(shards * t.low)
+  local at, unit = math.ceil(bit / 8), 2 ^ (-bit % 8)
+  local all, moved, gone, n = call('HGETALL', from), {}, {}, 0
   for i = 1, #all, 2 do
     local key = all[i]
-    if up(key) then
-      local m = #moved
-      moved[m + 1], moved[m + 2] = key, all[i + 1]
-      gone[#gone + 1] = key
+    if byte(key, at) % (2 * unit) >= unit then
+      n = n + 1
+      gone[n], moved[2 * n - 1], moved[2 * n] = key, key, all[i + 1]
     end
   end
   many('HSET', to, moved)

@@ -57,7 +57,6 @@ local function lease(c)
   leases[0] = c.short .. pack('>I4', 39 * m / 2)
 end
 
--- give_late leases URLs again whose leases ran out, earliest first.
 local function give_late(c, q, n)
   local late = queue_key(c, 'x', q)
   local k = give(c, q, late, call('ZRANGE', late, '0', text(n - 1)), true)
@@ -95,7 +94,7 @@ local function serve(c, q, goes_on)
   if most <= 0 then return end
   local got = q.late > 0 and give_late(c, q, most) or 0
   for p = q.levels > 1 and 7 or 0, 0, -1 do
-    if got < most and has_level(q, p) and not filled() then got = got + give_level(c, q, p, most - got) end
+    if got < most and has_level(q.levels, p) and not filled() then got = got + give_level(c, q, p, most - got) end
   end
   if got == 0 then return end
   unfinished = got == most and n - got or 0

@@ -50,7 +50,6 @@ end
 begin(c)
 load_held(c, keys)
 
--- change replaces in a record what the settlement replaces.
 local function change(r, e)
   if e.url_set and not e.create then r.url = e.url end
   if e.meta_set then r.meta = e.meta end
@@ -58,7 +57,6 @@ local function change(r, e)
   if e.reset then r.attempts = 0 end
 end
 
--- extend moves the end of a lease under its token.
 local function extend(q, e, r, l)
   local attempts = r.attempts
   r.attempts = l.attempts
@@ -88,7 +86,7 @@ local function apply(e, r, l)
   if e.outcome == REQUEUE then
     r.due, r.done, r.arrival = e.due == 0 and now or e.due, 0, call('HINCRBY', base .. 'S', 'arrivals', 1)
     call('ZADD', level_key(c, q, r.priority), r.due, member(r.arrival, e.key))
-    if not has_level(q, r.priority) then q.levels = q.levels + 2 ^ r.priority end
+    if not has_level(q.levels, r.priority) then q.levels = q.levels + 2 ^ r.priority end
     q.first = min(q.first, r.due)
     count(c, q, 1, 0, 0, 0)
     write_record(c, e.key, r)
@@ -105,7 +103,6 @@ local function apply(e, r, l)
   return q
 end
 
--- step carries out one settlement, and returns its answer.
 local function step(e)
   local r, l = c.records[e.key], c.leases[e.key]
   local todo, answered = judge(e, r, l, keep)

@@ -3,7 +3,7 @@
 local function outbox(c, name) return base .. name .. c.id end
 
 local TOGETHER, NO_QUEUE = '>c1I6c6I2', string.rep('\0', 8)
-local ticket = request ~= '' and sub(request, 1, 15) .. string.char(byte(request, 16) + 1) -- of the phase that queues
+local ticket = request ~= '' and sub(request, 1, 15) .. char(byte(request, 16) + 1) -- of the phase that queues
 
 local function step_row(of, n, kind, since, old, cap, entry) return of .. n .. pack('>c1I6c8c6', kind, since, old, cap) .. entry end
 

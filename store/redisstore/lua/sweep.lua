@@ -43,7 +43,7 @@ for i = 1, #leased do doomed[#doomed + 1] = c.R .. leased[i] end
 many('HDEL', c.L, leased)
 left = left - #leased
 local is_empty = empty_queues(base .. 'G' .. id, function(field) return field end)
-is_empty = empty_queues(c.Q, function(name) return string.char(find_queue(c, name).inc) .. name end) and is_empty
+is_empty = empty_queues(c.Q, function(name) return char(find_queue(c, name).inc) .. name end) and is_empty
 call('UNLINK', unpack(doomed))
 save_seen(c)
 if not more and is_empty and #leased == 0 then
