@@ -31,7 +31,6 @@ type partKey struct {
 	head  string
 }
 
-// part is what one shard gets.
 type part struct {
 	*call
 	nth   int   // of those with its partKey

@@ -43,7 +43,6 @@ func (c *cache) of(crawl string) []string {
 	return c.epochs[crawl]
 }
 
-// learn notes the epochs that some of the shards reported.
 func (c *cache) learn(crawl string, shards int, reported map[int]string) {
 	old := c.of(crawl)
 	epochs := append(make([]string, 0, shards), old...)[:shards]

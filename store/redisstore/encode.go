@@ -9,8 +9,7 @@ import (
 )
 
 // Scripts take and give packed bytes: numbers big-endian, of as many bytes as
-// FORMAT.md says. A batch of a thousand URLs is one argument so, not five
-// thousand.
+// FORMAT.md says. A batch of a thousand URLs is one argument so, not five thousand.
 
 func appendUint(dst []byte, n int, v uint64) []byte {
 	for n--; n >= 0; n-- {
@@ -128,7 +127,6 @@ func priorityOf(st *store.Settlement) uint8 {
 	return *st.Priority
 }
 
-// appendSettlement appends a settlement; see lua/settle.lua.
 func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	flags := uint64(0)

@@ -45,8 +45,7 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 	return sum, nil
 }
 
-// wallTime is the time from which an age is counted back: this machine's, since days
-// are compared.
+// wallTime is the time from which an age is counted back: this machine's, since days are compared.
 func (s *Store) wallTime() time.Time {
 	if s.opt.clock != nil {
 		return s.opt.clock()
@@ -54,7 +53,6 @@ func (s *Store) wallTime() time.Time {
 	return time.Now()
 }
 
-// forgetting is a Forget in progress, of one crawl.
 type forgetting struct {
 	*Store
 	crawl string
@@ -174,8 +172,7 @@ func (f *forgetting) before(ctx context.Context, before time.Time) (sum int64, e
 	return sum, nil
 }
 
-// forgetCrawl forgets a crawl in every shard, at once as others see it in each, and then
-// sweeps its remains.
+// forgetCrawl forgets a crawl in every shard, at once as others see it in each, and then sweeps its remains.
 func (s *Store) forgetCrawl(ctx context.Context, crawl string) (sum int64, err error) {
 	b := s.batch(scriptWipe, s.requests.id(), crawl, nil).everywhere()
 	if err := b.read(ctx, func(_ int, r *reader) { sum += int64(r.uint(6)) }); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// entryPage is how many URLs a listing asks for at a time.
 const entryPage = maxPart
 
 // Entries implements store.Store. The leases of a shard are kept in memory while its queues are listed.

@@ -61,7 +61,6 @@ func readFound(r *reader, e *store.Entry) (token uint64) {
 	return token
 }
 
-// readRecord reads a record; see lua/record.lua.
 func readRecord(r *reader, e *store.Entry) {
 	e.Priority = uint8(r.uint(1))
 	e.Due, e.Created = sched.Time(int64(r.uint(6))), sched.Time(int64(r.uint(6)))
@@ -85,7 +84,6 @@ const (
 	onItsWay        // its step has to be finished first
 )
 
-// known is what the seen side knows of a key.
 type known struct {
 	was
 	queue queueHash

@@ -15,8 +15,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// formatVersion is the version of the keys that this package writes. It
-// refuses any other.
+// formatVersion is the version of the keys that this package writes. It refuses any other.
 const formatVersion = 8
 
 type field struct {
@@ -133,8 +132,7 @@ func (s *Store) get(ctx context.Context, key, field string) (string, error) {
 // Identity implements store.Store.
 func (s *Store) Identity() store.Identity { return *s.identity.Load() }
 
-// Prepare implements store.Store. Keys are forgotten one by one, so a retention changes
-// nothing.
+// Prepare implements store.Store. Keys are forgotten one by one, so a retention changes nothing.
 func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -193,8 +191,7 @@ func (s *Store) keep(ctx context.Context, id store.Identity) error {
 	return b.run(ctx)
 }
 
-// loadIdentity returns the identity that the store was stamped with; it is zero if
-// there is none.
+// loadIdentity returns the identity that the store was stamped with; it is zero if there is none.
 func (s *Store) loadIdentity(ctx context.Context) (id store.Identity, err error) {
 	row, err := s.get(ctx, s.layout.meta+"M", "identity")
 	if err != nil || row == "" {
@@ -203,8 +200,7 @@ func (s *Store) loadIdentity(ctx context.Context) (id store.Identity, err error)
 	return parseIdentity(row)
 }
 
-// noteUnicodeHosts records, before the first key of an internationalised host,
-// that there are such.
+// noteUnicodeHosts records, before the first key of an internationalised host, that there are such.
 func (s *Store) noteUnicodeHosts(ctx context.Context, any bool) error {
 	if !any || s.unicodeHosts.Load() {
 		return nil

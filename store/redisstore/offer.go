@@ -38,7 +38,6 @@ func (o *offering) head() []byte {
 	return appendUint(append(o.s.shardsHead(), o.kind()), 6, o.cap())
 }
 
-// answer is what a shard answered about an item.
 type answer struct {
 	verdict byte
 	request requestID // of the call
@@ -155,7 +154,6 @@ func (o *offering) judge(ctx context.Context, of []int, answers []answer) error 
 	return o.claim(ctx, claims, o.epochs)
 }
 
-// remember notes in the cache which keys are known.
 func (o *offering) remember() {
 	if o.s.cache == nil {
 		return

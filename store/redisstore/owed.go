@@ -31,7 +31,6 @@ type owedKey struct {
 	key   store.Key
 }
 
-// add adds debts whose answers are kept for some time.
 func (o *owed) add(crawl string, debts []debt, kept time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,7 +62,6 @@ func (o *owed) take(crawl string, key store.Key) (d debt, ok bool) {
 	return d, ok
 }
 
-// claim is a debt of an item that is known.
 type claim struct {
 	item int
 	debt

@@ -8,8 +8,7 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Settle implements store.Store. A call is atomic in each shard that it
-// touches.
+// Settle implements store.Store. A call is atomic in each shard that it touches.
 func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlement) ([]store.SettleStatus, error) {
 	if err := sched.CheckSettlements(list); err != nil {
 		return nil, err

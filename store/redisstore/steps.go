@@ -18,8 +18,7 @@ const (
 	stepsAdd   = 'T' // all steps A that one script began
 )
 
-// step is a change that concerns the home of a key and that of a queue, as the key's home
-// has recorded it.
+// step is a change that concerns the home of a key and that of a queue, as the key's home has recorded it.
 type step struct {
 	kind    byte
 	key     store.Key
@@ -147,8 +146,7 @@ func (d *delivery) queue(ctx context.Context) error {
 	}, func(st *step, r *reader) { st.answer = byte(r.uint(1)) })
 }
 
-// end clears the steps. There is no WAIT: one that comes back after a failover is finished again, by
-// its receipts.
+// end clears the steps. There is no WAIT: one that comes back after a failover is finished again, by its receipts.
 func (d *delivery) end(ctx context.Context) error {
 	for _, st := range d.steps {
 		st.with.ending = 0

@@ -47,7 +47,6 @@ local function expire(c)
   return #keys >= PAGE
 end
 
--- wake files queues again whose time has come.
 local function wake(c)
   local names = call('ZRANGEBYSCORE', c.W, '-inf', now, 'LIMIT', 0, PAGE)
   load_queues(c, names)

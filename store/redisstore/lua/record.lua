@@ -49,7 +49,6 @@ end
 
 local function lease_row(l) return pack(LEASE, l.token, l['until'], l.attempts, l.late, l.given) end
 
--- unlease takes a lease away, without counting it.
 local function unlease(c, q, key, l)
   if l.late == 1 then
     call('ZREM', queue_key(c, 'x', q), member(l.token, key))

@@ -1,6 +1,5 @@
 -- Which queue's turn it is.
 
--- mark is how a queue is remembered as served.
 local function mark(crawl, queue) return #crawl .. ':' .. crawl .. queue end
 
 local at, last_crawl, last_queue = want.rest, nil, nil

@@ -1,7 +1,6 @@
 -- What takes the place of rotate.lua where one queue is meant.
 local meant, goes_on = sub(blob, want.rest), want.unfinished > 0
 
--- offers reports whether the queue is ready for a request with this bound.
 local function offers(c, q)
   if q.place < 2 then return false end
   return want.bound == 0 or setting(c, q, 'inflight') ~= 0 or q.live < want.bound

@@ -1,5 +1,4 @@
--- Forgets a crawl in this shard: its number goes at once, what has the number is
--- swept in steps.
+-- Forgets a crawl in this shard: its number goes at once, what has the number is swept in steps.
 --
 -- reply: number of keys seen that went 6
 local c = find_crawl(crawl_name)
