@@ -13,6 +13,7 @@ func (s *Store) committer() {
 	for r := range s.queue {
 		f := <-s.flights
 		s.pace.wait(s.dead, s.closing)
+		s.boundReplay()
 		runtime.Gosched() // calls that are about to come go into the group
 		f.group = s.gather(append(f.group, r))
 		if !s.isDead() { // or memory is ahead of the disk
@@ -116,27 +117,37 @@ func (s *Store) write(tx *txn) error {
 		return tx.err
 	}
 	s.sched.unsynced = false
-	return guard(func() error {
-		if err := s.db.ApplyNoSyncWait(tx.batch, pebble.Sync); err != nil {
-			return err
-		}
-		return s.boundReplay(tx.wroteRows)
-	})
+	s.rows += tx.wroteRows
+	return guard(func() error { return s.db.ApplyNoSyncWait(tx.batch, pebble.Sync) })
 }
 
 // replayRows is after how many rows a write buffer is flushed; Pebble bounds only its bytes. After a kill, Open
 // replays them, and those of a buffer that was being flushed, at about 1.2 µs a row. Packed keys are in a few
 // large rows, and have the whole buffer.
-const replayRows = 1 << 17
+const replayRows = 1 << 16
 
-// boundReplay has Pebble flush its buffer when that has enough rows.
-func (s *Store) boundReplay(rows int) error {
-	if s.rows += rows; s.rows < replayRows {
-		return nil
+// boundReplay has Pebble flush its buffer when that has enough rows. It waits until the flush before has ended: an
+// Open that finds more than one full buffer flushes them before it returns.
+func (s *Store) boundReplay() {
+	if s.rows < replayRows {
+		return
+	}
+	if s.flushed != nil {
+		select {
+		case <-s.flushed:
+		case <-s.dead:
+			return
+		case <-s.closing:
+			return
+		}
 	}
 	s.rows = 0
-	_, err := s.db.AsyncFlush()
-	return err
+	if err := guard(func() (err error) {
+		s.flushed, err = s.db.AsyncFlush()
+		return err
+	}); err != nil {
+		s.die(err)
+	}
 }
 
 // guard turns a panic of Pebble, which is how it fails to open or commit, into an error.

@@ -31,15 +31,16 @@ type Store struct {
 
 	gate     sync.RWMutex // held for reading while db is used, for writing by Close
 	queue    chan *request
-	requests sync.Pool     // to be used again
-	flights  chan *flight  // empty ones, for groups to come
-	written  chan *flight  // by the committer, to be answered when they are durable
-	stopped  chan struct{} // closed when all that was accepted is answered
-	sees     seeMerger     // the committer's
-	pace     *pace         // the committer's
-	wall     wallTime      // the committer's
-	rows     int           // since it last had Pebble flush its buffer; the committer's
-	recent   recent        // the committer's
+	requests sync.Pool       // to be used again
+	flights  chan *flight    // empty ones, for groups to come
+	written  chan *flight    // by the committer, to be answered when they are durable
+	stopped  chan struct{}   // closed when all that was accepted is answered
+	sees     seeMerger       // the committer's
+	pace     *pace           // the committer's
+	wall     wallTime        // the committer's
+	rows     int             // since it last had Pebble flush its buffer; the committer's
+	flushed  <-chan struct{} // closed when that flush has ended; nil before the first
+	recent   recent          // the committer's
 
 	texts    *texts
 	keeper   keeper
