@@ -30,7 +30,7 @@ func (h *Heap[T]) Top() T { return h.s[0] }
 // Push puts x in, which must not be in a heap by the same slot.
 func (h *Heap[T]) Push(x T) {
 	h.s = append(h.s, x)
-	h.up(len(h.s) - 1)
+	h.fix(len(h.s) - 1)
 }
 
 // Remove takes out x, which must be in this heap.
@@ -41,31 +41,18 @@ func (h *Heap[T]) Remove(x T) {
 	h.s[last] = none
 	h.s = h.s[:last]
 	if i < last {
-		h.down(i)
-		h.up(i)
+		h.fix(i)
 	}
 }
 
-func (h *Heap[T]) up(i int) {
+// fix moves the member at i up or down to its place.
+func (h *Heap[T]) fix(i int) {
 	x := h.s[i]
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !h.before(x, h.s[parent]) {
-			break
-		}
+	for parent := (i - 1) / 2; i > 0 && h.before(x, h.s[parent]); parent = (i - 1) / 2 {
 		h.put(i, h.s[parent])
 		i = parent
 	}
-	h.put(i, x)
-}
-
-func (h *Heap[T]) down(i int) {
-	x := h.s[i]
-	for {
-		kid := 2*i + 1
-		if kid >= len(h.s) {
-			break
-		}
+	for kid := 2*i + 1; kid < len(h.s); kid = 2*i + 1 {
 		if kid+1 < len(h.s) && h.before(h.s[kid+1], h.s[kid]) {
 			kid++
 		}

@@ -3,8 +3,8 @@ package mmap
 import "golang.org/x/sys/unix"
 
 const (
-	Cold Advice = unix.MADV_COLD     // not needed again
-	Huge Advice = unix.MADV_HUGEPAGE // in huge pages, if the system has them
+	Cold = unix.MADV_COLD     // not needed again
+	Huge = unix.MADV_HUGEPAGE // in huge pages, if the system has them
 )
 
 // DiskReads returns how much the process has read from disks, also as pages of mapped files. It never grows

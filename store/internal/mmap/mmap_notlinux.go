@@ -2,6 +2,6 @@
 
 package mmap
 
-const Cold, Huge Advice = -1, -1 // there are none
+const Cold, Huge = -1, -1 // there are none
 
 func DiskReads() int64 { return 0 }

@@ -4,7 +4,7 @@ package mmap
 
 import "errors"
 
-const Random Advice = -1
+const Random = -1
 
 func File(uintptr, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
@@ -12,6 +12,6 @@ func Memory(n int) []byte { return make([]byte, n) }
 
 func Unmap([]byte) {}
 
-func Advise([]byte, Advice) {}
+func Advise([]byte, int) {}
 
 func WillNeed([]byte, int64, int64) {}

@@ -1,5 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
+// Package mmap maps files and memory. On other systems, memory is of the Go heap, and files cannot be mapped.
 package mmap
 
 import (
@@ -9,8 +10,8 @@ import (
 )
 
 const (
-	Random   Advice = unix.MADV_RANDOM   // single pages are read: not their neighbours
-	willNeed Advice = unix.MADV_WILLNEED // to be read soon
+	Random   = unix.MADV_RANDOM   // single pages are read: not their neighbours
+	willNeed = unix.MADV_WILLNEED // to be read soon
 )
 
 // File maps a file of so many bytes, at least one, for reading. They stay when the file is closed or removed.
@@ -30,15 +31,15 @@ func Memory(n int) []byte {
 // Unmap unmaps bytes. For those of the heap it does nothing.
 func Unmap(b []byte) { _ = unix.Munmap(b) }
 
-// Advise advises the system about the whole pages of b.
-func Advise(b []byte, a Advice) {
-	if len(b) == 0 || a < 0 {
+// Advise tells the system how the whole pages of b will be used, which it may ignore.
+func Advise(b []byte, advice int) {
+	if len(b) == 0 || advice < 0 {
 		return
 	}
 	page := uintptr(unix.Getpagesize())
 	skip := (page - uintptr(unsafe.Pointer(&b[0]))%page) % page
 	if uintptr(len(b)) > skip {
-		_ = unix.Madvise(b[skip:], int(a))
+		_ = unix.Madvise(b[skip:], advice)
 	}
 }
 

@@ -54,7 +54,6 @@ type File struct {
 	id    ID
 	path  string
 	data  []byte
-	unmap func()
 	users atomic.Int32
 	onEnd func()
 }
@@ -66,38 +65,38 @@ func Open(fs vfs.FS, dir string, id ID) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open run file: %w", err)
 	}
-	data, unmap, err := mapFile(f)
+	data, err := mapFile(f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("cannot open run file %s: %w", path, err)
 	}
-	r := &File{id: id, path: path, data: data, unmap: unmap}
+	r := &File{id: id, path: path, data: data}
 	r.users.Store(1)
 	if err := r.guarded(r.checkFoot); err != nil {
-		unmap()
+		mmap.Unmap(data)
 		return nil, fmt.Errorf("cannot open run file: %w", err)
 	}
 	return r, nil
 }
 
-// mapFile returns the bytes of f, and a function that unmaps them. They stay when f is
-// closed or removed. A file that cannot be mapped is read into memory.
-func mapFile(f vfs.File) ([]byte, func(), error) {
+// mapFile returns the bytes of f for mmap.Unmap. They stay when f is closed or removed. A file that
+// cannot be mapped is read into memory.
+func mapFile(f vfs.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if f.Fd() != vfs.InvalidFd && info.Size() > 0 {
 		data, err := mmap.File(f.Fd(), info.Size())
 		if !errors.Is(err, errors.ErrUnsupported) {
 			mmap.Advise(data, mmap.Random) // reading neighbours of a page costs time and evicts pages that are used
-			return data, func() { mmap.Unmap(data) }, err
+			return data, err
 		}
 	}
 	data := make([]byte, info.Size())
 	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
-		return nil, nil, err
+		return nil, err
 	}
-	return data, func() {}, nil
+	return data, nil
 }
 
 func (f *File) checkFoot() {
@@ -123,7 +122,7 @@ func (f *File) Release() {
 	if f.users.Add(-1) > 0 {
 		return
 	}
-	f.unmap()
+	mmap.Unmap(f.data)
 	if f.onEnd != nil {
 		f.onEnd()
 	}

@@ -147,20 +147,16 @@ func (c *Crawl) AdvanceSome(now int64, n int) bool {
 	return true
 }
 
-// InFlight returns the number of leases that have not run out, as of the last
-// Advance.
-func (c *Crawl) InFlight() int64 { return int64(c.leases.Len()) }
-
 // open reports whether settings neither pause nor block.
 func open(s *store.QueueSettings, now int64) bool {
 	return !s.Paused && Ms(s.BlockedUntil) <= now
 }
 
-// AddTo adds the counts to those of a store. Those of leases are as of the last
+// AddTo adds the counts to those of a store. Leases in flight, which have not run out, are as of the last
 // Advance.
 func (c *Crawl) AddTo(s *store.Stats) {
 	s.Held += c.Held
-	s.InFlight += c.InFlight()
+	s.InFlight += int64(c.leases.Len())
 	s.Completed += c.Completed
 	s.Dropped += c.Dropped
 	s.Queues += c.Queues

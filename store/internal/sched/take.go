@@ -140,15 +140,10 @@ func (t *taking) rotate(crawls []*Crawl) (err error) {
 	for _, q := range t.aside {
 		q.File(t.Now)
 	}
-	turnTo(crawls, last)
-	return err
-}
-
-// turnTo rotates the crawls so that the given one is last.
-func turnTo(crawls []*Crawl, last *Crawl) {
 	if i := slices.Index(crawls, last) + 1; i > 0 {
 		copy(crawls, slices.Concat(crawls[i:], crawls[:i]))
 	}
+	return err
 }
 
 func (t *taking) full() bool {

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -17,11 +18,8 @@ func Ms(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	ms := t.UnixMilli()
-	if t.Nanosecond()%1e6 != 0 {
-		ms++
-	}
-	return min(max(ms, 1), maxMs)
+	up := t.Add(time.Millisecond - time.Nanosecond)
+	return min(max(up.UnixMilli(), 1), maxMs)
 }
 
 // MsOr is [Ms] with another answer for the zero time.
@@ -45,12 +43,6 @@ func Time(ms int64) time.Time {
 
 // DurMs returns a duration in milliseconds, rounded away from zero.
 func DurMs(d time.Duration) int64 {
-	switch ms := int64(d / time.Millisecond); {
-	case d > time.Duration(ms)*time.Millisecond:
-		return ms + 1
-	case d < time.Duration(ms)*time.Millisecond:
-		return ms - 1
-	default:
-		return ms
-	}
+	whole := d.Truncate(time.Millisecond)
+	return whole.Milliseconds() + int64(cmp.Compare(d, whole))
 }

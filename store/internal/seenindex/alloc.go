@@ -134,11 +134,8 @@ func (a *allocator) close() {
 		for _, s := range a.classes[i].slabs {
 			mmap.Unmap(s.mem)
 		}
-		a.classes[i].slabs, a.classes[i].owners = nil, nil
 	}
 	for _, mem := range a.spare {
 		mmap.Unmap(mem)
 	}
-	a.spare = nil
-	a.bytes = 0
 }

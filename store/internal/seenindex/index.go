@@ -116,15 +116,12 @@ func (x *Index) Has(k *Key) bool {
 	return ok
 }
 
-// Remove forgets k and reports whether it was recorded. Removing a key that was never added
-// may forget another.
-func (x *Index) Remove(k *Key) bool {
+// Remove forgets k. Removing a key that was never added may forget another.
+func (x *Index) Remove(k *Key) {
 	if x.small == nil {
-		return x.half(k).remove(k)
+		x.half(k).remove(k)
 	}
-	n := len(x.small)
 	delete(x.small, *k)
-	return len(x.small) < n
 }
 
 // Bytes returns the memory the index takes.

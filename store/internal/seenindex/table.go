@@ -118,13 +118,13 @@ func (t *table) shiftIn(g *segment, i int, p uint64) bool {
 	return true
 }
 
-// remove forgets k and reports whether it was there.
-func (t *table) remove(k *Key) bool {
+// remove forgets k.
+func (t *table) remove(k *Key) {
 	seg := segmentOf(k)
 	g := &t.segs[seg]
 	i, found := t.find(g, t.print(k))
 	if !found {
-		return false
+		return
 	}
 	slots := t.slots(g)
 	end := i + 1
@@ -137,7 +137,6 @@ func (t *table) remove(k *Key) bool {
 	if g.class() > 1 && 2*g.keys() < t.size(g).slots {
 		t.resize(seg, t.classFor(g.keys()))
 	}
-	return true
 }
 
 // classFor returns the least class that holds n keys with some to come.
