@@ -36,8 +36,7 @@ type generation struct {
 	gone    bool       // it was dropped
 
 	runs    []*run
-	packed  int64                  // keys in packed rows: those of frozen and rows
-	frozen  packedKeys             // what a flush makes a run of
+	frozen  packedKeys             // of packed rows, of which a flush makes a run
 	rows    packedKeys             // packed since
 	pending []byte                 // keys that are packed with the group
 	dead    map[store.Key]struct{} // with a tombstone

@@ -55,7 +55,7 @@ func (o *expireOp) apply(tx *txn) error {
 		o.done = true
 		return nil
 	}
-	if o.packed = g.packed > 0; o.packed {
+	if o.packed = g.packed() > 0; o.packed {
 		return nil
 	}
 	keys, err := tx.oldKeys(c, g)

@@ -151,9 +151,9 @@ func (tx *txn) freeze() (parts []*keyPart) {
 	s := tx.s
 	for _, c := range s.crawls {
 		for _, g := range c.gens {
-			if g.packed > 0 {
+			if g.packed() > 0 {
 				g.frozen.move(&g.rows)
-				parts = append(parts, &keyPart{g: g, rows: g.frozen, packed: g.packed, upTo: s.nextPacked - 1})
+				parts = append(parts, &keyPart{g: g, rows: g.frozen})
 			}
 			if s.purges(g) {
 				g.purging, g.dead = g.dead, nil

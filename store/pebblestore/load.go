@@ -140,9 +140,7 @@ func (s *Store) loadPacked(gens map[uint32]*generation) error {
 		}
 		s.nextPacked = max(s.nextPacked, row+1)
 		g.rows.add(row, value)
-		n := int64(len(value) / keyLen)
-		g.packed += n
-		s.packed += n
+		s.packed += int64(len(value) / keyLen)
 		return nil
 	})
 }
@@ -196,7 +194,7 @@ func (s *Store) endLearning() {
 
 // checkCount compares the number of keys of g with what its row says.
 func (s *Store) checkCount(g *generation) error {
-	n := g.packed
+	n := g.packed()
 	for _, r := range g.runs {
 		n += r.Len()
 		if g.low != nil {

@@ -18,15 +18,13 @@ type keyPart struct {
 	g      *generation
 	inputs []*run     // nil for packed rows
 	rows   packedKeys // frozen
-	packed int64      // keys in them
-	upTo   uint64     // their last row
 	purge  bool       // leave out the keys that are purging
 	file   *runfile.Writer
 	place  runfile.Place
 }
 
 func (p *keyPart) len() int64 {
-	n := p.packed
+	n := p.rows.n
 	for _, r := range p.inputs {
 		n += r.Len()
 	}
@@ -55,12 +53,6 @@ func (p *keyPart) keys() runfile.Source {
 		return &sifted{from, p.g.withoutPurging}
 	}
 	return from
-}
-
-// run returns the run that was written.
-func (p *keyPart) run() (*run, error) {
-	r, err := p.file.File.Run(p.place)
-	return &run{Run: r}, err
 }
 
 // makeRuns makes runs of parts. If it fails, their inputs stay.
@@ -97,9 +89,7 @@ func (w *runsWriter) writer(n int64) (*runfile.Writer, error) {
 		return w.shared, nil
 	}
 	var id runfile.ID
-	if _, err := rand.Read(id[:]); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(id[:]) // it never fails
 	f, err := runfile.Create(w.s.opt.FS, w.s.runsDir(), id)
 	if err != nil {
 		return nil, err
@@ -131,27 +121,17 @@ func (w *runsWriter) write(p *keyPart) (err error) {
 		}
 		runtime.Gosched() // callers come first
 	}
-	if p.place, err = p.file.End(); err == nil && p.file != w.shared {
-		err = w.finish(p.file)
-	}
+	p.place, err = p.file.End()
 	return err
-}
-
-// finish ends a file.
-func (w *runsWriter) finish(f *runfile.Writer) error {
-	if err := f.Finish(); err != nil {
-		return err
-	}
-	w.s.removeUnused(f.File)
-	return nil
 }
 
 // end ends the files, whose names are durable then.
 func (w *runsWriter) end() error {
-	if w.shared != nil {
-		if err := w.finish(w.shared); err != nil {
+	for _, f := range w.all {
+		if err := f.Finish(); err != nil {
 			return err
 		}
+		w.s.removeUnused(f.File)
 	}
 	if err := w.s.syncDir(w.s.runsDir()); err != nil {
 		return fmt.Errorf("cannot sync the directory of runs: %w", err)
@@ -180,20 +160,18 @@ func (tx *txn) replace(parts []*keyPart) error {
 		if p.purge && tx.s.views > 0 {
 			return errViews
 		}
-		r, err := p.run()
+		r, err := p.file.File.Run(p.place)
 		if err != nil {
 			return err
 		}
 		if p.inputs == nil {
-			if p.place.Keys != p.packed {
-				return fmt.Errorf("cannot make a run of generation %d; got %d packed keys; want %d: %w", p.g.num, p.place.Keys, p.packed, store.ErrCorrupt)
+			if p.place.Keys != p.rows.n {
+				return fmt.Errorf("cannot make a run of generation %d; got %d packed keys; want %d: %w", p.g.num, p.place.Keys, p.rows.n, store.ErrCorrupt)
 			}
-			tx.deletePacked(p.g, p.upTo)
-			p.g.packed -= p.packed
-			tx.s.packed -= p.packed
+			tx.deletePacked(p.g)
 		}
 		if p.place.Keys > 0 {
-			tx.addRun(p.g, r)
+			tx.addRun(p.g, &run{Run: r})
 		}
 		tx.dropRuns(p.g, p.inputs)
 		if p.purge {
@@ -221,26 +199,15 @@ func (tx *txn) purged(g *generation) {
 	g.purging, g.revived = nil, nil
 }
 
-// mergeParts merges the inputs of each part.
+// mergeParts merges the inputs of each part, and ends their use. If one of them is damaged they are not
+// merged again.
 func (s *Store) mergeParts(parts []*keyPart) error {
 	err := s.makeRuns(parts)
-	s.endParts(parts, errors.Is(err, runfile.ErrDamaged))
-	return err
-}
-
-// withoutPurging takes the keys out that are purging.
-func (g *generation) withoutPurging(keys []store.Key) ([]store.Key, error) {
-	return slices.DeleteFunc(keys, func(k store.Key) bool { _, ok := g.purging[k]; return ok }), nil
-}
-
-// endParts ends the use of the inputs. If one of them is damaged they are not merged
-// again.
-func (s *Store) endParts(parts []*keyPart, bad bool) {
 	alive := s.lock() == nil
 	for _, p := range parts {
 		for _, r := range p.inputs {
 			if alive {
-				r.busy = bad
+				r.busy = errors.Is(err, runfile.ErrDamaged)
 			}
 			r.File.Release()
 		}
@@ -248,6 +215,12 @@ func (s *Store) endParts(parts []*keyPart, bad bool) {
 	if alive {
 		s.mu.Unlock()
 	}
+	return err
+}
+
+// withoutPurging takes the keys out that are purging.
+func (g *generation) withoutPurging(keys []store.Key) ([]store.Key, error) {
+	return slices.DeleteFunc(keys, func(k store.Key) bool { _, ok := g.purging[k]; return ok }), nil
 }
 
 // mustPurge reports whether a generation has many tombstones.

@@ -110,7 +110,7 @@ func TestMovedKeysAreListed(t *testing.T) {
 		err := m.do(t.Context(), stepOp(func(tx *txn) error {
 			err := o.apply(tx)
 			for _, g := range m.crawls[store.DefaultCrawl].gens {
-				moved += int(g.packed)
+				moved += int(g.packed())
 				if len(g.pending) > 0 {
 					t.Errorf("got %d bytes of keys in no row of generation %d", len(g.pending), g.num)
 				}

@@ -21,9 +21,14 @@ func appendPackedRow(dst []byte, gen uint32, num uint64) []byte {
 
 // packedKeys are the keys of packed rows, which stay in memory until they are in runs.
 type packedKeys struct {
+	n      int64
 	chunks [][]byte // their bytes do not change, so that others can read them
 	nums   []uint64 // of the rows, the first few of them
+	last   uint64   // the number of the last row
 }
+
+// packed returns how many keys of g are in packed rows.
+func (g *generation) packed() int64 { return g.frozen.n + g.rows.n }
 
 // chunkLen is the length up to which rows share a chunk.
 const chunkLen = 1 << 18
@@ -33,6 +38,8 @@ const fewRows = 16
 
 // add adds a row.
 func (p *packedKeys) add(num uint64, keys []byte) {
+	p.n += int64(len(keys) / keyLen)
+	p.last = num
 	if len(p.nums) <= fewRows {
 		p.nums = append(p.nums, num)
 	}
@@ -45,18 +52,16 @@ func (p *packedKeys) add(num uint64, keys []byte) {
 
 // move adds the rows of another, which is empty then.
 func (p *packedKeys) move(from *packedKeys) {
+	p.n += from.n
 	p.chunks = append(p.chunks, from.chunks...)
 	p.nums = append(p.nums, from.nums...)
+	p.last = max(p.last, from.last)
 	*from = packedKeys{}
 }
 
 // sorted returns the keys in order.
 func (p *packedKeys) sorted() []store.Key {
-	var n int
-	for _, c := range p.chunks {
-		n += len(c) / keyLen
-	}
-	keys := make([]store.Key, 0, n)
+	keys := make([]store.Key, 0, p.n)
 	for _, c := range p.chunks {
 		for ; len(c) > 0; c = c[keyLen:] {
 			keys = append(keys, store.Key(c))
@@ -84,7 +89,6 @@ func (s *Store) writePacked(tx *txn) {
 			tx.key = appendPackedRow(tx.key[:0], g.num, s.nextPacked)
 			tx.set(tx.key, g.pending)
 			g.rows.add(s.nextPacked, g.pending)
-			g.packed += n
 			s.packed += n
 			s.packSpace, g.pending = g.pending[:0], nil
 		}
@@ -106,10 +110,11 @@ func parsePackedRow(key, value []byte) (gen uint32, num uint64, keys []byte, err
 	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), value, nil
 }
 
-// deletePacked deletes the frozen rows of g, which have numbers up to one.
-func (tx *txn) deletePacked(g *generation, upTo uint64) {
+// deletePacked deletes the frozen rows of g.
+func (tx *txn) deletePacked(g *generation) {
+	tx.s.packed -= g.frozen.n
 	if len(g.frozen.nums) > fewRows {
-		tx.deleteRange(appendPackedRow(nil, g.num, 0), append(appendPackedRow(nil, g.num, upTo), 0))
+		tx.deleteRange(appendPackedRow(nil, g.num, 0), append(appendPackedRow(nil, g.num, g.frozen.last), 0))
 	} else {
 		for _, num := range g.frozen.nums {
 			tx.singleDelete(appendPackedRow(nil, g.num, num))

@@ -134,7 +134,7 @@ func (tx *txn) dropGeneration(g *generation) {
 	for _, table := range []byte{tablePacked, tableTomb} {
 		tx.deleteRange(appendNumbered(nil, table, g.num), afterNumbered(table, g.num))
 	}
-	tx.s.packed -= g.packed
-	g.packed, g.pending, g.gone, g.dirty = 0, nil, true, false
+	tx.s.packed -= g.packed()
+	g.pending, g.gone, g.dirty = nil, true, false
 	g.frozen, g.rows = packedKeys{}, packedKeys{}
 }

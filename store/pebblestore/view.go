@@ -37,9 +37,9 @@ func (h *heldRuns) parts(g *generation) (parts []*keyPart) {
 		h.hold(r)
 		parts = append(parts, &keyPart{g: g, inputs: []*run{r}})
 	}
-	if g.packed > 0 {
-		rows := packedKeys{chunks: slices.Concat(g.frozen.chunks, g.rows.chunks)} // the last of them grows
-		parts = append(parts, &keyPart{g: g, rows: rows, packed: g.packed})
+	if n := g.packed(); n > 0 {
+		rows := packedKeys{n: n, chunks: slices.Concat(g.frozen.chunks, g.rows.chunks)} // the last of them grows
+		parts = append(parts, &keyPart{g: g, rows: rows})
 	}
 	return parts
 }
