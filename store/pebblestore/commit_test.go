@@ -385,7 +385,7 @@ func TestNothingAfterALostGroup(t *testing.T) {
 			calls.Go(func() {
 				_ = s.do(context.Background(), readOp(func(tx *txn) error {
 					k := testKey(lo)
-					tx.record(tx.crawl(store.DefaultCrawl, true), &k)
+					tx.note(tx.recordSorted(tx.crawl(store.DefaultCrawl, true), []store.Key{k}, []uint32{0}, make([]bool, 1)))
 					tx.note(bad)
 					return nil
 				}))

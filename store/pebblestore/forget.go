@@ -144,7 +144,6 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	}
 	for k, g := range found {
 		f := tx.find(c, &k)
-		tx.s.texts.drop(c.num, &k)
 		tx.release(c, &f)
 		if f.lease != nil || f.ptr.queue != 0 {
 			tx.deletePlace(c, &k)
@@ -156,6 +155,7 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 
 // dropKey removes a key that was recorded in g.
 func (tx *txn) dropKey(c *crawl, g *generation, k *store.Key) {
+	tx.s.texts.drop(c.num, k)
 	c.seen.remove(k)
 	tx.kill(g, k)
 	g.keys--

@@ -143,7 +143,7 @@ func (s *Store) leave() {
 	}()
 }
 
-// recordSorted is record for many keys: it sets fresh[i] for each i of order.
+// recordSorted records keys as seen in c, and sets fresh[i] to whether keys[i] was new, for each i of order.
 func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []bool) error {
 	if err := c.seen.addSorted(keys, order, fresh); err != nil {
 		return err

@@ -111,6 +111,9 @@ func (n *keySet) has(k *store.Key) (bool, error) {
 	return has[0], err
 }
 
+// first is the order of one key.
+var first = []uint32{0}
+
 // packed notes that a key that is known went into a packed row.
 func (n *keySet) packed(k *store.Key) {
 	if n.x != nil {

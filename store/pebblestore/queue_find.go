@@ -231,6 +231,7 @@ func (tx *txn) release(c *crawl, f *found) {
 	default:
 		return
 	}
+	tx.s.texts.drop(c.num, &f.rec.Key)
 	tx.changedQueue(q)
 }
 

@@ -57,7 +57,6 @@ func (a *adder) force(i int, f *forced) {
 // requeue queues a known item that is not held.
 func (a *adder) requeue(it *store.Item, f *forced) {
 	f.queued, f.first = true, it.URL
-	a.s.texts.drop(a.c.num, &it.Key)
 	a.release(a.c, &f.found)
 	rec := a.record(it)
 	if f.text() {

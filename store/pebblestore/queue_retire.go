@@ -91,7 +91,6 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 		tx.deleteRange(rows[0], rows[1])
 	}
 	for k, g := range found {
-		tx.s.texts.drop(r.c.num, &k)
 		tx.deletePlace(r.c, &k)
 		tx.dropKey(r.c, g, &k)
 	}

@@ -104,7 +104,11 @@ func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
 	switch {
 	case l != nil && !l.Queue.Retired(): // a leased key is known
 		return leasedAt(l), true
-	case st.Token != 0 || !tx.known(c, &st.Key):
+	case st.Token != 0:
+		return found{}, false
+	}
+	known, err := c.seen.has(&st.Key)
+	if tx.note(err); !known {
 		return found{}, false
 	}
 	return tx.find(c, &st.Key), true
@@ -117,7 +121,7 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 	rec.Change(st)
 	tx.s.texts.drop(c.num, &st.Key)
 	if !known {
-		tx.record(c, &st.Key)
+		tx.note(tx.recordSorted(c, []store.Key{st.Key}, first, make([]bool, 1)))
 	}
 	if st.UnicodeHost {
 		tx.unicodeHosts()
@@ -144,7 +148,6 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 		tx.writeLease(l)
 		return
 	}
-	tx.s.texts.drop(c.num, &st.Key)
 	tx.release(c, f)
 	if !f.held() {
 		f.rec.Attempts = 0
@@ -153,25 +156,19 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 	tx.outcome(c, st, f, false)
 }
 
-// outcome applies an outcome to a URL that was released. The seen row of one
-// that is made points nowhere yet.
+// outcome queues a URL that was released, or ends it as done or dropped. If the text of one that ended
+// is kept, its place names the queue. One that is made has no place yet.
 func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
+	k, state := &f.rec.Key, store.Done
 	switch st.Outcome {
-	case store.Complete:
-		tx.finish(c, f, store.Done, made)
-	case store.Drop:
-		tx.finish(c, f, store.Dropped, made)
 	case store.Requeue:
 		f.rec.Due = sched.Due(st, sched.Now(tx.now))
 		p := tx.enqueue(c, f.queue, &f.rec)
-		tx.setPlace(c, &st.Key, &p)
+		tx.setPlace(c, k, &p)
+		return
+	case store.Drop:
+		state = store.Dropped
 	}
-}
-
-// finish ends a URL as done or dropped. If its text is kept, its place still names the
-// queue.
-func (tx *txn) finish(c *crawl, f *found, state store.State, made bool) {
-	k := &f.rec.Key
 	f.queue.End(state, 1)
 	f.rec.Due = 0
 	if !tx.s.opt.KeepURLs {

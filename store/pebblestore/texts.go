@@ -85,9 +85,6 @@ func (t *texts) drop(crawl uint32, k *store.Key) {
 // does not have it, the version is for learn. A text equal to the one given is
 // returned as that, without a copy.
 func (t *texts) get(crawl uint32, k *store.Key, like string) (text string, known bool, version uint64) {
-	if !t.on.Load() {
-		return "", false, 0
-	}
 	s := t.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,9 +107,6 @@ func (t *texts) get(crawl uint32, k *store.Key, like string) (text string, known
 // learn adds the text of a URL as it was read, "" if it isn't kept, unless the URL was put or
 // dropped since get returned the version.
 func (t *texts) learn(crawl uint32, k *store.Key, text string, version uint64) {
-	if !t.on.Load() {
-		return
-	}
 	s := t.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()

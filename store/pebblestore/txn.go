@@ -3,11 +3,9 @@ package pebblestore
 import (
 	"cmp"
 	"time"
-	"unsafe"
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
@@ -62,16 +60,12 @@ func (tx *txn) deleteRange(lo, hi []byte) { tx.note(tx.batch.DeleteRange(lo, hi,
 // crawl returns the crawl of that name, or nil when there is none and none is
 // to be made.
 func (tx *txn) crawl(name string, make bool) *crawl {
-	c := tx.s.crawls[name]
-	if c == nil && make {
-		c = tx.newCrawl(name)
-	}
-	return c
-}
-
-func (tx *txn) newCrawl(name string) *crawl {
 	s := tx.s
-	c := &crawl{num: s.nextCrawl, name: name}
+	c := s.crawls[name]
+	if c != nil || !make {
+		return c
+	}
+	c = &crawl{num: s.nextCrawl, name: name}
 	c.seen = s.newKeySet(c)
 	s.nextCrawl++
 	s.addCrawl(c)
@@ -135,22 +129,6 @@ func (s *Store) writeDirty(tx *txn) {
 		}
 	}
 }
-
-// known reports whether k was seen in c.
-func (tx *txn) known(c *crawl, k *store.Key) bool {
-	known, err := c.seen.has(k)
-	tx.note(err)
-	return known
-}
-
-// record records k as seen in c, and reports whether it was new.
-func (tx *txn) record(c *crawl, k *store.Key) bool {
-	var fresh [1]bool
-	tx.note(tx.recordSorted(c, unsafe.Slice(k, 1), first, fresh[:]))
-	return fresh[0]
-}
-
-var first = []uint32{0}
 
 // unicodeHosts notes that keys of internationalised hosts are in the store.
 func (tx *txn) unicodeHosts() {
