@@ -16,22 +16,23 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	if err := sched.CheckItems(items); err != nil {
 		return nil, err
 	}
-	if len(s.also) == 0 {
-		return s.add(ctx, crawl, items, opt)
+	keys := make([]store.Key, len(items))
+	for i := range items {
+		keys[i] = items[i].Key
 	}
-	paths, err := s.seenIn(crawl, itemKeys(items))
+	paths, err := s.seenIn(crawl, keys)
 	if err != nil {
 		return nil, err
 	}
 	if paths == nil {
-		return s.add(ctx, crawl, items, opt)
+		return s.add(ctx, crawl, items, keys, opt)
 	}
 	for i := range items {
 		if items[i].Force {
 			paths[i] = ""
 		}
 	}
-	rest, err := s.add(ctx, crawl, outside(items, paths), opt)
+	rest, err := s.add(ctx, crawl, outside(items, paths), outside(keys, paths), opt)
 	if err != nil {
 		return nil, err
 	}
@@ -42,22 +43,14 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	return verdicts, nil
 }
 
-func itemKeys(items []store.Item) []store.Key {
-	keys := make([]store.Key, len(items))
-	for i := range items {
-		keys[i] = items[i].Key
-	}
-	return keys
-}
-
 // add is Add for items whose keys are in no key file.
-func (s *Store) add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) (_ []store.Verdict, err error) {
+func (s *Store) add(ctx context.Context, crawl string, items []store.Item, keys []store.Key, opt store.AddOptions) (_ []store.Verdict, err error) {
 	if len(items) == 0 {
 		return nil, s.usable()
 	}
 	o := &addOp{
 		crawl: crawl, items: items, opt: opt,
-		keys: itemKeys(items), fresh: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)),
+		keys: keys, fresh: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)),
 	}
 	sorter := sorters.Get().(*sorter)
 	o.order = sorter.sort(o.keys)

@@ -43,7 +43,7 @@ func TestFailedStoreClosesFiles(t *testing.T) {
 		dir := t.TempDir()
 		var full atomic.Bool
 		fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && isLog(op.Path) {
+			if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasSuffix(op.Path, ".log") {
 				return syscall.ENOSPC
 			}
 			return nil
@@ -150,7 +150,7 @@ func TestFailedStoreUnmapsRuns(t *testing.T) {
 				if armed.Load() && op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".run") {
 					full.Store(true)
 				}
-				if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && isLog(op.Path) {
+				if full.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && strings.HasSuffix(op.Path, ".log") {
 					return syscall.ENOSPC
 				}
 				return nil

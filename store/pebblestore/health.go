@@ -58,23 +58,18 @@ func (h *health) isDead() bool { return async.Closed(h.dead) }
 
 // rlock takes s.mu for reading, unless the store is not usable: after a failure, the state may be
 // ahead of the disk.
-func (s *Store) rlock() error {
-	s.mu.RLock()
-	if err := s.usable(); err != nil {
-		s.mu.RUnlock()
-		return err
-	}
-	return nil
-}
+func (s *Store) rlock() error { return s.lockUsable(s.mu.RLocker()) }
 
 // lock is rlock for writing, by others than the committer.
-func (s *Store) lock() error {
-	s.mu.Lock()
-	if err := s.usable(); err != nil {
-		s.mu.Unlock()
-		return err
+func (s *Store) lock() error { return s.lockUsable(&s.mu) }
+
+func (s *Store) lockUsable(mu sync.Locker) error {
+	mu.Lock()
+	err := s.usable()
+	if err != nil {
+		mu.Unlock()
 	}
-	return nil
+	return err
 }
 
 // pebbleLog is the pebble.Logger.

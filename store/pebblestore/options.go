@@ -115,18 +115,14 @@ func (o Options) withDefaults() Options {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = 256 << 20
 	}
-	o.tuning = o.tuning.withDefaults(o.CacheBytes)
-	return o
-}
-
-func (t tuning) withDefaults(cache int64) tuning {
+	t := &o.tuning
 	if t.monotonic == nil {
 		began := time.Now()
 		t.monotonic = func() time.Duration { return time.Since(began) }
 	}
 	t.groupKeys = cmp.Or(t.groupKeys, 1<<16)
 	t.backlog = cmp.Or(t.backlog, 1024)
-	t.memTableBytes = cmp.Or(t.memTableBytes, int(min(max(cache/4, 64<<10), 32<<20)))
+	t.memTableBytes = cmp.Or(t.memTableBytes, int(min(max(o.CacheBytes/4, 64<<10), 32<<20)))
 	t.tableBytes = cmp.Or(t.tableBytes, 32<<20)
 	t.textBytes = cmp.Or(t.textBytes, 80<<20)
 	t.leaseBytes = cmp.Or(t.leaseBytes, 1<<10)
@@ -137,5 +133,5 @@ func (t tuning) withDefaults(cache int64) tuning {
 	if t.format == 0 {
 		t.format, t.upgrades = formatVersion, upgrades
 	}
-	return t
+	return o
 }

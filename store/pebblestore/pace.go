@@ -15,9 +15,8 @@ import (
 // stop. It stops where L0 is full: if Pebble did, a store whose disk fails could not end that.
 // Packed keys count as depth: tuning.lagKeys of them are as much as a full L0.
 type pace struct {
-	depth      func() int // asks Pebble how many sublevels L0 has
-	from, stop int        // where waiting begins, and where L0 is full
-	every      int        // bytes written between two questions
+	depth func() int // asks Pebble how many sublevels L0 has
+	every int        // bytes written between two questions
 
 	deep  int       // as Pebble last said
 	asked time.Time // when
@@ -28,10 +27,9 @@ type pace struct {
 }
 
 const (
-	// paceStop is how many sublevels of L0 are full.
-	paceStop = 64
-	// paceRate is what may be written in a second when L0 is halfway between from
-	// and stop: what compactions manage on two processors that have nothing else to do.
+	// paceStop is how many sublevels of L0 are full, and paceFrom where waiting begins.
+	paceStop, paceFrom = 64, paceStop / 2
+	// paceRate is what may be written in a second when L0 is halfway between them: what compactions manage on two processors that have nothing else to do.
 	paceRate = 32 << 20
 	// A wait shorter than this is put off until it has added up, as timers are no
 	// more exact; and a group waits at most so long, as others wait for it.
@@ -45,14 +43,13 @@ const (
 func newPace(db *pebble.DB, memTableBytes int) *pace {
 	return &pace{
 		depth: func() int { return int(db.Metrics().Levels[0].Sublevels) },
-		from:  paceStop / 2, stop: paceStop,
 		every: memTableBytes / 8,
 	}
 }
 
 // lag is how deep packed keys count.
 func (s *Store) lag() int {
-	return int(s.packed * int64(s.pace.stop) / int64(s.opt.lagKeys))
+	return int(s.packed * paceStop / int64(s.opt.lagKeys))
 }
 
 // charge notes that n bytes were written, while packed keys count as a depth.
@@ -62,7 +59,7 @@ func (p *pace) charge(n, lag int) {
 	}
 	now := time.Now()
 	p.since += n
-	if p.since >= p.every || p.deep > p.from && now.Sub(p.asked) >= paceFresh {
+	if p.since >= p.every || p.deep > paceFrom && now.Sub(p.asked) >= paceFresh {
 		p.deep, p.asked, p.since = p.depth(), now, 0
 	}
 	if p.until.Before(now) {
@@ -72,9 +69,9 @@ func (p *pace) charge(n, lag int) {
 }
 
 // price is how long n bytes have to wait. Where L0 has gone the share x of the way from
-// from to stop, bytes go at paceRate × (1-x)/x.
+// paceFrom to paceStop, bytes go at paceRate × (1-x)/x.
 func (p *pace) price(n, deep int) time.Duration {
-	behind, left := deep-p.from, max(p.stop-deep, 1)
+	behind, left := deep-paceFrom, max(paceStop-deep, 1)
 	if behind <= 0 {
 		return 0
 	}
@@ -86,7 +83,7 @@ func (p *pace) price(n, deep int) time.Duration {
 func (p *pace) wait(dead, closing <-chan struct{}) {
 	start := time.Now()
 	d := p.until.Sub(start)
-	if d < paceLeast && p.deep < p.stop {
+	if d < paceLeast && p.deep < paceStop {
 		return
 	}
 	defer func() { p.waited.Add(int64(time.Since(start))) }()
@@ -98,7 +95,7 @@ func (p *pace) wait(dead, closing <-chan struct{}) {
 		case <-closing:
 			return
 		}
-		if p.deep < p.stop {
+		if p.deep < paceStop {
 			return
 		}
 		p.deep, p.asked, d = p.depth(), time.Now(), paceFresh

@@ -29,7 +29,7 @@ func TestPace(t *testing.T) {
 		{63, 31 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &pace{depth: func() int { return c.deep }, from: 32, stop: 64, every: 1}
+			p := &pace{depth: func() int { return c.deep }, every: 1}
 			start := time.Now()
 			for range 32 << 20 / (64 << 10) {
 				p.wait(nil, nil)
@@ -53,7 +53,7 @@ func TestPaceStops(t *testing.T) {
 	for _, full := range []int{64, 80} {
 		synctest.Test(t, func(t *testing.T) {
 			start, over := time.Now(), make(chan struct{})
-			p := &pace{from: 32, stop: 64, every: 1, depth: func() int {
+			p := &pace{every: 1, depth: func() int {
 				if time.Since(start) < 10*time.Second {
 					return full
 				}
@@ -78,7 +78,7 @@ func TestPaceStops(t *testing.T) {
 // that a failed or closing store does not wait.
 func TestPaceForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pace{depth: func() int { return 60 }, from: 32, stop: 64, every: 1}
+		p := &pace{depth: func() int { return 60 }, every: 1}
 		p.charge(1<<30, 0)
 		time.Sleep(paceMost)
 		if p.wait(nil, nil); p.waited.Load() != 0 {
@@ -104,7 +104,7 @@ func TestPaceForgets(t *testing.T) {
 func TestPaceAsksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, deep := 0, 0
-		p := &pace{depth: func() int { asked++; return deep }, from: 32, stop: 64, every: 1000}
+		p := &pace{depth: func() int { asked++; return deep }, every: 1000}
 		step := func(what string, n, want int) {
 			t.Helper()
 			if p.charge(n, 0); asked != want {
@@ -156,7 +156,7 @@ func TestPaceInStore(t *testing.T) {
 	}
 	close(fs.held)
 	within(t, "compactions", func() {
-		for s.pace.depth() > s.pace.from {
+		for s.pace.depth() > paceFrom {
 			time.Sleep(time.Millisecond)
 		}
 	})

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -83,10 +84,7 @@ func (o *configureOp) refiles(c *crawl) {
 	if !sched.Refiles(&o.change) {
 		return
 	}
-	o.refile = slices.Grow(o.refile, len(c.queues.loaded))
-	for _, q := range c.queues.loaded {
-		o.refile = append(o.refile, q)
-	}
+	o.refile = slices.AppendSeq(slices.Grow(o.refile, len(c.queues.loaded)), maps.Values(c.queues.loaded))
 }
 
 // refileQueues is how many queues one step files again: a few milliseconds.

@@ -25,16 +25,12 @@ func (read readOp) apply(tx *txn) error {
 }
 
 // ask returns what a step that only reads returns.
-func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (T, error) {
-	var answer, none T
-	err := s.do(ctx, readOp(func(tx *txn) (err error) {
+func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (answer T, err error) {
+	err = s.do(ctx, readOp(func(tx *txn) (err error) {
 		answer, err = read(tx)
 		return err
 	}))
-	if err != nil {
-		return none, err
-	}
-	return answer, nil
+	return answer, err
 }
 
 // Lookup implements store.Store.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -237,7 +238,7 @@ type heldLog struct {
 }
 
 func (h *heldLog) wait(op errorfs.Op) error {
-	if (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite) && isLog(op.Path) && h.armed.CompareAndSwap(true, false) {
+	if (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite) && strings.HasSuffix(op.Path, ".log") && h.armed.CompareAndSwap(true, false) {
 		close(h.entered)
 		<-h.release
 	}

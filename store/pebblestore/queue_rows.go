@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"time"
 
 	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
@@ -262,5 +261,3 @@ func (r *rowReader) end(what string, b []byte) error {
 	}
 	return nil
 }
-
-func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

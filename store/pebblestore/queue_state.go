@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -22,7 +23,7 @@ func appendSettings(dst []byte, s *store.QueueSettings) []byte {
 
 func (r *rowReader) settings() store.QueueSettings {
 	return store.QueueSettings{
-		Delay:        ms(r.zigzag()),
+		Delay:        time.Duration(r.zigzag()) * time.Millisecond,
 		MaxInFlight:  int(r.zigzag()),
 		BlockedUntil: sched.Time(int64(r.Uvarint())),
 		Limit:        int64(r.Uvarint()),

@@ -54,8 +54,6 @@ func (fs *watchFS) change(n need, f func() error) error {
 	return err
 }
 
-func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
-
 // need returns how much Pebble needs a directory, or a file that it writes for a purpose.
 func (fs *watchFS) need(dir string, c vfs.DiskWriteCategory) need {
 	switch {
@@ -69,7 +67,7 @@ func (fs *watchFS) need(dir string, c vfs.DiskWriteCategory) need {
 
 // create makes a file by f. If the store has failed, the file is in memory.
 func (fs *watchFS) create(name string, c vfs.DiskWriteCategory, f func() (vfs.File, error)) (vfs.File, error) {
-	w := &watchFile{File: vfs.NewMemFile(nil), fs: fs, need: fs.need(fs.PathDir(name), c), log: isLog(name)}
+	w := &watchFile{File: vfs.NewMemFile(nil), fs: fs, need: fs.need(fs.PathDir(name), c)}
 	err := fs.change(w.need, func() error {
 		file, err := f()
 		if err == nil {
@@ -125,14 +123,10 @@ func (fs *watchFS) Rename(oldName, newName string) error {
 func (fs *watchFS) Lock(name string) (io.Closer, error) {
 	c, err := fs.FS.Lock(name)
 	if err != nil && fs.readOnly && errors.Is(err, syscall.EROFS) {
-		return noLock{}, nil
+		return io.NopCloser(nil), nil
 	}
 	return c, err
 }
-
-type noLock struct{}
-
-func (noLock) Close() error { return nil }
 
 // Unwrap implements vfs.FS.
 func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }
@@ -146,7 +140,6 @@ type watchFile struct {
 	vfs.File
 	fs   *watchFS
 	need need
-	log  bool
 }
 
 // Write implements vfs.File.
@@ -155,7 +148,7 @@ func (f *watchFile) Write(p []byte) (int, error) {
 		_, err := f.File.Write(p)
 		return err
 	})
-	if !f.log {
+	if f.need != vital {
 		runtime.Gosched()
 	}
 	if err != nil {
