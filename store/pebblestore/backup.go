@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -32,15 +31,12 @@ type BackupSize struct {
 // links: nearly all of them. On another, it shares the run files that an earlier backup
 // has. The copy is durable when Backup returns nil. An error leaves no directory; a crash
 // may leave a part of one, so the caller renames the directory when it is complete.
-func (s *Store) Backup(ctx context.Context, dir string, earlier ...string) (BackupSize, error) {
-	size, err := s.backup(ctx, dir, earlier)
-	if err != nil {
-		return BackupSize{}, fmt.Errorf("cannot back up store %s to %s: %w", s.dir, dir, err)
-	}
-	return size, nil
-}
-
-func (s *Store) backup(ctx context.Context, dir string, earlier []string) (size BackupSize, err error) {
+func (s *Store) Backup(ctx context.Context, dir string, earlier ...string) (size BackupSize, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot back up store %s to %s: %w", s.dir, dir, err)
+		}
+	}()
 	if s.opt.Mode == OpenReadOnly {
 		return size, fault.As(store.ErrInvalid, "the store is open for reading only")
 	}
@@ -75,8 +71,8 @@ type backup struct {
 	ctx     context.Context
 	dir     string
 	earlier []string
-	runs    []runfile.ID
-	shares  bool // the file system of the store
+	runs    map[runfile.ID]struct{} // those that a row names
+	shares  bool                    // the file system of the store
 	size    BackupSize
 }
 
@@ -117,27 +113,19 @@ func (b *backup) checkpoint() error {
 	return cmp.Or(b.ended(), corruption(err))
 }
 
-// look opens the copied database for reading, and notes the runs that it names.
-func (b *backup) look() error {
+// look opens the copied database for reading, notes the run files that it names, and counts its keys.
+func (b *backup) look() (err error) {
 	opt := b.s.opt
 	opt.Mode, opt.CacheBytes = OpenReadOnly, 8<<20
 	db, err := openPebble(b.dir, opt, newHealth())
 	if err != nil {
 		return err
 	}
-	return corruption(errors.Join(b.readRows(db), db.Close()))
-}
-
-// readRows notes the run files, and counts the keys.
-func (b *backup) readRows(db *pebble.DB) error {
-	b.runs, b.size.Keys = nil, 0
-	named := map[runfile.ID]bool{}
-	err := scanRows(db, []byte{tableRun}, rowBound(tableRun), func(key, value []byte) error {
+	defer func() { err = corruption(errors.Join(err, db.Close())) }()
+	b.runs, b.size.Keys = map[runfile.ID]struct{}{}, 0
+	err = scanRows(db, []byte{tableRun}, rowBound(tableRun), func(key, value []byte) error {
 		_, id, _, err := parseRunRow(key, value)
-		if err == nil && !named[id] {
-			named[id] = true
-			b.runs = append(b.runs, id)
-		}
+		b.runs[id] = struct{}{}
 		return err
 	})
 	if err != nil {
@@ -165,7 +153,7 @@ func (b *backup) runFiles() error {
 	if err := fs.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
-	for _, id := range b.runs {
+	for id := range b.runs {
 		if err := b.ended(); err != nil {
 			return err
 		}

@@ -55,7 +55,8 @@ type upgrading struct {
 
 // copy copies the files of a store that has another format, and returns its format.
 func (u *upgrading) copy() (was uint32, err error) {
-	db, err := u.open(u.from, OpenReadOnly, newHealth()) // which locks the directory
+	u.opt.Mode = OpenReadOnly
+	db, err := openPebble(u.from, u.opt, newHealth()) // which locks the directory
 	if err != nil {
 		return 0, err
 	}
@@ -77,13 +78,6 @@ func (u *upgrading) copy() (was uint32, err error) {
 		return was, err
 	}
 	return was, u.files()
-}
-
-// open opens the database in a directory, of whatever format.
-func (u *upgrading) open(dir string, mode Mode, h *health) (*pebble.DB, error) {
-	opt := u.opt
-	opt.Mode = mode
-	return openPebble(dir, opt, h)
 }
 
 // readable returns an error unless upgrades lead from a format to the one that is read.
@@ -142,7 +136,8 @@ func (u *upgrading) complete() error {
 // steps takes the copy from format to format.
 func (u *upgrading) steps() (err error) {
 	h := newHealth()
-	db, err := u.open(u.tmp, OpenExisting, h)
+	u.opt.Mode = OpenExisting
+	db, err := openPebble(u.tmp, u.opt, h)
 	if err != nil {
 		return err
 	}
