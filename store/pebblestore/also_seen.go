@@ -13,7 +13,6 @@ type AlsoSeen struct {
 	Crawl string // as the store names it; "" is all crawls
 }
 
-// openAlsoSeen opens the key files.
 func (s *Store) openAlsoSeen() error {
 	for _, f := range s.opt.AlsoSeen {
 		set, err := keyfile.OpenSet(f.Path)

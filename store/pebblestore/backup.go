@@ -179,7 +179,6 @@ func (b *backup) runFile(name string) error {
 	return b.count(to, linked)
 }
 
-// count counts a file of the backup.
 func (b *backup) count(path string, linked bool) error {
 	info, err := b.s.opt.FS.Stat(path)
 	if err != nil || info.IsDir() {

@@ -101,7 +101,6 @@ func (o *Options) fits(n int64) bool {
 	return o.indexBytes() >= int64(math.Ceil(1.25*float64(n)*seenindex.BytesPerKey))
 }
 
-// indexBytes is the budget of the index.
 func (o *Options) indexBytes() int64 {
 	switch {
 	case o.Mode == OpenReadOnly:

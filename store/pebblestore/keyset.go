@@ -104,7 +104,6 @@ func (n *keySet) hasSorted(keys []store.Key, order []uint32, has []bool) error {
 	return n.find(keys, order, has, n.tables)
 }
 
-// has reports whether k is known.
 func (n *keySet) has(k *store.Key) (bool, error) {
 	var has [1]bool
 	err := n.hasSorted(unsafe.Slice(k, 1), first, has[:])
@@ -135,7 +134,6 @@ func (n *keySet) remove(k *store.Key) {
 	}
 }
 
-// bytes returns the memory of the set.
 func (n *keySet) bytes() (b int64) {
 	if n.x != nil {
 		b = n.x.Bytes()
@@ -146,7 +144,6 @@ func (n *keySet) bytes() (b int64) {
 	return b
 }
 
-// close releases the memory.
 func (n *keySet) close() {
 	if n.x != nil {
 		n.x.Close()

@@ -130,7 +130,6 @@ func (s *Store) loadTombs(gens map[uint32]*generation) error {
 	})
 }
 
-// loadPacked reads the packed rows.
 func (s *Store) loadPacked(gens map[uint32]*generation) error {
 	s.nextPacked = 1
 	return s.scanOf(gens, tablePacked, func(g *generation, key, value []byte) error {

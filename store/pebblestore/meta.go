@@ -37,7 +37,6 @@ const secretLen = 48
 
 func metaKey(name byte) []byte { return []byte{tableMeta, name} }
 
-// appendNext appends the value of the metaNext row.
 func appendNext(dst []byte, crawl, gen uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, crawl), gen)
 }

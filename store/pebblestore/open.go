@@ -146,7 +146,6 @@ func open(dir string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-// openPebble opens the database.
 func openPebble(dir string, opt Options, h *health) (db *pebble.DB, err error) {
 	if err := opt.checkThere(dir); err != nil {
 		return nil, err
@@ -276,7 +275,6 @@ func (s *Store) closeKeys() {
 	}
 }
 
-// isClosing reports whether Close was called.
 func (s *Store) isClosing() bool { return async.Closed(s.closing) }
 
 // closePebble leaves nothing in the log: tables have a checksum for every

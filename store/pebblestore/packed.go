@@ -14,7 +14,6 @@ import (
 
 const keyLen = len(store.Key{})
 
-// appendPackedRow appends the key of a packed row.
 func appendPackedRow(dst []byte, gen uint32, num uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendNumbered(dst, tablePacked, gen), num)
 }

@@ -59,7 +59,6 @@ func (tx *txn) queue(c *crawl, name string) *sched.Queue {
 	return tx.newQueue(c, name)
 }
 
-// newQueue makes a queue of c.
 func (tx *txn) newQueue(c *crawl, name string) *sched.Queue {
 	qs := &c.queues
 	q := qs.NewQueue(strings.Clone(name), uint64(qs.next), nil, sched.State{}) // it may be a part of a large message

@@ -256,7 +256,6 @@ func (tx *txn) findHeads(q *sched.Queue) {
 	}
 }
 
-// deleteLease removes the row of a lease.
 func (tx *txn) deleteLease(l *sched.Lease) {
 	tx.key = appendLongRow(tx.key[:0], tableLease, l.Token)
 	if l.Rewritten {
@@ -288,7 +287,6 @@ func (tx *txn) arrive(q *sched.Queue, rec *sched.Record) pointer {
 	return pointer{uint32(q.ID), rec.Priority, at}
 }
 
-// setQueued writes the row of a queued URL.
 func (tx *txn) setQueued(c *crawl, queue uint32, rec *sched.Record) {
 	tx.key = appendOrderRow(tx.key[:0], c.num, queue, rec.Priority, rec.Place())
 	tx.value = appendRecord(tx.value[:0], rec)

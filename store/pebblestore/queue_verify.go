@@ -159,7 +159,6 @@ func (v *verifier) ended(key []byte) error {
 	return v.wantPlace(h, &k, key, pointer{queue: queueNumber(key)})
 }
 
-// place verifies the place of a URL.
 func (v *verifier) place(key, value []byte) {
 	v.crawlOf(key)
 	if _, err := parsePointer(value); err != nil {

@@ -57,7 +57,6 @@ func findLogDamage(dir string, fs vfs.FS, refused error) *logDamage {
 	return d
 }
 
-// path returns the path of a log.
 func (d *logDamage) path(num wal.NumWAL) string {
 	return d.fs.PathJoin(d.dir, fmt.Sprintf("%06d.log", uint64(num)))
 }
@@ -107,7 +106,6 @@ func (d *logDamage) cut() error {
 	return errors.Join(d.fs.Rename(part, d.path(d.num)), syncDir(d.fs, d.dir))
 }
 
-// syncDir syncs a directory.
 func syncDir(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {

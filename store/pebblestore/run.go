@@ -90,7 +90,6 @@ func (tx *txn) revive(g *generation, k *store.Key) bool {
 	return true
 }
 
-// appendRunRow appends the key of the row of a run.
 func appendRunRow(dst []byte, gen uint32, id runfile.ID) []byte {
 	return append(appendNumbered(dst, tableRun, gen), id[:]...)
 }
@@ -101,7 +100,6 @@ func appendPlace(dst []byte, p runfile.Place) []byte {
 	return binary.AppendUvarint(dst, uint64(p.Buckets))
 }
 
-// parseRunRow parses the row of a run.
 func parseRunRow(key, value []byte) (gen uint32, id runfile.ID, p runfile.Place, err error) {
 	if len(key) != 1+4+len(id) {
 		return 0, id, p, fmt.Errorf("cannot read run row %x: %w", key, store.ErrCorrupt)

@@ -62,7 +62,6 @@ func (s *Store) applySees(tx *txn, run []*request) int {
 	return len(m.ops)
 }
 
-// weight implements op.
 func (m *seeMerger) weight() int { return len(m.keys) }
 
 // apply implements op: it records all keys, and answers each step.

@@ -51,7 +51,6 @@ func (tx *txn) count() {
 // set writes a row; key and value may be reused at once.
 func (tx *txn) set(key, value []byte) { tx.note(tx.batch.Set(key, value, nil)) }
 
-// delete removes a row.
 func (tx *txn) delete(key []byte) { tx.note(tx.batch.Delete(key, nil)) }
 
 // deleteRange removes the rows from lo up to, not including, hi.

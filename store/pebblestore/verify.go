@@ -114,7 +114,6 @@ func (v *verifier) begin(*txn) error {
 	return nil
 }
 
-// end ends what begin began.
 func (v *verifier) end() error {
 	v.runs.release()
 	return v.snapshot.Close()
@@ -153,7 +152,6 @@ func (v *verifier) found(row []byte, format string, args ...any) {
 	v.r.Findings = append(v.r.Findings, Finding{Row: bytes.Clone(row), Text: fmt.Sprintf(format, args...)})
 }
 
-// rows goes through all rows.
 func (v *verifier) rows() error {
 	err := scanRows(v.snapshot, nil, nil, func(key, value []byte) error {
 		v.r.Rows++
@@ -268,7 +266,6 @@ func (v *verifier) generation(key, value []byte) {
 	}
 }
 
-// packed verifies a packed row.
 func (v *verifier) packed(key, value []byte) error {
 	gen, _, value, err := parsePackedRow(key, value)
 	if err != nil {
@@ -349,7 +346,6 @@ func (v *verifier) keysOf(g *counted, keys []store.Key) error {
 	return nil
 }
 
-// tomb verifies a tombstone.
 func (v *verifier) tomb(key []byte) {
 	g, k := v.gens[binary.BigEndian.Uint32(key[1:])], store.Key(key[5:])
 	if g == nil {

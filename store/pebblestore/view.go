@@ -103,7 +103,6 @@ func (s *Store) openKeys(name string) (held heldRuns, from runfile.Source, err e
 	return held, runfile.Merge(sources), nil
 }
 
-// eachKey calls yield for keys.
 func (s *Store) eachKey(ctx context.Context, from runfile.Source, yield func(store.Key, error) bool) error {
 	for {
 		if err := cmp.Or(ctx.Err(), s.usable()); err != nil {

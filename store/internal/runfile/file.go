@@ -138,10 +138,8 @@ type Place struct {
 	Buckets int64
 }
 
-// pages returns the number of pages of the run.
 func (p Place) pages() int64 { return (p.Buckets + pageBuckets - 1) / pageBuckets }
 
-// tableLen returns the length of the table of pages.
 func (p Place) tableLen() int64 {
 	if p.pages() == 1 {
 		return 0
@@ -149,7 +147,6 @@ func (p Place) tableLen() int64 {
 	return 8*(p.pages()-1) + 4
 }
 
-// bytes returns the length of the run.
 func (p Place) bytes() int64 {
 	return p.Keys*int64(keyLen) + p.Buckets*entryLen + p.tableLen()
 }
@@ -172,7 +169,6 @@ func (f *File) Run(p Place) (*Run, error) {
 	return r, f.guarded(r.readPages)
 }
 
-// readPages reads the table of pages.
 func (r *Run) readPages() {
 	r.before = make([]int64, 1, r.Place.pages()+1)
 	if n := r.Place.tableLen(); n > 0 {

@@ -108,7 +108,6 @@ func (e entry) mayHave(k *Key) bool {
 // filterBit returns the bit of a filter that the low 16 bits of h select.
 func filterBit(h uint64) uint64 { return h & 0xffff * (filterLen * 8) >> 16 }
 
-// addToFilter adds k to a filter.
 func addToFilter(f *[filterLen]byte, k []byte) {
 	for h, i := binary.BigEndian.Uint64(k[8:]), 0; i < 4; h, i = h>>16, i+1 {
 		at := filterBit(h)

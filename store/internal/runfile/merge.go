@@ -129,7 +129,6 @@ func (m *merger) Next() ([]Key, error) {
 	return m.join(), nil
 }
 
-// join merges the parts into one.
 func (m *merger) join() []Key {
 	n := 0
 	for _, p := range m.parts {
@@ -169,7 +168,6 @@ func join(dst, a, b []Key) []Key {
 	return append(append(dst, a...), b...)
 }
 
-// less reports whether a is before b.
 func less(a, b *Key) bool {
 	x, y := binary.BigEndian.Uint64(a[:8]), binary.BigEndian.Uint64(b[:8])
 	return x < y || x == y && binary.BigEndian.Uint64(a[8:]) < binary.BigEndian.Uint64(b[8:])

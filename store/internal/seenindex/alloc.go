@@ -128,7 +128,6 @@ func (a *allocator) put(c uint8, p unsafe.Pointer, place uint32) (moved uint32, 
 	return moved, ok
 }
 
-// close unmaps all memory.
 func (a *allocator) close() {
 	for i := range a.classes {
 		for _, s := range a.classes[i].slabs {

@@ -47,7 +47,6 @@ func (x *Index) grow() {
 	x.small = nil
 }
 
-// half returns the table of k.
 func (x *Index) half(k *Key) *table { return x.halves[k[0]>>7] }
 
 // Reserve makes room for n keys in all, in the segments of the keys from lo to hi, so that

@@ -26,7 +26,6 @@ type segment struct {
 // class is that of the array: 0 when there is none.
 func (g *segment) class() uint8 { return uint8(g.state) }
 
-// keys is the number of keys.
 func (g *segment) keys() uint32 { return g.state >> 8 }
 
 const (
@@ -74,7 +73,6 @@ func (t *table) find(g *segment, p uint64) (int, bool) {
 	return i, false
 }
 
-// has reports whether k was recorded.
 func (t *table) has(k *Key) bool {
 	_, found := t.find(&t.segs[segmentOf(k)], t.print(k))
 	return found
@@ -118,7 +116,6 @@ func (t *table) shiftIn(g *segment, i int, p uint64) bool {
 	return true
 }
 
-// remove forgets k.
 func (t *table) remove(k *Key) {
 	seg := segmentOf(k)
 	g := &t.segs[seg]
