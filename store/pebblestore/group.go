@@ -117,19 +117,19 @@ func (s *Store) write(tx *txn) error {
 		return tx.err
 	}
 	s.sched.unsynced = false
-	s.rows += tx.wroteRows
+	s.unflushed += tx.wroteBytes + rowCost*tx.wroteRows
 	return guard(func() error { return s.db.ApplyNoSyncWait(tx.batch, pebble.Sync) })
 }
 
-// replayRows is after how many rows a write buffer is flushed; Pebble bounds only its bytes. After a kill, Open
-// replays them, and those of a buffer that was being flushed, at about 1.2 µs a row. Packed keys are in a few
-// large rows, and have the whole buffer.
-const replayRows = 1 << 16
+// rowCost is how many bytes a row counts for beside its own: it costs Open, which replays it after a kill, and a
+// flush as much.
+const rowCost = 256
 
-// boundReplay has Pebble flush its buffer when that has enough rows. It waits until the flush before has ended: an
-// Open that finds more than one full buffer flushes them before it returns.
+// boundReplay has Pebble flush its buffer when enough was written: with 110 bytes a row, 90,000 of them. Packed keys are in
+// a few large rows. It waits until the flush before has ended: an Open that finds more than one full buffer flushes
+// them before it returns.
 func (s *Store) boundReplay() {
-	if s.rows < replayRows {
+	if s.unflushed < s.opt.memTableBytes {
 		return
 	}
 	if s.flushed != nil {
@@ -141,7 +141,7 @@ func (s *Store) boundReplay() {
 			return
 		}
 	}
-	s.rows = 0
+	s.unflushed = 0
 	if err := guard(func() (err error) {
 		s.flushed, err = s.db.AsyncFlush()
 		return err

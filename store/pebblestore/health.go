@@ -23,7 +23,8 @@ type health struct {
 	dead   chan struct{} // closed once err is set
 	misses atomic.Int64  // background failures in a row
 
-	loading atomic.Bool // Open has not returned
+	// compactions is how many Pebble may run: none while Open loads.
+	compactions atomic.Int32
 
 	stalls stalls
 }

@@ -29,18 +29,18 @@ type Store struct {
 	groups   atomic.Int64 // committed
 	accepted atomic.Int64 // steps
 
-	gate     sync.RWMutex // held for reading while db is used, for writing by Close
-	queue    chan *request
-	requests sync.Pool       // to be used again
-	flights  chan *flight    // empty ones, for groups to come
-	written  chan *flight    // by the committer, to be answered when they are durable
-	stopped  chan struct{}   // closed when all that was accepted is answered
-	sees     seeMerger       // the committer's
-	pace     *pace           // the committer's
-	wall     wallTime        // the committer's
-	rows     int             // since it last had Pebble flush its buffer; the committer's
-	flushed  <-chan struct{} // closed when that flush has ended; nil before the first
-	recent   recent          // the committer's
+	gate      sync.RWMutex // held for reading while db is used, for writing by Close
+	queue     chan *request
+	requests  sync.Pool       // to be used again
+	flights   chan *flight    // empty ones, for groups to come
+	written   chan *flight    // by the committer, to be answered when they are durable
+	stopped   chan struct{}   // closed when all that was accepted is answered
+	sees      seeMerger       // the committer's
+	pace      *pace           // the committer's
+	wall      wallTime        // the committer's
+	unflushed int             // written since it last had Pebble flush its buffer, see boundReplay; the committer's
+	flushed   <-chan struct{} // closed when that flush has ended; nil before the first
+	recent    recent          // the committer's
 
 	texts    *texts
 	keeper   keeper
@@ -100,7 +100,6 @@ func Open(dir string, opt Options) (*Store, error) {
 
 func open(dir string, opt Options) (*Store, error) {
 	h := newHealth()
-	h.loading.Store(true)
 	db, err := openPebble(dir, opt, h)
 	if err != nil {
 		return nil, err
@@ -114,7 +113,7 @@ func open(dir string, opt Options) (*Store, error) {
 		stopped:  make(chan struct{}),
 		closing:  make(chan struct{}),
 		learned:  make(chan struct{}),
-		pace:     newPace(db, opt.memTableBytes),
+		pace:     newPace(db, h, opt.memTableBytes),
 		crawls:   map[string]*crawl{},
 		byNum:    map[uint32]*crawl{},
 
@@ -128,7 +127,7 @@ func open(dir string, opt Options) (*Store, error) {
 		s.closeKeys()
 		return nil, err
 	}
-	h.loading.Store(false)
+	h.compactions.Store(1)
 	for range inFlight {
 		s.flights <- &flight{}
 	}

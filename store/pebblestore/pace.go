@@ -29,7 +29,8 @@ type pace struct {
 const (
 	// paceStop is how many sublevels of L0 are full, and paceFrom where waiting begins.
 	paceStop, paceFrom = 64, paceStop / 2
-	// paceRate is what may be written in a second when L0 is halfway between them: what compactions manage on two processors that have nothing else to do.
+	// paceRate is what may be written in a second when L0 is halfway between them: what compactions
+	// manage on two processors that have nothing else to do.
 	paceRate = 32 << 20
 	// A wait shorter than this is put off until it has added up, as timers are no
 	// more exact; and a group waits at most so long, as others wait for it.
@@ -40,9 +41,16 @@ const (
 	paceFresh = 20 * time.Millisecond
 )
 
-func newPace(db *pebble.DB, memTableBytes int) *pace {
+// newPace also sets how many compactions Pebble may run: a second and third when L0 is deep or a lot is to be
+// done. With one alone, a crawl of new keys waits.
+func newPace(db *pebble.DB, h *health, memTableBytes int) *pace {
 	return &pace{
-		depth: func() int { return int(db.Metrics().Levels[0].Sublevels) },
+		depth: func() int {
+			m := db.Metrics()
+			deep := int(m.Levels[0].Sublevels)
+			h.compactions.Store(int32(1 + max(deep/10, int(m.Compact.EstimatedDebt>>30))))
+			return deep
+		},
 		every: memTableBytes / 8,
 	}
 }

@@ -33,17 +33,15 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		Logger:             pebbleLog{},
 		EventListener:      h.listener(),
-		MemTableSize:       uint64(opt.memTableBytes),
+		MemTableSize:       2 * uint64(opt.memTableBytes), // from half of that on, its Open flushes them
 		CacheSize:          opt.CacheBytes,
-		// Pebble runs a second and third when L0 is deep or a lot is to be done: with one
-		// alone, a crawl of new keys waits. While Open loads, it needs the processors.
+		// Open asks for none: it needs the processors, and Pebble's own Open waits for those that it began.
 		CompactionConcurrencyRange: func() (lower, upper int) {
-			if !h.loading.Load() {
-				lower = 1
-			}
-			return lower, max(3, runtime.GOMAXPROCS(0))
+			return int(h.compactions.Load()), max(3, runtime.GOMAXPROCS(0))
 		},
 	}
+	// Pebble begins no further ones by itself: see newPace.
+	o.Experimental.L0CompactionConcurrency, o.Experimental.CompactionDebtConcurrency = math.MaxInt, math.MaxInt
 	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.memTableBytes), 16)
 	// Every write buffer becomes a table in L0, and few are full: more of them than by default
 	// go down together, so that the level below is rewritten less often.

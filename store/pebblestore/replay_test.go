@@ -15,9 +15,10 @@ import (
 func TestReplayIsBounded(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
-	see(t, s, "", testKeys(0, replayRows))
-	if s.rows > 1000 {
-		t.Errorf("got %d rows of keys alone; want few", s.rows)
+	const keys = 100_000
+	see(t, s, "", testKeys(0, keys))
+	if s.unflushed > 20*keys {
+		t.Errorf("got %d bytes of keys alone; want about 16 for each", s.unflushed)
 	}
 	add := func(n int) {
 		items := make([]store.Item, 0, n)
@@ -28,20 +29,20 @@ func TestReplayIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := s.rows
-	if add(1000); s.rows < before+1000 {
-		t.Errorf("got %d rows of 1,000 URLs; want as many", s.rows-before)
+	before := s.unflushed
+	if add(1000); s.unflushed < before+1000*rowCost {
+		t.Errorf("got %d bytes of 1,000 URLs; want the cost of a row for each", s.unflushed-before)
 	}
 	flushes := func() int64 { return s.db.Metrics().Flush.Count }
 	had := flushes()
-	s.rows += replayRows
+	s.unflushed += s.opt.memTableBytes
 	add(1)
 	for begun := time.Now(); flushes() == had; time.Sleep(time.Millisecond) {
 		if time.Since(begun) > 10*time.Second {
-			t.Fatalf("got no flush of %d rows", replayRows)
+			t.Fatalf("got no flush of %d bytes", s.opt.memTableBytes)
 		}
 	}
-	if s.rows > 1000 {
-		t.Errorf("got %d rows after a flush; want few", s.rows)
+	if s.unflushed > 10_000 {
+		t.Errorf("got %d bytes after a flush; want those of one URL", s.unflushed)
 	}
 }
