@@ -62,9 +62,8 @@ type tuning struct {
 	groupKeys, backlog int
 	// observe is called after every commit.
 	observe func(groupInfo)
-	// memTableBytes is the size of Pebble's write buffer; up to 128 MiB of them, and at
-	// least four, are in memory while they are flushed. Packed keys that become runs
-	// before their buffer is flushed are never written to a table.
+	// memTableBytes is the size of Pebble's write buffer when it is flushed. Packed keys that become runs
+	// before that are never written to a table.
 	memTableBytes int
 	// tableBytes is the size of Pebble's tables.
 	tableBytes int64

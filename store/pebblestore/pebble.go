@@ -42,6 +42,7 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 	}
 	// Pebble begins no further ones by itself: see newPace.
 	o.Experimental.L0CompactionConcurrency, o.Experimental.CompactionDebtConcurrency = math.MaxInt, math.MaxInt
+	o.Experimental.CompactionGarbageFractionForMaxConcurrency = func() float64 { return 0 }
 	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.memTableBytes), 16)
 	// Every write buffer becomes a table in L0, and few are full: more of them than by default
 	// go down together, so that the level below is rewritten less often.

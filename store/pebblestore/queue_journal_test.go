@@ -167,9 +167,9 @@ func settle(t *testing.T, s *Store, leases []store.Lease) {
 // TestJournalRowsGo checks that the state of an idle queue outlives the journal row it was in, also
 // if the row is from before a restart.
 func TestJournalRowsGo(t *testing.T) {
-	const queues = 40
+	const queues = 240
 	for _, twice := range []bool{false, true} {
-		opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, keptStates: 120}}
+		opt := Options{FS: vfs.NewMem(), tuning: tuning{journalFrom: 10, keptStates: 3 * queues}}
 		s := mustOpen(t, "db", opt)
 		addTo(t, s, queues, 0)
 		addTo(t, s, queues, 1)

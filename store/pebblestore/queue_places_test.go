@@ -400,3 +400,18 @@ func TestQueueNamesAreCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestNumbersOfPlaceRows checks that the last bits of a row's number, which the table has, lead to the row where numbers
+// need more bits.
+func TestNumbersOfPlaceRows(t *testing.T) {
+	for _, next := range []uint64{2, 1 << 32, 1<<32 + 1, 1<<32 + 2, 5<<32 + 7} {
+		j := places{journal: journal{next: next}}
+		for back := range min(next, 3) {
+			at := placeKey{1, testKey(int(back))}
+			j.put(&at, next-1-back)
+			if got := j.row(&at); got != next-1-back {
+				t.Errorf("got row %d with %d as the next; want %d", got, next, next-1-back)
+			}
+		}
+	}
+}

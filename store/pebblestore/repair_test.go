@@ -58,7 +58,7 @@ func logsOf(t *testing.T, disk vfs.FS, prefix string) (logs []string) {
 // TestRepairLog damages the middle of one log, and of the first of several. Open must refuse the
 // store, and OpenRepair open it with the batches before the damage, whole, and report the loss.
 func TestRepairLog(t *testing.T) {
-	for name, memTableBytes := range map[string]int{"one log": 8 << 20, "several logs": 64 << 10} {
+	for name, memTableBytes := range map[string]int{"one log": 8 << 20, "several logs": 96 << 10} {
 		t.Run(name, func(t *testing.T) {
 			disk, opt := logged(t, memTableBytes)
 			logs := len(logsOf(t, disk, "0"))
@@ -107,7 +107,7 @@ func TestRepairLog(t *testing.T) {
 // TestRepairLogFails lets each write of a repair fail in turn, with all later ones, as if the power
 // were cut. The store must then be refused, or have what the repair leaves.
 func TestRepairLogFails(t *testing.T) {
-	disk, opt := logged(t, 64<<10)
+	disk, opt := logged(t, 96<<10)
 	if err := flip(disk, ".log", 3); err != nil {
 		t.Fatal(err)
 	}
