@@ -123,9 +123,9 @@ func (s *Store) write(tx *txn) error {
 
 // rowCost is how many bytes a row counts for beside its own: it costs Open, which replays it after a kill, and a
 // flush as much.
-const rowCost = 256
+const rowCost = 128
 
-// boundReplay has Pebble flush its buffer when enough was written: with 110 bytes a row, 90,000 of them. Packed keys are in
+// boundReplay has Pebble flush its buffer when enough was written: with 120 bytes a row, 130,000 of them. Packed keys are in
 // a few large rows. It waits until the flush before has ended: an Open that finds more than one full buffer flushes
 // them before it returns.
 func (s *Store) boundReplay() {
