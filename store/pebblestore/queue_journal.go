@@ -24,7 +24,7 @@ const (
 // stateJournal is the journal of queues. Guarded by Store.mu.
 type stateJournal struct {
 	journal
-	queues [][]*sched.Queue // of each row; Queue.Journal says which row has its latest state
+	queues [][]*sched.Queue // those that each row has a state of; Queue.Journal names the row with the latest
 }
 
 // has notes that a row has the latest state of a queue.

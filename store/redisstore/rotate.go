@@ -8,7 +8,7 @@ import (
 )
 
 // rotate takes from all shards, or that of the queue that is meant, beginning where the last call ended. It asks which have something ready, and then divides what
-// the request still wants among those, again and again. Where servers are slow, it does not go on: the leases that it has run already.
+// the request still wants among those, again and again. Where servers are slow, it stops with what it has: those leases already run.
 func (t *taking) rotate(ctx context.Context) error {
 	began := time.Now()
 	ready, err := t.ready(ctx)
