@@ -31,7 +31,7 @@ func Memory(n int) []byte {
 // Unmap unmaps bytes. For those of the heap it does nothing.
 func Unmap(b []byte) { _ = unix.Munmap(b) }
 
-// Advise tells the system how the whole pages of b will be used, which it may ignore.
+// Advise tells the system how the whole pages of b will be used. The system may ignore it.
 func Advise(b []byte, advice int) {
 	if len(b) == 0 || advice < 0 {
 		return
