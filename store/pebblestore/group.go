@@ -14,7 +14,9 @@ func (s *Store) committer() {
 		f := <-s.flights
 		s.pace.wait(s.dead, s.closing)
 		s.boundReplay()
-		runtime.Gosched() // calls that are about to come go into the group
+		for n := -1; n < len(s.queue); runtime.Gosched() { // calls that are about to come go into the group
+			n = len(s.queue)
+		}
 		f.group = s.gather(append(f.group, r))
 		if !s.isDead() { // or memory is ahead of the disk
 			s.apply(f)

@@ -44,9 +44,9 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 	o.Experimental.L0CompactionConcurrency, o.Experimental.CompactionDebtConcurrency = math.MaxInt, math.MaxInt
 	o.Experimental.CompactionGarbageFractionForMaxConcurrency = func() float64 { return 0 }
 	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.memTableBytes), 16)
-	// Every write buffer becomes a table in L0, and few are full: more of them than by default
-	// go down together, so that the level below is rewritten less often.
-	o.L0CompactionThreshold = 8
+	// Every write buffer becomes a table in L0. More of them than by default, eight, go down together, so that
+	// the level below is rewritten less often.
+	o.L0CompactionThreshold = 16
 	o.L0StopWritesThreshold = math.MaxInt // pace stops writes, which the failure of the store ends
 	for i := range o.Levels {
 		o.TargetFileSizes[i] = opt.tableBytes
@@ -55,6 +55,8 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	// What is in L0 is soon written again: a twentieth of what a discovered URL costs would go into compressing it.
+	o.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	o.Levels[len(o.Levels)-1].FilterPolicy = pebble.NoFilterPolicy // most looked-up keys exist
 	return o
 }
