@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math/bits"
@@ -85,14 +86,21 @@ func findPlaces(rows pebble.Reader, crawl uint32, list []sought) ([]*sought, err
 			placed = append(placed, &list[i])
 		}
 	}
-	err := inTable(rows, tablePlace, crawl, placed, func(r rowGetter, l *sought) (err error) {
-		if l.row > 0 {
-			err = readRow(rows, appendLongRow(nil, tablePlaces, l.row), func(row []byte) (err error) {
-				l.ptr, err = placeIn(row, placeKey{crawl, l.key})
-				return err
-			})
+	slices.SortStableFunc(placed, func(a, b *sought) int { return cmp.Compare(a.row, b.row) })
+	err := inTable(rows, tablePlaces, placed, func(r rowGetter, l *sought) error {
+		if l.row == 0 {
+			return nil
 		}
-		if l.ptr.queue == 0 && err == nil {
+		return readRow(r, appendLongRow(nil, tablePlaces, l.row), func(row []byte) (err error) {
+			l.ptr, err = placeIn(row, placeKey{crawl, l.key})
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = inTable(rows, tablePlace, placed, func(r rowGetter, l *sought) (err error) {
+		if l.ptr.queue == 0 {
 			l.ptr, err = readPlace(r, crawl, &l.key)
 		}
 		return err
@@ -108,7 +116,7 @@ func findQueued(rows pebble.Reader, crawl uint32, list []sought) (ended []*sough
 		return nil, err
 	}
 	slices.SortFunc(placed, func(a, b *sought) int { return a.ptr.compare(&b.ptr) })
-	err = inTable(rows, tableOrder, crawl, placed, func(r rowGetter, l *sought) error {
+	err = inTable(rows, tableOrder, placed, func(r rowGetter, l *sought) error {
 		p := &l.ptr
 		if p.at.Seq == 0 {
 			return nil
@@ -126,7 +134,7 @@ func findQueued(rows pebble.Reader, crawl uint32, list []sought) (ended []*sough
 
 // findEnded finds those that findQueued returned whose text is kept.
 func findEnded(rows pebble.Reader, crawl uint32, list []*sought) error {
-	return inTable(rows, tableDone, crawl, list, func(r rowGetter, l *sought) error {
+	return inTable(rows, tableDone, list, func(r rowGetter, l *sought) error {
 		return readRow(r, appendDoneRow(nil, crawl, l.ptr.queue, &l.key), func(row []byte) (err error) {
 			l.rec, l.state, err = parseDone(row)
 			return err
@@ -163,11 +171,11 @@ func readRow(rows rowGetter, key []byte, parse func(row []byte) error) error {
 // manyRows is how many reads of single rows, in order, are worth an iterator.
 const manyRows = 16
 
-// inTable calls read for each of a list with a reader of a crawl's rows in a table.
-func inTable(rows pebble.Reader, table byte, crawl uint32, list []*sought, read func(rowGetter, *sought) error) (err error) {
+// inTable calls read for each of a list with a reader of a table.
+func inTable(rows pebble.Reader, table byte, list []*sought, read func(rowGetter, *sought) error) (err error) {
 	var r rowGetter = rows
 	if len(list) >= manyRows {
-		it, err := rows.NewIter(bounds(appendNumbered(nil, table, crawl), afterNumbered(table, crawl)))
+		it, err := rows.NewIter(bounds([]byte{table}, rowBound(table)))
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ const (
 	// 2^20 slots, 12.6 MB of memory. An Open reads them in about 0.1 s.
 	keptPlaces = 850_000
 	// placesOfRow bounds the places of a row, all of which are read to find one.
-	placesOfRow = 128
+	placesOfRow = 64
 )
 
 // places is the journal of places. Guarded by Store.mu.

@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"encoding/binary"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -130,13 +129,11 @@ func (s *textShard) add(at placeKey, text string) {
 	s.young.add(at, text)
 }
 
-// forget forgets the text of a URL in both halves: another URL may later hide the young one.
+// forget forgets the text of a URL in both halves, or that of another which is as short: another URL may later hide
+// the young one.
 func (s *textShard) forget(at placeKey) {
-	for _, h := range []*textHalf{&s.young, &s.old} {
-		if _, ok := h.get(at); ok {
-			delete(h.at, at.short())
-		}
-	}
+	delete(s.young.at, at.short())
+	delete(s.old.at, at.short())
 }
 
 // short returns a number by which a URL is looked up; another may have the same.
@@ -159,9 +156,6 @@ func (h *textHalf) add(at placeKey, text string) {
 		h.at = map[uint64]uint32{}
 	}
 	h.at[at.short()] = uint32(len(h.texts))
-	if size := textHead + len(text); cap(h.texts)-len(h.texts) < size {
-		h.texts = slices.Grow(h.texts, max(size, len(h.texts))) // twice as many: append would copy them more often
-	}
 	h.texts = append(h.texts, at.key[:]...)
 	h.texts = binary.LittleEndian.AppendUint32(h.texts, uint32(len(text)))
 	h.texts = append(h.texts, text...)
