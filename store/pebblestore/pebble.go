@@ -44,8 +44,8 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 	o.Experimental.L0CompactionConcurrency, o.Experimental.CompactionDebtConcurrency = math.MaxInt, math.MaxInt
 	o.Experimental.CompactionGarbageFractionForMaxConcurrency = func() float64 { return 0 }
 	o.MemTableStopWritesThreshold = min(max(4, (128<<20)/opt.memTableBytes), 16)
-	// Every write buffer becomes a table in L0. More of them than by default, eight, go down together, so that
-	// the level below is rewritten less often.
+	// Every write buffer becomes a table in L0. Eight of them go down together (two by default), so that the level
+	// below is rewritten less often.
 	o.L0CompactionThreshold = 16
 	o.L0StopWritesThreshold = math.MaxInt // pace stops writes, which the failure of the store ends
 	for i := range o.Levels {
