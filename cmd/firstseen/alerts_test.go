@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // alertRule is a rule of deploy/prometheus-rules.yml.

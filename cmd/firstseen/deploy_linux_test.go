@@ -23,7 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // dynamicUser is one of the users that DynamicUser= makes.

@@ -25,8 +25,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // daemon is a serve process.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // TestServeEndsWhenTheDiskFails limits the size of files, so that the log of the store cannot

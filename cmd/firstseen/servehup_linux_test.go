@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // TestHangupWhileOpening sends the signal to a daemon that still reads its rule file, a pipe. The

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // TestNotify starts the daemon as systemd starts a unit of Type=notify. When it reports that it is

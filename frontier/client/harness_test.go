@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/client"
+	"github.com/firstseen/firstseen/internal/freeport"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -83,9 +82,8 @@ func newDaemon(t testing.TB, args ...string) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{program: name, http: freeAddr(t)}
-	for d.grpc = freeAddr(t); d.grpc == d.http; d.grpc = freeAddr(t) {
-	}
+	addrs := freeAddrs(t, 2)
+	d := &daemon{program: name, http: addrs[0], grpc: addrs[1]}
 	d.args = append([]string{"serve", "--log-level", "error", "--db", filepath.Join(t.TempDir(), "db"), "--http", d.http, "--grpc", d.grpc,
 		"--delay", "0", "--min-free", "-1"}, args...)
 	d.start(t)
@@ -111,25 +109,15 @@ func (d *daemon) kill(t testing.TB) {
 	_ = d.cmd.Wait() // its error is that it was killed
 }
 
-// freeAddr returns a free address, below the ports that the system uses for connections. One of those
-// could be taken before the daemon has it, or while it is down; a client that dials it
-// repeatedly could even get it itself. The UDP port of the same number reserves it.
-func freeAddr(t testing.TB) string {
+// freeAddrs returns n free addresses. They are this test's until it ends.
+func freeAddrs(t testing.TB, n int) []string {
 	t.Helper()
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
-		hold, err := net.ListenPacket("udp", addr)
-		if err != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = hold.Close() }) // nothing was sent
-		if l, err := net.Listen("tcp", addr); err == nil {
-			_ = l.Close() // its port is free again either way
-			return addr
-		}
+	addrs, release, err := freeport.Take(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("got no free port in 1,000 tries")
-	return ""
+	t.Cleanup(release)
+	return addrs
 }
 
 // open makes a client of a daemon.

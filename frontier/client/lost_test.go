@@ -147,7 +147,7 @@ func busy(t *testing.T, answers ...int) *client.Client {
 
 func TestPatienceEnds(t *testing.T) {
 	began := time.Now()
-	_, err := client.Open(bg, client.Options{Addr: freeAddr(t), Patience: 100 * time.Millisecond})
+	_, err := client.Open(bg, client.Options{Addr: freeAddrs(t, 1)[0], Patience: 100 * time.Millisecond})
 	if !errors.Is(err, client.ErrUnavailable) || time.Since(began) < 100*time.Millisecond {
 		t.Errorf("got %v after %v; want ErrUnavailable, and not before patience ends", err, time.Since(began))
 	}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // Slots is the number of hash slots of a cluster.
@@ -51,7 +52,7 @@ type Cluster struct {
 	net       *network // nil without Options.Partitions
 	dir       string
 	temporary bool
-	holds     []io.Closer // of the nodes' ports
+	release   func() // gives the nodes' ports back
 }
 
 // ErrUnavailable is returned by Start where there is no redis-server to run, or one
@@ -80,7 +81,7 @@ func Start(ctx context.Context, opt Options) (*Cluster, error) {
 	if opt.NodeTimeout == 0 {
 		opt.NodeTimeout = time.Second
 	}
-	c := &Cluster{opt: opt, dir: opt.Dir}
+	c := &Cluster{opt: opt, dir: opt.Dir, release: func() {}}
 	if opt.Partitions {
 		c.net = newNetwork()
 	}
@@ -110,10 +111,7 @@ func (c *Cluster) Close() error {
 	if c.net != nil {
 		errs = append(errs, c.net.close())
 	}
-	for _, h := range c.holds {
-		errs = append(errs, h.Close())
-	}
-	c.holds = nil
+	c.release()
 	if c.temporary {
 		errs = append(errs, os.RemoveAll(c.dir))
 	}
@@ -131,16 +129,19 @@ func (c *Cluster) Addrs() []string {
 
 // startNodes starts count servers at once.
 func (c *Cluster) startNodes(ctx context.Context, count int) error {
-	c.Nodes = make([]*Node, count)
+	addrs, release, err := freeport.Take(ctx, 2*count)
+	if err != nil {
+		return err
+	}
+	c.release = release
 	errs := make([]error, count)
 	var wg sync.WaitGroup
-	from := 12000 + rand.IntN(18000) // so that clusters of other processes are seldom met
-	for i := range c.Nodes {
-		n, next, err := c.newNode(i, from)
+	for i := range count {
+		n, err := c.newNode(i, addrs[2*i], addrs[2*i+1])
 		if err != nil {
 			return errors.Join(fmt.Errorf("cannot prepare a node: %w", err), wgWait(&wg))
 		}
-		c.Nodes[i], from = n, next
+		c.Nodes = append(c.Nodes, n)
 		wg.Go(func() { errs[i] = n.start(ctx) })
 	}
 	wg.Wait()
@@ -152,40 +153,36 @@ func wgWait(wg *sync.WaitGroup) error {
 	return nil
 }
 
-// newNode writes the configuration of node i, with ports from that given on.
-func (c *Cluster) newNode(i, from int) (n *Node, next int, err error) {
-	port, err := c.port(from)
-	if err != nil {
-		return nil, 0, err
-	}
-	bus, err := c.port(port + 1)
-	if err != nil {
-		return nil, 0, err
-	}
-	n = &Node{Addr: "127.0.0.1:" + strconv.Itoa(port), dir: filepath.Join(c.dir, strconv.Itoa(i)), password: c.opt.Password}
+// newNode writes the configuration of node i: addr is for its clients, bus for the other nodes.
+func (c *Cluster) newNode(i int, addr, bus string) (*Node, error) {
+	n := &Node{Addr: addr, dir: filepath.Join(c.dir, strconv.Itoa(i)), password: c.opt.Password}
 	if err := os.Mkdir(n.dir, 0o700); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	lines := c.conf(n.dir, port, bus)
-	n.bus = bus
+	var err error
+	if n.bus, err = portOf(bus); err != nil {
+		return nil, err
+	}
+	port, err := portOf(addr)
+	if err != nil {
+		return nil, err
+	}
+	lines := c.conf(n.dir, port, n.bus)
 	if c.net != nil {
-		door, err := c.net.door(i, bus)
-		if err != nil {
-			return nil, 0, err
+		if n.bus, err = c.net.door(i, n.bus); err != nil {
+			return nil, err
 		}
-		n.bus = door
-		lines = append(lines, "cluster-announce-ip 127.0.0.1", "cluster-announce-bus-port "+strconv.Itoa(door), "bind-source-addr "+source(i), "protected-mode no")
+		lines = append(lines, "cluster-announce-ip 127.0.0.1", "cluster-announce-bus-port "+strconv.Itoa(n.bus), "bind-source-addr "+source(i), "protected-mode no")
 	}
-	return n, bus + 1, writeConf(n.dir, lines)
+	return n, writeConf(n.dir, lines)
 }
 
-// port finds a free port, and holds it until Close.
-func (c *Cluster) port(from int) (int, error) {
-	port, hold, err := freePort(from)
-	if hold != nil {
-		c.holds = append(c.holds, hold)
+func portOf(addr string) (int, error) {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return 0, err
 	}
-	return port, err
+	return strconv.Atoi(port)
 }
 
 func (c *Cluster) conf(dir string, port, bus int) []string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/async"
@@ -168,31 +166,6 @@ func (n *Node) lastLog() string {
 		return err.Error()
 	}
 	return string(b[max(0, len(b)-500):])
-}
-
-// freePort returns a free port, below those that the kernel uses for connections. hold is the UDP
-// port of the same number. Until it is closed, other callers of freePort, in any process, do not
-// take the port, even while its server is down. The lock keeps children out that would have a copy of
-// the listener until they execute their program.
-func freePort(from int) (port int, hold net.PacketConn, err error) {
-	for port := from; port < 32000; port++ {
-		addr := "127.0.0.1:" + strconv.Itoa(port)
-		hold, err := net.ListenPacket("udp", addr)
-		if err != nil {
-			continue
-		}
-		syscall.ForkLock.RLock()
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			err = l.Close()
-		}
-		syscall.ForkLock.RUnlock()
-		if err == nil {
-			return port, hold, nil
-		}
-		_ = hold.Close() // nothing was sent
-	}
-	return 0, nil, fmt.Errorf("cannot find a free port; tried %d to 31999", from)
 }
 
 // until calls is repeatedly until it returns true or an error, or ctx ends. what names the

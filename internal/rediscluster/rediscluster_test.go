@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/firstseen/firstseen/internal/async"
 )
 
 func TestSingleAnswers(t *testing.T) {
@@ -121,33 +115,6 @@ func TestSlotsMoveWithTheirKeys(t *testing.T) {
 		t.Errorf("the new owner has %v keys; want 120", got)
 	}
 	check(t, c.WaitHealthy(ctx))
-}
-
-// TestFreePortIsFree: a port can be used at once, also while this process starts others. From its fork
-// to its exec, a child has a copy of every socket.
-func TestFreePortIsFree(t *testing.T) {
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(stop)
-	for range 4 {
-		wg.Go(func() {
-			for !async.Closed(stop) {
-				_ = exec.Command("true").Run() // only its start matters
-			}
-		})
-	}
-	for range 500 {
-		port, hold, err := freePort(12000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, errors.Join(l.Close(), hold.Close()))
-	}
 }
 
 // TestSlotsMoveAfterAFailover moves slots from a node that a replica has replaced meanwhile, while that

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // Server is a server under measurement. It keeps its data in a temporary directory.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 const root = "../../../.."

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/tools/freeport"
 	"github.com/firstseen/firstseen/internal/async"
+	"github.com/firstseen/firstseen/internal/freeport"
 )
 
 // world is the daemon with all its clients.

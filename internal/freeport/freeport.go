@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"syscall"
+	"time"
 )
 
 // Ports are below those that systems give to connections: one of those may be
@@ -40,22 +41,21 @@ func Take(ctx context.Context, n int) (addrs []string, release func(), err error
 }
 
 // hold checks that an address is free. It reserves the address by opening the UDP port of the same
-// number, which other callers of Take check. The lock keeps children out that would have a copy of
-// the listener until they execute their program.
+// number, which other callers of Take check. It does not listen at the address to find out: from its
+// fork to its exec, a child would have a copy of the listener.
 func hold(ctx context.Context, addr string) (net.PacketConn, error) {
 	var lc net.ListenConfig
 	h, err := lc.ListenPacket(ctx, "udp", addr)
 	if err != nil {
 		return nil, err
 	}
-	syscall.ForkLock.RLock()
-	l, err := lc.Listen(ctx, "tcp", addr)
+	d := net.Dialer{Timeout: time.Second}
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return h, nil
+	}
 	if err == nil {
-		err = l.Close()
+		err = errors.Join(errors.New("somebody listens at "+addr), c.Close())
 	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	return h, nil
+	return nil, errors.Join(err, h.Close())
 }

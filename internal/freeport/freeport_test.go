@@ -48,7 +48,8 @@ func TestWhatIsInUseIsNotFree(t *testing.T) {
 }
 
 // TestTakeWhileChildrenStart: an address can be used at once. From its fork to its exec, a child has a
-// copy of every socket of this process.
+// copy of every socket of this process. So has the child that the first call of Start makes to find out
+// what the system can do, which syscall.ForkLock does not hold back.
 func TestTakeWhileChildrenStart(t *testing.T) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
