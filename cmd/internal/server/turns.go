@@ -11,7 +11,7 @@ import (
 // The units of work that may be in progress, see admit.Work. A unit takes about 10 µs of a
 // processor, so that a call waits about 3 ms for each other client that is busy.
 const (
-	workAlone, workShared, workTotal = 4096, 256, 4096
+	workAlone, workShared, workTotal = 8192, 256, 4096
 	// callUnits is the work of a call that is not for a number of URLs.
 	callUnits = 32
 	// workRest is how long a client with a backlog rests for each unit while other clients work,

@@ -22,16 +22,33 @@ type result struct {
 	peak      int // resident memory of the server so far, MB
 }
 
-// measure runs a phase and charges it with the server's processor time.
+// measure runs a phase and charges it with the server's processor time, until the server rests:
+// what the phase left for later, as compactions, would slow down the next one.
 func (t *target) measure(phase string, run func(*target) (result, error)) (result, error) {
 	before, own, began := t.CPU(), ownCPU(), time.Now()
 	r, err := run(t)
-	r.phase, r.took, r.cpu, r.own = phase, time.Since(began), t.CPU()-before, ownCPU()-own
+	r.phase, r.took, r.own = phase, time.Since(began), ownCPU()-own
+	r.cpu = t.cpuAtRest() - before
 	r.peak = t.PeakMB()
 	if err != nil {
 		err = fmt.Errorf("%s, %s: %w", t.Name, phase, err)
 	}
 	return r, err
+}
+
+// cpuAtRest waits until the server uses less than 4 % of a processor, for at most 30 s, and returns the
+// processor time it has used.
+func (t *target) cpuAtRest() time.Duration {
+	last := t.CPU()
+	for range 60 {
+		time.Sleep(500 * time.Millisecond)
+		now := t.CPU()
+		if now-last < 20*time.Millisecond {
+			return now
+		}
+		last = now
+	}
+	return last
 }
 
 // ownCPU is the processor time this process has used.
