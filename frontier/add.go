@@ -114,8 +114,8 @@ func groupByCrawl(offers []offer) [][]offer {
 }
 
 func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer) error {
-	counts := queryCounts{f: f}
-	if err := counts.count(ctx, offers); err != nil {
+	counts := queryCounts{f: f, offers: offers}
+	if err := counts.count(ctx); err != nil {
 		counts.settle(false)
 		return err
 	}

@@ -18,6 +18,7 @@ type offer struct {
 	// wantFirst is the opposite of url.SkipFirst, here since a walk over the links costs more.
 	wantFirst bool
 	item      store.Item
+	path      uint64 // see queryTrap.pathHash
 }
 
 const (
@@ -88,6 +89,7 @@ func (p *preparer) prepare(o *offer) {
 		return
 	}
 	p.fill(o)
+	o.path = p.f.queries.pathHash(o)
 	if p.f.opt.Lower != nil {
 		o.item.Priority = max(o.item.Priority, 1)
 		if !o.url.SkipTraps && p.f.opt.Lower(o.result.Canonical, false) {

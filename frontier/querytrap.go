@@ -47,11 +47,25 @@ func (q *queryTrap) hash(crawl, base string) uint64 {
 	return maphash.Comparable(q.seed, pathKey{crawl, base})
 }
 
-// take counts one query string more for a path and reports whether that is still
-// within the limit; if not, nothing is counted.
-func (q *queryTrap) take(h uint64) bool {
+// takeAll takes for each of list, and returns those that were within the limit, in the memory of
+// list, and the others.
+func (q *queryTrap) takeAll(list []counted) (within, over []counted) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	within = list[:0]
+	for _, n := range list {
+		if q.take(n.path) {
+			within = append(within, n)
+		} else {
+			over = append(over, n)
+		}
+	}
+	return within, over
+}
+
+// take counts one query string more for a path and reports whether that is still
+// within the limit; if not, nothing is counted. The caller holds the lock.
+func (q *queryTrap) take(h uint64) bool {
 	if q.sets == nil {
 		q.sets = make([]querySet, querySets)
 	}
@@ -68,16 +82,21 @@ func (q *queryTrap) take(h uint64) bool {
 	return true
 }
 
-// giveBack undoes a take whose URL turned out not to be new.
-func (q *queryTrap) giveBack(h uint64) {
+// giveBack undoes takes whose URLs turned out not to be new.
+func (q *queryTrap) giveBack(list []counted) {
+	if len(list) == 0 {
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.sets == nil {
 		return // reset in the meantime
 	}
-	set := &q.sets[h%querySets]
-	if i := set.find(h); i >= 0 {
-		set.count[i]--
+	for _, n := range list {
+		set := &q.sets[n.path%querySets]
+		if i := set.find(n.path); i >= 0 {
+			set.count[i]--
+		}
 	}
 }
 
@@ -113,29 +132,45 @@ func (s *querySet) smallest() int {
 // is it worth finding out who sits there.
 type queryCounts struct {
 	f       *Frontier
+	offers  []offer
 	counted []counted
 	tight   map[uint64]map[store.Key]bool // keys with a place, of paths that were full
 }
 
 // counted is an offer that has a place, and the hash of its path.
 type counted struct {
-	o    *offer
+	at   int // among the offers
 	path uint64
+}
+
+// pathHash returns what the trap counts an offer by, 0 if it counts none.
+func (q *queryTrap) pathHash(o *offer) uint64 {
+	if q == nil || o.url.SkipTraps {
+		return 0
+	}
+	base, ok := withoutQuery(o.result.Canonical)
+	if !ok {
+		return 0
+	}
+	return q.hash(o.crawl.stored, base)
 }
 
 // count refuses the offers that would be too many for their path. One that is
 // known is no growth, and stays.
-func (c *queryCounts) count(ctx context.Context, offers []offer) error {
+func (c *queryCounts) count(ctx context.Context) error {
 	if c.f.queries == nil {
 		return nil
 	}
-	for i := range offers {
-		o := &offers[i]
-		base, ok := withoutQuery(o.result.Canonical)
-		if !ok || o.result.Status == StatusRefused || o.url.SkipTraps {
-			continue
+	list := make([]counted, 0, len(c.offers))
+	for i := range c.offers {
+		if o := &c.offers[i]; o.path != 0 && o.result.Status != StatusRefused {
+			list = append(list, counted{i, o.path})
 		}
-		if err := c.one(ctx, counted{o, c.f.queries.hash(o.crawl.stored, base)}); err != nil {
+	}
+	var over []counted
+	c.counted, over = c.f.queries.takeAll(list)
+	for _, n := range over {
+		if err := c.one(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -153,24 +188,23 @@ func (c *queryCounts) one(ctx context.Context, n counted) error {
 		}
 		full = c.tight[n.path]
 	}
-	known, err := c.known(ctx, n.o)
-	if known || err != nil || full[n.o.item.Key] {
+	o := &c.offers[n.at]
+	known, err := c.known(ctx, o)
+	if known || err != nil || full[o.item.Key] {
 		return err
 	}
 	if !c.take(n) {
-		n.o.result.refuse(ReasonQueries)
+		o.result.refuse(ReasonQueries)
 		return nil
 	}
-	full[n.o.item.Key] = true
+	full[o.item.Key] = true
 	return nil
 }
 
 func (c *queryCounts) take(n counted) bool {
-	if !c.f.queries.take(n.path) {
-		return false
-	}
-	c.counted = append(c.counted, n)
-	return true
+	within, _ := c.f.queries.takeAll([]counted{n})
+	c.counted = append(c.counted, within...)
+	return len(within) > 0
 }
 
 // tighten frees the places of a path that this batch took for URLs that won't
@@ -183,16 +217,17 @@ func (c *queryCounts) tighten(ctx context.Context, path uint64) error {
 			kept = append(kept, n)
 			continue
 		}
-		known, err := c.known(ctx, n.o)
+		o := &c.offers[n.at]
+		known, err := c.known(ctx, o)
 		if err != nil {
 			c.counted = append(kept, c.counted[i:]...)
 			return err
 		}
-		if known || keys[n.o.item.Key] {
-			c.f.queries.giveBack(path)
+		if known || keys[o.item.Key] {
+			c.f.queries.giveBack([]counted{n})
 			continue
 		}
-		keys[n.o.item.Key] = true
+		keys[o.item.Key] = true
 		kept = append(kept, n)
 	}
 	c.counted = kept
@@ -217,9 +252,11 @@ func (c *queryCounts) known(ctx context.Context, o *offer) (bool, error) {
 // settle releases the places of offers that did not become new, or of all offers if nothing was
 // stored.
 func (c *queryCounts) settle(stored bool) {
+	back := c.counted[:0]
 	for _, n := range c.counted {
-		if !stored || n.o.result.Status != StatusNew {
-			c.f.queries.giveBack(n.path)
+		if !stored || c.offers[n.at].result.Status != StatusNew {
+			back = append(back, n)
 		}
 	}
+	c.f.queries.giveBack(back)
 }

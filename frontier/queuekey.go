@@ -22,8 +22,11 @@ func ByHost(url string) string {
 	if start < 3 {
 		return ""
 	}
+	if n := strings.IndexByte(url[start:], '/'); n >= 0 && isPlainHost(url[start:start+n]) {
+		return url[start : start+n] // most are, and this is done for every URL that is offered
+	}
 	end, port, lower := len(url), -1, true
-scan: // one pass, since this is done for every URL that is offered
+scan:
 	for i := start; i < len(url); i++ {
 		switch c := url[i]; {
 		case c == '/' || c == '?' || c == '#' || c == '\\':
@@ -46,6 +49,16 @@ scan: // one pass, since this is done for every URL that is offered
 		return url[start:end]
 	}
 	return strings.ToLower(url[start:end])
+}
+
+// isPlainHost reports whether a host has nothing but lower-case letters, digits, dots and hyphens.
+func isPlainHost(host string) bool {
+	for i := range len(host) {
+		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // ByDomain queues by registered domain (one label more than the public

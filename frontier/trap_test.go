@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -114,6 +116,37 @@ func TestQueryTrapWithinOneBatch(t *testing.T) {
 	}
 	if r := addOne(t, f, urls[39]); r.Reason != ReasonQueries {
 		t.Errorf("got %v; want the path full still", r.Status)
+	}
+}
+
+// TestQueryTrapOfManyBatchesAtOnce: those that are added at once get as many places as there are.
+func TestQueryTrapOfManyBatchesAtOnce(t *testing.T) {
+	const limit, adders, each = 100, 8, 40
+	f := open(t, Options{Traps: Traps{Queries: limit}})
+	var added atomic.Int64
+	var wg sync.WaitGroup
+	for k := range adders {
+		var urls []Link
+		for i := range each {
+			urls = append(urls, Link{URL: fmt.Sprintf("http://h.example/?q=%d", k*each+i)}, Link{URL: fmt.Sprintf("http://h.example/%d?q", k*each+i)})
+		}
+		wg.Go(func() {
+			results, err := f.AddBatch(bg, urls)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, r := range results {
+				if r.Status == StatusNew {
+					added.Add(1)
+				} else if r.Reason != ReasonQueries {
+					t.Errorf("got %v; want new or %s", r.Status, ReasonQueries)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got, want := added.Load(), int64(limit+adders*each); got != want {
+		t.Errorf("got %d added; want %d: the limit of one path, and one of each other", got, want)
 	}
 }
 
