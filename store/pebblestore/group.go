@@ -14,7 +14,7 @@ func (s *Store) committer() {
 		f := <-s.flights
 		s.pace.wait(s.dead, s.closing)
 		s.boundReplay()
-		for n := -1; r.op.weight() < 1500 && n < len(s.queue); runtime.Gosched() { // small calls that are about to come go into the group
+		for n := -1; r.op.weight() < 1500 && n < len(s.queue); runtime.Gosched() { // small calls about to come go into the group; large ones are prepared for too long
 			n = len(s.queue)
 		}
 		f.group = s.gather(append(f.group, r))
