@@ -52,7 +52,7 @@ type Cluster struct {
 	net       *network // nil without Options.Partitions
 	dir       string
 	temporary bool
-	release   func() // gives the nodes' ports back
+	release   func() // frees the addresses of the nodes
 }
 
 // ErrUnavailable is returned by Start where there is no redis-server to run, or one

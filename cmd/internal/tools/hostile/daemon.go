@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/tools/measured"
-	"github.com/firstseen/firstseen/internal/async"
 )
 
 // The tokens of the client and of attackers that have one.
@@ -81,27 +80,6 @@ func (d *daemon) fill(ctx context.Context) error {
 		fmt.Fprintf(&b, "{\"url\":\"http://l%d.example/\",\"crawl\":\"large\",\"metadata\":{\"m\":[%q]}}\n", i, meta)
 	}
 	return d.post(ctx, "/v1/urls?brief", &b)
-}
-
-const (
-	// idleShare is how much of a processor a daemon uses that has nothing to do, and
-	// settleTimeout is how long it may take until then.
-	idleShare, settleTimeout = 0.05, 20 * time.Second
-)
-
-// settle blocks until the daemon has ended what an attack or a fill left: flushes,
-// compactions, connections.
-func (d *daemon) settle(ctx context.Context) {
-	for end := time.Now().Add(settleTimeout); time.Now().Before(end) && ctx.Err() == nil; {
-		var l load
-		d.load(&l, func() *result {
-			_ = async.Sleep(ctx, settle/4)
-			return nil
-		})
-		if l.percent() < 100*idleShare {
-			return
-		}
-	}
 }
 
 func (d *daemon) post(ctx context.Context, path string, body io.Reader) error {

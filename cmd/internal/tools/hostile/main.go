@@ -129,7 +129,7 @@ func (b *bench) measure(ctx context.Context, a *attack) (err error) {
 	}
 	defer c.close()
 	c.run(ctx, time.Second) // connections are made, code is warm
-	d.settle(ctx)
+	d.Rest(ctx)
 	var r row
 	for range b.rounds {
 		if err := b.round(ctx, a, d, c, &r); err != nil {
@@ -158,7 +158,7 @@ func (b *bench) round(ctx context.Context, a *attack, d *daemon, c *client, r *r
 	sent, err := attackers.stop()
 	r.sent.connections += sent.connections
 	r.sent.bytes += sent.bytes
-	d.settle(ctx)
+	d.Rest(ctx)
 	return err
 }
 

@@ -132,7 +132,7 @@ func (t *target) all(ctx context.Context, phases []phase) error {
 		return err
 	}
 	for _, p := range phases {
-		r, err := t.measure(p.name, p.run)
+		r, err := t.measure(ctx, p.name, p.run)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,31 +25,17 @@ type result struct {
 
 // measure runs a phase and charges it with the server's processor time, until the server rests:
 // what the phase left for later, as compactions, would slow down the next one.
-func (t *target) measure(phase string, run func(*target) (result, error)) (result, error) {
+func (t *target) measure(ctx context.Context, phase string, run func(*target) (result, error)) (result, error) {
 	before, own, began := t.CPU(), ownCPU(), time.Now()
 	r, err := run(t)
 	r.phase, r.took, r.own = phase, time.Since(began), ownCPU()-own
-	r.cpu = t.cpuAtRest() - before
+	t.Rest(ctx)
+	r.cpu = t.CPU() - before
 	r.peak = t.PeakMB()
 	if err != nil {
 		err = fmt.Errorf("%s, %s: %w", t.Name, phase, err)
 	}
 	return r, err
-}
-
-// cpuAtRest waits until the server uses less than 4 % of a processor, for at most 30 s, and returns the
-// processor time it has used.
-func (t *target) cpuAtRest() time.Duration {
-	last := t.CPU()
-	for range 60 {
-		time.Sleep(500 * time.Millisecond)
-		now := t.CPU()
-		if now-last < 20*time.Millisecond {
-			return now
-		}
-		last = now
-	}
-	return last
 }
 
 // ownCPU is the processor time this process has used.

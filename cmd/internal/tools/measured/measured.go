@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/freeport"
 )
 
@@ -131,6 +132,24 @@ func (s *Server) CPU() time.Duration {
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+const (
+	// restShare is how much of a processor a server uses that has nothing to do, looked at for restLook
+	// at a time, and restTimeout is how long it may take until then.
+	restShare, restLook, restTimeout = 0.05, 500 * time.Millisecond, 20 * time.Second
+)
+
+// Rest blocks until the server has ended what the calls before left for later, as compactions, but not
+// for longer than 20 s.
+func (s *Server) Rest(ctx context.Context) {
+	for end := time.Now().Add(restTimeout); time.Now().Before(end) && ctx.Err() == nil; {
+		before, began := s.CPU(), time.Now()
+		_ = async.Sleep(ctx, restLook)
+		if (s.CPU() - before).Seconds() < restShare*time.Since(began).Seconds() {
+			return
+		}
+	}
 }
 
 // PeakMB returns the largest resident memory, 0 where there is no /proc.
