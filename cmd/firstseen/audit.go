@@ -12,7 +12,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/audit"
-	"github.com/firstseen/firstseen/cmd/internal/crawllog"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 )
 
 // auditFlags are the flags of the audit command.
@@ -202,34 +202,39 @@ func (a *app) loadFile(ctx context.Context, j *judged, name, base string) error 
 		return err
 	}
 	defer j.files.done(f)
-	_, records := crawllog.Read(f, crawllog.Options{Base: base, Declared: true}, nil)
-	for r, err := range records {
-		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted while reading %s: %w", name, ctx.Err())
+	var c logs.Counts
+	for b, err := range logs.Read(f, logs.Options{Base: base, Declared: true}) {
+		if err == nil {
+			err = ctx.Err()
 		}
-		var line *crawllog.LineError
-		switch {
-		case errors.As(err, &line):
-			if j.bad++; j.bad <= shownBad {
-				fmt.Fprintf(a.err, "firstseen: %s: %v\n", name, err)
-			}
-			continue
-		case err != nil:
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("interrupted while reading %s: %w", name, err)
+		}
+		if err != nil {
 			return err
 		}
-		j.records++
-		if r.Digest != "" {
-			j.digests++
+		for r := range b.All() {
+			j.records++
+			if r.Digest != "" {
+				j.digests++
+			}
+			if err := addRecord(j.log, r); err != nil {
+				return fmt.Errorf("%w: %w", errLog, err)
+			}
 		}
-		if err := addRecord(j.log, r); err != nil {
-			return fmt.Errorf("%w: %w", errLog, err)
+		for _, refusal := range b.Refusals[:max(0, min(int64(len(b.Refusals)), shownBad-j.bad))] {
+			fmt.Fprintf(a.err, "firstseen: %s: %v\n", name, refusal)
 		}
+		j.bad += b.Counts.Refused
+		c.Add(&b.Counts)
+		b.Release()
 	}
+	tellUnits(a.err, name, &c)
 	return nil
 }
 
 // addRecord adds a record of a log, if it is a fetch.
-func addRecord(log *audit.Log, r crawllog.Record) error {
+func addRecord(log *audit.Log, r logs.Record) error {
 	if r.RedirectedFrom && r.Via != "" {
 		if err := log.AddRedirect(r.Via, r.URL); err != nil {
 			return err
@@ -238,9 +243,9 @@ func addRecord(log *audit.Log, r crawllog.Record) error {
 	c := audit.Capture{URL: r.URL, Time: r.Time, Status: r.Status, Digest: r.Digest, Redirect: audit.Resolve(r.URL, r.Redirect),
 		Canonical: r.Canonical, NoVarySearch: r.NoVarySearch, CleanParam: r.CleanParam}
 	switch {
-	case r.Kind == crawllog.Revisit:
+	case r.Kind == logs.Revisit:
 		c.Status = 0 // the first capture of the content has its status
-	case r.Kind != crawllog.Fetch || r.Status < 0:
+	case r.Kind != logs.Fetch || r.Status < 0:
 		return nil
 	}
 	return log.Add(c)

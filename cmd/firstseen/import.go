@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/cmd/internal/archive"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
@@ -106,7 +106,8 @@ func (f *importFlags) options() (opt archive.Options, err error) {
 	if err = f.log.check(); err != nil {
 		return opt, err
 	}
-	opt = archive.Options{Log: f.log.options().Options, Crawl: f.crawl, Links: f.links}
+	f.log.events = "" // the kind of a record decides
+	opt = archive.Options{Log: f.log.options(), Crawl: f.crawl, Links: f.links}
 	if opt.Statuses, err = archive.ParseStatuses(f.statuses); err != nil {
 		return opt, misuse{err}
 	}
@@ -121,8 +122,8 @@ func (f *importFlags) options() (opt archive.Options, err error) {
 // how describes all that decides which records are recorded, and where: the notes on an
 // import hold for others of the same. Notes of their own directory may be of many stores.
 func (f *importFlags) how() string {
-	how := fmt.Sprintf("status %q since %q links %v keep-urls %v format %q base %q url-field %q",
-		f.statuses, f.since, f.links, f.keep, f.log.format, f.log.base, f.log.field)
+	how := fmt.Sprintf("status %q since %q links %v keep-urls %v format %q base %q url-field %q scheme %q",
+		f.statuses, f.since, f.links, f.keep, f.log.format, f.log.base, f.log.field, f.log.scheme)
 	switch {
 	case f.notes == "":
 		return how
@@ -155,7 +156,7 @@ func isScrapySeen(head []byte) bool {
 	return scrapySeen.Match(head) || len(head) >= 24 && bytes.HasPrefix(head, []byte{0, 20}) && bytes.Equal(head[22:24], []byte{0, 20})
 }
 
-func (i *importer) keys(ctx context.Context, name string, file *input.File) error {
+func (i *importer) keys(ctx context.Context, name string, file *logs.File) error {
 	reader := bufio.NewReaderSize(file.Reader(), 1<<17)
 	head, err := reader.Peek(reader.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -177,7 +178,7 @@ func (i *importer) keys(ctx context.Context, name string, file *input.File) erro
 		importedFile{File: name, Counts: archive.Counts{Format: "keys", Records: n.Keys, New: n.New, Known: n.Keys - n.New}})
 }
 
-func (i *importer) log(ctx context.Context, name string, file *input.File) error {
+func (i *importer) log(ctx context.Context, name string, file *logs.File) error {
 	part, from, whole := i.journal.Begin(name, i.flags.crawl, i.flags.how())
 	if i.flags.again {
 		from, whole = 0, false
@@ -191,9 +192,7 @@ func (i *importer) log(ctx context.Context, name string, file *input.File) error
 	counts, err := archive.Read(ctx, file, i.record(), opt)
 	err = errors.Join(err, part.End(err == nil))
 	told := i.tell(importedText(name, &counts), importedFile{File: name, Counts: counts, Seconds: time.Since(began).Seconds()})
-	if err == nil && counts.Records+counts.Unreadable+counts.Passed == 0 && file.Offset() > 0 {
-		fmt.Fprintf(i.a.err, "firstseen: %s: got no URL; it was read as %s\n", name, counts.Format)
-	}
+	tellUnits(i.a.err, name, &counts.Units)
 	for _, text := range counts.Examples {
 		fmt.Fprintf(i.a.err, "%s: %s\n", name, text)
 	}
@@ -201,7 +200,7 @@ func (i *importer) log(ctx context.Context, name string, file *input.File) error
 	case ctx.Err() != nil:
 		return errors.Join(fmt.Errorf("interrupted in %s: what is counted is recorded, and the same command goes on from there", name), told)
 	case err != nil:
-		return errors.Join(fmt.Errorf("cannot import all of %s: %w", name, err), told)
+		return worst(refusal(i.a, fmt.Errorf("cannot import all of %s: %w", name, err)), told)
 	case told == nil && counts.Refused+counts.Unreadable > 0:
 		return errRefused
 	}
@@ -257,6 +256,9 @@ func importedText(name string, c *archive.Counts) string {
 		if part.n > 0 {
 			left = append(left, grouped(part.n)+" "+part.what)
 		}
+	}
+	if c.NoStatus > 0 {
+		left = append(left, grouped(c.NoStatus)+" without a status recorded as fetched, since the file does not say what was answered")
 	}
 	if len(left) == 0 {
 		return text

@@ -9,8 +9,7 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/archive"
-	"github.com/firstseen/firstseen/cmd/internal/crawllog"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/crawlfile"
@@ -103,8 +102,9 @@ func (r *importRun) file(ctx context.Context, name string) error {
 		return i.keys(ctx, name, file)
 	case bytes.HasPrefix(head, []byte(crawlfile.Magic)):
 		return fmt.Errorf("cannot import %s; got a file of firstseen copy; run: firstseen copy --from-file %s --to-db DIR", name, quoted(name))
-	case r.unreadable(file):
-		return r.refuse(ctx, name, file)
+	}
+	if _, err := logs.Detect(file, r.opt.Log); err != nil { // before a store is made for it
+		return refusal(r.a, fmt.Errorf("cannot import: %w", err))
 	}
 	i, err := r.importer(ctx)
 	if err != nil {
@@ -113,24 +113,11 @@ func (r *importRun) file(ctx context.Context, name string) error {
 	return i.log(ctx, name, file)
 }
 
-// unreadable reports whether a file is of no form that can be read, so that no record of it
-// will be recorded.
-func (r *importRun) unreadable(file *input.File) bool {
-	if r.opt.Log.Format != "" {
-		return false
+// refusal returns what an error does to the exit status: input of the wrong kind was refused, any other is a failure.
+func refusal(a *app, err error) error {
+	if !errors.Is(err, logs.ErrFormat) {
+		return err
 	}
-	format := crawllog.DetectFile(file)
-	return format == crawllog.Binary || format == crawllog.Unknown
-}
-
-// refuse returns why a file can't be read.
-func (r *importRun) refuse(ctx context.Context, name string, file *input.File) error {
-	none := func(_ context.Context, urls []frontier.Link) ([]frontier.Result, error) {
-		return make([]frontier.Result, len(urls)), nil
-	}
-	_, err := archive.Read(ctx, file, none, r.opt)
-	if err == nil {
-		err = errors.New("got no log, archive or list")
-	}
-	return fmt.Errorf("cannot import %s: %w", name, err)
+	fmt.Fprintf(a.err, "firstseen: %v\n", err)
+	return errRefused
 }

@@ -6,12 +6,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/firstseen/firstseen/cmd/internal/crawllog"
-	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 )
 
 // logFlags are the flags for reading logs.
-type logFlags struct{ format, base, field, events, flag string }
+type logFlags struct{ format, base, field, scheme, events, flag string }
 
 func (l *logFlags) add(flags *pflag.FlagSet) {
 	l.addFormat(flags)
@@ -29,20 +28,21 @@ func (l *logFlags) addFormat(flags *pflag.FlagSet) { l.addFormatAs(flags, "forma
 func (l *logFlags) addFormatAs(flags *pflag.FlagSet, name string) {
 	l.events, l.flag = "auto", name
 	flags.StringVar(&l.format, name, "auto", "format of the input: auto, or one of "+formatList())
-	flags.StringVar(&l.base, "base", crawllog.DefaultBase, "scheme and host for access logs that have only paths")
-	flags.StringVar(&l.field, "url-field", "", `field of JSON objects that contains the URL; default: "url", or the name that the program which wrote them uses`)
+	flags.StringVar(&l.base, "base", logs.DefaultBase, "scheme and host for access logs that have only paths")
+	flags.StringVar(&l.field, "url-field", "", `what contains the URL: a field of JSON objects, as request.endpoint, or a column of a table by name or number; default: "url", or the name that the program which wrote them uses`)
+	flags.StringVar(&l.scheme, "scheme", "", "scheme for lists and tables of hosts and paths without one, such as https; default: they are refused")
 }
 
 func formatList() string {
 	var names []string
-	for _, f := range crawllog.Formats() {
+	for _, f := range logs.Formats() {
 		names = append(names, string(f))
 	}
 	return strings.Join(names, ", ")
 }
 
 func (l *logFlags) check() error {
-	if l.format != "auto" && !slices.Contains(crawllog.Formats(), crawllog.Format(l.format)) {
+	if l.format != "auto" && !slices.Contains(logs.Formats(), logs.Format(l.format)) {
 		return misusef("cannot read logs; got --%s %q; want auto, %s", l.flag, l.format, formatList())
 	}
 	if !slices.Contains([]string{"auto", "all", "fetches", "links"}, l.events) {
@@ -51,11 +51,10 @@ func (l *logFlags) check() error {
 	return nil
 }
 
-func (l *logFlags) options() replay.LogOptions {
-	o := replay.LogOptions{Events: replay.Choice(l.events)}
-	o.Base, o.URLField = l.base, l.field
+func (l *logFlags) options() logs.Options {
+	o := logs.Options{Events: logs.Choice(l.events), Base: l.base, URLField: l.field, Scheme: strings.TrimSuffix(l.scheme, "://"), Flag: "--" + l.flag}
 	if l.format != "auto" {
-		o.Format = crawllog.Format(l.format)
+		o.Format = logs.Format(l.format)
 	}
 	return o
 }

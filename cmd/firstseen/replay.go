@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/replay"
 	"github.com/firstseen/firstseen/cmd/internal/report"
 	"github.com/firstseen/firstseen/store"
@@ -129,7 +129,7 @@ func (f *replayFlags) check() (*canon.Profile, error) {
 }
 
 func (f *replayFlags) replay(ctx context.Context, a *app, names []string, p *canon.Profile, s store.Store) (*replay.Result, error) {
-	files := &fileSet{stdin: a.in, log: f.log.options(), note: a.err}
+	files := &fileSet{stdin: a.in, log: f.log.options()}
 	files.log.Declared = f.declared
 	counters := &replay.Counters{}
 	shown := showProgress(a.err, func(passed time.Duration) string {
@@ -203,6 +203,9 @@ func (f *replayFlags) tell(ctx context.Context, a *app, r *replay.Result, s stor
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("cannot write output: %w", err)
 	}
+	for i := range r.Inputs {
+		tellUnits(a.err, r.Inputs[i].Input, &r.Inputs[i].Units)
+	}
 	return inputErrors(a, r)
 }
 
@@ -212,7 +215,7 @@ func inputErrors(a *app, r *replay.Result) error {
 	var failed []error
 	refused := r.Refused > 0
 	for _, e := range r.Errors {
-		if errors.Is(e, input.ErrBinary) {
+		if errors.Is(e, logs.ErrFormat) {
 			refused = true
 			fmt.Fprintf(a.err, "firstseen: %v\n", e)
 			continue

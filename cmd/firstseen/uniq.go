@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
 )
 
@@ -106,7 +107,7 @@ func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error)
 		signal.Ignore(syscall.SIGPIPE) // so that printed URLs are recorded
 	}
 	defer f.bound()()
-	files := &fileSet{stdin: a.in, log: f.logOptions(), note: a.err}
+	files := &fileSet{stdin: a.in, log: f.logOptions()}
 	r, err := uniq.Run(ctx, files.inputs(ctx, names), a.out, opt)
 	err = withoutClosedPipe(err)
 	return worst(err, f.close(ctx, a, &r, err))
@@ -150,7 +151,7 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, err error
 	var errs []error
 	for _, err := range r.Errors {
 		switch {
-		case errors.Is(err, input.ErrBinary):
+		case errors.Is(err, logs.ErrFormat):
 			fmt.Fprintf(a.err, "firstseen: %v\n", err)
 			errs = append(errs, errRefused)
 		case ctx.Err() == nil || !errors.Is(err, ctx.Err()):
@@ -159,6 +160,15 @@ func (f *uniqFlags) close(ctx context.Context, a *app, r *uniq.Result, err error
 	}
 	if ctx.Err() != nil {
 		errs = append(errs, errors.New("interrupted: what was read until then is printed"))
+	}
+	for i := range r.Inputs {
+		if in := &r.Inputs[i]; !f.quiet || in.Units.Lost() {
+			tellUnits(a.err, in.Name, &in.Units)
+		}
+		if in := &r.Inputs[i]; in.URLs > 0 && in.URLs <= in.Refused-in.Units.Refused && f.invalid == "drop" {
+			fmt.Fprintf(a.err, "firstseen: %s: none of %s URLs can be used, such as\n  %s\n", in.Name, grouped(in.URLs), strings.Join(in.Examples, "\n  "))
+			errs = append(errs, errRefused)
+		}
 	}
 	if f.strict && r.Refused+r.Unreadable > 0 {
 		errs = append(errs, errRefused)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
@@ -34,7 +34,7 @@ func (f *uniqFlags) compare(ctx context.Context, a *app, p *canon.Profile, opt *
 			opt.AgainstKeys = append(opt.AgainstKeys, keys)
 		}
 	}
-	opt.Against = (&fileSet{stdin: a.in, log: f.logOptions(), note: a.err}).inputs(ctx, lists)
+	opt.Against = (&fileSet{stdin: a.in, log: f.logOptions()}).inputs(ctx, lists)
 	return nil
 }
 
@@ -44,7 +44,7 @@ func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, nil // the reader of lists reports the error
 	}
-	file, err := input.Open(ctx, name, nil)
+	file, err := logs.Open(ctx, name, nil)
 	if err != nil {
 		return nil, err
 	}

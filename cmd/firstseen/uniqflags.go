@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/shape"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
 	"github.com/firstseen/firstseen/store"
@@ -97,7 +97,7 @@ func (f *uniqFlags) check() error {
 	return f.log.check()
 }
 
-func (f *uniqFlags) logOptions() replay.LogOptions {
+func (f *uniqFlags) logOptions() logs.Options {
 	opt := f.log.options()
 	opt.Zero = f.zero
 	return opt

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/internal/fault"
 )
@@ -81,7 +81,7 @@ func fromLines(r io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		in := bufio.NewReaderSize(r, 64<<10)
 		for first := true; ; first = false {
-			line, tooLong, err := input.ReadLine(in, maxInput)
+			line, tooLong, err := logs.ReadLine(in, maxInput)
 			if first {
 				line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 			}
@@ -114,7 +114,7 @@ func fromJSON(lines iter.Seq2[string, error]) iter.Seq2[string, error] {
 				Input *string `json:"input"`
 			}
 			if err == nil {
-				if err = input.CheckJSON([]byte(line)); err != nil {
+				if err = logs.CheckJSON([]byte(line)); err != nil {
 					err = fmt.Errorf("cannot read line; %w; give a URL that is not UTF-8 with --input lines: %w", err, errJSON)
 				} else if err = json.Unmarshal([]byte(line), &object); err != nil || object.Input == nil {
 					err = fmt.Errorf("cannot read line; want an object with a text field input: %w", errJSON)
@@ -163,7 +163,7 @@ type refusedJSON struct {
 func (u *urlFlags) each(cmd *cobra.Command, a *app, args []string, f func(raw string) (answer, error)) error {
 	out := newOutput(a.out)
 	texts, err := u.inputs(func() (io.Reader, error) {
-		file, err := input.Open(cmd.Context(), "-", a.in)
+		file, err := logs.Open(cmd.Context(), "-", a.in)
 		return &flushingReader{file, out}, err
 	}, args)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 )
 
 // Journal is a file that records the progress of each import. It is written after the keys are
@@ -68,7 +68,7 @@ const maxEntry = 1 << 20
 func (j *Journal) read(r io.Reader) error {
 	in := bufio.NewReader(r)
 	for {
-		line, tooLong, err := input.ReadLine(in, maxEntry)
+		line, tooLong, err := logs.ReadLine(in, maxEntry)
 		var e entry
 		if tooLong == 0 && json.Unmarshal(line, &e) == nil {
 			j.done[e.key()] = e

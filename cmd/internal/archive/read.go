@@ -2,24 +2,20 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/crawllog"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier"
 )
 
-// Options select the records that count. The zero value selects all fetched URLs, with any
-// status.
+// Options select the records that count. The zero value selects what any server answered.
 type Options struct {
 	// Log modifies reading.
-	Log crawllog.Options
+	Log logs.Options
 	// Crawl is the crawl to record in. The default is store.DefaultCrawl.
 	Crawl string
-	// Links also counts URLs that were found and not fetched. Lists and tables, which
-	// don't distinguish the two, always count. The default is false.
+	// Links also counts URLs that were found and not fetched. The default is false.
 	Links bool
 	// Statuses are the answers that count. The default is any.
 	Statuses Statuses
@@ -47,7 +43,10 @@ type Counts struct {
 	ByStatus   int64            `json:"left_out_by_status"`
 	Before     int64            `json:"left_out_before"`
 	Other      int64            `json:"left_out_other"` // no request to a web server
-	Examples   []string         `json:"-"`              // refused or unreadable
+	// NoStatus are of New, Known and Refused: those of a format, or in a line, that does not say what was answered.
+	NoStatus int64       `json:"without_status"`
+	Units    logs.Counts `json:"units"`
+	Examples []string    `json:"-"` // refused or unreadable
 }
 
 // Recorder records URLs as seen, durably, and answers for each.
@@ -71,7 +70,7 @@ type batch struct {
 
 // Read records the fetched URLs of a file as seen. On an error, the URLs that were counted are
 // recorded.
-func Read(ctx context.Context, f *input.File, record Recorder, opt Options) (Counts, error) {
+func Read(ctx context.Context, f *logs.File, record Recorder, opt Options) (Counts, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	batches := make(chan *batch, 1)
 	r := &reader{opt: opt, out: batches, done: ctx.Done()}
@@ -140,9 +139,11 @@ func (c *Counts) add(p *Counts) {
 	for to, n := range map[*int64]int64{
 		&c.Records: p.Records, &c.Passed: p.Passed, &c.New: p.New, &c.Known: p.Known, &c.Refused: p.Refused,
 		&c.Unreadable: p.Unreadable, &c.NotFetched: p.NotFetched, &c.ByStatus: p.ByStatus, &c.Before: p.Before, &c.Other: p.Other,
+		&c.NoStatus: p.NoStatus,
 	} {
 		*to += n
 	}
+	c.Units.Add(&p.Units)
 	for reason, n := range p.Reasons {
 		if c.Reasons == nil {
 			c.Reasons = map[string]int64{}
@@ -159,32 +160,37 @@ type reader struct {
 	opt    Options
 	out    chan<- *batch
 	done   <-chan struct{}
-	format crawllog.Format
+	format logs.Format
 	seen   int64
 	b      *batch
 	text   int // bytes of the batch's URLs
 }
 
-func (r *reader) run(f *input.File) {
+func (r *reader) run(f *logs.File) {
 	defer close(r.out)
-	format, records := crawllog.Read(f, r.opt.Log, nil)
-	r.format = format
 	r.begin()
-	for rec, err := range records {
-		var line *crawllog.LineError
-		switch {
-		case errors.As(err, &line):
-			r.bad(line)
-		case err != nil:
+	for read, err := range logs.Read(f, r.opt.Log) {
+		if err != nil {
 			r.b.ended = err
-			r.flush()
-			return
-		default:
+			break
+		}
+		r.format = read.Format
+		r.b.left.Format = string(r.format)
+		for rec := range read.All() {
 			r.record(&rec)
+			if full := r.b.left.Records+r.b.left.Passed >= batchSize || r.text >= batchText; full && !r.flush() {
+				return
+			}
 		}
-		if full := r.b.left.Records+r.b.left.Passed >= batchSize || r.text >= batchText; full && !r.flush() {
-			return
+		if r.seen >= r.opt.From { // refused lines are not in the journal: those of the batch in which it ends are counted again
+			r.b.left.Unreadable += read.Counts.Refused
+			r.b.left.Records += read.Counts.Refused
+			for _, refusal := range read.Refusals {
+				r.b.left.example(fmt.Sprintf("%v: %.200q", refusal, refusal.Text))
+			}
 		}
+		r.b.left.Units.Add(&read.Counts)
+		read.Release()
 	}
 	r.flush()
 }
@@ -213,29 +219,27 @@ func (r *reader) passes() bool {
 	return false
 }
 
-func (r *reader) bad(e *crawllog.LineError) {
-	if !r.passes() {
-		r.b.left.Unreadable++
-		r.b.left.example(fmt.Sprintf("%v: %.200q", e, e.Text))
-	}
-}
-
-func (r *reader) record(rec *crawllog.Record) {
+// record decides about a record. A Fetch without a status is of a format that has none: the archive or feed has the page, so
+// it was fetched, and it is counted apart; a Listed URL is what the caller says was fetched. What a server did not
+// answer is a Link, whatever Statuses take.
+func (r *reader) record(rec *logs.Record) {
 	if r.passes() {
 		return
 	}
 	left := &r.b.left
-	told := r.format != crawllog.List && r.format != crawllog.Table
 	switch {
-	case rec.Kind == crawllog.Other:
+	case rec.Kind == logs.Other:
 		left.Other++
-	case told && rec.Kind == crawllog.Link && !r.opt.Links:
+	case rec.Kind == logs.Link && !r.opt.Links:
 		left.NotFetched++
-	case told && rec.Kind == crawllog.Fetch && !r.opt.Statuses.Take(rec.Status):
+	case rec.Kind == logs.Fetch && rec.Status != 0 && !r.opt.Statuses.Take(rec.Status):
 		left.ByStatus++
 	case !rec.Time.IsZero() && rec.Time.Before(r.opt.Since):
 		left.Before++
 	default:
+		if rec.Kind == logs.Listed || rec.Kind == logs.Fetch && rec.Status == 0 {
+			left.NoStatus++
+		}
 		r.text += len(rec.URL)
 		r.b.urls = append(r.b.urls, frontier.Link{URL: rec.URL, Crawl: r.opt.Crawl, SkipFirst: true})
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store/memstore"
 )
@@ -62,9 +62,9 @@ func open(t *testing.T) *frontier.Frontier {
 	return f
 }
 
-func file(t *testing.T, text string) *input.File {
+func file(t *testing.T, text string) *logs.File {
 	t.Helper()
-	f, err := input.New(t.Context(), "log", io.NopCloser(strings.NewReader(text)))
+	f, err := logs.New(t.Context(), "log", io.NopCloser(strings.NewReader(text)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestWhatCountsAsFetched(t *testing.T) {
 		{"index", index, Options{Statuses: good},
 			Counts{Format: "cdx", Records: 3, New: 1, Known: 1, ByStatus: 1}, []string{"http://a.example/"}},
 		{"list", "http://a.example/\nhttp:///\nmailto:x\n", Options{Statuses: good},
-			Counts{Format: "list", Records: 3, New: 1, Refused: 2, Reasons: map[string]int64{"url": 1, "scheme": 1}}, []string{"http://a.example/"}},
+			Counts{Format: "list", Records: 3, New: 1, Refused: 2, NoStatus: 3, Reasons: map[string]int64{"url": 1, "scheme": 1}}, []string{"http://a.example/"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, seen := seenOf(t, c.text, c.opt)
@@ -111,6 +111,10 @@ func TestWhatCountsAsFetched(t *testing.T) {
 				t.Errorf("got examples %q; want one of each refusal", got.Examples)
 			}
 			got.Examples = nil
+			if u := got.Units; u.Units != u.Read+u.Blank+u.Headers+u.Comments+u.Refused+u.Other {
+				t.Errorf("got %+v; want a sum of %d", u, u.Units)
+			}
+			got.Units = logs.Counts{}
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}
@@ -182,7 +186,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestStatuses(t *testing.T) {
 	set := statuses(t, "2xx, 404")
-	for status, want := range map[int]bool{0: true, 200: true, 299: true, 301: false, 404: true, 403: false, -9: false, 1: false, 1000: false} {
+	for status, want := range map[int]bool{0: false, 200: true, 299: true, 301: false, 404: true, 403: false, -9: false, 1: false, 1000: false} {
 		if got := set.Take(status); got != want {
 			t.Errorf("Take(%d): got %v; want %v", status, got, want)
 		}

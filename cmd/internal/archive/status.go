@@ -42,9 +42,9 @@ func ParseStatuses(s string) (Statuses, error) {
 	return set, nil
 }
 
-// Take reports whether a status is in the set. An unknown one, 0, always is.
+// Take reports whether a status is in the set.
 func (s Statuses) Take(status int) bool {
-	if !s.some || status == 0 {
+	if !s.some {
 		return true
 	}
 	class := status / 100

@@ -4,42 +4,18 @@ import (
 	"hash/maphash"
 	"strings"
 
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/store"
 )
 
-// A Batch is a run of events from one input, in order. A source makes it; the
-// stages then fill it in.
-type Batch struct {
-	// Text holds the spellings of the events' URLs.
-	Text []byte
-	// Events are the URLs; nil with Split set means one a line of Text.
-	Events []Event
-	// Format is what the input is.
-	Format string
-	// Split is set if Text is whole lines, to be split into events.
-	Split bool
-	// End ends a line of Text.
-	End byte
-	// First is the number of the first line.
-	First int64
-	// Lines is how many lines were read for it.
-	Lines int64
-	// Blank is how many of them hold nothing.
-	Blank int64
-	// Skipped is how many records are no event of the kind that is replayed.
-	Skipped int64
-	// Kinds counts the events by what the log says of them.
-	Kinds Kinds
-	// Fetched are the fetches with content, if LogOptions.Declared asks for them.
-	Fetched []Fetched
-	// Bad are records that can't be read, and how many there are.
-	Bad      []Refusal
-	BadCount int64
+// A batch is a run of events from one input, in order. The reader's batch is taken over by the stages, one after another.
+type batch struct {
+	*logs.Batch
+	text   []byte // the spellings of the events' URLs
+	events []Event
+	kinds  Kinds
 
-	block  *input.Block
-	number int // of its input
-
+	number   int // of the input
 	sums     []sum
 	ordinals []uint32 // of the spelling, or noOrdinal
 	found    []found  // what the exact table didn't know
@@ -53,7 +29,7 @@ type Batch struct {
 // in the log.
 type Event struct {
 	Start, End uint32
-	Line       uint32 // counted from the batch's first
+	Line       uint32 // counted from that of the first event
 	Time       int64  // seconds since 1970, 0 when unknown
 	Size       int64  // bytes fetched, 0 when unknown
 	// To is the place of a redirect's target in the text; none if both are 0.
@@ -88,18 +64,12 @@ type found struct {
 	to         []byte // canonical form that it redirects to
 	group      uint64 // of the sample for the rules
 	err        error
+	unread     bool // err is the reader's, not the canonicalizer's
 }
 
-// Release frees the memory of the text, which is not valid afterwards.
-func (b *Batch) Release() {
-	if b.block != nil {
-		b.block.Release()
-	}
-}
-
-func (b *Batch) spelling(event uint32) []byte {
-	e := b.Events[event]
-	return b.Text[e.Start:e.End]
+func (b *batch) spelling(event uint32) []byte {
+	e := b.events[event]
+	return b.text[e.Start:e.End]
 }
 
 // A Refusal is a line that is no URL, or a record that can't be read.
@@ -129,45 +99,64 @@ func (h hasher) sum(p []byte) sum {
 	return sum{maphash.Bytes(h.a, p), uint32(maphash.Bytes(h.b, p))}
 }
 
-// prepare splits the text and hashes the spellings. It touches the batch only.
-func (b *Batch) prepare(h hasher) {
-	if b.Split {
+// prepare makes events of the records, and hashes the spellings. It touches the batch only.
+func (b *batch) prepare(h hasher) {
+	if b.Text != nil {
 		b.split()
 	}
-	b.sums = make([]sum, len(b.Events))
-	for i, e := range b.Events {
-		b.sums[i] = h.sum(b.Text[e.Start:e.End])
+	for i := range b.Records {
+		b.event(&b.Records[i])
+	}
+	b.sums = make([]sum, len(b.events))
+	for i, e := range b.events {
+		b.sums[i] = h.sum(b.text[e.Start:e.End])
 	}
 }
 
-func (b *Batch) split() {
-	b.Events = make([]Event, 0, b.Lines)
-	at, number := uint32(0), uint32(0)
-	input.Lines(b.Text, b.End, func(line []byte) bool {
-		n := uint32(len(line))
-		if isBlank(line) {
-			b.Blank++
-		} else {
-			b.Events = append(b.Events, Event{Start: at, End: at + n, Line: number})
-		}
-		at += n
-		for at < uint32(len(b.Text)) && b.Text[at] != b.End { // the CR of a line end
-			at++
-		}
-		at++
-		number++
-		return true
+// split makes an event of each line of a plain list. Its text is that of the list.
+func (b *batch) split() {
+	b.text = b.Text
+	end := cap(b.text)
+	b.Each(func(line []byte, number int64) {
+		start := uint32(end - cap(line)) // the line is a part of the text
+		b.events = append(b.events, Event{Start: start, End: start + uint32(len(line)), Line: uint32(number - b.First())})
 	})
-	b.Kinds.Links = int64(len(b.Events))
+	b.kinds.Links = int64(len(b.events))
 }
 
-func isBlank(line []byte) bool {
-	for _, c := range line {
-		if c > ' ' {
-			return false
-		}
+// event makes an event of a record.
+func (b *batch) event(r *logs.Record) {
+	switch r.Kind {
+	case logs.Revisit:
+		b.kinds.Revisits++
+	case logs.Link, logs.Listed:
+		b.kinds.Links++
+	default:
+		b.kinds.Fetches++
 	}
-	return true
+	e := Event{Line: uint32(max(r.Line-b.firstLine(), 0)), Size: r.Length}
+	if !r.Time.IsZero() {
+		e.Time = r.Time.Unix()
+	}
+	e.Start, e.End = b.append(r.URL)
+	if r.Redirect != "" {
+		e.ToStart, e.ToEnd = b.append(r.Redirect)
+	}
+	b.events = append(b.events, e)
+}
+
+func (b *batch) append(s string) (start, end uint32) {
+	start = uint32(len(b.text))
+	b.text = append(b.text, s...)
+	return start, uint32(len(b.text))
+}
+
+// firstLine is the number of the line of the first event.
+func (b *batch) firstLine() int64 {
+	if len(b.Records) > 0 {
+		return b.Records[0].Line
+	}
+	return b.First()
 }
 
 // excerpt is a spelling as it can be shown: short and valid.

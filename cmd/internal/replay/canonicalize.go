@@ -11,11 +11,17 @@ import (
 // canonicalize makes the canonical form and key of what the exact table didn't
 // know. It touches the batch only. With groups it also groups the spellings that all
 // rules together would join.
-func (b *Batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
+func (b *batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
 	var scratch []byte
 	for i := range b.found {
 		f := &b.found[i]
 		f.start = uint32(len(b.canon))
+		if b.Records == nil { // a plain list: here its lines are looked at, each spelling once
+			if f.err = b.Check(b.spelling(f.event)); f.err != nil {
+				f.unread = true
+				continue
+			}
+		}
 		b.canon, f.err = p.AppendCanonical(b.canon, b.spelling(f.event))
 		if f.err != nil {
 			continue
@@ -29,8 +35,8 @@ func (b *Batch) canonicalize(p *canon.Profile, groups *canon.Profile) {
 			f.host = uint32(len(host))
 		}
 		f.patterns, scratch = patternsOf(form, scratch)
-		if e := b.Events[f.event]; e.ToEnd > e.ToStart {
-			f.redirect, f.to = classify(p, b.spelling(f.event), form, b.Text[e.ToStart:e.ToEnd])
+		if e := b.events[f.event]; e.ToEnd > e.ToStart {
+			f.redirect, f.to = classify(p, b.spelling(f.event), form, b.text[e.ToStart:e.ToEnd])
 		}
 		if groups != nil {
 			var err error

@@ -7,14 +7,9 @@ import (
 
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/declares"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier/declared"
 )
-
-// Fetched is a fetch with content, and what its response declares.
-type Fetched struct {
-	URL, Digest                         string
-	Canonical, NoVarySearch, CleanParam string
-}
 
 // Declared is what a crawler would have saved, and what it would have lost, if it had believed
 // all declarations of all sites from the moment it received them.
@@ -92,7 +87,7 @@ func newDeclarations(p *canon.Profile) *declarations {
 }
 
 // add takes the next fetch.
-func (d *declarations) add(f *Fetched) {
+func (d *declarations) add(f *logs.Record) {
 	form, err := d.profile.AppendCanonical(nil, []byte(f.URL))
 	if err != nil {
 		return
@@ -158,7 +153,7 @@ func (w *declaredWay) compare(page, known *declaredPageOf) {
 }
 
 // learn notes the rules that a response declares.
-func (d *declarations) learn(form []byte, f *Fetched) {
+func (d *declarations) learn(form []byte, f *logs.Record) {
 	if f.NoVarySearch != "" && d.takes(len(form)+len(f.NoVarySearch)+declaredPage) {
 		if s, err := declared.ParseNoVarySearch(f.NoVarySearch); err == nil {
 			d.search[pathOf(form)] = s

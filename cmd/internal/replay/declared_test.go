@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/synth"
 )
 
-func measured(fetches ...Fetched) *Declared {
+func measured(fetches ...logs.Record) *Declared {
 	d := newDeclarations(canon.Qiita())
 	for i := range fetches {
 		d.add(&fetches[i])
@@ -29,7 +30,7 @@ func (d *Declared) counts(source string) string {
 
 func TestDeclaredCounts(t *testing.T) {
 	const a = "http://a.example"
-	fetches := []Fetched{
+	fetches := []logs.Record{
 		{URL: a + "/p?x=1", Digest: "p", Canonical: a + "/p"},
 		{URL: a + "/p?x=1#again", Digest: "other", Canonical: a + "/"},     // the same form: nothing is counted
 		{URL: a + "/p", Digest: "p", Canonical: a + "/p"},                  // saved, the same
@@ -60,7 +61,7 @@ func TestDeclaredCounts(t *testing.T) {
 	if wrong := got.Sources[2].Wrong; !slices.Equal(wrong, want) {
 		t.Errorf("got %v; want %v", wrong, want)
 	}
-	if got := measured(Fetched{URL: a + "/p", Canonical: a + "/p"}); len(got.Sources) != 0 {
+	if got := measured(logs.Record{URL: a + "/p", Canonical: a + "/p"}); len(got.Sources) != 0 {
 		t.Errorf("got %v for a page that names itself; want nothing", got.Sources)
 	}
 }
@@ -73,7 +74,7 @@ func TestDeclaredPlanted(t *testing.T) {
 		for _, seed := range []uint64{1, 21, 41, 61} { // of these webs, the second of two hosts lies
 			d, truth := newDeclarations(canon.Qiita()), map[string]uint64{}
 			synth.NewDeclaring(synth.DeclareOptions{Seed: seed, Lie: lie, Hosts: 2}).Fetches(1, func(f synth.DeclaredFetch) {
-				d.add(&Fetched{URL: f.URL, Digest: fmt.Sprint(f.Page), Canonical: f.Canonical}) // the truth as digest
+				d.add(&logs.Record{URL: f.URL, Digest: fmt.Sprint(f.Page), Canonical: f.Canonical}) // the truth as digest
 				truth[f.URL] = f.Page
 			})
 			s := d.sum().Sources[0]
@@ -97,7 +98,7 @@ func TestDeclaredMemoryIsBounded(t *testing.T) {
 	d := newDeclarations(canon.Qiita())
 	d.memory = 100 * declaredPage
 	for i := range 1000 {
-		d.add(&Fetched{URL: fmt.Sprintf("http://a.example/%d?x=1", i), Canonical: fmt.Sprintf("http://a.example/%d", i), NoVarySearch: `params=("x")`})
+		d.add(&logs.Record{URL: fmt.Sprintf("http://a.example/%d?x=1", i), Canonical: fmt.Sprintf("http://a.example/%d", i), NoVarySearch: `params=("x")`})
 	}
 	if got := d.sum(); got.Fetches != 1000 || got.LeftOut < 900 || len(d.pages)+len(d.search) > 100 {
 		t.Errorf("got %+v, %d pages; want at most 100", got, len(d.pages))

@@ -4,22 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/store"
 )
-
-// An Input is a named source of batches. Open is called once, from a goroutine of
-// its own; the sequence ends with its first error.
-type Input struct {
-	Name string
-	Open func() iter.Seq2[*Batch, error]
-}
 
 // Options configure a replay.
 type Options struct {
@@ -86,13 +79,13 @@ type engine struct {
 // ends, or the store fails, it stops reading; the result then covers the URLs that were read and
 // stored before, and the error is that of the store. Inputs that cannot be read are listed in the
 // result, and the other inputs are read.
-func Run(ctx context.Context, inputs []Input, opt Options) (*Result, error) {
+func Run(ctx context.Context, inputs []logs.Input, opt Options) (*Result, error) {
 	e, err := newEngine(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	toTally := make(chan *Batch, e.opt.Workers+2)
+	toTally := make(chan *batch, e.opt.Workers+2)
 	var workers, last sync.WaitGroup
 	for range e.opt.Workers {
 		workers.Go(e.work)
@@ -158,8 +151,8 @@ func (e *engine) work() {
 // dispatch brings the inputs' batches in order and takes them through the exact
 // table. A few inputs are opened ahead, so that a small one doesn't wait for its
 // decompression.
-func (e *engine) dispatch(inputs []Input, toTally chan<- *Batch) {
-	queues := make([]chan *Batch, len(inputs))
+func (e *engine) dispatch(inputs []logs.Input, toTally chan<- *batch) {
+	queues := make([]chan *batch, len(inputs))
 	errs := make([]error, len(inputs))
 	opened := 0
 	var groups *canon.Profile
@@ -168,7 +161,7 @@ func (e *engine) dispatch(inputs []Input, toTally chan<- *Batch) {
 	}
 	for i := range inputs {
 		for ; opened < len(inputs) && opened <= i+e.opt.Workers; opened++ {
-			queues[opened] = make(chan *Batch, lookAhead)
+			queues[opened] = make(chan *batch, lookAhead)
 			go e.read(inputs[opened], opened, queues[opened], &errs[opened])
 		}
 		for b, ok := e.next(queues[i]); ok; b, ok = e.next(queues[i]) {
@@ -189,7 +182,7 @@ func (e *engine) dispatch(inputs []Input, toTally chan<- *Batch) {
 
 // next waits for a batch. When the replay is to stop, it returns those that are there,
 // but doesn't wait for an input that may be silent for long.
-func (e *engine) next(queue <-chan *Batch) (b *Batch, ok bool) {
+func (e *engine) next(queue <-chan *batch) (b *batch, ok bool) {
 	select {
 	case b, ok = <-queue:
 		return b, ok
@@ -203,17 +196,17 @@ func (e *engine) next(queue <-chan *Batch) (b *Batch, ok bool) {
 }
 
 // read produces an input's batches until it ends or the replay is to stop.
-func (e *engine) read(in Input, number int, queue chan<- *Batch, failure *error) {
+func (e *engine) read(in logs.Input, number int, queue chan<- *batch, failure *error) {
 	defer close(queue)
 	if e.ahead.Err() != nil {
 		return
 	}
-	for b, err := range in.Open() {
+	for read, err := range in.Open() {
 		if err != nil {
 			*failure = err
 			return
 		}
-		b.number, b.ready = number, make(chan struct{})
+		b := &batch{Batch: read, number: number, ready: make(chan struct{})}
 		select {
 		case e.tasks <- func() { b.prepare(e.hash); close(b.ready) }:
 		case <-e.ahead.Done():
@@ -234,8 +227,8 @@ type repeats struct {
 }
 
 // lookUp takes a batch through the exact table.
-func (e *engine) lookUp(b *Batch) {
-	b.ordinals = make([]uint32, len(b.Events))
+func (e *engine) lookUp(b *batch) {
+	b.ordinals = make([]uint32, len(b.events))
 	b.base = e.events
 	for i, s := range b.sums {
 		ordinal, fresh := e.exact.number(s)
@@ -243,13 +236,13 @@ func (e *engine) lookUp(b *Batch) {
 		if fresh || ordinal == noOrdinal {
 			b.found = append(b.found, found{event: uint32(i)})
 		}
-		e.note(&b.Events[i], ordinal, fresh)
+		e.note(&b.events[i], ordinal, fresh)
 		if !fresh && ordinal != noOrdinal {
 			b.exact++
 		}
 		e.events++
 	}
-	e.opt.Counters.URLs.Add(int64(len(b.Events)))
+	e.opt.Counters.URLs.Add(int64(len(b.events)))
 	e.opt.Counters.Exact.Add(b.exact)
 }
 
@@ -278,7 +271,7 @@ func (e *engine) note(event *Event, ordinal uint32, fresh bool) {
 	}
 }
 
-func (e *engine) finish(inputs []Input) (*Result, error) {
+func (e *engine) finish(inputs []logs.Input) (*Result, error) {
 	e.stop(nil)
 	r, err := e.tally.result(e)
 	for i := range inputs {

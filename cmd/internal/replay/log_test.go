@@ -7,40 +7,39 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firstseen/firstseen/cmd/internal/crawllog"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/store/memstore"
 )
 
-// logInput reads one of the small logs that package crawllog is tested with.
-func logInput(t *testing.T, name string, opt LogOptions) Input {
+// logInput reads one of the small logs that package logs is tested with.
+func logInput(t *testing.T, name string, opt logs.Options) logs.Input {
 	t.Helper()
-	f, err := input.Open(t.Context(), filepath.Join("..", "crawllog", "testdata", "logs", name), nil)
+	f, err := logs.Open(t.Context(), filepath.Join("..", "logs", "testdata", "logs", name), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	return Input{Name: name, Open: func() iter.Seq2[*Batch, error] { return Log(f, opt) }}
+	return logs.Input{Name: name, Open: func() iter.Seq2[*logs.Batch, error] { return logs.Read(f, opt) }}
 }
 
 func TestLogTellsFetchesFromLinks(t *testing.T) {
 	for _, c := range []struct {
 		file   string
-		events Choice
+		events logs.Choice
 		want   string
 	}{
-		{"heritrix3.log", Auto, "lines 8 skipped 6 {2 0 0}"},
-		{"heritrix3.log", Links, "lines 8 skipped 8 {0 0 0}"},
-		{"nutch.csv", Auto, "lines 6 skipped 1 {4 0 1}"},
-		{"nutch.csv", Fetches, "lines 6 skipped 2 {4 0 0}"},
-		{"scrapy.log", Auto, "lines 11 skipped 3 {6 0 2}"},
-		{"scrapy.log", Links, "lines 11 skipped 9 {0 0 2}"},
-		{"cdx11.cdx", Auto, "lines 5 skipped 3 {2 0 0}"},
-		{"apache-weird.log", All, "lines 24 skipped 4 {20 0 0}"},
-		{"urlfrontier-dump.jsonl", Auto, "lines 4 skipped 0 {2 0 2}"},
+		{"heritrix3.log", logs.Auto, "lines 8 skipped 6 {2 0 0}"},
+		{"heritrix3.log", logs.Links, "lines 8 skipped 8 {0 0 0}"},
+		{"nutch.csv", logs.Auto, "lines 6 skipped 1 {4 0 1}"},
+		{"nutch.csv", logs.Fetches, "lines 6 skipped 2 {4 0 0}"},
+		{"scrapy.log", logs.Auto, "lines 11 skipped 3 {6 0 2}"},
+		{"scrapy.log", logs.Links, "lines 11 skipped 9 {0 0 2}"},
+		{"cdx11.cdx", logs.Auto, "lines 5 skipped 3 {2 0 0}"},
+		{"apache-weird.log", logs.All, "lines 24 skipped 4 {20 0 0}"},
+		{"urlfrontier-dump.jsonl", logs.Auto, "lines 4 skipped 0 {2 0 2}"},
 	} {
-		r := mustRun(t, newSeenSet(), Options{}, logInput(t, c.file, LogOptions{Events: c.events}))
+		r := mustRun(t, newSeenSet(), Options{}, logInput(t, c.file, logs.Options{Events: c.events}))
 		if got := fmt.Sprintf("lines %d skipped %d %v", r.Lines, r.Skipped, r.Kinds); got != c.want {
 			t.Errorf("%s, events %s: got %s; want %s", c.file, c.events, got, c.want)
 		}
@@ -49,10 +48,14 @@ func TestLogTellsFetchesFromLinks(t *testing.T) {
 
 func TestRunTellsOfEachInput(t *testing.T) {
 	r := mustRun(t, newSeenSet(), Options{},
-		listInput(t, "list", "http://docs.lab.test/z\nnot\nnot\nhttp://docs.lab.test/z\n"), logInput(t, "nutch.txt", LogOptions{}),
-		logInput(t, "wget.cdx", LogOptions{Options: crawllog.Options{Format: crawllog.CDX}}))
-	want := "[{list list 4 2 2 1} {nutch.txt nutch-text 56 5 0 4} {wget.cdx cdx 6 5 0 5}]"
-	if got := fmt.Sprint(r.Inputs); got != want {
+		listInput(t, "list", "http://docs.lab.test/z\nnot\nnot\nhttp://docs.lab.test/z\n"), logInput(t, "nutch.txt", logs.Options{}),
+		logInput(t, "wget.cdx", logs.Options{Format: logs.CDX}))
+	want := "list list 4 2 2 1, nutch.txt nutch-text 56 5 0 4, wget.cdx cdx 6 5 0 5, "
+	got := ""
+	for _, i := range r.Inputs {
+		got += fmt.Sprint(i.Input, " ", i.Format, " ", i.Lines, i.URLs, i.Refused, i.Unique, ", ")
+	}
+	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -66,11 +69,11 @@ func TestRedirects(t *testing.T) {
 	} {
 		line += fmt.Sprintf("k 2014010303%04d %s text/html 301 - %s - 1 2 f\n", i, c[0], c[1])
 	}
-	f, err := input.Open(t.Context(), "-", strings.NewReader(line))
+	f, err := logs.Open(t.Context(), "-", strings.NewReader(line))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := mustRun(t, newSeenSet(), Options{}, Input{Name: "cdx", Open: func() iter.Seq2[*Batch, error] { return Log(f, LogOptions{}) }})
+	r := mustRun(t, newSeenSet(), Options{}, logs.Input{Name: "cdx", Open: func() iter.Seq2[*logs.Batch, error] { return logs.Read(f, logs.Options{}) }})
 	var got []string
 	for _, x := range r.Redirects {
 		got = append(got, fmt.Sprintf("%s %d", x.Kind, x.Count))

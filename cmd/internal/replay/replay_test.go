@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -54,17 +54,17 @@ func (s *seenSet) See(_ context.Context, _ string, keys []store.Key, fresh []boo
 	return nil
 }
 
-func listInput(t *testing.T, name, text string) Input {
+func listInput(t *testing.T, name, text string) logs.Input {
 	t.Helper()
-	f, err := input.Open(t.Context(), "-", strings.NewReader(text))
+	f, err := logs.Open(t.Context(), "-", strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Name = name
-	return Input{Name: name, Open: func() iter.Seq2[*Batch, error] { return List(f) }}
+	return logs.Input{Name: name, Open: func() iter.Seq2[*logs.Batch, error] { return logs.Read(f, logs.Options{Format: logs.List}) }}
 }
 
-func mustRun(t *testing.T, s store.Store, opt Options, inputs ...Input) *Result {
+func mustRun(t *testing.T, s store.Store, opt Options, inputs ...logs.Input) *Result {
 	t.Helper()
 	opt.Store = s
 	opt.TempDir = t.TempDir()
@@ -165,7 +165,7 @@ func TestRunKeepsWhatTheStoreAcknowledged(t *testing.T) {
 	}
 	s := newSeenSet()
 	s.failAfter = 3
-	r, err := Run(t.Context(), []Input{listInput(t, "list", text.String())}, Options{Store: s})
+	r, err := Run(t.Context(), []logs.Input{listInput(t, "list", text.String())}, Options{Store: s})
 	if !errors.Is(err, errDisk) {
 		t.Fatalf("got error %v; want %v", err, errDisk)
 	}
@@ -176,33 +176,33 @@ func TestRunKeepsWhatTheStoreAcknowledged(t *testing.T) {
 
 func TestRunStopsWhenAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	endless := Input{Name: "endless", Open: func() iter.Seq2[*Batch, error] {
-		return func(yield func(*Batch, error) bool) {
+	endless := logs.Input{Name: "endless", Open: func() iter.Seq2[*logs.Batch, error] {
+		return func(yield func(*logs.Batch, error) bool) {
 			for n := int64(0); ; n++ {
 				if n == 50 {
 					cancel()
 				}
-				text := fmt.Appendf(nil, "http://h.example/%d\n", n)
-				if !yield(&Batch{Text: text, Split: true, First: n + 1, Lines: 1}, nil) {
+				r := logs.Record{URL: fmt.Sprintf("http://h.example/%d", n), Line: n + 1}
+				if !yield(&logs.Batch{Records: []logs.Record{r}}, nil) {
 					return
 				}
 			}
 		}
 	}}
 	s := newSeenSet()
-	r, err := Run(ctx, []Input{endless, listInput(t, "never read", "http://a/\n")}, Options{Store: s})
+	r, err := Run(ctx, []logs.Input{endless, listInput(t, "never read", "http://a/\n")}, Options{Store: s})
 	if err != nil || !r.Interrupted || r.Unique < 50 || r.Unique != int64(len(s.keys)) {
 		t.Errorf("got %s, interrupted %v, %v; want what was read until then", counts(r), r.Interrupted, err)
 	}
 }
 
 func TestRunGoesOnAfterABadInput(t *testing.T) {
-	bad := Input{Name: "bad", Open: func() iter.Seq2[*Batch, error] {
-		return func(yield func(*Batch, error) bool) { yield(nil, errDisk) }
+	bad := logs.Input{Name: "bad", Open: func() iter.Seq2[*logs.Batch, error] {
+		return func(yield func(*logs.Batch, error) bool) { yield(nil, errDisk) }
 	}}
 	binary := listInput(t, "binary", "\x00\x01\x02")
 	r := mustRun(t, newSeenSet(), Options{}, bad, binary, listInput(t, "good", "http://a/\n"))
-	if len(r.Errors) != 2 || !errors.Is(r.Errors[0], errDisk) || !errors.Is(r.Errors[1], input.ErrBinary) || r.Unique != 1 {
+	if len(r.Errors) != 2 || !errors.Is(r.Errors[0], errDisk) || !errors.Is(r.Errors[1], logs.ErrFormat) || r.Unique != 1 {
 		t.Errorf("got %s, errors %v; want both errors and one URL", counts(r), r.Errors)
 	}
 }
@@ -221,8 +221,8 @@ func TestNextGivesWhatIsThere(t *testing.T) {
 	for range 1000 {
 		e := &engine{}
 		e.ahead, e.stop = context.WithCancelCause(t.Context())
-		queue := make(chan *Batch, 1)
-		go func() { queue <- &Batch{}; e.stop(nil) }()
+		queue := make(chan *batch, 1)
+		go func() { queue <- &batch{}; e.stop(nil) }()
 		if b, ok := e.next(queue); !ok || b == nil {
 			t.Fatalf("got %v, %v; want the batch", b, ok)
 		}

@@ -1,6 +1,10 @@
 package replay
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/firstseen/firstseen/cmd/internal/logs"
+)
 
 // A Result is what a replay found. URLs = ExactUnique + ExactDuplicates, and
 // ExactUnique = Unique + CanonicalDuplicates.
@@ -29,6 +33,7 @@ type Result struct {
 	Errors        []InputError     `json:"errors,omitempty"`
 	Hosts         []HostStats      `json:"hosts"` // by duplicates, all of them
 	Inputs        []InputStats     `json:"inputs"`
+	Units         logs.Counts      `json:"units"` // of all inputs
 	Kinds         Kinds            `json:"kinds"`
 	Traps         []Pattern        `json:"traps"`    // what a frontier refuses, by its reason
 	Patterns      []Pattern        `json:"patterns"` // hints only
@@ -61,6 +66,9 @@ func (t *tally) result(e *engine) (*Result, error) {
 		New: t.isNew, Unique: t.isNew, RefusedBy: t.refused, Errors: t.files.list, Spilled: t.spill.n,
 	}
 	r.Inputs, r.Kinds, r.Redirects = t.inputs, t.kinds, t.redirects.result()
+	for i := range r.Inputs {
+		r.Units.Add(&r.Inputs[i].Units)
+	}
 	r.Traps, r.Patterns = t.patterns.result()
 	r.Repeats, r.OverTime, r.Stream = e.gaps.result(), merged(e.clock, t.clock), merged(e.series, t.series)
 	t.sumSpellings(e, r)
@@ -78,7 +86,7 @@ func (t *tally) result(e *engine) (*Result, error) {
 		r.DuplicateBytes += h.DuplicateBytes
 	}
 	if t.lines.bad > 0 {
-		r.RefusedBy["bad-record"] = t.lines.bad
+		r.RefusedBy[badRecord] += t.lines.bad
 	}
 	for _, n := range r.RefusedBy {
 		r.Refused += n

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -66,6 +67,9 @@ type pending struct {
 	patterns patternSet
 }
 
+// badRecord is the code of what the reader refused, and not the canonicalizer.
+const badRecord = "bad-record"
+
 // mostBad is how many refusals are reported in full.
 const mostBad = 20
 
@@ -102,7 +106,7 @@ func (t *tally) inputFailed(name string, err error) {
 }
 
 // run counts batches until there are no more. After a failure it only drains.
-func (t *tally) run(batches <-chan *Batch) {
+func (t *tally) run(batches <-chan *batch) {
 	for b := range batches {
 		<-b.ready
 		if t.failed == nil {
@@ -122,16 +126,18 @@ func (t *tally) fail(err error) {
 	}
 }
 
-func (t *tally) count(b *Batch) error {
-	t.held.add(lineCounts{b.Lines, b.Blank, b.Skipped, b.BadCount})
-	t.heldKinds.add(b.Kinds)
-	for _, r := range b.Bad {
-		r.number = b.number
-		t.tell(r)
+func (t *tally) count(b *batch) error {
+	c := &b.Counts
+	t.held.add(lineCounts{c.Units, c.Blank, c.Skipped(), c.Refused})
+	t.heldKinds.add(b.kinds)
+	for _, r := range b.Refusals {
+		t.tell(Refusal{Line: r.Line, Text: excerpt([]byte(r.Text)), Code: badRecord, Reason: r.Err.Error(), number: b.number})
 	}
 	if t.declared != nil {
-		for i := range b.Fetched {
-			t.declared.add(&b.Fetched[i])
+		for i := range b.Records {
+			if r := &b.Records[i]; r.Kind == logs.Fetch && r.Redirect == "" && (r.Status == 0 || r.Status == 200) {
+				t.declared.add(r)
+			}
 		}
 	}
 	for i := range b.found {
@@ -150,8 +156,8 @@ func (t *tally) count(b *Batch) error {
 }
 
 // accept takes a spelling with a canonical form up for the store.
-func (t *tally) accept(b *Batch, f *found) {
-	event := b.Events[f.event]
+func (t *tally) accept(b *batch, f *found) {
+	event := b.events[f.event]
 	form := b.canon[f.start:f.end]
 	t.pending = append(t.pending, pending{
 		ordinal: b.ordinals[f.event], host: t.hosts.number(b.canon[f.hostAt : f.hostAt+f.host]), input: b.number,
@@ -167,16 +173,19 @@ func (t *tally) accept(b *Batch, f *found) {
 }
 
 // refuse counts a URL that has no canonical form, with all its repeats.
-func (t *tally) refuse(b *Batch, f *found, ordinal uint32) {
+func (t *tally) refuse(b *batch, f *found, ordinal uint32) {
 	code := canon.Code(f.err)
+	if f.unread {
+		code = badRecord
+	}
 	if ordinal == noOrdinal {
 		t.refused[code]++
 	} else {
 		*t.owner.at(ordinal) = t.refusedOwner(code)
 	}
 	if len(t.bad) < mostBad {
-		event := b.Events[f.event]
-		t.tell(Refusal{Line: b.First + int64(event.Line), Text: excerpt(b.spelling(f.event)), Code: code, Reason: f.err.Error(), number: b.number})
+		event := b.events[f.event]
+		t.tell(Refusal{Line: b.firstLine() + int64(event.Line), Text: excerpt(b.spelling(f.event)), Code: code, Reason: f.err.Error(), number: b.number})
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -140,7 +140,7 @@ func decodeJSON(body []byte, v any) error {
 	if n := countElements(body); n > fewLeases && n*minLease > len(body) {
 		return fmt.Errorf("cannot read body; got %d leases in %d bytes; want each with a key and a token", n, len(body))
 	}
-	if err := input.CheckJSON(body); err != nil {
+	if err := logs.CheckJSON(body); err != nil {
 		return fmt.Errorf("cannot read body; %w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))

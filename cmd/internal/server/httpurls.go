@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/internal/wire"
 )
@@ -64,7 +64,7 @@ func (l *bodyLine) fault(max int, advice string) *wire.Fault {
 	if l.tooLong > 0 {
 		return &wire.Fault{Code: string(frontier.ReasonTooLong), Message: fmt.Sprintf("got a line of %d bytes that begins with %.64q; want at most %d", l.tooLong, l.text, max)}
 	}
-	if err := input.CheckJSON(l.text); err != nil {
+	if err := logs.CheckJSON(l.text); err != nil {
 		return &wire.Fault{Code: "json", Message: err.Error() + advice}
 	}
 	return nil
@@ -178,7 +178,7 @@ func costOfLines(lines []bodyLine) int64 {
 func readLines(r *bufio.Reader, max int, more func() bool) (lines []bodyLine, err error) {
 	bytesRead := 0
 	for len(lines) == 0 || len(lines) < linesAtOnce && bytesRead < windowBytes && (r.Buffered() > 0 || more()) {
-		text, tooLong, err := input.ReadLine(r, max)
+		text, tooLong, err := logs.ReadLine(r, max)
 		bytesRead += len(text)
 		if cut := err != nil && !errors.Is(err, io.EOF); !cut && (tooLong > 0 || len(bytes.TrimSpace(text)) > 0) {
 			lines = append(lines, bodyLine{text, tooLong})

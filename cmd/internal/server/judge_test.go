@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/crawllog"
-	"github.com/firstseen/firstseen/cmd/internal/input"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/cmd/internal/tools/browser"
 	"github.com/firstseen/firstseen/frontier"
 	"github.com/firstseen/firstseen/frontier/frontierpb"
@@ -131,19 +130,22 @@ func (r *running) waitForCaptures(t *testing.T, want int) {
 // checkCDXJ reads the captures back as audit and learn do.
 func checkCDXJ(t *testing.T, r *running) {
 	_, body := r.ask(t, "GET", "/v1/captures", "")
-	in, err := input.Open(t.Context(), "-", strings.NewReader(body))
+	in, err := logs.Open(t.Context(), "-", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	format, records := crawllog.Read(in, crawllog.Options{}, nil)
 	n := 0
-	for rec, err := range records {
+	format := logs.Format("")
+	for b, err := range logs.Read(in, logs.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n++; rec.Digest == "" || rec.Status != 200 || rec.Time.IsZero() || rec.Kind != crawllog.Fetch ||
-			rec.Canonical != rec.URL+"#c" || rec.NoVarySearch != "key-order" || rec.CleanParam != "ref /x" {
-			t.Errorf("got %+v; want a fetch with digest, status, time and what it declares", rec)
+		format = b.Format
+		for rec := range b.All() {
+			if n++; rec.Digest == "" || rec.Status != 200 || rec.Time.IsZero() || rec.Kind != logs.Fetch ||
+				rec.Canonical != rec.URL+"#c" || rec.NoVarySearch != "key-order" || rec.CleanParam != "ref /x" {
+				t.Errorf("got %+v; want a fetch with digest, status, time and what it declares", rec)
+			}
 		}
 	}
 	if n != 240 {

@@ -1,17 +1,19 @@
 package uniq
 
 import (
+	"fmt"
 	"sync"
 
-	"github.com/firstseen/firstseen/cmd/internal/input"
-	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/hashkey"
 	"github.com/firstseen/firstseen/store"
 )
 
 // A batch is a run of lines on its way through the stages.
 type batch struct {
-	*replay.Batch
+	*logs.Batch
+	input int           // its number
+	text  []byte        // of the URLs
 	ready chan struct{} // closed when a worker is done with it
 
 	lines []line
@@ -20,8 +22,8 @@ type batch struct {
 
 var lineRoom = sync.Pool{New: func() any { return new([]line) }}
 
-func newBatch(b *replay.Batch) *batch {
-	return &batch{Batch: b, ready: make(chan struct{}), lines: (*lineRoom.Get().(*[]line))[:0]}
+func newBatch(b *logs.Batch, input int) *batch {
+	return &batch{Batch: b, input: input, ready: make(chan struct{}), lines: (*lineRoom.Get().(*[]line))[:0]}
 }
 
 // release frees the memory of the batch.
@@ -46,7 +48,11 @@ type line struct {
 }
 
 // counts are what a worker finds without the set.
-type counts struct{ urls, recent, refused int64 }
+type counts struct {
+	urls, recent, refused int64
+	unread                int64 // of refused, by the reader
+	examples              []string
+}
 
 // A worker canonicalizes and hashes batches.
 type worker struct {
@@ -57,6 +63,9 @@ type worker struct {
 	form   []byte
 	group  []byte
 }
+
+// mostExamples is how many refused lines of an input are kept.
+const mostExamples = 3
 
 // ahead is how many lines are looked up in the recent texts together, so that the processor
 // waits for its memory once.
@@ -80,28 +89,21 @@ func (w *worker) work(b *batch) {
 			n = 0
 		}
 	}
-	if b.Split {
-		base := cap(b.Text)
-		input.Lines(b.Text, b.End, func(text []byte) bool {
-			if start := uint32(base - cap(text)); !isBlank(text) { // the line is a part of b.Text
-				add(start, start+uint32(len(text)))
-			}
-			return true
+	if b.Text != nil {
+		b.text = b.Text
+		end := cap(b.text)
+		b.Each(func(line []byte, _ int64) { // the line is a part of the text
+			start := uint32(end - cap(line))
+			add(start, start+uint32(len(line)))
 		})
 	}
-	for _, e := range b.Events {
-		add(e.Start, e.End)
+	for i := range b.Records {
+		start := uint32(len(b.text))
+		b.text = append(b.text, b.Records[i].URL...)
+		add(start, uint32(len(b.text)))
 	}
 	w.lines(b, w.texts[:n])
-}
-
-func isBlank(text []byte) bool {
-	for _, c := range text {
-		if c > ' ' {
-			return false
-		}
-	}
-	return true
+	b.Counts.Reject(b.unread)
 }
 
 // lines decides what can be decided about lines alone.
@@ -115,7 +117,7 @@ func (w *worker) lines(b *batch, texts []text) {
 	}
 	for i := range texts {
 		t := &texts[i]
-		t.slot, t.mark = w.recent.place(b.Text[t.start:t.end])
+		t.slot, t.mark = w.recent.place(b.text[t.start:t.end])
 	}
 	for i := range texts {
 		t := &texts[i]
@@ -134,9 +136,21 @@ func (w *worker) lines(b *batch, texts []text) {
 // line adds a line to those that a later stage looks at, and reports whether it is a URL.
 func (w *worker) line(b *batch, t *text) bool {
 	l := line{start: t.start, end: t.end}
+	text := b.text[t.start:t.end]
 	var err error
-	if w.form, err = w.opt.Identify(w.form[:0], b.Text[t.start:t.end]); err != nil {
+	if b.Records == nil {
+		if err = b.Check(text); err != nil {
+			b.unread++
+		}
+	}
+	if err == nil {
+		w.form, err = w.opt.Identify(w.form[:0], text)
+	}
+	if err != nil {
 		b.refused++
+		if len(b.examples) < mostExamples {
+			b.examples = append(b.examples, fmt.Sprintf("%.100q: %v", text, err))
+		}
 		if l.refused = w.opt.KeepInvalid; l.refused {
 			b.lines = append(b.lines, l)
 		}

@@ -11,7 +11,8 @@ func (r *runner) take(ctx context.Context, b *batch) error {
 	r.result.URLs += b.urls
 	r.result.Duplicates += b.recent
 	r.result.Refused += b.refused
-	r.result.Unreadable += b.BadCount
+	r.result.Unreadable += b.Counts.Refused - b.unread
+	r.account(b)
 	r.collect(b)
 	err := r.dropSeen(ctx)
 	if err == nil {
@@ -32,6 +33,18 @@ func (r *runner) take(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
+}
+
+// account adds the counts of a batch to those of its input.
+func (r *runner) account(b *batch) {
+	in := &r.result.Inputs[b.input]
+	in.Units.Add(&b.Counts)
+	in.URLs += b.urls
+	in.Refused += b.refused + b.Counts.Refused - b.unread
+	for _, refusal := range b.Refusals {
+		b.examples = append(b.examples, refusal.Error())
+	}
+	in.Examples = append(in.Examples, b.examples[:min(len(b.examples), mostExamples-len(in.Examples))]...)
 }
 
 // collect makes r.lines the URLs of a batch, and r.sums the sums of their groups.
@@ -117,7 +130,7 @@ func (r *runner) dropKnown(ctx context.Context) error {
 
 // pass prints a line that nothing dropped.
 func (r *runner) pass(b *batch, l *line) error {
-	text := b.Text[l.start:l.end]
+	text := b.text[l.start:l.end]
 	switch {
 	case l.refused:
 		r.result.Kept++

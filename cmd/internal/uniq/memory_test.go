@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -61,7 +61,7 @@ func TestMemoryHasWhatWasPrinted(t *testing.T) {
 		}}
 		opt := options(2)
 		opt.Memory = &Memory{Store: s, Unicode: canon.Qiita().HasUnicodeHost}
-		_, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader(list))}, out, opt)
+		_, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader(list))}, out, opt)
 		if failed := errors.Is(err, errFull); failed != (c.takes < 57) || err != nil && !failed {
 			t.Errorf("%d bytes: got %v", c.takes, err)
 		}
@@ -70,7 +70,7 @@ func TestMemoryHasWhatWasPrinted(t *testing.T) {
 		}
 		// The next run prints the rest.
 		again := &brokenOutput{takes: 1 << 20, before: func() {}}
-		r, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader(list))}, again, opt)
+		r, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader(list))}, again, opt)
 		if err != nil || r.Printed != 3-c.recorded || r.Known != c.recorded {
 			t.Errorf("%d bytes, again: got %+v, %v; want %d printed", c.takes, r, err, 3-c.recorded)
 		}
@@ -91,7 +91,7 @@ func TestMemoryThatFailsEndsTheRun(t *testing.T) {
 	opt := options(2)
 	opt.Memory = &Memory{Store: failing{s}, Unicode: canon.Qiita().HasUnicodeHost}
 	out := &brokenOutput{takes: 1 << 20, before: func() {}}
-	_, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader("http://a.example/\n"))}, out, opt)
+	_, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader("http://a.example/\n"))}, out, opt)
 	if !errors.Is(err, store.ErrFailed) || out.got.String() != "http://a.example/\n" {
 		t.Errorf("got %v, %q; want the URL printed, and the store's error", err, out.got.String())
 	}
@@ -104,7 +104,7 @@ func TestBothErrorsAreReported(t *testing.T) {
 	opt := options(2)
 	opt.Memory = &Memory{Store: failing{s}, Unicode: canon.Qiita().HasUnicodeHost}
 	out := &brokenOutput{takes: 19, before: func() {}}
-	_, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader("http://a.example/1\nhttp://a.example/2\n"))}, out, opt)
+	_, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader("http://a.example/1\nhttp://a.example/2\n"))}, out, opt)
 	if !errors.Is(err, store.ErrFailed) || !errors.Is(err, errFull) {
 		t.Errorf("got %v; want the error of the output and that of the store", err)
 	}
@@ -113,9 +113,9 @@ func TestBothErrorsAreReported(t *testing.T) {
 // TestAgainstIsReadWhole: where the list to compare with breaks off, nothing is printed.
 func TestAgainstIsReadWhole(t *testing.T) {
 	opt := options(2)
-	opt.Against = []replay.Input{source(t.Context(), strings.NewReader("\x1f\x8bnot gzip"))}
+	opt.Against = []logs.Input{source(t.Context(), strings.NewReader("\x1f\x8bnot gzip"))}
 	out := &brokenOutput{takes: 1 << 20, before: func() {}}
-	if _, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader("http://a.example/\n"))}, out, opt); err == nil || out.got.Len() > 0 {
+	if _, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader("http://a.example/\n"))}, out, opt); err == nil || out.got.Len() > 0 {
 		t.Errorf("got %v, %q; want an error and no output", err, out.got.String())
 	}
 }

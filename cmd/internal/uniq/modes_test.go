@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 )
 
 // runList runs a list and returns the output.
 func runList(t *testing.T, list string, opt Options) (string, Result) {
 	t.Helper()
 	var out strings.Builder
-	r, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader(list))}, &out, opt)
+	r, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader(list))}, &out, opt)
 	if err != nil || len(r.Errors) > 0 {
 		t.Fatal(err, r.Errors)
 	}
@@ -35,11 +35,11 @@ func TestBeyondTheMemory(t *testing.T) {
 		fmt.Fprintf(&old, "http://h%d.example/%d\n", rng.IntN(20), rng.IntN(30_000))
 	}
 	opt := options(2)
-	opt.Against = []replay.Input{source(t.Context(), bytes.NewReader(old.Bytes()))}
+	opt.Against = []logs.Input{source(t.Context(), bytes.NewReader(old.Bytes()))}
 	want, whole := runList(t, list.String(), opt)
 	for _, budget := range []int64{1, 400 << 10} {
 		opt.TempDir, opt.MemoryBytes = t.TempDir(), budget
-		opt.Against = []replay.Input{source(t.Context(), bytes.NewReader(old.Bytes()))}
+		opt.Against = []logs.Input{source(t.Context(), bytes.NewReader(old.Bytes()))}
 		got, r := runList(t, list.String(), opt)
 		if got != want {
 			t.Errorf("%d bytes: got %d bytes of output; want the %d of a run in memory", budget, len(got), len(want))
@@ -69,7 +69,7 @@ func TestInterruptedBeyondTheMemory(t *testing.T) {
 	opt := options(2)
 	opt.TempDir, opt.MemoryBytes = t.TempDir(), 1
 	in := io.MultiReader(strings.NewReader(list.String()), closing{read})
-	r, err := Run(ctx, []replay.Input{source(t.Context(), in)}, out, opt)
+	r, err := Run(ctx, []logs.Input{source(t.Context(), in)}, out, opt)
 	if n := strings.Count(out.got.String(), "\n"); err != nil || !r.Spilled || int64(n) != r.Printed || r.Printed != r.URLs || n < 40_000 {
 		t.Errorf("got %d lines, %+v, %v; want what was read until then", n, r, err)
 	}
@@ -153,7 +153,7 @@ func TestCountsAndDuplicatesAreThoseOfAMap(t *testing.T) {
 	}
 	opt := options(2)
 	opt.TempDir, opt.Count, opt.MemoryBytes = t.TempDir(), true, ledgerEntry
-	_, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader(list.String()))}, io.Discard, opt)
+	_, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader(list.String()))}, io.Discard, opt)
 	if err == nil || !strings.Contains(err.Error(), "--memory") {
 		t.Errorf("got %v; want an error that names --memory, as a part does not fit either", err)
 	}
@@ -186,7 +186,7 @@ func TestLinesEndWithNUL(t *testing.T) {
 	opt.End = 0
 	var out strings.Builder
 	const list = "http://a.example/1\x00http://a.example/\n1\x00\x00http://a.example/2\r\x00http://a.example/3"
-	r, err := Run(t.Context(), []replay.Input{sourceOf(t.Context(), strings.NewReader(list), replay.LogOptions{Zero: true})}, &out, opt)
+	r, err := Run(t.Context(), []logs.Input{sourceOf(t.Context(), strings.NewReader(list), logs.Options{Zero: true})}, &out, opt)
 	if want := "http://a.example/1\x00http://a.example/2\r\x00http://a.example/3\x00"; err != nil || out.String() != want || r.Duplicates != 1 {
 		t.Errorf("got %q, %+v, %v; want %q", out.String(), r, err, want)
 	}

@@ -8,7 +8,7 @@ import (
 	"iter"
 	"runtime"
 
-	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -25,7 +25,7 @@ type Options struct {
 	// KeepInvalid passes lines through that are no URL. The default is to drop them.
 	KeepInvalid bool
 	// Against are inputs whose groups are not printed; with Common only theirs are.
-	Against []replay.Input
+	Against []logs.Input
 	// AgainstKeys are keys of such URLs.
 	AgainstKeys []iter.Seq2[store.Key, error]
 	Common      bool
@@ -58,8 +58,19 @@ type Result struct {
 	Kept       int64 // of Refused, passed through
 	Unreadable int64 // lines and records of a log that its format does not explain
 	Spilled    bool  // the memory did not suffice: a temporary store was used
+	Inputs     []InputCounts
 	// Errors are of inputs that could not be read to their end.
 	Errors []error
+}
+
+// InputCounts are those of one input.
+type InputCounts struct {
+	Name    string
+	Units   logs.Counts
+	URLs    int64
+	Refused int64 // of them, and units that could not be read
+	// Examples are the first that were refused, with the reason.
+	Examples []string
 }
 
 // errStop ends the readers after the output failed.
@@ -67,13 +78,17 @@ var errStop = errors.New("output failed")
 
 // Run reads the inputs one after another and writes each URL of theirs the first time it
 // is seen. It ends with the inputs, with ctx, or with the first error of w.
-func Run(ctx context.Context, inputs []replay.Input, w io.Writer, opt Options) (Result, error) {
+func Run(ctx context.Context, inputs []logs.Input, w io.Writer, opt Options) (Result, error) {
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r := newRunner(&opt, w)
+	r.result.Inputs = make([]InputCounts, len(inputs))
+	for i := range inputs {
+		r.result.Inputs[i].Name = inputs[i].Name
+	}
 	err := r.run(ctx, inputs)
 	if err != nil {
 		stop(errStop)
@@ -116,7 +131,7 @@ func newRunner(opt *Options, w io.Writer) *runner {
 	return r
 }
 
-func (r *runner) run(ctx context.Context, inputs []replay.Input) error {
+func (r *runner) run(ctx context.Context, inputs []logs.Input) error {
 	if err := r.readAgainst(ctx); err != nil {
 		return err
 	}
@@ -145,7 +160,7 @@ func (r *runner) run(ctx context.Context, inputs []replay.Input) error {
 
 // read starts the workers and the reader. The queue has the batches in order; each is
 // ready when its worker closed the channel.
-func (r *runner) read(ctx context.Context, inputs []replay.Input) (<-chan *batch, *[]error) {
+func (r *runner) read(ctx context.Context, inputs []logs.Input) (<-chan *batch, *[]error) {
 	queue := make(chan *batch, 4*r.opt.Workers)
 	tasks := make(chan *batch, r.opt.Workers)
 	for range r.opt.Workers {
@@ -163,13 +178,13 @@ func (r *runner) read(ctx context.Context, inputs []replay.Input) (<-chan *batch
 	go func() {
 		defer close(queue)
 		defer close(tasks)
-		for _, in := range inputs {
+		for i, in := range inputs {
 			for b, err := range in.Open() {
 				if err != nil {
 					*errs = append(*errs, err)
 					break
 				}
-				next := newBatch(b)
+				next := newBatch(b, i)
 				tasks <- next // workers never wait
 				select {
 				case queue <- next:

@@ -13,22 +13,21 @@ import (
 	"testing"
 
 	"github.com/firstseen/firstseen/canon"
-	"github.com/firstseen/firstseen/cmd/internal/input"
-	"github.com/firstseen/firstseen/cmd/internal/replay"
+	"github.com/firstseen/firstseen/cmd/internal/logs"
 )
 
 // source is an input that reads r.
-func source(ctx context.Context, r io.Reader) replay.Input {
-	return sourceOf(ctx, r, replay.LogOptions{})
+func source(ctx context.Context, r io.Reader) logs.Input {
+	return sourceOf(ctx, r, logs.Options{})
 }
 
-func sourceOf(ctx context.Context, r io.Reader, opt replay.LogOptions) replay.Input {
-	return replay.Input{Name: "-", Open: func() iter.Seq2[*replay.Batch, error] {
-		f, err := input.Open(ctx, "-", r)
+func sourceOf(ctx context.Context, r io.Reader, opt logs.Options) logs.Input {
+	return logs.Input{Name: "-", Open: func() iter.Seq2[*logs.Batch, error] {
+		f, err := logs.Open(ctx, "-", r)
 		if err != nil {
-			return func(yield func(*replay.Batch, error) bool) { yield(nil, err) }
+			return func(yield func(*logs.Batch, error) bool) { yield(nil, err) }
 		}
-		return replay.Log(f, opt)
+		return logs.Read(f, opt)
 	}}
 }
 
@@ -59,7 +58,7 @@ func TestRunIsWhatAMapWouldDo(t *testing.T) {
 	}
 	for _, workers := range []int{1, 2, 7} {
 		var got bytes.Buffer
-		r, err := Run(t.Context(), []replay.Input{source(t.Context(), bytes.NewReader(list.Bytes()))}, &got, options(workers))
+		r, err := Run(t.Context(), []logs.Input{source(t.Context(), bytes.NewReader(list.Bytes()))}, &got, options(workers))
 		if err != nil || len(r.Errors) > 0 {
 			t.Fatal(err, r.Errors)
 		}
@@ -78,7 +77,7 @@ func TestRunPassesLinesOnWhileItWaits(t *testing.T) {
 		in, feed := io.Pipe()
 		out, printed := io.Pipe()
 		go func() {
-			_, err := Run(t.Context(), []replay.Input{source(t.Context(), in)}, printed, options(2))
+			_, err := Run(t.Context(), []logs.Input{source(t.Context(), in)}, printed, options(2))
 			_ = printed.CloseWithError(err)
 		}()
 		buf := make([]byte, 100)
@@ -104,7 +103,7 @@ func TestRunEndsWithItsOutput(t *testing.T) {
 	out, printed := io.Pipe()
 	_ = out.CloseWithError(gone)
 	list := strings.Repeat("http://a.example/"+strings.Repeat("x", 1000)+"\n", 50_000)
-	if _, err := Run(t.Context(), []replay.Input{source(t.Context(), strings.NewReader(list))}, printed, options(2)); !errors.Is(err, gone) {
+	if _, err := Run(t.Context(), []logs.Input{source(t.Context(), strings.NewReader(list))}, printed, options(2)); !errors.Is(err, gone) {
 		t.Errorf("got %v; want %v", err, gone)
 	}
 }

@@ -27,7 +27,7 @@ var heavy = map[string][]string{
 	"google.golang.org/":      {"frontier/frontierpb", "cmd/internal/server", tools + "/loadgen", tools + "/hostile"},
 	"github.com/PuerkitoBio/": {"canon"},
 	"github.com/nlnwa/":       {}, // tests only
-	"github.com/klauspost/":   {"cmd/internal/input", "cmd/internal/parquetfile"},
+	"github.com/klauspost/":   {"cmd/internal/logs", "cmd/internal/parquetfile"},
 	"github.com/parquet-go/":  {"cmd/internal/parquetfile"},
 	"github.com/dunglas/":     {"frontier/declared"},
 	"golang.org/x/net/html":   {"frontier/declared"},

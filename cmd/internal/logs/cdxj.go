@@ -1,0 +1,145 @@
+package logs
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+)
+
+// parseCDXJ reads a line "key time {json}": CDXJ of pywb, cdxj-indexer and ipwb, and
+// the index files of Common Crawl. The line is split at the first brace, since some
+// keys hold blanks. Lines that begin with "!" or "@" are headers.
+func parseCDXJ(text string, emit func(Record)) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return isBlankLine
+	case (text[0] == '!' || text[0] == '@') && strings.ContainsAny(text, "[{"):
+		return isHeader
+	}
+	head, object, ok := strings.Cut(text, " {")
+	if !ok {
+		return bad("got no JSON; want key, time and an object")
+	}
+	i := strings.LastIndexByte(head, ' ')
+	if i <= 0 || digitTime(head[i+1:]).IsZero() {
+		return bad("got %q before the JSON; want a key and a time", head)
+	}
+	o := fields{}
+	if err := decode("{"+object, &o); err != nil {
+		return err
+	}
+	r := o.capture(first(o.text("url"), o.text("original_uri")))
+	r.Time = digitTime(head[i+1:])
+	if r.URL == "" {
+		r.URL = urlOfKey(head[:i])
+	}
+	emit(r)
+	return nil
+}
+
+// fields is a JSON object whose fields are read when they are asked for: what else a log has in it, of whatever type, does
+// no harm. Names match exactly.
+type fields map[string]json.RawMessage
+
+// raw returns a field, or with dots in the name one of a nested object.
+func (o fields) raw(name string) json.RawMessage {
+	if raw, ok := o[name]; ok {
+		return raw
+	}
+	outer, inner, ok := strings.Cut(name, ".")
+	if !ok || len(o[outer]) == 0 || o[outer][0] != '{' {
+		return nil
+	}
+	var nested fields
+	if json.Unmarshal(o[outer], &nested) != nil {
+		return nil
+	}
+	return nested.raw(inner)
+}
+
+// text returns the first of some fields that is a text or a number.
+func (o fields) text(names ...string) string {
+	for _, name := range names {
+		switch raw := o.raw(name); {
+		case len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || string(raw) == "null":
+		case raw[0] == '"':
+			var s string
+			if json.Unmarshal(raw, &s) == nil && s != "" {
+				return s
+			}
+		default:
+			return string(raw)
+		}
+	}
+	return ""
+}
+
+func first[T ~string](values ...T) T {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// capture makes the record of an object as index servers, feeds and tools write it.
+func (o fields) capture(url string) Record {
+	r := Record{URL: url, MIME: given(o.text(vocabulary[aType]...)), Digest: bareDigest(o.text(vocabulary[aDigest]...)),
+		Length: number(o.text("length")), Redirect: given(o.text(vocabulary[aRedirect]...)), Via: o.text(vocabulary[aReferrer]...),
+		Canonical: o.text("canonical"), NoVarySearch: o.text("no_vary_search"), CleanParam: o.text("clean_param")}
+	r.Kind = kindOf(r.URL, Fetch)
+	o.status(&r)
+	if r.MIME == "warc/revisit" {
+		r.Kind = kindOf(r.URL, Revisit)
+	}
+	return r
+}
+
+// status sets what an object says of the answer. A word as a status is of something else, but for that of a failure.
+func (o fields) status(r *Record) {
+	for _, name := range jsonStatuses {
+		raw := o.raw(name)
+		if raw == nil {
+			continue
+		}
+		status := strings.Trim(string(raw), `"`)
+		if status == "-" && o.text("digest", "filename", "urlkey") != "" {
+			continue // an index says so of what has no status
+		}
+		if strings.Trim(status, "0123456789-.") == "" || status == "null" {
+			r.answered(status)
+			return
+		}
+	}
+	for _, name := range []string{"error", "exception", "#error", "failed", "is_failed"} {
+		if raw := string(o[name]); raw != "" && raw != "false" && raw != "null" && raw != `""` && raw != "{}" && raw != "[]" && r.Kind == Fetch {
+			r.Kind = Link
+		}
+	}
+	if word := strings.ToLower(o.text("status", "state")); r.Kind == Fetch && (strings.Contains(word, "error") || strings.Contains(word, "fail") || strings.Contains(word, "timeout") || strings.Contains(word, "refused")) {
+		r.Kind = Link
+	}
+}
+
+// jsonStatuses are the names of statuses, with the capitals that programs write.
+var jsonStatuses = append([]string{"statusCode", "responseCode", "httpStatus", "httpStatusCode", "response.statusCode", "status-code"}, vocabulary[aStatus]...)
+
+// urlOfKey makes a URL of a sort key "com,example,www:8080)/path?query", for indexes
+// that hold no URL. Which scheme it was, and the case of letters, is lost.
+func urlOfKey(key string) string {
+	host, path, ok := strings.Cut(key, ")")
+	if !ok {
+		return ""
+	}
+	host, port, _ := strings.Cut(host, ":")
+	labels := strings.Split(strings.TrimSuffix(host, ","), ",")
+	for i, j := 0, len(labels)-1; i < j; i, j = i+1, j-1 {
+		labels[i], labels[j] = labels[j], labels[i]
+	}
+	u := url.URL{Scheme: "http", Host: strings.Join(labels, ".")}
+	if port != "" {
+		u.Host += ":" + port
+	}
+	return u.String() + path
+}

@@ -1,0 +1,310 @@
+package logs
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
+)
+
+// Format is the form of a log.
+type Format string
+
+// The formats.
+const (
+	List      Format = "list"       // one URL a line
+	Table     Format = "table"      // CSV and the like, a URL in one column; Zeek's logs
+	CDX       Format = "cdx"        // archive index, all header variants
+	CDXJ      Format = "cdxj"       // archive index with JSON, Common Crawl's too
+	WARC      Format = "warc"       // archive
+	ARC       Format = "arc"        // its predecessor
+	WACZ      Format = "wacz"       // zip of WARC files
+	Heritrix  Format = "heritrix"   // crawl.log, 1.x and 3.x
+	Access    Format = "access"     // Apache and nginx, common, combined and vhost
+	JSON      Format = "json"       // objects: feeds, frontier dumps, index servers, nginx, HAR
+	NutchCSV  Format = "nutch-csv"  // readdb -dump -format csv
+	NutchText Format = "nutch-text" // readdb -dump -format normal
+	Scrapy    Format = "scrapy"     // log
+	Wget      Format = "wget"       // log, verbose and -nv
+	W3C       Format = "w3c"        // extended log format: IIS, CloudFront
+	S3        Format = "s3"         // server access log of S3
+	ELB       Format = "elb"        // Classic and Application Load Balancers
+	Sitemap   Format = "sitemap"    // sitemaps and indexes of them, in XML
+	Burp      Format = "burp"       // items of Burp Suite, in XML
+	Parquet   Format = "parquet"    // Common Crawl's columnar index, or a column of URLs
+)
+
+// Formats lists the formats.
+func Formats() []Format {
+	return []Format{List, Table, CDX, CDXJ, WARC, ARC, WACZ, Heritrix, Access, JSON, NutchCSV, NutchText, Scrapy, Wget, W3C, S3, ELB, Sitemap, Burp, Parquet}
+}
+
+// What a trial reads: at most so many bytes and lines that are not blank.
+const (
+	headSize    = 64 << 10
+	trialLines  = 40
+	binaryBytes = 8 << 10 // NULs behind them cost a line
+)
+
+// A reading is how a file is read.
+type reading struct {
+	format   Format
+	parser   parser // of lines; nil for a plain list, and for formats that are not read by lines
+	document bool   // JSON values over several lines
+	end      byte   // of lines
+	sure     bool   // further lines could not change it
+}
+
+// detect finds out how to read a file.
+func detect(f *File, opt *Options) (*reading, error) {
+	judge := func(head []byte, whole bool) (*reading, error) {
+		d := &detector{opt: opt, name: f.Name, head: head, whole: whole, end: '\n'}
+		return d.judge()
+	}
+	head, whole := f.head(headSize, func(head []byte) bool {
+		how, err := judge(head[:bytes.LastIndexByte(head, '\n')+1], true)
+		return err == nil && (how.sure || opt.Format != "")
+	})
+	return judge(head, whole)
+}
+
+// Detect returns the format of a file, or why Read can't read it.
+func Detect(f *File, opt Options) (Format, error) {
+	how, err := detect(f, &opt)
+	if err != nil {
+		return "", err
+	}
+	return how.format, nil
+}
+
+// detector judges the beginning of one file.
+type detector struct {
+	opt   *Options
+	name  string
+	head  []byte
+	whole bool // the file ends with head
+	end   byte
+	lines []string // of head, those that are not blank, without colours
+
+	coloured bool // lines had colours
+}
+
+// unreadable makes the error of a file.
+func (d *detector) unreadable(format string, args ...any) error {
+	return fault.As(ErrFormat, "cannot read %s; "+format, append([]any{d.name}, args...)...)
+}
+
+func (d *detector) judge() (*reading, error) {
+	head := d.head
+	format := d.opt.Format
+	switch {
+	case format != "":
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		format = WACZ
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		format = Parquet
+	case bytes.HasPrefix(head, []byte("WARC/")):
+		format = WARC
+	case isARC(head):
+		format = ARC
+	}
+	switch format {
+	case WARC, ARC, WACZ, Parquet, Sitemap, Burp:
+		return &reading{format: format, sure: true}, nil
+	}
+	if d.opt.Zero && bytes.IndexByte(head, 0) >= 0 {
+		return &reading{format: List, sure: true}, nil
+	} else if name := binaryName(head); name != "" {
+		return nil, d.unreadable("got %s; want text or an archive", name)
+	}
+	d.sample()
+	switch {
+	case format == JSON:
+		objects, document := d.json()
+		return &reading{format: JSON, parser: &jsonParser{opt: *d.opt}, document: document && objects == 0, end: d.end}, nil
+	case format == Table:
+		t, err := learnTable(d.lines, d.opt)
+		if err == nil && t == nil {
+			err = errors.New("got no column with URLs")
+		}
+		if err != nil {
+			return nil, d.unreadable("%v", err)
+		}
+		return &reading{format: Table, parser: t, end: d.end}, nil
+	case format == List && d.opt.Scheme == "":
+		return &reading{format: List, end: d.end}, nil
+	case format != "":
+		p, err := newParser(format, d.opt, d.lines)
+		return &reading{format: format, parser: p, end: d.end}, err
+	}
+	return d.vote()
+}
+
+// sample cuts the head into lines. Line ends are LF, CR LF, or, where there is no LF, CR.
+func (d *detector) sample() {
+	text := bytes.TrimPrefix(d.head, []byte(byteOrderMark))
+	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') >= 0 {
+		d.end = '\r'
+	}
+	if i := bytes.LastIndexByte(text, d.end); i >= 0 && !d.whole {
+		text = text[:i+1]
+	}
+	splitLines(text, d.end, func(line []byte) bool {
+		if !isBlank(line) {
+			d.coloured = d.coloured || bytes.IndexByte(line, 0x1b) >= 0
+			d.lines = append(d.lines, colours.ReplaceAllString(string(bytes.TrimPrefix(line, []byte(byteOrderMark))), ""))
+		}
+		return len(d.lines) < trialLines
+	})
+}
+
+// vote tries the formats, the most particular first.
+func (d *detector) vote() (*reading, error) {
+	if len(d.lines) == 0 {
+		return &reading{format: List, end: d.end}, nil
+	}
+	if begin := strings.TrimLeft(string(d.head[:min(len(d.head), 1<<10)]), "\ufeff \t\r\n"); strings.HasPrefix(begin, "<") {
+		if format, what := d.markup(); format != "" {
+			return &reading{format: format, sure: true}, nil
+		} else if what != "" {
+			return nil, d.unreadable("got %s; want a sitemap, a list or a log", what)
+		}
+	}
+	for _, format := range []Format{CDXJ, Heritrix, Access, S3, ELB, CDX, Wget, Scrapy, NutchText, NutchCSV, W3C} {
+		if ok, sure := d.try(format); ok {
+			p, err := newParser(format, d.opt, d.lines)
+			return &reading{format: format, parser: p, end: d.end, sure: sure}, err
+		}
+	}
+	objects, document := d.json()
+	if 2*objects > len(d.lines) || document {
+		return &reading{format: JSON, parser: &jsonParser{opt: *d.opt}, document: 2*objects <= len(d.lines), end: d.end, sure: true}, nil
+	}
+	t, err := learnTable(d.lines, d.opt)
+	if err != nil {
+		return nil, d.unreadable("%v", err)
+	}
+	if t != nil {
+		return &reading{format: Table, parser: t, end: d.end}, nil
+	}
+	return d.list()
+}
+
+// try lets a format read the lines, and reports whether it explains most of them, and whether all.
+func (d *detector) try(format Format) (ok, sure bool) {
+	p, err := newParser(format, d.opt, d.lines)
+	if err != nil {
+		return false, false
+	}
+	s := &sink{format: format, yield: func(*Batch, error) bool { return true }}
+	s.begin()
+	for _, line := range d.lines {
+		s.number++
+		s.unit(p.line(line, s.emit), line)
+	}
+	_ = p.end(s.emit)
+	c, good := &s.b.Counts, 0
+	for _, r := range s.b.Records {
+		if r.Kind == Other || plausible(strings.ReplaceAll(r.URL, " ", "+")) {
+			good++
+		}
+	}
+	some := c.Read+c.Headers > 0 || format == Scrapy && c.Other > 0
+	ok = some && 2*c.Refused <= c.Units && 2*good >= len(s.b.Records) && (format != W3C || c.Headers > 0)
+	return ok, ok && c.Refused == 0 && c.Read > 0
+}
+
+// json reports how many lines are a JSON value each that a log can have, and whether the file begins as a document
+// of several lines does.
+func (d *detector) json() (objects int, document bool) {
+	p := &jsonParser{opt: *d.opt}
+	for _, line := range d.lines {
+		line = strings.TrimSuffix(strings.TrimSpace(line), ",")
+		if line[:min(1, len(line))] == "{" && json.Valid([]byte(line)) || len(line) > 1 && line[0] == '[' && isIn(p.line(line, func(Record) {}), nil, isHeader) {
+			objects++
+		}
+	}
+	in := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(d.head, []byte(byteOrderMark))))
+	for tokens := 0; ; tokens++ {
+		t, err := in.Token()
+		if delim, ok := t.(json.Delim); tokens == 0 && (!ok || delim != '{' && delim != '[') {
+			return objects, false
+		}
+		if err != nil {
+			return objects, tokens > 2 && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF))
+		}
+	}
+}
+
+func isIn(err error, errs ...error) bool { return slices.Contains(errs, err) }
+
+// markup returns the format of an XML file, or what else it is.
+func (d *detector) markup() (format Format, what string) {
+	in := xml.NewDecoder(bytes.NewReader(d.head))
+	in.CharsetReader, in.Strict = charset, false
+	for {
+		t, err := in.RawToken()
+		if err != nil {
+			return "", ""
+		}
+		switch t := t.(type) {
+		case xml.Directive:
+			if strings.Contains(strings.ToLower(string(t)), "doctype html") {
+				return "", "an HTML page"
+			}
+		case xml.StartElement:
+			switch name := strings.ToLower(t.Name.Local); name {
+			case "urlset", "sitemapindex":
+				return Sitemap, ""
+			case "items":
+				return Burp, ""
+			case "rss", "feed", "rdf":
+				return "", "a feed (" + t.Name.Local + ")"
+			case "html", "head", "body":
+				return "", "an HTML page"
+			default:
+				return "", "XML with the root element " + t.Name.Local
+			}
+		}
+	}
+}
+
+// newParser returns the parser of a line format. It may learn from the first lines.
+func newParser(format Format, opt *Options, lines []string) (parser, error) {
+	base := opt.Base
+	if base == "" {
+		base = DefaultBase
+	}
+	switch format {
+	case List:
+		return &listParser{scheme: opt.Scheme}, nil
+	case CDX:
+		return &cdxParser{}, nil
+	case CDXJ:
+		return stateless(parseCDXJ), nil
+	case Heritrix:
+		return stateless(parseHeritrix), nil
+	case Access:
+		return newAccessParser(base, lines), nil
+	case NutchCSV:
+		return stateless(parseNutchCSV), nil
+	case NutchText:
+		return &nutchParser{}, nil
+	case Scrapy:
+		return &scrapyParser{}, nil
+	case Wget:
+		return &wgetParser{}, nil
+	case W3C:
+		return &w3cParser{base: base, scheme: opt.Scheme}, nil
+	case S3:
+		return stateless(parseS3), nil
+	case ELB:
+		return stateless(parseELB), nil
+	}
+	return nil, fault.As(ErrFormat, "cannot read log; got unknown format %q", format)
+}

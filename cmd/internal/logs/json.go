@@ -1,0 +1,451 @@
+package logs
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A jsonParser reads logs of one JSON object a line. It detects by the keys which program wrote
+// the log: index servers (Common Crawl, Wayback), Scrapy feeds, Nutch, StormCrawler's
+// status index, URLFrontier dumps, access logs of nginx, Apache, Caddy and Traefik, crawlers and scanners. It also accepts plain
+// URLs between the objects, which URLFrontier's input files have. A field is read only for the program that is recognised.
+type jsonParser struct {
+	opt     Options
+	columns []string // of an answer in arrays, whose first row names the columns
+}
+
+// decode reads the JSON of a line. json.Unmarshal would replace invalid UTF-8 by U+FFFD, and so
+// turn different URLs into one. nginx writes the bytes of a request unchanged; decode turns
+// invalid ones into percent escapes. It refuses half of a surrogate pair, which has no bytes.
+func decode(text string, v any) error {
+	b := escapeBytes(text)
+	err := CheckJSON(b)
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		return bad("cannot read JSON: %w", err)
+	}
+	return nil
+}
+
+// escapeBytes returns text with percent escapes for the bytes that are not UTF-8.
+func escapeBytes(text string) []byte {
+	if utf8.ValidString(text) {
+		return []byte(text)
+	}
+	var out []byte
+	for i, r := range text {
+		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
+			out = fmt.Appendf(out, "%%%02X", text[i])
+		} else {
+			out = append(out, text[i:i+size]...)
+		}
+	}
+	return out
+}
+
+func (p *jsonParser) line(text string, emit func(Record)) error {
+	text = strings.TrimSuffix(strings.TrimSpace(text), ",")
+	switch {
+	case text == "":
+		return isBlankLine
+	case text == "[" || text == "]":
+		return other("a bracket of JSON")
+	}
+	return p.value(text, emit)
+}
+
+// value reads an object, a row of an answer in arrays, or a URL.
+func (p *jsonParser) value(text string, emit func(Record)) error {
+	switch text[0] {
+	case '[':
+		return p.row(text, emit)
+	case '"':
+		var s string
+		if err := decode(text, &s); err != nil || !isURL(s) {
+			return bad("got a text that is no URL")
+		}
+		emit(Record{URL: s, Kind: Listed})
+		return nil
+	case '{':
+	default:
+		emit(Record{URL: text, Kind: Link})
+		return nil
+	}
+	o := fields{}
+	if err := decode(text, &o); err != nil {
+		return err
+	}
+	return p.object(o, emit)
+}
+
+// programs recognise an object by its fields, and read it. The first that does is taken: one for the URL that is
+// named, then those whose fields no other program has.
+func (p *jsonParser) object(o fields, emit func(Record)) error {
+	url := ""
+	for _, name := range jsonURLs {
+		if s := o.text(name); url == "" && isURL(strings.ReplaceAll(s, " ", "+")) {
+			url = s
+		}
+	}
+	request := o.raw("request")
+	isText, isObject := strings.HasPrefix(string(request), `"`), strings.HasPrefix(string(request), "{")
+	var r Record
+	switch {
+	case o.text("response_text") != "":
+		return p.response(o.text("response_text"), emit)
+	case p.opt.URLField != "":
+		if url = o.text(p.opt.URLField); url == "" {
+			return bad("got no text in field %q", p.opt.URLField)
+		}
+		if r = o.capture(url); r.Status == 0 && r.Kind == Fetch {
+			r.Kind = Link
+		}
+	case o["known"] != nil:
+		r = frontierItem(o, "known.info", Fetch)
+	case o["discovered"] != nil:
+		r = frontierItem(o, "discovered.info", Link)
+	case url != "" && isStormStatus(o.text("status")):
+		r = storm(o, url)
+	case url != "" && o["statusCode"] != nil && (o["fetchTime"] != nil || o["statusName"] != nil):
+		r = nutchRecord(url, int(number(o.text("statusCode"))))
+		r.Time, r.Digest = layoutTime(nutchTime, o.text("fetchTime")), given(o.text("signature"))
+	case url != "":
+		r = o.capture(url)
+		r.Time = anyTime(o.text("timestamp", "ts"))
+	case isText:
+		r = p.request(o)
+	case isObject && o.text("request.host") != "" && o.text("request.uri") != "":
+		r = caddy(o)
+	case o["RequestPath"] != nil:
+		r = p.traefik(o)
+	case o.text("host") != "" && strings.HasPrefix(o.text("uri"), "/"): // Zeek
+		r = o.capture(site("", o.text("host"), "") + o.text("uri"))
+		r.Time = anyTime(o.text("ts"))
+	case strings.HasPrefix(string(o["url"]), `"`) && o.text("url") != "" && o.text("host") == "": // the canonicalizer decides
+		if url = o.text("url"); isHost(url) {
+			if p.opt.Scheme == "" {
+				return bad("got no scheme; for https://, add --scheme https")
+			}
+			url = p.opt.Scheme + "://" + url
+		}
+		r = o.capture(url)
+	default:
+		return p.without(o, emit)
+	}
+	emit(r)
+	return nil
+}
+
+// jsonURLs are the fields that can have the URL, with the capitals that programs write.
+var jsonURLs = append([]string{"url", "URL", "Url", "matched-at", "requestUrl", "pageUrl", "finalUrl"}, vocabulary[aURL]...)
+
+// containers are the fields whose objects are the entries of a document: of HAR, ffuf, Burp and others.
+var containers = []string{"log", "entries", "results", "items", "urls", "data", "pages", "records"}
+
+// without reads an object that has no URL itself: its entries, or a host.
+func (p *jsonParser) without(o fields, emit func(Record)) error {
+	for _, name := range containers {
+		raw := strings.TrimSpace(string(o[name]))
+		switch {
+		case strings.HasPrefix(raw, "{"):
+			var inner fields
+			if decode(raw, &inner) == nil {
+				return p.object(inner, emit)
+			}
+		case strings.HasPrefix(raw, "["):
+			var all []json.RawMessage
+			if err := decode(raw, &all); err != nil {
+				return err
+			}
+			var failed error
+			for _, entry := range all {
+				failed = first2(failed, p.value(string(entry), emit))
+			}
+			return failed
+		}
+	}
+	if host := o.text("host", "hostname", "domain"); isHost(host) && len(o) < 12 && o["request"] == nil {
+		if p.opt.Scheme == "" {
+			return bad("got a host without a scheme; for https://, add --scheme https")
+		}
+		emit(Record{URL: p.opt.Scheme + "://" + host, Kind: Listed})
+		return nil
+	}
+	return bad("got an object without a URL")
+}
+
+func first2(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// frontierItem reads a URLItem of the URLFrontier protocol in its JSON form.
+func frontierItem(o fields, info string, kind Kind) Record {
+	var metadata map[string]struct {
+		Values []string `json:"values"`
+	}
+	_ = json.Unmarshal(o.raw(info+".metadata"), &metadata) // without it, nothing is known
+	value := func(name string) string {
+		if v := metadata[name].Values; len(v) > 0 {
+			return v[0]
+		}
+		return ""
+	}
+	r := Record{URL: o.text(info + ".url"), Kind: kind, Redirect: value("_redirTo")}
+	if code := value("fetch.statusCode"); code != "" {
+		r.answered(code)
+	} else if value("fetch.exception") != "" {
+		r.Kind = Link
+	}
+	return r
+}
+
+// request reads an entry of an access log of nginx, whose request is a line of HTTP, or of Apache, whose request is a path.
+func (p *jsonParser) request(o fields) Record {
+	base := first(p.opt.Base, DefaultBase)
+	host, text := o.text("host"), o.text("request")
+	r := Record{Time: layoutTime(time.RFC3339, o.text("time"))}
+	if strings.HasPrefix(text, "/") {
+		if host != "" && base == DefaultBase {
+			base = "http://" + host
+		}
+		r.URL, r.Kind = addQuery(base+text, o.text("query")), Fetch
+	} else {
+		if host != "" {
+			base = "http://" + host
+		}
+		r.URL, r.Kind = requestURL(base, text)
+	}
+	r.answered(o.text("status"))
+	return r
+}
+
+// caddy reads an entry of Caddy's access log.
+func caddy(o fields) Record {
+	uri := o.text("request.uri")
+	r := Record{URL: uri, Kind: Other, Length: number(o.text("size"))}
+	if strings.HasPrefix(uri, "/") {
+		r.URL, r.Kind = "http://"+o.text("request.host")+uri, Fetch
+		if o.raw("request.tls") != nil {
+			r.URL = "https" + strings.TrimPrefix(r.URL, "http")
+		}
+	}
+	r.answered(o.text("status"))
+	if seconds, err := strconv.ParseFloat(o.text("ts"), 64); err == nil && seconds > 0 && seconds < 1<<40 {
+		r.Time = time.UnixMilli(int64(seconds * 1000)).UTC()
+	}
+	var referer []string
+	if json.Unmarshal(o.raw("request.headers.Referer"), &referer) == nil && len(referer) > 0 {
+		r.Via = referer[0]
+	}
+	return r
+}
+
+// traefik reads an entry of Traefik's access log in JSON.
+func (p *jsonParser) traefik(o fields) Record {
+	r := Record{URL: o.text("RequestPath"), Kind: Other, Length: number(o.text("DownstreamContentSize")), Via: o.text("request_Referer"),
+		Time: layoutTime(time.RFC3339Nano, o.text("StartUTC"))}
+	if strings.HasPrefix(r.URL, "/") {
+		r.Kind = Fetch
+		switch host := first(o.text("RequestAddr"), o.text("RequestHost")); { // only the first has the port
+		case host == "" || host == "-":
+			r.URL = first(p.opt.Base, DefaultBase) + r.URL
+		case o.text("RequestScheme") == "https":
+			r.URL = "https://" + host + r.URL
+		default:
+			r.URL = "http://" + host + r.URL
+		}
+	}
+	r.answered(o.text("DownstreamStatus"))
+	return r
+}
+
+// isStormStatus reports whether s is a status of StormCrawler, not of HTTP.
+func isStormStatus(s string) bool {
+	return slices.Contains([]string{"DISCOVERED", "FETCHED", "FETCH_ERROR", "REDIRECTION", "ERROR"}, s)
+}
+
+// storm reads an entry of StormCrawler's status index, which escapes the dot in names. An error without a code is of a server that did not answer.
+func storm(o fields, url string) Record {
+	value := func(name string) string {
+		raw := o.raw("metadata")
+		var all map[string]json.RawMessage
+		if json.Unmarshal(raw, &all) != nil {
+			return ""
+		}
+		var list []string
+		if raw = all[name]; json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+			return list[0]
+		}
+		return fields(all).text(name)
+	}
+	r := Record{URL: url, Kind: Fetch, Digest: value("_digest"), Redirect: value("_redirTo")}
+	status := o.text("status")
+	if code := first(value("fetch%2EstatusCode"), value("fetch.statusCode")); code != "" {
+		r.answered(code)
+	} else if status == "FETCH_ERROR" || status == "ERROR" {
+		r.Kind = Link
+	}
+	if status == "DISCOVERED" {
+		r.Kind = Link
+	}
+	return r
+}
+
+// response reads the lines inside a recorded answer. One that isn't of captures is a message, or a web page.
+func (p *jsonParser) response(text string, emit func(Record)) error {
+	found := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		sink := func(r Record) { found = true; emit(r) }
+		if strings.HasPrefix(line, "{") {
+			_ = p.line(line, sink)
+		} else {
+			_ = parseCDXJ(line, sink)
+		}
+	}
+	if !found {
+		return other("an answer without captures")
+	}
+	return nil
+}
+
+// row reads an answer in arrays, as the Wayback CDX server writes it with output=json, or a list of URLs.
+func (p *jsonParser) row(text string, emit func(Record)) error {
+	var cells []string
+	one := strings.Replace(strings.Replace(text, "[[", "[", 1), "]]", "]", 1)
+	if err := decode(one, &cells); err != nil {
+		return err
+	}
+	if p.columns == nil {
+		if slices.ContainsFunc(cells, isURL) {
+			for _, cell := range cells {
+				emit(Record{URL: cell, Kind: Listed})
+			}
+			return nil
+		}
+		p.columns = cells
+		return isHeader
+	}
+	o := fields{}
+	for i, name := range p.columns[:min(len(cells), len(p.columns))] {
+		o[name], _ = json.Marshal(cells[i])
+	}
+	r := o.capture(o.text("original"))
+	if r.Time = digitTime(o.text("timestamp")); r.URL == "" {
+		return bad("got a row without a URL")
+	}
+	emit(r)
+	return nil
+}
+
+func (p *jsonParser) end(func(Record)) error { return nil }
+
+// maxEntry bounds an entry of a document in bytes. Those of HAR hold the content of the answer.
+const maxEntry = 64 << 20
+
+// document reads JSON of several lines: HAR, indented arrays and objects. Its entries are read one by one.
+func (s *sink) document(f *File) error {
+	in := &tokenReader{r: f.Reader(), left: maxEntry, most: maxEntry}
+	if mark, _ := f.Reader().Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = f.Reader().Discard(len(byteOrderMark))
+	}
+	d := &document{s: s, in: in, dec: json.NewDecoder(bufio.NewReader(in)), p: &jsonParser{opt: s.opt}}
+	for !s.stopped {
+		err := d.value(0)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil && !s.stopped {
+			return fmt.Errorf("cannot read %s beyond entry %d: %w", f.Name, s.number, err)
+		}
+	}
+	return nil
+}
+
+type document struct {
+	s   *sink
+	in  *tokenReader
+	dec *json.Decoder
+	p   *jsonParser
+}
+
+// value reads a value: of an array each element, of an object the containers in it, and the rest as an entry.
+func (d *document) value(depth int) error {
+	t, err := d.dec.Token()
+	if err != nil {
+		return err
+	}
+	switch t {
+	case json.Delim('['):
+		for d.dec.More() && !d.s.stopped {
+			if err := d.entry(); err != nil {
+				return err
+			}
+		}
+	case json.Delim('{'):
+		o, held := fields{}, false
+		for d.dec.More() && !d.s.stopped {
+			name, err := d.dec.Token()
+			if err != nil {
+				return err
+			}
+			key, _ := name.(string)
+			if d.in.left = maxEntry; slices.Contains(containers, key) && o["url"] == nil && depth < 4 {
+				held = true
+				if err := d.value(depth + 1); err != nil {
+					return short(err)
+				}
+				continue
+			}
+			var raw json.RawMessage
+			if err := d.dec.Decode(&raw); err != nil {
+				return short(err)
+			}
+			o[key] = raw
+		}
+		if !held && len(o) > 0 {
+			d.s.number++
+			d.s.unit(d.p.object(o, d.s.emit), "")
+		}
+	default:
+		return nil
+	}
+	if d.s.stopped {
+		return nil
+	}
+	_, err = d.dec.Token() // the closing bracket
+	return short(err)
+}
+
+// entry reads an element of an array.
+func (d *document) entry() error {
+	d.in.left = maxEntry
+	var raw json.RawMessage
+	if err := d.dec.Decode(&raw); err != nil {
+		return short(err)
+	}
+	d.s.number++
+	text := string(raw)
+	d.s.unit(d.p.value(text, d.s.emit), text)
+	return nil
+}
+
+// short turns an end inside a value into an error.
+func short(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,237 @@
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Lists come as people make them: one URL a line, with a header, with colours of a terminal, with the status that a tool
+// put behind each URL, with the count that "uniq -c" put before, or without a scheme. A canonicalizer takes most of
+// that as a part of the URL. So what stands around a URL is cut where most of the first lines have something
+// there, and is refused in the few lines of other lists.
+
+var (
+	errNUL    = errors.New("got a NUL in a line of text")
+	errTacked = errors.New("got a URL and something behind it; a URL has no blank; take whole lines with the format list")
+)
+
+// byteOrderMark may begin a text file.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// colours are the sequences by which terminals set them.
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
+
+// headers are what the first line of a list may call it.
+var headers = append([]string{"urls", "links"}, vocabulary[aURL]...)
+
+// isHeaderOfList reports whether a first line is the name of a column.
+func isHeaderOfList(line string) bool {
+	return slices.Contains(headers, plainName(line))
+}
+
+// list reads what is no format of a program: plain lines, or lines with something around the URL.
+func (d *detector) list() (*reading, error) {
+	lines := d.lines
+	if isHeaderOfList(lines[0]) {
+		lines = lines[1:]
+	}
+	plain, cut, hosts, asked := 0, 0, 0, 0
+	for _, line := range lines {
+		text := strings.TrimSpace(line)
+		if text[0] == '#' {
+			continue
+		}
+		asked++
+		c := cutLine(text, d.opt.Scheme)
+		switch {
+		case hasScheme(text) && !isTacked([]byte(text)):
+			plain++
+		case c.url != "" && !isHost(text):
+			cut++
+		case isHost(text):
+			hosts++
+		}
+	}
+	p := &listParser{scheme: d.opt.Scheme}
+	switch {
+	case hosts > 0 && d.opt.Scheme != "" && 2*(plain+cut+hosts) >= asked:
+		return &reading{format: List, parser: p, end: d.end, sure: true}, nil
+	case 2*plain >= asked && plain >= cut && !d.coloured:
+		return &reading{format: List, end: d.end, sure: plain == asked && asked > 0}, nil
+	case 2*(plain+cut) >= asked:
+		return &reading{format: List, parser: p, end: d.end}, nil
+	case 2*(plain+cut+hosts) >= asked:
+		return nil, d.unreadable("%d of its first %d lines are hosts or paths without a scheme, such as %.100q: for https://, add --scheme https", hosts, asked, lines[len(lines)-1])
+	}
+	return nil, d.unreadable("it is none of the known formats, and no list with one URL a line (line 1 is %.100q): name the format with %s, or take each whole line as a URL with %s list",
+		d.lines[0], d.opt.Flag, d.opt.Flag)
+}
+
+// hasScheme reports whether a text begins with the scheme of a URL, such as http: or mailto:.
+func hasScheme(s string) bool {
+	i := strings.IndexByte(s, ':')
+	return i > 0 && i < 12 && i+1 < len(s) && strings.Trim(strings.ToLower(s[:i]), "abcdefghijklmnopqrstuvwxyz+-.") == "" && s[i+1] != ' '
+}
+
+// plain reads a list without cutting its lines: its blocks are handed on as they are.
+func (s *sink) plain(f *File, how *reading) error {
+	end := how.end
+	if s.opt.Zero && bytes.IndexByte(f.Peek(binaryBytes), 0) >= 0 {
+		end = 0
+	}
+	s.left = true // whoever splits the lines sees whether they are URLs
+	for block, err := range blocks(f, end) {
+		if err != nil {
+			return fmt.Errorf("cannot read %s to its end: %w", f.Name, err)
+		}
+		b := &Batch{Format: List, first: block.first, end: end, obeyed: s.opt.Format == List, block: block}
+		if block.tooLong {
+			b.Counts.Units = 1
+			b.refuse(block.first, string(block.text[:200]), bad("got a line of more than %d bytes", len(block.text)))
+		} else if b.Text = block.text; block.first == 1 {
+			b.Text = bytes.TrimPrefix(b.Text, []byte(byteOrderMark))
+			if line, rest, ok := bytes.Cut(b.Text, []byte{end}); ok && isHeaderOfList(string(line)) {
+				b.Text, b.first = rest, 2
+				b.Counts.Units, b.Counts.Headers = 1, 1
+			}
+		}
+		if !s.yield(b, nil) {
+			s.stopped = true
+			return nil
+		}
+	}
+	return nil
+}
+
+// listParser reads lists whose lines have something around the URL, or no scheme.
+type listParser struct {
+	scheme string
+	cut    func(what string) // counts what was cut
+	begun  bool
+}
+
+func (p *listParser) line(text string, emit func(Record)) error {
+	text = strings.TrimSpace(text)
+	first := !p.begun
+	p.begun = true
+	switch {
+	case text == "":
+		return isBlankLine
+	case text[0] == '#':
+		return isComment
+	case first && isHeaderOfList(text):
+		return isHeader
+	}
+	c := cutLine(text, p.scheme)
+	if c.url == "" {
+		if isHost(text) {
+			return bad("got no scheme; for https://, add --scheme https")
+		}
+		return bad("%s", c.why)
+	}
+	r := Record{URL: c.url, Kind: Listed}
+	if c.status != "" {
+		r.Kind = Fetch
+		r.answered(c.status)
+	}
+	if p.cut != nil {
+		for _, what := range c.what {
+			p.cut(what)
+		}
+	}
+	emit(r)
+	return nil
+}
+
+func (*listParser) end(func(Record)) error { return nil }
+
+// cutting is the URL of a line, and what stood around it.
+type cutting struct {
+	url, status string
+	what        []string
+	why         string // there is no URL
+}
+
+// tokens of a line that can stand around a URL: what stands in brackets, bullets, numbers, dates, sizes, methods.
+var (
+	token     = regexp.MustCompile(`\[[^\]]*\]|\([^)]*\)|\S+`)
+	bracketed = regexp.MustCompile(`^[\[(].*[\])],?$`)
+	numeric   = regexp.MustCompile(`^(?:[\d][\d.,:/%+TZ-]*[A-Za-z]{0,3}[.):]?|[+-]\d{4}|UTC|GMT|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec),?)$`)
+	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH)$`)
+	statusTag = regexp.MustCompile(`^[\[(](?:code-|Status: ?|status=)?(\d{3})\b.*[\])]$`)
+	foreign   = regexp.MustCompile(`(?i)refer|source|parent|from|redirect|location`)
+)
+
+// cutLine returns the one URL of a line. Words around it are no decoration but prose, or a log; and of two URLs
+// either could be meant.
+func cutLine(text, scheme string) (c cutting) {
+	before := true
+	for _, t := range token.FindAllString(text, -1) {
+		bare := unquote(t)
+		isFull := plausible(bare) || len(t) == len(text) && hasScheme(bare) && strings.Contains(bare, "//")
+		switch {
+		case isFull || scheme != "" && c.url == "" && isHost(bare) && !numeric.MatchString(bare):
+			if c.url != "" {
+				return cutting{why: "got two URLs in a line"}
+			}
+			if c.url, before = bare, false; !isFull {
+				c.url = scheme + "://" + bare
+			}
+			if bare != t {
+				c.what = append(c.what, "quotes")
+			}
+		case bracketed.MatchString(t), numeric.MatchString(t), isAddress(t), tag.MatchString(t) && !foreign.MatchString(t):
+			what := "text behind the URL"
+			switch {
+			case before && !numeric.MatchString(t):
+				what = "tags before the URL"
+			case before:
+				what = "numbers before the URL"
+			}
+			if m := statusTag.FindStringSubmatch(t); m != nil {
+				c.status = m[1]
+			}
+			if !slices.Contains(c.what, what) {
+				c.what = append(c.what, what)
+			}
+		default:
+			return cutting{why: "got text around the URL that is no count, date or tag"}
+		}
+	}
+	if c.url == "" {
+		c.why = "got no absolute URL"
+	}
+	return c
+}
+
+// unquote takes quotes of programs off, and the comma behind them.
+func unquote(s string) string {
+	t := strings.TrimRight(s, ",;")
+	if n := len(t); n > 2 && (t[0] == t[n-1] && strings.IndexByte("\"'`", t[0]) >= 0 || t[0] == '<' && t[n-1] == '>') {
+		return t[1 : n-1]
+	}
+	return s
+}
+
+// isTacked reports whether a line is a URL and then words that a tool put there, and not a URL with a raw blank.
+func isTacked(line []byte) bool {
+	text := strings.TrimSpace(string(line))
+	i := strings.IndexAny(text, " \t")
+	if i < 0 || !plausible(text[:i]) {
+		return false
+	}
+	tail := text[i:]
+	if tail[0] == '\t' {
+		return true
+	}
+	for _, t := range token.FindAllString(tail, -1) {
+		if !bracketed.MatchString(t) && !numeric.MatchString(t) && !tag.MatchString(t) && !isURL(t) {
+			return false
+		}
+	}
+	return true
+}

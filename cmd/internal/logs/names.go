@@ -1,0 +1,84 @@
+package logs
+
+import (
+	"strings"
+)
+
+// Tables, W3C logs, Zeek's logs and objects of JSON have names for what a record is made of, and everyone
+// chooses others. The words are one vocabulary; a reader brings the way to look a word up.
+
+// A meaning is what a column or field is for.
+type meaning int
+
+// The meanings.
+const (
+	aURL meaning = iota
+	aPath
+	aQuery
+	aHost
+	aScheme
+	aPort
+	aStatus
+	aTime
+	aDigest
+	aType
+	aLength
+	aRedirect
+	aReferrer
+	meanings
+)
+
+// vocabulary has the names of each meaning, the more telling first, as plainName writes them. A dot parts the names of
+// nested objects.
+var vocabulary = [meanings][]string{
+	aURL: {"url", "original_uri", "original_url", "original", "request.endpoint", "request.url", "matched_at", "page_url", "full_url", "request_url", "requesturl",
+		"loc", "address", "url_address", "link", "href", "uri", "cs_uri", "endpoint", "top_pages", "page", "pages", "landing_page", "output"},
+	aPath:     {"cs_uri_stem", "request_uri", "requestpath", "uri", "path", "page_path"},
+	aQuery:    {"cs_uri_query", "query_string"},
+	aHost:     {"x_host_header", "cs_host", "cs(host)", "http_host", "host", "hostname", "vhost", "server_name", "domain", "requesthost"},
+	aScheme:   {"cs_protocol", "scheme", "requestscheme"},
+	aPort:     {"s_port", "server_port"},
+	aStatus:   {"status_code", "statuscode", "http_status_code", "http_status", "http_code", "response_code", "responsecode", "sc_status", "fetch_status", "status", "response.status_code", "response.status", "code"},
+	aTime:     {"timestamp", "fetch_time", "fetchtime", "time", "ts", "date", "@timestamp"},
+	aDigest:   {"digest", "payload_digest", "sha1", "content_digest", "signature"},
+	aType:     {"mime", "mime_type", "mimetype", "content_type"},
+	aLength:   {"length", "sc_bytes", "size", "bytes", "content_length"},
+	aRedirect: {"redirect", "redirect_url", "redirecturl", "redirect_target", "redirectlocation"},
+	aReferrer: {"referer", "referrer", "cs(referer)", "http_referer", "via", "parent"},
+}
+
+// plainName writes a name as the vocabulary does.
+func plainName(s string) string {
+	s = strings.Trim(strings.TrimSpace(s), `"'`)
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(s))
+}
+
+// site returns scheme, host and port of a URL. Port 443 means https where no scheme is stated.
+func site(scheme, host, port string) string {
+	if scheme = strings.ToLower(scheme); scheme != "http" && scheme != "https" {
+		if scheme = "http"; port == "443" || strings.HasSuffix(host, ":443") {
+			scheme = "https"
+		}
+	}
+	switch {
+	case scheme == "https":
+		host = strings.TrimSuffix(host, ":443")
+	default:
+		host = strings.TrimSuffix(host, ":80")
+	}
+	if port != "" && port != "80" && port != "443" && !strings.Contains(host[strings.IndexByte(host, ']')+1:], ":") {
+		host += ":" + port
+	}
+	return scheme + "://" + host
+}
+
+// addQuery puts a query that a log has apart behind a target.
+func addQuery(target, query string) string {
+	if query = strings.TrimPrefix(given(query), "?"); query == "" {
+		return target
+	}
+	if strings.Contains(target, "?") {
+		return target + "&" + query
+	}
+	return target + "?" + query
+}

@@ -1,0 +1,122 @@
+package logs
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The Nutch dumps ("readdb -dump") list a crawl database: one record a URL, whatever
+// became of it. Status 1 is unfetched, 7 a duplicate of another page's content.
+const (
+	nutchHeader  = "Url,Status code,Status name,"
+	nutchVersion = "\tVersion: "
+	nutchTime    = "Mon Jan 02 15:04:05 MST 2006" // java.util.Date
+	// nutchColumns is how many columns stand behind the URL in CSV.
+	nutchColumns = 10
+)
+
+// parseNutchCSV reads -format csv. Quotes inside the URL aren't doubled, so the
+// line is read from the right: the metadata is quoted, last, and begins behind `,"`.
+func parseNutchCSV(text string, emit func(Record)) error {
+	switch {
+	case text == "":
+		return isBlankLine
+	case strings.HasPrefix(text, nutchHeader):
+		return isHeader
+	}
+	// The status code is the first number behind a closing quote that is followed by a
+	// quoted db_ name.
+	at := strings.Index(text, `,"db_`)
+	if at < 0 || text[0] != '"' {
+		return bad("got no quoted URL and status name; want a line of a Nutch CSV dump")
+	}
+	url, code, ok := cutLast(text[1:at], `",`)
+	if !ok {
+		return bad("got no end of the URL; want a quote and the status code")
+	}
+	status, err := strconv.Atoi(code)
+	if err != nil {
+		return bad("got status %q; want a number", code)
+	}
+	r := nutchRecord(url, status)
+	fields := strings.SplitN(text[at+1:], ",", nutchColumns-1)
+	if len(fields) == nutchColumns-1 {
+		r.Time = layoutTime(nutchTime, fields[1])
+		r.Digest = given(strings.Trim(fields[7], `"`))
+	}
+	emit(r)
+	return nil
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// nutchRecord maps a status of CrawlDatum.
+func nutchRecord(url string, status int) Record {
+	r := Record{URL: url, Kind: Fetch}
+	switch status {
+	case 1, 8: // unfetched, orphan
+		r.Kind = Link
+	case 2:
+		r.Status = 200
+	case 6:
+		r.Kind, r.Status = Revisit, 304
+	case 3:
+		r.Status = 404
+	case 4:
+		r.Status = 302
+	case 5:
+		r.Status = 301
+	case 7:
+		r.Status = 200
+	}
+	return r
+}
+
+// A nutchParser reads -format normal: "url TAB Version: 7", then a line for each
+// field, then a blank line.
+type nutchParser struct {
+	r       Record
+	started bool
+	number  int64
+}
+
+func (p *nutchParser) line(text string, emit func(Record)) error {
+	p.number++
+	if url, _, ok := strings.Cut(text, nutchVersion); ok {
+		err := p.end(emit)
+		p.r, p.started = Record{URL: url, Line: p.number}, true
+		return err
+	}
+	name, value, _ := strings.Cut(text, ": ")
+	switch {
+	case text == "" && !p.started:
+		return isBlankLine
+	case text == "":
+		return p.end(emit)
+	case !p.started:
+		return bad("got %q; want a URL and its version first", text)
+	case name == "Status":
+		code, _, _ := strings.Cut(value, " ")
+		r := nutchRecord(p.r.URL, int(number(code)))
+		p.r.Kind, p.r.Status = r.Kind, r.Status
+	case name == "Fetch time":
+		p.r.Time = layoutTime(nutchTime, value)
+	case name == "Signature":
+		p.r.Digest = given(value)
+	}
+	return nil
+}
+
+func (p *nutchParser) end(emit func(Record)) error {
+	if p.started {
+		p.started = false
+		emit(p.r)
+	}
+	return nil
+}

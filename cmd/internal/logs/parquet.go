@@ -1,0 +1,61 @@
+package logs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/firstseen/firstseen/cmd/internal/parquetfile"
+)
+
+// parquet reads the rows of a Parquet file. A file with a column of statuses is of
+// fetches, others of links. Its index is at the end, so it can't be read from a pipe.
+func (s *sink) parquet(f *File) error {
+	stored, size := f.Stored()
+	if stored == nil {
+		return fmt.Errorf("cannot read %s; got Parquet in a pipe; want a file", f.Name)
+	}
+	err := parquetfile.Read(&endableAt{f.ctx, stored}, size, s.opt.URLField, func(number int64, row *parquetfile.Row, err error) bool {
+		s.number = number
+		if err == nil {
+			s.emit(parquetRecord(row))
+		}
+		s.unit(err, "")
+		return !s.stopped
+	})
+	if err != nil && !s.stopped {
+		return fmt.Errorf("cannot read %s beyond row %d: %w", f.Name, s.number, err)
+	}
+	return nil
+}
+
+func parquetRecord(row *parquetfile.Row) Record {
+	r := Record{URL: row.URL, Kind: Link, Time: row.Time, MIME: row.MIME,
+		Digest: bareDigest(row.Digest), Redirect: row.Redirect, Length: row.Length}
+	if r.Time.IsZero() {
+		r.Time = anyTime(row.TimeText)
+	}
+	if row.Fetched {
+		r.Kind = Fetch
+	}
+	if r.Kind = kindOf(r.URL, r.Kind); r.MIME == "warc/revisit" && r.Kind == Fetch {
+		r.Kind, r.Status = Revisit, row.Status
+	} else if row.Fetched {
+		r.answered(strconv.Itoa(row.Status))
+	}
+	return r
+}
+
+// endableAt reads until a context ends.
+type endableAt struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (e *endableAt) ReadAt(p []byte, at int64) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return e.r.ReadAt(p, at)
+}

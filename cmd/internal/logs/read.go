@@ -1,0 +1,492 @@
+package logs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/firstseen/firstseen/internal/fault"
+)
+
+// Options modify reading. The zero value is fine.
+type Options struct {
+	// Format is the format to read. The default is to detect it.
+	Format Format
+	// Flag is what messages call the flag that sets Format. The default is "--format".
+	Flag string
+	// Base is the scheme and host for access logs that have only paths, such as
+	// "http://example.com". The default is DefaultBase.
+	Base string
+	// Scheme is put before hosts of lists and tables that have none, such as "https". The default is to refuse them.
+	Scheme string
+	// URLField is what holds the URL: a field of JSON objects, with dots between the names of nested ones,
+	// or a column of a table or Parquet file, by its name or, of a table, its number from 1. The
+	// default is "url", or what the program that made the log calls it.
+	URLField string
+	// Events chooses the records. The default is all, also those of kind Other.
+	Events Choice
+	// Declared asks for what the responses in WARC and ARC files declare of their URLs.
+	Declared bool
+	// Zero reads a list that has NULs as one whose lines end with NUL.
+	Zero bool
+}
+
+// Choice selects records by their kind.
+type Choice string
+
+// The choices. Auto selects fetches if a log of fetches also lists URLs that were only found
+// (Heritrix), and otherwise all records of URLs.
+const (
+	Auto    Choice = "auto"
+	All     Choice = "all"
+	Fetches Choice = "fetches"
+	Links   Choice = "links"
+)
+
+// takes reports whether a record of a kind is chosen.
+func (c Choice) takes(format Format, kind Kind) bool {
+	link := kind == Link || kind == Listed
+	switch {
+	case c == "":
+		return true
+	case kind == Other:
+		return false
+	case c == Fetches || c == Auto && format == Heritrix:
+		return !link
+	case c == Links:
+		return link
+	}
+	return true
+}
+
+// ErrFormat means that a file is of no format that can be read, that it could be of two, or that nothing of it
+// could be read.
+var ErrFormat = errors.New("unknown format")
+
+// DefaultBase stands for the host that an access log doesn't name.
+const DefaultBase = "http://host.invalid"
+
+// Counts account for the units of a file. A unit is a line of text, a row of Parquet, an entry of a JSON
+// document, a location of XML, or a record of an archive. Each is one of:
+//
+//	Units = Read + Blank + Headers + Comments + Refused + Other
+//
+// A unit may give several URLs. Lines that belong to the record of another line are read, too.
+type Counts struct {
+	Units    int64 `json:"units"`
+	Read     int64 `json:"read"`
+	Blank    int64 `json:"blank"`
+	Headers  int64 `json:"headers"`
+	Comments int64 `json:"comments"`
+	Refused  int64 `json:"refused"` // the format does not explain it
+	Other    int64 `json:"other"`   // of the format, without a URL that was asked for
+	// The reasons, without their details.
+	RefusedFor map[string]int64 `json:"refused_for,omitempty"`
+	OtherFor   map[string]int64 `json:"other_for,omitempty"`
+	// Cut counts lines that were read after something around their URL was cut off, by what it was.
+	Cut map[string]int64 `json:"cut,omitempty"`
+	// Examples are the first units that were refused or have no URL, with the reason.
+	Examples []string `json:"-"`
+}
+
+// Lost reports whether most units gave no URL, those aside that [Options.Events] left out: perhaps the file was misread.
+func (c *Counts) Lost() bool {
+	lost := c.Refused + c.Other
+	for reason, n := range c.OtherFor {
+		if strings.HasPrefix(reason, leftOut) {
+			lost -= n
+		}
+	}
+	return 2*lost > c.Units-c.Blank
+}
+
+// leftOut begins the reason of what Options.Events left out.
+const leftOut = "left out by --events: "
+
+func (c *Counts) example(number int64, text, reason string) {
+	if len(c.Examples) < 3 {
+		c.Examples = append(c.Examples, fmt.Sprintf("line %d: %s: %.100q", number, reason, text))
+	}
+}
+
+// Skipped is the number of units without a URL that are in order.
+func (c *Counts) Skipped() int64 { return c.Headers + c.Comments + c.Other }
+
+// Add adds the counts of a further part.
+func (c *Counts) Add(p *Counts) {
+	c.Units, c.Read, c.Blank, c.Headers = c.Units+p.Units, c.Read+p.Read, c.Blank+p.Blank, c.Headers+p.Headers
+	c.Comments, c.Refused, c.Other = c.Comments+p.Comments, c.Refused+p.Refused, c.Other+p.Other
+	c.Examples = append(c.Examples, p.Examples[:min(len(p.Examples), 3-len(c.Examples))]...)
+	for to, from := range map[*map[string]int64]map[string]int64{&c.RefusedFor: p.RefusedFor, &c.OtherFor: p.OtherFor, &c.Cut: p.Cut} {
+		for reason, n := range from {
+			count(to, reason, n)
+		}
+	}
+}
+
+// Reject counts lines of a plain list that Check refused after they were counted as read.
+func (c *Counts) Reject(n int64) {
+	if n > 0 {
+		c.Read, c.Refused = c.Read-n, c.Refused+n
+		count(&c.RefusedFor, "no URL alone in a line", n)
+	}
+}
+
+// mostReasons bounds the reasons that are told apart.
+const mostReasons = 20
+
+func count(m *map[string]int64, reason string, n int64) {
+	if *m == nil {
+		*m = map[string]int64{}
+	}
+	if _, ok := (*m)[reason]; !ok && len(*m) >= mostReasons {
+		reason = "further reasons"
+	}
+	(*m)[reason] += n
+}
+
+// refuse counts a refused unit by its reason: the error without what it quotes and counts.
+func (c *Counts) refuse(err error) {
+	c.Refused++
+	count(&c.RefusedFor, details.ReplaceAllString(err.Error(), "N"), 1)
+}
+
+// details of a reason are what differs from line to line.
+var details = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\d+`)
+
+// An outcome is the error of a unit that is in order, and has no URL.
+type outcome struct{ what, reason string }
+
+func (o *outcome) Error() string { return o.what + ": " + o.reason }
+
+// The outcomes of units.
+var (
+	isBlankLine = &outcome{what: "blank"}
+	isHeader    = &outcome{what: "header"}
+	isComment   = &outcome{what: "comment"}
+)
+
+// other is the outcome of a unit that belongs to the format and has no URL.
+func other(reason string) error { return &outcome{"other", reason} }
+
+// A Refusal is a unit that can't be read.
+type Refusal struct {
+	Line int64
+	Text string // its beginning
+	Err  error
+}
+
+func (r Refusal) Error() string { return fmt.Sprintf("line %d: %v", r.Line, r.Err) }
+
+// A Batch is a run of units of one file. It belongs to its receiver.
+type Batch struct {
+	Format Format
+	// Records are in the order of the file.
+	Records []Record
+	// Text has whole lines of a plain list, instead of Records: for Each.
+	Text   []byte
+	Counts Counts
+	// Refusals are the first refused units.
+	Refusals []Refusal
+
+	first   int64 // number of the first line of Text
+	end     byte  // ends a line of Text
+	obeyed  bool  // the format was asked for, so a line is a URL whatever it holds
+	block   *block
+	left    string // why no record of the unit was taken
+	bytes   int
+	emitted int // records of the unit
+}
+
+// mostRefusals is how many refusals a batch keeps.
+const mostRefusals = 20
+
+// Release frees the memory of Text, which is not valid afterwards.
+func (b *Batch) Release() {
+	if b.block != nil {
+		b.block.release()
+		b.block, b.Text = nil, nil
+	}
+}
+
+// First is the number of the first line of Text.
+func (b *Batch) First() int64 { return b.first }
+
+// Each calls f with each line of Text that may be a URL, and its number, and counts the lines. It must be called once. The
+// lines are parts of Text.
+func (b *Batch) Each(f func(line []byte, number int64)) {
+	number := b.first - 1
+	splitLines(b.Text, b.end, func(line []byte) bool {
+		number++
+		switch b.Counts.Units++; {
+		case isBlank(line):
+			b.Counts.Blank++
+		case line[0] == '#' && !b.obeyed:
+			b.Counts.Comments++
+		default:
+			if line[0] == byteOrderMark[0] {
+				line = bytes.TrimPrefix(line, []byte(byteOrderMark)) // of a file that was appended
+			}
+			b.Counts.Read++
+			f(line, number)
+		}
+		return true
+	})
+}
+
+// Check returns why a line of Text can't be a URL, although a canonicalizer may take it.
+func (b *Batch) Check(line []byte) error {
+	if bytes.IndexByte(line, 0) >= 0 && b.end != 0 {
+		return errNUL
+	}
+	if !b.obeyed && (bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0) && isTacked(line) {
+		return errTacked
+	}
+	return nil
+}
+
+func (b *Batch) refuse(number int64, text string, err error) {
+	b.Counts.refuse(err)
+	b.Counts.example(number, text, err.Error())
+	if len(b.Refusals) < mostRefusals {
+		b.Refusals = append(b.Refusals, Refusal{number, text, err})
+	}
+}
+
+// All returns the records, also of plain lists.
+func (b *Batch) All() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		b.Each(func(line []byte, number int64) {
+			if err := b.Check(line); err != nil {
+				b.Counts.Read--
+				b.refuse(number, string(line[:min(len(line), 200)]), err)
+				return
+			}
+			b.Records = append(b.Records, Record{URL: string(line), Kind: Listed, Line: number})
+		})
+		b.Text = nil
+		for _, r := range b.Records {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// A batch is handed on at so many records, bytes of URLs, or units without one.
+const (
+	batchRecords = 2 << 10
+	batchText    = 512 << 10
+	batchUnits   = 64 << 10
+)
+
+// sink gathers the records of a file into batches, and accounts for its units. One goroutine uses it.
+type sink struct {
+	opt     Options
+	format  Format
+	yield   func(*Batch, error) bool
+	b       *Batch
+	total   Counts
+	gave    bool // there was a record
+	left    bool // records were left out by Events
+	stopped bool // yield was false
+	number  int64
+}
+
+// Read returns the records of a file in batches. The sequence ends with the file or with the first error. A unit
+// that can't be read is no error: it is counted, and reading continues after it, because a
+// long log nearly always has a damaged line.
+func Read(f *File, opt Options) iter.Seq2[*Batch, error] {
+	if opt.Flag == "" {
+		opt.Flag = "--format"
+	}
+	return func(yield func(*Batch, error) bool) {
+		s := &sink{opt: opt, yield: yield}
+		s.begin()
+		err := s.file(f)
+		if s.stopped || !s.flush() {
+			return
+		}
+		if t := &s.total; err == nil && !s.gave && !s.left && s.format != "" && (t.Refused > 0 || t.Units == 0) {
+			err = s.nothing(f.Name)
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// file reads a file of any format.
+func (s *sink) file(f *File) error {
+	how, err := detect(f, &s.opt)
+	if err != nil {
+		return err
+	}
+	s.format, s.b.Format = how.format, how.format
+	switch s.format {
+	case WARC, ARC:
+		return s.warc(f.Reader(), f.Name)
+	case Sitemap, Burp:
+		return s.xml(f)
+	case WACZ:
+		return s.wacz(f)
+	case Parquet:
+		return s.parquet(f)
+	}
+	switch {
+	case how.document:
+		return s.document(f)
+	case how.parser == nil:
+		return s.plain(f, how)
+	}
+	return s.lines(f, how)
+}
+
+// nothing is the error of a file without any URL.
+func (s *sink) nothing(name string) error {
+	var reasons []string
+	for _, m := range []map[string]int64{s.total.RefusedFor, s.total.OtherFor} {
+		for _, reason := range slices.Sorted(maps.Keys(m)) {
+			reasons = append(reasons, reason)
+		}
+	}
+	return fault.As(ErrFormat, "cannot read %s; got no URL; it was read as %s, and of its %d lines %d were refused and %d have none (%s)",
+		name, s.format, s.total.Units, s.total.Refused, s.total.Skipped(), strings.Join(reasons[:min(3, len(reasons))], "; "))
+}
+
+func (s *sink) begin() { s.b = &Batch{Format: s.format} }
+
+// flush hands the batch on, and reports whether the caller still reads.
+func (s *sink) flush() bool {
+	b := s.b
+	s.total.Add(&b.Counts)
+	s.begin()
+	if s.stopped || b.Counts.Units == 0 && len(b.Text) == 0 {
+		return !s.stopped
+	}
+	s.stopped = !s.yield(b, nil)
+	return !s.stopped
+}
+
+// emit adds a record of the unit that is read.
+func (s *sink) emit(r Record) {
+	if r.Line == 0 {
+		r.Line = s.number
+	}
+	if !s.opt.Events.takes(s.format, r.Kind) {
+		if s.b.left = "no request to a web server"; r.Kind != Other {
+			s.b.left = leftOut + "a " + r.Kind.String()
+			s.left = true
+		}
+		return
+	}
+	s.b.Records = append(s.b.Records, r)
+	s.b.bytes += len(r.URL)
+	s.b.emitted++
+	s.gave = true
+}
+
+// unit ends a unit: it counts it by the records it gave, or by its error.
+func (s *sink) unit(err error, text string) {
+	b, c := s.b, &s.b.Counts
+	c.Units++
+	o, inOrder := err.(*outcome)
+	switch {
+	case inOrder && o == isBlankLine:
+		c.Blank++
+	case inOrder && o == isHeader:
+		c.Headers++
+	case inOrder && o == isComment:
+		c.Comments++
+	case inOrder:
+		c.Other++
+		count(&c.OtherFor, o.reason, 1)
+		c.example(s.number, text, o.reason)
+	case err != nil:
+		b.refuse(s.number, text[:min(len(text), 200)], err)
+	case b.emitted == 0 && b.left != "":
+		c.Other++
+		count(&c.OtherFor, b.left, 1)
+		c.example(s.number, text, b.left)
+	default:
+		c.Read++
+	}
+	b.left, b.emitted = "", 0
+	if len(b.Records) >= batchRecords || b.bytes >= batchText || c.Units >= batchUnits {
+		s.flush()
+	}
+}
+
+// A parser reads a format line by line. It may hold lines back until a record is whole. The error of a
+// line is an outcome, or says why it can't be read.
+type parser interface {
+	line(text string, emit func(Record)) error
+	end(emit func(Record)) error
+}
+
+// stateless is a parser of lines that are a record each.
+type stateless func(text string, emit func(Record)) error
+
+func (p stateless) line(text string, emit func(Record)) error { return p(text, emit) }
+func (stateless) end(func(Record)) error                      { return nil }
+
+// lines reads a log of lines.
+func (s *sink) lines(f *File, how *reading) error {
+	if p, ok := how.parser.(*listParser); ok {
+		p.cut = s.cut
+	}
+	for block, err := range blocks(f, how.end) {
+		if err != nil {
+			return fmt.Errorf("cannot read %s to its end: %w", f.Name, err)
+		}
+		if block.tooLong {
+			s.number++
+			s.unit(bad("got a line of more than %d bytes", len(block.text)), string(block.text[:200]))
+		} else {
+			splitLines(block.text, how.end, func(line []byte) bool {
+				s.line(how.parser, line)
+				return !s.stopped
+			})
+		}
+		idle := block.idle
+		block.release()
+		if s.stopped || idle && !s.flush() {
+			return nil
+		}
+	}
+	if err := how.parser.end(s.emit); err != nil {
+		s.unit(err, "")
+	}
+	return nil
+}
+
+// line reads a line with what no format has in it: a byte-order mark of a file that was appended, colours of a
+// terminal, NULs.
+func (s *sink) line(p parser, line []byte) {
+	s.number++
+	line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+	if bytes.IndexByte(line, 0) >= 0 {
+		s.unit(errNUL, string(line[:min(len(line), 200)]))
+		return
+	}
+	text := string(line)
+	if bytes.IndexByte(line, 0x1b) >= 0 {
+		text = colours.ReplaceAllString(text, "")
+		s.cut("colours")
+	}
+	s.unit(p.line(text, s.emit), text)
+}
+
+func (s *sink) cut(what string) { count(&s.b.Counts.Cut, what, 1) }
+
+// An Input is a named source of batches, such as a file that is opened when it is its turn. Open is called once, from a
+// goroutine of its own; the sequence ends with its first error.
+type Input struct {
+	Name string
+	Open func() iter.Seq2[*Batch, error]
+}

@@ -1,0 +1,303 @@
+package logs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestTranscripts compares the records of the logs in testdata, and of text in the transcripts,
+// with results that were checked by hand.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var opt Options
+			var file, format string
+			d.MaybeScanArgs(t, "file", &file)
+			d.MaybeScanArgs(t, "format", &format)
+			d.MaybeScanArgs(t, "base", &opt.Base)
+			d.MaybeScanArgs(t, "field", &opt.URLField)
+			links := false
+			if d.MaybeScanArgs(t, "links", &links); links {
+				opt.Events = Links
+			}
+			d.MaybeScanArgs(t, "scheme", &opt.Scheme)
+			opt.Format = Format(format)
+			return transcript(t, open(t, file, d.Input+"\n"), opt)
+		})
+	})
+}
+
+func open(t *testing.T, file, text string) *File {
+	t.Helper()
+	name := "-"
+	if file != "" {
+		name = filepath.Join("testdata", "logs", file)
+	}
+	f, err := Open(t.Context(), name, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func transcript(t *testing.T, f *File, opt Options) string {
+	t.Helper()
+	var out strings.Builder
+	var counts Counts
+	format, err := Detect(f, opt)
+	fmt.Fprintf(&out, "%s\n", cmp.Or(string(format), "unknown"))
+	for r, err := range records(f, opt, &counts) {
+		if err != nil {
+			fmt.Fprintf(&out, "! %v\n", err)
+			continue
+		}
+		out.WriteString(describe(r))
+	}
+	if n := counts.Skipped(); n > 0 {
+		fmt.Fprintf(&out, "(%d without a record)\n", n)
+	}
+	if counts.Units != counts.sum() {
+		t.Errorf("got %+v; want a sum of %d", counts, counts.sum())
+	}
+	_ = err // Read returns it, too
+	return out.String()
+}
+
+// describe writes a record on one line, fields without a value left out.
+func describe(r Record) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s %q", r.Line, r.Kind, r.URL)
+	field := func(name string, v any, zero bool) {
+		if !zero {
+			fmt.Fprintf(&b, " %s=%v", name, v)
+		}
+	}
+	field("at", r.Time.Format(time.RFC3339), r.Time.IsZero())
+	field("status", r.Status, r.Status == 0)
+	field("mime", r.MIME, r.MIME == "")
+	field("digest", r.Digest, r.Digest == "")
+	field("to", r.Redirect, r.Redirect == "")
+	field("via", r.Via, r.Via == "")
+	field("redirected", "yes", !r.RedirectedFrom)
+	field("length", r.Length, r.Length == 0)
+	return b.String() + "\n"
+}
+
+func TestReadEndsWhenTheCallerDoes(t *testing.T) {
+	for _, file := range []string{"heritrix3.log", "wget-verbose.log", "wholefile.warc.gz", "nutch.txt", "urlfrontier-dump.jsonl"} {
+		n := 0
+		for range records(open(t, file, ""), Options{}, nil) {
+			n++
+			break
+		}
+		if n != 1 {
+			t.Errorf("%s: got %d steps; want 1", file, n)
+		}
+	}
+}
+
+func TestReadRefusesAnUnknownFormat(t *testing.T) {
+	for format, want := range map[Format]error{"nonsense": ErrFormat, Parquet: nil, WACZ: nil} {
+		records := records(open(t, "", "http://a/"), Options{Format: format}, nil)
+		for _, err := range records {
+			if err == nil || want != nil && !errors.Is(err, want) {
+				t.Errorf("%s: got %v; want an error (%v)", format, err, want)
+			}
+		}
+	}
+}
+
+// FuzzDetectAndRead reads whatever the bytes look like, and bytes as every format:
+// readers must end, and must not fail on text but for its end.
+func FuzzDetectAndRead(f *testing.F) {
+	files, err := filepath.Glob("testdata/logs/*")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("got %v, %v; want logs to begin with", files, err)
+	}
+	for _, name := range files {
+		in, err := Open(f.Context(), name, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		text, err := io.ReadAll(io.LimitReader(in, 4000))
+		if err := errors.Join(err, in.Close()); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { readAs(t, text, "") })
+}
+
+func readAs(t *testing.T, text []byte, format Format) {
+	in, err := Open(t.Context(), "-", strings.NewReader(string(text)))
+	if err != nil {
+		return // what looks compressed and isn't
+	}
+	defer in.Close()
+	var counts Counts
+	records := records(in, Options{Format: format}, &counts)
+	n, last := int64(0), int64(0)
+	for r, err := range records {
+		n++
+		if err == nil && r.Line < last && r.Line != 0 && format != NutchText && format != Wget && format != "" {
+			t.Errorf("got line %d after line %d", r.Line, last)
+		}
+		last = r.Line
+	}
+	if size := sizeOf(t, text); n+counts.Skipped() > 2*size+1 {
+		t.Errorf("got %d records and %d lines without one of %d bytes", n, counts.Skipped(), size)
+	}
+	if counts.Units != counts.sum() {
+		t.Errorf("got %+v; want a sum of %d", counts, counts.sum())
+	}
+}
+
+// sizeOf is the size of a text, once unpacked.
+func sizeOf(t *testing.T, text []byte) int64 {
+	in, err := Open(t.Context(), "-", strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	n, _ := io.Copy(io.Discard, in) // a damaged input ends early, also for the reader
+	return n
+}
+
+func FuzzCDX(f *testing.F) {
+	f.Add([]byte(timelessCDX))
+	fuzzFormat(f, CDX, " CDX N b a m s k r M S V g\nk 2020 http://a/ t/p 200 D - - 1 2 f\n")
+}
+func FuzzCDXJ(f *testing.F) {
+	fuzzFormat(f, CDXJ, "!meta {}\ncom,a)/ 2020 {\"url\":\"http://a/\",\"status\":200}\n")
+}
+func FuzzHeritrix(f *testing.F) {
+	fuzzFormat(f, Heritrix, "2006-08-15T09:53:58.470Z 1 53 dns:a - - text/dns #1 2+3 - -\n")
+}
+func FuzzAccess(f *testing.F) {
+	fuzzFormat(f, Access, "h.example 1.1.1.1 - - [21/Nov/2026:08:55:44 +0000] \"GET /\\x22 HTTP/1.1\" 200 5\n")
+}
+func FuzzJSON(f *testing.F) {
+	fuzzFormat(f, JSON, "[[\"original\",\"timestamp\"],\n[\"http://a/\",\"2020\"]]\n{\"url\":\"b\"}\n")
+}
+func FuzzNutchCSV(f *testing.F) {
+	fuzzFormat(f, NutchCSV, nutchHeader+"\n\"http://a/\",2,\"db_fetched\",x,y,0,1,1,1,\"00\",\"\"\n")
+}
+func FuzzNutchText(f *testing.F) {
+	fuzzFormat(f, NutchText, "http://a/\tVersion: 7\nStatus: 2 (db_fetched)\n\n")
+}
+func FuzzScrapy(f *testing.F) {
+	fuzzFormat(f, Scrapy, "2026-11-21 09:09:33 [x] DEBUG: Redirecting (301) to <GET b> from <GET a>\n")
+}
+func FuzzWget(f *testing.F) {
+	fuzzFormat(f, Wget, "--2026-11-21 09:09:31--  http://a/\nLocation: /b [following]\n")
+}
+func FuzzW3C(f *testing.F) {
+	fuzzFormat(f, W3C, "#Fields: date time cs-uri-stem cs-host x-edge-location\n2026-11-20 08:12:01 /a%25 h X\n")
+}
+func FuzzS3(f *testing.F) {
+	fuzzFormat(f, S3, `o b [06/Feb/2026:00:00:38 +0000] 1.1.1.1 - R REST.GET.OBJECT k "GET /k HTTP/1.1" 200 - 1 1 7 5 "-" "c" - h S c A h.example T`+"\n")
+}
+func FuzzELB(f *testing.F) {
+	fuzzFormat(f, ELB, `http 2026-07-02T22:23:00.1Z a 1.1.1.1:1 2.2.2.2:2 0.1 0.1 0.1 200 200 0 1 "GET http://h:80/ HTTP/1.1" "c" - -`+"\n")
+}
+func FuzzSitemap(f *testing.F) {
+	fuzzFormat(f, Sitemap, "<?xml version='1.0' encoding='ISO-8859-1'?><urlset><url><loc>http://a/\xe9&amp;</loc></url></urlset>")
+}
+func FuzzWAT(f *testing.F) {
+	fuzzFormat(f, WARC, "WARC/1.0\r\nWARC-Type: metadata\r\nContent-Type: application/json\r\nContent-Length: 88\r\n\r\n"+
+		`{"Envelope":{"WARC-Header-Metadata":{"WARC-Type":"response","WARC-Target-URI":"http://a/"}}}`)
+}
+func FuzzTable(f *testing.F) { fuzzFormat(f, Table, "n\turl\n1\thttp://a/\n") }
+func FuzzList(f *testing.F)  { fuzzFormat(f, List, "http://a/\r\n\n") }
+func FuzzARC(f *testing.F) {
+	fuzzFormat(f, ARC, "filedesc://x 1 20140301000000 t/p -1\n1\n2\nhttp://a/ 1 2014 t/p 3\nabc\n")
+}
+func FuzzWARC(f *testing.F) {
+	fuzzFormat(f, WARC, "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://a/>\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n")
+}
+
+func fuzzFormat(f *testing.F, format Format, seed string) {
+	f.Add([]byte(seed))
+	f.Fuzz(func(t *testing.T, text []byte) { readAs(t, text, format) })
+}
+
+// timelessCDX has a header without a time, and as many columns as two joined lines.
+const timelessCDX = " CDX N a m s k r M S V g c\nk http://a.example/ t/p 200 D - - 1 2 f c http://b.example/ t/p 200 D - - 1 2 f c\n"
+
+// TestCDXWithoutTime: a line without a time is refused, however many columns it has.
+func TestCDXWithoutTime(t *testing.T) {
+	want := "cdx\n! line 2: got no time; want a column b in the header\n"
+	if got := transcript(t, open(t, "", timelessCDX), Options{}); !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestWARCTraps has folded headers, a record without URI, one cut short.
+func TestWARCTraps(t *testing.T) {
+	warc := strings.Join([]string{
+		"WARC/1.0", "WARC-Type: resource", "WARC-Target-URI: http://a.example/", " folded", "Content-Type: text/plain", "Content-Length: 2", "", "ab", "",
+		"WARC/1.1", "WARC-Type: response", "Content-Length: 0", "", "", "",
+		"WARC/1.0", "WARC-Type: metadata", "WARC-Target-URI: http://a.example/", "Content-Length: 49", "",
+		"outlink: http://b.example/ L a/@href", "via: none", "",
+		"WARC/1.0", "WARC-Type: resource", "WARC-Target-URI: <http://c.example/>", "Content-Length: 500", "", "abc",
+	}, "\r\n")
+	fetches := `warc
+1 fetch "http://a.example/folded" mime=text/plain length=2
+! line 2: got a response record without a URI
+4 fetch "http://c.example/" length=500
+! cannot read - beyond record 4: unexpected EOF
+(1 without a record)
+`
+	links := `warc
+3 link "http://b.example/" via=http://a.example/
+! line 4: unexpected EOF
+! cannot read - beyond record 4: unexpected EOF
+(2 without a record)
+`
+	for want, opt := range map[string]Options{fetches: {}, links: {Events: Links}} {
+		if got := transcript(t, open(t, "", warc), opt); got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	}
+}
+
+// TestJSONThatIsNotUTF8: URLs that differ in a byte which JSON can't carry stay different.
+func TestJSONThatIsNotUTF8(t *testing.T) {
+	text := "{\"url\":\"http://a.example/caf\xe9\"}\n{\"url\":\"http://a.example/caf\xe8\"}\n" + `{"url":"http://a.example/caf\udce9"}` + "\n"
+	want := `json
+1 fetch "http://a.example/caf%E9"
+2 fetch "http://a.example/caf%E8"
+! line 3: cannot read JSON: got text that is not UTF-8, or half of a surrogate pair (\ud800 to \udfff)
+`
+	if got := transcript(t, open(t, "", text), Options{Format: JSON}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	cdxj := "example,a)/caf 20260101000000 {\"url\": \"http://a.example/caf\xe9\"}\n"
+	want = "cdxj\n1 fetch \"http://a.example/caf%E9\" at=2026-01-01T00:00:00Z\n"
+	if got := transcript(t, open(t, "", cdxj), Options{Format: CDXJ}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestLongOutlink: a line that is too long hides no others, and is reported.
+func TestLongOutlink(t *testing.T) {
+	block := "outlink: http://b.example/1 L\r\noutlink: http://b.example/" + strings.Repeat("x", 2<<20) + " L\r\noutlink: http://b.example/2 L\r\n"
+	warc := fmt.Sprintf("WARC/1.0\r\nWARC-Type: metadata\r\nWARC-Target-URI: http://a.example/\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", len(block), block)
+	want := `warc
+1 link "http://b.example/1" via=http://a.example/
+1 link "http://b.example/2" via=http://a.example/
+! line 1: got an outlink of 2097182 bytes; want at most 1048576
+`
+	if got := transcript(t, open(t, "", warc), Options{Events: Links}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

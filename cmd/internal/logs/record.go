@@ -1,0 +1,192 @@
+package logs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind is what a log says about a URL.
+type Kind uint8
+
+// The kinds of records.
+const (
+	// Fetch is a request that a server answered. Its status is known unless it is 0.
+	Fetch Kind = iota
+	// Revisit is a fetch whose content was as it had been before.
+	Revisit
+	// Link is a URL that was found or queued, or requested without an answer.
+	Link
+	// Listed is a URL of a list or a table, which doesn't say whether it was fetched.
+	Listed
+	// Other is no request to a web server: a DNS look-up, a crawler's own records.
+	Other
+)
+
+// String returns "fetch", "revisit", "link", "listed" or "other".
+func (k Kind) String() string {
+	return [...]string{"fetch", "revisit", "link", "listed", "other"}[min(k, Other)]
+}
+
+// A Record is what a log contains about one URL. Fields that the log lacks are zero.
+type Record struct {
+	// URL is as it was logged; only the escaping of the log itself is undone.
+	URL  string
+	Kind Kind
+	Time time.Time
+	// Status is that of HTTP. 0 means that it is not known: where a log has a status and it is none that a
+	// server can send, the record is a Link. Heritrix has negative ones, and 1 for DNS.
+	Status int
+	MIME   string
+	// Digest is of the content, as the log writes it, without "sha1:" or "md5:".
+	Digest string
+	// Redirect is the target of a redirect, as logged: perhaps relative.
+	Redirect string
+	// Via is the URL this one was found on.
+	Via string
+	// RedirectedFrom means that Via redirected to the URL.
+	RedirectedFrom bool
+	// Length is that of the content, or of its stored part, in bytes.
+	Length int64
+	// Declarations of the response, as in package declared. Records of WARC files have them with
+	// [Options.Declared], as do the captures that a daemon kept.
+	Canonical, NoVarySearch, CleanParam string
+	// Line is the place in the file: the number of the line, row, entry or archive record, from 1.
+	Line int64
+}
+
+// answered sets the status of a fetch from the text of the log. A log that has a place for the status
+// and no status from 100 to 599 there says that no server answered: then the URL was only found. This
+// is where "not known", which is a Fetch with status 0, and "no answer" part.
+func (r *Record) answered(status string) {
+	r.Status, _ = strconv.Atoi(status)
+	if r.Kind == Fetch && (r.Status < 100 || r.Status > 599) {
+		r.Kind = Link
+	}
+}
+
+// kindOf returns the kind of a record with this URL in a log of fetches.
+func kindOf(url string, fetched Kind) Kind {
+	for _, web := range []string{"http:", "https:", "ftp:"} {
+		if len(url) >= len(web) && strings.EqualFold(url[:len(web)], web) {
+			return fetched
+		}
+	}
+	if i := strings.IndexByte(url, ':'); i < 0 || strings.ContainsAny(url[:i], "/?#.") {
+		return fetched // there is no scheme; the canonicalizer decides
+	}
+	return Other
+}
+
+// isURL reports whether a text begins like the URL of a fetch.
+func isURL(s string) bool {
+	i := strings.Index(s, "://")
+	return i > 0 && i < 12 && len(s) > i+3 && strings.Trim(strings.ToLower(s[:i]), "abcdefghijklmnopqrstuvwxyz") == "" &&
+		!strings.ContainsAny(s, " \t")
+}
+
+// plausible reports whether a text is an absolute URL whose host DNS can hold. Canonicalizers take
+// more, such as `http://a,b"/`: those are most often a cell with its neighbour, or half of a quote.
+func plausible(s string) bool {
+	if !isURL(s) {
+		return false
+	}
+	_, rest, _ := strings.Cut(s, "://")
+	host := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host = rest[:i]
+	}
+	return host != "" && !strings.ContainsAny(host, "\",;|()<>{}\\^`'")
+}
+
+// isHost reports whether a text is a host, or begins with one and goes on as a URL does. One label alone
+// could be any word.
+func isHost(s string) bool {
+	host := s
+	if i := strings.IndexAny(s, "/?#"); i >= 0 {
+		host = s[:i]
+	}
+	name, port, _ := strings.Cut(host, ":")
+	if strings.Trim(port, "0123456789") != "" || strings.ContainsAny(s, " \t\"'<>{}|\\^`") || !strings.Contains(name, ".") || strings.Contains(name, "..") {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if !('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_' || c >= 0x80) {
+			return false
+		}
+	}
+	last := name[strings.LastIndexByte(strings.TrimSuffix(name, "."), '.')+1:]
+	return name[0] != '.' && (strings.Trim(last, "0123456789.") != "" || isAddress(name))
+}
+
+// bareDigest takes the name of the algorithm off; "-" and "null" are none.
+func bareDigest(s string) string {
+	if i := strings.IndexByte(s, ':'); i >= 0 {
+		s = s[i+1:]
+	}
+	return given(s)
+}
+
+// given turns the signs for "nothing" into nothing.
+func given(s string) string {
+	if s == "-" || s == "null" {
+		return ""
+	}
+	return s
+}
+
+// number reads a count; anything else is 0.
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// anyTime reads a time of an index server, a feed or a table; zero if it isn't one.
+func anyTime(s string) time.Time {
+	if t := digitTime(s); !t.IsZero() {
+		return t
+	}
+	for _, layout := range []string{time.RFC3339, time.RFC1123, time.DateTime, "2006-01-02T15:04:05.999999999Z0700"} {
+		if t := layoutTime(layout, s); !t.IsZero() {
+			return t
+		}
+	}
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil && seconds > 1e8 && seconds < 1<<40 && strings.Contains(s, ".") {
+		return time.UnixMilli(int64(seconds * 1000)).UTC()
+	}
+	return time.Time{}
+}
+
+// digitTime reads the archives' time stamps of 4 to 17 digits, YYYYMMDDhhmmss with
+// the end left out, or with milliseconds. It is zero for anything else.
+func digitTime(s string) time.Time {
+	const whole = "00000101000000"
+	if len(s) < 4 || strings.Trim(s, "0123456789") != "" {
+		return time.Time{}
+	}
+	if len(s) < len(whole) {
+		s += whole[len(s):]
+	}
+	n := func(from, to int) int { v, _ := strconv.Atoi(s[from:to]); return v }
+	month, day := n(4, 6), n(6, 8)
+	if month < 1 || month > 12 || day < 1 || day > 31 {
+		return time.Time{}
+	}
+	return time.Date(n(0, 4), time.Month(month), day, n(8, 10), n(10, 12), n(12, 14), 0, time.UTC)
+}
+
+// layoutTime reads a time in a layout of package time; zero if it isn't one.
+func layoutTime(layout, s string) time.Time {
+	t, err := time.Parse(layout, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// bad makes the error of a unit that can't be read.
+func bad(format string, args ...any) error { return fmt.Errorf(format, args...) }

@@ -1,0 +1,94 @@
+package logs
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A w3cParser reads logs in the extended log file format of the W3C (WD-logfile-960323),
+// as IIS and CloudFront write them. A line "#Fields:" names the columns, and may come again
+// with others. Where no column names the host, base is put before the paths.
+type w3cParser struct {
+	base, scheme string
+	names        []string // as plainName writes them
+	cells        []string // of the line that is read
+}
+
+func (p *w3cParser) line(text string, emit func(Record)) error {
+	if fields, ok := strings.CutPrefix(text, "#Fields:"); ok {
+		p.names = strings.Fields(plainNames(fields))
+		if !slices.Contains(p.names, "cs_uri_stem") && !slices.Contains(p.names, "cs_uri") {
+			p.names = nil
+			return bad("got columns %q; want cs-uri-stem or cs-uri among them", strings.Fields(fields))
+		}
+		return isHeader
+	}
+	switch {
+	case strings.TrimSpace(text) == "":
+		return isBlankLine
+	case strings.HasPrefix(text, "#"):
+		return isComment
+	case p.names == nil:
+		return bad("got a line without #Fields before it that name the column of a URL")
+	case strings.Contains(text, "\t"):
+		p.cells = strings.Split(text, "\t")
+	default:
+		p.cells = columns(text)
+	}
+	if len(p.cells) != len(p.names) {
+		return bad("got %d columns; want the %d of #Fields", len(p.cells), len(p.names))
+	}
+	r := Record{Time: layoutTime(time.DateTime, p.get("date")+" "+p.get("time")), Length: number(p.get("sc_bytes")), Via: p.get("cs(referer)")}
+	r.URL, r.Kind = p.url()
+	if slices.Contains(p.names, "sc_status") {
+		r.answered(p.get("sc_status"))
+	}
+	emit(r)
+	return nil
+}
+
+func (p *w3cParser) end(func(Record)) error { return nil }
+
+// plainNames writes the names of columns as plainName does, and leaves the blanks between them.
+func plainNames(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
+
+// get returns the value of the first of the columns that has one.
+func (p *w3cParser) get(names ...string) string {
+	for _, name := range names {
+		if i := slices.Index(p.names, name); i >= 0 && given(p.cells[i]) != "" {
+			return p.cells[i]
+		}
+	}
+	return ""
+}
+
+// url makes the URL of a line. cs-uri may be whole, with or without its scheme, or be what cs-uri-stem is.
+func (p *w3cParser) url() (string, Kind) {
+	target := p.get("cs_uri", "cs_uri_stem")
+	if query := p.get("cs_uri_query"); !strings.HasSuffix(target, "?"+strings.TrimPrefix(query, "?")) {
+		target = addQuery(target, query)
+	}
+	if slices.Contains(p.names, "x_edge_location") { // CloudFront escapes its fields twice
+		if plain, err := url.PathUnescape(target); err == nil {
+			target = plain
+		}
+	}
+	scheme := p.get(vocabulary[aScheme]...)
+	switch {
+	case isURL(strings.ReplaceAll(target, " ", "+")):
+		return target, Fetch
+	case isHost(target):
+		if scheme = first(scheme, p.scheme); scheme == "" && p.get("s_port") == "443" {
+			scheme = "https"
+		}
+		return first(scheme, "http") + "://" + target, Fetch
+	case !strings.HasPrefix(target, "/"):
+		return target, Other
+	}
+	if host := p.get(vocabulary[aHost]...); host != "" {
+		return site(scheme, host, p.get(vocabulary[aPort]...)) + target, Fetch
+	}
+	return p.base + target, Fetch
+}
