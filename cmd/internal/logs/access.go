@@ -2,43 +2,112 @@ package logs
 
 import (
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// An accessParser reads access logs of Apache and nginx: common, combined, and
-// either with the virtual host before or behind the client.
+// An accessParser reads access logs of servers and proxies that have the time in brackets and then the request in quotes:
+// those of Apache and nginx, common, combined, and either with the virtual host somewhere, and those of lighttpd, Python, HAProxy, Envoy.
 //
-//	[vhost[:port] ]client [vhost ]ident user [dd/Mon/yyyy:hh:mm:ss zone] "request" status bytes ["referer" "agent"]
+//	[vhost[:port] ]client [vhost ]ident user [time] [vhost ]"request" status bytes ["referer" "agent" … "vhost" …]
 //
 // What stands where the client does is often the list of X-Forwarded-For, quoted or not, and where the server looks up names, the
 // client is a name like the virtual host. One line can't tell the two apart, but the others can: see learn.
 type accessParser struct {
-	base string // of targets where the line names no host
-	host int    // which of the first two fields is the virtual host where both are names; -1: not known
+	base   string // of targets where the line names no host
+	host   int    // which of the first two cells is the virtual host where both are names; -1: not known
+	behind int    // which of the cells behind the request is the virtual host; -1: none
 }
 
-// accessTime is the layout of %t, without its brackets.
+// accessTimes are the layouts of times, without their brackets.
+var accessTimes = []string{"02/Jan/2006:15:04:05 -0700", "02/Jan/2006:15:04:05", "02/Jan/2006 15:04:05", time.RFC3339}
+
+// accessTime is the layout of %t.
 const accessTime = "02/Jan/2006:15:04:05 -0700"
 
+// carried is what syslog and container engines put before a line.
+var carried = regexp.MustCompile(`^(?:(?:<\d+>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?: |<\d+>1 \S+ \S+ \S+ \S+ \S+ \S+ |\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] |[\w.-]+ +\| )`)
+
+// accessLine is a line, taken apart.
+type accessLine struct {
+	leading, between, behind []string
+	request                  string
+	at                       time.Time
+}
+
 func newAccessParser(base string, lines []string) *accessParser {
-	p := &accessParser{base: base, host: -1}
+	p := &accessParser{base: base, host: -1, behind: -1}
 	p.learn(lines)
 	return p
+}
+
+// cutAccess takes a line apart.
+func cutAccess(text string) (l accessLine, err error) {
+	text = text[len(carried.FindString(text)):]
+	head, rest, ok := "", text, strings.HasPrefix(text, "[")
+	for i := 0; !ok || l.at.IsZero(); { // a host in brackets may stand before the time
+		at := strings.Index(text[i:], "[")
+		if at < 0 {
+			return l, bad("got no [time] and request; want an access log line")
+		}
+		i += at + 1
+		stamp, behind, closed := strings.Cut(text[i:], "]")
+		for _, layout := range accessTimes {
+			if l.at = layoutTime(layout, stamp); closed && !l.at.IsZero() {
+				head, rest, ok = text[:i-1], behind, true
+				break
+			}
+		}
+	}
+	between, quoted, ok := strings.Cut(rest, ` "`)
+	if !ok {
+		return l, bad("got no request behind the time")
+	}
+	l.request, rest, ok = cutQuoted(quoted)
+	if !ok {
+		return l, bad("got a request without its end")
+	}
+	list := false
+	for _, cell := range columns(head) { // a list with commas, as of X-Forwarded-For, is one cell
+		if list {
+			l.leading[len(l.leading)-1] += " " + cell
+		} else {
+			l.leading = append(l.leading, cell)
+		}
+		list = strings.HasSuffix(cell, ",")
+	}
+	l.between, l.behind = columns(between), columns(rest)
+	return l, nil
 }
 
 // learn finds the place of the virtual host: where lines leave no doubt, or where it is that repeats.
 func (p *accessParser) learn(lines []string) {
 	var sure [2]int
 	values := [2]map[string]bool{{}, {}}
+	n, hosts := 0, map[int]int{}
 	for _, line := range lines {
-		head, _, _ := strings.Cut(line, " [")
-		f := leading(head)
-		switch at := placeOfHost(f); {
+		l, err := cutAccess(line)
+		if err != nil {
+			continue
+		}
+		n++
+		for i, cell := range l.behind {
+			if i > 1 && hostlike(cell) && !isAddress(cell) {
+				hosts[i]++
+			}
+		}
+		switch at := placeOfHost(l.leading); {
 		case at >= 0:
 			sure[at]++
 		case at == twoNames:
-			values[0][f[0]], values[1][f[1]] = true, true
+			values[0][l.leading[0]], values[1][l.leading[1]] = true, true
+		}
+	}
+	for i, found := range hosts {
+		if 2*found > n && (p.behind < 0 || found > hosts[p.behind] || found == hosts[p.behind] && i < p.behind) {
+			p.behind = i
 		}
 	}
 	switch a, b := len(values[0]), len(values[1]); {
@@ -53,97 +122,107 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if strings.TrimSpace(text) == "" {
 		return isBlankLine
 	}
-	head, rest, ok := strings.Cut(text, " [") // a user may hold blanks, but no bracket
-	stamp, rest, ok2 := strings.Cut(rest, `] "`)
-	if !ok || !ok2 {
-		return bad("got no [time] and request; want an access log line")
+	l, err := cutAccess(text)
+	if err != nil {
+		return err
 	}
-	request, rest, ok := cutQuoted(rest)
-	if !ok {
-		return bad("got a request without its end")
+	status, behind := "", l.behind
+	if len(behind) == 0 { // HAProxy has it before the request
+		behind = l.between
 	}
-	at := layoutTime(accessTime, stamp)
-	fields := strings.Fields(rest)
-	if at.IsZero() {
-		return bad("got time %q; want one such as 10/Oct/2026:13:55:36 +0000", stamp)
+	for i, cell := range behind {
+		if len(cell) == 3 && strings.Trim(cell, "0123456789") == "" || cell == "-" && i == 0 {
+			status, behind = cell, behind[i+1:]
+			break
+		}
 	}
-	if len(fields) < 2 {
-		return bad("got %d fields after the request; want status and bytes", len(fields))
+	if status == "" {
+		return bad("got no status beside the request")
 	}
-	if strings.Trim(fields[0], "0123456789") != "" && fields[0] != "-" {
-		return bad("got status %q; want a number", fields[0])
+	r := Record{Time: l.at}
+	if len(behind) > 0 {
+		r.Length = number(behind[0])
 	}
-	r := Record{Time: at, Length: number(fields[1]), Via: referer(rest)}
-	base, err := p.site(head)
-	r.URL, r.Kind = requestURL(base, request)
+	if len(behind) > 1 {
+		r.Via = given(unescape(behind[1]))
+	}
+	base, err := p.site(&l)
+	r.URL, r.Kind = requestURL(base, l.request)
 	if err != nil && r.Kind == Fetch && !strings.Contains(r.URL, "://") {
 		return err
 	}
-	r.answered(fields[0])
+	r.answered(status)
 	emit(r)
 	return nil
 }
 
 func (*accessParser) end(func(Record)) error { return nil }
 
-// leading returns the fields before the time. Quotes are taken off; a list with commas, as of X-Forwarded-For, is one field.
-func leading(head string) (f []string) {
-	list := false
-	for _, cell := range columns(head) {
-		if list {
-			f[len(f)-1] += " " + cell
-		} else {
-			f = append(f, cell)
-		}
-		list = strings.HasSuffix(cell, ",")
-	}
-	return f
-}
-
-// twoNames means that either of the first two fields can be the virtual host; noHost that none is.
+// twoNames means that either of the first two cells can be the virtual host; noHost that none is; unclear that they are
+// something else.
 const (
 	noHost   = -1
 	twoNames = -2
+	unclear  = -3
 )
 
-// placeOfHost returns which of the fields is the virtual host. It is a name beside a client, which is an address or a list of
-// them; or an address beside an address, where one field follows, not the two of "ident user": then they are of X-Forwarded-For.
+// placeOfHost returns which of the cells before the time is the virtual host. It is a name beside a client, which is an address or a list of
+// them; or an address beside an address, where one cell follows, not the two of "ident user": then they are of X-Forwarded-For.
 func placeOfHost(f []string) int {
-	if len(f) < 3 || f[1] == "-" {
+	if len(f) < 2 || f[1] == "-" {
 		return noHost
 	}
 	var client, name [2]bool
 	for i := range client {
 		client[i] = isAddress(f[i]) || strings.ContainsAny(f[i], ", ") || i == 0 && f[i] == "-" && len(f) > 3
-		host, _, _ := strings.Cut(f[i], ":")
-		name[i] = !client[i] && (isHost(f[i]) || i == 0 && host != "" && strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && host != "-")
+		label, _, _ := strings.Cut(f[i], ":")
+		name[i] = !client[i] && (hostlike(f[i]) || i == 0 && label != "" && strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") == "")
 	}
 	switch {
 	case name[0] && client[1]:
 		return 0
-	case client[0] && name[1]:
+	case client[0] && name[1] && len(f) > 2:
 		return 1
 	case name[0] && name[1] && strings.Contains(f[1], "."):
 		return twoNames
 	case isAddress(f[0]) && isAddress(f[1]) && len(f) == 3:
 		return 1
+	case client[0]:
+		return noHost
 	}
-	return noHost
+	return unclear
+}
+
+// hostlike reports whether a cell is a host, with or without a port: a name, or an address of IPv6 in brackets.
+func hostlike(s string) bool {
+	if inner, port, ok := strings.Cut(s, "]"); ok && strings.HasPrefix(s, "[") {
+		return isAddress(inner[1:]) && strings.Trim(port, ":0123456789") == ""
+	}
+	name, _, _ := strings.Cut(s, ":")
+	return isHost(s) && !strings.ContainsAny(s, "/?#") && !isAddress(name)
 }
 
 // site is the base of the targets: the virtual host, if the line names one.
-func (p *accessParser) site(head string) (string, error) {
-	f := leading(head)
-	at := placeOfHost(f)
+func (p *accessParser) site(l *accessLine) (string, error) {
+	at := placeOfHost(l.leading)
 	if at == twoNames {
-		if at = p.host; at < 0 {
-			return "", bad("got two names before the time; either can be the virtual host")
-		}
+		at = p.host
 	}
-	if at < 0 {
+	host := ""
+	switch {
+	case at >= 0:
+		host = l.leading[at]
+	case len(l.between) == 1 && len(l.behind) > 0:
+		host = given(l.between[0])
+	case p.behind >= 0 && p.behind < len(l.behind):
+		host = given(l.behind[p.behind])
+	case len(l.leading) > 0 && placeOfHost(l.leading) != noHost && !strings.Contains(l.leading[0], ":"):
+		return "", bad("got %q before the time; any of it can be the virtual host, or none", strings.Join(l.leading, " "))
+	}
+	if host == "" {
 		return p.base, nil
 	}
-	return site("", f[at], ""), nil
+	return site(schemeOf(p.base), host, ""), nil
 }
 
 func isAddress(s string) bool {
@@ -223,14 +302,4 @@ func controls(c byte) byte {
 		return '\t'
 	}
 	return c
-}
-
-// referer is the first quoted field behind status and bytes.
-func referer(rest string) string {
-	_, quoted, ok := strings.Cut(rest, `"`)
-	if !ok {
-		return ""
-	}
-	text, _, _ := cutQuoted(quoted)
-	return given(text)
 }

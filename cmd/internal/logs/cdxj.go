@@ -123,7 +123,7 @@ func (o fields) status(r *Record) {
 }
 
 // jsonStatuses are the names of statuses, with the capitals that programs write.
-var jsonStatuses = append([]string{"statusCode", "responseCode", "httpStatus", "httpStatusCode", "response.statusCode", "status-code"}, vocabulary[aStatus]...)
+var jsonStatuses = append([]string{"statusCode", "responseCode", "httpStatus", "httpStatusCode", "response.statusCode", "status-code", "httpRequest.status", "EdgeResponseStatus"}, vocabulary[aStatus]...)
 
 // urlOfKey makes a URL of a sort key "com,example,www:8080)/path?query", for indexes
 // that hold no URL. Which scheme it was, and the case of letters, is lost.

@@ -63,16 +63,29 @@ func parseELB(text string, emit func(Record)) error {
 	return nil
 }
 
-// columns cuts a line at blanks, but for those between quotes or brackets, which it takes off.
+// columns cuts a line at blanks, but for those between quotes or brackets, which it takes off. An address in brackets keeps them.
 func columns(line string) (cells []string) {
 	for {
 		line = strings.TrimLeft(line, " ")
 		if line == "" {
 			return cells
 		}
-		end := map[byte]string{'"': "\"", '[': "]"}[line[0]]
-		cell, rest, ok := strings.Cut(line[min(1, len(line)):], end)
-		if end == "" || !ok || rest != "" && rest[0] != ' ' {
+		cell, rest, ok := line, "", false
+		switch line[0] {
+		case '"':
+			end := 1
+			for end < len(line) && (line[end] != '"' || line[end-1] == '\\' && line[end-2] != '\\') {
+				end++
+			}
+			if ok = end < len(line); ok {
+				cell, rest = line[1:end], line[end+1:]
+			}
+		case '[':
+			if cell, rest, ok = strings.Cut(line[1:], "]"); ok && isAddress(cell) {
+				cell = "[" + cell + "]"
+			}
+		}
+		if !ok || rest != "" && rest[0] != ' ' {
 			cell, rest, _ = strings.Cut(line, " ")
 		}
 		cells, line = append(cells, cell), rest

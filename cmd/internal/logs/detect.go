@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -175,7 +176,7 @@ func (d *detector) vote() (*reading, error) {
 			return nil, d.unreadable("got %s; want a sitemap, a list or a log", what)
 		}
 	}
-	for _, format := range []Format{CDXJ, Heritrix, Access, S3, ELB, CDX, Wget, Scrapy, NutchText, NutchCSV, W3C} {
+	for _, format := range []Format{CDXJ, Heritrix, S3, ELB, Access, CDX, Wget, Scrapy, NutchText, NutchCSV, W3C} {
 		if ok, sure := d.try(format); ok {
 			p, err := newParser(format, d.opt, d.lines)
 			return &reading{format: format, parser: p, end: d.end, sure: sure}, err
@@ -276,10 +277,7 @@ func (d *detector) markup() (format Format, what string) {
 
 // newParser returns the parser of a line format. It may learn from the first lines.
 func newParser(format Format, opt *Options, lines []string) (parser, error) {
-	base := opt.Base
-	if base == "" {
-		base = DefaultBase
-	}
+	base := cmp.Or(opt.Base, DefaultBase)
 	switch format {
 	case List:
 		return &listParser{scheme: opt.Scheme}, nil

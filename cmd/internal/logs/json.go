@@ -121,15 +121,20 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 	case url != "":
 		r = o.capture(url)
 		r.Time = anyTime(o.text("timestamp", "ts"))
-	case isText:
+	case isText && !isPath(o.text("request")):
 		r = p.request(o)
 	case isObject && o.text("request.host") != "" && o.text("request.uri") != "":
 		r = caddy(o)
 	case o["RequestPath"] != nil:
 		r = p.traefik(o)
-	case o.text("host") != "" && strings.HasPrefix(o.text("uri"), "/"): // Zeek
-		r = o.capture(site("", o.text("host"), "") + o.text("uri"))
-		r.Time = anyTime(o.text("ts"))
+	case isPath(o.text(vocabulary[aPath]...)): // Zeek, nginx, Istio, Cloudflare
+		target := addQuery(o.text(vocabulary[aPath]...), o.text(vocabulary[aQuery]...))
+		base := first(p.opt.Base, DefaultBase)
+		if host := o.text(vocabulary[aHost]...); hostlike(host) || isAddress(host) {
+			base = site(first(o.text(vocabulary[aScheme]...), schemeOf(base)), host, "")
+		}
+		r = o.capture(base + target)
+		r.Time = anyTime(o.text(vocabulary[aTime]...))
 	case strings.HasPrefix(string(o["url"]), `"`) && o.text("url") != "" && o.text("host") == "": // the canonicalizer decides
 		if url = o.text("url"); isHost(url) {
 			if p.opt.Scheme == "" {
@@ -146,7 +151,7 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 }
 
 // jsonURLs are the fields that can have the URL, with the capitals that programs write.
-var jsonURLs = append([]string{"url", "URL", "Url", "matched-at", "requestUrl", "pageUrl", "finalUrl"}, vocabulary[aURL]...)
+var jsonURLs = append([]string{"url", "URL", "Url", "matched-at", "requestUrl", "httpRequest.requestUrl", "pageUrl", "finalUrl"}, vocabulary[aURL]...)
 
 // containers are the fields whose objects are the entries of a document: of HAR, ffuf, Burp and others.
 var containers = []string{"log", "entries", "results", "items", "urls", "data", "pages", "records"}
@@ -211,22 +216,16 @@ func frontierItem(o fields, info string, kind Kind) Record {
 	return r
 }
 
-// request reads an entry of an access log of nginx, whose request is a line of HTTP, or of Apache, whose request is a path.
+func isPath(s string) bool { return strings.HasPrefix(s, "/") }
+
+// request reads an entry of an access log of nginx, whose request is a line of HTTP.
 func (p *jsonParser) request(o fields) Record {
 	base := first(p.opt.Base, DefaultBase)
-	host, text := o.text("host"), o.text("request")
-	r := Record{Time: layoutTime(time.RFC3339, o.text("time"))}
-	if strings.HasPrefix(text, "/") {
-		if host != "" && base == DefaultBase {
-			base = "http://" + host
-		}
-		r.URL, r.Kind = addQuery(base+text, o.text("query")), Fetch
-	} else {
-		if host != "" {
-			base = "http://" + host
-		}
-		r.URL, r.Kind = requestURL(base, text)
+	if host := o.text("host", "http_host"); host != "" {
+		base = site(first(o.text("scheme"), schemeOf(base)), host, "")
 	}
+	r := Record{Time: layoutTime(time.RFC3339, o.text("time"))}
+	r.URL, r.Kind = requestURL(base, o.text("request"))
 	r.answered(o.text("status"))
 	return r
 }

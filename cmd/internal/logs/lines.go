@@ -149,19 +149,23 @@ func countLines(text []byte, end byte) int64 {
 // lines end with LF, they may also end with CR LF.
 func splitLines(text []byte, end byte, f func(line []byte) bool) {
 	for len(text) > 0 {
-		line := text
-		if i := bytes.IndexByte(text, end); i >= 0 {
-			line, text = text[:i], text[i+1:]
-		} else {
-			text = nil
-		}
-		if n := len(line); end == '\n' && n > 0 && line[n-1] == '\r' {
-			line = line[:n-1]
-		}
-		if !f(line) {
+		var line []byte
+		if line, text = cutLineEnd(text, end); !f(line) {
 			return
 		}
 	}
+}
+
+// cutLineEnd returns the first line of text, without its end, and the rest.
+func cutLineEnd(text []byte, end byte) (line, rest []byte) {
+	line = text
+	if i := bytes.IndexByte(text, end); i >= 0 {
+		line, rest = text[:i], text[i+1:]
+	}
+	if n := len(line); end == '\n' && n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line, rest
 }
 
 // isBlank reports whether a line has nothing but blanks.

@@ -36,31 +36,42 @@ func isHeaderOfList(line string) bool {
 // list reads what is no format of a program: plain lines, or lines with something around the URL.
 func (d *detector) list() (*reading, error) {
 	lines := d.lines
-	if isHeaderOfList(lines[0]) {
-		lines = lines[1:]
-	}
-	plain, cut, hosts, asked := 0, 0, 0, 0
+	header := slices.IndexFunc(lines[:min(len(lines), maxTitle)], isHeaderOfList)
+	lines = lines[header+1:]
+	plain, cut, hosts, asked, quoted, rows := 0, 0, 0, 0, 0, 0
 	for _, line := range lines {
 		text := strings.TrimSpace(line)
 		if text[0] == '#' {
 			continue
 		}
 		asked++
+		if row.MatchString(text) {
+			rows++
+		}
 		c := cutLine(text, d.opt.Scheme)
 		switch {
-		case hasScheme(text) && !isTacked([]byte(text)):
+		case (strings.Contains(text, "://") || strings.HasPrefix(text, "mailto:")) && hasScheme(text) && !isTacked([]byte(text)):
 			plain++
 		case c.url != "" && !isHost(text):
-			cut++
+			if cut++; len(c.what) == 1 && c.what[0] == "quotes" {
+				quoted++
+			}
 		case isHost(text):
 			hosts++
 		}
 	}
-	p := &listParser{scheme: d.opt.Scheme}
+	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0}
 	switch {
+	case 3*rows >= plain+cut && plain > 0:
+		return nil, d.unreadable("its lines have URLs and more, as rows of a table do, but not the same number of cells: choose with %s list or %s table", d.opt.Flag, d.opt.Flag)
+	case asked == 0:
+		return &reading{format: List, end: d.end}, nil
 	case hosts > 0 && d.opt.Scheme != "" && 2*(plain+cut+hosts) >= asked:
 		return &reading{format: List, parser: p, end: d.end, sure: true}, nil
-	case 2*plain >= asked && plain >= cut && !d.coloured:
+	case 2*plain >= asked && plain >= cut && (d.coloured || header > 0 || quoted > 0):
+		p.plain = true
+		return &reading{format: List, parser: p, end: d.end}, nil
+	case 2*plain >= asked && plain >= cut:
 		return &reading{format: List, end: d.end, sure: plain == asked && asked > 0}, nil
 	case 2*(plain+cut) >= asked:
 		return &reading{format: List, parser: p, end: d.end}, nil
@@ -70,6 +81,9 @@ func (d *detector) list() (*reading, error) {
 	return nil, d.unreadable("it is none of the known formats, and no list with one URL a line (line 1 is %.100q): name the format with %s, or take each whole line as a URL with %s list",
 		d.lines[0], d.opt.Flag, d.opt.Flag)
 }
+
+// maxTitle is how many lines may stand before the header.
+const maxTitle = 12
 
 // hasScheme reports whether a text begins with the scheme of a URL, such as http: or mailto:.
 func hasScheme(s string) bool {
@@ -111,22 +125,28 @@ func (s *sink) plain(f *File, how *reading) error {
 type listParser struct {
 	scheme string
 	cut    func(what string) // counts what was cut
-	begun  bool
+	titled bool              // there is a header to come, and what is before it is a title
+	plain  bool              // most lines have only a URL, so nothing but quotes is cut
 }
 
 func (p *listParser) line(text string, emit func(Record)) error {
 	text = strings.TrimSpace(text)
-	first := !p.begun
-	p.begun = true
 	switch {
 	case text == "":
 		return isBlankLine
 	case text[0] == '#':
 		return isComment
-	case first && isHeaderOfList(text):
+	case p.titled:
+		p.titled = !isHeaderOfList(text)
 		return isHeader
 	}
 	c := cutLine(text, p.scheme)
+	if p.plain && c.url != text && !slices.Equal(c.what, []string{"quotes"}) {
+		if isTacked([]byte(text)) {
+			return errTacked
+		}
+		c = cutting{url: text}
+	}
 	if c.url == "" {
 		if isHost(text) {
 			return bad("got no scheme; for https://, add --scheme https")
@@ -156,6 +176,9 @@ type cutting struct {
 	why         string // there is no URL
 }
 
+// row matches URLs with what no URL has unescaped, and cells of tables have: bars, quotes, percentages, dates, numbers, a second URL, nothing.
+var row = regexp.MustCompile(`[|"]|[;,]https?://|[;,].*%(?:[^0-9A-Fa-f]|$)|[;,](?:$|(?:text|image|application)/|[1-5]\d\d[;,]|\d{4}-\d\d-\d\d|[\d.]+[;,][\d.]+(?:[;,]|$)|\d\d?\.\d\d?\.\d{4}|[\w.]+ \w+)`)
+
 // tokens of a line that can stand around a URL: what stands in brackets, bullets, numbers, dates, sizes, methods.
 var (
 	token     = regexp.MustCompile(`\[[^\]]*\]|\([^)]*\)|\S+`)
@@ -172,6 +195,9 @@ func cutLine(text, scheme string) (c cutting) {
 	before := true
 	for _, t := range token.FindAllString(text, -1) {
 		bare := unquote(t)
+		if strings.ContainsAny(bare, `"<>`) {
+			return cutting{why: "got quotes in a URL"}
+		}
 		isFull := plausible(bare) || len(t) == len(text) && hasScheme(bare) && strings.Contains(bare, "//")
 		switch {
 		case isFull || scheme != "" && c.url == "" && isHost(bare) && !numeric.MatchString(bare):

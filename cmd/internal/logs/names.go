@@ -31,19 +31,19 @@ const (
 // vocabulary has the names of each meaning, the more telling first, as plainName writes them. A dot parts the names of
 // nested objects.
 var vocabulary = [meanings][]string{
-	aURL: {"url", "original_uri", "original_url", "original", "request.endpoint", "request.url", "matched_at", "page_url", "full_url", "request_url", "requesturl",
+	aURL: {"url", "original_uri", "original_url", "original", "request.endpoint", "request.url", "matched_at", "page_url", "page_location", "permalink", "full_url", "request_url",
 		"loc", "address", "url_address", "link", "href", "uri", "cs_uri", "endpoint", "top_pages", "page", "pages", "landing_page", "output"},
-	aPath:     {"cs_uri_stem", "request_uri", "requestpath", "uri", "path", "page_path"},
-	aQuery:    {"cs_uri_query", "query_string"},
-	aHost:     {"x_host_header", "cs_host", "cs(host)", "http_host", "host", "hostname", "vhost", "server_name", "domain", "requesthost"},
-	aScheme:   {"cs_protocol", "scheme", "requestscheme"},
+	aPath:     {"cs_uri_stem", "request_uri", "requestpath", "uri", "path", "page_path", "ClientRequestURI", "request"},
+	aQuery:    {"cs_uri_query", "args", "query_string", "query"},
+	aHost:     {"x_host_header", "cs_host", "cs(host)", "http_host", "host", "authority", "hostname", "vhost", "server_name", "ClientRequestHost"},
+	aScheme:   {"cs_protocol", "scheme", "ClientRequestScheme"},
 	aPort:     {"s_port", "server_port"},
 	aStatus:   {"status_code", "statuscode", "http_status_code", "http_status", "http_code", "response_code", "responsecode", "sc_status", "fetch_status", "status", "response.status_code", "response.status", "code"},
 	aTime:     {"timestamp", "fetch_time", "fetchtime", "time", "ts", "date", "@timestamp"},
 	aDigest:   {"digest", "payload_digest", "sha1", "content_digest", "signature"},
 	aType:     {"mime", "mime_type", "mimetype", "content_type"},
 	aLength:   {"length", "sc_bytes", "size", "bytes", "content_length"},
-	aRedirect: {"redirect", "redirect_url", "redirecturl", "redirect_target", "redirectlocation"},
+	aRedirect: {"redirect", "redirect_url", "redirect_target", "redirectlocation"},
 	aReferrer: {"referer", "referrer", "cs(referer)", "http_referer", "via", "parent"},
 }
 
@@ -53,12 +53,22 @@ func plainName(s string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(s))
 }
 
-// site returns scheme, host and port of a URL. Port 443 means https where no scheme is stated.
+// schemeOf is the scheme of a base that the caller gave: also of hosts whose log doesn't say theirs.
+func schemeOf(base string) string {
+	scheme, _, _ := strings.Cut(base, "://")
+	if base == DefaultBase {
+		return ""
+	}
+	return scheme
+}
+
+// site returns scheme, host and port of a URL. A port of 443 or 80 decides over the scheme.
 func site(scheme, host, port string) string {
-	if scheme = strings.ToLower(scheme); scheme != "http" && scheme != "https" {
-		if scheme = "http"; port == "443" || strings.HasSuffix(host, ":443") {
-			scheme = "https"
-		}
+	switch scheme = strings.ToLower(scheme); {
+	case port == "443" || strings.HasSuffix(host, ":443"):
+		scheme = "https"
+	case port == "80" || strings.HasSuffix(host, ":80") || scheme != "http" && scheme != "https":
+		scheme = "http"
 	}
 	switch {
 	case scheme == "https":

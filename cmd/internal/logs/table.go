@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,17 +13,20 @@ import (
 // A tableParser reads rows of cells, one of which is a URL: CSV (RFC 4180) with commas, semicolons or bars,
 // tabs, and the logs of Zeek. encoding/csv reads the cells; this file decides what separates them, and which column it is.
 //
-// A table is taken if most rows of the first lines have the same number of cells and one column has
-// a URL in most of them. A header that names the column wins. URLs hold commas and semicolons themselves, so without a
-// header rows such as "http://a.example/news,123" can be a table or a list: see [doubtful].
+// A table is taken if one column has a URL in most of the first rows. A header that names the column wins, whatever stands before
+// it: reports have titles. Without one the rows must have as many cells each, and the column must be the only one. URLs hold commas
+// and semicolons themselves, so rows such as "http://a.example/news,123" can be a table or a list: see [doubtful].
 type tableParser struct {
 	opt     *Options
 	sep     rune
+	literal bool          // quotes are characters, as in many files of tabs
 	column  [meanings]int // -1 for none
 	names   []string      // of the columns, as plainName writes them; nil without a header
-	header  string        // its line
+	header  string        // its cells
+	titled  bool          // the header is still to come
 	zeek    bool
 	width   int // cells that most rows have
+	fit     int // rows that have as many
 	pending string
 	lines   int // of pending
 	in      *csv.Reader
@@ -36,56 +40,62 @@ const maxRow = 50
 func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	var best *tableParser
 	var doubt error
-	for _, sep := range "\t;,|" {
+	var doubted *tableParser
+	for _, sep := range "\t\v;,|" {
 		t := newTable(sep, opt)
-		rows := t.sample(lines)
-		ok, err := t.learn(rows)
+		ok, err := t.learn(lines)
 		switch {
-		case err != nil:
-			doubt = err
+		case err != nil && (doubted == nil || t.better(doubted)):
+			doubt, doubted = err, t
 		case ok && (best == nil || t.better(best)):
 			best = t
 		}
 	}
-	if best == nil {
+	if best == nil || doubted != nil && !best.better(doubted) {
 		return nil, doubt
 	}
-	if doubt != nil && best.names == nil {
-		return nil, doubt
-	}
-	fresh := newTable(best.sep, opt)
-	fresh.column, fresh.names, fresh.header, fresh.zeek, fresh.width = best.column, best.names, best.header, best.zeek, best.width
-	return fresh, nil
+	best.pending, best.lines = "", 0
+	best.titled = best.names != nil && !best.zeek
+	return best, nil
 }
 
+// newTable returns the parser of a separator; "\v" is a tab where quotes are characters.
 func newTable(sep rune, opt *Options) *tableParser {
-	t := &tableParser{opt: opt, sep: sep}
+	t := &tableParser{opt: opt, sep: sep, literal: sep == '\v'}
+	if t.literal {
+		t.sep = '\t'
+	}
 	t.in = csv.NewReader(&t.feed)
-	t.in.Comma, t.in.LazyQuotes, t.in.FieldsPerRecord, t.in.TrimLeadingSpace = sep, true, -1, sep != '\t'
+	t.in.Comma, t.in.LazyQuotes, t.in.FieldsPerRecord, t.in.TrimLeadingSpace = t.sep, true, -1, t.sep != '\t'
 	for i := range t.column {
 		t.column[i] = -1
 	}
 	return t
 }
 
-// better prefers the table whose column a header names, and then the one with more cells.
+// better prefers the table whose column a header names, and then the one that more rows fit, and with more cells.
 func (t *tableParser) better(than *tableParser) bool {
 	if named := t.names != nil; named != (than.names != nil) {
 		return named
 	}
+	if t.sep == than.sep {
+		return t.fit > than.fit
+	}
 	return t.width > than.width
 }
 
-// sample returns the rows of the first lines; the header is among them.
-func (t *tableParser) sample(lines []string) (rows [][]string) {
+// learn finds the columns by the first lines. It reports whether this is a table.
+func (t *tableParser) learn(lines []string) (bool, error) {
+	var rows [][]string
+	var hash []string // the last comment with columns
 	for _, line := range lines {
-		if names, ok := strings.CutPrefix(line, "#fields\t"); ok && t.sep == '\t' {
+		if names, ok := strings.CutPrefix(line, "#fields\t"); ok && t.literal {
 			t.zeek, line = true, names
-		} else if line[0] == '#' {
-			if len(rows) > 0 || t.zeek || !strings.ContainsRune(line, t.sep) {
-				continue
+		} else if line[0] == '#' && t.pending == "" && !(len(rows) == 0 && strings.HasPrefix(line, "#"+string(t.sep))) {
+			if cells := strings.Split(strings.TrimLeft(line, "# "), string(t.sep)); len(rows) == 0 {
+				hash = cells
 			}
-			line = strings.TrimLeft(line, "# ")
+			continue
 		} else if strings.HasPrefix(line, "sep=") {
 			continue
 		}
@@ -93,43 +103,34 @@ func (t *tableParser) sample(lines []string) (rows [][]string) {
 			rows = append(rows, cells)
 		}
 	}
-	return rows
-}
-
-// learn finds the columns. It reports whether this is a table.
-func (t *tableParser) learn(rows [][]string) (bool, error) {
-	if len(rows) == 0 {
-		return false, nil
-	}
 	widths := map[int]int{}
 	for _, cells := range rows {
-		if widths[len(cells)]++; widths[len(cells)] > widths[t.width] {
-			t.width = len(cells)
+		if n := len(cells); n > 1 {
+			if widths[n]++; widths[n] > t.fit || widths[n] == t.fit && n > t.width {
+				t.width, t.fit = n, widths[n]
+			}
 		}
 	}
-	if t.width < 2 || 3*widths[t.width] < 2*len(rows) && t.sep != '\t' { // no URL has a tab
+	if t.width < 2 {
 		return false, nil
 	}
-	body := rows
-	if t.isHeader(rows) {
-		t.names, body = nil, rows[1:]
-		for _, name := range rows[0] {
-			t.names = append(t.names, plainName(name))
-		}
-		for len(t.names) < t.width {
-			t.names = append(t.names, "")
-		}
-		t.header = strings.Join(rows[0], string(t.sep))
+	body := t.findHeader(rows, hash)
+	if t.names == nil && 3*t.fit < 2*len(rows) && t.sep != '\t' { // no URL has a tab
+		return false, nil
 	}
 	shares := make([]int, t.width) // rows with a URL in each column
+	asked := 0
 	for _, cells := range body {
+		if len(cells) > 1 || t.names == nil {
+			asked++
+		}
 		for i, cell := range cells[:min(len(cells), t.width)] {
 			if plausible(strings.ReplaceAll(strings.TrimSpace(cell), " ", "+")) {
 				shares[i]++
 			}
 		}
 	}
-	ok, err := t.choose(body, shares)
+	ok, err := t.choose(body, shares, asked)
 	if ok && err == nil && t.names == nil {
 		t.statusOf(body)
 		if t.column[aURL] >= 0 && t.sep != '\t' {
@@ -139,32 +140,62 @@ func (t *tableParser) learn(rows [][]string) (bool, error) {
 	return ok && err == nil, err
 }
 
-// isHeader reports whether the first row has names: no cell of it is a URL, a number or empty, unless
-// it has the name of a URL.
-func (t *tableParser) isHeader(rows [][]string) bool {
-	known, words := false, true
-	for _, cell := range rows[0] {
-		name := plainName(cell)
-		if strings.Contains(cell, "://") || strings.HasPrefix(cell, "/") {
-			return false
+// findHeader finds the names of the columns, and returns the rows behind them. Names are words; a known one is enough, and
+// so is a row of words as wide as the rows, right before them.
+func (t *tableParser) findHeader(rows [][]string, hash []string) [][]string {
+	header := -1
+	for i, cells := range rows[:min(len(rows), maxTitle)] {
+		known, words := false, len(cells) >= t.width && i+1 < len(rows)
+		for c, cell := range cells {
+			name := plainName(cell)
+			if strings.Contains(cell, "://") || strings.HasPrefix(cell, "/") {
+				known, words = false, false
+				break
+			}
+			known = known || isURLName(name) || slices.Contains(vocabulary[aHost], name) && len(cells) > 1 || slices.Contains(vocabulary[aPath], name) && len(cells) > 1
+			_, err := strconv.ParseFloat(strings.TrimSuffix(cell, "%"), 64)
+			words = words && err != nil && (cell != "" || c == len(cells)-1)
 		}
-		if slices.Contains(vocabulary[aURL], name) || slices.Contains(vocabulary[aHost], name) || slices.Contains(vocabulary[aPath], name) || isURLName(name) {
-			known = true
+		if slices.ContainsFunc(cells, func(s string) bool { return plausible(s) || cellURL.MatchString(s) }) {
+			break
 		}
-		if _, err := strconv.ParseFloat(cell, 64); err == nil || cell == "" {
-			words = false
+		if len(cells) > 1 && (known || words && 2*t.fit > len(rows)-i) {
+			if header = i; known {
+				break
+			}
 		}
 	}
-	return known || words && len(rows) > 1
+	names := hash
+	switch {
+	case header >= 0:
+		names, t.header = rows[header], strings.Join(rows[header], "\x00")
+	case len(hash) < t.width || !slices.ContainsFunc(hash, func(s string) bool { return isURLName(plainName(s)) }):
+		return rows
+	}
+	t.names = nil
+	for _, name := range names {
+		t.names = append(t.names, plainName(name))
+	}
+	t.width = max(len(t.names), t.width)
+	for len(t.names) < t.width {
+		t.names = append(t.names, "")
+	}
+	return rows[header+1:]
 }
 
-// isURLName reports whether a column is of URLs by its name, though not by the vocabulary.
+// cellURL matches a URL that another separator cuts off.
+var cellURL = regexp.MustCompile(`[,;|\t"]https?://`)
+
+// isURLName reports whether a column is of URLs by its name.
 func isURLName(name string) bool {
-	return strings.HasSuffix(name, "url") || strings.HasPrefix(name, "url") || strings.HasSuffix(name, "uri")
+	return slices.Contains(vocabulary[aURL], name) || strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") || strings.HasPrefix(name, "page_path")
 }
+
+// beside are names of columns with URLs that are not the page's own.
+var beside = regexp.MustCompile(`^(http_)?referr?er|_referr?er$|image|canonical|redirect|cover|thumb|logo|icon|sitemap|avatar`)
 
 // choose chooses the column of the URL.
-func (t *tableParser) choose(body [][]string, shares []int) (bool, error) {
+func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, error) {
 	if field := t.opt.URLField; field != "" {
 		n, err := strconv.Atoi(field)
 		if err != nil {
@@ -177,7 +208,7 @@ func (t *tableParser) choose(body [][]string, shares []int) (bool, error) {
 	if t.names != nil {
 		t.name(body)
 		for _, name := range vocabulary[aURL] {
-			if i := slices.Index(t.names, name); i >= 0 && i < t.width && (len(body) == 0 || t.holds(body, i, shares)) {
+			if i := slices.Index(t.names, name); i >= 0 && i < t.width && (len(body) == 0 || t.holds(body, i)) {
 				t.column[aURL] = i
 				return true, nil
 			}
@@ -188,8 +219,15 @@ func (t *tableParser) choose(body [][]string, shares []int) (bool, error) {
 	}
 	var found []int
 	for i, n := range shares {
-		if 2*n > len(body) && (t.names == nil || !foreign.MatchString(t.names[i]) && i != t.column[aReferrer] && i != t.column[aRedirect]) {
+		if 2*n > asked && (t.names == nil || !beside.MatchString(t.names[i])) {
 			found = append(found, i)
+		}
+	}
+	if len(found) == 0 && t.names != nil { // paths of one site
+		for i, name := range t.names {
+			if isURLName(name) && t.holds(body, i) {
+				found = append(found, i)
+			}
 		}
 	}
 	switch {
@@ -198,24 +236,24 @@ func (t *tableParser) choose(body [][]string, shares []int) (bool, error) {
 	case len(found) > 1:
 		return false, bad("its columns %s and %s both have URLs: name one with --url-field", t.called(found[0]), t.called(found[1]))
 	case t.names == nil && t.isLog(body, found[0]):
-		return false, bad("column %d has URLs, but those before it are of a log, so they may be referrers: name the column with --url-field %d", found[0]+1, found[0]+1)
+		return false, bad("column %d has URLs, but another has paths, as logs have, so they may be referrers: name the column with --url-field %d", found[0]+1, found[0]+1)
 	}
 	t.column[aURL] = found[0]
 	return true, nil
 }
 
-// holds reports whether a column that is named as URLs has some, or paths or hosts, in most rows.
-func (t *tableParser) holds(body [][]string, column int, shares []int) bool {
-	if 2*shares[column] > len(body) {
-		return true
-	}
-	n := 0
+// holds reports whether a column that is named as URLs has some, or paths or hosts, in most rows that have something there.
+func (t *tableParser) holds(body [][]string, column int) bool {
+	n, asked := 0, 0
 	for _, cells := range body {
-		if column < len(cells) && (strings.HasPrefix(cells[column], "/") || isHost(cells[column]) || plausible(cells[column])) {
-			n++
+		if column < len(cells) && strings.TrimSpace(cells[column]) != "" {
+			asked++
+			if cell := strings.TrimSpace(cells[column]); strings.HasPrefix(cell, "/") || isHost(cell) || plausible(strings.ReplaceAll(cell, " ", "+")) {
+				n++
+			}
 		}
 	}
-	return 2*n > len(body)
+	return n > 0 && 2*n >= asked
 }
 
 // name looks up the columns of the other meanings. A column is of statuses by its name and its cells: many
@@ -247,12 +285,12 @@ func (t *tableParser) called(column int) string {
 	return strconv.Itoa(column + 1)
 }
 
-// isLog reports whether a column before that of the URL has methods, paths or addresses: then the URL may be a referrer.
+// isLog reports whether another column has paths: then those are what was asked for, and the URL may be a referrer.
 func (t *tableParser) isLog(body [][]string, url int) bool {
-	for column := range url {
+	for column := range t.width {
 		n := 0
 		for _, cells := range body {
-			if column < len(cells) && (strings.HasPrefix(cells[column], "/") || isMethod(cells[column]) || isAddress(cells[column])) {
+			if column != url && column < len(cells) && strings.HasPrefix(cells[column], "/") {
 				n++
 			}
 		}
@@ -261,10 +299,6 @@ func (t *tableParser) isLog(body [][]string, url int) bool {
 		}
 	}
 	return false
-}
-
-func isMethod(s string) bool {
-	return slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT"}, s)
 }
 
 // codes are the statuses that a column must consist of to be one of statuses without being called so.
@@ -329,7 +363,7 @@ func (t *tableParser) cells(text string) ([]string, error) {
 		text = t.pending + "\n" + text
 	}
 	t.lines++
-	if t.zeek {
+	if t.literal {
 		t.lines = 0
 		return strings.Split(text, "\t"), nil
 	}
@@ -378,45 +412,39 @@ func (t *tableParser) isOpen(text string) bool {
 }
 
 func (t *tableParser) line(text string, emit func(Record)) error {
+	names, isFields := strings.CutPrefix(text, "#fields\t")
 	switch {
-	case strings.TrimSpace(text) == "" && t.pending == "":
-		return isBlankLine
 	case t.pending != "":
-	case strings.HasPrefix(text, "#fields\t"):
-		if t.zeek {
-			*t = *newTable(t.sep, t.opt)
-			t.zeek = true
-			t.names = strings.Split(strings.TrimPrefix(text, "#fields\t"), "\t")
-			t.width = len(t.names)
-			t.name(nil)
+	case strings.TrimSpace(text) == "":
+		return isBlankLine
+	case t.zeek && isFields:
+		t.names = strings.Split(names, "\t")
+		for m := range t.column {
+			t.column[m] = -1
 		}
+		t.name(nil)
 		return isHeader
-	case text[0] == '#' && t.names != nil && strings.Contains(text, string(t.sep)) && t.isNames(strings.TrimLeft(text, "# ")):
-		return isHeader
-	case text[0] == '#':
+	case text[0] == '#' && !strings.HasPrefix(t.header, "#"):
 		return isComment
-	case strings.HasPrefix(text, "sep="), t.names != nil && t.isNames(text):
+	case strings.HasPrefix(text, "sep="):
 		return isHeader
 	}
 	cells, err := t.cells(text)
 	if cells == nil || err != nil {
 		return err
 	}
+	if same := t.header != "" && strings.Join(cells, "\x00") == t.header; same || t.titled && t.header != "" {
+		t.titled = t.titled && !same
+		return isHeader // comes again where files were joined
+	}
+	if strings.TrimSpace(strings.Join(cells, "")) == "" {
+		return other("a row of empty cells")
+	}
 	r, err := t.record(cells)
 	if err == nil {
 		emit(r)
 	}
 	return err
-}
-
-// isNames reports whether a line is the header, which comes again where files were joined.
-func (t *tableParser) isNames(text string) bool {
-	if t.zeek || text[0] != t.header[0] && text[0] != '"' {
-		return false
-	}
-	cells, err := t.cells(text)
-	t.pending, t.lines = "", 0
-	return err == nil && strings.Join(cells, string(t.sep)) == t.header
 }
 
 func (t *tableParser) end(emit func(Record)) error {
@@ -449,8 +477,8 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	switch {
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
 	case strings.HasPrefix(target, "/") && host != "":
-		r.URL = addQuery(site(get(aScheme), host, get(aPort))+target, get(aQuery))
-	case strings.HasPrefix(target, "/") && t.opt.Base != "" && t.opt.Base != DefaultBase:
+		r.URL = site(first(get(aScheme), schemeOf(t.opt.Base)), host, get(aPort)) + target
+	case strings.HasPrefix(target, "/") && t.opt.Base != DefaultBase:
 		r.URL = t.opt.Base + target
 	case strings.HasPrefix(target, "/"):
 		return r, bad("got a path and no host; name it with --base")

@@ -88,7 +88,7 @@ func (p *w3cParser) url() (string, Kind) {
 		return target, Other
 	}
 	if host := p.get(vocabulary[aHost]...); host != "" {
-		return site(scheme, host, p.get(vocabulary[aPort]...)) + target, Fetch
+		return site(first(scheme, schemeOf(p.base)), host, p.get(vocabulary[aPort]...)) + target, Fetch
 	}
 	return p.base + target, Fetch
 }
