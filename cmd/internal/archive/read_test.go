@@ -222,3 +222,42 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 		t.Errorf("got a batch of %d bytes; want at most %d", largest, most)
 	}
 }
+
+// TestNoAnswerIsNoAnswer imports requests that no server answered, in every format that can say so: none is recorded, whatever the
+// statuses that are asked for.
+func TestNoAnswerIsNoAnswer(t *testing.T) {
+	const alb = ` app/lb 192.0.2.1:2817 - -1 -1 -1 %s - 0 0 "GET http://a.example:80/ HTTP/1.1" "-" - -`
+	for name, text := range map[string]string{
+		"wget":         "--2026-11-26 17:50:42--  http://a.example/\nConnecting to a.example... failed: Connection refused.\nRetrying.\n\n--2026-11-26 17:50:43--  (try: 2)  http://a.example/\n",
+		"CloudFront":   "#Fields: date time cs(Host) cs-uri-stem sc-status\n2026-01-01\t00:00:00\ta.example\t/\t000\n2026-01-01\t00:00:00\ta.example\t/\t-\n",
+		"access":       `192.0.2.1 - - [20/Nov/2026:08:12:01 +0000] "GET http://a.example/ HTTP/1.1" 000 0 "-" "-"` + "\n" + `192.0.2.1 - - [20/Nov/2026:08:12:01 +0000] "GET http://a.example/ HTTP/1.1" - 0 "-" "-"` + "\n",
+		"S3":           `79a5 bucket1 [06/Feb/2026:00:00:38 +0000] 192.0.2.3 - 3E57 REST.GET.OBJECT a "GET / HTTP/1.1" - - - - 7 - "-" "-" - x SigV4 ECDHE AuthHeader a.example TLSv1.2 - -` + "\n",
+		"ALB":          "http 2026-07-02T22:23:00.186641Z" + fmt.Sprintf(alb, "-") + "\n",
+		"Caddy":        `{"logger":"http.log.access","request":{"method":"GET","host":"a.example","uri":"/"},"status":0}` + "\n" + `{"logger":"http.log.access","request":{"method":"GET","host":"a.example","uri":"/"}}` + "\n",
+		"Traefik":      `{"RequestAddr":"a.example","RequestPath":"/","StartUTC":"2026-11-20T08:12:01Z"}` + "\n",
+		"nginx":        `{"host":"a.example","request":"GET / HTTP/1.1","status":"-"}` + "\n",
+		"StormCrawler": `{"url":"http://a.example/","status":"FETCH_ERROR","metadata":{}}` + "\n" + `{"url":"http://a.example/","status":"DISCOVERED"}` + "\n",
+		"URLFrontier":  `{"known":{"info":{"url":"http://a.example/","metadata":{"fetch.exception":{"values":["x"]}}}}}` + "\n",
+		"HAR":          "{\n\"log\": {\"entries\": [\n{\"request\": {\"url\": \"http://a.example/\"}, \"response\": {\"status\": 0}}\n]}}\n",
+		"httpx":        `{"url":"http://a.example/","failed":true,"error":"refused"}` + "\n",
+		"Crawlee":      `{"url":"http://a.example/","statusCode":null}` + "\n",
+		"CDX":          " CDX N b a m s k r M S V g\nexample,a)/ 20260101000000 http://a.example/ text/html 0 AAAA - - 10 0 x.warc.gz\n",
+		"CDXJ":         `example,a)/ 20260101000000 {"url": "http://a.example/", "status": "0"}` + "\n",
+		"Heritrix":     "2026-01-03T00:00:00.000Z    -2          - http://a.example/ L http://a.example/ no-type #001 - - - -\n",
+		"Nutch":        "http://a.example/\tVersion: 7\nStatus: 1 (db_unfetched)\n\n",
+		"Zeek":         "#separator \\x09\n#fields\tts\thost\turi\tstatus_code\n1320279561.45\ta.example\t/\t-\n",
+		"CSV":          "url,status\nhttp://a.example/,0\nhttp://a.example/,200 OK\nhttp://a.example/,\n",
+		"Burp":         "<items><item><url>http://a.example/</url><status></status></item></items>",
+		"ARC":          "filedesc://x.arc 0.0.0.0 20260101000000 text/plain 108\n2 0 x\nURL IP-address Archive-date Content-type Result-code Checksum Location Offset Filename Archive-length\n\nhttp://a.example/ 192.0.2.1 20260101000000 text/html 0 - - 0 x.arc 0\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, seen := seenOf(t, text, Options{})
+			if got.Records == 0 || got.New+got.Known > 0 || seen != nil {
+				t.Errorf("got %+v, %v; want records, and none of them recorded", got, seen)
+			}
+			if all := got.NotFetched + got.ByStatus + got.Other + got.Unreadable; all != got.Records {
+				t.Errorf("got %+v; want each left out with its reason", got)
+			}
+		})
+	}
+}

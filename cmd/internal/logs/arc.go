@@ -23,7 +23,6 @@ func (w *warcReader) arc(line string) error {
 	r.Length = max(r.Length, 0) // some writers give -1
 	block := &io.LimitedReader{R: w.r, N: r.Length}
 	readHTTP(&r, block, w.opt.Declared)
-	r.Kind = kindOf(r.URL, Fetch)
 	if !w.links {
 		w.emit(r)
 	} else if err := w.pass(block); err == nil {
@@ -50,6 +49,7 @@ func arcHeader(line string) (Record, error) {
 		return Record{}, bad("got %q; want a time", fields[at])
 	}
 	r := Record{URL: strings.Join(fields[:at-1], " "), Time: digitTime(fields[at]), MIME: given(fields[at+1]), Length: number(fields[n-1])}
+	r.Kind = kindOf(r.URL, Fetch)
 	if at == n-8 {
 		r.Digest, r.Redirect = bareDigest(fields[at+3]), given(fields[at+4])
 		r.answered(fields[at+2])

@@ -39,12 +39,15 @@ func (d *detector) list() (*reading, error) {
 	header := slices.IndexFunc(lines[:min(len(lines), maxTitle)], isHeaderOfList)
 	lines = lines[header+1:]
 	plain, cut, hosts, asked, quoted, rows := 0, 0, 0, 0, 0, 0
+	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0, status: true}
 	for _, line := range lines {
 		text := strings.TrimSpace(line)
 		if text[0] == '#' {
 			continue
 		}
 		asked++
+		begin, _, _ := strings.Cut(text, " ")
+		p.status = p.status && slices.Contains(codes, begin)
 		if row.MatchString(text) {
 			rows++
 		}
@@ -60,7 +63,6 @@ func (d *detector) list() (*reading, error) {
 			hosts++
 		}
 	}
-	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0}
 	switch {
 	case 3*rows >= plain+cut && plain > 0:
 		return nil, d.unreadable("its lines have URLs and more, as rows of a table do, but not the same number of cells: choose with %s list or %s table", d.opt.Flag, d.opt.Flag)
@@ -127,6 +129,7 @@ type listParser struct {
 	cut    func(what string) // counts what was cut
 	titled bool              // there is a header to come, and what is before it is a title
 	plain  bool              // most lines have only a URL, so nothing but quotes is cut
+	status bool              // lines begin with a status
 }
 
 func (p *listParser) line(text string, emit func(Record)) error {
@@ -152,6 +155,9 @@ func (p *listParser) line(text string, emit func(Record)) error {
 			return bad("got no scheme; for https://, add --scheme https")
 		}
 		return bad("%s", c.why)
+	}
+	if begin, _, _ := strings.Cut(text, " "); p.status && c.status == "" && len(begin) == 3 {
+		c.status = begin
 	}
 	r := Record{URL: c.url, Kind: Listed}
 	if c.status != "" {
@@ -185,7 +191,7 @@ var (
 	bracketed = regexp.MustCompile(`^[\[(].*[\])],?$`)
 	numeric   = regexp.MustCompile(`^(?:[\d][\d.,:/%+TZ-]*[A-Za-z]{0,3}[.):]?|[+-]\d{4}|UTC|GMT|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec),?)$`)
 	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH)$`)
-	statusTag = regexp.MustCompile(`^[\[(](?:code-|Status: ?|status=)?(\d{3})\b.*[\])]$`)
+	statusTag = regexp.MustCompile(`^[\[(](?:code-|Status: ?|status=)?(\d{3})(?:[,; ].*)?[\])]$`)
 	foreign   = regexp.MustCompile(`(?i)refer|source|parent|from|redirect|location`)
 )
 
@@ -195,14 +201,14 @@ func cutLine(text, scheme string) (c cutting) {
 	before := true
 	for _, t := range token.FindAllString(text, -1) {
 		bare := unquote(t)
-		if strings.ContainsAny(bare, `"<>`) {
-			return cutting{why: "got quotes in a URL"}
-		}
 		isFull := plausible(bare) || len(t) == len(text) && hasScheme(bare) && strings.Contains(bare, "//")
 		switch {
 		case isFull || scheme != "" && c.url == "" && isHost(bare) && !numeric.MatchString(bare):
 			if c.url != "" {
 				return cutting{why: "got two URLs in a line"}
+			}
+			if strings.ContainsAny(bare, `"<>`) {
+				return cutting{why: "got quotes in a URL"}
 			}
 			if c.url, before = bare, false; !isFull {
 				c.url = scheme + "://" + bare

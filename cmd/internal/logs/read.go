@@ -416,6 +416,7 @@ func (s *sink) unit(err error, text string) {
 		c.example(s.number, text, o.reason)
 	case err != nil:
 		b.refuse(s.number, text[:min(len(text), 200)], err)
+		s.lost(err)
 	case b.emitted == 0 && b.left != "":
 		c.Other++
 		count(&c.OtherFor, b.left, 1)
@@ -426,6 +427,19 @@ func (s *sink) unit(err error, text string) {
 	b.left, b.emitted = "", 0
 	if len(b.Records) >= batchRecords || b.bytes >= batchText || c.Units >= batchUnits {
 		s.flush()
+	}
+}
+
+// lostLines is the error of a line with which lines before it are lost, that were taken for a part of its row.
+type lostLines struct {
+	n int64
+	error
+}
+
+// lost counts lines as refused that were counted as read.
+func (s *sink) lost(err error) {
+	if l, ok := err.(*lostLines); ok {
+		s.b.Counts.Reject(l.n)
 	}
 }
 
@@ -466,9 +480,7 @@ func (s *sink) lines(f *File, how *reading) error {
 			return nil
 		}
 	}
-	if err := how.parser.end(s.emit); err != nil {
-		s.unit(err, "")
-	}
+	s.lost(how.parser.end(s.emit))
 	return nil
 }
 

@@ -3,7 +3,6 @@ package logs
 import (
 	"encoding/csv"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -371,17 +370,15 @@ func (t *tableParser) cells(text string) ([]string, error) {
 		t.pending = text
 		return nil, nil
 	}
+	before := int64(t.lines - 1)
 	t.pending, t.lines = "", 0
 	t.feed.Reset(text + "\n")
 	cells, err := t.in.Read()
-	if rest := t.feed.Len(); err == nil && rest > 0 {
-		err = bad("got a quote that is not closed")
-	}
-	for err == nil || err == io.EOF {
+	for err == nil { // csv sees the end of a row elsewhere than isOpen only where a quote is left open
 		if _, more := t.in.Read(); more != nil {
-			break // what a quote left open is done with
+			break
 		}
-		err = bad("got a quote that is not closed in %d lines", maxRow)
+		err = &lostLines{before, bad("got a quote that is not closed in %d lines", maxRow)}
 	}
 	return cells, err
 }
@@ -452,7 +449,7 @@ func (t *tableParser) end(emit func(Record)) error {
 		return nil
 	}
 	t.pending = ""
-	return bad("got a quote that is not closed")
+	return &lostLines{int64(t.lines), bad("got a quote that is not closed")}
 }
 
 // record makes a record of a row.

@@ -230,6 +230,9 @@ func readHTTP(r *Record, block io.Reader, declare bool) {
 		return
 	}
 	code, _, _ := bytes.Cut(bytes.TrimRight(rest, "\r\n"), []byte(" "))
+	if r.Kind == Link { // the header of an ARC record had no status
+		r.Kind = Fetch
+	}
 	r.answered(string(code))
 	for {
 		line, err := head.ReadSlice('\n')
