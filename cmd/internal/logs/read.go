@@ -218,6 +218,14 @@ func (b *Batch) Release() {
 // First is the number of the first line of Text.
 func (b *Batch) First() int64 { return b.first }
 
+// Len is the number of records, or of lines of Text, that the batch has at most.
+func (b *Batch) Len() int {
+	if b.block != nil {
+		return int(b.block.lines)
+	}
+	return len(b.Records)
+}
+
 // Each calls f with each line of Text that may be a URL, and its number, and counts the lines. It must be called once. The
 // lines are parts of Text.
 func (b *Batch) Each(f func(line []byte, number int64)) {

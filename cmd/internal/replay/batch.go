@@ -101,6 +101,7 @@ func (h hasher) sum(p []byte) sum {
 
 // prepare makes events of the records, and hashes the spellings. It touches the batch only.
 func (b *batch) prepare(h hasher) {
+	b.events = make([]Event, 0, b.Len())
 	if b.Text != nil {
 		b.split()
 	}
