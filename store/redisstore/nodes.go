@@ -1,9 +1,13 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"runtime"
 	"strconv"
 	"strings"
@@ -25,7 +29,9 @@ import (
 // counts as the only node of one.
 type nodes struct {
 	*redis.ClusterClient
-	down sync.Map // *redis.Client -> time.Time when it last didn't answer
+	one   *redis.UniversalOptions // of a client of one server
+	alone bool                    // it is not in a cluster
+	down  sync.Map                // *redis.Client -> time.Time when it last didn't answer
 }
 
 // silence is how long a node that didn't answer is passed over by what can do without it.
@@ -53,29 +59,199 @@ func (n *nodes) silent(node *redis.Client) bool {
 func dial(ctx context.Context, o Options) (*nodes, error) {
 	timeout := o.waitTimeout + o.RetryFor/4
 	opt := &redis.UniversalOptions{
-		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.TLS,
+		Addrs: o.Addrs, CredentialsProviderContext: o.Credentials, Dialer: o.dial, OnConnect: authenticated,
 		MaxRetries: -1, ReadTimeout: timeout, WriteTimeout: timeout, DialTimeout: o.RetryFor / 4,
 		DisableIdentity: true,
 	}
+	var failed []string
 	var last error
 	for _, addr := range o.Addrs {
 		one := *opt
 		one.Addrs = []string{addr}
-		c := redis.NewClient(one.Simple())
+		c := newClient(one.Simple())
 		info, err := c.Info(ctx, "cluster").Result()
 		if last = errors.Join(err, c.Close()); last != nil {
+			hint := ""
+			if o.TLS == nil && errors.Is(last, io.EOF) {
+				hint = "; a port for TLS needs rediss:// (Options.TLS)"
+			}
+			failed = append(failed, last.Error()+hint)
 			continue
 		}
 		cluster := opt.Cluster()
-		if !strings.Contains(info, "cluster_enabled:1") {
+		cluster.NewClient = newClient
+		alone := !strings.Contains(info, "cluster_enabled:1")
+		if alone {
 			cluster.PoolSize = 10 * runtime.GOMAXPROCS(0) // the default of a client of one server
+			cluster.NewClient = func(opt *redis.Options) *redis.Client {
+				opt.Addr = addr // it came without its host, if that is loopback
+				return newClient(opt)
+			}
 			cluster.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
 				return []redis.ClusterSlot{{End: slots - 1, Nodes: []redis.ClusterNode{{Addr: addr}}}}, nil
 			}
 		}
-		return &nodes{ClusterClient: redis.NewClusterClient(cluster)}, nil
+		return &nodes{ClusterClient: redis.NewClusterClient(cluster), one: opt, alone: alone}, nil
 	}
-	return nil, fmt.Errorf("cannot reach redis at %s: %w", strings.Join(o.Addrs, ", "), last)
+	return nil, fmt.Errorf("no server can be used: %s", strings.Join(failed, "; "))
+}
+
+// dial connects to a server. The TLS settings are asked for each time, so a certificate that was replaced is used from the next
+// connection on.
+func (o Options) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	tcp := net.Dialer{Timeout: o.RetryFor / 4, KeepAlive: 5 * time.Minute}
+	if o.TLS == nil {
+		return tcp.DialContext(ctx, network, addr)
+	}
+	config, err := o.TLS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := (&tls.Dialer{NetDialer: &tcp, Config: config}).DialContext(ctx, network, addr)
+	if refused := (*net.OpError)(nil); err != nil && !(errors.As(err, &refused) && refused.Op == "dial") {
+		err = fmt.Errorf("no TLS connection: %w; check that this is the port for TLS, and the certificates", err)
+	}
+	return conn, err
+}
+
+// authenticated refuses a new connection that needs a password and has none: in the pool, it would still be used when there is one.
+func authenticated(ctx context.Context, c *redis.Conn) error {
+	err := c.Ping(ctx).Err()
+	if code, _ := refusal(err); code == "NOAUTH" {
+		return err
+	}
+	return nil
+}
+
+// newClient returns a client of one server, whose errors name it.
+func newClient(opt *redis.Options) *redis.Client {
+	c := redis.NewClient(opt)
+	c.AddHook(naming{opt.Addr})
+	return c
+}
+
+// naming puts the address of a server before its errors, and what an operator can do about them behind.
+type naming struct{ addr string }
+
+// DialHook implements redis.Hook.
+func (n naming) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (n naming) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := n.name(next(ctx, cmd))
+		cmd.SetErr(err)
+		return err
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook. If the server refuses a connection, as with a wrong password, the client library
+// returns the error for the pipeline, and none for its commands.
+func (n naming) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		all := n.name(next(ctx, cmds))
+		for _, c := range cmds {
+			cmd, ok := c.(*redis.Cmd)
+			if err := c.Err(); err != nil {
+				c.SetErr(n.name(err))
+			} else if ok && cmd.Val() == nil {
+				c.SetErr(all)
+			}
+		}
+		return all
+	}
+}
+
+// name returns err as the error of this server, unless it is one already: connections are made by commands that pass here, too.
+func (n naming) name(err error) error {
+	if named := (*serverError)(nil); err == nil || errors.Is(err, redis.Nil) || errors.As(err, &named) {
+		return err
+	}
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+		err = dial.Err // without the address, which is in the message
+	}
+	return &serverError{n.addr, err}
+}
+
+// serverError is an error of a server, or of a connection to it.
+type serverError struct {
+	addr string
+	err  error
+}
+
+func (e *serverError) Error() string {
+	text := "redis server " + e.addr + ": " + strings.TrimSuffix(e.err.Error(), ".")
+	if _, advice := refusal(e.err); advice != "" {
+		text += "; " + advice
+	}
+	return text
+}
+
+func (e *serverError) Unwrap() error { return e.err }
+
+// refusal returns the code of an error that a server answered, "" for another error, and what to do if the server does not
+// let this client in.
+func refusal(err error) (code, advice string) {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return "", ""
+	}
+	text := strings.TrimPrefix(reply.Error(), "ERR ")
+	code, _, _ = strings.Cut(text, " ")
+	switch {
+	case code == "NOAUTH":
+		advice = "give it a password (password-file= of --redis, or FIRSTSEEN_REDIS_PASSWORD)"
+	case code == "WRONGPASS", strings.HasPrefix(text, "AUTH "), strings.HasPrefix(text, "invalid password"):
+		code, advice = "WRONGPASS", "check the user in the URL of --redis and the password; a password file is read again at the next connection"
+	case code == "NOPERM", strings.Contains(text, "executing the script can't"):
+		code, advice = "NOPERM", "give the user the rights that REDIS.md lists"
+	case code == "DENIED":
+		advice = "the server is in protected mode: give it a password, or a bind address"
+	}
+	return code, advice
+}
+
+// CheckServers returns an error for each server whose settings break what the store promises, also for masters that have no slots
+// yet. [Open] refuses the others, and logs a warning of these: a new node has to be added without its replica.
+func (s *Store) CheckServers(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	return errors.Join(s.checkServing(ctx), s.checkIdle(ctx))
+}
+
+// checkServing checks the servers of all shards.
+func (s *Store) checkServing(ctx context.Context) error {
+	return s.nodes.ForEachShard(ctx, s.checkServer)
+}
+
+// checkIdle checks the servers that no slot belongs to, which go-redis does not connect to.
+func (s *Store) checkIdle(ctx context.Context) error {
+	if s.nodes.alone {
+		return nil
+	}
+	all, err := s.nodes.ClusterShards(ctx).Result()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, shard := range all {
+		for _, n := range shard.Nodes {
+			if len(shard.Slots) > 0 || n.Health == "fail" {
+				continue
+			}
+			port := n.Port
+			if s.opt.TLS != nil {
+				port = cmp.Or(n.TLSPort, n.Port)
+			}
+			one := *s.nodes.one
+			one.Addrs = []string{net.JoinHostPort(cmp.Or(n.Endpoint, n.IP), strconv.FormatInt(port, 10))}
+			c := newClient(one.Simple())
+			errs = append(errs, s.checkServer(ctx, c), c.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // checkServer refuses a server whose settings break the store's promises. If the server does not allow CONFIG GET, it logs a

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"math/bits"
@@ -17,10 +18,11 @@ type Options struct {
 	// Addrs are host:port of some nodes of a cluster, or of one server that
 	// isn't in a cluster. There is no default.
 	Addrs []string
-	// Username and Password are sent with AUTH. The default is no AUTH.
-	Username, Password string
-	// TLS encrypts connections. The default is no encryption.
-	TLS *tls.Config
+	// Credentials returns the name and the password that a new connection authenticates with, "" for
+	// the name of Redis's default user. It is called for each connection, by many goroutines. The default is no authentication.
+	Credentials func(context.Context) (username, password string, err error)
+	// TLS returns the settings of a new connection, and is called like Credentials. The default is no encryption.
+	TLS func(context.Context) (*tls.Config, error)
 	// Prefix begins every key, so that stores can share a cluster. It holds no
 	// brace. The default is "fs:".
 	Prefix string
