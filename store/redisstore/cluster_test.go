@@ -192,9 +192,11 @@ func addNode(t *torture) {
 		if torturing() { // thousands of empty slots take minutes on a busy machine
 			sh("redis-cli --cluster rebalance" + rebalance)
 		} else {
-			slots, err := c.OccupiedSlots(t.ctx, t.master(0))
+			from := t.master(0)
+			slots, err := c.OccupiedSlots(t.ctx, from)
 			t.check(err)
-			t.check(c.MoveSlots(t.ctx, slots, t.master(0), n))
+			sh("redis-cli --cluster reshard $ANY --cluster-slots 1 --cluster-yes --cluster-from " + c.Nodes[from].ID + " --cluster-to " + master.ID)
+			t.check(c.MoveSlots(t.ctx, slots, from, n))
 		}
 		moved, err := c.OccupiedSlots(t.ctx, n)
 		if t.check(err); len(moved) == 0 {
