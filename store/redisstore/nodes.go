@@ -203,7 +203,7 @@ func refusal(err error) (code, advice string) {
 		advice = "give it a password (password-file= of --redis, or FIRSTSEEN_REDIS_PASSWORD)"
 	case code == "WRONGPASS", strings.HasPrefix(text, "AUTH "), strings.HasPrefix(text, "invalid password"):
 		code, advice = "WRONGPASS", "check the user in the URL of --redis and the password; a password file is read again at the next connection"
-	case code == "NOPERM", strings.Contains(text, "executing the script can't"):
+	case code == "NOPERM", strings.Contains(text, "executing the script can't"), strings.Contains(text, "ACL failure in script"): // the last of Valkey
 		code, advice = "NOPERM", "give the user the rights that REDIS.md lists"
 	case code == "DENIED":
 		advice = "the server is in protected mode: give it a password, or a bind address"
