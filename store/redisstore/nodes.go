@@ -59,18 +59,21 @@ func (n *nodes) silent(node *redis.Client) bool {
 func dial(ctx context.Context, o Options) (*nodes, error) {
 	timeout := o.waitTimeout + o.RetryFor/4
 	opt := &redis.UniversalOptions{
-		Addrs: o.Addrs, CredentialsProviderContext: o.Credentials, Dialer: o.dial, OnConnect: authenticated,
+		Addrs: o.Addrs, CredentialsProviderContext: o.Credentials, Dialer: o.connect, OnConnect: authenticated,
 		MaxRetries: -1, ReadTimeout: timeout, WriteTimeout: timeout, DialTimeout: o.RetryFor / 4,
 		DisableIdentity: true,
 	}
 	var failed []string
-	var last error
+	var last, denied error
 	for _, addr := range o.Addrs {
 		one := *opt
 		one.Addrs = []string{addr}
 		c := newClient(one.Simple())
 		info, err := c.Info(ctx, "cluster").Result()
 		if last = errors.Join(err, c.Close()); last != nil {
+			if _, advice := refusal(last); advice != "" {
+				denied = cmp.Or(denied, last)
+			}
 			hint := ""
 			if o.TLS == nil && errors.Is(last, io.EOF) {
 				hint = "; a port for TLS needs rediss:// (Options.TLS)"
@@ -93,12 +96,14 @@ func dial(ctx context.Context, o Options) (*nodes, error) {
 		}
 		return &nodes{ClusterClient: redis.NewClusterClient(cluster), one: opt, alone: alone}, nil
 	}
-	return nil, fmt.Errorf("no server can be used: %s", strings.Join(failed, "; "))
+	if denied != nil { // the others would say the same
+		return nil, denied
+	}
+	return nil, errors.New(strings.Join(failed, "; "))
 }
 
-// dial connects to a server. The TLS settings are asked for each time, so a certificate that was replaced is used from the next
-// connection on.
-func (o Options) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+// connect makes a connection to a server, with the TLS settings of the moment.
+func (o Options) connect(ctx context.Context, network, addr string) (net.Conn, error) {
 	tcp := net.Dialer{Timeout: o.RetryFor / 4, KeepAlive: 5 * time.Minute}
 	if o.TLS == nil {
 		return tcp.DialContext(ctx, network, addr)
@@ -130,7 +135,8 @@ func newClient(opt *redis.Options) *redis.Client {
 	return c
 }
 
-// naming puts the address of a server before its errors, and what an operator can do about them behind.
+// naming is a hook that makes each error of a server a serverError. A hook sees all of them: those of commands, of the connections
+// made for these, and of the client library's own requests for the map of slots.
 type naming struct{ addr string }
 
 // DialHook implements redis.Hook.
@@ -162,7 +168,7 @@ func (n naming) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// name returns err as the error of this server, unless it is one already: connections are made by commands that pass here, too.
+// name returns err as the error of this server, unless it is one already: the commands of a handshake pass here twice.
 func (n naming) name(err error) error {
 	if named := (*serverError)(nil); err == nil || errors.Is(err, redis.Nil) || errors.As(err, &named) {
 		return err
@@ -173,7 +179,8 @@ func (n naming) name(err error) error {
 	return &serverError{n.addr, err}
 }
 
-// serverError is an error of a server, or of a connection to it.
+// serverError is an error that a server answered, or of a connection to it. Its text names the server, and says what to do if the
+// server does not let this client in.
 type serverError struct {
 	addr string
 	err  error
@@ -189,8 +196,8 @@ func (e *serverError) Error() string {
 
 func (e *serverError) Unwrap() error { return e.err }
 
-// refusal returns the code of an error that a server answered, "" for another error, and what to do if the server does not
-// let this client in.
+// refusal returns the code of an error that a server answered, "" for any other error, and what to do if the server refused the
+// login or lacks a right. Trying again is useless then.
 func refusal(err error) (code, advice string) {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
@@ -211,8 +218,8 @@ func refusal(err error) (code, advice string) {
 	return code, advice
 }
 
-// CheckServers returns an error for each server whose settings break what the store promises, also for masters that have no slots
-// yet. [Open] refuses the others, and logs a warning of these: a new node has to be added without its replica.
+// CheckServers returns an error for each server whose settings break what the store promises. It includes masters without slots:
+// [Open] only logs a warning for these, since a master is added before its replica.
 func (s *Store) CheckServers(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -221,19 +228,20 @@ func (s *Store) CheckServers(ctx context.Context) error {
 	return errors.Join(s.checkServing(ctx), s.checkIdle(ctx))
 }
 
-// checkServing checks the servers of all shards.
+// checkServing checks the servers that own slots, and their replicas.
 func (s *Store) checkServing(ctx context.Context) error {
 	return s.nodes.ForEachShard(ctx, s.checkServer)
 }
 
-// checkIdle checks the servers that no slot belongs to, which go-redis does not connect to.
+// checkIdle checks the servers without slots, which are not in go-redis's map.
 func (s *Store) checkIdle(ctx context.Context) error {
 	if s.nodes.alone {
 		return nil
 	}
 	all, err := s.nodes.ClusterShards(ctx).Result()
 	if err != nil {
-		return err
+		s.unchecked(err)
+		return nil
 	}
 	var errs []error
 	for _, shard := range all {
@@ -254,6 +262,13 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// unchecked logs a server's refusal to be checked. If it does not answer now, the first call to it reports that.
+func (s *Store) unchecked(err error) {
+	if code, _ := refusal(err); code != "" {
+		s.opt.Logger.Warn("cannot check the settings of a redis server; compare them with those in REDIS.md", "error", err)
+	}
+}
+
 // checkServer refuses a server whose settings break the store's promises. If the server does not allow CONFIG GET, it logs a
 // warning.
 func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
@@ -268,13 +283,9 @@ func (s *Store) checkServer(ctx context.Context, node *redis.Client) error {
 	var errs []error
 	for _, w := range wanted {
 		values, err := node.ConfigGet(ctx, w.name).Result()
-		var reply redis.Error
-		if errors.As(err, &reply) {
-			s.opt.Logger.Warn("cannot check the settings of a redis server; compare them with those in REDIS.md", "server", node.Options().Addr, "error", err)
-			return nil
-		}
 		if err != nil {
-			return nil // it does not answer now; the first call to it reports that
+			s.unchecked(err)
+			return nil
 		}
 		got := values[w.name]
 		if n, err := strconv.Atoi(got); got != w.want && (err != nil || n < s.opt.Replicas) {

@@ -59,7 +59,7 @@ func (s *Store) repeat(ctx context.Context, calls []*call, some bool) error {
 		for _, c := range calls {
 			answered = answered || c.done
 			c.skipped = some && !c.done && (c.skipped || c.verdict == fatal || c.verdict == short)
-			open = open || !c.done && !c.skipped && c.err != errSilent
+			open = open || !c.done && !c.skipped && !errors.Is(c.err, errSilent)
 		}
 		worst, passed := worstOf(calls), time.Since(began)
 		switch {
@@ -131,7 +131,7 @@ func (s *Store) attempt(ctx context.Context, calls []*call, passOver bool) {
 			continue
 		}
 		if passOver && s.nodes.silent(node) {
-			c.err, c.verdict = errSilent, retry
+			c.err, c.verdict = &serverError{node.Options().Addr, errSilent}, retry
 			continue
 		}
 		groups[node] = append(groups[node], c)
@@ -243,7 +243,7 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 	case "BUSY":
 		return retry
 	case "EMPTIED":
-		c.err = s.emptied(c.shard)
+		c.err = &serverError{node.Options().Addr, s.emptied(c.shard)}
 		return fatal
 	case "NOREPLICAS", "OOM", "MISCONF":
 		c.err = fault.As(store.ErrUnavailable, "cannot write to shard %s: %w", s.layout.name(c.shard), c.err)

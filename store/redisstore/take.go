@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/async"
@@ -210,7 +211,7 @@ func (t *taking) passOver(shard int) {
 func (s *Store) giveBack(ctx context.Context, takes []*call) {
 	var calls []*call
 	for _, c := range takes {
-		if !c.done && c.err != errSilent || lost(c) {
+		if !c.done && !errors.Is(c.err, errSilent) || lost(c) {
 			calls = append(calls, &call{shard: c.shard, script: scriptGiveBack, blob: c.id[:]})
 		}
 	}

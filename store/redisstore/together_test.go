@@ -272,7 +272,7 @@ func TestASeeThatFailed(t *testing.T) {
 	defer closeAll(t, a, b)
 	keys := keysOf(testItems(0, 20))
 	must(true, a.See(t.Context(), "c", keysOf(testItems(20, 20)), make([]bool, 20), store.SeeOptions{}))(t) // the server gets the script
-	a.opt.Replicas, a.opt.waitTimeout, a.opt.RetryFor = 1, time.Millisecond, time.Millisecond // there is no replica
+	a.opt.Replicas, a.opt.waitTimeout, a.opt.RetryFor = 1, time.Millisecond, time.Millisecond               // there is no replica
 	if err := a.See(t.Context(), "c", keys, make([]bool, len(keys)), store.SeeOptions{}); !errors.Is(err, store.ErrUnavailable) {
 		t.Fatalf("got error %v; want %v", err, store.ErrUnavailable)
 	}
