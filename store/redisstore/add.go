@@ -85,11 +85,11 @@ func (a *adding) wave(ctx context.Context, items []store.Item, verdicts []store.
 	if a.opt.MaxHeld > 0 {
 		a.s.heldMu.Lock()
 		defer a.s.heldMu.Unlock()
-		st, err := a.s.stats(ctx, a.crawl)
+		by, err := a.s.statsBy(ctx, a.crawl)
 		if err != nil {
 			return 0, err
 		}
-		room = max(0, a.opt.MaxHeld-st.Held)
+		room = max(0, a.opt.MaxHeld-by[a.crawl].Held)
 	}
 	n = a.length(items, room)
 	items, verdicts = items[:n], verdicts[:n]

@@ -64,21 +64,20 @@ func dial(ctx context.Context, o Options) (*nodes, error) {
 		DisableIdentity: true,
 	}
 	var failed []string
-	var last, denied error
 	for _, addr := range o.Addrs {
 		one := *opt
 		one.Addrs = []string{addr}
 		c := newClient(one.Simple())
 		info, err := c.Info(ctx, "cluster").Result()
-		if last = errors.Join(err, c.Close()); last != nil {
-			if _, advice := refusal(last); advice != "" {
-				denied = cmp.Or(denied, last)
-			}
-			hint := ""
-			if o.TLS == nil && errors.Is(last, io.EOF) {
-				hint = "; a port for TLS needs rediss:// (Options.TLS)"
-			}
-			failed = append(failed, last.Error()+hint)
+		_ = c.Close()
+		if _, advice := refusal(err); advice != "" {
+			return nil, err // the others would say the same
+		}
+		if o.TLS == nil && errors.Is(err, io.EOF) {
+			err = fmt.Errorf("%w; a port for TLS needs rediss:// (Options.TLS)", err)
+		}
+		if err != nil {
+			failed = append(failed, err.Error())
 			continue
 		}
 		cluster := opt.Cluster()
@@ -95,9 +94,6 @@ func dial(ctx context.Context, o Options) (*nodes, error) {
 			}
 		}
 		return &nodes{ClusterClient: redis.NewClusterClient(cluster), one: opt, alone: alone}, nil
-	}
-	if denied != nil { // the others would say the same
-		return nil, denied
 	}
 	return nil, errors.New(strings.Join(failed, "; "))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -55,27 +54,26 @@ func (s *Store) repeat(ctx context.Context, calls []*call, some bool) error {
 			return s.gaveUp(try, err)
 		}
 		s.attempt(context.WithoutCancel(ctx), calls, some && try == 0)
-		answered, open := false, false
+		answered, open, left := false, false, 0
 		for _, c := range calls {
 			answered = answered || c.done
 			c.skipped = some && !c.done && (c.skipped || c.verdict == fatal || c.verdict == short)
 			open = open || !c.done && !c.skipped && !errors.Is(c.err, errSilent)
+			if !c.skipped {
+				left++
+			}
 		}
 		worst, passed := worstOf(calls), time.Since(began)
 		switch {
 		case worst == nil, some && answered && (!open || passed > s.opt.waitTimeout):
 			return nil
-		case worst.verdict == fatal && (!some || allSkipped(calls)):
+		case worst.verdict == fatal && (!some || left == 0):
 			return worst.err
-		case passed > s.opt.RetryFor, some && allSkipped(calls):
+		case passed > s.opt.RetryFor, left == 0:
 			return fault.As(store.ErrUnavailable, "cannot use shard %s; tried for %v: %w", s.layout.name(worst.shard), passed.Round(time.Millisecond), worst.err)
 		}
 		_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
 	}
-}
-
-func allSkipped(calls []*call) bool {
-	return !slices.ContainsFunc(calls, func(c *call) bool { return !c.skipped })
 }
 
 // gaveUp is the error when a context ended; before the first try nothing happened.

@@ -14,23 +14,19 @@ import (
 // Stats implements store.Store. The counts of each shard are exact, but nodes are asked one after the other, and a URL counts twice
 // between its arrival in the queue and the end of its step, which may be long if the call failed. So at most as many URLs are
 // reported as held as were seen.
-func (s *Store) Stats(ctx context.Context, crawl string) (sum store.Stats, err error) {
-	if crawl, err = sched.CrawlNames(crawl); err != nil {
+func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
+	crawl, err := sched.CrawlNames(crawl)
+	if err != nil {
 		return store.Stats{}, err
 	}
-	by, err := entered(ctx, s, func() (map[string]store.Stats, error) { return s.statsBy(ctx, crawl) })
-	for _, st := range by {
-		st.Held = min(st.Held, st.Seen)
-		st.InFlight = min(st.InFlight, st.Held)
-		sum = plus(sum, st)
-	}
-	return sum, err
+	return entered(ctx, s, func() (store.Stats, error) { return s.stats(ctx, crawl) })
 }
 
-// stats returns the counts of a crawl or of all, as they were read: no URL is missing in what is held.
 func (s *Store) stats(ctx context.Context, crawl string) (sum store.Stats, err error) {
 	by, err := s.statsBy(ctx, crawl)
 	for _, st := range by {
+		st.Held = min(st.Held, st.Seen)
+		st.InFlight = min(st.InFlight, st.Held)
 		sum = plus(sum, st)
 	}
 	return sum, err
@@ -43,7 +39,7 @@ func plus(a, b store.Stats) store.Stats {
 	}
 }
 
-// statsBy returns the counts of each crawl.
+// statsBy returns the counts of each crawl as they were read: what is held lacks no URL.
 func (s *Store) statsBy(ctx context.Context, crawl string) (by map[string]store.Stats, err error) {
 	for range 2 {
 		by = map[string]store.Stats{}

@@ -246,7 +246,7 @@ func TestCountsOfUnfinishedSteps(t *testing.T) {
 				t.Errorf("got %+v of %s; want %d seen, and no more held", st, crawl, seen)
 			}
 		}
-		if st := must(s.stats(t.Context(), "c"))(t); st.Held != most {
+		if st := must(s.statsBy(t.Context(), "c"))(t)["c"]; st.Held != most {
 			t.Errorf("got %d held for a cap; want %d", st.Held, most)
 		}
 	}
