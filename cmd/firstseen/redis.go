@@ -98,8 +98,8 @@ func (p *redisPlace) url(where string) (addr string, err error) {
 		return "", fmt.Errorf("got scheme %q; want redis, or rediss for TLS", u.Scheme)
 	case secret:
 		return "", fmt.Errorf("got a password, which others can see; want it in %s or in the file of password-file=", passwordVariable)
-	case strings.Contains(u.Path+u.Fragment+u.RawQuery, "@"):
-		return "", errors.New("got @ behind the address; want %40 for it, also in the user")
+	case strings.Contains(u.Path+u.Fragment, "@"):
+		return "", errAt
 	case u.Path != "" && u.Path != "/" || u.Fragment != "":
 		return "", fmt.Errorf("got %q after the address; want ?NAME=VALUE alone", u.Path+u.Fragment)
 	}
@@ -119,6 +119,8 @@ func (p *redisPlace) url(where string) (addr string, err error) {
 	return u.Host, nil
 }
 
+var errAt = errors.New("got @ after the address; want %40 for special characters of the user, and no password")
+
 func (p *redisPlace) set(name, value string) (err error) {
 	switch name {
 	case "prefix":
@@ -134,6 +136,9 @@ func (p *redisPlace) set(name, value string) (err error) {
 	case "retry":
 		p.retry, err = time.ParseDuration(value)
 	default:
+		if strings.Contains(name, "@") { // a password with a question mark
+			return errAt
+		}
 		return fmt.Errorf("got setting %q; want prefix, password-file, ca, replicas, retry or shards", name)
 	}
 	if err != nil || p.replicas < 0 || p.shards < 0 || p.retry < 0 {

@@ -66,11 +66,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err == nil {
 		err = s.loadMeta(ctx)
 	}
-	if idle := s.checkIdle(ctx); err == nil && idle != nil {
-		o.Logger.Warn("a redis server must not get slots yet", "error", idle)
-	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open %s: %w", where, err), n.Close())
+	}
+	if err := s.checkIdle(ctx); err != nil {
+		o.Logger.Warn("a redis server must not get slots yet", "error", err)
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.background.Go(func() { s.sweeper(s.life) })
