@@ -7,13 +7,14 @@
 //
 // The groups run at the same time, since many tests wait for processes that they start.
 //
-// At the end it prints the packages by time, each reason for which tests were skipped, and whether every
+// At the end it prints the longest packages and tests, each reason for which tests were skipped, and whether every
 // test ran that MUTANTS.md names as the finder of a fault. It exits with 1 if a test failed, or such a test did not pass.
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,7 +137,7 @@ type report struct {
 	output  map[string][]string // lines of each test that has not ended, by group, package and test
 	passed  map[string]bool     // package.Test
 	skipped map[string][]string // tests by reason
-	seconds map[string]float64  // of a package in a group
+	seconds map[string]float64  // of a package, or of a test in it, in a group
 	count   map[string]int      // tests by action
 }
 
@@ -161,6 +162,9 @@ func (r *report) add(group string, e event) {
 		if e.Test == "" {
 			r.endPackage(group, pkg, e, lines)
 			return
+		}
+		if !strings.Contains(e.Test, "/") {
+			r.seconds[name+" ("+group+")"] = e.Elapsed
 		}
 		r.count[e.Action]++
 		switch e.Action {
@@ -207,9 +211,9 @@ func reasonOf(lines []string) string {
 func (r *report) print(took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintln(r.w, "\nthe longest packages:")
-	byTime := slices.SortedFunc(maps.Keys(r.seconds), func(a, b string) int { return int(1e3 * (r.seconds[b] - r.seconds[a])) })
-	for _, name := range byTime[:min(12, len(byTime))] {
+	fmt.Fprintln(r.w, "\nthe longest packages and tests:")
+	byTime := slices.SortedFunc(maps.Keys(r.seconds), func(a, b string) int { return cmp.Compare(r.seconds[b], r.seconds[a]) })
+	for _, name := range byTime[:min(50, len(byTime))] {
 		fmt.Fprintf(r.w, "%8.1fs %s\n", r.seconds[name], name)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
