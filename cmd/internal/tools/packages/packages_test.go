@@ -184,6 +184,9 @@ func deb(t *testing.T, dir string) {
 
 // TestPackedTwice packs the same binaries twice: the packages must be the same, byte by byte.
 func TestPackedTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds packages")
+	}
 	need(t, "python3")
 	first, second := t.TempDir(), t.TempDir()
 	for _, dir := range []string{first, second} {
