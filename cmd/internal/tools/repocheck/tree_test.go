@@ -1,7 +1,6 @@
 package repocheck
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
