@@ -78,6 +78,7 @@ func get(t *testing.T, d *daemon) (urls []string) {
 }
 
 func TestDaemonsShareACluster(t *testing.T) {
+	t.Parallel()
 	addrs := startCluster(t)
 	dir := t.TempDir() // stays empty: nothing is on this machine's disk
 	redisFlags := []string{"--redis", addrs}

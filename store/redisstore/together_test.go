@@ -97,6 +97,7 @@ func TestSomeStepsEndTwice(t *testing.T) {
 
 // TestAStepTogetherIsFound has every operation meet a step that is recorded with others.
 func TestAStepTogetherIsFound(t *testing.T) {
+	t.Parallel()
 	for name, meet := range map[string]func(s *Store, it store.Item) error{
 		"lookup": func(s *Store, it store.Item) error {
 			e, err := s.Lookup(t.Context(), "c", it.Key)
