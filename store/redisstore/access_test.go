@@ -96,6 +96,7 @@ func hangUp(t *testing.T, admin *redis.Client) {
 // TestPasswordsChange changes the password, the user and its rights under a daemon. What is refused is not tried again for the
 // half hour of RetryFor, and says why; the right password is used from the next connection on.
 func TestPasswordsChange(t *testing.T) {
+	t.Parallel()
 	addr := rediscluster.Single(t)
 	admin := redis.NewClient(&redis.Options{Addr: addr, Username: "admin", Password: "root"})
 	defer admin.Close()
@@ -165,6 +166,7 @@ func certificate(t *testing.T) (ca, cert, key []byte) {
 
 // TestCertificatesChange replaces the server's certificate, by another authority's, under a daemon.
 func TestCertificatesChange(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name string, text []byte) string {
 		path := filepath.Join(dir, name)

@@ -237,6 +237,7 @@ func TestListsOfLeases(t *testing.T) {
 // TestCountsOfUnfinishedSteps leaves the steps of adds unfinished: before their URLs are queued, and after that. At most as many are
 // reported as held as were seen, but a cap counts all of them.
 func TestCountsOfUnfinishedSteps(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(rediscluster.Single(t), 4))
 	defer s.Close()
 	check := func(seen, most int64) {
@@ -268,6 +269,7 @@ func TestCountsOfUnfinishedSteps(t *testing.T) {
 
 // TestASeeThatFailed has a call fail whose keys were recorded: they are duplicates then, and never new for two callers.
 func TestASeeThatFailed(t *testing.T) {
+	t.Parallel()
 	o := testOptions(rediscluster.Single(t), 4)
 	a, b := open(t, o), open(t, o)
 	defer closeAll(t, a, b)
