@@ -16,7 +16,7 @@ import (
 
 func parquetFiles(t testing.TB) []string {
 	t.Helper()
-	files, err := filepath.Glob("../crawllog/testdata/parquet/*.parquet")
+	files, err := filepath.Glob("../logs/testdata/parquet/*.parquet")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("got %v, %v; want the files of two foreign writers", files, err)
 	}
