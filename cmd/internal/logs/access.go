@@ -19,6 +19,7 @@ type accessParser struct {
 	base   string // of targets where the line names no host
 	host   int    // which of the first two cells is the virtual host where both are names; -1: not known
 	behind int    // which of the cells behind the request is the virtual host; -1: none
+	syslog bool   // lines have what syslog and others put before them
 }
 
 // accessTimes are the layouts of times, without their brackets.
@@ -45,7 +46,6 @@ func newAccessParser(base string, lines []string) *accessParser {
 
 // cutAccess takes a line apart.
 func cutAccess(text string) (l accessLine, err error) {
-	text = text[len(carried.FindString(text)):]
 	head, rest, ok := "", text, strings.HasPrefix(text, "[")
 	for i := 0; !ok || l.at.IsZero(); { // a host in brackets may stand before the time
 		at := strings.Index(text[i:], "[")
@@ -88,7 +88,9 @@ func (p *accessParser) learn(lines []string) {
 	values := [2]map[string]bool{{}, {}}
 	n, hosts := 0, map[int]int{}
 	for _, line := range lines {
-		l, err := cutAccess(line)
+		before := carried.FindString(line)
+		p.syslog = p.syslog || before != ""
+		l, err := cutAccess(line[len(before):])
 		if err != nil {
 			continue
 		}
@@ -121,6 +123,9 @@ func (p *accessParser) learn(lines []string) {
 func (p *accessParser) line(text string, emit func(Record)) error {
 	if strings.TrimSpace(text) == "" {
 		return isBlankLine
+	}
+	if p.syslog {
+		text = text[len(carried.FindString(text)):]
 	}
 	l, err := cutAccess(text)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // Bounds on a sitemap. The protocol's own are 50 MB, 50,000 URLs and 2,048 characters a
@@ -126,29 +128,7 @@ func charset(name string, in io.Reader) (io.Reader, error) {
 	case "utf-8", "utf8", "us-ascii", "ascii":
 		return in, nil
 	case "iso-8859-1", "latin1", "latin-1":
-		return &latin1Reader{r: in}, nil
+		return charmap.ISO8859_1.NewDecoder().Reader(in), nil
 	}
 	return nil, fmt.Errorf("got encoding %q; want UTF-8, as the sitemap protocol does", name)
-}
-
-// latin1Reader turns ISO 8859-1 into UTF-8.
-type latin1Reader struct {
-	r    io.Reader
-	rest []byte
-}
-
-func (l *latin1Reader) Read(p []byte) (int, error) {
-	if len(l.rest) == 0 {
-		var raw [1024]byte
-		n, err := l.r.Read(raw[:])
-		for _, c := range raw[:n] {
-			l.rest = append(l.rest, string(rune(c))...)
-		}
-		if n == 0 {
-			return 0, err
-		}
-	}
-	n := copy(p, l.rest)
-	l.rest = l.rest[:copy(l.rest, l.rest[n:])]
-	return n, nil
 }
