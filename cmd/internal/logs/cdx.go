@@ -102,7 +102,7 @@ func (p *cdxParser) line(text string, emit func(Record)) error {
 	if two := p.layout.columns - 1; two > 9 && len(fields) == p.layout.columns+two && p.layout.plausible(fields) && p.layout.plausible(fields[two:]) {
 		// The parts of a ZipNum index can be joined without a line end: the file name of
 		// one line and the key of the next are one column, and neither is used.
-		return first2(p.record(fields[:p.layout.columns], emit), p.record(fields[two:], emit))
+		return firstError(p.record(fields[:p.layout.columns], emit), p.record(fields[two:], emit))
 	}
 	return p.record(fields, emit)
 }

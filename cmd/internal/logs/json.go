@@ -173,7 +173,7 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 			}
 			var failed error
 			for _, entry := range all {
-				failed = first2(failed, p.value(string(entry), emit))
+				failed = firstError(failed, p.value(string(entry), emit))
 			}
 			return failed
 		}
@@ -188,7 +188,7 @@ func (p *jsonParser) without(o fields, emit func(Record)) error {
 	return bad("got an object without a URL")
 }
 
-func first2(a, b error) error {
+func firstError(a, b error) error {
 	if a != nil {
 		return a
 	}
