@@ -11,9 +11,10 @@ import (
 // fileReader reads JSON token by token, so that every error names its line;
 // encoding/json alone knows no place for unknown and duplicate keys.
 type fileReader struct {
-	data []byte
-	dec  *json.Decoder
-	bad  int64 // where the syntax error is; 0 if there is none
+	data  []byte
+	dec   *json.Decoder
+	lists *lists // of the rules in the file
+	bad   int64  // where the syntax error is; 0 if there is none
 }
 
 func newFileReader(data []byte) *fileReader {

@@ -101,7 +101,7 @@ func (p *Profile) With(opts ...Option) (*Profile, error) {
 }
 
 // WithRules derives a profile by a list as typed: "+strip-www,-collapse-slashes". A name
-// without sign counts as "+"; "max=N" is [WithMaxLength]. It reads what follows the colon
+// without sign counts as "+"; "max=N" is [WithMaxLength], and "lists=N" [WithLists]. It reads what follows the colon
 // in [Profile.String], but for the digest of a rule file.
 func (p *Profile) WithRules(spec string) (*Profile, error) {
 	var opts []Option
@@ -116,12 +116,13 @@ func (p *Profile) WithRules(spec string) (*Profile, error) {
 func optionOf(word string) Option {
 	key, value, _ := strings.Cut(word, "=")
 	switch {
-	case key == "max":
+	case key == "max" || key == "lists":
 		n, err := strconv.Atoi(value)
-		if err != nil {
-			return func(*settings) error {
-				return fmt.Errorf("cannot set the longest URL; got %q; want a number of bytes", value)
-			}
+		switch {
+		case err != nil:
+			return func(*settings) error { return fmt.Errorf("cannot read %s; got %q; want a number", key, value) }
+		case key == "lists":
+			return WithLists(n)
 		}
 		return WithMaxLength(n)
 	case key == "file":

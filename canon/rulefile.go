@@ -3,9 +3,11 @@ package canon
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -76,10 +78,16 @@ func WithRuleFile(r io.Reader) Option {
 func (f *fileReader) read(s *settings) error {
 	params, sites := &paramRules{hostTable: newHostTable()}, &siteRules{hostTable: newHostTable()}
 	on := s.on
-	err := f.object(func(key string) (err error) {
+	given, err := f.chooseLists(s)
+	if err != nil {
+		return err
+	}
+	err = f.object(func(key string) (err error) {
 		switch key {
 		case "comment":
 			_, err = f.text()
+		case "lists":
+			_, err = f.token()
 		case "rules":
 			err = f.array(func() error { return f.switchOne(&on) })
 		case "params":
@@ -92,7 +100,7 @@ func (f *fileReader) read(s *settings) error {
 				return err
 			})
 		default:
-			err = fmt.Errorf("got key %q; want comment, rules, params, sites or trust_declared", key)
+			err = fmt.Errorf("got key %q; want comment, lists, rules, params, sites or trust_declared", key)
 		}
 		return err
 	})
@@ -109,7 +117,36 @@ func (f *fileReader) read(s *settings) error {
 	if sites.digest != "" {
 		s.on, s.sites = s.on.with(rScopedRules), sites
 	}
+	if !given && (s.sites != nil || s.usesLists()) {
+		s.lists, s.pinned = f.lists, true
+	}
 	return nil
+}
+
+// chooseLists sets the lists of the file's rules. A profile that uses lists keeps those that it has: given
+// is true then. Else they are those that the file names. A file that names none has version 1, whatever
+// is the newest, because it may be older than the program, and a store does not record it.
+func (f *fileReader) chooseLists(s *settings) (given bool, err error) {
+	var named struct{ Lists json.RawMessage }
+	_ = json.Unmarshal(f.data, &named) // an error has a line when it is read again
+	want := settings{lists: versions[1]}
+	if named.Lists != nil {
+		n, err := strconv.Atoi(string(named.Lists))
+		if err == nil {
+			err = WithLists(n)(&want)
+		}
+		if err != nil {
+			return false, fmt.Errorf("got lists %s; want a version from 1 to %d", named.Lists, newestLists)
+		}
+	}
+	f.lists = want.lists
+	if given = s.usesLists(); given || s.pinned {
+		f.lists = s.lists
+	}
+	if named.Lists != nil && f.lists != want.lists {
+		return false, fmt.Errorf("got lists %d; want %d, those of the profile that the file is used with", want.lists.version, f.lists.version)
+	}
+	return given, nil
 }
 
 func (f *fileReader) switchOne(on *ruleSet) error {
@@ -225,7 +262,7 @@ func (f *fileReader) site(sites *siteRules) error {
 		case "host":
 			sc.host, err = f.checked(siteHost)
 		case "path":
-			sc.path, err = f.checked(sitePath)
+			sc.path, err = f.checked(f.sitePath)
 		case "rules":
 			err = f.array(func() error { return f.switchAt(sc) })
 		default:
@@ -242,6 +279,7 @@ func (f *fileReader) site(sites *siteRules) error {
 		return errors.New("got an entry without rules; want some to switch")
 	}
 	sites.add(sc)
+	sites.on |= sc.on
 	sites.digest = chainDigest(sites.digest, fmt.Sprintf("%q %q %v %v", sc.host, sc.path, sc.on.names(), sc.off.names()))
 	return nil
 }
@@ -335,12 +373,12 @@ func siteHost(s string) (string, error) {
 }
 
 // sitePath checks the path of an entry for a site. A final slash makes no difference.
-func sitePath(s string) (string, error) {
+func (f *fileReader) sitePath(s string) (string, error) {
 	path, err := scopePath(s)
 	if err != nil {
 		return "", err
 	}
-	w := &work{parts: parts{path: path}, on: siteFolds}
+	w := &work{parts: parts{path: path}, on: siteFolds, lists: f.lists}
 	for _, rule := range []func(*work) error{(*work).collapseSlashes, (*work).stripTrailingSlash, (*work).stripIndex} {
 		_ = rule(w) // these can't fail
 	}
