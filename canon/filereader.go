@@ -15,6 +15,7 @@ type fileReader struct {
 	dec   *json.Decoder
 	lists *lists // of the rules in the file
 	bad   int64  // where the syntax error is; 0 if there is none
+	at    int64  // where an entry ends that can never hold; 0 if there is none
 }
 
 func newFileReader(data []byte) *fileReader {
@@ -24,6 +25,9 @@ func newFileReader(data []byte) *fileReader {
 // line is the number of the line, from 1, of the token read last.
 func (f *fileReader) line() int {
 	at := max(f.bad, f.dec.InputOffset())
+	if f.at > 0 {
+		at = f.at
+	}
 	return 1 + bytes.Count(f.data[:min(int(at), len(f.data))], []byte("\n"))
 }
 

@@ -62,6 +62,7 @@ func subset(t testing.TB, bits uint32) *Profile {
 const lawRuleFile = `{"params": [
 	{"host": "h", "path": "/wiki", "keep": ["id", "a[]"]},
 	{"host": "*.example.com", "path": "/wiki", "drop": ["x*"]},
+	{"host": "h", "pattern": "/w*;x$", "drop": ["id"], "keep": ["ref"]},
 	{"host": "*", "drop": ["ref", "b c"]}]}`
 
 func seedLaws(f *testing.F) {

@@ -35,25 +35,8 @@ const rulesIntro = "# The rules of the qiita profile\n\n" +
 	"second column, which is their default; the other rules always run. `%s`, `%s`, `%s`, `%s` and `%s` are other names\n" +
 	"for switching off `%s`, `%s`, `%s`, `%s` and `%s`.\n\n" +
 	"Use the canonical form only to compare URLs. Fetch each URL as it was found: no rule promises that the canonical form leads to the same page.\n\n" +
+	"A rule file (`--rule-file`) switches rules for a host and path, and drops or keeps parameters there: [RULEFILES.md](RULEFILES.md). One with `sites` switches `scoped-rules` on, and one with `params` `scoped-params`.\n\n" +
 	"| rule | default | effect | source | when it can merge two different pages |\n|---|---|---|---|---|\n"
-
-// rulesFiles is the section on rule files.
-const rulesFiles = "\n" +
-	"## Rule files\n" +
-	"\n" +
-	"A rule file (`--rule-file`) with `sites` switches `scoped-rules` on, and one with `params` `scoped-params`. Its form is in the documentation of `WithRuleFile` (`go doc canon.WithRuleFile`). An entry of `params` has a\n" +
-	"`path`, which holds for whole segments, or a `pattern` as in robots.txt (`/forum*/show.php`, `/search$`). Both are compared with the canonical path.\n" +
-	"\n" +
-	"An entry may have a `source`, which records the evidence for it. `explain` prints it after the place of the entry:\n" +
-	"\n" +
-	"| source | written by | based on |\n" +
-	"|---|---|---|\n" +
-	"| `content` | `firstseen learn` | digests and redirects of fetched pages |\n" +
-	"| `declarations` | `firstseen learn` | what the pages of the site declare: canonical links, `No-Vary-Search`, `Clean-param` |\n" +
-	"| `content and declarations` | `firstseen learn` | both |\n" +
-	"| `No-Vary-Search`, `Clean-param` | `firstseen serve` | one declaration of a host that the rule file lists as `trust_declared` |\n" +
-	"\n" +
-	"A source has no effect on the canonical form.\n"
 
 // rulesLists introduces the lists.
 const rulesLists = "\n" +
@@ -78,7 +61,6 @@ func rulesPage() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Rule, state, cell(r.Does), cell(r.Source), cell(r.Risk))
 	}
-	b.WriteString(rulesFiles)
 	b.WriteString(rulesLists)
 	for _, r := range []Rule{StripTrackingParams, StripSessionIDs, StripIndex} {
 		writeList(&b, r)
