@@ -294,3 +294,34 @@ func TestProfilesAreSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestListsOfAStore: what a profile becomes beside one that a store recorded.
+func TestListsOfAStore(t *testing.T) {
+	for _, c := range []struct{ typed, recorded, want string }{
+		{"qiita:+strip-index", "qiita:+strip-index", "qiita:+strip-index"},
+		{"qiita:+strip-index", "", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index", "qiita", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index", "whatwg", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index", "qiita:+strip-index,lists=2", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index", "qiita:+strip-index,lists=99", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index,lists=2", "qiita:+strip-index", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index,lists=1", "qiita:+strip-index,lists=2", "qiita:+strip-index"},
+		{"qiita:+strip-session-ids,-sort-query", "qiita:+strip-tracking-params,file=1234", "qiita:+strip-session-ids,-sort-query"},
+		{"qiita:+strip-www", "qiita:+strip-www", "qiita:+strip-www"},
+		{"surt", "qiita:+strip-index", "surt"},
+	} {
+		p, err := ParseProfile(c.typed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.WithListsOf(c.recorded).String(); got != c.want {
+			t.Errorf("%s in a store of %q: got %s; want %s", c.typed, c.recorded, got, c.want)
+		}
+	}
+	if p, err := ParseRecorded("qiita:+strip-index"); err != nil || p.String() != "qiita:+strip-index" {
+		t.Errorf("got %s, %v; want version 1 of the lists", p, err)
+	}
+	if p, err := ParseProfile("qiita:+strip-index,lists=3"); err == nil {
+		t.Errorf("got %s; want no version 3", p)
+	}
+}
