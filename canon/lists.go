@@ -151,6 +151,7 @@ var sections = [...]section{
 			{"/(X(1)) /(A(…)F(…)S(…))", "ASP.NET, the probe for cookies and other marks: segments of A, F, S or X with a mark in brackets"},
 		},
 		index: []entries{
+			{"index.phtml default.phtml default.shtml default.xhtml", "Apache Nutch, regex-normalize"},
 			{"index.* default.*", "purell RemoveDirectoryIndex: with an extension of one to four letters, digits and \"_\""},
 		},
 	},
