@@ -52,6 +52,9 @@ func subset(t testing.TB, bits uint32) *Profile {
 	if bits&1 != 0 {
 		opts = append(opts, WithRuleFile(strings.NewReader(lawRuleFile)))
 	}
+	if bits&2 != 0 {
+		opts = append(opts, WithLists(1))
+	}
 	p, err := Qiita().With(opts...)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
@@ -67,13 +66,13 @@ func suffixOf(p *canon.Profile) string { return suffixFor(p.String(), p.Version(
 
 // profileOf is the profile that a suffix names.
 func profileOf(suffix string) (*canon.Profile, error) {
-	name, version, _ := strings.Cut(strings.TrimPrefix(suffix, "|"), "@")
+	name, version := madeBy(suffix)
 	p, err := canon.ParseRecorded(name)
 	if err != nil {
 		return nil, fault.As(store.ErrIdentity, "cannot make its profile: %w", err)
 	}
-	if version != strconv.Itoa(p.Version()) {
-		return nil, fault.As(store.ErrIdentity, "cannot make its keys; got profile %s version %d; want version %s", name, p.Version(), version)
+	if version != p.Version() {
+		return nil, fault.As(store.ErrIdentity, "cannot make its keys; got profile %s version %d; want version %d", name, p.Version(), version)
 	}
 	return p, nil
 }

@@ -81,7 +81,19 @@ func TestListsStay(t *testing.T) {
 	if _, err := New(s, Options{Profile: chosen}); !errors.Is(err, store.ErrIdentity) {
 		t.Errorf("got %v for lists that were chosen; want ErrIdentity", err)
 	}
-	if f, err := New(memstore.New(memstore.Options{}), Options{Profile: typed}); err != nil || f.Profile("*") != typed {
-		t.Errorf("got %v; want the newest lists in a new store", err)
+	s = memstore.New(memstore.Options{})
+	long, err := canon.ParseProfile("qiita:+strip-tracking-params,+strip-session-ids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time it is read from the store
+		f, err := New(s, Options{Profile: typed})
+		if err == nil {
+			err = f.SetCrawlProfile(t.Context(), "long", long)
+		}
+		if err != nil || f.Profile("*").String() != typed.String() || f.Profile("long").String() != long.String() {
+			t.Fatalf("got %v; want the newest lists in a new store", err)
+		}
+		f.Close()
 	}
 }
