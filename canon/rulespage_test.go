@@ -72,14 +72,21 @@ func rulesPage() string {
 	return b.String()
 }
 
+// writeList writes a row for the names of each source.
 func writeList(b *strings.Builder, rule Rule) {
-	fmt.Fprintf(b, "\n## The list of %s\n\n| name | value | set by, or source | lists |\n|---|---|---|---|\n", rule)
-	for _, p := range Qiita().List(rule) {
-		value := map[string]string{"": "any", "digits": "digits", "id32": "32 letters and digits", "id16": "16 or more letters and digits"}[p.Value]
-		if p.Path || rule == StripIndex {
-			value = "in a path"
+	fmt.Fprintf(b, "\n## The list of %s\n\n| names | set by, or source | lists |\n|---|---|---|\n", rule)
+	values := map[string]string{"digits": " (digits)", "id32": " (32 letters and digits)", "id16": " (16 or more letters and digits)"}
+	list := Qiita().List(rule)
+	for n := 0; len(list) > 0; list = list[n:] {
+		var names []string
+		for n = 0; n < len(list) && list[n].Source == list[0].Source && list[n].Since == list[0].Since; n++ {
+			names = append(names, "`"+list[n].Name+"`"+values[list[n].Value])
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %d |\n", p.Name, value, p.Source, p.Since)
+		where := ""
+		if list[0].Path {
+			where = "in a path: "
+		}
+		fmt.Fprintf(b, "| %s%s | %s | %d |\n", where, strings.Join(names, ", "), list[0].Source, list[0].Since)
 	}
 }
 
