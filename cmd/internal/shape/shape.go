@@ -92,8 +92,31 @@ func appendNames(dst, query []byte) []byte {
 	return dst
 }
 
+// What a byte is to a segment or a name.
+const (
+	isSep   = 1 << iota // ends a token
+	isDig               // a digit
+	isBrack             // begins a bracket
+	isBrace             // is escaped
+)
+
+var classes = [256]uint8{'-': isSep, '_': isSep, '.': isSep, '[': isBrack, '%': isBrack, '{': isBrace,
+	'0': isDig, '1': isDig, '2': isDig, '3': isDig, '4': isDig, '5': isDig, '6': isDig, '7': isDig, '8': isDig, '9': isDig}
+
+// classesOf returns the classes of the bytes of text, up to the first in the class end.
+func classesOf(text []byte, end uint8) (n int, seen uint8) {
+	for n < len(text) && classes[text[n]]&end == 0 {
+		seen |= classes[text[n]]
+		n++
+	}
+	return n, seen
+}
+
 // appendName appends the name of a parameter, with indexes in brackets replaced.
 func appendName(dst, name []byte) []byte {
+	if _, seen := classesOf(name, 0); seen&(isBrack|isBrace) == 0 {
+		return append(dst, name...)
+	}
 	for i := 0; i < len(name); {
 		open := bracketAt(name[i:], '[')
 		digits := i + open
@@ -196,7 +219,7 @@ func appendTokens(dst, stem []byte) []byte {
 	var r run
 	version := false // the token before is v1, or belongs to it
 	for separator := byte(0); ; {
-		n, kind := tokenAt(stem)
+		n, kind, seen := tokenAt(stem)
 		if separator == '.' || kind != word && kind != number {
 			dst = r.close(dst)
 		}
@@ -206,7 +229,7 @@ func appendTokens(dst, stem []byte) []byte {
 		if n > 0 && r.words+r.numbers == 0 {
 			r.start = len(dst)
 		}
-		version = kind == word && isVersion(stem[:n]) || version && separator == '.' && kind == number && n <= 3
+		version = kind == word && seen&isDig != 0 && isVersion(stem[:n]) || version && separator == '.' && kind == number && n <= 3
 		switch {
 		case version:
 			r.words++
@@ -217,8 +240,11 @@ func appendTokens(dst, stem []byte) []byte {
 		case kind != word:
 			dst = append(dst, kind...)
 		case n > 0:
-			r.words++
-			dst = appendDigits(dst, stem[:n])
+			if r.words++; seen&(isDig|isBrace) == 0 {
+				dst = append(dst, stem[:n]...)
+			} else {
+				dst = appendDigits(dst, stem[:n])
+			}
 		}
 		if stem = stem[n:]; len(stem) == 0 {
 			return r.close(dst)
@@ -227,21 +253,23 @@ func appendTokens(dst, stem []byte) []byte {
 	}
 }
 
-func isSeparator(c byte) bool { return c == '-' || c == '_' || c == '.' }
+func isSeparator(c byte) bool { return classes[c]&isSep != 0 }
 
-// tokenAt returns the length and the kind of the token at the start of text. A UUID and a date are
-// tokens, although they have separators.
-func tokenAt(text []byte) (n int, kind string) {
-	if isUUID(text) {
-		return 36, uuid
+// tokenAt returns the length, the kind and the classes of the token at the start of text. A UUID and a
+// date are tokens, although they have separators.
+func tokenAt(text []byte) (n int, kind string, seen uint8) {
+	if n, seen = classesOf(text, isSep); seen&isDig == 0 && n < 8 {
+		return n, word, seen
 	}
-	if n := dateAt(text); n > 0 {
-		return n, date
+	switch {
+	case n == 8 && isUUID(text):
+		return 36, uuid, seen
+	case n == 4 && dateAt(text) > 0:
+		return dateAt(text), date, seen
+	case seen&isDig == 0 && n < 16:
+		return n, word, seen
 	}
-	for n < len(text) && !isSeparator(text[n]) {
-		n++
-	}
-	return n, kindOf(text[:n])
+	return n, kindOf(text[:n]), seen
 }
 
 // kindOf tells a number, a hash and a word apart. Generated tokens of letters and digits change from
