@@ -53,8 +53,7 @@ func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store
 	}
 	r, err := keyfile.NewReader(file.Reader())
 	if err == nil {
-		have := r.Header()
-		_, err = have.Identity.Adopt(store.IdentityOf(p.WithListsOf(have.Identity.Profile)), true, have.UnicodeHosts)
+		_, err = r.Header().Identity.Adopt(store.IdentityOf(p), true, r.Header().UnicodeHosts)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot compare with %s: %w", name, err), file.Close())
