@@ -13,7 +13,7 @@ const manyPairs = 32
 // appendQuery appends "?" and the parameters of a query, or nothing if none is left.
 // The canonical path stands in dst[path:], the host before it.
 func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
-	if !q.filters && q.on.has(rSortQuery) {
+	if !q.filters && q.on.has(rSortQuery) && q.on.has(rSortValues) {
 		if out, ok := q.appendSimple(dst, query); ok {
 			return out
 		}
@@ -74,7 +74,7 @@ func (q *qiita) appendSimple(dst, query []byte) (out []byte, ok bool) {
 			continue
 		}
 		k := n
-		for k > 0 && q.compare(query, room[k-1], p) > 0 {
+		for k > 0 && comparePairs(query, room[k-1], p) > 0 {
 			room[k] = room[k-1]
 			k--
 		}
