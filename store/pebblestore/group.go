@@ -17,11 +17,14 @@ func (s *Store) committer() {
 		for n := -1; r.op.weight() < 1500 && n < len(s.queue); runtime.Gosched() { // small calls about to come go into the group; large ones are prepared for too long
 			n = len(s.queue)
 		}
+		began := s.opt.monotonic()
 		f.group = s.gather(append(f.group, r))
 		if !s.isDead() { // or memory is ahead of the disk
 			s.apply(f)
 			s.answerDurable(f)
 		}
+		f.info.busy = s.opt.monotonic() - began
+		s.busy.add(f.info.busy)
 		if len(f.group) == 0 && f.batch == nil && len(f.files) == 0 { // nothing waits for the disk
 			s.recycle(f)
 			continue

@@ -28,6 +28,7 @@ type Store struct {
 
 	groups   atomic.Int64 // committed
 	accepted atomic.Int64 // steps
+	busy     busyTimes    // of the committer
 
 	gate      sync.RWMutex // held for reading while db is used, for writing by Close
 	queue     chan *request
