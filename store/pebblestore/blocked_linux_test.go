@@ -153,7 +153,7 @@ var longWorks = []longWork{
 	}},
 	{"export of keys", func(ctx context.Context, t testing.TB, s *Store) error {
 		for ctx.Err() == nil {
-			if _, err := s.Export(ctx, io.Discard, "*"); err != nil {
+			if _, err := s.Export(ctx, io.Discard, ""); err != nil {
 				return err
 			}
 		}

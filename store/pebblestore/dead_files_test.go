@@ -92,7 +92,7 @@ func TestAddWhereAReadFails(t *testing.T) {
 		}
 		return nil
 	}))
-	s = mustOpen(t, "db", Options{FS: fs, CacheBytes: 1})
+	s = mustOpen(t, "db", Options{FS: fs, tuning: tuning{noCache: true}})
 	defer s.Close()
 	broken.Store(true)
 	if _, err := s.Add(t.Context(), "", placedItems(1990, 2010), store.AddOptions{}); !errors.Is(err, syscall.EIO) || errors.Is(err, store.ErrFailed) {

@@ -25,7 +25,6 @@ type scheduler struct {
 	touched  []*sched.Queue // by this step, to be filed at its end
 	unsynced bool           // rows of this group are in the database without a sync
 	loaded   int            // queues of all crawls that are in memory
-	ahead    map[*sched.Queue]ahead
 	journal  stateJournal
 	places   places
 	retired  []*retired // to be forgotten, oldest first
@@ -36,6 +35,7 @@ type queueState struct {
 	*sched.Crawl
 	loaded  map[string]*sched.Queue // those that hold something; nil before the first
 	byNum   map[uint32]*sched.Queue // the same
+	ahead   map[*sched.Queue]ahead
 	next    uint32                  // the number of the next queue
 	changed bool                    // its row is to be written
 }
@@ -120,7 +120,7 @@ func (tx *txn) load(qs *queueState, q *sched.Queue) {
 // hold keeps q in memory.
 func (sc *scheduler) hold(qs *queueState, q *sched.Queue) {
 	if qs.loaded == nil {
-		qs.loaded, qs.byNum = map[string]*sched.Queue{}, map[uint32]*sched.Queue{}
+		qs.loaded, qs.byNum, qs.ahead = map[string]*sched.Queue{}, map[uint32]*sched.Queue{}, map[*sched.Queue]ahead{}
 	}
 	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
 	sc.loaded++
@@ -133,7 +133,7 @@ func (sc *scheduler) drop(qs *queueState, q *sched.Queue) {
 		delete(qs.loaded, q.Name)
 	}
 	delete(qs.byNum, uint32(q.ID))
-	delete(sc.ahead, q)
+	delete(qs.ahead, q)
 }
 
 func (tx *txn) listQueue(q *sched.Queue) {

@@ -11,7 +11,7 @@ import (
 // loadQueues brings the queues that hold something and the leases into memory.
 // It reads a row for each queue and each lease, and no queued URL.
 func (s *Store) loadQueues() error {
-	s.sched.ahead, s.sched.journal.table = map[*sched.Queue]ahead{}, tableJournal
+	s.sched.journal.table = tableJournal
 	if err := s.loadScheduler(); err != nil {
 		return err
 	}
