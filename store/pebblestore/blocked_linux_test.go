@@ -292,7 +292,7 @@ func TestBlockedAtFullSize(t *testing.T) {
 	if err != nil {
 		length = 10 * time.Second
 	}
-	fmt.Printf("%-28s %8s %8s %8s %8s %8s | %8s %8s | %8s %8s %6s\n", "work", "commits", "p50 ms", "p99 ms", "max ms", ">50 ms", "call p99", "call max", "took", "cpu s", "pace s")
+	fmt.Printf("%-28s %8s %8s %8s %8s %8s | %8s %8s | %8s %6s %8s %6s\n", "work", "commits", "p50 ms", "p99 ms", "max ms", ">50 ms", "call p99", "call max", "took", "busy s", "cpu s", "pace s")
 	for _, w := range longWorks {
 		if !strings.Contains(w.name, os.Getenv("FIRSTSEEN_BLOCKED_WORKS")) {
 			continue
@@ -348,15 +348,16 @@ func TestBlockedAtFullSize(t *testing.T) {
 			wg.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			over50 := 0
+			over50, sum := 0, time.Duration(0)
 			for _, d := range busy {
+				sum += d
 				if d > 50*time.Millisecond {
 					over50++
 				}
 			}
 			ms := func(d time.Duration) string { return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) }
-			fmt.Printf("%-28s %8d %8s %8s %8s %8d | %8s %8s | %8s %8.1f %6.1f\n", w.name, len(busy), ms(quantile(busy, .5)), ms(quantile(busy, .99)), ms(quantile(busy, 1)), over50,
-				ms(quantile(waits, .99)), ms(quantile(waits, 1)), took.Round(10*time.Millisecond), cpu.Seconds(), time.Duration(s.pace.waited.Load()-before).Seconds())
+			fmt.Printf("%-28s %8d %8s %8s %8s %8d | %8s %8s | %8s %6.1f %8.1f %6.1f\n", w.name, len(busy), ms(quantile(busy, .5)), ms(quantile(busy, .99)), ms(quantile(busy, 1)), over50,
+				ms(quantile(waits, .99)), ms(quantile(waits, 1)), took.Round(10*time.Millisecond), sum.Seconds(), cpu.Seconds(), time.Duration(s.pace.waited.Load()-before).Seconds())
 		}()
 	}
 }

@@ -30,7 +30,7 @@ type expireOp struct {
 	crawl  string // the crawl it is in
 	limit  uint32 // generations from here on are younger than the call
 	packed bool   // the next generation has packed rows, of which runs are to be made
-	n      int64 // keys forgotten
+	n      int64  // keys forgotten
 }
 
 func (o *expireOp) weight() int { return firstRows }

@@ -67,7 +67,7 @@ type Metrics struct {
 	UserBytes    int64         // what steps asked to write
 	CacheHits    int64         // of Pebble's block cache, since open
 	CacheMisses  int64         //
-	PaceTime     time.Duration // writes were slowed down to the pace of compactions and flushes, since open
+	PaceTime     time.Duration // writes were slowed down to the pace of compactions, or waited for a flush, since open
 	StallTime    time.Duration // writes were stopped for flushes or compactions, since open
 	Compacting   int64         // compactions that run now
 	L0Tables     int64         // not yet compacted: rising means that compaction lags

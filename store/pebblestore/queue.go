@@ -36,8 +36,8 @@ type queueState struct {
 	loaded  map[string]*sched.Queue // those that hold something; nil before the first
 	byNum   map[uint32]*sched.Queue // the same
 	ahead   map[*sched.Queue]ahead
-	next    uint32                  // the number of the next queue
-	changed bool                    // its row is to be written
+	next    uint32 // the number of the next queue
+	changed bool   // its row is to be written
 }
 
 // Marks of a sched.Queue.

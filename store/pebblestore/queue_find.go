@@ -97,14 +97,24 @@ func findPlaces(rows pebble.Reader, crawl uint32, list []sought) ([]*sought, err
 		}
 	}
 	slices.SortStableFunc(placed, func(a, b *sought) int { return cmp.Compare(a.row, b.row) })
+	var in uint64 // the row that was read last
+	latest := map[placeKey]pointer{}
 	err := inTable(rows, tablePlaces, placed, func(r rowGetter, l *sought) error {
 		if l.row == 0 {
 			return nil
 		}
-		return readRow(r, appendLongRow(nil, tablePlaces, l.row), func(row []byte) (err error) {
-			l.ptr, err = placeIn(row, placeKey{crawl, l.key})
-			return err
-		})
+		if l.row != in {
+			clear(latest)
+			err := readRow(r, appendLongRow(nil, tablePlaces, l.row), func(row []byte) error {
+				return eachPlace(row, func(at placeKey, p pointer) { latest[at] = p })
+			})
+			if err != nil {
+				return err
+			}
+			in = l.row
+		}
+		l.ptr = latest[placeKey{crawl, l.key}]
+		return nil
 	})
 	if err != nil {
 		return nil, err
