@@ -16,9 +16,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/firstseen/firstseen/store"
@@ -80,29 +82,27 @@ func (b blockedStore) fill(t testing.TB, s *Store) {
 
 // longWork is something that has a lot to do.
 type longWork struct {
-	name string
-	do   func(ctx context.Context, t testing.TB, s *Store) error
+	name  string
+	again bool // it can be done again and again
+	do    func(ctx context.Context, s *Store) error
 }
 
 // longWorks are the works during which no commit may hold up others for long.
 var longWorks = []longWork{
-	{"idle", func(ctx context.Context, t testing.TB, s *Store) error {
-		<-ctx.Done()
-		return nil
-	}},
-	{"DeleteQueue of big", func(ctx context.Context, t testing.TB, s *Store) error {
+	{"idle", false, func(ctx context.Context, s *Store) error { return nil }},
+	{"DeleteQueue of big", false, func(ctx context.Context, s *Store) error {
 		_, err := s.Forget(ctx, store.Selection{Queue: "big"})
 		return err
 	}},
-	{"forget by age, held", func(ctx context.Context, t testing.TB, s *Store) error {
+	{"forget by age, held", false, func(ctx context.Context, s *Store) error {
 		_, err := s.Forget(ctx, store.Selection{Crawl: "wide", Before: s.opt.Clock()})
 		return err
 	}},
-	{"forget by age, seen", func(ctx context.Context, t testing.TB, s *Store) error {
+	{"forget by age, seen", false, func(ctx context.Context, s *Store) error {
 		_, err := s.Forget(ctx, store.Selection{Before: s.opt.Clock()})
 		return err
 	}},
-	{"purge by keys", func(ctx context.Context, t testing.TB, s *Store) error {
+	{"purge by keys", false, func(ctx context.Context, s *Store) error {
 		for {
 			var keys []store.Key
 			for e, err := range s.Entries(ctx, "wide", "") {
@@ -118,92 +118,147 @@ var longWorks = []longWork{
 			}
 		}
 	}},
-	{"forget a crawl", func(ctx context.Context, t testing.TB, s *Store) error {
+	{"forget a crawl", false, func(ctx context.Context, s *Store) error {
 		_, err := s.Forget(ctx, store.Selection{Crawl: "wide"})
 		return err
 	}},
-	{"leases of many queues", func(ctx context.Context, t testing.TB, s *Store) error {
-		for ctx.Err() == nil {
-			got, err := s.Take(ctx, store.TakeRequest{Crawl: "*", MaxURLs: 4096, Delay: time.Hour, Lease: 20 * time.Second})
+	{"leases of many queues", true, func(ctx context.Context, s *Store) error {
+		got, err := s.Take(ctx, store.TakeRequest{Crawl: "*", MaxURLs: 4096, Delay: time.Hour, Lease: time.Minute})
+		if err == nil && len(got.Leases) == 0 {
+			err = errors.New("got nothing to lease")
+		}
+		return err
+	}},
+	{"leases settled", true, func(ctx context.Context, s *Store) error {
+		got, err := s.Take(ctx, store.TakeRequest{Crawl: "wide", MaxURLs: 4096, Lease: time.Hour})
+		if err != nil {
+			return err
+		}
+		list := make([]store.Settlement, len(got.Leases))
+		for i, l := range got.Leases {
+			list[i] = store.Settlement{Key: l.Key, Token: l.Token}
+		}
+		_, err = s.Settle(ctx, "wide", list)
+		return err
+	}},
+	{"export of keys", true, func(ctx context.Context, s *Store) error {
+		_, err := s.Export(ctx, io.Discard, "")
+		return err
+	}},
+	{"copy", true, func(ctx context.Context, s *Store) error {
+		_, err := crawlfile.Export(ctx, io.Discard, s, "wide", s.Identity())
+		return err
+	}},
+	{"backup", true, func(ctx context.Context, s *Store) error {
+		_, err := s.Backup(ctx, fmt.Sprint(s.dir, ".backup", s.groups.Load()))
+		return err
+	}},
+	{"queues, dashboard, metrics", true, func(ctx context.Context, s *Store) error {
+		for _, err := range s.Queues(ctx, "*", "") {
 			if err != nil {
 				return err
 			}
-			if len(got.Leases) == 0 {
-				t.Logf("nothing to lease until %v", got.Next)
-				return nil
-			}
 		}
-		return ctx.Err()
+		_, err := s.Metrics(ctx)
+		return err
 	}},
-	{"leases settled", func(ctx context.Context, t testing.TB, s *Store) error {
-		for ctx.Err() == nil {
-			got, err := s.Take(ctx, store.TakeRequest{Crawl: "wide", MaxURLs: 4096, Lease: time.Hour})
-			if err != nil {
-				return err
-			}
-			list := make([]store.Settlement, len(got.Leases))
-			for i, l := range got.Leases {
-				list[i] = store.Settlement{Key: l.Key, Token: l.Token}
-			}
-			if _, err := s.Settle(ctx, "wide", list); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
+	{"settings of all queues", true, func(ctx context.Context, s *Store) error {
+		delay := time.Duration(1+s.groups.Load()%100) * time.Millisecond
+		return s.Configure(ctx, "*", "", store.QueueChange{Delay: &delay})
 	}},
-	{"export of keys", func(ctx context.Context, t testing.TB, s *Store) error {
-		for ctx.Err() == nil {
-			if _, err := s.Export(ctx, io.Discard, ""); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	}},
-	{"copy", func(ctx context.Context, t testing.TB, s *Store) error {
-		for ctx.Err() == nil {
-			if _, err := crawlfile.Export(ctx, io.Discard, s, "wide", s.Identity()); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	}},
-	{"backup", func(ctx context.Context, t testing.TB, s *Store) error {
-		for i := 0; ctx.Err() == nil; i++ {
-			if _, err := s.Backup(ctx, s.dir+".backup"+strconv.Itoa(i)); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	}},
-	{"queues, dashboard, metrics", func(ctx context.Context, t testing.TB, s *Store) error {
-		for ctx.Err() == nil {
-			for _, err := range s.Queues(ctx, "*", "") {
-				if err != nil {
-					return err
-				}
-			}
-			if _, err := s.Metrics(ctx); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	}},
-	{"settings of all queues", func(ctx context.Context, t testing.TB, s *Store) error {
-		for i := 1; ctx.Err() == nil; i++ {
-			delay := time.Duration(i) * time.Millisecond
-			if err := s.Configure(ctx, "*", "", store.QueueChange{Delay: &delay}); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	}},
-	{"verify", func(ctx context.Context, t testing.TB, s *Store) error {
+	{"verify", false, func(ctx context.Context, s *Store) error {
 		r, err := s.Verify(ctx)
 		if err == nil && len(r.Findings) > 0 {
 			err = fmt.Errorf("got findings %v", r.Findings)
 		}
 		return err
 	}},
+}
+
+// TestNoStepHasMuch checks by counts what TestBlockedAtFullSize measures: that each work takes many steps if it has a lot to do, and
+// that no commit writes more than a few rows for each that a step may look at.
+func TestNoStepHasMuch(t *testing.T) {
+	b := blockedStore{seen: 4 * keysOfRow * mostRows, big: 4 * mostRows, wide: 6 * mostRows, queues: 3 * mostRows}
+	leastSteps := map[string]int64{
+		"DeleteQueue of big": 4, "forget by age, held": 6, "forget by age, seen": 4, "purge by keys": 6 + 6,
+		"leases of many queues": 3, "leases settled": 3, "copy": 6, "queues, dashboard, metrics": 3 * mostRows / listRows, "settings of all queues": 3,
+	}
+	for _, w := range longWorks {
+		t.Run(w.name, func(t *testing.T) {
+			var most atomic.Int64
+			clock := newStepClock()
+			s := mustOpen(t, t.TempDir()+"/db", Options{KeepURLs: true, Clock: clock.Now, tuning: tuning{observe: func(g groupInfo) {
+				most.Store(max(most.Load(), int64(g.rows)))
+			}}})
+			defer s.Close()
+			b.fill(t, s)
+			clock.step(time.Hour)
+			most.Store(0)
+			before := s.accepted.Load()
+			if err := w.do(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if steps := s.accepted.Load() - before; steps < leastSteps[w.name] {
+				t.Errorf("got %d steps; want at least %d", steps, leastSteps[w.name])
+			}
+			if n := most.Load(); n > 6*mostRows {
+				t.Errorf("got a commit of %d rows; want at most %d", n, 6*mostRows)
+			}
+			wantSound(t, s)
+		})
+	}
+}
+
+// TestLeasesGoFirst: a crawl with many leases is forgotten in steps, since each lease has a row of its own among those of all crawls.
+func TestLeasesGoFirst(t *testing.T) {
+	b := blockedStore{big: 3 * mostRows, wide: 3 * mostRows, queues: 10}
+	var most atomic.Int64
+	s := mustOpen(t, t.TempDir(), Options{tuning: tuning{observe: func(g groupInfo) { most.Store(max(most.Load(), int64(g.rows))) }}})
+	defer s.Close()
+	b.fill(t, s)
+	got, err := s.Take(t.Context(), store.TakeRequest{Crawl: "wide", MaxURLs: b.wide, MaxPerQueue: b.wide})
+	if err != nil || len(got.Leases) != b.wide {
+		t.Fatalf("got %d leases, %v; want all", len(got.Leases), err)
+	}
+	most.Store(0)
+	if n := forget(t, s, store.Selection{Crawl: "wide"}); n != int64(b.wide) {
+		t.Errorf("got %d keys forgotten; want %d", n, b.wide)
+	}
+	if n := most.Load(); n > 6*mostRows {
+		t.Errorf("got a commit of %d rows; want at most %d", n, 6*mostRows)
+	}
+	if n := rowsOf(t, s, tableLease); n != 0 {
+		t.Errorf("got %d rows of leases; want none", n)
+	}
+	wantSound(t, s)
+}
+
+// TestTakeInParts: a take that is carried out in several steps serves each queue once, and all that it was asked for of each.
+func TestTakeInParts(t *testing.T) {
+	b := blockedStore{wide: 6 * firstRows, queues: 2 * firstRows}
+	for _, each := range []int{1, 2, 3} {
+		s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
+		b.fill(t, s)
+		got, err := s.Take(t.Context(), store.TakeRequest{Crawl: "*", MaxURLs: b.wide, MaxPerQueue: each})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[string]int{}
+		for _, l := range got.Leases {
+			of[l.Queue]++
+		}
+		if len(of) != b.queues {
+			t.Errorf("got URLs of %d queues; want %d", len(of), b.queues)
+		}
+		for q, n := range of {
+			if n != each {
+				t.Errorf("got %d URLs of queue %s; want %d", n, q, each)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // others are callers beside a work: one adds small batches, one fetches. It returns how long their calls took.
@@ -337,7 +392,11 @@ func TestBlockedAtFullSize(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() { waits = fullSize.others(over, t, s) })
 			began, cpu := time.Now(), cpuTime()
-			if err := w.do(ctx, t, s); err != nil && ctx.Err() == nil {
+			err := w.do(ctx, s)
+			for err == nil && w.again {
+				err = w.do(ctx, s)
+			}
+			if err != nil && ctx.Err() == nil {
 				t.Errorf("%s: %v", w.name, err)
 			}
 			took, cpu := time.Since(began), cpuTime()-cpu
