@@ -141,6 +141,15 @@ var longWorks = []longWork{
 		_, err = s.Settle(ctx, "wide", list)
 		return err
 	}},
+	{"adds of 8,192 URLs", true, func(ctx context.Context, s *Store) error {
+		items := make([]store.Item, 8192)
+		for i := range items {
+			n := int(s.accepted.Load())<<16 + i
+			items[i] = store.Item{Key: blockedKey('a', n), Queue: fmt.Sprintf("host-%d.example", n%200_000), URL: fmt.Sprintf("https://host-%d.example/articles/2026/%d.html", n%200_000, n)}
+		}
+		_, err := s.Add(ctx, "wide", items, store.AddOptions{})
+		return err
+	}},
 	{"export of keys", true, func(ctx context.Context, s *Store) error {
 		_, err := s.Export(ctx, io.Discard, "")
 		return err
@@ -332,7 +341,7 @@ func TestBlockedAtFullSize(t *testing.T) {
 	if dir == "" {
 		t.Skip("set FIRSTSEEN_BLOCKED to a directory with 10 GB of room")
 	}
-	opt := Options{KeepURLs: true, CacheBytes: 64 << 20}
+	opt := Options{KeepURLs: true, CacheBytes: 64 << 20, BufferBytes: 64 << 20}
 	base := filepath.Join(dir, "base")
 	if _, err := os.Stat(base); err != nil {
 		began := time.Now()

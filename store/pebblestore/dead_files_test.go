@@ -101,6 +101,10 @@ func TestAddWhereAReadFails(t *testing.T) {
 	if n := see(t, s, "", testKeys(5000, 5010)); n != 10 {
 		t.Errorf("got %d new; want 10", n)
 	}
+	unknown := []store.Item{{Key: testKey(6000), Queue: "a name that no queue ever had", URL: "u"}}
+	if v, err := s.Add(t.Context(), "", unknown, store.AddOptions{}); err != nil || v[0].Status != store.New {
+		t.Errorf("got %v, %v; want it new, without a read", v, err)
+	}
 	broken.Store(false)
 	v, err := s.Add(t.Context(), "", placedItems(1990, 2010), store.AddOptions{})
 	if err != nil {
