@@ -10,7 +10,8 @@ import (
 
 // Forget implements store.Store.
 //
-// A crawl is forgotten immediately, whatever its size. Keys are forgotten by age in whole generations: a
+// A crawl is forgotten immediately, whatever its size; but if it has thousands of leases, their URLs are forgotten
+// before the rest, in steps. Keys are forgotten by age in whole generations: a
 // generation whose last key was recorded before the time is dropped, with range deletions.
 // Its rows are read once (not rewritten), to remove them from the index. So a key
 // may outlive the time by up to the span of a generation. Keys held in a queue stay, and
@@ -66,7 +67,7 @@ func (o *forgetOp) apply(tx *txn) error {
 			o.left = o.left[1:]
 		}
 	}
-	if len(o.left) == 0 && !o.done {
+	if len(o.left) == 0 && !o.done && !tx.left.spent() {
 		if err := o.forgetCrawls(tx); err != nil {
 			return err
 		}
@@ -110,7 +111,8 @@ func (o *forgetOp) forget(tx *txn, c *crawl) (n int64, all bool, err error) {
 		o.left = append(o.left, slices.DeleteFunc(left, func(r *retired) bool { return r.finished })...)
 		return n, true, err
 	}
-	// Each lease has a row among those of all crawls. So if there are many, they are forgotten first, as many as there were.
+	// All else of a crawl goes with a few range deletions, but the rows of its leases are among those of all crawls. If
+	// there are many, they are forgotten first: as many as there are now, since others may be given meanwhile.
 	if n := len(c.queues.Leases); o.leases == 0 || o.leases > n {
 		o.leases = n
 	}
