@@ -99,7 +99,8 @@ func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
 			return nil, misuse{err}
 		}
 	}
-	for some := range slices.Chunk(f.urls, steer.MaxForgetURLs) {
+	const atOnce = 64 // of the longest URLs, escaped, fit a request
+	for some := range slices.Chunk(f.urls, atOnce) {
 		var r wire.ForgetRequest
 		for _, u := range some {
 			r.URLs = append(r.URLs, wire.ForgetURL{URL: u, URLBytes: wire.BytesOf(u)})

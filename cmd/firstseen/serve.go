@@ -28,6 +28,7 @@ type serveFlags struct {
 	redis    redisFlags
 	trusted  trusting
 	settings settings
+	bounds   bounds
 	queueBy  string
 
 	db string

@@ -49,12 +49,15 @@ func (f *serveFlags) openOnDisk(ctx context.Context, _ *app, id store.Identity) 
 	return s, nil
 }
 
-// openInRedis opens a store that exists in Redis, and compares its identity. Prepare would
+// openInRedis opens a store that exists in Redis, checks all its servers, and compares its identity. Prepare would
 // write the identity to a store that lacks one.
 func (f *serveFlags) openInRedis(ctx context.Context, a *app, id store.Identity) (store.Store, error) {
 	s, err := f.redis.open(ctx, a.log, redisstore.Options{MustExist: true})
 	if err != nil {
 		return nil, err
+	}
+	if err := s.CheckServers(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	if have := s.Identity(); have != (store.Identity{}) {
 		if _, err := have.Adopt(id, true, false); err != nil {
