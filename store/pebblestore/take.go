@@ -26,6 +26,9 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	return o.taken, nil
 }
 
+// urlsOfRow is how many URLs of a queue take as long to lease as a row to find.
+const urlsOfRow = 4
+
 // takeOp reads the queues in the database alone, which flush brings up to date: within the
 // step no queue is read twice.
 type takeOp struct {
@@ -48,7 +51,7 @@ func (o *takeOp) weight() int { return min(max(1, o.req.MaxURLs), 1<<16) }
 func (o *takeOp) apply(tx *txn) error {
 	tx.flush()
 	o.txn, o.r = tx, sched.NewRequest(o.req, sched.Now(tx.now))
-	o.r.Part, o.part.Room = &o.part, tx.left.rows
+	o.r.Part, o.part.Room = &o.part, urlsOfRow*tx.left.rows
 	next, err := o.take()
 	tx.note(err)
 	// After all other rows of the step: Pebble's write buffer takes in a row next to the one before

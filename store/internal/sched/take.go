@@ -20,7 +20,7 @@ type Request struct {
 // Part is the part of a request that one call of [Sched.Take] carries out, with what the calls before it did. What a
 // call serves stays served: others may come between two parts.
 type Part struct {
-	Room int  // how many leases and queues this part may still touch
+	Room int  // how much this part may still do: 1 for each URL, and queueCost for each queue that is served
 	More bool // by the end of a part: there is another, with more room
 
 	taken  int
@@ -48,6 +48,9 @@ func NewRequest(r store.TakeRequest, now int64) Request {
 		MaxBytes: r.MaxBytes, MaxQueues: max(0, r.MaxQueues), MaxInFlight: max(0, r.MaxInFlight),
 	}
 }
+
+// queueCost is how many URLs of a queue cost as much as to come to the queue.
+const queueCost = 4
 
 // Serve leases up to n URLs of a queue, but none once it leased room bytes (see Size): first
 // the expired leases, then the due URLs. It returns how many it leased, and their bytes.
@@ -210,7 +213,7 @@ func (t *taking) from(q *Queue) error {
 	}
 	some := min(n, t.Room)
 	got, bytes, err := t.serve(q, some, t.MaxBytes-t.bytes)
-	t.Room -= max(1, got)
+	t.Room -= queueCost + got
 	if t.begun, t.rest = nil, n-got; got == some && got < n {
 		t.begun = q
 	}
