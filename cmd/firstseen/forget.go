@@ -172,7 +172,7 @@ func (f *forgetFlags) forget(ctx context.Context, s store.Store) (n int64, err e
 
 // openOver opens a frontier that makes keys as a store's were made.
 func openOver(s store.Store) (*frontier.Frontier, error) {
-	p, err := canon.ParseProfile(s.Identity().Profile)
+	p, err := canon.ParseRecorded(s.Identity().Profile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
 	}

@@ -32,7 +32,8 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.StringVar(&f.backupDir, "backup-dir", "", "directory for backups of the store, which clients ask for; created if it does not exist")
 	f.also.add(fs)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
-	bounded(&f.bounds, fs, &f.cache, "cache", 64, 16, "MiB of memory for the store's cache and write buffers")
+	bounded(&f.bounds, fs, &f.cache, "cache", 64, 16, "MiB of memory for the store's cache of rows")
+	bounded(&f.bounds, fs, &f.buffers, "write-buffers", 64, 4, "MiB of memory for the store's write buffers; with more, rows that come and go are never written to tables, and a start after a kill takes longer")
 	bounded(&f.bounds, fs, &f.indexMiB, "index-memory", 0, 0, "MiB that the index of the keys may take, 10 bytes a key; beyond it run files answer",
 		special[int64]{0, "for no bound"}, special[int64]{-1, "for no index"})
 	bounded(&f.bounds, fs, &f.server.MinFree, "min-free", 1<<30, 0, "bytes to keep free on the disk: with less, writes are refused", special[int64]{-1, "for no such bound"})

@@ -154,7 +154,7 @@ func TestExpiryWhilePurging(t *testing.T) {
 	// A step of expiry that goes through half of the keys.
 	if err := s.do(t.Context(), readOp(func(tx *txn) error {
 		tx.addGeneration(c)
-		keys, _, err := g.keysFrom(expireKeys)
+		keys, _, err := g.keysFrom(1 << 14)
 		if err != nil {
 			return err
 		}
