@@ -15,6 +15,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/flock"
 )
 
 // Options configure a Sample. The zero value works.
@@ -116,7 +117,7 @@ func (s *Sample) open(dir string) (err error) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		if s.lock, err = lockFile(filepath.Join(dir, "LOCK")); err != nil {
+		if s.lock, err = flock.Dir(dir); err != nil {
 			return err
 		}
 		flag = os.O_CREATE | os.O_RDWR | os.O_APPEND

@@ -89,8 +89,9 @@ const maxCheckpoints = 3
 // shows whether the store itself is damaged.
 func (b *backup) database() (err error) {
 	for range maxCheckpoints {
+		acked := b.s.note.acked.Load()
 		if err = b.checkpoint(); err == nil {
-			err = b.look()
+			err = cmp.Or(b.look(), b.note(acked))
 		}
 		if !errors.Is(err, store.ErrCorrupt) {
 			return err
@@ -113,11 +114,27 @@ func (b *backup) checkpoint() error {
 	return cmp.Or(b.ended(), corruption(err))
 }
 
+// note makes the note of the copy, which must have what was acknowledged.
+func (b *backup) note(acked uint64) error {
+	c, err := list(b.s.opt.FS, b.dir)
+	if err != nil {
+		return err
+	}
+	n, err := noteOf(c, b.s.opt.format)
+	if err == nil && n.acked > 0 && n.acked < acked {
+		err = fmt.Errorf("the copied log ends too early: %w", store.ErrCorrupt)
+	}
+	if err != nil {
+		return err
+	}
+	return writeNote(b.s.opt.FS, b.dir, n)
+}
+
 // look opens the copied database for reading, notes the run files that it names, and counts its keys.
 func (b *backup) look() (err error) {
 	opt := b.s.opt
 	opt.Mode, opt.CacheBytes = OpenReadOnly, 8<<20
-	db, err := openPebble(b.dir, opt, newHealth())
+	db, err := openPebble(b.dir, opt, newHealth(), nil)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (w *runsWriter) write(p *keyPart) (err error) {
 	if p.file, err = w.writer(n); err != nil {
 		return err
 	}
-	p.file.Begin(n)
+	p.file.Begin(p.g.num, n)
 	for {
 		keys, err := from.Next()
 		if err != nil {
@@ -160,7 +160,7 @@ func (tx *txn) replace(parts []*keyPart) error {
 		if p.purge && tx.s.views > 0 {
 			return errViews
 		}
-		r, err := p.file.File.Run(p.place)
+		r, err := p.file.File.Run(p.g.num, p.place)
 		if err != nil {
 			return err
 		}
@@ -208,6 +208,9 @@ func (s *Store) mergeParts(parts []*keyPart) error {
 		for _, r := range p.inputs {
 			if alive {
 				r.busy = errors.Is(err, runfile.ErrDamaged)
+				if r.busy {
+					s.damage.note("", err)
+				}
 			}
 			r.File.Release()
 		}

@@ -25,9 +25,9 @@ import (
 const pebbleFormat = pebble.FormatValueSeparation
 
 // pebbleOptions are Pebble's options for ours.
-func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
+func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Options {
 	o := &pebble.Options{
-		FS:                 newWatchFS(dir, opt, h),
+		FS:                 newWatchFS(dir, opt, h, n),
 		ReadOnly:           opt.Mode == OpenReadOnly,
 		ErrorIfNotExists:   opt.Mode != OpenOrCreate,
 		FormatMajorVersion: pebbleFormat,
@@ -61,24 +61,9 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 	return o
 }
 
-// checkThere returns store.ErrNotFound for a directory that must exist and doesn't, before
-// Pebble makes it to put its lock there.
-func (o *Options) checkThere(dir string) error {
-	if o.Mode == OpenOrCreate {
-		return nil
-	}
-	if _, err := o.FS.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return fault.As(store.ErrNotFound, "cannot open store %s: the directory does not exist", dir)
-	}
-	return nil
-}
-
 // openError converts an error of pebble.Open to one of this package.
 func openError(dir string, fs vfs.FS, err error) error {
-	d := findLogDamage(dir, fs, err)
 	switch {
-	case d != nil:
-		err = fault.As(errors.Join(store.ErrCorrupt, err), "%w", d)
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		err = fault.As(errors.Join(store.ErrNotFound, err), "the directory has no store")
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), err.Error() == "lock held by current process":
