@@ -63,13 +63,19 @@ func (s *Store) do(ctx context.Context, o op) error {
 	select {
 	case <-r.done:
 		return s.answer(r)
+	case <-s.stuck:
+		return s.failure() // r stays the committer's
 	case <-ctx.Done():
 	}
 	if r.state.CompareAndSwap(waiting, withdrawn) {
 		return ctx.Err()
 	}
-	<-r.done
-	return s.answer(r)
+	select {
+	case <-r.done:
+		return s.answer(r)
+	case <-s.stuck:
+		return s.failure()
+	}
 }
 
 // admit waits until o may go to the committer: leases, and Prepare, which comes before

@@ -2,7 +2,7 @@ package pebblestore
 
 import "sync"
 
-// runDamage is the damage of run files that was met since Open. A look-up that meets some refuses the keys
+// runDamage is the damage of run files, and of Pebble's tables, that was met since Open. A look-up that meets some refuses the keys
 // that it cannot look up, and those alone; for the rest of the store life goes on, so it is told here.
 type runDamage struct {
 	tell func(error) // Options.OnDamage

@@ -50,7 +50,6 @@ type Store struct {
 	texts    *texts
 	keeper   keeper
 	cold     cold
-	damage   runDamage
 	repaired []string // what Open corrected; written by it alone
 	names    crawlnames.Table
 	closing  chan struct{}  // closed by Close
@@ -176,6 +175,7 @@ func (s *Store) checkRepaired() error {
 // openNoted opens a store that has a note.
 func openNoted(dir string, opt Options, n *note) (*Store, error) {
 	h := newHealth()
+	h.damage.tell = opt.OnDamage
 	var noted *noteKeeper
 	if opt.Mode != OpenReadOnly {
 		noted = newNoteKeeper(opt.FS, dir, n)
@@ -198,7 +198,6 @@ func openNoted(dir string, opt Options, n *note) (*Store, error) {
 		byNum:    map[uint32]*crawl{},
 
 		texts:  newTexts(opt.textBytes),
-		damage: runDamage{tell: opt.OnDamage},
 		keeper: keeper{poke: make(chan struct{}, 1)},
 	}
 	s.identity.Store(&store.Identity{})
@@ -328,7 +327,11 @@ func (s *Store) Close() error {
 	close(s.closing)
 	close(s.queue)
 	s.gate.Unlock()
-	<-s.stopped
+	select {
+	case <-s.stopped:
+	case <-s.stuck:
+		return s.failure()
+	}
 	s.behind.Wait()
 	s.keeper.releasing.Wait()
 	err := s.closePebble()

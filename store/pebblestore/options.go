@@ -46,8 +46,8 @@ type Options struct {
 	// has CacheBytes/4, at most 32 MiB. The default is 256 MiB.
 	CacheBytes int64
 
-	// OnDamage is called with the first damage that is met in each run file, up to a hundred of them. It
-	// must return soon. The default is none.
+	// OnDamage is called with the first damage that is met in each run file or table, up to a hundred of
+	// them. It must return soon. The default is none.
 	OnDamage func(error)
 
 	tuning

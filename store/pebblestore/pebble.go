@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -31,7 +32,7 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 		ReadOnly:           opt.Mode == OpenReadOnly,
 		ErrorIfNotExists:   opt.Mode != OpenOrCreate,
 		FormatMajorVersion: pebbleFormat,
-		Logger:             pebbleLog{},
+		Logger:             pebbleLog{h},
 		EventListener:      h.listener(),
 		MemTableSize:       2 * uint64(opt.memTableBytes), // from half of that on, its Open flushes them
 		CacheSize:          opt.CacheBytes,
@@ -79,13 +80,35 @@ func openError(dir string, fs vfs.FS, err error) error {
 	return fmt.Errorf("cannot open store %s: %w", dir, err)
 }
 
-// corruption wraps an error of Pebble about damaged files, with advice.
+// corruption makes an error of Pebble about damaged files one that names the file, with advice.
 func corruption(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) || errors.Is(err, store.ErrCorrupt) {
 		return err
 	}
-	return fmt.Errorf("%w: %w; the disk returned other bytes than were written: "+
-		"check it, then restore a copy of the directory or import an export", store.ErrCorrupt, err)
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return fault.As(err, "%w", corruptionOf(info))
+	}
+	return fault.As(errors.Join(store.ErrCorrupt, err), "%s; %s", firstLine(err), adviceDamaged)
+}
+
+const adviceDamaged = "the disk returned other bytes than were written: check it, then restore a copy of the directory or import an export"
+
+func corruptionOf(info *pebble.DataCorruptionInfo) error {
+	return fault.As(store.ErrCorrupt, "file %s is damaged (%s); %s", info.Path, firstLine(info.Details), adviceDamaged)
+}
+
+// pathOf returns the file that an error of damage is about, "" if it names none.
+func pathOf(err error) string {
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return info.Path
+	}
+	return ""
+}
+
+// firstLine returns what an error of Pebble says: further lines repeat it.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
+	return strings.TrimPrefix(text, "pebble: ")
 }
 
 // foreignFormat reports whether the database in dir is in a version of Pebble's own format that this

@@ -161,9 +161,10 @@ func (fs *watchFS) Remove(name string) error {
 	})
 }
 
-// Rename implements vfs.FS.
+// Rename implements vfs.FS. Pebble renames its options during Open, and if it can't leaves goroutines behind that
+// end the process.
 func (fs *watchFS) Rename(oldName, newName string) error {
-	return fs.change(retried, func() error { return fs.FS.Rename(oldName, newName) })
+	return fs.change(fs.need(fs.PathDir(newName), vfs.WriteCategoryUnspecified), func() error { return fs.FS.Rename(oldName, newName) })
 }
 
 // Lock implements vfs.FS. The directory is locked already, if that is possible (see lockDir): the file
@@ -229,6 +230,29 @@ func (f *watchFile) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Stat implements vfs.File. Pebble asks a log that it uses again for its size, and panics if it does not learn it.
+func (f *watchFile) Stat() (vfs.FileInfo, error) {
+	var info vfs.FileInfo
+	err := f.fs.change(f.need, func() (err error) {
+		info, err = f.File.Stat()
+		return err
+	})
+	if err == nil && info == nil { // the store has failed
+		return vfs.NewMemFile(nil).Stat()
+	}
+	return info, err
+}
+
+// Close implements vfs.File. Pebble panics if it cannot close a log.
+func (f *watchFile) Close() error {
+	err := f.File.Close()
+	if err != nil && f.need == vital {
+		f.fs.h.die(fmt.Errorf("cannot close a file: %w", err))
+		return nil
+	}
+	return err
 }
 
 // Sync implements vfs.File.
