@@ -10,7 +10,7 @@ func (f *serveFlags) checkLimits() error {
 	if _, err := f.chosenProfiles(); err != nil {
 		return err
 	}
-	if err := refuse("serve", below("max-per-queue", f.maxPerQueue, 0), below("max-held", f.maxHeld, 0), below("index-memory", f.indexMiB, 0),
+	if err := refuse("serve", below("max-per-queue", f.maxPerQueue, 0), below("max-held", f.maxHeld, 0), below("index-memory", f.indexMiB, -1),
 		below("max-depth", f.maxDepth, 0), below("min-free", f.server.MinFree, -1), below("max-in-flight", f.maxInFlight, 0),
 		below("max-expired", min(f.maxExpired.http, f.maxExpired.grpc), 0), below("captures", f.captures, 0), below("cache", f.cache, 16),
 		negative("seen-for", f.seenFor), negative("delay", f.delay), negative("retry-after", f.retryAfter),

@@ -137,9 +137,11 @@ func (s *Sample) open(dir string) (err error) {
 
 // load reads the file.
 func (s *Sample) load() error {
+	ours := false // a line
 	err := s.log.scan(func(text []byte, at int64) error {
 		s.lines++
 		if at == 0 {
+			ours = bytes.HasPrefix(text, []byte(header[:len(header)-1]))
 			return s.readHeader(text)
 		}
 		switch l, err := parseLine(text); {
@@ -147,12 +149,17 @@ func (s *Sample) load() error {
 		case err != nil:
 			s.damaged.Add(1)
 		case l.isCapture:
+			ours = true
 			s.index.put(l.place, l.variant, at)
 		default:
+			ours = true
 			s.index.raise(l.level)
 		}
 		return nil
 	})
+	if err == nil && s.lines > 0 && !ours {
+		err = fault.As(store.ErrFormat, "%s is not a sample of fetches: move it away", s.name)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot read captures: %w", err)
 	}

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -161,6 +162,63 @@ const unnotedFormat = 3
 
 // errNote says what helps if nothing but the note is wrong.
 var errNote = fault.As(store.ErrCorrupt, "or open the store with OpenRepair (firstseen verify --repair), which makes the file again")
+
+// otherNames are the other files that this package makes, for a while or for people to look at.
+var otherNames = regexp.MustCompile(`^(LOCK|repair\.tmp|damaged-[0-9]+\.log|[0-9]+\.dbtmp|temporary\..+)$`)
+
+// IsFile reports whether a path in the directory of a store is that of a file which stores have.
+func IsFile(path string) bool {
+	if run, ok := strings.CutPrefix(path, "runs/"); ok {
+		return runName.MatchString(run)
+	}
+	return storeNames.MatchString(path) || otherNames.MatchString(path) || path == noteName || path == noteTemp || path == "probe"
+}
+
+// Remove removes a directory that was to become a store, with the files that stores have, and others whose paths in
+// it are given. If it has anything else, it stays as it is, and the error names that. There may be no directory.
+func Remove(fs vfs.FS, dir string, besides ...string) error {
+	info, err := fs.Stat(dir)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if foreign, err := foreignIn(fs, dir, "", info, besides); err != nil || foreign != "" {
+		return cmp.Or(err, fault.As(store.ErrInvalid, "cannot remove %s: firstseen did not make %s; move it away", dir, foreign))
+	}
+	return fs.RemoveAll(dir)
+}
+
+// foreignIn returns the path of something in a directory that no store has, "" if there is nothing.
+func foreignIn(fs vfs.FS, dir, below string, info vfs.FileInfo, besides []string) (string, error) {
+	if !info.IsDir() {
+		return dir, nil
+	}
+	names, err := fs.List(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		info, err := fs.Stat(path)
+		switch {
+		case isMissing(err):
+			return path, nil // a link to nothing
+		case err != nil:
+			return "", err
+		case info.IsDir() && below == "" && (name == "runs" || slices.ContainsFunc(besides, func(b string) bool { return fs.PathDir(b) == name })):
+			if foreign, err := foreignIn(fs, path, name, info, besides); err != nil || foreign != "" {
+				return foreign, err
+			}
+		case info.IsDir():
+			return path, nil
+		case !IsFile(fs.PathJoin(below, name)) && !slices.Contains(besides, fs.PathJoin(below, name)):
+			return path, nil
+		}
+	}
+	return "", nil
+}
 
 // noteOf makes the note of a directory that has none of its own, by what is there.
 func noteOf(c *contents, format uint32) (*note, error) {
