@@ -73,6 +73,7 @@ type backup struct {
 	earlier []string
 	runs    map[runfile.ID]struct{} // those that a row names
 	shares  bool                    // the file system of the store
+	noted   *note
 	size    BackupSize
 }
 
@@ -120,14 +121,10 @@ func (b *backup) note(acked uint64) error {
 	if err != nil {
 		return err
 	}
-	n, err := noteOf(c, b.s.opt.format)
-	if err == nil && n.acked > 0 && n.acked < acked {
+	if b.noted, err = noteOf(c, b.s.opt.format); err == nil && b.noted.acked > 0 && b.noted.acked < acked {
 		err = fmt.Errorf("the copied log ends too early: %w", store.ErrCorrupt)
 	}
-	if err != nil {
-		return err
-	}
-	return writeNote(b.s.opt.FS, b.dir, n)
+	return err
 }
 
 // look opens the copied database for reading, notes the run files that it names, and counts its keys.
@@ -178,7 +175,16 @@ func (b *backup) runFiles() error {
 			return fmt.Errorf("cannot copy run file %s: %w", id.Name(), err)
 		}
 	}
-	return errors.Join(b.s.syncDir(to), b.s.syncDir(b.dir), b.s.syncDir(fs.PathDir(b.dir)))
+	for id := range b.runs {
+		f, err := runfile.Open(fs, to, id)
+		if err != nil {
+			return err
+		}
+		b.noted.runs = append(b.noted.runs, noteOfRun(f))
+		f.Release()
+	}
+	slices.SortFunc(b.noted.runs, runNote.compare)
+	return errors.Join(b.s.syncDir(to), writeNote(fs, b.dir, b.noted), b.s.syncDir(fs.PathDir(b.dir)))
 }
 
 // runFile links a run file of the store or of an earlier backup, or copies it. A name is that of one content.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // Open decides by reading alone what a directory is. Only names that a store has count: files of
@@ -306,9 +307,34 @@ func (c *contents) check(n *note) error {
 		return fmt.Errorf("%w: %s is damaged or an older copy: %d of its bytes are whole, and %d were synced; nothing was changed: "+
 			"restore a copy of the directory or import an export", store.ErrCorrupt, c.fs.PathJoin(c.dir, c.manifest), m.length, was.length)
 	}
+	for _, r := range n.runs {
+		if err := c.checkRun(r); err != nil {
+			return err
+		}
+	}
 	d, err := c.checkLogs(n, m.minLog)
 	if err == nil && d != nil {
 		err = fault.As(store.ErrCorrupt, "%w", d)
 	}
 	return err
+}
+
+// checkRun looks whether a run file is there, and is that file.
+func (c *contents) checkRun(r runNote) error {
+	if !slices.Contains(c.runs, r.name) {
+		return c.missing(c.fs.PathJoin("runs", r.name))
+	}
+	id, err := runfile.ParseName(r.name)
+	if err != nil {
+		return err
+	}
+	f, err := runfile.Open(c.fs, c.fs.PathJoin(c.dir, "runs"), id)
+	if err != nil {
+		return err
+	}
+	defer f.Release()
+	if f.Bytes() != r.bytes {
+		return fmt.Errorf("file %s has %d bytes, and had %d: %w", f.Path(), f.Bytes(), r.bytes, runfile.ErrDamaged)
+	}
+	return nil
 }

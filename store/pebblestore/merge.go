@@ -72,6 +72,9 @@ func (s *Store) makeRuns(parts []*keyPart) (err error) {
 			return err
 		}
 	}
+	for _, f := range w.all {
+		s.note.hasRun(f.File) // if no row names it after all, it is removed now
+	}
 	return nil
 }
 

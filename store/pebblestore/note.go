@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // The note says what the directory must have. Pebble cannot tell a store from the rest of one: without the
@@ -26,11 +28,12 @@ import (
 //	manifest 000005 1234 0a1b2c3d        its number, and the length and CRC-32C of what was synced
 //	log 000004 from 1                    each log, with the first change that it can have
 //	log 000009 from 5120
+//	run 5fa7…a014.run 8896               each run file that a row named, until it is removed, and its length
 //	acknowledged 6000                    the number of a change that was acknowledged
 //	crc32c 9f8e7d6c                      of the lines before
 //
 // It is written, durably, before anything else in a new directory; when a log is begun, before that has a
-// record; before a log is removed; and within a second of a change that was acknowledged. So an idle
+// record; before a log or a run file is removed; and within a second of a change that was acknowledged. So an idle
 // store has nothing that could be lost unnoticed.
 const (
 	noteName = "firstseen.store"
@@ -45,6 +48,7 @@ type note struct {
 	creating bool
 	manifest manifestNote
 	logs     []logNote // ascending
+	runs     []runNote // in order of name
 	acked    uint64
 }
 
@@ -58,6 +62,16 @@ type manifestNote struct {
 // logNote is a log.
 type logNote struct{ num, from uint64 }
 
+// runNote is a run file.
+type runNote struct {
+	name  string
+	bytes int64
+}
+
+func noteOfRun(f *runfile.File) runNote { return runNote{f.ID().Name(), f.Bytes()} }
+
+func (r runNote) compare(o runNote) int { return strings.Compare(r.name, o.name) }
+
 func (n *note) append(dst []byte) []byte {
 	dst = fmt.Appendf(dst, "firstseen store, format %d\n", n.format)
 	if n.creating {
@@ -69,6 +83,9 @@ func (n *note) append(dst []byte) []byte {
 	for _, l := range n.logs {
 		dst = fmt.Appendf(dst, "log %06d from %d\n", l.num, l.from)
 	}
+	for _, r := range n.runs {
+		dst = fmt.Appendf(dst, "run %s %d\n", r.name, r.bytes)
+	}
 	dst = fmt.Appendf(dst, "acknowledged %d\n", n.acked)
 	return fmt.Appendf(dst, "crc32c %08x\n", crc32.Checksum(dst, castagnoli))
 }
@@ -79,11 +96,14 @@ func parseNote(text []byte) (*note, error) {
 	for line := range bytes.Lines(text) {
 		s := string(line)
 		var l logNote
+		var run runNote
 		switch m := &n.manifest; {
 		case scans(s, "firstseen store, format %d\n", &n.format), scans(s, "acknowledged %d\n", &n.acked):
 		case scans(s, "manifest %d %d %x\n", &m.num, &m.length, &m.sum):
 		case scans(s, "log %d from %d\n", &l.num, &l.from):
 			n.logs = append(n.logs, l)
+		case scans(s, "run %s %d\n", &run.name, &run.bytes):
+			n.runs = append(n.runs, run)
 		case s == "creating\n":
 			n.creating = true
 		}
@@ -174,10 +194,10 @@ func (k *noteKeeper) write() error {
 func (k *noteKeeper) writeLocked() error {
 	k.now.acked = k.acked.Load()
 	n := k.now
-	if n.manifest == k.on.manifest && n.acked == k.on.acked && n.creating == k.on.creating && slices.Equal(n.logs, k.on.logs) {
+	if n.manifest == k.on.manifest && n.acked == k.on.acked && n.creating == k.on.creating && slices.Equal(n.logs, k.on.logs) && slices.Equal(n.runs, k.on.runs) {
 		return nil
 	}
-	n.logs = slices.Clone(n.logs) // began and begins change them
+	n.logs, n.runs = slices.Clone(n.logs), slices.Clone(n.runs) // others change them
 	if err := writeNote(k.fs, k.dir, &n); err != nil {
 		return fmt.Errorf("cannot write %s: %w", k.fs.PathJoin(k.dir, noteName), err)
 	}
@@ -185,11 +205,29 @@ func (k *noteKeeper) writeLocked() error {
 	return nil
 }
 
-// complete notes that the store was made.
-func (k *noteKeeper) complete() error {
+// complete notes that the store is whole, with these run files.
+func (k *noteKeeper) complete(runs []runNote) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.now.creating = false
+	k.now.creating, k.now.runs = false, runs
+	return k.writeLocked()
+}
+
+// hasRun notes a run file that a row names, durably.
+func (k *noteKeeper) hasRun(f *runfile.File) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r := noteOfRun(f)
+	if i, found := slices.BinarySearchFunc(k.now.runs, r, runNote.compare); !found {
+		k.now.runs = slices.Insert(k.now.runs, i, r)
+	}
+}
+
+// removingRuns notes that run files will be removed.
+func (k *noteKeeper) removingRuns(gone func(name string) bool) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now.runs = slices.DeleteFunc(k.now.runs, func(r runNote) bool { return gone(r.name) })
 	return k.writeLocked()
 }
 

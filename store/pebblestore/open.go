@@ -262,7 +262,14 @@ func (s *Store) load() error {
 		s.endLearning()
 	}
 	if s.note != nil {
-		return s.note.complete()
+		var runs []runNote
+		for g := range s.generations() {
+			for _, r := range g.runs {
+				runs = append(runs, noteOfRun(r.File))
+			}
+		}
+		slices.SortFunc(runs, runNote.compare)
+		return s.note.complete(slices.Compact(runs))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -62,6 +63,9 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 	return o
 }
 
+// tableOf finds the number of the table in an error of Pebble about one that is missing or has another size.
+var tableOf = regexp.MustCompile(`^L[0-9]: ([0-9]{6,}): `)
+
 // openError converts an error of pebble.Open to one of this package.
 func openError(dir string, fs vfs.FS, err error) error {
 	switch {
@@ -71,6 +75,9 @@ func openError(dir string, fs vfs.FS, err error) error {
 		err = fault.As(err, "%w", store.ErrLocked)
 	case foreignFormat(dir, fs):
 		err = fault.As(store.ErrFormat, "it has another format: %w", err)
+	case tableOf.MatchString(err.Error()) && (errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "size mismatch")):
+		path := fs.PathJoin(dir, tableOf.FindStringSubmatch(err.Error())[1]+".sst")
+		err = fault.As(errors.Join(store.ErrCorrupt, err), "table %s is missing or was cut (%s); put it back, restore a copy of the directory or import an export", path, firstLine(err))
 	default:
 		err = corruption(err)
 		if failed := (*os.PathError)(nil); errors.As(err, &failed) && !errors.Is(err, store.ErrCorrupt) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -49,6 +50,15 @@ type ID [16]byte
 
 // Name returns the name of the file with this id.
 func (id ID) Name() string { return hex.EncodeToString(id[:]) + ".run" }
+
+// ParseName returns the id of the file with a name.
+func ParseName(name string) (id ID, err error) {
+	b, err := hex.DecodeString(strings.TrimSuffix(name, ".run"))
+	if err != nil || len(b) != len(id) {
+		return id, fmt.Errorf("%q names no run file: %w", name, store.ErrCorrupt)
+	}
+	return ID(b), nil
+}
 
 // File is an open file. It is closed when its last user calls Release.
 type File struct {
