@@ -99,7 +99,7 @@ func chunkAt(b []byte, num uint64) (c logChunk) {
 	return c
 }
 
-// scanLog reads a log. It goes on after damage, at the next block.
+// scanLog reads a log. After damage it goes on with the next chunk that is as it was written.
 func scanLog(fs vfs.FS, dir string, num uint64) (s logScan, err error) {
 	s.num = num
 	f, err := fs.Open(fs.PathJoin(dir, logName(num)), vfs.SequentialReadsOption)
@@ -118,9 +118,11 @@ func scanLog(fs vfs.FS, dir string, num uint64) (s logScan, err error) {
 			c := chunkAt(b, num)
 			if c.bytes == 0 {
 				empty := len(b) <= fullest && n == logBlock && len(bytes.Trim(b, "\x00")) == 0
-				closed = c.closed && !rec.open && !s.torn
-				s.torn = s.torn || !empty && !closed
-				break
+				if closed = c.closed && !rec.open && !s.torn; empty || closed {
+					break
+				}
+				s.torn, b = true, b[1:]
+				continue
 			}
 			b = b[c.bytes:]
 			s.add(&rec, &c, s.size+int64(n-len(b)))

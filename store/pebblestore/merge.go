@@ -75,7 +75,10 @@ func (s *Store) makeRuns(parts []*keyPart) (err error) {
 	for _, f := range w.all {
 		s.note.hasRun(f.File) // if no row names it after all, it is removed now
 	}
-	return nil
+	if err := s.note.write(); err != nil {
+		s.die(err)
+	}
+	return s.failure()
 }
 
 // runsWriter writes runs: large ones into files of their own, others into one.

@@ -95,6 +95,20 @@ func newMutated(t *testing.T, closed bool) *mutated {
 	if _, err := s.Take(t.Context(), store.TakeRequest{Crawl: "urls", MaxURLs: 20, Lease: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
+	idle(t, s, func() bool { // merges have ended
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		s.note.mu.Lock()
+		defer s.note.mu.Unlock()
+		for g := range s.generations() {
+			for _, r := range g.runs {
+				if r.busy || !slices.Contains(s.note.now.runs, noteOfRun(r.File)) {
+					return false
+				}
+			}
+		}
+		return true
+	})
 	if err := s.note.write(); err != nil { // as it is after a second
 		t.Fatal(err)
 	}
