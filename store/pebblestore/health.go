@@ -3,6 +3,8 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,11 +20,12 @@ import (
 // cannot write the log or manifest (see watchFS), or tables: Pebble writes these again without
 // end, while writers wait for room. After some failures in a row it is enough.
 type health struct {
-	once, onceStuck sync.Once
-	err             error         // why the store has failed
-	dead            chan struct{} // closed once err is set
-	stuck           chan struct{} // closed if a goroutine of Pebble will never go on, nor release its locks
-	misses          atomic.Int64  // background failures in a row
+	once, onceStuck, onceParked sync.Once
+	err                         error         // why the store has failed
+	dead                        chan struct{} // closed once err is set
+	stuck                       chan struct{} // closed if a goroutine of Pebble will never go on, nor release its locks
+	parked                      chan struct{} // closed if a compaction met damage, and never ends
+	misses                      atomic.Int64  // background failures in a row
 
 	// compactions is how many Pebble may run: none while Open loads.
 	compactions atomic.Int32
@@ -40,7 +43,7 @@ const maxMisses = 20
 const retryPause = 5 * time.Millisecond
 
 func newHealth() *health {
-	return &health{dead: make(chan struct{}), stuck: make(chan struct{})}
+	return &health{dead: make(chan struct{}), stuck: make(chan struct{}), parked: make(chan struct{})}
 }
 
 // failure returns the first error that die got, or nil.
@@ -103,6 +106,32 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 
 func (h *health) stick() { h.onceStuck.Do(func() { close(h.stuck) }) }
 
+// met is called by the goroutine of Pebble that met damage, before it gets the error. A compaction would panic with it
+// if the damaged block has rows below a single delete. So it is held here for good: its tables are not compacted again,
+// and the others are. It holds no lock; Close does not wait for it, and does not close Pebble.
+func (h *health) met(i pebble.DataCorruptionInfo) {
+	h.damage.note(i.Path, corruptionOf(&i))
+	if inCompaction() {
+		h.onceParked.Do(func() { close(h.parked) })
+		select {}
+	}
+}
+
+// inCompaction reports whether a compaction of Pebble calls.
+func inCompaction() bool {
+	var callers [64]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	for {
+		f, more := frames.Next()
+		if strings.Contains(f.Function, "/internal/compact.(*") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
 func (h *health) listener() *pebble.EventListener {
 	wrote := func(err error) {
 		switch {
@@ -118,7 +147,7 @@ func (h *health) listener() *pebble.EventListener {
 		BackgroundError: func(error) { time.Sleep(retryPause) },
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
 		WriteStallEnd:   h.stalls.end,
-		DataCorruption:  func(i pebble.DataCorruptionInfo) { h.damage.note(i.Path, corruptionOf(&i)) },
+		DataCorruption:  h.met,
 		FlushEnd:        func(i pebble.FlushInfo) { wrote(i.Err) },
 		CompactionEnd:   func(i pebble.CompactionInfo) { wrote(i.Err) },
 	}

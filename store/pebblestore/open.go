@@ -88,6 +88,9 @@ var _ store.Store = (*Store)(nil)
 // store.ErrNotFound if it must exist and doesn't.
 func Open(dir string, opt Options) (*Store, error) {
 	opt = opt.withDefaults()
+	if info, err := opt.FS.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("cannot open store %s: a file, not a directory", dir)
+	}
 	lock, err := lockDir(opt.FS, dir)
 	opt.locked = lock != nil
 	s, err := open(dir, opt, err)
@@ -139,6 +142,9 @@ func open(dir string, opt Options, err error) (*Store, error) {
 func (n *note) usable(dir string, opt *Options) (*note, error) {
 	switch {
 	case n == nil && opt.Mode != OpenOrCreate:
+		if _, err := opt.FS.Stat(dir); isMissing(err) {
+			return nil, fault.As(store.ErrNotFound, "the directory does not exist")
+		}
 		return nil, fault.As(store.ErrNotFound, "the directory has no store")
 	case n == nil:
 		n = &note{format: opt.format, creating: true}
@@ -377,7 +383,13 @@ func (s *Store) closePebble() (err error) {
 	if s.opt.Mode != OpenReadOnly && !s.isDead() {
 		err = s.db.Flush()
 	}
-	err = errors.Join(err, s.db.Close())
+	closed := make(chan error, 1)
+	go func() { closed <- s.db.Close() }()
+	select {
+	case errClose := <-closed:
+		err = errors.Join(err, errClose)
+	case <-s.parked: // what it holds stays, until the process ends
+	}
 	if s.note != nil && err == nil && !s.isDead() {
 		err = s.note.write()
 	}
