@@ -1,22 +1,30 @@
-# Targets a person types. `make test` is what CI runs: it installs what it needs (Go modules, Debian
-# packages where it may, packages of Maven and PyPI) and takes well under 30 minutes on two cores.
+# Targets a person types. `make test` is what CI runs: it installs what it needs itself (Debian packages
+# where it may, Go modules, packages of Maven Central, PyPI and npm).
 
 GO      ?= go
 PKGS    ?= ./...
-COUNT   ?= 1
 FUZZ    ?= 3s
 CC_HERE := $(shell command -v "$$($(GO) env CC)")
 ifneq ($(CC_HERE),)
 export CGO_ENABLED ?= 1
 endif
 
-.PHONY: all build generate test deps vet unit race fuzz-smoke test-examples lint clean \
+.PHONY: all build generate check test deps vet suite fuzz-smoke test-examples lint clean \
         test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench torture soak release dist test-packages
+
+# The tests link what a release links, Pebble without the C library of zstd, which takes a third of a minute to compile.
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -tags=pebblegozstd
+
+# What a release is built with, and checked for vulnerabilities with: go fetches it as a module.
+export RELEASE_GO ?= go1.26.10
 
 all: build
 
+# build: the program, which the tests take as well (FIRSTSEEN_BIN). It is stripped as in a release, but without
+# -trimpath, for which Go would compile everything once more than for the tests.
+export FIRSTSEEN_BIN ?= $(CURDIR)/bin/firstseen
 build:
-	$(GO) build -trimpath -o bin/firstseen ./cmd/firstseen
+	$(GO) build -ldflags '-s -w' -o bin/firstseen ./cmd/firstseen
 
 # generate: files that are made from others: the stubs of urlfrontier.proto, which needs protoc,
 # and the Unicode tables, which needs the Python packages of internal/uts46/requirements.txt.
@@ -24,36 +32,30 @@ build:
 generate:
 	$(GO) generate ./frontier/frontierpb ./internal/uts46
 
-# test: everything that must hold, on a plain machine.
-test: deps vet unit race test-examples test-interop
+# check: before each commit. Vet, and the tests that need no other program and no network, in their short form.
+check:
+	$(GO) vet $(PKGS)
+	$(GO) test -short $(PKGS)
+
+# test: everything that must hold, on a plain machine. Its parts run side by side, since they wait for
+# processes and packages half of the time.
+test: deps build
+	@$(MAKE) --no-print-directory -j4 vet suite test-examples test-interop
 	@git rev-parse --is-inside-work-tree >/dev/null 2>&1 || exit 0; git diff --quiet -- go.mod go.sum || { echo 'cannot pass: the tests changed go.mod or go.sum'; exit 1; }
 
 # deps: programs that some tests drive, from Debian's packages, where they can be installed.
 deps:
 	@sh cmd/internal/tools/scripts/deps.sh
 
-# vet: on this machine, the two light packages also for 32 bits, all for another processor and system.
+# vet: for this machine, for another processor and system, and the two light packages also for 32 bits.
 vet:
 	$(GO) vet $(PKGS)
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet $(PKGS)
 	GOARCH=386 CGO_ENABLED=0 $(GO) vet ./canon ./hashkey/...
-	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build $(PKGS)
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/firstseen
 
-unit:
-	$(GO) test -count=$(COUNT) -timeout 20m $(PKGS)
-
-# race: the packages in which goroutines share state. Crashes and broken clusters take minutes
-# under the race detector, so they are in torture; -short leaves out 10,000 connections and
-# browsers. audit is left out: it would take as long as all of these; so are the laws of canon,
-# which pass millions of URLs through one goroutine.
-# The race detector needs a C compiler.
-race:
-ifeq ($(CC_HERE),)
-	@echo 'skip race: no C compiler here'
-else
-	$(GO) test -race -count=$(COUNT) -timeout 20m -skip 'PowerCut|Kill|Crash|ManySmall|Laws|Purell|Idempotence|Hostile' ./canon ./hashkey/... $$($(GO) list ./store/... | grep -v /redisstore) ./frontier/...
-	$(GO) test -race -short -count=$(COUNT) -timeout 20m ./internal/rediscluster ./store/redisstore/... $(addprefix ./cmd/internal/,server replay archive synth input)
-endif
+# suite: each test once, under the race detector unless cmd/internal/tools/testrun/plain.txt says why not.
+suite:
+	$(GO) run ./cmd/internal/tools/testrun
 
 # fuzz-smoke: each fuzz target for a few seconds, beyond its seeds. Its inputs differ from
 # run to run, so it is not part of test, which must answer the same twice.
@@ -65,7 +67,7 @@ fuzz-smoke:
 # here, with the reason.
 INTEROP_DIR ?= bin/interop
 test-interop:
-	@GO='$(GO)' sh cmd/internal/tools/interop/install.sh '$(INTEROP_DIR)' $(GO) test -count=1 -v -timeout 20m ./cmd/internal/tools/interop
+	@GO='$(GO)' sh cmd/internal/tools/interop/install.sh '$(INTEROP_DIR)' $(GO) test -count=1 -timeout 20m ./cmd/internal/tools/interop
 
 # bench-serve: our daemon under load, and URLFrontier beside it in the same run
 # when PEER names its jar.
@@ -153,8 +155,10 @@ test-packages:
 release:
 	@sh cmd/internal/tools/scripts/release.sh dist
 
+# lint: golangci-lint, and known vulnerabilities that the code can reach.
 lint:
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+	@sh cmd/internal/tools/scripts/vulns.sh bin/vulns
 
 clean:
 	rm -rf bin dist

@@ -77,7 +77,10 @@ func (q *qiita) missing(a, b string) []Rule {
 // firing is the rules of on that change one of the URLs, or how another rule does.
 func (q *qiita) firing(on ruleSet, urls ...string) (fired ruleSet) {
 	for _, raw := range urls {
-		_, _ = run(raw, on, q.params, func(r Rule, _, _ string) { fired = fired.with(findRule(r)) })
+		_, _ = q.run(raw, on, func(r Rule, _, _ string) { fired = fired.with(findRule(r)) })
+	}
+	if fired.has(rSortValues) {
+		fired |= on & setOfRules([]ruleID{rSortQuery}) // without it sort-values does nothing
 	}
 	if fired.has(rStripIndex) {
 		fired |= on & setOfRules([]ruleID{rStripTrailingSlash}) // which strip-index does again
@@ -86,8 +89,8 @@ func (q *qiita) firing(on ruleSet, urls ...string) (fired ruleSet) {
 }
 
 func (q *qiita) equalUnder(on ruleSet, a, b string) bool {
-	ca, errA := run(a, on, q.params, nil)
-	cb, errB := run(b, on, q.params, nil)
+	ca, errA := q.run(a, on, nil)
+	cb, errB := q.run(b, on, nil)
 	return errA == nil && errB == nil && ca == cb
 }
 

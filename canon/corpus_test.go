@@ -73,8 +73,7 @@ func TestLawsOnCorpora(t *testing.T) {
 func checkCorpus(t *testing.T, urls [][]byte) {
 	p, one := Qiita(), Qiita()
 	refused := 0
-	for i := 0; i < len(urls); i += stride {
-		raw := urls[i]
+	for i, raw := range urls {
 		if i%16 == 0 {
 			one = subset(t, uint32(i)*0x9e3779b1)
 		}

@@ -50,7 +50,7 @@ func ExampleProfile_With() {
 	fmt.Println(p)
 	fmt.Println(p.Canonicalize("http://www.example.com//a?utm_source=x&id=7"))
 	// Output:
-	// qiita:+strip-www,-collapse-slashes,+strip-tracking-params
+	// qiita:+strip-www,-collapse-slashes,+strip-tracking-params,lists=2
 	// http://example.com//a?id=7 <nil>
 }
 

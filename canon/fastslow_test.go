@@ -9,7 +9,7 @@ import (
 func checkFastIsSlow(t *testing.T, p *Profile, raw []byte) {
 	t.Helper()
 	q := p.engine.(*qiita)
-	want, wantErr := run(string(raw), q.onFor(string(raw)), q.params, nil)
+	want, wantErr := q.run(string(raw), q.onFor(string(raw)), nil)
 	if wantErr != nil {
 		want = ""
 	}

@@ -11,9 +11,11 @@ import (
 // fileReader reads JSON token by token, so that every error names its line;
 // encoding/json alone knows no place for unknown and duplicate keys.
 type fileReader struct {
-	data []byte
-	dec  *json.Decoder
-	bad  int64 // where the syntax error is; 0 if there is none
+	data  []byte
+	dec   *json.Decoder
+	lists *lists // of the rules in the file
+	bad   int64  // where the syntax error is; 0 if there is none
+	at    int64  // where an entry ends that can never hold; 0 if there is none
 }
 
 func newFileReader(data []byte) *fileReader {
@@ -23,6 +25,9 @@ func newFileReader(data []byte) *fileReader {
 // line is the number of the line, from 1, of the token read last.
 func (f *fileReader) line() int {
 	at := max(f.bad, f.dec.InputOffset())
+	if f.at > 0 {
+		at = f.at
+	}
 	return 1 + bytes.Count(f.data[:min(int(at), len(f.data))], []byte("\n"))
 }
 

@@ -23,7 +23,10 @@ var lawSeeds = []string{
 	"http://h?&&", "http://h?=", "http://h?a&a=&=a&b+c=%20&b%20c=+", "http://h?a%5B%5D=1&a[]=1", "http://h?c%40=1&c@=2&c2",
 	"http://h?utm_source=x&UTM%5FMedium=y&gclid=&a=1&phpsessid=1&sid=0123456789abcdef0123456789ABCDEF",
 	"http://h/index.html/index.html", "http://h/a/index.html/", "http://h/a/Default.aspx?x", "http://h/x/..;jsessionid=1/y", "http://h/a/;jsessionid=1/b", "http://h/.;jsessionid=2",
-	"http://h/(S(abcdefghijklmnopqrstuvwx))/../a.aspx", "http://h/a'b?it's", "http://h/\xff?\xfe#\xfd", "http://h/ed\xed\xa0\x80", "mailto:a@b", "//h/a", "",
+	"http://h/(S(abcdefghijklmnopqrstuvwx))/../a.aspx", "http://h/(4hqa0555fwsecu455xqckv45)/mileg.aspx", "http://h/(X(1)F(abcdefghijklmnop-_))/a?AspxAutoDetectCookieSupport=1",
+	"http://h/(4hqa0555fwsecu455xqckv45;jsessionid=1)/b.as%70x", "http://h/a?b;jsessionid=1;c&;jsessionid=2&phpsessid=3;d=4", "http://h/default.x_1", "http://h/Index.%31/index.aspx_",
+	"http://h/a?b=1&amp;c=2&#38;d=3&#x0026;e", "http://h/a?amp;b=1&c&AMP;amp;d&amp=1", "http://h/x&amp;amp;#38;y?&%61mp;&#%33%38;#a&amp;b", "http://h&amp;a@b&amp;c/&#38;", "http://h/?c=1&a&amp;&;amp;b",
+	"https://email@h/a", "http://h/?b=2&a=2&b=1&a=1&A=0", "http://h/?c%40=2&c@=1&c@=2&c%40=1&+=1&%20=0", "http://h/a'b?it's", "http://h/\xff?\xfe#\xfd", "http://h/ed\xed\xa0\x80", "mailto:a@b", "//h/a", "",
 	"http://h/#\t!a", "http:0-0@-0", "http://u@@h:@i/", "http://h/a%00b?c%00", "http://h/wiki/page?oldid=1&id=2&ref=3", "http://h/Case%C3%a9",
 }
 
@@ -49,6 +52,9 @@ func subset(t testing.TB, bits uint32) *Profile {
 	if bits&1 != 0 {
 		opts = append(opts, WithRuleFile(strings.NewReader(lawRuleFile)))
 	}
+	if bits&2 != 0 {
+		opts = append(opts, WithLists(1))
+	}
 	p, err := Qiita().With(opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +65,7 @@ func subset(t testing.TB, bits uint32) *Profile {
 const lawRuleFile = `{"params": [
 	{"host": "h", "path": "/wiki", "keep": ["id", "a[]"]},
 	{"host": "*.example.com", "path": "/wiki", "drop": ["x*"]},
+	{"host": "h", "pattern": "/w*;x$", "drop": ["id"], "keep": ["ref"]},
 	{"host": "*", "drop": ["ref", "b c"]}]}`
 
 func seedLaws(f *testing.F) {

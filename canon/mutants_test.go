@@ -34,7 +34,7 @@ func mutant(r *rand.Rand) []byte {
 // edits are texts that a URL parser treats in a way of its own.
 var edits = []string{"%", "%2", "%2e", "%2F", "%00", "%ff", "%e3%81%a6", ".", "..", "/", "//", "\\", ":", "@", "[", "]", "[::1]", "?", "&", "=", "#", ";", "+", " ",
 	"\t", "\n", "\x00", "\x7f", "\xff", "'", "\"", "`", "|", "^", "{", "<", "xn--", "日", "ß", "İ", "\u200d", "\u00ad", "\u0301", "。", "０", "0x", "08", "256", "www.",
-	"index.html", "utm_a=1", "sid=0123456789abcdef0123456789abcdef", ";jsessionid=1", "#!a", "a[]=1", "localhost", "http:", "ftp:", "mailto:"}
+	"index.html", "utm_a=1", "sid=0123456789abcdef0123456789abcdef", ";jsessionid=1", "&amp;", "amp;", "&#38;", "&#x26;", "(X(1))", "(4hqa0555fwsecu455xqckv45)", ".aspx", "a=2&a=1", "u@", "#!a", "a[]=1", "localhost", "http:", "ftp:", "mailto:"}
 
 func edit(r *rand.Rand, b []byte) []byte {
 	at := r.IntN(len(b) + 1)

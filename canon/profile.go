@@ -101,7 +101,7 @@ func (p *Profile) With(opts ...Option) (*Profile, error) {
 }
 
 // WithRules derives a profile by a list as typed: "+strip-www,-collapse-slashes". A name
-// without sign counts as "+"; "max=N" is [WithMaxLength]. It reads what follows the colon
+// without sign counts as "+"; "max=N" is [WithMaxLength], and "lists=N" [WithLists]. It reads what follows the colon
 // in [Profile.String], but for the digest of a rule file.
 func (p *Profile) WithRules(spec string) (*Profile, error) {
 	var opts []Option
@@ -116,12 +116,13 @@ func (p *Profile) WithRules(spec string) (*Profile, error) {
 func optionOf(word string) Option {
 	key, value, _ := strings.Cut(word, "=")
 	switch {
-	case key == "max":
+	case key == "max" || key == "lists":
 		n, err := strconv.Atoi(value)
-		if err != nil {
-			return func(*settings) error {
-				return fmt.Errorf("cannot set the longest URL; got %q; want a number of bytes", value)
-			}
+		switch {
+		case err != nil:
+			return func(*settings) error { return fmt.Errorf("cannot read %s; got %q; want a number", key, value) }
+		case key == "lists":
+			return WithLists(n)
 		}
 		return WithMaxLength(n)
 	case key == "file":
@@ -134,9 +135,47 @@ func optionOf(word string) Option {
 	return Enable(Rule(strings.TrimPrefix(word, "+")))
 }
 
+// WithListsOf returns p with the lists of the profile that a store recorded, its [Profile.String]: a
+// store keeps the lists that it was created with. If p does not differ in its rules, the String of the
+// result is then recorded. p itself is returned if its lists were chosen, by [WithLists] or
+// a rule file, or if one of the two uses no lists.
+func (p *Profile) WithListsOf(recorded string) *Profile {
+	q, ok := p.engine.(*qiita)
+	if !ok || q.pinned || !q.usesLists() {
+		return p
+	}
+	// The other rules don't matter, and a rule file may be among them.
+	name, spec, _ := strings.Cut(recorded, ":")
+	on, version := defaultRules(), 1
+	for _, word := range strings.Split(spec, ",") {
+		if number, ok := strings.CutPrefix(word, "lists="); ok {
+			version, _ = strconv.Atoi(number)
+		} else if word != "" {
+			on, _ = on.switchRule(Rule(word[1:]), word[0] == '+')
+		}
+	}
+	if name != p.name || on&listRules == 0 || version < 1 || version > newestLists || version == q.lists.version {
+		return p
+	}
+	s := q.settings
+	s.lists = versions[version]
+	return newQiita(s)
+}
+
+// ParseRecorded reads a profile that a store recorded, this release or an earlier one. It differs from
+// [ParseProfile] in one point: a profile that names no lists has version 1 of them.
+func ParseRecorded(s string) (*Profile, error) {
+	p, err := ParseProfile(s)
+	if err != nil {
+		return nil, err
+	}
+	return p.WithListsOf(s), nil
+}
+
 // ParseProfile reads a profile as typed: qiita, whatwg, hashed-n, hashed-p, c14n, scrapy,
-// safebrowsing, surt, none or purell:FLAG,FLAG; and what [Profile.String] returns, except for a
-// profile with a rule file.
+// safebrowsing, surt, none or purell:FLAG,FLAG. It has the newest lists unless it names others. It
+// also reads what [Profile.String] returns, except for a profile with a rule file; that of a profile with version 1 of
+// the lists names none, and is read by [ParseRecorded].
 func ParseProfile(s string) (*Profile, error) {
 	name, spec, _ := strings.Cut(s, ":")
 	if name == "purell" {

@@ -17,7 +17,7 @@ import (
 func TestParseProfileReadsWhatStringWrites(t *testing.T) {
 	for _, spec := range []string{
 		"qiita", "whatwg", "hashed-n", "hashed-p", "c14n", "scrapy", "safebrowsing", "surt", "none",
-		"qiita:+strip-www,-collapse-slashes", "qiita:+keep-hashbang,+strip-tracking-params,max=100",
+		"qiita:+strip-www,-collapse-slashes", "qiita:+keep-hashbang,+strip-tracking-params,lists=2,max=100", "qiita:+strip-www,max=100",
 	} {
 		p, err := ParseProfile(spec)
 		if err != nil {
@@ -90,15 +90,27 @@ func TestRulesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestParamListsAreWellFormed looks at what the look-up relies on.
-func TestParamListsAreWellFormed(t *testing.T) {
-	for _, p := range append(TrackingParams(), SessionParams()...) {
-		name := strings.TrimSuffix(p.Name, "*")
-		if name == "" || name != strings.ToLower(name) || len(name) > longestKnown || p.Source == "" {
-			t.Errorf("got %+v; want a lower-case name of up to %d bytes and a source", p, longestKnown)
-		}
-		if !slices.Contains([]string{"", "digits", "id32"}, p.Value) {
-			t.Errorf("%s: got values %q", p.Name, p.Value)
+// TestListsAreWellFormed looks at what the look-ups rely on, and that a version only adds to the
+// one before.
+func TestListsAreWellFormed(t *testing.T) {
+	for _, r := range listRules.names() {
+		var before []Param
+		for version := 1; version <= newestLists; version++ {
+			list := listUpTo(version, r)
+			if !slices.Equal(list[:len(before)], before) {
+				t.Errorf("%s: version %d does not begin with version %d", r, version, version-1)
+			}
+			before = list
+			for _, p := range list {
+				name := strings.TrimSuffix(p.Name, "*")
+				isName := name != "" && name == strings.ToLower(name) && len(name) <= longestKnown
+				if !isName && !p.Path || p.Source == "" || p.Date == "" || p.Since < 1 || p.Since > version {
+					t.Errorf("%s: got %+v; want a lower-case name of up to %d bytes, a source and a version", r, p, longestKnown)
+				}
+				if !slices.Contains([]string{"", "digits", "id32", "id16"}, p.Value) {
+					t.Errorf("%s: got values %q", p.Name, p.Value)
+				}
+			}
 		}
 	}
 }
@@ -281,4 +293,35 @@ func TestProfilesAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestListsOfAStore: what a profile becomes beside one that a store recorded.
+func TestListsOfAStore(t *testing.T) {
+	for _, c := range []struct{ typed, recorded, want string }{
+		{"qiita:+strip-index", "qiita:+strip-index", "qiita:+strip-index"},
+		{"qiita:+strip-index", "", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index", "qiita", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index", "whatwg", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index", "qiita:+strip-index,lists=2", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index", "qiita:+strip-index,lists=99", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index,lists=2", "qiita:+strip-index", "qiita:+strip-index,lists=2"},
+		{"qiita:+strip-index,lists=1", "qiita:+strip-index,lists=2", "qiita:+strip-index"},
+		{"qiita:+strip-session-ids,-sort-query", "qiita:+strip-tracking-params,file=1234", "qiita:+strip-session-ids,-sort-query"},
+		{"qiita:+strip-www", "qiita:+strip-www", "qiita:+strip-www"},
+		{"surt", "qiita:+strip-index", "surt"},
+	} {
+		p, err := ParseProfile(c.typed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.WithListsOf(c.recorded).String(); got != c.want {
+			t.Errorf("%s in a store of %q: got %s; want %s", c.typed, c.recorded, got, c.want)
+		}
+	}
+	if p, err := ParseRecorded("qiita:+strip-index"); err != nil || p.String() != "qiita:+strip-index" {
+		t.Errorf("got %s, %v; want version 1 of the lists", p, err)
+	}
+	if p, err := ParseProfile("qiita:+strip-index,lists=3"); err == nil {
+		t.Errorf("got %s; want no version 3", p)
+	}
 }

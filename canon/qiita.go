@@ -16,7 +16,7 @@ func Qiita() *Profile {
 	return qiitaPreset
 }
 
-var qiitaPreset = newQiita(settings{on: defaultRules(), maxLength: DefaultMaxLength})
+var qiitaPreset = newQiita(settings{on: defaultRules(), maxLength: DefaultMaxLength, lists: versions[newestLists]})
 
 func newQiita(s settings) *Profile {
 	q := &qiita{settings: s, scoped: s.sites != nil && s.on.has(rScopedRules)}
@@ -118,14 +118,16 @@ func (q *qiita) appendHere(dst, raw []byte, l *layout, ok bool) (out []byte, err
 }
 
 func (q *qiita) appendSlow(dst, raw []byte) ([]byte, error) {
-	out, err := run(string(raw), q.on, q.params, nil)
+	out, err := q.run(string(raw), q.on, nil)
 	return append(dst, out...), err
 }
 
 // needsSlow reports whether an optional rule has work that only the slow path does:
-// sessions in the path, newlines in a fragment that is kept, or is once they are gone.
+// sessions in the path or after a ";", references to "&", newlines in a fragment that is kept,
+// or is once they are gone.
 func (q *qiita) needsSlow(raw []byte, l *layout) bool {
-	return q.on.has(rStripSessionIDs) && bytes.ContainsAny(raw[l.path:l.query], ";(") ||
+	return q.on.has(rStripSessionIDs) && (bytes.ContainsAny(raw[l.path:l.query], ";(") || bytes.IndexByte(raw[l.query:l.end], ';') >= 0) ||
+		q.on.has(rRepairAmp) && bytes.IndexByte(raw[l.path:], ';') >= 0 ||
 		l.end < len(raw) && q.mayKeepFragment() && bytes.ContainsAny(raw[l.end:], "\t\n\r")
 }
 
@@ -138,7 +140,7 @@ func (q *qiita) steps(raw []byte) (steps []Step, err error) {
 		return nil, q.tooLong(len(raw), "URL")
 	}
 	on := q.onFor(string(raw))
-	out, err := run(string(raw), on, q.params, func(r Rule, before, after string) {
+	out, err := q.run(string(raw), on, func(r Rule, before, after string) {
 		steps = append(steps, Step{Rule: r, Before: before, After: after, Scope: q.scopeOf(r, string(raw), before)})
 	})
 	if err == nil && len(out) > q.maxLength {
@@ -167,6 +169,10 @@ func (q *qiita) spec() string {
 	}
 	if digest, ok := q.fileDigest(); ok {
 		spec += sep + "file=" + digest
+		sep = ","
+	}
+	if q.usesLists() && q.lists.version > 1 {
+		spec += fmt.Sprintf("%slists=%d", sep, q.lists.version)
 		sep = ","
 	}
 	if q.maxLength != DefaultMaxLength {

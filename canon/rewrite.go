@@ -161,7 +161,7 @@ func trimSlashes(dst []byte, start int) []byte {
 func (q *qiita) trimIndex(dst []byte, start int) []byte {
 	for {
 		cut := start + bytes.LastIndexByte(dst[start:], '/') + 1
-		if len(dst)-cut > longestIndex || !isIndexName(string(dst[cut:])) {
+		if len(dst)-cut > longestIndex || !q.lists.isIndex(string(dst[cut:])) {
 			return dst
 		}
 		dst = dst[:cut]

@@ -2,6 +2,7 @@ package canon
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 )
 
@@ -12,7 +13,7 @@ const manyPairs = 32
 // appendQuery appends "?" and the parameters of a query, or nothing if none is left.
 // The canonical path stands in dst[path:], the host before it.
 func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
-	if !q.filters && q.on.has(rSortQuery) {
+	if !q.filters && q.on.has(rSortQuery) && q.on.has(rSortValues) {
 		if out, ok := q.appendSimple(dst, query); ok {
 			return out
 		}
@@ -38,7 +39,7 @@ func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
 			continue
 		}
 		if sorted && len(pairs) > 0 {
-			sorted = comparePairs(dst[base:], pairs[len(pairs)-1], p) <= 0
+			sorted = q.compare(dst[base:], pairs[len(pairs)-1], p) <= 0
 		}
 		pairs = append(pairs, p)
 		dst = append(dst, '&')
@@ -48,7 +49,7 @@ func (q *qiita) appendQuery(dst, query []byte, path int) []byte {
 	}
 	dst = dst[:len(dst)-1]
 	if !sorted && q.on.has(rSortQuery) {
-		dst = appendSorted(dst, base, pairs)
+		dst = q.appendSorted(dst, base, pairs)
 	}
 	return dst
 }
@@ -119,8 +120,8 @@ func (q *qiita) appendPair(dst, text []byte, base int, p *pair) []byte {
 func (q *qiita) drops(s []byte, p pair, scopes []*scope) bool {
 	name, value := p.name(s), p.value(s)
 	switch {
-	case q.on.has(rStripTrackingParams) && tracking.matches(name, value):
-	case q.on.has(rStripSessionIDs) && sessions.matches(name, value):
+	case q.on.has(rStripTrackingParams) && q.lists.tracking.matches(name, value):
+	case q.on.has(rStripSessionIDs) && q.lists.sessions.matches(name, value):
 	case q.on.has(rDropEmptyParams) && p.nameEnd < p.end && len(value) == 0:
 	case dropsParam(scopes, name):
 	default:
@@ -129,11 +130,19 @@ func (q *qiita) drops(s []byte, p pair, scopes []*scope) bool {
 	return true
 }
 
+// compare orders two parameters. Without sort-values, those of one name keep their order.
+func (q *qiita) compare(s []byte, a, b pair) int {
+	if q.on.has(rSortValues) {
+		return comparePairs(s, a, b)
+	}
+	return cmp.Or(compareKeys(a.name(s), b.name(s)), cmp.Compare(a.start, b.start))
+}
+
 // appendSorted sorts the parameters in dst[base:]. It appends them in order to dst, then moves
 // them to base, so it needs no other buffer.
-func appendSorted(dst []byte, base int, pairs []pair) []byte {
+func (q *qiita) appendSorted(dst []byte, base int, pairs []pair) []byte {
 	s := dst[base:]
-	slices.SortFunc(pairs, func(a, b pair) int { return comparePairs(s, a, b) })
+	slices.SortFunc(pairs, func(a, b pair) int { return q.compare(s, a, b) })
 	end := len(dst)
 	for _, p := range pairs {
 		dst = append(dst, p.text(dst[base:])...)

@@ -10,6 +10,7 @@ type Rule string
 const (
 	TrimSpace           Rule = "trim-space"
 	DropNewlines        Rule = "drop-newlines"
+	RepairAmp           Rule = "repair-amp"
 	LowercaseScheme     Rule = "lowercase-scheme"
 	FixSlashes          Rule = "fix-slashes"
 	ScopedRules         Rule = "scoped-rules"
@@ -17,6 +18,7 @@ const (
 	DropFragment        Rule = "drop-fragment"
 	DropQuery           Rule = "drop-query"
 	EscapeUserinfo      Rule = "escape-userinfo"
+	StripUserinfo       Rule = "strip-userinfo"
 	DecodeHost          Rule = "decode-host"
 	LowercaseHost       Rule = "lowercase-host"
 	HostToASCII         Rule = "host-to-ascii"
@@ -42,6 +44,7 @@ const (
 	ScopedParams        Rule = "scoped-params"
 	DropEmptyParams     Rule = "drop-empty-params"
 	SortQuery           Rule = "sort-query"
+	SortValues          Rule = "sort-values"
 	DropEmptyQuery      Rule = "drop-empty-query"
 )
 
@@ -51,6 +54,7 @@ const (
 	KeepDuplicateSlashes Rule = "keep-duplicate-slashes" // Disable(CollapseSlashes)
 	KeepBareParams       Rule = "keep-bare-params"       // Disable(CompleteParams)
 	KeepParamOrder       Rule = "keep-param-order"       // Disable(SortQuery)
+	KeepValueOrder       Rule = "keep-value-order"       // Disable(SortValues)
 )
 
 // RuleInfo describes a rule: its effect, its source and its risk.
@@ -82,6 +86,7 @@ func setOfRules(ids []ruleID) (s ruleSet) {
 const (
 	rTrimSpace ruleID = iota
 	rDropNewlines
+	rRepairAmp
 	rLowercaseScheme
 	rFixSlashes
 	rScopedRules
@@ -89,6 +94,7 @@ const (
 	rDropFragment
 	rDropQuery
 	rEscapeUserinfo
+	rStripUserinfo
 	rDecodeHost
 	rLowercaseHost
 	rHostToASCII
@@ -114,11 +120,12 @@ const (
 	rScopedParams
 	rDropEmptyParams
 	rSortQuery
+	rSortValues
 	rDropEmptyQuery
 	ruleCount
 )
 
-var aliases = []Rule{KeepFragment, KeepDuplicateSlashes, KeepBareParams, KeepParamOrder}
+var aliases = []Rule{KeepFragment, KeepDuplicateSlashes, KeepBareParams, KeepParamOrder, KeepValueOrder}
 
 // alias returns the default rule that a keep-… name switches off.
 func alias(r Rule) (ruleID, bool) {
@@ -131,6 +138,8 @@ func alias(r Rule) (ruleID, bool) {
 		return rCompleteParams, true
 	case KeepParamOrder:
 		return rSortQuery, true
+	case KeepValueOrder:
+		return rSortValues, true
 	}
 	return 0, false
 }

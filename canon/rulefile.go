@@ -3,9 +3,11 @@ package canon
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -38,16 +40,22 @@ import (
 // the rules strip-www, strip-trailing-dot, collapse-slashes, strip-index and
 // strip-trailing-slash. So an entry for example.org also holds for www.example.org, and an
 // entry for "/docs" also for "/docs/" and "/docs/index.html". Write it in the short form. An
-// entry can switch all optional rules except strip-session-ids, lowercase-path, scoped-rules and
-// scoped-params.
+// entry can switch all optional rules except strip-session-ids, lowercase-path, repair-amp, scoped-rules
+// and scoped-params.
 //
 // An entry of params drops the parameters it names, or all except those to keep. A name may end
-// in "*". A parameter is dropped if one of the entries that hold drops it. If the path ends in
+// in "*". If several entries that hold say something of a parameter, the nearest decides: host before
+// "*.domain" before "*", then the longer path or pattern, then the one that keeps it. An entry with drop and keep
+// says nothing of other parameters; one with an empty drop says that all stay. If the path ends in
 // "/", the entry holds only below the path. Host and path are compared with those of the
-// canonical form. So if strip-www is on, an entry for a www host never holds.
+// canonical form. An entry that no canonical form can have is refused, such as one for a www host if
+// strip-www is on.
 //
-// Instead of a path, an entry of params may have a pattern, as in robots.txt: the start of a
-// path, in which "*" stands for any text and a final "$" for the end of the path.
+// Instead of a path, an entry of params may have a pattern, as in robots.txt (RFC 9309 2.2.2 and 2.2.3): the
+// start of a path, in which "*" stands for any text and a final "$" for the end of the path.
+//
+// The rules that the file switches on use version 1 of the lists, unless it names another with
+// "lists", or the profile uses lists already: see [WithLists]. RULEFILES.md has examples.
 //
 // The hosts of trust_declared are those whose No-Vary-Search and Clean-param declarations
 // "firstseen serve" uses as rules. The list has no effect on the profile.
@@ -76,10 +84,16 @@ func WithRuleFile(r io.Reader) Option {
 func (f *fileReader) read(s *settings) error {
 	params, sites := &paramRules{hostTable: newHostTable()}, &siteRules{hostTable: newHostTable()}
 	on := s.on
-	err := f.object(func(key string) (err error) {
+	given, err := f.chooseLists(s)
+	if err != nil {
+		return err
+	}
+	err = f.object(func(key string) (err error) {
 		switch key {
 		case "comment":
 			_, err = f.text()
+		case "lists":
+			_, err = f.token()
 		case "rules":
 			err = f.array(func() error { return f.switchOne(&on) })
 		case "params":
@@ -92,7 +106,7 @@ func (f *fileReader) read(s *settings) error {
 				return err
 			})
 		default:
-			err = fmt.Errorf("got key %q; want comment, rules, params, sites or trust_declared", key)
+			err = fmt.Errorf("got key %q; want comment, lists, rules, params, sites or trust_declared", key)
 		}
 		return err
 	})
@@ -109,7 +123,86 @@ func (f *fileReader) read(s *settings) error {
 	if sites.digest != "" {
 		s.on, s.sites = s.on.with(rScopedRules), sites
 	}
+	if !given && (s.sites != nil || s.usesLists()) {
+		s.lists, s.pinned = f.lists, true
+	}
+	for _, sc := range params.list {
+		if sc.source != "Clean-param" && sc.source != "No-Vary-Search" && !s.canHold(sc) { // what hosts declare is not the user's mistake
+			f.at = sc.at
+			return fmt.Errorf("got an entry for %s, which can never hold: with the rules that are on, no URL has a canonical form like that; want the host and path of a canonical form", sc)
+		}
+	}
 	return nil
+}
+
+// canHold reports whether some URL has a canonical form that an entry covers. It tries the URLs that the
+// entry describes: its host, or one below its domain, and its path, also with a text behind it and in place of
+// each asterisk. An entry for "/a//b" never holds where slashes are collapsed, nor one for a www host where www is
+// stripped.
+func (s *settings) canHold(sc *scope) bool {
+	bare := *s
+	bare.params, bare.on = nil, bare.on.without(rScopedParams).without(rDropQuery)
+	q := &qiita{settings: bare, scoped: bare.sites != nil && bare.on.has(rScopedRules)}
+	q.note()
+	host := strings.TrimPrefix(sc.host, "*.")
+	if host == "*" {
+		host = "host.example"
+	} else if host != sc.host {
+		host = "host." + host
+	}
+	path, end := sc.path, false
+	if sc.pattern != nil {
+		path, end = strings.CutSuffix(sc.pattern.text, "$")
+	}
+	only := paramRules{hostTable: newHostTable()}
+	only.add(sc)
+	for _, text := range []string{"", "x", "/x", "x/x"} {
+		url := strings.ReplaceAll(path, "*", text)
+		if !strings.HasPrefix(url, "/") {
+			url = "/" + url
+		}
+		for _, tail := range []string{"", text} {
+			if end && tail != "" {
+				continue
+			}
+			form, err := q.appendCanonical(nil, []byte("http://"+host+url+tail))
+			if err != nil {
+				continue
+			}
+			_, rest, _ := strings.Cut(string(form), "//")
+			authority, path := cutBefore(rest, "/")
+			if len(only.scopesFor([]byte(authority), []byte(path))) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// chooseLists sets the lists of the file's rules. A profile that uses lists keeps those that it has: given
+// is true then. Else they are those that the file names. A file that names none has version 1, whatever
+// is the newest, because it may be older than the program, and a store does not record it.
+func (f *fileReader) chooseLists(s *settings) (given bool, err error) {
+	var named struct{ Lists json.RawMessage }
+	_ = json.Unmarshal(f.data, &named) // an error has a line when it is read again
+	want := settings{lists: versions[1]}
+	if named.Lists != nil {
+		n, err := strconv.Atoi(string(named.Lists))
+		if err == nil {
+			err = WithLists(n)(&want)
+		}
+		if err != nil {
+			return false, fmt.Errorf("got lists %s; want a version from 1 to %d", named.Lists, newestLists)
+		}
+	}
+	f.lists = want.lists
+	if given = s.usesLists(); given || s.pinned {
+		f.lists = s.lists
+	}
+	if named.Lists != nil && f.lists != want.lists {
+		return false, fmt.Errorf("got lists %d; want %d, those of the profile that the file is used with", want.lists.version, f.lists.version)
+	}
+	return given, nil
 }
 
 func (f *fileReader) switchOne(on *ruleSet) error {
@@ -167,22 +260,25 @@ func (f *fileReader) entry(params *paramRules) error {
 		return errors.New(`got an entry without host; want one, "*" for all`)
 	case path != "" && pattern != "":
 		return errors.New("got an entry with both path and pattern; want one of them")
-	case dropSeen && keepSeen:
-		return errors.New("got an entry with both drop and keep; want one of them")
 	case !dropSeen && !keepSeen:
 		return errors.New("got an entry with neither drop nor keep; want one of them")
 	}
-	sc := &scope{host: host, path: path, source: source}
+	sc := &scope{host: host, path: path, source: source, at: f.dec.InputOffset()}
 	if pattern != "" {
 		sc.pattern = newPathPattern(pattern)
 	}
+	text := fmt.Sprintf("%q %q %t %q", host, path, dropSeen, append(drop, keep...))
 	if dropSeen {
 		sc.drop = newNameSet(drop)
-	} else {
+	}
+	if keepSeen {
 		sc.keep = newNameSet(keep)
 	}
+	if dropSeen && keepSeen {
+		text += fmt.Sprintf(" keep %q", keep)
+	}
 	params.add(sc)
-	text := fmt.Sprintf("%q %q %t %q", host, path, dropSeen, append(drop, keep...))
+	params.list = append(params.list, sc)
 	if pattern != "" {
 		text += fmt.Sprintf(" pattern %q", pattern)
 	}
@@ -225,7 +321,7 @@ func (f *fileReader) site(sites *siteRules) error {
 		case "host":
 			sc.host, err = f.checked(siteHost)
 		case "path":
-			sc.path, err = f.checked(sitePath)
+			sc.path, err = f.checked(f.sitePath)
 		case "rules":
 			err = f.array(func() error { return f.switchAt(sc) })
 		default:
@@ -242,6 +338,7 @@ func (f *fileReader) site(sites *siteRules) error {
 		return errors.New("got an entry without rules; want some to switch")
 	}
 	sites.add(sc)
+	sites.on |= sc.on
 	sites.digest = chainDigest(sites.digest, fmt.Sprintf("%q %q %v %v", sc.host, sc.path, sc.on.names(), sc.off.names()))
 	return nil
 }
@@ -298,7 +395,8 @@ func scopePath(s string) (string, error) {
 	return path, nil
 }
 
-// scopePattern checks a pattern and returns it in canonical form.
+// scopePattern checks a pattern and returns it in canonical form. A "$" that is not at the end stands
+// for itself.
 func scopePattern(s string) (string, error) {
 	text, end := strings.CutSuffix(s, "$")
 	parts := strings.Split(text, "*")
@@ -306,8 +404,8 @@ func scopePattern(s string) (string, error) {
 		parts[i] = normalizeEscapes(part, pathRaw)
 	}
 	pattern := strings.Join(parts, "*")
-	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\$`) || withoutDots(pattern) != pattern {
-		return "", fmt.Errorf(`got pattern %q; want one that begins with "/" or "*", without "?", "#", "\" and dot segments, "$" at most at the end`, s)
+	if text == "" || text[0] != '/' && text[0] != '*' || strings.ContainsAny(text, `?#\`) || withoutDots(pattern) != pattern {
+		return "", fmt.Errorf(`got pattern %q; want one that begins with "/" or "*", without "?", "#", "\" and dot segments`, s)
 	}
 	if end {
 		pattern += "$"
@@ -335,12 +433,12 @@ func siteHost(s string) (string, error) {
 }
 
 // sitePath checks the path of an entry for a site. A final slash makes no difference.
-func sitePath(s string) (string, error) {
+func (f *fileReader) sitePath(s string) (string, error) {
 	path, err := scopePath(s)
 	if err != nil {
 		return "", err
 	}
-	w := &work{parts: parts{path: path}, on: siteFolds}
+	w := &work{parts: parts{path: path}, on: siteFolds, lists: f.lists}
 	for _, rule := range []func(*work) error{(*work).collapseSlashes, (*work).stripTrailingSlash, (*work).stripIndex} {
 		_ = rule(w) // these can't fail
 	}

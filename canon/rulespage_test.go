@@ -32,33 +32,27 @@ const rulesIntro = "# The rules of the qiita profile\n\n" +
 	"    firstseen explain 'HTTP://Example.com:80/a/../b?y=2&x=1#top'\n" +
 	"    firstseen explain --rules +strip-www,-collapse-slashes 'http://www.example.com//a'\n\n" +
 	"All commands that make canonical forms take `--rules`. The rules run in the order of the table. You can switch the rules that have **on** or **off** in the\n" +
-	"second column, which is their default; the other rules always run. `%s`, `%s`, `%s` and `%s` are other names\n" +
-	"for switching off `%s`, `%s`, `%s` and `%s`.\n\n" +
+	"second column, which is their default; the other rules always run. `%s`, `%s`, `%s`, `%s` and `%s` are other names\n" +
+	"for switching off `%s`, `%s`, `%s`, `%s` and `%s`.\n\n" +
 	"Use the canonical form only to compare URLs. Fetch each URL as it was found: no rule promises that the canonical form leads to the same page.\n\n" +
+	"A rule file (`--rule-file`) switches rules for a host and path, and drops or keeps parameters there: [RULEFILES.md](RULEFILES.md). One with `sites` switches `scoped-rules` on, and one with `params` `scoped-params`.\n\n" +
 	"| rule | default | effect | source | when it can merge two different pages |\n|---|---|---|---|---|\n"
 
-// rulesFiles is the section on rule files.
-const rulesFiles = "\n" +
-	"## Rule files\n" +
+// rulesLists introduces the lists.
+const rulesLists = "\n" +
+	"## Lists\n" +
 	"\n" +
-	"A rule file (`--rule-file`) with `sites` switches `scoped-rules` on, and one with `params` `scoped-params`. Its form is in the documentation of `WithRuleFile` (`go doc canon.WithRuleFile`). An entry of `params` has a\n" +
-	"`path`, which holds for whole segments, or a `pattern` as in robots.txt (`/forum*/show.php`, `/search$`). Both are compared with the canonical path.\n" +
+	"Three rules have a list. The lists grow with the vendors, so they have versions: 1 of 21 November 2026, and 2 of 26 November 2026, the day on which its sources were read. A version never changes.\n" +
+	"A new store gets the newest version, and records it in its profile (`qiita:+strip-index,lists=2`; a profile without a version has version 1). Later programs open the store with that version, whatever is the\n" +
+	"newest. To choose one, write `--rules +strip-index,lists=1`. To give a store newer lists, migrate it: `firstseen migrate --db OLD --to NEW --profile qiita --rules +strip-index`. A rule file has version 1, unless it\n" +
+	"names another (`\"lists\": 2`), or the profile uses lists already. `firstseen explain --list` prints the lists, too.\n" +
 	"\n" +
-	"An entry may have a `source`, which records the evidence for it. `explain` prints it after the place of the entry:\n" +
-	"\n" +
-	"| source | written by | based on |\n" +
-	"|---|---|---|\n" +
-	"| `content` | `firstseen learn` | digests and redirects of fetched pages |\n" +
-	"| `declarations` | `firstseen learn` | what the pages of the site declare: canonical links, `No-Vary-Search`, `Clean-param` |\n" +
-	"| `content and declarations` | `firstseen learn` | both |\n" +
-	"| `No-Vary-Search`, `Clean-param` | `firstseen serve` | one declaration of a host that the rule file lists as `trust_declared` |\n" +
-	"\n" +
-	"A source has no effect on the canonical form.\n"
+	"The column \"lists\" has the first version with the entry. Upper and lower case make no difference in names; `*` stands for any ending.\n"
 
 func rulesPage() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, rulesIntro, KeepFragment, KeepDuplicateSlashes, KeepBareParams, KeepParamOrder,
-		DropFragment, CollapseSlashes, CompleteParams, SortQuery)
+	fmt.Fprintf(&b, rulesIntro, KeepFragment, KeepDuplicateSlashes, KeepBareParams, KeepParamOrder, KeepValueOrder,
+		DropFragment, CollapseSlashes, CompleteParams, SortQuery, SortValues)
 	for id := range ruleCount {
 		r := rules[id]
 		state := ""
@@ -67,16 +61,32 @@ func rulesPage() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r.Rule, state, cell(r.Does), cell(r.Source), cell(r.Risk))
 	}
-	b.WriteString(rulesFiles)
-	writeParams(&b, "strip-tracking-params", trackingParams)
-	writeParams(&b, "strip-session-ids", sessionParams)
+	b.WriteString(rulesLists)
+	for _, r := range []Rule{StripTrackingParams, StripSessionIDs, StripIndex} {
+		writeList(&b, r)
+	}
+	b.WriteString("\n## What strip-tracking-params leaves alone\n\nNames that others collect, but that are not in the list. Drop them by host, in a rule file.\n\n| names | why |\n|---|---|\n")
+	for _, e := range leftOut {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(e.names, " ", "`, `"), e.source)
+	}
 	return b.String()
 }
 
-func writeParams(b *strings.Builder, rule string, list []Param) {
-	fmt.Fprintf(b, "\n## The parameters that %s drops from a query\n\nUpper and lower case make no difference in names.\n\n| name | value | set by |\n|---|---|---|\n", rule)
-	for _, p := range list {
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", p.Name, map[string]string{"": "any", "digits": "digits", "id32": "32 letters and digits"}[p.Value], p.Source)
+// writeList writes a row for the names of each source.
+func writeList(b *strings.Builder, rule Rule) {
+	fmt.Fprintf(b, "\n## The list of %s\n\n| names | set by, or source | lists |\n|---|---|---|\n", rule)
+	values := map[string]string{"digits": " (digits)", "id32": " (32 letters and digits)", "id16": " (16 or more letters and digits)"}
+	list := Qiita().List(rule)
+	for n := 0; len(list) > 0; list = list[n:] {
+		var names []string
+		for n = 0; n < len(list) && list[n].Source == list[0].Source && list[n].Since == list[0].Since; n++ {
+			names = append(names, "`"+list[n].Name+"`"+values[list[n].Value])
+		}
+		where := ""
+		if list[0].Path {
+			where = "in a path: "
+		}
+		fmt.Fprintf(b, "| %s%s | %s | %d |\n", where, strings.Join(names, ", "), list[0].Source, list[0].Since)
 	}
 }
 

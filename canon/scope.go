@@ -11,8 +11,9 @@ import (
 type scope struct {
 	path    string
 	pattern *pathPattern // in place of a path; nil if there is none
-	drop    *nameSet     // nil if the scope keeps
-	keep    *nameSet     // nil if the scope drops
+	drop    *nameSet     // nil if the scope drops all that it does not keep
+	keep    *nameSet     // nil if the scope only drops
+	at      int64        // where the entry ends in the file
 	on, off ruleSet      // of an entry for a site
 	host    string       // as in the file, for people
 	text    string       // what else the entry says, for people
@@ -31,11 +32,9 @@ func (s *scope) String() string {
 	return place
 }
 
-// covers compares whole segments: "/wiki" covers "/wiki" and "/wiki/a", not "/wikipedia".
+// covers compares whole segments: "/wiki" covers "/wiki" and "/wiki/a", not "/wikipedia". A scope with a
+// pattern covers no path: see covers of pathPattern.
 func (s *scope) covers(path []byte) bool {
-	if s.pattern != nil {
-		return s.pattern.covers(path)
-	}
 	n := len(s.path)
 	if len(path) < n || string(path[:n]) != s.path {
 		return false
@@ -55,6 +54,14 @@ func newHostTable() hostTable {
 	return hostTable{exact: map[string][]*scope{}, below: map[string][]*scope{}}
 }
 
+// length is how much a scope says of a path, in octets: RFC 9309 2.2.2 takes the rule with most.
+func (s *scope) length() int {
+	if s.pattern != nil {
+		return len(s.pattern.text)
+	}
+	return len(s.path)
+}
+
 // add files a scope before those that say less, which are those of shorter paths and, of
 // one path, the earlier ones.
 func (t *hostTable) add(sc *scope) {
@@ -71,7 +78,7 @@ func (t *hostTable) add(sc *scope) {
 }
 
 func insertScope(list []*scope, sc *scope) []*scope {
-	i := slices.IndexFunc(list, func(s *scope) bool { return len(s.path) <= len(sc.path) })
+	i := slices.IndexFunc(list, func(s *scope) bool { return s.length() <= sc.length() })
 	if i < 0 {
 		i = len(list)
 	}
@@ -113,8 +120,10 @@ type paramRules struct {
 	hostTable
 	// single are the scopes of one host and one path, which sites can declare by the
 	// thousand: by host, then by path.
-	single map[string]map[string][]*scope
-	digest string // of the rules, for Profile.String
+	single   map[string]map[string][]*scope
+	patterns bool // some entries have one
+	list     []*scope
+	digest   string // of the rules, for Profile.String
 }
 
 // nameSet is a set of parameter names as they are emitted, case-sensitive.
@@ -137,6 +146,8 @@ func newNameSet(names []string) *nameSet {
 	return s
 }
 
+func (s *nameSet) none() bool { return len(s.exact)+len(s.prefixes) == 0 }
+
 func (s *nameSet) has(name []byte) bool {
 	if s.exact[string(name)] {
 		return true
@@ -149,24 +160,41 @@ func (s *nameSet) has(name []byte) bool {
 	return false
 }
 
-// scopesFor returns the scopes that hold at a canonical host and path. They depend on
-// nothing a parameter rule changes, so a second run finds the same ones.
+// scopesFor returns the scopes that hold at a canonical host and path, the nearest first: those of the
+// host before those of a domain above it before those of every host, then those that say most of the path.
+// They depend on nothing a parameter rule changes, so a second run finds the same ones.
 func (r *paramRules) scopesFor(host, path []byte) (found []*scope) {
 	if r == nil {
 		return nil
 	}
-	found = append(found, r.single[string(host)][string(path)]...)
+	var space [256]byte
+	var form []byte // of the path, for patterns
+	if r.patterns {
+		form = appendMatched(space[:0], path)
+		if exact := r.single[string(host)]; exact != nil {
+			found = append(found, exact[string(form)]...)
+		}
+	}
+	exact := len(found)
 	r.each(host, func(s *scope) bool {
-		if s.covers(path) {
+		if s.pattern != nil && s.pattern.covers(form) || s.pattern == nil && s.covers(path) {
 			found = append(found, s)
 		}
 		return true
 	})
+	if exact > 0 { // the others of this host may say more, in a pattern with many asterisks
+		of := exact
+		for of < len(found) && found[of].host == found[0].host {
+			of++
+		}
+		slices.SortStableFunc(found[:of], func(a, b *scope) int { return b.length() - a.length() })
+	}
 	return found
 }
 
 // add files a scope.
 func (r *paramRules) add(sc *scope) {
+	r.patterns = r.patterns || sc.pattern != nil
 	if sc.pattern == nil || !sc.pattern.single() || strings.HasPrefix(sc.host, "*") {
 		r.hostTable.add(sc)
 		return
@@ -182,24 +210,43 @@ func (r *paramRules) add(sc *scope) {
 	paths[sc.pattern.parts[0]] = append(paths[sc.pattern.parts[0]], sc)
 }
 
-// pathPattern is a pattern for paths as robots.txt has it.
+// pathPattern is a pattern for paths as robots.txt has it: the start of a path, in which "*" stands for
+// any text and a final "$" for the end of the path (RFC 9309 2.2.3). Pattern and path are compared in one form, in
+// which all but letters, digits, "-._~" and "/" have escapes (2.2.2). So "%2A" and "%24" in a pattern
+// match the characters themselves, escaped or not, and "%62%61%7A" matches "baz".
 type pathPattern struct {
-	parts []string // between the asterisks
+	text  string   // as in the file, in canonical form
+	parts []string // between the asterisks, in the form in which they are compared
 	end   bool     // whether the last part ends the path
 }
 
 func newPathPattern(text string) *pathPattern {
-	text, end := strings.CutSuffix(text, "$")
-	return &pathPattern{parts: strings.Split(text, "*"), end: end}
+	p := &pathPattern{text: text}
+	text, p.end = strings.CutSuffix(text, "$")
+	for part := range strings.SplitSeq(text, "*") {
+		p.parts = append(p.parts, string(appendMatched(nil, []byte(part))))
+	}
+	return p
+}
+
+// appendMatched appends a path, whose escapes are normalised, in the form in which patterns are compared.
+func appendMatched(dst, path []byte) []byte {
+	for _, c := range path {
+		if isUnreserved[c] || c == '/' || c == '%' {
+			dst = append(dst, c)
+		} else {
+			dst = appendEscape(dst, c)
+		}
+	}
+	return dst
 }
 
 // single reports whether the pattern covers one path only.
 func (p *pathPattern) single() bool { return p.end && len(p.parts) == 1 }
 
-func (p *pathPattern) String() string {
-	return strings.Join(p.parts, "*") + map[bool]string{true: "$"}[p.end]
-}
+func (p *pathPattern) String() string { return p.text }
 
+// covers takes a path in the form in which patterns are compared.
 func (p *pathPattern) covers(path []byte) bool {
 	rest, ok := bytes.CutPrefix(path, []byte(p.parts[0]))
 	if !ok {
@@ -216,12 +263,31 @@ func (p *pathPattern) covers(path []byte) bool {
 	return !p.end || len(rest) == 0
 }
 
-// dropsParam reports whether one of the scopes drops the parameter.
+// dropsParam reports whether the scopes, the nearest first, drop the parameter. The nearest that says
+// something of it decides. An entry without names to drop says that nothing is dropped. Of two entries that
+// are as near, the one that keeps the parameter decides (RFC 9309 2.2.2: allow before disallow).
 func dropsParam(scopes []*scope, name []byte) bool {
-	for _, s := range scopes {
-		if s.drop != nil && s.drop.has(name) || s.keep != nil && !s.keep.has(name) {
-			return true
+	for i, s := range scopes {
+		if s.keeps(name) {
+			return false
 		}
+		if s.drop != nil && !s.drop.has(name) {
+			continue
+		}
+		for _, other := range scopes[i+1:] {
+			if other.host != s.host || other.length() != s.length() {
+				break
+			}
+			if other.keeps(name) {
+				return false
+			}
+		}
+		return true
 	}
 	return false
+}
+
+// keeps reports whether the scope says that the parameter stays.
+func (s *scope) keeps(name []byte) bool {
+	return s.keep != nil && s.keep.has(name) || s.drop != nil && s.drop.none() && s.keep == nil
 }

@@ -173,8 +173,8 @@ func checkSite(t *testing.T, p *Profile, raw []byte) {
 	if err != nil {
 		return
 	}
-	host, path, ok := siteOf(string(raw), q.on)
-	formHost, formPath, formOK := siteOf(string(form), q.on)
+	host, path, ok := q.siteOf(string(raw), q.on)
+	formHost, formPath, formOK := q.siteOf(string(form), q.on)
 	if host != formHost || path != formPath || ok != formOK {
 		t.Errorf("%s: %q has the site %s%s, its form %q %s%s; want one", p, raw, host, path, form, formHost, formPath)
 	}

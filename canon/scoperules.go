@@ -14,19 +14,20 @@ import "strings"
 // of the same, so k(f_S(x)) = k(x); then the second run uses S again, and f_S(f_S(x)) =
 // f_S(x) holds for any S. Likewise a WHATWG parser leaves every f_S(x) alone.
 //
-// Two rules change a path in ways that k can't undo, and so can't be switched for a site:
-// strip-session-ids, after which "/a/(S(…))/../b" is "/b" where else it is "/a/b", and
-// lowercase-path. Where they are on for all URLs, k has them too.
+// Three rules change a path in ways that k can't undo, and so can't be switched for a site:
+// strip-session-ids, after which "/a/(S(…))/../b" is "/b" where else it is "/a/b",
+// lowercase-path and repair-amp. Where they are on for all URLs, k has them too.
 
 // siteRules are the rules that a rule file switches for sites.
 type siteRules struct {
 	hostTable
-	digest string // of the rules, for Profile.String
+	on     ruleSet // what some of them switch on
+	digest string  // of the rules, for Profile.String
 }
 
 // perSite are the rules that can be switched for a site.
-var perSite = setOfRules([]ruleID{rKeepHashbang, rDropFragment, rDropQuery, rStripTrailingDot, rStripWWW, rFoldHTTPS, rCollapseSlashes,
-	rStripTrailingSlash, rStripIndex, rCompleteParams, rStripTrackingParams, rDropEmptyParams, rSortQuery})
+var perSite = setOfRules([]ruleID{rKeepHashbang, rDropFragment, rDropQuery, rStripUserinfo, rStripTrailingDot, rStripWWW, rFoldHTTPS, rCollapseSlashes,
+	rStripTrailingSlash, rStripIndex, rCompleteParams, rStripTrackingParams, rDropEmptyParams, rSortQuery, rSortValues})
 
 // siteFolds make the host and path by which entries are looked up.
 var siteFolds = setOfRules([]ruleID{rStripTrailingDot, rStripWWW, rCollapseSlashes, rStripTrailingSlash, rStripIndex})
@@ -55,12 +56,12 @@ func (r *siteRules) knows(host []byte) (known bool) {
 }
 
 // siteOf returns the site of a URL. Its canonical form need not exist: ok is false then.
-func siteOf(raw string, on ruleSet) (host, path string, ok bool) {
+func (s *settings) siteOf(raw string, on ruleSet) (host, path string, ok bool) {
 	p, err := split(runBefore(raw, on, nil))
 	if err != nil {
 		return "", "", false
 	}
-	w := &work{parts: p, on: on | siteFolds}
+	w := &work{parts: p, on: on | siteFolds, lists: s.lists}
 	for id := rLowercaseScheme; id <= rEmptyPath; id++ {
 		if rules[id].do == nil || !w.on.has(id) {
 			continue
@@ -78,7 +79,7 @@ func (q *qiita) onFor(raw string) ruleSet {
 	if !q.scoped {
 		return on
 	}
-	host, path, ok := siteOf(raw, on)
+	host, path, ok := q.siteOf(raw, on)
 	if !ok {
 		return on
 	}
@@ -125,7 +126,7 @@ func (q *qiita) sitesOf(raw string) (list []string) {
 }
 
 func (q *qiita) eachSite(raw string, yield func(*scope)) {
-	host, path, ok := siteOf(raw, q.on)
+	host, path, ok := q.siteOf(raw, q.on)
 	if !ok {
 		return
 	}

@@ -10,17 +10,18 @@ type work struct {
 	parts
 	on     ruleSet
 	params *paramRules
+	lists  *lists
 }
 
 // run takes raw through the rules of on, in order. It calls step, if there is one,
 // after each rule that changed the URL.
-func run(raw string, on ruleSet, params *paramRules, step func(r Rule, before, after string)) (string, error) {
+func (s *settings) run(raw string, on ruleSet, step func(r Rule, before, after string)) (string, error) {
 	raw = runBefore(raw, on, step)
 	p, err := split(raw)
 	if err != nil {
 		return "", err
 	}
-	w := &work{parts: p, on: on, params: params}
+	w := &work{parts: p, on: on, params: s.params, lists: s.lists}
 	for id := range ruleCount {
 		if rules[id].do == nil || !on.has(id) {
 			continue
@@ -48,6 +49,74 @@ func runBefore(raw string, on ruleSet, step func(r Rule, before, after string)) 
 		raw = after
 	}
 	return raw
+}
+
+// repairAmp makes "&" of its character references behind the host: of "&amp;", "&#38;" and
+// "&#x26;", however often it was escaped ("&amp;amp;"). At the start of a query, where an "&" is
+// missing because someone sorted the parameters, "amp;" goes as well. The letters and digits of a
+// reference may have escapes, and any case, so that no other rule makes a reference of them.
+func repairAmp(s string) string {
+	start := strings.IndexByte(s, ':') + 1
+	for start < len(s) && (s[start] == '/' || s[start] == '\\') {
+		start++
+	}
+	path := strings.IndexAny(s[start:], `/\?#`)
+	if path < 0 {
+		return s
+	}
+	var b []byte
+	from, part := 0, byte('/') // where the text to copy begins, and what begins the part that i is in
+	for i := start + path; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '?' && part == '/', c == '#':
+			part = c
+		case c != '&':
+			continue
+		}
+		end := i + 1
+		for n := 1; n > 0 && (c == '&' || c == '?'); end += n {
+			n = referenceAt(s[end:], c == '&')
+		}
+		if end > i+1 {
+			b = append(b, s[from:i+1]...)
+			from, i = end, end-1
+		}
+	}
+	if b == nil {
+		return s
+	}
+	return string(append(b, s[from:]...))
+}
+
+// referenceAt returns the length of what follows "&" in a character reference to it, 0 if there is
+// none: "amp;", "#38;", "#x26;".
+func referenceAt(s string, numbers bool) int {
+	text, width := make([]byte, 0, 8), 0
+	for width < len(s) && len(text) < 8 {
+		c, n := s[width], 1
+		if isEscape(s, width) {
+			c, n = unhex[s[width+1]]<<4|unhex[s[width+2]], 3
+			if !isUnreserved[c] {
+				return 0
+			}
+		}
+		if width += n; c == '0' && strings.Trim(string(text), "#x") == "" && len(text) > 0 {
+			continue // zeros before the number
+		}
+		if text = append(text, lower(c)); c == ';' {
+			switch string(text) {
+			case "amp;":
+				return width
+			case "#38;", "#x26;":
+				if numbers {
+					return width
+				}
+			}
+			return 0
+		}
+	}
+	return 0
 }
 
 func (w *work) lowercaseScheme() error {
@@ -84,6 +153,11 @@ func (w *work) escapeUserinfo() error {
 	default:
 		w.userinfo = ""
 	}
+	return nil
+}
+
+func (w *work) stripUserinfo() error {
+	w.userinfo = ""
 	return nil
 }
 

@@ -53,29 +53,11 @@ func (w *work) stripTrailingSlash() error {
 	return nil
 }
 
-// indexNames are default documents; compared without case, since the servers that
-// have the capitalised ones ignore case.
-var indexNames = []string{
-	"index.html", "index.htm", "index.shtml", "index.xhtml", "index.php", "index.jsp", "index.asp", "index.aspx",
-	"index.cgi", "index.pl", "default.html", "default.htm", "default.asp", "default.aspx",
-}
-
-const longestIndex = len("default.aspx")
-
-func isIndexName(s string) bool {
-	for _, name := range indexNames {
-		if strings.EqualFold(s, name) {
-			return true
-		}
-	}
-	return false
-}
-
 // stripIndex repeats when trailing slashes go too: "/index.html/index.html" is then "/".
 func (w *work) stripIndex() error {
 	for {
 		cut := strings.LastIndexByte(w.path, '/') + 1
-		if cut == 0 || !isIndexName(w.path[cut:]) {
+		if cut == 0 || !w.lists.isIndex(w.path[cut:]) {
 			return nil
 		}
 		w.path = w.path[:cut]
@@ -91,72 +73,4 @@ func (w *work) emptyPath() error {
 		w.path = "/"
 	}
 	return nil
-}
-
-// stripPathSessions drops ";jsessionid=…" up to the next ";" or "/", and whole
-// segments like "(S(…24 letters and digits…))" of ASP.NET.
-func stripPathSessions(path string) string {
-	segments := strings.Split(path, "/")
-	kept := segments[:0]
-	for _, s := range segments {
-		if s = stripJSession(s); !isASPSession(s) { // what the one leaves, the other may find
-			kept = append(kept, s)
-		}
-	}
-	if path = strings.Join(kept, "/"); !strings.HasPrefix(path, "/") {
-		return "/" + path
-	}
-	return path
-}
-
-func stripJSession(segment string) string {
-	params := strings.Split(segment, ";")
-	kept := params[:1]
-	for _, p := range params[1:] {
-		if !hasPrefixFold(p, "jsessionid=") {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, ";")
-}
-
-// isASPSession matches "(" then one or more of a letter and 24 letters or digits in
-// brackets, then ")": "(S(…))", "(A(…)S(…))".
-func isASPSession(s string) bool {
-	if len(s) < 2 || s[0] != '(' || s[len(s)-1] != ')' {
-		return false
-	}
-	const group = len("S(") + 24 + len(")")
-	s = s[1 : len(s)-1]
-	if s == "" || len(s)%group != 0 {
-		return false
-	}
-	for ; s != ""; s = s[group:] {
-		if !isAlnum(s[:1]) || s[1] != '(' || !isAlnum(s[2:26]) || s[26] != ')' {
-			return false
-		}
-	}
-	return true
-}
-
-func isAlnum[T string | []byte](s T) bool {
-	for i := range len(s) {
-		if c := lower(s[i]); !('a' <= c && c <= 'z' || '0' <= c && c <= '9') {
-			return false
-		}
-	}
-	return true
-}
-
-// hasPrefixFold reports whether s begins with prefix, which is lower-case, in any case.
-func hasPrefixFold[T string | []byte](s T, prefix string) bool {
-	if len(s) < len(prefix) {
-		return false
-	}
-	for i := range len(prefix) {
-		if lower(s[i]) != prefix[i] {
-			return false
-		}
-	}
-	return true
 }

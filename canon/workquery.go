@@ -45,14 +45,22 @@ func (w *work) completeParams() error {
 }
 
 func (w *work) stripTracking() error {
-	return w.dropPairs(func(name, value string, _ bool) bool { return tracking.matches([]byte(name), []byte(value)) })
+	return w.dropPairs(func(name, value string, _ bool) bool { return w.lists.tracking.matches([]byte(name), []byte(value)) })
 }
 
 func (w *work) stripSessionIDs() error {
 	if w.path != "" {
-		w.path = stripPathSessions(w.path)
+		w.path = w.lists.stripPathSessions(w.path)
 	}
-	return w.dropPairs(func(name, value string, _ bool) bool { return sessions.matches([]byte(name), []byte(value)) })
+	return w.editQuery(func(pairs []string) []string {
+		kept := pairs[:0]
+		for _, pair := range pairs {
+			if left, some := w.lists.stripSessions(pair); some {
+				kept = append(kept, left)
+			}
+		}
+		return kept
+	})
 }
 
 func (w *work) scopedParams() error {
@@ -67,17 +75,30 @@ func (w *work) dropEmptyParams() error {
 	return w.dropPairs(func(_, value string, bare bool) bool { return !bare && value == "" })
 }
 
-// sortQuery sorts by name, then value, both decoded as a form and escaped again as
-// RFC 5849 3.6 does; pairs equal in that by their text.
+// sortQuery sorts by name, decoded as a form and escaped again as RFC 5849 3.6 does. Parameters of
+// one name keep their order.
 func (w *work) sortQuery() error {
+	return w.sortPairs(func(a, b pairKey) int { return cmp.Compare(a.name, b.name) })
+}
+
+// sortValues sorts the parameters of one name, which sort-query has put together: by value, decoded
+// and escaped in the same way, then by text. Without sort-query, all parameters keep their places.
+func (w *work) sortValues() error {
+	if !w.on.has(rSortQuery) {
+		return nil
+	}
+	return w.sortPairs(func(a, b pairKey) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value), cmp.Compare(a.text, b.text))
+	})
+}
+
+func (w *work) sortPairs(compare func(a, b pairKey) int) error {
 	return w.editQuery(func(pairs []string) []string {
 		keys := make([]pairKey, len(pairs))
 		for i, pair := range pairs {
 			keys[i] = keyOf(pair)
 		}
-		slices.SortFunc(keys, func(a, b pairKey) int {
-			return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value), cmp.Compare(a.text, b.text))
-		})
+		slices.SortStableFunc(keys, compare)
 		for i := range keys {
 			pairs[i] = keys[i].text
 		}

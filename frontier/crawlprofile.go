@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
@@ -21,12 +20,13 @@ import (
 // as found together with its queue.
 //
 // The store keeps Profile.String. A profile with a rule file, one whose string is longer than 52
-// bytes, and one that canon.ParseProfile cannot make from its string are refused with
+// bytes, and one that canon.ParseRecorded cannot make from its string are refused with
 // store.ErrInvalid.
 func (f *Frontier) SetCrawlProfile(ctx context.Context, name string, p *canon.Profile) error {
 	if p.Name() == "none" {
 		return f.setOwn(ctx, name, crawl{exact: true}, exactSuffix)
 	}
+	p = p.WithListsOf(f.Profile(name).String()) // a crawl keeps the lists that it has
 	suffix := suffixOf(p)
 	if made, err := profileOf(suffix); err != nil || made.String() != p.String() || len(suffix) > maxSuffix {
 		return fault.As(store.ErrInvalid, "cannot set the profile of crawl %q to %.80s: the profile of a crawl cannot have a rule file, and its name has at most %d bytes", name, p, maxSuffix-3)
@@ -66,13 +66,13 @@ func suffixOf(p *canon.Profile) string { return suffixFor(p.String(), p.Version(
 
 // profileOf is the profile that a suffix names.
 func profileOf(suffix string) (*canon.Profile, error) {
-	name, version, _ := strings.Cut(strings.TrimPrefix(suffix, "|"), "@")
-	p, err := canon.ParseProfile(name)
+	name, version := madeBy(suffix)
+	p, err := canon.ParseRecorded(name)
 	if err != nil {
 		return nil, fault.As(store.ErrIdentity, "cannot make its profile: %w", err)
 	}
-	if version != strconv.Itoa(p.Version()) {
-		return nil, fault.As(store.ErrIdentity, "cannot make its keys; got profile %s version %d; want version %s", name, p.Version(), version)
+	if version != p.Version() {
+		return nil, fault.As(store.ErrIdentity, "cannot make its keys; got profile %s version %d; want version %d", name, p.Version(), version)
 	}
 	return p, nil
 }

@@ -45,6 +45,7 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 		return nil, err
 	}
 	opt = opt.withDefaults()
+	opt.Profile = opt.Profile.WithListsOf(s.Identity().Profile)
 	f := &Frontier{
 		opt:        opt,
 		hostHidden: hidesHost(opt.Profile),

@@ -22,7 +22,7 @@ type Options struct {
 	// methods. With "*", URLs of all crawls are handed out, and those defaults are
 	// store.DefaultCrawl. The default is store.DefaultCrawl.
 	Crawl string
-	// Profile makes canonical forms. Add rule files with canon.WithRuleFile. The
+	// Profile makes canonical forms. If its lists were not chosen, they are those that the store records. Add rule files with canon.WithRuleFile. The
 	// default is canon.Qiita().
 	Profile *canon.Profile
 	// QueueBy returns the queue key of a URL that came without one. The default

@@ -18,6 +18,6 @@ func (f *Frontier) SetProfile(p *canon.Profile) error {
 	if p.Name() != was.Name() || p.Version() != was.Version() {
 		return fault.As(store.ErrIdentity, "cannot replace profile %s, version %d, by %s, version %d; want one that differs only in its rule files", was.Name(), was.Version(), p.Name(), p.Version())
 	}
-	f.profile.Store(p)
+	f.profile.Store(p.WithListsOf(was.String()))
 	return nil
 }

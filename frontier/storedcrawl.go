@@ -109,8 +109,12 @@ func suffixFor(profile string, version int) string {
 	if profile == canon.None().Name() {
 		return exactSuffix
 	}
-	return "|" + profile + "@" + strconv.Itoa(version)
+	// The name of a crawl leaves little room: the version of the lists is written shorter.
+	return "|" + strings.Replace(profile, listsIn, ";", 1) + "@" + strconv.Itoa(version)
 }
+
+// listsIn is how canon.Profile.String names the version of the lists.
+const listsIn = ",lists="
 
 // madeBy is the inverse of suffixFor.
 func madeBy(suffix string) (profile string, version int) {
@@ -119,7 +123,7 @@ func madeBy(suffix string) (profile string, version int) {
 	}
 	profile, number, _ := strings.Cut(suffix[1:], "@")
 	version, _ = strconv.Atoi(number) // isSuffix saw that it is a number
-	return profile, version
+	return strings.Replace(profile, ";", listsIn, 1), version
 }
 
 // KeyOf returns the key and the canonical form that the URL of an entry, as a store lists it, has

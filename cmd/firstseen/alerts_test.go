@@ -106,6 +106,7 @@ var alertCases = map[string]alertCase{
 // TestAlerts has promtool read the rules, and compute with each alert's metrics that it fires, and
 // with others that it does not.
 func TestAlerts(t *testing.T) {
+	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("needs promtool, of the package prometheus")
@@ -247,6 +248,7 @@ func TestAlertFires(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	db := filepath.Join(dir, "db")
 	d := startDaemon(t, db)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,9 +59,49 @@ func below[N int | int64](flag string, value, least N) mistake {
 	return mistake{value < least, fmt.Sprintf("--%s %d", flag, value), fmt.Sprintf("%d or more", least)}
 }
 
-// negative returns the mistake of a duration below 0.
-func negative(flag string, value time.Duration) mistake {
-	return mistake{value < 0, fmt.Sprintf("--%s %v", flag, value), "0 or more"}
+// bounds are the bounds of flags that bounded added.
+type bounds []func() mistake
+
+// mistakes returns the values of the flags that are out of bounds.
+func (b bounds) mistakes() []mistake {
+	list := make([]mistake, len(b))
+	for i, check := range b {
+		list[i] = check()
+	}
+	return list
+}
+
+// special is a value of a flag with a meaning of its own.
+type special[N any] struct {
+	value N
+	means string
+}
+
+// bounded adds a flag of a number: value is its default, least its least value, and special values may be less. The help and
+// the check are made of the same values, so that what the help names is not refused.
+func bounded[N int | int64 | time.Duration](b *bounds, fs *pflag.FlagSet, at *N, name string, value, least N, usage string, specials ...special[N]) {
+	want := fmt.Sprint(least, " or more")
+	if least == 0 {
+		want = "0 or more" // also of a duration
+	}
+	for i, s := range specials {
+		usage += fmt.Sprintf("%s %d %s", []string{";", ","}[min(i, 1)], s.value, s.means)
+		if s.value < least {
+			want += fmt.Sprintf(", or %d %s", s.value, s.means)
+		}
+	}
+	switch at := any(at).(type) {
+	case *int:
+		fs.IntVar(at, name, int(value), usage)
+	case *int64:
+		fs.Int64Var(at, name, int64(value), usage)
+	case *time.Duration:
+		fs.DurationVar(at, name, time.Duration(value), usage)
+	}
+	*b = append(*b, func() mistake {
+		named := slices.ContainsFunc(specials, func(s special[N]) bool { return s.value == *at })
+		return mistake{*at < least && !named, fmt.Sprintf("--%s %v", name, *at), want}
+	})
 }
 
 // notIn returns the mistake of a share for which ok is false.

@@ -150,7 +150,7 @@ func (j *judged) refused() int64 { return j.bad + int64(len(j.unread)) }
 // before count. If no file has a record, the errors of the files are returned.
 func (a *app) loadCaptures(ctx context.Context, names []string, opt audit.Options, from judgeSource) (*judged, error) {
 	if len(names) == 0 && from.db == "" {
-		return nil, misusef("cannot judge; got no FILE and no --db; want what crawls left")
+		return nil, misusef("nothing to audit: pass a log file or --db DIR")
 	}
 	debug.SetGCPercent(25) // a log is one big heap that hardly changes: room for twice of it would be wasted
 	j := &judged{log: audit.NewLog(opt), files: &fileSet{stdin: a.in}}

@@ -38,6 +38,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	backups := filepath.Join(dir, "backups")
 	d := startDaemon(t, filepath.Join(dir, "db"), "--backup-dir", backups, "--delay", "0")
@@ -86,6 +87,7 @@ func TestBackupKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	backups, db := filepath.Join(dir, "backups"), filepath.Join(dir, "db")
 	d := startDaemon(t, db, "--backup-dir", backups)

@@ -95,6 +95,7 @@ type change struct {
 	Before string `json:"before"`
 	After  string `json:"after"`
 	Scope  string `json:"scope,omitempty"` // the entry of a rule file by which the rule holds here
+	risk   string // of a rule that can be switched, for people
 }
 
 func explain(p *canon.Profile, raw string) (explained, error) {
@@ -102,9 +103,15 @@ func explain(p *canon.Profile, raw string) (explained, error) {
 	if err != nil {
 		return explained{}, err
 	}
+	risks := map[canon.Rule]string{}
+	for _, r := range p.Rules() {
+		if r.Optional {
+			risks[r.Rule] = r.Risk
+		}
+	}
 	changes := make([]change, 0, len(e.Steps))
 	for _, s := range e.Steps {
-		changes = append(changes, change{string(s.Rule), s.Before, s.After, s.Scope})
+		changes = append(changes, change{string(s.Rule), s.Before, s.After, s.Scope, risks[s.Rule]})
 	}
 	return explained{Input: raw, Canonical: e.Canonical, Key: key(e.Canonical), Changes: changes, Sites: e.Sites}, nil
 }

@@ -17,6 +17,7 @@ func TestServeWithoutCaptures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	damage := func(t *testing.T, log string) {
 		text, err := os.ReadFile(log)
 		if err != nil {

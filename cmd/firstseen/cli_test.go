@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 func TestTranscripts(t *testing.T) {
 	bin := commandDir(t)
 	datadriven.Walk(t, "testdata/cli", func(t *testing.T, path string) {
+		t.Parallel()
 		dir := t.TempDir() // shared by the steps of one file
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return script(t, bin, dir, d.Input)

@@ -75,6 +75,7 @@ func breakOff(t *testing.T, file, db string) {
 // TestCopyGoesOn checks that a copy that broke off continues, and skips nothing that the target
 // lacks: otherwise queued URLs would count as seen, and would never be fetched.
 func TestCopyGoesOn(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		between func(file, db string) error
 		want    string // URLs that this copy brings

@@ -35,8 +35,11 @@ func crawlsIn(ctx context.Context, s store.Store, name string) ([]frontier.Store
 	return []frontier.StoredCrawl{c}, err
 }
 
-// nameList returns names for a person to read.
+// nameList returns names for a person to read, "none" if there are none.
 func nameList(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
 	shown := make([]string, len(names))
 	for i, name := range names {
 		shown[i] = quoted(name)

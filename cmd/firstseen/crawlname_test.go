@@ -158,6 +158,7 @@ func emptyStore(t *testing.T) (db string) {
 // TestCrawlsMoveWithTheirProfiles copies crawls that make keys of their own, to stores and by
 // files, and asks the copy for their pages.
 func TestCrawlsMoveWithTheirProfiles(t *testing.T) {
+	t.Parallel()
 	db, dir := namedCrawls(t), t.TempDir()
 	for crawl, stored := range map[string]string{"news": frontierName(t, db, "news"), "raw": "raw|exact"} {
 		direct, byFile, byKeys := filepath.Join(dir, crawl+".direct"), filepath.Join(dir, crawl+".file"), filepath.Join(dir, crawl+".keys")

@@ -15,7 +15,8 @@ func newExplainCmd(a *app) *cobra.Command {
 		Use:   "explain [URL…]",
 		Short: "Print which rules change a URL, and how",
 		Long: `Print for each URL, from the arguments or from stdin, which rules changed it on the way to
-its canonical form. With --list print the rules of the profile instead.`,
+its canonical form, and what a rule that can be switched off may merge. With --list print the
+rules of the profile instead, with the lists of names that they look for.`,
 		Example: `  firstseen explain 'http://example.com/%7Euser/?b=2&a=1'`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: running(func(cmd *cobra.Command, args []string) error {
@@ -41,6 +42,9 @@ func (e explained) text() string {
 	fmt.Fprintf(&b, "%s\n", visible(e.Input))
 	for _, c := range e.Changes {
 		fmt.Fprintf(&b, "  %-22s %s\n", c.Rule, visible(c.After))
+		if c.risk != "" && c.Scope == "" {
+			fmt.Fprintf(&b, "  %-22s may merge: %s\n", "", c.risk)
+		}
 		if c.Scope != "" {
 			fmt.Fprintf(&b, "  %-22s by the rule file's entry for %s\n", "", visible(c.Scope))
 		}

@@ -31,7 +31,7 @@ func (f *exportFlags) hashWriter(ctx context.Context, src *crawlSource) (func(io
 	if _, err := h.Sum("http://a.example/"); err != nil {
 		return nil, misuse{err}
 	}
-	p, err := canon.ParseProfile(src.crawl.Identity.Profile)
+	p, err := canon.ParseRecorded(src.crawl.Identity.Profile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot hash URLs of profile %q: %w", src.crawl.Identity.Profile, err)
 	}

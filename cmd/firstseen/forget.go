@@ -99,7 +99,8 @@ func (f *forgetFlags) requests() (requests []wire.ForgetRequest, err error) {
 			return nil, misuse{err}
 		}
 	}
-	for some := range slices.Chunk(f.urls, steer.MaxForgetURLs) {
+	const atOnce = 64 // of the longest URLs, escaped, fit a request
+	for some := range slices.Chunk(f.urls, atOnce) {
 		var r wire.ForgetRequest
 		for _, u := range some {
 			r.URLs = append(r.URLs, wire.ForgetURL{URL: u, URLBytes: wire.BytesOf(u)})
@@ -171,7 +172,7 @@ func (f *forgetFlags) forget(ctx context.Context, s store.Store) (n int64, err e
 
 // openOver opens a frontier that makes keys as a store's were made.
 func openOver(s store.Store) (*frontier.Frontier, error) {
-	p, err := canon.ParseProfile(s.Identity().Profile)
+	p, err := canon.ParseRecorded(s.Identity().Profile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the keys of the store: %w", err)
 	}

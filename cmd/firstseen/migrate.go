@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 
+	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
@@ -89,12 +90,14 @@ func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if !otherProfile { // the one of the store, with the Unicode version of this program
-		f.profile.profile = src.Identity().Profile
-	}
 	without := f.profile
 	without.file = ""
 	base, err := without.open()
+	if !otherProfile { // the one of the store, with the Unicode version of this program
+		if base, err = canon.ParseRecorded(src.Identity().Profile); err != nil {
+			err = misuse{err}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -242,3 +242,24 @@ func TestMigrateUnicode(t *testing.T) {
 	mustRun(t, "migrate", "--db", db, "--to", to)
 	onStore(t, to, "qiita", func(f *frontier.Frontier) { wantKnown(t, f, link, store.Queued) })
 }
+
+// TestMigrateLists gives a store newer lists: its URLs merge by them.
+func TestMigrateLists(t *testing.T) {
+	db, to := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "new")
+	onStore(t, db, "qiita:+strip-index,lists=1", func(f *frontier.Frontier) {
+		for _, url := range []string{"http://a.example/index.php5", "http://a.example/", "http://a.example/x"} {
+			if r, err := f.Add(t.Context(), url); err != nil || r.Status != frontier.StatusNew {
+				t.Fatalf("%s: got %v, %v; want it new", url, r.Status, err)
+			}
+		}
+	})
+	var out strings.Builder
+	if status := run(t.Context(), []string{"migrate", "--db", db, "--to", to, "--rules", "+strip-index"}, strings.NewReader(""), &out, new(strings.Builder)); status != statusOK || strings.Count(out.String(), "merge\t") != 1 {
+		t.Fatalf("got status %d, %q; want one URL that merges", status, out.String())
+	}
+	onStore(t, to, "qiita:+strip-index", func(f *frontier.Frontier) {
+		if got := f.Profile("*").String(); got != "qiita:+strip-index,lists=2" {
+			t.Errorf("got profile %s; want version 2 of the lists", got)
+		}
+	})
+}

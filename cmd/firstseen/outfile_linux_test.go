@@ -52,6 +52,7 @@ func TestOutFileIntoAPipe(t *testing.T) {
 // TestOutFileIntoStandardOutput checks that output to /dev/stdout and /dev/stderr is appended to
 // their files, and that later output follows it.
 func TestOutFileIntoStandardOutput(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,7 @@ import (
 	"github.com/firstseen/firstseen/store/redisstore"
 )
 
-// passwordVariable holds the password of --redis. There is no parameter for it: command lines
-// are public on most machines.
+// passwordVariable holds the password of --redis. It is no setting, since other users can read command lines.
 const passwordVariable = "FIRSTSEEN_REDIS_PASSWORD"
 
 // redisSyntax is what a flag that names a store in Redis takes.
@@ -60,20 +59,24 @@ type redisPlace struct {
 	retry            time.Duration
 }
 
-// place reads what the flag names.
+// place reads what the flag names. Its errors repeat no part of an address that could be a password.
 func (r *redisFlags) place() (redisPlace, error) {
 	p := redisPlace{prefix: "fs:", replicas: 1}
-	withSettings := 0
+	withSettings := false
 	for _, where := range r.where {
 		if strings.Contains(where, "://") {
-			if withSettings++; withSettings > 1 {
-				return p, misusef("cannot use --redis %s; got a second URL; want the other nodes as host:port", where)
+			if withSettings {
+				return p, misusef("cannot use a second URL in --redis; want the other nodes as host:port")
 			}
+			withSettings = true
 			addr, err := p.url(where)
 			if err != nil {
-				return p, misusef("cannot use --redis %s: %w", where, err)
+				return p, misusef("cannot use the URL in --redis: %w", err)
 			}
 			where = addr
+		}
+		if strings.Contains(where, "@") {
+			return p, misusef("cannot use --redis; got a user without redis://; want host:port, or redis://[USER@]HOST:PORT")
 		}
 		if _, _, err := net.SplitHostPort(where); err != nil {
 			return p, misusef("cannot use --redis; got %q; want host:port", where)
@@ -87,7 +90,7 @@ func (r *redisFlags) place() (redisPlace, error) {
 func (p *redisPlace) url(where string) (addr string, err error) {
 	u, err := url.Parse(where)
 	if err != nil {
-		return "", err
+		return "", errors.New("it is not valid; want redis://[USER@]HOST:PORT?NAME=VALUE&…, with %XX for special characters")
 	}
 	_, secret := u.User.Password()
 	switch {
@@ -95,13 +98,15 @@ func (p *redisPlace) url(where string) (addr string, err error) {
 		return "", fmt.Errorf("got scheme %q; want redis, or rediss for TLS", u.Scheme)
 	case secret:
 		return "", fmt.Errorf("got a password, which others can see; want it in %s or in the file of password-file=", passwordVariable)
+	case strings.Contains(u.Path+u.Fragment, "@"):
+		return "", errAt
 	case u.Path != "" && u.Path != "/" || u.Fragment != "":
 		return "", fmt.Errorf("got %q after the address; want ?NAME=VALUE alone", u.Path+u.Fragment)
 	}
 	p.tls, p.user = u.Scheme == "rediss", u.User.Username()
 	settings, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return "", err
+		return "", errors.New("its settings are not valid; want NAME=VALUE&…, with %XX for special characters")
 	}
 	for name, values := range settings {
 		if err := p.set(name, values[len(values)-1]); err != nil {
@@ -113,6 +118,8 @@ func (p *redisPlace) url(where string) (addr string, err error) {
 	}
 	return u.Host, nil
 }
+
+var errAt = errors.New("got @ after the address; want %40 for special characters of the user, and no password")
 
 func (p *redisPlace) set(name, value string) (err error) {
 	switch name {
@@ -129,6 +136,9 @@ func (p *redisPlace) set(name, value string) (err error) {
 	case "retry":
 		p.retry, err = time.ParseDuration(value)
 	default:
+		if strings.Contains(name, "@") { // a password with a question mark
+			return errAt
+		}
 		return fmt.Errorf("got setting %q; want prefix, password-file, ca, replicas, retry or shards", name)
 	}
 	if err != nil || p.replicas < 0 || p.shards < 0 || p.retry < 0 {
@@ -144,44 +154,42 @@ func (r *redisFlags) open(ctx context.Context, log *slog.Logger, o redisstore.Op
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log})
-	o.Addrs, o.Prefix, o.Username, o.Shards = p.addrs, p.prefix, p.user, p.shards
-	o.RetryFor, o.Replicas = p.retry, noneIfZero(p.replicas)
-	if o.Password, err = p.password(); err != nil {
+	o.Addrs, o.Prefix, o.Shards = p.addrs, p.prefix, p.shards
+	o.RetryFor, o.Replicas, o.Logger = p.retry, noneIfZero(p.replicas), log
+	o.Credentials = p.credentials
+	if p.tls {
+		o.TLS = p.tlsConfig
+	}
+	// Each connection reads the files again. Here they are read so that a mistake is found before a server is asked.
+	if _, _, err := p.credentials(ctx); err != nil {
 		return nil, err
 	}
-	if o.TLS, err = p.tlsConfig(); err != nil {
+	if _, err := p.tlsConfig(ctx); err != nil {
 		return nil, err
 	}
-	s, err := redisstore.Open(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open store at %s: %w", strings.Join(p.addrs, ","), err)
-	}
-	return s, nil
+	return redisstore.Open(ctx, o)
 }
 
-// password reads the password, of the file or else of the environment.
-func (p *redisPlace) password() (string, error) {
+// credentials returns the user, and the password of the file or else of the environment.
+func (p *redisPlace) credentials(context.Context) (user, password string, err error) {
 	if p.passwordFile == "" {
-		return os.Getenv(passwordVariable), nil
+		return p.user, os.Getenv(passwordVariable), nil
 	}
 	b, err := os.ReadFile(p.passwordFile)
 	if err != nil {
-		return "", fmt.Errorf("cannot read password: %w", err)
+		return "", "", fmt.Errorf("cannot read password: %w", err)
 	}
-	return strings.TrimRight(string(b), "\r\n"), nil
+	return p.user, strings.TrimRight(string(b), "\r\n"), nil
 }
 
-func (p *redisPlace) tlsConfig() (*tls.Config, error) {
-	if !p.tls {
-		return nil, nil
-	}
+func (p *redisPlace) tlsConfig(context.Context) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if p.ca == "" {
 		return c, nil
 	}
 	pem, err := os.ReadFile(p.ca)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read roots: %w", err)
+		return nil, fmt.Errorf("cannot read CA certificates: %w", err)
 	}
 	c.RootCAs = x509.NewCertPool()
 	if !c.RootCAs.AppendCertsFromPEM(pem) {
@@ -190,8 +198,7 @@ func (p *redisPlace) tlsConfig() (*tls.Config, error) {
 	return c, nil
 }
 
-// redisLog takes what the client library reports of its connections. The errors of the
-// store report what became of steps.
+// redisLog is the log of the client library, whose errors the store reports itself.
 type redisLog struct{ log *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, v ...any) {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
@@ -76,6 +78,7 @@ func get(t *testing.T, d *daemon) (urls []string) {
 }
 
 func TestDaemonsShareACluster(t *testing.T) {
+	t.Parallel()
 	addrs := startCluster(t)
 	dir := t.TempDir() // stays empty: nothing is on this machine's disk
 	redisFlags := []string{"--redis", addrs}
@@ -275,26 +278,88 @@ func TestRedisMisuse(t *testing.T) {
 	}
 }
 
+// TestPasswordOfRedis gives passwords in each way, and changes that of a running daemon.
 func TestPasswordOfRedis(t *testing.T) {
 	const secret = "horse-battery"
-	addrs := startCluster(t, "-masters", "0", "-password", secret)
+	addrs := startCluster(t, "-masters", "0", "-replicas", "0", "-password", secret)
 	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+	write := func(password string) {
+		if err := os.WriteFile(file, []byte(password+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write(secret)
 	for name, c := range map[string]struct {
 		setting, env, want string
 	}{
-		"file": {"password-file=" + file, "", "there is no store"}, // it was let in
-		"env":  {"", secret, "there is no store"},
-		"none": {"", "", "NOAUTH"},
+		"file":  {"replicas=0&password-file=" + file, "", "there is no store"}, // it was let in
+		"env":   {"replicas=0", secret, "there is no store"},
+		"none":  {"", "", "redis server " + addrs + ": NOAUTH"},
+		"wrong": {"", "donkey", "redis server " + addrs + ": WRONGPASS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(passwordVariable, c.env)
 			status, _, errOut := runCommand(t, "stats", "--redis", withSetting(addrs, c.setting))
-			if status != statusFailed || !strings.Contains(errOut, c.want) {
-				t.Errorf("status %d, %q; want %d and %q", status, errOut, statusFailed, c.want)
+			if status != statusFailed || strings.Count(errOut, c.want) != 1 || strings.Contains(errOut, "donkey") {
+				t.Errorf("status %d, %q; want %d and %q once", status, errOut, statusFailed, c.want)
 			}
 		})
+	}
+
+	d := startDaemonOn(t, "--redis", withSetting(addrs, "replicas=0&password-file="+file))
+	if got := put(t, d, "http://one.example/"); !slices.Equal(got, []string{"OK"}) {
+		t.Fatalf("got %v; want OK", got)
+	}
+	admin := redis.NewClient(&redis.Options{Addr: addrs, Username: "admin", Password: "root"})
+	defer admin.Close()
+	must := func(args ...any) {
+		t.Helper()
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := redis.NewClient(&redis.Options{Addr: addrs, Password: secret})
+	defer first.Close()
+	if err := first.Do(t.Context(), "acl", "setuser", "admin", "on", ">root", "~*", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
+	must("config", "set", "requirepass", "correct-horse")
+	must("client", "kill", "type", "normal")
+	if got := put(t, d, "http://two.example/"); !slices.Equal(got, []string{"FAIL"}) {
+		t.Errorf("got %v while the password is wrong; want FAIL", got)
+	}
+	write("correct-horse")
+	if got := put(t, d, "http://one.example/", "http://two.example/"); !slices.Equal(got, []string{"SKIPPED", "OK"}) {
+		t.Errorf("got %v; want the new password used", got)
+	}
+
+	// The store's warnings are in the program's log.
+	must("acl", "setuser", "crawl", "on", ">correct-horse", "~*", "+@all", "-config")
+	place := "redis://crawl@" + addrs + "?replicas=0&password-file=" + file
+	for level, want := range map[string]int{"warn": 1, "error": 0} {
+		_, _, errOut := runCommand(t, "stats", "--redis", place, "--log-format", "json", "--log-level", level)
+		if got := strings.Count(errOut, `"level":"WARN","msg":"cannot check the settings of a redis server`); got != want || want == 0 && errOut != "" {
+			t.Errorf("level %s: got %q; want %d warnings as JSON", level, errOut, want)
+		}
+	}
+}
+
+// TestSecretsAreNotPrinted gives passwords where none belong: no message repeats them.
+func TestSecretsAreNotPrinted(t *testing.T) {
+	for _, where := range []string{
+		"redis://u:s3cr3t@127.0.0.1:1", "redis://:s3cr3t@127.0.0.1:1", "redis://u:s3cr3t%zz@127.0.0.1:1", "redis://u:a#s3cr3t@127.0.0.1:1", "redis://u:a/s3cr3t@127.0.0.1:1",
+		"redis://u:1/s3cr3t@127.0.0.1:1", "redis://u:1?s3cr3t@127.0.0.1:1", "u:s3cr3t@127.0.0.1:1", "redis://u:a,s3cr3t@127.0.0.1:1", "http://u:s3cr3t@127.0.0.1:1", "redis://127.0.0.1:1?password=s3cr3t",
+		"127.0.0.1:1,redis://127.0.0.1:1,redis://u:s3cr3t@127.0.0.1:2", "redis://127.0.0.1:1?replicas=0;s3cr3t@a",
+	} {
+		for _, variable := range []bool{false, true} {
+			args := []string{"stats", "--redis", where}
+			if variable {
+				t.Setenv("FIRSTSEEN_REDIS", where)
+				args = args[:1]
+			}
+			if status, out, errOut := runCommand(t, args...); status != statusMisuse || strings.Contains(out+errOut, "s3cr3t") {
+				t.Errorf("%s: got status %d, %s%s; want misuse, without the password", where, status, out, errOut)
+			}
+		}
 	}
 }

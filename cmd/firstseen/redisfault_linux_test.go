@@ -23,6 +23,7 @@ import (
 // otherwise the truth: one OK a URL at most, never SKIPPED for both, and all that
 // was acknowledged is there afterwards, once.
 func TestMasterDiesUnderDaemons(t *testing.T) {
+	t.Parallel()
 	addrs := startCluster(t)
 	flags := []string{"--redis", withSetting(addrs, "retry=4s"), "--delay", "0"}
 	daemons := []*daemon{startDaemonOn(t, flags...), startDaemonOn(t, flags...)}

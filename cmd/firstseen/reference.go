@@ -9,60 +9,113 @@ import (
 )
 
 // reference resolves relative references as the URL Standard does, up to the dot segments,
-// which canonicalizing removes.
+// which canonicalizing removes. It works on texts: what a reference says goes through the profile as it
+// was found, and so profiles that are no URL parsers can be used, too.
 type reference struct {
-	scheme string // with its colon
-	origin string // scheme and authority
-	path   string // begins with "/"
-	query  string // begins with "?", or is empty
+	scheme  string // with its colon
+	special bool   // http, https, ws, wss, ftp or file: "\" is a slash
+	origin  string // scheme and authority; the scheme alone if there is none
+	path    string // "" or begins with "/"; anything if the base is opaque
+	query   string // begins with "?", or is empty
+	opaque  bool   // such as mailto:, to which only a fragment is relative
 }
 
-// newReference reads a base URL.
+// newReference reads a base URL of any scheme. To one that is not hierarchical, only fragments are
+// relative, so it is refused.
 func newReference(base string) (*reference, error) {
-	form, err := canon.WHATWG().Canonicalize(base)
-	if err == nil && canon.Host([]byte(form)) == nil {
-		err = fault.As(canon.ErrScheme, "it has no host")
+	r, err := parseBase(base)
+	if err == nil && r.opaque {
+		err = fault.As(canon.ErrScheme, "nothing is relative to it; want a URL with a path that begins with \"/\"")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot use --base %s: %w", shown(base), err)
 	}
-	form, _, _ = strings.Cut(form, "#")
-	scheme, rest, _ := strings.Cut(form, "//")
-	authority, path := rest, "/"
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		authority, path = rest[:i], rest[i:]
-	}
-	r := &reference{scheme: scheme, origin: scheme + "//" + authority, path: path}
-	if i := strings.IndexByte(path, '?'); i >= 0 {
-		r.path, r.query = path[:i], path[i:]
-	}
 	return r, nil
 }
 
-// resolve makes a reference absolute. One that has a scheme stays as it is.
+func parseBase(base string) (*reference, error) {
+	form, err := canon.WHATWG().Canonicalize(base)
+	if err != nil {
+		return nil, err
+	}
+	form, _, _ = strings.Cut(form, "#")
+	scheme, rest, _ := cutScheme(form)
+	r := &reference{scheme: scheme, origin: scheme}
+	switch scheme {
+	case "http:", "https:", "ws:", "wss:", "ftp:", "file:":
+		r.special = true
+	}
+	if strings.HasPrefix(rest, "//") {
+		authority, _ := cutAny(rest[2:], "/?")
+		r.origin += "//" + authority
+		rest = rest[2+len(authority):]
+	} else {
+		r.opaque = !strings.HasPrefix(rest, "/")
+	}
+	r.path, r.query = cutAny(rest, "?")
+	return r, nil
+}
+
+// resolve makes a reference absolute. One that has a scheme stays as it is, and so does one that
+// can't be relative to an opaque base.
 func (r *reference) resolve(raw string) string {
 	ref := strings.Map(dropped, strings.TrimFunc(raw, func(c rune) bool { return c <= ' ' }))
 	if scheme, rest, ok := cutScheme(ref); ok {
 		twoSlashes := len(rest) >= 2 && strings.Trim(rest[:2], `/\`) == ""
-		if !strings.EqualFold(scheme, r.scheme) || twoSlashes {
+		if !r.special || !strings.EqualFold(scheme, r.scheme) || twoSlashes {
 			return raw
 		}
 		ref = rest // "http:page" is relative to a base of the same scheme
 	}
 	path, _ := cutAny(ref, "?#")
-	slashes := strings.ReplaceAll(path, `\`, "/")
-	ref = slashes + ref[len(path):]
-	switch {
-	case strings.HasPrefix(slashes, "//"):
-		return r.scheme + ref
-	case strings.HasPrefix(slashes, "/"):
-		return r.origin + ref
-	case slashes != "":
-		return r.origin + r.path[:strings.LastIndexByte(r.path, '/')+1] + ref
-	case strings.HasPrefix(ref, "?"):
-		return r.origin + r.path + ref
+	rest := ref[len(path):]
+	if r.special {
+		path = strings.ReplaceAll(path, `\`, "/")
 	}
-	return r.origin + r.path + r.query + ref
+	switch {
+	case r.opaque && !strings.HasPrefix(ref, "#"):
+		return raw
+	case strings.HasPrefix(path, "//"):
+		return r.scheme + path + rest
+	case strings.HasPrefix(path, "/"):
+		return r.origin + r.drive(path[1:]) + path + rest
+	case path != "":
+		return r.origin + r.directory(path) + path + rest
+	case strings.HasPrefix(rest, "?"):
+		return r.origin + r.path + rest
+	}
+	return r.origin + r.path + r.query + rest
+}
+
+// directory returns what stands before a path that is relative to the base: the path of the base to its
+// last slash. A path that begins with the letter of a drive is relative to none; and a drive alone is a directory.
+func (r *reference) directory(path string) string {
+	if r.scheme == "file:" && startsWithDrive(path) {
+		return "/"
+	}
+	if drive := r.drive(path); drive != "" && drive == r.path {
+		return drive + "/"
+	}
+	if r.path == "" {
+		return "/"
+	}
+	return r.path[:strings.LastIndexByte(r.path, '/')+1]
+}
+
+// drive returns the drive of a file base with its slash, "/C:", unless a path brings its own. "" stands for
+// none.
+func (r *reference) drive(path string) string {
+	if r.scheme != "file:" || startsWithDrive(path) || r.path == "" || !startsWithDrive(r.path[1:]) {
+		return ""
+	}
+	return r.path[:len("/C:")]
+}
+
+// startsWithDrive reports whether a path begins with a Windows drive letter: "C:" or "C|", then the end or a
+// separator.
+func startsWithDrive(path string) bool {
+	return len(path) >= 2 && 'a' <= path[0]|0x20 && path[0]|0x20 <= 'z' && (path[1] == ':' || path[1] == '|') &&
+		(len(path) == 2 || strings.IndexByte(`/\?#`, path[2]) >= 0)
 }
 
 // dropped removes the characters that the URL Standard removes from everywhere in a URL.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/nlnwa/whatwg-url/url"
@@ -37,4 +40,33 @@ func TestReferencesAreThoseOfTheURLStandard(t *testing.T) {
 			t.Errorf("base %q: got no error", base)
 		}
 	}
+}
+
+// TestWebPlatformReferences resolves every reference of the Web Platform Tests that has a base, whatever
+// the scheme of the base.
+func TestWebPlatformReferences(t *testing.T) {
+	text, err := os.ReadFile("../../canon/testdata/wpt/relative.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		var row struct {
+			Input, Base, Href string
+			Failure           bool
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		rows++
+		base, err := parseBase(row.Base)
+		got := ""
+		if err == nil {
+			got, err = canon.WHATWG().Canonicalize(base.resolve(row.Input))
+		}
+		if got != row.Href || (err != nil) != row.Failure {
+			t.Errorf("%q from %q: got %q, %v; want %q", row.Input, row.Base, got, err, row.Href)
+		}
+	}
+	t.Logf("%d references", rows)
 }

@@ -77,12 +77,12 @@ func (r *rekeying) changes(ctx context.Context) ([]crawlChange, error) {
 	for i, from := range list {
 		c := crawlChange{from: from, profile: r.profile, identity: store.IdentityOf(r.base), ruled: r.profile != r.base}
 		if from.Own() {
-			if c.profile, err = canon.ParseProfile(from.Identity.Profile); err != nil {
+			if c.profile, err = canon.ParseRecorded(from.Identity.Profile); err != nil {
 				return nil, fmt.Errorf("crawl %q: %w", from.Name, err)
 			}
 			c.identity, c.ruled = store.IdentityOf(c.profile), false
 		}
-		if old, err := canon.ParseProfile(from.Identity.Profile); err == nil && old.Version() == from.Identity.Version {
+		if old, err := canon.ParseRecorded(from.Identity.Profile); err == nil && old.Version() == from.Identity.Version {
 			c.old = old
 		}
 		all[i] = c

@@ -93,6 +93,7 @@ func (f *replayFlags) run(ctx context.Context, a *app, names []string) (err erro
 	defer func() {
 		err = worst(err, unlessReported(w.Close(), err))
 	}()
+	p = w.profile
 	crawl, err := crawlInto(ctx, w, f.crawl, store.IdentityOf(p), false)
 	if err != nil {
 		return fmt.Errorf("cannot replay: %w", err)

@@ -87,7 +87,7 @@ func (a *app) openLog(level, format string) error {
 
 // typedOnly are flags that destroy, overrule or replace a file: a variable that is still
 // set from another command must not mean them.
-var typedOnly = map[string]bool{"help": true, "all": true, "repair": true, "force": true, "again": true, "check": true,
+var typedOnly = map[string]bool{"help": true, "all": true, "repair": true, "force": true, "again": true,
 	"output": true, "report": true, "csv": true, "to-file": true}
 
 // typed keeps single flags of a command from being set by variables.

@@ -28,6 +28,7 @@ type serveFlags struct {
 	redis    redisFlags
 	trusted  trusting
 	settings settings
+	bounds   bounds
 	queueBy  string
 
 	db string
@@ -51,6 +52,7 @@ type serveFlags struct {
 	maxHeld       int64
 	seenFor       time.Duration
 	cache         int64
+	buffers       int64
 	captures      int
 	probe         float64
 	indexMiB      int64
@@ -91,7 +93,7 @@ file, and flags over both.`,
 				return misuse{err}
 			}
 			f.settings.level = cmd.Flag("log-level").Value.String()
-			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "min-free", "captures", "index-memory", "also-seen", "backup-dir"); err != nil {
+			if err := f.redis.notWith(cmd.Flags(), "db", "cache", "write-buffers", "min-free", "captures", "index-memory", "also-seen", "backup-dir"); err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), a)
@@ -266,6 +268,6 @@ func (f *serveFlags) storeOptions() pebblestore.Options {
 		AlsoSeen:   f.also,
 		IndexBytes: f.indexMiB << 20,
 		Clock:      storeClock(),
-		CacheBytes: f.cache << 20,
+		CacheBytes: f.cache << 20, BufferBytes: f.buffers << 20,
 	}
 }

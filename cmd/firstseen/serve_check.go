@@ -20,7 +20,7 @@ func (f *serveFlags) checkStore(ctx context.Context, a *app, p *canon.Profile) (
 	if f.redis.given() {
 		open = f.openInRedis
 	}
-	s, err := open(ctx, a, store.IdentityOf(p))
+	s, err := open(ctx, a, p)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return "store: none yet; serve makes it", nil
@@ -36,28 +36,31 @@ func (f *serveFlags) checkStore(ctx context.Context, a *app, p *canon.Profile) (
 }
 
 // openOnDisk opens the store on disk for reading alone.
-func (f *serveFlags) openOnDisk(ctx context.Context, _ *app, id store.Identity) (store.Store, error) {
+func (f *serveFlags) openOnDisk(ctx context.Context, _ *app, p *canon.Profile) (store.Store, error) {
 	opt := f.storeOptions()
 	opt.Mode = pebblestore.OpenReadOnly
 	s, err := pebblestore.Open(f.db, opt)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Prepare(ctx, store.Terms{Identity: id}); err != nil {
+	if err := s.Prepare(ctx, store.Terms{Identity: store.IdentityOf(p.WithListsOf(s.Identity().Profile))}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// openInRedis opens a store that exists in Redis, and compares its identity. Prepare would
+// openInRedis opens a store that exists in Redis, checks all its servers, and compares its identity. Prepare would
 // write the identity to a store that lacks one.
-func (f *serveFlags) openInRedis(ctx context.Context, a *app, id store.Identity) (store.Store, error) {
+func (f *serveFlags) openInRedis(ctx context.Context, a *app, p *canon.Profile) (store.Store, error) {
 	s, err := f.redis.open(ctx, a.log, redisstore.Options{MustExist: true})
 	if err != nil {
 		return nil, err
 	}
+	if err := s.CheckServers(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	if have := s.Identity(); have != (store.Identity{}) {
-		if _, err := have.Adopt(id, true, false); err != nil {
+		if _, err := have.Adopt(store.IdentityOf(p.WithListsOf(have.Profile)), true, false); err != nil {
 			return nil, errors.Join(fmt.Errorf("cannot use the store in Redis: %w", err), s.Close())
 		}
 	}
@@ -89,11 +92,11 @@ func (f *serveFlags) checkCrawls(ctx context.Context, s store.Store, base *canon
 }
 
 func checkCrawl(ctx context.Context, s store.Store, have frontier.StoredCrawl, want crawlProfile, base *canon.Profile) error {
-	own := base.String()
+	own := base.WithListsOf(s.Identity().Profile).String()
 	if have.Own() {
 		own = have.Identity.Profile
 	}
-	if own == want.profile.String() {
+	if own == want.profile.WithListsOf(own).String() {
 		return nil
 	}
 	if !have.Own() {

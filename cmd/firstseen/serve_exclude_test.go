@@ -120,6 +120,7 @@ func TestServeKeepsPoisonURLsOverGRPC(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	const url = "http://a.example/poison"
 	for _, bound := range []string{"1", "1,1"} {
 		d := startDaemon(t, t.TempDir(), "--delay", "0", "--max-expired", bound)

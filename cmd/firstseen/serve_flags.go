@@ -32,33 +32,36 @@ func (f *serveFlags) addStore(fs *pflag.FlagSet) {
 	fs.StringVar(&f.backupDir, "backup-dir", "", "directory for backups of the store, which clients ask for; created if it does not exist")
 	f.also.add(fs)
 	fs.BoolVar(&f.keepURLs, "keep-urls", true, "keep the text of completed and dropped URLs, for clients that list or count them")
-	fs.Int64Var(&f.cache, "cache", 64, "MiB of memory for the store's cache and write buffers")
-	fs.Int64Var(&f.indexMiB, "index-memory", 0, "MiB that the index of the keys may take, 10 bytes a key; beyond it run files answer; 0 for no bound, -1 for no index")
-	fs.Int64Var(&f.server.MinFree, "min-free", 1<<30, "bytes to keep free on the disk: with less, writes are refused; -1 for no such bound")
+	bounded(&f.bounds, fs, &f.cache, "cache", 64, 16, "MiB of memory for the store's cache of rows")
+	bounded(&f.bounds, fs, &f.buffers, "write-buffers", 64, 4, "MiB of memory for the store's write buffers; with more, rows that come and go are never written to tables, and a start after a kill takes longer")
+	bounded(&f.bounds, fs, &f.indexMiB, "index-memory", 0, 0, "MiB that the index of the keys may take, 10 bytes a key; beyond it run files answer",
+		special[int64]{0, "for no bound"}, special[int64]{-1, "for no index"})
+	bounded(&f.bounds, fs, &f.server.MinFree, "min-free", 1<<30, 0, "bytes to keep free on the disk: with less, writes are refused", special[int64]{-1, "for no such bound"})
 }
 
 func (f *serveFlags) addPolicy(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.crawlProfiles, "crawl-profile", nil, "CRAWL=PROFILE: profile of a crawl if it is not that of --profile; choose it before the first URL of the crawl, it is permanent; with none, a URL is its exact text and key")
-	fs.DurationVar(&f.delay, "delay", time.Second, "least time between two hand-outs of a queue, if the queue has no delay of its own; 0 for none")
-	fs.IntVar(&f.maxInFlight, "max-in-flight", 1, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; 0 for no bound; not for GetURLs, whose calls set max_urls_per_queue")
+	bounded(&f.bounds, fs, &f.delay, "delay", time.Second, 0, "least time between two hand-outs of a queue, if the queue has no delay of its own", special[time.Duration]{0, "for none"})
+	bounded(&f.bounds, fs, &f.maxInFlight, "max-in-flight", 1, 0, "URLs of a queue that may be leased at the same time, if neither the queue nor its client sets a bound; not for GetURLs, whose calls set max_urls_per_queue",
+		special[int]{0, "for no bound"})
 	fs.Float64Var(&f.adaptive, "adaptive", 0, "after a fetch whose duration its client reports, the queue waits for this many times the duration, if that is longer than its delay; 0 for off")
 	fs.IntVar(&f.attempts, "attempts", 5, "how often a URL is handed out before a retry drops it; negative for no bound")
-	fs.DurationVar(&f.retryAfter, "retry-after", 30*time.Second, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
+	bounded(&f.bounds, fs, &f.retryAfter, "retry-after", 30*time.Second, 0, "wait after the first failure of a URL; twice that after the second, and so on up to an hour")
 	f.addLimitsOfURLs(fs)
-	fs.IntVar(&f.captures, "captures", 250_000, "fetches to keep for judging the rules, of those reported with a digest; 0 for none")
+	bounded(&f.bounds, fs, &f.captures, "captures", 250_000, 0, "fetches to keep for judging the rules, of those reported with a digest", special[int]{0, "for none"})
 	fs.Float64Var(&f.probe, "probe", 0, "share of duplicate variants that are fetched anyway, each once, to test the rules in use")
-	fs.DurationVar(&f.seenFor, "seen-for", 0, "age after which a URL counts as new again; 0: never")
+	bounded(&f.bounds, fs, &f.seenFor, "seen-for", 0, 0, "age after which a URL counts as new again", special[time.Duration]{0, "for never"})
 }
 
 // addLimitsOfURLs adds the flags by which URLs are refused or given up.
 func (f *serveFlags) addLimitsOfURLs(fs *pflag.FlagSet) {
 	fs.StringVar(&f.traps, "traps", "http", "whose URLs are refused if they look like those of crawler traps: http, all (gRPC as well) or off; with \",yield\", URLs whose template brings known content come last, with \",yield-shadow\" they are counted")
-	fs.IntVar(&f.maxDepth, "max-depth", 0, "maximum number of links from a seed; 0 for no bound")
+	bounded(&f.bounds, fs, &f.maxDepth, "max-depth", 0, 0, "maximum number of links from a seed", special[int]{0, "for no bound"})
 	f.maxExpired.http = 10
 	fs.Var(&f.maxExpired, "max-expired", "expired leases after which a URL is dropped, 0 for no bound; one number is for POST /v1/lease, and HTTP,GRPC sets GetURLs too, which has no bound otherwise")
 	fs.StringVar(&f.queueBy, "queue-by", "host", "what shares a queue, and so a delay, of URLs that come without a queue: host, or domain, the registered domain with all its hosts")
-	fs.Int64Var(&f.maxPerQueue, "max-per-queue", 0, "maximum number of URLs in a queue; 0 for no bound")
-	fs.Int64Var(&f.maxHeld, "max-held", 0, "maximum number of URLs in the queues of a crawl; 0 for no bound")
+	bounded(&f.bounds, fs, &f.maxPerQueue, "max-per-queue", 0, 0, "maximum number of URLs in a queue", special[int64]{0, "for no bound"})
+	bounded(&f.bounds, fs, &f.maxHeld, "max-held", 0, 0, "maximum number of URLs in the queues of a crawl", special[int64]{0, "for no bound"})
 }
 
 // expiryBounds is the flag --max-expired, HTTP or HTTP,GRPC.

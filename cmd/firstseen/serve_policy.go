@@ -10,13 +10,11 @@ func (f *serveFlags) checkLimits() error {
 	if _, err := f.chosenProfiles(); err != nil {
 		return err
 	}
-	if err := refuse("serve", below("max-per-queue", f.maxPerQueue, 0), below("max-held", f.maxHeld, 0), below("index-memory", f.indexMiB, -1),
-		below("max-depth", f.maxDepth, 0), below("min-free", f.server.MinFree, -1), below("max-in-flight", f.maxInFlight, 0),
-		below("max-expired", min(f.maxExpired.http, f.maxExpired.grpc), 0), below("captures", f.captures, 0), below("cache", f.cache, 16),
-		negative("seen-for", f.seenFor), negative("delay", f.delay), negative("retry-after", f.retryAfter),
+	if err := refuse("serve", append(f.bounds.mistakes(),
+		below("max-expired", min(f.maxExpired.http, f.maxExpired.grpc), 0),
 		notIn("probe", f.probe, f.probe >= 0 && f.probe <= 1, "0 to 1"),
 		notIn("queue-by", f.queueBy, queueFuncs[f.queueBy] != nil, "host or domain"),
-		notIn("adaptive", f.adaptive, f.adaptive >= 0, "0 or more")); err != nil {
+		notIn("adaptive", f.adaptive, f.adaptive >= 0, "0 or more"))...); err != nil {
 		return err
 	}
 	return f.trapModes.parse(f.traps)

@@ -187,6 +187,7 @@ func TestServeKill9(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	rounds := 3
 	if os.Getenv("FIRSTSEEN_TORTURE") != "" {
 		rounds = 200

@@ -24,6 +24,7 @@ func TestServeEndsWhenTheDiskFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	addrs, release, err := freeport.Take(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ func TestExportAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	db := filepath.Join(dir, "db")
 	d := startDaemon(t, db, "--delay", "0", "--crawl-profile", "news=whatwg")

@@ -45,6 +45,7 @@ func TestSteerAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process")
 	}
+	t.Parallel()
 	urls := []string{"http://a.example/1", "http://b.example/1", "http://c.example/1", "http://d.example/1", "http://d.example/2", "http://e.example/1", "http://f.example/1"}
 	var listed [2]string
 	live := ""

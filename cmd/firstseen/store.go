@@ -20,6 +20,7 @@ type workspace struct {
 	store.Store
 	dir       string
 	temporary bool
+	profile   *canon.Profile // with the lists of the store
 }
 
 // openWorkspace opens the store in dir, or with an empty dir a temporary one.
@@ -32,21 +33,22 @@ func openWorkspace(ctx context.Context, dir string, p *canon.Profile, also ...pe
 		}
 		w.temporary = true
 	}
-	s, err := openPebble(ctx, w.dir, store.IdentityOf(p), pebblestore.Options{AlsoSeen: also})
+	s, p, err := openPebble(ctx, w.dir, p, pebblestore.Options{AlsoSeen: also})
 	if err != nil {
 		return nil, errors.Join(err, w.remove())
 	}
-	w.Store = s
+	w.Store, w.profile = s, p
 	return w, nil
 }
 
-// openPebble opens a store on disk for keys of an identity.
-func openPebble(ctx context.Context, dir string, id store.Identity, opt pebblestore.Options) (*pebblestore.Store, error) {
+// openPebble opens a store on disk for keys of a profile, and returns the profile with the lists of the store.
+func openPebble(ctx context.Context, dir string, p *canon.Profile, opt pebblestore.Options) (*pebblestore.Store, *canon.Profile, error) {
 	s, err := pebblestore.Open(dir, opt)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s, prepare(ctx, s, id)
+	p = p.WithListsOf(s.Identity().Profile)
+	return s, p, prepare(ctx, s, store.IdentityOf(p))
 }
 
 // prepare prepares a store for keys of an identity, and closes it if that fails.

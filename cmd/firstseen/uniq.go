@@ -13,6 +13,7 @@ import (
 
 	"github.com/firstseen/firstseen/cmd/internal/input"
 	"github.com/firstseen/firstseen/cmd/internal/uniq"
+	"github.com/firstseen/firstseen/store"
 )
 
 func newUniqCmd(a *app) *cobra.Command {
@@ -87,23 +88,35 @@ was found, in order. It is short for "firstseen uniq --against OLD NEW".`,
 }
 
 func (f *uniqFlags) run(ctx context.Context, a *app, names []string) (err error) {
-	opt, p, err := f.options()
+	if err := f.check(); err != nil {
+		return err
+	}
+	p, err := f.profile.open()
 	if err != nil {
 		return err
 	}
 	if len(names) == 0 {
 		names = []string{"-"}
 	}
-	if err := f.compare(ctx, a, p, &opt); err != nil {
-		return err
-	}
+	var memory *uniq.Memory
 	if f.db != "" {
-		s, openErr := f.openMemory(ctx, a, p, &opt)
+		s, own, openErr := f.openMemory(ctx, a, p)
 		if openErr != nil {
 			return openErr
 		}
 		defer func() { err = worst(err, s.Close()) }()
+		p = own
+		crawl, err := crawlInto(ctx, s, f.crawl, store.IdentityOf(p), false)
+		if err != nil {
+			return fmt.Errorf("cannot use %s: %w", f.db, err)
+		}
+		memory = &uniq.Memory{Store: s, Crawl: crawl.Stored, Unicode: p.HasUnicodeHost}
 		signal.Ignore(syscall.SIGPIPE) // so that printed URLs are recorded
+	}
+	opt := f.options(p)
+	opt.Memory = memory
+	if err := f.compare(ctx, a, p, &opt); err != nil {
+		return err
 	}
 	defer f.bound()()
 	files := &fileSet{stdin: a.in, log: f.logOptions(), note: a.err}

@@ -67,6 +67,7 @@ func TestUniqKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	list, text := manyURLs(t, 60_000)
 	db := filepath.Join(t.TempDir(), "seen")
 	var outputs []string
@@ -101,6 +102,7 @@ func TestUniqOnAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel()
 	list, text := manyURLs(t, 60_000)
 	db := filepath.Join(t.TempDir(), "seen")
 	var out, errOut bytes.Buffer

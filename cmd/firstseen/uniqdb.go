@@ -64,28 +64,21 @@ func keysOf(ctx context.Context, name string, p *canon.Profile) (iter.Seq2[store
 	}, nil
 }
 
-// openMemory opens the seen-set of --db. While another process has it, it waits.
-func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile, opt *uniq.Options) (store.Store, error) {
+// openMemory opens the seen-set of --db, and returns the profile with its lists. While another process has it,
+// it waits.
+func (f *uniqFlags) openMemory(ctx context.Context, a *app, p *canon.Profile) (*pebblestore.Store, *canon.Profile, error) {
 	told := false
 	for {
-		s, err := openPebble(ctx, f.db, store.IdentityOf(p), pebblestore.Options{})
-		if err == nil {
-			crawl, err := crawlInto(ctx, s, f.crawl, store.IdentityOf(p), false)
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("cannot use %s: %w", f.db, err), s.Close())
-			}
-			opt.Memory = &uniq.Memory{Store: s, Crawl: crawl.Stored, Unicode: p.HasUnicodeHost}
-			return s, nil
-		}
-		if !errors.Is(err, store.ErrLocked) || f.noWait {
-			return nil, err
+		s, own, err := openPebble(ctx, f.db, p, pebblestore.Options{})
+		if err == nil || !errors.Is(err, store.ErrLocked) || f.noWait {
+			return s, own, err
 		}
 		if !told && !f.quiet {
 			fmt.Fprintf(a.err, "firstseen: another process has %s open: waiting for it to end\n", f.db)
 			told = true
 		}
 		if async.Sleep(ctx, 100*time.Millisecond) != nil {
-			return nil, errors.New("interrupted while waiting for " + f.db)
+			return nil, nil, errors.New("interrupted while waiting for " + f.db)
 		}
 	}
 }

@@ -103,14 +103,8 @@ func (f *uniqFlags) logOptions() replay.LogOptions {
 	return opt
 }
 
-func (f *uniqFlags) options() (opt uniq.Options, p *canon.Profile, err error) {
-	if err = f.check(); err != nil {
-		return opt, nil, err
-	}
-	if p, err = f.profile.open(); err != nil {
-		return opt, nil, err
-	}
-	opt = uniq.Options{
+func (f *uniqFlags) options(p *canon.Profile) uniq.Options {
+	opt := uniq.Options{
 		Identify: p.AppendCanonical, Group: groupBy[f.by], Keep: f.keep,
 		KeepInvalid: f.invalid == "keep", Common: f.common, MemoryBytes: int64(f.memory-leastMemory/2) * 2 / 3,
 		Output: uniq.Output{
@@ -124,7 +118,7 @@ func (f *uniqFlags) options() (opt uniq.Options, p *canon.Profile, err error) {
 	if f.zero {
 		opt.End = 0
 	}
-	return opt, p, nil
+	return opt
 }
 
 // exact appends the text of a URL as it is.

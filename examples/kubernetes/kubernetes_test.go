@@ -149,9 +149,12 @@ func TestProbes(t *testing.T) {
 func TestArguments(t *testing.T) {
 	all := read(t)
 	dir := t.TempDir()
-	program := filepath.Join(dir, "firstseen")
-	if out, err := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", program, "./cmd/firstseen").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program := os.Getenv("FIRSTSEEN_BIN") // what make has linked
+	if program == "" {
+		program = filepath.Join(dir, "firstseen")
+		if out, err := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", program, "./cmd/firstseen").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
 	pod := all.set.Spec.Template.Spec
 	fill(t, dir, pod)

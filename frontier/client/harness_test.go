@@ -38,9 +38,9 @@ var scratch = sync.OnceValue(func() string {
 	return dir
 })
 
-// program builds the daemon once. FIRSTSEEN_DAEMON names one that is there.
+// program builds the daemon once. FIRSTSEEN_BIN names one that is there.
 var program = sync.OnceValues(func() (string, error) {
-	if name := os.Getenv("FIRSTSEEN_DAEMON"); name != "" {
+	if name := os.Getenv("FIRSTSEEN_BIN"); name != "" {
 		return name, nil
 	}
 	name := filepath.Join(scratch(), "firstseen")

@@ -92,7 +92,7 @@ func Start(ctx context.Context, opt Options) (*Cluster, error) {
 		}
 		c.temporary = true
 	}
-	err := c.startNodes(ctx, max(1, opt.Masters*(1+opt.ReplicasEach)))
+	err := c.Add(ctx, max(1, opt.Masters*(1+opt.ReplicasEach)))
 	if err == nil && opt.Masters > 0 {
 		err = c.form(ctx)
 	}
@@ -127,17 +127,19 @@ func (c *Cluster) Addrs() []string {
 	return addrs
 }
 
-// startNodes starts count servers at once.
-func (c *Cluster) startNodes(ctx context.Context, count int) error {
+// Add starts further nodes at once, and appends them to Nodes. They have lines of configuration of their own, which win over
+// those of the others, and are not yet in the cluster.
+func (c *Cluster) Add(ctx context.Context, count int, config ...string) error {
 	addrs, release, err := freeport.Take(ctx, 2*count)
 	if err != nil {
 		return err
 	}
-	c.release = release
+	before := c.release
+	c.release = func() { before(); release() }
 	errs := make([]error, count)
 	var wg sync.WaitGroup
 	for i := range count {
-		n, err := c.newNode(i, addrs[2*i], addrs[2*i+1])
+		n, err := c.newNode(len(c.Nodes), addrs[2*i], addrs[2*i+1], config)
 		if err != nil {
 			return errors.Join(fmt.Errorf("cannot prepare a node: %w", err), wgWait(&wg))
 		}
@@ -154,7 +156,7 @@ func wgWait(wg *sync.WaitGroup) error {
 }
 
 // newNode writes the configuration of node i: addr is for its clients, bus for the other nodes.
-func (c *Cluster) newNode(i int, addr, bus string) (*Node, error) {
+func (c *Cluster) newNode(i int, addr, bus string, config []string) (*Node, error) {
 	n := &Node{Addr: addr, dir: filepath.Join(c.dir, strconv.Itoa(i)), password: c.opt.Password}
 	if err := os.Mkdir(n.dir, 0o700); err != nil {
 		return nil, err
@@ -174,7 +176,7 @@ func (c *Cluster) newNode(i int, addr, bus string) (*Node, error) {
 		}
 		lines = append(lines, "cluster-announce-ip 127.0.0.1", "cluster-announce-bus-port "+strconv.Itoa(n.bus), "bind-source-addr "+source(i), "protected-mode no")
 	}
-	return n, writeConf(n.dir, lines)
+	return n, writeConf(n.dir, append(lines, config...))
 }
 
 func portOf(addr string) (int, error) {

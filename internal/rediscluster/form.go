@@ -12,11 +12,6 @@ import (
 // replica its master.
 func (c *Cluster) form(ctx context.Context) error {
 	for i, n := range c.Nodes {
-		id, err := n.Do(ctx, "CLUSTER", "MYID")
-		if err != nil {
-			return fmt.Errorf("cannot form the cluster: %w", err)
-		}
-		n.ID, _ = id.(string)
 		if _, err := n.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
 			return fmt.Errorf("cannot form the cluster: %w", err)
 		}

@@ -24,6 +24,7 @@ func TestSingleAnswers(t *testing.T) {
 }
 
 func TestMasterDiesReplicaTakesOver(t *testing.T) {
+	t.Parallel()
 	c := New(t, 3, 1)
 	ctx := limited(t)
 	master := must(c.Master(ctx, 0))(t)
@@ -63,6 +64,7 @@ func TestEndOfContextIsTold(t *testing.T) {
 // TestWhatIsDeadForAMomentIsWaitedFor holds that a replica is found, and promoted, once its master
 // and it are back.
 func TestWhatIsDeadForAMomentIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	c := New(t, 3, 1, "cluster-replica-no-failover yes")
 	ctx := limited(t)
 	dead := func(i int) func(context.Context) (bool, error) {
@@ -100,6 +102,7 @@ func TestWhatIsDeadForAMomentIsWaitedFor(t *testing.T) {
 }
 
 func TestSlotsMoveWithTheirKeys(t *testing.T) {
+	t.Parallel()
 	c := New(t, 2, 0, "appendonly no")
 	ctx := limited(t)
 	first := must(c.Nodes[0].Do(ctx, "CLUSTER", "KEYSLOT", "{a1}"))(t).(int64)
@@ -120,6 +123,7 @@ func TestSlotsMoveWithTheirKeys(t *testing.T) {
 // TestSlotsMoveAfterAFailover moves slots from a node that a replica has replaced meanwhile, while that
 // replica gets no processor for longer than the node timeout.
 func TestSlotsMoveAfterAFailover(t *testing.T) {
+	t.Parallel()
 	c := New(t, 3, 1)
 	ctx := limited(t)
 	from, to := must(c.Master(ctx, 0))(t), must(c.Master(ctx, 16383))(t)
@@ -138,6 +142,7 @@ func TestSlotsMoveAfterAFailover(t *testing.T) {
 }
 
 func TestAnIsolatedMasterIsReplaced(t *testing.T) {
+	t.Parallel()
 	c := NewPartitionable(t, 3, 1)
 	ctx := limited(t)
 	check(t, c.Isolate(ctx, 0))
@@ -151,6 +156,7 @@ func TestAnIsolatedMasterIsReplaced(t *testing.T) {
 // TestAReplacedMasterFollows checks that a master that was cut off becomes a replica of the node that
 // replaced it even if that node has got further slots by then, and that the cluster is not healthy before.
 func TestAReplacedMasterFollows(t *testing.T) {
+	t.Parallel()
 	c := NewPartitionable(t, 3, 1)
 	ctx := limited(t)
 	check(t, c.Isolate(ctx, 0))
@@ -167,6 +173,7 @@ func TestAReplacedMasterFollows(t *testing.T) {
 
 // TestWaitHealthyReportsWhatIsMissing checks that the error of a wait that ends names the node and the cause.
 func TestWaitHealthyReportsWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	c := New(t, 3, 1)
 	ctx := limited(t)
 	check(t, c.Nodes[5].Stop())

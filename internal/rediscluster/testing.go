@@ -34,6 +34,9 @@ func NewPartitionable(t testing.TB, masters, replicasEach int, config ...string)
 
 func startFor(t testing.TB, opt Options) *Cluster {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts Redis servers")
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	c, err := Start(ctx, opt)

@@ -15,14 +15,6 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// under returns n, or fewer under the race detector.
-func under(n, fewer int) int {
-	if raced {
-		return fewer
-	}
-	return n
-}
-
 // tortureCount returns how often to run a randomised test: few times in an
 // ordinary run, and long times many under FIRSTSEEN_TORTURE=1, unless
 // FIRSTSEEN_TORTURE_N says otherwise.

@@ -92,7 +92,7 @@ func TestAddWhereAReadFails(t *testing.T) {
 		}
 		return nil
 	}))
-	s = mustOpen(t, "db", Options{FS: fs, CacheBytes: 1})
+	s = mustOpen(t, "db", Options{FS: fs, tuning: tuning{noCache: true}})
 	defer s.Close()
 	broken.Store(true)
 	if _, err := s.Add(t.Context(), "", placedItems(1990, 2010), store.AddOptions{}); !errors.Is(err, syscall.EIO) || errors.Is(err, store.ErrFailed) {
@@ -100,6 +100,10 @@ func TestAddWhereAReadFails(t *testing.T) {
 	}
 	if n := see(t, s, "", testKeys(5000, 5010)); n != 10 {
 		t.Errorf("got %d new; want 10", n)
+	}
+	unknown := []store.Item{{Key: testKey(6000), Queue: "a name that no queue ever had", URL: "u"}}
+	if v, err := s.Add(t.Context(), "", unknown, store.AddOptions{}); err != nil || v[0].Status != store.New {
+		t.Errorf("got %v, %v; want it new, without a read", v, err)
 	}
 	broken.Store(false)
 	v, err := s.Add(t.Context(), "", placedItems(1990, 2010), store.AddOptions{})

@@ -73,6 +73,7 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 		_ = s.do(context.Background(), stepOp(func(tx *txn) error { // it fails
 			for i := 1; i < 100_000; i += 1000 {
 				o := &forgetOp{sel: store.Selection{Keys: testKeys(i, i+1000)}}
+				tx.left = budget{1000, stepBytes}
 				if err := o.apply(tx); err != nil {
 					return err
 				}
@@ -286,7 +287,7 @@ func TestManifestHangsNoIterator(t *testing.T) {
 func failManifestWhile(t *testing.T, read func(*Store) error) {
 	disk, tables := newFullDisk("MANIFEST"), &heldReads{release: make(chan struct{})}
 	fs := errorfs.Wrap(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(disk.error)), errorfs.InjectorFunc(tables.error))
-	opt := Options{FS: fs, CacheBytes: 1}
+	opt := Options{FS: fs, tuning: tuning{noCache: true}}
 	s := mustOpen(t, "db", opt)
 	items := []store.Item{{Key: testKey(0), Queue: "q", URL: "first"}}
 	if _, err := s.Add(t.Context(), "", items, store.AddOptions{}); err != nil {
@@ -380,7 +381,6 @@ func TestOpenWhereAWriteFails(t *testing.T) {
 			reopenGood(t, dir, "15.0.0")
 			reached = openFailing(t, dir, at, once, "16.0.0") || reached
 			reopenGood(t, dir, "16.0.0")
-			at += int64(under(0, 3))
 		}
 	}
 }

@@ -8,7 +8,9 @@
 // All writes go through one goroutine, the committer. It collects the waiting steps of all callers
 // into a group, applies them in order to the state in memory, writes their rows in one Pebble batch,
 // syncs it, and then answers the callers. So exactly one caller gets "new", a "duplicate" is durable,
-// and a step is on disk whole or not at all. While the disk syncs a group, the next groups are
+// and a step is on disk whole or not at all. A call that may have a lot to do, such as forgetting a queue or
+// leasing from thousands of queues, is carried out in many steps of a few milliseconds, and the steps of
+// other callers come between them (commit.go). While the disk syncs a group, the next groups are
 // written, and then synced together. A See of up to 256 keys that are all known and durable does not wait.
 //
 // The state in memory is ahead of the disk while groups are written. If a write fails, the store has
@@ -35,7 +37,7 @@
 //
 // # URLs
 //
-// Memory grows with the queues that contain URLs, not with their URLs. If a URL is completed before
+// Memory grows with the queues that contain URLs, not with their URLs, and by about 10 bytes for each queue that ever did. If a URL is completed before
 // 850,000 more are queued, only its key remains. Other completed URLs cost about 30 bytes more until
 // their key is forgotten. A leased URL takes about 300 bytes, and up to 1 KiB of its URL and metadata.
 //
@@ -57,7 +59,8 @@
 // # Limits
 //
 // If compactions or flushes of packed keys cannot keep up, the
-// committer waits up to a quarter of a second for each group (Metrics.PaceTime).
+// committer waits up to a quarter of a second for each group (Metrics.PaceTime). An Add, See or Settle is one
+// step, whatever its size.
 //
 // FORMAT.md describes rows, files and every crash point. Figures are in cmd/internal/tools/bench/store.
 package pebblestore

@@ -8,37 +8,32 @@ import (
 	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
-// expireKeys is how many keys one step of forgetting by age goes through: a few
-// milliseconds. expireURLs is how many of a crawl that has had queues: each may have a URL, which
-// costs a read or two.
-const expireKeys, expireURLs = 1 << 14, 1 << 12
+// keysOfRow is how many keys of a crawl that never had a queue take as long to forget as one that may have a URL, which costs
+// a read or two.
+const keysOfRow = 8
 
 // forgetOld forgets by age, in steps.
 func (s *Store) forgetOld(ctx context.Context, sel store.Selection) (n int64, err error) {
-	for o := (&expireOp{sel: sel}); !o.done; n = o.n {
-		if err := s.do(ctx, o); err != nil {
-			return n, err
+	for o := (&expireOp{sel: sel}); ; {
+		if err := s.do(ctx, o); err != nil || !o.packed {
+			return o.n, err
 		}
-		if o.packed {
-			if err := s.flushRuns(); err != nil {
-				return o.n, err
-			}
+		if err := s.flushRuns(); err != nil {
+			return o.n, err
 		}
 	}
-	return n, nil
 }
 
-// expireOp goes through some keys of one generation that is old. It is carried out until it is done.
+// expireOp goes through the generations that are old, until it comes to one with packed rows.
 type expireOp struct {
 	sel    store.Selection
 	crawl  string // the crawl it is in
 	limit  uint32 // generations from here on are younger than the call
 	packed bool   // the next generation has packed rows, of which runs are to be made
-	done   bool
-	n      int64 // keys forgotten
+	n      int64  // keys forgotten
 }
 
-func (o *expireOp) weight() int { return expireKeys }
+func (o *expireOp) weight() int { return firstRows }
 
 func (o *expireOp) apply(tx *txn) error {
 	if tx.flush(); tx.err != nil {
@@ -51,11 +46,7 @@ func (o *expireOp) apply(tx *txn) error {
 		o.limit = tx.s.nextGen
 	}
 	c, g := o.next(tx)
-	if g == nil {
-		o.done = true
-		return nil
-	}
-	if o.packed = g.packed() > 0; o.packed {
+	if o.packed = g != nil && g.packed() > 0; g == nil || o.packed {
 		return nil
 	}
 	keys, err := tx.oldKeys(c, g)
@@ -64,7 +55,7 @@ func (o *expireOp) apply(tx *txn) error {
 	}
 	o.forget(tx, c, g, keys)
 	tx.flush() // a list of keys that begins now must find the held ones in their new generation
-	return nil
+	return errMore
 }
 
 // judge turns an age into a time, unless the clock is in doubt.
@@ -111,9 +102,9 @@ type oldKeys struct {
 
 // oldKeys reads the next keys of g, and which of them have a URL.
 func (tx *txn) oldKeys(c *crawl, g *generation) (old oldKeys, err error) {
-	n := expireKeys
-	if c.queues.next > 1 {
-		n = expireURLs
+	n := tx.left.rows
+	if c.queues.next == 1 {
+		n *= keysOfRow
 	}
 	keys, end, err := g.keysFrom(n)
 	if err != nil {

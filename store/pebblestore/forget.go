@@ -10,7 +10,8 @@ import (
 
 // Forget implements store.Store.
 //
-// A crawl is forgotten immediately, whatever its size. Keys are forgotten by age in whole generations: a
+// A crawl is forgotten immediately, whatever its size; but if it has thousands of leases, their URLs are forgotten
+// before the rest, in steps. Keys are forgotten by age in whole generations: a
 // generation whose last key was recorded before the time is dropped, with range deletions.
 // Its rows are read once (not rewritten), to remove them from the index. So a key
 // may outlive the time by up to the span of a generation. Keys held in a queue stay, and
@@ -29,96 +30,105 @@ func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) 
 		return s.forgetOld(ctx, sel)
 	}
 	o := &forgetOp{sel: sel}
-	n, err := s.forgetSteps(ctx, o)
+	err := s.do(ctx, o)
 	if err != nil {
 		s.forgetLater(o.left)
 	}
-	return n, err
+	return o.n, err
 }
-
-// forgetSteps carries o out, and returns how many keys it forgot.
-func (s *Store) forgetSteps(ctx context.Context, o *forgetOp) (n int64, err error) {
-	for ; !o.done || len(o.left) > 0; n = o.n {
-		if err := s.do(ctx, o); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-// forgetCrawls is how many crawls one step of forgetting goes through, and forgetLookups
-// how many keys it looks up in all of them.
-const forgetCrawls, forgetLookups = 256, 1 << 14
 
 // forgetOp forgets what a selection has, in as many steps as it takes.
 type forgetOp struct {
-	sel  store.Selection // of its keys, those that are left
-	from string          // the crawl to continue with, of all
-	left []*retired      // queues to forget before anything else
-	done bool            // nothing else is to be forgotten
-	n    int64
+	sel    store.Selection // of its keys, those that are left
+	from   string          // the crawl to continue with, of all
+	part   int             // how many of the keys are being looked for in the crawls
+	leases int             // of the crawl, still to be forgotten before it
+	left   []*retired      // queues to forget before anything else
+	done   bool            // nothing else is to be forgotten
+	n      int64
 }
 
-func (o *forgetOp) weight() int {
-	if len(o.left) > 0 {
-		return forgetRows
-	}
-	return min(len(o.sel.Keys), forgetRows)
-}
+func (o *forgetOp) weight() int { return firstRows }
 
 func (o *forgetOp) apply(tx *txn) error {
 	if tx.flush(); tx.err != nil {
 		return tx.err
 	}
-	if len(o.left) > 0 {
-		return o.forgetLeft(tx)
+	for len(o.left) > 0 && !tx.left.spent() {
+		r := o.left[0]
+		if !r.finished {
+			n, err := tx.forgetSome(r)
+			if err != nil {
+				return err
+			}
+			o.n += n
+		}
+		if r.finished {
+			o.left = o.left[1:]
+		}
 	}
-	keys := o.sel.Keys[:min(len(o.sel.Keys), forgetRows)]
-	crawls, next := tx.s.selected(o.sel.Crawl, o.from), ""
-	if n := max(1, min(forgetCrawls, forgetLookups/max(1, len(keys)))); len(crawls) > n {
-		next, crawls = crawls[n].name, crawls[:n]
-	}
-	for _, c := range crawls {
-		n, err := o.forget(tx, c, keys)
-		if err != nil {
+	if len(o.left) == 0 && !o.done && !tx.left.spent() {
+		if err := o.forgetCrawls(tx); err != nil {
 			return err
 		}
-		o.n += n
 	}
-	tx.s.pruneCrawls()
-	if o.from = next; next == "" {
-		o.sel.Keys = o.sel.Keys[len(keys):]
-		o.done = len(o.sel.Keys) == 0
+	if !o.done || len(o.left) > 0 {
+		return errMore
 	}
 	return nil
 }
 
-// forgetLeft forgets some of the first queue that is left.
-func (o *forgetOp) forgetLeft(tx *txn) error {
-	r := o.left[0]
-	if !r.finished {
-		n, err := tx.forgetSome(r)
-		if err != nil {
+// forgetCrawls forgets what is selected of some crawls.
+func (o *forgetOp) forgetCrawls(tx *txn) error {
+	defer tx.s.pruneCrawls()
+	if o.from == "" {
+		o.part = min(len(o.sel.Keys), tx.left.rows)
+	}
+	for _, c := range tx.s.selected(o.sel.Crawl, o.from) {
+		if o.from = c.name; tx.left.spent() {
+			return nil
+		}
+		tx.left.rows--
+		n, all, err := o.forget(tx, c)
+		if o.n += n; err != nil || !all {
 			return err
 		}
-		o.n += n
 	}
-	if r.finished {
-		o.left = o.left[1:]
-	}
+	o.from = ""
+	o.sel.Keys = o.sel.Keys[o.part:]
+	o.done = len(o.sel.Keys) == 0
 	return nil
 }
 
-func (o *forgetOp) forget(tx *txn, c *crawl, keys []store.Key) (int64, error) {
+// forget forgets what is selected of a crawl, and returns how many keys that were and whether it is all.
+func (o *forgetOp) forget(tx *txn, c *crawl) (n int64, all bool, err error) {
 	switch {
 	case o.sel.Keys != nil:
-		return tx.forgetKeys(c, keys)
+		n, err = tx.forgetKeys(c, o.sel.Keys[:o.part])
+		return n, true, err
 	case o.sel.Queue != "":
 		n, left, err := tx.forgetQueue(c, o.sel.Queue)
-		o.left = append(o.left, left...)
-		return n, err
+		o.left = append(o.left, slices.DeleteFunc(left, func(r *retired) bool { return r.finished })...)
+		return n, true, err
 	}
-	return tx.forgetCrawl(c), nil
+	// All else of a crawl goes with a few range deletions, but the rows of its leases are among those of all crawls. If
+	// there are many, they are forgotten first: as many as there are now, since others may be given meanwhile.
+	if n := len(c.queues.Leases); o.leases == 0 || o.leases > n {
+		o.leases = n
+	}
+	if o.leases > mostRows {
+		keys := make([]store.Key, 0, tx.left.rows)
+		for k := range c.queues.Leases {
+			if keys = append(keys, k); len(keys) == cap(keys) {
+				break
+			}
+		}
+		o.leases -= len(keys)
+		n, err = tx.forgetKeys(c, keys)
+		return n, false, err
+	}
+	o.leases = 0
+	return tx.forgetCrawl(c), true, nil
 }
 
 // forgetCrawl drops a crawl with all it has; pruneCrawls must follow.
@@ -131,6 +141,10 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 	tx.delete(appendNumbered(nil, tableCrawl, c.num))
 	delete(tx.s.crawls, c.name)
 	delete(tx.s.byNum, c.num)
+	if x := c.seen.x; x != nil {
+		c.seen.x = nil
+		tx.s.keeper.releasing.Go(x.Close) // which takes long for a large one
+	}
 	c.seen.close()
 	return n
 }
@@ -138,19 +152,27 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 // forgetKeys removes single keys. The rows are looked for first, so that an
 // error leaves everything as it was.
 func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
-	found, err := tx.s.recordedIn(c, keys)
+	tx.left.rows -= len(keys)
+	in, err := tx.s.recordedIn(c, keys)
 	if err != nil {
 		return 0, err
 	}
-	for k, g := range found {
-		f := tx.find(c, &k)
-		tx.release(c, &f)
-		if f.lease != nil || f.ptr.queue != 0 {
-			tx.deletePlace(c, &k)
-		}
-		tx.dropKey(c, g, &k)
+	list := make([]sought, 0, len(in))
+	for k := range in {
+		list = append(list, sought{key: k})
 	}
-	return int64(len(found)), nil
+	if err := tx.findAll(c, list); err != nil {
+		return 0, err
+	}
+	for i := range list {
+		f, k := &list[i].found, &list[i].key
+		tx.release(c, f)
+		if f.lease != nil || f.ptr.queue != 0 {
+			tx.deletePlace(c, k)
+		}
+		tx.dropKey(c, in[*k], k)
+	}
+	return int64(len(list)), nil
 }
 
 // dropKey removes a key that was recorded in g.
@@ -171,25 +193,23 @@ func (tx *txn) forgetQueues(c *crawl) {
 	if qs.next == 1 {
 		return // it never had a queue
 	}
-	for _, q := range qs.loaded {
-		tx.deleteLeases(q)
-		tx.s.sched.drop(qs, q)
+	for _, l := range qs.Leases {
+		if !l.Queue.Retired() { // or it is below
+			tx.deleteLease(l)
+		}
 	}
+	tx.s.sched.loaded -= len(qs.loaded)
+	qs.loaded, qs.byNum, qs.ahead = nil, nil, nil // without a look at each
 	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
 	for _, r := range slices.Clone(tx.s.sched.retired) {
 		if r.c == c {
-			tx.deleteLeases(r.q)
+			for _, l := range r.q.Leases(r.q.Leased()) {
+				tx.deleteLease(l)
+			}
 			tx.s.sched.finish(r)
 		}
 	}
 	qs.Restore(sched.Counts{}) // the scheduler drops a crawl that holds nothing
-}
-
-// deleteLeases removes the rows of the leases of a queue.
-func (tx *txn) deleteLeases(q *sched.Queue) {
-	for _, l := range q.Leases(q.Leased()) {
-		tx.deleteLease(l)
-	}
 }

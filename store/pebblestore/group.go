@@ -4,25 +4,44 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/internal/async"
 )
+
+// groupTime is after how long a group takes no further step: others wait for all of it.
+const groupTime = 20 * time.Millisecond
 
 // committer serves the queue until it is closed.
 func (s *Store) committer() {
 	defer close(s.written)
-	for r := range s.queue {
+	for {
+		if len(s.late) == 0 {
+			r := <-s.queue
+			if r == nil { // it was closed
+				return
+			}
+			s.late = append(s.late, r)
+		}
+		r := s.late[0]
 		f := <-s.flights
 		s.pace.wait(s.dead, s.closing)
-		s.boundReplay()
+		s.awaitFlush()
 		for n := -1; r.op.weight() < 1500 && n < len(s.queue); runtime.Gosched() { // small calls about to come go into the group; large ones are prepared for too long
 			n = len(s.queue)
 		}
-		f.group = s.gather(append(f.group, r))
+		began := s.opt.monotonic()
+		s.boundReplay()
+		f.group = s.gather(append(f.group, s.late...))
+		s.late = s.late[:0]
 		if !s.isDead() { // or memory is ahead of the disk
 			s.apply(f)
 			s.answerDurable(f)
 		}
+		f.info.busy = s.opt.monotonic() - began
+		s.busy.add(f.info.busy)
 		if len(f.group) == 0 && f.batch == nil && len(f.files) == 0 { // nothing waits for the disk
 			s.recycle(f)
 			continue
@@ -35,7 +54,11 @@ func (s *Store) committer() {
 
 // gather adds to the group what waits, up to groupKeys.
 func (s *Store) gather(group []*request) []*request {
-	for n := group[0].op.weight(); n < s.opt.groupKeys; {
+	n := 0
+	for _, r := range group {
+		n += r.op.weight()
+	}
+	for n < s.opt.groupKeys {
 		select {
 		case r := <-s.queue:
 			if r == nil { // the queue was closed
@@ -57,7 +80,10 @@ func (s *Store) apply(f *flight) {
 	tx := s.begin()
 	s.recent.group++
 	f.number = s.recent.group
-	f.info.steps = s.applyGroup(tx, f.group)
+	var done int
+	done, f.info.steps = s.applyGroup(tx, f.group)
+	s.late = append(s.late, f.group[done:]...)
+	f.group = f.group[:done]
 	s.mu.Lock()
 	s.writePacked(tx)
 	s.writeDirty(tx)
@@ -79,20 +105,23 @@ func (s *Store) apply(f *flight) {
 	s.keepBudget()
 }
 
-// applyGroup applies the steps of a group and returns how many were not called
-// back; the op of those that were is nil now.
-func (s *Store) applyGroup(tx *txn, group []*request) (steps int) {
-	for len(group) > 0 {
-		n := seeRun(group)
+// applyGroup applies the first steps of a group, for groupTime. It returns how many these are, and how many of them
+// were not called back; the op of those that were is nil now.
+func (s *Store) applyGroup(tx *txn, group []*request) (done, steps int) {
+	for began, now := s.opt.monotonic(), time.Duration(0); done < len(group) && now < groupTime; {
+		n, r, before := seeRun(group[done:]), group[done], now
 		if n > 0 {
-			steps += s.applySees(tx, group[:n])
-		} else if n = 1; s.accept(group[0]) {
+			steps += s.applySees(tx, group[done:][:n])
+		} else if n = 1; s.accept(r) {
 			steps++
-			group[0].err = s.applyOne(tx, group[0].op)
+			tx.left = budget{r.rows, stepBytes}
+			r.err = s.applyOne(tx, r.op)
 		}
-		group = group[n:]
+		now = s.opt.monotonic() - began
+		r.took = now - before
+		done += n
 	}
-	return steps
+	return done, steps
 }
 
 // accept takes a step that was not called back.
@@ -146,21 +175,25 @@ func (tx *txn) commit(apply func(*pebble.Batch) error) error {
 // flush as much.
 const rowCost = 128
 
-// boundReplay has Pebble flush its buffer when enough was written: with 120 bytes a row, 130,000 of them. Packed keys are in
-// a few large rows. It waits until the flush before has ended: an Open that finds more than one full buffer flushes
+// awaitFlush waits until the flush before has ended if another is due: an Open that finds more than one full buffer flushes
 // them before it returns.
-func (s *Store) boundReplay() {
-	if s.unflushed < s.opt.memTableBytes {
+func (s *Store) awaitFlush() {
+	if s.unflushed < s.opt.memTableBytes || s.flushed == nil || async.Closed(s.flushed) {
 		return
 	}
-	if s.flushed != nil {
-		select {
-		case <-s.flushed:
-		case <-s.dead:
-			return
-		case <-s.closing:
-			return
-		}
+	defer s.pace.waiting()()
+	select {
+	case <-s.flushed:
+	case <-s.dead:
+	case <-s.closing:
+	}
+}
+
+// boundReplay has Pebble flush its buffer when enough was written: with 120 bytes a row, 130,000 of them. Packed keys are in
+// a few large rows.
+func (s *Store) boundReplay() {
+	if s.unflushed < s.opt.memTableBytes || s.flushed != nil && !async.Closed(s.flushed) {
+		return
 	}
 	s.unflushed = 0
 	if err := guard(func() (err error) {

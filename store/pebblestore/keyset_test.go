@@ -28,7 +28,7 @@ func TestWaysAnswer(t *testing.T) {
 			}
 			s := mustOpen(t, "db", opt)
 			rng, model := newRand(9), map[store.Key]bool{}
-			for step := range under(120, 40) {
+			for step := range 120 {
 				if step%50 == 30 {
 					s = reopen(t, s, "db", opt)
 				}
@@ -86,7 +86,7 @@ func TestFits(t *testing.T) {
 
 // TestBudgetIsKept grows a store over its budget.
 func TestBudgetIsKept(t *testing.T) {
-	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), IndexBytes: int64(under(4<<20, 1<<20)), tuning: tuning{flushKeys: 20_000}})
+	s := mustOpen(t, "db", Options{FS: vfs.NewMem(), IndexBytes: 4 << 20, tuning: tuning{flushKeys: 20_000}})
 	defer s.Close()
 	n := 0
 	for s.Index().Fingerprints {

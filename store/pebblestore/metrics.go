@@ -2,7 +2,9 @@ package pebblestore
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/firstseen/firstseen/store"
@@ -10,8 +12,43 @@ import (
 
 // groupInfo is one commit.
 type groupInfo struct {
-	steps       int // calls that shared it
-	rows, bytes int // written to the log
+	steps       int           // calls that shared it
+	rows, bytes int           // written to the log
+	busy        time.Duration // how long it kept the committer from the next one
+}
+
+// BusyBounds are the upper bounds of the counts of BusyTimes.
+var BusyBounds = [...]time.Duration{ // an array, so that nobody appends to it
+	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
+	30 * time.Millisecond, 40 * time.Millisecond, 50 * time.Millisecond, 75 * time.Millisecond, 100 * time.Millisecond,
+	150 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 5 * time.Second,
+}
+
+// BusyTimes says for how long each commit kept the committer from the next one: that is what other callers
+// wait for beyond their own sync. It counts neither syncs nor the waits of PaceTime.
+type BusyTimes struct {
+	Counts [len(BusyBounds) + 1]int64 // commits up to each bound and above the one before; the last: above all
+	Sum    time.Duration
+}
+
+// busyTimes are the BusyTimes of a store that is open.
+type busyTimes struct {
+	counts [len(BusyBounds) + 1]atomic.Int64
+	sum    atomic.Int64
+}
+
+func (b *busyTimes) add(d time.Duration) {
+	i, _ := slices.BinarySearch(BusyBounds[:], d)
+	b.counts[i].Add(1)
+	b.sum.Add(int64(d))
+}
+
+func (b *busyTimes) all() (t BusyTimes) {
+	for i := range b.counts {
+		t.Counts[i] = b.counts[i].Load()
+	}
+	t.Sum = time.Duration(b.sum.Load())
+	return t
 }
 
 // Metrics are numbers of a store at one moment, for a dashboard.
@@ -19,9 +56,10 @@ type Metrics struct {
 	store.Stats
 	Index IndexInfo
 
-	Waiting int   // steps in the queue of the committer
-	Groups  int64 // commits since open
-	Steps   int64 // steps since open
+	Waiting int       // steps in the queue of the committer
+	Groups  int64     // commits since open
+	Steps   int64     // steps since open
+	Busy    BusyTimes // of the commits since open
 
 	DiskBytes    int64         // tables and log
 	WrittenBytes int64         // by log, flushes and compactions, since open
@@ -29,7 +67,7 @@ type Metrics struct {
 	UserBytes    int64         // what steps asked to write
 	CacheHits    int64         // of Pebble's block cache, since open
 	CacheMisses  int64         //
-	PaceTime     time.Duration // writes were slowed down to the pace of compactions and flushes, since open
+	PaceTime     time.Duration // writes were slowed down to the pace of compactions, or waited for a flush, since open
 	StallTime    time.Duration // writes were stopped for flushes or compactions, since open
 	Compacting   int64         // compactions that run now
 	L0Tables     int64         // not yet compacted: rising means that compaction lags
@@ -60,7 +98,7 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 	}
 	m := Metrics{
 		Stats: stats, Index: index,
-		Waiting: len(s.queue), Groups: s.groups.Load(), Steps: s.accepted.Load(),
+		Waiting: len(s.queue), Groups: s.groups.Load(), Steps: s.accepted.Load(), Busy: s.busy.all(),
 		DiskBytes:   int64(p.DiskSpaceUsage()),
 		LogBytes:    int64(p.WAL.BytesWritten),
 		UserBytes:   int64(p.WAL.BytesIn),

@@ -50,7 +50,7 @@ func TestCacheHoldsBlocks(t *testing.T) {
 	opt.CacheBytes = 16 << 20
 	s := mustOpen(t, "db", opt)
 	defer s.Close()
-	n := under(20_000, 4000)
+	n := 20_000
 	var items []store.Item
 	for i := range n {
 		items = append(items, store.Item{Key: testKey(i), Queue: "q", URL: "http://a.example/"})

@@ -106,8 +106,8 @@ func TestMovedKeysAreListed(t *testing.T) {
 	m := newMovingStore(t)
 	flushRuns(t, m.Store)
 	moved := 0
-	for o := (&expireOp{sel: store.Selection{Before: m.clock.Now()}}); !o.done; {
-		err := m.do(t.Context(), stepOp(func(tx *txn) error {
+	for o, more := (&expireOp{sel: store.Selection{Before: m.clock.Now()}}), true; more; {
+		_, err := m.step(t.Context(), stepOp(func(tx *txn) error {
 			err := o.apply(tx)
 			for _, g := range m.crawls[store.DefaultCrawl].gens {
 				moved += int(g.packed())
@@ -116,8 +116,8 @@ func TestMovedKeysAreListed(t *testing.T) {
 				}
 			}
 			return err
-		}))
-		if err != nil {
+		}), firstRows)
+		if more = err == errMore || o.packed; err != nil && !more {
 			t.Fatal(err)
 		}
 		flushRuns(t, m.Store)

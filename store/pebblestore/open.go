@@ -33,6 +33,7 @@ type Store struct {
 
 	groups   atomic.Int64 // committed
 	accepted atomic.Int64 // steps
+	busy     busyTimes    // of the committer
 
 	gate      sync.RWMutex // held for reading while db is used, for writing by Close
 	queue     chan *request
@@ -40,6 +41,7 @@ type Store struct {
 	flights   chan *flight    // empty ones, for groups to come
 	written   chan *flight    // by the committer, to be answered when they are durable
 	stopped   chan struct{}   // closed when all that was accepted is answered
+	late      []*request      // that the last group had no time for; the committer's
 	sees      seeMerger       // the committer's
 	pace      *pace           // the committer's
 	wall      wallTime        // the committer's

@@ -42,9 +42,13 @@ type Options struct {
 	// number of errors.
 	Exact bool
 
-	// CacheBytes is the size of Pebble's block cache. Write buffers count against it; each
-	// has CacheBytes/4, at most 32 MiB. The default is 256 MiB.
+	// CacheBytes is the memory of the cache of blocks of tables: rows, and the filters and indexes that lead to them.
+	// The default is 128 MiB.
 	CacheBytes int64
+	// BufferBytes is the memory of write buffers: one that takes rows, and one that is being written to a table.
+	// From half of it on rows are flushed, so that an Open after a kill replays no more. The default is 128 MiB,
+	// and the least is 256 KiB.
+	BufferBytes int64
 
 	// OnDamage is called with the first damage that is met in each run file or table, up to a hundred of
 	// them. It must return soon. The default is none.
@@ -66,9 +70,11 @@ type tuning struct {
 	groupKeys, backlog int
 	// observe is called after every commit.
 	observe func(groupInfo)
-	// memTableBytes is the size of Pebble's write buffer when it is flushed. Packed keys that become runs
-	// before that are never written to a table.
+	// memTableBytes is the size of Pebble's write buffer when it is flushed: a quarter of BufferBytes. Packed keys
+	// that become runs before that are never written to a table.
 	memTableBytes int
+	// noCache leaves no room for blocks of tables.
+	noCache bool
 	// tableBytes is the size of Pebble's tables.
 	tableBytes int64
 	// textBytes bounds the memory of the texts that AddOptions.WantFirst is answered from.
@@ -118,7 +124,10 @@ func (o Options) withDefaults() Options {
 		o.Clock = time.Now
 	}
 	if o.CacheBytes <= 0 {
-		o.CacheBytes = 256 << 20
+		o.CacheBytes = 128 << 20
+	}
+	if o.BufferBytes <= 0 {
+		o.BufferBytes = 128 << 20
 	}
 	t := &o.tuning
 	if t.monotonic == nil {
@@ -127,7 +136,7 @@ func (o Options) withDefaults() Options {
 	}
 	t.groupKeys = cmp.Or(t.groupKeys, 1<<16)
 	t.backlog = cmp.Or(t.backlog, 1024)
-	t.memTableBytes = cmp.Or(t.memTableBytes, int(min(max(o.CacheBytes/4, 64<<10), 32<<20)))
+	t.memTableBytes = cmp.Or(t.memTableBytes, int(min(max(o.BufferBytes/4, 64<<10), 32<<20)))
 	t.tableBytes = cmp.Or(t.tableBytes, 32<<20)
 	t.textBytes = cmp.Or(t.textBytes, 80<<20)
 	t.leaseBytes = cmp.Or(t.leaseBytes, 1<<10)

@@ -87,6 +87,12 @@ func (p *pace) price(n, deep int) time.Duration {
 	return min(time.Duration(seconds*float64(time.Second)), paceMost)
 }
 
+// waiting counts the time until the function that it returns is called.
+func (p *pace) waiting() (end func()) {
+	start := time.Now()
+	return func() { p.waited.Add(int64(time.Since(start))) }
+}
+
 // wait waits as long as price says and while L0 is full, unless the store dies or is closed.
 func (p *pace) wait(dead, closing <-chan struct{}) {
 	start := time.Now()
@@ -94,7 +100,7 @@ func (p *pace) wait(dead, closing <-chan struct{}) {
 	if d < paceLeast && p.deep < paceStop {
 		return
 	}
-	defer func() { p.waited.Add(int64(time.Since(start))) }()
+	defer p.waiting()()
 	for {
 		select {
 		case <-time.After(d):

@@ -36,11 +36,16 @@ func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Op
 		Logger:             pebbleLog{h},
 		EventListener:      h.listener(),
 		MemTableSize:       2 * uint64(opt.memTableBytes), // from half of that on, its Open flushes them
-		CacheSize:          opt.CacheBytes,
+		// Pebble takes its write buffers, two as a rule, out of its cache. With no more than that there
+		// would be no cache: then each read of a row reads the filters of the tables again.
+		CacheSize: opt.CacheBytes + 2*2*int64(opt.memTableBytes),
 		// Open asks for none: it needs the processors, and Pebble's own Open waits for those that it began.
 		CompactionConcurrencyRange: func() (lower, upper int) {
 			return int(h.compactions.Load()), max(3, runtime.GOMAXPROCS(0))
 		},
+	}
+	if opt.noCache {
+		o.CacheSize = 1
 	}
 	// Pebble begins no further ones by itself: see newPace.
 	o.Experimental.L0CompactionConcurrency, o.Experimental.CompactionDebtConcurrency = math.MaxInt, math.MaxInt

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"hash/maphash"
 	"strings"
 
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -25,19 +26,24 @@ type scheduler struct {
 	touched  []*sched.Queue // by this step, to be filed at its end
 	unsynced bool           // rows of this group are in the database without a sync
 	loaded   int            // queues of all crawls that are in memory
-	ahead    map[*sched.Queue]ahead
 	journal  stateJournal
 	places   places
 	retired  []*retired // to be forgotten, oldest first
+	seed     maphash.Seed
 }
 
 // queueState is the queue side's state of one crawl. Guarded by Store.mu.
 type queueState struct {
 	*sched.Crawl
-	loaded  map[string]*sched.Queue // those that hold something; nil before the first
-	byNum   map[uint32]*sched.Queue // the same
-	next    uint32                  // the number of the next queue
-	changed bool                    // its row is to be written
+	loaded map[string]*sched.Queue // those that hold something; nil before the first
+	byNum  map[uint32]*sched.Queue // the same
+	ahead  map[*sched.Queue]ahead
+	next   uint32 // the number of the next queue
+	// names are hashes of the names of all queues there ever were. A broad crawl finds new hosts all the time. To
+	// learn from the tables that a name has no row took a look at each level, and at the last one, which has no
+	// filter, a block for each name: most of what a new host cost.
+	names   map[uint32]struct{}
+	changed bool // its row is to be written
 }
 
 // Marks of a sched.Queue.
@@ -65,6 +71,7 @@ func (tx *txn) newQueue(c *crawl, name string) *sched.Queue {
 	qs.next++
 	tx.changedCrawl(c)
 	tx.set(appendOfQueue(nil, tableName, c.num, uint32(q.ID)), []byte(name))
+	tx.s.sched.name(qs, q.Name)
 	tx.load(qs, q)
 	tx.changedQueue(q)
 	q.Marks |= markNew
@@ -77,7 +84,7 @@ func (tx *txn) oldQueue(c *crawl, name string) *sched.Queue {
 	if q := qs.loaded[name]; q != nil {
 		return q
 	}
-	if qs.next == 1 {
+	if _, may := qs.names[tx.s.sched.hash(name)]; !may { // or another name has the same hash
 		return nil
 	}
 	// The row of a queue that isn't loaded is never in a batch to come.
@@ -110,6 +117,16 @@ func (tx *txn) numberedQueue(c *crawl, num uint32) *sched.Queue {
 	return tx.oldQueue(c, name)
 }
 
+// name notes that there is a queue of this name.
+func (sc *scheduler) name(qs *queueState, name string) {
+	if qs.names == nil {
+		qs.names = map[uint32]struct{}{}
+	}
+	qs.names[sc.hash(name)] = struct{}{}
+}
+
+func (sc *scheduler) hash(name string) uint32 { return uint32(maphash.String(sc.seed, name)) }
+
 // load makes q known in memory. The end of the group drops it if it holds
 // nothing then.
 func (tx *txn) load(qs *queueState, q *sched.Queue) {
@@ -120,7 +137,7 @@ func (tx *txn) load(qs *queueState, q *sched.Queue) {
 // hold keeps q in memory.
 func (sc *scheduler) hold(qs *queueState, q *sched.Queue) {
 	if qs.loaded == nil {
-		qs.loaded, qs.byNum = map[string]*sched.Queue{}, map[uint32]*sched.Queue{}
+		qs.loaded, qs.byNum, qs.ahead = map[string]*sched.Queue{}, map[uint32]*sched.Queue{}, map[*sched.Queue]ahead{}
 	}
 	qs.loaded[q.Name], qs.byNum[uint32(q.ID)] = q, q
 	sc.loaded++
@@ -133,7 +150,7 @@ func (sc *scheduler) drop(qs *queueState, q *sched.Queue) {
 		delete(qs.loaded, q.Name)
 	}
 	delete(qs.byNum, uint32(q.ID))
-	delete(sc.ahead, q)
+	delete(qs.ahead, q)
 }
 
 func (tx *txn) listQueue(q *sched.Queue) {

@@ -164,7 +164,7 @@ func (a *adder) queueNew(i int, it *store.Item) {
 		q = a.queue(a.c, it.Queue)
 	}
 	a.recs = append(a.recs, a.record(it))
-	a.ptrs[i] = a.arrive(q, &a.recs[len(a.recs)-1])
+	a.ptrs[i] = a.arrive(a.c, q, &a.recs[len(a.recs)-1])
 	a.rows = append(a.rows, uint64(a.ptrs[i].queue)<<32|uint64(len(a.recs)-1))
 }
 

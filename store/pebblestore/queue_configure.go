@@ -3,8 +3,6 @@ package pebblestore
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -17,39 +15,40 @@ func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.Que
 		return err
 	}
 	o := &configureOp{crawl: crawl, queue: queue, change: ch}
-	if err := s.do(ctx, o); err != nil {
+	if _, err := s.step(ctx, o, firstRows); err != errMore { //nolint:errorlint // nothing wraps it
 		return err
 	}
-	for some := range slices.Chunk(o.refile, refileQueues) {
-		// The change is made, so the end of ctx does not stop this.
-		err := s.do(context.WithoutCancel(ctx), readOp(func(tx *txn) error {
-			tx.refile(some)
-			return nil
-		}))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.do(context.WithoutCancel(ctx), o) // the change is made
 }
 
+// configureOp makes a change, and then files those queues again that it may concern.
 type configureOp struct {
 	crawl, queue string
 	change       store.QueueChange
-	refile       []*sched.Queue // by further steps
+	made         bool
+	from         string // the crawl to continue with, of all, and the number of the queue in it
+	num          uint32
 }
 
-func (o *configureOp) weight() int { return 1 }
+func (o *configureOp) weight() int { return firstRows }
 
 func (o *configureOp) apply(tx *txn) error {
+	if !o.made {
+		if err := o.make(tx); err != nil || o.queue != "" || !sched.Refiles(&o.change) {
+			return err
+		}
+		o.made = true
+	}
+	return o.refile(tx)
+}
+
+// make makes the change.
+func (o *configureOp) make(tx *txn) error {
 	s := tx.s
 	switch {
 	case o.crawl == sched.AnyCrawl:
 		sched.Change(&s.sched.Defaults, &o.change)
 		s.sched.changed = true
-		for _, c := range s.crawls {
-			o.refiles(c)
-		}
 		return nil
 	case o.change.MustExist && !o.exists(tx):
 		return fmt.Errorf("cannot configure queue %q of crawl %q: %w", o.queue, o.crawl, store.ErrNotFound)
@@ -58,12 +57,34 @@ func (o *configureOp) apply(tx *txn) error {
 	if o.queue == "" {
 		sched.Change(&c.queues.Settings, &o.change)
 		tx.changedCrawl(c)
-		o.refiles(c)
 		return nil
 	}
 	q := tx.queue(c, o.queue)
 	q.Configure(&o.change, sched.Now(tx.now))
 	tx.changedQueue(q)
+	return nil
+}
+
+// refile files some queues again, in order of number: no list of them has to be made. One that is read or made after the
+// change is filed by it.
+func (o *configureOp) refile(tx *txn) error {
+	var some []*sched.Queue
+	for _, c := range tx.s.selected(o.crawl, o.from) {
+		if c.name != o.from {
+			o.from, o.num = c.name, 0
+		}
+		for ; o.num < c.queues.next; o.num++ {
+			if tx.left.spent() {
+				sched.Refile(some, sched.Now(tx.now))
+				return errMore
+			}
+			tx.left.rows--
+			if q := c.queues.byNum[o.num]; q != nil {
+				some = append(some, q)
+			}
+		}
+	}
+	sched.Refile(some, sched.Now(tx.now))
 	return nil
 }
 
@@ -76,25 +97,4 @@ func (o *configureOp) exists(tx *txn) bool {
 	}
 	q := tx.oldQueue(c, o.queue)
 	return q != nil && q.Used()
-}
-
-// refiles notes the queues of a crawl that must be filed again after a change to its
-// settings or to those of the store.
-func (o *configureOp) refiles(c *crawl) {
-	if !sched.Refiles(&o.change) {
-		return
-	}
-	o.refile = slices.AppendSeq(slices.Grow(o.refile, len(c.queues.loaded)), maps.Values(c.queues.loaded))
-}
-
-// refileQueues is how many queues one step files again: a few milliseconds.
-const refileQueues = 1 << 12
-
-// refile files queues again that are still in memory. One that was read or made since the
-// change is filed by it.
-func (tx *txn) refile(queues []*sched.Queue) {
-	sched.Refile(slices.DeleteFunc(queues, func(q *sched.Queue) bool {
-		c := tx.s.crawlOf(q)
-		return c == nil || c.queues.loaded[q.Name] != q
-	}), sched.Now(tx.now))
 }

@@ -39,26 +39,36 @@ type sought struct {
 
 // find finds a key of c that the index knows.
 func (tx *txn) find(c *crawl, k *store.Key) found {
-	if l := c.queues.Leases[*k]; l != nil && l.Queue.Retired() {
-		delete(c.queues.Leases, *k) // its queue still has it, and forgets it
+	list := []sought{{key: *k}}
+	tx.note(tx.findAll(c, list))
+	f := &list[0].found
+	if f.lease != nil {
+		f.rec = tx.whole(f.lease)
+	}
+	return *f
+}
+
+// findAll finds keys of c that the index knows. A lease may lack the texts that only its row has.
+func (tx *txn) findAll(c *crawl, list []sought) error {
+	for i := range list {
+		if l := c.queues.Leases[list[i].key]; l != nil && l.Queue.Retired() {
+			delete(c.queues.Leases, l.Key) // its queue still has it, and forgets it
+		}
 	}
 	tx.s.sched.places.close(tx) // so that reader has its last row
-	list := []sought{{key: *k}}
-	f := &list[0].found
-	if c.locate(tx.s, list); f.lease != nil {
-		f.rec = tx.whole(f.lease)
-		return *f
-	}
+	c.locate(tx.s, list)
 	ended, err := findQueued(tx.reader(), c.num, list)
 	if err == nil {
 		err = findEnded(tx.reader(), c.num, ended)
 	}
-	if tx.note(err); f.text() {
-		if f.queue = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
-			f.state = store.SeenOnly
+	for i := range list {
+		if f := &list[i].found; f.text() && f.lease == nil {
+			if f.queue = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
+				f.state = store.SeenOnly
+			}
 		}
 	}
-	return *f
+	return err
 }
 
 // locate sets the leases of URLs, and the rows of the journal that have their places. The caller holds s.mu.
@@ -87,14 +97,24 @@ func findPlaces(rows pebble.Reader, crawl uint32, list []sought) ([]*sought, err
 		}
 	}
 	slices.SortStableFunc(placed, func(a, b *sought) int { return cmp.Compare(a.row, b.row) })
+	var in uint64 // the row that was read last
+	latest := map[placeKey]pointer{}
 	err := inTable(rows, tablePlaces, placed, func(r rowGetter, l *sought) error {
 		if l.row == 0 {
 			return nil
 		}
-		return readRow(r, appendLongRow(nil, tablePlaces, l.row), func(row []byte) (err error) {
-			l.ptr, err = placeIn(row, placeKey{crawl, l.key})
-			return err
-		})
+		if l.row != in {
+			clear(latest)
+			err := readRow(r, appendLongRow(nil, tablePlaces, l.row), func(row []byte) error {
+				return eachPlace(row, func(at placeKey, p pointer) { latest[at] = p })
+			})
+			if err != nil {
+				return err
+			}
+			in = l.row
+		}
+		l.ptr = latest[placeKey{crawl, l.key}]
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -226,7 +246,7 @@ func (tx *txn) release(c *crawl, f *found) {
 	case store.Queued:
 		tx.singleDelete(appendOrderRow(nil, c.num, uint32(q.ID), f.rec.Priority, f.ptr.at))
 		q.Add(-1)
-		delete(tx.s.sched.ahead, q)
+		delete(c.queues.ahead, q)
 		if q.Head(f.rec.Priority) == f.ptr.at {
 			q.Headless |= 1 << f.rec.Priority
 		}
@@ -276,17 +296,17 @@ func (tx *txn) deleteLease(l *sched.Lease) {
 // enqueue queues a URL that is not held, as the last to arrive, and returns
 // its place, which is the caller's to write.
 func (tx *txn) enqueue(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
-	p := tx.arrive(q, rec)
+	p := tx.arrive(c, q, rec)
 	tx.setQueued(c, p.queue, rec)
 	return p
 }
 
 // arrive is enqueue without the row of the URL.
-func (tx *txn) arrive(q *sched.Queue, rec *sched.Record) pointer {
+func (tx *txn) arrive(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
 	rec.Seq = tx.s.sched.after(&tx.s.sched.seq)
 	at := rec.Place()
-	tx.s.texts.put(uint32(q.Crawl.ID), &rec.Key, rec.URL)
-	tx.s.sched.queuedAt(q, rec.Priority, at)
+	tx.s.texts.put(c.num, &rec.Key, rec.URL)
+	c.queues.queuedAt(q, rec.Priority, at)
 	if h := q.Head(rec.Priority); at.Due < h.Due {
 		q.SetHead(rec.Priority, at)
 	}

@@ -71,7 +71,9 @@ func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.Queue
 	}
 	return ask(ctx, s, func(tx *txn) (info store.QueueInfo, err error) {
 		if c := s.crawls[crawl]; c != nil {
-			c.queues.Advance(sched.Now(tx.now))
+			if c.queues.AdvanceSome(sched.Now(tx.now), tx.left.rows) == 0 {
+				return info, errMore
+			}
 			if q := tx.oldQueue(c, queue); q != nil && q.Exists() {
 				return q.Info(), nil
 			}
@@ -80,16 +82,8 @@ func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.Queue
 	})
 }
 
-// budget is what one step may still look at, so that other callers wait a few milliseconds: rows,
-// leases and crawls, also where there is little to list, and bytes.
-type budget struct{ rows, bytes int }
-
-const (
-	listRows  = 512
-	stepBytes = 1 << 20
-)
-
-func (b *budget) spent() bool { return b.rows <= 0 || b.bytes <= 0 }
+// listRows bounds the rows of a page, which a step returns: a caller may want no more than the first.
+const listRows = 512
 
 // errPage ends a walk whose page is full.
 var errPage = errors.New("page is full")
@@ -169,7 +163,9 @@ func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err err
 			}
 			at.in = c.name
 		}
-		c.queues.Advance(sched.Now(tx.now))
+		if tx.left.rows = c.queues.AdvanceSome(sched.Now(tx.now), tx.left.rows); tx.left.rows == 0 {
+			return list, true, nil
+		}
 		err := tx.queuesAfter(c, at.after, &left, func(q *sched.Queue) error {
 			at.after = q.Name
 			if q.Exists() {

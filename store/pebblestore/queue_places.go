@@ -138,16 +138,6 @@ func (j *places) parse() error {
 	return nil
 }
 
-// placeIn returns the latest place that a row has of a URL, the zero pointer if it has none.
-func placeIn(row []byte, want placeKey) (found pointer, err error) {
-	err = eachPlace(row, func(at placeKey, p pointer) {
-		if at == want {
-			found = p
-		}
-	})
-	return found, err
-}
-
 // eachPlace calls f for each place of a row.
 func eachPlace(row []byte, f func(at placeKey, p pointer)) error {
 	r := newRowReader(row)

@@ -12,7 +12,7 @@ import (
 // A queue may hold more than one step can forget. So its first step moves the name to
 // an empty queue of another number, which takes new URLs from then on, and retires the
 // old one: it is no longer served, and a row marks it as one to forget. Further steps
-// forget its keys, about a thousand at a time. After a crash the row is still there, and the next Open
+// forget its keys, some at a time. After a crash the row is still there, and the next Open
 // continues. A key is new again after its step.
 //
 // Until then a retired queue's key counts as seen and not held, also if it is leased. If it is forced
@@ -27,9 +27,6 @@ type retired struct {
 	queued, ended []byte
 	finished      bool
 }
-
-// forgetRows bounds the rows and leases that one step of forgetting looks at.
-const forgetRows = 1 << 10
 
 // retire takes q out of service and moves its name to an empty queue.
 func (tx *txn) retire(c *crawl, q *sched.Queue) {
@@ -66,7 +63,6 @@ func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err
 
 // remains are some leases and rows of a retired queue.
 type remains struct {
-	budget
 	leases        []*sched.Lease
 	list          []sought
 	ranges        [][2][]byte // of the rows
@@ -96,7 +92,7 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	}
 	tx.changedCrawl(r.c)
 	r.queued, r.ended = some.queued, some.ended
-	if !some.spent() {
+	if !tx.left.spent() {
 		tx.delete(appendOfQueue(nil, tableRetired, r.c.num, uint32(r.q.ID)))
 		tx.s.sched.finish(r)
 	}
@@ -111,11 +107,11 @@ func (sc *scheduler) finish(r *retired) {
 
 // remains reads what a step may forget. It changes nothing.
 func (tx *txn) remains(r *retired) (some *remains, err error) {
-	some = &remains{budget: budget{forgetRows, stepBytes}, leases: r.q.Leases(forgetRows)}
+	some = &remains{leases: r.q.Leases(int64(max(0, tx.left.rows)))}
 	for _, l := range some.leases {
 		some.list = append(some.list, sought{key: l.Key})
 	}
-	some.rows -= len(some.leases)
+	tx.left.rows -= len(some.leases)
 	if some.queued, err = some.read(tx, r, tableOrder, r.queued); err == nil {
 		some.ended, err = some.read(tx, r, tableDone, r.ended)
 	}
@@ -129,7 +125,7 @@ func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte,
 		lo = from
 	}
 	n := len(some.list)
-	next, err := tx.s.walk(lo, hi, &some.budget, func(key, value []byte) error {
+	next, err := tx.s.walk(lo, hi, &tx.left, func(key, value []byte) error {
 		rec, _, err := urlOf(key, value)
 		some.list = append(some.list, sought{key: rec.Key})
 		return err
@@ -159,13 +155,16 @@ func (tx *txn) ownedBy(r *retired, list []sought) (map[store.Key]*generation, er
 
 // forgetLater forgets the rest of queues in the background, until the store closes or fails.
 func (s *Store) forgetLater(left []*retired) {
+	if len(left) == 0 {
+		return
+	}
 	done, err := s.linger()
 	if err != nil {
 		return
 	}
 	go func() {
 		defer done()
-		_, _ = s.forgetSteps(context.Background(), &forgetOp{left: left, done: true}) // the next Forget of the queue returns the error
+		_ = s.do(context.Background(), &forgetOp{left: left, done: true}) // the next Forget of the queue returns the error
 	}()
 }
 

@@ -78,11 +78,11 @@ func TestForgetQueueIsManySteps(t *testing.T) {
 	if got := forget(t, s, store.Selection{Queue: "a"}); got != n {
 		t.Errorf("got %d keys forgotten; want %d", got, n)
 	}
-	if steps := s.accepted.Load() - before; steps < n/forgetRows {
-		t.Errorf("got %d steps; want at least %d", steps, n/forgetRows)
+	if steps := s.accepted.Load() - before; steps < n/mostRows {
+		t.Errorf("got %d steps; want at least %d", steps, n/mostRows)
 	}
-	if most := most.Load(); most > 4*forgetRows {
-		t.Errorf("got a group of %d rows; want at most %d", most, 4*forgetRows)
+	if most := most.Load(); most > 4*mostRows {
+		t.Errorf("got a group of %d rows; want at most %d", most, 4*mostRows)
 	}
 	wantSound(t, s)
 	if got, err := s.Settle(t.Context(), "", []store.Settlement{{Key: leases[len(leases)-1].Key, Token: leases[len(leases)-1].Token}}); err != nil || got[0] != store.Stale {
@@ -100,11 +100,8 @@ func partly(t *testing.T, s *Store) (leases []store.Lease, gone int64) {
 	addQueued(t, s, "a", 0, 10_000)
 	leases = takeSome(t, s, 2000)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if err := s.do(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	if len(o.left) != 1 || o.left[0].finished {
-		t.Fatal("got the queue forgotten in one step")
+	if _, err := s.step(t.Context(), o, 1000); err != errMore || len(o.left) != 1 {
+		t.Fatalf("got %v, %d queues left; want one, not forgotten in one step", err, len(o.left))
 	}
 	return leases, o.n
 }
@@ -157,10 +154,10 @@ func TestAddsToAQueueThatIsForgotten(t *testing.T) {
 func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 	s := mustOpen(t, "db", Options{FS: vfs.NewMem()})
 	defer s.Close()
-	addQueued(t, s, "a", 0, 3*forgetRows)
-	takeSome(t, s, 3*forgetRows)
+	addQueued(t, s, "a", 0, 3*mostRows)
+	takeSome(t, s, 3*mostRows)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if err := s.do(t.Context(), o); err != nil || len(o.left) != 1 {
+	if _, err := s.step(t.Context(), o, mostRows); err != errMore || len(o.left) != 1 {
 		t.Fatalf("got %d queues left, %v; want one", len(o.left), err)
 	}
 	left, err := ask(t.Context(), s, func(tx *txn) (n int, err error) {
@@ -180,10 +177,10 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 	if err != nil || left != 10 {
 		t.Errorf("got %d leases left, %v; want 10", left, err)
 	}
-	if _, err := s.forgetSteps(t.Context(), o); err != nil {
+	if err := s.do(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if fresh := addQueued(t, s, "b", 0, 3*forgetRows); fresh != 3*forgetRows {
+	if fresh := addQueued(t, s, "b", 0, 3*mostRows); fresh != 3*mostRows {
 		t.Errorf("got %d URLs new again; want all", fresh)
 	}
 	wantSound(t, s)
@@ -193,12 +190,12 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 // and that the store does not fail, although the run with their keys is damaged.
 func TestSettleOfForgottenLeasesReadsNoRuns(t *testing.T) {
 	s := mustOpen(t, t.TempDir(), Options{IndexBytes: -1})
-	const n = 3 * forgetRows
+	const n = 3 * mostRows
 	addQueued(t, s, "a", 0, n)
 	flushRuns(t, s)
 	leases := takeSome(t, s, n)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if err := s.do(t.Context(), o); err != nil || len(o.left) != 1 || o.left[0].finished {
+	if _, err := s.step(t.Context(), o, mostRows); err != errMore || len(o.left) != 1 {
 		t.Fatalf("got %d queues left, %v; want one", len(o.left), err)
 	}
 	flipAt(t, s.opt.FS, s.opt.FS.PathJoin(s.runsDir(), runFiles(t, s)[0]), 61) // in the first bucket
@@ -313,10 +310,10 @@ func TestForgetQueuePowerCuts(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			o := &forgetOp{sel: store.Selection{Queue: "a"}}
-			err := s.do(context.Background(), o)
+			_, err := s.step(context.Background(), o, firstRows)
 			close(begun)
-			if err == nil {
-				_, err = s.forgetSteps(context.Background(), o)
+			if err == errMore {
+				err = s.do(context.Background(), o)
 			}
 			if err != nil {
 				t.Error(err)
@@ -372,7 +369,7 @@ func checkForgotten(t *testing.T, fs *vfs.MemFS, added int, forgotten bool) {
 	}
 }
 
-// TestForgetManyKeysIsManySteps: keys that are named go a thousand at a time, and removing
+// TestForgetManyKeysIsManySteps: keys that are named go some at a time, and removing
 // the first URLs of a queue looks for the next one once a step.
 func TestForgetManyKeysIsManySteps(t *testing.T) {
 	const n = 10_000
@@ -383,8 +380,8 @@ func TestForgetManyKeysIsManySteps(t *testing.T) {
 	if got := forget(t, s, store.Selection{Keys: testKeys(0, n-1)}); got != n-1 {
 		t.Errorf("got %d forgotten; want %d", got, n-1)
 	}
-	if steps := s.accepted.Load() - before; steps < n/forgetRows {
-		t.Errorf("got %d steps; want at least %d", steps, n/forgetRows)
+	if steps := s.accepted.Load() - before; steps < n/mostRows {
+		t.Errorf("got %d steps; want at least %d", steps, n/mostRows)
 	}
 	if l := takeSome(t, s, 2); len(l) != 1 || l[0].Key != testKey(n-1) {
 		t.Errorf("got %v; want the last URL", l)

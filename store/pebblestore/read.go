@@ -63,9 +63,6 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	}
 }
 
-// statsLeases is how many expired leases Stats counts before it lets the committer continue.
-const statsLeases = 4096
-
 // stats counts, unless more leases ran out than it may take note of: then it is not
 // done.
 func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
@@ -73,9 +70,9 @@ func (s *Store) stats(crawl string) (st store.Stats, done bool, err error) {
 		return st, false, err
 	}
 	defer s.mu.Unlock()
-	now := sched.Now(s.opt.Clock())
+	now, left := sched.Now(s.opt.Clock()), mostRows
 	for _, c := range s.selected(crawl, "") {
-		if !c.queues.AdvanceSome(now, statsLeases) {
+		if left = c.queues.AdvanceSome(now, left); left == 0 { // the committer waits
 			return store.Stats{}, false, nil
 		}
 		st.Seen += c.count()

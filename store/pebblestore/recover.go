@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
@@ -11,7 +12,7 @@ import (
 // loadQueues brings the queues that hold something and the leases into memory.
 // It reads a row for each queue and each lease, and no queued URL.
 func (s *Store) loadQueues() error {
-	s.sched.ahead, s.sched.journal.table = map[*sched.Queue]ahead{}, tableJournal
+	s.sched.journal.table, s.sched.seed = tableJournal, maphash.MakeSeed()
 	if err := s.loadScheduler(); err != nil {
 		return err
 	}
@@ -94,6 +95,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	if r.Bad {
 		return nil, fmt.Errorf("cannot load queue %q; got %x: %w", key, value, store.ErrCorrupt)
 	}
+	s.sched.name(&c.queues, string(key[5:]))
 	at := queueNum{c.num, uint32(id)}
 	if queued == 0 && leases[at] == nil {
 		return nil, nil

@@ -20,11 +20,18 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 		return store.Taken{}, err
 	}
 	o := &takeOp{crawl: crawl, req: req}
-	if err := s.do(ctx, o); err != nil {
+	err = s.do(ctx, o)
+	if len(o.taken.Leases) > 0 && s.failure() == nil {
+		err = nil // what the steps before leased is durable
+	}
+	if err != nil {
 		return store.Taken{}, err
 	}
 	return o.taken, nil
 }
+
+// urlsOfRow is how many URLs of a queue take as long to lease as a row to find.
+const urlsOfRow = 4
 
 // takeOp reads the queues in the database alone, which flush brings up to date: within the
 // step no queue is read twice.
@@ -33,6 +40,7 @@ type takeOp struct {
 	req   store.TakeRequest
 	taken store.Taken
 
+	part sched.Part
 	*txn
 	r      sched.Request
 	it     *pebble.Iterator
@@ -47,6 +55,7 @@ func (o *takeOp) weight() int { return min(max(1, o.req.MaxURLs), 1<<16) }
 func (o *takeOp) apply(tx *txn) error {
 	tx.flush()
 	o.txn, o.r = tx, sched.NewRequest(o.req, sched.Now(tx.now))
+	o.r.Part, o.part.Room = &o.part, urlsOfRow*tx.left.rows
 	next, err := o.take()
 	tx.note(err)
 	// After all other rows of the step: Pebble's write buffer takes in a row next to the one before
@@ -57,6 +66,9 @@ func (o *takeOp) apply(tx *txn) error {
 	if o.it != nil {
 		tx.note(o.it.Close())
 	}
+	if o.given, o.it = o.given[:0], nil; o.part.More {
+		return errMore
+	}
 	o.taken.Next = sched.Time(next)
 	return nil
 }
@@ -65,6 +77,7 @@ func (o *takeOp) take() (int64, error) {
 	if o.crawl == sched.AnyCrawl {
 		return o.s.sched.Take(nil, nil, o.r, o.serve)
 	}
+	o.part.More = false
 	c := o.s.crawls[o.crawl]
 	if c == nil {
 		return sched.Never, nil
@@ -80,6 +93,9 @@ func (o *takeOp) take() (int64, error) {
 // priority first.
 func (o *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
 	c := o.s.crawlOf(q)
+	if c == nil || c.queues.loaded[q.Name] != q {
+		return 0, 0, nil // it went between two steps
+	}
 	o.room = room
 	for ; got < n && o.room > 0 && q.Expired() != nil; got++ {
 		o.renew(q.Expired())
@@ -151,7 +167,7 @@ func (o *takeOp) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, er
 		head = rows[got].Place()
 	}
 	q.SetHead(priority, head)
-	o.s.sched.keepAhead(q, priority, rows, got)
+	o.s.sched.keepAhead(&c.queues, q, priority, rows, got)
 	return got, nil
 }
 

@@ -56,30 +56,30 @@ func (sc *scheduler) worthKeeping(rows []sched.Record) []sched.Record {
 }
 
 // queuedAt notes that a URL was queued at a place.
-func (sc *scheduler) queuedAt(q *sched.Queue, priority uint8, at sched.Head) {
-	if a, ok := sc.ahead[q]; ok && a.priority == priority && a.before(at) {
-		delete(sc.ahead, q)
+func (qs *queueState) queuedAt(q *sched.Queue, priority uint8, at sched.Head) {
+	if a, ok := qs.ahead[q]; ok && a.priority == priority && a.before(at) {
+		delete(qs.ahead, q)
 	}
 }
 
 // keepAhead keeps rows for the next take, without those that were taken, and drops the
 // rest.
-func (sc *scheduler) keepAhead(q *sched.Queue, priority uint8, rows []sched.Record, taken int) {
+func (sc *scheduler) keepAhead(qs *queueState, q *sched.Queue, priority uint8, rows []sched.Record, taken int) {
 	kept := sc.worthKeeping(rows[taken:])
 	if len(kept) < 2 { // the head alone saves nothing
-		delete(sc.ahead, q)
+		delete(qs.ahead, q)
 		return
 	}
 	if clear(rows[:taken]); taken+len(kept) < len(rows) || cap(rows) > 2*len(kept) {
 		kept = slices.Clone(kept)
 	}
-	sc.ahead[q] = ahead{priority, kept}
+	qs.ahead[q] = ahead{priority, kept}
 }
 
 // rows returns the URLs of one priority from its head on: at least n and one
 // more if there are so many.
 func (o *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.Record, error) {
-	if a := o.s.sched.ahead[q]; a.priority == priority && len(a.rows) > n {
+	if a := c.queues.ahead[q]; a.priority == priority && len(a.rows) > n {
 		return a.rows, nil
 	}
 	want := n + 1

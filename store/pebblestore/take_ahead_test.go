@@ -24,7 +24,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 			t.Fatalf("got %d leases, %v; want %d", len(got.Leases), err, tt.take)
 		}
 		size := 0
-		for _, a := range s.sched.ahead {
+		for _, a := range s.crawls["c"].queues.ahead {
 			for i := range a.rows[:cap(a.rows)] {
 				size += rowBytes(&a.rows[:cap(a.rows)][i])
 			}
@@ -61,10 +61,11 @@ func TestReadAheadOfLongQueue(t *testing.T) {
 	if err != nil || len(got.Leases) != 3 {
 		t.Fatalf("got %d leases, %v; want 3", len(got.Leases), err)
 	}
-	if len(s.sched.ahead) != 1 {
-		t.Fatalf("got %d queues read ahead; want 1", len(s.sched.ahead))
+	kept := s.crawls[store.DefaultCrawl].queues.ahead
+	if len(kept) != 1 {
+		t.Fatalf("got %d queues read ahead; want 1", len(kept))
 	}
-	for _, a := range s.sched.ahead {
+	for _, a := range kept {
 		if len(a.rows) != 2 || cap(a.rows) > 4 {
 			t.Errorf("got %d rows, with room for %d; want 2, with room for at most 4", len(a.rows), cap(a.rows))
 		}
@@ -81,10 +82,10 @@ func TestReadAheadOfManyQueues(t *testing.T) {
 		if got, err := s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: n, MaxPerQueue: n}); err != nil || len(got.Leases) != n {
 			t.Fatalf("got %d leases, %v; want %d", len(got.Leases), err, n)
 		}
-		if len(s.sched.ahead) != 1 {
+		if len(s.crawls["c"].queues.ahead) != 1 {
 			t.Errorf("take %d: got nothing kept of what was read ahead; want the head and what is behind it", n)
 		}
-		for _, a := range s.sched.ahead {
+		for _, a := range s.crawls["c"].queues.ahead {
 			if cap(a.rows) > 2*len(a.rows) {
 				t.Errorf("take %d: got %d rows, with room for %d; want room for at most twice as many", n, len(a.rows), cap(a.rows))
 			}

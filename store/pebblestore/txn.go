@@ -20,6 +20,7 @@ type txn struct {
 	now   time.Time // the group's time
 	stamp time.Time // what keys that it records are stamped with
 	err   error
+	left  budget // of the step that is applied
 	// wroteRows and wroteBytes are those of the group's batches that are complete.
 	wroteRows, wroteBytes int
 	// key and value are scratch space.

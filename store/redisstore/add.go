@@ -23,9 +23,8 @@ func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt s
 	return verdicts, nil
 }
 
-// See implements store.Store: it adds keys without a queue. If it fails, this daemon remembers the
-// keys that it recorded, and reports them as new when they are seen again, as long as the cluster
-// keeps the failed call's answers (4 times Options.RetryFor).
+// See implements store.Store: it adds keys without a queue. If it fails, some of the keys may be recorded, and are
+// duplicates when they are seen again.
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
 	if len(keys) != len(fresh) {
 		return fault.As(store.ErrInvalid, "cannot see keys; got %d answers; want %d", len(fresh), len(keys))
@@ -52,7 +51,6 @@ type adding struct {
 	s     *Store
 	crawl string
 	opt   store.AddOptions
-	debts []debt // keys without a queue that are new, if the call succeeds
 }
 
 func (a *adding) add(ctx context.Context, items []store.Item, verdicts []store.Verdict) (err error) {
@@ -71,7 +69,6 @@ func (a *adding) add(ctx context.Context, items []store.Item, verdicts []store.V
 	for len(items) > 0 {
 		n, err := a.wave(ctx, items, verdicts)
 		if err != nil {
-			a.s.owed.add(a.crawl, a.debts, a.s.opt.answersFor())
 			return err
 		}
 		items, verdicts = items[n:], verdicts[n:]
@@ -88,11 +85,11 @@ func (a *adding) wave(ctx context.Context, items []store.Item, verdicts []store.
 	if a.opt.MaxHeld > 0 {
 		a.s.heldMu.Lock()
 		defer a.s.heldMu.Unlock()
-		st, err := a.s.stats(ctx, a.crawl)
+		by, err := a.s.statsBy(ctx, a.crawl)
 		if err != nil {
 			return 0, err
 		}
-		room = max(0, a.opt.MaxHeld-st.Held)
+		room = max(0, a.opt.MaxHeld-by[a.crawl].Held)
 	}
 	n = a.length(items, room)
 	items, verdicts = items[:n], verdicts[:n]

@@ -25,6 +25,7 @@ const perScript = 16 * maxPart
 // are all due at once, and counts the commands of each script call and its processor time. FIRSTSEEN_TORTURE_N is the
 // number of queues in thousands; in the torture there are ten keys for each. The time is printed, not judged.
 func TestScriptsAreBounded(t *testing.T) {
+	t.Parallel()
 	thousands, err := strconv.Atoi(os.Getenv("FIRSTSEEN_TORTURE_N"))
 	if err != nil {
 		thousands = 6

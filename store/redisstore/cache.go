@@ -102,7 +102,7 @@ type recall struct {
 
 // recall divides some of the items of a wave into those that the cache knows and the rest.
 func (a *adding) recall(items []store.Item, of []int) (r recall, rest []int) {
-	if a.s.cache == nil || a.s.owed.any() {
+	if a.s.cache == nil {
 		return r, of
 	}
 	if r.epochs = a.s.cache.of(a.crawl); r.epochs == nil {

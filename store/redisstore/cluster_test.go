@@ -1,6 +1,10 @@
 package redisstore_test
 
 import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -147,6 +151,59 @@ func TestClusterFaults(t *testing.T) {
 			}
 		}
 	}
+	t.Run("NodeAdded", func(t *testing.T) { addNode(newTorture(t, c, 0)) })
+}
+
+// addNode adds a master and its replica as REDIS.md says, under load. While the master has no replica, a check of the servers
+// refuses it.
+func addNode(t *torture) {
+	page, err := os.ReadFile("REDIS.md")
+	t.check(err)
+	_, block, _ := strings.Cut(string(page), "NEW=")
+	_, block, _ = strings.Cut(block, "\n")
+	block, _, _ = strings.Cut(block, "```")
+	first, second, found := strings.Cut(block, "redis-cli -u redis://$NEW config set")
+	if _, err := exec.LookPath("redis-cli"); err != nil || !found {
+		t.Skipf("got %v, found %v; want redis-cli, and the commands of REDIS.md", err, found)
+	}
+	c := t.cluster
+	any, n := c.Nodes[t.master(0)].Addr, len(c.Nodes)
+	t.check(errors.Join(c.Add(t.ctx, 1, "min-replicas-to-write 0"), c.Add(t.ctx, 1)))
+	master := c.Nodes[n]
+	sh := func(script string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.ctx, "sh", "-euc", script)
+		cmd.Env = append(os.Environ(), "NEW="+master.Addr, "REPLICA="+c.Nodes[n+1].Addr, "ANY="+any)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	t.during(func() {
+		sh(first)
+		s := t.patient()
+		want := "redis server " + master.Addr + " has min-replicas-to-write"
+		t.until(func() bool { // gossip tells the node that is asked
+			err := s.CheckServers(t.ctx)
+			return errors.Is(err, store.ErrInvalid) && strings.Contains(err.Error(), want)
+		})
+		ready, rebalance, _ := strings.Cut(second, "redis-cli --cluster rebalance")
+		sh("redis-cli -u redis://$NEW config set" + ready)
+		t.check(s.CheckServers(t.ctx))
+		if torturing() { // thousands of empty slots take minutes on a busy machine
+			sh("redis-cli --cluster rebalance" + rebalance)
+		} else {
+			from := t.master(0)
+			slots, err := c.OccupiedSlots(t.ctx, from)
+			t.check(err)
+			sh("redis-cli --cluster reshard $ANY --cluster-slots 1 --cluster-yes --cluster-from " + c.Nodes[from].ID + " --cluster-to " + master.ID)
+			t.check(c.MoveSlots(t.ctx, slots, from, n))
+		}
+		moved, err := c.OccupiedSlots(t.ctx, n)
+		if t.check(err); len(moved) == 0 {
+			t.Error("got no keys on the new node; want some")
+		}
+	})
+	t.verdict(refusal)
 }
 
 func (t *torture) master(slot int) int {

@@ -15,6 +15,7 @@ import (
 // TestDaemonsShareACrawl lets several daemons add the same URLs and take them: each URL
 // is new once and leased once, and what one forgets is forgotten for all.
 func TestDaemonsShareACrawl(t *testing.T) {
+	t.Parallel()
 	o := testOptions(rediscluster.Single(t), 16)
 	daemons := make([]*Store, 3)
 	for i := range daemons {

@@ -26,6 +26,7 @@ func (e *ending) Err() error {
 // TestAStepThatBeganIsEnded ends the context of a See and a Settle at every time at which it is looked at:
 // an error of the context alone means that nothing was stored.
 func TestAStepThatBeganIsEnded(t *testing.T) {
+	t.Parallel()
 	addr := rediscluster.Single(t)
 	keys := make([]store.Key, waveSize+1)
 	for i := range keys {

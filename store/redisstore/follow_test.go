@@ -92,6 +92,7 @@ func TestLeasesAfterAClockIsSetBack(t *testing.T) {
 // TestCursorsEndWithTheirServer changes a setting that must reach every queue, and restarts the server when the first page of
 // them was filed again: cursors of the old process say nothing to the new one.
 func TestCursorsEndWithTheirServer(t *testing.T) {
+	t.Parallel()
 	c := must(rediscluster.Start(t.Context(), rediscluster.Options{Config: []string{"appendfsync always"}}))(t)
 	defer c.Close()
 	o := testOptions(c.Nodes[0].Addr, 1)
@@ -120,6 +121,7 @@ func TestCursorsEndWithTheirServer(t *testing.T) {
 // TestAPageOfURLsDueAtOnce lists URLs that are all due at the same time, while the last of each page is taken away: none is
 // shown twice or missed, and no command reads all of them.
 func TestAPageOfURLsDueAtOnce(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
 	ctx, due := t.Context(), time.Now().Add(-time.Minute)

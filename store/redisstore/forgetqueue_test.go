@@ -14,6 +14,7 @@ import (
 // TestADeletionHalfWayIsFinished stops the deletion of a queue after each of its pages. Another daemon's sweep,
 // or its own deletion of the queue, continues: all URLs are new again.
 func TestADeletionHalfWayIsFinished(t *testing.T) {
+	t.Parallel()
 	addr := rediscluster.Single(t)
 	const urls = 2500
 	for stop := range 6 {
@@ -62,6 +63,7 @@ func TestADeletionHalfWayIsFinished(t *testing.T) {
 // TestADeletedQueueLeavesNothing forgets URLs of a deleted queue, or moves them to another one, before a page with them comes:
 // nothing remains of the deleted queue.
 func TestADeletedQueueLeavesNothing(t *testing.T) {
+	t.Parallel()
 	addr := rediscluster.Single(t)
 	for name, move := range map[string]func(s *Store, items []store.Item) error{
 		"forgotten": func(s *Store, items []store.Item) error {
@@ -122,6 +124,7 @@ func detach(t *testing.T, s *Store, shard int, queue string) {
 // force, lease and complete its URLs. Afterwards the counters are right, every URL is either queued or new, and
 // nothing was leased twice at a time.
 func TestDeletionsAndEverythingElseAtOnce(t *testing.T) {
+	t.Parallel()
 	addr := rediscluster.Single(t)
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprint("keep-", keep), func(t *testing.T) {

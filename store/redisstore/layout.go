@@ -38,13 +38,16 @@ func newLayout(prefix string, shards int) *layout {
 // storeShard stands for the home of the store's own keys.
 const storeShard = -1
 
-// sentinel is the key of a shard that never exists; see lua/head.lua.
-func (l *layout) sentinel(shard int) string {
+// name returns the prefix and hash tag of a shard's keys: with it, redis-cli finds the node.
+func (l *layout) name(shard int) string {
 	if shard == storeShard {
-		return l.meta + "!"
+		return l.meta
 	}
-	return l.bases[shard] + "!"
+	return l.bases[shard]
 }
+
+// sentinel is the key of a shard that never exists; see lua/head.lua.
+func (l *layout) sentinel(shard int) string { return l.name(shard) + "!" }
 
 // ofKey returns the home of a key and its place there: its position among the
 // shard's keys, 32 bits, in reverse order of bits. Shards hold ranges of keys, in

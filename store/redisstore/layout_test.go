@@ -70,6 +70,7 @@ const wantHash = "bb79262d4942"
 // TestBucketsStaySmall fills a shard until its buckets were split many times, and holds that
 // every bucket is a listpack still and that the keys are all there.
 func TestBucketsStaySmall(t *testing.T) {
+	t.Parallel()
 	o := testOptions(rediscluster.Single(t), 2)
 	s := open(t, o)
 	defer s.Close()

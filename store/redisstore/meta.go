@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -116,7 +115,7 @@ func (s *Store) findSurvivor(ctx context.Context) (mark, identity string, err er
 func (s *Store) get(ctx context.Context, key, field string) (string, error) {
 	node, err := s.nodes.MasterForKey(ctx, key)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		return "", fault.As(store.ErrUnavailable, "cannot find the node of %s: %w", key, err)
 	}
 	args := []any{"get", key}
 	if field != "" {
@@ -124,7 +123,7 @@ func (s *Store) get(ctx context.Context, key, field string) (string, error) {
 	}
 	value, err := node.Do(ctx, args...).Text()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		return "", fault.As(store.ErrUnavailable, "cannot read %s: %w", key, err)
 	}
 	return value, nil
 }
@@ -256,7 +255,7 @@ func (s *Store) markShards(ctx context.Context, made string) error {
 
 // emptied is the error for a shard without the mark of its store.
 func (s *Store) emptied(shard int) error {
-	name := func(shard int) string { return strings.TrimSuffix(s.layout.sentinel(shard), "!") + "b" }
+	name := func(shard int) string { return s.layout.name(shard) + "b" }
 	other := 0
 	if shard == other && s.opt.Shards > 1 {
 		other = 1

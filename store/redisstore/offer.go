@@ -41,7 +41,6 @@ func (o *offering) head() []byte {
 type answer struct {
 	verdict byte
 	request requestID // of the call
-	index   int       // of the item in it
 	entry   []byte    // of an item with a queue
 	with    *group    // of the call's items that are new
 }
@@ -51,19 +50,10 @@ func (o *offering) record(ctx context.Context, of []int) error {
 	o.epochs, o.since = map[int]string{}, time.Now()
 	answers := make([]answer, len(o.items))
 	if err := o.ask(ctx, of, answers); err != nil {
-		for _, i := range of {
-			o.owe(i, &answers[i])
-		}
 		return err
 	}
-	return o.judge(ctx, of, answers)
-}
-
-// owe notes an item without a queue that the call may have recorded as new.
-func (o *offering) owe(i int, a *answer) {
-	if a.entry == nil {
-		o.debts = append(o.debts, debt{o.items[i].Key, a.request, a.index})
-	}
+	o.judge(of, answers)
+	return nil
 }
 
 // ask offers some of the items, and asks whether those that the cache knows are still known.
@@ -74,7 +64,7 @@ func (o *offering) ask(ctx context.Context, of []int, answers []answer) error {
 		it := &o.items[i]
 		p := b.keyPart(i, &it.Key)
 		a := &answers[i]
-		a.request, a.index, a.with = p.id, len(p.of)-1, &p.group
+		a.request, a.with = p.id, &p.group
 		p.blob = appendUint(p.blob, 2, uint64(i))
 		if it.Queue == "" {
 			p.blob = appendLong(p.blob, append(it.Key[:], make([]byte, len(queueHash{}))...))
@@ -119,8 +109,7 @@ func (o *offering) ask(ctx context.Context, of []int, answers []answer) error {
 }
 
 // judge turns answers into verdicts, in the order of the batch: in this order URLs come to their queues.
-func (o *offering) judge(ctx context.Context, of []int, answers []answer) error {
-	var claims []claim
+func (o *offering) judge(of []int, answers []answer) {
 	for _, i := range of {
 		a := &answers[i]
 		if a.verdict == 'P' {
@@ -129,29 +118,15 @@ func (o *offering) judge(ctx context.Context, of []int, answers []answer) error 
 		}
 		o.judged = append(o.judged, i)
 		o.verdicts[i].Status = store.New
-		if a.verdict == 'D' {
-			o.verdicts[i].Status = store.Duplicate
-		}
-		owed, isOwed := debt{}, false
-		if a.entry == nil {
-			owed, isOwed = o.s.owed.take(o.crawl, o.items[i].Key) // "new" also settles it
-		}
 		switch {
-		case a.verdict == 'D' && isOwed:
-			claims = append(claims, claim{i, owed})
 		case a.verdict == 'D':
-		case a.entry == nil:
-			o.owe(i, a)
-		default:
+			o.verdicts[i].Status = store.Duplicate
+		case a.entry != nil:
 			o.fresh = append(o.fresh, &step{kind: o.kind(), key: o.items[i].Key, request: a.request.phase(phaseQueue), number: uint16(i),
 				cap: o.cap(), entry: a.entry, since: o.since, with: a.with})
 			a.with.begun++
 		}
 	}
-	if len(claims) == 0 {
-		return nil
-	}
-	return o.claim(ctx, claims, o.epochs)
 }
 
 func (o *offering) remember() {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
@@ -24,7 +26,6 @@ type Store struct {
 	kept     string // how long answers are, in ms
 
 	idle         idle
-	owed         owed
 	unicodeHosts atomic.Bool // it is recorded that keys of such hosts are there
 	turn         atomic.Uint64
 	heldMu       sync.Mutex // of adds that depend on how much a crawl holds
@@ -51,21 +52,25 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	where := fmt.Sprintf("redis store %q at %s", o.Prefix, strings.Join(o.Addrs, ", "))
 	n, err := dial(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		return nil, fault.As(store.ErrUnavailable, "cannot open %s: %w", where, err)
 	}
 	s := &Store{
 		opt: o, nodes: n, cache: newCache(o.CacheBytes),
 		kept: strconv.FormatInt(o.answersFor().Milliseconds(), 10),
 	}
 	_, _ = rand.Read(s.requests.self[:]) // it never fails
-	err = n.ForEachShard(ctx, s.checkServer)
+	err = s.checkServing(ctx)
 	if err == nil {
 		err = s.loadMeta(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open redis store %q: %w", o.Prefix, err), n.Close())
+		return nil, errors.Join(fmt.Errorf("cannot open %s: %w", where, err), n.Close())
+	}
+	if err := s.checkIdle(ctx); err != nil {
+		o.Logger.Warn("a redis server must not get slots yet", "error", err)
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.background.Go(func() { s.sweeper(s.life) })

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"math/bits"
@@ -17,10 +18,11 @@ type Options struct {
 	// Addrs are host:port of some nodes of a cluster, or of one server that
 	// isn't in a cluster. There is no default.
 	Addrs []string
-	// Username and Password are sent with AUTH. The default is no AUTH.
-	Username, Password string
-	// TLS encrypts connections. The default is no encryption.
-	TLS *tls.Config
+	// Credentials returns the user and the password for a new connection; an empty user is Redis's default user. It is called
+	// for each connection, also concurrently. The default is no authentication.
+	Credentials func(context.Context) (username, password string, err error)
+	// TLS returns the settings for a new connection, and is called as Credentials is. The default is no encryption.
+	TLS func(context.Context) (*tls.Config, error)
 	// Prefix begins every key, so that stores can share a cluster. It holds no
 	// brace. The default is "fs:".
 	Prefix string
@@ -31,10 +33,10 @@ type Options struct {
 	Shards int
 
 	// Replicas is how many replicas must have a write before it is answered;
-	// negative for none. They may take 1 s. The default is 1.
+	// negative for none. The default is 1.
 	Replicas int
 	// RetryFor is how long a step is tried again while nodes fail over, load or
-	// can't be reached. The default is 10 s.
+	// can't be reached, or replicas lag. The default is 10 s.
 	RetryFor time.Duration
 	// MustExist refuses to make a new store. The default is false.
 	MustExist bool
@@ -50,7 +52,7 @@ type Options struct {
 	// Logger receives the errors of background work. The default is slog.Default().
 	Logger *slog.Logger
 
-	waitTimeout  time.Duration // how long the replicas may take; 1 s
+	waitTimeout  time.Duration // of one WAIT for the replicas; 1 s
 	recoverAfter time.Duration // how old a step of a daemon must be that another finishes; more than RetryFor
 
 	// clock replaces the servers' clocks in tests.

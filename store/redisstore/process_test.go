@@ -122,6 +122,7 @@ var operations = map[string]func(t *testing.T, s *Store) error{
 // TestADaemonIsKilledAtEachStep kills a daemon process before each script call of each operation that has several. Another
 // daemon finishes the steps that it left: counters are right, and every known URL is in a queue or completed, once.
 func TestADaemonIsKilledAtEachStep(t *testing.T) {
+	t.Parallel()
 	addr := rediscluster.Single(t)
 	for name := range operations {
 		if os.Getenv("FIRSTSEEN_TORTURE") != "1" && name != "add with a cap" && name != "delete a queue" {
@@ -200,6 +201,7 @@ func workAround(t *testing.T, s *Store, n int, tell func(line string)) {
 // TestADaemonIsStopped stops a daemon process in the middle of its work, for 3 s or, in the torture, for 60, while another
 // works, and lets it continue. Nothing is new twice, leased twice within a lease or fetched again after it was completed.
 func TestADaemonIsStopped(t *testing.T) {
+	t.Parallel()
 	stopped := 3 * time.Second
 	if os.Getenv("FIRSTSEEN_TORTURE") == "1" {
 		stopped = time.Minute

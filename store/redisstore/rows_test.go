@@ -12,6 +12,7 @@ import (
 // TestEachTextHasAKey queues many URLs in one shard: each text has a Redis key, so that their slot can move to another node
 // in small pieces. They are found, leased and completed, and all keys are gone when the crawl is.
 func TestEachTextHasAKey(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(rediscluster.Single(t), 1))
 	defer s.Close()
 	ctx, redis, urls := t.Context(), only(t, s), 20_000
@@ -81,6 +82,7 @@ func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
 // TestOpenIsRepeatable ends Open and Prepare at every time at which it looks at its context: while it makes a store, and while it makes the
 // store's own key again. The next Open continues, and then the key can be made again as well.
 func TestOpenIsRepeatable(t *testing.T) {
+	t.Parallel()
 	addr := rediscluster.Single(t)
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "k", Unicode: "15.0.0"}
 	for n, complete := int64(0), false; !complete; n++ {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -48,7 +46,7 @@ func (s *Store) ask(ctx context.Context, sc *script, shard int, crawl string, bl
 }
 
 // repeat sends calls until they are answered. If some answers are enough, a call that fails permanently, or whose node cannot be
-// reached, is left without one.
+// reached or lacks replicas, is left without one.
 func (s *Store) repeat(ctx context.Context, calls []*call, some bool) error {
 	began := time.Now()
 	for try := 0; ; try++ {
@@ -56,20 +54,23 @@ func (s *Store) repeat(ctx context.Context, calls []*call, some bool) error {
 			return s.gaveUp(try, err)
 		}
 		s.attempt(context.WithoutCancel(ctx), calls, some && try == 0)
-		answered, open := false, false
+		answered, open, left := false, false, 0
 		for _, c := range calls {
 			answered = answered || c.done
-			c.skipped = some && !c.done && (c.skipped || c.verdict == fatal)
-			open = open || !c.done && !c.skipped && c.err != errSilent
+			c.skipped = some && !c.done && (c.skipped || c.verdict == fatal || c.verdict == short)
+			open = open || !c.done && !c.skipped && !errors.Is(c.err, errSilent)
+			if !c.skipped {
+				left++
+			}
 		}
 		worst, passed := worstOf(calls), time.Since(began)
 		switch {
 		case worst == nil, some && answered && (!open || passed > s.opt.waitTimeout):
 			return nil
-		case !some && worst.verdict == fatal:
+		case worst.verdict == fatal && (!some || left == 0):
 			return worst.err
-		case passed > s.opt.RetryFor, some && !slices.ContainsFunc(calls, func(c *call) bool { return !c.skipped }):
-			return fmt.Errorf("cannot reach a shard; tried for %v: %w: %w", passed, store.ErrUnavailable, worst.err)
+		case passed > s.opt.RetryFor, left == 0:
+			return fault.As(store.ErrUnavailable, "cannot use shard %s; tried for %v: %w", s.layout.name(worst.shard), passed.Round(time.Millisecond), worst.err)
 		}
 		_ = async.Sleep(ctx, min(time.Millisecond<<min(try, 10), 200*time.Millisecond))
 	}
@@ -122,12 +123,13 @@ func (s *Store) attempt(ctx context.Context, calls []*call, passOver bool) {
 			continue
 		}
 		node, err := s.nodes.MasterForKey(ctx, s.layout.sentinel(c.shard))
-		if err != nil {
-			c.err, c.verdict = err, reload
+		if err != nil { // no node said who has the slot
+			c.err = err
+			c.verdict = s.classify(ctx, nil, c, nil)
 			continue
 		}
 		if passOver && s.nodes.silent(node) {
-			c.err, c.verdict = errSilent, retry
+			c.err, c.verdict = &serverError{node.Options().Addr, errSilent}, retry
 			continue
 		}
 		groups[node] = append(groups[node], c)
@@ -166,9 +168,9 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	if writes && s.opt.Replicas > 0 {
 		wait = p.Do(ctx, "wait", s.opt.Replicas, s.opt.waitTimeout.Milliseconds())
 	}
-	_, _ = p.Exec(ctx) // each command has its own error
+	_, _ = p.Exec(ctx) // each command has its own error, see naming
 	s.nodes.note(node, cmds)
-	covered, loaded := s.covered(wait), map[*script]bool{}
+	covered, loaded := s.covered(node, wait), map[*script]bool{}
 	for i, c := range calls {
 		c.reply, c.err = cmds[i].Text()
 		if c.err == nil && c.script.writes {
@@ -180,7 +182,9 @@ func (s *Store) pipeline(ctx context.Context, node *redis.Client, calls []*call)
 	}
 }
 
-func (s *Store) covered(wait *redis.Cmd) error {
+var errShort = errors.New("too few replicas")
+
+func (s *Store) covered(node *redis.Client, wait *redis.Cmd) error {
 	if wait == nil {
 		return nil
 	}
@@ -189,8 +193,8 @@ func (s *Store) covered(wait *redis.Cmd) error {
 		return err
 	}
 	if n < s.opt.Replicas {
-		return fault.As(store.ErrUnavailable, "cannot acknowledge the write: %d replicas have it after %v, and %d must; check the replicas of the node",
-			n, s.opt.waitTimeout, s.opt.Replicas)
+		return fault.As(errShort, "redis server %s: %d of %d replicas have the write after %v; check its replicas and its load",
+			node.Options().Addr, n, s.opt.Replicas, s.opt.waitTimeout)
 	}
 	return nil
 }
@@ -207,6 +211,7 @@ type verdict int
 
 const (
 	retry  verdict = iota // the same again
+	short                 // again: the replicas were slow. Its leases run, so a take does not wait
 	reload                // again, when the map of slots was asked for
 	fatal                 // never again
 )
@@ -214,15 +219,19 @@ const (
 // classify returns the action for a call that failed, and wraps its error. A node that
 // doesn't have the script gets it, once for all calls of a pipeline.
 func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loaded map[*script]bool) verdict {
-	var reply redis.Error
-	if errors.Is(c.err, store.ErrUnavailable) {
+	if errors.Is(c.err, errShort) {
+		return short
+	}
+	code, advice := refusal(c.err)
+	if advice != "" {
+		c.err = fault.As(store.ErrUnavailable, "%w", c.err)
 		return fatal
 	}
-	if !errors.As(c.err, &reply) {
-		return reload // the connection broke, or a node doesn't answer
-	}
-	code, _, _ := strings.Cut(strings.TrimPrefix(reply.Error(), "ERR "), " ")
 	switch code {
+	case "", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN", "UNBLOCKED", "WAIT", "Script", "max":
+		// The connection broke, or the node doesn't answer. The slot is elsewhere or moves there; the node is no master any more, or
+		// not yet; it has too many clients.
+		return reload
 	case "NOSCRIPT":
 		if !loaded[c.script] {
 			loaded[c.script] = true
@@ -231,16 +240,13 @@ func (s *Store) classify(ctx context.Context, node *redis.Client, c *call, loade
 		return retry
 	case "BUSY":
 		return retry
-	case "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN", "UNBLOCKED", "WAIT", "Script", "max":
-		// The slot is elsewhere or moves there; the node is no master any more, or not yet; it has too many clients.
-		return reload
 	case "EMPTIED":
-		c.err = s.emptied(c.shard)
+		c.err = &serverError{node.Options().Addr, s.emptied(c.shard)}
 		return fatal
 	case "NOREPLICAS", "OOM", "MISCONF":
-		c.err = fmt.Errorf("cannot write: %w: %w", store.ErrUnavailable, c.err)
+		c.err = fault.As(store.ErrUnavailable, "cannot write to shard %s: %w", s.layout.name(c.shard), c.err)
 		return fatal
 	}
-	c.err = fmt.Errorf("cannot run %s: %w", c.script.name, c.err)
+	c.err = fmt.Errorf("cannot run %s on shard %s: %w", c.script.name, s.layout.name(c.shard), c.err)
 	return fatal
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// Stats implements store.Store. The counts of each shard are exact, and asked for
-// one node after the other.
+// Stats implements store.Store. The counts of each shard are exact, but nodes are asked one after the other, and a URL counts twice
+// between its arrival in the queue and the end of its step, which may be long if the call failed. So at most as many URLs are
+// reported as held as were seen.
 func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	crawl, err := sched.CrawlNames(crawl)
 	if err != nil {
@@ -21,37 +22,44 @@ func (s *Store) Stats(ctx context.Context, crawl string) (store.Stats, error) {
 	return entered(ctx, s, func() (store.Stats, error) { return s.stats(ctx, crawl) })
 }
 
-func (s *Store) stats(ctx context.Context, crawl string) (store.Stats, error) {
-	by, err := s.statsBy(ctx, crawl, false)
-	if err == nil && by[""].Held == 0 {
-		// A URL may have come from an outbox that was read late to a queue that was read early.
-		by, err = s.statsBy(ctx, crawl, false)
+func (s *Store) stats(ctx context.Context, crawl string) (sum store.Stats, err error) {
+	by, err := s.statsBy(ctx, crawl)
+	for _, st := range by {
+		st.Held = min(st.Held, st.Seen)
+		st.InFlight = min(st.InFlight, st.Held)
+		sum = plus(sum, st)
 	}
-	return by[""], err
+	return sum, err
 }
 
-// statsBy returns the counts of each crawl, or their sum as that of "".
-func (s *Store) statsBy(ctx context.Context, crawl string, each bool) (map[string]store.Stats, error) {
-	b := s.batch(scriptStats, requestID{}, crawl, nil).everywhere()
-	by := map[string]store.Stats{}
-	return by, b.read(ctx, func(_ int, r *reader) {
-		for r.more() {
-			name := r.short()
-			if !each {
-				name = ""
+func plus(a, b store.Stats) store.Stats {
+	return store.Stats{
+		Seen: a.Seen + b.Seen, Held: a.Held + b.Held, InFlight: a.InFlight + b.InFlight, Completed: a.Completed + b.Completed,
+		Dropped: a.Dropped + b.Dropped, Queues: a.Queues + b.Queues, Active: a.Active + b.Active,
+	}
+}
+
+// statsBy returns the counts of each crawl as they were read: what is held lacks no URL.
+func (s *Store) statsBy(ctx context.Context, crawl string) (by map[string]store.Stats, err error) {
+	for range 2 {
+		by = map[string]store.Stats{}
+		b, held := s.batch(scriptStats, requestID{}, crawl, nil).everywhere(), int64(0)
+		err = b.read(ctx, func(_ int, r *reader) {
+			for r.more() {
+				name := r.short()
+				coming, st := int64(r.uint(6)), store.Stats{Seen: int64(r.uint(6)), InFlight: int64(r.uint(6)), Dropped: int64(r.uint(6))}
+				st.Held = int64(r.uint(6)) + coming
+				r.uint(6) // leased
+				st.Completed, st.Queues, st.Active = int64(r.uint(6)), int64(r.uint(6)), int64(r.uint(6))
+				by[name], held = plus(by[name], st), held+st.Held
 			}
-			coming, sum := int64(r.uint(6)), by[name]
-			sum.Seen += int64(r.uint(6))
-			sum.InFlight += int64(r.uint(6))
-			sum.Dropped += int64(r.uint(6))
-			sum.Held += int64(r.uint(6)) + coming
-			r.uint(6) // leased
-			sum.Completed += int64(r.uint(6))
-			sum.Queues += int64(r.uint(6))
-			sum.Active += int64(r.uint(6))
-			by[name] = sum
+		})
+		if err != nil || held > 0 {
+			break
 		}
-	})
+		// A URL may have come from an outbox that was read late to a queue that was read early.
+	}
+	return by, err
 }
 
 // Shared reports whether other processes can write to the store: it is always true.
@@ -91,6 +99,6 @@ func (s *Store) Crawls(ctx context.Context) ([]string, error) {
 }
 
 func (s *Store) crawlNames(ctx context.Context) ([]string, error) {
-	by, err := s.statsBy(ctx, sched.AnyCrawl, true)
+	by, err := s.statsBy(ctx, sched.AnyCrawl)
 	return slices.Sorted(maps.Keys(by)), err
 }

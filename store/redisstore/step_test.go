@@ -200,6 +200,7 @@ func TestAShardOutOfReachHoldsUpItsOwnSteps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("breaks a real cluster")
 	}
+	t.Parallel()
 	c := rediscluster.New(t, 3, 0)
 	s := open(t, Options{Addrs: c.Addrs(), Shards: 2, Replicas: -1, RetryFor: time.Second, recoverAfter: time.Hour})
 	defer s.Close()

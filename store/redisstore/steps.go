@@ -1,8 +1,8 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -96,7 +96,7 @@ func (s *Store) deliver(ctx context.Context, crawl string, steps []*step) error 
 			return fault.As(store.ErrUnavailable, "cannot finish a step that began more than %v ago; it is finished from the outbox", late)
 		}
 	}
-	return errors.Join(d.release(ctx), d.queue(ctx), d.end(ctx))
+	return cmp.Or(d.release(ctx), d.queue(ctx), d.end(ctx)) // all are carried out; they fail for the same reason
 }
 
 type delivery struct {

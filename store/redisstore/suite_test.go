@@ -60,6 +60,7 @@ func (c *clock) now() time.Time { return time.UnixMilli(c.ms.Load()) }
 func (c *clock) step(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	addr := rediscluster.Single(t)
 	for _, shards := range []int{1, 8} {
 		t.Run(fmt.Sprintf("shards-%d", shards), func(t *testing.T) {

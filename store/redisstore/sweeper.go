@@ -1,8 +1,8 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/firstseen/firstseen/internal/async"
@@ -34,22 +34,22 @@ func (s *Store) sweepIfTurn(ctx context.Context, every time.Duration) error {
 }
 
 // sweep finishes steps older than age, deletions of queues, and deletions of crawls. A shard out of reach
-// holds up its own steps alone.
+// holds up its own steps alone; the first error is returned.
 func (s *Store) sweep(ctx context.Context, age time.Duration) (failed error) {
 	for shard := range s.opt.Shards {
 		for cursor, more := "", true; more && ctx.Err() == nil; more = cursor != "" {
 			r, err := s.ask(ctx, scriptOverdue, shard, "", []byte(cursor))
 			if err != nil {
-				failed = errors.Join(failed, err)
+				failed = cmp.Or(failed, err)
 				break
 			}
 			if r.uint(1) == 1 {
-				failed = errors.Join(failed, s.sweepCrawls(ctx, []int{shard}))
+				failed = cmp.Or(failed, s.sweepCrawls(ctx, []int{shard}))
 			}
 			for cursor = r.short(); r.more(); {
-				failed = errors.Join(failed, s.sweepShard(ctx, r.short(), shard, age))
+				failed = cmp.Or(failed, s.sweepShard(ctx, r.short(), shard, age))
 			}
-			failed = errors.Join(failed, r.err())
+			failed = cmp.Or(failed, r.err())
 		}
 	}
 	return failed
@@ -60,15 +60,15 @@ func (s *Store) sweepShard(ctx context.Context, crawl string, shard int, age tim
 	for cursor, more := "", true; more && ctx.Err() == nil; more = cursor != "" {
 		steps, next, err := s.leftovers(ctx, crawl, shard, age, cursor)
 		if err != nil {
-			return errors.Join(failed, err)
+			return cmp.Or(failed, err)
 		}
-		failed, cursor = errors.Join(failed, s.deliver(ctx, crawl, steps)), next
+		failed, cursor = cmp.Or(failed, s.deliver(ctx, crawl, steps)), next
 	}
 	f := &forgetting{Store: s, crawl: crawl}
 	for more := true; more && ctx.Err() == nil; {
 		var err error
 		more, err = f.deadPage(ctx, shard, "", age)
-		failed = errors.Join(failed, err)
+		failed = cmp.Or(failed, err)
 	}
 	return failed
 }

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -74,7 +75,7 @@ type taking struct {
 	turn   uint64 // of the queue served last, in any shard
 
 	answered bool  // some shard did
-	failed   error // why others did not
+	failed   error // why the first of the others did not
 }
 
 // shardTaking is what a shard has answered.
@@ -127,10 +128,10 @@ func (t *taking) from(ctx context.Context, shares []share) error {
 	}
 	err := t.s.repeat(ctx, b.calls, true)
 	t.s.giveBack(ctx, b.calls)
-	if err != nil && (ctx.Err() != nil || !errors.Is(err, store.ErrUnavailable)) {
+	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	t.failed, t.answered = errors.Join(t.failed, err), t.answered || err == nil
+	t.failed, t.answered = cmp.Or(t.failed, err), t.answered || err == nil
 	for i, sh := range shares {
 		c, had, shard := b.calls[i], len(t.leases), &t.shards[sh.shard]
 		switch {
@@ -210,7 +211,7 @@ func (t *taking) passOver(shard int) {
 func (s *Store) giveBack(ctx context.Context, takes []*call) {
 	var calls []*call
 	for _, c := range takes {
-		if !c.done && c.err != errSilent || lost(c) {
+		if !c.done && !errors.Is(c.err, errSilent) || lost(c) {
 			calls = append(calls, &call{shard: c.shard, script: scriptGiveBack, blob: c.id[:]})
 		}
 	}

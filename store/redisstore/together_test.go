@@ -2,7 +2,9 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,7 @@ func TestSomeStepsEndTwice(t *testing.T) {
 
 // TestAStepTogetherIsFound has every operation meet a step that is recorded with others.
 func TestAStepTogetherIsFound(t *testing.T) {
+	t.Parallel()
 	for name, meet := range map[string]func(s *Store, it store.Item) error{
 		"lookup": func(s *Store, it store.Item) error {
 			e, err := s.Lookup(t.Context(), "c", it.Key)
@@ -229,4 +232,59 @@ func TestListsOfLeases(t *testing.T) {
 		t.Fatalf("got %d lists; want none: no lease runs", n)
 	}
 	inFlight(0)
+}
+
+// TestCountsOfUnfinishedSteps leaves the steps of adds unfinished: before their URLs are queued, and after that. At most as many are
+// reported as held as were seen, but a cap counts all of them.
+func TestCountsOfUnfinishedSteps(t *testing.T) {
+	t.Parallel()
+	s := open(t, testOptions(rediscluster.Single(t), 4))
+	defer s.Close()
+	check := func(seen, most int64) {
+		t.Helper()
+		for _, crawl := range []string{"c", "*"} {
+			st := must(s.Stats(t.Context(), crawl))(t)
+			if st.Seen != seen || st.Held > st.Seen || st.InFlight > st.Held {
+				t.Errorf("got %+v of %s; want %d seen, and no more held", st, crawl, seen)
+			}
+		}
+		if st := must(s.statsBy(t.Context(), "c"))(t)["c"]; st.Held != most {
+			t.Errorf("got %d held for a cap; want %d", st.Held, most)
+		}
+	}
+	queued := func(o *offering) {
+		d := &delivery{s: s, crawl: "c", steps: o.fresh}
+		must(true, d.queue(t.Context()))(t)
+	}
+	o := begin(t, s, store.AddOptions{}, testItems(0, 50)...)
+	check(50, 50)
+	queued(o)
+	check(50, 100)
+	capped := begin(t, s, store.AddOptions{MaxPerQueue: 1000}, testItems(100, 50)...)
+	queued(capped)
+	check(100, 200)
+	must(true, s.sweep(t.Context(), 0))(t)
+	check(100, 100)
+}
+
+// TestASeeThatFailed has a call fail whose keys were recorded: they are duplicates then, and never new for two callers.
+func TestASeeThatFailed(t *testing.T) {
+	t.Parallel()
+	o := testOptions(rediscluster.Single(t), 4)
+	a, b := open(t, o), open(t, o)
+	defer closeAll(t, a, b)
+	keys := keysOf(testItems(0, 20))
+	must(true, a.See(t.Context(), "c", keysOf(testItems(20, 20)), make([]bool, 20), store.SeeOptions{}))(t) // the server gets the script
+	a.opt.Replicas, a.opt.waitTimeout, a.opt.RetryFor = 1, time.Millisecond, time.Millisecond               // there is no replica
+	if err := a.See(t.Context(), "c", keys, make([]bool, len(keys)), store.SeeOptions{}); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatalf("got error %v; want %v", err, store.ErrUnavailable)
+	}
+	a.opt.Replicas = 0
+	for _, s := range []*Store{b, a} {
+		fresh := make([]bool, len(keys))
+		must(true, s.See(t.Context(), "c", keys, fresh, store.SeeOptions{}))(t)
+		if slices.Contains(fresh, true) {
+			t.Errorf("got %v; want duplicates", fresh)
+		}
+	}
 }

@@ -30,6 +30,7 @@ func runModel(t *testing.T, b Backend) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t, b, seed%2 == 1)
 			h := NewHistory(uint64(seed), f.env.KeepURLs, start)
 			h.Clock, h.MaxBytes = f.clock.step, b.MaxBytes

@@ -41,7 +41,7 @@ type Backend struct {
 	Steps int
 }
 
-// Run runs the suite.
+// Run runs the suite. Its cases run in parallel, each on a store of its own.
 func Run(t *testing.T, b Backend) {
 	for _, keep := range []bool{false, true} {
 		name := "drop-urls"
@@ -51,6 +51,7 @@ func Run(t *testing.T, b Backend) {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
 					c.run(newFixture(t, b, keep))
 				})
 			}

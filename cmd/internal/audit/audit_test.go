@@ -94,11 +94,12 @@ func TestRuleAlone(t *testing.T) {
 		at(1, "http://a.com/%7ex", "A"), at(1, "http://a.com/~x", "A"), // decode-unreserved (and the case of the escape)
 		at(1, "http://b.com:80/", "B"), at(1, "http://b.com/", "B"), at(1, "http://www.b.com/", "B"),
 		at(1, "http://c.com/?b=1&a=2", "C"), at(1, "http://c.com/?a=2&b=1", "C"),
+		at(1, "http://d.com/?a=2&a=1&b", "D"), at(1, "http://d.com/?a=1&a=2&b", "E"), at(1, "http://d.com/?b&a=2&a=1", "D"), // values, then names
 	)
 	got := runForms(t, l)
 	for name, want := range map[string]int{
-		"default-port": 1, "strip-www": 1, "sort-query": 1, "fold-https": 0, "always": 2,
-		"profile qiita": 3, "eager": 4, "drop-query": 1, "surt": 4,
+		"default-port": 1, "strip-www": 1, "sort-query": 2, "sort-values": 1, "fold-https": 0, "always": 2,
+		"profile qiita": 5, "eager": 6, "drop-query": 3, "surt": 6,
 	} {
 		if got[name].Merges != want {
 			t.Errorf("%s: got %d merges; want %d", name, got[name].Merges, want)

@@ -91,6 +91,13 @@ func formOf(i int, r canon.RuleInfo, bare *canon.Profile, base *Form) (*Form, er
 	case !r.Optional:
 		return &Form{Name: string(r.Rule), Kind: Always, alone: uint8(i + 1), append: bare.AppendCanonical}, nil
 	}
+	if r.Rule == canon.SortValues { // it orders what sort-query has put together: judged on top of that
+		var err error
+		if bare, err = bare.With(canon.Enable(canon.SortQuery)); err != nil {
+			return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)
+		}
+		base = &Form{Name: string(canon.SortQuery), Kind: Optional, append: bare.AppendCanonical}
+	}
 	p, err := bare.With(canon.Enable(r.Rule))
 	if err != nil {
 		return nil, fmt.Errorf("cannot judge rule %s: %w", r.Rule, err)

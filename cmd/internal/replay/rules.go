@@ -35,8 +35,9 @@ type RuleEffect struct {
 // switched are the rules that are tried: those that can be switched, except keep-hashbang, rules of
 // rule files, and rules for audits.
 var switched = []canon.Rule{
-	canon.DropFragment, canon.SortQuery, canon.CompleteParams, canon.CollapseSlashes, canon.StripWWW, canon.FoldHTTPS,
+	canon.DropFragment, canon.SortQuery, canon.SortValues, canon.CompleteParams, canon.CollapseSlashes, canon.StripWWW, canon.FoldHTTPS,
 	canon.StripTrailingSlash, canon.StripIndex, canon.StripTrackingParams, canon.StripSessionIDs, canon.DropEmptyParams, canon.StripTrailingDot,
+	canon.StripUserinfo, canon.RepairAmp,
 }
 
 // variants are the profiles that are compared.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/cmd/internal/admit"
 	pb "github.com/firstseen/firstseen/frontier/frontierpb"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 const (
@@ -206,6 +208,9 @@ func TestOtherSites(t *testing.T) {
 			w := httptest.NewRecorder()
 			if r.http.Handler.ServeHTTP(w, req); w.Code != test.want {
 				t.Errorf("%s %s host %q site %q at %v: got %d; want %d", test.method, test.path, test.host, test.site, local, w.Code, test.want)
+			}
+			if fault := (wire.Error{}); w.Code == http.StatusForbidden && (json.Unmarshal(w.Body.Bytes(), &fault) != nil || fault.Error.Code == "") {
+				t.Errorf("%s %s host %q site %q: got %s; want an error as JSON", test.method, test.path, test.host, test.site, w.Body)
 			}
 		}
 	}

@@ -63,14 +63,15 @@ func (s *Server) forget(ctx context.Context, crawl string, r *wire.ForgetRequest
 
 // postForget forgets what a request names.
 func (s *Server) postForget(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[wire.ForgetRequest](s, w, r)
+	body, held, ok := readHeld[wire.ForgetRequest](s, w, r)
+	defer held.done()
 	if !ok {
 		return
 	}
 	var n int64
 	crawl, err := oneCrawl(body.Crawl)
 	if err == nil {
-		err = s.inTurn(r.Context(), callUnits, func(ctx context.Context) (err error) {
+		err = s.inTurn(r.Context(), max(callUnits, len(body.URLs)), func(ctx context.Context) (err error) {
 			n, err = s.forget(ctx, crawl, &body)
 			return err
 		})

@@ -88,7 +88,11 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc(r.pattern, s.observed(r.pattern, s.handled(r.pattern, r.handler)))
 	}
 	s.refuseOthers(mux, append(all, s.healthRoutes()...))
-	return s.guardHost(http.NewCrossOriginProtection().Handler(mux))
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, http.StatusForbidden, "cross-origin", "cannot take a request from a page of another site; use the daemon's own pages, or a program that is no browser")
+	}))
+	return s.guardHost(protection.Handler(mux))
 }
 
 func writeError(w http.ResponseWriter, status int, code, message string) {

@@ -63,16 +63,28 @@ func (s *Server) writeFault(w http.ResponseWriter, what string, err error) {
 	writeError(w, code, name, status.Convert(err).Message())
 }
 
-// costOfJSON is about what a byte of a body costs in memory until it is answered.
-// The worst are leases that are settled; what of them would cost more is refused.
 const (
-	costOfJSON = 16
-	minLease   = len(`{"key":"0123456789abcdef0123456789abcdef","token":"1"}`)
-	fewLeases  = 64 // however short
+	// costOfJSON is about what a byte of a body costs in memory until it is answered, and costOfElement what an element of a
+	// list costs, however short. Elements of few bytes cost more than their bytes.
+	costOfJSON    = 16
+	costOfElement = 512
 	// smallBody is the size up to which a body needs no share of memory, so that a client that
 	// leases or settles a few URLs does not wait for bulk. The bound of calls bounds these.
 	smallBody = 4 << 10
+	fewOf     = 64 // elements of a small body, however short
 )
+
+// shortest returns what the elements of a body's list are, and the shortest that means anything. A list of many shorter ones is
+// refused before it takes memory.
+func shortest(v any) (what, element string) {
+	switch v.(type) {
+	case *wire.Done:
+		return "leases", `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
+	case *wire.ForgetRequest:
+		return "URLs", `{"url":"ftp://a"}`
+	}
+	return "values", `"crawl":"a"` // there is no list
+}
 
 // readJSON reads a body that is one JSON value of T and nothing else.
 func readJSON[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, ok bool) {
@@ -88,8 +100,8 @@ func readHeld[T any](s *Server, w http.ResponseWriter, r *http.Request) (v T, he
 	raw := &holding{budget: s.received(r.Context())}
 	defer raw.done()
 	body, err := s.readBody(w, r, raw)
-	if err == nil && len(body) > smallBody {
-		err = held.take(r.Context(), int64(costOfJSON*len(body)))
+	if n := countElements(body); err == nil && (len(body) > smallBody || n > fewOf) {
+		err = held.take(r.Context(), int64(max(costOfJSON*len(body), costOfElement*n)))
 	}
 	if err == nil {
 		err = decodeJSON(body, &v)
@@ -138,9 +150,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, held *holding)
 }
 
 func decodeJSON(body []byte, v any) error {
-	_, settles := v.(*wire.Done)
-	if n := countElements(body); settles && n > fewLeases && n*minLease > len(body) {
-		return fmt.Errorf("cannot read body; got %d leases in %d bytes; want each with a key and a token", n, len(body))
+	what, element := shortest(v)
+	if n := countElements(body); n > fewOf && n*len(element) > len(body) {
+		return fmt.Errorf("cannot read body; got %d %s in %d bytes; want at least %d bytes for each, as in %s", n, what, len(body), len(element), element)
 	}
 	if err := input.CheckJSON(body); err != nil {
 		return fmt.Errorf("cannot read body; %w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)

@@ -112,6 +112,28 @@ func TestBodiesInHand(t *testing.T) {
 	}
 }
 
+// TestManyShortURLs forgets as many URLs as a body holds, of which each is as short as a URL can be, and refuses those that can't be
+// any.
+func TestManyShortURLs(t *testing.T) {
+	r := start(t, canon.None(), Config{MaxMessage: 64 << 10})
+	short := `{"url":"ftp://a"}`
+	for _, c := range []struct {
+		url, want string
+		n         int
+	}{
+		{short, `200 {"forgotten":0}`, 1},
+		{short, `200 {"forgotten":0}`, 100},
+		{short, `200 {"forgotten":0}`, (64<<10 - len(`{"urls":[]}`)) / len(short+",")},
+		{short, `413 `, (64 << 10) / len(short)},
+		{"{}", `400 {"error":{"code":"json","message":"cannot read body; got 65 URLs in `, 65},
+	} {
+		got := r.request(t, "POST", "/v1/forget", `{"urls":[`+strings.TrimSuffix(strings.Repeat(c.url+",", c.n), ",")+`]}`)
+		if got = strings.Replace(got, "\n", " ", 1); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%d of %s: got %.100s; want %s", c.n, c.url, got, c.want)
+		}
+	}
+}
+
 // TestTinyLeases checks that leases that can't be any are refused before they
 // take memory, and others by themselves.
 func TestTinyLeases(t *testing.T) {
@@ -122,10 +144,10 @@ func TestTinyLeases(t *testing.T) {
 		n     int
 		want  string
 	}{
-		{"{}", fewLeases + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
-		{"null", fewLeases + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
-		{"{}", fewLeases, `400 {"error":{"code":"invalid","message":"cannot settle; got key `},
-		{lease, 10 * fewLeases, `200 {"answers":["stale"`},
+		{"{}", fewOf + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
+		{"null", fewOf + 1, `400 {"error":{"code":"json","message":"cannot read body; got 65 leases in `},
+		{"{}", fewOf, `400 {"error":{"code":"invalid","message":"cannot settle; got key `},
+		{lease, 10 * fewOf, `200 {"answers":["stale"`},
 	} {
 		body := fmt.Sprintf(`{"leases":[%s]}`, strings.TrimSuffix(strings.Repeat(c.lease+",", c.n), ","))
 		got := strings.Replace(r.request(t, "POST", "/v1/done", body), "\n", " ", 1)
@@ -150,7 +172,7 @@ func TestCountElements(t *testing.T) {
 func TestAnswerHoldsNothing(t *testing.T) {
 	r := start(t, canon.None(), Config{MaxInHand: 1 << 20})
 	lease := `{"key":"0123456789abcdef0123456789abcdef","token":"1"}`
-	body := `{"leases":[` + strings.Repeat(lease+",", 2*fewLeases) + lease + `]}`
+	body := `{"leases":[` + strings.Repeat(lease+",", 2*fewOf) + lease + `]}`
 	w := &answerProbe{ResponseRecorder: httptest.NewRecorder(), write: func() {
 		if n := r.admission.inHand.Held(); n > 16<<10 {
 			t.Errorf("got %d bytes held while the answer is written; want those of the answer", n)

@@ -26,10 +26,12 @@ type storeGauge struct {
 type storeGauges struct {
 	store  StoreMetrics
 	gauges []storeGauge
+	busy   *prometheus.Desc
 }
 
 func newStoreGauges(s StoreMetrics) *storeGauges {
-	g := &storeGauges{store: s}
+	g := &storeGauges{store: s, busy: prometheus.NewDesc("firstseen_store_commit_busy_seconds",
+		"For how long a commit kept the next one waiting, without the sync and what paced_seconds_total counts.", nil, nil)}
 	add := func(kind prometheus.ValueType, name, help string, of func(*pebblestore.Metrics) float64) {
 		g.gauges = append(g.gauges, storeGauge{prometheus.NewDesc("firstseen_store_"+name, help, nil, nil), kind, of})
 	}
@@ -45,7 +47,7 @@ func newStoreGauges(s StoreMetrics) *storeGauges {
 	add(gauge, "disk_bytes", "Tables and log.", func(m *pebblestore.Metrics) float64 { return float64(m.DiskBytes) })
 	add(gauge, "level0_tables", "Tables of level 0, not yet compacted; a rising number means that compactions lag.", func(m *pebblestore.Metrics) float64 { return float64(m.L0Tables) })
 	add(gauge, "compactions", "Compactions in progress.", func(m *pebblestore.Metrics) float64 { return float64(m.Compacting) })
-	add(counter, "paced_seconds_total", "Seconds for which writes were slowed down to the pace of compactions and flushes.", func(m *pebblestore.Metrics) float64 { return m.PaceTime.Seconds() })
+	add(counter, "paced_seconds_total", "Seconds for which writes were slowed down to the pace of compactions, or waited for a flush.", func(m *pebblestore.Metrics) float64 { return m.PaceTime.Seconds() })
 	add(counter, "stopped_seconds_total", "Seconds for which writes were stopped until a flush or compaction ended.", func(m *pebblestore.Metrics) float64 { return m.StallTime.Seconds() })
 	add(counter, "user_bytes_total", "Bytes that requests wrote to the log, before any amplification.", func(m *pebblestore.Metrics) float64 { return float64(m.UserBytes) })
 	add(counter, "written_bytes_total", "Bytes that the log, flushes and compactions wrote.", func(m *pebblestore.Metrics) float64 { return float64(m.WrittenBytes) })
@@ -59,6 +61,7 @@ func (g *storeGauges) Describe(ch chan<- *prometheus.Desc) {
 	for i := range g.gauges {
 		ch <- g.gauges[i].desc
 	}
+	ch <- g.busy
 }
 
 // Collect implements prometheus.Collector. A store that failed has no numbers.
@@ -72,4 +75,11 @@ func (g *storeGauges) Collect(ch chan<- prometheus.Metric) {
 	for i := range g.gauges {
 		ch <- prometheus.MustNewConstMetric(g.gauges[i].desc, g.gauges[i].kind, g.gauges[i].of(&m))
 	}
+	n, upTo := uint64(0), map[float64]uint64{}
+	for i, bound := range pebblestore.BusyBounds {
+		n += uint64(m.Busy.Counts[i])
+		upTo[bound.Seconds()] = n
+	}
+	n += uint64(m.Busy.Counts[len(pebblestore.BusyBounds)])
+	ch <- prometheus.MustNewConstHistogram(g.busy, n, m.Busy.Sum.Seconds(), upTo)
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// MaxForgetURLs bounds the URLs of a request to forget.
-const MaxForgetURLs = 64
-
 // Forget makes URLs of a crawl new again and returns how many it forgot.
 func Forget(ctx context.Context, f *frontier.Frontier, crawl string, r *wire.ForgetRequest) (int64, error) {
 	if err := check(r); err != nil {
@@ -42,8 +39,6 @@ func check(r *wire.ForgetRequest) error {
 		return fmt.Errorf("got %d of urls, queue, before and all; want one", named)
 	case r.Held && r.Before.IsZero():
 		return fmt.Errorf("got held without before; want the time before which held URLs were found")
-	case len(r.URLs) > MaxForgetURLs:
-		return fmt.Errorf("got %d URLs; want at most %d", len(r.URLs), MaxForgetURLs)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (s *spool) count(budget int64, repeated func(first int64) error) (map[sum]e
 		e, ok := entries[s.sum]
 		if !ok {
 			if e.at = at; int64(len(entries))*ledgerEntry > budget {
-				return fmt.Errorf("cannot keep the first of more than %d URLs in the memory of --memory; raise it", restParts*len(entries))
+				return fmt.Errorf("--memory is too small for more than %d distinct URLs", restParts*len(entries))
 			}
 		}
 		e.n++

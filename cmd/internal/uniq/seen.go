@@ -35,7 +35,7 @@ func (s *space) full() (bool, error) {
 	}
 	s.store, err = pebblestore.Open(s.path, pebblestore.Options{
 		IndexBytes: -1, // memory is what there is none of
-		CacheBytes: 32 << 20,
+		CacheBytes: 4 << 20, BufferBytes: 32 << 20,
 	})
 	if err != nil {
 		return false, errors.Join(fmt.Errorf("cannot go on beyond the memory of --memory in %s: %w", s.path, err), s.close())

@@ -124,27 +124,20 @@ func (c *Crawl) pick(bound int) *Queue {
 
 // Advance files the queues whose time has come and ends the leases that ran out.
 func (c *Crawl) Advance(now int64) {
-	for !c.AdvanceSome(now, math.MaxInt) {
-	}
+	c.AdvanceSome(now, math.MaxInt)
 }
 
-// AdvanceSome is [Crawl.Advance] for at most n leases and n queues. It reports
-// whether it did all there was to do.
-func (c *Crawl) AdvanceSome(now int64, n int) bool {
+// AdvanceSome is [Crawl.Advance] for at most n leases and queues. It returns how many more it might have
+// been, 0 if there may be more to do.
+func (c *Crawl) AdvanceSome(now int64, n int) (left int) {
 	c.follow(now)
-	for i := 0; c.leases.Len() > 0 && c.leases.Top().Until <= now; i++ {
-		if i == n {
-			return false
-		}
+	for ; n > 0 && c.leases.Len() > 0 && c.leases.Top().Until <= now; n-- {
 		c.leases.Top().expire(now)
 	}
-	for i := 0; c.waiting.Len() > 0 && c.waiting.Top().wake <= now; i++ {
-		if i == n {
-			return false
-		}
+	for ; n > 0 && c.waiting.Len() > 0 && c.waiting.Top().wake <= now; n-- {
 		c.waiting.Top().File(now)
 	}
-	return true
+	return max(n, 0)
 }
 
 // open reports whether settings neither pause nor block.

@@ -13,6 +13,22 @@ type Request struct {
 	Now, Delay, Until                            int64
 	MaxURLs, MaxQueues, MaxPerQueue, MaxInFlight int
 	MaxBytes                                     int64
+	// Part is how far the request has come, if it is carried out in several calls; nil if in one.
+	Part *Part
+}
+
+// Part is the part of a request that one call of [Sched.Take] carries out, with what the calls before it did. What a
+// call serves stays served: others may come between two parts.
+type Part struct {
+	Room int  // how much this part may still do: 1 for each URL, and queueCost for each queue that is served
+	More bool // by the end of a part: there is another, with more room
+
+	taken  int
+	bytes  int64 // of these
+	queues int
+	served map[*Queue]bool // which are not served again
+	begun  *Queue          // the part ended in it: it may give as many more
+	rest   int
 }
 
 // defaultLease is how long URLs are leased unless the request says.
@@ -33,6 +49,9 @@ func NewRequest(r store.TakeRequest, now int64) Request {
 	}
 }
 
+// queueCost is how many URLs of a queue cost as much as to come to the queue.
+const queueCost = 4
+
 // Serve leases up to n URLs of a queue, but none once it leased room bytes (see Size): first
 // the expired leases, then the due URLs. It returns how many it leased, and their bytes.
 type Serve func(q *Queue, n int, room int64) (got int, bytes int64, err error)
@@ -43,32 +62,36 @@ func Size(r *Record) int64 { return int64(len(r.URL) + len(r.Meta)) }
 // taking is a take in progress.
 type taking struct {
 	Request
-	serve  Serve
-	only   *Queue // the queue asked for; nil: any
-	taken  int
-	bytes  int64 // of these
-	queues int
-	aside  []*Queue // served, to be filed when the call is over
+	*Part
+	serve Serve
+	only  *Queue   // the queue asked for; nil: any
+	aside []*Queue // served, to be filed when the call is over
 }
 
 // Take serves queues of one crawl, or with nil of all in rotation, each at
 // most once, until the request is satisfied; only the given queue if there is one. Next is when there
-// may be more; [Never] if nothing waits or the answer is not short.
+// may be more; [Never] if nothing waits, the answer is not short, or the request has another part.
 func (s *Sched) Take(c *Crawl, only *Queue, r Request, serve Serve) (next int64, err error) {
 	crawls := []*Crawl{c}
 	if c == nil {
 		s.DropEmpty()
 		crawls = s.crawls
 	}
-	t := &taking{Request: r, serve: serve, only: only}
-	for _, c := range crawls {
-		c.Advance(r.Now)
+	t := &taking{Request: r, Part: r.Part, serve: serve, only: only}
+	if t.Part == nil {
+		t.Part = &Part{Room: math.MaxInt}
 	}
-	if open(&s.Defaults, r.Now) {
+	for _, c := range crawls {
+		t.Room = c.AdvanceSome(r.Now, t.Room)
+	}
+	if open(&s.Defaults, r.Now) && t.Room > 0 {
 		err = t.rotate(crawls)
 	}
 	next = Never
-	if t.filled() {
+	if t.More = err == nil && t.Room <= 0 && !t.filled() && (t.begun != nil || !t.full()); t.More {
+		t.note()
+	}
+	if t.filled() || t.More {
 		return next, err
 	}
 	for _, c := range crawls {
@@ -120,7 +143,12 @@ func notBefore(s *store.QueueSettings, t int64) int64 {
 func (t *taking) rotate(crawls []*Crawl) (err error) {
 	left := slices.Clone(crawls)
 	last := (*Crawl)(nil)
-	for err == nil && len(left) > 0 && !t.full() {
+	if q := t.begun; q != nil && open(&q.Crawl.Settings, t.Now) {
+		q.unfile()
+		t.aside = append(t.aside, q)
+		err = t.from(q)
+	}
+	for err == nil && len(left) > 0 && !t.full() && t.Room > 0 {
 		more := left[:0] // those that had something in this round
 		for _, c := range left {
 			q := t.pick(c)
@@ -128,10 +156,13 @@ func (t *taking) rotate(crawls []*Crawl) (err error) {
 				continue
 			}
 			q.unfile()
-			err = t.from(q)
 			t.aside = append(t.aside, q)
-			last = c
-			if more = append(more, c); err != nil || t.full() {
+			more = append(more, c)
+			if t.served[q] {
+				continue
+			}
+			err = t.from(q)
+			if last = c; err != nil || t.full() || t.Room <= 0 {
 				break
 			}
 		}
@@ -144,6 +175,16 @@ func (t *taking) rotate(crawls []*Crawl) (err error) {
 		copy(crawls, slices.Concat(crawls[i:], crawls[:i]))
 	}
 	return err
+}
+
+// note notes which queues were served, for the next part.
+func (t *taking) note() {
+	if t.served == nil {
+		t.served = map[*Queue]bool{}
+	}
+	for _, q := range t.aside {
+		t.served[q] = true
+	}
 }
 
 func (t *taking) full() bool {
@@ -166,12 +207,23 @@ func (t *taking) from(q *Queue) error {
 	if bound > 0 {
 		n = min(n, bound-int(q.live))
 	}
-	got, bytes, err := t.serve(q, n, t.MaxBytes-t.bytes)
+	goesOn := q == t.begun // it had its turn
+	if goesOn {
+		n = min(n, t.rest)
+	}
+	some := min(n, t.Room)
+	got, bytes, err := t.serve(q, some, t.MaxBytes-t.bytes)
+	t.Room -= queueCost + got
+	if t.begun, t.rest = nil, n-got; got == some && got < n {
+		t.begun = q
+	}
 	if got > 0 {
 		t.taken += got
 		t.bytes += bytes
-		t.queues++
 		q.LastTake, q.LastDelay = t.Now, t.Delay
+	}
+	if got > 0 && !goesOn {
+		t.queues++
 		q.Crawl.turn = q.turn
 		q.turn += stride / q.weight()
 	}

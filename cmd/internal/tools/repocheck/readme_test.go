@@ -39,17 +39,49 @@ func TestPages(t *testing.T) {
 	if os.Getenv("FIRSTSEEN_IN_SNIPPET") != "" {
 		t.Skip("already inside a run of a snippet")
 	}
+	env := append(os.Environ(), "FIRSTSEEN_IN_SNIPPET=1")
+	if program := os.Getenv("FIRSTSEEN_BIN"); program != "" {
+		env = append(env, "PATH="+linked(t)+":"+os.Getenv("PATH"))
+	}
 	for _, page := range pages {
-		t.Run(page, func(t *testing.T) { runPage(t, page) })
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			runPage(t, page, env)
+		})
 	}
 	for _, page := range sessions {
-		t.Run(page, func(t *testing.T) { runSession(t, page) })
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			runSession(t, page, env)
+		})
 	}
+}
+
+// linked returns a directory with a go that takes FIRSTSEEN_BIN where a page builds or runs the program: each page
+// would link it again, which takes longer than all the rest of what it does. Any other command is go's own.
+func linked(t *testing.T) (dir string) {
+	t.Helper()
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	script := `#!/bin/sh
+case "$1 $2" in
+"run ./cmd/firstseen") shift 2 && exec "$FIRSTSEEN_BIN" "$@" ;;
+"build -o") [ "$4" = ./cmd/firstseen ] && exec cp "$FIRSTSEEN_BIN" "$3" ;;
+esac
+exec '` + real + `' "$@"
+`
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // runSession runs the commands of a page together. A daemon that they start
 // takes free ports.
-func runSession(t *testing.T, page string) {
+func runSession(t *testing.T, page string, env []string) {
 	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
@@ -65,12 +97,8 @@ func runSession(t *testing.T, page string) {
 		t.Fatal(err)
 	}
 	defer release()
-	t.Setenv("FIRSTSEEN_HTTP", addrs[0])
-	t.Setenv("FIRSTSEEN_GRPC", addrs[1])
-	t.Setenv("FIRSTSEEN_MIN_FREE", "-1")
-	t.Setenv("PROMETHEUS_AT", addrs[2])
-	t.Setenv("DRILL_AT", addrs[3])
-	runShell(t, script.String())
+	runShell(t, script.String(), slices.Concat(env, []string{"FIRSTSEEN_HTTP=" + addrs[0], "FIRSTSEEN_GRPC=" + addrs[1], "FIRSTSEEN_MIN_FREE=-1",
+		"PROMETHEUS_AT=" + addrs[2], "DRILL_AT=" + addrs[3]}))
 }
 
 // lacks reports whether a block begins with an optional program that this machine lacks.
@@ -86,7 +114,7 @@ func lacks(t *testing.T, block string) bool {
 	return err != nil
 }
 
-func runPage(t *testing.T, page string) {
+func runPage(t *testing.T, page string, env []string) {
 	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
@@ -95,10 +123,10 @@ func runPage(t *testing.T, page string) {
 	for _, b := range blocks(string(text)) {
 		switch {
 		case b.lang == "go" && strings.HasPrefix(b.text, "package main"):
-			t.Run("go", func(t *testing.T) { runGo(t, b.text) })
+			t.Run("go", func(t *testing.T) { runGo(t, b.text, env) })
 			ran++
 		case b.lang == "sh" && strings.TrimSpace(b.text) != "make test":
-			t.Run("sh", func(t *testing.T) { runShell(t, b.text) })
+			t.Run("sh", func(t *testing.T) { runShell(t, b.text, env) })
 			ran++
 		}
 	}
@@ -117,34 +145,34 @@ func blocks(markdown string) []block {
 	return bs
 }
 
-func runGo(t *testing.T, program string) {
+func runGo(t *testing.T, program string, env []string) {
 	file := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "go", "run", file)
+	run(t, env, "go", "run", file)
 }
 
 // runShell runs a snippet with a scratch directory as $TMP, which is removed afterwards. It needs
 // the tools of POSIX, gzip, and curl if the snippet uses it.
-func runShell(t *testing.T, script string) {
+func runShell(t *testing.T, script string, env []string) {
 	if strings.Contains(script, "curl ") {
 		if _, err := exec.LookPath("curl"); err != nil {
 			t.Skipf("needs curl: %v", err)
 		}
 	}
-	run(t, "sh", "-euc", script)
+	run(t, env, "sh", "-euc", script)
 }
 
 // unavailable is the status of commands that need what this machine lacks.
 const unavailable = 75
 
-func run(t *testing.T, name string, args ...string) {
+func run(t *testing.T, env []string, name string, args ...string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "TMP="+t.TempDir(), "FIRSTSEEN_IN_SNIPPET=1")
+	cmd.Env = append(slices.Clip(env), "TMP="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == unavailable {
 		t.Skipf("%s", out)

@@ -1,7 +1,6 @@
 package repocheck
 
 import (
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -20,25 +19,6 @@ func TestTopLevelStaysShort(t *testing.T) {
 		top, _, _ := strings.Cut(file, "/")
 		if !topLevel[top] && !strings.HasPrefix(top, ".") {
 			t.Errorf("got %s at the top level; want it in a directory, or in topLevel", top)
-		}
-	}
-}
-
-// TestFilesHoldOneIdea keeps hand-written Go files under 500 lines.
-func TestFilesHoldOneIdea(t *testing.T) {
-	for _, file := range tracked(t) {
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, ".pb.go") {
-			continue
-		}
-		text, err := os.ReadFile(root + "/" + file)
-		if os.IsNotExist(err) {
-			continue // deleted and not yet committed
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(text), "\n"); n > 500 && !strings.Contains(string(text[:200]), "Code generated") {
-			t.Errorf("%s has %d lines; want at most 500", file, n)
 		}
 	}
 }

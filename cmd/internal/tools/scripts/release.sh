@@ -4,6 +4,7 @@
 # places, and must come out the same, byte by byte. PLATFORMS names other platforms.
 set -eu
 out=${1:-dist}
+export GOTOOLCHAIN="${RELEASE_GO:-local}" # the toolchain that make names, so that a release does not have the faults of an older library
 platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}
 root=$(pwd)
 rm -rf "$out" && mkdir -p "$out/man" "$out/completion"

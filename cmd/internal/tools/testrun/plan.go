@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// An exception is a line of plain.txt.
+type exception struct {
+	pkg    string // its path within the module
+	tests  string // names of tests joined by "|", "*" for all
+	how    string // "plain", or "apart": another target of the Makefile runs it
+	reason string
+}
+
+// readExceptions reads plain.txt: blank lines and comments aside, each line has package, tests, how, reason.
+func readExceptions(name string) ([]exception, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var all []exception
+	for n, line := range strings.Split(string(text), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Fields(line)
+		if len(f) < 4 || f[2] != "plain" && f[2] != "apart" {
+			return nil, fmt.Errorf(`%s:%d: want "package tests plain|apart reason"`, name, n+1)
+		}
+		all = append(all, exception{f[0], f[1], f[2], strings.Join(f[3:], " ")})
+	}
+	return all, nil
+}
+
+// A group is the packages of one `go test`.
+type group struct {
+	name     string // "race", "plain"
+	race     bool
+	packages []string
+	run      string // the tests to run, "" for all
+	skip     string // the tests to leave out, "" for none
+}
+
+func (g group) args() []string {
+	// -parallel: tests that are marked as parallel mostly wait for processes that they started.
+	args := []string{"test", "-json", "-count=1", "-timeout", "20m", "-parallel", "6"}
+	if g.race {
+		args = append(args, "-race")
+	}
+	if g.run != "" {
+		args = append(args, "-run", g.run)
+	}
+	if g.skip != "" {
+		args = append(args, "-skip", g.skip)
+	}
+	for _, p := range g.packages {
+		args = append(args, "./"+p)
+	}
+	return args
+}
+
+// plan divides the packages: most run under the race detector; whole packages, and single tests, run plain.
+// The names of tests in plain.txt belong to one package each (TestList), so that the tests of all
+// packages can be left out by one pattern.
+func plan(packages []string, exceptions []exception, race bool) []group {
+	raced := group{name: "race", race: true}
+	whole := group{name: "plain"}
+	single := group{name: "plain, single tests"}
+	var tests []string
+	for _, p := range packages {
+		how := "race"
+		for _, e := range exceptions {
+			switch {
+			case e.pkg != p:
+			case e.tests == "*":
+				how = e.how
+			case race:
+				tests = append(tests, e.tests)
+				single.packages = append(single.packages, p)
+			}
+		}
+		switch {
+		case how == "apart":
+		case how == "plain" || !race:
+			whole.packages = append(whole.packages, p)
+		default:
+			raced.packages = append(raced.packages, p)
+		}
+	}
+	if len(tests) > 0 {
+		single.run = "^(" + strings.Join(tests, "|") + ")$"
+		raced.skip = single.run
+	}
+	return slices.DeleteFunc([]group{raced, whole, single}, func(g group) bool { return len(g.packages) == 0 })
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package pebblestore
-
-const raced = false
