@@ -158,6 +158,8 @@ func (r *Result) take(v store.Verdict) {
 		r.Status = StatusNew
 	case store.Duplicate:
 		r.Status, r.Requeued, r.First, r.SeenIn = StatusDuplicate, v.Requeued, v.First, v.SeenIn
+	case store.Damaged:
+		r.refuse(ReasonDamaged)
 	default:
 		r.refuse(ReasonFull)
 	}

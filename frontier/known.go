@@ -162,8 +162,12 @@ func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) 
 	}
 	for i, status := range statuses {
 		p.results[i].Status = StatusDuplicate
-		if status == store.Created {
+		switch status {
+		case store.Created:
 			p.results[i].Status = StatusNew
+		case store.Unreadable:
+			p.results[i].refuse(ReasonDamaged)
+			continue
 		}
 		if f.opt.OnEvent != nil {
 			p.events = append(p.events, p.event(i))

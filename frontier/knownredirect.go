@@ -84,6 +84,10 @@ func (f *Frontier) makeTargets(ctx context.Context, p *puts, follow []store.Sett
 	var unknown []store.Settlement
 	var theirs []*Result
 	for i, status := range statuses {
+		if status == store.Unreadable {
+			results[i].refuse(ReasonDamaged)
+			continue
+		}
 		results[i].Status, results[i].Requeued = StatusDuplicate, true
 		if f.opt.OnEvent != nil {
 			p.events = append(p.events, Event{Kind: EventRedirected, Crawl: shown(p.stored), Queue: follow[i].Queue, URL: follow[i].URL,

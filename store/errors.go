@@ -1,6 +1,23 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
+
+// DamagedKeys is the error of a call that could not look up some of its keys, since the disk damaged what
+// says whether they were seen. The other keys have their answers, and are recorded if the call records. It is
+// an [ErrCorrupt].
+type DamagedKeys struct {
+	At  []int // indexes of the keys without an answer, ascending
+	Err error // what is damaged
+}
+
+func (e *DamagedKeys) Error() string {
+	return fmt.Sprintf("cannot look up %d keys: %v", len(e.At), e.Err)
+}
+
+func (e *DamagedKeys) Unwrap() error { return e.Err }
 
 var (
 	// ErrClosed is returned by every method after Close.

@@ -49,9 +49,10 @@ const (
 	New       Status = iota // recorded now, by this call and no other
 	Duplicate               // seen before, durably
 	Full                    // refused: the queue or crawl holds as much as it may; not recorded
+	Damaged                 // refused: the disk damaged what says whether it was seen; not recorded
 )
 
-// String returns "new", "duplicate" or "full".
+// String returns "new", "duplicate", "full" or "damaged".
 func (s Status) String() string {
 	switch s {
 	case New:
@@ -60,6 +61,8 @@ func (s Status) String() string {
 		return "duplicate"
 	case Full:
 		return "full"
+	case Damaged:
+		return "damaged"
 	}
 	return "unknown"
 }

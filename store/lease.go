@@ -105,8 +105,9 @@ type SettleStatus uint8
 
 // The answers of Settle.
 const (
-	Settled SettleStatus = iota // the outcome was applied, or had been before
-	Created                     // the key was unknown, and the URL was created
-	Unknown                     // the key is unknown, or not held and the outcome needs that: nothing changed
-	Stale                       // the key is not leased under this token, or Extend of a queued URL: nothing changed
+	Settled    SettleStatus = iota // the outcome was applied, or had been before
+	Created                        // the key was unknown, and the URL was created
+	Unknown                        // the key is unknown, or not held and the outcome needs that: nothing changed
+	Stale                          // the key is not leased under this token, or Extend of a queued URL: nothing changed
+	Unreadable                     // the disk damaged what says whether the key is known: nothing changed
 )

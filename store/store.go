@@ -104,7 +104,8 @@ const DefaultCrawl = "DEFAULT"
 type Store interface {
 	// See records keys without queueing anything, and sets fresh[i] to whether
 	// keys[i] was new; of keys equal within the batch the first is new. The
-	// slices have equal length. All of the batch is durable when it returns.
+	// slices have equal length. All of the batch is durable when it returns. The error is
+	// [DamagedKeys] if that holds for some keys alone.
 	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
 
 	// Add records and queues items, and returns a verdict for each, in order.

@@ -199,7 +199,7 @@ func TestMigrateRefused(t *testing.T) {
 	}
 	absent(to)
 	absent(to + ".partial")
-	if err := os.MkdirAll(filepath.Join(to+".partial", "of an attempt before"), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Join(to+".partial", "runs"), 0o750); err != nil {
 		t.Fatal(err)
 	}
 	_, _, errOut := runWhole(t, "migrate", "--db", db, "--to", to, "--profile", "scrapy", "--drop-keys")

@@ -53,7 +53,11 @@ func (f *serveFlags) openStore(ctx context.Context, a *app) (store.Store, error)
 		f.server.Members = s
 		return s, nil
 	}
-	s, err := pebblestore.Open(f.db, f.storeOptions())
+	opt := f.storeOptions()
+	opt.OnDamage = func(err error) {
+		a.log.Error("the disk damaged a part of the store: its keys are refused; run firstseen verify, and restore a backup", "error", err)
+	}
+	s, err := pebblestore.Open(f.db, opt)
 	if err != nil {
 		return nil, err
 	}

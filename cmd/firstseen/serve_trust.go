@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/cmd/internal/sealed"
 	"github.com/firstseen/firstseen/cmd/internal/trust"
 	"github.com/firstseen/firstseen/frontier"
 )
@@ -70,7 +71,7 @@ func (t *trusting) begin(front *frontier.Frontier, base, p *canon.Profile, saved
 		text, err := os.ReadFile(saved)
 		if err == nil {
 			var list []trust.Saved
-			if err = json.Unmarshal(text, &list); err == nil {
+			if err = sealed.Unmarshal(text, &list); err == nil {
 				t.rules.Load(list)
 			}
 		}
@@ -196,6 +197,10 @@ func (t *trusting) save(name string) error {
 	}
 	defer file.drop()
 	return file.write(func(w io.Writer) error {
-		return json.NewEncoder(w).Encode(t.rules.Save())
+		text, err := sealed.Marshal(t.rules.Save())
+		if err == nil {
+			_, err = w.Write(append(text, '\n'))
+		}
+		return err
 	})
 }

@@ -31,5 +31,5 @@
 //
 // Of a variant the first line is its first capture, and the last line its latest. hash64 is the
 // first 8 bytes of the SHA-256, big-endian. When more than half of the lines have been
-// replaced, the file is written again. LOCK is locked by the process that writes.
+// replaced, the file is written again. The process that writes has locked the directory.
 package captures

@@ -15,6 +15,7 @@ import (
 	"github.com/firstseen/firstseen/canon"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/flock"
 )
 
 // Options configure a Sample. The zero value works.
@@ -116,7 +117,7 @@ func (s *Sample) open(dir string) (err error) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		if s.lock, err = lockFile(filepath.Join(dir, "LOCK")); err != nil {
+		if s.lock, err = flock.Dir(dir); err != nil {
 			return err
 		}
 		flag = os.O_CREATE | os.O_RDWR | os.O_APPEND
@@ -136,9 +137,11 @@ func (s *Sample) open(dir string) (err error) {
 
 // load reads the file.
 func (s *Sample) load() error {
+	ours := false // a line
 	err := s.log.scan(func(text []byte, at int64) error {
 		s.lines++
 		if at == 0 {
+			ours = bytes.HasPrefix(text, []byte(header[:len(header)-1]))
 			return s.readHeader(text)
 		}
 		switch l, err := parseLine(text); {
@@ -146,12 +149,17 @@ func (s *Sample) load() error {
 		case err != nil:
 			s.damaged.Add(1)
 		case l.isCapture:
+			ours = true
 			s.index.put(l.place, l.variant, at)
 		default:
+			ours = true
 			s.index.raise(l.level)
 		}
 		return nil
 	})
+	if err == nil && s.lines > 0 && !ours {
+		err = fault.As(store.ErrFormat, "%s is not a sample of fetches: move it away", s.name)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot read captures: %w", err)
 	}

@@ -73,6 +73,7 @@ type backup struct {
 	earlier []string
 	runs    map[runfile.ID]struct{} // those that a row names
 	shares  bool                    // the file system of the store
+	noted   *note
 	size    BackupSize
 }
 
@@ -89,8 +90,9 @@ const maxCheckpoints = 3
 // shows whether the store itself is damaged.
 func (b *backup) database() (err error) {
 	for range maxCheckpoints {
+		acked := b.s.note.acked.Load()
 		if err = b.checkpoint(); err == nil {
-			err = b.look()
+			err = cmp.Or(b.look(), b.note(acked))
 		}
 		if !errors.Is(err, store.ErrCorrupt) {
 			return err
@@ -113,11 +115,23 @@ func (b *backup) checkpoint() error {
 	return cmp.Or(b.ended(), corruption(err))
 }
 
+// note makes the note of the copy, which must have what was acknowledged.
+func (b *backup) note(acked uint64) error {
+	c, err := list(b.s.opt.FS, b.dir)
+	if err != nil {
+		return err
+	}
+	if b.noted, err = noteOf(c, b.s.opt.format); err == nil && b.noted.acked > 0 && b.noted.acked < acked {
+		err = fmt.Errorf("the copied log ends too early: %w", store.ErrCorrupt)
+	}
+	return err
+}
+
 // look opens the copied database for reading, notes the run files that it names, and counts its keys.
 func (b *backup) look() (err error) {
 	opt := b.s.opt
 	opt.Mode, opt.CacheBytes = OpenReadOnly, 8<<20
-	db, err := openPebble(b.dir, opt, newHealth())
+	db, err := openPebble(b.dir, opt, newHealth(), nil)
 	if err != nil {
 		return err
 	}
@@ -161,7 +175,16 @@ func (b *backup) runFiles() error {
 			return fmt.Errorf("cannot copy run file %s: %w", id.Name(), err)
 		}
 	}
-	return errors.Join(b.s.syncDir(to), b.s.syncDir(b.dir), b.s.syncDir(fs.PathDir(b.dir)))
+	for id := range b.runs {
+		f, err := runfile.Open(fs, to, id)
+		if err != nil {
+			return err
+		}
+		b.noted.runs = append(b.noted.runs, noteOfRun(f))
+		f.Release()
+	}
+	slices.SortFunc(b.noted.runs, runNote.compare)
+	return errors.Join(b.s.syncDir(to), writeNote(fs, b.dir, b.noted), b.s.syncDir(fs.PathDir(b.dir)))
 }
 
 // runFile links a run file of the store or of an earlier backup, or copies it. A name is that of one content.

@@ -117,13 +117,19 @@ func (s *Store) step(ctx context.Context, o op, rows int) (time.Duration, error)
 	select {
 	case <-r.done:
 		return s.answer(r)
+	case <-s.stuck:
+		return 0, s.failure() // r stays the committer's
 	case <-ctx.Done():
 	}
 	if r.state.CompareAndSwap(waiting, withdrawn) {
 		return 0, ctx.Err()
 	}
-	<-r.done
-	return s.answer(r)
+	select {
+	case <-r.done:
+		return s.answer(r)
+	case <-s.stuck:
+		return 0, s.failure()
+	}
 }
 
 // admit waits until o may go to the committer: leases, and Prepare, which comes before

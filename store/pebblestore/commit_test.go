@@ -385,7 +385,8 @@ func TestNothingAfterALostGroup(t *testing.T) {
 			calls.Go(func() {
 				_ = s.do(context.Background(), readOp(func(tx *txn) error {
 					k := testKey(lo)
-					tx.note(tx.recordSorted(tx.crawl(store.DefaultCrawl, true), []store.Key{k}, []uint32{0}, make([]bool, 1)))
+					_, err := tx.recordSorted(tx.crawl(store.DefaultCrawl, true), []store.Key{k}, []uint32{0}, make([]bool, 1))
+					tx.note(err)
 					tx.note(bad)
 					return nil
 				}))

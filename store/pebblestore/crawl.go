@@ -72,6 +72,9 @@ func parseGeneration(key, value []byte) (crawl uint32, g *generation, err error)
 		last:    nano(value[12:]),
 		keys:    int64(binary.BigEndian.Uint64(value[20:])),
 	}
+	if g.keys < 0 || g.keys > mostCount {
+		return 0, nil, fmt.Errorf("cannot read generation row %x; got %d keys: %w", key, g.keys, store.ErrCorrupt)
+	}
 	if len(value) > generationLen {
 		g.low = new(store.Key(value[generationLen:]))
 	}

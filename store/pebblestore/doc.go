@@ -41,11 +41,24 @@
 // 850,000 more are queued, only its key remains. Other completed URLs cost about 30 bytes more until
 // their key is forgotten. A leased URL takes about 300 bytes, and up to 1 KiB of its URL and metadata.
 //
+// # Damage
+//
+// Open decides by reading alone what a directory is: nothing, a store that is being made, a whole store, or
+// damage, which is ErrCorrupt, names what is missing, and changes nothing. Files that no store writes are ignored.
+// FORMAT.md has what is detected, how, and what cannot be told from the torn write of a kill or power cut: damage that
+// reaches the last groups of the log, and a log that was cut less than a second after the last acknowledgment.
+//
+// A damaged part of a run file refuses the keys in it alone ([store.Damaged], [store.DamagedKeys]), and a queue whose URLs
+// cannot be read waits; Options.OnDamage and IndexInfo.Err tell. OpenRepair cuts a damaged log before the damage, and
+// ends in a store that verifies, or an error.
+//
+// Pebble never ends the process for such faults. A compaction that meets a damaged block is held for good. If Pebble
+// calls for the end of the process, the store fails. After either, Close returns, but leaves Pebble's memory and
+// locks behind: the process cannot open the store again. A call without the end of a context may then wait for ever.
+//
 // # Limits
 //
-// After a kill or power cut, damage by the disk to the last 64 kB of the log cannot be distinguished
-// from a torn write. All other damage is detected, and all damage after a Close; OpenRepair cuts a
-// damaged log before the damage. If compactions or flushes of packed keys cannot keep up, the
+// If compactions or flushes of packed keys cannot keep up, the
 // committer waits up to a quarter of a second for each group (Metrics.PaceTime). An Add, See or Settle is one
 // step, whatever its size.
 //

@@ -19,6 +19,7 @@ type flight struct {
 	group  []*request
 	number uint64
 	batch  *pebble.Batch   // its rows, once they are written
+	last   uint64          // the number of the last of them, see noteKeeper
 	files  []*runfile.File // to be released when they are durable
 	info   groupInfo
 }
@@ -31,6 +32,8 @@ func (s *Store) answerer() {
 		if f.batch != nil {
 			if err := f.batch.SyncWait(); err != nil {
 				s.die(err)
+			} else if !s.isDead() {
+				s.note.acked.Store(f.last)
 			}
 		}
 		s.land(f)

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -92,12 +93,13 @@ func (s *Store) apply(f *flight) {
 	tx.count()
 	f.info.rows, f.info.bytes = tx.wroteRows, tx.wroteBytes
 	f.files = tx.files
-	if err := s.write(tx); err != nil {
+	wrote, err := s.write(tx)
+	if err != nil {
 		s.die(err)
 		return
 	}
-	if f.batch = tx.batch; f.batch.Empty() {
-		f.batch = nil
+	if wrote {
+		f.batch, f.last = tx.batch, s.note.written.Load()
 	}
 	s.groups.Add(1)
 	s.keepBudget()
@@ -139,17 +141,34 @@ func (s *Store) applyOne(tx *txn, o op) error {
 	return o.apply(tx)
 }
 
-// write passes the rows of tx to Pebble, which syncs them; see the batch's SyncWait.
-func (s *Store) write(tx *txn) error {
-	if tx.batch.Empty() && s.sched.unsynced {
-		tx.note(tx.batch.LogData(nil, nil)) // an empty batch would not be synced
-	}
-	if tx.err != nil || tx.batch.Empty() {
-		return tx.err
+// write passes the rows of tx to Pebble, which syncs them; see the batch's SyncWait. It reports whether there were
+// any, or some before that are not synced yet.
+func (s *Store) write(tx *txn) (wrote bool, err error) {
+	if tx.err != nil || tx.batch.Empty() && !s.sched.unsynced {
+		return false, tx.err
 	}
 	s.sched.unsynced = false
 	s.unflushed += tx.wroteBytes + rowCost*tx.wroteRows
-	return guard(func() error { return s.db.ApplyNoSyncWait(tx.batch, pebble.Sync) })
+	return true, tx.commit(func(b *pebble.Batch) error { return s.db.ApplyNoSyncWait(b, pebble.Sync) })
+}
+
+// commit ends the batch with a claim, and passes it to Pebble.
+func (tx *txn) commit(apply func(*pebble.Batch) error) error {
+	n := tx.s.note
+	claim := appendClaim(make([]byte, 0, claimLen), n.acked.Load())
+	rows, log := uint64(tx.batch.Count()), n.newest.Load()
+	err := guard(func() error { return errors.Join(tx.batch.LogData(claim, nil), apply(tx.batch)) })
+	if err != nil {
+		return err
+	}
+	if !tx.batch.Empty() {
+		n.written.Store(uint64(tx.batch.SeqNum()) + rows - 1)
+		return nil
+	}
+	// Pebble wrote a batch that is too large for its buffer into the log before the one that it has now begun.
+	n.written.Add(rows)
+	n.begins(log, n.written.Load()+1)
+	return nil
 }
 
 // rowCost is how many bytes a row counts for beside its own: it costs Open, which replays it after a kill, and a

@@ -3,6 +3,8 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,15 +20,18 @@ import (
 // cannot write the log or manifest (see watchFS), or tables: Pebble writes these again without
 // end, while writers wait for room. After some failures in a row it is enough.
 type health struct {
-	once   sync.Once
-	err    error         // why the store has failed
-	dead   chan struct{} // closed once err is set
-	misses atomic.Int64  // background failures in a row
+	once, onceStuck, onceParked sync.Once
+	err                         error         // why the store has failed
+	dead                        chan struct{} // closed once err is set
+	stuck                       chan struct{} // closed if a goroutine of Pebble will never go on, nor release its locks
+	parked                      chan struct{} // closed if a compaction met damage, and never ends
+	misses                      atomic.Int64  // background failures in a row
 
 	// compactions is how many Pebble may run: none while Open loads.
 	compactions atomic.Int32
 
 	stalls stalls
+	damage runDamage // that was met
 }
 
 // maxMisses is how many background failures in a row are one too many.
@@ -37,7 +42,9 @@ const maxMisses = 20
 // pause is short.
 const retryPause = 5 * time.Millisecond
 
-func newHealth() *health { return &health{dead: make(chan struct{})} }
+func newHealth() *health {
+	return &health{dead: make(chan struct{}), stuck: make(chan struct{}), parked: make(chan struct{})}
+}
 
 // failure returns the first error that die got, or nil.
 func (h *health) failure() error {
@@ -50,7 +57,11 @@ func (h *health) failure() error {
 // die makes err the answer to every call, from before it returns.
 func (h *health) die(err error) {
 	h.once.Do(func() {
-		h.err = fault.As(store.ErrFailed, "the store failed; open it again when the disk can be written: %w", err)
+		text := "the store failed; open it again when the disk can be written: %w"
+		if err = corruption(err); errors.Is(err, store.ErrCorrupt) {
+			text = "the store failed: %w"
+		}
+		h.err = fault.As(store.ErrFailed, text, err)
 		close(h.dead)
 	})
 }
@@ -65,6 +76,9 @@ func (s *Store) rlock() error { return s.lockUsable(s.mu.RLocker()) }
 func (s *Store) lock() error { return s.lockUsable(&s.mu) }
 
 func (s *Store) lockUsable(mu sync.Locker) error {
+	if err := s.usable(); err != nil { // the lock may never be free
+		return err
+	}
 	mu.Lock()
 	err := s.usable()
 	if err != nil {
@@ -74,21 +88,57 @@ func (s *Store) lockUsable(mu sync.Locker) error {
 }
 
 // pebbleLog is the pebble.Logger.
-type pebbleLog struct{}
+type pebbleLog struct{ h *health }
 
 // Infof and Errorf drop Pebble's talk.
 func (pebbleLog) Infof(string, ...any)  {}
 func (pebbleLog) Errorf(string, ...any) {}
 
-// Fatalf must not return. Pebble calls it if its own state is wrong: watchFS does not return
-// the errors of the disk for which it would.
-func (pebbleLog) Fatalf(format string, args ...any) { panic(fmt.Errorf(format, args...)) }
+// Fatalf must not return. Pebble calls it if it cannot go on, as with a table that was cut since Open; watchFS
+// does not return the errors of writes for which it would. A panic would end the process of the user, from a
+// goroutine that nobody can guard. So the store fails, and the goroutine stays where it is, with the locks that it
+// holds: Close does not wait for it, and does not close Pebble.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	l.h.die(fmt.Errorf(format, args...))
+	l.h.stick()
+	select {}
+}
+
+func (h *health) stick() { h.onceStuck.Do(func() { close(h.stuck) }) }
+
+// met is called by the goroutine of Pebble that met damage, before it gets the error. A compaction would panic with it
+// if the damaged block has rows below a single delete. So it is held here for good: its tables are not compacted again,
+// and the others are. It holds no lock; Close does not wait for it, and does not close Pebble.
+func (h *health) met(i pebble.DataCorruptionInfo) {
+	h.damage.note(i.Path, corruptionOf(&i))
+	if inCompaction() {
+		h.onceParked.Do(func() { close(h.parked) })
+		select {}
+	}
+}
+
+// inCompaction reports whether a compaction of Pebble calls.
+func inCompaction() bool {
+	var callers [64]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
+	for {
+		f, more := frames.Next()
+		if strings.Contains(f.Function, "/internal/compact.(*") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
 
 func (h *health) listener() *pebble.EventListener {
 	wrote := func(err error) {
 		switch {
 		case err == nil:
 			h.misses.Store(0)
+		case pebble.IsCorruptionError(err): // other tables can be compacted
+			h.damage.note(pathOf(err), corruption(err))
 		case !errors.Is(err, pebble.ErrCancelledCompaction) && h.misses.Add(1) >= maxMisses:
 			h.die(fmt.Errorf("cannot write tables, tried %d times: %w", maxMisses, err))
 		}
@@ -97,7 +147,7 @@ func (h *health) listener() *pebble.EventListener {
 		BackgroundError: func(error) { time.Sleep(retryPause) },
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { h.stalls.begin() },
 		WriteStallEnd:   h.stalls.end,
-		DataCorruption:  func(pebble.DataCorruptionInfo) {}, // the read that met it returns it
+		DataCorruption:  h.met,
 		FlushEnd:        func(i pebble.FlushInfo) { wrote(i.Err) },
 		CompactionEnd:   func(i pebble.CompactionInfo) { wrote(i.Err) },
 	}

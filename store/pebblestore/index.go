@@ -32,8 +32,8 @@ type IndexInfo struct {
 	// Mapped is the size of the run files, which the page cache has in memory as
 	// far as there is room.
 	Mapped int64
-	// Err is why the index could not be filled, such as a damaged run file. The key runs
-	// answer then, and look-ups of keys in the damaged part return the same error.
+	// Err is the first damage of a run file that was met since Open, with an index or without. Keys
+	// in the damaged part are refused, and those alone. An index that cannot be filled for that gives way to the runs.
 	Err error
 	// WronglyDropped is the expected number of URLs wrongly called duplicates
 	// while the present keys were added in turn.
@@ -58,7 +58,7 @@ func (s *Store) Index() IndexInfo {
 		return IndexInfo{}
 	}
 	defer s.mu.RUnlock()
-	info := IndexInfo{Fingerprints: s.index != noIndex, Filling: s.index == filling || s.index != noIndex && !async.Closed(s.learned), Keys: s.keys(), Bytes: s.setBytes(), Err: s.fillError}
+	info := IndexInfo{Fingerprints: s.index != noIndex, Filling: s.index == filling || s.index != noIndex && !async.Closed(s.learned), Keys: s.keys(), Bytes: s.setBytes(), Err: s.damage.first()}
 	counted := map[*runfile.File]bool{}
 	for g := range s.generations() {
 		for _, r := range g.runs {
@@ -143,12 +143,13 @@ func (s *Store) leave() {
 }
 
 // recordSorted records keys as seen in c, and sets fresh[i] to whether keys[i] was new, for each i of order.
-func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []bool) error {
-	if err := c.seen.addSorted(keys, order, fresh); err != nil {
-		return err
+// It returns the keys that cannot be looked up, nil if there are none.
+func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []bool) (*damagedKeys, error) {
+	damaged, err := c.seen.addReadable(keys, order, fresh)
+	if err == nil {
+		tx.packFresh(c, keys, order, fresh)
 	}
-	tx.packFresh(c, keys, order, fresh)
-	return nil
+	return damaged, err
 }
 
 // packFresh writes the keys that are fresh.

@@ -57,7 +57,7 @@ func (j *journal) close(tx *txn) {
 // one before it. It calls keep for each row, which writes those of its members that are up to date.
 func (j *journal) write(tx *txn, limit int, keep func(row uint64)) {
 	j.close(tx)
-	for removed := 0; j.members > limit && len(j.rows) > 1 && j.oldest() < j.applied && removed <= 2*j.added && tx.err == nil; {
+	for removed := 0; j.members > limit && len(j.rows) > 1 && j.oldest() < j.applied && removed < 2*j.added && tx.err == nil; {
 		keep(j.oldest())
 		tx.singleDelete(appendLongRow(nil, j.table, j.oldest()))
 		removed += j.rows[0]

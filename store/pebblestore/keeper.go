@@ -68,10 +68,16 @@ func (s *Store) removeFiles() {
 	if k.held > 0 {
 		return
 	}
+	if len(k.unused) == 0 || s.isDead() {
+		return
+	}
+	gone := func(name string) bool { return slices.Contains(k.unused, s.opt.FS.PathJoin(s.runsDir(), name)) }
+	if err := s.note.removingRuns(gone); err != nil {
+		s.die(err)
+		return
+	}
 	for _, path := range k.unused {
-		if !s.isDead() {
-			_ = s.opt.FS.Remove(path)
-		}
+		_ = s.opt.FS.Remove(path)
 	}
 	k.unused = nil
 }

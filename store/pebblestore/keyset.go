@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/seenindex"
 )
 
@@ -151,7 +153,8 @@ func (n *keySet) close() {
 	n.x, n.tables = nil, nil
 }
 
-// find sets known[i] to whether keys[i] is known by some tables and the runs, for each i of order.
+// find sets known[i] to whether keys[i] is known by some tables and the runs, for each i of order. If runs are
+// damaged, the error is damagedKeys with the keys that it could not look up.
 func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []packedTable) error {
 	for _, i := range order {
 		known[i] = false
@@ -185,19 +188,81 @@ func (n *keySet) findInRuns(keys []store.Key, order []uint32, known []bool) (err
 		var eg errgroup.Group
 		half := len(order) / 2
 		eg.Go(func() error { return n.findPart(keys, order[:half], known) })
-		err = n.findPart(keys, order[half:], known)
-		err = errors.Join(err, eg.Wait())
+		var damaged damagedKeys
+		err = damaged.add(n.findPart(keys, order[half:], known))
+		if err = cmp.Or(err, damaged.add(eg.Wait())); err == nil {
+			err = damaged.error(known)
+		}
 	})
 	return err
 }
 
 func (n *keySet) findPart(keys []store.Key, order []uint32, known []bool) error {
+	var damaged damagedKeys
 	for _, g := range slices.Backward(n.c.gens) {
-		if err := g.find(keys, order, known); err != nil {
+		if err := damaged.add(g.find(keys, order, known)); err != nil {
 			return err
 		}
 	}
+	return damaged.error(known)
+}
+
+// damagedKeys are keys that could not be looked up, and why.
+type damagedKeys struct {
+	at  []uint32
+	err error
+}
+
+// Error returns the first reason.
+func (d *damagedKeys) Error() string { return d.err.Error() }
+
+func (d *damagedKeys) Unwrap() error { return d.err }
+
+// add takes the keys of an error that names some. It returns any other error.
+func (d *damagedKeys) add(err error) error {
+	var more *damagedKeys
+	if !errors.As(err, &more) {
+		return err
+	}
+	d.at, d.err = append(d.at, more.at...), cmp.Or(d.err, more.err)
 	return nil
+}
+
+// error returns d, without the keys that are known by now, or nil if that leaves none.
+func (d *damagedKeys) error(known []bool) error {
+	d.at = slices.DeleteFunc(d.at, func(i uint32) bool { return known[i] })
+	if slices.Sort(d.at); len(d.at) == 0 {
+		return nil
+	}
+	d.at = slices.Compact(d.at)
+	return d
+}
+
+// without returns an order without the keys of d.
+func (d *damagedKeys) without(order []uint32) []uint32 {
+	return slices.DeleteFunc(slices.Clone(order), func(i uint32) bool {
+		_, damaged := slices.BinarySearch(d.at, i)
+		return damaged
+	})
+}
+
+// addReadable is addSorted for the keys that can be looked up. It returns the others, nil if there are none.
+func (n *keySet) addReadable(keys []store.Key, order []uint32, fresh []bool) (damaged *damagedKeys, err error) {
+	if err = n.addSorted(keys, order, fresh); !errors.As(err, &damaged) {
+		return nil, err
+	}
+	for _, i := range damaged.at {
+		fresh[i] = false
+	}
+	return damaged, n.addSorted(keys, damaged.without(order), fresh)
+}
+
+// hasReadable is hasSorted for the keys that can be looked up; of the others it returns false.
+func (n *keySet) hasReadable(keys []store.Key, order []uint32, has []bool) (damaged *damagedKeys, err error) {
+	if err = n.hasSorted(keys, order, has); !errors.As(err, &damaged) {
+		return nil, err
+	}
+	return damaged, nil
 }
 
 // find sets known[i] for each i of order if keys[i] is in a run of g and not forgotten.
@@ -205,12 +270,23 @@ func (g *generation) find(keys []store.Key, order []uint32, known []bool) error 
 	if g.hides() {
 		order = slices.DeleteFunc(slices.Clone(order), func(i uint32) bool { return g.hidden(&keys[i]) })
 	}
+	var damaged damagedKeys
 	for _, r := range g.runs {
-		if err := r.Find(keys, order, known); err != nil {
+		err := r.Find(keys, order, known)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, runfile.ErrDamaged) {
 			return err
 		}
+		g.c.seen.s.damage.note(r.File.Path(), err)
+		for j, i := range order {
+			if !known[i] && r.Find(keys, order[j:j+1], known) != nil {
+				damaged.at, damaged.err = append(damaged.at, i), err
+			}
+		}
 	}
-	return nil
+	return damaged.error(known)
 }
 
 // recordedIn returns the generations by which those of the keys are known that are.

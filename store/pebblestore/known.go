@@ -22,25 +22,39 @@ func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known
 	if len(keys) != len(known) {
 		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(known))
 	}
-	for len(keys) > 0 {
-		n := min(len(keys), knownStep)
+	var damaged *damagedKeys
+	var all store.DamagedKeys
+	for at, n := 0, 0; at < len(keys); at += n {
+		n = min(len(keys)-at, knownStep)
 		sorter := sorters.Get().(*sorter)
-		b := sorter.take(keys[:n])
+		b := sorter.take(keys[at : at+n])
 		err := s.find(ctx, readOp(func(tx *txn) error {
 			clear(b.fresh)
+			damaged = nil
 			if c := s.crawls[crawl]; c != nil {
-				return c.seen.hasSorted(b.keys, b.all, b.fresh)
+				var err error
+				damaged, err = c.seen.hasReadable(b.keys, b.all, b.fresh)
+				return err
 			}
 			return nil
 		}), crawl, b.keys, b.all)
 		if err == nil {
-			sorter.give(known[:n])
+			sorter.give(known[at : at+n])
+			if damaged != nil {
+				e := sorter.damaged(damaged)
+				for _, i := range e.At {
+					all.At = append(all.At, at+i)
+				}
+				all.Err = e.Err
+			}
 		}
 		sorter.put(err)
 		if err != nil {
 			return err
 		}
-		keys, known = keys[n:], known[n:]
 	}
-	return s.usable()
+	if err := s.usable(); err != nil || all.At == nil {
+		return err
+	}
+	return &all
 }

@@ -76,9 +76,12 @@ func (s *Store) loadRuns(gens map[uint32]*generation) error {
 			files[name] = f
 			s.removeUnused(f)
 		}
-		r, err := f.Run(place)
+		r, err := f.Run(g.num, place)
 		if err != nil {
 			return err
+		}
+		if err := f.Damage(); err != nil {
+			s.damage.note(f.Path(), err)
 		}
 		f.Use()
 		g.runs = append(g.runs, &run{Run: r})
@@ -110,7 +113,7 @@ func (s *Store) cleanRuns(files map[string]*runfile.File) error {
 		return fmt.Errorf("cannot use the directory of runs: %w", err)
 	}
 	for _, name := range names {
-		if files[name] == nil {
+		if files[name] == nil && runName.MatchString(name) { // other names are of others
 			_ = fs.Remove(fs.PathJoin(s.runsDir(), name)) // or the next open does
 		}
 	}
@@ -198,6 +201,10 @@ func (s *Store) checkCount(g *generation) error {
 		n += r.Len()
 		if g.low != nil {
 			low, err := r.CountUpTo(g.low)
+			if errors.Is(err, runfile.ErrDamaged) { // the count cannot be compared: verify reports it
+				s.damage.note(r.File.Path(), err)
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -250,8 +257,8 @@ func (s *Store) startFill() {
 				s.endFill()
 				return nil
 			}
-			// The runs continue to answer, with an error for keys in the damaged part alone.
-			s.fillError = fmt.Errorf("cannot fill the index of store %s: %w", s.dir, err)
+			// The runs continue to answer, but for keys in the damaged part.
+			s.damage.note("", fmt.Errorf("cannot fill the index of store %s: %w", s.dir, err))
 			s.leave()
 			return nil
 		}))

@@ -72,7 +72,13 @@ func (s *Store) makeRuns(parts []*keyPart) (err error) {
 			return err
 		}
 	}
-	return nil
+	for _, f := range w.all {
+		s.note.hasRun(f.File) // if no row names it after all, it is removed now
+	}
+	if err := s.note.write(); err != nil {
+		s.die(err)
+	}
+	return s.failure()
 }
 
 // runsWriter writes runs: large ones into files of their own, others into one.
@@ -107,7 +113,7 @@ func (w *runsWriter) write(p *keyPart) (err error) {
 	if p.file, err = w.writer(n); err != nil {
 		return err
 	}
-	p.file.Begin(n)
+	p.file.Begin(p.g.num, n)
 	for {
 		keys, err := from.Next()
 		if err != nil {
@@ -160,7 +166,7 @@ func (tx *txn) replace(parts []*keyPart) error {
 		if p.purge && tx.s.views > 0 {
 			return errViews
 		}
-		r, err := p.file.File.Run(p.place)
+		r, err := p.file.File.Run(p.g.num, p.place)
 		if err != nil {
 			return err
 		}
@@ -208,6 +214,9 @@ func (s *Store) mergeParts(parts []*keyPart) error {
 		for _, r := range p.inputs {
 			if alive {
 				r.busy = errors.Is(err, runfile.ErrDamaged)
+				if r.busy {
+					s.damage.note("", err)
+				}
 			}
 			r.File.Release()
 		}

@@ -17,7 +17,7 @@ import (
 
 // formatVersion is the version of the rows that this package writes and reads. [Upgrade] copies a
 // store of an earlier one.
-const formatVersion = 3
+const formatVersion = 4
 
 // Names of the meta rows.
 const (
@@ -73,10 +73,7 @@ func (s *Store) loadMeta() error {
 		return s.stampNew()
 	}
 	if format != s.opt.format {
-		if err := s.opt.readable(format); err != nil {
-			return err
-		}
-		return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; run: firstseen migrate --db %s --to NEW", format, s.opt.format, s.dir)
+		return s.opt.otherFormat(format, s.dir)
 	}
 	rows := map[byte][]byte{}
 	err = s.scan([]byte{tableMeta}, rowBound(tableMeta), func(key, value []byte) error {
@@ -101,6 +98,14 @@ func (s *Store) loadMeta() error {
 	}
 	s.identity.Store(&id)
 	return nil
+}
+
+// otherFormat is the error of a store of another format, with the command that helps.
+func (o *Options) otherFormat(format uint32, dir string) error {
+	if err := o.readable(format); err != nil {
+		return err
+	}
+	return fault.As(store.ErrFormat, "it has format %d, and this program reads format %d; run: firstseen migrate --db %s --to NEW", format, o.format, dir)
 }
 
 // stampNew writes the meta rows of a new store, and has Pebble begin another log. Pebble began the

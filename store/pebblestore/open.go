@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/internal/async"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/crawlnames"
 )
@@ -24,7 +27,9 @@ type Store struct {
 	dir string
 	db  *pebble.DB
 	*health
-	secret [secretLen]byte
+	note      *noteKeeper // nil if the store is only read
+	lockedDir vfs.File    // nil where a directory cannot be locked
+	secret    [secretLen]byte
 
 	groups   atomic.Int64 // committed
 	accepted atomic.Int64 // steps
@@ -73,7 +78,6 @@ type Store struct {
 	packed     int64  // keys in packed rows
 	packSpace  []byte // for the next packed row
 	index      indexPhase
-	fillError  error // why it could not be filled
 }
 
 var _ store.Store = (*Store)(nil)
@@ -86,28 +90,110 @@ var _ store.Store = (*Store)(nil)
 // store.ErrNotFound if it must exist and doesn't.
 func Open(dir string, opt Options) (*Store, error) {
 	opt = opt.withDefaults()
-	s, err := open(dir, opt)
-	var d *logDamage
-	if opt.Mode != OpenRepair || !errors.As(err, &d) {
-		return s, err
+	if info, err := opt.FS.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("cannot open store %s: a file, not a directory", dir)
 	}
-	if cut := d.cut(); cut != nil {
-		return nil, fmt.Errorf("cannot cut the log: %w: %w", cut, err)
+	lock, err := lockDir(opt.FS, dir)
+	opt.locked = lock != nil
+	s, err := open(dir, opt, err)
+	if err != nil {
+		if lock != nil {
+			err = errors.Join(err, lock.Close())
+		}
+		return nil, err
 	}
-	if s, err = open(dir, opt); err == nil {
-		s.repaired = append(s.repaired, d.repaired())
-	}
-	return s, err
+	s.lockedDir = lock
+	return s, nil
 }
 
-func open(dir string, opt Options) (*Store, error) {
+// open decides what the directory is, repairs it if it is to, and opens the store.
+func open(dir string, opt Options, err error) (*Store, error) {
+	var n *note
+	var repaired []string
+	for err == nil {
+		if n, err = examine(dir, &opt); err == nil || opt.Mode != OpenRepair {
+			break
+		}
+		var text string
+		if text, err = repair(dir, &opt, err); err == nil {
+			repaired = append(repaired, text)
+		}
+	}
+	if err == nil {
+		n, err = n.usable(dir, &opt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open store %s: %w", dir, err)
+	}
+	s, err := openNoted(dir, opt, n)
+	if err != nil {
+		return nil, err
+	}
+	s.repaired = append(repaired, s.repaired...)
+	if opt.Mode != OpenRepair {
+		return s, nil
+	}
+	if err := s.checkRepaired(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// usable returns the note with which a store is opened, or why it can't be. Without a store it makes the
+// note of one, if it may.
+func (n *note) usable(dir string, opt *Options) (*note, error) {
+	switch {
+	case n == nil && opt.Mode != OpenOrCreate:
+		if _, err := opt.FS.Stat(dir); isMissing(err) {
+			return nil, fault.As(store.ErrNotFound, "the directory does not exist")
+		}
+		return nil, fault.As(store.ErrNotFound, "the directory has no store")
+	case n == nil:
+		n = &note{format: opt.format, creating: true}
+		for at := dir; ; at = opt.FS.PathDir(at) { // names of directories that are made now must be durable
+			if _, err := opt.FS.Stat(at); err == nil || opt.FS.PathDir(at) == at {
+				defer func() { _ = syncDir(opt.FS, at) }() // as far as it may be read
+				break
+			}
+		}
+		if err := opt.FS.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+		return n, writeNote(opt.FS, dir, n)
+	case n.format != opt.format:
+		return nil, opt.otherFormat(n.format, dir)
+	case n.creating && opt.Mode != OpenOrCreate:
+		return nil, fault.As(store.ErrNotFound, "the directory has no store: the making of one was interrupted")
+	}
+	return n, nil
+}
+
+// checkRepaired refuses a repaired store that is not whole. Its counts decide what is leased.
+func (s *Store) checkRepaired() error {
+	r, err := s.Verify(context.Background())
+	if err == nil && len(r.Findings) > 0 {
+		err = fault.As(store.ErrCorrupt, "row %x: %s", r.Findings[0].Row, r.Findings[0].Text)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot repair store %s: it opens, and is not whole; restore a copy of the directory or import an export: %w", s.dir, err)
+	}
+	return nil
+}
+
+// openNoted opens a store that has a note.
+func openNoted(dir string, opt Options, n *note) (*Store, error) {
 	h := newHealth()
-	db, err := openPebble(dir, opt, h)
+	h.damage.tell = opt.OnDamage
+	var noted *noteKeeper
+	if opt.Mode != OpenReadOnly {
+		noted = newNoteKeeper(opt.FS, dir, n)
+	}
+	db, err := openPebble(dir, opt, h, noted)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		opt: opt, dir: dir, db: db, health: h,
+		opt: opt, dir: dir, db: db, health: h, note: noted,
 		queue:    make(chan *request, opt.backlog),
 		requests: sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }},
 		flights:  make(chan *flight, inFlight),
@@ -136,6 +222,7 @@ func open(dir string, opt Options) (*Store, error) {
 	go s.committer()
 	go s.answerer()
 	if opt.Mode != OpenReadOnly {
+		s.behind.Go(s.keepNote)
 		s.keeper.removes.Store(true)
 		s.startFill()
 		s.behind.Go(s.keep)
@@ -147,12 +234,9 @@ func open(dir string, opt Options) (*Store, error) {
 	return s, nil
 }
 
-func openPebble(dir string, opt Options, h *health) (db *pebble.DB, err error) {
-	if err := opt.checkThere(dir); err != nil {
-		return nil, err
-	}
+func openPebble(dir string, opt Options, h *health, n *noteKeeper) (db *pebble.DB, err error) {
 	err = guard(func() (err error) {
-		db, err = pebble.Open(dir, pebbleOptions(dir, opt, h))
+		db, err = pebble.Open(dir, pebbleOptions(dir, opt, h, n))
 		return err
 	})
 	if failed := h.failure(); failed != nil {
@@ -184,6 +268,16 @@ func (s *Store) load() error {
 	}
 	if s.packed == 0 && len(s.learning.values) == 0 {
 		s.endLearning()
+	}
+	if s.note != nil {
+		var runs []runNote
+		for g := range s.generations() {
+			for _, r := range g.runs {
+				runs = append(runs, noteOfRun(r.File))
+			}
+		}
+		slices.SortFunc(runs, runNote.compare)
+		return s.note.complete(slices.Compact(runs))
 	}
 	return nil
 }
@@ -248,11 +342,18 @@ func (s *Store) Close() error {
 	close(s.closing)
 	close(s.queue)
 	s.gate.Unlock()
-	<-s.stopped
+	select {
+	case <-s.stopped:
+	case <-s.stuck:
+		return s.failure()
+	}
 	s.behind.Wait()
 	s.keeper.releasing.Wait()
 	err := s.closePebble()
 	s.closeKeys()
+	if s.lockedDir != nil {
+		err = errors.Join(err, s.lockedDir.Close())
+	}
 	return err
 }
 
@@ -284,6 +385,15 @@ func (s *Store) closePebble() (err error) {
 	if s.opt.Mode != OpenReadOnly && !s.isDead() {
 		err = s.db.Flush()
 	}
-	err = errors.Join(err, s.db.Close())
+	closed := make(chan error, 1)
+	go func() { closed <- s.db.Close() }()
+	select {
+	case errClose := <-closed:
+		err = errors.Join(err, errClose)
+	case <-s.parked: // what it holds stays, until the process ends
+	}
+	if s.note != nil && err == nil && !s.isDead() {
+		err = s.note.write()
+	}
 	return cmp.Or(s.failure(), err)
 }

@@ -50,6 +50,10 @@ type Options struct {
 	// and the least is 256 KiB.
 	BufferBytes int64
 
+	// OnDamage is called with the first damage that is met in each run file or table, up to a hundred of
+	// them. It must return soon. The default is none.
+	OnDamage func(error)
+
 	tuning
 }
 
@@ -91,6 +95,8 @@ type tuning struct {
 	// format is the format that is read and written, and upgrades lead to it.
 	format   uint32
 	upgrades map[uint32]upgrade
+	// locked is set by Open when it has locked the directory.
+	locked bool
 }
 
 // Mode is what [Open] may do.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -25,13 +27,13 @@ import (
 const pebbleFormat = pebble.FormatValueSeparation
 
 // pebbleOptions are Pebble's options for ours.
-func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
+func pebbleOptions(dir string, opt Options, h *health, n *noteKeeper) *pebble.Options {
 	o := &pebble.Options{
-		FS:                 newWatchFS(dir, opt, h),
+		FS:                 newWatchFS(dir, opt, h, n),
 		ReadOnly:           opt.Mode == OpenReadOnly,
 		ErrorIfNotExists:   opt.Mode != OpenOrCreate,
 		FormatMajorVersion: pebbleFormat,
-		Logger:             pebbleLog{},
+		Logger:             pebbleLog{h},
 		EventListener:      h.listener(),
 		MemTableSize:       2 * uint64(opt.memTableBytes), // from half of that on, its Open flushes them
 		// Pebble takes its write buffers, two as a rule, out of its cache. With no more than that there
@@ -66,30 +68,21 @@ func pebbleOptions(dir string, opt Options, h *health) *pebble.Options {
 	return o
 }
 
-// checkThere returns store.ErrNotFound for a directory that must exist and doesn't, before
-// Pebble makes it to put its lock there.
-func (o *Options) checkThere(dir string) error {
-	if o.Mode == OpenOrCreate {
-		return nil
-	}
-	if _, err := o.FS.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return fault.As(store.ErrNotFound, "cannot open store %s: the directory does not exist", dir)
-	}
-	return nil
-}
+// tableOf finds the number of the table in an error of Pebble about one that is missing or has another size.
+var tableOf = regexp.MustCompile(`^L[0-9]: ([0-9]{6,}): `)
 
 // openError converts an error of pebble.Open to one of this package.
 func openError(dir string, fs vfs.FS, err error) error {
-	d := findLogDamage(dir, fs, err)
 	switch {
-	case d != nil:
-		err = fault.As(errors.Join(store.ErrCorrupt, err), "%w", d)
 	case errors.Is(err, pebble.ErrDBDoesNotExist):
 		err = fault.As(errors.Join(store.ErrNotFound, err), "the directory has no store")
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), err.Error() == "lock held by current process":
 		err = fault.As(err, "%w", store.ErrLocked)
 	case foreignFormat(dir, fs):
 		err = fault.As(store.ErrFormat, "it has another format: %w", err)
+	case tableOf.MatchString(err.Error()) && (errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "size mismatch")):
+		path := fs.PathJoin(dir, tableOf.FindStringSubmatch(err.Error())[1]+".sst")
+		err = fault.As(errors.Join(store.ErrCorrupt, err), "table %s is missing or was cut (%s); put it back, restore a copy of the directory or import an export", path, firstLine(err))
 	default:
 		err = corruption(err)
 		if failed := (*os.PathError)(nil); errors.As(err, &failed) && !errors.Is(err, store.ErrCorrupt) {
@@ -99,13 +92,35 @@ func openError(dir string, fs vfs.FS, err error) error {
 	return fmt.Errorf("cannot open store %s: %w", dir, err)
 }
 
-// corruption wraps an error of Pebble about damaged files, with advice.
+// corruption makes an error of Pebble about damaged files one that names the file, with advice.
 func corruption(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) || errors.Is(err, store.ErrCorrupt) {
 		return err
 	}
-	return fmt.Errorf("%w: %w; the disk returned other bytes than were written: "+
-		"check it, then restore a copy of the directory or import an export", store.ErrCorrupt, err)
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return fault.As(err, "%w", corruptionOf(info))
+	}
+	return fault.As(errors.Join(store.ErrCorrupt, err), "%s; %s", firstLine(err), adviceDamaged)
+}
+
+const adviceDamaged = "the disk returned other bytes than were written: check it, then restore a copy of the directory or import an export"
+
+func corruptionOf(info *pebble.DataCorruptionInfo) error {
+	return fault.As(store.ErrCorrupt, "file %s is damaged (%s); %s", info.Path, firstLine(info.Details), adviceDamaged)
+}
+
+// pathOf returns the file that an error of damage is about, "" if it names none.
+func pathOf(err error) string {
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return info.Path
+	}
+	return ""
+}
+
+// firstLine returns what an error of Pebble says: further lines repeat it.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(fmt.Sprint(err), "\n")
+	return strings.TrimPrefix(text, "pebble: ")
 }
 
 // foreignFormat reports whether the database in dir is in a version of Pebble's own format that this

@@ -19,7 +19,7 @@ func TestPebbleFormatIsPinned(t *testing.T) {
 // TestPaceStopsBeforePebble checks that Pebble never stops writes for a full L0: the failure of the store would
 // not end that.
 func TestPaceStopsBeforePebble(t *testing.T) {
-	if o := pebbleOptions("db", Options{FS: vfs.NewMem(), tuning: tuning{memTableBytes: 1 << 20}}, newHealth()); o.L0StopWritesThreshold <= 1000*paceStop {
+	if o := pebbleOptions("db", Options{FS: vfs.NewMem(), tuning: tuning{memTableBytes: 1 << 20}}, newHealth(), nil); o.L0StopWritesThreshold <= 1000*paceStop {
 		t.Errorf("got a stop at %d sublevels; want none", o.L0StopWritesThreshold)
 	}
 }

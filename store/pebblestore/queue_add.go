@@ -69,8 +69,14 @@ func (tx *txn) queueItems(o *addOp) error {
 	if err := a.findForced(); err != nil {
 		return err
 	}
-	if err := a.c.seen.addSorted(a.keys, a.order, a.fresh); err != nil {
+	damaged, err := a.c.seen.addReadable(a.keys, a.order, a.fresh)
+	if err != nil {
 		return err
+	}
+	if damaged != nil {
+		for _, i := range damaged.at {
+			a.verdicts[i].Status = store.Damaged
+		}
 	}
 	a.begin(len(a.items))
 	defer a.end()
@@ -114,6 +120,7 @@ func (a *adder) readQueues() error {
 func (a *adder) judge() {
 	for i := range a.items {
 		switch {
+		case a.verdicts[i].Status == store.Damaged:
 		case a.fresh[i] || a.full[a.items[i].Key]:
 			a.offered(i)
 		case a.forced[a.items[i].Key] != nil:

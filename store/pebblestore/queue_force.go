@@ -1,7 +1,10 @@
 package pebblestore
 
 import (
+	"errors"
+
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // forced is a known key that an item of the step forces, as it was before the step, or as an
@@ -24,6 +27,9 @@ func (a *adder) findForced() error {
 			continue
 		}
 		known, err := a.c.seen.has(&it.Key)
+		if errors.Is(err, runfile.ErrDamaged) {
+			continue // it will not be recorded either
+		}
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func (tx *txn) flush() {
 	tx.s.writeDirty(tx)
 	tx.s.writeQueues(tx)
 	if tx.count(); tx.err == nil {
-		tx.note(guard(func() error { return tx.batch.Commit(pebble.NoSync) }))
+		tx.note(tx.commit(func(b *pebble.Batch) error { return b.Commit(pebble.NoSync) }))
 	}
 	tx.s.sched.unsynced = true
 	tx.batch = tx.s.db.NewBatch()

@@ -254,6 +254,16 @@ func newRowReader(b []byte) rowReader { return rowReader{fields.Reader{B: b}} }
 
 func (r *rowReader) zigzag() int64 { return unzigzag(r.Uvarint()) }
 
+// mostCount is more than any count can be.
+const mostCount = 1 << 48
+
+// counts wants counts to be some that can be: they are lengths and indexes to come.
+func (r *rowReader) counts(counts ...int64) {
+	for _, n := range counts {
+		r.Bad = r.Bad || n < 0 || n > mostCount
+	}
+}
+
 // end returns an error unless all was read.
 func (r *rowReader) end(what string, b []byte) error {
 	if r.Bad || len(r.B) > 0 {

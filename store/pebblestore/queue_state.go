@@ -76,6 +76,7 @@ func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
 	if levels&moreMark != 0 {
 		st.Dropped, st.NotBeforeAt = int64(r.Uvarint()), int64(r.Uvarint())
 	}
+	r.counts(st.Queued, st.Completed, st.Dropped)
 	q := c.NewQueue(name, id, nil, st)
 	for p := range uint8(store.MaxPriority + 1) {
 		if levels&(1<<p) != 0 {
@@ -112,6 +113,7 @@ func (qs *queueState) parse(b []byte) error {
 	if len(r.B) > 0 {
 		n.Dropped = int64(r.Uvarint())
 	}
+	r.counts(n.Held, n.Completed, n.Queues, n.Active, n.Dropped)
 	qs.Restore(n)
 	return r.end("crawl's queues", b)
 }

@@ -5,105 +5,182 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
-	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// A log may be damaged before its end. Pebble then refuses to open: a later record has the
-// offset up to which the log was synced, which proves that acknowledged records are lost.
-// OpenRepair cuts such a log before the damage, so that the store is as it was then, and
-// puts the damaged log and those after it aside.
-
-// logDamage is where a log is damaged.
+// logDamage is where the logs lose acknowledged changes. OpenRepair cuts them there, so that the store is
+// as it was then, and puts the damaged log and those after it aside.
 type logDamage struct {
-	fs       vfs.FS
-	dir      string
-	logs     wal.Logs
-	num      wal.NumWAL // of the damaged log
-	at, size int64      // the bytes before the damage, and all
+	c       *contents
+	n       *note
+	minLog  uint64 // the first log that is needed
+	num     uint64 // the damaged log
+	missing bool   // there is none of that number
+	gap     bool   // the log before it lacks its end
+	stale   bool   // the note is older than the log
+	scan    logScan
+	kept    uint64 // the last change before the damage
 }
 
-// findLogDamage finds the damage that Pebble refused to open for, nil if that was another
-// error. Pebble names the log: others may be damaged without effect, as it needs them no more.
-func findLogDamage(dir string, fs vfs.FS, refused error) *logDamage {
-	_, text, _ := strings.Cut(fmt.Sprintf("%+v", refused), "replaying wal ")
-	var num uint64
-	if _, err := fmt.Sscanf(text, "%d,", &num); err != nil {
-		return nil
+// checkLogs returns where the logs that are needed lose acknowledged changes, nil if nowhere. Otherwise it
+// sets n.acked to the last change that they have.
+func (c *contents) checkLogs(n *note, minLog uint64) (*logDamage, error) {
+	from := map[uint64]uint64{}
+	var nums []uint64
+	for _, l := range n.logs {
+		if l.num >= minLog {
+			nums, from[l.num] = append(nums, l.num), l.from
+		}
 	}
-	d := &logDamage{fs: fs, dir: dir, num: wal.NumWAL(num)}
-	var err error
-	if d.logs, err = wal.Scan(wal.Dir{FS: fs, Dirname: dir}); err != nil {
-		return nil
+	for _, name := range c.names {
+		if num := logNumber(name); num >= max(1, minLog) && from[num] == 0 {
+			nums = append(nums, num)
+		}
 	}
-	log, ok := d.logs.Get(d.num)
-	info, err := fs.Stat(d.path(d.num))
-	if !ok || err != nil {
-		return nil
+	slices.Sort(nums)
+	d := &logDamage{c: c, n: n, minLog: minLog}
+	claim := n.acked
+	noted := false
+	for i, num := range nums {
+		d.num, d.scan = num, logScan{num: num}
+		if d.missing = !c.has(logName(num)); d.missing {
+			return d, nil
+		}
+		var err error
+		if d.scan, err = scanLog(c.fs, c.dir, num); err != nil {
+			return nil, err
+		}
+		if from[num] > 0 {
+			if noted = true; i == 0 {
+				d.kept = from[num] - 1
+			}
+			d.gap = from[num]-1 > d.kept
+		} else if d.stale = d.scan.first+d.scan.claim > 0; d.stale { // it was begun, and noted, before it had a record
+			return d, nil
+		}
+		if s := &d.scan; s.first > 0 || d.gap {
+			if d.gap = d.gap || i > 0 && s.first != d.kept+1; d.gap {
+				s.end = 0
+				return d, nil
+			}
+			d.kept = s.last
+		}
+		claim = max(claim, d.scan.claim)
+		if d.scan.proven || d.scan.torn && i < len(nums)-1 {
+			return d, nil
+		}
 	}
-	d.size = info.Size()
-	r := log.OpenForRead()
-	for err == nil {
-		var at wal.Offset
-		_, at, err = r.NextRecord()
-		d.at = at.Physical
+	if noted && claim > d.kept { // otherwise all that was acknowledged is in tables
+		return d, nil
 	}
-	if !record.IsInvalidRecord(err) || r.Close() != nil {
-		return nil
-	}
-	return d
+	n.acked = max(claim, d.kept)
+	return nil, nil
 }
 
-func (d *logDamage) path(num wal.NumWAL) string {
-	return d.fs.PathJoin(d.dir, fmt.Sprintf("%06d.log", uint64(num)))
-}
+func (d *logDamage) path(num uint64) string { return d.c.fs.PathJoin(d.c.dir, logName(num)) }
 
 // aside returns the path that a log is kept at.
-func (d *logDamage) aside(num wal.NumWAL) string {
-	return d.fs.PathJoin(d.dir, fmt.Sprintf("damaged-%06d.log", uint64(num)))
+func (d *logDamage) aside(num uint64) string {
+	return d.c.fs.PathJoin(d.c.dir, "damaged-"+logName(num))
 }
 
 // Error describes the damage and what to do.
 func (d *logDamage) Error() string {
-	return d.where() + ", and acknowledged records follow: restore a copy of the directory or import an export; " +
+	if d.stale {
+		return fmt.Sprintf("%s is an older copy, without log %s; nothing was changed: put the newest one back, %v",
+			d.c.fs.PathJoin(d.c.dir, noteName), d.path(d.num), errNote)
+	}
+	return d.where() + ", and acknowledged records are lost with it; nothing was changed: put the log back, restore a copy of the directory or import an export; " +
 		"or lose what was recorded after the damage with OpenRepair (firstseen verify --repair)"
 }
 
 func (d *logDamage) where() string {
-	return fmt.Sprintf("log %s is damaged after %d of %d bytes", d.path(d.num), d.at, d.size)
-}
-
-// repaired describes what cut did.
-func (d *logDamage) repaired() string {
-	return d.where() + ": it was cut there, and what was recorded later is lost; the damaged log and those after it are kept as damaged-*.log"
-}
-
-// cut cuts the log before the damage. A power cut in the meantime leaves a log that is still
-// refused, or one that is the last, cut or not: Pebble ends at its damage. So the later logs
-// must be put aside before the damaged one is cut.
-func (d *logDamage) cut() error {
-	part := d.fs.PathJoin(d.dir, "repair.tmp")
-	if err := vfs.LimitedCopy(d.fs, d.path(d.num), part, d.at); err != nil {
-		return err
+	switch {
+	case d.missing:
+		return fmt.Sprintf("log %s is missing", d.path(d.num))
+	case d.gap:
+		return fmt.Sprintf("the log before %s lacks its end", d.path(d.num))
+	case d.scan.torn || d.scan.end < d.scan.size:
+		return fmt.Sprintf("log %s is damaged after %d of %d bytes", d.path(d.num), d.scan.end, d.scan.size)
 	}
-	for _, l := range slices.Backward(d.logs) {
-		if l.Num <= d.num {
-			break
-		}
-		if err := errors.Join(d.fs.Rename(d.path(l.Num), d.aside(l.Num)), syncDir(d.fs, d.dir)); err != nil {
+	return fmt.Sprintf("log %s ends after %d bytes", d.path(d.num), d.scan.size)
+}
+
+// repaired describes what repair did.
+func (d *logDamage) repaired() string {
+	if d.stale {
+		return noteName + " was an older copy: it was made again"
+	}
+	return d.where() + ": what was recorded later is lost; the damaged log and those after it are kept as damaged-*.log"
+}
+
+// repair cuts the log before the damage. A power cut in the meantime leaves a store that is still refused:
+// the note names what is missing until it is written, at last.
+func (d *logDamage) repair(format uint32) error {
+	fs, dir := d.c.fs, d.c.dir
+	if d.stale {
+		return renote(d.c, format)
+	}
+	part := fs.PathJoin(dir, "repair.tmp")
+	if !d.missing {
+		if err := vfs.LimitedCopy(fs, d.path(d.num), part, d.scan.end); err != nil {
 			return err
 		}
 	}
-	if err := d.fs.Remove(d.aside(d.num)); err != nil && !errors.Is(err, os.ErrNotExist) { // of a repair that was cut off
+	for _, name := range slices.Backward(d.c.names) {
+		if num := logNumber(name); num > d.num {
+			if err := errors.Join(fs.Rename(d.path(num), d.aside(num)), syncDir(fs, dir)); err != nil {
+				return err
+			}
+		}
+	}
+	n := *d.n
+	n.acked = d.kept
+	n.logs = slices.DeleteFunc(slices.Clone(n.logs), func(l logNote) bool { return l.num > d.num || l.num == d.num && d.missing })
+	if !d.missing {
+		if err := fs.Remove(d.aside(d.num)); err != nil && !errors.Is(err, os.ErrNotExist) { // of a repair that was cut off
+			return err
+		}
+		if err := vfs.LinkOrCopy(fs, d.path(d.num), d.aside(d.num)); err != nil {
+			return err
+		}
+		if err := errors.Join(fs.Rename(part, d.path(d.num)), syncDir(fs, dir)); err != nil {
+			return err
+		}
+	}
+	return writeNote(fs, dir, &n)
+}
+
+// repair puts right what keeps a store from being opened, and says what it was. If it can't, the error
+// is the one that it got.
+func repair(dir string, opt *Options, refused error) (text string, err error) {
+	var d *logDamage
+	switch {
+	case errors.As(refused, &d):
+		text, err = d.repaired(), d.repair(opt.format)
+	case errors.Is(refused, errNote):
+		c, errList := list(opt.FS, dir)
+		if errList != nil {
+			return "", errors.Join(refused, errList)
+		}
+		text, err = noteName+" was missing or damaged: it was made again; damage to the end of the log before that is not noticed", renote(c, opt.format)
+	default:
+		return "", refused
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot repair: %w: %w", err, refused)
+	}
+	return text, nil
+}
+
+// renote makes the note again.
+func renote(c *contents, format uint32) error {
+	n, err := noteOf(c, format)
+	if err != nil {
 		return err
 	}
-	if err := vfs.LinkOrCopy(d.fs, d.path(d.num), d.aside(d.num)); err != nil {
-		return err
-	}
-	return errors.Join(d.fs.Rename(part, d.path(d.num)), syncDir(d.fs, d.dir))
+	return writeNote(c.fs, c.dir, n)
 }
 
 func syncDir(fs vfs.FS, dir string) error {

@@ -118,9 +118,8 @@ func TestRepairLogFails(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		defer s.Close()
 		r, err := s.Verify(t.Context())
-		return r.Keys, err
+		return r.Keys, errors.Join(err, s.Close())
 	}
 	clone := func(from *vfs.MemFS) *vfs.MemFS {
 		to := vfs.NewMem()

@@ -43,6 +43,9 @@ func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh [
 	*o = seeOp{crawl: crawl, batch: sorter.take(keys), opt: opt}
 	if err = s.find(ctx, o, crawl, o.batch.keys, o.batch.all); err == nil {
 		sorter.give(fresh)
+		if o.damaged != nil {
+			err = sorter.damaged(o.damaged)
+		}
 	}
 	sorter.put(err)
 	return err
@@ -54,13 +57,15 @@ type seeOp struct {
 	opt   store.SeeOptions
 	// durable is set if all keys were known and durable, so that the step need not wait.
 	durable bool
+	damaged *damagedKeys // of the batch
 }
 
 func (o *seeOp) weight() int { return len(o.batch.keys) }
 
 func (o *seeOp) apply(tx *txn) error {
 	c := tx.crawl(o.crawl, true)
-	if err := tx.recordSorted(c, o.batch.keys, o.batch.all, o.batch.fresh); err != nil {
+	var err error
+	if o.damaged, err = tx.recordSorted(c, o.batch.keys, o.batch.all, o.batch.fresh); err != nil {
 		return err
 	}
 	if o.opt.UnicodeHosts {

@@ -53,9 +53,11 @@ func (s *Store) applySees(tx *txn, run []*request) int {
 	if len(m.ops) == 0 {
 		return 0
 	}
-	if err := s.applyOne(tx, m); err != nil {
+	if s.applyOne(tx, m) != nil { // nothing was recorded: the steps that can be are
 		for _, r := range run {
-			r.err = err
+			if r.op != nil {
+				r.err = s.applyOne(tx, r.op)
+			}
 		}
 	}
 	clear(m.ops)
@@ -67,9 +69,11 @@ func (m *seeMerger) weight() int { return len(m.keys) }
 // apply implements op: it records all keys, and answers each step.
 func (m *seeMerger) apply(tx *txn) error {
 	b := m.sorter.take(m.keys)
-	if err := tx.recordSorted(tx.crawl(m.ops[0].crawl, true), b.keys, b.all, b.fresh); err != nil {
+	c := tx.crawl(m.ops[0].crawl, true)
+	if err := c.seen.addSorted(b.keys, b.all, b.fresh); err != nil {
 		return err
 	}
+	tx.packFresh(c, b.keys, b.all, b.fresh)
 	if cap(m.fresh) < len(m.keys) {
 		m.fresh = make([]bool, cap(m.keys))
 	}

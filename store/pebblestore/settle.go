@@ -2,8 +2,10 @@ package pebblestore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -27,6 +29,7 @@ type settleOp struct {
 	crawl   string
 	list    []store.Settlement
 	answers []store.SettleStatus
+	damaged map[store.Key]bool // keys that cannot be looked up
 }
 
 func (o *settleOp) weight() int { return max(1, len(o.list)) }
@@ -36,7 +39,11 @@ func (o *settleOp) apply(tx *txn) error {
 		return err
 	}
 	for i := range o.list {
-		o.answers[i] = tx.settle(o.crawl, &o.list[i])
+		if st := &o.list[i]; st.Token == 0 && o.damaged[st.Key] {
+			o.answers[i] = store.Unreadable
+		} else {
+			o.answers[i] = tx.settle(o.crawl, st)
+		}
 	}
 	return nil
 }
@@ -54,7 +61,14 @@ func (o *settleOp) prepare(tx *txn) error {
 		l := c.queues.Leases[st.Key]
 		reads = reads || l == nil && st.Token == 0 || l != nil && l.Cut && tx.s.keeps(st)
 		if st.Token == 0 && !c.seen.trusted() {
-			if _, err := c.seen.has(&st.Key); err != nil {
+			_, err := c.seen.has(&st.Key)
+			switch {
+			case errors.Is(err, runfile.ErrDamaged):
+				if o.damaged == nil {
+					o.damaged = map[store.Key]bool{}
+				}
+				o.damaged[st.Key] = l == nil || l.Queue.Retired() // a leased key is known
+			case err != nil:
 				return err
 			}
 		}
@@ -121,7 +135,8 @@ func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool)
 	rec.Change(st)
 	tx.s.texts.drop(c.num, &st.Key)
 	if !known {
-		tx.note(tx.recordSorted(c, []store.Key{st.Key}, first, make([]bool, 1)))
+		_, err := tx.recordSorted(c, []store.Key{st.Key}, first, make([]bool, 1)) // it was looked up before
+		tx.note(err)
 	}
 	if st.UnicodeHost {
 		tx.unicodeHosts()

@@ -43,6 +43,16 @@ func (s *sorter) give(fresh []bool) {
 	}
 }
 
+// damaged returns the error for keys of the last take that could not be looked up.
+func (s *sorter) damaged(d *damagedKeys) *store.DamagedKeys {
+	e := &store.DamagedKeys{Err: d.err}
+	for _, i := range d.at {
+		e.At = append(e.At, int(s.order[i]))
+	}
+	slices.Sort(e.At)
+	return e
+}
+
 // identity returns the numbers from 0 to n-1.
 func identity(n int) []uint32 {
 	all := make([]uint32, n)

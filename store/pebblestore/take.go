@@ -1,7 +1,11 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -102,6 +106,10 @@ func (o *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64,
 			break
 		}
 		k, err := o.level(c, q, priority, n-got)
+		if err = corruption(err); errors.Is(err, store.ErrCorrupt) {
+			o.putOff(q, err)
+			break
+		}
 		if err != nil {
 			return got, room - o.room, err
 		}
@@ -111,6 +119,15 @@ func (o *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64,
 		o.changedRow(q)
 	}
 	return got, room - o.room, nil
+}
+
+// damagedPause is how long a queue waits whose first URLs cannot be read.
+const damagedPause = int64(time.Minute / time.Millisecond)
+
+// putOff tells of the damage of a queue, and serves others for now. Nothing of that is written.
+func (o *takeOp) putOff(q *sched.Queue, err error) {
+	o.s.damage.note(cmp.Or(pathOf(err), q.Name), fmt.Errorf("cannot lease URLs of queue %q: %w", q.Name, err))
+	q.NotBefore, q.NotBeforeAt = max(q.NotBefore, o.r.Now+damagedPause), o.r.Now
 }
 
 // renew leases again a URL whose lease ran out.

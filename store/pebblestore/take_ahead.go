@@ -1,8 +1,10 @@
 package pebblestore
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -87,7 +89,7 @@ func (o *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.
 	if err := o.seek(c, q, priority); err != nil {
 		return nil, err
 	}
-	rows := make([]sched.Record, 0, min(want, int(q.Queued)))
+	rows := make([]sched.Record, 0, max(0, min(want, int(q.Queued))))
 	room := max(1, want-n-1) * aheadBytes // for rows beyond those wanted now
 	left := o.room                        // for rows wanted now
 	for ok := o.it.First(); ok && len(rows) < want && room > 0; ok = o.it.Next() {
@@ -98,6 +100,9 @@ func (o *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.
 		rec, err := recordAt(o.it.Key(), value)
 		if err != nil {
 			return nil, err
+		}
+		if int64(len(rows)) >= q.Queued {
+			return nil, fmt.Errorf("queue %q has more URLs than its state counts, %d: %w", q.Name, q.Queued, store.ErrCorrupt)
 		}
 		if rows = append(rows, rec); len(rows) > n+1 {
 			room -= rowBytes(&rec)

@@ -1,7 +1,9 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,15 +15,16 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 )
 
 // An upgrade changes the rows of one format to those of the next. It works on a copy, which is
 // thrown away unless it is completed, so it may write any number of batches.
-type upgrade func(ctx context.Context, db *pebble.DB) error
+type upgrade func(u *upgrading, db *pebble.DB) error
 
 // upgrades has the upgrade from each format that can be read to the next. Format 3 is the oldest
 // that is ever read: a change of formatVersion needs the upgrade from the format before.
-var upgrades = map[uint32]upgrade{}
+var upgrades = map[uint32]upgrade{3: (*upgrading).runs}
 
 // Upgrade copies the store in directory from to directory to, in the format that this program
 // reads and writes: keys with their ages, queues, leases and settings. It returns the format of
@@ -56,7 +59,14 @@ type upgrading struct {
 // copy copies the files of a store that has another format, and returns its format.
 func (u *upgrading) copy() (was uint32, err error) {
 	u.opt.Mode = OpenReadOnly
-	db, err := openPebble(u.from, u.opt, newHealth()) // which locks the directory
+	n, err := examine(u.from, &u.opt)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("cannot open store %s: %w", u.from, err)
+	case n == nil || n.creating:
+		return 0, fault.As(store.ErrNotFound, "cannot open store %s: the directory has no store", u.from)
+	}
+	db, err := openPebble(u.from, u.opt, newHealth(), nil) // which locks the directory
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +84,7 @@ func (u *upgrading) copy() (was uint32, err error) {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return was, err
 	}
-	if err := u.opt.FS.RemoveAll(u.tmp); err != nil { // of an attempt that was ended
+	if err := Remove(u.opt.FS, u.tmp); err != nil { // of an attempt that was ended
 		return was, err
 	}
 	return was, u.files()
@@ -120,10 +130,17 @@ func (u *upgrading) complete() error {
 	if err := u.steps(); err != nil {
 		return err
 	}
+	fs := u.opt.FS
+	c, err := list(fs, u.tmp)
+	if err != nil {
+		return err
+	}
+	if err := renote(c, u.opt.format); err != nil {
+		return err
+	}
 	if err := u.verify(); err != nil {
 		return err
 	}
-	fs := u.opt.FS
 	if err := fs.Remove(u.to); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -137,13 +154,13 @@ func (u *upgrading) complete() error {
 func (u *upgrading) steps() (err error) {
 	h := newHealth()
 	u.opt.Mode = OpenExisting
-	db, err := openPebble(u.tmp, u.opt, h)
+	db, err := openPebble(u.tmp, u.opt, h, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close(), h.failure()) }()
 	for format := u.was; format < u.opt.format; format++ {
-		if err := u.opt.upgrades[format](u.ctx, db); err != nil {
+		if err := u.opt.upgrades[format](u, db); err != nil {
 			return fmt.Errorf("cannot take its rows from format %d to %d: %w", format, format+1, err)
 		}
 		if err := db.Set(metaKey(metaFormat), binary.BigEndian.AppendUint32(nil, format+1), pebble.Sync); err != nil {
@@ -151,6 +168,89 @@ func (u *upgrading) steps() (err error) {
 		}
 	}
 	return db.Flush()
+}
+
+// runs writes the run files again, for format 4: their checksums cover where something is.
+func (u *upgrading) runs(db *pebble.DB) error {
+	type section struct {
+		gen   uint32
+		place runfile.Place
+	}
+	files := map[runfile.ID][]section{}
+	err := scanRows(db, []byte{tableRun}, rowBound(tableRun), func(key, value []byte) error {
+		gen, id, place, err := parseRunRow(key, value)
+		files[id] = append(files[id], section{gen, place})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	dir := u.opt.FS.PathJoin(u.tmp, "runs")
+	for id, sections := range files {
+		b := db.NewBatch()
+		err := copyRuns(u.opt.FS, dir, id, func(old *runfile.File, w *runfile.Writer, to runfile.ID) error {
+			for _, s := range sections {
+				place, err := copyRun(u.ctx, old, w, s.gen, s.place)
+				if err != nil {
+					return err
+				}
+				if err := errors.Join(b.Delete(appendRunRow(nil, s.gen, id), nil), b.Set(appendRunRow(nil, s.gen, to), appendPlace(nil, place), nil)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			err = b.Commit(pebble.Sync)
+		}
+		if err = errors.Join(err, b.Close()); err != nil {
+			return err
+		}
+		if err := u.opt.FS.Remove(u.opt.FS.PathJoin(dir, id.Name())); err != nil {
+			return err
+		}
+	}
+	return syncDir(u.opt.FS, dir)
+}
+
+// copyRuns makes a run file of another.
+func copyRuns(fs vfs.FS, dir string, from runfile.ID, sections func(old *runfile.File, w *runfile.Writer, to runfile.ID) error) (err error) {
+	old, err := runfile.Open(fs, dir, from)
+	if err != nil {
+		return err
+	}
+	defer old.Release()
+	var to runfile.ID
+	_, _ = rand.Read(to[:]) // it never fails
+	w, err := runfile.Create(fs, dir, to)
+	if err != nil {
+		return err
+	}
+	if err = sections(old, w, to); err == nil {
+		err = w.Finish()
+	}
+	return errors.Join(err, w.Close())
+}
+
+// copyRun copies a run, and returns its place in the new file.
+func copyRun(ctx context.Context, old *runfile.File, w *runfile.Writer, owner uint32, at runfile.Place) (place runfile.Place, err error) {
+	r, err := old.Run(owner, at)
+	if err != nil {
+		return place, err
+	}
+	w.Begin(owner, at.Keys)
+	for from := r.Read(nil); ; {
+		keys, err := from.Next()
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return place, err
+		}
+		if len(keys) == 0 {
+			return w.End()
+		}
+		if err := w.Add(keys); err != nil {
+			return place, err
+		}
+	}
 }
 
 // verify opens the copy as a store and reads all of it.

@@ -2,7 +2,7 @@ package pebblestore
 
 import (
 	"bytes"
-	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -49,7 +49,7 @@ func backwards(db *pebble.DB, secretFrom, secretTo byte) error {
 func upgradeOptions(fs vfs.FS) Options {
 	opt := Options{FS: fs, KeepURLs: true}
 	opt.flushKeys, opt.format = 100, nextFormat
-	opt.upgrades = map[uint32]upgrade{formatVersion: func(_ context.Context, db *pebble.DB) error {
+	opt.upgrades = map[uint32]upgrade{formatVersion: func(_ *upgrading, db *pebble.DB) error {
 		return backwards(db, metaSecretOld, metaSecret)
 	}}
 	return opt
@@ -90,6 +90,14 @@ func oldStore(t *testing.T, fs vfs.FS) string {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := readNote(fs, "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.format = formatVersion
+	if err := writeNote(fs, "db", n); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -214,11 +222,11 @@ func TestUpgradeRefused(t *testing.T) {
 		"no step":                          {func(_ vfs.FS, opt *Options) error { opt.upgrades = nil; return nil }, store.ErrFormat},
 		"no second step":                   {func(_ vfs.FS, opt *Options) error { opt.format++; return nil }, store.ErrFormat},
 		"a step that fails": {func(_ vfs.FS, opt *Options) error {
-			opt.upgrades[formatVersion] = func(context.Context, *pebble.DB) error { return errStep }
+			opt.upgrades[formatVersion] = func(*upgrading, *pebble.DB) error { return errStep }
 			return nil
 		}, errStep},
 		"a step that loses rows": {func(_ vfs.FS, opt *Options) error {
-			opt.upgrades[formatVersion] = func(_ context.Context, db *pebble.DB) error {
+			opt.upgrades[formatVersion] = func(_ *upgrading, db *pebble.DB) error {
 				return errors.Join(backwards(db, metaSecretOld, metaSecret), db.DeleteRange([]byte{tablePacked}, rowBound(tablePacked), pebble.Sync))
 			}
 			return nil
@@ -292,3 +300,44 @@ func TestUpgradeCrashes(t *testing.T) {
 		t.Errorf("got %d crashes, %d with a new store; want some of both", len(clones), whole)
 	}
 }
+
+// TestUpgradeFrom3 migrates stores that the last program of format 3 made, closed and killed, and finds all that
+// program listed. Open refuses them with the command, and changes nothing.
+func TestUpgradeFrom3(t *testing.T) {
+	for _, name := range []string{"closed", "killed"} {
+		fs := vfs.NewMem()
+		if ok, err := vfs.Clone(vfs.Default, fs, "testdata/format3/"+name, "db"); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+		opt := Options{FS: fs, KeepURLs: true, Clock: func() time.Time { return now }}
+		before := filesOf(t, fs, "db")
+		for _, mode := range []Mode{OpenOrCreate, OpenExisting, OpenReadOnly, OpenRepair} {
+			opt.Mode = mode
+			if _, err := Open("db", opt); !errors.Is(err, store.ErrFormat) || !strings.Contains(err.Error(), "firstseen migrate --db db --to NEW") {
+				t.Errorf("%s, mode %d: got %v; want ErrFormat and the command", name, mode, err)
+			}
+		}
+		opt.Mode = OpenOrCreate
+		if was, is, err := Upgrade(t.Context(), "db", "new", opt); was != 3 || is != 4 || err != nil {
+			t.Fatalf("%s: got formats %d and %d, %v; want 3 and 4", name, was, is, err)
+		}
+		if filesOf(t, fs, "db") != before {
+			t.Errorf("%s: the old store has changed", name)
+		}
+		s := mustOpen(t, "new", opt)
+		wantSound(t, s)
+		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(allOf(t, s)))); sum != listedFrom3 {
+			t.Errorf("%s: got %s; want what the old program listed", name, allOf(t, s))
+		}
+		if n := see(t, s, "keys", testKeys(0, 560)); n != 10 {
+			t.Errorf("%s: got %d new keys; want the 10 that were forgotten", name, n)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// listedFrom3 is the SHA-256 of what allOf returned in the program of format 3.
+const listedFrom3 = "0e94c3784bc750864d01e4883d652e34718ec0a2c1f8814c9abcab2842acd64d"

@@ -301,12 +301,16 @@ func (v *verifier) run(key, value []byte) error {
 		return nil
 	}
 	r := g.runs[i]
+	if err := r.File.Damage(); err != nil {
+		v.found(key, "%v", err)
+	}
 	g.runs = slices.Delete(g.runs, i, i+1)
 	var last store.Key
 	n := int64(0)
 	for from := r.Read(nil); ; {
 		keys, err := from.Next()
 		if err != nil {
+			v.s.damage.note(r.File.Path(), err)
 			return err
 		}
 		if len(keys) == 0 {

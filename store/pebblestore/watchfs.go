@@ -3,12 +3,15 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/store/internal/flock"
 )
 
 // watchFS is the file system under Pebble, which ends the process if it cannot write a log or
@@ -17,11 +20,16 @@ import (
 // So no goroutine of Pebble waits for the disk, and Close closes Pebble as usual. The answerer
 // checks after each sync whether the store has failed, so no caller takes a dropped write for a
 // durable one.
+//
+// It keeps the note: no log has a record before the note names it, and none is removed before the note has
+// the manifest without it.
 type watchFS struct {
 	vfs.FS
 	h        *health
-	dir      string // of the store: files elsewhere, as of a backup, it can do without
+	note     *noteKeeper // nil for none
+	dir      string      // of the store: files elsewhere, as of a backup, it can do without
 	readOnly bool
+	locked   bool // the directory
 }
 
 // need is how much Pebble needs a file or a change of a directory.
@@ -34,12 +42,15 @@ const (
 )
 
 // newWatchFS returns the file system for the store in a directory.
-func newWatchFS(dir string, opt Options, h *health) *watchFS {
-	return &watchFS{FS: opt.FS, h: h, dir: dir, readOnly: opt.Mode == OpenReadOnly}
+func newWatchFS(dir string, opt Options, h *health, n *noteKeeper) *watchFS {
+	return &watchFS{FS: opt.FS, h: h, note: n, dir: dir, readOnly: opt.Mode == OpenReadOnly, locked: opt.locked}
 }
 
-// change makes a change of the disk, unless the store has failed.
+// change makes a change of the disk, unless the store has failed or is only read.
 func (fs *watchFS) change(n need, f func() error) error {
+	if fs.readOnly {
+		return errReadOnly
+	}
 	if fs.h.isDead() {
 		if n == optional {
 			return fs.h.err
@@ -52,6 +63,16 @@ func (fs *watchFS) change(n need, f func() error) error {
 		return nil
 	}
 	return err
+}
+
+var errReadOnly = errors.New("the store is open for reading only")
+
+// logOf returns the number of a log of the store whose changes are noted, 0 for any other file.
+func (fs *watchFS) logOf(name string) uint64 {
+	if fs.note == nil || fs.PathDir(name) != fs.PathDir(fs.PathJoin(fs.dir, "x")) {
+		return 0
+	}
+	return logNumber(fs.PathBase(name))
 }
 
 // need returns how much Pebble needs a directory, or a file that it writes for a purpose.
@@ -70,10 +91,14 @@ func (fs *watchFS) create(name string, c vfs.DiskWriteCategory, f func() (vfs.Fi
 	w := &watchFile{File: vfs.NewMemFile(nil), fs: fs, need: fs.need(fs.PathDir(name), c)}
 	err := fs.change(w.need, func() error {
 		file, err := f()
-		if err == nil {
-			w.File = file
+		if err != nil {
+			return err
 		}
-		return err
+		w.File = file
+		if num := fs.logOf(name); num > 0 {
+			return fs.note.began(num)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -92,12 +117,29 @@ func (fs *watchFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 			return nil, err
 		}
 	}
-	return fs.create(name, c, func() (vfs.File, error) { return fs.FS.Create(name, c) })
+	f, err := fs.create(name, c, func() (vfs.File, error) { return fs.FS.Create(name, c) })
+	if c == "pebble-manifest" && err == nil && fs.note != nil {
+		f = &manifestFile{watchFile: f.(*watchFile), manifestNote: manifestOf(fs.PathBase(name))}
+	}
+	return f, err
 }
 
 // ReuseForWrite implements vfs.FS.
 func (fs *watchFS) ReuseForWrite(oldName, newName string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return fs.create(newName, c, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldName, newName, c) })
+	return fs.create(newName, c, func() (vfs.File, error) {
+		if err := fs.removing(oldName); err != nil {
+			return nil, err
+		}
+		return fs.FS.ReuseForWrite(oldName, newName, c)
+	})
+}
+
+// removing notes that a file will be removed.
+func (fs *watchFS) removing(name string) error {
+	if num := fs.logOf(name); num > 0 {
+		return fs.note.removing(num)
+	}
+	return nil
 }
 
 // OpenDir implements vfs.FS.
@@ -111,21 +153,54 @@ func (fs *watchFS) OpenDir(name string) (vfs.File, error) {
 
 // Remove implements vfs.FS.
 func (fs *watchFS) Remove(name string) error {
-	return fs.change(retried, func() error { return fs.FS.Remove(name) })
+	return fs.change(retried, func() error {
+		if err := fs.removing(name); err != nil {
+			return err
+		}
+		return fs.FS.Remove(name)
+	})
 }
 
-// Rename implements vfs.FS.
+// Rename implements vfs.FS. Pebble renames its options during Open, and if it can't leaves goroutines behind that
+// end the process.
 func (fs *watchFS) Rename(oldName, newName string) error {
-	return fs.change(retried, func() error { return fs.FS.Rename(oldName, newName) })
+	return fs.change(fs.need(fs.PathDir(newName), vfs.WriteCategoryUnspecified), func() error { return fs.FS.Rename(oldName, newName) })
 }
 
-// Lock implements vfs.FS. Where nothing can be written, reading needs no lock.
+// Lock implements vfs.FS. The directory is locked already, if that is possible (see lockDir): the file
+// LOCK is for programs of earlier versions, and a reader leaves it alone.
 func (fs *watchFS) Lock(name string) (io.Closer, error) {
+	if fs.locked && fs.readOnly {
+		return io.NopCloser(nil), nil
+	}
 	c, err := fs.FS.Lock(name)
 	if err != nil && fs.readOnly && errors.Is(err, syscall.EROFS) {
 		return io.NopCloser(nil), nil
 	}
 	return c, err
+}
+
+// lockDir locks a directory, before anything in it is read. It returns nil for one that does not exist, or where
+// directories cannot be locked.
+func lockDir(fs vfs.FS, dir string) (vfs.File, error) {
+	f, err := fs.OpenDir(dir)
+	if err != nil {
+		if isMissing(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	err = errors.ErrUnsupported
+	if f.Fd() != vfs.InvalidFd {
+		err = flock.Lock(f.Fd())
+	}
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return nil, errors.Join(err, f.Close())
 }
 
 // Unwrap implements vfs.FS.
@@ -157,6 +232,29 @@ func (f *watchFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Stat implements vfs.File. Pebble asks a log that it uses again for its size, and panics if it does not learn it.
+func (f *watchFile) Stat() (vfs.FileInfo, error) {
+	var info vfs.FileInfo
+	err := f.fs.change(f.need, func() (err error) {
+		info, err = f.File.Stat()
+		return err
+	})
+	if err == nil && info == nil { // the store has failed
+		return vfs.NewMemFile(nil).Stat()
+	}
+	return info, err
+}
+
+// Close implements vfs.File. Pebble panics if it cannot close a log.
+func (f *watchFile) Close() error {
+	err := f.File.Close()
+	if err != nil && f.need == vital {
+		f.fs.h.die(fmt.Errorf("cannot close a file: %w", err))
+		return nil
+	}
+	return err
+}
+
 // Sync implements vfs.File.
 func (f *watchFile) Sync() error { return f.fs.change(f.need, f.File.Sync) }
 
@@ -173,4 +271,31 @@ func (f *watchFile) SyncTo(length int64) (full bool, err error) {
 		return err
 	})
 	return full, err
+}
+
+// manifestFile is a manifest, whose synced part is noted.
+type manifestFile struct {
+	*watchFile
+	manifestNote
+}
+
+func manifestOf(name string) (m manifestNote) {
+	_, _ = fmt.Sscanf(name, "MANIFEST-%d", &m.num) // or it stays 0, which is never noted
+	return m
+}
+
+// Write implements vfs.File.
+func (f *manifestFile) Write(p []byte) (int, error) {
+	n, err := f.watchFile.Write(p)
+	f.length, f.sum = f.length+int64(n), crc32.Update(f.sum, castagnoli, p[:n])
+	return n, err
+}
+
+// Sync implements vfs.File.
+func (f *manifestFile) Sync() error {
+	err := f.watchFile.Sync()
+	if err == nil && !f.fs.h.isDead() {
+		f.fs.note.synced(f.manifestNote)
+	}
+	return err
 }

@@ -49,7 +49,7 @@ func TestMarkerWithoutDirectory(t *testing.T) {
 		return nil
 	}))
 	h := newHealth()
-	f, err := newWatchFS("db", Options{FS: fs}, h).Create("db/marker.manifest.000002.MANIFEST-000003", vfs.WriteCategoryUnspecified)
+	f, err := newWatchFS("db", Options{FS: fs}, h, nil).Create("db/marker.manifest.000002.MANIFEST-000003", vfs.WriteCategoryUnspecified)
 	if err != nil {
 		t.Fatalf("got %v; want that Pebble does not learn of it", err)
 	}
@@ -153,7 +153,7 @@ func brokenFS(t *testing.T, broken *atomic.Bool) (*watchFS, *health) {
 		return nil
 	}))
 	h := newHealth()
-	return newWatchFS("db", Options{FS: fs}, h), h
+	return newWatchFS("db", Options{FS: fs}, h, nil), h
 }
 
 // lastManifest is the name of the newest manifest, "" when there is none.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/logs"
+	"github.com/firstseen/firstseen/cmd/internal/sealed"
 )
 
 // Journal is a file that records the progress of each import. It is written after the keys are
@@ -64,13 +64,13 @@ func OpenJournal(dir string) (*Journal, error) {
 // maxEntry bounds a line of a journal in bytes.
 const maxEntry = 1 << 20
 
-// read reads the entries. A line that was cut off, or that is too long to be one, is of no import.
+// read reads the entries. A line that was cut off or damaged, or that is too long to be one, is of no import.
 func (j *Journal) read(r io.Reader) error {
 	in := bufio.NewReader(r)
 	for {
 		line, tooLong, err := logs.ReadLine(in, maxEntry)
 		var e entry
-		if tooLong == 0 && json.Unmarshal(line, &e) == nil {
+		if tooLong == 0 && sealed.Unmarshal(line, &e) == nil {
 			j.done[e.key()] = e
 		}
 		if errors.Is(err, io.EOF) {
@@ -187,7 +187,7 @@ func (p *Part) write() error {
 	if !p.known {
 		return nil
 	}
-	line, err := json.Marshal(p.e)
+	line, err := sealed.Marshal(p.e)
 	if err == nil {
 		_, err = p.j.file.Write(append(line, '\n'))
 	}

@@ -7,7 +7,6 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +18,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/firstseen/firstseen/cmd/internal/sealed"
+	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
 )
 
@@ -32,6 +35,9 @@ type Info struct {
 	Copied  int64     `json:"copied_bytes"` // that it shares with no other directory
 	// Removed are the older backups that it replaced. They are not in the note.
 	Removed []string `json:"removed,omitempty"`
+	// Damaged says why the note cannot be read; the other fields are not set then. Such a backup is neither used nor
+	// removed.
+	Damaged string `json:"damaged,omitempty"`
 }
 
 // The errors of Make that the caller causes.
@@ -68,12 +74,15 @@ func Open(path string, s Store, from string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return nil, fmt.Errorf("cannot make the directory of backups: %w", err)
 	}
-	left, err := filepath.Glob(filepath.Join(path, "*"+partial))
+	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot list backups: %w", err)
 	}
-	for _, dir := range left {
-		if err := os.RemoveAll(dir); err != nil {
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), partial); !ok || !names.MatchString(name) || !e.IsDir() {
+			continue
+		}
+		if err := remove(filepath.Join(path, e.Name())); err != nil && !errors.Is(err, store.ErrInvalid) { // what others put there stays
 			return nil, fmt.Errorf("cannot remove an incomplete backup: %w", err)
 		}
 	}
@@ -110,16 +119,19 @@ func (d *Dir) Make(ctx context.Context, name string, keep int) (Info, error) {
 }
 
 func (d *Dir) make(ctx context.Context, info *Info) (err error) {
-	earlier, err := d.List()
+	earlier, err := d.whole()
 	if err != nil {
 		return err
 	}
 	tmp := filepath.Join(d.path, info.Name+partial)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(tmp))
+			err = errors.Join(err, remove(tmp))
 		}
 	}()
+	if err := remove(tmp); err != nil {
+		return err
+	}
 	size, err := d.store.Backup(ctx, tmp, d.paths(earlier)...)
 	if err != nil {
 		return err
@@ -130,7 +142,7 @@ func (d *Dir) make(ctx context.Context, info *Info) (err error) {
 	}
 	info.Keys, info.Bytes, info.Copied = size.Keys, size.Bytes+besides, size.Copied+besides
 	info.Seconds = time.Since(info.Created).Seconds()
-	note, err := json.Marshal(info)
+	note, err := sealed.Marshal(info)
 	if err != nil {
 		return err
 	}
@@ -162,15 +174,15 @@ func (d *Dir) List() ([]Info, error) {
 	}
 	all := []Info{}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), partial) {
+		if strings.HasSuffix(e.Name(), partial) || !e.IsDir() {
 			continue
 		}
 		info, err := readNote(filepath.Join(d.path, e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // not a backup, or removed since
 		}
-		if err != nil {
-			return nil, err
+		if err != nil { // it is listed, and nothing more: others can be made and removed
+			info = Info{Name: e.Name(), Damaged: err.Error()}
 		}
 		all = append(all, info)
 	}
@@ -178,9 +190,20 @@ func (d *Dir) List() ([]Info, error) {
 	return all, nil
 }
 
+// whole lists the backups whose notes can be read.
+func (d *Dir) whole() ([]Info, error) {
+	all, err := d.List()
+	return slices.DeleteFunc(all, func(b Info) bool { return b.Damaged != "" }), err
+}
+
+// remove removes a backup, or a part of one. If it has what no backup has, it stays.
+func remove(dir string) error {
+	return pebblestore.Remove(vfs.Default, dir, append([]string{noteName}, besides...)...)
+}
+
 // prune removes the oldest backups beyond a number.
 func (d *Dir) prune(keep int) (removed []string, err error) {
-	all, err := d.List()
+	all, err := d.whole()
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +213,7 @@ func (d *Dir) prune(keep int) (removed []string, err error) {
 		if err := os.Rename(old, old+partial); err != nil {
 			return removed, fmt.Errorf("cannot remove an old backup: %w", err)
 		}
-		if err := os.RemoveAll(old + partial); err != nil {
+		if err := remove(old + partial); err != nil {
 			return removed, fmt.Errorf("cannot remove an old backup: %w", err)
 		}
 		removed, all = append(removed, all[0].Name), all[1:]
@@ -205,8 +228,8 @@ func readNote(dir string) (Info, error) {
 		return Info{}, err
 	}
 	var info Info
-	if err := json.Unmarshal(text, &info); err != nil {
-		return Info{}, fmt.Errorf("cannot read the note of backup %s: %w", dir, err)
+	if err := sealed.Unmarshal(text, &info); err != nil {
+		return Info{}, fmt.Errorf("cannot read %s: %w", filepath.Join(dir, noteName), err)
 	}
 	info.Name = filepath.Base(dir)
 	return info, nil

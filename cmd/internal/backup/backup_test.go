@@ -151,7 +151,7 @@ func TestRefused(t *testing.T) {
 type halfStore struct{ crash func() }
 
 func (h *halfStore) Backup(_ context.Context, dir string, _ ...string) (pebblestore.BackupSize, error) {
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "runs"), 0o755), os.WriteFile(filepath.Join(dir, "half"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "runs"), 0o755), os.WriteFile(filepath.Join(dir, "000004.sst"), nil, 0o600)); err != nil {
 		return pebblestore.BackupSize{}, err
 	}
 	h.crash()
@@ -218,5 +218,56 @@ func TestRestoreDamaged(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "new*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("got %q, %v; want nothing left", left, err)
+	}
+}
+
+// TestForeign: what others put into the directory of backups stays, and stops nothing: a file, a link, a directory that
+// looks like a part of a backup, a file in such a part, and a damaged note.
+func TestForeign(t *testing.T) {
+	dir := t.TempDir()
+	db, path := filepath.Join(dir, "db"), filepath.Join(dir, "backups")
+	s := openStore(t, db)
+	see(t, s, 1)
+	d, err := Open(path, s, db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if _, err := d.Make(t.Context(), name, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note := filepath.Join(path, "a", noteName)
+	text, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	stray := []string{"notes.txt", "mine.partial", filepath.Join("c.partial", "thesis.odt"), filepath.Join("d.partial", "runs", "thesis.odt")}
+	for _, name := range stray {
+		name = filepath.Join(path, name)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte("mine"), 0o600))
+	}
+	if err = errors.Join(err, os.WriteFile(note, text, 0o600), os.Symlink("nowhere", filepath.Join(path, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Open(path, s, db); err != nil {
+		t.Fatal(err)
+	}
+	info, err := d.Make(t.Context(), "e", 1)
+	if err != nil || !slices.Equal(info.Removed, []string{"b"}) {
+		t.Errorf("got %+v, %v; want a backup that replaces b", info, err)
+	}
+	all, err := d.List()
+	if err != nil || len(all) != 2 || all[0].Name != "a" || !strings.Contains(all[0].Damaged, "checksum") || all[1].Name != "e" {
+		t.Errorf("got %+v, %v; want a, damaged, and e", all, err)
+	}
+	for _, name := range stray {
+		if text, err := os.ReadFile(filepath.Join(path, name)); string(text) != "mine" {
+			t.Errorf("%s: got %q, %v; want it as it was", name, text, err)
+		}
+	}
+	if _, err := Restore(t.Context(), filepath.Join(path, "a"), filepath.Join(dir, "new")); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("got %v of a backup whose note is damaged; want ErrCorrupt", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -29,10 +30,10 @@ func Restore(ctx context.Context, from, to string) (info Info, err error) {
 	tmp := filepath.Clean(to) + partial
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("cannot restore %s to %s: %w", from, to, err), os.RemoveAll(tmp))
+			err = errors.Join(fmt.Errorf("cannot restore %s to %s: %w", from, to, err), remove(tmp))
 		}
 	}()
-	if err := os.RemoveAll(tmp); err != nil { // of an attempt that was ended
+	if err := remove(tmp); err != nil { // of an attempt that was ended
 		return info, err
 	}
 	if err := copyTree(ctx, from, tmp); err != nil {
@@ -65,7 +66,7 @@ func wantEmpty(dir string) error {
 	return err
 }
 
-// copyTree links or copies all files but the note.
+// copyTree links or copies the files of a store and those beside it. Those of others are left out.
 func copyTree(ctx context.Context, from, to string) error {
 	dirs := []string{filepath.Dir(to)}
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
@@ -81,10 +82,12 @@ func copyTree(ctx context.Context, from, to string) error {
 		}
 		target := filepath.Join(to, rel)
 		switch {
+		case e.IsDir() && rel != "." && rel != "runs" && rel != "captures":
+			return filepath.SkipDir // of others
 		case e.IsDir():
 			dirs = append(dirs, target)
 			return os.Mkdir(target, 0o755)
-		case rel == noteName || rel == "LOCK":
+		case rel == "LOCK" || !pebblestore.IsFile(filepath.ToSlash(rel)) && !slices.Contains(besides, rel):
 			return nil
 		case neverChanges(rel) && os.Link(path, target) == nil:
 			return nil

@@ -320,6 +320,7 @@ var refusals = map[frontier.Reason]string{
 	frontier.ReasonRepeats:   "a segment of the path occurs more often than --traps allow; skip_traps accepts it",
 	frontier.ReasonQueries:   "too many different queries of this path are queued already (--traps); skip_traps accepts it",
 	frontier.ReasonFull:      "the queue or the crawl is full (--max-per-queue, --max-held)",
+	frontier.ReasonDamaged:   "the disk damaged what says whether the URL was seen: restore a backup",
 	frontier.ReasonRedirects: "the URL was redirected too many times in a row",
 }
 

@@ -37,7 +37,7 @@ func newStoreGauges(s StoreMetrics) *storeGauges {
 	}
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	add(gauge, "index_bytes", "Memory of the index of keys, in bytes.", func(m *pebblestore.Metrics) float64 { return float64(m.Index.Bytes) })
-	add(gauge, "index_failed", "1 if the index could not be filled, because a run file is damaged.", func(m *pebblestore.Metrics) float64 {
+	add(gauge, "index_failed", "1 if damage of a run file or table was met since the start: keys in it are refused.", func(m *pebblestore.Metrics) float64 {
 		if m.Index.Err != nil {
 			return 1
 		}

@@ -197,13 +197,18 @@ func (s *Server) commitAdds(ctx context.Context, l *addList, statuses []frontier
 			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.StatusNew:
 			statuses[place] = frontierpb.AckMessage_OK
-		case results[i].Reason == reasonForbidden: // SKIPPED would mean that it is known
+		case failed(&results[i]):
 			statuses[place] = frontierpb.AckMessage_FAIL
 		default:
 			statuses[place] = frontierpb.AckMessage_SKIPPED
 		}
 	}
 	return results, err
+}
+
+// failed reports whether a URL must be answered with FAIL: SKIPPED would mean that it is known.
+func failed(r *frontier.Result) bool {
+	return r.Reason == reasonForbidden || r.Reason == frontier.ReasonDamaged
 }
 
 // freeAdds takes a list back, unless the store may still be reading the URLs after an error.
@@ -221,7 +226,7 @@ func (s *Server) commitPuts(ctx context.Context, l *putList, statuses []frontier
 		switch {
 		case i >= len(results):
 			statuses[place] = frontierpb.AckMessage_FAIL
-		case results[i].Reason == reasonForbidden:
+		case failed(&results[i]):
 			statuses[place] = frontierpb.AckMessage_FAIL
 		case results[i].Status == frontier.StatusRefused:
 			statuses[place] = frontierpb.AckMessage_SKIPPED

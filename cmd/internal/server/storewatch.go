@@ -82,6 +82,15 @@ func (s *Server) watchStore(ctx context.Context) {
 func (s *Server) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	_, err := s.f.own.Stats(ctx, "*")
-	return err
+	done := make(chan error, 1)
+	go func() { // a store that fails may hold it up; the next look is answered
+		_, err := s.f.own.Stats(ctx, "*")
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

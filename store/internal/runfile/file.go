@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -30,7 +31,8 @@ var ErrDamaged = fault.As(store.ErrCorrupt, "damaged run file; the disk returned
 
 // The layout of a file is in FORMAT.md of package pebblestore.
 const (
-	magic       = "firstrun"
+	magic       = "runfile4"
+	magic3      = "firstrun" // of format 3
 	footLen     = 64
 	pageBuckets = 1 << 12
 	perKeys     = 20 // keys in a bucket, on average
@@ -49,13 +51,24 @@ type ID [16]byte
 // Name returns the name of the file with this id.
 func (id ID) Name() string { return hex.EncodeToString(id[:]) + ".run" }
 
+// ParseName returns the id of the file with a name.
+func ParseName(name string) (id ID, err error) {
+	b, err := hex.DecodeString(strings.TrimSuffix(name, ".run"))
+	if err != nil || len(b) != len(id) {
+		return id, fmt.Errorf("%q names no run file: %w", name, store.ErrCorrupt)
+	}
+	return ID(b), nil
+}
+
 // File is an open file. It is closed when its last user calls Release.
 type File struct {
-	id    ID
-	path  string
-	data  []byte
-	users atomic.Int32
-	onEnd func()
+	id     ID
+	path   string
+	data   []byte
+	old    bool  // of format 3, whose checksums do not cover where something is
+	damage error // of what is needed no more than to open the file
+	users  atomic.Int32
+	onEnd  func()
 }
 
 // Open opens a file, for one user.
@@ -99,13 +112,25 @@ func mapFile(f vfs.File) ([]byte, error) {
 	return data, nil
 }
 
+// checkFoot refuses another file in the place of this one, and one that was cut. A damaged foot is no reason:
+// runs have checksums that cover the id of the file.
 func (f *File) checkFoot() {
 	check(len(f.data) >= footLen)
 	foot := f.data[len(f.data)-footLen:]
-	check(string(foot[:8]) == magic && ID(foot[8:24]) == f.id &&
-		binary.BigEndian.Uint64(foot[24:]) == uint64(len(f.data)-footLen) &&
-		binary.BigEndian.Uint32(foot[footLen-4:]) == crc32.Checksum(foot[:footLen-4], castagnoli))
+	if binary.BigEndian.Uint32(foot[footLen-4:]) != crc32.Checksum(foot[:footLen-4], castagnoli) {
+		f.damage = fmt.Errorf("file %s: its end: %w", f.path, ErrDamaged)
+		return
+	}
+	f.old = string(foot[:8]) == magic3
+	check((f.old || string(foot[:8]) == magic) && ID(foot[8:24]) == f.id &&
+		binary.BigEndian.Uint64(foot[24:]) == uint64(len(f.data)-footLen))
 }
+
+// Damage returns the damage that was found when the file and its runs were opened, and does no harm.
+func (f *File) Damage() error { return f.damage }
+
+// Path returns where the file is.
+func (f *File) Path() string { return f.path }
 
 // ID returns the id of the file.
 func (f *File) ID() ID { return f.id }
@@ -157,15 +182,41 @@ type Run struct {
 	Place  Place
 	data   []byte  // pages and table
 	before []int64 // keys before each page, and in all
+	seed   seed
 }
 
-// Run returns the run at a place. It does not add a user.
-func (f *File) Run(p Place) (*Run, error) {
+// seed is what checksums begin with: it stands for the file, the owner, the place and the number of buckets of a
+// run. Bytes of another run, or of another bucket, have another checksum: CRCs of equal bytes differ if their
+// seeds do.
+type seed struct {
+	base uint32
+	step uint32 // 0 in files of format 3
+}
+
+func seedOf(id ID, owner uint32, offset int64, buckets uint64) seed {
+	b := binary.BigEndian.AppendUint32(id[:len(id):len(id)], owner)
+	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(offset)), buckets)
+	return seed{crc32.Checksum(b, castagnoli), 0x9e3779b1}
+}
+
+// sum returns the checksum of what belongs to a bucket.
+func (s seed) sum(b []byte, bucket uint64) uint32 {
+	return crc32.Update(s.base+uint32(bucket)*s.step, castagnoli, b)
+}
+
+// tableBucket stands for the table of pages in the place of a bucket.
+const tableBucket = MaxKeys
+
+// Run returns the run of an owner at a place. It does not add a user.
+func (f *File) Run(owner uint32, p Place) (*Run, error) {
 	size := int64(len(f.data) - footLen)
 	if p.Offset < 0 || p.Keys < 0 || p.Keys > MaxKeys || p.Buckets < 1 || p.Buckets > MaxKeys || p.Offset > size || p.bytes() > size-p.Offset {
 		return nil, fmt.Errorf("cannot open run file %s; got %d bytes; want a run of %d keys at %d: %w", f.path, len(f.data), p.Keys, p.Offset, ErrDamaged)
 	}
-	r := &Run{File: f, Place: p, data: f.data[p.Offset:][:p.bytes()]}
+	r := &Run{File: f, Place: p, data: f.data[p.Offset:][:p.bytes()], seed: seedOf(f.id, owner, p.Offset, uint64(p.Buckets))}
+	if f.old {
+		r.seed = seed{}
+	}
 	return r, f.guarded(r.readPages)
 }
 
@@ -174,13 +225,54 @@ func (r *Run) readPages() {
 	if n := r.Place.tableLen(); n > 0 {
 		t := r.data[int64(len(r.data))-n:]
 		t, sum := t[:n-4], t[n-4:]
-		check(crc32.Checksum(t, castagnoli) == binary.BigEndian.Uint32(sum))
-		for ; len(t) > 0; t = t[8:] {
+		whole := r.seed.sum(t, tableBucket) == binary.BigEndian.Uint32(sum)
+		for ; whole && len(t) > 0; t = t[8:] {
 			r.before = append(r.before, int64(binary.BigEndian.Uint64(t)))
+		}
+		if !whole {
+			r.findPages()
+			r.File.damage = fmt.Errorf("file %s: the table of pages of a run: %w", r.File.path, ErrDamaged)
 		}
 	}
 	r.before = append(r.before, r.Place.Keys)
 	check(slices.IsSorted(r.before))
+}
+
+// findPages finds where the entries of each page are, without the table that says so: some of them must be as
+// they were written there. Keys are evenly distributed, so the place is near where it would be with as many keys in
+// each page.
+func (r *Run) findPages() {
+	check(!r.File.old)
+	for p := range r.Place.pages() - 1 {
+		lo := r.before[p]*int64(keyLen) + p*pageBuckets*entryLen
+		fits := func(n int64) bool {
+			at, whole := lo+n*int64(keyLen), 0
+			if n < 0 || at+pageBuckets*entryLen > int64(len(r.data)) {
+				return false
+			}
+			for b := int64(0); b < pageBuckets && whole < 2; b += pageBuckets / 8 {
+				e := r.data[at+b*entryLen:][:entryLen]
+				if r.seed.sum(e[:entryLen-4], uint64(p*pageBuckets+b)) == binary.BigEndian.Uint32(e[entryLen-4:]) {
+					whole++
+				}
+			}
+			return whole == 2
+		}
+		expected := r.Place.Keys*(p+1)*pageBuckets/r.Place.Buckets - r.before[p]
+		off := int64(0)
+		for ; off < 1<<16 && !fits(expected+off); off = nextOff(off) {
+		}
+		check(off < 1<<16)
+		r.before = append(r.before, r.before[p]+expected+off)
+	}
+}
+
+// nextOff returns the next of 0, 1, -1, 2, -2 …
+func nextOff(off int64) int64 {
+	if off > 0 {
+		return -off
+	}
+	return 1 - off
 }
 
 // Len returns the number of keys.

@@ -3,7 +3,6 @@ package runfile
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 	"math/bits"
 
 	"github.com/firstseen/firstseen/store/internal/mmap"
@@ -16,6 +15,7 @@ const ahead = 64
 
 // span is a bucket: its keys are data[lo:hi] of the run.
 type span struct {
+	bucket uint64
 	lo, hi int64
 	sum    uint32
 }
@@ -53,8 +53,9 @@ func (r *Run) find(keys []Key, order []uint32, known []bool, cold bool) {
 		r.fetchEntries(entries[:n])
 		some := 0
 		for j, i := range at[:n] {
-			if e := r.entry(entries[j]); e.mayHave(&keys[i]) {
-				at[some], spans[some] = i, r.span(bucketOf(&keys[i], r.buckets()), e)
+			b := bucketOf(&keys[i], r.buckets())
+			if e := r.entry(b, entries[j]); e.mayHave(&keys[i]) {
+				at[some], spans[some] = i, r.span(b, e)
 				some++
 			}
 		}
@@ -87,10 +88,10 @@ func (r *Run) entryAt(b uint64) int64 {
 // entry is what the index has of a bucket.
 type entry []byte
 
-// entry returns the entry at a place, which must be as it was written.
-func (r *Run) entry(at int64) entry {
+// entry returns the entry of bucket b, which is at a place and must be as it was written.
+func (r *Run) entry(b uint64, at int64) entry {
 	e := r.data[at:][:entryLen]
-	check(crc32.Checksum(e[:entryLen-4], castagnoli) == binary.BigEndian.Uint32(e[entryLen-4:]))
+	check(r.seed.sum(e[:entryLen-4], b) == binary.BigEndian.Uint32(e[entryLen-4:]))
 	return e
 }
 
@@ -118,7 +119,7 @@ func addToFilter(f *[filterLen]byte, k []byte) {
 // span returns the place of bucket b, whose entry is e, which must be in the page.
 func (r *Run) span(b uint64, e entry) span {
 	lo, end := r.page(b / pageBuckets)
-	s := span{lo + int64(binary.BigEndian.Uint32(e))*int64(keyLen), end, binary.BigEndian.Uint32(e[4:])}
+	s := span{b, lo + int64(binary.BigEndian.Uint32(e))*int64(keyLen), end, binary.BigEndian.Uint32(e[4:])}
 	if b++; b%pageBuckets != 0 && b < r.buckets() {
 		s.hi = lo + int64(binary.BigEndian.Uint32(r.data[r.entryAt(b):]))*int64(keyLen)
 	}
@@ -158,13 +159,13 @@ func (r *Run) ask(lo, hi int64) { mmap.WillNeed(r.File.data, r.Place.Offset+lo, 
 // bucket returns the keys of a span, which must be as they were written.
 func (r *Run) bucket(s span) []byte {
 	b := r.data[s.lo:s.hi]
-	check(crc32.Checksum(b, castagnoli) == s.sum)
+	check(r.seed.sum(b, s.bucket) == s.sum)
 	return b
 }
 
 // load returns the place and the keys of bucket b, both checked.
 func (r *Run) load(b uint64) (span, []byte) {
-	s := r.span(b, r.entry(r.entryAt(b)))
+	s := r.span(b, r.entry(b, r.entryAt(b)))
 	return s, r.bucket(s)
 }
 

@@ -45,14 +45,14 @@ func made(t testing.TB, fs vfs.FS, dir string, keys []Key, n int64) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Begin(5)
+	w.Begin(7, 5)
 	if err := w.Add(testKeys(90_000, 90_005)); err != nil { // another run before it
 		t.Fatal(err)
 	}
 	if _, err := w.End(); err != nil {
 		t.Fatal(err)
 	}
-	w.Begin(n)
+	w.Begin(7, n)
 	for len(keys) > 0 {
 		part := min(len(keys), 1000)
 		if err := w.Add(keys[:part]); err != nil {
@@ -68,7 +68,7 @@ func made(t testing.TB, fs vfs.FS, dir string, keys []Key, n int64) *Run {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.File.Release)
-	r, err := w.File.Run(place)
+	r, err := w.File.Run(7, place)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestWriterWantsOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Begin(2)
+		w.Begin(7, 2)
 		if w.Add(keys) == nil {
 			t.Errorf("took %x", keys)
 		}
@@ -219,7 +219,7 @@ func TestWriterWantsOrder(t *testing.T) {
 	}
 }
 
-// TestDamage inverts each byte of a file in turn. Opening it fails, or each
+// TestDamage inverts each byte of a file in turn. Opening it fails, or tells of the damage, or each
 // look-up returns an error or the right answer.
 func TestDamage(t *testing.T) {
 	mem := vfs.NewMem()
@@ -260,7 +260,7 @@ func noticed(t *testing.T, mem vfs.FS, place Place, keys []Key, written int) (no
 		return errors.Is(err, ErrDamaged)
 	}
 	defer f.Release()
-	r, err := f.Run(place)
+	r, err := f.Run(7, place)
 	if err != nil {
 		return errors.Is(err, ErrDamaged)
 	}
@@ -275,7 +275,7 @@ func noticed(t *testing.T, mem vfs.FS, place Place, keys []Key, written int) (no
 	if _, err := r.Read(nil).Next(); (err != nil) != noticed {
 		t.Errorf("reading all: got %v; look-ups noticed %v", err, noticed)
 	}
-	return noticed
+	return noticed || f.Damage() != nil // which needs no more than to be told
 }
 
 // TestCutFile takes the end of a file away while it is mapped: the system can't
@@ -336,7 +336,7 @@ func writeAll(fs vfs.FS, keys []Key) error {
 	if err != nil {
 		return err
 	}
-	w.Begin(int64(len(keys)))
+	w.Begin(7, int64(len(keys)))
 	err = w.Add(keys)
 	if err == nil {
 		_, err = w.End()

@@ -26,6 +26,7 @@ type Writer struct {
 	out    *bufio.Writer
 	err    error // of the first write that failed
 	size   int64 // of the runs that are complete
+	seed   seed
 	m      uint64
 	n      int64
 	ended  uint64  // buckets that are complete
@@ -46,9 +47,10 @@ func Create(fs vfs.FS, dir string, id ID) (*Writer, error) {
 	return &Writer{fs: fs, dir: dir, path: path, id: id, f: f, out: bufio.NewWriterSize(f, 1<<18)}, nil
 }
 
-// Begin begins a run of about n keys.
-func (w *Writer) Begin(n int64) {
+// Begin begins a run of an owner, of about n keys.
+func (w *Writer) Begin(owner uint32, n int64) {
 	w.m, w.n, w.ended = uint64(max(n, 0))/perKeys+1, 0, 0
+	w.seed = seedOf(w.id, owner, w.size, w.m)
 	w.before = append(w.before[:0], 0)
 }
 
@@ -99,9 +101,9 @@ func (w *Writer) appendEntry() {
 	}
 	at, begin := len(w.index), w.n-int64(len(w.bucket)/keyLen)-w.before[len(w.before)-1]
 	w.index = binary.BigEndian.AppendUint32(w.index, uint32(begin))
-	w.index = binary.BigEndian.AppendUint32(w.index, crc32.Checksum(w.bucket, castagnoli))
+	w.index = binary.BigEndian.AppendUint32(w.index, w.seed.sum(w.bucket, w.ended))
 	w.index = append(w.index, f[:]...)
-	w.index = binary.BigEndian.AppendUint32(w.index, crc32.Checksum(w.index[at:], castagnoli))
+	w.index = binary.BigEndian.AppendUint32(w.index, w.seed.sum(w.index[at:], w.ended))
 }
 
 // End ends the run and returns its place.
@@ -114,7 +116,7 @@ func (w *Writer) End() (Place, error) {
 		for _, n := range w.before[1:p.pages()] {
 			table = binary.BigEndian.AppendUint64(table, uint64(n))
 		}
-		w.write(binary.BigEndian.AppendUint32(table, crc32.Checksum(table, castagnoli)))
+		w.write(binary.BigEndian.AppendUint32(table, w.seed.sum(table, tableBucket)))
 	}
 	return p, w.err
 }
