@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 
 	"github.com/firstseen/firstseen/canon"
@@ -114,7 +113,7 @@ func (f *migrateFlags) rekey(ctx context.Context, a *app, otherProfile bool) (n 
 		return nil, misusef("cannot migrate to %s: it is not empty; move it away first", f.to)
 	}
 	tmp := filepath.Clean(f.to) + ".partial"
-	if err := pebblestore.Remove(vfs.Default, tmp); err != nil { // of an attempt that was ended
+	if err := pebblestore.Remove(tmp); err != nil { // of an attempt that was ended
 		return nil, err
 	}
 	r := &rekeying{src: src, base: base, profile: p, dropKeys: f.dropKeys, out: newOutput(a.out), quiet: f.asJSON}

@@ -177,7 +177,9 @@ func IsFile(path string) bool {
 
 // Remove removes a directory that was to become a store, with the files that stores have, and others whose paths in
 // it are given. If it has anything else, it stays as it is, and the error names that. There may be no directory.
-func Remove(fs vfs.FS, dir string, besides ...string) error {
+func Remove(dir string, besides ...string) error { return removeStore(vfs.Default, dir, besides...) }
+
+func removeStore(fs vfs.FS, dir string, besides ...string) error {
 	info, err := fs.Stat(dir)
 	if isMissing(err) {
 		return nil

@@ -84,7 +84,7 @@ func (u *upgrading) copy() (was uint32, err error) {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return was, err
 	}
-	if err := Remove(u.opt.FS, u.tmp); err != nil { // of an attempt that was ended
+	if err := removeStore(u.opt.FS, u.tmp); err != nil { // of an attempt that was ended
 		return was, err
 	}
 	return was, u.files()

@@ -18,8 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/firstseen/firstseen/cmd/internal/sealed"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/pebblestore"
@@ -198,7 +196,7 @@ func (d *Dir) whole() ([]Info, error) {
 
 // remove removes a backup, or a part of one. If it has what no backup has, it stays.
 func remove(dir string) error {
-	return pebblestore.Remove(vfs.Default, dir, append([]string{noteName}, besides...)...)
+	return pebblestore.Remove(dir, append([]string{noteName}, besides...)...)
 }
 
 // prune removes the oldest backups beyond a number.
