@@ -106,12 +106,15 @@ func Open(dir string, opt Options) (*Store, error) {
 	return s, nil
 }
 
+// mostRepairs bounds the repairs of one Open: each must leave less to repair.
+const mostRepairs = 4
+
 // open decides what the directory is, repairs it if it is to, and opens the store.
 func open(dir string, opt Options, err error) (*Store, error) {
 	var n *note
 	var repaired []string
 	for err == nil {
-		if n, err = examine(dir, &opt); err == nil || opt.Mode != OpenRepair {
+		if n, err = examine(dir, &opt); err == nil || opt.Mode != OpenRepair || len(repaired) == mostRepairs {
 			break
 		}
 		var text string

@@ -122,14 +122,14 @@ func (d *logDamage) repair(format uint32) error {
 	if d.stale {
 		return renote(d.c, format)
 	}
-	part := fs.PathJoin(dir, "repair.tmp")
-	if !d.missing {
+	part, whole := fs.PathJoin(dir, "repair.tmp"), !d.missing && !d.gap // a log after a gap goes as those after it do
+	if whole {
 		if err := vfs.LimitedCopy(fs, d.path(d.num), part, d.scan.end); err != nil {
 			return err
 		}
 	}
 	for _, name := range slices.Backward(d.c.names) {
-		if num := logNumber(name); num > d.num {
+		if num := logNumber(name); num > d.num || num == d.num && d.gap {
 			if err := errors.Join(fs.Rename(d.path(num), d.aside(num)), syncDir(fs, dir)); err != nil {
 				return err
 			}
@@ -137,8 +137,8 @@ func (d *logDamage) repair(format uint32) error {
 	}
 	n := *d.n
 	n.acked = d.kept
-	n.logs = slices.DeleteFunc(slices.Clone(n.logs), func(l logNote) bool { return l.num > d.num || l.num == d.num && d.missing })
-	if !d.missing {
+	n.logs = slices.DeleteFunc(slices.Clone(n.logs), func(l logNote) bool { return l.num > d.num || l.num == d.num && !whole })
+	if whole {
 		if err := fs.Remove(d.aside(d.num)); err != nil && !errors.Is(err, os.ErrNotExist) { // of a repair that was cut off
 			return err
 		}
