@@ -26,11 +26,12 @@ var realVerdicts = map[string][7]int{
 	"lowercase-path":       {2, 2, 0, 0, 0, 0, 0},
 	"collapse-slashes":     {2, 0, 0, 0, 1, 1, 0},
 	"strip-trailing-slash": {14, 0, 10, 0, 1, 1, 2},
-	"strip-index":          {26, 4, 0, 20, 0, 0, 2},
+	"strip-userinfo":       {3, 1, 0, 0, 0, 0, 2},
+	"strip-index":          {27, 4, 0, 21, 0, 0, 2},
 	"empty-path":           {9, 1, 0, 0, 4, 0, 4},
 	"always":               {21, 2, 0, 0, 9, 0, 10},
 	"profile qiita":        {23, 2, 0, 0, 10, 1, 10},
-	"eager":                {227, 25, 113, 51, 7, 4, 27},
+	"eager":                {228, 25, 113, 52, 7, 4, 27},
 	"surt":                 {132, 58, 28, 2, 10, 4, 30},
 }
 

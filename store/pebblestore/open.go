@@ -93,6 +93,11 @@ func Open(dir string, opt Options) (*Store, error) {
 	if info, err := opt.FS.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("cannot open store %s: a file, not a directory", dir)
 	}
+	if opt.Mode == OpenOrCreate { // what is locked must be there
+		if err := makeDir(opt.FS, dir); err != nil {
+			return nil, fmt.Errorf("cannot open store %s: %w", dir, err)
+		}
+	}
 	lock, err := lockDir(opt.FS, dir)
 	opt.locked = lock != nil
 	s, err := open(dir, opt, err)
@@ -104,6 +109,27 @@ func Open(dir string, opt Options) (*Store, error) {
 	}
 	s.lockedDir = lock
 	return s, nil
+}
+
+// makeDir makes a directory, and those that it is in, if they are missing. The names of those that it makes are durable.
+func makeDir(fs vfs.FS, dir string) error {
+	var above []string
+	for at := dir; ; {
+		_, err := fs.Stat(at)
+		up := fs.PathDir(at)
+		if !isMissing(err) || up == at {
+			break
+		}
+		above = append(above, up)
+		at = up
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, at := range slices.Backward(above) {
+		_ = syncDir(fs, at) // as far as it may be read
+	}
+	return nil
 }
 
 // mostRepairs bounds the repairs of one Open: each must leave less to repair.
@@ -153,15 +179,6 @@ func (n *note) usable(dir string, opt *Options) (*note, error) {
 		return nil, fault.As(store.ErrNotFound, "the directory has no store")
 	case n == nil:
 		n = &note{format: opt.format, creating: true}
-		for at := dir; ; at = opt.FS.PathDir(at) { // names of directories that are made now must be durable
-			if _, err := opt.FS.Stat(at); err == nil || opt.FS.PathDir(at) == at {
-				defer func() { _ = syncDir(opt.FS, at) }() // as far as it may be read
-				break
-			}
-		}
-		if err := opt.FS.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
-		}
 		return n, writeNote(opt.FS, dir, n)
 	case n.format != opt.format:
 		return nil, opt.otherFormat(n.format, dir)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -293,5 +294,20 @@ func wantOpenError(t testing.TB, dir string, opt Options, want error) {
 	}
 	if !errors.Is(err, want) {
 		t.Fatalf("got %v; want %v", err, want)
+	}
+}
+
+// TestNewStoreIsLocked: the directory of a store is locked from its first day, so that a reader is refused, too.
+func TestNewStoreIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "db")
+	s := mustOpen(t, dir, Options{})
+	defer s.Close()
+	if err := os.Remove(filepath.Join(dir, "LOCK")); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []Mode{OpenOrCreate, OpenExisting, OpenReadOnly, OpenRepair} {
+		if again, err := Open(dir, Options{Mode: mode}); !errors.Is(err, store.ErrLocked) {
+			t.Errorf("mode %v: got %v, %v; want ErrLocked", mode, again, err)
+		}
 	}
 }

@@ -67,10 +67,7 @@ func torturing() bool { return os.Getenv("FIRSTSEEN_TORTURE") == "1" }
 // newTorture begins a round on a cluster that is well, with a store of its own.
 func newTorture(t *testing.T, c *rediscluster.Cluster, round int) *torture {
 	t.Helper()
-	limit := 3 * time.Minute // a round takes 10 to 20 s on a machine that has nothing else to do
-	if torturing() {
-		limit = 10 * time.Minute
-	}
+	const limit = 10 * time.Minute // a round takes 10 to 20 s on a machine that has nothing else to do
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	tt := &torture{T: t, ctx: ctx, cluster: c, prefix: fmt.Sprintf("%s-%d:", t.Name(), round)}
