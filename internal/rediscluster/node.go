@@ -51,8 +51,10 @@ func (n *Node) start(ctx context.Context) error {
 		reply, err := n.Do(ctx, "PING")
 		return err == nil && reply == "PONG", nil
 	})
-	if id, failed := n.Do(ctx, "CLUSTER", "MYID"); failed == nil { // it is refused outside a cluster
-		n.ID, _ = id.(string)
+	if n.ID == "" { // a node keeps it, and others may read it while it starts again
+		if id, failed := n.Do(ctx, "CLUSTER", "MYID"); failed == nil { // it is refused outside a cluster
+			n.ID, _ = id.(string)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot start %s: %w", n.Addr, errors.Join(err, n.Kill()))

@@ -284,10 +284,14 @@ func manifestOf(name string) (m manifestNote) {
 	return m
 }
 
-// Write implements vfs.File.
+// Write implements vfs.File. A file system may change p, and one of Pebble does under the race detector. What follows a
+// write that failed is not noted.
 func (f *manifestFile) Write(p []byte) (int, error) {
+	sum := crc32.Update(f.sum, castagnoli, p)
 	n, err := f.watchFile.Write(p)
-	f.length, f.sum = f.length+int64(n), crc32.Update(f.sum, castagnoli, p[:n])
+	if err == nil {
+		f.length, f.sum = f.length+int64(n), sum
+	}
 	return n, err
 }
 
