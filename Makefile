@@ -47,11 +47,12 @@ test: deps build
 deps:
 	@sh cmd/internal/tools/scripts/deps.sh
 
-# vet: for this machine, for another processor and system, and the two light packages also for 32 bits.
+# vet: on this machine, the two light packages also for 32 bits, all for another processor and system.
 vet:
 	$(GO) vet $(PKGS)
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet $(PKGS)
 	GOARCH=386 CGO_ENABLED=0 $(GO) vet ./canon ./hashkey/...
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) build $(PKGS)
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/firstseen
 
 # suite: each test once, under the race detector unless cmd/internal/tools/testrun/plain.txt says why not.
 suite:

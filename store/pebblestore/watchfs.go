@@ -195,13 +195,18 @@ func lockDir(fs vfs.FS, dir string) (vfs.File, error) {
 		err = flock.Lock(f.Fd())
 	}
 	if err == nil {
-		return f, nil
+		return lockedDir{f}, nil
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = nil
 	}
 	return nil, errors.Join(err, f.Close())
 }
+
+// lockedDir is a directory that is unlocked when it is closed.
+type lockedDir struct{ vfs.File }
+
+func (d lockedDir) Close() error { return errors.Join(flock.Unlock(d.Fd()), d.File.Close()) }
 
 // Unwrap implements vfs.FS.
 func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }

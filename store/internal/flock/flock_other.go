@@ -9,4 +9,6 @@ import (
 
 func Lock(uintptr) error { return errors.ErrUnsupported }
 
+func Unlock(uintptr) error { return nil }
+
 func Dir(string) (io.Closer, error) { return io.NopCloser(nil), nil }

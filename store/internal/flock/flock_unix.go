@@ -29,6 +29,15 @@ func Lock(fd uintptr) error {
 	return err
 }
 
+// Unlock releases the lock of Lock. To close the file is not enough: a process that was forked at that moment, to run
+// another program, has the file as well until it does.
+func Unlock(fd uintptr) error { return unix.Flock(int(fd), unix.LOCK_UN) }
+
+// lockedDir is a directory that is unlocked when it is closed.
+type lockedDir struct{ *os.File }
+
+func (d lockedDir) Close() error { return errors.Join(Unlock(d.Fd()), d.File.Close()) }
+
 // Dir opens and locks a directory until it is closed. Where that is not supported, it is open and not locked.
 func Dir(name string) (io.Closer, error) {
 	f, err := os.Open(name)
@@ -38,5 +47,5 @@ func Dir(name string) (io.Closer, error) {
 	if err := Lock(f.Fd()); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, errors.Join(fmt.Errorf("cannot lock %s: %w", name, err), f.Close())
 	}
-	return f, nil
+	return lockedDir{f}, nil
 }
