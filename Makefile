@@ -12,7 +12,7 @@ endif
 .PHONY: all build generate check test deps vet suite fuzz-smoke test-examples lint clean \
         test-interop bench-serve bench-hostile bench-canon bench-hashkey bench-store bench-frontier bench-replay bench-uniq bench-redis bench torture soak release dist test-packages
 
-# The tests link what a release links, Pebble without the C library of zstd, which takes a third of a minute to compile.
+# The tests link what a release links, Pebble without the C library of zstd, which takes a minute of processor time to compile.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -tags=pebblegozstd
 
 # What a release is built with, and checked for vulnerabilities with: go fetches it as a module.
