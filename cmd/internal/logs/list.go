@@ -238,6 +238,9 @@ func isRow(text string) bool {
 		len(cells) > 1 && slices.ContainsFunc(cells[1:], cell.MatchString) || len(cells) > 2 && digits.MatchString(cells[len(cells)-1])
 }
 
+// quotedCell matches a cell of a table behind another one.
+var quotedCell = regexp.MustCompile(`[,;|]"`)
+
 // cell matches what tables have beside a URL: nothing, statuses, dates, shares, types, words, a second URL. digits matches numbers,
 // which also end URLs.
 var (
@@ -322,7 +325,7 @@ func cutLine(text, scheme string) (c cutting) {
 // unquote takes quotes of programs off, and the comma behind them.
 func unquote(s string) string {
 	t := strings.TrimRight(s, ",;")
-	if n := len(t); n > 2 && (t[0] == t[n-1] && strings.IndexByte("\"'`", t[0]) >= 0 || t[0] == '<' && t[n-1] == '>') {
+	if n := len(t); n > 2 && (t[0] == t[n-1] && strings.IndexByte("\"'`", t[0]) >= 0 && strings.IndexByte(t[1:n-1], t[0]) < 0 || t[0] == '<' && t[n-1] == '>') {
 		return t[1 : n-1]
 	}
 	return s

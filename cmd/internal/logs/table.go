@@ -2,6 +2,7 @@ package logs
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,22 +17,23 @@ import (
 // it: reports have titles. Without one the rows must have as many cells each, and the column must be the only one. URLs hold commas
 // and semicolons themselves, so rows such as "http://a.example/news,123" can be a table or a list: see [doubtful].
 type tableParser struct {
-	opt     *Options
-	sep     rune
-	literal bool          // quotes are characters, as in many files of tabs
-	column  [meanings]int // -1 for none
-	failed  []failing     // columns that say that there was no answer
-	names   []string      // of the columns, as plainName writes them; nil without a header
-	header  string        // its cells
-	titled  bool          // the header is still to come
-	zeek    bool
-	width   int // cells that most rows have
-	fit     int // rows that have as many
-	pending string
-	lines   int // of pending
-	in      *csv.Reader
-	feed    strings.Reader
-	row     []string
+	opt       *Options
+	sep       rune
+	literal   bool          // quotes are characters, as in many files of tabs
+	backslash bool          // quotes in a cell have one before them, as databases write them, and are not doubled
+	column    [meanings]int // -1 for none
+	failed    []failing     // columns that say that there was no answer
+	names     []string      // of the columns, as plainName writes them; nil without a header
+	header    string        // its cells
+	titled    bool          // the header is still to come
+	zeek      bool
+	width     int // cells that most rows have
+	fit       int // rows that have as many
+	pending   string
+	lines     int // of pending
+	in        *csv.Reader
+	feed      strings.Reader
+	row       []string
 }
 
 // maxRow bounds the lines that a cell with line ends may take. A quote that is not closed costs no more.
@@ -42,8 +44,12 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	var best *tableParser
 	var doubt error
 	var doubted *tableParser
-	for _, sep := range "\t\v;,|" {
-		t := newTable(sep, opt)
+	trials := []*tableParser{{sep: '\t'}, {sep: '\t', literal: true}, {sep: ';'}, {sep: ','}, {sep: '|'}}
+	if slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, `\"`) }) {
+		trials = append(trials, &tableParser{sep: ';', backslash: true}, &tableParser{sep: ',', backslash: true}, &tableParser{sep: '\t', backslash: true})
+	}
+	for _, t := range trials {
+		t.begin(opt)
 		ok, err := t.learn(lines)
 		switch {
 		case err != nil && (doubted == nil || t.better(doubted)):
@@ -60,18 +66,13 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	return best, nil
 }
 
-// newTable returns the parser of a separator; "\v" is a tab where quotes are characters.
-func newTable(sep rune, opt *Options) *tableParser {
-	t := &tableParser{opt: opt, sep: sep, literal: sep == '\v'}
-	if t.literal {
-		t.sep = '\t'
-	}
-	t.in = csv.NewReader(&t.feed)
+// begin sets what all separators and ways of quoting have in common.
+func (t *tableParser) begin(opt *Options) {
+	t.opt, t.in = opt, csv.NewReader(&t.feed)
 	t.in.Comma, t.in.LazyQuotes, t.in.FieldsPerRecord, t.in.TrimLeadingSpace = t.sep, true, -1, t.sep != '\t'
 	for i := range t.column {
 		t.column[i] = -1
 	}
-	return t
 }
 
 // better prefers the table whose column a header names, and then the one that more rows fit, and with more cells.
@@ -137,6 +138,9 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		t.statusOf(body)
 		if t.column[aURL] >= 0 && t.sep != '\t' {
 			err = doubtful(t, body)
+		}
+		if err == errList {
+			return false, nil
 		}
 	}
 	return ok && err == nil, err
@@ -387,7 +391,7 @@ func (t *tableParser) statusOf(body [][]string) {
 // doubtful returns an error if the rows can as well be whole URLs. That is so if what stands behind the URL has only characters of
 // URLs, and looks like the end of one: like an id, a file name or a parameter.
 func doubtful(t *tableParser, body [][]string) error {
-	column, inQuery, tails, ids := t.column[aURL], 0, 0, map[string]bool{}
+	column, inQuery, tails, ids, parameters := t.column[aURL], 0, 0, map[string]bool{}, 0
 	for _, cells := range body {
 		if column >= len(cells) {
 			continue
@@ -396,6 +400,9 @@ func doubtful(t *tableParser, body [][]string) error {
 		if t.width == len(rest)+1 && column == 0 {
 			if strings.ContainsAny(cells[0], "?#") {
 				inQuery++
+			}
+			if t.sep == ';' && !slices.ContainsFunc(rest, func(s string) bool { return !parameter.MatchString(s) }) {
+				parameters++ // of the path, as in ";id=1"
 			}
 			for i, cell := range rest {
 				switch {
@@ -410,11 +417,20 @@ func doubtful(t *tableParser, body [][]string) error {
 		}
 	}
 	n := len(body)
+	if parameters == n && n > 0 {
+		return errList
+	}
 	if column == 0 && (2*inQuery > n || 2*tails > n || n > 2 && len(ids) == n || n < 2) {
 		return bad("its lines are URLs with %q in them, or a table: choose with %s list or %[2]s table", string(t.sep), t.opt.Flag)
 	}
 	return nil
 }
+
+// parameter matches a parameter of a path; errList means that rows are URLs.
+var (
+	parameter = regexp.MustCompile(`^[\w.-]+=`)
+	errList   = errors.New("got URLs, not rows")
+)
 
 // isFileName reports whether a text ends as the path of a URL does: in a path, or in a file's extension.
 func isFileName(s string) bool {
@@ -430,10 +446,18 @@ func (t *tableParser) cells(text string) ([]string, error) {
 	if t.pending != "" {
 		text = t.pending + "\n" + text
 	}
-	t.lines++
+	if t.lines++; t.backslash {
+		text = strings.ReplaceAll(text, `\"`, `""`)
+	}
 	if t.literal || t.lines == 1 && strings.IndexByte(text, '"') < 0 {
 		t.lines = 0
 		return t.split(text), nil
+	}
+	if t.lines > 1 && t.isRow(text[len(t.pending)+1:]) { // so the quote before it was none
+		lost := int64(t.lines - 1)
+		text, t.pending, t.lines = text[len(t.pending)+1:], "", 0
+		cells, _ := t.cells(text)
+		return cells, &lostLines{lost, nil}
 	}
 	if t.lines < maxRow && t.isOpen(text) {
 		t.pending = text
@@ -450,6 +474,20 @@ func (t *tableParser) cells(text string) ([]string, error) {
 		err = &lostLines{before, bad("got a quote that is not closed in %d lines", maxRow)}
 	}
 	return cells, err
+}
+
+// isRow reports whether a line is a row by itself, with a URL in its place.
+func (t *tableParser) isRow(text string) bool {
+	if t.isOpen(text) || !strings.Contains(text, "://") {
+		return false
+	}
+	t.feed.Reset(text + "\n")
+	cells, err := t.in.Read()
+	column := t.column[aURL]
+	if column < 0 {
+		column = slices.IndexFunc(cells, plausible)
+	}
+	return err == nil && len(cells) == t.width && column >= 0 && plausible(cells[column])
 }
 
 // split cuts a line without quotes, as encoding/csv would, in a third of the time. The cells are valid until the next call.
@@ -512,9 +550,18 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 		return isHeader
 	}
 	cells, err := t.cells(text)
-	if cells == nil || err != nil {
+	lost, isLost := err.(*lostLines)
+	switch {
+	case cells == nil || err != nil && (!isLost || lost.error != nil):
 		return err
+	case isLost:
+		return &lostLines{lost.n, t.rowOf(cells, emit)}
 	}
+	return t.rowOf(cells, emit)
+}
+
+// rowOf reads the cells of a row.
+func (t *tableParser) rowOf(cells []string, emit func(Record)) error {
 	if same := t.header != "" && strings.Join(cells, "\x00") == t.header; same || t.titled && t.header != "" {
 		t.titled = t.titled && !same
 		return isHeader // comes again where files were joined
@@ -565,6 +612,8 @@ func (t *tableParser) record(cells []string) (Record, error) {
 		target = r.URL
 	}
 	switch {
+	case strings.IndexByte(r.URL, ' ') > 0 && isTacked([]byte(r.URL)):
+		return r, errTacked
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
 	case strings.HasPrefix(target, "/") && host != "":
 		r.URL = site(first(get(aScheme), schemeOf(t.opt.Base)), host, get(aPort)) + target

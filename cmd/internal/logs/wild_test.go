@@ -71,7 +71,6 @@ func wild(t *testing.T, text []byte, opt Options) string {
 		switch {
 		case errors.As(err, &refusal):
 		case err != nil:
-			t.Logf("%v", err)
 			out.WriteString("error\n")
 		case r.Status != 0 && r.Kind == Fetch:
 			fmt.Fprintf(&out, "%s %d %s\n", r.Kind, r.Status, r.URL)
