@@ -1,4 +1,4 @@
-package dotsegments
+package whatwg
 
 import (
 	"strings"
@@ -33,7 +33,7 @@ func TestRemove(t *testing.T) {
 		"/a/b/c/./../../g": "/a/g", "/a//..": "/a/", "/a//../b": "/a/b", "//..": "/", "/.a/..b/...": "/.a/..b/...",
 		"/../a": "/a", "/%2e%2e/a": "/%2e%2e/a",
 	} {
-		if got := string(Remove([]byte(path))); got != want {
+		if got := string(RemoveDots([]byte(path))); got != want {
 			t.Errorf("%s: got %q; want %q", path, got, want)
 		}
 	}
@@ -45,7 +45,7 @@ func TestRemoveIsTheRFC(t *testing.T) {
 	var try func(path string)
 	try = func(path string) {
 		compared++
-		if got, want := string(Remove([]byte(path))), literal(path); got != want {
+		if got, want := string(RemoveDots([]byte(path))), literal(path); got != want {
 			t.Errorf("%s: got %q; want %q", path, got, want)
 		}
 		if len(path) < 9 {

@@ -1,4 +1,4 @@
-package canon
+package foreign
 
 import (
 	"strings"
@@ -9,6 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/firstseen/firstseen/internal/uts46"
+
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // What C14N, Scrapy and SURT share with CPython: its codec "idna", which is IDNA 2003
@@ -25,7 +27,7 @@ var (
 // An ASCII host is looked at for empty and overlong labels only, and stays.
 func idna2003(host string) (string, bool) {
 	labels := strings.Split(host, ".")
-	if !isASCII(host) {
+	if !whatwg.IsASCII(host) {
 		labels = strings.Split(dots2003.Replace(host), ".")
 	}
 	for i, label := range labels {
@@ -43,13 +45,13 @@ func idna2003(host string) (string, bool) {
 
 // label2003 is ToASCII of RFC 3490 with ASCII not restricted.
 func label2003(label string) (string, bool) {
-	if !isASCII(label) {
+	if !whatwg.IsASCII(label) {
 		var ok bool
 		if label, ok = nameprep(label); !ok {
 			return "", false
 		}
 	}
-	if !isASCII(label) {
+	if !whatwg.IsASCII(label) {
 		if strings.HasPrefix(label, "xn--") || utf8.RuneCountInString(label) > 63 {
 			return "", false // each character costs a byte or more, so 63 bytes can't hold it
 		}
@@ -64,7 +66,7 @@ func nameprep(label string) (string, bool) {
 	for _, r := range label {
 		switch {
 		case r < utf8.RuneSelf:
-			mapped.WriteByte(lower(byte(r)))
+			mapped.WriteByte(whatwg.Lower(byte(r)))
 		case !unicode.Is(mappedToNothing, r):
 			mapped.WriteString(mapCaseNFKC(string(r)))
 		}
@@ -100,7 +102,7 @@ func foldCase(s string) string {
 // nfkc32 is NFKC by Unicode 3.2: later characters are left alone, and part what stands
 // before from what stands after.
 func nfkc32(s string) string {
-	if isASCII(s) {
+	if whatwg.IsASCII(s) {
 		return s
 	}
 	s = corrected.Replace(s)

@@ -1,4 +1,4 @@
-package canon
+package foreign
 
 import (
 	"fmt"
@@ -8,85 +8,62 @@ import (
 	"github.com/PuerkitoBio/purell"
 
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // purellMaxHost bounds the host, in bytes, for a punycode encoder that is quadratic.
 const purellMaxHost = 2000
 
-// Purell writes URLs exactly as purell.NormalizeURLString does with these flags: use it to migrate
-// a crawler whose keys were computed with purell. It has purell's faults: it decodes %2F in paths,
-// and with SortQuery it loses parameters that contain a ";" or a stray "%".
-// Where purell fails, the error wraps [ErrURL].
-//
-// One departure: a host of more than 2,000 bytes is refused with [ErrTooLong],
-// because purell takes quadratic time to encode it.
-//
-// Laws: neither, whatever the flags.
-func Purell(flags purell.NormalizationFlags) *Profile {
-	flags &= purell.FlagsAllGreedy | purell.FlagsAllNonGreedy // purell ignores other bits
-	return &Profile{name: "purell", version: 1, spec: purellSpec(flags), rules: purellRules(flags), engine: purellEngine{flags}}
-}
+// Purell is purell with some of its flags.
+type Purell struct{ flags purell.NormalizationFlags }
 
-type purellEngine struct{ flags purell.NormalizationFlags }
-
-func (e purellEngine) appendCanonical(dst, raw []byte) ([]byte, error) {
-	out, err := runPurell(string(raw), e.flags)
-	if err != nil {
-		return dst, err
-	}
-	return append(dst, out...), nil
-}
+// Form returns what purell.NormalizeURLString does.
+func (p Purell) Form(raw string) (string, error) { return runPurell(raw, p.flags) }
 
 func runPurell(raw string, flags purell.NormalizationFlags) (string, error) {
 	if len(raw) > purellMaxHost {
 		if u, err := url.Parse(raw); err == nil && len(u.Host) > purellMaxHost {
-			return "", fault.As(ErrTooLong, "cannot canonicalize as purell does; got a host of %d bytes; want at most %d", len(u.Host), purellMaxHost)
+			return "", fault.As(whatwg.ErrTooLong, "cannot canonicalize as purell does; got a host of %d bytes; want at most %d", len(u.Host), purellMaxHost)
 		}
 	}
 	out, err := purell.NormalizeURLString(raw, flags)
 	if err != nil {
-		return "", fault.As(ErrURL, "cannot canonicalize as purell does; got %s: %v", quote(raw), err)
+		return "", fault.As(whatwg.ErrURL, "cannot canonicalize as purell does; got %s: %v", whatwg.Quote(raw), err)
 	}
 	return out, nil
 }
 
-// steps adds one flag at a time, in the order purell runs them, so that each flag
-// shows its own work. What purell does without any flag comes first. A host may be one
-// that purell refuses until a later flag lower-cases it: the last run decides.
-func (e purellEngine) steps(raw []byte) (steps []Step, err error) {
-	before, with := string(raw), purell.NormalizationFlags(0)
-	add := func(rule Rule) {
-		after, failed := runPurell(string(raw), with)
-		err = failed
-		if failed == nil && after != before {
-			steps = append(steps, Step{Rule: rule, Before: before, After: after})
-			before = after
-		}
-	}
-	add(purellParse)
-	for _, f := range purellFlags {
-		if e.flags&f.flag != 0 {
-			with |= f.flag
-			add(Rule(f.name))
-		}
-	}
-	return steps, err
+// A PurellStep is what purell does with a flag: Form is its result with this flag and those before it, in the order
+// in which purell runs them.
+type PurellStep struct {
+	Name, Does string
+	Form       func(raw string) (string, error)
 }
 
-func parsePurell(spec string) (*Profile, error) {
-	var flags purell.NormalizationFlags
+// Steps returns what purell does without any flag, and then a step for each flag that is set.
+func (p Purell) Steps() []PurellStep {
+	steps := []PurellStep{{"purell-parse", "parses, maps the host to ASCII and escapes again", Purell{}.Form}}
+	var with Purell
+	for _, f := range purellFlags {
+		if p.flags&f.flag != 0 {
+			with.flags |= f.flag
+			steps = append(steps, PurellStep{f.name, f.does, with.Form})
+		}
+	}
+	return steps
+}
+
+// ParsePurell reads names of flags and of sets of flags, with commas between them.
+func ParsePurell(spec string) (p Purell, err error) {
 	for word := range strings.SplitSeq(spec, ",") {
 		f, ok := findPurellFlag(word)
 		if !ok {
-			return nil, fmt.Errorf("cannot parse purell flags; got %s in %s; want names as in purell:safe,remove-fragment: %s", quote(word), quote(spec), purellNames())
+			return p, fmt.Errorf("cannot parse purell flags; got %s in %s; want names as in purell:safe,remove-fragment: %s", whatwg.Quote(word), whatwg.Quote(spec), purellNames())
 		}
-		flags |= f
+		p.flags |= f
 	}
-	return Purell(flags), nil
+	return p, nil
 }
-
-// purellParse is what purell does with no flag at all: parse, map the host, escape again.
-const purellParse Rule = "purell-parse"
 
 type purellFlag struct {
 	name string
@@ -154,9 +131,10 @@ func findPurellFlag(word string) (purell.NormalizationFlags, bool) {
 	return 0, false
 }
 
-// purellSpec names flags in the shortest way: the largest set they hold, then the rest.
-func purellSpec(flags purell.NormalizationFlags) string {
+// String names the flags in the shortest way: the largest set they hold, then the rest.
+func (p Purell) String() string {
 	var names []string
+	flags := p.flags
 	for _, set := range purellPresets {
 		if flags&set.flag == set.flag && (set.flag != 0 || flags == 0) {
 			names = append(names, set.name)
@@ -170,17 +148,6 @@ func purellSpec(flags purell.NormalizationFlags) string {
 		}
 	}
 	return strings.Join(names, ",")
-}
-
-func purellRules(flags purell.NormalizationFlags) []RuleInfo {
-	infos := []RuleInfo{{Rule: purellParse, Does: "parses, maps the host to ASCII and escapes again", Source: "purell.NormalizeURLString",
-		Risk: "decodes %2F and other reserved characters of the path", Default: true}}
-	for _, f := range purellFlags {
-		if flags&f.flag != 0 {
-			infos = append(infos, RuleInfo{Rule: Rule(f.name), Does: f.does, Source: "purell", Default: true})
-		}
-	}
-	return infos
 }
 
 func purellNames() string {

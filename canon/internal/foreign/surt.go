@@ -1,71 +1,46 @@
-package canon
+package foreign
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
-// SURT writes the sort-friendly key of a URL as web archives put it in CDX files: what
-// surt.surt(url) of the PyPI package surt 0.3.1 returns with its defaults, on CPython
-// 3.11.7, given the URL as bytes: "com,example)/path?query". Host reversed; scheme,
-// userinfo, "www.", default port and fragment gone; path and query in lower case without
-// session ids; parameters sorted; escapes decoded until none is left and then written
-// once. It merges more than every profile except hashed-n and hashed-p. It is for sorting and
-// range look-ups.
-//
-// A URL without an authority keeps its scheme ("mailto:a@b"), an empty one is "-", and
-// whatever begins with "filedesc" stays. The error is [ErrURL] where surt fails: for a
-// port that is no number up to 65535, and for blanks alone.
-//
-// Laws: neither. A SURT is no URL; SURT of a SURT is something else.
-func SURT() *Profile {
-	return fixed(RuleInfo{
-		Rule: "surt", Does: "writes the key of CDX files", Source: "surt 0.3.1; webarchive-commons IAURLCanonicalizer",
-		Risk: "pages that differ in case, scheme, www., session id, a trailing slash or a slash escaped in the path, meet",
-	}, appendSURT)
-}
-
-func appendSURT(dst, raw []byte) ([]byte, error) {
-	switch {
-	case len(raw) == 0:
-		return append(dst, '-'), nil
-	case bytes.HasPrefix(raw, []byte("filedesc")):
-		return append(dst, raw...), nil
+// SURT is the profile surt of package canon.
+func SURT(raw string) (string, error) {
+	if raw == "" {
+		return "-", nil
 	}
-	u, err := splitSURT(string(raw))
+	if strings.HasPrefix(raw, "filedesc") {
+		return raw, nil
+	}
+	u, err := splitSURT(raw)
 	if err != nil {
-		return dst, err
+		return "", err
 	}
 	host, path, query := surtHost(u.host), unescapeFully(u.path), surtQuery(u.query)
 	if host != "" {
 		path = surtDots(path)
 	}
-	path = surtPath(string(escapeMinimal(nil, path)))
-	dst = append(dst, host...)
+	path = surtPath(escapeMinimal(path))
 	switch {
 	case host == "": // there was none, or nothing is left of it
-		dst = append(append(dst, u.scheme...), ':')
+		host = u.scheme + ":"
 	case u.port != 0 && u.port != surtDefaultPort(u.scheme):
-		dst = fmt.Appendf(dst, ":%d)", u.port)
+		host = fmt.Sprintf("%s:%d)", host, u.port)
 	default:
-		dst = append(dst, ')')
+		host += ")"
 	}
-	if path == "" && query != "" {
-		path = "/"
-	}
-	dst = append(dst, path...)
 	if query != "" {
-		dst = append(append(dst, '?'), query...)
+		path = cmp.Or(path, "/") + "?" + query
 	}
-	return dst, nil
+	return host + path, nil
 }
 
 func surtDefaultPort(scheme string) uint64 {
@@ -82,13 +57,11 @@ func surtDefaultPort(scheme string) uint64 {
 // Addresses are reversed like names, and an IPv6 address has lost its brackets before.
 func surtHost(raw string) string {
 	host := surtASCII(raw)
-	if rest := strings.TrimLeft(strings.TrimPrefix(host, "www"), digits); strings.HasPrefix(host, "www") && strings.HasPrefix(rest, ".") {
+	if rest := strings.TrimLeft(strings.TrimPrefix(host, "www"), whatwg.Digits); strings.HasPrefix(host, "www") && strings.HasPrefix(rest, ".") {
 		host = rest[1:]
 	}
 	labels := strings.Split(host, ".")
-	for i, j := 0, len(labels)-1; i < j; i, j = i+1, j-1 {
-		labels[i], labels[j] = labels[j], labels[i]
-	}
+	slices.Reverse(labels)
 	return strings.Join(labels, ",")
 }
 
@@ -102,22 +75,22 @@ type surtURL struct {
 // last of several schemes in a row counts, and an http URL takes its host from the path
 // if there is none where it should be.
 func splitSURT(raw string) (surtURL, error) {
-	s := dropNewlines(strings.Trim(raw, " \t\n\r\v\f"))
+	s := whatwg.DropNewlines(strings.Trim(raw, " \t\n\r\v\f"))
 	if s == "" {
-		return surtURL{}, fault.As(ErrURL, "cannot make a SURT; got %s; want more than blanks", quote(raw))
+		return surtURL{}, fault.As(whatwg.ErrURL, "cannot make a SURT; got %s; want more than blanks", whatwg.Quote(raw))
 	}
-	if schemeLen(s) < 0 {
+	if whatwg.SchemeLen(s) < 0 {
 		s = "http://" + s
 	}
 	s = lastScheme(s)
-	n := schemeLen(s)
+	n := whatwg.SchemeLen(s)
 	u := surtURL{scheme: s[:n]}
 	s, _, _ = strings.Cut(s[n+1:], "#")
 	s, u.query, _ = strings.Cut(s, "?")
 	if strings.HasPrefix(s, "//") {
 		var err error
 		if u.host, u.port, s, err = cutSURTHost(s[2:]); err != nil {
-			return u, fmt.Errorf("cannot make a SURT; got %s: %w", quote(raw), err)
+			return u, fmt.Errorf("cannot make a SURT; got %s: %w", whatwg.Quote(raw), err)
 		}
 	}
 	if u.path = s; u.host == "" && s != "" && strings.HasPrefix(u.scheme, "http") {
@@ -143,24 +116,24 @@ func lastScheme(s string) string {
 // cutSURTHost cuts off an authority and returns its host without brackets and userinfo,
 // its port, and the path after it.
 func cutSURTHost(s string) (host string, port uint64, path string, err error) {
-	authority, path := cutBefore(s, "/")
+	authority, path := whatwg.CutBefore(s, "/")
 	authority = strings.TrimRight(authority, ":")
 	host = authority[strings.LastIndexByte(authority, '@')+1:]
-	digits, hasPort := "", false
+	number, hasPort := "", false
 	if _, inside, ok := strings.Cut(host, "["); ok {
-		host, digits, _ = strings.Cut(inside, "]")
-		_, digits, hasPort = strings.Cut(digits, ":")
+		host, number, _ = strings.Cut(inside, "]")
+		_, number, hasPort = strings.Cut(number, ":")
 	} else {
-		host, digits, hasPort = strings.Cut(host, ":")
+		host, number, hasPort = strings.Cut(host, ":")
 	}
 	if !hasPort {
 		return host, 0, path, nil
 	}
-	if digits == "" || !allDigits([]byte(digits)) {
-		return "", 0, "", fault.As(ErrURL, "port %s, which is no number", quote(digits))
+	if number == "" || !isNumber(number) {
+		return "", 0, "", fault.As(whatwg.ErrURL, "port %s, which is no number", whatwg.Quote(number))
 	}
-	if port, err = strconv.ParseUint(digits, 10, 16); err != nil {
-		return "", 0, "", fault.As(ErrURL, "port %s above 65535", quote(digits))
+	if port, err = strconv.ParseUint(number, 10, 16); err != nil {
+		return "", 0, "", fault.As(whatwg.ErrURL, "port %s above 65535", whatwg.Quote(number))
 	}
 	return host, port, path, nil
 }
@@ -169,22 +142,14 @@ func cutSURTHost(s string) (host string, port uint64, path string, err error) {
 // by IDNA 2003 if that works, without needless dots, an IPv4 address in decimal.
 func surtASCII(raw string) string {
 	host := unescapeFully(raw)
-	if ascii, ok := idna2003(dropInvalid(host)); ok {
+	if ascii, ok := idna2003(strings.ToValidUTF8(host, "")); ok {
 		host = ascii
 	}
 	host = strings.ReplaceAll(strings.Trim(host, "."), "..", ".") // three dots leave two
 	if ip := surtIPv4(host); ip != "" {
 		return ip
 	}
-	return asciiLower(string(escapeMinimal(nil, host)))
-}
-
-// dropInvalid drops bytes that are not part of valid UTF-8.
-func dropInvalid(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, "")
+	return whatwg.LowerText(escapeMinimal(host))
 }
 
 // Dotted addresses, by their first number. A host of digits alone is decimal even if it
@@ -197,7 +162,7 @@ var (
 // surtIPv4 reads an address as inet_aton does, and a lone number by its last 32 bits.
 // It returns "" for a host that is none.
 func surtIPv4(host string) string {
-	if host != "" && allDigits([]byte(host)) {
+	if host != "" && isNumber(host) {
 		var n uint32
 		for i := range len(host) {
 			n = n*10 + uint32(host[i]-'0')
@@ -207,7 +172,7 @@ func surtIPv4(host string) string {
 	if !dottedOctal.MatchString(host) && !dottedDecimal.MatchString(host) {
 		return ""
 	}
-	ip, err := canonicalIPv4(host)
+	ip, err := whatwg.CanonicalIPv4(host)
 	if err != nil {
 		return ""
 	}
@@ -270,7 +235,7 @@ func stripSessions(s string, sessions []session) string {
 // surtPath takes an escaped path to lower case, without session ids and without one
 // slash at the end.
 func surtPath(path string) string {
-	path = stripSessions(asciiLower(path), pathSessions)
+	path = stripSessions(whatwg.LowerText(path), pathSessions)
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}
@@ -280,19 +245,10 @@ func surtPath(path string) string {
 // surtQuery decodes and escapes the query as a whole, so that "%26" comes to separate,
 // and sorts by name, then value; a parameter without "=" comes before one with it.
 func surtQuery(query string) string {
-	query = string(escapeMinimal(nil, unescapeFully(query)))
-	params := strings.Split(stripSessions(asciiLower(query), querySessions), "&")
+	query = escapeMinimal(unescapeFully(query))
+	params := strings.Split(stripSessions(whatwg.LowerText(query), querySessions), "&")
 	slices.SortStableFunc(params, func(a, b string) int {
-		nameA, valueA, hasA := strings.Cut(a, "=")
-		nameB, valueB, hasB := strings.Cut(b, "=")
-		return cmp.Or(strings.Compare(nameA, nameB), btoi(hasA)-btoi(hasB), strings.Compare(valueA, valueB))
+		return cmp.Or(compareParams(a, b), len(a)-len(b)) // "a" before "a="
 	})
 	return strings.Join(params, "&")
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

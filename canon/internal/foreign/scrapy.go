@@ -1,4 +1,4 @@
-package canon
+package foreign
 
 import (
 	"cmp"
@@ -12,35 +12,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
-// Scrapy writes URLs as w3lib.url.canonicalize_url 2.5.0 does with its defaults, on
-// CPython 3.11.7, given the URL as bytes of UTF-8: the form behind the request
-// fingerprints of Scrapy. Older releases of w3lib differ, mainly where a query has ";": PROFILES.md has figures.
-// Parameters are sorted decoded and encoded again, the fragment is removed, the default port
-// stays; any scheme, or none, is accepted. A host is mapped by IDNA 2003.
-//
-// The error is [ErrURL] where w3lib raises one: a port that is not a number up to 65535, brackets
-// around something that is not an IPv6 address, a host in which NFKC normalization produces a
-// separator.
-//
-// Laws: neither. In a path, "%2%41" becomes "%2A", and that becomes "*".
-func Scrapy() *Profile {
-	return fixed(RuleInfo{
-		Rule: "scrapy", Does: "writes URLs as w3lib's canonicalize_url does", Source: "w3lib 2.5.0",
-		Risk: "pages built from the fragment meet",
-	}, ofText(scrapy))
-}
-
-func scrapy(raw string) (string, error) {
+// Scrapy is the profile scrapy of package canon.
+func Scrapy(raw string) (string, error) {
 	u, err := scrapySplit(raw)
 	if err != nil {
-		return "", fmt.Errorf("cannot canonicalize as w3lib does; got %s: %w", quote(raw), err)
+		return "", fmt.Errorf("cannot canonicalize as w3lib does; got %s: %w", whatwg.Quote(raw), err)
 	}
 	if u.netloc, err = scrapyNetloc(u.netloc); err != nil {
-		return "", fmt.Errorf("cannot canonicalize as w3lib does; got %s: %w", quote(raw), err)
+		return "", fmt.Errorf("cannot canonicalize as w3lib does; got %s: %w", whatwg.Quote(raw), err)
 	}
-	path, params := cutParams(u.scheme, string(escapeOutside(nil, u.path, w3libSafe)))
+	path, params := cutParams(u.scheme, whatwg.Escape(u.path, w3libSafe))
 	switch {
 	case path == "":
 		path = "/"
@@ -56,25 +40,25 @@ func scrapy(raw string) (string, error) {
 // What w3lib leaves raw: whatever is legal in all of RFC 2396, RFC 3986 and WHATWG
 // URLs, and "%"; and in the second pass over a path also what RFC 3986 reserves.
 var (
-	w3libSafe     = setOf(unreserved + subDelims + ":/?@%")
-	w3libPathSafe = setOf(unreserved + subDelims + ":/?@%[]|")
-	w3libUserSafe = setOf(unreserved + "!$&'()*+,")
+	w3libSafe     = whatwg.SetOf(whatwg.Unreserved + whatwg.SubDelims + ":/?@%")
+	w3libPathSafe = whatwg.SetOf(whatwg.Unreserved + whatwg.SubDelims + ":/?@%[]|")
+	w3libUserSafe = whatwg.SetOf(whatwg.Unreserved + "!$&'()*+,")
 )
 
 // scrapySplit cuts as w3lib's own urlsplit: like Python's, but blanks go at both ends,
 // "\" is "/" in special schemes, and bytes that are not UTF-8 become escapes first.
 func scrapySplit(raw string) (pyURL, error) {
-	s := dropNewlines(trimSpace(escapeInvalid(raw)))
+	s := whatwg.DropNewlines(whatwg.TrimSpace(escapeInvalid(raw)))
 	var u pyURL
-	if n := schemeLen(s); n > 0 {
+	if n := whatwg.SchemeLen(s); n > 0 {
 		u.scheme, s = strings.ToLower(s[:n]), s[n+1:]
 	}
 	if isSpecial(u.scheme) {
-		head, tail := cutBefore(s, "?#")
+		head, tail := whatwg.CutBefore(s, "?#")
 		s = strings.ReplaceAll(head, `\`, "/") + tail
 	}
 	if strings.HasPrefix(s, "//") {
-		u.netloc, s = cutBefore(s[2:], "/?#")
+		u.netloc, s = whatwg.CutBefore(s[2:], "/?#")
 		if err := scrapyCheckNetloc(u.netloc); err != nil {
 			return u, err
 		}
@@ -112,7 +96,7 @@ func isSpecial(scheme string) bool {
 func scrapyCheckNetloc(netloc string) error {
 	opens, closes := strings.Contains(netloc, "["), strings.Contains(netloc, "]")
 	if opens != closes {
-		return fault.As(ErrURL, "unbalanced brackets")
+		return fault.As(whatwg.ErrURL, "unbalanced brackets")
 	}
 	if opens {
 		host := netloc[strings.LastIndexByte(netloc, '@')+1:]
@@ -122,7 +106,7 @@ func scrapyCheckNetloc(netloc string) error {
 			before, inside, after = "", strings.SplitN(host, ":", 2)[0], ""
 		}
 		if before != "" || after != "" && after[0] != ':' || !pyBracketed(inside) {
-			return fault.As(ErrURL, "text in brackets that is not an IPv6 address")
+			return fault.As(whatwg.ErrURL, "text in brackets that is not an IPv6 address")
 		}
 	}
 	return pyCheckNFKC(netloc, `/?#@:\`)
@@ -137,7 +121,7 @@ func escapeInvalid(s string) string {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && n == 1 {
-			b = appendEscape(b, s[i])
+			b = whatwg.AppendEscape(b, s[i])
 		} else {
 			b = append(b, s[i:i+n]...)
 		}
@@ -146,27 +130,15 @@ func escapeInvalid(s string) string {
 	return string(b)
 }
 
-// escapeOutside appends s with every byte outside the set escaped.
-func escapeOutside(dst []byte, s string, set *byteSet) []byte {
-	for i := range len(s) {
-		if set[s[i]] {
-			dst = append(dst, s[i])
-		} else {
-			dst = appendEscape(dst, s[i])
-		}
-	}
-	return dst
-}
-
 // scrapyNetloc rebuilds userinfo, host and port: the userinfo decoded and escaped
 // again, the host in ASCII, an IPv6 address in its shortest form, the port without zeros.
 func scrapyNetloc(netloc string) (string, error) {
 	userinfo, host := "", netloc
 	if i := strings.LastIndexByte(netloc, '@'); i >= 0 {
 		user, password, hasPassword := strings.Cut(netloc[:i], ":")
-		userinfo = string(escapeOutside(nil, unescape(user), w3libUserSafe))
+		userinfo = whatwg.Escape(whatwg.Unescape(user), w3libUserSafe)
 		if hasPassword {
-			userinfo += ":" + string(escapeOutside(nil, unescape(password), w3libUserSafe))
+			userinfo += ":" + whatwg.Escape(whatwg.Unescape(password), w3libUserSafe)
 		}
 		userinfo, host = userinfo+"@", netloc[i+1:]
 	}
@@ -174,15 +146,15 @@ func scrapyNetloc(netloc string) (string, error) {
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || strings.HasPrefix(port, "+") {
-			return "", fault.As(ErrURL, "port %s, which is no number up to 65535", quote(port))
+			return "", fault.As(whatwg.ErrURL, "port %s, which is no number up to 65535", whatwg.Quote(port))
 		}
 		port = ":" + strconv.FormatUint(n, 10)
 	}
-	name, zone := cutBefore(host, "%")
+	name, zone := whatwg.CutBefore(host, "%")
 	host = pyLower(name) + zone
 	if strings.Contains(host, ":") {
-		if !isASCII(host) {
-			return "", fault.As(ErrURL, "address %s that is not ASCII", quote(host))
+		if !whatwg.IsASCII(host) {
+			return "", fault.As(whatwg.ErrURL, "address %s that is not ASCII", whatwg.Quote(host))
 		}
 		host = "[" + shortestIPv6(strings.ToLower(host)) + "]"
 	} else {
@@ -193,7 +165,7 @@ func scrapyNetloc(netloc string) (string, error) {
 
 // scrapyASCII maps a host to ASCII after NFKC, and leaves one that cannot be mapped.
 func scrapyASCII(host string) string {
-	if isASCII(host) {
+	if whatwg.IsASCII(host) {
 		return host
 	}
 	plain := strings.NewReplacer("@", "", ":", "", "#", "", "?", "").Replace(host)
@@ -255,15 +227,15 @@ func cutParams(scheme, path string) (string, string) {
 func scrapyPath(path string) string {
 	var b []byte
 	for i := 0; i < len(path); i++ {
-		if !isEscape(path, i) {
-			b = escapeOutside(b, path[i:i+1], w3libPathSafe)
+		if !whatwg.IsEscape(path, i) {
+			b = whatwg.AppendEscaped(b, path[i:i+1], w3libPathSafe)
 			continue
 		}
-		c := unhex[path[i+1]]<<4 | unhex[path[i+2]]
+		c := whatwg.Escaped(path, i)
 		if c != '%' && c != '/' && c != ';' && c != '?' && w3libPathSafe[c] {
 			b = append(b, c)
 		} else {
-			b = appendEscape(b, c)
+			b = whatwg.AppendEscape(b, c)
 		}
 		i += 2
 	}
@@ -275,13 +247,13 @@ func scrapyPath(path string) string {
 func scrapyQuery(query, scheme string) string {
 	safe := *w3libSafe
 	safe['\''] = !isSpecial(scheme)
-	query = string(escapeOutside(nil, query, &safe))
+	query = whatwg.Escape(query, &safe)
 	type param struct{ name, value string }
 	var params []param
 	for pair := range strings.SplitSeq(query, "&") {
 		if pair != "" {
 			name, value, _ := strings.Cut(pair, "=")
-			params = append(params, param{unescape(strings.ReplaceAll(name, "+", " ")), unescape(strings.ReplaceAll(value, "+", " "))})
+			params = append(params, param{whatwg.Unescape(strings.ReplaceAll(name, "+", " ")), whatwg.Unescape(strings.ReplaceAll(value, "+", " "))})
 		}
 	}
 	slices.SortFunc(params, func(a, b param) int {
@@ -304,10 +276,10 @@ func appendForm(b []byte, s string) []byte {
 		switch c := s[i]; {
 		case c == ' ':
 			b = append(b, '+')
-		case isUnreserved[c]:
+		case whatwg.IsUnreserved[c]:
 			b = append(b, c)
 		default:
-			b = appendEscape(b, c)
+			b = whatwg.AppendEscape(b, c)
 		}
 	}
 	return b

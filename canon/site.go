@@ -57,20 +57,14 @@ func (r *siteRules) knows(host []byte) (known bool) {
 
 // siteOf returns the site of a URL. Its canonical form need not exist: ok is false then.
 func (s *settings) siteOf(raw string, on ruleSet) (host, path string, ok bool) {
-	p, err := split(runBefore(raw, on, nil))
+	w, err := s.cut(raw, on|siteFolds, nil)
 	if err != nil {
 		return "", "", false
 	}
-	w := &work{parts: p, on: on | siteFolds, lists: s.lists}
 	for id := rLowercaseScheme; id <= rEmptyPath; id++ {
-		if rules[id].do == nil || !w.on.has(id) {
-			continue
-		}
-		if rules[id].do(w) != nil {
-			return "", "", false
-		}
+		w.apply(id)
 	}
-	return w.host, w.path, true
+	return w.Host, w.Path, w.err == nil
 }
 
 // onFor returns the rules that are on for a URL, in the slow way.
@@ -144,11 +138,11 @@ func (q *qiita) scopeOf(r Rule, raw, before string) string {
 	var names []string
 	switch id := findRule(r); {
 	case id == rScopedParams:
-		p, err := split(before)
+		w, err := q.cut(before, 0, nil)
 		if err != nil {
 			return ""
 		}
-		for _, s := range q.params.scopesFor([]byte(p.host), []byte(p.path)) {
+		for _, s := range q.params.scopesFor([]byte(w.Host), []byte(w.Path)) {
 			names = append(names, s.String())
 		}
 	case q.scoped && !q.on.has(id):

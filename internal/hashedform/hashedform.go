@@ -1,30 +1,34 @@
-package canon
+// Package hashedform writes the text of a URI that draft-feather-hashed-uri-03 hashes. It is what package
+// hasheduri hashes, and the canonical form of the profiles hashed-n and hashed-p of package canon. The steps named
+// here are those of the draft's Appendix A.
+package hashedform
 
 import (
 	"bytes"
 	"strings"
 
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
-// HashedVariant is how much of Appendix A of the Hashed URI draft is applied.
-type HashedVariant uint8
+// Variant is how much of Appendix A is applied.
+type Variant uint8
 
 const (
-	// HashedBasic lower-cases the scheme and nothing else (draft, section 4.3).
-	HashedBasic HashedVariant = iota
-	// HashedVariantN applies the steps that keep what a URI names, by the standards.
-	HashedVariantN
-	// HashedVariantP folds in addition what servers usually treat alike: case, empty
+	// Basic lower-cases the scheme and nothing else (draft, section 4.3).
+	Basic Variant = iota
+	// N applies the steps that keep what a URI names, by the standards.
+	N
+	// P folds in addition what servers usually treat alike: case, empty
 	// path segments and file name endings. It can merge different pages.
-	HashedVariantP
+	P
 )
 
-// HashedOptions select the form that [AppendHashed] writes. The zero value is the
+// Options select the form that [Append] writes. The zero value is the
 // basic form without query and fragment.
-type HashedOptions struct {
-	// Variant is the set of steps to apply. The default is HashedBasic.
-	Variant HashedVariant
+type Options struct {
+	// Variant is the set of steps to apply. The default is Basic.
+	Variant Variant
 	// KeepQuery keeps the query of a hierarchical URI, the draft's flag +query.
 	// The default is false.
 	KeepQuery bool
@@ -36,47 +40,46 @@ type HashedOptions struct {
 	Literal bool
 }
 
-// HashedParts reports which optional parts of a URI are in its canonical form, and so
+// Parts reports which optional parts of a URI are in its canonical form, and so
 // which flags its hashed URI has.
-type HashedParts struct{ Query, Fragment bool }
+type Parts struct{ Query, Fragment bool }
 
-// AppendHashed appends to dst the form of raw that draft-feather-hashed-uri-03 hashes,
+// Append appends to dst the form of raw that draft-feather-hashed-uri-03 hashes,
 // and reports whether a query and a fragment are in it. An empty query or fragment is
 // absent in the variants N and P, and present in the basic form.
 //
 // The one possible error is that raw has no scheme: the draft hashes absolute URIs only.
-// It wraps [ErrURL], and dst is returned unchanged. Any other bytes have a form, for
+// It wraps [whatwg.ErrURL], and dst is returned unchanged. Any other bytes have a form, for
 // nothing is validated, trimmed or encoded. Only ASCII letters are lower-cased.
-// The steps named in this package's comments are those of Appendix A.
-func AppendHashed(dst, raw []byte, o HashedOptions) ([]byte, HashedParts, error) {
-	n := schemeLen(string(raw))
+func Append(dst, raw []byte, o Options) ([]byte, Parts, error) {
+	n := whatwg.SchemeLen(raw)
 	if n < 0 {
-		return dst, HashedParts{}, fault.As(ErrURL, "cannot canonicalize for hashing; got relative reference %s; want a scheme and a colon at its start", quote(string(raw)))
+		return dst, Parts{}, fault.As(whatwg.ErrURL, "cannot canonicalize for hashing; got relative reference %s; want a scheme and a colon at its start", whatwg.Quote(string(raw)))
 	}
 	start := len(dst)
 	dst = append(dst, raw[:n+1]...)
-	lowerASCII(dst[start:])
+	whatwg.LowerBytes(dst[start:])
 	scheme := string(dst[start : start+n])
-	u := cutHashed(raw[n+1:])
-	if o.Variant == HashedBasic || u.opaque {
+	u := cut(raw[n+1:])
+	if o.Variant == Basic || u.opaque {
 		dst = append(dst, u.hier...)
 	} else {
-		dst = appendHashedHier(dst, u.hier, scheme, o)
+		dst = appendHier(dst, u.hier, scheme, o)
 	}
 	dst, parts := u.appendParts(dst, o)
 	return dst, parts, nil
 }
 
-// hashedURI is what follows the scheme, cut as RFC 2396 cuts it.
-type hashedURI struct {
+// uri is what follows the scheme, cut as RFC 2396 cuts it.
+type uri struct {
 	hier     []byte // all before query and fragment
 	query    []byte // with its "?"; nil if there is none
 	fragment []byte // with its "#"; nil if there is none
 	opaque   bool   // hier does not begin with "/", so has no authority, path or query
 }
 
-func cutHashed(rest []byte) hashedURI {
-	u := hashedURI{hier: rest, opaque: len(rest) == 0 || rest[0] != '/'}
+func cut(rest []byte) uri {
+	u := uri{hier: rest, opaque: len(rest) == 0 || rest[0] != '/'}
 	if i := bytes.IndexByte(u.hier, '#'); i >= 0 {
 		u.hier, u.fragment = u.hier[:i], u.hier[i:]
 	}
@@ -91,12 +94,12 @@ func cutHashed(rest []byte) hashedURI {
 
 // appendParts appends the parts to keep. The draft's recomposition, step 9, forgets
 // them; they go where they were.
-func (u hashedURI) appendParts(dst []byte, o HashedOptions) ([]byte, HashedParts) {
+func (u uri) appendParts(dst []byte, o Options) ([]byte, Parts) {
 	least := 2 // a lone "?" or "#" is dropped
-	if o.Variant == HashedBasic {
+	if o.Variant == Basic {
 		least = 1
 	}
-	var parts HashedParts
+	var parts Parts
 	if parts.Query = o.KeepQuery && len(u.query) >= least; parts.Query {
 		dst = u.appendPart(dst, u.query, o)
 	}
@@ -106,28 +109,28 @@ func (u hashedURI) appendParts(dst []byte, o HashedOptions) ([]byte, HashedParts
 	return dst, parts
 }
 
-func (u hashedURI) appendPart(dst, part []byte, o HashedOptions) []byte {
-	if u.opaque || o.Variant == HashedBasic {
+func (u uri) appendPart(dst, part []byte, o Options) []byte {
+	if u.opaque || o.Variant == Basic {
 		return append(dst, part...)
 	}
 	start := len(dst)
-	dst = appendHashedText(dst, part, o)
-	if o.Variant == HashedVariantP {
-		lowerASCII(dst[start:])
+	dst = appendText(dst, part, o)
+	if o.Variant == P {
+		whatwg.LowerBytes(dst[start:])
 	}
 	return dst
 }
 
-// appendHashedText appends text with its escaped unreserved characters decoded,
+// appendText appends text with its escaped unreserved characters decoded,
 // as the draft's example of "a%62c" does.
-func appendHashedText(dst, text []byte, o HashedOptions) []byte {
+func appendText(dst, text []byte, o Options) []byte {
 	if o.Literal {
 		return append(dst, text...)
 	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if isEscape(text, i) {
-			if d := unhex[text[i+1]]<<4 | unhex[text[i+2]]; isUnreserved[d] {
+		if whatwg.IsEscape(text, i) {
+			if d := whatwg.Escaped(text, i); whatwg.IsUnreserved[d] {
 				c, i = d, i+2
 			}
 		}
@@ -136,47 +139,9 @@ func appendHashedText(dst, text []byte, o HashedOptions) []byte {
 	return dst
 }
 
-func lowerASCII(b []byte) {
-	for i, c := range b {
-		b[i] = lower(c)
-	}
-}
-
-// HashedN is variant N of Appendix A of draft-feather-hashed-uri-03: what [AppendHashed]
-// writes with HashedVariantN, without query and fragment. An input without a scheme
-// is refused with [ErrURL].
-//
-// Laws: idempotent for URIs as RFC 2396 writes them that have a host and no stray "%".
-// No WHATWG fixpoint: an empty path stays empty, and dot segments stay.
-func HashedN() *Profile {
-	return hashedProfile(HashedVariantN, RuleInfo{
-		Rule: "hashed-n", Does: "applies Appendix A, variant N, and drops query and fragment", Source: "draft-feather-hashed-uri-03",
-		Risk: "pages that differ in the query meet",
-	})
-}
-
-// HashedP is variant P of Appendix A of draft-feather-hashed-uri-03, as [HashedN] but
-// with case, empty path segments and usual file name endings folded. It merges pages
-// that differ in case alone.
-//
-// Laws: neither. "/test/index.html" becomes "/test/", and that becomes "/test".
-func HashedP() *Profile {
-	return hashedProfile(HashedVariantP, RuleInfo{
-		Rule: "hashed-p", Does: "applies Appendix A, variant P, and drops query and fragment", Source: "draft-feather-hashed-uri-03",
-		Risk: "pages that differ in the query or in case meet",
-	})
-}
-
-func hashedProfile(v HashedVariant, info RuleInfo) *Profile {
-	return fixed(info, func(dst, raw []byte) ([]byte, error) {
-		dst, _, err := AppendHashed(dst, raw, HashedOptions{Variant: v})
-		return dst, err
-	})
-}
-
-// hashedPort is the default port of the schemes whose authority is known to be
+// defaultPortOf is the default port of the schemes whose authority is known to be
 // user, host and port; "" for any other scheme.
-func hashedPort(scheme string) string {
+func defaultPortOf(scheme string) string {
 	switch scheme {
 	case "http", "ws":
 		return "80"
@@ -198,11 +163,11 @@ func hashedPort(scheme string) string {
 	return ""
 }
 
-// appendHashedAuthority appends an authority after steps 1 to 5: an empty user goes,
+// appendAuthority appends an authority after steps 1 to 5: an empty user goes,
 // the host is lower-cased, zeros that lead a number go, and so does the default port.
 // The authority of a scheme that is not known stays as it is.
-func appendHashedAuthority(dst, authority []byte, scheme string) []byte {
-	defaultPort := hashedPort(scheme)
+func appendAuthority(dst, authority []byte, scheme string) []byte {
+	defaultPort := defaultPortOf(scheme)
 	if defaultPort == "" {
 		return append(dst, authority...)
 	}
@@ -212,8 +177,8 @@ func appendHashedAuthority(dst, authority []byte, scheme string) []byte {
 		}
 		authority = authority[i+1:]
 	}
-	host, port, hasPort := cutHashedPort(authority)
-	dst = appendHashedHost(dst, host)
+	host, port, hasPort := cutPort(authority)
+	dst = appendHost(dst, host)
 	port = trimZeros(port)
 	if hasPort && len(port) > 0 && string(port) != defaultPort {
 		dst = append(append(dst, ':'), port...)
@@ -221,9 +186,9 @@ func appendHashedAuthority(dst, authority []byte, scheme string) []byte {
 	return dst
 }
 
-// cutHashedPort cuts off a port: digits, or nothing, after the last colon. The default
+// cutPort cuts off a port: digits, or nothing, after the last colon. The default
 // port is compared as a number, so it is cut here before zeros are dropped.
-func cutHashedPort(s []byte) (host, port []byte, ok bool) {
+func cutPort(s []byte) (host, port []byte, ok bool) {
 	i := bytes.LastIndexByte(s, ':')
 	if i < 0 || !allDigits(s[i+1:]) {
 		return s, nil, false
@@ -231,7 +196,7 @@ func cutHashedPort(s []byte) (host, port []byte, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-func appendHashedHost(dst, host []byte) []byte {
+func appendHost(dst, host []byte) []byte {
 	if n := len(host); n >= 2 && host[0] == '[' && host[n-1] == ']' {
 		dst = append(dst, '[')
 		dst = appendGroups(dst, host[1:n-1], ':')
@@ -256,7 +221,7 @@ func appendGroups(dst, s []byte, sep byte) []byte {
 // appendGroup appends a host name in lower case, or an IPv4 address, which is exactly
 // four groups of decimal digits of any size, without the zeros that lead its groups.
 func appendGroup(dst, s []byte) []byte {
-	if isHashedIPv4(s) {
+	if isIPv4(s) {
 		for i, group := range strings.Split(string(s), ".") {
 			if i > 0 {
 				dst = append(dst, '.')
@@ -267,11 +232,11 @@ func appendGroup(dst, s []byte) []byte {
 	}
 	start := len(dst)
 	dst = append(dst, s...)
-	lowerASCII(dst[start:])
+	whatwg.LowerBytes(dst[start:])
 	return dst
 }
 
-func isHashedIPv4(s []byte) bool {
+func isIPv4(s []byte) bool {
 	if bytes.Count(s, []byte(".")) != 3 {
 		return false
 	}
@@ -300,12 +265,12 @@ func allDigits(s []byte) bool {
 	return true
 }
 
-// appendHashedHier appends authority and path of a hierarchical URI, in variant N or P.
+// appendHier appends authority and path of a hierarchical URI, in variant N or P.
 // An authority that is empty, or has become so, loses its slashes (step 9 taken literally):
 // "file:///etc" is "file:/etc".
-func appendHashedHier(dst, hier []byte, scheme string, o HashedOptions) []byte {
+func appendHier(dst, hier []byte, scheme string, o Options) []byte {
 	start := len(dst)
-	text := appendHashedText(nil, hier, o) // no escape of "/" is decoded, so one pass does for all
+	text := appendText(nil, hier, o) // no escape of "/" is decoded, so one pass does for all
 	path := text
 	if bytes.HasPrefix(text, []byte("//")) {
 		authority := text[2:]
@@ -315,24 +280,24 @@ func appendHashedHier(dst, hier []byte, scheme string, o HashedOptions) []byte {
 		}
 		mark := len(dst)
 		dst = append(dst, "//"...)
-		if dst = appendHashedAuthority(dst, authority, scheme); len(dst) == mark+2 {
+		if dst = appendAuthority(dst, authority, scheme); len(dst) == mark+2 {
 			dst = dst[:mark]
 		}
 	}
-	if o.Variant == HashedVariantN {
+	if o.Variant == N {
 		return appendWithoutIndex(dst, path, scheme)
 	}
-	dst = appendHashedPathP(dst, path, scheme)
-	lowerASCII(dst[start:])
+	dst = appendPathP(dst, path, scheme)
+	whatwg.LowerBytes(dst[start:])
 	return dst
 }
 
-// appendHashedPathP appends a path without its empty segments (step 6), its last name
+// appendPathP appends a path without its empty segments (step 6), its last name
 // with a short ending (step 7) and without the name of an index page (step 8). All empty
 // segments go, the last too, yet step 8 leaves one: "/test/" becomes "/test", and
 // "/test/index.html" becomes "/test/". The draft's examples want it so; by that, the
 // form of a form in variant P can be another one.
-func appendHashedPathP(dst, path []byte, scheme string) []byte {
+func appendPathP(dst, path []byte, scheme string) []byte {
 	var squeezed []byte
 	last := 0
 	for segment := range bytes.SplitSeq(path, []byte("/")) {
@@ -341,7 +306,7 @@ func appendHashedPathP(dst, path []byte, scheme string) []byte {
 			squeezed = append(append(squeezed, '/'), segment...)
 		}
 	}
-	lowerASCII(squeezed)
+	whatwg.LowerBytes(squeezed)
 	name := shortEnding(string(squeezed[last:]))
 	return appendWithoutIndex(dst, append(squeezed[:last], name...), scheme)
 }

@@ -1,7 +1,9 @@
-package canon
+package foreign
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,12 +33,12 @@ func (r *oracleRow) decode(t *testing.T) {
 	}
 }
 
-// checkOracle compares a profile with every row of a tool, in testdata/oracles or where
+// checkOracle compares a form with every row of a tool, in testdata/oracles of package canon or where
 // FIRSTSEEN_ORACLES says. Rows for which except returns a name are counted, not compared.
-func checkOracle(t *testing.T, tool string, p *Profile, except func(r oracleRow) string) {
+func checkOracle(t *testing.T, tool string, form func(string) (string, error), except func(r oracleRow) string) {
 	dir := os.Getenv("FIRSTSEEN_ORACLES")
 	if dir == "" {
-		dir = filepath.Join("testdata", "oracles")
+		dir = filepath.Join("..", "..", "testdata", "oracles")
 	}
 	files, err := filepath.Glob(filepath.Join(dir, tool+"_*.jsonl"))
 	if err != nil || len(files) == 0 {
@@ -44,19 +46,33 @@ func checkOracle(t *testing.T, tool string, p *Profile, except func(r oracleRow)
 	}
 	n, excepted := 0, map[string]int{}
 	for _, file := range files {
-		n += eachLine(t, file, func(t *testing.T, r oracleRow) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows := json.NewDecoder(bytes.NewReader(data)); rows.More(); n++ {
+			var r oracleRow
+			if err := rows.Decode(&r); err != nil {
+				t.Fatalf("%s, row %d: %v", file, n+1, err)
+			}
 			r.decode(t)
 			if name := except(r); name != "" {
 				excepted[name]++
-				return
+				continue
 			}
-			got, err := p.Canonicalize(r.Input)
+			got, err := form(r.Input)
 			if got != r.Output || (err != nil) != (r.Error != "") {
 				t.Errorf("%q: got %q, %v; want %q, error %q", r.Input, got, err, r.Output, r.Error)
 			}
-		})
+		}
 	}
 	t.Logf("%s: %d rows, exceptions %v", tool, n, excepted)
 }
 
 func noException(oracleRow) string { return "" }
+
+func TestScrapyIsW3lib(t *testing.T) { checkOracle(t, "scrapy", Scrapy, noException) }
+
+func TestSafeBrowsingExamples(t *testing.T) {
+	checkOracle(t, "safebrowsing", SafeBrowsing, noException)
+}

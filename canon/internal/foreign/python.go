@@ -1,4 +1,4 @@
-package canon
+package foreign
 
 import (
 	"net/netip"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/internal/whatwg"
 )
 
 // What C14N and Scrapy share: how CPython 3.11.7 cuts, joins and lower-cases URLs, from
@@ -21,13 +22,13 @@ type pyURL struct{ scheme, netloc, path, query, fragment string }
 // ends everywhere. The scheme is in lower case. Errors wrap ErrURL.
 func pySplit(raw string) (pyURL, error) {
 	s := strings.TrimLeftFunc(raw, func(r rune) bool { return r <= ' ' })
-	s = dropNewlines(s)
+	s = whatwg.DropNewlines(s)
 	var u pyURL
-	if n := schemeLen(s); n > 0 {
+	if n := whatwg.SchemeLen(s); n > 0 {
 		u.scheme, s = strings.ToLower(s[:n]), s[n+1:]
 	}
 	if strings.HasPrefix(s, "//") {
-		u.netloc, s = cutBefore(s[2:], "/?#")
+		u.netloc, s = whatwg.CutBefore(s[2:], "/?#")
 		if err := pyCheckNetloc(u.netloc); err != nil {
 			return u, err
 		}
@@ -76,13 +77,13 @@ func pyUsesNetloc(scheme string) bool {
 func pyCheckNetloc(netloc string) error {
 	opens, closes := strings.Contains(netloc, "["), strings.Contains(netloc, "]")
 	if opens != closes {
-		return fault.As(ErrURL, "unbalanced brackets")
+		return fault.As(whatwg.ErrURL, "unbalanced brackets")
 	}
 	if opens {
 		_, inside, _ := strings.Cut(netloc, "[")
 		inside, _, _ = strings.Cut(inside, "]")
 		if !pyBracketed(inside) {
-			return fault.As(ErrURL, "%s in brackets is not an IPv6 address", quote(inside))
+			return fault.As(whatwg.ErrURL, "%s in brackets is not an IPv6 address", whatwg.Quote(inside))
 		}
 	}
 	return pyCheckNFKC(netloc, "/?#@:")
@@ -101,12 +102,12 @@ func pyBracketed(host string) bool {
 
 // pyCheckNFKC refuses a host that Unicode compatibility would give a separator of URLs.
 func pyCheckNFKC(netloc, separators string) error {
-	if isASCII(netloc) {
+	if whatwg.IsASCII(netloc) {
 		return nil
 	}
 	plain := strings.NewReplacer("@", "", ":", "", "#", "", "?", "").Replace(netloc)
 	if mapped := norm.NFKC.String(plain); mapped != plain && strings.ContainsAny(mapped, separators) {
-		return fault.As(ErrURL, "a host that NFKC turns into one with a separator")
+		return fault.As(whatwg.ErrURL, "a host that NFKC turns into one with a separator")
 	}
 	return nil
 }

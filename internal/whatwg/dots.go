@@ -1,12 +1,14 @@
-// Package dotsegments removes dot segments from paths, for canon and for hashed URIs.
-package dotsegments
+package whatwg
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
-// Remove removes the segments "." and ".." from a path in place and returns it (RFC 3986,
+// RemoveDots removes the segments "." and ".." from a path in place and returns it (RFC 3986,
 // section 5.2.4). The path must be empty or begin with a slash. A ".." removes the segment
 // before it, also an empty one. The time is linear: each byte is removed at most once.
-func Remove(path []byte) []byte {
+func RemoveDots(path []byte) []byte {
 	if !bytes.Contains(path, []byte("/.")) {
 		return path
 	}
@@ -31,4 +33,12 @@ func Remove(path []byte) []byte {
 		from = next
 	}
 	return path[:to]
+}
+
+// WithoutDots is RemoveDots of a string.
+func WithoutDots(path string) string {
+	if !strings.Contains(path, "/.") {
+		return path
+	}
+	return string(RemoveDots([]byte(path)))
 }
