@@ -27,10 +27,10 @@ type Capture struct {
 }
 
 const (
-	header  = "firstseen captures v2"
-	before  = "firstseen captures v1" // without declarations
-	maxText = 1<<16 - 1
-	maxLine = 1 << 20
+	headerStart = "firstseen captures v"
+	header      = headerStart + "2" // version 1 is without declarations
+	maxText     = 1<<16 - 1
+	maxLine     = 1 << 20
 )
 
 // errLine means that a line is not what this package writes.
@@ -42,11 +42,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func appendLine(dst []byte, rest func([]byte) []byte) []byte {
 	at := len(dst)
 	dst = rest(append(dst, "00000000\t"...))
-	const digits = "0123456789abcdef"
-	sum := crc32.Checksum(dst[at+9:], castagnoli)
-	for i := range 8 {
-		dst[at+i] = digits[sum>>(28-4*i)&15]
-	}
+	copy(dst[at:], fmt.Sprintf("%08x", crc32.Checksum(dst[at+9:], castagnoli)))
 	return append(dst, '\n')
 }
 
@@ -89,8 +85,9 @@ type line struct {
 	rest           []byte // of the capture
 }
 
-// parseLine reads a line, without its line end.
+// parseLine reads a line with its line end.
 func parseLine(text []byte) (l line, err error) {
+	text = bytes.TrimSuffix(text, []byte{'\n'})
 	sum, err := parseHex(text, 8)
 	if err != nil || crc32.Checksum(text[9:], castagnoli) != uint32(sum) {
 		return l, errLine
@@ -119,15 +116,8 @@ func parseHex(text []byte, n int) (v uint64, err error) {
 	if len(text) <= n || text[n] != '\t' {
 		return 0, errLine
 	}
-	for _, c := range text[:n] {
-		switch {
-		case '0' <= c && c <= '9':
-			v = v<<4 | uint64(c-'0')
-		case 'a' <= c && c <= 'f':
-			v = v<<4 | uint64(c-'a'+10)
-		default:
-			return 0, errLine
-		}
+	if v, err = strconv.ParseUint(string(text[:n]), 16, 64); err != nil {
+		return 0, errLine
 	}
 	return v, nil
 }
