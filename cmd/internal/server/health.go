@@ -17,8 +17,8 @@ const maxProbes = 64
 // nothing of the store. Every client that reaches the port may call them.
 func (s *Server) healthRoutes() []route {
 	return []route{
-		{"GET /healthz", Open, 0, 0, s.getHealth},
-		{"GET /readyz", Open, 0, 0, s.getReady},
+		{pattern: "GET /healthz", handler: s.getHealth, operation: operation{id: "health", summary: "The process is alive, and its store works.", answer: contents{"text/plain"}, is: "ok"}},
+		{pattern: "GET /readyz", handler: s.getReady, operation: operation{id: "ready", summary: "The server takes work.", answer: contents{"text/plain"}, is: "ready"}},
 	}
 }
 

@@ -10,21 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firstseen/firstseen/cmd/internal/backup"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
-// backupBody is the body of POST /v1/backup. The answer is a backup.Info.
-type backupBody struct {
-	Name string `json:"name,omitempty"` // the default is the time
-	Keep int    `json:"keep,omitempty"` // the latest backups that stay; 0 for all
-}
-
-// backupsAnswer is the answer of GET /v1/backup.
-type backupsAnswer struct {
-	Backups []backup.Info `json:"backups"` // the oldest first
-}
-
 func (s *Server) postBackup(w http.ResponseWriter, r *http.Request) {
-	body, ok := readJSON[backupBody](s, w, r)
+	body, ok := readJSON[wire.BackupRequest](s, w, r)
 	if !ok || !s.hasBackups(w) {
 		return
 	}
@@ -63,7 +53,7 @@ func (s *Server) getBackup(w http.ResponseWriter, _ *http.Request) {
 		s.writeFault(w, "list backups", err)
 		return
 	}
-	writeJSON(w, http.StatusOK, backupsAnswer{all})
+	writeJSON(w, http.StatusOK, wire.Backups{Backups: all})
 }
 
 // hasBackups answers a request that needs a directory of backups, if there is none.

@@ -157,6 +157,9 @@ func decodeJSON(body []byte, v any) error {
 	if err := logs.CheckJSON(body); err != nil {
 		return fmt.Errorf("cannot read body; %w; send a URL that is not UTF-8 as url_bytes or target_bytes, in base64", err)
 	}
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return errors.New("cannot read body; got a JSON null; want an object")
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {

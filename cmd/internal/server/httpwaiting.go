@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -25,7 +26,7 @@ func (s *Server) getWaiting(w http.ResponseWriter, r *http.Request, q url.Values
 			return
 		}
 	}
-	answer := queuesAnswer{Queues: []queueAnswer{}}
+	answer := wire.Queues{Queues: []wire.Queue{}}
 	top, looked := topQueues{limit: limit}, 0
 crawls:
 	for _, crawl := range crawls {

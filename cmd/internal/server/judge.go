@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firstseen/firstseen/cmd/internal/audit"
+	"github.com/firstseen/firstseen/internal/wire"
 	"github.com/firstseen/firstseen/store/captures"
 )
 
@@ -20,13 +21,7 @@ type judge struct {
 }
 
 // judgement is the answer of /v1/audit.
-type judgement struct {
-	JudgedAt time.Time     `json:"judged_at"`
-	Captures int           `json:"captures"` // held
-	Share    float64       `json:"share"`    // of all places, those that are kept
-	Taken    int64         `json:"taken"`    // since the start
-	Report   *audit.Report `json:"report"`
-}
+type judgement = wire.Judgement[*audit.Report]
 
 var errNoCaptures = errors.New("cannot judge; this daemon keeps no captures: see --captures")
 

@@ -14,14 +14,6 @@ import (
 	"github.com/firstseen/firstseen/frontier/frontierpb"
 )
 
-// urlOf returns the link of a message. ok is false if the server refuses it before it
-// reaches the frontier.
-func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
-	meta, ok := s.packMeta(info.GetMetadata())
-	u = frontier.Link{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}
-	return u, ok && s.takes(&u)
-}
-
 // crawlName reads blanks as no name, as URLFrontier does.
 func crawlName(id string) string {
 	if strings.TrimSpace(id) == "" {
@@ -30,27 +22,14 @@ func crawlName(id string) string {
 	return id
 }
 
-// packMeta is the wire form of a URLInfo with nothing but metadata, so that
-// unpacking is one merge into the answer.
-func (s *Server) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
-	if len(m) == 0 {
-		return nil, true
-	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&frontierpb.URLInfo{Metadata: m})
-	return b, err == nil && len(b) <= s.cfg.MaxMetadata
-}
-
-// appendMetadata is packMeta for metadata that did not come in a message: it appends the
-// same bytes.
+// appendMetadata appends metadata that did not come in a message, as the decoder leaves it.
 func appendMetadata(dst []byte, m map[string][]string) []byte {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		var list []byte
 		for _, value := range m[name] {
 			list = protowire.AppendString(append(list, bytes1), value)
 		}
-		entry := protowire.AppendString([]byte{bytes1}, name)
-		entry = protowire.AppendBytes(append(entry, bytes2), list)
-		dst = protowire.AppendBytes(append(dst, bytes3), entry)
+		dst = appendEntry(dst, []byte(name), list)
 	}
 	return dst
 }

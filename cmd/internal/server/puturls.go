@@ -301,3 +301,24 @@ func (s *Server) putBatches(ctx context.Context, batches []*putBatch) answers {
 		return appendBatchAck(dst, batches[i].id, mine)
 	})
 }
+
+// offerList returns an empty list with room for n URLs.
+func (s *Server) offerList(n int) []offered {
+	l, ok := s.offerings.Get().(*[]offered)
+	if !ok {
+		l = new([]offered)
+	}
+	return slices.Grow((*l)[:0], n)
+}
+
+// mostOffered is the largest list that is kept for reuse.
+const mostOffered = 1 << 10
+
+// recycle takes back the list of a batch whose URLs went elsewhere.
+func (s *Server) recycle(b *putBatch) {
+	l := b.urls
+	if b.urls = nil; cap(l) <= mostOffered {
+		clear(l)
+		s.offerings.Put(&l)
+	}
+}

@@ -66,25 +66,12 @@ type Server struct {
 // New makes a server for a frontier, which stays the caller's. It takes no
 // port yet.
 func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error) {
-	if err := cfg.Check(ctx); err != nil {
+	err := cfg.Check(ctx)
+	if err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	s := &Server{
-		cfg:      cfg,
-		f:        guard{own: f},
-		log:      cfg.Logger,
-		registry: prometheus.NewRegistry(),
-		health:   health.NewServer(),
-		store:    newStoreWatch(),
-		draining: make(chan struct{}),
-		stopped:  make(chan struct{}),
-
-		exporting: make(chan struct{}, 1),
-
-		admission: newAdmission(cfg), patience: defaultPatience, hurry: defaultHurry,
-	}
-	var err error
+	s := newServer(cfg, guard{own: f, reader: f})
 	if s.keys, err = loadKeyring(cfg.TLS); err != nil {
 		return nil, err
 	}
@@ -95,8 +82,6 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	if err := s.recallPause(ctx); err != nil {
 		return nil, err
 	}
-	s.judge.sample, s.judge.one = cfg.Captures, make(chan struct{}, 1)
-	s.disk = newDiskGate(cfg.Dir, cfg.MinFree, cfg.Logger)
 	s.count = newCounters(s.registry)
 	s.backups = s.newBackupMetrics(ctx)
 	s.registerGauges()
@@ -104,6 +89,24 @@ func New(ctx context.Context, f *frontier.Frontier, cfg Config) (*Server, error)
 	s.http = s.newHTTP()
 	s.healthHTTP = s.newHealth()
 	return s, nil
+}
+
+// newServer makes what handlers need.
+func newServer(cfg Config, f guard) *Server {
+	return &Server{
+		cfg:       cfg,
+		f:         f,
+		log:       cfg.Logger,
+		registry:  prometheus.NewRegistry(),
+		health:    health.NewServer(),
+		store:     newStoreWatch(),
+		disk:      newDiskGate(cfg.Dir, cfg.MinFree, cfg.Logger),
+		draining:  make(chan struct{}),
+		stopped:   make(chan struct{}),
+		exporting: make(chan struct{}, 1),
+		judge:     judge{sample: cfg.Captures, one: make(chan struct{}, 1)},
+		admission: newAdmission(cfg), patience: defaultPatience, hurry: defaultHurry,
+	}
 }
 
 // Listen takes the ports. Clients may connect from then on, and are served by

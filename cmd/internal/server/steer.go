@@ -146,7 +146,7 @@ func (s *Server) recallPause(ctx context.Context) error {
 // readPause asks the store for the pause, which another daemon may have set. known
 // reports whether it was ever set.
 func (s *Server) readPause(ctx context.Context) (known bool, err error) {
-	paused, known, err := steer.Paused(ctx, s.f.own.Queue)
+	paused, known, err := steer.Paused(ctx, s.f.reader.Queue)
 	if err == nil {
 		s.paused.Store(paused)
 	}
