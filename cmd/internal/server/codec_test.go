@@ -35,7 +35,7 @@ func (r *running) put(t testing.TB, items ...*pb.URLItem) []*pb.AckMessage {
 	return acks
 }
 
-var codecServer = &Server{cfg: Config{MaxURL: 100, MaxMetadata: 100}}
+var codecServer = newService(Config{MaxURL: 100, MaxMetadata: 100}, guard{})
 
 // cut is a message in pieces, as the transport may hand it over.
 func cut(b []byte) mem.BufferSlice {
@@ -307,7 +307,7 @@ func TestEncodeAllCopiesOnce(t *testing.T) {
 }
 
 // itemOf is a URLItem that was decoded by the generated code.
-func (s *Server) itemOf(m *frontierpb.URLItem) *putItem {
+func (s *service) itemOf(m *frontierpb.URLItem) *putItem {
 	it := &putItem{id: m.GetID()}
 	info := m.GetDiscovered().GetInfo()
 	if known := m.GetKnown(); known != nil {
@@ -323,7 +323,7 @@ func (s *Server) itemOf(m *frontierpb.URLItem) *putItem {
 
 // urlOf returns the link of a message. ok is false if the server refuses it before it
 // reaches the frontier.
-func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
+func (s *service) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
 	meta, ok := s.packMeta(info.GetMetadata())
 	u = frontier.Link{URL: info.GetUrl(), Queue: info.GetKey(), Crawl: crawlName(info.GetCrawlID()), Meta: meta}
 	return u, ok && s.takes(&u)
@@ -331,7 +331,7 @@ func (s *Server) urlOf(info *frontierpb.URLInfo) (u frontier.Link, ok bool) {
 
 // packMeta is the wire form of a URLInfo with nothing but metadata, so that
 // unpacking is one merge into the answer.
-func (s *Server) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
+func (s *service) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
 	if len(m) == 0 {
 		return nil, true
 	}
@@ -340,7 +340,7 @@ func (s *Server) packMeta(m map[string]*frontierpb.StringList) ([]byte, bool) {
 }
 
 // batchOf is a DiscoveredBatch that was decoded by the generated code.
-func (s *Server) batchOf(m *pb.DiscoveredBatch) *putBatch {
+func (s *service) batchOf(m *pb.DiscoveredBatch) *putBatch {
 	n := len(m.GetItems())
 	b := &putBatch{id: m.GetID(), urls: make([]offered, n), n: n}
 	for i, info := range m.GetItems() {

@@ -52,7 +52,7 @@ type putBatch struct {
 
 // messageReader reads the messages of one stream. It copies each once, and its URLs share the copy.
 type messageReader struct {
-	s     *Server
+	s     *service
 	crawl string // of the URL before, if it has one
 	chunk []byte // room for small messages
 	raw   []byte // the message that was received, until it is decoded
@@ -219,7 +219,7 @@ func (r *messageReader) crawlOf(name string) string {
 
 // takes reports whether a URL may go to the frontier: it has a text, is within the
 // limits, and is not of the server's own crawl.
-func (s *Server) takes(u *frontier.Link) bool {
+func (s *service) takes(u *frontier.Link) bool {
 	return u.URL != "" && u.Crawl != controlCrawl && len(u.URL) <= s.cfg.MaxURL && len(u.Meta) <= s.cfg.MaxMetadata
 }
 

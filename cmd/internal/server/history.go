@@ -40,7 +40,7 @@ func (h *history) list() []wire.Sample {
 }
 
 // record takes samples until ctx ends.
-func (s *Server) record(ctx context.Context) {
+func (s *metrics) record(ctx context.Context) {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	for {
@@ -53,7 +53,7 @@ func (s *Server) record(ctx context.Context) {
 	}
 }
 
-func (s *Server) sample(ctx context.Context) wire.Sample {
+func (s *metrics) sample(ctx context.Context) wire.Sample {
 	c := s.count
 	out := wire.Sample{At: time.Now(), New: value(c.fresh), Duplicate: value(c.duplicate), Refused: value(c.refused),
 		Leased: value(c.getURLs), Completed: value(c.putCompleted)}
@@ -72,6 +72,6 @@ func value(c prometheus.Counter) float64 {
 }
 
 // getHistory answers the samples of the last hour and one of now.
-func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) getHistory(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, wire.History{Samples: append(s.history.list(), s.sample(r.Context()))})
 }

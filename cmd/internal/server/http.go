@@ -15,10 +15,22 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
+// httpAPI is the HTTP interface.
+type httpAPI struct {
+	*metrics
+	tls       bool
+	exporting chan struct{} // has room for one export
+	handlers  tally         // of requests, that run
+}
+
+func newHTTPAPI(m *metrics, tls bool) *httpAPI {
+	return &httpAPI{metrics: m, tls: tls, exporting: make(chan struct{}, 1)}
+}
+
 // newHTTP makes the HTTP server. Headers must come soon and are bounded;
 // bodies are streamed, so that they have no time limit as a whole, and each
 // line of them is bounded instead.
-func (s *Server) newHTTP() *http.Server {
+func (s *httpAPI) newHTTP() *http.Server {
 	return &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: s.cfg.HandshakeTimeout,
@@ -59,7 +71,7 @@ var jsonLines, anyLines = contents{"application/x-ndjson"}, contents{"applicatio
 //go:generate go test -run TestOpenAPIFresh$ . -args -generate
 
 // described are the routes that openapi.json describes, but for health.
-func (s *Server) described() []route {
+func (s *httpAPI) described() []route {
 	const (
 		lines                          = "Each line of the body is a URLLine, each of the answer a VerdictLine. Lines are committed together as they arrive. A line that cannot be read is refused, and those after it are answered all the same: code too-long for one longer than 272 KiB, code json for one that is not JSON, not UTF-8, or has half of a surrogate pair. A last answer with the verdict failed and the code body says that the body ended early."
 		over                           = "The lease is over, or the crawl is of another kind."
@@ -127,7 +139,7 @@ func pages() []route {
 	}
 }
 
-func (s *Server) routes() http.Handler {
+func (s *httpAPI) routes() http.Handler {
 	mux := http.NewServeMux()
 	all := append(s.described(), pages()...)
 	for _, r := range all {

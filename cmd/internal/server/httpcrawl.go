@@ -11,7 +11,7 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-func (s *Server) postCrawl(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postCrawl(w http.ResponseWriter, r *http.Request) {
 	body, ok := readJSON[wire.CrawlProfile](s, w, r)
 	if !ok {
 		return

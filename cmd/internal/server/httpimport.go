@@ -16,13 +16,13 @@ import (
 
 // postImport puts items in the JSON form of Protocol Buffers, one a line: what
 // URLFrontier's DumpURLs writes.
-func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postImport(w http.ResponseWriter, r *http.Request) {
 	s.streamLines(w, r, s.importLines)
 }
 
-func (s *Server) importLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
+func (s *httpAPI) importLines(ctx context.Context, lines []bodyLine, out *bytes.Buffer) {
 	items := make([]*putItem, len(lines))
-	reader := &messageReader{s: s}
+	reader := &messageReader{s: s.service}
 	answers := make([]wire.ImportLine, len(lines))
 	for i := range lines {
 		items[i] = &putItem{}
@@ -50,7 +50,7 @@ func protoError(err error) string {
 }
 
 // parseItem returns the item of a line as a message; of one that can't be read an empty one, which is SKIPPED.
-func (s *Server) parseItem(line *bodyLine) ([]byte, *wire.Fault) {
+func (s *httpAPI) parseItem(line *bodyLine) ([]byte, *wire.Fault) {
 	if fault := line.fault(s.maxLine(), "; a URLItem cannot have it: offer it to /v1/urls, as url_bytes in base64"); fault != nil {
 		return nil, fault
 	}

@@ -19,7 +19,7 @@ const maxLooked = 200_000
 
 // getQueues lists queues of a crawl whose name contains a text, page by page or those with most
 // waiting URLs first, or one by its name.
-func (s *Server) getQueues(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) getQueues(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	limit, order, problem := pageOf(q)
 	switch {
@@ -71,7 +71,7 @@ func pageOf(q url.Values) (limit int, order, problem string) {
 }
 
 // getQueue answers with one queue, or none.
-func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, crawl, name string) {
+func (s *httpAPI) getQueue(w http.ResponseWriter, r *http.Request, crawl, name string) {
 	answer := wire.Queues{Queues: []wire.Queue{}}
 	info, err := s.f.Queue(r.Context(), crawl, name)
 	if err == nil {
@@ -94,7 +94,7 @@ const maxEnded = 50_000
 
 // leaseEnds returns when the first lease of a queue runs out, or zero if that would take too
 // long to find.
-func (s *Server) leaseEnds(ctx context.Context, crawl, queue string) (time.Time, error) {
+func (s *httpAPI) leaseEnds(ctx context.Context, crawl, queue string) (time.Time, error) {
 	n := 0
 	for e, err := range s.f.Entries(ctx, crawl, queue) {
 		switch n++; {
@@ -110,7 +110,7 @@ func (s *Server) leaseEnds(ctx context.Context, crawl, queue string) (time.Time,
 }
 
 // queueDefaults are what holds for queues without settings now.
-func (s *Server) queueDefaults() queuestate.Defaults {
+func (s *service) queueDefaults() queuestate.Defaults {
 	d := s.cfg.Queues
 	d.Paused = s.paused.Load() || s.pausedHere.now()
 	return d

@@ -24,7 +24,7 @@ func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI) // a client that went away needs no answer
 }
 
-func (s *Server) getStats(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) getStats(w http.ResponseWriter, r *http.Request) {
 	crawl := r.URL.Query().Get("crawl")
 	if crawl != "*" {
 		crawl = crawlName(crawl)
@@ -65,7 +65,7 @@ func (s *Server) getStats(w http.ResponseWriter, r *http.Request) {
 }
 
 // identityOf returns what makes the keys of a crawl: for "*" and a crawl that is not there, those of the store.
-func (s *Server) identityOf(ctx context.Context, crawl string) (store.Identity, error) {
+func (s *service) identityOf(ctx context.Context, crawl string) (store.Identity, error) {
 	if s.cfg.Exports == nil {
 		return store.IdentityOf(s.cfg.Profile()), nil
 	}
@@ -77,7 +77,7 @@ func (s *Server) identityOf(ctx context.Context, crawl string) (store.Identity, 
 }
 
 // addStore adds the size of a store on disk, for tokens that are for all of it.
-func (s *Server) addStore(ctx context.Context, a *wire.Stats) error {
+func (s *httpAPI) addStore(ctx context.Context, a *wire.Stats) error {
 	have, err := s.f.grant(ctx)
 	if err != nil || have.crawls != nil || s.cfg.Store == nil {
 		return err
@@ -94,7 +94,7 @@ func (s *Server) addStore(ctx context.Context, a *wire.Stats) error {
 // they stand there. Histograms and summaries give their count and sum. They count all crawls, so
 // that a token for some crawls gets none. Those of HTTP requests and of crawls are left out: there are many, and
 // no page shows them.
-func (s *Server) counterValues(ctx context.Context) (map[string]float64, error) {
+func (s *metrics) counterValues(ctx context.Context) (map[string]float64, error) {
 	if have, err := s.f.grant(ctx); err != nil || have.crawls != nil {
 		return map[string]float64{}, err
 	}

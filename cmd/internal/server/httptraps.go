@@ -6,7 +6,7 @@ import (
 	"github.com/firstseen/firstseen/internal/wire"
 )
 
-func (s *Server) getTraps(w http.ResponseWriter, _ *http.Request) {
+func (s *httpAPI) getTraps(w http.ResponseWriter, _ *http.Request) {
 	if y := s.cfg.Yield; y == nil {
 		writeNoYield(w)
 	} else {
@@ -15,7 +15,7 @@ func (s *Server) getTraps(w http.ResponseWriter, _ *http.Request) {
 }
 
 // postTraps keeps a template from being lowered, or ends that.
-func (s *Server) postTraps(w http.ResponseWriter, r *http.Request) {
+func (s *httpAPI) postTraps(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Yield == nil {
 		writeNoYield(w)
 		return

@@ -39,7 +39,7 @@ func withQuery(r route) http.HandlerFunc {
 }
 
 // refuseOthers makes a mux that has routes answer all other requests in JSON.
-func (s *Server) refuseOthers(mux *http.ServeMux, routes []route) {
+func (s *httpAPI) refuseOthers(mux *http.ServeMux, routes []route) {
 	methods := map[string][]string{}
 	for _, r := range routes {
 		method, path, _ := strings.Cut(r.pattern, " ")

@@ -13,7 +13,7 @@ import (
 
 // getWaiting lists the queues of a crawl, or with "*" of all crawls that the token may touch, that
 // have most waiting URLs.
-func (s *Server) getWaiting(w http.ResponseWriter, r *http.Request, q url.Values, match func(string) bool, limit int) {
+func (s *httpAPI) getWaiting(w http.ResponseWriter, r *http.Request, q url.Values, match func(string) bool, limit int) {
 	if q.Get("after") != "" {
 		writeError(w, http.StatusBadRequest, "invalid", "cannot list queues; got order waiting with after; leave one out: queues by waiting URLs have one page")
 		return

@@ -33,8 +33,8 @@ func OpenLocal(ctx context.Context, st store.Store, readOnly bool, log *slog.Log
 	l := &Local{}
 	cfg := Config{Exports: st, Logger: log, Queues: Defaults}.withDefaults()
 	cfg.Store, _ = st.(StoreMetrics)
-	s := newServer(cfg, guard{reader: storeReader{st}})
-	s.count = newCounters(prometheus.NewRegistry()) // a command counts nothing that lasts
+	s := newHTTPAPI(newMetrics(newService(cfg, guard{reader: storeReader{st}})), false)
+	s.local, s.registry = true, prometheus.NewRegistry() // a command counts nothing that lasts
 	if !readOnly {
 		p, err := canon.ParseRecorded(st.Identity().Profile)
 		if err != nil {

@@ -33,7 +33,7 @@ var generateFile = flag.Bool("generate", false, "write openapi.json")
 func TestOpenAPIFresh(t *testing.T) {
 	s := start(t, canon.Qiita(), Config{})
 	g := &generator{t: t, comments: commentsOf(t, "../../../internal/wire"), schemas: map[string]openapi3.SchemaOrRef{}, bodies: map[reflect.Type]bool{}}
-	want := append(g.document(append(s.described(), s.healthRoutes()...)), '\n')
+	want := append(g.document(append(s.web.described(), s.web.healthRoutes()...)), '\n')
 	if *generateFile {
 		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
 			t.Fatal(err)
@@ -359,7 +359,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 		}
 	}
 	s := start(t, canon.Qiita(), Config{})
-	for _, r := range append(s.described(), s.healthRoutes()...) {
+	for _, r := range append(s.web.described(), s.web.healthRoutes()...) {
 		served = append(served, r.pattern)
 	}
 	slices.Sort(described)

@@ -68,7 +68,7 @@ func dateOf(t time.Time) uint64 {
 
 // add offers URLs to the frontier, counts the verdicts, and returns no results
 // when they could not be stored.
-func (s *Server) add(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
+func (s *service) add(ctx context.Context, urls []frontier.Link) ([]frontier.Result, error) {
 	if len(urls) == 0 {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (s *Server) add(ctx context.Context, urls []frontier.Link) ([]frontier.Resu
 	return results, err
 }
 
-func (s *Server) countAdded(ctx context.Context, n int, results []frontier.Result, err error, began time.Time) {
+func (s *service) countAdded(ctx context.Context, n int, results []frontier.Result, err error, began time.Time) {
 	c := s.count
 	s.rateOf(ctx).charge(n)
 	c.putURLs.Add(float64(n))
@@ -110,7 +110,7 @@ func (s *Server) countAdded(ctx context.Context, n int, results []frontier.Resul
 }
 
 // put states what became of URLs.
-func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
+func (s *service) put(ctx context.Context, known []frontier.Known) ([]frontier.Result, error) {
 	if len(known) == 0 {
 		return nil, nil
 	}
@@ -134,7 +134,7 @@ func (s *Server) put(ctx context.Context, known []frontier.Known) ([]frontier.Re
 	return results, nil
 }
 
-func (s *Server) countPut(r *frontier.Result, completed bool) {
+func (s *service) countPut(r *frontier.Result, completed bool) {
 	switch {
 	case r.Status == frontier.StatusRefused:
 		s.count.refused.Inc()
