@@ -1,6 +1,4 @@
-// Package sealed writes JSON with a checksum, so that a change of a few bytes is noticed and not read as
-// something else.
-package sealed
+package durable
 
 import (
 	"encoding/json"

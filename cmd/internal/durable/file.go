@@ -1,7 +1,8 @@
-package main
+// Package durable writes files that are there whole or not at all, also after a power cut, and JSON in which a change
+// of a few bytes is noticed.
+package durable
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -9,36 +10,47 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-
-	"github.com/firstseen/firstseen/cmd/internal/replay"
 )
 
-// An outFile is a file that is there whole or not at all, also after a power cut: it is
-// written beside its place, from the start, so that a bad path shows before the work is
-// done. A device or a pipe is written to as it is: a file would take its place. So is what
-// stdout or stderr goes to, as by /dev/stdout: it may have text already, and more to come.
-type outFile struct {
+// A File is there whole or not at all: it is written beside its place, from the start, so that a bad path shows before the
+// work is done; then synced, renamed, and its directory synced. A library such as renameio leaves out the last step, and
+// would put a file in the place of a device.
+//
+// A device or a pipe is written to as it is. So is what stdout or stderr goes to, as by /dev/stdout: it may have text
+// already, and more to come.
+type File struct {
 	path  string
 	place string // where file goes when it is whole; "" if it is there
 	file  *os.File
 	std   bool // file is stdout or stderr, which stays open
 }
 
-// newOutFile begins a file; an empty path returns nil, which does nothing.
-func newOutFile(path string) (*outFile, error) {
+// Create begins a file; for an empty path it returns nil, whose methods do nothing.
+func Create(path string) (*File, error) {
 	if path == "" {
 		return nil, nil
 	}
-	o := &outFile{path: path}
+	o := &File{path: path}
 	if err := o.open(); err != nil {
 		return nil, fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return o, nil
 }
 
-func (o *outFile) open() (err error) {
+// WriteFile writes a text to a file in one step.
+func WriteFile(path string, text []byte) error {
+	o, err := Create(path)
+	if err != nil {
+		return err
+	}
+	defer o.Drop()
+	return o.Write(func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+func (o *File) open() (err error) {
 	if info, err := os.Stat(o.path); err == nil {
 		if o.file = standard(info); o.file != nil {
 			o.std = true
@@ -60,7 +72,7 @@ func (o *outFile) open() (err error) {
 
 // openBeside makes the file that will take the place of another one: with the permissions of
 // that one, or those that the umask leaves to a new file.
-func (o *outFile) openBeside() (err error) {
+func (o *File) openBeside() (err error) {
 	for range 100 {
 		name := filepath.Join(filepath.Dir(o.place), fmt.Sprintf(".%s-%d", filepath.Base(o.place), rand.Uint32()))
 		if o.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666); !errors.Is(err, fs.ErrExist) {
@@ -87,8 +99,8 @@ func standard(info os.FileInfo) *os.File {
 	return nil
 }
 
-// replaces reports whether there is a file in its place that is not empty.
-func (o *outFile) replaces() bool {
+// Replaces reports whether there is a file in its place that is not empty.
+func (o *File) Replaces() bool {
 	if o.place == "" {
 		return false
 	}
@@ -96,8 +108,8 @@ func (o *outFile) replaces() bool {
 	return err == nil && info.Size() > 0
 }
 
-// write writes the file and puts it in its place.
-func (o *outFile) write(f func(io.Writer) error) error {
+// Write has f write the file, and puts it in its place.
+func (o *File) Write(f func(io.Writer) error) error {
 	if o == nil {
 		return nil
 	}
@@ -107,7 +119,7 @@ func (o *outFile) write(f func(io.Writer) error) error {
 	}
 	err = errors.Join(err, o.close())
 	if err == nil && o.place != "" {
-		err = renameSynced(o.file.Name(), o.place)
+		err = Rename(o.file.Name(), o.place)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", o.path, err)
@@ -115,27 +127,55 @@ func (o *outFile) write(f func(io.Writer) error) error {
 	return nil
 }
 
-func (o *outFile) close() error {
+func (o *File) close() error {
 	if o.std {
 		return nil
 	}
 	return o.file.Close()
 }
 
-// renameSynced renames a file, and returns when that is on disk.
-func renameSynced(from, to string) error {
+// Rename renames a file or directory, and returns when that is on disk.
+func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(to))
+	return SyncDir(filepath.Dir(filepath.Clean(to)))
+}
+
+// Publish renames a complete directory into a place that is free or an empty directory.
+func Publish(from, to string) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return Rename(from, to)
+}
+
+// SyncDir returns when the names in a directory are on disk.
+func SyncDir(name string) error {
+	dir, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// drop removes what wasn't put in its place.
-func (o *outFile) drop() {
+// CopyFile copies a file to a new one, whose directory the caller syncs, and returns its size.
+func CopyFile(from, to string) (n int64, err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(out, in)
+	return n, errors.Join(err, out.Sync(), out.Close())
+}
+
+// Drop removes what wasn't put in its place.
+func (o *File) Drop() {
 	if o == nil {
 		return
 	}
@@ -143,28 +183,4 @@ func (o *outFile) drop() {
 	if o.place != "" {
 		_ = os.Remove(o.file.Name()) // gone after write
 	}
-}
-
-// hostsCSV writes all hosts, one a line.
-func hostsCSV(w io.Writer, hosts []replay.HostStats) error {
-	c := csv.NewWriter(w)
-	_ = c.Write([]string{"host", "urls", "duplicates", "exact", "unique", "bytes", "duplicate_bytes"}) // the error stays
-	for _, h := range hosts {
-		row := []string{noFormula(h.Host)}
-		for _, n := range []int64{h.URLs, h.Duplicates(), h.Exact, h.Unique, h.Bytes, h.DuplicateBytes} {
-			row = append(row, strconv.FormatInt(n, 10))
-		}
-		_ = c.Write(row)
-	}
-	c.Flush()
-	return c.Error()
-}
-
-// noFormula is a text of a CSV file that no spreadsheet takes for a formula: one that begins
-// like a formula gets an apostrophe.
-func noFormula(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
-	"github.com/firstseen/firstseen/cmd/internal/queuestate"
+	"github.com/firstseen/firstseen/frontier"
+	"github.com/firstseen/firstseen/internal/wire"
 )
 
 // TestAskDaemon looks into a store that a daemon has open, by the daemon, and into the store
@@ -49,12 +55,12 @@ func wantLists(t *testing.T, from ...string) {
 	t.Helper()
 	held, leased := map[string]int64{}, 0
 	for _, line := range strings.Split(strings.TrimSpace(mustRun(t, append([]string{"list", "--json"}, from...)...)), "\n") {
-		var q listedQueue
+		var q wire.Queue
 		if err := json.Unmarshal([]byte(line), &q); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		held[q.Queue] = q.Held
-		if q.State == queuestate.InFlight {
+		if q.State == "in-flight" {
 			leased++
 		}
 	}
@@ -67,4 +73,61 @@ func wantLists(t *testing.T, from ...string) {
 	if got := mustRun(t, append([]string{"list", "--queue", "a.example"}, from...)...); strings.Count(got, "\n") != 1 || !strings.Contains(got, "a.example") {
 		t.Errorf("%q: got %s; want a.example alone", from, got)
 	}
+}
+
+// TestReadingCommandsWriteNothing runs every command that only reads on a store on disk: no byte and no time of a
+// file of it changes, and no file comes or goes.
+func TestReadingCommandsWriteNothing(t *testing.T) {
+	dir := t.TempDir()
+	db := filepath.Join(dir, "db")
+	onStore(t, db, "qiita", func(f *frontier.Frontier) {
+		var urls []frontier.Link
+		for i := range 300 {
+			urls = append(urls, frontier.Link{URL: fmt.Sprintf("http://%c.example/%d", 'a'+rune(i%7), i)})
+		}
+		if _, err := f.AddBatch(t.Context(), urls); err != nil {
+			t.Fatal(err)
+		}
+	})
+	before := snapshot(t, db)
+	for _, args := range []string{
+		"stats --db DB", "stats --db DB --crawl * --json", "list --db DB", "list --db DB --queue a.example --json", "list --db DB --search x",
+		"export --db DB -o DIR/keys", "export --db DB --urls -o DIR/urls", "export --db DB --hashed-uri -o DIR/hashed", "copy --from-db DB --to-file DIR/crawl.fs",
+		"copy --from-db DB --to-db DIR/copy.db", "verify --db DB", "serve --db DB --check",
+	} {
+		status, out, errOut := runCommand(t, strings.Fields(strings.NewReplacer("DB", db, "DIR", dir).Replace(args))...)
+		if status != statusOK {
+			t.Errorf("%s: got status %d, %s%s", args, status, out, errOut)
+		}
+		if after := snapshot(t, db); after != before {
+			t.Fatalf("%s changed the store:\n%s\nbefore:\n%s", args, after, before)
+		}
+	}
+}
+
+// snapshot lists the files of a directory with their times and contents.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		var text []byte
+		if !e.IsDir() {
+			if text, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(&b, "%s %v %s %x\n", path, info.Mode(), info.ModTime().Format(time.RFC3339Nano), sha256.Sum256(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

@@ -1,4 +1,4 @@
-package sealed
+package durable
 
 import (
 	"encoding/json"
