@@ -58,7 +58,7 @@ func (s *Store) refile(now int64, crawls map[string]*crawl) {
 	for _, c := range crawls {
 		list := make([]*sched.Queue, 0, len(c.queues))
 		for _, q := range c.queues {
-			list = append(list, q.Queue)
+			list = append(list, &q.Queue)
 		}
 		sched.Refile(list, now)
 	}

@@ -24,7 +24,7 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	var taken store.Taken
 	r := sched.NewRequest(req, s.now())
 	next := s.take(c, req.Queue, r, func(q *sched.Queue, n int, room int64) (int, int64, error) {
-		got, bytes := s.serve(s.crawls[q.Crawl.Name].queues[q.Name], n, room, r)
+		got, bytes := s.serve(q.Owner.(*queue), n, room, r)
 		taken.Leases = append(taken.Leases, got...)
 		return len(got), bytes, nil
 	})
@@ -44,7 +44,7 @@ func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve)
 		if q == nil {
 			return sched.Never
 		}
-		only = q.Queue
+		only = &q.Queue
 	}
 	next, _ := s.sched.Take(from, only, r, serve) // serve returns no error
 	return next

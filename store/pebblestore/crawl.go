@@ -20,7 +20,8 @@ type crawl struct {
 	gens []*generation
 	seen *keySet
 	// queues is the queue side's state of the crawl.
-	queues queueState
+	queues crawlQueues
+	gone   bool // it was forgotten
 }
 
 // generation is the keys first recorded in one span of time. Its number
@@ -109,8 +110,7 @@ func (s *Store) placeOf(name string) (int, bool) {
 }
 
 func (s *Store) addCrawl(c *crawl) {
-	c.queues = queueState{Crawl: s.sched.NewCrawl(c.name), next: 1}
-	c.queues.ID = uint64(c.num)
+	c.queues = crawlQueues{Crawl: s.sched.NewCrawl(c.name), next: 1}
 	s.crawls[c.name], s.byNum[c.num] = c, c
 	i, _ := s.placeOf(c.name)
 	s.byName = slices.Insert(s.byName, i, c)
@@ -119,7 +119,7 @@ func (s *Store) addCrawl(c *crawl) {
 // pruneCrawls takes the crawls that are forgotten out of the lists.
 func (s *Store) pruneCrawls() {
 	if len(s.byName) > len(s.crawls) {
-		s.byName = slices.DeleteFunc(s.byName, func(c *crawl) bool { return s.byNum[c.num] != c })
+		s.byName = slices.DeleteFunc(s.byName, func(c *crawl) bool { return c.gone })
 		s.sched.DropEmpty()
 	}
 }

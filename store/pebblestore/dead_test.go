@@ -73,7 +73,7 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 		_ = s.do(context.Background(), stepOp(func(tx *txn) error { // it fails
 			for i := 1; i < 100_000; i += 1000 {
 				o := &forgetOp{sel: store.Selection{Keys: testKeys(i, i+1000)}}
-				tx.left = budget{1000, stepBytes}
+				tx.left = budget{1000, partBytes}
 				if err := o.apply(tx); err != nil {
 					return err
 				}

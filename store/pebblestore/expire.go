@@ -188,7 +188,7 @@ func (tx *txn) keepHeld(c *crawl, limit uint32, keys []store.Key) {
 	for i := range keys {
 		if !tx.revive(g, &keys[i]) {
 			tx.pack(g, &keys[i])
-			c.seen.packed(&keys[i])
+			c.seen.add(&keys[i])
 		}
 	}
 	tx.recorded(g, int64(len(keys)))

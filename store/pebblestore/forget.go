@@ -141,6 +141,7 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 	tx.delete(appendNumbered(nil, tableCrawl, c.num))
 	delete(tx.s.crawls, c.name)
 	delete(tx.s.byNum, c.num)
+	c.gone = true
 	if x := c.seen.x; x != nil {
 		c.seen.x = nil
 		tx.s.keeper.releasing.Go(x.Close) // which takes long for a large one
@@ -163,6 +164,11 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	}
 	if err := tx.findAll(c, list); err != nil {
 		return 0, err
+	}
+	for _, r := range tx.s.sched.retired {
+		if r.q.c == c {
+			r.since = 0 // one of its keys may be new from now on, without a place
+		}
 	}
 	for i := range list {
 		f, k := &list[i].found, &list[i].key
@@ -199,12 +205,12 @@ func (tx *txn) forgetQueues(c *crawl) {
 		}
 	}
 	tx.s.sched.loaded -= len(qs.loaded)
-	qs.loaded, qs.byNum, qs.ahead = nil, nil, nil // without a look at each
+	qs.loaded, qs.byNum = nil, nil // without a look at each
 	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
 	for _, r := range slices.Clone(tx.s.sched.retired) {
-		if r.c == c {
+		if r.q.c == c {
 			for _, l := range r.q.Leases(r.q.Leased()) {
 				tx.deleteLease(l)
 			}

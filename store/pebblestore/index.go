@@ -1,9 +1,6 @@
 package pebblestore
 
 import (
-	"math"
-
-	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/seenindex"
@@ -58,7 +55,7 @@ func (s *Store) Index() IndexInfo {
 		return IndexInfo{}
 	}
 	defer s.mu.RUnlock()
-	info := IndexInfo{Fingerprints: s.index != noIndex, Filling: s.index == filling || s.index != noIndex && !async.Closed(s.learned), Keys: s.keys(), Bytes: s.setBytes(), Err: s.damage.first()}
+	info := IndexInfo{Fingerprints: s.index != noIndex, Filling: s.index == filling, Keys: s.keys(), Bytes: s.setBytes(), Err: s.damage.first()}
 	counted := map[*runfile.File]bool{}
 	for g := range s.generations() {
 		for _, r := range g.runs {
@@ -84,46 +81,47 @@ func (s *Store) keys() (n int64) {
 	return n
 }
 
-// setBytes is the memory of all sets, 0 while they learn what Open found. The caller holds mu, or is
-// the committer.
+// setBytes is the memory of all sets. The caller holds mu, or is the committer.
 func (s *Store) setBytes() (n int64) {
-	if !async.Closed(s.learned) {
-		return 0
-	}
 	for _, c := range s.crawls {
 		n += c.seen.bytes()
 	}
 	return n
 }
 
-// fits reports whether an index of n keys, and a quarter more, is within the budget.
-func (o *Options) fits(n int64) bool {
-	return o.indexBytes() >= int64(math.Ceil(1.25*float64(n)*seenindex.BytesPerKey))
-}
+// The index has one bound, Options.IndexBytes: it is used while its memory is within that. At Open, where its memory is not
+// known yet, it is filled if the least that it can take is. (Before, Open wanted room for a quarter more than the most: an
+// index within its budget was dropped at a restart.)
 
-func (o *Options) indexBytes() int64 {
+// fits reports whether an index of n keys may be within its budget.
+func (o *Options) fits(n int64) bool {
 	switch {
-	case o.Mode == OpenReadOnly:
-		return -1
+	case o.Mode == OpenReadOnly || o.IndexBytes < 0:
+		return false
 	case o.IndexBytes == 0:
-		return math.MaxInt64
+		return true
 	}
-	return o.IndexBytes
+	return float64(o.IndexBytes) >= float64(n)*seenindex.LeastPerKey
 }
 
 // budgetGroups is how many groups are between two looks at the memory of the index.
 const budgetGroups = 64
 
-// keepBudget has the store leave an index that has outgrown its budget: from a
-// flush on, the tables and runs have all keys, and answer.
+// keepBudget has the store leave an index that has outgrown its budget: one that is being filled at once, one that answers from a
+// flush on, when the tables and runs have all keys.
 func (s *Store) keepBudget() {
-	if s.groups.Load()%budgetGroups != 0 || s.index != answers || s.setBytes() <= s.opt.indexBytes() {
+	if s.opt.IndexBytes == 0 || s.groups.Load()%budgetGroups != 0 || s.setBytes() <= s.opt.IndexBytes {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.index = outgrown
-	s.pokeKeeper()
+	switch s.index {
+	case filling:
+		s.leave()
+	case answers:
+		s.index = outgrown
+		s.pokeKeeper()
+	}
 }
 
 // leave has the tables and runs answer. The memory of the indexes is freed in the
@@ -145,7 +143,7 @@ func (s *Store) leave() {
 // recordSorted records keys as seen in c, and sets fresh[i] to whether keys[i] was new, for each i of order.
 // It returns the keys that cannot be looked up, nil if there are none.
 func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []bool) (*damagedKeys, error) {
-	damaged, err := c.seen.addReadable(keys, order, fresh)
+	damaged, err := c.seen.record(keys, order, fresh)
 	if err == nil {
 		tx.packFresh(c, keys, order, fresh)
 	}
@@ -156,7 +154,6 @@ func (tx *txn) recordSorted(c *crawl, keys []store.Key, order []uint32, fresh []
 func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []bool) {
 	var g *generation
 	var n int64
-	recent := &tx.s.recent
 	for _, i := range order {
 		if !fresh[i] {
 			continue
@@ -165,7 +162,6 @@ func (tx *txn) packFresh(c *crawl, keys []store.Key, order []uint32, fresh []boo
 			g = tx.generation(c)
 		}
 		n++
-		recent.marks[markOf(&keys[i])] = recent.group
 		if !tx.revive(g, &keys[i]) {
 			tx.pack(g, &keys[i])
 		}

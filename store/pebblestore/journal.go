@@ -67,8 +67,8 @@ func (j *journal) write(tx *txn, limit int, keep func(row uint64)) {
 	j.applied, j.added = j.next, 0
 }
 
-// found adds a row that Open found.
-func (j *journal) found(members int) {
+// loaded adds a row that Open found.
+func (j *journal) loaded(members int) {
 	j.rows = append(j.rows, members)
 	j.members += members
 }

@@ -62,67 +62,72 @@ func (n *keySet) young() packedTable {
 // trusted reports whether the index alone answers.
 func (n *keySet) trusted() bool { return n.s.index >= answers && !n.s.opt.Exact }
 
-// addSorted sets fresh[i] for each i of order, and learns the keys that are
-// fresh; an error leaves the set as it was.
-func (n *keySet) addSorted(keys []store.Key, order []uint32, fresh []bool) error {
-	young := n.young()
+// find sets known[i] to whether keys[i] is known, for each i of order. It is fastest if that is the order of the keys. It
+// returns the keys that it cannot look up, nil if there are none: those are not known.
+func (n *keySet) find(keys []store.Key, order []uint32, known []bool) (*damagedKeys, error) {
 	if n.trusted() {
-		n.x.AddSorted(keys, order, fresh)
-		if young != nil {
-			for _, i := range order {
-				if fresh[i] {
-					young[keys[i]] = struct{}{}
-				}
-			}
-		}
-		return nil
+		n.x.HasAll(keys, order, known)
+		return nil, nil
 	}
-	if len(n.known) < len(keys) {
-		n.known = make([]bool, len(keys))
-	}
-	if err := n.find(keys, order, n.known, n.tables[:len(n.tables)-1]); err != nil {
-		return err
-	}
-	for _, i := range order {
-		before := len(young)
-		if !n.known[i] {
-			young[keys[i]] = struct{}{}
-		}
-		if fresh[i] = len(young) > before; fresh[i] && n.x != nil {
-			n.x.Add(&keys[i])
-		}
-	}
-	return nil
+	return n.lookUp(keys, order, known, n.tables)
 }
 
-// hasSorted sets has[i] to whether keys[i] is known, for each i of order.
-func (n *keySet) hasSorted(keys []store.Key, order []uint32, has []bool) error {
-	if n.trusted() {
-		for _, i := range order {
-			has[i] = n.x.Has(&keys[i])
-		}
-		return nil
-	}
-	return n.find(keys, order, has, n.tables)
-}
-
+// has is find for one key. The error is runfile.ErrDamaged if it cannot be looked up.
 func (n *keySet) has(k *store.Key) (bool, error) {
-	var has [1]bool
-	err := n.hasSorted(unsafe.Slice(k, 1), first, has[:])
-	return has[0], err
+	var known [1]bool
+	damaged, err := n.find(unsafe.Slice(k, 1), first, known[:])
+	if damaged != nil {
+		err = damaged.err
+	}
+	return known[0], err
 }
 
 // first is the order of one key.
 var first = []uint32{0}
 
-// packed notes that a key that is known went into a packed row.
-func (n *keySet) packed(k *store.Key) {
-	if n.x != nil {
-		n.x.Add(k)
-	}
+// add learns a key that goes into a packed row, and reports whether it is new since find did not know it.
+func (n *keySet) add(k *store.Key) (fresh bool) {
 	if young := n.young(); young != nil {
+		before := len(young)
 		young[*k] = struct{}{}
+		fresh = len(young) > before
 	}
+	if n.x != nil {
+		if isNew := n.x.Add(k); n.trusted() {
+			fresh = isNew
+		}
+	}
+	return fresh
+}
+
+// record is find and add at once: it sets fresh[i] to whether keys[i] was not known, and learns it.
+func (n *keySet) record(keys []store.Key, order []uint32, fresh []bool) (*damagedKeys, error) {
+	if n.trusted() && n.young() == nil {
+		n.x.AddSorted(keys, order, fresh)
+		return nil, nil
+	}
+	if n.trusted() {
+		for _, i := range order {
+			fresh[i] = n.add(&keys[i])
+		}
+		return nil, nil
+	}
+	if len(n.known) < len(keys) {
+		n.known = make([]bool, len(keys))
+	}
+	damaged, err := n.lookUp(keys, order, n.known, n.tables[:len(n.tables)-1]) // add asks the last
+	if err != nil {
+		return nil, err
+	}
+	if damaged != nil {
+		for _, i := range damaged.at {
+			n.known[i] = true // as far as it must not be added
+		}
+	}
+	for _, i := range order {
+		fresh[i] = !n.known[i] && n.add(&keys[i])
+	}
+	return damaged, nil
 }
 
 // remove forgets a key. With Options.Exact the fingerprint stays, as another key may
@@ -153,9 +158,8 @@ func (n *keySet) close() {
 	n.x, n.tables = nil, nil
 }
 
-// find sets known[i] to whether keys[i] is known by some tables and the runs, for each i of order. If runs are
-// damaged, the error is damagedKeys with the keys that it could not look up.
-func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []packedTable) error {
+// lookUp sets known[i] to whether keys[i] is in some tables or the runs, for each i of order.
+func (n *keySet) lookUp(keys []store.Key, order []uint32, known []bool, tables []packedTable) (*damagedKeys, error) {
 	for _, i := range order {
 		known[i] = false
 	}
@@ -180,56 +184,40 @@ func (n *keySet) find(keys []store.Key, order []uint32, known []bool, tables []p
 // findAlone is the number of keys below which two goroutines do not pay, nor the question whether the disk was read.
 const findAlone = 256
 
-func (n *keySet) findInRuns(keys []store.Key, order []uint32, known []bool) (err error) {
+func (n *keySet) findInRuns(keys []store.Key, order []uint32, known []bool) (*damagedKeys, error) {
+	var low, high damagedKeys
 	if len(order) < findAlone {
-		return n.findPart(keys, order, known)
+		err := n.findPart(keys, order, known, &low)
+		return low.unless(known), err
 	}
+	var err error
 	n.s.cold.watch(len(order), func() {
 		var eg errgroup.Group
 		half := len(order) / 2
-		eg.Go(func() error { return n.findPart(keys, order[:half], known) })
-		var damaged damagedKeys
-		err = damaged.add(n.findPart(keys, order[half:], known))
-		if err = cmp.Or(err, damaged.add(eg.Wait())); err == nil {
-			err = damaged.error(known)
-		}
+		eg.Go(func() error { return n.findPart(keys, order[:half], known, &low) })
+		err = cmp.Or(n.findPart(keys, order[half:], known, &high), eg.Wait())
 	})
-	return err
+	low.at, low.err = append(low.at, high.at...), cmp.Or(low.err, high.err)
+	return low.unless(known), err
 }
 
-func (n *keySet) findPart(keys []store.Key, order []uint32, known []bool) error {
-	var damaged damagedKeys
+func (n *keySet) findPart(keys []store.Key, order []uint32, known []bool, damaged *damagedKeys) error {
 	for _, g := range slices.Backward(n.c.gens) {
-		if err := damaged.add(g.find(keys, order, known)); err != nil {
+		if err := g.find(keys, order, known, damaged); err != nil {
 			return err
 		}
 	}
-	return damaged.error(known)
+	return nil
 }
 
-// damagedKeys are keys that could not be looked up, and why.
+// damagedKeys are keys that could not be looked up, and the first reason.
 type damagedKeys struct {
 	at  []uint32
 	err error
 }
 
-// Error returns the first reason.
-func (d *damagedKeys) Error() string { return d.err.Error() }
-
-func (d *damagedKeys) Unwrap() error { return d.err }
-
-// add takes the keys of an error that names some. It returns any other error.
-func (d *damagedKeys) add(err error) error {
-	var more *damagedKeys
-	if !errors.As(err, &more) {
-		return err
-	}
-	d.at, d.err = append(d.at, more.at...), cmp.Or(d.err, more.err)
-	return nil
-}
-
-// error returns d, without the keys that are known by now, or nil if that leaves none.
-func (d *damagedKeys) error(known []bool) error {
+// unless returns d without the keys that are known after all, nil if that leaves none.
+func (d *damagedKeys) unless(known []bool) *damagedKeys {
 	d.at = slices.DeleteFunc(d.at, func(i uint32) bool { return known[i] })
 	if slices.Sort(d.at); len(d.at) == 0 {
 		return nil
@@ -238,39 +226,11 @@ func (d *damagedKeys) error(known []bool) error {
 	return d
 }
 
-// without returns an order without the keys of d.
-func (d *damagedKeys) without(order []uint32) []uint32 {
-	return slices.DeleteFunc(slices.Clone(order), func(i uint32) bool {
-		_, damaged := slices.BinarySearch(d.at, i)
-		return damaged
-	})
-}
-
-// addReadable is addSorted for the keys that can be looked up. It returns the others, nil if there are none.
-func (n *keySet) addReadable(keys []store.Key, order []uint32, fresh []bool) (damaged *damagedKeys, err error) {
-	if err = n.addSorted(keys, order, fresh); !errors.As(err, &damaged) {
-		return nil, err
-	}
-	for _, i := range damaged.at {
-		fresh[i] = false
-	}
-	return damaged, n.addSorted(keys, damaged.without(order), fresh)
-}
-
-// hasReadable is hasSorted for the keys that can be looked up; of the others it returns false.
-func (n *keySet) hasReadable(keys []store.Key, order []uint32, has []bool) (damaged *damagedKeys, err error) {
-	if err = n.hasSorted(keys, order, has); !errors.As(err, &damaged) {
-		return nil, err
-	}
-	return damaged, nil
-}
-
 // find sets known[i] for each i of order if keys[i] is in a run of g and not forgotten.
-func (g *generation) find(keys []store.Key, order []uint32, known []bool) error {
+func (g *generation) find(keys []store.Key, order []uint32, known []bool, damaged *damagedKeys) error {
 	if g.hides() {
 		order = slices.DeleteFunc(slices.Clone(order), func(i uint32) bool { return g.hidden(&keys[i]) })
 	}
-	var damaged damagedKeys
 	for _, r := range g.runs {
 		err := r.Find(keys, order, known)
 		if err == nil {
@@ -280,27 +240,32 @@ func (g *generation) find(keys []store.Key, order []uint32, known []bool) error 
 			return err
 		}
 		g.c.seen.s.damage.note(r.File.Path(), err)
-		for j, i := range order {
+		for j, i := range order { // those that can be found are
 			if !known[i] && r.Find(keys, order[j:j+1], known) != nil {
-				damaged.at, damaged.err = append(damaged.at, i), err
+				damaged.at, damaged.err = append(damaged.at, i), cmp.Or(damaged.err, err)
 			}
 		}
 	}
-	return damaged.error(known)
+	return nil
 }
 
 // recordedIn returns the generations by which those of the keys are known that are.
 func (s *Store) recordedIn(c *crawl, keys []store.Key) (map[store.Key]*generation, error) {
 	found := map[store.Key]*generation{}
-	rest, has := identity(len(keys)), make([]bool, len(keys))
-	if err := c.seen.hasSorted(keys, rest, has); err != nil {
+	rest, has := indexes(len(keys)), make([]bool, len(keys))
+	damaged, err := c.seen.find(keys, rest, has)
+	if err == nil && damaged != nil {
+		err = damaged.err
+	}
+	if err != nil {
 		return nil, err
 	}
 	rest = slices.DeleteFunc(rest, func(i uint32) bool { return !has[i] })
 	for n, g := range slices.Backward(c.gens) {
 		clear(has)
 		if n > 0 && len(rest) > 0 { // the first has all that are left
-			if err := g.find(keys, rest, has); err != nil {
+			var damaged damagedKeys
+			if err := cmp.Or(g.find(keys, rest, has, &damaged), damaged.err); err != nil {
 				return nil, err
 			}
 			g.findPacked(keys, rest, has)

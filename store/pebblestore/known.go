@@ -33,7 +33,7 @@ func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known
 			damaged = nil
 			if c := s.crawls[crawl]; c != nil {
 				var err error
-				damaged, err = c.seen.hasReadable(b.keys, b.all, b.fresh)
+				damaged, err = c.seen.find(b.keys, b.all, b.fresh)
 				return err
 			}
 			return nil

@@ -199,7 +199,7 @@ func (tx *txn) purged(g *generation) {
 	for k := range g.revived {
 		if g.low == nil || k.Compare(*g.low) > 0 { // otherwise it was forgotten by age in the meantime
 			tx.pack(g, &k)
-			g.c.seen.packed(&k)
+			g.c.seen.add(&k)
 		}
 	}
 	g.purging, g.revived = nil, nil

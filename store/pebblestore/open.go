@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,7 @@ type Store struct {
 	db  *pebble.DB
 	*health
 	note      *noteKeeper // nil if the store is only read
-	lockedDir vfs.File    // nil where a directory cannot be locked
+	dirLock   io.Closer   // of the directory; nil where that is not possible
 	secret    [secretLen]byte
 
 	groups   atomic.Int64 // committed
@@ -42,12 +43,12 @@ type Store struct {
 	written   chan *flight    // by the committer, to be answered when they are durable
 	stopped   chan struct{}   // closed when all that was accepted is answered
 	late      []*request      // that the last group had no time for; the committer's
-	sees      seeMerger       // the committer's
+	parts     []*request      // that have done a part; the committer's
+	unsynced  bool            // rows of this group are in the database without a sync; the committer's
 	pace      *pace           // the committer's
 	wall      wallTime        // the committer's
 	unflushed int             // written since it last had Pebble flush its buffer, see boundReplay; the committer's
 	flushed   <-chan struct{} // closed when that flush has ended; nil before the first
-	recent    recent          // the committer's
 
 	texts    *texts
 	keeper   keeper
@@ -56,8 +57,6 @@ type Store struct {
 	names    crawlnames.Table
 	closing  chan struct{}  // closed by Close
 	behind   sync.WaitGroup // the keeper, and work between steps; Close waits for it
-	learning *places        // that Open found, until they can be looked up
-	learned  chan struct{}  // closed when it can
 
 	between      sync.RWMutex // held by the committer while memory is ahead of the rows
 	mu           sync.RWMutex // guards what follows: written by the committer alone
@@ -107,7 +106,7 @@ func Open(dir string, opt Options) (*Store, error) {
 		}
 		return nil, err
 	}
-	s.lockedDir = lock
+	s.dirLock = lock
 	return s, nil
 }
 
@@ -220,7 +219,6 @@ func openNoted(dir string, opt Options, n *note) (*Store, error) {
 		written:  make(chan *flight, inFlight),
 		stopped:  make(chan struct{}),
 		closing:  make(chan struct{}),
-		learned:  make(chan struct{}),
 		pace:     newPace(db, h, opt.memTableBytes),
 		crawls:   map[string]*crawl{},
 		byNum:    map[uint32]*crawl{},
@@ -247,9 +245,6 @@ func openNoted(dir string, opt Options, n *note) (*Store, error) {
 		s.startFill()
 		s.behind.Go(s.keep)
 		s.forgetLater(slices.Clone(s.sched.retired))
-	}
-	if !async.Closed(s.learned) {
-		s.behind.Go(s.learn)
 	}
 	return s, nil
 }
@@ -285,9 +280,6 @@ func (s *Store) load() error {
 	}
 	if err := tables.Wait(); err != nil {
 		return err
-	}
-	if s.packed == 0 && len(s.learning.values) == 0 {
-		s.endLearning()
 	}
 	if s.note != nil {
 		var runs []runNote
@@ -371,8 +363,8 @@ func (s *Store) Close() error {
 	s.keeper.releasing.Wait()
 	err := s.closePebble()
 	s.closeKeys()
-	if s.lockedDir != nil {
-		err = errors.Join(err, s.lockedDir.Close())
+	if s.dirLock != nil {
+		err = errors.Join(err, s.dirLock.Close())
 	}
 	return err
 }

@@ -83,8 +83,6 @@ type tuning struct {
 	leaseBytes int64
 	// holdFill holds up the filling of the index until it is closed.
 	holdFill chan struct{}
-	// holdLearning holds up learning the packed keys after Open until it is closed.
-	holdLearning chan struct{}
 	// flushKeys makes runs of as few packed keys.
 	flushKeys int64
 	// lagKeys is how many packed keys writes are nearly stopped at, since flushes do not

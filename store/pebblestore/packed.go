@@ -82,7 +82,8 @@ func (tx *txn) pack(g *generation, k *store.Key) {
 }
 
 // writePacked writes the packed rows of what the batch has.
-func (s *Store) writePacked(tx *txn) {
+func (tx *txn) writePacked() {
+	s := tx.s
 	for _, g := range tx.packs {
 		if n := int64(len(g.pending) / keyLen); n > 0 {
 			tx.key = appendPackedRow(tx.key[:0], g.num, s.nextPacked)

@@ -51,7 +51,7 @@ type entryPage struct {
 
 // page returns the next entries, and whether there may be more.
 func (at *entryCursor) page(tx *txn) ([]store.Entry, bool, error) {
-	p := &entryPage{tx: tx, c: tx.s.crawls[at.crawl], left: budget{listRows, stepBytes}}
+	p := &entryPage{tx: tx, c: tx.s.crawls[at.crawl], left: budget{listRows, partBytes}}
 	if p.c == nil {
 		return nil, false, nil
 	}
@@ -69,17 +69,17 @@ func (at *entryCursor) page(tx *txn) ([]store.Entry, bool, error) {
 
 // next returns the queue that the listing is in, or comes to; nil at its end and when nothing is left
 // of the page.
-func (at *entryCursor) next(p *entryPage) (q *sched.Queue, err error) {
+func (at *entryCursor) next(p *entryPage) (q *queue, err error) {
 	switch {
 	case at.in:
-		return p.tx.oldQueue(p.c, at.queue), p.tx.err
+		return p.tx.oldQueue(p.c, at.queue)
 	case at.only != "" && at.queue != "":
 		return nil, nil
 	case at.only != "":
 		at.queue = at.only
-		q, err = p.tx.oldQueue(p.c, at.queue), p.tx.err
+		q, err = p.tx.oldQueue(p.c, at.queue)
 	default:
-		err = p.tx.queuesAfter(p.c, at.queue, &p.left, func(next *sched.Queue) error {
+		err = p.tx.queuesAfter(p.c, at.queue, &p.left, func(next *queue) error {
 			if at.queue = next.Name; !next.Used() {
 				return nil
 			}
@@ -92,10 +92,10 @@ func (at *entryCursor) next(p *entryPage) (q *sched.Queue, err error) {
 }
 
 // more appends the next entries of a queue, up to its end or that of the page.
-func (at *entryCursor) more(p *entryPage, q *sched.Queue) (err error) {
+func (at *entryCursor) more(p *entryPage, q *queue) (err error) {
 	for ; at.part < len(entryTables); at.part++ {
 		if table := entryTables[at.part]; table == tableLease {
-			at.leased(p, q)
+			err = at.leased(p, q)
 		} else {
 			err = at.rows(p, q, table)
 		}
@@ -108,14 +108,14 @@ func (at *entryCursor) more(p *entryPage, q *sched.Queue) (err error) {
 }
 
 // rows appends the entries of the next rows of a queue in a table.
-func (at *entryCursor) rows(p *entryPage, q *sched.Queue, table byte) error {
-	lo, hi := queueBounds(table, p.c.num, uint32(q.ID))
+func (at *entryCursor) rows(p *entryPage, q *queue, table byte) error {
+	lo, hi := queueBounds(table, p.c.num, q.id)
 	if bytes.HasPrefix(at.from, lo) { // or the queue was forgotten, and its name has another number
 		lo = at.from
 	}
 	next, err := p.tx.s.walk(lo, hi, &p.left, func(key, value []byte) error {
 		rec, state, err := urlOf(key, value)
-		e := rec.Entry(q)
+		e := rec.Entry(&q.Queue)
 		e.State = state
 		p.list = append(p.list, e)
 		return err
@@ -127,7 +127,7 @@ func (at *entryCursor) rows(p *entryPage, q *sched.Queue, table byte) error {
 }
 
 // leased appends the leases of a queue that come next, earliest end first.
-func (at *entryCursor) leased(p *entryPage, q *sched.Queue) {
+func (at *entryCursor) leased(p *entryPage, q *queue) error {
 	if at.leases == nil {
 		at.leases = q.Leases(q.Leased())
 		slices.SortFunc(at.leases, (*sched.Lease).Compare)
@@ -137,7 +137,11 @@ func (at *entryCursor) leased(p *entryPage, q *sched.Queue) {
 		at.leases = at.leases[1:]
 		p.left.rows--
 		if p.c.queues.Leases[l.Key] == l { // it has not ended since
-			e := l.Entry(p.tx.whole(l))
+			rec, err := p.tx.whole(l)
+			if err != nil {
+				return err
+			}
+			e := l.Entry(rec)
 			p.left.bytes -= len(e.URL) + len(e.Meta)
 			p.list = append(p.list, e)
 		}
@@ -145,4 +149,5 @@ func (at *entryCursor) leased(p *entryPage, q *sched.Queue) {
 	if len(at.leases) == 0 {
 		at.leases = nil
 	}
+	return nil
 }

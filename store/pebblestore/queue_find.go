@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"math/bits"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -17,7 +16,7 @@ import (
 type found struct {
 	state store.State // SeenOnly: no queue, lease or record
 	ptr   pointer     // of its place; not looked up for a lease
-	queue *sched.Queue
+	queue *queue
 	lease *sched.Lease
 	rec   sched.Record
 }
@@ -37,15 +36,15 @@ type sought struct {
 	version uint64 // of the cache, before anything was read
 }
 
-// find finds a key of c that the index knows.
-func (tx *txn) find(c *crawl, k *store.Key) found {
+// findOne finds a key of c that the index knows.
+func (tx *txn) findOne(c *crawl, k *store.Key) (found, error) {
 	list := []sought{{key: *k}}
-	tx.note(tx.findAll(c, list))
+	err := tx.findAll(c, list)
 	f := &list[0].found
-	if f.lease != nil {
-		f.rec = tx.whole(f.lease)
+	if f.lease != nil && err == nil {
+		f.rec, err = tx.whole(f.lease)
 	}
-	return *f
+	return *f, err
 }
 
 // findAll finds keys of c that the index knows. A lease may lack the texts that only its row has.
@@ -62,8 +61,8 @@ func (tx *txn) findAll(c *crawl, list []sought) error {
 		err = findEnded(tx.reader(), c.num, ended)
 	}
 	for i := range list {
-		if f := &list[i].found; f.text() && f.lease == nil {
-			if f.queue = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
+		if f := &list[i].found; err == nil && f.text() && f.lease == nil {
+			if f.queue, err = tx.numberedQueue(c, f.ptr.queue); f.queue == nil {
 				f.state = store.SeenOnly
 			}
 		}
@@ -85,7 +84,7 @@ func (c *crawl) locate(s *Store, list []sought) {
 
 // leasedAt returns a lease without the texts that only its row has.
 func leasedAt(l *sched.Lease) found {
-	return found{state: store.Leased, queue: l.Queue, lease: l, rec: l.Record}
+	return found{state: store.Leased, queue: queueOf(l.Queue), lease: l, rec: l.Record}
 }
 
 // findPlaces reads the places of URLs that are not leased, after locate, and returns the URLs that have one.
@@ -231,92 +230,9 @@ func (f *found) entry(c *crawl, k *store.Key) store.Entry {
 	case f.lease != nil:
 		return f.lease.Entry(f.rec)
 	case f.text():
-		e := f.rec.Entry(f.queue)
+		e := f.rec.Entry(&f.queue.Queue)
 		e.State = f.state
 		return e
 	}
 	return store.Entry{Key: *k, Crawl: c.name}
-}
-
-// release takes a known URL from where it is: out of its queue, out of its
-// lease, or from those completed or dropped. Its record is the caller's now.
-func (tx *txn) release(c *crawl, f *found) {
-	q := f.queue
-	switch f.state {
-	case store.Queued:
-		tx.singleDelete(appendOrderRow(nil, c.num, uint32(q.ID), f.rec.Priority, f.ptr.at))
-		q.Add(-1)
-		delete(c.queues.ahead, q)
-		if q.Head(f.rec.Priority) == f.ptr.at {
-			q.Headless |= 1 << f.rec.Priority
-		}
-	case store.Leased:
-		tx.deleteLease(f.lease)
-		f.lease.End()
-	case store.Done, store.Dropped:
-		q.End(f.state, -1)
-		tx.delete(appendDoneRow(nil, c.num, uint32(q.ID), &f.rec.Key))
-	default:
-		return
-	}
-	tx.s.texts.drop(c.num, &f.rec.Key)
-	tx.changedQueue(q)
-}
-
-// findHeads looks for the first URL of each priority of a queue whose first was removed: once in a
-// step, however many of the first were removed. It is not before the one that is the head as yet.
-func (tx *txn) findHeads(q *sched.Queue) {
-	crawl, num := uint32(q.Crawl.ID), uint32(q.ID)
-	for ; q.Headless != 0; q.Headless &= q.Headless - 1 {
-		p := uint8(bits.TrailingZeros8(q.Headless))
-		it, err := tx.reader().NewIter(bounds(appendOrderRow(nil, crawl, num, p, q.Head(p)), appendLevelEnd(nil, crawl, num, p)))
-		if err != nil {
-			tx.note(err)
-			return
-		}
-		head := sched.Head{Due: sched.Never}
-		if it.First() {
-			_, head, err = orderPlace(it.Key())
-			tx.note(err)
-		}
-		tx.note(it.Close())
-		q.SetHead(p, head)
-	}
-}
-
-func (tx *txn) deleteLease(l *sched.Lease) {
-	tx.key = appendLongRow(tx.key[:0], tableLease, l.Token)
-	if l.Rewritten {
-		tx.delete(tx.key)
-	} else {
-		tx.singleDelete(tx.key)
-	}
-}
-
-// enqueue queues a URL that is not held, as the last to arrive, and returns
-// its place, which is the caller's to write.
-func (tx *txn) enqueue(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
-	p := tx.arrive(c, q, rec)
-	tx.setQueued(c, p.queue, rec)
-	return p
-}
-
-// arrive is enqueue without the row of the URL.
-func (tx *txn) arrive(c *crawl, q *sched.Queue, rec *sched.Record) pointer {
-	rec.Seq = tx.s.sched.after(&tx.s.sched.seq)
-	at := rec.Place()
-	tx.s.texts.put(c.num, &rec.Key, rec.URL)
-	c.queues.queuedAt(q, rec.Priority, at)
-	if h := q.Head(rec.Priority); at.Due < h.Due {
-		q.SetHead(rec.Priority, at)
-	}
-	q.Add(1)
-	tx.changedQueue(q)
-	return pointer{uint32(q.ID), rec.Priority, at}
-}
-
-func (tx *txn) setQueued(c *crawl, queue uint32, rec *sched.Record) {
-	tx.key = appendOrderRow(tx.key[:0], c.num, queue, rec.Priority, rec.Place())
-	tx.value = appendRecord(tx.value[:0], rec)
-	tx.set(tx.key, tx.value)
 }

@@ -66,7 +66,7 @@ func (s *Store) moment(c *crawl, list []sought) *pebble.Snapshot {
 func (s *Store) fromCache(o *addOp) (list []sought) {
 	for _, i := range o.order {
 		it := &o.items[i]
-		if o.verdicts[i].Status != store.Duplicate || o.forced[it.Key] != nil {
+		if o.verdicts[i].Status != store.Duplicate || o.told[int(i)] {
 			continue
 		}
 		text, known, version := s.texts.get(o.c.num, &it.Key, it.URL)

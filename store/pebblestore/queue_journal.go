@@ -6,7 +6,6 @@ import (
 
 	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // The states of the queues that a large group changed go into the journal of queues. A queue row has
@@ -24,25 +23,25 @@ const (
 // stateJournal is the journal of queues. Guarded by Store.mu.
 type stateJournal struct {
 	journal
-	queues [][]*sched.Queue // those that each row has a state of; Queue.Journal names the row with the latest
+	queues [][]*queue // those that each row has a state of; queue.journal names the row with the latest
 }
 
 // has notes that a row has the latest state of a queue.
-func (j *stateJournal) has(q *sched.Queue, row uint64) {
-	q.Journal = row + 1
+func (j *stateJournal) has(q *queue, row uint64) {
+	q.journal = row + 1
 	of := &j.queues[row-j.oldest()]
 	*of = append(*of, q)
 }
 
 // journalQueue adds the state of a queue to the journal.
-func (tx *txn) journalQueue(c *crawl, q *sched.Queue) {
+func (tx *txn) journalQueue(q *queue) {
 	j := &tx.s.sched.journal
 	j.add(tx, statesOfRow)
 	if len(j.queues) < len(j.rows) {
 		j.queues = append(j.queues, nil)
 	}
 	j.has(q, j.next-1)
-	j.buf = binary.AppendUvarint(j.buf, uint64(c.num))
+	j.buf = binary.AppendUvarint(j.buf, uint64(q.c.num))
 	j.buf = fields.AppendText(j.buf, q.Name)
 	at := len(j.buf)
 	j.buf = appendQueue(append(j.buf, 0, 0), q, j.next-1)
@@ -50,21 +49,13 @@ func (tx *txn) journalQueue(c *crawl, q *sched.Queue) {
 	tx.s.sched.changed = true                                       // the row that has the next number
 }
 
-// setQueue writes the row of a queue.
-func (tx *txn) setQueue(c *crawl, q *sched.Queue) {
-	q.Journal = 0
-	tx.key = appendQueueRow(tx.key[:0], c.num, q.Name)
-	tx.value = appendQueue(tx.value[:0], q, tx.s.sched.journal.next)
-	tx.set(tx.key, tx.value)
-}
-
 // writeJournal adds the last row of the journal to the batch. States that leave the journal get rows.
 func (tx *txn) writeJournal() {
 	j := &tx.s.sched.journal
 	j.write(tx, tx.s.opt.keptStates, func(row uint64) {
 		for _, q := range j.queues[0] {
-			if c := tx.s.crawlOf(q); c != nil && !q.Retired() && q.Journal == row+1 {
-				tx.setQueue(c, q)
+			if !q.c.gone && !q.Retired() && q.journal == row+1 {
+				tx.setQueue(q)
 			}
 		}
 		j.queues[0] = nil
@@ -89,7 +80,7 @@ func (s *Store) loadJournal() (map[string]journalState, error) {
 	if next := first + uint64(len(values)); next != j.next && next > 0 {
 		return nil, fmt.Errorf("cannot read the journal of queues; got %d as the number of its next row; want %d: %w", j.next, next, store.ErrCorrupt)
 	}
-	j.applied, j.queues = j.next, make([][]*sched.Queue, len(values))
+	j.applied, j.queues = j.next, make([][]*queue, len(values))
 	return journalStates(first, values, &j.journal)
 }
 
@@ -106,7 +97,7 @@ func journalStates(first uint64, values [][]byte, j *journal) (map[string]journa
 		if err != nil {
 			return nil, err
 		}
-		j.found(members)
+		j.loaded(members)
 	}
 	return states, nil
 }

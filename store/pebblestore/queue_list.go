@@ -12,27 +12,6 @@ import (
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
-// readOp is a step that only reads. It goes through the committer like any
-// other, so that it sees every step before it whole, and none that might still
-// be lost.
-type readOp func(tx *txn) error
-
-func (readOp) weight() int { return 1 }
-
-func (read readOp) apply(tx *txn) error {
-	tx.flush()
-	return read(tx)
-}
-
-// ask returns what a step that only reads returns.
-func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (answer T, err error) {
-	err = s.do(ctx, readOp(func(tx *txn) (err error) {
-		answer, err = read(tx)
-		return err
-	}))
-	return answer, err
-}
-
 // Lookup implements store.Store.
 func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.Entry, error) {
 	crawl, err := sched.CrawlName(crawl)
@@ -50,8 +29,8 @@ func (s *Store) Lookup(ctx context.Context, crawl string, key store.Key) (store.
 		if err != nil {
 			return e, err
 		}
-		f := tx.find(c, &key)
-		return f.entry(c, &key), nil
+		f, err := tx.findOne(c, &key)
+		return f.entry(c, &key), err
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		paths, fileErr := s.seenIn(crawl, []store.Key{key})
@@ -74,7 +53,11 @@ func (s *Store) QueueInfo(ctx context.Context, crawl, queue string) (store.Queue
 			if c.queues.AdvanceSome(sched.Now(tx.now), tx.left.rows) == 0 {
 				return info, errMore
 			}
-			if q := tx.oldQueue(c, queue); q != nil && q.Exists() {
+			q, err := tx.oldQueue(c, queue)
+			if err != nil {
+				return info, err
+			}
+			if q != nil && q.Exists() {
 				return q.Info(), nil
 			}
 		}
@@ -151,7 +134,7 @@ type queueCursor struct {
 
 // page returns the next queues, and whether there may be more.
 func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err error) {
-	left := budget{listRows, stepBytes}
+	left := budget{listRows, partBytes}
 	for _, c := range tx.s.selected(at.crawl, at.in) {
 		if left.spent() {
 			return list, true, nil
@@ -166,7 +149,7 @@ func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err err
 		if tx.left.rows = c.queues.AdvanceSome(sched.Now(tx.now), tx.left.rows); tx.left.rows == 0 {
 			return list, true, nil
 		}
-		err := tx.queuesAfter(c, at.after, &left, func(q *sched.Queue) error {
+		err := tx.queuesAfter(c, at.after, &left, func(q *queue) error {
 			at.after = q.Name
 			if q.Exists() {
 				list = append(list, q.Info())
@@ -182,7 +165,7 @@ func (at *queueCursor) page(tx *txn) (list []store.QueueInfo, more bool, err err
 
 // queuesAfter calls f for the queues of c after one in order of name, for all after "", until the
 // budget is spent or f returns errPage. A queue that holds nothing is not in memory.
-func (tx *txn) queuesAfter(c *crawl, after string, left *budget, f func(q *sched.Queue) error) error {
+func (tx *txn) queuesAfter(c *crawl, after string, left *budget, f func(q *queue) error) error {
 	lo := appendQueueRow(nil, c.num, after)
 	if after != "" {
 		lo = append(lo, 0)
@@ -190,7 +173,7 @@ func (tx *txn) queuesAfter(c *crawl, after string, left *budget, f func(q *sched
 	_, err := tx.s.walk(lo, afterNumbered(tableQueue, c.num), left, func(key, value []byte) (err error) {
 		q := c.queues.loaded[string(key[5:])]
 		if q == nil {
-			if q, err = parseQueue(c.queues.Crawl, string(key[5:]), value); err != nil {
+			if q, err = parseQueue(c, string(key[5:]), value); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
@@ -28,16 +29,35 @@ const (
 // places is the journal of places. Guarded by Store.mu.
 type places struct {
 	journal
-	placeTable
-	values [][]byte // of the rows that Open found, until they are parsed
-	parsed uint64   // rows before this one are from these: some of the URLs may have ended
+	// at leads from a URL to the row that has its latest place. It has hashes of the URLs, since the row has their keys. If two
+	// URLs had the same hash, the place of the first would be lost; for a million URLs, the odds are 3e-8.
+	at     map[uint64]uint64
+	secret [2]uint64 // of the hashes, unknown to the authors of URLs
+	found  uint64    // rows before this one are from an Open: some of their URLs may have ended
 }
+
+// placeKey names a URL of any crawl.
+type placeKey struct {
+	crawl uint32
+	key   store.Key
+}
+
+func (j *places) hash(k *placeKey) uint64 {
+	a, b := binary.LittleEndian.Uint64(k.key[:]), binary.LittleEndian.Uint64(k.key[8:])
+	high, low := bits.Mul64(a^j.secret[0], b^j.secret[1])
+	return high ^ low ^ uint64(k.crawl)*0x9e3779b97f4a7c15
+}
+
+// row returns the number of the row that has the latest place of a URL, 0 if none has.
+func (j *places) row(k *placeKey) uint64 { return j.at[j.hash(k)] }
+
+func (j *places) remove(k *placeKey) { delete(j.at, j.hash(k)) }
 
 // setPlace notes where a URL is queued, or was when it ended and its text is kept.
 func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
 	j := &tx.s.sched.places
 	j.add(tx, placesOfRow)
-	j.put(&placeKey{c.num, *k}, j.next-1)
+	j.at[j.hash(&placeKey{c.num, *k})] = j.next - 1
 	j.buf = binary.AppendUvarint(j.buf, uint64(c.num))
 	j.buf = appendPointer(append(j.buf, k[:]...), *p)
 }
@@ -47,15 +67,6 @@ func (tx *txn) deletePlace(c *crawl, k *store.Key) {
 	tx.s.sched.places.remove(&placeKey{c.num, *k})
 	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
 	tx.delete(tx.key)
-}
-
-// row returns the number of the row that has the latest place of a URL, 0 if none has.
-func (j *places) row(at *placeKey) uint64 {
-	last, ok := j.get(at)
-	if !ok {
-		return 0
-	}
-	return j.next - uint64(uint32(j.next)-last)
 }
 
 // writePlaces adds the last row of places to the batch. Those that leave the journal get rows.
@@ -77,7 +88,7 @@ func (tx *txn) keepPlaces(row uint64) {
 func (tx *txn) keepPlacesIn(row uint64, value []byte) error {
 	j := &tx.s.sched.places
 	err := eachPlace(value, func(at placeKey, p pointer) {
-		if c := tx.s.byNum[at.crawl]; c != nil && j.row(&at) == row && (row >= j.parsed || tx.s.leads(c, &at.key, p)) {
+		if c := tx.s.byNum[at.crawl]; c != nil && j.row(&at) == row && (row >= j.found || tx.s.leads(c, &at.key, p)) {
 			tx.key = appendKeyRow(tx.key[:0], tablePlace, at.crawl, &at.key)
 			tx.value = appendPointer(tx.value[:0], p)
 			tx.set(tx.key, tx.value)
@@ -92,7 +103,7 @@ func (tx *txn) keepPlacesIn(row uint64, value []byte) error {
 
 // leads reports whether a place that Open read may lead to something.
 func (s *Store) leads(c *crawl, k *store.Key, p pointer) bool {
-	retired := func(r *retired) bool { return r.c == c && uint32(r.q.ID) == p.queue }
+	retired := func(r *retired) bool { return r.q.c == c && r.q.id == p.queue }
 	if s.opt.KeepURLs || c.queues.Leases[*k] != nil || slices.ContainsFunc(s.sched.retired, retired) {
 		return true
 	}
@@ -109,32 +120,28 @@ func (s *Store) hasRow(key []byte) (has bool) {
 	return has || err != nil
 }
 
-// loadPlaces reads the journal of places. Its places are found after parse.
+// loadPlaces reads the journal of places.
 func (s *Store) loadPlaces() error {
 	first, values, err := journalRows(s.db, tablePlaces)
-	j := &places{values: values}
+	if err != nil {
+		return err
+	}
+	j := &s.sched.places
 	j.table, j.next = tablePlaces, max(1, first+uint64(len(values)))
-	j.applied, j.parsed = j.next, j.next
+	j.applied, j.found = j.next, j.next
 	j.secret = [2]uint64{binary.LittleEndian.Uint64(s.secret[:]), binary.LittleEndian.Uint64(s.secret[8:])}
-	s.learning = j
-	return err
-}
-
-// parse puts the places of the rows that Open found into the table.
-func (j *places) parse() error {
-	first := j.next - uint64(len(j.values))
-	for i, row := range j.values {
+	j.at = make(map[uint64]uint64)
+	for i, row := range values {
 		members := 0
 		err := eachPlace(row, func(at placeKey, _ pointer) {
-			j.put(&at, first+uint64(i))
+			j.at[j.hash(&at)] = first + uint64(i)
 			members++
 		})
 		if err != nil {
 			return err
 		}
-		j.found(members)
+		j.loaded(members)
 	}
-	j.values = nil
 	return nil
 }
 

@@ -20,8 +20,9 @@ import (
 
 // retired is a queue that is being forgotten. It is the committer's.
 type retired struct {
-	c *crawl
-	q *sched.Queue
+	q *queue
+	// since is the row of the journal of places from which on all rows are newer than the retirement; 0: not known.
+	since uint64
 	// queued and ended are the rows to continue from, nil: the first. Finding that again would pass by
 	// all that were deleted.
 	queued, ended []byte
@@ -29,29 +30,32 @@ type retired struct {
 }
 
 // retire takes q out of service and moves its name to an empty queue.
-func (tx *txn) retire(c *crawl, q *sched.Queue) {
-	tx.s.sched.drop(&c.queues, q)
+func (tx *txn) retire(c *crawl, q *queue) {
+	tx.s.sched.drop(q)
 	heir := tx.newQueue(c, q.Name)
 	heir.Settings = q.Settings
 	heir.State = sched.State{LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt}
 	q.Retire()
-	q.Marks = 0
-	tx.delete(appendOfQueue(nil, tableName, c.num, uint32(q.ID)))
-	tx.set(appendOfQueue(nil, tableRetired, c.num, uint32(q.ID)), []byte(q.Name))
-	tx.s.sched.retired = append(tx.s.sched.retired, &retired{c: c, q: q})
+	q.marks = 0
+	tx.delete(appendOfQueue(nil, tableName, c.num, q.id))
+	tx.set(appendOfQueue(nil, tableRetired, c.num, q.id), []byte(q.Name))
+	places := &tx.s.sched.places
+	places.close(tx)
+	tx.s.sched.retired = append(tx.s.sched.retired, &retired{q: q, since: places.next})
 }
 
 // forgetQueue begins to forget a queue, and continues earlier calls. It returns how many
 // keys it forgot, and the retired queues that further steps must forget.
 func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err error) {
-	if q := tx.oldQueue(c, name); q != nil && q.Used() {
+	q, err := tx.oldQueue(c, name)
+	if err != nil {
+		return 0, nil, err
+	}
+	if q != nil && q.Used() {
 		tx.retire(c, q)
 	}
-	if tx.err != nil {
-		return 0, nil, tx.err
-	}
 	for _, r := range tx.s.sched.retired {
-		if r.c == c && r.q.Name == name {
+		if r.q.c == c && r.q.Name == name {
 			left = append(left, r)
 		}
 	}
@@ -75,7 +79,7 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	found, err := tx.ownedBy(r, some.list)
+	found, err := tx.ownedBy(r, len(some.leases), some.list)
 	if err != nil {
 		return 0, err
 	}
@@ -87,13 +91,13 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 		tx.deleteRange(rows[0], rows[1])
 	}
 	for k, g := range found {
-		tx.deletePlace(r.c, &k)
-		tx.dropKey(r.c, g, &k)
+		tx.deletePlace(r.q.c, &k)
+		tx.dropKey(r.q.c, g, &k)
 	}
-	tx.changedCrawl(r.c)
+	tx.changedCrawl(r.q.c)
 	r.queued, r.ended = some.queued, some.ended
 	if !tx.left.spent() {
-		tx.delete(appendOfQueue(nil, tableRetired, r.c.num, uint32(r.q.ID)))
+		tx.delete(appendOfQueue(nil, tableRetired, r.q.c.num, r.q.id))
 		tx.s.sched.finish(r)
 	}
 	return int64(len(found)), nil
@@ -103,6 +107,11 @@ func (tx *txn) forgetSome(r *retired) (int64, error) {
 func (sc *scheduler) finish(r *retired) {
 	r.finished = true
 	sc.retired = slices.DeleteFunc(sc.retired, func(other *retired) bool { return other == r })
+}
+
+// retiring reports whether a queue of c is being forgotten.
+func (sc *scheduler) retiring(c *crawl) bool {
+	return slices.ContainsFunc(sc.retired, func(r *retired) bool { return r.q.c == c })
 }
 
 // remains reads what a step may forget. It changes nothing.
@@ -120,7 +129,7 @@ func (tx *txn) remains(r *retired) (some *remains, err error) {
 
 // read takes the next rows of a table, and returns the row to continue from.
 func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte, error) {
-	lo, hi := queueBounds(table, r.c.num, uint32(r.q.ID))
+	lo, hi := queueBounds(table, r.q.c.num, r.q.id)
 	if from != nil {
 		lo = from
 	}
@@ -136,21 +145,35 @@ func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte,
 	return next, err
 }
 
-// ownedBy returns the keys of those URLs whose place is in the queue, with their
-// generations. Others were queued elsewhere since, or forgotten.
-func (tx *txn) ownedBy(r *retired, list []sought) (map[store.Key]*generation, error) {
-	r.c.locate(tx.s, list)
-	placed, err := findPlaces(tx.reader(), r.c.num, list)
+// ownedBy returns the keys of those URLs whose place is in the queue, with their generations. Others were queued elsewhere
+// since, or forgotten.
+//
+// When the queue was retired, the place of each URL in a row was there. So while the journal has all places that were
+// written since, it says without a read which URLs were queued elsewhere: those whose latest place is in a newer row. (To
+// read the place of each took nine tenths of the time of forgetting a queue.) A lease may have lost its key since, so it is looked up.
+func (tx *txn) ownedBy(r *retired, leases int, list []sought) (map[store.Key]*generation, error) {
+	c, places := r.q.c, &tx.s.sched.places
+	c.locate(tx.s, list)
+	owned := make([]store.Key, 0, len(list))
+	read := list
+	if r.since > 0 && places.oldest() <= r.since {
+		read = list[:leases]
+		for i := range list[leases:] {
+			if l := &list[leases+i]; l.lease == nil && l.row < r.since {
+				owned = append(owned, l.key)
+			}
+		}
+	}
+	placed, err := findPlaces(tx.reader(), c.num, read)
 	if err != nil {
 		return nil, err
 	}
-	owned := make([]store.Key, 0, len(list))
 	for _, l := range placed {
-		if l.ptr.queue == uint32(r.q.ID) {
+		if l.ptr.queue == r.q.id {
 			owned = append(owned, l.key)
 		}
 	}
-	return tx.s.recordedIn(r.c, owned)
+	return tx.s.recordedIn(c, owned)
 }
 
 // forgetLater forgets the rest of queues in the background, until the store closes or fails.
@@ -177,14 +200,14 @@ func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
 			return fmt.Errorf("cannot load the row of a queue to forget, %x; got no such crawl: %w", key, store.ErrCorrupt)
 		}
 		num := queueNumber(key)
-		q := c.queues.NewQueue(string(value), uint64(num), nil, sched.State{})
+		q := newQueue(c, string(value), num, sched.State{})
 		q.Retire()
 		at := queueNum{c.num, num}
 		for _, l := range leases[at] {
 			q.Restore(l.rec, l.token, l.given, l.until, now)
 		}
 		delete(leases, at)
-		s.sched.retired = append(s.sched.retired, &retired{c: c, q: q})
+		s.sched.retired = append(s.sched.retired, &retired{q: q})
 		return nil
 	})
 }

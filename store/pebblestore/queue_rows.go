@@ -213,8 +213,9 @@ const givenMark = 0x80
 
 // appendLease appends the value of a lease.
 func appendLease(dst []byte, l *sched.Lease) []byte {
-	dst = binary.AppendUvarint(dst, l.Queue.Crawl.ID)
-	dst = binary.AppendUvarint(dst, l.Queue.ID)
+	q := queueOf(l.Queue)
+	dst = binary.AppendUvarint(dst, uint64(q.c.num))
+	dst = binary.AppendUvarint(dst, uint64(q.id))
 	dst = binary.AppendUvarint(dst, uint64(l.Until))
 	if l.Given > 0 && l.Given <= l.Until {
 		dst = binary.AppendUvarint(append(dst, givenMark), uint64(l.Until-l.Given))

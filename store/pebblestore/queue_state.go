@@ -37,13 +37,13 @@ const moreMark = 1 << 8
 
 // appendQueue appends the value of a queue's row: number, how many journal rows
 // are older, state, heads, and the settings if there are any.
-func appendQueue(dst []byte, q *sched.Queue, age uint64) []byte {
+func appendQueue(dst []byte, q *queue, age uint64) []byte {
 	levels := uint64(q.Levels())
 	if q.Dropped > 0 || q.NotBeforeAt > 0 {
 		levels |= moreMark
 	}
 	for _, n := range [...]uint64{
-		q.ID, age, uint64(q.Queued), uint64(q.Completed), uint64(q.LastTake), uint64(q.LastDelay), uint64(q.NotBefore), levels,
+		uint64(q.id), age, uint64(q.Queued), uint64(q.Completed), uint64(q.LastTake), uint64(q.LastDelay), uint64(q.NotBefore), levels,
 	} {
 		dst = binary.AppendUvarint(dst, n)
 	}
@@ -64,9 +64,9 @@ func appendQueue(dst []byte, q *sched.Queue, age uint64) []byte {
 }
 
 // parseQueue is the inverse. The queue has to be filed.
-func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
+func parseQueue(c *crawl, name string, b []byte) (*queue, error) {
 	r := newRowReader(b)
-	id := r.Uvarint()
+	id := uint32(r.Uvarint())
 	r.Uvarint() // its age
 	st := sched.State{
 		Queued: int64(r.Uvarint()), Completed: int64(r.Uvarint()),
@@ -77,7 +77,7 @@ func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
 		st.Dropped, st.NotBeforeAt = int64(r.Uvarint()), int64(r.Uvarint())
 	}
 	r.counts(st.Queued, st.Completed, st.Dropped)
-	q := c.NewQueue(name, id, nil, st)
+	q := newQueue(c, name, id, st)
 	for p := range uint8(store.MaxPriority + 1) {
 		if levels&(1<<p) != 0 {
 			q.SetHead(p, sched.Head{Due: int64(r.Uvarint()), Seq: r.Uvarint()})
@@ -90,7 +90,7 @@ func parseQueue(c *sched.Crawl, name string, b []byte) (*sched.Queue, error) {
 }
 
 // appendCrawlQueues appends the value of a crawl's queue row.
-func appendCrawlQueues(dst []byte, qs *queueState) []byte {
+func appendCrawlQueues(dst []byte, qs *crawlQueues) []byte {
 	for _, n := range [...]uint64{
 		uint64(qs.next), uint64(qs.Held), uint64(len(qs.Leases)), uint64(qs.Completed), uint64(qs.Queues), uint64(qs.Active),
 	} {
@@ -103,7 +103,7 @@ func appendCrawlQueues(dst []byte, qs *queueState) []byte {
 	return dst
 }
 
-func (qs *queueState) parse(b []byte) error {
+func (qs *crawlQueues) parse(b []byte) error {
 	r := newRowReader(b)
 	qs.next = uint32(r.Uvarint())
 	n := sched.Counts{Held: int64(r.Uvarint())}

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
 // heldRows counts the rows of URLs of a crawl that are in a queue or leased.
@@ -21,7 +20,7 @@ const heldText = "the URL is held and its key isn't in the index: it would be ca
 
 // urlsOfQueue is a queue by its state, and its URLs as they were read.
 type urlsOfQueue struct {
-	q      *sched.Queue
+	q      *queue
 	row    []byte
 	n      int64
 	levels uint8 // of which URLs were read
@@ -70,13 +69,13 @@ func (v *verifier) queue(key, value []byte) {
 	if st, ok := newer(v.states, key, value); ok {
 		value = st.value
 	}
-	q, err := parseQueue(nil, string(key[5:]), value)
+	q, err := parseQueue(h.c, string(key[5:]), value)
 	if err != nil {
 		v.found(key, "%v", err)
 		return
 	}
 	if q.Queued > 0 || q.Levels() != 0 {
-		v.queues[queueNum{h.c.num, uint32(q.ID)}] = &urlsOfQueue{q: q, row: bytes.Clone(key)}
+		v.queues[queueNum{h.c.num, q.id}] = &urlsOfQueue{q: q, row: bytes.Clone(key)}
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *Store) loadLeases() (map[queueNum][]leaseRow, error) {
 
 // loadQueue loads a queue that holds something, and takes its leases from the
 // map. It returns nil for one that doesn't.
-func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now int64) (*sched.Queue, error) {
+func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now int64) (*queue, error) {
 	c := s.numbered(key, 5)
 	if c == nil {
 		return nil, fmt.Errorf("cannot load queue %q; got no such crawl: %w", key, store.ErrCorrupt)
@@ -100,8 +100,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 	if queued == 0 && leases[at] == nil {
 		return nil, nil
 	}
-	qs := &c.queues
-	q, err := parseQueue(qs.Crawl, string(key[5:]), value)
+	q, err := parseQueue(c, string(key[5:]), value)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +108,7 @@ func (s *Store) loadQueue(key, value []byte, leases map[queueNum][]leaseRow, now
 		q.Restore(l.rec, l.token, l.given, l.until, now)
 	}
 	delete(leases, at)
-	s.sched.hold(qs, q)
+	s.sched.hold(q)
 	q.File(now)
 	return q, nil
 }

@@ -52,11 +52,9 @@ func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh [
 }
 
 type seeOp struct {
-	crawl string
-	batch *sorted // made by the caller's goroutine
-	opt   store.SeeOptions
-	// durable is set if all keys were known and durable, so that the step need not wait.
-	durable bool
+	crawl   string
+	batch   *sorted // made by the caller's goroutine
+	opt     store.SeeOptions
 	damaged *damagedKeys // of the batch
 }
 

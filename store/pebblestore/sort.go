@@ -27,7 +27,7 @@ func (s *sorter) take(keys []store.Key) *sorted {
 	order, n := s.sort(keys), len(keys)
 	b := &s.sorted
 	if cap(b.keys) < n {
-		b.keys, b.fresh, b.all = make([]store.Key, n), make([]bool, n), identity(n)
+		b.keys, b.fresh, b.all = make([]store.Key, n), make([]bool, n), indexes(n)
 	}
 	b.keys, b.fresh, b.all = b.keys[:n], b.fresh[:n], b.all[:n]
 	for to, from := range order {
@@ -53,8 +53,8 @@ func (s *sorter) damaged(d *damagedKeys) *store.DamagedKeys {
 	return e
 }
 
-// identity returns the numbers from 0 to n-1.
-func identity(n int) []uint32 {
+// indexes returns the numbers from 0 to n-1.
+func indexes(n int) []uint32 {
 	all := make([]uint32, n)
 	for i := range all {
 		all[i] = uint32(i)

@@ -30,9 +30,6 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	return o.taken, nil
 }
 
-// urlsOfRow is how many URLs of a queue take as long to lease as a row to find.
-const urlsOfRow = 4
-
 // takeOp reads the queues in the database alone, which flush brings up to date: within the
 // step no queue is read twice.
 type takeOp struct {
@@ -82,63 +79,70 @@ func (o *takeOp) take() (int64, error) {
 	if c == nil {
 		return sched.Never, nil
 	}
+	if o.req.Queue == "" {
+		return o.s.sched.Take(c.queues.Crawl, nil, o.r, o.serve)
+	}
 	q := c.queues.loaded[o.req.Queue]
-	if o.req.Queue != "" && q == nil {
+	if q == nil {
 		return sched.Never, nil
 	}
-	return o.s.sched.Take(c.queues.Crawl, q, o.r, o.serve)
+	return o.s.sched.Take(c.queues.Crawl, &q.Queue, o.r, o.serve)
 }
 
 // serve leases URLs of a queue: those whose lease ran out, then those due, highest
 // priority first.
-func (o *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
-	c := o.s.crawlOf(q)
-	if c == nil || c.queues.loaded[q.Name] != q {
+func (o *takeOp) serve(sq *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
+	q := queueOf(sq)
+	if q.c.gone || q.c.queues.loaded[q.Name] != q {
 		return 0, 0, nil // it went between two steps
 	}
 	o.room = room
-	for ; got < n && o.room > 0 && q.Expired() != nil; got++ {
-		o.renew(q.Expired())
+	for err == nil && got < n && o.room > 0 && q.Expired() != nil {
+		if err = o.renew(q.Expired()); err == nil {
+			got++
+		}
 	}
-	for got < n && o.room > 0 {
+	for err == nil && got < n && o.room > 0 {
 		priority, ok := q.DueLevel(o.r.Now)
 		if !ok {
 			break
 		}
-		k, err := o.level(c, q, priority, n-got)
-		if err = corruption(err); errors.Is(err, store.ErrCorrupt) {
-			o.putOff(q, err)
-			break
-		}
-		if err != nil {
-			return got, room - o.room, err
-		}
+		k := 0
+		k, err = o.level(q, priority, n-got)
 		got += k
 	}
 	if got > 0 {
 		o.changedRow(q)
 	}
-	return got, room - o.room, nil
+	if err = corruption(err); errors.Is(err, store.ErrCorrupt) {
+		o.putOff(q, err)
+		err = nil
+	}
+	return got, room - o.room, err
 }
 
 // damagedPause is how long a queue waits whose first URLs cannot be read.
 const damagedPause = int64(time.Minute / time.Millisecond)
 
 // putOff tells of the damage of a queue, and serves others for now. Nothing of that is written.
-func (o *takeOp) putOff(q *sched.Queue, err error) {
+func (o *takeOp) putOff(q *queue, err error) {
 	o.s.damage.note(cmp.Or(pathOf(err), q.Name), fmt.Errorf("cannot lease URLs of queue %q: %w", q.Name, err))
 	q.NotBefore, q.NotBeforeAt = max(q.NotBefore, o.r.Now+damagedPause), o.r.Now
 }
 
 // renew leases again a URL whose lease ran out.
-func (o *takeOp) renew(l *sched.Lease) {
+func (o *takeOp) renew(l *sched.Lease) error {
 	if l.Cut {
-		o.note(readTexts(o.s.db, l.Token, &l.Record))
+		rec := l.Record
+		if err := readTexts(o.s.db, l.Token, &rec); err != nil {
+			return err
+		}
+		l.Record = rec
 	}
 	o.deleteLease(l)
 	l.Renew(o.s.sched.after(&o.s.sched.token), o.r.Now, o.r.Until)
-	l.Rewritten = false
 	o.give(l)
+	return nil
 }
 
 // give hands out a lease.
@@ -150,15 +154,15 @@ func (o *takeOp) give(l *sched.Lease) {
 }
 
 // level leases up to n due URLs of one priority, and sets the new head.
-func (o *takeOp) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, error) {
-	rows, err := o.rows(c, q, priority, n)
+func (o *takeOp) level(q *queue, priority uint8, n int) (int, error) {
+	rows, err := o.rows(q, priority, n)
 	if err != nil {
 		return 0, err
 	}
 	got := 0
 	for ; got < min(n, len(rows)) && o.room > 0 && rows[got].Due <= o.r.Now; got++ {
 		rec := &rows[got]
-		o.key = appendOrderRow(o.key[:0], c.num, uint32(q.ID), priority, rec.Place())
+		o.key = appendOrderRow(o.key[:0], q.c.num, q.id, priority, rec.Place())
 		o.singleDelete(o.key)
 		o.give(q.Lease(*rec, o.s.sched.after(&o.s.sched.token), o.r.Now, o.r.Until))
 	}
@@ -167,15 +171,15 @@ func (o *takeOp) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, er
 		head = rows[got].Place()
 	}
 	q.SetHead(priority, head)
-	o.s.sched.keepAhead(&c.queues, q, priority, rows, got)
+	o.s.sched.keepAhead(q, priority, rows, got)
 	return got, nil
 }
 
 // seek puts the iterator on the URLs of one priority, beginning with the head:
 // before it are only rows that are gone, which cost time to pass by.
-func (o *takeOp) seek(c *crawl, q *sched.Queue, priority uint8) error {
-	o.lo = appendOrderRow(o.lo[:0], c.num, uint32(q.ID), priority, q.Head(priority))
-	o.hi = appendLevelEnd(o.hi[:0], c.num, uint32(q.ID), priority)
+func (o *takeOp) seek(q *queue, priority uint8) error {
+	o.lo = appendOrderRow(o.lo[:0], q.c.num, q.id, priority, q.Head(priority))
+	o.hi = appendLevelEnd(o.hi[:0], q.c.num, q.id, priority)
 	if o.it != nil {
 		o.it.SetBounds(o.lo, o.hi)
 		return nil
@@ -183,8 +187,4 @@ func (o *takeOp) seek(c *crawl, q *sched.Queue, priority uint8) error {
 	it, err := o.s.db.NewIter(bounds(o.lo, o.hi))
 	o.it = it
 	return err
-}
-
-func bounds(lo, hi []byte) *pebble.IterOptions {
-	return &pebble.IterOptions{LowerBound: lo, UpperBound: hi}
 }

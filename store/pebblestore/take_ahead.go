@@ -55,38 +55,31 @@ func (sc *scheduler) worthKeeping(rows []sched.Record) []sched.Record {
 	return rows
 }
 
-// queuedAt notes that a URL was queued at a place.
-func (qs *queueState) queuedAt(q *sched.Queue, priority uint8, at sched.Head) {
-	if a, ok := qs.ahead[q]; ok && a.priority == priority && a.before(at) {
-		delete(qs.ahead, q)
-	}
-}
-
 // keepAhead keeps rows for the next take, without those that were taken, and drops the
 // rest.
-func (sc *scheduler) keepAhead(qs *queueState, q *sched.Queue, priority uint8, rows []sched.Record, taken int) {
+func (sc *scheduler) keepAhead(q *queue, priority uint8, rows []sched.Record, taken int) {
 	kept := sc.worthKeeping(rows[taken:])
 	if len(kept) < 2 { // the head alone saves nothing
-		delete(qs.ahead, q)
+		q.ahead = nil
 		return
 	}
 	if clear(rows[:taken]); taken+len(kept) < len(rows) || cap(rows) > 2*len(kept) {
 		kept = slices.Clone(kept)
 	}
-	qs.ahead[q] = ahead{priority, kept}
+	q.ahead = &ahead{priority, kept}
 }
 
 // rows returns the URLs of one priority from its head on: at least n and one
 // more if there are so many.
-func (o *takeOp) rows(c *crawl, q *sched.Queue, priority uint8, n int) ([]sched.Record, error) {
-	if a := c.queues.ahead[q]; a.priority == priority && len(a.rows) > n {
+func (o *takeOp) rows(q *queue, priority uint8, n int) ([]sched.Record, error) {
+	if a := q.ahead; a != nil && a.priority == priority && len(a.rows) > n {
 		return a.rows, nil
 	}
 	want := n + 1
 	if more := o.s.sched.aheadOf(); more > 1 {
 		want += more
 	}
-	if err := o.seek(c, q, priority); err != nil {
+	if err := o.seek(q, priority); err != nil {
 		return nil, err
 	}
 	rows := make([]sched.Record, 0, max(0, min(want, int(q.Queued))))

@@ -3,59 +3,7 @@ package pebblestore
 import (
 	"cmp"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
-
-	"github.com/firstseen/firstseen/store/internal/runfile"
 )
-
-// txn is what the steps of one group write: one batch, one time.
-//
-// A step changes the state in memory and says the same in rows through set,
-// delete and deleteRange. The first error of these sticks, and fails the
-// group, and with it the store: they fail only when the program is wrong.
-type txn struct {
-	s     *Store
-	batch *pebble.Batch
-	now   time.Time // the group's time
-	stamp time.Time // what keys that it records are stamped with
-	err   error
-	left  budget // of the step that is applied
-	// wroteRows and wroteBytes are those of the group's batches that are complete.
-	wroteRows, wroteBytes int
-	// key and value are scratch space.
-	key, value []byte
-	dirty      []*generation   // whose rows are to be written
-	packs      []*generation   // with keys to be packed
-	files      []*runfile.File // to be released when the batch is durable
-}
-
-func (s *Store) begin() *txn {
-	now := s.opt.Clock()
-	return &txn{s: s, batch: s.db.NewBatch(), now: now, stamp: s.wall.Stamp(now, s.opt.monotonic())}
-}
-
-func (tx *txn) note(err error) {
-	if tx.err == nil {
-		tx.err = err
-	}
-}
-
-// count counts a batch that is complete.
-func (tx *txn) count() {
-	if !tx.batch.Empty() {
-		tx.wroteRows += int(tx.batch.Count())
-		tx.wroteBytes += tx.batch.Len()
-	}
-}
-
-// set writes a row; key and value may be reused at once.
-func (tx *txn) set(key, value []byte) { tx.note(tx.batch.Set(key, value, nil)) }
-
-func (tx *txn) delete(key []byte) { tx.note(tx.batch.Delete(key, nil)) }
-
-// deleteRange removes the rows from lo up to, not including, hi.
-func (tx *txn) deleteRange(lo, hi []byte) { tx.note(tx.batch.DeleteRange(lo, hi, nil)) }
 
 // crawl returns the crawl of that name, or nil when there is none and none is
 // to be made.
@@ -120,8 +68,8 @@ func (tx *txn) touch(g *generation) {
 	}
 }
 
-// writeDirty adds the rows of the generations whose counts changed.
-func (s *Store) writeDirty(tx *txn) {
+// writeGenerations adds the rows of the generations whose counts changed.
+func (tx *txn) writeGenerations() {
 	for _, g := range tx.dirty {
 		if g.dirty {
 			g.dirty = false

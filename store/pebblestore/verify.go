@@ -109,7 +109,7 @@ func (v *verifier) begin(*txn) error {
 		}
 	}
 	for _, r := range v.s.sched.retired {
-		v.crawls[r.c.num].retired[uint32(r.q.ID)] = true
+		v.crawls[r.q.c.num].retired[r.q.id] = true
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (v *verifier) ask() error {
 	err := v.s.do(v.ctx, readOp(func(*txn) error {
 		for i := range v.asked {
 			a := &v.asked[i]
-			if v.s.byNum[a.c.num] != a.c || a.g != nil && (a.g.gone || a.g.hidden(&a.key)) {
+			if a.c.gone || a.g != nil && (a.g.gone || a.g.hidden(&a.key)) {
 				continue // forgotten
 			}
 			known, err := a.c.seen.has(&a.key)

@@ -182,31 +182,23 @@ func (fs *watchFS) Lock(name string) (io.Closer, error) {
 
 // lockDir locks a directory, before anything in it is read. It returns nil for one that does not exist, or where
 // directories cannot be locked.
-func lockDir(fs vfs.FS, dir string) (vfs.File, error) {
+func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
 	f, err := fs.OpenDir(dir)
+	if isMissing(err) {
+		return nil, nil
+	}
 	if err != nil {
-		if isMissing(err) {
-			err = nil
-		}
 		return nil, err
 	}
-	err = errors.ErrUnsupported
-	if f.Fd() != vfs.InvalidFd {
-		err = flock.Lock(f.Fd())
+	if f.Fd() == vfs.InvalidFd {
+		return nil, f.Close()
 	}
-	if err == nil {
-		return lockedDir{f}, nil
-	}
+	lock, err := flock.Hold(f)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = nil
 	}
-	return nil, errors.Join(err, f.Close())
+	return lock, err
 }
-
-// lockedDir is a directory that is unlocked when it is closed.
-type lockedDir struct{ vfs.File }
-
-func (d lockedDir) Close() error { return errors.Join(flock.Unlock(d.Fd()), d.File.Close()) }
 
 // Unwrap implements vfs.FS.
 func (fs *watchFS) Unwrap() vfs.FS { return fs.FS }

@@ -52,10 +52,8 @@ type Lease struct {
 	Token uint64
 	Given int64 // when it began, or was extended; 0: not known
 	Until int64
-	// Rewritten is the backend's: the row of the lease was written more than once.
-	Rewritten bool
-	late      bool // it ran out
-	slot      int32
+	late  bool // it ran out
+	slot  int32
 	// before and after are its neighbours among the leases of its queue.
 	before, after *Lease
 }
@@ -89,7 +87,7 @@ func (q *Queue) Lease(r Record, token uint64, now, until int64) *Lease {
 
 // Restore puts back a lease as it was kept, counted already in its crawl.
 func (q *Queue) Restore(r Record, token uint64, given, until, now int64) *Lease {
-	l := &Lease{Record: r, Queue: q, Token: token, Given: given, Until: until, Rewritten: true}
+	l := &Lease{Record: r, Queue: q, Token: token, Given: given, Until: until}
 	l.rebase(now)
 	q.live++
 	l.run()

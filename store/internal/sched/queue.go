@@ -12,29 +12,27 @@ import (
 // URL, and drops it when it holds nothing.
 type Queue struct {
 	Name  string
-	ID    uint64 // the backend's own
 	Crawl *Crawl
+	// Owner is the backend's queue that this one is a part of.
+	Owner any
 	// Settings are nil when none was ever set.
 	Settings *store.QueueSettings
 	State
-	Journal uint64 // the backend's own
 
-	leases   *Lease             // one of all, the others come after it
-	expired  *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
-	heads    *[store.MaxPriority + 1]Head
-	head     Head // the earliest of the heads; heads is nil while it is the only one
-	wake     int64
-	turn     uint64
-	filed    uint64
-	live     int32 // leases that did not run out
-	late     int32 // leases that did
-	slot     int32
-	class    int32
-	place    place
-	retired  bool
-	Marks    uint8 // also of the backend
-	Headless uint8 // also of the backend: bit p: the first URL of priority p is gone
-	levels   uint8 // bit p: priority p has URLs queued
+	leases  *Lease             // one of all, the others come after it
+	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
+	heads   *[store.MaxPriority + 1]Head
+	head    Head // the earliest of the heads; heads is nil while it is the only one
+	wake    int64
+	turn    uint64
+	filed   uint64
+	live    int32 // leases that did not run out
+	late    int32 // leases that did
+	slot    int32
+	class   int32
+	place   place
+	retired bool
+	levels  uint8 // bit p: priority p has URLs queued
 }
 
 // State is what a backend keeps of a queue beside its settings.
@@ -64,11 +62,11 @@ const (
 	inReady
 )
 
-// NewQueue returns a queue as it was kept. It is counted already in the
-// crawl's [Counts], so far as its state counts. It has to be filed once its
-// heads are set.
-func (c *Crawl) NewQueue(name string, id uint64, set *store.QueueSettings, st State) *Queue {
-	return &Queue{Name: name, ID: id, Crawl: c, Settings: set, State: st, head: Head{Due: Never}}
+// NewQueue returns a queue as it was kept, for the backend's queue that it becomes a part of: from then on it must not be
+// copied. It is counted already in the crawl's [Counts], so far as its state counts. It has to be filed once its Owner and
+// its heads are set.
+func (c *Crawl) NewQueue(name string, set *store.QueueSettings, st State) Queue {
+	return Queue{Name: name, Crawl: c, Settings: set, State: st, head: Head{Due: Never}}
 }
 
 func (q *Queue) slotOf() *int32 { return &q.slot }

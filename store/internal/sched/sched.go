@@ -31,7 +31,6 @@ type Sched struct {
 // Crawl is the scheduler's part of one crawl.
 type Crawl struct {
 	Name     string
-	ID       uint64 // the backend's own
 	Settings store.QueueSettings
 	Counts
 	// Leases are the URLs leased, by key, those whose lease ran out included; nil before the first. The

@@ -26,6 +26,28 @@ func (t *table) addSorted(keys []Key, order []uint32, fresh []bool) {
 	}
 }
 
+// hasAll sets has[i] to whether keys[i] was recorded, for each i of order, which may be any.
+func (x *Index) hasAll(keys []Key, order []uint32, has []bool) {
+	var prints [ahead]uint64
+	var homes, ends [ahead]unsafe.Pointer
+	for len(order) > 0 {
+		n := min(ahead, len(order))
+		for j, i := range order[:n] {
+			k := &keys[i]
+			t := x.half(k)
+			prints[j] = t.print(k)
+			homes[j], ends[j] = t.slot(&t.segs[segmentOf(k)], prints[j])
+		}
+		x.halves[0].fetch(homes[:n])
+		x.halves[0].fetch(ends[:n])
+		for j, i := range order[:n] {
+			t := x.half(&keys[i])
+			_, has[i] = t.find(&t.segs[segmentOf(&keys[i])], prints[j])
+		}
+		order = order[n:]
+	}
+}
+
 // slot is the address of the home of p, and of where most walks from there end.
 func (t *table) slot(g *segment, p uint64) (home, end unsafe.Pointer) {
 	if g.class() == 0 {

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// BytesPerKey is the largest memory that a fingerprint takes in an index of more than a
-// million keys.
-const BytesPerKey = 13.3
+// LeastPerKey is the least memory that a fingerprint takes, in bytes: 8 in a segment that is 85 % full.
+const LeastPerKey = 8 / 0.85
 
 // Odds returns how many of n different URLs, added in turn to an index of fingerprints, are
 // expected to be taken for one seen before, and so lost: n²/2 pairs, each alike by chance in the
@@ -104,6 +103,18 @@ func (x *Index) AddSorted(keys []Key, order []uint32, fresh []bool) {
 	upper.Go(func() { x.halves[1].addSorted(keys, order[n:], fresh) })
 	x.halves[0].addSorted(keys, order[:n], fresh)
 	upper.Wait()
+}
+
+// HasAll sets has[i] to whether keys[i] was recorded, for each i of order. It is fastest if the order is that of
+// the first two bytes of the keys.
+func (x *Index) HasAll(keys []Key, order []uint32, has []bool) {
+	if x.small == nil {
+		x.hasAll(keys, order, has)
+		return
+	}
+	for _, i := range order {
+		_, has[i] = x.small[keys[i]]
+	}
 }
 
 // Has reports whether k was recorded.
