@@ -2,11 +2,16 @@ package pebblestore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
+	"github.com/firstseen/firstseen/store/keyfile"
 )
+
+// Steps that concern keys alone: See records them, Known and Lookup ask. Key files of other crawls (AlsoSeen) count as seen
+// beside the store: they are asked before the step, by the goroutine of the caller, and what they have does not reach the committer.
 
 // See implements store.Store.
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
@@ -55,19 +60,170 @@ type seeOp struct {
 	crawl   string
 	batch   *sorted // made by the caller's goroutine
 	opt     store.SeeOptions
+	done    int          // keys in the parts before
 	damaged *damagedKeys // of the batch
 }
 
 func (o *seeOp) weight() int { return len(o.batch.keys) }
 
 func (o *seeOp) apply(tx *txn) error {
-	c := tx.crawl(o.crawl, true)
-	var err error
-	if o.damaged, err = tx.recordSorted(c, o.batch.keys, o.batch.all, o.batch.fresh); err != nil {
+	c, b := tx.crawl(o.crawl, true), o.batch
+	hi := min(len(b.keys), o.done+seenOfRow*tx.left.rows)
+	damaged, err := tx.recordSorted(c, b.keys, b.all[o.done:hi], b.fresh)
+	if err != nil {
 		return err
+	}
+	if o.damaged == nil {
+		o.damaged = damaged
+	} else if damaged != nil {
+		o.damaged.at = append(o.damaged.at, damaged.at...)
 	}
 	if o.opt.UnicodeHosts {
 		tx.unicodeHosts()
 	}
+	if o.done = hi; hi < len(b.keys) {
+		return errRest
+	}
 	return nil
+}
+
+// seenOfRow is how many keys take as long to record as a row to find.
+const seenOfRow = 32
+
+// knownStep is how many keys Known looks up in one step, which other callers wait for.
+const knownStep = 1 << 13
+
+// Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys: each
+// step of the store answers thousands of them. Keys that are recorded while it runs may be
+// known or not. The slices have equal length.
+func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known []bool) error {
+	crawl, err := sched.CrawlName(crawl)
+	if err != nil {
+		return err
+	}
+	if len(keys) != len(known) {
+		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(known))
+	}
+	var damaged *damagedKeys
+	var all store.DamagedKeys
+	for at, n := 0, 0; at < len(keys); at += n {
+		n = min(len(keys)-at, knownStep)
+		sorter := sorters.Get().(*sorter)
+		b := sorter.take(keys[at : at+n])
+		err := s.find(ctx, readOp(func(tx *txn) error {
+			clear(b.fresh)
+			damaged = nil
+			if c := s.crawls[crawl]; c != nil {
+				var err error
+				damaged, err = c.seen.find(b.keys, b.all, b.fresh)
+				return err
+			}
+			return nil
+		}), crawl, b.keys, b.all)
+		if err == nil {
+			sorter.give(known[at : at+n])
+			if damaged != nil {
+				e := sorter.damaged(damaged)
+				for _, i := range e.At {
+					all.At = append(all.At, at+i)
+				}
+				all.Err = e.Err
+			}
+		}
+		sorter.put(err)
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.usable(); err != nil || all.At == nil {
+		return err
+	}
+	return &all
+}
+
+// AlsoSeen is a key file whose keys count as seen: see Options.AlsoSeen.
+type AlsoSeen struct {
+	Path  string
+	Crawl string // as the store names it; "" is all crawls
+}
+
+func (s *Store) openAlsoSeen() error {
+	for _, f := range s.opt.AlsoSeen {
+		set, err := keyfile.OpenSet(f.Path)
+		if err != nil {
+			return err
+		}
+		s.also = append(s.also, alsoSet{set, f.Crawl})
+		if id := s.Identity(); id != (store.Identity{}) {
+			if err := accepts(id, set.Header()); err != nil {
+				return fmt.Errorf("cannot use key file %s: %w", f.Path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// alsoSet is an open key file, and the crawl that it is for.
+type alsoSet struct {
+	*keyfile.Set
+	crawl string
+}
+
+// accepts returns an error if keys of a file are not made like those of a store.
+func accepts(have store.Identity, h keyfile.Header) error {
+	_, err := h.Identity.Adopt(have, false, h.UnicodeHosts)
+	return err
+}
+
+// seenIn returns for each key the path of the key file that has it, "" for others;
+// nil if no file has any.
+func (s *Store) seenIn(crawl string, keys []store.Key) (paths []string, err error) {
+	if len(s.also) == 0 {
+		return nil, nil
+	}
+	s.gate.RLock() // Close unmaps the files
+	defer s.gate.RUnlock()
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	for _, f := range s.also {
+		if f.crawl != "" && f.crawl != crawl {
+			continue
+		}
+		known := make([]bool, len(keys))
+		n, err := f.Find(keys, known)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 && paths == nil {
+			paths = make([]string, len(keys))
+		}
+		for i := range known {
+			if known[i] && paths[i] == "" {
+				paths[i] = f.Path()
+			}
+		}
+	}
+	return paths, nil
+}
+
+// outside returns those of all that are in no key file.
+func outside[T any](all []T, paths []string) (rest []T) {
+	for i := range all {
+		if paths[i] == "" {
+			rest = append(rest, all[i])
+		}
+	}
+	return rest
+}
+
+// answerAll answers for all keys: those in no key file have the answers of rest in turn.
+func answerAll[T any](answers, rest []T, paths []string, seenIn func(path string) T) {
+	for i, path := range paths {
+		if path != "" {
+			answers[i] = seenIn(path)
+		} else {
+			answers[i], rest = rest[0], rest[1:]
+		}
+	}
 }

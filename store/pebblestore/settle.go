@@ -25,21 +25,31 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	return o.answers, nil
 }
 
-// settleOp is one step, whatever its size.
+// A settlement finds its URL and then changes it, one after the other, so that two of one key are judged in turn. Up to 2,048 leases are
+// settled in one part at first.
+
 type settleOp struct {
 	crawl   string
 	list    []store.Settlement
 	answers []store.SettleStatus
+	done    int // settlements in the parts before
 }
 
 func (o *settleOp) weight() int { return max(1, len(o.list)) }
 
 func (o *settleOp) apply(tx *txn) error {
-	if c := tx.s.crawls[o.crawl]; c != nil && slices.ContainsFunc(o.list, func(st store.Settlement) bool { return tx.s.readsRows(c, &st) }) {
+	if c := tx.s.crawls[o.crawl]; c != nil && slices.ContainsFunc(o.list[o.done:], func(st store.Settlement) bool { return tx.s.readsRows(c, &st) }) {
 		tx.flush()
 	}
-	for i := range o.list {
-		o.answers[i] = tx.settleOne(o.crawl, &o.list[i])
+	for left := urlsOfRow * tx.left.rows; o.done < len(o.list); o.done++ {
+		if left <= 0 {
+			return errRest
+		}
+		st := &o.list[o.done]
+		if left--; st.Token == 0 { // it is looked for
+			left -= urlsOfRow - 1
+		}
+		o.answers[o.done] = tx.settleOne(o.crawl, st)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,69 +13,82 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/crawlnames"
+	"github.com/firstseen/firstseen/store/internal/flock"
+	"github.com/firstseen/firstseen/store/internal/identityform"
 )
 
 // Store is a store.Store in one Pebble database.
+//
+// Its goroutines are the committer and the answerer (commit.go), the keeper and its merges (runs.go), and the one that keeps the
+// note (directory.go); all others are callers'. The fields stand by who owns them. Whoever takes several locks takes them in this
+// order: gate, between, mu, keeper.mu, noteKeeper.mu.
 type Store struct {
+	// Set by Open, not changed after it. What they point to has its own locks.
 	opt Options
 	dir string
 	db  *pebble.DB
 	*health
-	note      *noteKeeper // nil if the store is only read
-	dirLock   io.Closer   // of the directory; nil where that is not possible
-	secret    [secretLen]byte
-
-	groups   atomic.Int64 // committed
-	accepted atomic.Int64 // steps
-	busy     busyTimes    // of the committer
-
-	gate      sync.RWMutex // held for reading while db is used, for writing by Close
-	queue     chan *request
-	requests  sync.Pool       // to be used again
-	flights   chan *flight    // empty ones, for groups to come
-	written   chan *flight    // by the committer, to be answered when they are durable
-	stopped   chan struct{}   // closed when all that was accepted is answered
-	late      []*request      // that the last group had no time for; the committer's
-	parts     []*request      // that have done a part; the committer's
-	unsynced  bool            // rows of this group are in the database without a sync; the committer's
-	pace      *pace           // the committer's
-	wall      wallTime        // the committer's
-	unflushed int             // written since it last had Pebble flush its buffer, see boundReplay; the committer's
-	flushed   <-chan struct{} // closed when that flush has ended; nil before the first
-
+	note     *noteKeeper // nil if the store is only read
+	dirLock  io.Closer   // nil where a directory cannot be locked
+	secret   [secretLen]byte
 	texts    *texts
-	keeper   keeper
+	repaired []string  // what Open corrected
+	also     []alsoSet // key files; Close unmaps them, holding gate
+
+	// Safe for concurrent use.
+	groups   atomic.Int64 // committed
+	accepted atomic.Int64 // steps and parts of them
+	busy     busyTimes
 	cold     cold
-	repaired []string // what Open corrected; written by it alone
+	keeper   keeper
 	names    crawlnames.Table
+	identity atomic.Pointer[store.Identity] // written by the committer
+
+	// The way of a step: see commit.go. Close closes queue and closing, holding gate for writing; whoever uses db, queue or also
+	// holds it for reading, or lingers.
+	gate     sync.RWMutex
+	queue    chan *request
+	requests sync.Pool      // to be used again
+	flights  chan *flight   // empty ones, for groups to come
+	written  chan *flight   // by the committer, to be answered when they are durable
+	stopped  chan struct{}  // closed when all that was accepted is answered
 	closing  chan struct{}  // closed by Close
 	behind   sync.WaitGroup // the keeper, and work between steps; Close waits for it
 
-	between      sync.RWMutex // held by the committer while memory is ahead of the rows
-	mu           sync.RWMutex // guards what follows: written by the committer alone
+	// The committer's alone.
+	late      []*request      // that the last group had no time for
+	parts     []*request      // that have done a part
+	unsynced  bool            // rows of this group are in the database without a sync
+	unflushed int             // written since Pebble last began to flush its buffer, see boundReplay
+	flushed   <-chan struct{} // closed when that flush has ended; nil before the first
+	pace      *pace
+	wall      wallTime
+	adding    addSpace
+	packSpace []byte // for the next packed row
+
+	// between is held by the committer from when memory is ahead of the rows in the database until both say the same: who reads both
+	// holds it.
+	between sync.RWMutex
+
+	// Guarded by mu, and written by the committer alone, but for views, busy runs and leases that ran out, whose writers hold mu.
+	mu           sync.RWMutex
 	crawls       map[string]*crawl
 	byNum        map[uint32]*crawl
 	byName       []*crawl // in order of name
 	nextCrawl    uint32
 	nextGen      uint32
-	identity     atomic.Pointer[store.Identity] // written by the committer alone, read without mu
-	retained     time.Duration                  // a generation by Terms.Retention; 0 for none
+	retained     time.Duration // a generation by Terms.Retention; 0 for none
 	unicodeHosts bool
 	sched        scheduler
-	adding       addSpace
-	also         []alsoSet // fixed once the store is open
-
-	views      int    // readers of all keys, for which tombstones stay
-	nextPacked uint64 // number of the next packed row
-	packed     int64  // keys in packed rows
-	packSpace  []byte // for the next packed row
-	index      indexPhase
+	index        indexPhase
+	views        int    // readers of all keys, for which tombstones stay
+	nextPacked   uint64 // number of the next packed row
+	packed       int64  // keys in packed rows
 }
 
 var _ store.Store = (*Store)(nil)
@@ -249,101 +261,6 @@ func openNoted(dir string, opt Options, n *note) (*Store, error) {
 	return s, nil
 }
 
-func openPebble(dir string, opt Options, h *health, n *noteKeeper) (db *pebble.DB, err error) {
-	err = guard(func() (err error) {
-		db, err = pebble.Open(dir, pebbleOptions(dir, opt, h, n))
-		return err
-	})
-	if failed := h.failure(); failed != nil {
-		if err == nil {
-			_ = db.Close() // which changes nothing on the disk
-		}
-		return nil, openError(dir, opt.FS, failed)
-	}
-	if err != nil {
-		h.die(err) // what Pebble left running must write nothing
-		return nil, openError(dir, opt.FS, err)
-	}
-	return db, nil
-}
-
-// load reads the state from disk into memory.
-func (s *Store) load() error {
-	for _, load := range []func() error{s.loadMeta, s.loadCrawls, s.loadWallTime, s.openAlsoSeen} {
-		if err := load(); err != nil {
-			return err
-		}
-	}
-	var tables errgroup.Group
-	for _, load := range []func() error{s.loadKeys, s.loadQueues, s.loadPlaces} {
-		tables.Go(load)
-	}
-	if err := tables.Wait(); err != nil {
-		return err
-	}
-	if s.note != nil {
-		var runs []runNote
-		for g := range s.generations() {
-			for _, r := range g.runs {
-				runs = append(runs, noteOfRun(r.File))
-			}
-		}
-		slices.SortFunc(runs, runNote.compare)
-		return s.note.complete(slices.Compact(runs))
-	}
-	return nil
-}
-
-// scan calls f for the rows of a table in order; key and value are valid
-// during the call.
-func (s *Store) scan(lo, hi []byte, f func(key, value []byte) error) error {
-	return scanRows(s.db, lo, hi, f)
-}
-
-func scanRows(rows pebble.Reader, lo, hi []byte, f func(key, value []byte) error) (err error) {
-	it, err := rows.NewIter(bounds(lo, hi))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for ok := it.First(); ok; ok = it.Next() {
-		v, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		if err := f(it.Key(), v); err != nil {
-			return err
-		}
-	}
-	return it.Error()
-}
-
-// loadCrawls reads the crawls and their generations.
-func (s *Store) loadCrawls() error {
-	err := s.scan([]byte{tableCrawl}, rowBound(tableCrawl), func(key, value []byte) error {
-		if len(key) != 5 {
-			return fmt.Errorf("cannot read crawl row %x: %w", key, store.ErrCorrupt)
-		}
-		s.addCrawl(&crawl{num: binary.BigEndian.Uint32(key[1:]), name: string(value)})
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return s.scan([]byte{tableGen}, rowBound(tableGen), func(key, value []byte) error {
-		num, g, err := parseGeneration(key, value)
-		if err != nil {
-			return err
-		}
-		c := s.byNum[num]
-		if c == nil {
-			return fmt.Errorf("cannot read generation row %x; got unknown crawl %d: %w", key, num, store.ErrCorrupt)
-		}
-		g.c, c.gens = c, append(c.gens, g)
-		return nil
-	})
-}
-
 // Close implements store.Store.
 func (s *Store) Close() error {
 	s.gate.Lock()
@@ -408,4 +325,104 @@ func (s *Store) closePebble() (err error) {
 		err = s.note.write()
 	}
 	return cmp.Or(s.failure(), err)
+}
+
+// lockDir locks a directory, before anything in it is read. It returns nil for one that does not exist, or where
+// directories cannot be locked.
+func lockDir(fs vfs.FS, dir string) (io.Closer, error) {
+	f, err := fs.OpenDir(dir)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Fd() == vfs.InvalidFd {
+		return nil, f.Close()
+	}
+	lock, err := flock.Hold(f)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return lock, err
+}
+
+// usable returns ErrClosed after Close, and ErrFailed if the store has failed.
+func (s *Store) usable() error {
+	if s.isClosing() {
+		return store.ErrClosed
+	}
+	return s.failure()
+}
+
+// linger makes Close wait for work between steps, until the work calls the returned function. The work
+// must end when isClosing returns true, or a step fails.
+func (s *Store) linger() (func(), error) {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	s.behind.Add(1)
+	return s.behind.Done, nil
+}
+
+// rlock takes s.mu for reading, unless the store is not usable: after a failure, the state may be
+// ahead of the disk.
+func (s *Store) rlock() error { return s.lockUsable(s.mu.RLocker()) }
+
+// lock is rlock for writing, by others than the committer.
+func (s *Store) lock() error { return s.lockUsable(&s.mu) }
+
+func (s *Store) lockUsable(mu sync.Locker) error {
+	if err := s.usable(); err != nil { // the lock may never be free
+		return err
+	}
+	mu.Lock()
+	err := s.usable()
+	if err != nil {
+		mu.Unlock()
+	}
+	return err
+}
+
+// Prepare implements store.Store. Keys are forgotten in groups that were recorded within an eighth
+// of the shortest retention that a user requested.
+func (s *Store) Prepare(ctx context.Context, t store.Terms) error {
+	var err error
+	if s.opt.Mode == OpenReadOnly {
+		_, err = s.Identity().Adopt(t.Identity, s.keys() > 0, s.unicodeHosts)
+	} else {
+		err = s.do(ctx, &prepareOp{t})
+	}
+	if errors.Is(err, store.ErrIdentity) {
+		return fmt.Errorf("cannot use store %s: %w", s.dir, err)
+	}
+	return err
+}
+
+type prepareOp struct{ terms store.Terms }
+
+func (o *prepareOp) weight() int { return 1 }
+
+func (o *prepareOp) apply(tx *txn) error {
+	s := tx.s
+	have := s.Identity()
+	id, err := have.Adopt(o.terms.Identity, s.keys() > 0, s.unicodeHosts)
+	if err != nil {
+		return err
+	}
+	for _, f := range s.also {
+		if err := accepts(id, f.Header()); err != nil {
+			return fmt.Errorf("cannot use key file %s: %w", f.Path(), err)
+		}
+	}
+	if id != have {
+		s.identity.Store(&id)
+		tx.set(metaKey(metaIdentity), identityform.Append(nil, id))
+	}
+	if g := o.terms.Retention / 8; g > 0 && (s.retained == 0 || g < s.retained) {
+		s.retained = g
+	}
+	return nil
 }
