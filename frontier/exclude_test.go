@@ -31,15 +31,8 @@ func TestExcludedLater(t *testing.T) {
 	for _, crawl := range []string{"", "plain", "whatwg"} {
 		synctest.Test(t, func(t *testing.T) {
 			list := &changingList{}
-			var mu sync.Mutex
-			var dropped []Event
-			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list.Excluded, OnEvent: func(e Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				if e.Kind == EventDropped {
-					dropped = append(dropped, e)
-				}
-			}})
+			var gone []dropped
+			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list.Excluded, Logger: onDrop(func(d dropped) { gone = append(gone, d) })})
 			exact(t, f, "plain")
 			if crawl == "whatwg" {
 				must(t, f.SetCrawlProfile(bg, crawl, canon.WHATWG()))
@@ -73,11 +66,11 @@ func TestExcludedLater(t *testing.T) {
 			leaseNone(t, f)
 			synctest.Wait()
 			var urls []string
-			for _, e := range dropped {
-				if e.Reason != ReasonExcluded {
-					t.Errorf("got %+v; want it dropped as excluded", e)
+			for _, d := range gone {
+				if d.reason != ReasonExcluded {
+					t.Errorf("got %+v; want it dropped as excluded", d)
 				}
-				urls = append(urls, e.URL)
+				urls = append(urls, d.url)
 			}
 			slices.Sort(urls)
 			if want := []string{"http://a.example/secret/1", "http://a.example/secret/2", "http://a.example/secret/leased", "http://b.example/secret/1"}; !slices.Equal(urls, want) {
@@ -154,11 +147,7 @@ func TestCloseWhileExcludedAreDropped(t *testing.T) {
 	list := &changingList{}
 	first := make(chan struct{})
 	var once sync.Once
-	f, err := New(memstore.New(memstore.Options{}), Options{Delay: -1, Exclude: list.Excluded, OnEvent: func(e Event) {
-		if e.Kind == EventDropped {
-			once.Do(func() { close(first) })
-		}
-	}})
+	f, err := New(memstore.New(memstore.Options{}), Options{Delay: -1, Exclude: list.Excluded, Logger: onDrop(func(dropped) { once.Do(func() { close(first) }) })})
 	must(t, err)
 	urls := make([]Link, 20_000)
 	for i := range urls {

@@ -3,7 +3,6 @@ package frontier
 import (
 	"net/netip"
 	"strings"
-	"sync"
 
 	"golang.org/x/net/publicsuffix"
 )
@@ -74,48 +73,6 @@ func ByDomain(url string) string {
 		return host
 	}
 	return domain
-}
-
-// ByIP queues by the address that resolve returns for a host name, so that many
-// names on one server share one queue. Names that can't be resolved are queued
-// by host. Answers are kept for up to 65,536 hosts; resolve is called by
-// several goroutines, and its answers should be the same for the life of a
-// host, since a URL stays in the queue it was put in.
-func ByIP(resolve func(host string) (netip.Addr, error)) QueueFunc {
-	c := &addrCache{resolve: resolve, known: make(map[string]string)}
-	return func(url string) string { return c.get(ByHost(url)) }
-}
-
-const maxAddrCache = 1 << 16
-
-// addrCache keeps the queue keys of hosts; when it is full it begins again.
-type addrCache struct {
-	resolve func(host string) (netip.Addr, error)
-	mu      sync.Mutex
-	known   map[string]string
-}
-
-func (c *addrCache) get(host string) string {
-	if host == "" || isIP(host) {
-		return host
-	}
-	c.mu.Lock()
-	key, ok := c.known[host]
-	c.mu.Unlock()
-	if ok {
-		return key
-	}
-	key = host
-	if addr, err := c.resolve(host); err == nil {
-		key = addr.Unmap().String()
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.known) >= maxAddrCache {
-		clear(c.known)
-	}
-	c.known[strings.Clone(host)] = key
-	return key
 }
 
 func isIP(host string) bool {

@@ -8,8 +8,12 @@ import (
 	"strings"
 
 	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
+
+// exactSuffix ends the stored name of a crawl whose profile is canon.None.
+const exactSuffix = "|exact"
 
 // StoredCrawl is a crawl as a store has it, for programs that work on the store
 // itself. If a crawl has a profile of its own, its name in the store contains the profile.
@@ -126,6 +130,37 @@ func madeBy(suffix string) (profile string, version int) {
 	return strings.Replace(profile, ";", listsIn, 1), version
 }
 
+// profileOfSuffix makes the profile that a suffix names.
+func profileOfSuffix(suffix string) (*canon.Profile, error) {
+	name, version := madeBy(suffix)
+	p, err := canon.ParseRecorded(name)
+	if err != nil {
+		return nil, fault.As(store.ErrIdentity, "cannot make its profile: %w", err)
+	}
+	if version != p.Version() {
+		return nil, fault.As(store.ErrIdentity, "cannot make its keys; got profile %s version %d; want version %d", name, p.Version(), version)
+	}
+	return p, nil
+}
+
+// shown returns the name that users know of a stored crawl.
+func shown(stored string) string {
+	if i := strings.LastIndexByte(stored, '|'); i >= 0 && isSuffix(stored[i:]) {
+		return stored[:i]
+	}
+	return stored
+}
+
+// isSuffix reports whether a text that begins with a bar names a profile: "|exact", or a name, "@" and
+// a number.
+func isSuffix(s string) bool {
+	if s == exactSuffix {
+		return true
+	}
+	name, version, ok := strings.Cut(s[1:], "@")
+	return ok && name != "" && version != "" && strings.Trim(version, "0123456789") == ""
+}
+
 // KeyOf returns the key and the canonical form that the URL of an entry, as a store lists it, has
 // in a crawl whose keys are made by profile p.
 func KeyOf(p *canon.Profile, e store.Entry) (key store.Key, canonical string, err error) {
@@ -133,11 +168,7 @@ func KeyOf(p *canon.Profile, e store.Entry) (key store.Key, canonical string, er
 	if err != nil {
 		return key, "", err
 	}
-	exact := p.Name() == canon.None().Name()
-	form := []byte(e.URL)
-	if !exact {
-		form, err = p.AppendCanonical(nil, view(e.URL))
-	}
+	form, err := p.AppendCanonical(nil, view(e.URL))
 	if err == nil && len(form) == 0 {
 		err = canon.ErrURL
 	}
@@ -145,5 +176,5 @@ func KeyOf(p *canon.Profile, e store.Entry) (key store.Key, canonical string, er
 		return key, "", fmt.Errorf("cannot identify %q: %w", e.URL, err)
 	}
 	canonical = string(form)
-	return keyOf(form, exact, e.Queue, r.disc), canonical, nil
+	return keyOf(form, isExact(p), e.Queue, r.disc), canonical, nil
 }

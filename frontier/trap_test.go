@@ -151,7 +151,7 @@ func TestQueryTrapOfManyBatchesAtOnce(t *testing.T) {
 }
 
 func TestQueryTrapMemoryIsBoundedAndHeavyPathsStay(t *testing.T) {
-	q := newQueryTrap(1000)
+	q := newQueryTrap(Traps{Queries: 1000})
 	heavy := q.hash("c", "http://h.example/heavy")
 	for i := range 1000 {
 		if !q.take(heavy) {

@@ -7,10 +7,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -138,7 +140,10 @@ func (v *verifier) levels() error {
 	})
 	select {
 	case err := <-checked:
-		return err
+		if failed := (*fs.PathError)(nil); err == nil || errors.As(err, &failed) || pebble.IsCorruptionError(err) {
+			return err
+		}
+		return fault.As(store.ErrCorrupt, "the tables of Pebble contradict one another: %s; %s", firstLine(err), adviceDamaged)
 	case <-v.ctx.Done():
 		return v.ctx.Err()
 	}

@@ -1,8 +1,10 @@
 package logs
 
 import (
+	"maps"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,13 +15,26 @@ import (
 //
 //	[vhost[:port] ]client [vhost ]ident user [time] [vhost ]"request" status bytes ["referer" "agent" … "vhost" …]
 //
+// Squid's own format and uWSGI's are like no other, see [ownFormats].
+//
 // What stands where the client does is often the list of X-Forwarded-For, quoted or not, and where the server looks up names, the
 // client is a name like the virtual host. One line can't tell the two apart, but the others can: see learn.
 type accessParser struct {
 	base   string // of targets where the line names no host
 	host   int    // which of the first two cells is the virtual host where both are names; -1: not known
 	behind int    // which of the cells behind the request is the virtual host; -1: none
+	rival  int    // another one that can be; -1: none
 	syslog bool   // lines have what syslog and others put before them
+	own    *regexp.Regexp
+}
+
+// ownFormats have the method, the target and the status as the groups m, t and s:
+//
+//	time duration client RESULT/status bytes METHOD url user HIERARCHY/peer type
+//	[pid: …] client () {… vars …} [time] METHOD target => generated … (HTTP/1.1 status) …
+var ownFormats = []*regexp.Regexp{
+	regexp.MustCompile(`^\d+\.\d{3} +\d+ \S+ [A-Z_]+/(?P<s>\d{3}) \d+ (?P<m>\S+) (?P<t>.+) \S+ [A-Z_]+/\S+ \S+$`),
+	regexp.MustCompile(`^\[pid: \d+\|.*?\} \[[^\]]+\] (?P<m>[A-Z]+) (?P<t>.+) => generated \d+ bytes in .* \(HTTP/[\d.]+ (?P<s>\d+)\)`),
 }
 
 // accessTimes are the layouts of times, without their brackets.
@@ -39,7 +54,7 @@ type accessLine struct {
 }
 
 func newAccessParser(base string, lines []string) *accessParser {
-	p := &accessParser{base: base, host: -1, behind: -1}
+	p := &accessParser{base: base, host: -1, behind: -1, rival: -1}
 	p.learn(lines)
 	return p
 }
@@ -78,7 +93,9 @@ func cutAccess(text string) (l accessLine, err error) {
 		}
 		list = strings.HasSuffix(cell, ",")
 	}
-	l.between, l.behind = columns(between), columns(rest)
+	if l.between, l.behind = columns(between), columns(rest); len(l.between) > 1 && len(l.behind) > 0 {
+		return l, bad("got %q between time and request", between)
+	}
 	return l, nil
 }
 
@@ -86,7 +103,12 @@ func cutAccess(text string) (l accessLine, err error) {
 func (p *accessParser) learn(lines []string) {
 	var sure [2]int
 	values := [2]map[string]bool{{}, {}}
-	n, hosts := 0, map[int]int{}
+	n, hosts := 0, map[int][]string{} // by their cells
+	for _, own := range ownFormats {
+		if 2*len(slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return !own.MatchString(s) })) > len(lines) {
+			p.own = own
+		}
+	}
 	for _, line := range lines {
 		before := carried.FindString(line)
 		p.syslog = p.syslog || before != ""
@@ -97,7 +119,7 @@ func (p *accessParser) learn(lines []string) {
 		n++
 		for i, cell := range l.behind {
 			if i > 1 && hostlike(cell) && !isAddress(cell) {
-				hosts[i]++
+				hosts[i] = append(hosts[i], cell)
 			}
 		}
 		switch at := placeOfHost(l.leading); {
@@ -107,9 +129,13 @@ func (p *accessParser) learn(lines []string) {
 			values[0][l.leading[0]], values[1][l.leading[1]] = true, true
 		}
 	}
-	for i, found := range hosts {
-		if 2*found > n && (p.behind < 0 || found > hosts[p.behind] || found == hosts[p.behind] && i < p.behind) {
+	for _, i := range slices.Sorted(maps.Keys(hosts)) {
+		switch found := hosts[i]; {
+		case 2*len(found) <= n:
+		case p.behind < 0:
 			p.behind = i
+		case !slices.Equal(found, hosts[p.behind]):
+			p.rival = i
 		}
 	}
 	switch a, b := len(values[0]), len(values[1]); {
@@ -127,6 +153,9 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if p.syslog {
 		text = text[len(carried.FindString(text)):]
 	}
+	if p.own != nil {
+		return p.ownLine(text, emit)
+	}
 	l, err := cutAccess(text)
 	if err != nil {
 		return err
@@ -135,8 +164,8 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 	if len(behind) == 0 { // HAProxy has it before the request
 		behind = l.between
 	}
-	for i, cell := range behind {
-		if len(cell) == 3 && strings.Trim(cell, "0123456789") == "" || cell == "-" && i == 0 {
+	for i, cell := range behind { // the first number; others may be of bytes and of time
+		if strings.Trim(cell, "-0123456789") == "" && (i == 0 || cell != "-") && cell != "" {
 			status, behind = cell, behind[i+1:]
 			break
 		}
@@ -157,6 +186,22 @@ func (p *accessParser) line(text string, emit func(Record)) error {
 		return err
 	}
 	r.answered(status)
+	emit(r)
+	return nil
+}
+
+// ownLine reads a line of one of ownFormats. A tunnel, and a connection without a request, are of no URL.
+func (p *accessParser) ownLine(text string, emit func(Record)) error {
+	m := p.own.FindStringSubmatch(text)
+	if m == nil {
+		return bad("got a line of another form than those before it")
+	}
+	r, group := Record{}, func(name string) string { return m[p.own.SubexpIndex(name)] }
+	if seconds, err := strconv.ParseFloat(text[:strings.IndexByte(text, ' ')], 64); err == nil && seconds < 1<<40 {
+		r.Time = time.UnixMilli(int64(seconds * 1000)).UTC()
+	}
+	r.URL, r.Kind = requestURL(p.base, group("m")+" "+group("t"))
+	r.answered(group("s"))
 	emit(r)
 	return nil
 }
@@ -219,6 +264,9 @@ func (p *accessParser) site(l *accessLine) (string, error) {
 		host = l.leading[at]
 	case len(l.between) == 1 && len(l.behind) > 0:
 		host = given(l.between[0])
+	case p.rival >= 0 && p.base != DefaultBase: // which was named because of that
+	case p.rival >= 0 && p.rival < len(l.behind):
+		return "", bad("got two hosts, %q and %q, behind the request: name the one of the URLs with --base", l.behind[p.behind], l.behind[p.rival])
 	case p.behind >= 0 && p.behind < len(l.behind):
 		host = given(l.behind[p.behind])
 	case len(l.leading) > 0 && placeOfHost(l.leading) != noHost && !strings.Contains(l.leading[0], ":"):

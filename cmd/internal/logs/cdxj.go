@@ -41,20 +41,27 @@ func parseCDXJ(text string, emit func(Record)) error {
 // no harm. Names match exactly.
 type fields map[string]json.RawMessage
 
-// raw returns a field, or with dots in the name one of a nested object.
+// raw returns a field, or with dots in the name one of a nested object, whose fields become ones of o: "request.url", and
+// "request." once they are there.
 func (o fields) raw(name string) json.RawMessage {
-	if raw, ok := o[name]; ok {
+	raw, ok := o[name]
+	dot := strings.LastIndexByte(name, '.')
+	if ok || dot < 0 {
 		return raw
 	}
-	outer, inner, ok := strings.Cut(name, ".")
-	if !ok || len(o[outer]) == 0 || o[outer][0] != '{' {
+	object := o.raw(name[:dot])
+	if len(object) == 0 || object[0] != '{' {
 		return nil
 	}
-	var nested fields
-	if json.Unmarshal(o[outer], &nested) != nil {
-		return nil
+	if _, done := o[name[:dot+1]]; !done {
+		o[name[:dot+1]] = nil
+		var nested fields
+		_ = json.Unmarshal(object, &nested) // without it, there is nothing in it
+		for inner, raw := range nested {
+			o[name[:dot+1]+inner] = raw
+		}
 	}
-	return nested.raw(inner)
+	return o[name]
 }
 
 // text returns the first of some fields that is a text or a number.
@@ -117,7 +124,7 @@ func (o fields) status(r *Record) {
 			r.Kind = Link
 		}
 	}
-	if word := strings.ToLower(o.text("status", "state")); r.Kind == Fetch && (strings.Contains(word, "error") || strings.Contains(word, "fail") || strings.Contains(word, "timeout") || strings.Contains(word, "refused")) {
+	if r.Kind == Fetch && (string(o["success"]) == "false" || failures.MatchString(o.text("status", "state", "result", "outcome"))) {
 		r.Kind = Link
 	}
 }

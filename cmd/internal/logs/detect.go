@@ -126,8 +126,8 @@ func (d *detector) judge() (*reading, error) {
 	d.sample()
 	switch {
 	case format == JSON:
-		objects, document := d.json()
-		return &reading{format: JSON, parser: &jsonParser{opt: *d.opt}, document: document && objects == 0, end: d.end}, nil
+		p, objects, document := d.json()
+		return &reading{format: JSON, parser: p, document: document && objects == 0, end: d.end}, nil
 	case format == Table:
 		t, err := learnTable(d.lines, d.opt)
 		if err == nil && t == nil {
@@ -176,15 +176,12 @@ func (d *detector) vote() (*reading, error) {
 			return nil, d.unreadable("got %s; want a sitemap, a list or a log", what)
 		}
 	}
-	for _, format := range []Format{CDXJ, Heritrix, S3, ELB, Access, CDX, Wget, Scrapy, NutchText, NutchCSV, W3C} {
-		if ok, sure := d.try(format); ok {
-			p, err := newParser(format, d.opt, d.lines)
-			return &reading{format: format, parser: p, end: d.end, sure: sure}, err
-		}
+	if best, err := d.lineFormat(); best != nil || err != nil {
+		return best, err
 	}
-	objects, document := d.json()
+	p, objects, document := d.json()
 	if 2*objects > len(d.lines) || document {
-		return &reading{format: JSON, parser: &jsonParser{opt: *d.opt}, document: 2*objects <= len(d.lines), end: d.end, sure: true}, nil
+		return &reading{format: JSON, parser: p, document: 2*objects <= len(d.lines), end: d.end, sure: true}, nil
 	}
 	t, err := learnTable(d.lines, d.opt)
 	if err != nil {
@@ -196,11 +193,35 @@ func (d *detector) vote() (*reading, error) {
 	return d.list()
 }
 
-// try lets a format read the lines, and reports whether it explains most of them, and whether all.
-func (d *detector) try(format Format) (ok, sure bool) {
+// lineFormat finds the format of lines that explains most of them: nil if there is none, an error if two explain as many, as
+// other URLs.
+func (d *detector) lineFormat() (best *reading, err error) {
+	var bestTrial *sink
+	for _, format := range []Format{CDXJ, Heritrix, S3, ELB, Access, CDX, Wget, Scrapy, NutchText, NutchCSV, W3C} {
+		trial := d.try(format)
+		sameURL := func(a, b Record) bool { return a.URL == b.URL }
+		switch {
+		case trial == nil || best != nil && trial.b.Counts.Refused > bestTrial.b.Counts.Refused:
+			continue
+		case best != nil && trial.b.Counts.Refused == bestTrial.b.Counts.Refused:
+			if !slices.EqualFunc(trial.b.Records, bestTrial.b.Records, sameURL) {
+				err = d.unreadable("its lines can be read as %s and as %s: choose with %s", best.format, format, d.opt.Flag)
+			}
+			continue
+		}
+		best, bestTrial, err = &reading{format: format, end: d.end, sure: trial.b.Counts.Refused == 0 && trial.b.Counts.Read > 0}, trial, nil
+	}
+	if best != nil && err == nil {
+		best.parser, err = newParser(best.format, d.opt, d.lines)
+	}
+	return best, err
+}
+
+// try lets a format read the lines, and returns what came of it if it explains most of them.
+func (d *detector) try(format Format) *sink {
 	p, err := newParser(format, d.opt, d.lines)
 	if err != nil {
-		return false, false
+		return nil
 	}
 	s := &sink{format: format, yield: func(*Batch, error) bool { return true }}
 	s.begin()
@@ -216,17 +237,24 @@ func (d *detector) try(format Format) (ok, sure bool) {
 		}
 	}
 	some := c.Read+c.Headers > 0 || format == Scrapy && c.Other > 0
-	ok = some && 2*c.Refused <= c.Units && 2*good >= len(s.b.Records) && (format != W3C || c.Headers > 0)
-	return ok, ok && c.Refused == 0 && c.Read > 0
+	if !some || 2*c.Refused > c.Units || 2*good < len(s.b.Records) || format == W3C && c.Headers == 0 {
+		return nil
+	}
+	return s
 }
 
 // json reports how many lines are a JSON value each that a log can have, and whether the file begins as a document
 // of several lines does.
-func (d *detector) json() (objects int, document bool) {
-	p := &jsonParser{opt: *d.opt}
+func (d *detector) json() (p *jsonParser, objects int, document bool) {
+	trial := &jsonParser{opt: *d.opt}
+	p = &jsonParser{opt: *d.opt}
 	for _, line := range d.lines {
 		line = strings.TrimSuffix(strings.TrimSpace(line), ",")
-		if line[:min(1, len(line))] == "{" && json.Valid([]byte(line)) || len(line) > 1 && line[0] == '[' && isIn(p.line(line, func(Record) {}), nil, isHeader) {
+		if line == "" || line[0] != '{' && line[0] != '[' {
+			continue
+		}
+		err := trial.line(line, func(r Record) { p.statuses = p.statuses || r.Status != 0 })
+		if line[0] == '{' && json.Valid([]byte(line)) || len(line) > 1 && isIn(err, nil, isHeader) {
 			objects++
 		}
 	}
@@ -234,10 +262,10 @@ func (d *detector) json() (objects int, document bool) {
 	for tokens := 0; ; tokens++ {
 		t, err := in.Token()
 		if delim, ok := t.(json.Delim); tokens == 0 && (!ok || delim != '{' && delim != '[') {
-			return objects, false
+			return p, objects, false
 		}
 		if err != nil {
-			return objects, tokens > 2 && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF))
+			return p, objects, tokens > 2 && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF))
 		}
 	}
 }

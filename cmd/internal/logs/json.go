@@ -17,8 +17,9 @@ import (
 // status index, URLFrontier dumps, access logs of nginx, Apache, Caddy and Traefik, crawlers and scanners. It also accepts plain
 // URLs between the objects, which URLFrontier's input files have. A field is read only for the program that is recognised.
 type jsonParser struct {
-	opt     Options
-	columns []string // of an answer in arrays, whose first row names the columns
+	opt      Options
+	columns  []string // of an answer in arrays, whose first row names the columns
+	statuses bool     // other objects of the log have a status, so one without had no answer
 }
 
 // decode reads the JSON of a line. json.Unmarshal would replace invalid UTF-8 by U+FFFD, and so
@@ -92,8 +93,9 @@ func (p *jsonParser) value(text string, emit func(Record)) error {
 func (p *jsonParser) object(o fields, emit func(Record)) error {
 	url := ""
 	for _, name := range jsonURLs {
-		if s := o.text(name); url == "" && isURL(strings.ReplaceAll(s, " ", "+")) {
+		if s := o.text(name); isURL(strings.ReplaceAll(s, " ", "+")) {
 			url = s
+			break
 		}
 	}
 	request := o.raw("request")
@@ -133,7 +135,9 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 		if host := o.text(vocabulary[aHost]...); hostlike(host) || isAddress(host) {
 			base = site(first(o.text(vocabulary[aScheme]...), schemeOf(base)), host, "")
 		}
-		r = o.capture(base + target)
+		if r = o.capture(base + target); r.Status == 0 && r.Kind == Fetch {
+			r.Kind = Link // sensors leave out what did not happen
+		}
 		r.Time = anyTime(o.text(vocabulary[aTime]...))
 	case strings.HasPrefix(string(o["url"]), `"`) && o.text("url") != "" && o.text("host") == "": // the canonicalizer decides
 		if url = o.text("url"); isHost(url) {
@@ -145,6 +149,11 @@ func (p *jsonParser) object(o fields, emit func(Record)) error {
 		r = o.capture(url)
 	default:
 		return p.without(o, emit)
+	}
+	if r.Status != 0 {
+		p.statuses = true
+	} else if p.statuses && r.Kind == Fetch && r.Redirect == "" && o.text("digest", "filename", "urlkey") == "" {
+		r.Kind = Link
 	}
 	emit(r)
 	return nil
@@ -158,6 +167,12 @@ var containers = []string{"log", "entries", "results", "items", "urls", "data", 
 
 // without reads an object that has no URL itself: its entries, or a host.
 func (p *jsonParser) without(o fields, emit func(Record)) error {
+	switch {
+	case o["pageTimings"] != nil:
+		return other("a page of HAR, beside its requests")
+	case strings.HasPrefix(o.text("format"), "json-pages"):
+		return isHeader
+	}
 	for _, name := range containers {
 		raw := strings.TrimSpace(string(o[name]))
 		switch {

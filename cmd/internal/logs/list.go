@@ -38,18 +38,19 @@ func (d *detector) list() (*reading, error) {
 	lines := d.lines
 	header := slices.IndexFunc(lines[:min(len(lines), maxTitle)], isHeaderOfList)
 	lines = lines[header+1:]
-	plain, cut, hosts, asked, quoted, rows := 0, 0, 0, 0, 0, 0
-	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0, status: true}
+	plain, cut, hosts, asked, quoted, rows, worded := 0, 0, 0, 0, 0, 0, 0
+	p := &listParser{scheme: d.opt.Scheme, titled: header >= 0, status: statusPlace(lines)}
 	for _, line := range lines {
 		text := strings.TrimSpace(line)
 		if text[0] == '#' {
 			continue
 		}
 		asked++
-		begin, _, _ := strings.Cut(text, " ")
-		p.status = p.status && slices.Contains(codes, begin)
-		if row.MatchString(text) {
+		if isRow(text) {
 			rows++
+		}
+		if isWorded(text) {
+			worded++
 		}
 		c := cutLine(text, d.opt.Scheme)
 		switch {
@@ -66,6 +67,8 @@ func (d *detector) list() (*reading, error) {
 	switch {
 	case 3*rows >= plain+cut && plain > 0:
 		return nil, d.unreadable("its lines have URLs and more, as rows of a table do, but not the same number of cells: choose with %s list or %s table", d.opt.Flag, d.opt.Flag)
+	case 2*worded >= plain+cut && worded > 0:
+		return nil, d.unreadable("its lines have a URL and words behind it, or URLs with blanks in them (such as %.100q): for whole lines, choose %s list", lines[len(lines)-1], d.opt.Flag)
 	case asked == 0:
 		return &reading{format: List, end: d.end}, nil
 	case hosts > 0 && d.opt.Scheme != "" && 2*(plain+cut+hosts) >= asked:
@@ -129,7 +132,7 @@ type listParser struct {
 	cut    func(what string) // counts what was cut
 	titled bool              // there is a header to come, and what is before it is a title
 	plain  bool              // most lines have only a URL, so nothing but quotes is cut
-	status bool              // lines begin with a status
+	status int               // the lines begin with a status, 1, or end with one, -1
 }
 
 func (p *listParser) line(text string, emit func(Record)) error {
@@ -156,13 +159,19 @@ func (p *listParser) line(text string, emit func(Record)) error {
 		}
 		return bad("%s", c.why)
 	}
-	if begin, _, _ := strings.Cut(text, " "); p.status && c.status == "" && len(begin) == 3 {
-		c.status = begin
+	if status := statusAt(text, p.status); c.status == "" && slices.Contains(codes, status) {
+		c.status = status
 	}
-	r := Record{URL: c.url, Kind: Listed}
-	if c.status != "" {
+	r := Record{URL: c.url, Kind: Listed, Redirect: c.target}
+	switch {
+	case c.status != "":
 		r.Kind = Fetch
 		r.answered(c.status)
+	case c.failed:
+		r.Kind = Link
+	}
+	if c.target != "" && r.Status/100 != 3 {
+		return bad("got two URLs in a line")
 	}
 	if p.cut != nil {
 		for _, what := range c.what {
@@ -175,15 +184,79 @@ func (p *listParser) line(text string, emit func(Record)) error {
 
 func (*listParser) end(func(Record)) error { return nil }
 
+// statusPlace says whether all lines begin with a status, 1, or end with one, -1, as curl prints them; 0 for neither.
+func statusPlace(lines []string) int {
+	for _, place := range []int{1, -1} {
+		all, some := true, false
+		for _, line := range lines {
+			if text := strings.TrimSpace(line); text[0] != '#' {
+				status := statusAt(text, place)
+				all, some = all && slices.Contains(codes, status), some || len(status) == 3
+			}
+		}
+		if all && some {
+			return place
+		}
+	}
+	return 0
+}
+
+// statusAt returns the word in the place of a status.
+func statusAt(text string, place int) (status string) {
+	switch place {
+	case 1:
+		status, _, _ = strings.Cut(text, " ")
+	case -1:
+		status = text[strings.LastIndexByte(text, ' ')+1:]
+	}
+	return status
+}
+
 // cutting is the URL of a line, and what stood around it.
 type cutting struct {
 	url, status string
+	failed      bool   // there is a word for no answer
+	target      string // behind an arrow
 	what        []string
 	why         string // there is no URL
 }
 
-// row matches URLs with what no URL has unescaped, and cells of tables have: bars, quotes, percentages, dates, numbers, a second URL, nothing.
-var row = regexp.MustCompile(`[|"]|[;,]https?://|[;,].*%(?:[^0-9A-Fa-f]|$)|[;,](?:$|(?:text|image|application)/|[1-5]\d\d[;,]|\d{4}-\d\d-\d\d|[\d.]+[;,][\d.]+(?:[;,]|$)|\d\d?\.\d\d?\.\d{4}|[\w.]+ \w+)`)
+// isRow reports whether a URL goes on as a row of a table does, behind a separator: with a cell that no part of a URL
+// looks like. Commas, semicolons, numbers and names alone are of URLs as well, and so is a bar in a query.
+func isRow(text string) bool {
+	if !isURL(strings.ReplaceAll(text, " ", "+")) {
+		return strings.ContainsAny(text, "|\"")
+	}
+	if strings.Contains(text, `"`) {
+		return true
+	}
+	path, _, _ := strings.Cut(text, "?")
+	_, rest, _ := strings.Cut(text, "://")
+	cells := strings.FieldsFunc(strings.NewReplacer(",,", ", ,", ";;", "; ;").Replace(rest), func(r rune) bool { return strings.ContainsRune(",;|\t", r) })
+	last := rest[len(rest)-1]
+	return strings.Contains(path, "|") || last == ',' || last == ';' || last == '|' ||
+		len(cells) > 1 && slices.ContainsFunc(cells[1:], cell.MatchString) || len(cells) > 2 && digits.MatchString(cells[len(cells)-1])
+}
+
+// quotedCell matches a cell of a table behind another one.
+var quotedCell = regexp.MustCompile(`[,;|]"`)
+
+// cell matches what tables have beside a URL: nothing, statuses, dates, shares, types, words, a second URL. digits matches numbers,
+// which also end URLs.
+var (
+	cell   = regexp.MustCompile(`^(?: *|[1-5]\d\d|\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{4}.*|[\d.]+%|(?:text|image|application|audio|video|font)/[\w.+-]+|https?://.*|.*[\w.)] +\S.*)$`)
+	digits = regexp.MustCompile(`^\d[\d.]*$`)
+)
+
+// isWorded reports whether a line is a URL and then words, or a URL with blanks in it: those end like a path or a query does.
+func isWorded(text string) bool {
+	i := strings.IndexByte(text, ' ')
+	if i < 0 || !plausible(text[:i]) || isTacked([]byte(text)) {
+		return false
+	}
+	last := strings.TrimRight(text[strings.LastIndexByte(text, ' ')+1:], ".!?")
+	return !strings.ContainsAny(last, "./?=&%_") || strings.ContainsAny(text[i:], "[]")
+}
 
 // tokens of a line that can stand around a URL: what stands in brackets, bullets, numbers, dates, sizes, methods.
 var (
@@ -191,7 +264,8 @@ var (
 	bracketed = regexp.MustCompile(`^[\[(].*[\])],?$`)
 	numeric   = regexp.MustCompile(`^(?:[\d][\d.,:/%+TZ-]*[A-Za-z]{0,3}[.):]?|[+-]\d{4}|UTC|GMT|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec),?)$`)
 	tag       = regexp.MustCompile(`^(?:[-*+•|:=>]+|[A-Za-z][\w-]*:|GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH)$`)
-	statusTag = regexp.MustCompile(`^[\[(](?:code-|Status: ?|status=)?(\d{3})(?:[,; ].*)?[\])]$`)
+	statusTag = regexp.MustCompile(`^[\[(](?i:code[-:]|status[:=] ?)?(\d{3})(?:[,;| ].*)?[\])]$`)
+	arrow     = regexp.MustCompile(`^(?:=>|-+>)$`)
 	foreign   = regexp.MustCompile(`(?i)refer|source|parent|from|redirect|location`)
 )
 
@@ -199,10 +273,15 @@ var (
 // either could be meant.
 func cutLine(text, scheme string) (c cutting) {
 	before := true
-	for _, t := range token.FindAllString(text, -1) {
+	found := token.FindAllString(text, -1)
+	for _, t := range found {
 		bare := unquote(t)
 		isFull := plausible(bare) || len(t) == len(text) && hasScheme(bare) && strings.Contains(bare, "//")
 		switch {
+		case c.url != "" && arrow.MatchString(t) && plausible(found[len(found)-1]): // "-> REDIRECTS TO: URL"
+			c.target = found[len(found)-1]
+			c.what = append(c.what, "the target of a redirect")
+			return c
 		case isFull || scheme != "" && c.url == "" && isHost(bare) && !numeric.MatchString(bare):
 			if c.url != "" {
 				return cutting{why: "got two URLs in a line"}
@@ -227,6 +306,9 @@ func cutLine(text, scheme string) (c cutting) {
 			if m := statusTag.FindStringSubmatch(t); m != nil {
 				c.status = m[1]
 			}
+			if word := strings.Trim(t, "[]()"); !before && failures.MatchString(word) && !strings.Contains(word, " ") {
+				c.failed = true
+			}
 			if !slices.Contains(c.what, what) {
 				c.what = append(c.what, what)
 			}
@@ -243,7 +325,7 @@ func cutLine(text, scheme string) (c cutting) {
 // unquote takes quotes of programs off, and the comma behind them.
 func unquote(s string) string {
 	t := strings.TrimRight(s, ",;")
-	if n := len(t); n > 2 && (t[0] == t[n-1] && strings.IndexByte("\"'`", t[0]) >= 0 || t[0] == '<' && t[n-1] == '>') {
+	if n := len(t); n > 2 && (t[0] == t[n-1] && strings.IndexByte("\"'`", t[0]) >= 0 && strings.IndexByte(t[1:n-1], t[0]) < 0 || t[0] == '<' && t[n-1] == '>') {
 		return t[1 : n-1]
 	}
 	return s

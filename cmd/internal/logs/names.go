@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"regexp"
 	"strings"
 )
 
@@ -31,14 +32,14 @@ const (
 // vocabulary has the names of each meaning, the more telling first, as plainName writes them. A dot parts the names of
 // nested objects.
 var vocabulary = [meanings][]string{
-	aURL: {"url", "original_uri", "original_url", "original", "request.endpoint", "request.url", "matched_at", "page_url", "page_location", "permalink", "full_url", "request_url",
+	aURL: {"url", "original_uri", "original_url", "original", "request.endpoint", "request.url", "url.full", "url.original", "matched_at", "page_url", "page_location", "permalink", "full_url", "request_url",
 		"loc", "address", "url_address", "link", "href", "uri", "cs_uri", "endpoint", "top_pages", "page", "pages", "landing_page", "output"},
-	aPath:     {"cs_uri_stem", "request_uri", "requestpath", "uri", "path", "page_path", "ClientRequestURI", "request"},
-	aQuery:    {"cs_uri_query", "args", "query_string", "query"},
-	aHost:     {"x_host_header", "cs_host", "cs(host)", "http_host", "host", "authority", "hostname", "vhost", "server_name", "ClientRequestHost"},
+	aPath:     {"cs_uri_stem", "request_uri", "requestpath", "uri", "path", "page_path", "ClientRequestURI", "request", "url", "url.original", "url.path", "http.url"},
+	aQuery:    {"cs_uri_query", "args", "query_string", "query", "url.query"},
+	aHost:     {"url.domain", "http.hostname", "x_host_header", "cs_host", "cs(host)", "http_host", "host", "authority", "hostname", "vhost", "server_name", "ClientRequestHost"},
 	aScheme:   {"cs_protocol", "scheme", "ClientRequestScheme"},
 	aPort:     {"s_port", "server_port"},
-	aStatus:   {"status_code", "statuscode", "http_status_code", "http_status", "http_code", "response_code", "responsecode", "sc_status", "fetch_status", "status", "response.status_code", "response.status", "code"},
+	aStatus:   {"status_code", "statuscode", "http_status_code", "http_status", "http_code", "response_code", "responsecode", "sc_status", "fetch_status", "status", "response.status_code", "response.status", "http.response.status_code", "http.status", "#debug.statusCode", "response_status", "code"},
 	aTime:     {"timestamp", "fetch_time", "fetchtime", "time", "ts", "date", "@timestamp"},
 	aDigest:   {"digest", "payload_digest", "sha1", "content_digest", "signature"},
 	aType:     {"mime", "mime_type", "mimetype", "content_type"},
@@ -52,6 +53,12 @@ func plainName(s string) string {
 	s = strings.Trim(strings.TrimSpace(s), `"'`)
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(s))
 }
+
+// failures are words for a request that no server answered. Tools write them where others write a status.
+var failures = regexp.MustCompile(`(?i)^(?:connect|dns)|fail|error|time[d -]*out|refused|reset|unreachable|unresolved|no such host|not[ _]?found|not[ _]fetched|unfetched|aborted|blocked|dead|broken|down$|skipped|pending|queued`)
+
+// successes are what the same column has for the others.
+var successes = regexp.MustCompile(`(?i)^(?:ok|okay|success(?:ful)?|succeeded|done|fetched|crawled|completed?|good|passed|alive|up)$`)
 
 // schemeOf is the scheme of a base that the caller gave: also of hosts whose log doesn't say theirs.
 func schemeOf(base string) string {
@@ -82,9 +89,9 @@ func site(scheme, host, port string) string {
 	return scheme + "://" + host
 }
 
-// addQuery puts a query that a log has apart behind a target.
+// addQuery puts a query that a log has apart behind a target, unless the target has it as well.
 func addQuery(target, query string) string {
-	if query = strings.TrimPrefix(given(query), "?"); query == "" {
+	if query = strings.TrimPrefix(given(query), "?"); query == "" || strings.HasSuffix(target, "?"+query) {
 		return target
 	}
 	if strings.Contains(target, "?") {

@@ -134,7 +134,7 @@ func (c *Counts) Add(p *Counts) {
 func (c *Counts) Reject(n int64) {
 	if n > 0 {
 		c.Read, c.Refused = c.Read-n, c.Refused+n
-		count(&c.RefusedFor, "no URL alone in a line", n)
+		count(&c.RefusedFor, "no URL alone in a line, or a quote that is not closed", n)
 	}
 }
 
@@ -254,7 +254,11 @@ func (b *Batch) Check(line []byte) error {
 	if bytes.IndexByte(line, 0) >= 0 && b.end != 0 {
 		return errNUL
 	}
-	if !b.obeyed && (bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0) && isTacked(line) {
+	switch {
+	case b.obeyed:
+	case (bytes.IndexByte(line, ' ') > 0 || bytes.IndexByte(line, '\t') > 0) && isTacked(line):
+		return errTacked
+	case bytes.IndexByte(line, '"') > 0 && quotedCell.Match(line):
 		return errTacked
 	}
 	return nil
@@ -410,6 +414,7 @@ func (s *sink) emit(r Record) {
 func (s *sink) unit(err error, text string) {
 	b, c := s.b, &s.b.Counts
 	c.Units++
+	err = s.lost(err)
 	o, inOrder := err.(*outcome)
 	switch {
 	case inOrder && o == isBlankLine:
@@ -424,7 +429,6 @@ func (s *sink) unit(err error, text string) {
 		c.example(s.number, text, o.reason)
 	case err != nil:
 		b.refuse(s.number, text[:min(len(text), 200)], err)
-		s.lost(err)
 	case b.emitted == 0 && b.left != "":
 		c.Other++
 		count(&c.OtherFor, b.left, 1)
@@ -438,17 +442,20 @@ func (s *sink) unit(err error, text string) {
 	}
 }
 
-// lostLines is the error of a line with which lines before it are lost, that were taken for a part of its row.
+// lostLines says that lines before are lost, that were taken for a part of a row. The error is that of the line itself: nil
+// if it can be read.
 type lostLines struct {
 	n int64
 	error
 }
 
-// lost counts lines as refused that were counted as read.
-func (s *sink) lost(err error) {
+// lost counts lines as refused that were counted as read, and returns the error of the line itself.
+func (s *sink) lost(err error) error {
 	if l, ok := err.(*lostLines); ok {
 		s.b.Counts.Reject(l.n)
+		return l.error
 	}
+	return err
 }
 
 // A parser reads a format line by line. It may hold lines back until a record is whole. The error of a
@@ -488,7 +495,7 @@ func (s *sink) lines(f *File, how *reading) error {
 			return nil
 		}
 	}
-	s.lost(how.parser.end(s.emit))
+	_ = s.lost(how.parser.end(s.emit)) // of lines that were counted
 	return nil
 }
 

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,20 +17,23 @@ import (
 // it: reports have titles. Without one the rows must have as many cells each, and the column must be the only one. URLs hold commas
 // and semicolons themselves, so rows such as "http://a.example/news,123" can be a table or a list: see [doubtful].
 type tableParser struct {
-	opt     *Options
-	sep     rune
-	literal bool          // quotes are characters, as in many files of tabs
-	column  [meanings]int // -1 for none
-	names   []string      // of the columns, as plainName writes them; nil without a header
-	header  string        // its cells
-	titled  bool          // the header is still to come
-	zeek    bool
-	width   int // cells that most rows have
-	fit     int // rows that have as many
-	pending string
-	lines   int // of pending
-	in      *csv.Reader
-	feed    strings.Reader
+	opt       *Options
+	sep       rune
+	literal   bool          // quotes are characters, as in many files of tabs
+	backslash bool          // quotes in a cell have one before them, as databases write them, and are not doubled
+	column    [meanings]int // -1 for none
+	failed    []failing     // columns that say that there was no answer
+	names     []string      // of the columns, as plainName writes them; nil without a header
+	header    string        // its cells
+	titled    bool          // the header is still to come
+	zeek      bool
+	width     int // cells that most rows have
+	fit       int // rows that have as many
+	pending   string
+	lines     int // of pending
+	in        *csv.Reader
+	feed      strings.Reader
+	row       []string
 }
 
 // maxRow bounds the lines that a cell with line ends may take. A quote that is not closed costs no more.
@@ -40,8 +44,12 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	var best *tableParser
 	var doubt error
 	var doubted *tableParser
-	for _, sep := range "\t\v;,|" {
-		t := newTable(sep, opt)
+	trials := []*tableParser{{sep: '\t'}, {sep: '\t', literal: true}, {sep: ';'}, {sep: ','}, {sep: '|'}}
+	if slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, `\"`) }) {
+		trials = append(trials, &tableParser{sep: ';', backslash: true}, &tableParser{sep: ',', backslash: true}, &tableParser{sep: '\t', backslash: true})
+	}
+	for _, t := range trials {
+		t.begin(opt)
 		ok, err := t.learn(lines)
 		switch {
 		case err != nil && (doubted == nil || t.better(doubted)):
@@ -58,18 +66,13 @@ func learnTable(lines []string, opt *Options) (*tableParser, error) {
 	return best, nil
 }
 
-// newTable returns the parser of a separator; "\v" is a tab where quotes are characters.
-func newTable(sep rune, opt *Options) *tableParser {
-	t := &tableParser{opt: opt, sep: sep, literal: sep == '\v'}
-	if t.literal {
-		t.sep = '\t'
-	}
-	t.in = csv.NewReader(&t.feed)
+// begin sets what all separators and ways of quoting have in common.
+func (t *tableParser) begin(opt *Options) {
+	t.opt, t.in = opt, csv.NewReader(&t.feed)
 	t.in.Comma, t.in.LazyQuotes, t.in.FieldsPerRecord, t.in.TrimLeadingSpace = t.sep, true, -1, t.sep != '\t'
 	for i := range t.column {
 		t.column[i] = -1
 	}
-	return t
 }
 
 // better prefers the table whose column a header names, and then the one that more rows fit, and with more cells.
@@ -98,8 +101,8 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		} else if strings.HasPrefix(line, "sep=") {
 			continue
 		}
-		if cells, err := t.cells(line); err == nil && cells != nil {
-			rows = append(rows, cells)
+		if cells, err := t.cells(line); err == nil && cells != nil && !isRule(line) {
+			rows = append(rows, slices.Clone(cells))
 		}
 	}
 	widths := map[int]int{}
@@ -130,10 +133,14 @@ func (t *tableParser) learn(lines []string) (bool, error) {
 		}
 	}
 	ok, err := t.choose(body, shares, asked)
+	t.findFailures(body)
 	if ok && err == nil && t.names == nil {
 		t.statusOf(body)
 		if t.column[aURL] >= 0 && t.sep != '\t' {
 			err = doubtful(t, body)
+		}
+		if err == errList {
+			return false, nil
 		}
 	}
 	return ok && err == nil, err
@@ -209,7 +216,7 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 		for _, name := range vocabulary[aURL] {
 			if i := slices.Index(t.names, name); i >= 0 && i < t.width && (len(body) == 0 || t.holds(body, i)) {
 				t.column[aURL] = i
-				return true, nil
+				return true, t.rival(i, shares, asked)
 			}
 		}
 		if t.column[aHost] >= 0 && t.column[aPath] >= 0 {
@@ -241,6 +248,69 @@ func (t *tableParser) choose(body [][]string, shares []int, asked int) (bool, er
 	return true, nil
 }
 
+// own are the names of the column that a row is about, whatever other URLs it has. Others, such as a page and a link, can both be.
+var own = []string{"url", "original_url", "original_uri", "original", "full_url", "request_url", "permalink", "loc", "address", "url_address", "cs_uri"}
+
+// rival returns an error if another column could as well be meant as one that a header names.
+func (t *tableParser) rival(column int, shares []int, asked int) error {
+	for i, name := range t.names {
+		if i != column && !slices.Contains(own, t.names[column]) && isURLName(name) && !beside.MatchString(name) && 2*shares[i] > asked {
+			return bad("its columns %s and %s both have URLs: name one with --url-field", t.called(min(i, column)), t.called(max(i, column)))
+		}
+	}
+	return nil
+}
+
+// A failing is a column that says of some rows that no server answered.
+type failing struct {
+	column int
+	failed func(cell string) bool
+}
+
+// nothing are the cells by which a column of errors says that there was none.
+var nothing = regexp.MustCompile(`^(?i:|-|0|no|none|null|nil|false|n/a|ok)$`)
+
+// statusLine matches what a server answers with.
+var statusLine = regexp.MustCompile(`^[1-5]\d\d [A-Z]`)
+
+// findFailures finds the columns that tell answers from failures: by the name, or because all cells are words for either, or
+// most of them the first line of an answer. A status is better, where a row has one.
+func (t *tableParser) findFailures(body [][]string) {
+	t.failed = nil
+	for column := range t.width {
+		name := ""
+		if t.names != nil {
+			name = t.names[column]
+		}
+		words, answers := 0, 0
+		outcomes := 0
+		for _, cells := range body {
+			if column >= len(cells) || strings.TrimSpace(cells[column]) == "" {
+				continue
+			}
+			cell := strings.TrimSpace(cells[column])
+			words++
+			if statusLine.MatchString(cell) {
+				answers++
+			}
+			if successes.MatchString(cell) || failures.MatchString(cell) && !plausible(cell) {
+				outcomes++
+			}
+		}
+		switch {
+		case column == t.column[aURL] || column == t.column[aStatus]:
+		case 2*answers > words && t.column[aStatus] < 0:
+			t.column[aStatus] = column
+		case name == "error" || name == "errors" || name == "exception" || name == "failed" || strings.HasSuffix(name, "_error") || strings.HasPrefix(name, "error_") || name == "failuredetails":
+			t.failed = append(t.failed, failing{column, func(cell string) bool { return !nothing.MatchString(cell) }})
+		case name == "success" || name == "succeeded":
+			t.failed = append(t.failed, failing{column, func(cell string) bool { return cell != "" && nothing.MatchString(cell) && cell != "ok" }})
+		case outcomes == words && words > 0 && 2*words >= len(body):
+			t.failed = append(t.failed, failing{column, func(cell string) bool { return failures.MatchString(cell) }})
+		}
+	}
+}
+
 // holds reports whether a column that is named as URLs has some, or paths or hosts, in most rows that have something there.
 func (t *tableParser) holds(body [][]string, column int) bool {
 	n, asked := 0, 0
@@ -266,7 +336,7 @@ func (t *tableParser) name(body [][]string) {
 			}
 			numbers := 0
 			for _, cells := range body {
-				if i < len(cells) && len(cells[i]) < 4 && strings.Trim(cells[i], "0123456789-") == "" {
+				if i < len(cells) && statusCell.MatchString(strings.TrimSpace(cells[i])) {
 					numbers++
 				}
 			}
@@ -276,6 +346,9 @@ func (t *tableParser) name(body [][]string) {
 		}
 	}
 }
+
+// statusCell matches a status, with what it means, or the number of another failure, or nothing.
+var statusCell = regexp.MustCompile(`^(?:|-|0|[1-5]\d\d\b.*|\d{5})$`)
 
 func (t *tableParser) called(column int) string {
 	if t.names != nil {
@@ -318,7 +391,7 @@ func (t *tableParser) statusOf(body [][]string) {
 // doubtful returns an error if the rows can as well be whole URLs. That is so if what stands behind the URL has only characters of
 // URLs, and looks like the end of one: like an id, a file name or a parameter.
 func doubtful(t *tableParser, body [][]string) error {
-	column, inQuery, tails, ids := t.column[aURL], 0, 0, map[string]bool{}
+	column, inQuery, tails, ids, parameters := t.column[aURL], 0, 0, map[string]bool{}, 0
 	for _, cells := range body {
 		if column >= len(cells) {
 			continue
@@ -327,6 +400,9 @@ func doubtful(t *tableParser, body [][]string) error {
 		if t.width == len(rest)+1 && column == 0 {
 			if strings.ContainsAny(cells[0], "?#") {
 				inQuery++
+			}
+			if t.sep == ';' && !slices.ContainsFunc(rest, func(s string) bool { return !parameter.MatchString(s) }) {
+				parameters++ // of the path, as in ";id=1"
 			}
 			for i, cell := range rest {
 				switch {
@@ -341,11 +417,20 @@ func doubtful(t *tableParser, body [][]string) error {
 		}
 	}
 	n := len(body)
+	if parameters == n && n > 0 {
+		return errList
+	}
 	if column == 0 && (2*inQuery > n || 2*tails > n || n > 2 && len(ids) == n || n < 2) {
 		return bad("its lines are URLs with %q in them, or a table: choose with %s list or %[2]s table", string(t.sep), t.opt.Flag)
 	}
 	return nil
 }
+
+// parameter matches a parameter of a path; errList means that rows are URLs.
+var (
+	parameter = regexp.MustCompile(`^[\w.-]+=`)
+	errList   = errors.New("got URLs, not rows")
+)
 
 // isFileName reports whether a text ends as the path of a URL does: in a path, or in a file's extension.
 func isFileName(s string) bool {
@@ -361,10 +446,18 @@ func (t *tableParser) cells(text string) ([]string, error) {
 	if t.pending != "" {
 		text = t.pending + "\n" + text
 	}
-	t.lines++
-	if t.literal {
+	if t.lines++; t.backslash {
+		text = strings.ReplaceAll(text, `\"`, `""`)
+	}
+	if t.literal || t.lines == 1 && strings.IndexByte(text, '"') < 0 {
 		t.lines = 0
-		return strings.Split(text, "\t"), nil
+		return t.split(text), nil
+	}
+	if t.lines > 1 && t.isRow(text[len(t.pending)+1:]) { // so the quote before it was none
+		lost := int64(t.lines - 1)
+		text, t.pending, t.lines = text[len(t.pending)+1:], "", 0
+		cells, _ := t.cells(text)
+		return cells, &lostLines{lost, nil}
 	}
 	if t.lines < maxRow && t.isOpen(text) {
 		t.pending = text
@@ -381,6 +474,34 @@ func (t *tableParser) cells(text string) ([]string, error) {
 		err = &lostLines{before, bad("got a quote that is not closed in %d lines", maxRow)}
 	}
 	return cells, err
+}
+
+// isRow reports whether a line is a row by itself, with a URL in its place.
+func (t *tableParser) isRow(text string) bool {
+	if t.isOpen(text) || !strings.Contains(text, "://") {
+		return false
+	}
+	t.feed.Reset(text + "\n")
+	cells, err := t.in.Read()
+	column := t.column[aURL]
+	if column < 0 {
+		column = slices.IndexFunc(cells, plausible)
+	}
+	return err == nil && len(cells) == t.width && column >= 0 && plausible(cells[column])
+}
+
+// split cuts a line without quotes, as encoding/csv would, in a third of the time. The cells are valid until the next call.
+func (t *tableParser) split(text string) []string {
+	t.row = t.row[:0]
+	for more := true; more; {
+		var cell string
+		cell, text, more = strings.Cut(text, string(t.sep))
+		if t.in.TrimLeadingSpace {
+			cell = strings.TrimLeft(cell, " \t")
+		}
+		t.row = append(t.row, cell)
+	}
+	return t.row
 }
 
 // isOpen reports whether a cell begins with a quote that the text does not close.
@@ -423,13 +544,24 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 		return isHeader
 	case text[0] == '#' && !strings.HasPrefix(t.header, "#"):
 		return isComment
+	case isRule(text):
+		return isComment
 	case strings.HasPrefix(text, "sep="):
 		return isHeader
 	}
 	cells, err := t.cells(text)
-	if cells == nil || err != nil {
+	lost, isLost := err.(*lostLines)
+	switch {
+	case cells == nil || err != nil && (!isLost || lost.error != nil):
 		return err
+	case isLost:
+		return &lostLines{lost.n, t.rowOf(cells, emit)}
 	}
+	return t.rowOf(cells, emit)
+}
+
+// rowOf reads the cells of a row.
+func (t *tableParser) rowOf(cells []string, emit func(Record)) error {
 	if same := t.header != "" && strings.Join(cells, "\x00") == t.header; same || t.titled && t.header != "" {
 		t.titled = t.titled && !same
 		return isHeader // comes again where files were joined
@@ -442,6 +574,11 @@ func (t *tableParser) line(text string, emit func(Record)) error {
 		emit(r)
 	}
 	return err
+}
+
+// isRule reports whether a line is drawn between the rows of a table that is printed.
+func isRule(text string) bool {
+	return len(text) > 4 && strings.Trim(text, "-+=|: ") == "" && strings.Contains(text, "--")
 }
 
 func (t *tableParser) end(emit func(Record)) error {
@@ -466,12 +603,17 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	if column >= len(cells) {
 		return Record{}, bad("got %d columns; want a URL in column %d", len(cells), column+1)
 	}
+	if more := cells[min(t.width, len(cells)):]; len(more) > 0 && strings.Join(more, "") != "" { // of a separator that nobody quoted
+		return Record{}, bad("got %d columns; want %d", len(cells), t.width)
+	}
 	r := Record{URL: get(aURL), Kind: Listed, Time: anyTime(get(aTime)), Via: get(aReferrer), Redirect: get(aRedirect), Digest: bareDigest(get(aDigest))}
 	host, target := get(aHost), get(aPath)
 	if strings.HasPrefix(r.URL, "/") {
 		target = r.URL
 	}
 	switch {
+	case strings.IndexByte(r.URL, ' ') > 0 && isTacked([]byte(r.URL)):
+		return r, errTacked
 	case isURL(strings.ReplaceAll(r.URL, " ", "+")):
 	case strings.HasPrefix(target, "/") && host != "":
 		r.URL = site(first(get(aScheme), schemeOf(t.opt.Base)), host, get(aPort)) + target
@@ -488,7 +630,13 @@ func (t *tableParser) record(cells []string) (Record, error) {
 	}
 	if t.column[aStatus] >= 0 {
 		r.Kind = Fetch
-		r.answered(get(aStatus))
+		status := get(aStatus)
+		r.answered(status[:len(status)-len(strings.TrimLeft(status, "0123456789"))])
+	}
+	for _, f := range t.failed {
+		if r.Status == 0 && f.column < len(cells) && f.failed(strings.TrimSpace(cells[f.column])) {
+			r.Kind = Link
+		}
 	}
 	return r, nil
 }

@@ -16,7 +16,7 @@ import (
 //
 // A request without a status line was not answered, so its URL was only found. A second try has "(try: 2)" before the
 // URL, and is a request of its own. wget can't be trusted to say "awaiting response" in English, so the
-// status is that of any line that ends "... 301 Text".
+// status is that of any line that ends "... 301 Text", where some languages write the dots as one character.
 type wgetParser struct {
 	r       Record
 	started bool // r is not whole
@@ -27,7 +27,7 @@ type wgetParser struct {
 const wgetTime = "2006-01-02 15:04:05"
 
 var (
-	wgetStatus = regexp.MustCompile(`\.\.\. (?:HTTP/[\d.]+ )?([1-5]\d\d)(?: .*)?$`)
+	wgetStatus = regexp.MustCompile(`(?:\.\.\. |… ?)(?:HTTP/[\d.]+ )?([1-5]\d\d)(?: .*)?$`)
 	wgetTry    = regexp.MustCompile(`^\([^)]*\d+\) +`)
 )
 

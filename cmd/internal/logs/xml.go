@@ -76,7 +76,7 @@ func (x *xmlEntries) token(t xml.Token) error {
 			return fmt.Errorf("got elements %d deep; want at most %d", x.depth, maxXMLDepth)
 		}
 		if x.depth <= len(x.open) {
-			x.open[x.depth-1] = t.Name.Local
+			x.open[x.depth-1] = strings.ToLower(t.Name.Local)
 		}
 	case xml.EndElement:
 		if x.depth == 0 {

@@ -6,57 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/firstseen/firstseen/store"
 )
-
-// EventKind is what happened to a URL.
-type EventKind uint8
-
-// The kinds of an Event.
-const (
-	EventAdded      EventKind = iota + 1 // queued as new, or queued again by Force
-	EventDuplicate                       // offered, but seen before
-	EventRefused                         // offered, but refused for Reason
-	EventLeased                          // handed out
-	EventDone                            // completed
-	EventRetried                         // put back after a failure
-	EventRecrawl                         // put back for another time, after success
-	EventDropped                         // given up
-	EventReleased                        // put back, not fetched
-	EventRedirected                      // to be followed under the same lease
-)
-
-var eventNames = [...]string{"", "added", "duplicate", "refused", "leased", "done", "retried", "recrawl", "dropped", "released", "redirected"}
-
-// String returns the kind in lower case: "added".
-func (k EventKind) String() string {
-	if int(k) < len(eventNames) {
-		return eventNames[k]
-	}
-	return "unknown"
-}
-
-// Event is what happened to a URL, for metrics and logs.
-type Event struct {
-	Kind      EventKind
-	Crawl     string
-	Queue     string
-	URL       string    // as found, or as fetched
-	Canonical string    // for offered URLs that have one
-	Key       store.Key // zero for URLs without a canonical form
-	Reason    Reason    // of EventRefused; of EventDropped unless a settlement asked for it
-	// Took is the time from Lease.Started to the settlement, for settlements of leases.
-	Took time.Duration
-}
-
-// emit calls the hook, if there is one.
-func (f *Frontier) emit(e Event) {
-	if f.opt.OnEvent != nil {
-		f.opt.OnEvent(e)
-	}
-}
 
 const (
 	// maxExamples bounds the refused URLs kept for each reason.
@@ -85,15 +35,11 @@ type refusalKey struct {
 // URL, and a refused one makes no crawl, so names come without end.
 type refusals struct {
 	mu sync.Mutex
-	m  map[refusalKey]*Refusal
+	m  map[refusalKey]*Refusal // guarded by mu
 }
 
 func (r *refusals) add(crawl string, reason Reason, url string) {
 	r.count(refusalKey{crawl, reason, false}, url)
-}
-
-func (r *refusals) addDropped(crawl string, reason Reason, url string) {
-	r.count(refusalKey{crawl, reason, true}, url)
 }
 
 func (r *refusals) count(k refusalKey, url string) {
@@ -135,16 +81,17 @@ func (r *refusals) list() []Refusal {
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b Refusal) int {
-		order := cmp.Or(cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(a.Reason, b.Reason))
-		switch {
-		case order != 0 || a.Dropped == b.Dropped:
-			return order
-		case a.Dropped:
-			return 1
-		}
-		return -1
+		return cmp.Or(cmp.Compare(a.Crawl, b.Crawl), cmp.Compare(a.Reason, b.Reason), rank(a)-rank(b))
 	})
 	return all
+}
+
+// rank orders the two counts of a crawl and reason.
+func rank(r Refusal) int {
+	if r.Dropped {
+		return 1
+	}
+	return 0
 }
 
 // Refusals lists the URLs refused since New, by crawl and reason. The counts

@@ -88,8 +88,8 @@ func TestCallOfManyCrawlsEndsWithItsContext(t *testing.T) {
 			t.Errorf("%s: got %v; want the error of its context", name, err)
 		}
 		// Put makes two steps of each crawl that it creates.
-		if got := s.steps.Load(); got < endAt || got > endAt+2*crawlsAtOnce {
-			t.Errorf("%s: got %d steps; want those begun when its context ended, %d to %d", name, got, endAt, endAt+2*crawlsAtOnce)
+		if got := s.steps.Load(); got < endAt || got > endAt+2*partsAtOnce {
+			t.Errorf("%s: got %d steps; want those begun when its context ended, %d to %d", name, got, endAt, endAt+2*partsAtOnce)
 		}
 		cancel()
 	}
