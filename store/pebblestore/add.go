@@ -12,7 +12,7 @@ import (
 
 // An Add goes one way, without a return:
 //
-//	caller     check the items, sort their keys (sort.go)
+//	caller     check the items, sort their keys
 //	committer  for each part of the batch, as much as its budget allows:
 //	             find      which keys are known, and what becomes of those that are forced
 //	             queues    the queues of unknown keys, from memory or from their rows
@@ -93,7 +93,8 @@ type addOp struct {
 	known    []bool   // before the part of the item
 	fresh    []bool   // recorded by it
 	verdicts []store.Verdict
-	done     int // items in the parts before
+	done     int                // items in the parts before
+	forces   map[store.Key]bool // keys that an item of the batch forces, nil for none
 	c        *crawl
 	told     map[int]bool // items whose first-seen URL the step has set
 }
@@ -101,7 +102,16 @@ type addOp struct {
 // newAddOp returns an Add that has to be given the order of its keys.
 func newAddOp(crawl string, items []store.Item, keys []store.Key, opt store.AddOptions) *addOp {
 	n := len(items)
-	return &addOp{crawl: crawl, items: items, opt: opt, keys: keys, known: make([]bool, n), fresh: make([]bool, n), verdicts: make([]store.Verdict, n)}
+	o := &addOp{crawl: crawl, items: items, opt: opt, keys: keys, known: make([]bool, n), fresh: make([]bool, n), verdicts: make([]store.Verdict, n)}
+	for i := range items {
+		if items[i].Force {
+			if o.forces == nil {
+				o.forces = map[store.Key]bool{}
+			}
+			o.forces[items[i].Key] = true
+		}
+	}
+	return o
 }
 
 func (o *addOp) weight() int { return len(o.items) }
@@ -132,11 +142,11 @@ type adder struct {
 	*addSpace
 	now    int64
 	lo, hi int
-	// forced are the known keys that an item of the part forces, if any does.
+	// forced are the known keys of the part that an item of the batch forces, if any does.
 	forced map[store.Key]*forced
 }
 
-// addSpace is what a part needs while it is carried out, kept for the next.
+// addSpace is what a part needs while it is carried out, kept for the next. A part has at most 8,192 items.
 type addSpace struct {
 	part []uint32 // the items of the part in order of key
 	recs []sched.Record
@@ -147,9 +157,6 @@ type addSpace struct {
 	// unknown are names of queues that do not exist.
 	unknown map[string]bool
 }
-
-// mostSpace is the number of items from which on nothing is kept.
-const mostSpace = 1 << 14
 
 // urlsOfRow is how many URLs take as long to queue, or to lease of one queue, as a row to find.
 const urlsOfRow = 4
@@ -190,9 +197,6 @@ func (a *addSpace) end() {
 	clear(a.recs)
 	clear(a.into)
 	clear(a.unknown)
-	if cap(a.recs) > mostSpace {
-		*a = addSpace{}
-	}
 }
 
 // look finds all that the part needs to know. It changes nothing.
@@ -204,15 +208,10 @@ func (a *adder) look() error {
 	if err != nil {
 		return err
 	}
+	clear(a.verdicts[a.lo:a.hi]) // the part before may have looked up more than it did
 	if damaged != nil {
 		for _, i := range damaged.at {
 			a.verdicts[i].Status = store.Damaged
-		}
-	}
-	for i := a.lo; i < a.hi; i++ {
-		if a.items[i].UnicodeHost {
-			a.unicodeHosts()
-			break
 		}
 	}
 	return a.findQueues()
@@ -305,6 +304,9 @@ func (a *adder) queueOf(i int, it *store.Item) *queue {
 
 // write writes the rows of new items.
 func (a *adder) write() {
+	if slices.ContainsFunc(a.items[a.lo:a.hi], func(it store.Item) bool { return it.UnicodeHost }) {
+		a.unicodeHosts()
+	}
 	slices.Sort(a.rows)
 	for _, row := range a.rows {
 		a.setQueued(a.c, uint32(row>>32), &a.recs[uint32(row)])
@@ -338,7 +340,7 @@ func (a *adder) record(it *store.Item) sched.Record {
 	}
 }
 
-// forced is a known key that an item of the part forces, as it was before the part, or as an item without a queue recorded
+// forced is a known key that an item of the batch forces, as it was before the part, or as an item without a queue recorded
 // it. Such keys are looked for in the database, inside the step: whether they are held and what becomes of them is one.
 type forced struct {
 	found
@@ -350,14 +352,15 @@ type forced struct {
 // findForced finds the known keys among those that items force. It comes before
 // all writes of the part, so that the database needs no batch on top.
 func (a *adder) findForced() error {
+	if a.forces == nil {
+		return nil
+	}
+	a.forced = map[store.Key]*forced{}
+	a.flush() // so that the database has the places of known URLs
 	for i := a.lo; i < a.hi; i++ {
 		it := &a.items[i]
-		if !it.Force || a.forced[it.Key] != nil {
+		if !a.forces[it.Key] || a.forced[it.Key] != nil {
 			continue
-		}
-		if a.forced == nil {
-			a.forced = map[store.Key]*forced{}
-			a.flush() // so that the database has the places of known URLs
 		}
 		known, err := a.c.seen.has(&it.Key)
 		if errors.Is(err, runfile.ErrDamaged) {

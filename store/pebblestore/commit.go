@@ -121,6 +121,17 @@ func ask[T any](ctx context.Context, s *Store, read func(tx *txn) (T, error)) (a
 	return answer, err
 }
 
+// reads reports whether a step only reads.
+func reads(o op) bool {
+	switch o := o.(type) {
+	case readOp:
+		return true
+	case *seeOp:
+		return o.asks
+	}
+	return false
+}
+
 // request is an op on its way to the committer and back.
 type request struct {
 	op    op // nil: it was withdrawn
@@ -145,7 +156,7 @@ func (s *Store) do(ctx context.Context, o op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, reads := o.(readOp); !reads && s.opt.Mode == OpenReadOnly {
+	if s.opt.Mode == OpenReadOnly && !reads(o) {
 		return fault.As(store.ErrInvalid, "cannot write: the store is open for reading only")
 	}
 	r := s.requests.Get().(*request)

@@ -17,7 +17,7 @@
 // failed: every call returns [store.ErrFailed], one that waits for a sync when that ends. After Close the store
 // can be opened again. If Pebble cannot write its log or manifest, it would end the process. So the file system
 // that Pebble uses here reports no such error to Pebble, and drops all that it writes from then on
-// (watchfs.go), also during Open. Close then closes Pebble as usual.
+// (disk.go), also during Open. Close then closes Pebble as usual.
 //
 // # Keys
 //

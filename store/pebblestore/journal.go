@@ -225,8 +225,8 @@ func newer(states map[string]journalState, key, value []byte) (journalState, boo
 // URL that has ended: its queue row is not there, and no other URL is ever put where it was.
 
 const (
-	// keptPlaces bounds the places in the journal. With those of one group more they fit a table of
-	// 2^20 slots, 12.6 MB of memory. An Open reads them in about 0.1 s.
+	// keptPlaces bounds the places in the journal, at 20 to 40 bytes of memory each. A table of our own that made use of keys being
+	// hashes took 14 to 27 bytes, and a hundred lines.
 	keptPlaces = 850_000
 	// placesOfRow bounds the places of a row, all of which are read to find one.
 	placesOfRow = 64

@@ -180,7 +180,7 @@ func (s *logScan) add(r *logRecord, c *logChunk, end int64) {
 	s.last, s.end = s.last+n, end
 }
 
-// What is lost, and how the store is cut there.
+// # What is lost, and how the store is cut there
 
 // logDamage is where the logs lose acknowledged changes. OpenRepair cuts them there, so that the store is
 // as it was then, and puts the damaged log and those after it aside.

@@ -1,12 +1,12 @@
 package pebblestore
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -14,12 +14,44 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
-// closedStore makes a store of URLs and keys from a number on, and returns its tables.
-func closedStore(t *testing.T, fs vfs.FS, from int) (tables map[string][]byte) {
+// tablesBelow returns the tables of a store.
+func tablesBelow(t *testing.T, fs vfs.FS) map[string][]byte {
 	t.Helper()
-	at := time.UnixMilli(1_800_000_000_000)
-	s := mustOpen(t, "db", Options{FS: fs, KeepURLs: true, Clock: func() time.Time { return at }, tuning: tuning{keptPlaces: 500}})
-	for i := from; i < from+4000; i += 500 {
+	tables := filesBelow(t, fs, "db")
+	maps.DeleteFunc(tables, func(path string, _ []byte) bool { return !strings.HasSuffix(path, ".sst") })
+	return tables
+}
+
+func replace(t *testing.T, fs vfs.FS, path string, table []byte) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(table)
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noticed reports whether a store is refused, or does not verify.
+func noticed(t *testing.T, fs vfs.FS) bool {
+	t.Helper()
+	s, err := Open("db", Options{FS: fs, Mode: OpenReadOnly, KeepURLs: true})
+	if err != nil {
+		return true
+	}
+	defer s.Close()
+	return s.verifies(t.Context()) != nil
+}
+
+// TestMovedBlocks: a block of a table in the place of another of equal length, of which Pebble takes no notice, is found by Open or by
+// Verify.
+func TestMovedBlocks(t *testing.T) {
+	fs := vfs.NewMem()
+	moved := 0
+	s := mustOpen(t, "db", Options{FS: fs, KeepURLs: true, tuning: tuning{keptPlaces: 500}})
+	for i := 0; i < 4000; i += 500 {
 		var items []store.Item
 		for j := i; j < i+500; j++ {
 			items = append(items, store.Item{Key: testKey(j), Queue: fmt.Sprintf("queue-%02d", j%20), URL: fmt.Sprintf("https://example.com/%09d", j)})
@@ -30,43 +62,7 @@ func closedStore(t *testing.T, fs vfs.FS, from int) (tables map[string][]byte) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	tables = filesBelow(t, fs, "db")
-	for path := range tables {
-		if !strings.HasSuffix(path, ".sst") {
-			delete(tables, path)
-		}
-	}
-	return tables
-}
-
-// noticed reports whether a store whose table was replaced is refused, or does not verify.
-func noticed(t *testing.T, fs vfs.FS, path string, table []byte) bool {
-	t.Helper()
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write(table); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open("db", Options{FS: fs, Mode: OpenReadOnly, KeepURLs: true})
-	if err != nil {
-		return true
-	}
-	defer s.Close()
-	r, err := s.Verify(t.Context())
-	return err != nil || len(r.Findings) > 0
-}
-
-// TestMovedBlocks: a block of a table in the place of another of equal length, of which Pebble takes no notice, is found by Open or by
-// Verify.
-func TestMovedBlocks(t *testing.T) {
-	fs := vfs.NewMem()
-	moved := 0
-	for path, table := range closedStore(t, fs, 0) {
+	for path, table := range tablesBelow(t, fs) {
 		f, err := fs.Open(path)
 		if err != nil {
 			t.Fatal(err)
@@ -95,36 +91,60 @@ func TestMovedBlocks(t *testing.T) {
 				moved++
 				other := slices.Clone(table)
 				copy(other[b.Offset:], table[a.Offset:][:a.Length+trailer])
-				if !noticed(t, fs, path, other) {
+				if replace(t, fs, path, other); !noticed(t, fs) {
 					t.Errorf("%s: the block at %d was put to %d, and nobody noticed", path, a.Offset, b.Offset)
 				}
 			}
 		}
-		noticed(t, fs, path, table) // puts it back
+		replace(t, fs, path, table)
 	}
 	if t.Logf("%d blocks moved", moved); moved == 0 {
 		t.Error("want blocks of equal length")
 	}
 }
 
-// TestSwappedTables: a table of another store in the place of one of equal length is found by Open or by Verify.
+// TestSwappedTables: two tables of a store that have equal length and were swapped are found by Open or by Verify.
 func TestSwappedTables(t *testing.T) {
-	fs := vfs.NewMem()
-	own := closedStore(t, fs, 0)
 	swapped := 0
-	for from := 10_000; from < 200_000 && swapped < 5; from += 10_000 {
-		for path, table := range closedStore(t, vfs.NewMem(), from) {
-			if len(table) != len(own[path]) || bytes.Equal(table, own[path]) {
-				continue
+	for round := 0; round < 20 && swapped < 5; round++ {
+		fs := vfs.NewMem()
+		s := mustOpen(t, "db", Options{FS: fs, KeepURLs: true, tuning: tuning{keptPlaces: 50}})
+		for i := range 12 { // as many as Pebble does not compact
+			var items []store.Item
+			for j := range 40 {
+				n := round*1000 + i*40 + j
+				items = append(items, store.Item{Key: testKey(n), Queue: fmt.Sprintf("queue-%02d", j), URL: fmt.Sprintf("https://example.com/%09d", n)})
 			}
-			swapped++
-			if !noticed(t, fs, path, table) {
-				t.Errorf("%s was swapped, and nobody noticed", path)
+			addItems(t, s, items)
+			if err := s.db.Flush(); err != nil {
+				t.Fatal(err)
 			}
-			noticed(t, fs, path, own[path]) // puts it back
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		tables := tablesBelow(t, fs)
+		paths := slices.Sorted(maps.Keys(tables))
+		for i, a := range paths {
+			for _, b := range paths[i+1:] {
+				if len(tables[a]) != len(tables[b]) || swapped >= 5 {
+					continue
+				}
+				swapped++
+				replace(t, fs, a, tables[b])
+				replace(t, fs, b, tables[a])
+				if !noticed(t, fs) {
+					t.Errorf("%s and %s were swapped, and nobody noticed", a, b)
+				}
+				replace(t, fs, a, tables[a])
+				replace(t, fs, b, tables[b])
+			}
+		}
+		if noticed(t, fs) {
+			t.Fatal("a store whose tables are in their places does not verify")
 		}
 	}
-	if t.Logf("%d tables swapped", swapped); swapped == 0 {
+	if t.Logf("%d pairs swapped", swapped); swapped == 0 {
 		t.Error("want tables of equal length")
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 // The first byte of a row's key names its table. FORMAT.md draws the rows.
 const (
-	tableMeta   = 'M' // M | name                     -> see meta.go
+	tableMeta   = 'M' // M | name                     -> see below
 	tableCrawl  = 'C' // C | crawl4                   -> name
 	tableGen    = 'G' // G | gen4                     -> crawl4 | created8 | last8 | keys8 | low16
 	tablePacked = 'P' // P | gen4 | number8           -> keys
@@ -70,7 +70,7 @@ const (
 	metaFlags    = 3 // flags1
 	metaSecret   = 4 // 48 random bytes, see package seenindex
 	metaNext     = 5 // next crawl4 | next generation4
-	metaWallTime = 7 // time8, see walltime.go
+	metaWallTime = 7 // time8, see expire.go
 )
 
 // flagUnicodeHosts means that keys of internationalised hosts were recorded.
@@ -572,7 +572,7 @@ func eachState(row []byte, f func(key, value []byte)) error {
 	return r.end("journal row", row)
 }
 
-// Reading rows.
+// # Reading rows
 
 // scan calls f for the rows of a table in order; key and value are valid
 // during the call.

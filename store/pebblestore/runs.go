@@ -49,10 +49,6 @@ func (tx *txn) dropRuns(g *generation, runs []*run) {
 	}
 }
 
-// The keeper is the goroutine that makes runs of packed rows, and starts merges.
-// What it makes takes effect in steps of the committer. FORMAT.md describes why no
-// crash loses a key.
-
 const (
 	// flushKeys is how many packed keys make a flush. Packed rows of four times as many
 	// fit into a write buffer of Pebble, so that it writes few of them to its tables.
@@ -595,7 +591,7 @@ func (g *generation) purgeable() bool {
 	return g.purging != nil && len(g.frozen.chunks) == 0 && !slices.ContainsFunc(g.runs, func(r *run) bool { return r.busy })
 }
 
-// Readers of all keys hold runs.
+// # Readers of all keys hold runs
 
 // heldRuns are runs that a reader needs: until release, their files stay open, and all tombstones
 // stay.

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/firstseen/firstseen/internal/fault"
@@ -26,28 +27,50 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if err != nil {
 		return err
 	}
+	step := seeOp{crawl: crawl, opt: opt}
 	if paths == nil {
-		return s.see(ctx, crawl, keys, fresh, opt)
+		return s.see(ctx, step, keys, fresh)
 	}
 	rest := outside(keys, paths)
 	found := make([]bool, len(rest))
-	if err := s.see(ctx, crawl, rest, found, opt); err != nil {
+	var damaged *store.DamagedKeys
+	if err = s.see(ctx, step, rest, found); err != nil && !errors.As(err, &damaged) {
 		return err
 	}
 	answerAll(fresh, found, paths, func(string) bool { return false })
-	return nil
+	if damaged != nil {
+		at := outside(indexes(len(keys)), paths)
+		for i := range damaged.At {
+			damaged.At[i] = int(at[damaged.At[i]])
+		}
+	}
+	return err
 }
 
-// see is See for keys that are in no key file.
-func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) (err error) {
+// Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys. Keys that are recorded while it runs may be
+// known or not. The slices have equal length. Key files are not asked. The error is store.DamagedKeys if some keys cannot be looked up.
+func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known []bool) error {
+	crawl, err := sched.CrawlName(crawl)
+	if err != nil {
+		return err
+	}
+	if len(keys) != len(known) {
+		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(known))
+	}
+	return s.see(ctx, seeOp{crawl: crawl, asks: true}, keys, known)
+}
+
+// see carries out a step for keys that are in no key file, and sets the answers.
+func (s *Store) see(ctx context.Context, step seeOp, keys []store.Key, answers []bool) (err error) {
 	if len(keys) == 0 {
 		return s.usable()
 	}
 	sorter := sorters.Get().(*sorter)
 	o := &sorter.see
-	*o = seeOp{crawl: crawl, batch: sorter.take(keys), opt: opt}
-	if err = s.find(ctx, o, crawl, o.batch.keys, o.batch.all); err == nil {
-		sorter.give(fresh)
+	*o = step
+	o.batch = sorter.take(keys)
+	if err = s.find(ctx, o, o.crawl, o.batch.keys, o.batch.all); err == nil {
+		sorter.give(answers)
 		if o.damaged != nil {
 			err = sorter.damaged(o.damaged)
 		}
@@ -56,20 +79,33 @@ func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh [
 	return err
 }
 
+// seeOp records keys, or asks which are known.
 type seeOp struct {
 	crawl   string
-	batch   *sorted // made by the caller's goroutine
+	asks    bool
 	opt     store.SeeOptions
+	batch   *sorted      // made by the caller's goroutine
 	done    int          // keys in the parts before
 	damaged *damagedKeys // of the batch
 }
 
 func (o *seeOp) weight() int { return len(o.batch.keys) }
 
-func (o *seeOp) apply(tx *txn) error {
-	c, b := tx.crawl(o.crawl, true), o.batch
+// seenOfRow is how many keys take as long to record as a row to find.
+const seenOfRow = 32
+
+func (o *seeOp) apply(tx *txn) (err error) {
+	b := o.batch
 	hi := min(len(b.keys), o.done+seenOfRow*tx.left.rows)
-	damaged, err := tx.recordSorted(c, b.keys, b.all[o.done:hi], b.fresh)
+	part := b.all[o.done:hi]
+	var damaged *damagedKeys
+	if c := tx.crawl(o.crawl, !o.asks); !o.asks {
+		damaged, err = tx.recordSorted(c, b.keys, part, b.fresh)
+	} else if c != nil {
+		damaged, err = c.seen.find(b.keys, part, b.fresh)
+	} else {
+		clear(b.fresh)
+	}
 	if err != nil {
 		return err
 	}
@@ -81,64 +117,13 @@ func (o *seeOp) apply(tx *txn) error {
 	if o.opt.UnicodeHosts {
 		tx.unicodeHosts()
 	}
-	if o.done = hi; hi < len(b.keys) {
-		return errRest
+	if o.done = hi; hi == len(b.keys) {
+		return nil
 	}
-	return nil
-}
-
-// seenOfRow is how many keys take as long to record as a row to find.
-const seenOfRow = 32
-
-// knownStep is how many keys Known looks up in one step, which other callers wait for.
-const knownStep = 1 << 13
-
-// Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys: each
-// step of the store answers thousands of them. Keys that are recorded while it runs may be
-// known or not. The slices have equal length.
-func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known []bool) error {
-	crawl, err := sched.CrawlName(crawl)
-	if err != nil {
-		return err
+	if o.asks {
+		return errMore
 	}
-	if len(keys) != len(known) {
-		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(known))
-	}
-	var damaged *damagedKeys
-	var all store.DamagedKeys
-	for at, n := 0, 0; at < len(keys); at += n {
-		n = min(len(keys)-at, knownStep)
-		sorter := sorters.Get().(*sorter)
-		b := sorter.take(keys[at : at+n])
-		err := s.find(ctx, readOp(func(tx *txn) error {
-			clear(b.fresh)
-			damaged = nil
-			if c := s.crawls[crawl]; c != nil {
-				var err error
-				damaged, err = c.seen.find(b.keys, b.all, b.fresh)
-				return err
-			}
-			return nil
-		}), crawl, b.keys, b.all)
-		if err == nil {
-			sorter.give(known[at : at+n])
-			if damaged != nil {
-				e := sorter.damaged(damaged)
-				for _, i := range e.At {
-					all.At = append(all.At, at+i)
-				}
-				all.Err = e.Err
-			}
-		}
-		sorter.put(err)
-		if err != nil {
-			return err
-		}
-	}
-	if err := s.usable(); err != nil || all.At == nil {
-		return err
-	}
-	return &all
+	return errRest
 }
 
 // AlsoSeen is a key file whose keys count as seen: see Options.AlsoSeen.

@@ -173,7 +173,8 @@ func open(dir string, opt Options, err error) (*Store, error) {
 	if opt.Mode != OpenRepair {
 		return s, nil
 	}
-	if err := s.checkRepaired(); err != nil {
+	if err := s.verifies(context.Background()); err != nil { // its counts decide what is leased
+		err = fmt.Errorf("cannot repair store %s: it opens, and is not whole; restore a copy of the directory or import an export: %w", dir, err)
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -197,18 +198,6 @@ func (n *note) usable(dir string, opt *Options) (*note, error) {
 		return nil, fault.As(store.ErrNotFound, "the directory has no store: the making of one was interrupted")
 	}
 	return n, nil
-}
-
-// checkRepaired refuses a repaired store that is not whole. Its counts decide what is leased.
-func (s *Store) checkRepaired() error {
-	r, err := s.Verify(context.Background())
-	if err == nil && len(r.Findings) > 0 {
-		err = fault.As(store.ErrCorrupt, "row %x: %s", r.Findings[0].Row, r.Findings[0].Text)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot repair store %s: it opens, and is not whole; restore a copy of the directory or import an export: %w", s.dir, err)
-	}
-	return nil
 }
 
 // openNoted opens a store that has a note.

@@ -64,6 +64,15 @@ func (s *Store) Verify(ctx context.Context) (*Report, error) {
 	return r, nil
 }
 
+// verifies returns an error unless the store verifies.
+func (s *Store) verifies(ctx context.Context) error {
+	r, err := s.Verify(ctx)
+	if err == nil && len(r.Findings) > 0 {
+		err = fault.As(store.ErrCorrupt, "%d findings, the first of row %x: %s", int64(len(r.Findings))+r.More, r.Findings[0].Row, r.Findings[0].Text)
+	}
+	return err
+}
+
 // verifier compares the rows of a snapshot with the state in memory of its time.
 type verifier struct {
 	ctx      context.Context
@@ -380,7 +389,7 @@ func (v *verifier) counts() {
 	v.queueCounts()
 }
 
-// The queue side.
+// # The queue side
 
 // heldRows counts the rows of URLs of a crawl that are in a queue or leased.
 type heldRows struct {
