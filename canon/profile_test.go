@@ -192,8 +192,8 @@ func TestHostOfCanonicalForms(t *testing.T) {
 		{"mailto:a//xn--b", "", false},
 	} {
 		got := Host([]byte(c.in))
-		if string(got) != c.host || (got == nil) != (c.host == "") || HasUnicodeHost([]byte(c.in)) != c.unicode {
-			t.Errorf("%q: got host %q, Unicode %t; want %q, %t", c.in, got, HasUnicodeHost([]byte(c.in)), c.host, c.unicode)
+		if string(got) != c.host || (got == nil) != (c.host == "") || hasUnicodeHost([]byte(c.in)) != c.unicode {
+			t.Errorf("%q: got host %q, Unicode %t; want %q, %t", c.in, got, hasUnicodeHost([]byte(c.in)), c.host, c.unicode)
 		}
 	}
 	if Qiita().UnicodeVersion() != uts46.UnicodeVersion || Scrapy().UnicodeVersion() != idna.UnicodeVersion {
@@ -211,7 +211,7 @@ func TestFormsThatDependOnUnicode(t *testing.T) {
 				t.Fatal(err)
 			}
 			form, err := p.AppendCanonical(nil, []byte(raw))
-			if err == nil && !HasUnicodeHost(form) {
+			if err == nil && !hasUnicodeHost(form) {
 				t.Errorf("%s of %q: got %q, which no Unicode version seems to matter for", name, raw, form)
 			}
 		}
