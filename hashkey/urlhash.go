@@ -5,7 +5,8 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/binary"
-	"unsafe"
+
+	"github.com/firstseen/firstseen/internal/zerocopy"
 )
 
 // UrlHash is the SHA-256 of a canonical form, its 32 bytes in digest order.
@@ -24,7 +25,7 @@ type UrlVeryShortHash [8]byte
 func Sum(canonical []byte) UrlHash { return sha256.Sum256(canonical) }
 
 // SumString is [Sum] of a string, without a copy of it.
-func SumString(canonical string) UrlHash { return Sum(bytesOf(canonical)) }
+func SumString(canonical string) UrlHash { return Sum(zerocopy.Bytes(canonical)) }
 
 // SumShort returns the short hash of a canonical form.
 func SumShort(canonical []byte) UrlShortHash { return Sum(canonical).Short() }
@@ -75,6 +76,3 @@ func (h *UrlShortHash) Less(o *UrlShortHash) bool {
 	}
 	return binary.BigEndian.Uint64(h[8:]) < binary.BigEndian.Uint64(o[8:])
 }
-
-// bytesOf views a string as bytes without a copy. Hashing only reads them.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

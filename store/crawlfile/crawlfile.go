@@ -273,7 +273,11 @@ func (n *Counts) count(s store.State) {
 // store.ErrCorrupt if the file is damaged or not whole. Scan calls url for each URL; nil is to
 // count alone.
 func Scan(r io.Reader, url func(store.Entry) error) (n Counts, err error) {
-	rd, err := open(r)
+	br := bufio.NewReaderSize(r, 1<<20)
+	if _, err := br.Peek(len(Magic)); err != nil { // what was cut off so early is no file of another kind
+		return n, (&frame.Reader{R: br, Kind: "crawl file"}).Fill(make([]byte, len(Magic)))
+	}
+	rd, err := open(br)
 	if err != nil {
 		return n, err
 	}
