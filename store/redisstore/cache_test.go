@@ -76,6 +76,7 @@ func TestCacheSavesTheWay(t *testing.T) {
 // TestForgetReachesEveryCache forgets by one daemon what another's cache knows. After it the
 // caches fill again.
 func TestForgetReachesEveryCache(t *testing.T) {
+	t.Parallel()
 	addr := sharedServer(t)
 	items, keys := some(0, 100)
 	for name, sel := range map[string]store.Selection{
@@ -110,6 +111,7 @@ func TestForgetReachesEveryCache(t *testing.T) {
 // TestAForgetterDies leaves a Forget half way: another daemon's cache knows the keys that are forgotten, and not the epochs
 // of their shards.
 func TestAForgetterDies(t *testing.T) {
+	t.Parallel()
 	o := testOptions(sharedServer(t), 8)
 	a, b := open(t, o), open(t, o)
 	defer closeAll(t, a, b)
@@ -133,6 +135,7 @@ func TestAForgetterDies(t *testing.T) {
 
 // TestAFullQueueKeepsTheCache adds to a full queue: keys that were never reported as known come and go, and the cache stays valid.
 func TestAFullQueueKeepsTheCache(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 2))
 	defer s.Close()
 	items, keys := some(0, 100)
@@ -151,6 +154,7 @@ func TestAFullQueueKeepsTheCache(t *testing.T) {
 
 // TestCachesAgreeWithOne compares three daemons whose caches are too small with a set in memory.
 func TestCachesAgreeWithOne(t *testing.T) {
+	t.Parallel()
 	addr := sharedServer(t)
 	o := testOptions(addr, 4)
 	var daemons []*Store

@@ -107,6 +107,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 
 // TestForgottenCrawlsAreSwept leaves nothing of a crawl in the server but numbers and answers.
 func TestForgottenCrawlsAreSwept(t *testing.T) {
+	t.Parallel()
 	o := testOptions(sharedServer(t), 2)
 	o.KeepURLs = true
 	s := open(t, o)
@@ -133,6 +134,7 @@ func TestForgottenCrawlsAreSwept(t *testing.T) {
 
 // TestIdentity prepares a store for another identity.
 func TestIdentity(t *testing.T) {
+	t.Parallel()
 	o := testOptions(sharedServer(t), 2)
 	id := store.Identity{Profile: "qiita", Version: 1, KeyKind: "url-short-hash", Unicode: "15.0.0"}
 	if err := openFor(t, o, id).Close(); err != nil {
@@ -158,6 +160,7 @@ func TestIdentity(t *testing.T) {
 
 // TestAnotherFormatIsRefused opens a store of the format before this one, and of one to come.
 func TestAnotherFormatIsRefused(t *testing.T) {
+	t.Parallel()
 	o := testOptions(sharedServer(t), 2)
 	s := open(t, o)
 	defer s.Close()

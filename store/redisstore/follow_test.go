@@ -13,6 +13,7 @@ import (
 // TestAQueueIsAskedForAfterAClockIsSetBack sets the servers' clock back while a queue waits for its delay. Its state is
 // asked for before the next take: the queue is still served after its delay.
 func TestAQueueIsAskedForAfterAClockIsSetBack(t *testing.T) {
+	t.Parallel()
 	s, at := openWithClock(t, 1)
 	defer s.Close()
 	items := []store.Item{testItem(1, "a"), testItem(2, "a")}
@@ -41,6 +42,7 @@ func TestAQueueIsAskedForAfterAClockIsSetBack(t *testing.T) {
 // TestTheSweepAfterAClockIsSetBack leaves an add and a deletion half done, and sets the servers' clock back: both are finished
 // nevertheless.
 func TestTheSweepAfterAClockIsSetBack(t *testing.T) {
+	t.Parallel()
 	s, at := openWithClock(t, 1)
 	defer s.Close()
 	must(s.Add(t.Context(), "c", []store.Item{testItem(1, "a")}, store.AddOptions{}))(t)
@@ -56,6 +58,7 @@ func TestTheSweepAfterAClockIsSetBack(t *testing.T) {
 
 // TestLeasesAfterAClockIsSetBack sets the servers' clock back while more leases run than a take looks at: each ends after its time.
 func TestLeasesAfterAClockIsSetBack(t *testing.T) {
+	t.Parallel()
 	s, at := openWithClock(t, 1)
 	defer s.Close()
 	items := testItems(0, 200)

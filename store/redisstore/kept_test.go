@@ -10,6 +10,7 @@ import (
 // TestAnswersAreKeptLongEnough repeats a request after others, so that the hash of its answer is replaced. Its key stays new for
 // as long as answers are kept, also if the server's clock is set back.
 func TestAnswersAreKeptLongEnough(t *testing.T) {
+	t.Parallel()
 	s, at := openWithClock(t, 1)
 	defer s.Close()
 	kept := s.opt.answersFor()

@@ -11,6 +11,7 @@ import (
 )
 
 func TestNodesThatBeatAreListed(t *testing.T) {
+	t.Parallel()
 	at := clockAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	o := testOptions(sharedServer(t), 8)
 	o.clock = at.now

@@ -39,6 +39,7 @@ func once(t *testing.T, s *Store) {
 
 // TestTwoForceAtOnce has two daemons queue a completed URL again, step by step at the same time.
 func TestTwoForceAtOnce(t *testing.T) {
+	t.Parallel()
 	addr := sharedServer(t)
 	for _, keep := range []bool{false, true} {
 		o := testOptions(addr, 8)
@@ -69,6 +70,7 @@ func TestTwoForceAtOnce(t *testing.T) {
 // TestACrawlIsForgottenDuringAnAdd leaves a URL in its queue that the seen side doesn't know; it is
 // found again.
 func TestACrawlIsForgottenDuringAnAdd(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	items := []store.Item{testItem(1, "a")}
@@ -81,6 +83,7 @@ func TestACrawlIsForgottenDuringAnAdd(t *testing.T) {
 
 // TestAKeyIsLost loses a key at its home, as a failover may, while its queue has the URL.
 func TestAKeyIsLost(t *testing.T) {
+	t.Parallel()
 	addr := sharedServer(t)
 	for _, keep := range []bool{false, true} {
 		o := testOptions(addr, 8)
@@ -106,6 +109,7 @@ func TestAKeyIsLost(t *testing.T) {
 
 // TestAURLWithoutARecordIsPassedOver has a queue name a URL whose record is gone.
 func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	items := []store.Item{testItem(1, "a"), testItem(2, "a"), testItem(3, "b")}
@@ -129,6 +133,7 @@ func TestAURLWithoutARecordIsPassedOver(t *testing.T) {
 // TestAQueueIsForgottenDuringACappedAdd forgets a URL that is in its queue, and whose key is yet to be
 // confirmed.
 func TestAQueueIsForgottenDuringACappedAdd(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	items := []store.Item{testItem(1, "a")}

@@ -15,6 +15,7 @@ import (
 // TestDaemonsAgreeOnACrawlsProfile sets the profile of crawls on one daemon while another
 // adds their first URL, and asks a third, begun before, and a fourth, begun after.
 func TestDaemonsAgreeOnACrawlsProfile(t *testing.T) {
+	t.Parallel()
 	addr := redisstore.SharedServer(t)
 	daemon := func() *frontier.Frontier {
 		s, err := redisstore.Open(t.Context(), redisstore.Options{Addrs: []string{addr}, Prefix: "profiles:", Shards: 8, Replicas: -1})

@@ -52,6 +52,7 @@ func TestEachTextHasAKey(t *testing.T) {
 // TestTheStoresOwnKeyIsMadeAgain loses the key of the store, with the secret by which queues are spread and the number of
 // shards: the shards have both.
 func TestTheStoresOwnKeyIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	o := testOptions(sharedServer(t), 8)
 	s := open(t, o)
 	ctx := t.Context()

@@ -166,7 +166,7 @@ func (s *Store) entryOf(st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	how := map[store.Outcome]byte{store.Requeue: 0, store.Complete: 1, store.Drop: 2}[st.Outcome] |
 		howAfter*after | howKept*flag(s.opt.KeepURLs) | howChange*flag(st.QueueChange != nil)
-	dst := appendEntry(nil, &store.Item{Key: st.Key, Queue: st.Queue, Priority: priorityOf(st), Meta: st.Meta, URL: st.URL}, h, due, how)
+	dst := appendEntry(nil, &store.Item{Key: st.Key, Queue: st.Queue, Priority: or(st.Priority), Meta: st.Meta, URL: st.URL}, h, due, how)
 	if st.QueueChange != nil {
 		dst = appendChange(dst, st.QueueChange)
 	}
@@ -181,13 +181,6 @@ func dueOf(st *store.Settlement) (ms int64, after byte) {
 	return sched.MsOr(st.Due, 0), 0
 }
 
-func priorityOf(st *store.Settlement) uint8 {
-	if st.Priority == nil {
-		return 0
-	}
-	return *st.Priority
-}
-
 func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	due, after := dueOf(st)
 	flags := uint64(0)
@@ -196,7 +189,7 @@ func appendSettlement(dst []byte, st *store.Settlement) []byte {
 	}
 	dst = appendUint(append(dst, st.Key[:]...), 6, st.Token&tokenMask)
 	dst = append(appendUint(dst, 2, flags), byte(st.Outcome))
-	dst = append(appendUint(dst, 6, uint64(due)), priorityOf(st))
+	dst = append(appendUint(dst, 6, uint64(due)), or(st.Priority))
 	if st.QueueChange != nil {
 		dst = appendChange(dst, st.QueueChange)
 	}
@@ -208,26 +201,26 @@ const maxInt = 1<<53 - 1
 
 // appendChange appends a change of a queue: mask 1 | delay 8 | in flight 8 |
 // blocked until 6 | limit 8 | weight 1 | paused 1 | not before 6. Bit 7 of the mask is
-// Later.
+// Later. A field that the mask lacks means nothing.
 func appendChange(dst []byte, c *store.QueueChange) []byte {
-	mask := len(dst)
-	dst = append(dst, flag(c.Later)<<7)
-	put := func(bit, width int, set bool, v func() int64) {
-		n := uint64(0)
-		if set {
-			dst[mask] |= 1 << bit
-			n = uint64(v())
-		}
-		dst = appendUint(dst, width, n)
+	mask := byte(0)
+	for i, set := range []bool{c.Delay != nil, c.MaxInFlight != nil, c.BlockedUntil != nil, c.Limit != nil, c.Weight != nil, c.Paused != nil, c.NotBefore != nil, c.Later} {
+		mask |= flag(set) << i
 	}
-	put(0, 8, c.Delay != nil, func() int64 { return sched.DurMs(*c.Delay) })
-	put(1, 8, c.MaxInFlight != nil, func() int64 { return int64(*c.MaxInFlight) })
-	put(2, 6, c.BlockedUntil != nil, func() int64 { return sched.Ms(*c.BlockedUntil) })
-	put(3, 8, c.Limit != nil, func() int64 { return min(*c.Limit, maxInt) })
-	put(4, 1, c.Weight != nil, func() int64 { return int64(*c.Weight) })
-	put(5, 1, c.Paused != nil, func() int64 { return int64(flag(*c.Paused)) })
-	put(6, 6, c.NotBefore != nil, func() int64 { return sched.Ms(*c.NotBefore) })
-	return dst
+	dst = appendUint(append(dst, mask), 8, uint64(sched.DurMs(or(c.Delay))))
+	dst = appendUint(dst, 8, uint64(or(c.MaxInFlight)))
+	dst = appendUint(dst, 6, uint64(sched.Ms(or(c.BlockedUntil))))
+	dst = appendUint(dst, 8, uint64(min(or(c.Limit), maxInt)))
+	dst = append(dst, or(c.Weight), flag(or(c.Paused)))
+	return appendUint(dst, 6, uint64(sched.Ms(or(c.NotBefore))))
+}
+
+// or returns what p points to, zero for nil.
+func or[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 // Configure implements store.Store. Settings of a crawl and of the store are kept in every shard.

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,6 +40,7 @@ func only(t testing.TB, s *Store) *redis.Client {
 // TestRetriesAnswerAlike sends every call of an add and of a settlement twice, as after a
 // lost answer.
 func TestRetriesAnswerAlike(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
@@ -79,6 +81,7 @@ func TestRetriesAnswerAlike(t *testing.T) {
 
 // TestADeadDaemonsStepIsFinished leaves an add between its two steps.
 func TestADeadDaemonsStepIsFinished(t *testing.T) {
+	t.Parallel()
 	addr := sharedServer(t)
 	for _, cap := range []int64{0, 5} {
 		s := open(t, testOptions(addr, 8))
@@ -122,8 +125,10 @@ func TestTheSweeperFinishesSteps(t *testing.T) {
 	defer s.Close()
 	begin(t, s, store.AddOptions{}, testItems(0, 3)...)
 	begin(t, s, store.AddOptions{MaxPerQueue: 5}, testItems(3, 2)...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for together, others := outboxes(t, s); together+others > 0; together, others = outboxes(t, s) {
-		must(true, async.Sleep(t.Context(), 20*time.Millisecond))(t)
+		must(true, async.Sleep(ctx, 20*time.Millisecond))(t)
 	}
 	wantHeld(t, s, 5)
 	if n := len(takeAll(t, s)); n != 5 {
@@ -134,6 +139,7 @@ func TestTheSweeperFinishesSteps(t *testing.T) {
 // TestAFinishedStepIsntDoneAgain loses only the last word of an add: that its outbox can
 // be emptied.
 func TestAFinishedStepIsntDoneAgain(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
@@ -155,6 +161,7 @@ func TestAFinishedStepIsntDoneAgain(t *testing.T) {
 // TestAFinishedStepIsKnownForLong lets the time pass for which answers are kept, before what a step
 // left in its outbox is found.
 func TestAFinishedStepIsKnownForLong(t *testing.T) {
+	t.Parallel()
 	addr := sharedServer(t)
 	for name, add := range map[string]func(t *testing.T, s *Store, it store.Item) []*step{
 		"add": func(t *testing.T, s *Store, it store.Item) []*step {
@@ -269,6 +276,7 @@ func TestAnswersOutliveRecovery(t *testing.T) {
 // TestPendingIsNeitherNewNorDuplicate offers a key that a capped add has yet to
 // decide.
 func TestPendingIsNeitherNewNorDuplicate(t *testing.T) {
+	t.Parallel()
 	o := testOptions(sharedServer(t), 8)
 	s := open(t, o)
 	defer s.Close()
@@ -289,6 +297,7 @@ func TestPendingIsNeitherNewNorDuplicate(t *testing.T) {
 // TestNoAnswerWithoutReplica asks for a replica where there is none, for new keys and known
 // ones.
 func TestNoAnswerWithoutReplica(t *testing.T) {
+	t.Parallel()
 	o := testOptions(sharedServer(t), 8)
 	s := open(t, o)
 	must(s.Add(t.Context(), "c", []store.Item{testItem(1, "a")}, store.AddOptions{}))(t)
@@ -324,6 +333,7 @@ func TestNoAnswerWithoutReplica(t *testing.T) {
 // TestATakeSentAgain sends a take twice, as after a lost answer: the leases are given back, and the URLs leased once more by
 // the same call of Take. It counts one lease, and a lease that was given to another in the meantime stays.
 func TestATakeSentAgain(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	ctx := t.Context()
@@ -365,6 +375,7 @@ func TestATakeSentAgain(t *testing.T) {
 // TestATakeOfSlowServersEnds holds that a take does not ask further shards while its first leases run out: it returns what it
 // has, and that there is more.
 func TestATakeOfSlowServersEnds(t *testing.T) {
+	t.Parallel()
 	o := testOptions(sharedServer(t), 8)
 	o.waitTimeout = 1 // any server is slow
 	s := open(t, o)
@@ -386,6 +397,7 @@ func TestATakeOfSlowServersEnds(t *testing.T) {
 // TestALateEndChangesNothing has a daemon end a capped add so late that the key was forgotten and is being added
 // again, by a step of its own: that step stays, and only one of the two says "new" of the second.
 func TestALateEndChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
@@ -415,6 +427,7 @@ func TestALateEndChangesNothing(t *testing.T) {
 // TestACompletedURLKeepsItsKey loses the last message of a capped add, whose URL is fetched and completed before
 // anybody meets the step: the key stays known (it was taken back, and the URL fetched again).
 func TestACompletedURLKeepsItsKey(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()
@@ -432,6 +445,7 @@ func TestACompletedURLKeepsItsKey(t *testing.T) {
 
 // TestWhatIsOnItsWayIsHeld stops an add between its scripts: the crawl isn't finished.
 func TestWhatIsOnItsWayIsHeld(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	o := begin(t, s, store.AddOptions{}, testItem(1, "a"))
@@ -446,6 +460,7 @@ func TestWhatIsOnItsWayIsHeld(t *testing.T) {
 // TestQueuesThatShareAHash makes two queues with the same hash, as chance may: both take URLs, and a deletion of one leaves the
 // other.
 func TestQueuesThatShareAHash(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 8))
 	defer s.Close()
 	ctx := t.Context()

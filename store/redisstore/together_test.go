@@ -57,6 +57,7 @@ func testItems(from, n int) (items []store.Item) {
 
 // TestStepsEndTogether ends all steps of an add at once, and of another add one, then two that do not all exist any more, late.
 func TestStepsEndTogether(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	ctx := t.Context()
@@ -83,6 +84,7 @@ func TestStepsEndTogether(t *testing.T) {
 
 // TestSomeStepsEndTwice records two steps together, and ends one of them, after a first try that was cancelled: the other one stays.
 func TestSomeStepsEndTwice(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	o := begin(t, s, store.AddOptions{}, testItems(0, 2)...)
@@ -154,6 +156,7 @@ func TestAStepTogetherIsFound(t *testing.T) {
 
 // TestAnOutboxStaysSmall leaves more steps than are recorded together, and some that are too large: all are found, and finished.
 func TestAnOutboxStaysSmall(t *testing.T) {
+	t.Parallel()
 	s := open(t, testOptions(sharedServer(t), 1))
 	defer s.Close()
 	ctx := t.Context()
@@ -187,6 +190,7 @@ func TestAnOutboxStaysSmall(t *testing.T) {
 // TestListsOfLeases takes leases together, settles some and extends others: each of the rest runs out at its time. The lists of a
 // crawl are deleted with its last lease.
 func TestListsOfLeases(t *testing.T) {
+	t.Parallel()
 	s, at := openWithClock(t, 1)
 	defer s.Close()
 	ctx := t.Context()
