@@ -4,9 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"math"
+	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/firstseen/firstseen/store"
 )
+
+// The way of an offered URL, of one call and one crawl: identify it, and refuse it for its form;
+// reserve a place in the table of query strings (trap.go); add it to the store, the one step that
+// decides; answer, and return the places of what is not new. Nothing on this way asks twice: the call
+// knows its crawls (parts) before it begins.
 
 // Add offers one URL of the crawl of [Options.Crawl]. It is AddBatch for one.
 func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
@@ -27,203 +39,304 @@ func (f *Frontier) Add(ctx context.Context, url string) (Result, error) {
 // redisstore each of them whole or not at all): adding them again is safe, and
 // may answer "duplicate" for URLs that are queued already.
 func (f *Frontier) AddBatch(ctx context.Context, urls []Link) ([]Result, error) {
-	if err := f.enter(); err != nil {
-		return nil, err
-	}
-	defer f.leave()
-	if err := f.settleCrawls(ctx, len(urls), func(i int) *Link { return &urls[i] }); err != nil {
-		return nil, err
-	}
-	results, w := make([]Result, len(urls)), f.spaces.get(len(urls))
-	f.prepareAll(urls, results, w.offers)
-	if err := f.addOffers(ctx, w, w.offers); err != nil {
-		return nil, err
-	}
-	if err := f.addProbes(ctx, w.offers); err != nil {
-		return nil, err
-	}
-	f.spaces.put(w)
-	return results, nil
+	return f.offer(ctx, urls, true, func(ctx context.Context, w *workspace) error {
+		if err := f.add(ctx, w); err != nil {
+			return err
+		}
+		return f.addProbes(ctx, w)
+	})
 }
 
 // See records URLs as seen without queueing them, and answers as AddBatch does:
 // a duplicate filter for crawlers that keep their own queue. Of any number of
 // concurrent calls one gets New.
 func (f *Frontier) See(ctx context.Context, urls []Link) ([]Result, error) {
-	if err := f.enter(); err != nil {
-		return nil, err
-	}
-	defer f.leave()
-	if err := f.settleCrawls(ctx, len(urls), func(i int) *Link { return &urls[i] }); err != nil {
-		return nil, err
-	}
-	results, w := make([]Result, len(urls)), f.spaces.get(len(urls))
-	f.prepareAll(urls, results, w.offers)
-	for i := range w.offers {
-		w.offers[i].item.Queue, w.offers[i].item.Force = "", false
-	}
-	if err := f.addOffers(ctx, w, w.offers); err != nil {
-		return nil, err
-	}
-	f.spaces.put(w)
-	return results, nil
-}
-
-// addOffers stores prepared offers, each crawl in a step of its own, and fills in
-// their results.
-func (f *Frontier) addOffers(ctx context.Context, w *workspace, offers []offer) error {
-	groups := groupByCrawl(offers)
-	return stepPerCrawl(ctx, groups, func(ctx context.Context, group []offer) (func(), error) {
-		own := w
-		if len(groups) > 1 {
-			own = &workspace{}
+	return f.offer(ctx, urls, true, func(ctx context.Context, w *workspace) error {
+		for i := range w.offers {
+			w.offers[i].item.Queue, w.offers[i].item.Force = "", false
 		}
-		if err := f.addToCrawl(ctx, own, group); err != nil {
-			return nil, err
-		}
-		return func() { f.report(group) }, nil
+		return f.add(ctx, w)
 	})
-}
-
-// groupByCrawl returns the offers of each crawl, in the order of its first offer.
-// The order within a crawl is kept.
-func groupByCrawl(offers []offer) [][]offer {
-	if len(offers) == 0 {
-		return nil
-	}
-	same := 1
-	for same < len(offers) && offers[same].crawl.stored == offers[0].crawl.stored {
-		same++
-	}
-	if same == len(offers) {
-		return [][]offer{offers}
-	}
-	places := make(map[string]int)
-	var groups [][]offer
-	for i := range offers {
-		o := &offers[i]
-		place, ok := places[o.crawl.stored]
-		if !ok {
-			place = len(groups)
-			places[o.crawl.stored] = place
-			groups = append(groups, nil)
-		}
-		groups[place] = append(groups[place], *o)
-	}
-	return groups
-}
-
-func (f *Frontier) addToCrawl(ctx context.Context, w *workspace, offers []offer) error {
-	counts := queryCounts{f: f, offers: offers}
-	if err := counts.count(ctx); err != nil {
-		counts.settle(false)
-		return err
-	}
-	items, places, wantFirst := w.itemsOf(offers)
-	verdicts, err := f.storeAdd(ctx, offers[0].crawl, items, wantFirst)
-	if err != nil {
-		counts.settle(false)
-		return err
-	}
-	queued := false
-	for i, v := range verdicts {
-		offers[places[i]].result.take(v)
-		queued = queued || v.Status == store.New || v.Requeued
-	}
-	counts.settle(true)
-	if queued {
-		f.rooms.wake(offers[0].crawl.name)
-	}
-	return nil
-}
-
-func (f *Frontier) storeAdd(ctx context.Context, c crawl, items []store.Item, wantFirst bool) ([]store.Verdict, error) {
-	if len(items) == 0 {
-		return nil, nil
-	}
-	verdicts, err := f.store.Add(ctx, c.stored, items, store.AddOptions{
-		MaxPerQueue: f.opt.MaxPerQueue,
-		MaxHeld:     f.opt.MaxHeld,
-		WantFirst:   wantFirst,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot add %d URLs to crawl %q: %w", len(items), c.name, err)
-	}
-	return verdicts, nil
-}
-
-func (r *Result) take(v store.Verdict) {
-	switch v.Status {
-	case store.New:
-		r.Status = StatusNew
-	case store.Duplicate:
-		r.Status, r.Requeued, r.First, r.SeenIn = StatusDuplicate, v.Requeued, v.First, v.SeenIn
-	case store.Damaged:
-		r.refuse(ReasonDamaged)
-	default:
-		r.refuse(ReasonFull)
-	}
-}
-
-// report counts refusals and calls the hook with the result of each offer.
-func (f *Frontier) report(offers []offer) {
-	for i := range offers {
-		o := &offers[i]
-		if o.result.Status == StatusRefused {
-			f.refused.add(o.crawl.name, o.result.Reason, o.url.URL)
-		}
-		if f.opt.OnEvent != nil {
-			f.emit(o.event())
-		}
-	}
-}
-
-func (o *offer) event() Event {
-	e := Event{Kind: EventAdded, Crawl: o.crawl.name, Queue: o.result.Queue, URL: o.url.URL,
-		Canonical: o.result.Canonical, Key: o.result.Key, Reason: o.result.Reason}
-	switch {
-	case o.result.Status == StatusRefused:
-		e.Kind = EventRefused
-	case o.result.Status == StatusDuplicate && !o.result.Requeued:
-		e.Kind = EventDuplicate
-	}
-	return e
 }
 
 // Peek answers as See would, and records nothing: New for a URL that was never seen, also if the
 // batch has it twice. The query trap does not count the URLs.
 func (f *Frontier) Peek(ctx context.Context, urls []Link) ([]Result, error) {
+	return f.offer(ctx, urls, false, func(ctx context.Context, w *workspace) error {
+		for i := range w.offers {
+			o := &w.offers[i]
+			if o.result.Status == StatusRefused {
+				continue
+			}
+			e, known, err := f.known(ctx, w.crawl, o)
+			if err != nil {
+				return err
+			}
+			if o.result.Status = StatusNew; known {
+				o.result.Status = StatusDuplicate
+				if o.wantFirst {
+					o.result.First = e.URL
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// offer prepares the URLs of each crawl, and has do answer them. With claim they are to be recorded.
+func (f *Frontier) offer(ctx context.Context, urls []Link, claim bool, do func(context.Context, *workspace) error) ([]Result, error) {
 	if err := f.enter(); err != nil {
 		return nil, err
 	}
 	defer f.leave()
-	for i := range urls {
-		if i > 0 && urls[i].Crawl == urls[i-1].Crawl {
-			continue
-		}
-		if err := f.learn(ctx, urls[i].Crawl); err != nil {
-			return nil, err
+	parts, invalid, err := f.parts(ctx, len(urls), func(i int) string { return urls[i].Crawl }, claim)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(urls))
+	for _, i := range invalid {
+		if results[i].refuse(ReasonCrawl); claim {
+			f.refused.add("", ReasonCrawl, urls[i].URL)
 		}
 	}
-	results, w := make([]Result, len(urls)), f.spaces.get(len(urls))
-	f.prepareAll(urls, results, w.offers)
+	err = eachPart(ctx, parts, func(ctx context.Context, p part) error {
+		w := f.workspace(p.crawl, p.n)
+		f.prepare(w, urls, results, &p)
+		if err := do(ctx, w); err != nil {
+			return err // and the store may still read w
+		}
+		f.keepWorkspace(w)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// add stores prepared offers in one step and completes their results.
+func (f *Frontier) add(ctx context.Context, w *workspace) error {
+	places, err := f.reserveQueries(ctx, w)
+	if err != nil {
+		return err
+	}
+	err = f.addItems(ctx, w)
+	f.queries.release(slices.DeleteFunc(places, func(p queryPlace) bool { return w.offers[p.at].result.Status == StatusNew }))
+	if err != nil {
+		return err
+	}
 	for i := range w.offers {
-		o, r := &w.offers[i], &results[i]
+		if o := &w.offers[i]; o.result.Status == StatusRefused {
+			f.refused.add(w.crawl.name, o.result.Reason, o.url.URL)
+		}
+	}
+	return nil
+}
+
+// addItems adds the offers that are not refused to the store, and takes over its verdicts.
+func (f *Frontier) addItems(ctx context.Context, w *workspace) error {
+	opt := store.AddOptions{MaxPerQueue: f.opt.MaxPerQueue, MaxHeld: f.opt.MaxHeld}
+	w.items = w.items[:0]
+	for i := range w.offers {
+		if o := &w.offers[i]; o.result.Status != StatusRefused {
+			w.items = append(w.items, o.item)
+			opt.WantFirst = opt.WantFirst || o.wantFirst
+		}
+	}
+	if len(w.items) == 0 {
+		return nil
+	}
+	verdicts, err := f.store.Add(ctx, w.crawl.stored, w.items, opt)
+	if err != nil {
+		return fmt.Errorf("cannot add %d URLs to crawl %q: %w", len(w.items), w.crawl.name, err)
+	}
+	queued := false
+	for i := range w.offers {
+		r := w.offers[i].result
 		if r.Status == StatusRefused {
 			continue
 		}
-		e, err := f.store.Lookup(ctx, o.crawl.stored, o.item.Key)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
+		v := &verdicts[0]
+		verdicts = verdicts[1:]
+		switch v.Status {
+		case store.New:
 			r.Status = StatusNew
-		case err != nil:
-			return nil, fmt.Errorf("cannot look up %q: %w", o.url.URL, err)
+		case store.Duplicate:
+			r.Status, r.Requeued, r.First, r.SeenIn = StatusDuplicate, v.Requeued, v.First, v.SeenIn
+		case store.Damaged:
+			r.refuse(ReasonDamaged)
 		default:
-			if r.Status = StatusDuplicate; !o.url.SkipFirst {
-				r.First = e.URL
-			}
+			r.refuse(ReasonFull)
+		}
+		queued = queued || v.Status == store.New || v.Requeued
+	}
+	if queued {
+		f.rooms.wake(w.crawl.name)
+	}
+	return nil
+}
+
+// known looks up an offer.
+func (f *Frontier) known(ctx context.Context, c *crawl, o *offer) (e store.Entry, known bool, err error) {
+	e, err = f.store.Lookup(ctx, c.stored, o.item.Key)
+	if errors.Is(err, store.ErrNotFound) {
+		return e, false, nil
+	}
+	if err != nil {
+		return e, false, fmt.Errorf("cannot look up %q: %w", o.url.URL, err)
+	}
+	return e, true, nil
+}
+
+// offer is a URL on its way into the store: the answer so far, and the item
+// that will be stored if it isn't refused.
+type offer struct {
+	url    *Link
+	result *Result
+	// wantFirst is the opposite of url.SkipFirst, here since a walk over the links costs more.
+	wantFirst bool
+	item      store.Item
+	path      uint64 // what the table of query strings counts it by; 0 if it does not
+}
+
+// workspace is what a call needs for the offers of one crawl, about 250 bytes a URL, kept in
+// Frontier.spaces for the next one.
+type workspace struct {
+	crawl  *crawl
+	offers []offer
+	items  []store.Item
+}
+
+// maxPooledBatch is the largest batch whose workspace is kept.
+const maxPooledBatch = 1 << 14
+
+// workspace returns one with n empty offers, and room for as many items.
+func (f *Frontier) workspace(c *crawl, n int) *workspace {
+	w, ok := f.spaces.Get().(*workspace)
+	if !ok || cap(w.offers) < n {
+		w = &workspace{offers: make([]offer, n), items: make([]store.Item, 0, n)}
+	}
+	w.crawl, w.offers = c, w.offers[:n]
+	return w
+}
+
+// keepWorkspace keeps one that is no longer used, without the URLs in it.
+func (f *Frontier) keepWorkspace(w *workspace) {
+	if cap(w.offers) <= maxPooledBatch {
+		clear(w.offers)
+		clear(w.items)
+		f.spaces.Put(w)
+	}
+}
+
+const (
+	// parallelFrom is the batch size from which on URLs are canonicalized on
+	// several cores: below it starting goroutines costs more than it saves.
+	parallelFrom = 512
+	chunkSize    = 256
+)
+
+// prepare makes offers of a call's URLs of one crawl: form, key, queue, item, and every refusal that
+// needs no knowledge of other URLs.
+func (f *Frontier) prepare(w *workspace, urls []Link, results []Result, p *part) {
+	chunk := func(from, to int) {
+		id := f.identifier(w.crawl)
+		for i := from; i < to; i++ {
+			o, at := &w.offers[i], p.place(i)
+			o.url, o.result, o.wantFirst = &urls[at], &results[at], !urls[at].SkipFirst
+			f.prepareOne(&id, o)
 		}
 	}
-	f.spaces.put(w)
-	return results, nil
+	workers := min(runtime.GOMAXPROCS(0), p.n/chunkSize)
+	if p.n < parallelFrom || workers < 2 {
+		chunk(0, p.n)
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for to := int(next.Add(chunkSize)); to-chunkSize < p.n; to = int(next.Add(chunkSize)) {
+				chunk(to-chunkSize, min(to, p.n))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (f *Frontier) prepareOne(id *identifier, o *offer) {
+	u, r := o.url, o.result
+	if !id.identify(u, r) {
+		return
+	}
+	if reason := f.refusal(r.Canonical, u); reason != "" {
+		r.refuse(reason)
+		return
+	}
+	o.item = id.item(u, r)
+	if !u.SkipTraps {
+		o.path = f.queries.pathOf(id.crawl, r.Canonical)
+	}
+	if f.opt.Lower != nil {
+		o.item.Priority = max(o.item.Priority, 1)
+		if !u.SkipTraps && f.opt.Lower(r.Canonical, false) {
+			o.item.Priority = 0
+		}
+	}
+}
+
+// refusal returns the reason to refuse a URL by its form and depth, or "".
+func (f *Frontier) refusal(canonical string, u *Link) Reason {
+	if f.opt.MaxDepth > 0 && u.Depth > f.opt.MaxDepth {
+		return ReasonDepth
+	}
+	if !f.opt.Traps.Off && !u.SkipTraps {
+		if reason := f.opt.Traps.check(canonical); reason != "" {
+			return reason
+		}
+	}
+	if f.excluded(canonical) {
+		return ReasonExcluded
+	}
+	return ""
+}
+
+func (f *Frontier) excluded(canonical string) bool {
+	return f.opt.Exclude != nil && f.opt.Exclude(canonical)
+}
+
+func (r *Result) refuse(reason Reason) { r.Status, r.Reason = StatusRefused, reason }
+
+// probePrefix begins the discriminator of a probe (Options.Probe); the spelling follows.
+const probePrefix = "probe:"
+
+// addProbes queues a share of the duplicates under their own spelling. A spelling is chosen
+// by its hash, so always or never, and its discriminator makes it new once.
+func (f *Frontier) addProbes(ctx context.Context, w *workspace) error {
+	if f.opt.Probe <= 0 {
+		return nil
+	}
+	var urls []Link
+	for i := range w.offers {
+		o := &w.offers[i]
+		if o.result.Status == StatusDuplicate && o.url.Discriminator == "" && isProbed(o.url.URL, f.opt.Probe) {
+			u := *o.url
+			u.Discriminator, u.Force = probePrefix+u.URL, false
+			urls = append(urls, u)
+		}
+	}
+	if len(urls) == 0 {
+		return nil
+	}
+	probes := &workspace{crawl: w.crawl, offers: make([]offer, len(urls))}
+	f.prepare(probes, urls, make([]Result, len(urls)), &part{n: len(urls)})
+	return f.add(ctx, probes)
+}
+
+// isProbed reports whether a spelling is of the share that is probed.
+func isProbed(spelling string, share float64) bool {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(spelling)) // never fails
+	hi, lo := bits.Mul64(h.Sum64(), 0x9e3779b97f4a7c15)
+	return share >= 1 || float64(hi^lo) < share*math.MaxUint64
 }

@@ -67,11 +67,13 @@ func TestUnicodeHostsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		urls := []Link{{URL: "http://bücher.de/", Crawl: name}, {URL: "http://a.de/ü#xn--", Crawl: name}, {URL: "ws://bücher.de/", Crawl: name}}
-		offers := make([]offer, len(urls))
-		f.prepareAll(urls, make([]Result, len(urls)), offers)
+		c, err := f.crawl(t.Context(), name, false)
+		must(t, err)
+		w := f.workspace(c, len(urls))
+		f.prepare(w, urls, make([]Result, len(urls)), &part{n: len(urls)})
 		maps := name != "none"
 		for i, want := range []bool{maps, false, maps && name != "qiita"} { // which refuses ws
-			if got := offers[i].item.UnicodeHost; got != want {
+			if got := w.offers[i].item.UnicodeHost; got != want {
 				t.Errorf("%s of %s: got a Unicode host %t; want %t", name, urls[i].URL, got, want)
 			}
 		}

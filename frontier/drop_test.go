@@ -24,18 +24,14 @@ func dieHolding(t *testing.T, f *Frontier, times int) {
 
 func TestKillerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var dropped []Event
-		f := open(t, Options{Delay: -1, OnEvent: func(e Event) {
-			if e.Kind == EventDropped {
-				dropped = append(dropped, e)
-			}
-		}})
+		var gone []dropped
+		f := open(t, Options{Delay: -1, Logger: onDrop(func(d dropped) { gone = append(gone, d) })})
 		const url = "http://a.example/crash"
 		addOne(t, f, Link{URL: url, Depth: 3})
 		dieHolding(t, f, 10)
 		leaseNone(t, f)
-		if len(dropped) != 1 || dropped[0].URL != url || dropped[0].Reason != ReasonExpired {
-			t.Errorf("got %+v dropped; want %s, for its leases", dropped, url)
+		if len(gone) != 1 || gone[0].url != url || gone[0].reason != ReasonExpired {
+			t.Errorf("got %+v dropped; want %s, for its leases", gone, url)
 		}
 		want := Refusal{Crawl: store.DefaultCrawl, Reason: ReasonExpired, Count: 1, Examples: []string{url}}
 		if got := slices.Collect(f.Refusals()); len(got) != 1 || got[0].Count != 1 || got[0].Reason != want.Reason || !slices.Equal(got[0].Examples, want.Examples) {

@@ -31,15 +31,8 @@ func TestExcludedLater(t *testing.T) {
 	for _, crawl := range []string{"", "plain", "whatwg"} {
 		synctest.Test(t, func(t *testing.T) {
 			list := &changingList{}
-			var mu sync.Mutex
-			var dropped []Event
-			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list.Excluded, OnEvent: func(e Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				if e.Kind == EventDropped {
-					dropped = append(dropped, e)
-				}
-			}})
+			var gone []dropped
+			f := openKeep(t, true, Options{Crawl: crawl, Delay: -1, Exclude: list.Excluded, Logger: onDrop(func(d dropped) { gone = append(gone, d) })})
 			exact(t, f, "plain")
 			if crawl == "whatwg" {
 				must(t, f.SetCrawlProfile(bg, crawl, canon.WHATWG()))
@@ -73,11 +66,11 @@ func TestExcludedLater(t *testing.T) {
 			leaseNone(t, f)
 			synctest.Wait()
 			var urls []string
-			for _, e := range dropped {
-				if e.Reason != ReasonExcluded {
-					t.Errorf("got %+v; want it dropped as excluded", e)
+			for _, d := range gone {
+				if d.reason != ReasonExcluded {
+					t.Errorf("got %+v; want it dropped as excluded", d)
 				}
-				urls = append(urls, e.URL)
+				urls = append(urls, d.url)
 			}
 			slices.Sort(urls)
 			if want := []string{"http://a.example/secret/1", "http://a.example/secret/2", "http://a.example/secret/leased", "http://b.example/secret/1"}; !slices.Equal(urls, want) {
@@ -154,11 +147,7 @@ func TestCloseWhileExcludedAreDropped(t *testing.T) {
 	list := &changingList{}
 	first := make(chan struct{})
 	var once sync.Once
-	f, err := New(memstore.New(memstore.Options{}), Options{Delay: -1, Exclude: list.Excluded, OnEvent: func(e Event) {
-		if e.Kind == EventDropped {
-			once.Do(func() { close(first) })
-		}
-	}})
+	f, err := New(memstore.New(memstore.Options{}), Options{Delay: -1, Exclude: list.Excluded, Logger: onDrop(func(dropped) { once.Do(func() { close(first) }) })})
 	must(t, err)
 	urls := make([]Link, 20_000)
 	for i := range urls {
@@ -194,4 +183,22 @@ func TestMaxExpiredOfARequest(t *testing.T) {
 			t.Error("it was handed out; want it dropped by the default bound of 2")
 		}
 	})
+}
+
+// TestExcludedByTheProfileOfItsCrawl: a frontier that leases of all crawls judges a URL by the profile
+// that another frontier gave its crawl.
+func TestExcludedByTheProfileOfItsCrawl(t *testing.T) {
+	const url = "http://a.example/?b=1&a=2" // which qiita sorts
+	s := memstore.New(memstore.Options{})
+	all := openOn(t, s, Options{Crawl: "*", Delay: -1, Logger: onDrop(func(dropped) {}), Exclude: func(form string) bool { return form == url }})
+	other := openOn(t, s, Options{Delay: -1})
+	must(t, other.SetCrawlProfile(bg, "news", canon.WHATWG()))
+	addAll(t, other, Link{URL: url, Crawl: "news"}, Link{URL: url})
+	if l := leaseOne(t, all); l.Crawl != store.DefaultCrawl {
+		t.Errorf("got %s of crawl %s; want that of the other crawl excluded", l.URL, l.Crawl)
+	}
+	leaseNone(t, all)
+	if st, err := all.Stats(bg, "news"); err != nil || st.Dropped != 1 {
+		t.Errorf("got %+v, %v; want it dropped", st, err)
+	}
 }

@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,7 +79,7 @@ func TestProbes(t *testing.T) {
 			if spellings[l.URL] {
 				t.Errorf("%s was handed out twice", l.URL)
 			}
-			if l.IsProbe() {
+			if strings.HasPrefix(l.Discriminator, probePrefix) {
 				probes, spellings[l.URL] = probes+1, true
 			}
 			must(t, f.Done(bg, l))

@@ -2,7 +2,9 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,29 +13,74 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// ErrStale is returned for a lease that is over: it expired and the URL was
+// leased again, or the URL was settled, forgotten or overwritten. The lease
+// was not changed. After Close, every method returns store.ErrClosed.
+var ErrStale = errors.New("the lease is over")
+
 // Frontier is a durable queue of URLs that takes each URL once. See the
 // package comment. All methods are safe for concurrent use.
+//
+// A frontier keeps no state of URLs: that is the store's, and each call is one step of the store for each crawl
+// that it names. What the frontier has beside it can be lost: the comments say whose each field is. No
+// mutex of a part is held during a step of the store, nor while that of another part is taken, but for
+// rooms, which locks the lines of callers.
 type Frontier struct {
-	opt     Options
-	profile atomic.Pointer[canon.Profile]
-	// hostHidden is set if the profile's forms are no place to read a host from.
-	hostHidden bool
-	store      store.Store
-	clock      func() time.Time // the wall clock; tests set it
+	// Set by New alone.
+	opt   Options
+	store store.Store
+	poll  time.Duration    // how often waiting callers ask the store again; 0 for never
+	clock func() time.Time // the wall clock; tests set it
 
-	crawls  crawlTable
-	queries *queryTrap    // nil when off
-	poll    time.Duration // how often waiting callers ask the store again; 0 for never
-	refused refusals
-	purges  purges
-	spaces  workspaces
-	rooms   rooms // callers that wait for leases
+	profile atomic.Pointer[canon.Profile] // replaced by SetProfile
+
+	// Each with a mutex of its own.
+	crawls  crawls     // the profiles of crawls
+	queries *queryTrap // counts of query strings; nil when off
+	refused refusals   // counts of URLs that were refused, or dropped by the frontier
+	purges  purges     // queues from which excluded URLs are being dropped
+	rooms   rooms      // callers that wait for leases
+
+	spaces sync.Pool // of *workspace, each of one step at a time
 
 	mu      sync.Mutex
-	closed  bool
-	working sync.WaitGroup // calls and goroutines under way
+	closed  bool           // guarded by mu
+	working sync.WaitGroup // calls and goroutines under way; no call begins after closed is set
 	closing chan struct{}  // closed by Close
 }
+
+// Interface is what a crawler's loop needs of a frontier, wherever that is: in
+// the process (*Frontier) or behind a daemon (*client.Client, in
+// frontier/client). A crawler written against it moves from one to the other
+// by its constructor and its options. Methods for operators are left
+// out.
+//
+// The methods are described at [Frontier]. Package client describes what
+// happens if an answer is lost ([Result.Resent]).
+type Interface interface {
+	Add(ctx context.Context, url string) (Result, error)
+	AddBatch(ctx context.Context, urls []Link) ([]Result, error)
+	See(ctx context.Context, urls []Link) ([]Result, error)
+
+	Next(ctx context.Context) (*Lease, error)
+	Leases(ctx context.Context) iter.Seq2[*Lease, error]
+	Lease(ctx context.Context, req LeaseRequest) (leases []*Lease, next time.Time, err error)
+
+	Done(ctx context.Context, l *Lease) error
+	Retry(ctx context.Context, l *Lease, at time.Time) (again bool, err error)
+	Recrawl(ctx context.Context, l *Lease, at time.Time) error
+	Drop(ctx context.Context, l *Lease) error
+	Release(ctx context.Context, l *Lease) error
+	Redirect(ctx context.Context, l *Lease, target string) (Redirection, error)
+	Settle(ctx context.Context, settlements []Settlement) ([]Settled, error)
+
+	Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error
+	Lookup(ctx context.Context, u Link) (Entry, error)
+	Stats(ctx context.Context, crawl string) (store.Stats, error)
+	Close() error
+}
+
+var _ Interface = (*Frontier)(nil)
 
 // New returns a frontier on a store, which stays the caller's: close the frontier first,
 // and then the store. A new store takes its identity, durably, from the first frontier on it.
@@ -46,21 +93,11 @@ func New(s store.Store, opt Options) (*Frontier, error) {
 	}
 	opt = opt.withDefaults()
 	opt.Profile = opt.Profile.WithListsOf(s.Identity().Profile)
-	f := &Frontier{
-		opt:        opt,
-		hostHidden: hidesHost(opt.Profile),
-		store:      s,
-		clock:      time.Now,
-		crawls:     crawlTable{all: opt.Profile.Name() == "none", unnamed: oneCrawl(opt.Crawl)},
-		closing:    make(chan struct{}),
-	}
+	f := &Frontier{opt: opt, store: s, clock: time.Now, queries: newQueryTrap(opt.Traps), closing: make(chan struct{})}
 	if shared, ok := s.(interface{ Shared() bool }); ok && shared.Shared() {
 		f.poll = pollEvery
 	}
 	f.profile.Store(opt.Profile)
-	if !opt.Traps.Off {
-		f.queries = newQueryTrap(opt.Traps.Queries)
-	}
 	if err := f.start(context.Background()); err != nil {
 		return nil, fmt.Errorf("cannot make frontier: %w", err)
 	}
@@ -76,7 +113,7 @@ func (f *Frontier) start(ctx context.Context) error {
 	if err := f.crawls.load(ctx, f.store); err != nil {
 		return err
 	}
-	if _, err := f.stored(ctx, f.opt.Crawl); err != nil {
+	if _, err := f.crawlOrAll(ctx, f.opt.Crawl); err != nil {
 		return err
 	}
 	if f.opt.SeenFor > 0 {

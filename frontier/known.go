@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,21 +42,17 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 		return nil, err
 	}
 	defer f.leave()
-	if err := f.settleCrawls(ctx, len(known), func(i int) *Link { return &known[i].Link }); err != nil {
+	parts, invalid, err := f.parts(ctx, len(known), func(i int) string { return known[i].Crawl }, true)
+	if err != nil {
 		return nil, err
 	}
 	results := make([]Result, len(known))
-	var byCrawl putsByCrawl
-	p := preparer{f: f}
-	for i := range known {
-		o := offer{url: &known[i].Link, result: &results[i]}
-		if p.identifyKnown(&o) {
-			byCrawl.put(&p, &o, &known[i])
-		} else {
-			f.report([]offer{o})
-		}
+	for _, i := range invalid {
+		results[i].refuse(ReasonCrawl)
+		f.refused.add("", ReasonCrawl, known[i].URL)
 	}
-	if err := stepPerCrawl(ctx, byCrawl.all, f.put); err != nil {
+	err = eachPart(ctx, parts, func(ctx context.Context, p part) error { return f.putPart(ctx, &p, known, results) })
+	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -65,122 +62,141 @@ func (f *Frontier) Put(ctx context.Context, known []Known) ([]Result, error) {
 	return results, nil
 }
 
-// identifyKnown makes the item of a known URL, or refuses it.
-func (p *preparer) identifyKnown(o *offer) bool {
-	if !p.resolve(o.url.Crawl) {
-		o.result.refuse(ReasonCrawl)
-		return false
-	}
-	o.crawl = p.crawl
-	if !p.canonicalize(o) {
-		return false
-	}
-	if p.f.excluded(o.result.Canonical) {
-		o.result.refuse(ReasonExcluded)
-		return false
-	}
-	p.fill(o)
-	return true
+// put is one known URL on its way into the store.
+type put struct {
+	known  *Known
+	result *Result
+	store.Settlement
 }
 
-// puts are the settlements of one crawl, each with its result.
-type puts struct {
-	stored      string // the crawl
-	settlements []store.Settlement
-	results     []*Result
-	moved       []moved
-	events      []Event
-}
-
-func (p *puts) add(r *Result, s store.Settlement) {
-	p.settlements, p.results = append(p.settlements, s), append(p.results, r)
-}
-
-// putsByCrawl groups them. The zero value is empty.
-type putsByCrawl struct {
-	all    []*puts
-	places map[string]*puts
-}
-
-func (b *putsByCrawl) of(stored string) *puts {
-	p := b.places[stored]
-	if p == nil {
-		if b.places == nil {
-			b.places = make(map[string]*puts, 1)
+// putPart creates and overwrites the known URLs of one crawl. Redirects come first: if the state of
+// their target is also put, that counts.
+func (f *Frontier) putPart(ctx context.Context, p *part, known []Known, results []Result) error {
+	defer f.rooms.wake(p.crawl.name)
+	id := f.identifier(p.crawl)
+	var plain, moved []put
+	for k := range p.n {
+		this := put{known: &known[p.place(k)], result: &results[p.place(k)]}
+		u, r := &this.known.Link, this.result
+		if id.identify(u, r) && f.excluded(r.Canonical) {
+			r.refuse(ReasonExcluded)
 		}
-		p = &puts{stored: stored}
-		b.places[stored] = p
-		b.all = append(b.all, p)
+		if r.Status == StatusRefused {
+			f.refused.add(p.crawl.name, r.Reason, u.URL)
+			continue
+		}
+		this.Settlement = settlementOf(id.item(u, r), this.known.Next)
+		if id.isVariant(u, r.Key, this.known.Redirect) {
+			moved = append(moved, this)
+		} else {
+			plain = append(plain, this)
+		}
 	}
-	return p
+	ended, err := f.followKnown(ctx, p.crawl, moved)
+	if err != nil {
+		return err
+	}
+	_, err = f.settlePuts(ctx, p.crawl, append(plain, ended...))
+	return err
 }
 
-// put adds the known state of an identified URL.
-func (b *putsByCrawl) put(with *preparer, o *offer, k *Known) {
-	p, s := b.of(o.crawl.stored), settlementOf(o, k.Next)
-	if with.isVariant(o, k.Redirect) {
-		p.moved = append(p.moved, moved{offer: *o, target: k.Redirect, plain: s})
-		return
-	}
-	p.add(o.result, s)
-}
-
-func settlementOf(o *offer, next time.Time) store.Settlement {
-	s := store.Settlement{Key: o.item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true, Create: true,
-		URL: o.url.URL, Meta: o.item.Meta, Queue: o.item.Queue, UnicodeHost: o.item.UnicodeHost}
+// settlementOf is the settlement that creates or overwrites a URL, due at next or completed.
+func settlementOf(item store.Item, next time.Time) store.Settlement {
+	s := store.Settlement{Key: item.Key, Outcome: store.Requeue, Due: next, ResetAttempts: true, Create: true,
+		URL: item.URL, Meta: item.Meta, Queue: item.Queue, UnicodeHost: item.UnicodeHost}
 	if s.Meta == nil {
 		s.Meta = record{}.replacing()
 	}
 	if next.IsZero() {
 		s.Outcome = store.Complete
 	}
-	if o.item.Priority > 0 {
-		priority := o.item.Priority
-		s.Priority = &priority
+	if item.Priority > 0 {
+		s.Priority = &item.Priority
 	}
 	return s
 }
 
-// put creates and overwrites the URLs of one crawl, and returns what reports it. Redirects come
-// first: if the state of their target is also put, that counts.
-func (f *Frontier) put(ctx context.Context, p *puts) (report func(), err error) {
-	report = func() {
-		for _, e := range p.events {
-			f.emit(e)
-		}
+// settlePuts settles known URLs in one step and fills in their results. It returns those that the store
+// did not find, where they were not to be created.
+func (f *Frontier) settlePuts(ctx context.Context, c *crawl, puts []put) (unknown []put, err error) {
+	if len(puts) == 0 {
+		return nil, nil
 	}
-	defer f.rooms.wake(shown(p.stored))
-	if err := f.followKnown(ctx, p); err != nil {
-		return report, err
+	settlements := make([]store.Settlement, len(puts))
+	for i := range puts {
+		settlements[i] = puts[i].Settlement
 	}
-	if len(p.settlements) == 0 {
-		return report, nil
-	}
-	statuses, err := f.store.Settle(ctx, p.stored, p.settlements)
+	statuses, err := f.store.Settle(ctx, c.stored, settlements)
 	if err != nil {
-		return report, fmt.Errorf("cannot put %d known URLs: %w", len(p.settlements), err)
+		return nil, fmt.Errorf("cannot put %d known URLs: %w", len(puts), err)
 	}
 	for i, status := range statuses {
-		p.results[i].Status = StatusDuplicate
-		switch status {
+		r := puts[i].result
+		switch r.Status = StatusDuplicate; status {
 		case store.Created:
-			p.results[i].Status = StatusNew
+			r.Status = StatusNew
 		case store.Unreadable:
-			p.results[i].refuse(ReasonDamaged)
-			continue
-		}
-		if f.opt.OnEvent != nil {
-			p.events = append(p.events, p.event(i))
+			r.refuse(ReasonDamaged)
+		case store.Unknown:
+			if !puts[i].Create {
+				unknown = append(unknown, puts[i])
+			}
 		}
 	}
-	return report, nil
+	return unknown, nil
 }
 
-func (p *puts) event(i int) Event {
-	s := &p.settlements[i]
-	kind := EventRecrawl
-	if s.Outcome == store.Complete {
-		kind = EventDone
+// isVariant reports whether target is another URL with a key.
+func (id *identifier) isVariant(u *Link, key store.Key, target string) bool {
+	if target == "" || target == u.URL {
+		return false
 	}
-	return Event{Kind: kind, Crawl: shown(p.stored), Queue: s.Queue, URL: s.URL, Canonical: p.results[i].Canonical, Key: s.Key}
+	other, r := *u, Result{}
+	other.URL = target
+	return id.identify(&other, &r) && r.Key == key
+}
+
+// followKnown makes the targets of redirects to variants of the same page the URLs to fetch, now. A
+// client that offers such a target is told Duplicate, so no other client would ever fetch it. It
+// returns the URLs whose chain of redirects is too long: their state is as their client says.
+func (f *Frontier) followKnown(ctx context.Context, c *crawl, moved []put) (ended []put, err error) {
+	var follow []put
+	for _, m := range moved {
+		e, err := f.store.Lookup(ctx, c.stored, m.Key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("cannot look up %q: %w", m.known.URL, err)
+		}
+		was, err := decodeRecord(e.Meta)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case e.URL == m.known.Redirect: // it was said before, and the target has a state of its own
+			m.result.Status = StatusDuplicate
+			continue
+		case was.hops >= f.opt.maxRedirects:
+			f.refused.add(c.name, ReasonRedirects, m.known.Redirect)
+			ended = append(ended, m)
+			continue
+		}
+		u := &m.known.Link
+		m.Outcome, m.Due, m.Create, m.URL = store.Requeue, u.Due, false, m.known.Redirect
+		m.Meta = record{depth: max(was.depth, u.Depth), hops: was.hops + 1, disc: u.Discriminator, meta: u.Meta}.replacing()
+		follow = append(follow, m)
+	}
+	// Create would keep the URL of an entry, so only what is not there is created, in a second step.
+	unknown, err := f.settlePuts(ctx, c, follow)
+	if err != nil {
+		return nil, err
+	}
+	for i := range unknown {
+		unknown[i].Create = true
+	}
+	if _, err = f.settlePuts(ctx, c, unknown); err != nil {
+		return nil, err
+	}
+	for i := range follow {
+		follow[i].result.Requeued = follow[i].result.Status != StatusRefused
+	}
+	return ended, nil
 }

@@ -4,11 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/async"
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
+
+// The way of a lease: the store leases what is due (Take), this file gives back at once what must not
+// be handed out, and a settlement (settle.go) or its end gives back the rest.
 
 // Lease is a URL in the hands of a fetcher. Until Expires no other client gets it.
 // Settle it by [Frontier.Done] or one of its siblings.
@@ -28,11 +34,11 @@ type Lease struct {
 	// Started is when the fetch began, for the adaptive delay: the time of the
 	// lease, or what its holder sets.
 	Started time.Time
-	// As they were handed out by this process: how many leases before were given
-	// back, and that nothing is missing.
-	returned int
-	whole    bool
+	// Of the URL's record, and set only if whole is: if this process handed the lease out, and its
+	// holder did not make it again from the wire.
+	returned int  // leases before this one that were given back
 	exempt   bool // from Options.Lower
+	whole    bool
 	// Token names the lease in the store. If a lease travels by wire, Crawl, Key
 	// and Token alone are enough to settle it.
 	Token uint64
@@ -64,7 +70,7 @@ type LeaseRequest struct {
 	// MaxInFlight is the bound of queues that have none of their own; negative
 	// is none. The default is Options.MaxInFlight.
 	MaxInFlight int
-	// MaxExpired is how many leases of a URL may run out before it is dropped; negative is
+	// MaxExpired is how many leases of a URL may expire before it is dropped; negative is
 	// no bound. The default is Options.MaxExpired.
 	MaxExpired int
 }
@@ -102,46 +108,17 @@ func (f *Frontier) take(ctx context.Context, req LeaseRequest) ([]*Lease, time.T
 	}
 }
 
-// takeOnce takes URLs, and separates those to hand out from those to drop or to put back.
-func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, unwanted []Settlement, next time.Time, err error) {
-	taken, err := f.store.Take(ctx, from)
-	if err != nil {
-		return nil, nil, next, fmt.Errorf("cannot lease URLs: %w", err)
-	}
-	leases = make([]*Lease, 0, len(taken.Leases))
-	now, p := time.Now(), preparer{f: f}
-	for i := range taken.Leases {
-		l, err := leaseOf(&taken.Leases[i], now)
-		if err != nil {
-			return nil, nil, next, err
-		}
-		if reason := f.reasonToDrop(&p, l, maxExpired); reason != "" {
-			unwanted = append(unwanted, Settlement{Lease: l, Outcome: Drop, reason: reason})
-			continue
-		}
-		if f.isLowered(&p, l) {
-			unwanted = append(unwanted, Settlement{Lease: l, Outcome: Release, Priority: new(uint8), lowered: true})
-			continue
-		}
-		leases = append(leases, l)
-		if f.opt.OnEvent != nil {
-			f.emit(Event{Kind: EventLeased, Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key})
-		}
-	}
-	return leases, unwanted, taken.Next, nil
-}
-
 func (f *Frontier) takeRequest(ctx context.Context, req LeaseRequest) (store.TakeRequest, error) {
 	req.Crawl = cmp.Or(req.Crawl, f.opt.Crawl)
 	if req.Crawl == "*" && req.Queue != "" {
 		return store.TakeRequest{}, fault.As(store.ErrInvalid, "cannot lease from queue %q; got any crawl; want the name of one", req.Queue)
 	}
-	stored, err := f.stored(ctx, req.Crawl)
+	c, err := f.crawlOrAll(ctx, req.Crawl)
 	if err != nil {
 		return store.TakeRequest{}, err
 	}
 	return store.TakeRequest{
-		Crawl:       stored,
+		Crawl:       c.stored,
 		Queue:       req.Queue,
 		MaxURLs:     max(req.Max, 1),
 		MaxQueues:   max(req.MaxQueues, 0),
@@ -151,6 +128,35 @@ func (f *Frontier) takeRequest(ctx context.Context, req LeaseRequest) (store.Tak
 		Delay:       max(cmp.Or(req.Delay, f.opt.Delay), 0),
 		MaxInFlight: max(cmp.Or(req.MaxInFlight, f.opt.MaxInFlight), 0),
 	}, nil
+}
+
+// takeOnce takes URLs, and separates those to hand out from those to drop or to put back.
+func (f *Frontier) takeOnce(ctx context.Context, from store.TakeRequest, maxExpired int) (leases []*Lease, unwanted []Settlement, next time.Time, err error) {
+	taken, err := f.store.Take(ctx, from)
+	if err != nil {
+		return nil, nil, next, fmt.Errorf("cannot lease URLs: %w", err)
+	}
+	leases = make([]*Lease, 0, len(taken.Leases))
+	now := time.Now()
+	var id identifier
+	for i := range taken.Leases {
+		l, err := leaseOf(&taken.Leases[i], now)
+		if err != nil {
+			return nil, nil, next, err
+		}
+		if stored := taken.Leases[i].Crawl; id.crawl == nil || id.crawl.stored != stored {
+			id = identifier{}
+			if c := f.crawls.ofStored(stored); c != nil {
+				id = f.identifier(c)
+			}
+		}
+		if s := f.unwanted(&id, l, maxExpired); s != nil {
+			unwanted = append(unwanted, *s)
+		} else {
+			leases = append(leases, l)
+		}
+	}
+	return leases, unwanted, taken.Next, nil
 }
 
 func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
@@ -177,4 +183,188 @@ func leaseOf(l *store.Lease, now time.Time) (*Lease, error) {
 		whole:         true,
 		Token:         l.Token,
 	}, nil
+}
+
+// record is what the frontier keeps with the URL of a lease.
+func (l *Lease) record() record {
+	return record{depth: l.Depth, hops: l.Redirects, disc: l.Discriminator, returned: l.returned, exempt: l.exempt, meta: l.Meta}
+}
+
+// expired is how many leases before this one expired: those that were not given back.
+func (l *Lease) expired() int { return max(l.Attempts-1-l.returned, 0) }
+
+// unwanted returns what becomes of a URL that was taken and must not be handed out, nil if it may be.
+// It may be a poison URL; it may be excluded by now; or its template may be lowered by now, and the
+// URL goes behind the others of its queue, once: with priority 0 it is not looked at again.
+func (f *Frontier) unwanted(id *identifier, l *Lease, maxExpired int) *Settlement {
+	if maxExpired > 0 && l.expired() >= maxExpired {
+		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExpired}
+	}
+	mayLower := f.opt.Lower != nil && !l.exempt && l.Priority > 0 && l.Attempts == 1
+	if id.crawl == nil || f.opt.Exclude == nil && !mayLower || id.canonicalize(l.URL) != nil {
+		return nil // nothing to ask, or the rules, which may have changed, refuse it
+	}
+	switch form := string(id.scratch); {
+	case f.excluded(form):
+		return &Settlement{Lease: l, Outcome: Drop, reason: ReasonExcluded}
+	case mayLower && f.opt.Lower(form, true):
+		return &Settlement{Lease: l, Outcome: Release, Priority: new(uint8), lowered: true}
+	}
+	return nil
+}
+
+// returnTaken drops or puts back URLs that were taken and are not to be handed out. It returns
+// when to ask again: where they filled the answer, other URLs may be due. If it fails, the leases
+// expire, and URLs to drop are dropped when they are taken again.
+func (f *Frontier) returnTaken(ctx context.Context, unwanted []Settlement, next time.Time) (time.Time, error) {
+	if len(unwanted) == 0 {
+		return next, nil
+	}
+	for i := range unwanted {
+		l := unwanted[i].Lease
+		l.Started = time.Time{} // there was no fetch
+		if unwanted[i].reason == ReasonExcluded {
+			f.purges.add(f, l.Crawl, l.Queue)
+		}
+	}
+	answers, err := f.settle(ctx, unwanted)
+	if err != nil {
+		if next.IsZero() {
+			next = time.Now().Add(time.Second) // a store that fails now may continue to fail
+		}
+		return next, err
+	}
+	dropped := make(map[refusalKey][]string)
+	for i, a := range answers {
+		if s := &unwanted[i]; a != Stale && !s.lowered {
+			k := refusalKey{s.Lease.Crawl, s.reason, true}
+			dropped[k] = append(dropped[k], s.Lease.URL)
+		}
+	}
+	for k, urls := range dropped {
+		f.noteDropped(k, urls)
+	}
+	if next.IsZero() {
+		next = time.Now()
+	}
+	return next, nil
+}
+
+// loggedExamples is how many URLs of those dropped in one step are logged.
+const loggedExamples = 10
+
+// noteDropped counts and logs URLs that the frontier dropped by itself: no caller is answered about
+// them.
+func (f *Frontier) noteDropped(k refusalKey, urls []string) {
+	for _, url := range urls {
+		f.refused.count(k, url)
+	}
+	f.opt.Logger.Warn("URLs were dropped instead of leased", "reason", k.reason, "crawl", k.crawl, "urls", len(urls), "examples", slices.Clone(urls[:min(len(urls), loggedExamples)]))
+}
+
+// purges are the queues in which an excluded URL was taken. The others of such a queue are
+// dropped too: to take them one by one would cost the queue its delay each time, and keep the URLs
+// behind them waiting. One goroutine does so while there are any. The zero value is empty.
+type purges struct {
+	mu      sync.Mutex
+	pending map[queueName]bool // guarded by mu
+	running bool               // guarded by mu
+}
+
+// queueName names a queue of a crawl.
+type queueName struct{ crawl, queue string }
+
+const (
+	// maxPurges bounds the queues that wait. One that found no room is met again.
+	maxPurges = 1024
+	// purgeAtOnce is how many excluded URLs are dropped in one step.
+	purgeAtOnce = 1000
+)
+
+// add makes a queue wait; the call of the frontier that adds it must be one that Close waits for.
+func (p *purges) add(f *Frontier, crawl, queue string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pending) >= maxPurges {
+		return
+	}
+	if p.pending == nil {
+		p.pending = make(map[queueName]bool)
+	}
+	p.pending[queueName{crawl, queue}] = true
+	if !p.running {
+		p.running = true
+		f.working.Go(func() {
+			for q, ok := p.next(f); ok; q, ok = p.next(f) {
+				f.purge(q)
+			}
+		})
+	}
+}
+
+// next takes a queue. If there is none, or the frontier closes, the goroutine must end.
+func (p *purges) next(f *Frontier) (q queueName, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f.isClosing() {
+		clear(p.pending)
+	}
+	for q = range p.pending {
+		delete(p.pending, q)
+		return q, true
+	}
+	p.running = false
+	return q, false
+}
+
+func (f *Frontier) isClosing() bool { return async.Closed(f.closing) }
+
+// purge drops the queued URLs of a queue that are excluded. Those that it fails to drop are dropped
+// when they are taken.
+func (f *Frontier) purge(q queueName) {
+	ctx := context.Background()
+	c, err := f.crawl(ctx, q.crawl, false)
+	if err != nil {
+		return
+	}
+	id := f.identifier(c)
+	var keys []store.Settlement
+	var urls []string
+	for e, err := range f.store.Entries(ctx, c.stored, q.queue) {
+		if err != nil || f.isClosing() {
+			break
+		}
+		if e.State == store.Queued && id.canonicalize(e.URL) == nil && f.excluded(string(id.scratch)) {
+			keys, urls = append(keys, store.Settlement{Key: e.Key, Outcome: store.Drop}), append(urls, e.URL)
+		}
+		if len(keys) == purgeAtOnce {
+			if f.dropQueued(ctx, c, keys, urls) != nil {
+				return
+			}
+			keys, urls = keys[:0], urls[:0]
+		}
+	}
+	_ = f.dropQueued(ctx, c, keys, urls)
+}
+
+// dropQueued drops excluded URLs that are not leased.
+func (f *Frontier) dropQueued(ctx context.Context, c *crawl, drops []store.Settlement, urls []string) error {
+	if len(drops) == 0 {
+		return nil
+	}
+	statuses, err := f.store.Settle(ctx, c.stored, drops)
+	if err != nil {
+		return err
+	}
+	f.rooms.wake(c.name)
+	dropped := urls[:0]
+	for i, status := range statuses {
+		if status == store.Settled { // else it was taken, and dropped, in the meantime
+			dropped = append(dropped, urls[i])
+		}
+	}
+	if len(dropped) > 0 {
+		f.noteDropped(refusalKey{c.name, ReasonExcluded, true}, dropped)
+	}
+	return nil
 }

@@ -18,9 +18,7 @@ type Entry struct {
 	Redirects     int
 	Discriminator string
 	// Reason is why a URL can't have a key, in the entry that Lookup returns with such an error.
-	Reason   Reason
-	returned int  // leases given back
-	exempt   bool // from Options.Lower
+	Reason Reason
 }
 
 // Lookup returns the entry of a URL, in any variant. If it was never seen, the error is
@@ -32,35 +30,23 @@ func (f *Frontier) Lookup(ctx context.Context, u Link) (Entry, error) {
 		return Entry{}, err
 	}
 	defer f.leave()
-	if err := f.learn(ctx, u.Crawl); err != nil {
-		return Entry{}, err
+	c, err := f.crawl(ctx, u.Crawl, false)
+	if err != nil {
+		return Entry{Reason: ReasonCrawl}, err
 	}
-	r, c := f.identify(u)
-	if r.Status == StatusRefused {
+	var r Result
+	id := f.identifier(c)
+	if !id.identify(&u, &r) {
 		return Entry{Canonical: r.Canonical, Reason: r.Reason}, refusalError(u.URL, &r)
 	}
 	e, err := f.store.Lookup(ctx, c.stored, r.Key)
 	if err != nil {
-		of := store.Entry{Crawl: shown(c.stored), Key: r.Key, Queue: r.Queue}
+		of := store.Entry{Crawl: c.name, Key: r.Key, Queue: r.Queue}
 		return Entry{Canonical: r.Canonical, Entry: of}, fmt.Errorf("cannot look up %q: %w", u.URL, err)
 	}
 	entry, err := entryOf(e)
 	entry.Canonical = r.Canonical
 	return entry, err
-}
-
-// identify fills in the canonical form, key and queue of a URL without looking anything
-// up; the Status of the result is zero, or StatusRefused.
-func (f *Frontier) identify(u Link) (Result, crawl) {
-	var r Result
-	p := preparer{f: f}
-	if !p.resolve(u.Crawl) {
-		r.refuse(ReasonCrawl)
-		return r, crawl{}
-	}
-	o := offer{url: &u, result: &r, crawl: p.crawl}
-	p.canonicalize(&o)
-	return r, p.crawl
 }
 
 func refusalError(url string, r *Result) error {
@@ -73,7 +59,7 @@ func refusalError(url string, r *Result) error {
 func entryOf(e store.Entry) (Entry, error) {
 	r, err := decodeRecord(e.Meta)
 	e.Meta, e.Crawl = r.meta, shown(e.Crawl)
-	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc, returned: r.returned, exempt: r.exempt}, err
+	return Entry{Entry: e, Depth: r.depth, Redirects: r.hops, Discriminator: r.disc}, err
 }
 
 // Stats returns exact counts, whose cost does not grow with the crawl: of one crawl,
@@ -107,11 +93,10 @@ func (f *Frontier) Crawls(ctx context.Context) ([]string, error) {
 // Queues lists the queues of a crawl ("*" for all) in order of crawl and name,
 // beginning after the one named after ("" for the first).
 func (f *Frontier) Queues(ctx context.Context, crawl, after string) iter.Seq2[store.QueueInfo, error] {
-	return list(ctx, f, crawl, func(stored string) iter.Seq2[store.QueueInfo, error] {
-		return mapped(f.store.Queues(ctx, stored, after), func(q store.QueueInfo) (store.QueueInfo, error) {
-			q.Crawl = shown(q.Crawl)
-			return q, nil
-		})
+	of := func(stored string) iter.Seq2[store.QueueInfo, error] { return f.store.Queues(ctx, stored, after) }
+	return list(ctx, f, crawl, of, func(q store.QueueInfo) (store.QueueInfo, error) {
+		q.Crawl = shown(q.Crawl)
+		return q, nil
 	})
 }
 
@@ -119,54 +104,55 @@ func (f *Frontier) Queues(ctx context.Context, crawl, after string) iter.Seq2[st
 // queue "", of all queues by name: first the completed and dropped ones in order of
 // key, then the leased ones, then the queued ones in order of service.
 func (f *Frontier) Entries(ctx context.Context, crawl, queue string) iter.Seq2[Entry, error] {
-	return list(ctx, f, crawl, func(stored string) iter.Seq2[Entry, error] {
-		return mapped(f.store.Entries(ctx, stored, queue), entryOf)
+	of := func(stored string) iter.Seq2[store.Entry, error] { return f.store.Entries(ctx, stored, queue) }
+	return list(ctx, f, crawl, of, entryOf)
+}
+
+// Configure changes the settings of a queue, of a crawl (queue "") or of all (crawl "*", queue ""),
+// durably. Nil fields keep their settings. A pointer to 0 resets a setting: then that of the next
+// level applies (queue, crawl, all, Options).
+func (f *Frontier) Configure(ctx context.Context, crawl, queue string, c store.QueueChange) error {
+	_, err := withCrawl(ctx, f, crawl, func(stored string) (struct{}, error) {
+		return struct{}{}, f.store.Configure(ctx, stored, queue, c)
 	})
+	if err != nil {
+		return err // which names what can't be configured
+	}
+	f.rooms.wake(f.named(crawl))
+	return nil
 }
 
 // withCrawl runs a call on the store with the stored name of a crawl.
-func withCrawl[T any](ctx context.Context, f *Frontier, crawl string, call func(stored string) (T, error)) (T, error) {
-	var none T
+func withCrawl[T any](ctx context.Context, f *Frontier, crawl string, call func(stored string) (T, error)) (result T, err error) {
 	if err := f.enter(); err != nil {
-		return none, err
+		return result, err
 	}
 	defer f.leave()
-	stored, err := f.stored(ctx, crawl)
+	c, err := f.crawlOrAll(ctx, crawl)
 	if err != nil {
-		return none, err
+		return result, err
 	}
-	return call(stored)
+	return call(c.stored)
 }
 
-// list is withCrawl for an iterator: Close waits for its end.
-func list[T any](ctx context.Context, f *Frontier, crawl string, of func(stored string) iter.Seq2[T, error]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		if err := f.enter(); err != nil {
-			yield(none, err)
-			return
-		}
-		defer f.leave()
-		stored, err := f.stored(ctx, crawl)
-		if err != nil {
-			yield(none, err)
-			return
-		}
-		of(stored)(yield)
-	}
-}
-
-// mapped applies a function to what an iterator yields, and ends with the first error.
-func mapped[A, B any](seq iter.Seq2[A, error], apply func(A) (B, error)) iter.Seq2[B, error] {
+// list is withCrawl for an iterator, whose items it converts: Close waits for its end.
+func list[A, B any](ctx context.Context, f *Frontier, crawl string, of func(stored string) iter.Seq2[A, error], convert func(A) (B, error)) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
-		for a, err := range seq {
-			var b B
-			if err == nil {
-				b, err = apply(a)
+		_, err := withCrawl(ctx, f, crawl, func(stored string) (none struct{}, err error) {
+			for a, err := range of(stored) {
+				var b B
+				if err == nil {
+					b, err = convert(a)
+				}
+				if !yield(b, err) || err != nil {
+					return none, nil
+				}
 			}
-			if !yield(b, err) || err != nil {
-				return
-			}
+			return none, nil
+		})
+		if err != nil {
+			var none B
+			yield(none, err)
 		}
 	}
 }

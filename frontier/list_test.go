@@ -148,35 +148,3 @@ func TestSeenForMakesOldURLsNew(t *testing.T) {
 		}
 	})
 }
-
-func TestEventsTellTheStory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var got []string
-		f := open(t, Options{Delay: -1, OnEvent: func(e Event) {
-			s := e.Kind.String() + " " + e.URL
-			if e.Reason != "" {
-				s += " " + string(e.Reason)
-			}
-			if e.Took > 0 {
-				s += " " + e.Took.String()
-			}
-			got = append(got, s)
-		}})
-		addAll(t, f, Link{URL: "http://a.example/"}, Link{URL: "http://a.example"}, Link{URL: "::"})
-		l := leaseOne(t, f)
-		time.Sleep(time.Second)
-		_, err := f.Retry(bg, l, time.Now())
-		must(t, err)
-		must(t, f.Recrawl(bg, leaseOne(t, f), time.Now()))
-		must(t, f.Release(bg, leaseOne(t, f)))
-		must(t, f.Drop(bg, leaseOne(t, f)))
-		_, err = f.Put(bg, []Known{{Link: Link{URL: "http://k.example/"}}})
-		must(t, err)
-		want := []string{"added http://a.example/", "duplicate http://a.example", "refused :: url", "leased http://a.example/",
-			"retried http://a.example/ 1s", "leased http://a.example/", "recrawl http://a.example/", "leased http://a.example/",
-			"released http://a.example/", "leased http://a.example/", "dropped http://a.example/", "done http://k.example/"}
-		if !slices.Equal(got, want) {
-			t.Errorf("got  %q\nwant %q", got, want)
-		}
-	})
-}

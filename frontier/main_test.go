@@ -2,6 +2,8 @@ package frontier
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +22,46 @@ func TestMain(m *testing.M) {
 }
 
 var bg = context.Background()
+
+// dropped is a URL that a frontier dropped by itself.
+type dropped struct {
+	crawl, url string
+	reason     Reason
+}
+
+// dropLog calls a function with each URL that the frontier logs as dropped by itself, one at a time.
+type dropLog struct {
+	mu   sync.Mutex
+	note func(dropped)
+}
+
+func onDrop(note func(dropped)) *slog.Logger { return slog.New(&dropLog{note: note}) }
+
+func (l *dropLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l *dropLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *dropLog) WithGroup(string) slog.Handler            { return l }
+
+func (l *dropLog) Handle(_ context.Context, r slog.Record) error {
+	var d dropped
+	var urls []string
+	r.Attrs(func(a slog.Attr) bool {
+		switch v := a.Value.Any(); a.Key {
+		case "crawl":
+			d.crawl = v.(string)
+		case "reason":
+			d.reason = v.(Reason)
+		case "examples":
+			urls = v.([]string)
+		}
+		return true
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, d.url = range urls {
+		l.note(d)
+	}
+	return nil
+}
 
 // open makes a frontier on a new store in memory for a test, and closes it at its end.
 func open(t testing.TB, opt Options) *Frontier {

@@ -91,8 +91,8 @@ func runModel(b backend, mutate func(store.Store) store.Store, seed uint64, ops 
 	}
 	opt, policy := modelOptions(seed)
 	r := &modelRun{m: &model{policy: policy, paused: map[string]bool{}, ends: map[string]modelEnds{}}, rnd: rand.New(rand.NewPCG(seed, 1))}
-	opt.OnEvent = r.onEvent
-	if r.f, err = New(mutate(s), opt); err != nil {
+	opt.Logger = onDrop(r.onDrop)
+	if r.f, err = New(countTakes{mutate(s), &r.takes}, opt); err != nil {
 		return nil, err
 	}
 	r.reopen = func(f *Frontier) (*Frontier, error) {
@@ -102,7 +102,7 @@ func runModel(b backend, mutate func(store.Store) store.Store, seed uint64, ops 
 		if s, err = b.reopen(s); err != nil {
 			return f, err
 		}
-		return New(mutate(s), opt)
+		return New(countTakes{mutate(s), &r.takes}, opt)
 	}
 	err = r.run(ops)
 	return r.history, errors.Join(err, r.f.Close(), s.Close())

@@ -127,7 +127,7 @@ func (r *modelRun) next() error {
 			return breaks(invIdle, "%s dropped at %v; want it at %v", first[0].url, at, want)
 		}
 		r.gone = first
-		if _, err := r.checkGone(); err != nil {
+		if _, err := r.checkGone(false); err != nil {
 			return err
 		}
 		r.gone, want = rest, r.m.opens(first[0].at, deadline)

@@ -2,12 +2,15 @@ package frontier
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/firstseen/firstseen/store"
 )
 
 // modelRun performs random operations on a frontier and on the model, and
@@ -20,7 +23,7 @@ type modelRun struct {
 	reopen  func(*Frontier) (*Frontier, error)
 	old     []handOut // every hand-out there was
 	gone    []gone    // what the frontier dropped since it was looked at
-	leasing bool      // it handed something out since then
+	takes   atomic.Int64
 	history []string
 }
 
@@ -28,7 +31,7 @@ type modelRun struct {
 type gone struct {
 	at         time.Time
 	crawl, url string
-	beside     bool // it was taken together with handed-out URLs
+	take       int64 // the step of the store that took it
 }
 
 type handOut struct {
@@ -77,18 +80,26 @@ func modelOptions(seed uint64) (Options, modelPolicy) {
 	case seed%4 == 0:
 		p.adaptive, p.maxAdaptive = 2, 4*time.Second
 	}
-	return Options{Crawl: "*", Logger: slog.New(slog.DiscardHandler), Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
+	return Options{Crawl: "*", Delay: cmp.Or(p.delay, -1), MaxInFlight: p.maxInFlight, Lease: p.lease, MaxPerQueue: int64(p.maxPerQueue),
 		RetryAfter: p.retryAfter, Attempts: p.attempts, Adaptive: p.adaptive, MaxExpired: p.maxExpired, tuning: p.tuning}, p
 }
 
-// onEvent notes what the frontier drops by itself.
-func (r *modelRun) onEvent(e Event) {
-	switch {
-	case e.Kind == EventLeased:
-		r.leasing = true
-	case e.Kind == EventDropped && e.Reason == ReasonExpired:
-		r.gone = append(r.gone, gone{time.Now(), e.Crawl, e.URL, r.leasing})
+// onDrop notes what the frontier drops by itself.
+func (r *modelRun) onDrop(d dropped) {
+	if d.reason == ReasonExpired {
+		r.gone = append(r.gone, gone{time.Now(), d.crawl, d.url, r.takes.Load()})
 	}
+}
+
+// countTakes has a store count its takes.
+type countTakes struct {
+	store.Store
+	takes *atomic.Int64
+}
+
+func (s countTakes) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
+	s.takes.Add(1)
+	return s.Store.Take(ctx, req)
 }
 
 // run performs n operations, then waits until everything was handed out.
@@ -210,7 +221,7 @@ func (r *modelRun) leaseOneQueue() error {
 // handed out.
 func (r *modelRun) checkLeases(leases []*Lease, n int, asked func(*modelQueue) bool) error {
 	now := time.Now()
-	served, err := r.checkGone()
+	served, err := r.checkGone(len(leases) > 0)
 	if err != nil {
 		return err
 	}
@@ -251,7 +262,7 @@ func (r *modelRun) checkLeases(leases []*Lease, n int, asked func(*modelQueue) b
 // checkGone checks the URLs that were dropped instead of handed out, by the same rules, and returns
 // the queues whose turn they took. If a take got nothing else, the frontier takes again, from the
 // same queues if they may be served.
-func (r *modelRun) checkGone() (served []*modelQueue, err error) {
+func (r *modelRun) checkGone(handedOut bool) (served []*modelQueue, err error) {
 	for _, g := range r.gone {
 		page, host := modelPage(g.url)
 		u, q := r.m.find(g.crawl, page), r.m.queue(g.crawl, host)
@@ -266,13 +277,13 @@ func (r *modelRun) checkGone() (served []*modelQueue, err error) {
 			return nil, breaks(invExpired, "%s dropped after %d of its leases ran out; want %d", g.url, u.ranOut, r.m.policy.maxExpired)
 		}
 		r.m.drop(u)
-		if g.beside {
+		if handedOut && g.take == r.takes.Load() { // it was taken together with handed-out URLs
 			served = append(served, q)
 		} else {
 			r.m.races = nil
 		}
 	}
-	r.gone, r.leasing = nil, false
+	r.gone = nil
 	return served, nil
 }
 

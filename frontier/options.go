@@ -85,9 +85,9 @@ type Options struct {
 	// priorities as they are.
 	Lower func(canonical string, queued bool) bool
 
-	// OnFetched is called with what settlements report of fetches, on the goroutine that
-	// settles, concurrently; store/captures keeps a sample of them for audits of the rules. It
-	// must be quick. The default is none.
+	// OnFetched is called with the fetch results that settlements report, before they return and
+	// concurrently; store/captures keeps a sample of them for audits of the rules. It must be quick. The
+	// default is none.
 	OnFetched func(Fetched)
 	// Probe is the share of variants among duplicates, 0 to 1, that are queued nevertheless, each
 	// once. Without them a rule that is on is never tested, since URLs that it merges are
@@ -104,9 +104,6 @@ type Options struct {
 	// [ReasonExpired] or [ReasonExcluded], and why a sweep of SeenFor did not forget anything. The
 	// default is slog.Default.
 	Logger *slog.Logger
-	// OnEvent is called for each event after it is durable, on the goroutine
-	// that caused it, concurrently. It must be quick. The default is none.
-	OnEvent func(Event)
 
 	tuning
 }

@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,84 +37,57 @@ func (f *Frontier) Redirect(ctx context.Context, l *Lease, target string) (Redir
 		return Redirection{}, err
 	}
 	defer f.leave()
-	if err := f.settleCrawls(ctx, 1, func(int) *Link { return &Link{Crawl: l.Crawl} }); err != nil {
+	c, err := f.crawl(ctx, l.Crawl, true)
+	if err != nil {
 		return Redirection{}, err
 	}
-	offers, results := f.offerTarget(l, target)
-	r := &results[0]
-	if l.Redirects >= f.opt.maxRedirects {
-		r.refuse(ReasonRedirects)
-	}
-	if r.Status != StatusRefused && r.Key == l.Key {
-		return f.follow(ctx, l, target)
-	}
-	tooMany := r.Reason == ReasonRedirects
-	if !tooMany {
-		offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: l.Discriminator}.encode()
-	}
-	if err := f.addOffers(ctx, &workspace{}, offers); err != nil {
-		return Redirection{}, err
-	}
-	outcome := Done
-	if tooMany {
-		outcome = Drop
-	}
-	return Redirection{Target: *r}, f.end(ctx, l, outcome)
-}
-
-// offerTarget prepares a redirect's target as a link of its source. In an exact
-// crawl it keeps its own queue, as any link does.
-func (f *Frontier) offerTarget(l *Lease, target string) ([]offer, []Result) {
-	urls := []Link{{URL: target, Crawl: l.Crawl, Depth: l.Depth, Priority: l.Priority, Discriminator: l.Discriminator}}
+	// In an exact crawl the target has its own queue, as any link does.
+	urls := []Link{{URL: target, Depth: l.Depth, Priority: l.Priority, Discriminator: l.Discriminator}}
 	results := make([]Result, 1)
-	offers := make([]offer, 1)
-	f.prepareAll(urls, results, offers)
-	return offers, results
+	r := &results[0]
+	w := f.workspace(c, 1)
+	f.prepare(w, urls, results, &part{n: 1})
+	outcome := Done
+	switch {
+	case l.Redirects >= f.opt.maxRedirects:
+		r.refuse(ReasonRedirects)
+		outcome = Drop
+	case r.Status == StatusRefused:
+	case r.Key == l.Key:
+		return f.follow(ctx, c, l, target)
+	default:
+		w.offers[0].item.Meta = record{depth: l.Depth, hops: l.Redirects + 1, disc: l.Discriminator}.encode()
+	}
+	if err := f.add(ctx, w); err != nil {
+		return Redirection{}, err
+	}
+	answers := make([]Settled, 1)
+	err = f.settlePart(ctx, &part{crawl: c, n: 1}, []Settlement{{Lease: l, Outcome: outcome}}, answers)
+	if err == nil && answers[0] == Stale {
+		err = fmt.Errorf("cannot settle redirected %q: %w", l.URL, ErrStale)
+	}
+	return Redirection{Target: *r}, err
 }
 
 // follow makes target the fetch URL of a lease.
-func (f *Frontier) follow(ctx context.Context, l *Lease, target string) (Redirection, error) {
-	next := *l
-	if !l.whole {
-		e, err := f.Lookup(ctx, Link{URL: l.URL, Crawl: l.Crawl, Queue: l.Queue, Discriminator: l.Discriminator})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return Redirection{}, err
-		}
-		next.returned, next.exempt = e.returned, e.exempt
+func (f *Frontier) follow(ctx context.Context, c *crawl, l *Lease, target string) (Redirection, error) {
+	have, err := f.whole(ctx, c, l)
+	if err != nil {
+		return Redirection{}, err
 	}
+	next := *l
+	next.returned, next.exempt = have.returned, have.exempt
 	next.URL, next.Redirects = target, l.Redirects+1
 	next.Expires = time.Now().Add(f.opt.Lease)
-	statuses, err := f.settleStored(ctx, l.Crawl, []store.Settlement{{
+	statuses, err := f.store.Settle(ctx, c.stored, []store.Settlement{{
 		Key: l.Key, Token: l.Token, Outcome: store.Extend, After: f.opt.Lease, URL: target,
 		Meta: next.record().replacing(),
 	}})
 	if err != nil {
-		return Redirection{}, err
+		return Redirection{}, fmt.Errorf("cannot settle in crawl %q: %w", c.name, err)
 	}
 	if statuses[0] != store.Settled {
 		return Redirection{}, fmt.Errorf("cannot follow redirect of %q: %w", l.URL, ErrStale)
 	}
-	f.emit(Event{Kind: EventRedirected, Crawl: l.Crawl, Queue: l.Queue, URL: target, Key: l.Key})
 	return Redirection{Follow: &next, Target: Result{Status: StatusDuplicate, Key: l.Key, Queue: l.Queue, First: l.URL}}, nil
-}
-
-// end settles a lease whose answer the caller has already.
-func (f *Frontier) end(ctx context.Context, l *Lease, outcome Outcome) error {
-	answers, err := f.settle(ctx, []Settlement{{Lease: l, Outcome: outcome}})
-	if err == nil && answers[0] == Stale {
-		err = fmt.Errorf("cannot settle redirected %q: %w", l.URL, ErrStale)
-	}
-	return err
-}
-
-func (f *Frontier) settleStored(ctx context.Context, crawl string, s []store.Settlement) ([]store.SettleStatus, error) {
-	stored, err := f.stored(ctx, crawl)
-	if err != nil {
-		return nil, err
-	}
-	statuses, err := f.store.Settle(ctx, stored, s)
-	if err != nil {
-		return nil, fmt.Errorf("cannot settle in crawl %q: %w", crawl, err)
-	}
-	return statuses, nil
 }

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
+	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 )
 
@@ -41,11 +40,13 @@ type Settlement struct {
 	// Priority replaces the priority. The default, nil, keeps it.
 	Priority *uint8
 
-	reason  Reason // why the frontier drops it
-	lowered bool   // Release by the frontier: the lease doesn't count
 	// Fetched is the result of the fetch, also where the lease is over. The default is
 	// nothing.
 	Fetched *Fetched
+
+	// Of a lease that the frontier does not hand out: see Frontier.unwanted.
+	reason  Reason // why it is dropped
+	lowered bool   // it is put back, and the lease doesn't count
 }
 
 // Settled is the answer to a Settlement.
@@ -61,7 +62,7 @@ const (
 // String returns "ok", "gave-up" or "stale".
 func (s Settled) String() string { return [...]string{"ok", "gave-up", "stale"}[min(s, Stale)] }
 
-// Done completes a lease: the URL stays seen. A lease that ran out is still accepted, once, unless
+// Done completes a lease: the URL stays seen. An expired lease is still accepted, once, unless
 // the URL was handed out again. Then Done, like the other methods that settle one lease, returns
 // [ErrStale], which a crawler ignores: the URL has another fetcher. To settle a page that was
 // fetched while ctx ended, pass context.WithoutCancel(ctx).
@@ -116,78 +117,80 @@ func (f *Frontier) Settle(ctx context.Context, settlements []Settlement) ([]Sett
 		return nil, err
 	}
 	defer f.leave()
+	for i := range settlements {
+		if s := &settlements[i]; s.Lease == nil {
+			return nil, fault.As(store.ErrInvalid, "cannot settle: settlement %d has no lease", i)
+		} else if s.Outcome > Extend {
+			return nil, fault.As(store.ErrInvalid, "cannot settle %q: there is no outcome %d", s.Lease.URL, s.Outcome)
+		}
+	}
 	return f.settle(ctx, settlements)
 }
 
 func (f *Frontier) settle(ctx context.Context, settlements []Settlement) ([]Settled, error) {
-	now := time.Now()
-	answers := make([]Settled, len(settlements))
-	byCrawl := make(map[string][]int, 1)
-	for i, s := range settlements {
-		stored, err := f.stored(ctx, s.Lease.Crawl)
-		if err != nil {
-			return nil, err
-		}
-		byCrawl[stored] = append(byCrawl[stored], i)
+	parts, invalid, err := f.parts(ctx, len(settlements), func(i int) string { return settlements[i].Lease.Crawl }, false)
+	if err == nil && len(invalid) > 0 {
+		_, err = f.crawl(ctx, settlements[invalid[0]].Lease.Crawl, false) // which says why
 	}
-	crawls := slices.Collect(maps.Keys(byCrawl))
-	err := stepPerCrawl(ctx, crawls, func(ctx context.Context, stored string) (func(), error) {
-		return f.settleCrawl(ctx, stored, settlements, byCrawl[stored], answers, now)
-	})
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Settled, len(settlements))
+	err = eachPart(ctx, parts, func(ctx context.Context, p part) error { return f.settlePart(ctx, &p, settlements, answers) })
 	if err != nil {
 		return nil, err
 	}
 	return answers, nil
 }
 
-// settleCrawl settles the leases at some places of all, those of one crawl.
-func (f *Frontier) settleCrawl(ctx context.Context, stored string, all []Settlement, places []int, answers []Settled, now time.Time) (report func(), err error) {
-	out := make([]store.Settlement, len(places))
-	for i, p := range places {
-		s, err := f.completed(ctx, stored, all[p])
-		if err != nil {
-			return nil, err
-		}
-		out[i], answers[p] = f.settlement(&s, now)
-	}
-	statuses, err := f.store.Settle(ctx, stored, out)
-	if err != nil {
-		return nil, fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), shown(stored), err)
-	}
-	f.rooms.wake(shown(stored))
-	return func() {
-		for i, p := range places {
-			f.reportFetched(all[p].Fetched, all[p].Lease.URL, now)
-			if statuses[i] != store.Settled {
-				answers[p] = Stale
-				continue
+// settlePart settles the leases of one crawl.
+func (f *Frontier) settlePart(ctx context.Context, p *part, all []Settlement, answers []Settled) error {
+	now := time.Now()
+	out := make([]store.Settlement, p.n)
+	for k := range out {
+		s := all[p.place(k)]
+		if s.Outcome == Retry || s.Outcome == Recrawl || s.Outcome == Release || s.Meta != nil {
+			var err error
+			if s.Lease, err = f.whole(ctx, p.crawl, s.Lease); err != nil {
+				return err
 			}
-			f.emitSettled(&all[p], answers[p], now)
 		}
-	}, nil
+		out[k], answers[p.place(k)] = f.settlement(&s, now)
+	}
+	statuses, err := f.store.Settle(ctx, p.crawl.stored, out)
+	if err != nil {
+		return fmt.Errorf("cannot settle %d leases of crawl %q: %w", len(out), p.crawl.name, err)
+	}
+	f.rooms.wake(p.crawl.name)
+	for k, status := range statuses {
+		if status != store.Settled {
+			answers[p.place(k)] = Stale
+		}
+		s := &all[p.place(k)]
+		f.reportFetched(s.Fetched, s.Lease.URL, now)
+	}
+	return nil
 }
 
-// completed fills in a lease that was made again from its name and token, where
-// the settlement needs more than these.
-func (f *Frontier) completed(ctx context.Context, stored string, s Settlement) (Settlement, error) {
-	needs := s.Outcome == Retry || s.Outcome == Recrawl || s.Outcome == Release || s.Meta != nil
-	if s.Lease.whole || !needs {
-		return s, nil
+// whole returns a lease with all that the store has of it: its holder may have made it again from its
+// name and token. A lease that is over stays as it is; the store will say so.
+func (f *Frontier) whole(ctx context.Context, c *crawl, l *Lease) (*Lease, error) {
+	if l.whole {
+		return l, nil
 	}
-	e, err := f.store.Lookup(ctx, stored, s.Lease.Key)
+	e, err := f.store.Lookup(ctx, c.stored, l.Key)
 	if errors.Is(err, store.ErrNotFound) || err == nil && e.State != store.Leased {
-		return s, nil // the lease is stale, which the store will say
+		return l, nil
 	}
 	if err != nil {
-		return s, fmt.Errorf("cannot look up a lease: %w", err)
+		return nil, fmt.Errorf("cannot look up a lease: %w", err)
 	}
-	l, err := leaseOf(&store.Lease{Entry: e, Token: s.Lease.Token}, s.Lease.Started)
+	full, err := leaseOf(&store.Lease{Entry: e, Token: l.Token}, l.Started)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
-	l.Attempts = cmp.Or(s.Lease.Attempts, l.Attempts) // its holder's word
-	s.Lease = l
-	return s, nil
+	full.Attempts = cmp.Or(l.Attempts, full.Attempts) // its holder's word
+	return full, nil
 }
 
 // settlement puts the policy into the store's terms.
@@ -262,22 +265,40 @@ func (f *Frontier) queueChange(s *Settlement, now time.Time) *store.QueueChange 
 	return &c
 }
 
-var settledEvents = [...]EventKind{Done: EventDone, Retry: EventRetried, Recrawl: EventRecrawl, Drop: EventDropped, Release: EventReleased, Extend: 0}
+// Fetched is the result of a fetch. Reported with a [Settlement] or a [Known], it is passed to
+// [Options.OnFetched], where rules are judged by it.
+type Fetched struct {
+	// URL as it was fetched. The default is that of the lease, or the known one's.
+	URL string
+	// Time of the fetch. The default is now.
+	Time time.Time
+	// Status of HTTP. The default, 0, is unknown.
+	Status int
+	// Digest of the content, with or without "sha1:" before it, in hex or base32, but always
+	// in the same form. The default, "", is unknown.
+	Digest string
+	// Redirect is where the fetch was redirected to. The default, "", is nowhere.
+	Redirect string
+	// Canonical is the canonical link that the response declares, absolute (package
+	// frontier/declared). The default is none.
+	Canonical string
+	// NoVarySearch is its No-Vary-Search field. The default is none.
+	NoVarySearch string
+	// CleanParam are the Clean-param rules of a robots.txt, a line each. The default is none.
+	CleanParam string
+}
 
-func (f *Frontier) emitSettled(s *Settlement, answer Settled, now time.Time) {
-	if s.reason != "" {
-		f.refused.addDropped(s.Lease.Crawl, s.reason, s.Lease.URL)
-	}
-	if f.opt.OnEvent == nil || s.lowered || s.Outcome == Extend || int(s.Outcome) >= len(settledEvents) {
+// reportFetched passes what a fetch gave to OnFetched.
+func (f *Frontier) reportFetched(r *Fetched, url string, now time.Time) {
+	if r == nil || f.opt.OnFetched == nil {
 		return
 	}
-	l := s.Lease
-	e := Event{Kind: settledEvents[s.Outcome], Crawl: l.Crawl, Queue: l.Queue, URL: l.URL, Key: l.Key, Reason: s.reason}
-	if answer == GaveUp {
-		e.Kind, e.Reason = EventDropped, ReasonAttempts
+	is := *r
+	is.URL = cmp.Or(is.URL, url)
+	if is.Time.IsZero() {
+		is.Time = now
 	}
-	if !l.Started.IsZero() {
-		e.Took = max(now.Sub(l.Started), 0)
+	if is.URL != "" {
+		f.opt.OnFetched(is)
 	}
-	f.emit(e)
 }

@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ import (
 //	wait       until so much time has passed
 //	configure  queue=, delay=, weight=, in-flight=, limit=, paused=, block=
 //	forget     lines of URLs
-//	stats, entries, refusals, events
+//	stats, entries, refusals
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -49,7 +48,6 @@ type script struct {
 	opt    Options
 	f      *Frontier
 	leases map[string]*Lease // the latest of each URL
-	events []Event
 }
 
 func (s *script) close() {
@@ -66,7 +64,6 @@ func (s *script) open() string {
 	db, err := pebblestore.Open("db", pebblestore.Options{FS: s.fs, KeepURLs: true})
 	must(s.t, err)
 	s.db = db
-	s.opt.OnEvent = func(e Event) { s.events = append(s.events, e) }
 	s.f, err = New(db, s.opt)
 	must(s.t, err)
 	return "ok\n"
@@ -101,8 +98,6 @@ func (s *script) run(d *datadriven.TestData) string {
 		return s.entries()
 	case "refusals":
 		return s.refusals()
-	case "events":
-		return s.eventsSince()
 	}
 	return s.settle(d)
 }
@@ -340,19 +335,5 @@ func (s *script) refusals() string {
 	for r := range s.f.Refusals() {
 		fmt.Fprintf(&out, "%s: %d, %s\n", r.Reason, r.Count, strings.Join(r.Examples, " "))
 	}
-	return out.String()
-}
-
-// eventsSince returns the events since its last call.
-func (s *script) eventsSince() string {
-	var out strings.Builder
-	for _, e := range slices.Clone(s.events) {
-		fmt.Fprintf(&out, "%v %s", e.Kind, e.URL)
-		if e.Reason != "" {
-			fmt.Fprintf(&out, " (%s)", e.Reason)
-		}
-		fmt.Fprintln(&out)
-	}
-	s.events = nil
 	return out.String()
 }

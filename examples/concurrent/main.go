@@ -42,7 +42,6 @@ const delay = 50 * time.Millisecond
 func run(ctx context.Context, dir, crawl string, workers int) error {
 	w := newWeb(6, 5)
 	defer w.server.Close()
-	var leased, done atomic.Int64
 	s, err := openStore(dir)
 	if err != nil {
 		return err
@@ -50,14 +49,6 @@ func run(ctx context.Context, dir, crawl string, workers int) error {
 	f, err := frontier.New(s, frontier.Options{
 		Crawl: crawl,
 		Delay: delay,
-		OnEvent: func(e frontier.Event) {
-			switch e.Kind {
-			case frontier.EventLeased:
-				leased.Add(1)
-			case frontier.EventDone:
-				done.Add(1)
-			}
-		},
 	})
 	if err != nil {
 		return errors.Join(err, s.Close())
@@ -72,7 +63,7 @@ func run(ctx context.Context, dir, crawl string, workers int) error {
 		return err
 	}
 	pages, repeated := w.report()
-	fmt.Printf("%d leased, %d done\n", leased.Load(), done.Load())
+	fmt.Printf("%d leased, %d done\n", c.leased.Load(), c.done.Load())
 	fmt.Printf("%d pages served, %d of them more than once\n", pages, repeated)
 	if closest := c.manners.closest(); closest < delay {
 		fmt.Printf("two pages of one host were handed out within %v\n", closest)
@@ -92,6 +83,8 @@ type crawler struct {
 	f       *frontier.Frontier
 	client  *http.Client
 	manners manners
+
+	leased, done atomic.Int64
 }
 
 // crawl runs the fetchers until nothing is left, or until the context ends.
@@ -123,6 +116,7 @@ func (c *crawler) work(ctx context.Context) error {
 // visit fetches one page. It settles the lease even if the context has ended.
 func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) error {
 	c.manners.note(lease)
+	c.leased.Add(1)
 	settle := context.WithoutCancel(ctx)
 	links, err := c.fetch(ctx, lease.URL)
 	if ctx.Err() != nil {
@@ -135,7 +129,11 @@ func (c *crawler) visit(ctx context.Context, lease *frontier.Lease) error {
 	if _, err := c.f.AddBatch(settle, frontier.Links(lease, links...)); err != nil {
 		return err
 	}
-	return c.f.Done(settle, lease)
+	if err := c.f.Done(settle, lease); err != nil {
+		return err
+	}
+	c.done.Add(1)
+	return nil
 }
 
 // fetch returns the links of a page, which are its lines.

@@ -109,7 +109,7 @@ func TestReadersEndWithTheirContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.Copy(z, repeated(e.head, e.piece, (64<<20)/len(e.piece))); err != nil {
+		if _, err := io.Copy(z, repeated(e.head, e.piece, (1<<20)/len(e.piece))); err != nil {
 			t.Fatal(err)
 		}
 		if err := z.Close(); err != nil {

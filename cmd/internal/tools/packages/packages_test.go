@@ -39,7 +39,9 @@ func dist(t *testing.T) string {
 	if err := os.WriteFile(filepath.Join(dir, "completion", "firstseen.bash"), []byte(complete), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	output(t, exec.CommandContext(t.Context(), "python3", "build.py", dir, "v1.2.3"))
+	pack := exec.CommandContext(t.Context(), "python3", "build.py", dir, "v1.2.3")
+	pack.Env = append(os.Environ(), "PACKAGES_LEVEL=1")
+	output(t, pack)
 	return dir
 }
 

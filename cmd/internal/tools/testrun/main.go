@@ -28,12 +28,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
 const module = "github.com/firstseen/firstseen/"
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == timed {
+		os.Exit(runTimed(os.Args[2], os.Args[3:]))
+	}
 	plainFile := flag.String("plain", "cmd/internal/tools/testrun/plain.txt", "what does not run under the race detector, `FILE`")
 	mutants := flag.String("finders", "store/storetest/MUTANTS.md", "the page whose finders must have passed, `FILE`")
 	flag.Parse()
@@ -62,9 +66,13 @@ func run(ctx context.Context, plainFile, mutants string, w io.Writer) error {
 	if err != nil {
 		fmt.Fprintf(w, "without the race detector, since there is no C compiler: %v\n", err)
 	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	report := newReport(w)
 	begin := time.Now()
-	err = runGroups(ctx, plan(packages, exceptions, race != ""), report)
+	err = runGroups(ctx, plan(packages, exceptions, race != ""), self, report)
 	report.print(time.Since(begin))
 	return errors.Join(err, report.missing(finders))
 }
@@ -88,18 +96,19 @@ func goEnv(ctx context.Context, name string) string {
 }
 
 // runGroups runs one `go test` for each group, at the same time.
-func runGroups(ctx context.Context, groups []group, r *report) error {
+func runGroups(ctx context.Context, groups []group, self string, r *report) error {
 	errs := make([]error, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
-		all.Go(func() { errs[i] = runGroup(ctx, g, r) })
+		all.Go(func() { errs[i] = runGroup(ctx, g, self, r) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
-func runGroup(ctx context.Context, g group, r *report) error {
-	cmd := exec.CommandContext(ctx, "go", g.args()...)
+func runGroup(ctx context.Context, g group, self string, r *report) error {
+	args := g.args()
+	cmd := exec.CommandContext(ctx, "go", append([]string{args[0], "-exec", self + " " + timed}, args[1:]...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -124,6 +133,35 @@ func runGroup(ctx context.Context, g group, r *report) error {
 	return lines.Err()
 }
 
+// timed is the argument with which go test calls this program to run the tests of a package (go help testflag,
+// -exec): wall time says little while other packages run, so each line of a package has its processor time.
+const timed = "timed"
+
+// runTimed runs program and prints the processor time that it and the processes that it waited for took.
+func runTimed(program string, args []string) (status int) {
+	cmd := exec.Command(program, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT) // SIGQUIT: go test at the end of its -timeout
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "testrun:", err)
+		return 1
+	}
+	go func() {
+		for s := range signals {
+			_ = cmd.Process.Signal(s) // it may have ended
+		}
+	}()
+	err := cmd.Wait()
+	fmt.Printf(cpuFormat, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+	if err != nil {
+		return max(cmd.ProcessState.ExitCode(), 1) // -1: a signal ended it
+	}
+	return 0
+}
+
+const cpuFormat = "processor time %f s\n"
+
 // An event is one line of go test -json (go doc test2json).
 type event struct {
 	Action, Package, ImportPath, Test, Output string
@@ -138,11 +176,12 @@ type report struct {
 	passed  map[string]bool     // package.Test
 	skipped map[string][]string // tests by reason
 	seconds map[string]float64  // of a package, or of a test in it, in a group
+	cpu     map[string]float64  // seconds of a processor, of a package in a group
 	count   map[string]int      // tests by action
 }
 
 func newReport(w io.Writer) *report {
-	return &report{w: w, output: map[string][]string{}, passed: map[string]bool{}, skipped: map[string][]string{}, seconds: map[string]float64{}, count: map[string]int{}}
+	return &report{w: w, output: map[string][]string{}, passed: map[string]bool{}, skipped: map[string][]string{}, seconds: map[string]float64{}, cpu: map[string]float64{}, count: map[string]int{}}
 }
 
 func (r *report) add(group string, e event) {
@@ -183,6 +222,11 @@ func (r *report) add(group string, e event) {
 // that had not ended when the process did.
 func (r *report) endPackage(group, pkg string, e event, lines []string) {
 	r.seconds[pkg+" ("+group+")"] += e.Elapsed
+	cpu := 0.0
+	for _, line := range lines {
+		_, _ = fmt.Sscanf(line, cpuFormat, &cpu) // other lines leave it
+	}
+	r.cpu[pkg+" ("+group+")"] = cpu
 	verdict := map[string]string{"pass": "ok  ", "fail": "FAIL", "skip": "?   "}[e.Action]
 	if e.Action == "fail" {
 		prefix := group + " " + pkg + "."
@@ -194,7 +238,7 @@ func (r *report) endPackage(group, pkg string, e event, lines []string) {
 		}
 		fmt.Fprint(r.w, strings.Join(lines, ""))
 	}
-	fmt.Fprintf(r.w, "%s\t%s\t%.1fs (%s)\n", verdict, module+pkg, e.Elapsed, group)
+	fmt.Fprintf(r.w, "%s\t%s\t%.1fs, of a processor %.1fs (%s)\n", verdict, module+pkg, e.Elapsed, cpu, group)
 }
 
 // reasonOf is the line that t.Skip printed.
@@ -211,6 +255,15 @@ func reasonOf(lines []string) string {
 func (r *report) print(took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	fmt.Fprintln(r.w, "\nprocessor time of packages:")
+	total := 0.0
+	for _, name := range slices.SortedFunc(maps.Keys(r.cpu), func(a, b string) int { return cmp.Compare(r.cpu[b], r.cpu[a]) }) {
+		total += r.cpu[name]
+		if r.cpu[name] >= 1 {
+			fmt.Fprintf(r.w, "%8.1fs %s\n", r.cpu[name], name)
+		}
+	}
+	fmt.Fprintf(r.w, "%8.1fs in all, without building and linking\n", total)
 	fmt.Fprintln(r.w, "\nthe longest packages and tests:")
 	byTime := slices.SortedFunc(maps.Keys(r.seconds), func(a, b string) int { return cmp.Compare(r.seconds[b], r.seconds[a]) })
 	for _, name := range byTime[:min(50, len(byTime))] {

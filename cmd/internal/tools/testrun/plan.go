@@ -62,6 +62,19 @@ func (g group) args() []string {
 	return args
 }
 
+// first are packages that take longest: go test runs packages in the order of its arguments, and one that
+// begins last is waited for by all.
+var first = []string{"store/", "canon", "cmd/internal/audit", "cmd/internal/tools/packages", "frontier", "cmd/firstseen"}
+
+// rank is how soon a package is begun, 0 the first.
+func rank(pkg string) int {
+	at := slices.IndexFunc(first, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) })
+	if at < 0 {
+		return len(first)
+	}
+	return at
+}
+
 // plan divides the packages: most run under the race detector; whole packages, and single tests, run plain.
 // The names of tests in plain.txt belong to one package each (TestList), so that the tests of all
 // packages can be left out by one pattern.
@@ -70,6 +83,8 @@ func plan(packages []string, exceptions []exception, race bool) []group {
 	whole := group{name: "plain"}
 	single := group{name: "plain, single tests"}
 	var tests []string
+	packages = slices.Clone(packages)
+	slices.SortStableFunc(packages, func(a, b string) int { return rank(a) - rank(b) })
 	for _, p := range packages {
 		how := "race"
 		for _, e := range exceptions {

@@ -103,12 +103,13 @@ func TestReport(t *testing.T) {
 		{Action: "pass", Package: module + "p", Test: "TestPlacesGetRows"},
 		{Action: "pass", Package: module + "p", Test: "TestSuite/keep-urls/crawls_take_turns"},
 		{Action: "output", Package: module + "p", Test: "TestC", Output: "panic: index out of range\n"},
+		{Action: "output", Package: module + "p", Output: "processor time 0.750000 s\n"},
 		{Action: "fail", Package: module + "p", Elapsed: 1.5},
 	} {
 		r.add("race", e)
 	}
 	r.print(0)
-	for _, want := range []string{"went wrong", "panic: index", "FAIL\t" + module + "p\t1.5s (race)", "skipped: p.TestB: needs redis", "2 passed, 1 failed, 1 skipped"} {
+	for _, want := range []string{"went wrong", "panic: index", "FAIL\t" + module + "p\t1.5s, of a processor 0.8s (race)", "skipped: p.TestB: needs redis", "2 passed, 1 failed, 1 skipped"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got %s; want %q in it", &out, want)
 		}

@@ -1,0 +1,275 @@
+package frontier
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/firstseen/firstseen/canon"
+	"github.com/firstseen/firstseen/hashkey"
+	"github.com/firstseen/firstseen/internal/fields"
+	"github.com/firstseen/firstseen/store"
+)
+
+// identifier makes the canonical forms, queues and keys of URLs of one crawl, all by the profile that
+// the crawl had when the identifier was made. It belongs to one goroutine.
+type identifier struct {
+	f       *Frontier
+	crawl   *crawl
+	profile *canon.Profile
+	scratch []byte // the latest form
+}
+
+func (f *Frontier) identifier(c *crawl) identifier {
+	return identifier{f: f, crawl: c, profile: f.profileOf(c)}
+}
+
+// isExact reports whether a profile leaves URLs as they are. Then the queue is part of the identity.
+func isExact(p *canon.Profile) bool { return p.Name() == "none" }
+
+// identify fills in the canonical form, the queue and the key of a URL, or refuses it.
+func (id *identifier) identify(u *Link, r *Result) bool {
+	if err := id.canonicalize(u.URL); err != nil {
+		r.refuse(Reason(canon.Code(err)))
+		r.Err = err
+		return false
+	}
+	if r.Canonical = u.URL; string(id.scratch) != u.URL {
+		r.Canonical = string(id.scratch)
+	}
+	if r.Queue = u.Queue; r.Queue == "" {
+		form := r.Canonical
+		if isExact(id.profile) || id.profile.Name() == "surt" {
+			form = u.URL // the forms hide the host
+		}
+		r.Queue = id.f.opt.QueueBy(form)
+	}
+	if r.Queue == "" || len(r.Queue) > store.MaxQueueKey {
+		r.refuse(ReasonQueue)
+		return false
+	}
+	r.Key = keyOf(id.scratch, isExact(id.profile), r.Queue, u.Discriminator)
+	return true
+}
+
+// canonicalize puts the canonical form of a URL into id.scratch.
+func (id *identifier) canonicalize(url string) (err error) {
+	id.scratch, err = id.profile.AppendCanonical(id.scratch[:0], view(url))
+	if err == nil && len(id.scratch) == 0 {
+		err = canon.ErrURL
+	}
+	return err
+}
+
+// item makes the store's item of a URL that was identified and is not refused.
+func (id *identifier) item(u *Link, r *Result) store.Item {
+	return store.Item{
+		Key:         r.Key,
+		Queue:       r.Queue,
+		URL:         u.URL,
+		Meta:        record{depth: u.Depth, disc: u.Discriminator, exempt: u.SkipTraps && id.f.opt.Lower != nil, meta: u.Meta}.encode(),
+		Due:         u.Due,
+		Priority:    min(u.Priority, store.MaxPriority),
+		Force:       u.Force,
+		UnicodeHost: id.profile.HasUnicodeHost(id.scratch),
+	}
+}
+
+// keyOf returns the identity of a URL in its crawl: the first 16 bytes of the
+// SHA-256 of its canonical form. A discriminator, and in an exact crawl the
+// queue key, are appended to the form first; their lengths come last, so that
+// no two such triples make the same bytes, and a zero byte, which no canonical
+// form contains, keeps them apart from plain forms.
+//
+//	canonical | 0x00 | queue | discriminator | len(queue) 1 byte | len(discriminator) 4 bytes, big endian
+//
+// It may extend the buffer with the canonical form in place.
+func keyOf(canonical []byte, exact bool, queue, disc string) store.Key {
+	if !exact {
+		if disc == "" {
+			return hashkey.SumShort(canonical)
+		}
+		queue = ""
+	}
+	b := append(canonical, 0)
+	b = append(b, queue...)
+	b = append(b, disc...)
+	b = append(b, byte(len(queue)))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(disc)))
+	return hashkey.SumShort(b)
+}
+
+// view returns a string as bytes without a copy; canon only reads them.
+func view(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// record is what a frontier keeps with a URL, in the store's Meta: its own
+// fields, then the caller's data. The zero record is kept as no bytes at all.
+//
+//	flags byte | depth uvarint | hops uvarint | len(disc) uvarint, disc | returned uvarint | meta
+//
+// Each field is there if its flag is set.
+type record struct {
+	depth int    // links from a seed
+	hops  int    // redirects that led here
+	disc  string // discriminator
+	// returned counts the leases that their holder gave back, by Retry or
+	// Release: of the attempts that the store counts, the others expired.
+	returned int
+	exempt   bool // from Options.Lower
+	meta     []byte
+}
+
+const (
+	hasDepth = 1 << iota
+	hasHops
+	hasDisc
+	_ // an alias, in stores of builds before the first release
+	hasReturned
+	isExempt   // a flag without a field
+	knownFlags = hasDepth | hasHops | hasDisc | hasReturned | isExempt
+)
+
+func (r record) encode() []byte {
+	if r.depth == 0 && r.hops == 0 && r.disc == "" && r.returned == 0 && !r.exempt && len(r.meta) == 0 {
+		return nil
+	}
+	var flags byte
+	b := append(make([]byte, 0, 1+len(r.disc)+len(r.meta)+8), 0)
+	if r.depth > 0 {
+		flags |= hasDepth
+		b = binary.AppendUvarint(b, uint64(r.depth))
+	}
+	if r.hops > 0 {
+		flags |= hasHops
+		b = binary.AppendUvarint(b, uint64(r.hops))
+	}
+	if r.disc != "" {
+		flags |= hasDisc
+		b = fields.AppendText(b, r.disc)
+	}
+	if r.returned > 0 {
+		flags |= hasReturned
+		b = binary.AppendUvarint(b, uint64(r.returned))
+	}
+	if r.exempt {
+		flags |= isExempt
+	}
+	b[0] = flags
+	return append(b, r.meta...)
+}
+
+// replacing is encode for a Settlement, where nil would keep the stored record.
+func (r record) replacing() []byte {
+	if b := r.encode(); b != nil {
+		return b
+	}
+	return []byte{0}
+}
+
+func decodeRecord(b []byte) (r record, err error) {
+	if len(b) == 0 {
+		return r, nil
+	}
+	flags := b[0]
+	if flags&^knownFlags != 0 {
+		return r, fmt.Errorf("cannot read the frontier's data of a URL; got flags %#x; want none beyond %#x: %w", flags, knownFlags, store.ErrCorrupt)
+	}
+	r.exempt = flags&isExempt != 0
+	d := fields.Reader{B: b[1:]}
+	if flags&hasDepth != 0 {
+		r.depth = d.Int()
+	}
+	if flags&hasHops != 0 {
+		r.hops = d.Int()
+	}
+	if flags&hasDisc != 0 {
+		r.disc = d.Text()
+	}
+	if flags&hasReturned != 0 {
+		r.returned = d.Int()
+	}
+	if d.Bad {
+		return record{}, fmt.Errorf("cannot read the frontier's data of a URL; got %d bytes; want more: %w", len(b), store.ErrCorrupt)
+	}
+	if len(d.B) > 0 {
+		r.meta = d.B
+	}
+	return r, nil
+}
+
+// QueueFunc returns the queue key of a URL, at most store.MaxQueueKey bytes, ""
+// if it has none (the URL is then refused as [ReasonQueue]). It is called with
+// the canonical form, or with the URL as found in an exact crawl and under
+// profiles whose forms hide the host (surt, none). It must be safe for
+// concurrent use, and should give equal keys for equal forms.
+type QueueFunc func(url string) string
+
+// ByHost queues by host name, in lower case, without user and port: the
+// servers behind several ports of a name are taken for one machine.
+func ByHost(url string) string {
+	start := strings.Index(url, "://") + 3
+	if start < 3 {
+		return ""
+	}
+	if n := strings.IndexByte(url[start:], '/'); n >= 0 && isPlainHost(url[start:start+n]) {
+		return url[start : start+n] // most are, and this is done for every URL that is offered
+	}
+	end, port, lower := len(url), -1, true
+scan:
+	for i := start; i < len(url); i++ {
+		switch c := url[i]; {
+		case c == '/' || c == '?' || c == '#' || c == '\\':
+			end = i
+			break scan
+		case c == '@':
+			start, port = i+1, -1
+		case c == ':':
+			port = i
+		case c == ']':
+			port = -1 // what colons there were belong to the address
+		case 'A' <= c && c <= 'Z' || c >= 0x80:
+			lower = false
+		}
+	}
+	if port >= 0 {
+		end = port
+	}
+	if lower {
+		return url[start:end]
+	}
+	return strings.ToLower(url[start:end])
+}
+
+// isPlainHost reports whether a host has nothing but lower-case letters, digits, dots and hyphens.
+func isPlainHost(host string) bool {
+	for i := range len(host) {
+		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// ByDomain queues by registered domain (one label more than the public
+// suffix), so that a.example.com and b.example.com share one queue. IP
+// addresses and names without a registered domain are queued by host.
+func ByDomain(url string) string {
+	host := ByHost(url)
+	if isIP(host) {
+		return host
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(strings.TrimSuffix(host, "."))
+	if err != nil {
+		return host
+	}
+	return domain
+}
+
+func isIP(host string) bool {
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}

@@ -1,0 +1,255 @@
+package frontier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/firstseen/firstseen/frontier/internal/waitline"
+)
+
+// Callers that wait for leases wait in rooms, one for each different request. The simple way, each
+// caller takes whenever something changed, costs a step of the store for every caller and change; with
+// a thousand fetchers nearly all of them get nothing. So one goroutine of a room takes for all callers
+// in it, and sleeps until their crawl changes or a queue of it may be served.
+
+// Next waits until something of [Options.Crawl] may be fetched and hands it out. It
+// returns the error of ctx, or store.ErrClosed after Close. Waiting costs nothing: it
+// ends with an add, a settlement, or the time a queue may be served.
+func (f *Frontier) Next(ctx context.Context) (*Lease, error) { return f.next(ctx, false) }
+
+// Leases yields what Next returns, until the crawl is finished: nothing of it is
+// queued or leased. It ends with the first error.
+// Several goroutines may each range over their own Leases. An unsettled lease
+// keeps all of them waiting, since it may still add URLs.
+func (f *Frontier) Leases(ctx context.Context) iter.Seq2[*Lease, error] {
+	return waitline.All(func() (*Lease, error) { return f.next(ctx, true) })
+}
+
+// next returns waitline.ErrFinished when nothing is held and ends is set.
+func (f *Frontier) next(ctx context.Context, ends bool) (*Lease, error) {
+	leases, err := f.wait(ctx, LeaseRequest{Max: 1}, ends)
+	if err != nil {
+		return nil, err
+	}
+	return leases[0], nil
+}
+
+// LeaseWait is like Lease, but waits until there is something to lease or ctx ends. Servers with many fetchers use it.
+// With untilFinished it also returns, finished and without leases, when the
+// crawl asked for (all of them, with "*") has nothing queued or leased. Waiting costs
+// nothing, as in Next.
+//
+// Callers that wait with the same request are served in the order in which they came.
+func (f *Frontier) LeaseWait(ctx context.Context, req LeaseRequest, untilFinished bool) (leases []*Lease, finished bool, err error) {
+	leases, err = f.wait(ctx, req, untilFinished)
+	if errors.Is(err, waitline.ErrFinished) {
+		return nil, true, nil
+	}
+	return leases, false, err
+}
+
+func (f *Frontier) wait(ctx context.Context, req LeaseRequest, ends bool) ([]*Lease, error) {
+	if err := f.enter(); err != nil {
+		return nil, err
+	}
+	defer f.leave()
+	room := f.rooms.join(f, req)
+	defer f.rooms.leave(room)
+	return room.line.Wait(ctx, f.closing, room, max(req.Max, 1), ends)
+}
+
+// room holds the callers that wait with the same request, but for its Max. It is the owner of its
+// line.
+type room struct {
+	f    *Frontier
+	req  LeaseRequest // its Max is 0
+	line waitline.Line[*Lease]
+
+	callers int           // guarded by rooms.mu
+	changed chan struct{} // guarded by the lock of line; closed and replaced when something changed
+}
+
+// Serve begins to serve the line.
+func (r *room) Serve() { r.f.working.Go(r.serve) }
+
+// Joined wakes the goroutine for a caller that waits for the end. For other callers there is still
+// nothing to hand out.
+func (r *room) Joined(ends bool) {
+	if ends {
+		r.signal(true)
+	}
+}
+
+// Left wakes the goroutine, which must end when no caller waits.
+func (r *room) Left(int) { r.signal(true) }
+
+func (r *room) signal(serving bool) {
+	if serving {
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+}
+
+// serve serves the line until no caller waits in it.
+func (r *room) serve() {
+	for {
+		var changed <-chan struct{} // closed at the next change
+		var ends bool
+		req := r.req
+		req.Max = r.line.Begin(func(anyEnds bool) { changed, ends = r.changed, anyEnds })
+		if req.Max == 0 {
+			return
+		}
+		leases, next, err := r.f.take(context.Background(), req)
+		switch {
+		case err != nil:
+			r.line.Fail(err)
+		case len(leases) > 0:
+			r.f.giveBack(r.line.Hand(leases))
+		default:
+			if ends {
+				r.finish()
+			}
+			r.f.sleep(next, changed)
+		}
+	}
+}
+
+// finish ends the waiting of the callers that wait for the end, if nothing is held.
+func (r *room) finish() {
+	stats, err := r.f.Stats(context.Background(), r.req.Crawl)
+	if err == nil && stats.Held > 0 {
+		return
+	}
+	r.line.Finish(cmp.Or(err, waitline.ErrFinished))
+}
+
+// giveBack releases leases whose callers went away.
+func (f *Frontier) giveBack(left []*Lease) {
+	if len(left) == 0 {
+		return
+	}
+	settlements := make([]Settlement, len(left))
+	for i, l := range left {
+		settlements[i] = Settlement{Lease: l, Outcome: Release}
+	}
+	// If this fails, the leases expire.
+	_, _ = f.settle(context.Background(), settlements)
+}
+
+// clockCheck is how often a goroutine that waits for a time looks whether the clock was
+// set since.
+const clockCheck = 5 * time.Second
+
+// pollEvery is how long goroutines that wait go at most without asking a store that other
+// processes write to: this process gets no notice of their changes.
+const pollEvery = time.Second
+
+// sleep waits for a change, for the given time if it isn't zero, for f.poll, or
+// for Close. It also ends when the clock was set: the time may be another then.
+func (f *Frontier) sleep(until time.Time, changed <-chan struct{}) {
+	began, clock := time.Now(), f.clock()
+	wait := max(until.Sub(clock), time.Millisecond)
+	if f.poll > 0 && (until.IsZero() || f.poll < wait) {
+		wait = f.poll
+	}
+	var due <-chan time.Time
+	var t *time.Timer
+	if !until.IsZero() || f.poll > 0 {
+		t = time.NewTimer(min(wait, clockCheck))
+		defer t.Stop()
+		due = t.C
+	}
+	for {
+		select {
+		case <-due:
+			passed := time.Since(began)
+			if passed < wait && !wasSet(clock, f.clock(), passed) {
+				t.Reset(min(wait-passed, clockCheck))
+				continue
+			}
+		case <-changed:
+		case <-f.closing:
+		}
+		return
+	}
+}
+
+// wasSet reports whether a clock was set between two readings: whether they are not as
+// far apart as the time that passed, by a second or more.
+func wasSet(from, to time.Time, passed time.Duration) bool {
+	off := to.Round(0).Sub(from.Round(0)) - passed
+	return off <= -time.Second || off >= time.Second
+}
+
+// rooms are the rooms with callers in them, by crawl ("*" is any) and request. The
+// zero value is empty.
+type rooms struct {
+	mu     sync.Mutex
+	byName map[string]map[LeaseRequest]*room
+}
+
+// join returns the room for a request; leave must follow.
+func (rs *rooms) join(f *Frontier, req LeaseRequest) *room {
+	req.Max = 0
+	req.Crawl = cmp.Or(req.Crawl, f.opt.Crawl)
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	r := rs.byName[req.Crawl][req]
+	if r == nil {
+		r = &room{f: f, req: req, changed: make(chan struct{})}
+		r.line.Alone = req.MaxQueues > 0 // the bound holds for each caller
+		rs.put(r)
+	}
+	r.callers++
+	return r
+}
+
+func (rs *rooms) put(r *room) {
+	if rs.byName == nil {
+		rs.byName = make(map[string]map[LeaseRequest]*room)
+	}
+	if rs.byName[r.req.Crawl] == nil {
+		rs.byName[r.req.Crawl] = make(map[LeaseRequest]*room, 1)
+	}
+	rs.byName[r.req.Crawl][r.req] = r
+}
+
+func (rs *rooms) leave(r *room) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r.callers--; r.callers > 0 {
+		return
+	}
+	delete(rs.byName[r.req.Crawl], r.req)
+	if len(rs.byName[r.req.Crawl]) == 0 {
+		delete(rs.byName, r.req.Crawl)
+	}
+}
+
+// wake wakes the rooms that wait for a crawl after it changed; all of them with "*".
+func (rs *rooms) wake(crawl string) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if len(rs.byName) == 0 {
+		return
+	}
+	if crawl == "*" {
+		for _, of := range rs.byName {
+			wakeAll(of)
+		}
+		return
+	}
+	wakeAll(rs.byName["*"])
+	wakeAll(rs.byName[crawl])
+}
+
+func wakeAll(of map[LeaseRequest]*room) {
+	for _, r := range of {
+		r.line.Locked(r.signal)
+	}
+}
