@@ -15,8 +15,8 @@
 //	memstore     for tests, models, and crawls that may be lost
 //
 // The suite in storetest tests all of them against the same contract, which [Store] documents. One
-// promise of redisstore is weaker: a call that fails may have been carried out for some of its URLs,
-// each of them completely. Repeating it is safe on all backends.
+// promise of redisstore is weaker, and of pebblestore for batches of more than about 2,000: a call that fails may have been carried out
+// for some of its URLs, each of them completely. Repeating it is safe on all backends.
 //
 // # Time
 //
@@ -110,8 +110,9 @@ type Store interface {
 	See(ctx context.Context, crawl string, keys []Key, fresh []bool, opt SeeOptions) error
 
 	// Add records and queues items, and returns a verdict for each, in order.
-	// Each item is recorded and queued, or neither. All stores but redisstore record
-	// the whole batch or nothing.
+	// Each item is recorded and queued, or neither. If the call fails, memstore has
+	// recorded nothing; pebblestore may have recorded the first items of a batch of more
+	// than about 2,000, redisstore some of any.
 	Add(ctx context.Context, crawl string, items []Item, opt AddOptions) ([]Verdict, error)
 
 	// Take leases due URLs, from queues that may be served, each queue at most once a call, and starts
@@ -121,8 +122,9 @@ type Store interface {
 	Take(ctx context.Context, req TakeRequest) (Taken, error)
 
 	// Settle ends leases and reschedules or completes URLs. The results are in
-	// order of the settlements. The call is atomic per crawl, in redisstore per
-	// shard of it.
+	// order of the settlements. Each is carried out or not; if the call fails, memstore
+	// has carried out none, pebblestore may have carried out the first of more than about 2,000,
+	// redisstore those of some shards.
 	Settle(ctx context.Context, crawl string, s []Settlement) ([]SettleStatus, error)
 
 	// Configure changes the settings of one queue, of a crawl (queue "") or,

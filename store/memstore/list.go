@@ -35,7 +35,7 @@ func (c *crawl) entry(k *known) store.Entry {
 	if l := c.Leases[k.Key]; l != nil {
 		return l.Entry(l.Record)
 	}
-	e := k.Entry(k.queue.Queue)
+	e := k.Entry(&k.queue.Queue)
 	e.State = k.state
 	return e
 }

@@ -58,7 +58,7 @@ type crawl struct {
 
 // queue is a queue with its URLs in order of service.
 type queue struct {
-	*sched.Queue
+	sched.Queue
 	levels [store.MaxPriority + 1]*heap.Heap[*known]
 }
 
@@ -153,7 +153,8 @@ func (s *Store) crawl(name string) *crawl {
 func (c *crawl) queue(name string) *queue {
 	q := c.queues[name]
 	if q == nil {
-		q = &queue{Queue: c.NewQueue(name, 0, nil, sched.State{})}
+		q = &queue{Queue: c.NewQueue(name, nil, sched.State{})}
+		q.Owner = q
 		c.queues[name] = q
 	}
 	return q

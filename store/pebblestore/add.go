@@ -2,10 +2,32 @@ package pebblestore
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
+
+// An Add goes one way, without a return:
+//
+//	caller     check the items, sort their keys
+//	committer  for each part of the batch, as much as its budget allows:
+//	             find      which keys are known, and what becomes of those that are forced
+//	             queues    the queues of unknown keys, from memory or from their rows
+//	             judge     each item in order of arrival: duplicate, full or new. A new one is learned, counted and given its place
+//	             write     rows of URLs in order of queue, keys and places in order of key
+//	caller     first-seen URLs of duplicates (first.go)
+//
+// Whatever can fail comes before judge, which is the first to change anything. Keys are learned one by one as they are judged:
+// a key that a cap refuses must not become known, and the second of two equal keys is a duplicate only if the first was not
+// refused. (Before, the index learned all keys of the batch at once and took the refused ones out again: an error or a cap then
+// had something to undo.) Rows are written in the order of their keys, which Pebble takes in twice as fast.
+//
+// A part is whole: each of its URLs is recorded and queued, or neither. Between two parts other steps are carried out, and a
+// crash may keep the first of them. Batches of up to 2,048 URLs in queues that hold something are one part at first; a queue
+// whose row has to be read counts as four of them.
 
 // Add implements store.Store.
 func (s *Store) Add(ctx context.Context, crawl string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
@@ -48,10 +70,7 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, keys 
 	if len(items) == 0 {
 		return nil, s.usable()
 	}
-	o := &addOp{
-		crawl: crawl, items: items, opt: opt,
-		keys: keys, fresh: make([]bool, len(items)), verdicts: make([]store.Verdict, len(items)),
-	}
+	o := newAddOp(crawl, items, keys, opt)
 	sorter := sorters.Get().(*sorter)
 	o.order = sorter.sort(o.keys)
 	if err = s.find(ctx, o, crawl, o.keys, o.order); err == nil && opt.WantFirst {
@@ -64,27 +83,333 @@ func (s *Store) add(ctx context.Context, crawl string, items []store.Item, keys 
 	return o.verdicts, nil
 }
 
+// addOp is an Add on its way. Its slices have a place for each item.
 type addOp struct {
 	crawl    string
 	items    []store.Item
 	opt      store.AddOptions
-	keys     []store.Key // of items
-	order    []uint32    // of keys, made by the caller's goroutine
-	fresh    []bool
+	keys     []store.Key
+	order    []uint32 // of keys, made by the caller's goroutine
+	known    []bool   // before the part of the item
+	fresh    []bool   // recorded by it
 	verdicts []store.Verdict
+	done     int                // items in the parts before
+	forces   map[store.Key]bool // keys that an item of the batch forces, nil for none
 	c        *crawl
-	// forced are the known keys that an item forces, if any does. The step sets their first-seen URLs.
-	forced map[store.Key]*forced
+	told     map[int]bool // items whose first-seen URL the step has set
+}
+
+// newAddOp returns an Add that has to be given the order of its keys.
+func newAddOp(crawl string, items []store.Item, keys []store.Key, opt store.AddOptions) *addOp {
+	n := len(items)
+	o := &addOp{crawl: crawl, items: items, opt: opt, keys: keys, known: make([]bool, n), fresh: make([]bool, n), verdicts: make([]store.Verdict, n)}
+	for i := range items {
+		if items[i].Force {
+			if o.forces == nil {
+				o.forces = map[store.Key]bool{}
+			}
+			o.forces[items[i].Key] = true
+		}
+	}
+	return o
 }
 
 func (o *addOp) weight() int { return len(o.items) }
 
+// apply carries out the next part.
 func (o *addOp) apply(tx *txn) error {
-	for i := range o.items {
-		if o.items[i].UnicodeHost {
-			tx.unicodeHosts()
-			break
+	a := &adder{txn: tx, addOp: o, addSpace: &tx.s.adding, now: sched.Now(tx.now), lo: o.done}
+	if o.c = tx.crawl(o.crawl, true); o.opt.WantFirst {
+		tx.s.texts.on.Store(true)
+	}
+	a.begin(a.most())
+	defer a.end()
+	if err := a.look(); err != nil {
+		return err
+	}
+	a.judge()
+	a.write()
+	if o.done = a.hi; a.hi < len(a.items) {
+		return errRest
+	}
+	return nil
+}
+
+// adder carries out a part of an Add: the items from lo up to, not including, hi.
+type adder struct {
+	*txn
+	*addOp
+	*addSpace
+	now    int64
+	lo, hi int
+	// forced are the known keys of the part that an item of the batch forces, if any does.
+	forced map[store.Key]*forced
+}
+
+// addSpace is what a part needs while it is carried out, kept for the next. A part has at most 8,192 items.
+type addSpace struct {
+	part []uint32 // the items of the part in order of key
+	recs []sched.Record
+	rows []uint64 // queue number and index in recs of each new URL
+	// Of each item of the part:
+	ptrs []pointer
+	into []*queue // of an item that is not known, nil if it has yet to be made
+	// unknown are names of queues that do not exist.
+	unknown map[string]bool
+}
+
+// urlsOfRow is how many URLs take as long to queue, or to lease of one queue, as a row to find.
+const urlsOfRow = 4
+
+// most returns where the part ends at the latest.
+func (a *adder) most() (hi int) {
+	for hi = a.lo; hi < len(a.items) && hi-a.lo < urlsOfRow*a.left.rows && a.left.bytes > 0; hi++ {
+		a.left.bytes -= len(a.items[hi].URL) + len(a.items[hi].Meta)
+	}
+	return hi
+}
+
+// begin makes room for the items up to hi.
+func (a *adder) begin(hi int) {
+	n := hi - a.lo
+	a.hi = hi
+	a.recs = slices.Grow(a.recs[:0], n)
+	a.rows = slices.Grow(a.rows[:0], n)
+	a.ptrs = slices.Grow(a.ptrs[:0], n)[:n]
+	clear(a.ptrs)
+	a.into = slices.Grow(a.into[:0], n)[:n]
+	clear(a.into)
+	a.inOrder()
+}
+
+// inOrder sets part to the items of the part.
+func (a *adder) inOrder() {
+	a.part = a.part[:0]
+	for _, i := range a.order {
+		if int(i) >= a.lo && int(i) < a.hi {
+			a.part = append(a.part, i)
 		}
 	}
-	return tx.queueItems(o)
+}
+
+// end drops the URLs.
+func (a *addSpace) end() {
+	clear(a.recs)
+	clear(a.into)
+	clear(a.unknown)
+}
+
+// look finds all that the part needs to know. It changes nothing.
+func (a *adder) look() error {
+	if err := a.findForced(); err != nil {
+		return err
+	}
+	damaged, err := a.c.seen.find(a.keys, a.part, a.known)
+	if err != nil {
+		return err
+	}
+	clear(a.verdicts[a.lo:a.hi]) // the part before may have looked up more than it did
+	if damaged != nil {
+		for _, i := range damaged.at {
+			a.verdicts[i].Status = store.Damaged
+		}
+	}
+	return a.findQueues()
+}
+
+// findQueues finds the queues of unknown keys. The part ends where too many of them have to be read.
+func (a *adder) findQueues() error {
+	for i := a.lo; i < a.hi; i++ {
+		name := a.items[i].Queue
+		if a.known[i] && !a.items[i].Force || name == "" || a.unknown[name] {
+			continue
+		}
+		q := a.c.queues.loaded[name]
+		if q == nil && a.c.queues.mayHave(a.s, name) {
+			if a.left.rows--; a.left.rows < 0 {
+				a.hi = i
+				a.inOrder()
+				return nil
+			}
+			var err error
+			if q, err = a.oldQueue(a.c, name); err != nil {
+				return err
+			}
+		}
+		if a.into[i-a.lo] = q; q == nil {
+			if a.unknown == nil {
+				a.unknown = map[string]bool{}
+			}
+			a.unknown[name] = true
+		}
+	}
+	return nil
+}
+
+// judge goes through the items in order of arrival.
+func (a *adder) judge() {
+	for i := a.lo; i < a.hi; i++ {
+		it, v := &a.items[i], &a.verdicts[i]
+		switch f := a.forced[it.Key]; {
+		case v.Status == store.Damaged:
+		case f != nil:
+			a.force(i, it, v, f)
+		case a.known[i]:
+			v.Status = store.Duplicate
+		default:
+			a.offer(i, it, v)
+		}
+	}
+}
+
+// offer judges an item whose key was not known before the part.
+func (a *adder) offer(i int, it *store.Item, v *store.Verdict) {
+	if it.Queue != "" && a.capped(it.Queue) {
+		v.Status = store.Full
+		if twin, _ := a.c.seen.has(&it.Key); twin { // it was looked for before, without an error
+			v.Status = store.Duplicate
+		}
+		return
+	}
+	if a.fresh[i] = a.c.seen.add(&it.Key); !a.fresh[i] {
+		v.Status = store.Duplicate // of one in the part
+		return
+	}
+	if it.Queue != "" {
+		a.queueNew(i, it)
+	} else if a.forced != nil {
+		a.forced[it.Key] = &forced{}
+	}
+}
+
+// queueNew queues item i, which is new.
+func (a *adder) queueNew(i int, it *store.Item) {
+	q := a.queueOf(i, it)
+	a.recs = append(a.recs, a.record(it))
+	p := a.arrive(a.c, q, &a.recs[len(a.recs)-1])
+	a.ptrs[i-a.lo] = p
+	a.rows = append(a.rows, uint64(p.queue)<<32|uint64(len(a.recs)-1))
+}
+
+// queueOf returns the queue of item i, which findQueues found or which is made now.
+func (a *adder) queueOf(i int, it *store.Item) *queue {
+	if q := a.into[i-a.lo]; q != nil {
+		return q
+	}
+	if q := a.c.queues.loaded[it.Queue]; q != nil { // an item before made it
+		return q
+	}
+	return a.newQueue(a.c, it.Queue)
+}
+
+// write writes the rows of new items.
+func (a *adder) write() {
+	if slices.ContainsFunc(a.items[a.lo:a.hi], func(it store.Item) bool { return it.UnicodeHost }) {
+		a.unicodeHosts()
+	}
+	slices.Sort(a.rows)
+	for _, row := range a.rows {
+		a.setQueued(a.c, uint32(row>>32), &a.recs[uint32(row)])
+	}
+	a.packFresh(a.c, a.keys, a.part, a.fresh)
+	for _, i := range a.part {
+		if p := &a.ptrs[int(i)-a.lo]; p.queue != 0 {
+			a.setPlace(a.c, &a.items[i].Key, p)
+		}
+	}
+}
+
+// capped reports whether a cap keeps anything more out of a queue.
+func (a *adder) capped(queue string) bool {
+	qs := &a.c.queues
+	if a.opt.MaxHeld > 0 && qs.Held >= a.opt.MaxHeld {
+		return true
+	}
+	if a.opt.MaxPerQueue <= 0 {
+		return false
+	}
+	q := qs.loaded[queue]
+	return q != nil && q.Held() >= a.opt.MaxPerQueue
+}
+
+// record returns the record of an item that is new.
+func (a *adder) record(it *store.Item) sched.Record {
+	return sched.Record{
+		Key: it.Key, URL: it.URL, Meta: it.Meta, Priority: it.Priority,
+		Due: sched.MsOr(it.Due, a.now), Created: a.now,
+	}
+}
+
+// forced is a known key that an item of the batch forces, as it was before the part, or as an item without a queue recorded
+// it. Such keys are looked for in the database, inside the step: whether they are held and what becomes of them is one.
+type forced struct {
+	found
+	queued  bool   // by this part
+	first   string // the first-seen URL of a duplicate
+	damaged bool   // the disk damaged what says where it is
+}
+
+// findForced finds the known keys among those that items force. It comes before
+// all writes of the part, so that the database needs no batch on top.
+func (a *adder) findForced() error {
+	if a.forces == nil {
+		return nil
+	}
+	a.forced = map[store.Key]*forced{}
+	a.flush() // so that the database has the places of known URLs
+	for i := a.lo; i < a.hi; i++ {
+		it := &a.items[i]
+		if !a.forces[it.Key] || a.forced[it.Key] != nil {
+			continue
+		}
+		known, err := a.c.seen.has(&it.Key)
+		if errors.Is(err, runfile.ErrDamaged) {
+			continue // it will not be recorded either
+		}
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		f, err := a.findOne(a.c, &it.Key)
+		if err != nil && !a.isDamage(err) {
+			return err
+		}
+		a.forced[it.Key] = &forced{found: f, first: f.rec.URL, damaged: err != nil}
+	}
+	return nil
+}
+
+// force judges an item of a known key that this item or another forces.
+func (a *adder) force(i int, it *store.Item, v *store.Verdict, f *forced) {
+	v.Status = store.Duplicate
+	if a.opt.WantFirst {
+		if v.First = f.first; a.told == nil {
+			a.told = map[int]bool{}
+		}
+		a.told[i] = true
+	}
+	switch {
+	case f.damaged && it.Force:
+		v.Status = store.Damaged
+	case !it.Force || f.held() || f.queued || it.Queue == "":
+	case a.capped(it.Queue):
+		v.Status = store.Full
+	default:
+		v.Requeued = true
+		a.requeue(i, it, f)
+	}
+}
+
+// requeue queues a known item that is not held.
+func (a *adder) requeue(i int, it *store.Item, f *forced) {
+	f.queued, f.first = true, it.URL
+	a.release(a.c, &f.found)
+	rec := a.record(it)
+	if f.text() {
+		rec.Created = f.rec.Created
+	}
+	p := a.enqueue(a.c, a.queueOf(i, it), &rec)
+	a.setPlace(a.c, &it.Key, &p)
 }

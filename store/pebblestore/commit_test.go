@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,91 +95,16 @@ func TestDuplicateWaitsForDisk(t *testing.T) {
 	}
 }
 
-// TestDurableDuplicateDoesNotWait checks that known keys are answered while the disk stalls, and that those
-// whose write waits for it are not: neither those of See nor those of other steps.
-func TestDurableDuplicateDoesNotWait(t *testing.T) {
-	s, disk := openStalled(t, Options{})
-	defer s.Close()
-	see(t, s, "", testKeys(0, 100))
-	release := disk.stall()
-	defer release()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	accepted := s.accepted.Load()
-	wg.Go(func() { see(t, s, "", testKeys(100, 101)) })
-	untilAccepted(s, accepted+1)
-	within(t, "See of durable keys", func() {
-		for i := range 99 {
-			if sameMark(i, 100) || sameMark(i+1, 100) {
-				continue
-			}
-			if n := see(t, s, "", testKeys(i, i+2)); n != 0 {
-				t.Errorf("got %d new of two known keys", n)
-			}
+// onePart carries out the next part of an op, of so many rows, as a store does that stops after it.
+func onePart(s *Store, o op, rows int) (err error) {
+	failed := s.do(context.Background(), stepOp(func(tx *txn) error {
+		tx.left.rows = rows
+		if err = o.apply(tx); unfinished(err) {
+			return nil
 		}
-	})
-	answered := make(chan string, 4)
-	wg.Go(func() { see(t, s, "", testKeys(99, 101)); answered <- "a key that another See writes" })
-	untilAccepted(s, s.accepted.Load()+1)
-	wg.Go(func() {
-		if err := s.See(t.Context(), "", testKeys(0, 1), make([]bool, 1), store.SeeOptions{UnicodeHosts: true}); err != nil {
-			t.Error(err)
-		}
-		answered <- "a known key of the first Unicode host"
-	})
-	untilAccepted(s, s.accepted.Load()+1)
-	wg.Go(func() { addItems(t, s, []store.Item{{Key: testKey(200), Queue: "q", URL: "u"}}); answered <- "Add" })
-	untilAccepted(s, s.accepted.Load()+1)
-	wg.Go(func() { see(t, s, "", testKeys(200, 201)); answered <- "a key that Add writes" })
-	select {
-	case what := <-answered:
-		t.Errorf("%s was answered before the disk", what)
-	case <-time.After(50 * time.Millisecond):
-	}
-	release()
-}
-
-// TestKeysOfAddsAreNotDurable checks that a See of a key that an Add writes waits for the disk, and that
-// one of other keys does not.
-func TestKeysOfAddsAreNotDurable(t *testing.T) {
-	s, disk := openStalled(t, Options{})
-	defer s.Close()
-	see(t, s, "", testKeys(0, 2))
-	if sameMark(0, 2) || sameMark(1, 2) {
-		t.Fatal("want other marks than that of the key of the Add")
-	}
-	release := disk.stall()
-	defer release()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	accepted := s.accepted.Load()
-	wg.Go(func() { addItems(t, s, []store.Item{{Key: testKey(2), Queue: "q", URL: "u"}}) })
-	untilAccepted(s, accepted+1)
-	within(t, "See of durable keys", func() {
-		if n := see(t, s, "", testKeys(0, 2)); n != 0 {
-			t.Errorf("got %d new of two known keys", n)
-		}
-	})
-	answered := make(chan struct{})
-	wg.Go(func() { see(t, s, "", testKeys(2, 3)); close(answered) })
-	select {
-	case <-answered:
-		t.Error("a key that Add writes was answered before the disk")
-	case <-time.After(50 * time.Millisecond):
-	}
-	release()
-}
-
-func untilAccepted(s *Store, n int64) {
-	for s.accepted.Load() < n {
-		runtime.Gosched()
-	}
-}
-
-// sameMark reports whether a key waits with another.
-func sameMark(i, j int) bool {
-	a, b := testKey(i), testKey(j)
-	return markOf(&a) == markOf(&b)
+		return err
+	}))
+	return cmp.Or(failed, err)
 }
 
 // TestContextBeforeAndAfter: a step that waits for its turn is withdrawn with

@@ -73,7 +73,7 @@ func openStuck(t *testing.T) (*Store, *fullDisk) {
 		_ = s.do(context.Background(), stepOp(func(tx *txn) error { // it fails
 			for i := 1; i < 100_000; i += 1000 {
 				o := &forgetOp{sel: store.Selection{Keys: testKeys(i, i+1000)}}
-				tx.left = budget{1000, stepBytes}
+				tx.left = budget{1000, partBytes}
 				if err := o.apply(tx); err != nil {
 					return err
 				}
@@ -376,21 +376,21 @@ func TestFillOfDeadStore(t *testing.T) {
 func TestOpenWhereAWriteFails(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		for at, reached := int64(0), true; reached; at++ {
-			dir := t.TempDir()
-			reached = openFailing(t, dir, at, once, "15.0.0")
-			reopenGood(t, dir, "15.0.0")
-			reached = openFailing(t, dir, at, once, "16.0.0") || reached
-			reopenGood(t, dir, "16.0.0")
+			fs := vfs.NewMem()
+			reached = openFailing(t, fs, at, once, "15.0.0")
+			reopenGood(t, fs, "15.0.0")
+			reached = openFailing(t, fs, at, once, "16.0.0") || reached
+			reopenGood(t, fs, "16.0.0")
 		}
 	}
 }
 
 // openFailing opens a store on a disk whose write number at fails, and reports whether there was such
 // a write.
-func openFailing(t *testing.T, dir string, at int64, once bool, unicode string) bool {
+func openFailing(t *testing.T, disk vfs.FS, at int64, once bool, unicode string) bool {
 	t.Helper()
 	var ops atomic.Int64
-	fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || isHarmless(op) {
 			return nil
 		}
@@ -400,7 +400,7 @@ func openFailing(t *testing.T, dir string, at int64, once bool, unicode string) 
 		return nil
 	}))
 	within(t, "Open or Close", func() {
-		s, err := Open(dir, Options{FS: fs})
+		s, err := Open("db", Options{FS: fs, BufferBytes: 1})
 		if err == nil {
 			err = errors.Join(s.Prepare(t.Context(), store.Terms{Identity: store.Identity{Unicode: unicode}}), s.Close())
 		}
@@ -411,9 +411,9 @@ func openFailing(t *testing.T, dir string, at int64, once bool, unicode string) 
 	return ops.Load() > at
 }
 
-func reopenGood(t *testing.T, dir, unicode string) {
+func reopenGood(t *testing.T, fs vfs.FS, unicode string) {
 	t.Helper()
-	s := openFor(t, dir, store.Identity{Unicode: unicode}, Options{})
+	s := openFor(t, "db", store.Identity{Unicode: unicode}, Options{FS: fs, BufferBytes: 1})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,16 +8,16 @@
 // All writes go through one goroutine, the committer. It collects the waiting steps of all callers
 // into a group, applies them in order to the state in memory, writes their rows in one Pebble batch,
 // syncs it, and then answers the callers. So exactly one caller gets "new", a "duplicate" is durable,
-// and a step is on disk whole or not at all. A call that may have a lot to do, such as forgetting a queue or
-// leasing from thousands of queues, is carried out in many steps of a few milliseconds, and the steps of
-// other callers come between them (commit.go). While the disk syncs a group, the next groups are
-// written, and then synced together. A See of up to 256 keys that are all known and durable does not wait.
+// and a step is on disk whole or not at all. A call that may have a lot to do, such as forgetting a queue,
+// leasing from thousands of queues, or adding or settling thousands of URLs, is carried out in parts of a few milliseconds, and the
+// steps of other callers come between them (commit.go). Each part is whole: a crash keeps the first of them, and each URL is
+// added or settled, or not. While the disk syncs a group, the next groups are written, and then synced together.
 //
 // The state in memory is ahead of the disk while groups are written. If a write fails, the store has
 // failed: every call returns [store.ErrFailed], one that waits for a sync when that ends. After Close the store
 // can be opened again. If Pebble cannot write its log or manifest, it would end the process. So the file system
 // that Pebble uses here reports no such error to Pebble, and drops all that it writes from then on
-// (watchfs.go), also during Open. Close then closes Pebble as usual.
+// (disk.go), also during Open. Close then closes Pebble as usual.
 //
 // # Keys
 //
@@ -25,10 +25,10 @@
 // sorted files with checksums that never change, and that are merged when they are many.
 // Options.IndexBytes selects how a key is looked up:
 //
-//   - By default from fingerprints in memory, 9.4 to 11 bytes a key. In a crawl of a billion URLs, the
+//   - By default from fingerprints in memory, 9.4 to 13.3 bytes a key in a large store. In a crawl of a billion URLs, the
 //     expected number of URLs lost to a collision is 4e-7; Options.Exact verifies each hit in the
 //     run files. The fingerprints are loaded in the background after Open.
-//   - Until they are loaded, and for keys beyond the bound, from a table of the packed keys and from the
+//   - Until they are loaded, and once they have outgrown the bound, from a table of the packed keys and from the
 //     mapped run files, without error. About a million packed keys take 40 to 60 bytes of memory
 //     each. The run files, with filters of 1.6 bytes a key, are in the page cache as far as it has room.
 //
@@ -59,8 +59,8 @@
 // # Limits
 //
 // If compactions or flushes of packed keys cannot keep up, the
-// committer waits up to a quarter of a second for each group (Metrics.PaceTime). An Add, See or Settle is one
-// step, whatever its size.
+// committer waits up to a quarter of a second for each group (Metrics.PaceTime), and without a bound while Pebble's first level
+// is full, with 64 sublevels.
 //
 // FORMAT.md describes rows, files and every crash point. Figures are in cmd/internal/tools/bench/store.
 package pebblestore

@@ -2,11 +2,15 @@ package pebblestore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
+
+// Forgetting removes keys, and what leads to them. By name (here), by queue (below), of a crawl (by range deletions), by age
+// (expire.go). What is not a crawl goes in parts.
 
 // Forget implements store.Store.
 //
@@ -141,6 +145,7 @@ func (tx *txn) forgetCrawl(c *crawl) int64 {
 	tx.delete(appendNumbered(nil, tableCrawl, c.num))
 	delete(tx.s.crawls, c.name)
 	delete(tx.s.byNum, c.num)
+	c.gone = true
 	if x := c.seen.x; x != nil {
 		c.seen.x = nil
 		tx.s.keeper.releasing.Go(x.Close) // which takes long for a large one
@@ -163,6 +168,11 @@ func (tx *txn) forgetKeys(c *crawl, keys []store.Key) (int64, error) {
 	}
 	if err := tx.findAll(c, list); err != nil {
 		return 0, err
+	}
+	for _, r := range tx.s.sched.retired {
+		if r.q.c == c {
+			r.since = 0 // one of its keys may be new from now on, without a place
+		}
 	}
 	for i := range list {
 		f, k := &list[i].found, &list[i].key
@@ -199,12 +209,12 @@ func (tx *txn) forgetQueues(c *crawl) {
 		}
 	}
 	tx.s.sched.loaded -= len(qs.loaded)
-	qs.loaded, qs.byNum, qs.ahead = nil, nil, nil // without a look at each
+	qs.loaded, qs.byNum = nil, nil // without a look at each
 	for _, table := range []byte{tablePlace, tableOrder, tableQueue, tableName, tableDone, tableRetired} {
 		tx.deleteRange(appendNumbered(nil, table, c.num), afterNumbered(table, c.num))
 	}
 	for _, r := range slices.Clone(tx.s.sched.retired) {
-		if r.c == c {
+		if r.q.c == c {
 			for _, l := range r.q.Leases(r.q.Leased()) {
 				tx.deleteLease(l)
 			}
@@ -212,4 +222,209 @@ func (tx *txn) forgetQueues(c *crawl) {
 		}
 	}
 	qs.Restore(sched.Counts{}) // the scheduler drops a crawl that holds nothing
+}
+
+// # Forgetting a queue
+//
+// A queue may hold more than one step can forget. So its first step moves the name to
+// an empty queue of another number, which takes new URLs from then on, and retires the
+// old one: it is no longer served, and a row marks it as one to forget. Further steps
+// forget its keys, some at a time. After a crash the row is still there, and the next Open
+// continues. A key is new again after its step.
+//
+// Until then a retired queue's key counts as seen and not held, also if it is leased. If it is forced
+// or queued again, its place is in another queue and the key stays.
+
+// retired is a queue that is being forgotten. It is the committer's.
+type retired struct {
+	q *queue
+	// since is the row of the journal of places from which on all rows are newer than the retirement; 0: not known.
+	since uint64
+	// queued and ended are the rows to continue from, nil: the first. Finding that again would pass by
+	// all that were deleted.
+	queued, ended []byte
+	finished      bool
+}
+
+// retire takes q out of service and moves its name to an empty queue.
+func (tx *txn) retire(c *crawl, q *queue) {
+	tx.s.sched.drop(q)
+	heir := tx.newQueue(c, q.Name)
+	heir.Settings = q.Settings
+	heir.State = sched.State{LastTake: q.LastTake, LastDelay: q.LastDelay, NotBefore: q.NotBefore, NotBeforeAt: q.NotBeforeAt}
+	q.Retire()
+	q.marks = 0
+	tx.delete(appendOfQueue(nil, tableName, c.num, q.id))
+	tx.set(appendOfQueue(nil, tableRetired, c.num, q.id), []byte(q.Name))
+	places := &tx.s.sched.places
+	places.close(tx)
+	tx.s.sched.retired = append(tx.s.sched.retired, &retired{q: q, since: places.next})
+}
+
+// forgetQueue begins to forget a queue, and continues earlier calls. It returns how many
+// keys it forgot, and the retired queues that further steps must forget.
+func (tx *txn) forgetQueue(c *crawl, name string) (n int64, left []*retired, err error) {
+	q, err := tx.oldQueue(c, name)
+	if err != nil {
+		return 0, nil, err
+	}
+	if q != nil && q.Used() {
+		tx.retire(c, q)
+	}
+	for _, r := range tx.s.sched.retired {
+		if r.q.c == c && r.q.Name == name {
+			left = append(left, r)
+		}
+	}
+	if len(left) == 1 { // a small one goes in one step
+		n, err = tx.forgetSome(left[0])
+	}
+	return n, left, err
+}
+
+// remains are some leases and rows of a retired queue.
+type remains struct {
+	leases        []*sched.Lease
+	list          []sought
+	ranges        [][2][]byte // of the rows
+	queued, ended []byte      // how far it came among the rows
+}
+
+// forgetSome forgets some of a retired queue, and returns how many keys.
+func (tx *txn) forgetSome(r *retired) (int64, error) {
+	some, err := tx.remains(r)
+	if err != nil {
+		return 0, err
+	}
+	found, err := tx.ownedBy(r, len(some.leases), some.list)
+	if err != nil {
+		return 0, err
+	}
+	for _, l := range some.leases {
+		tx.deleteLease(l)
+		l.End()
+	}
+	for _, rows := range some.ranges {
+		tx.deleteRange(rows[0], rows[1])
+	}
+	for k, g := range found {
+		tx.deletePlace(r.q.c, &k)
+		tx.dropKey(r.q.c, g, &k)
+	}
+	tx.changedCrawl(r.q.c)
+	r.queued, r.ended = some.queued, some.ended
+	if !tx.left.spent() {
+		tx.delete(appendOfQueue(nil, tableRetired, r.q.c.num, r.q.id))
+		tx.s.sched.finish(r)
+	}
+	return int64(len(found)), nil
+}
+
+// finish removes r from the list of retired queues.
+func (sc *scheduler) finish(r *retired) {
+	r.finished = true
+	sc.retired = slices.DeleteFunc(sc.retired, func(other *retired) bool { return other == r })
+}
+
+// retiring reports whether a queue of c is being forgotten.
+func (sc *scheduler) retiring(c *crawl) bool {
+	return slices.ContainsFunc(sc.retired, func(r *retired) bool { return r.q.c == c })
+}
+
+// remains reads what a step may forget. It changes nothing.
+func (tx *txn) remains(r *retired) (some *remains, err error) {
+	some = &remains{leases: r.q.Leases(int64(max(0, tx.left.rows)))}
+	for _, l := range some.leases {
+		some.list = append(some.list, sought{key: l.Key})
+	}
+	tx.left.rows -= len(some.leases)
+	if some.queued, err = some.read(tx, r, tableOrder, r.queued); err == nil {
+		some.ended, err = some.read(tx, r, tableDone, r.ended)
+	}
+	return some, err
+}
+
+// read takes the next rows of a table, and returns the row to continue from.
+func (some *remains) read(tx *txn, r *retired, table byte, from []byte) ([]byte, error) {
+	lo, hi := queueBounds(table, r.q.c.num, r.q.id)
+	if from != nil {
+		lo = from
+	}
+	n := len(some.list)
+	next, err := tx.s.walk(lo, hi, &tx.left, func(key, value []byte) error {
+		rec, _, err := urlOf(key, value)
+		some.list = append(some.list, sought{key: rec.Key})
+		return err
+	})
+	if len(some.list) > n {
+		some.ranges = append(some.ranges, [2][]byte{lo, next})
+	}
+	return next, err
+}
+
+// ownedBy returns the keys of those URLs whose place is in the queue, with their generations. Others were queued elsewhere
+// since, or forgotten.
+//
+// When the queue was retired, the place of each URL in a row was there. So while the journal has all places that were
+// written since, it says without a read which URLs were queued elsewhere: those whose latest place is in a newer row. (To
+// read the place of each took nine tenths of the time of forgetting a queue.) A lease may have lost its key since, so it is looked up.
+func (tx *txn) ownedBy(r *retired, leases int, list []sought) (map[store.Key]*generation, error) {
+	c, places := r.q.c, &tx.s.sched.places
+	c.locate(tx.s, list)
+	owned := make([]store.Key, 0, len(list))
+	read := list
+	if r.since > 0 && places.oldest() <= r.since {
+		read = list[:leases]
+		for i := range list[leases:] {
+			if l := &list[leases+i]; l.lease == nil && l.row < r.since {
+				owned = append(owned, l.key)
+			}
+		}
+	}
+	placed, err := findPlaces(tx.reader(), c.num, read)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range placed {
+		if l.ptr.queue == r.q.id {
+			owned = append(owned, l.key)
+		}
+	}
+	return tx.s.recordedIn(c, owned)
+}
+
+// forgetLater forgets the rest of queues in the background, until the store closes or fails.
+func (s *Store) forgetLater(left []*retired) {
+	if len(left) == 0 {
+		return
+	}
+	done, err := s.linger()
+	if err != nil {
+		return
+	}
+	go func() {
+		defer done()
+		_ = s.do(context.Background(), &forgetOp{left: left, done: true}) // the next Forget of the queue returns the error
+	}()
+}
+
+// loadRetired reads which queues are to be forgotten, and takes their leases from the
+// map.
+func (s *Store) loadRetired(leases map[queueNum][]leaseRow, now int64) error {
+	return s.scan([]byte{tableRetired}, rowBound(tableRetired), func(key, value []byte) error {
+		c := s.numbered(key, 9)
+		if c == nil || len(key) != 9 {
+			return fmt.Errorf("cannot load the row of a queue to forget, %x; got no such crawl: %w", key, store.ErrCorrupt)
+		}
+		num := queueNumber(key)
+		q := newQueue(c, string(value), num, sched.State{})
+		q.Retire()
+		at := queueNum{c.num, num}
+		for _, l := range leases[at] {
+			q.Restore(l.rec, l.token, l.given, l.until, now)
+		}
+		delete(leases, at)
+		s.sched.retired = append(s.sched.retired, &retired{q: q})
+		return nil
+	})
 }

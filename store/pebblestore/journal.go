@@ -2,20 +2,25 @@ package pebblestore
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/firstseen/firstseen/internal/fields"
 	"github.com/firstseen/firstseen/store"
 )
 
-// Every URL that comes or goes changes its queue's state, and one that comes has a new place. Pebble
-// would find a place in memory for a row of each, most of which the next groups write again or do not
-// need any more. So what a group changed goes into one row of a journal. When the journal has too
-// much, its oldest row is removed: what no later row has gets a row of its own in the same batch.
+// Two kinds of state change with every URL: that of its queue, and its place. As rows of their own, Pebble would find a place in
+// memory for each, most of which the next groups write again or do not need any more. So what a group changed goes into one row of
+// a journal. When a journal has too much, its oldest row is removed: what no later row has gets a row of its own in the same
+// batch.
+//
+// Guarded by Store.mu, written by the committer.
 
 // journal is a journal of queues or of places. Guarded by Store.mu.
 type journal struct {
@@ -67,8 +72,8 @@ func (j *journal) write(tx *txn, limit int, keep func(row uint64)) {
 	j.applied, j.added = j.next, 0
 }
 
-// found adds a row that Open found.
-func (j *journal) found(members int) {
+// loaded adds a row that Open found.
+func (j *journal) loaded(members int) {
 	j.rows = append(j.rows, members)
 	j.members += members
 }
@@ -104,4 +109,244 @@ func journalRows(rows pebble.Reader, table byte) (first uint64, values [][]byte,
 	}
 	slices.Reverse(values)
 	return first, values, it.Error()
+}
+
+// # The journal of queues
+//
+// The states of the queues that a large group changed go into the journal of queues. A queue row has
+// the number of journal rows that were older than it. At open, a newer state in the journal replaces it.
+
+const (
+	// journalFrom is the number of queues from which on a group writes to the journal.
+	journalFrom = 32
+	// keptStates bounds the states in the journal: about 2 MB.
+	keptStates = 50_000
+	// statesOfRow bounds the states of a row, so that the removal of one is quick.
+	statesOfRow = 1 << 12
+)
+
+// stateJournal is the journal of queues. Guarded by Store.mu.
+type stateJournal struct {
+	journal
+	queues [][]*queue // those that each row has a state of; queue.journal names the row with the latest
+}
+
+// has notes that a row has the latest state of a queue.
+func (j *stateJournal) has(q *queue, row uint64) {
+	q.journal = row + 1
+	of := &j.queues[row-j.oldest()]
+	*of = append(*of, q)
+}
+
+// journalQueue adds the state of a queue to the journal.
+func (tx *txn) journalQueue(q *queue) {
+	j := &tx.s.sched.journal
+	j.add(tx, statesOfRow)
+	if len(j.queues) < len(j.rows) {
+		j.queues = append(j.queues, nil)
+	}
+	j.has(q, j.next-1)
+	j.buf = binary.AppendUvarint(j.buf, uint64(q.c.num))
+	j.buf = fields.AppendText(j.buf, q.Name)
+	at := len(j.buf)
+	j.buf = appendQueue(append(j.buf, 0, 0), q, j.next-1)
+	binary.BigEndian.PutUint16(j.buf[at:], uint16(len(j.buf)-at-2)) // a state is at most about 200 bytes
+	tx.s.sched.changed = true                                       // the row that has the next number
+}
+
+// writeJournal adds the last row of the journal to the batch. States that leave the journal get rows.
+func (tx *txn) writeJournal() {
+	j := &tx.s.sched.journal
+	j.write(tx, tx.s.opt.keptStates, func(row uint64) {
+		for _, q := range j.queues[0] {
+			if !q.c.gone && !q.Retired() && q.journal == row+1 {
+				tx.setQueue(q)
+			}
+		}
+		j.queues[0] = nil
+		j.queues = j.queues[1:]
+	})
+}
+
+// journalState is the latest state of a queue that the journal has.
+type journalState struct {
+	row   uint64 // its number
+	value []byte
+}
+
+// loadJournal reads the journal, and returns the latest state of each queue in
+// it by the queue row's key.
+func (s *Store) loadJournal() (map[string]journalState, error) {
+	first, values, err := journalRows(s.db, tableJournal)
+	if err != nil {
+		return nil, err
+	}
+	j := &s.sched.journal
+	if next := first + uint64(len(values)); next != j.next && next > 0 {
+		return nil, fmt.Errorf("cannot read the journal of queues; got %d as the number of its next row; want %d: %w", j.next, next, store.ErrCorrupt)
+	}
+	j.applied, j.queues = j.next, make([][]*queue, len(values))
+	return journalStates(first, values, &j.journal)
+}
+
+// journalStates returns the latest state of each queue that rows of the journal have, by the
+// queue row's key, and adds the rows to j.
+func journalStates(first uint64, values [][]byte, j *journal) (map[string]journalState, error) {
+	states := map[string]journalState{}
+	for i, row := range values {
+		members := 0
+		err := eachState(row, func(key, value []byte) {
+			states[string(key)] = journalState{first + uint64(i), value}
+			members++
+		})
+		if err != nil {
+			return nil, err
+		}
+		j.loaded(members)
+	}
+	return states, nil
+}
+
+// newer returns the state that the journal has of a queue, if it is newer than the queue's row.
+func newer(states map[string]journalState, key, value []byte) (journalState, bool) {
+	st, ok := states[string(key)]
+	r := newRowReader(value)
+	r.Uvarint() // the queue's number
+	return st, ok && st.row >= r.Uvarint()
+}
+
+// # The journal of places
+//
+// A key leads to its URL by its place, which is in the journal of places. Most URLs end soon after they
+// were queued: only those that are in a queue when their place leaves the journal get a row of it.
+//
+// The end of a URL takes its place out of memory and writes nothing. A row of its place, if
+// it has one, stays until the key goes: to delete it costs 2 to 3 µs. So a place may be of a
+// URL that has ended: its queue row is not there, and no other URL is ever put where it was.
+
+const (
+	// keptPlaces bounds the places in the journal, at 20 to 40 bytes of memory each. A table of our own that made use of keys being
+	// hashes took 14 to 27 bytes, and a hundred lines.
+	keptPlaces = 850_000
+	// placesOfRow bounds the places of a row, all of which are read to find one.
+	placesOfRow = 64
+)
+
+// places is the journal of places. Guarded by Store.mu.
+type places struct {
+	journal
+	// at leads from a URL to the row that has its latest place. It has hashes of the URLs, since the row has their keys. If two
+	// URLs had the same hash, the place of the first would be lost; for a million URLs, the odds are 3e-8.
+	at     map[uint64]uint64
+	secret [2]uint64 // of the hashes, unknown to the authors of URLs
+	found  uint64    // rows before this one are from an Open: some of their URLs may have ended
+}
+
+// placeKey names a URL of any crawl.
+type placeKey struct {
+	crawl uint32
+	key   store.Key
+}
+
+func (j *places) hash(k *placeKey) uint64 {
+	a, b := binary.LittleEndian.Uint64(k.key[:]), binary.LittleEndian.Uint64(k.key[8:])
+	high, low := bits.Mul64(a^j.secret[0], b^j.secret[1])
+	return high ^ low ^ uint64(k.crawl)*0x9e3779b97f4a7c15
+}
+
+// row returns the number of the row that has the latest place of a URL, 0 if none has.
+func (j *places) row(k *placeKey) uint64 { return j.at[j.hash(k)] }
+
+func (j *places) remove(k *placeKey) { delete(j.at, j.hash(k)) }
+
+// setPlace notes where a URL is queued, or was when it ended and its text is kept.
+func (tx *txn) setPlace(c *crawl, k *store.Key, p *pointer) {
+	j := &tx.s.sched.places
+	j.add(tx, placesOfRow)
+	j.at[j.hash(&placeKey{c.num, *k})] = j.next - 1
+	j.buf = binary.AppendUvarint(j.buf, uint64(c.num))
+	j.buf = appendPointer(append(j.buf, k[:]...), *p)
+}
+
+// deletePlace deletes the place of a key that is forgotten.
+func (tx *txn) deletePlace(c *crawl, k *store.Key) {
+	tx.s.sched.places.remove(&placeKey{c.num, *k})
+	tx.key = appendKeyRow(tx.key[:0], tablePlace, c.num, k)
+	tx.delete(tx.key)
+}
+
+// writePlaces adds the last row of places to the batch. Those that leave the journal get rows.
+func (tx *txn) writePlaces() {
+	tx.s.sched.places.write(tx, tx.s.opt.keptPlaces, tx.keepPlaces)
+}
+
+// keepPlaces writes rows of those places of a row of the journal that are up to date.
+func (tx *txn) keepPlaces(row uint64) {
+	key := appendLongRow(nil, tablePlaces, row)
+	err := fmt.Errorf("cannot find journal row %x: %w", key, store.ErrCorrupt)
+	failed := readRow(tx.s.db, key, func(value []byte) error {
+		err = tx.keepPlacesIn(row, value)
+		return err
+	})
+	tx.note(corruption(cmp.Or(failed, err)))
+}
+
+func (tx *txn) keepPlacesIn(row uint64, value []byte) error {
+	j := &tx.s.sched.places
+	err := eachPlace(value, func(at placeKey, p pointer) {
+		if c := tx.s.byNum[at.crawl]; c != nil && j.row(&at) == row && (row >= j.found || tx.s.leads(c, &at.key, p)) {
+			tx.key = appendKeyRow(tx.key[:0], tablePlace, at.crawl, &at.key)
+			tx.value = appendPointer(tx.value[:0], p)
+			tx.set(tx.key, tx.value)
+		}
+	})
+	return errors.Join(err, eachPlace(value, func(at placeKey, _ pointer) { // after all: a URL can be in a row twice
+		if j.row(&at) == row {
+			j.remove(&at)
+		}
+	}))
+}
+
+// leads reports whether a place that Open read may lead to something.
+func (s *Store) leads(c *crawl, k *store.Key, p pointer) bool {
+	retired := func(r *retired) bool { return r.q.c == c && r.q.id == p.queue }
+	if s.opt.KeepURLs || c.queues.Leases[*k] != nil || slices.ContainsFunc(s.sched.retired, retired) {
+		return true
+	}
+	// This batch is not read: a URL that it queues has another place, and it writes no D row.
+	return s.hasRow(appendOrderRow(nil, c.num, p.queue, p.priority, p.at)) || s.hasRow(appendDoneRow(nil, c.num, p.queue, k))
+}
+
+// hasRow reports whether a row is in the database, or cannot be read.
+func (s *Store) hasRow(key []byte) (has bool) {
+	err := readRow(s.db, key, func([]byte) error {
+		has = true
+		return nil
+	})
+	return has || err != nil
+}
+
+// loadPlaces reads the journal of places.
+func (s *Store) loadPlaces() error {
+	first, values, err := journalRows(s.db, tablePlaces)
+	if err != nil {
+		return err
+	}
+	j := &s.sched.places
+	j.table, j.next = tablePlaces, max(1, first+uint64(len(values)))
+	j.applied, j.found = j.next, j.next
+	j.secret = [2]uint64{binary.LittleEndian.Uint64(s.secret[:]), binary.LittleEndian.Uint64(s.secret[8:])}
+	j.at = make(map[uint64]uint64)
+	for i, row := range values {
+		members := 0
+		err := eachPlace(row, func(at placeKey, _ pointer) {
+			j.at[j.hash(&at)] = first + uint64(i)
+			members++
+		})
+		if err != nil {
+			return err
+		}
+		j.loaded(members)
+	}
+	return nil
 }

@@ -74,7 +74,8 @@ func TestFits(t *testing.T) {
 	}{
 		{0, 1e9, true},
 		{1 << 30, 50e6, true},
-		{600 << 20, 50e6, false},
+		{600 << 20, 50e6, true},
+		{400 << 20, 50e6, false},
 		{-1, 0, false},
 		{1, 0, true},
 	} {

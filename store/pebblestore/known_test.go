@@ -16,7 +16,7 @@ func TestKnownIsLookup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const n = 3 * knownStep / 2
+		const n = 3 * seenOfRow * firstRows / 2
 		keys := make([]store.Key, n)
 		for i := range keys {
 			binary.BigEndian.PutUint64(keys[i][:], uint64(i)*0x9e3779b97f4a7c15)

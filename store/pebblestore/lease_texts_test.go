@@ -174,7 +174,7 @@ func TestLeasesAreListedInSteps(t *testing.T) {
 			t.Errorf("got %d entries in a step; want at most %d", len(list), listRows)
 		}
 	}
-	if want := len(long) + 3*listRows; n != want || most > stepBytes+128<<10 {
+	if want := len(long) + 3*listRows; n != want || most > partBytes+128<<10 {
 		t.Errorf("got %d leases, at most %d bytes in a step; want %d, and little more than 1 MiB", n, most, want)
 	}
 }

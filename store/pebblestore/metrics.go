@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -114,34 +113,4 @@ func (s *Store) Metrics(ctx context.Context) (Metrics, error) {
 		m.WrittenBytes += int64(p.Levels[i].TableBytesFlushed + p.Levels[i].TableBytesCompacted + p.Levels[i].TableBytesIngested)
 	}
 	return m, nil
-}
-
-// stalls is for how long Pebble stopped writes.
-type stalls struct {
-	mu    sync.Mutex
-	began time.Time // zero: writes are not stopped
-	ended time.Duration
-}
-
-func (s *stalls) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.began = time.Now()
-}
-
-func (s *stalls) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended += time.Since(s.began)
-	s.began = time.Time{}
-}
-
-// all is the time in all, with the stall under way.
-func (s *stalls) all() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.began.IsZero() {
-		return s.ended
-	}
-	return s.ended + time.Since(s.began)
 }

@@ -107,7 +107,7 @@ func TestMovedKeysAreListed(t *testing.T) {
 	flushRuns(t, m.Store)
 	moved := 0
 	for o, more := (&expireOp{sel: store.Selection{Before: m.clock.Now()}}), true; more; {
-		_, err := m.step(t.Context(), stepOp(func(tx *txn) error {
+		err := onePart(m.Store, stepOp(func(tx *txn) error {
 			err := o.apply(tx)
 			for _, g := range m.crawls[store.DefaultCrawl].gens {
 				moved += int(g.packed())

@@ -31,11 +31,10 @@ type Options struct {
 	// way, Open or Prepare returns store.ErrIdentity.
 	AlsoSeen []AlsoSeen
 
-	// IndexBytes is the memory that a fingerprint index of the keys may take, 9.4 to
-	// 11 bytes a key. If it fits at open with room for a quarter more, the index
-	// answers; otherwise, and from when it outgrows the budget, key runs answer, which
-	// are mapped files that the page cache holds. Negative means no index. The default
-	// is no bound.
+	// IndexBytes bounds the memory of the fingerprint index of the keys, 9.4 to 13.3 bytes a key from a million keys on, and up to
+	// 40 before. The index answers while it is within the bound; from when it outgrows it, key runs answer, which are mapped files that the
+	// page cache holds. An index that was within the bound is filled again after Open. Negative means no index. The default is no
+	// bound.
 	IndexBytes int64
 	// Exact verifies in the key runs every key that the index calls a duplicate, which
 	// costs a look-up each. The default trusts the index; Store.Index reports the expected
@@ -83,8 +82,6 @@ type tuning struct {
 	leaseBytes int64
 	// holdFill holds up the filling of the index until it is closed.
 	holdFill chan struct{}
-	// holdLearning holds up learning the packed keys after Open until it is closed.
-	holdLearning chan struct{}
 	// flushKeys makes runs of as few packed keys.
 	flushKeys int64
 	// lagKeys is how many packed keys writes are nearly stopped at, since flushes do not

@@ -18,10 +18,8 @@ func TestFlushLeavesWholeSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	add := &addOp{
-		crawl: store.DefaultCrawl, items: []store.Item{{Key: testKey(1), Queue: "a", URL: "u"}},
-		keys: []store.Key{testKey(1)}, order: []uint32{0}, fresh: make([]bool, 1), verdicts: make([]store.Verdict, 1),
-	}
+	add := newAddOp(store.DefaultCrawl, []store.Item{{Key: testKey(1), Queue: "a", URL: "u"}}, testKeys(1, 2), store.AddOptions{})
+	add.order = first
 	var left *vfs.MemFS
 	err = s.do(ctx, readOp(func(tx *txn) error {
 		if err := add.apply(tx); err != nil {

@@ -96,7 +96,7 @@ func TestPlacesOfShortLives(t *testing.T) {
 	if n := rowsOf(t, s, tablePlaces); n > 4*(100/placesOfRow+1) {
 		t.Errorf("got %d rows in the journal; want those of 300 places", n)
 	}
-	if n := s.sched.places.used; n > 0 {
+	if n := len(s.sched.places.at); n > 0 {
 		t.Errorf("got %d places of URLs that have ended in memory", n)
 	}
 	wantPlaces(t, s, 0, 2000, 0)
@@ -112,7 +112,7 @@ func TestPlacesGetRows(t *testing.T) {
 	if n := rowsOf(t, s, tablePlace); n != 700 {
 		t.Errorf("got %d rows of places; want 700, without the 300 in the journal", n)
 	}
-	if n := s.sched.places.used; n != 300 {
+	if n := len(s.sched.places.at); n != 300 {
 		t.Errorf("got %d places in memory; want the 300 in the journal", n)
 	}
 	wantPlaces(t, s, 0, 1000, 1000)
@@ -202,32 +202,6 @@ func TestPlaceOfRequeued(t *testing.T) {
 	addItems(t, s, placedItems(200, 300))
 	if n := rowsOf(t, s, tablePlace); n < 100 || n > 220 {
 		t.Errorf("got %d rows of places; want at least those of the 100 URLs that were queued before the last", n)
-	}
-}
-
-// TestPlaceTable compares the table with a map.
-func TestPlaceTable(t *testing.T) {
-	rng := newRand(7)
-	table := placeTable{secret: [2]uint64{rng.Uint64(), rng.Uint64()}}
-	want := map[placeKey]uint32{}
-	const rowsBefore = 1<<32 - 100_000 // numbers of rows are longer than those of slots
-	for step := range uint64(200_000) {
-		at := placeKey{uint32(rng.IntN(2)), testKey(rng.IntN(500))}
-		switch rng.IntN(5) {
-		case 0, 1:
-			table.put(&at, rowsBefore+step)
-			want[at] = uint32(rowsBefore + step)
-		case 2:
-			table.remove(&at)
-			delete(want, at)
-		}
-		row, ok := table.get(&at)
-		if wantRow, wantOK := want[at]; row != wantRow || ok != wantOK {
-			t.Fatalf("step %d: got %d, %v; want %d, %v", step, row, ok, wantRow, wantOK)
-		}
-	}
-	if table.used != len(want) || len(table.slots) > 2048 {
-		t.Errorf("got %d places in %d slots; want %d", table.used, len(table.slots), len(want))
 	}
 }
 
@@ -398,20 +372,5 @@ func TestQueueNamesAreCopies(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestNumbersOfPlaceRows checks that the last bits of a row's number, which the table has, lead to the row where numbers
-// need more bits.
-func TestNumbersOfPlaceRows(t *testing.T) {
-	for _, next := range []uint64{2, 1 << 32, 1<<32 + 1, 1<<32 + 2, 5<<32 + 7} {
-		j := places{journal: journal{next: next}}
-		for back := range min(next, 3) {
-			at := placeKey{1, testKey(int(back))}
-			j.put(&at, next-1-back)
-			if got := j.row(&at); got != next-1-back {
-				t.Errorf("got row %d with %d as the next; want %d", got, next, next-1-back)
-			}
-		}
 	}
 }

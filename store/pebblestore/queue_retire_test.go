@@ -100,7 +100,7 @@ func partly(t *testing.T, s *Store) (leases []store.Lease, gone int64) {
 	addQueued(t, s, "a", 0, 10_000)
 	leases = takeSome(t, s, 2000)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if _, err := s.step(t.Context(), o, 1000); err != errMore || len(o.left) != 1 {
+	if err := onePart(s, o, 1000); err != errMore || len(o.left) != 1 {
 		t.Fatalf("got %v, %d queues left; want one, not forgotten in one step", err, len(o.left))
 	}
 	return leases, o.n
@@ -157,13 +157,16 @@ func TestPlacesOfRetiredQueuesStay(t *testing.T) {
 	addQueued(t, s, "a", 0, 3*mostRows)
 	takeSome(t, s, 3*mostRows)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if _, err := s.step(t.Context(), o, mostRows); err != errMore || len(o.left) != 1 {
+	if err := onePart(s, o, mostRows); err != errMore || len(o.left) != 1 {
 		t.Fatalf("got %d queues left, %v; want one", len(o.left), err)
 	}
 	left, err := ask(t.Context(), s, func(tx *txn) (n int, err error) {
 		c := s.crawls[store.DefaultCrawl]
 		for _, l := range o.left[0].q.Leases(10) {
-			f := tx.find(c, &l.Key)
+			f, err := tx.findOne(c, &l.Key)
+			if err != nil {
+				return n, err
+			}
 			if f.state != store.SeenOnly || c.queues.Leases[l.Key] != nil {
 				t.Errorf("got %+v of a lease of a queue that is forgotten; want its key alone", f)
 			}
@@ -195,7 +198,7 @@ func TestSettleOfForgottenLeasesReadsNoRuns(t *testing.T) {
 	flushRuns(t, s)
 	leases := takeSome(t, s, n)
 	o := &forgetOp{sel: store.Selection{Queue: "a"}}
-	if _, err := s.step(t.Context(), o, mostRows); err != errMore || len(o.left) != 1 {
+	if err := onePart(s, o, mostRows); err != errMore || len(o.left) != 1 {
 		t.Fatalf("got %d queues left, %v; want one", len(o.left), err)
 	}
 	flipAt(t, s.opt.FS, s.opt.FS.PathJoin(s.runsDir(), runFiles(t, s)[0]), 61) // in the first bucket
@@ -226,7 +229,7 @@ func TestForgottenQueueAfterARestart(t *testing.T) {
 	addQueued(t, s, "a", 20_000, 20_100)
 	s = reopen(t, s, "db", opt)
 	defer s.Close()
-	for len(s.unfinished(t)) > 0 {
+	for len(s.stillRetired(t)) > 0 {
 		time.Sleep(time.Millisecond)
 	}
 	if n := rowsOf(t, s, tableRetired); n > 0 {
@@ -248,7 +251,7 @@ func TestForgetCrawlOfAForgottenQueue(t *testing.T) {
 	s := mustOpen(t, "db", opt)
 	partly(t, s)
 	forget(t, s, store.Selection{})
-	if left := s.unfinished(t); len(left) > 0 {
+	if left := s.stillRetired(t); len(left) > 0 {
 		t.Errorf("got %d queues to forget; want none", len(left))
 	}
 	for _, table := range []byte{tableLease, tableRetired, tableOrder, tablePlace} {
@@ -265,8 +268,8 @@ func TestForgetCrawlOfAForgottenQueue(t *testing.T) {
 	}
 }
 
-// unfinished returns the retired queues.
-func (s *Store) unfinished(t *testing.T) (left []*retired) {
+// stillRetired returns the retired queues.
+func (s *Store) stillRetired(t *testing.T) (left []*retired) {
 	t.Helper()
 	if err := s.do(t.Context(), readOp(func(tx *txn) error {
 		left = append(left, tx.s.sched.retired...)
@@ -310,7 +313,7 @@ func TestForgetQueuePowerCuts(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			o := &forgetOp{sel: store.Selection{Queue: "a"}}
-			_, err := s.step(context.Background(), o, firstRows)
+			err := onePart(s, o, firstRows)
 			close(begun)
 			if err == errMore {
 				err = s.do(context.Background(), o)
@@ -346,7 +349,7 @@ func checkForgotten(t *testing.T, fs *vfs.MemFS, added int, forgotten bool) {
 	s := mustOpen(t, "db", Options{FS: fs})
 	defer s.Close()
 	wantNoFindings(t, s)
-	for len(s.unfinished(t)) > 0 {
+	for len(s.stillRetired(t)) > 0 {
 		time.Sleep(time.Millisecond)
 	}
 	wantSound(t, s)

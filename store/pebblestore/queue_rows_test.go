@@ -18,10 +18,15 @@ func sampleRecord() sched.Record {
 	}
 }
 
-func sampleQueue() *sched.Queue {
-	q := new(sched.Sched).NewCrawl("c").NewQueue("q", 5, &store.QueueSettings{
+func sampleCrawl() *crawl {
+	return &crawl{num: 9, queues: crawlQueues{Crawl: new(sched.Sched).NewCrawl("c")}}
+}
+
+func sampleQueue() *queue {
+	q := newQueue(sampleCrawl(), "q", 5, sched.State{Queued: 2, Completed: 3, LastTake: 4, LastDelay: 1000, NotBefore: 6})
+	q.Settings = &store.QueueSettings{
 		Delay: -time.Second, MaxInFlight: 2, BlockedUntil: time.UnixMilli(77).UTC(), Limit: 9, Weight: 4, Paused: true,
-	}, sched.State{Queued: 2, Completed: 3, LastTake: 4, LastDelay: 1000, NotBefore: 6})
+	}
 	q.SetHead(0, sched.Head{Due: 10, Seq: 1})
 	q.SetHead(7, sched.Head{Due: 11, Seq: 2})
 	return q
@@ -30,8 +35,7 @@ func sampleQueue() *sched.Queue {
 // TestRows holds the rows to the bytes that FORMAT.md draws.
 func TestRows(t *testing.T) {
 	rec := sampleRecord()
-	lease := &sched.Lease{Record: rec, Queue: sampleQueue(), Token: 7, Until: 128}
-	lease.Queue.Crawl.ID = 9
+	lease := &sched.Lease{Record: rec, Queue: &sampleQueue().Queue, Token: 7, Until: 128}
 	for _, c := range []struct {
 		name string
 		got  []byte
@@ -41,7 +45,7 @@ func TestRows(t *testing.T) {
 		{"record", appendRecord(nil, &rec), "aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
 		{"pointer", appendPointer(nil, pointer{2, 3, rec.Place()}), "02 837d ac02"},
 		{"H key", appendQueueRow(nil, 1, "q"), "48 00000001 71"},
-		{"queue", appendQueue(nil, lease.Queue, 128), "05 8001 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01"},
+		{"queue", appendQueue(nil, sampleQueue(), 128), "05 8001 02 03 04 e807 06 8101 0a01 0b02 cf0f 04 4d 09 04 01"},
 		{"N key", appendOfQueue(nil, tableName, 1, 2), "4e 00000001 00000002"},
 		{"L key", appendLongRow(nil, tableLease, 7), "4c 0000000000000007"},
 		{"lease", appendLease(nil, lease), "09 05 8001 03 e8d79bf3f52d ac02 aa0000000000000000000000000000bb 02 02 01 6d 687474703a2f2f612f"},
@@ -72,12 +76,12 @@ func TestRowsComeBack(t *testing.T) {
 		}
 	}
 	q := sampleQueue()
-	got, err := parseQueue(q.Crawl, "q", appendQueue(nil, q, 9))
-	if err != nil || got.State != q.State || *got.Settings != *q.Settings || got.ID != q.ID || got.Levels() != q.Levels() ||
+	got, err := parseQueue(q.c, "q", appendQueue(nil, q, 9))
+	if err != nil || got.State != q.State || *got.Settings != *q.Settings || got.id != q.id || got.Levels() != q.Levels() ||
 		got.Head(0) != q.Head(0) || got.Head(7) != q.Head(7) {
 		t.Errorf("got %+v, %v; want %+v", got, err, q)
 	}
-	lease := &sched.Lease{Record: rec, Queue: q, Token: 7, Until: 128}
+	lease := &sched.Lease{Record: rec, Queue: &q.Queue, Token: 7, Until: 128}
 	l, err := parseLease(appendLongRow(nil, tableLease, 7), appendLease(nil, lease))
 	if err != nil || l.token != 7 || l.until != 128 || l.queue != 5 || !reflect.DeepEqual(l.rec, rec) {
 		t.Errorf("got %+v, %v; want %+v", l, err, lease)
@@ -94,8 +98,8 @@ func FuzzRows(f *testing.F) {
 	f.Add(appendPointer(nil, pointer{2, 3, rec.Place()}))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c := new(sched.Sched).NewCrawl("c")
-		if q, err := parseQueue(c, "q", b); err == nil && q.ID > 0 {
+		c := sampleCrawl()
+		if q, err := parseQueue(c, "q", b); err == nil && q.id > 0 {
 			again, err := parseQueue(c, "q", appendQueue(nil, q, 1))
 			if err != nil || again.State != q.State {
 				t.Errorf("got %+v, %v; want %+v", again, err, q)

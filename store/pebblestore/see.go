@@ -2,11 +2,17 @@ package pebblestore
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/firstseen/firstseen/internal/fault"
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
+	"github.com/firstseen/firstseen/store/keyfile"
 )
+
+// Steps that concern keys alone: See records them, Known and Lookup ask. Key files of other crawls (AlsoSeen) count as seen
+// beside the store: they are asked before the step, by the goroutine of the caller, and what they have does not reach the committer.
 
 // See implements store.Store.
 func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) error {
@@ -21,28 +27,50 @@ func (s *Store) See(ctx context.Context, crawl string, keys []store.Key, fresh [
 	if err != nil {
 		return err
 	}
+	step := seeOp{crawl: crawl, opt: opt}
 	if paths == nil {
-		return s.see(ctx, crawl, keys, fresh, opt)
+		return s.see(ctx, step, keys, fresh)
 	}
 	rest := outside(keys, paths)
 	found := make([]bool, len(rest))
-	if err := s.see(ctx, crawl, rest, found, opt); err != nil {
+	var damaged *store.DamagedKeys
+	if err = s.see(ctx, step, rest, found); err != nil && !errors.As(err, &damaged) {
 		return err
 	}
 	answerAll(fresh, found, paths, func(string) bool { return false })
-	return nil
+	if damaged != nil {
+		at := outside(indexes(len(keys)), paths)
+		for i := range damaged.At {
+			damaged.At[i] = int(at[damaged.At[i]])
+		}
+	}
+	return err
 }
 
-// see is See for keys that are in no key file.
-func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh []bool, opt store.SeeOptions) (err error) {
+// Known sets known[i] to whether keys[i] was seen in crawl. It is Lookup for many keys. Keys that are recorded while it runs may be
+// known or not. The slices have equal length. Key files are not asked. The error is store.DamagedKeys if some keys cannot be looked up.
+func (s *Store) Known(ctx context.Context, crawl string, keys []store.Key, known []bool) error {
+	crawl, err := sched.CrawlName(crawl)
+	if err != nil {
+		return err
+	}
+	if len(keys) != len(known) {
+		return fault.As(store.ErrInvalid, "cannot look up keys; got %d keys and room for %d answers; want as many answers as keys", len(keys), len(known))
+	}
+	return s.see(ctx, seeOp{crawl: crawl, asks: true}, keys, known)
+}
+
+// see carries out a step for keys that are in no key file, and sets the answers.
+func (s *Store) see(ctx context.Context, step seeOp, keys []store.Key, answers []bool) (err error) {
 	if len(keys) == 0 {
 		return s.usable()
 	}
 	sorter := sorters.Get().(*sorter)
 	o := &sorter.see
-	*o = seeOp{crawl: crawl, batch: sorter.take(keys), opt: opt}
-	if err = s.find(ctx, o, crawl, o.batch.keys, o.batch.all); err == nil {
-		sorter.give(fresh)
+	*o = step
+	o.batch = sorter.take(keys)
+	if err = s.find(ctx, o, o.crawl, o.batch.keys, o.batch.all); err == nil {
+		sorter.give(answers)
 		if o.damaged != nil {
 			err = sorter.damaged(o.damaged)
 		}
@@ -51,25 +79,136 @@ func (s *Store) see(ctx context.Context, crawl string, keys []store.Key, fresh [
 	return err
 }
 
+// seeOp records keys, or asks which are known.
 type seeOp struct {
-	crawl string
-	batch *sorted // made by the caller's goroutine
-	opt   store.SeeOptions
-	// durable is set if all keys were known and durable, so that the step need not wait.
-	durable bool
+	crawl   string
+	asks    bool
+	opt     store.SeeOptions
+	batch   *sorted      // made by the caller's goroutine
+	done    int          // keys in the parts before
 	damaged *damagedKeys // of the batch
 }
 
 func (o *seeOp) weight() int { return len(o.batch.keys) }
 
-func (o *seeOp) apply(tx *txn) error {
-	c := tx.crawl(o.crawl, true)
-	var err error
-	if o.damaged, err = tx.recordSorted(c, o.batch.keys, o.batch.all, o.batch.fresh); err != nil {
+// seenOfRow is how many keys take as long to record as a row to find.
+const seenOfRow = 32
+
+func (o *seeOp) apply(tx *txn) (err error) {
+	b := o.batch
+	hi := min(len(b.keys), o.done+seenOfRow*tx.left.rows)
+	part := b.all[o.done:hi]
+	var damaged *damagedKeys
+	if c := tx.crawl(o.crawl, !o.asks); !o.asks {
+		damaged, err = tx.recordSorted(c, b.keys, part, b.fresh)
+	} else if c != nil {
+		damaged, err = c.seen.find(b.keys, part, b.fresh)
+	} else {
+		clear(b.fresh)
+	}
+	if err != nil {
 		return err
+	}
+	if o.damaged == nil {
+		o.damaged = damaged
+	} else if damaged != nil {
+		o.damaged.at = append(o.damaged.at, damaged.at...)
 	}
 	if o.opt.UnicodeHosts {
 		tx.unicodeHosts()
 	}
+	if o.done = hi; hi == len(b.keys) {
+		return nil
+	}
+	if o.asks {
+		return errMore
+	}
+	return errRest
+}
+
+// AlsoSeen is a key file whose keys count as seen: see Options.AlsoSeen.
+type AlsoSeen struct {
+	Path  string
+	Crawl string // as the store names it; "" is all crawls
+}
+
+func (s *Store) openAlsoSeen() error {
+	for _, f := range s.opt.AlsoSeen {
+		set, err := keyfile.OpenSet(f.Path)
+		if err != nil {
+			return err
+		}
+		s.also = append(s.also, alsoSet{set, f.Crawl})
+		if id := s.Identity(); id != (store.Identity{}) {
+			if err := accepts(id, set.Header()); err != nil {
+				return fmt.Errorf("cannot use key file %s: %w", f.Path, err)
+			}
+		}
+	}
 	return nil
+}
+
+// alsoSet is an open key file, and the crawl that it is for.
+type alsoSet struct {
+	*keyfile.Set
+	crawl string
+}
+
+// accepts returns an error if keys of a file are not made like those of a store.
+func accepts(have store.Identity, h keyfile.Header) error {
+	_, err := h.Identity.Adopt(have, false, h.UnicodeHosts)
+	return err
+}
+
+// seenIn returns for each key the path of the key file that has it, "" for others;
+// nil if no file has any.
+func (s *Store) seenIn(crawl string, keys []store.Key) (paths []string, err error) {
+	if len(s.also) == 0 {
+		return nil, nil
+	}
+	s.gate.RLock() // Close unmaps the files
+	defer s.gate.RUnlock()
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	for _, f := range s.also {
+		if f.crawl != "" && f.crawl != crawl {
+			continue
+		}
+		known := make([]bool, len(keys))
+		n, err := f.Find(keys, known)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 && paths == nil {
+			paths = make([]string, len(keys))
+		}
+		for i := range known {
+			if known[i] && paths[i] == "" {
+				paths[i] = f.Path()
+			}
+		}
+	}
+	return paths, nil
+}
+
+// outside returns those of all that are in no key file.
+func outside[T any](all []T, paths []string) (rest []T) {
+	for i := range all {
+		if paths[i] == "" {
+			rest = append(rest, all[i])
+		}
+	}
+	return rest
+}
+
+// answerAll answers for all keys: those in no key file have the answers of rest in turn.
+func answerAll[T any](answers, rest []T, paths []string, seenIn func(path string) T) {
+	for i, path := range paths {
+		if path != "" {
+			answers[i] = seenIn(path)
+		} else {
+			answers[i], rest = rest[0], rest[1:]
+		}
+	}
 }

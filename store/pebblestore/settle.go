@@ -2,10 +2,10 @@ package pebblestore
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/firstseen/firstseen/store"
-	"github.com/firstseen/firstseen/store/internal/runfile"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
 
@@ -25,58 +25,39 @@ func (s *Store) Settle(ctx context.Context, crawl string, list []store.Settlemen
 	return o.answers, nil
 }
 
+// A settlement finds its URL and then changes it, one after the other, so that two of one key are judged in turn. Up to 2,048 leases are
+// settled in one part at first.
+
 type settleOp struct {
 	crawl   string
 	list    []store.Settlement
 	answers []store.SettleStatus
-	damaged map[store.Key]bool // keys that cannot be looked up
+	done    int // settlements in the parts before
 }
 
 func (o *settleOp) weight() int { return max(1, len(o.list)) }
 
 func (o *settleOp) apply(tx *txn) error {
-	if err := o.prepare(tx); err != nil {
-		return err
+	if c := tx.s.crawls[o.crawl]; c != nil && slices.ContainsFunc(o.list[o.done:], func(st store.Settlement) bool { return tx.s.readsRows(c, &st) }) {
+		tx.flush()
 	}
-	for i := range o.list {
-		if st := &o.list[i]; st.Token == 0 && o.damaged[st.Key] {
-			o.answers[i] = store.Unreadable
-		} else {
-			o.answers[i] = tx.settle(o.crawl, st)
+	for left := urlsOfRow * tx.left.rows; o.done < len(o.list); o.done++ {
+		if left <= 0 {
+			return errRest
 		}
+		st := &o.list[o.done]
+		if left--; st.Token == 0 { // it is looked for
+			left -= urlsOfRow - 1
+		}
+		o.answers[o.done] = tx.settleOne(o.crawl, st)
 	}
 	return nil
 }
 
-// prepare looks up the keys that the seen-set will be asked for, so that an error leaves everything
-// as it was. It makes earlier steps readable if the leases in memory do not have all that is needed.
-func (o *settleOp) prepare(tx *txn) error {
-	c := tx.s.crawls[o.crawl]
-	if c == nil {
-		return nil
-	}
-	reads := false
-	for i := range o.list {
-		st := &o.list[i]
-		l := c.queues.Leases[st.Key]
-		reads = reads || l == nil && st.Token == 0 || l != nil && l.Cut && tx.s.keeps(st)
-		if st.Token == 0 && !c.seen.trusted() {
-			_, err := c.seen.has(&st.Key)
-			switch {
-			case errors.Is(err, runfile.ErrDamaged):
-				if o.damaged == nil {
-					o.damaged = map[store.Key]bool{}
-				}
-				o.damaged[st.Key] = l == nil || l.Queue.Retired() // a leased key is known
-			case err != nil:
-				return err
-			}
-		}
-	}
-	if reads {
-		tx.flush()
-	}
-	return nil
+// readsRows reports whether the leases in memory do not have all that is needed: then earlier steps must be readable.
+func (s *Store) readsRows(c *crawl, st *store.Settlement) bool {
+	l := c.queues.Leases[st.Key]
+	return l == nil && st.Token == 0 || l != nil && l.Cut && s.keeps(st)
 }
 
 // keeps reports whether the text of a URL remains when it is settled.
@@ -84,19 +65,33 @@ func (s *Store) keeps(st *store.Settlement) bool {
 	return s.opt.KeepURLs || st.Outcome == store.Requeue || st.Outcome == store.Extend
 }
 
-func (tx *txn) settle(crawl string, st *store.Settlement) store.SettleStatus {
+// settleOne looks at all that is needed and then changes it. What damage keeps it from looking at is Unreadable, and
+// unchanged.
+func (tx *txn) settleOne(crawl string, st *store.Settlement) store.SettleStatus {
 	c := tx.s.crawls[crawl]
-	f, known := tx.fact(c, st)
+	f, known, err := tx.fact(c, st)
 	fact := sched.Fact{Known: known, State: f.state}
 	if f.lease != nil {
 		fact.Token = f.lease.Token
 	}
 	step, answer := sched.Judge(st, fact, tx.s.opt.KeepURLs)
+	if err == nil && step == sched.Make {
+		c = tx.crawl(crawl, true)
+		f.queue, err = tx.queue(c, st.Queue)
+	}
+	if err == nil && step == sched.Apply && f.lease != nil && tx.s.keeps(st) {
+		f.rec, err = tx.whole(f.lease)
+	}
+	if err != nil {
+		if !tx.isDamage(err) {
+			tx.note(err)
+		}
+		return store.Unreadable
+	}
 	switch step {
 	case sched.Leave:
 		return answer
 	case sched.Make:
-		c = tx.crawl(crawl, true)
 		tx.makeSettled(c, st, &f, known)
 	case sched.Apply:
 		tx.applySettled(c, st, &f)
@@ -109,47 +104,41 @@ func (tx *txn) settle(crawl string, st *store.Settlement) store.SettleStatus {
 }
 
 // fact finds a key, and reports whether it is known; for a settlement with a token it
-// looks no further than to the leases.
-func (tx *txn) fact(c *crawl, st *store.Settlement) (found, bool) {
+// looks no further than to the leases. A lease may lack the texts that only its row has.
+func (tx *txn) fact(c *crawl, st *store.Settlement) (f found, known bool, err error) {
 	if c == nil {
-		return found{}, false
+		return f, false, nil
 	}
 	l := c.queues.Leases[st.Key]
 	switch {
 	case l != nil && !l.Queue.Retired(): // a leased key is known
-		return leasedAt(l), true
+		return leasedAt(l), true, nil
 	case st.Token != 0:
-		return found{}, false
+		return f, false, nil
 	}
-	known, err := c.seen.has(&st.Key)
-	if tx.note(err); !known {
-		return found{}, false
+	if known, err = c.seen.has(&st.Key); known && err == nil {
+		f, err = tx.findOne(c, &st.Key)
 	}
-	return tx.find(c, &st.Key), true
+	return f, known, err
 }
 
 // makeSettled applies an outcome to a URL made from the settlement.
 func (tx *txn) makeSettled(c *crawl, st *store.Settlement, f *found, known bool) {
-	now := sched.Now(tx.now)
-	rec := sched.Record{Key: st.Key, URL: st.URL, Meta: st.Meta, Created: now}
-	rec.Change(st)
+	f.rec = sched.Record{Key: st.Key, URL: st.URL, Meta: st.Meta, Created: sched.Now(tx.now)}
+	f.rec.Change(st)
 	tx.s.texts.drop(c.num, &st.Key)
 	if !known {
-		_, err := tx.recordSorted(c, []store.Key{st.Key}, first, make([]bool, 1)) // it was looked up before
-		tx.note(err)
+		c.seen.add(&st.Key)
+		tx.packFresh(c, []store.Key{st.Key}, first, []bool{true})
 	}
 	if st.UnicodeHost {
 		tx.unicodeHosts()
 	}
-	f.queue, f.rec = tx.queue(c, st.Queue), rec
 	tx.outcome(c, st, f, true)
 }
 
 // applySettled applies an outcome to a URL whose text is there.
 func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
-	if f.lease != nil && tx.s.keeps(st) {
-		f.rec = tx.whole(f.lease)
-	}
 	if st.Outcome == store.Extend {
 		l := f.lease
 		l.Record = f.rec
@@ -159,7 +148,7 @@ func (tx *txn) applySettled(c *crawl, st *store.Settlement, f *found) {
 		}
 		now := sched.Now(tx.now)
 		l.Renew(l.Token, now, sched.Due(st, now))
-		l.Rewritten = true
+		tx.deleteLease(l)
 		tx.writeLease(l)
 		return
 	}
@@ -187,13 +176,56 @@ func (tx *txn) outcome(c *crawl, st *store.Settlement, f *found, made bool) {
 	f.queue.End(state, 1)
 	f.rec.Due = 0
 	if !tx.s.opt.KeepURLs {
-		tx.s.sched.places.remove(&placeKey{c.num, *k})
+		if !tx.s.sched.retiring(c) { // or it says that the URL was queued elsewhere since (ownedBy)
+			tx.s.sched.places.remove(&placeKey{c.num, *k})
+		}
 		return
 	}
-	p := pointer{queue: uint32(f.queue.ID)}
+	p := pointer{queue: f.queue.id}
 	tx.s.texts.put(c.num, k, f.rec.URL)
 	tx.set(appendDoneRow(nil, c.num, p.queue, k), appendDone(nil, &f.rec, state))
 	if made {
 		tx.setPlace(c, k, &p)
 	}
+}
+
+// A client may lease as many URLs as it likes, each with a URL and metadata of 128 KiB. So a lease keeps at most leaseBytes
+// of them in memory. Whatever needs longer ones reads the row of the lease, which is there as long as the lease.
+
+// whole returns the record of a lease with the texts that only its row has.
+func (tx *txn) whole(l *sched.Lease) (sched.Record, error) {
+	rec := l.Record
+	if !rec.Cut { // reader costs a batch its speed
+		return rec, nil
+	}
+	err := readTexts(tx.reader(), l.Token, &rec)
+	return rec, err
+}
+
+// readTexts reads the texts of a lease from its row.
+func readTexts(rows rowGetter, token uint64, rec *sched.Record) error {
+	key, k := appendLongRow(nil, tableLease, token), rec.Key
+	rec.Cut = true
+	err := readRow(rows, key, func(value []byte) error {
+		row, err := parseLease(key, value)
+		rec.URL, rec.Meta, rec.Cut = row.rec.URL, row.rec.Meta, false
+		return err
+	})
+	if err == nil && rec.Cut {
+		err = fmt.Errorf("cannot read lease %d of key %x; got no row: %w", token, k[:], store.ErrCorrupt)
+	}
+	return err
+}
+
+// writeLease writes the row of a lease, and shortens the lease.
+func (tx *txn) writeLease(l *sched.Lease) {
+	tx.key = appendLongRow(tx.key[:0], tableLease, l.Token)
+	tx.value = appendLease(tx.value[:0], l)
+	tx.set(tx.key, tx.value)
+	l.Shorten(tx.s.opt.leaseBytes)
+}
+
+func (tx *txn) deleteLease(l *sched.Lease) {
+	tx.key = appendLongRow(tx.key[:0], tableLease, l.Token)
+	tx.singleDelete(tx.key)
 }

@@ -105,7 +105,7 @@ func TestForgetOldGoesOn(t *testing.T) {
 	sel := store.Selection{Before: clock.Now()}
 	flushRuns(t, s)
 	o := &expireOp{sel: sel}
-	if _, err := s.step(t.Context(), o, mostRows); err != errMore || o.n < step || o.n > n/2 {
+	if err := onePart(s, o, mostRows); err != errMore || o.n < step || o.n > n/2 {
 		t.Fatalf("got %d forgotten in one step, %v; want about %d, and more to do", o.n, err, step)
 	}
 	wantSeen(t, s, "", n-o.n)
@@ -134,7 +134,7 @@ func TestNewKeysWhileForgettingOld(t *testing.T) {
 	sel := store.Selection{Before: clock.Now()}
 	flushRuns(t, s)
 	o := &expireOp{sel: sel}
-	if _, err := s.step(t.Context(), o, mostRows); err != errMore {
+	if err := onePart(s, o, mostRows); err != errMore {
 		t.Fatal(err)
 	}
 	if got := int64(see(t, s, "", testKeys(0, n))); got != o.n {

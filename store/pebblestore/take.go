@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -12,6 +13,18 @@ import (
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/sched"
 )
+
+// A Take asks the scheduler whose turn it is, and leases the first URLs of that queue: those whose lease ran out, which are in
+// memory, and then rows from the queue's head on. To find a queue's place on disk costs ten times what the next row costs, so
+// a take reads some rows ahead and keeps them with the queue.
+//
+//	caller      check
+//	committer   turn    sched.Take picks a queue and says how many URLs
+//	            rows    from those read ahead, or by one iterator from the head on
+//	            lease   each row is deleted, its lease is in memory and gets a row
+//	caller      gets copies
+//
+// A queue whose rows are damaged is told of and waits; the others are served.
 
 // Take implements store.Store.
 func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
@@ -29,9 +42,6 @@ func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, e
 	}
 	return o.taken, nil
 }
-
-// urlsOfRow is how many URLs of a queue take as long to lease as a row to find.
-const urlsOfRow = 4
 
 // takeOp reads the queues in the database alone, which flush brings up to date: within the
 // step no queue is read twice.
@@ -82,63 +92,70 @@ func (o *takeOp) take() (int64, error) {
 	if c == nil {
 		return sched.Never, nil
 	}
+	if o.req.Queue == "" {
+		return o.s.sched.Take(c.queues.Crawl, nil, o.r, o.serve)
+	}
 	q := c.queues.loaded[o.req.Queue]
-	if o.req.Queue != "" && q == nil {
+	if q == nil {
 		return sched.Never, nil
 	}
-	return o.s.sched.Take(c.queues.Crawl, q, o.r, o.serve)
+	return o.s.sched.Take(c.queues.Crawl, &q.Queue, o.r, o.serve)
 }
 
 // serve leases URLs of a queue: those whose lease ran out, then those due, highest
 // priority first.
-func (o *takeOp) serve(q *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
-	c := o.s.crawlOf(q)
-	if c == nil || c.queues.loaded[q.Name] != q {
+func (o *takeOp) serve(sq *sched.Queue, n int, room int64) (got int, bytes int64, err error) {
+	q := queueOf(sq)
+	if q.c.gone || q.c.queues.loaded[q.Name] != q {
 		return 0, 0, nil // it went between two steps
 	}
 	o.room = room
-	for ; got < n && o.room > 0 && q.Expired() != nil; got++ {
-		o.renew(q.Expired())
+	for err == nil && got < n && o.room > 0 && q.Expired() != nil {
+		if err = o.renew(q.Expired()); err == nil {
+			got++
+		}
 	}
-	for got < n && o.room > 0 {
+	for err == nil && got < n && o.room > 0 {
 		priority, ok := q.DueLevel(o.r.Now)
 		if !ok {
 			break
 		}
-		k, err := o.level(c, q, priority, n-got)
-		if err = corruption(err); errors.Is(err, store.ErrCorrupt) {
-			o.putOff(q, err)
-			break
-		}
-		if err != nil {
-			return got, room - o.room, err
-		}
+		k := 0
+		k, err = o.level(q, priority, n-got)
 		got += k
 	}
 	if got > 0 {
 		o.changedRow(q)
 	}
-	return got, room - o.room, nil
+	if err = corruption(err); errors.Is(err, store.ErrCorrupt) {
+		o.putOff(q, err)
+		err = nil
+	}
+	return got, room - o.room, err
 }
 
 // damagedPause is how long a queue waits whose first URLs cannot be read.
 const damagedPause = int64(time.Minute / time.Millisecond)
 
 // putOff tells of the damage of a queue, and serves others for now. Nothing of that is written.
-func (o *takeOp) putOff(q *sched.Queue, err error) {
+func (o *takeOp) putOff(q *queue, err error) {
 	o.s.damage.note(cmp.Or(pathOf(err), q.Name), fmt.Errorf("cannot lease URLs of queue %q: %w", q.Name, err))
 	q.NotBefore, q.NotBeforeAt = max(q.NotBefore, o.r.Now+damagedPause), o.r.Now
 }
 
 // renew leases again a URL whose lease ran out.
-func (o *takeOp) renew(l *sched.Lease) {
+func (o *takeOp) renew(l *sched.Lease) error {
 	if l.Cut {
-		o.note(readTexts(o.s.db, l.Token, &l.Record))
+		rec := l.Record
+		if err := readTexts(o.s.db, l.Token, &rec); err != nil {
+			return err
+		}
+		l.Record = rec
 	}
 	o.deleteLease(l)
 	l.Renew(o.s.sched.after(&o.s.sched.token), o.r.Now, o.r.Until)
-	l.Rewritten = false
 	o.give(l)
+	return nil
 }
 
 // give hands out a lease.
@@ -150,15 +167,15 @@ func (o *takeOp) give(l *sched.Lease) {
 }
 
 // level leases up to n due URLs of one priority, and sets the new head.
-func (o *takeOp) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, error) {
-	rows, err := o.rows(c, q, priority, n)
+func (o *takeOp) level(q *queue, priority uint8, n int) (int, error) {
+	rows, err := o.rows(q, priority, n)
 	if err != nil {
 		return 0, err
 	}
 	got := 0
 	for ; got < min(n, len(rows)) && o.room > 0 && rows[got].Due <= o.r.Now; got++ {
 		rec := &rows[got]
-		o.key = appendOrderRow(o.key[:0], c.num, uint32(q.ID), priority, rec.Place())
+		o.key = appendOrderRow(o.key[:0], q.c.num, q.id, priority, rec.Place())
 		o.singleDelete(o.key)
 		o.give(q.Lease(*rec, o.s.sched.after(&o.s.sched.token), o.r.Now, o.r.Until))
 	}
@@ -167,15 +184,15 @@ func (o *takeOp) level(c *crawl, q *sched.Queue, priority uint8, n int) (int, er
 		head = rows[got].Place()
 	}
 	q.SetHead(priority, head)
-	o.s.sched.keepAhead(&c.queues, q, priority, rows, got)
+	o.s.sched.keepAhead(q, priority, rows, got)
 	return got, nil
 }
 
 // seek puts the iterator on the URLs of one priority, beginning with the head:
 // before it are only rows that are gone, which cost time to pass by.
-func (o *takeOp) seek(c *crawl, q *sched.Queue, priority uint8) error {
-	o.lo = appendOrderRow(o.lo[:0], c.num, uint32(q.ID), priority, q.Head(priority))
-	o.hi = appendLevelEnd(o.hi[:0], c.num, uint32(q.ID), priority)
+func (o *takeOp) seek(q *queue, priority uint8) error {
+	o.lo = appendOrderRow(o.lo[:0], q.c.num, q.id, priority, q.Head(priority))
+	o.hi = appendLevelEnd(o.hi[:0], q.c.num, q.id, priority)
 	if o.it != nil {
 		o.it.SetBounds(o.lo, o.hi)
 		return nil
@@ -185,6 +202,102 @@ func (o *takeOp) seek(c *crawl, q *sched.Queue, priority uint8) error {
 	return err
 }
 
-func bounds(lo, hi []byte) *pebble.IterOptions {
-	return &pebble.IterOptions{LowerBound: lo, UpperBound: hi}
+// aheadRows bounds the rows read ahead of all queues of all crawls together: about
+// 25 MB, or a few times that after queues have become many, since rows of the first
+// ones stay until they are served.
+const aheadRows = 1 << 17
+
+// aheadMost bounds the rows of one queue.
+const aheadMost = 64
+
+// aheadBytes is what a row may take, on average.
+const aheadBytes = 192
+
+// rowBytes is what a row takes.
+func rowBytes(r *sched.Record) int { return 96 + len(r.URL) + len(r.Meta) }
+
+// ahead are the first URLs of one priority of a queue, read before they are
+// wanted: finding a queue's place on disk costs ten times what the next row
+// costs. The first of them is the head.
+type ahead struct {
+	priority uint8
+	rows     []sched.Record
+}
+
+// before reports whether a place is before the last of the rows, so that a URL
+// put there would be missing among them.
+func (a *ahead) before(at sched.Head) bool {
+	last := &a.rows[len(a.rows)-1]
+	return at.Due < last.Due || at.Due == last.Due && at.Seq < last.Seq
+}
+
+// aheadOf returns how many rows to read ahead of a queue so that all queues in
+// use have as many; less than two is not worth keeping.
+func (sc *scheduler) aheadOf() int {
+	return min(aheadMost, aheadRows/max(1, sc.loaded))
+}
+
+// worthKeeping returns as many of the rows as may be kept: the head, and those after it.
+func (sc *scheduler) worthKeeping(rows []sched.Record) []sched.Record {
+	n := sc.aheadOf()
+	rows = rows[:min(len(rows), n+1)]
+	for i, room := 0, (n+1)*aheadBytes; i < len(rows); i++ {
+		if room -= rowBytes(&rows[i]); room < 0 {
+			return rows[:i]
+		}
+	}
+	return rows
+}
+
+// keepAhead keeps rows for the next take, without those that were taken, and drops the
+// rest.
+func (sc *scheduler) keepAhead(q *queue, priority uint8, rows []sched.Record, taken int) {
+	kept := sc.worthKeeping(rows[taken:])
+	if len(kept) < 2 { // the head alone saves nothing
+		q.ahead = nil
+		return
+	}
+	if clear(rows[:taken]); taken+len(kept) < len(rows) || cap(rows) > 2*len(kept) {
+		kept = slices.Clone(kept)
+	}
+	q.ahead = &ahead{priority, kept}
+}
+
+// rows returns the URLs of one priority from its head on: at least n and one
+// more if there are so many.
+func (o *takeOp) rows(q *queue, priority uint8, n int) ([]sched.Record, error) {
+	if a := q.ahead; a != nil && a.priority == priority && len(a.rows) > n {
+		return a.rows, nil
+	}
+	want := n + 1
+	if more := o.s.sched.aheadOf(); more > 1 {
+		want += more
+	}
+	if err := o.seek(q, priority); err != nil {
+		return nil, err
+	}
+	rows := make([]sched.Record, 0, max(0, min(want, int(q.Queued))))
+	room := max(1, want-n-1) * aheadBytes // for rows beyond those wanted now
+	left := o.room                        // for rows wanted now
+	for ok := o.it.First(); ok && len(rows) < want && room > 0; ok = o.it.Next() {
+		value, err := o.it.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		rec, err := recordAt(o.it.Key(), value)
+		if err != nil {
+			return nil, err
+		}
+		if int64(len(rows)) >= q.Queued {
+			return nil, fmt.Errorf("queue %q has more URLs than its state counts, %d: %w", q.Name, q.Queued, store.ErrCorrupt)
+		}
+		if rows = append(rows, rec); len(rows) > n+1 {
+			room -= rowBytes(&rec)
+		}
+		if left <= 0 {
+			break // this one isn't leased, it is the next head
+		}
+		left -= sched.Size(&rec)
+	}
+	return rows, o.it.Error()
 }

@@ -24,7 +24,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 			t.Fatalf("got %d leases, %v; want %d", len(got.Leases), err, tt.take)
 		}
 		size := 0
-		for _, a := range s.crawls["c"].queues.ahead {
+		for _, a := range aheadOf(s, "c") {
 			for i := range a.rows[:cap(a.rows)] {
 				size += rowBytes(&a.rows[:cap(a.rows)][i])
 			}
@@ -36,6 +36,16 @@ func TestReadAheadIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// aheadOf returns what was read ahead of queues of a crawl.
+func aheadOf(s *Store, crawl string) (list []*ahead) {
+	for _, q := range s.crawls[crawl].queues.loaded {
+		if q.ahead != nil {
+			list = append(list, q.ahead)
+		}
+	}
+	return list
 }
 
 // TestReadAheadOfLongQueue reads ahead of a queue with few rows of a priority and many others, for
@@ -61,7 +71,7 @@ func TestReadAheadOfLongQueue(t *testing.T) {
 	if err != nil || len(got.Leases) != 3 {
 		t.Fatalf("got %d leases, %v; want 3", len(got.Leases), err)
 	}
-	kept := s.crawls[store.DefaultCrawl].queues.ahead
+	kept := aheadOf(s, store.DefaultCrawl)
 	if len(kept) != 1 {
 		t.Fatalf("got %d queues read ahead; want 1", len(kept))
 	}
@@ -82,10 +92,10 @@ func TestReadAheadOfManyQueues(t *testing.T) {
 		if got, err := s.Take(t.Context(), store.TakeRequest{Crawl: "c", MaxURLs: n, MaxPerQueue: n}); err != nil || len(got.Leases) != n {
 			t.Fatalf("got %d leases, %v; want %d", len(got.Leases), err, n)
 		}
-		if len(s.crawls["c"].queues.ahead) != 1 {
+		if len(aheadOf(s, "c")) != 1 {
 			t.Errorf("take %d: got nothing kept of what was read ahead; want the head and what is behind it", n)
 		}
-		for _, a := range s.crawls["c"].queues.ahead {
+		for _, a := range aheadOf(s, "c") {
 			if cap(a.rows) > 2*len(a.rows) {
 				t.Errorf("take %d: got %d rows, with room for %d; want room for at most twice as many", n, len(a.rows), cap(a.rows))
 			}

@@ -24,7 +24,7 @@ type upgrade func(u *upgrading, db *pebble.DB) error
 
 // upgrades has the upgrade from each format that can be read to the next. Format 3 is the oldest
 // that is ever read: a change of formatVersion needs the upgrade from the format before.
-var upgrades = map[uint32]upgrade{3: (*upgrading).runs}
+var upgrades = map[uint32]upgrade{3: (*upgrading).from3}
 
 // Upgrade copies the store in directory from to directory to, in the format that this program
 // reads and writes: keys with their ages, queues, leases and settings. It returns the format of
@@ -59,6 +59,13 @@ type upgrading struct {
 // copy copies the files of a store that has another format, and returns its format.
 func (u *upgrading) copy() (was uint32, err error) {
 	u.opt.Mode = OpenReadOnly
+	lock, err := lockDir(u.opt.FS, u.from)
+	if err != nil {
+		return 0, fmt.Errorf("cannot open store %s: %w", u.from, err)
+	}
+	if u.opt.locked = lock != nil; u.opt.locked {
+		defer func() { err = errors.Join(err, lock.Close()) }()
+	}
 	n, err := examine(u.from, &u.opt)
 	switch {
 	case err != nil:
@@ -66,7 +73,7 @@ func (u *upgrading) copy() (was uint32, err error) {
 	case n == nil || n.creating:
 		return 0, fault.As(store.ErrNotFound, "cannot open store %s: the directory has no store", u.from)
 	}
-	db, err := openPebble(u.from, u.opt, newHealth(), nil) // which locks the directory
+	db, err := openPebble(u.from, u.opt, newHealth(), nil)
 	if err != nil {
 		return 0, err
 	}
@@ -170,7 +177,23 @@ func (u *upgrading) steps() (err error) {
 	return db.Flush()
 }
 
-// runs writes the run files again, for format 4: their checksums cover where something is.
+// from3 takes the rows from format 3 to 4.
+func (u *upgrading) from3(db *pebble.DB) error { return errors.Join(u.leases(db), u.runs(db)) }
+
+// leases writes the rows of leases again. Format 3 wrote the row of a lease that was extended twice, and format 4 deletes
+// rows of leases by single deletes: see txn.singleDelete.
+func (u *upgrading) leases(db *pebble.DB) error {
+	b := db.NewBatch()
+	err := scanRows(db, []byte{tableLease}, rowBound(tableLease), func(key, value []byte) error {
+		return errors.Join(b.Delete(key, nil), b.Set(key, value, nil))
+	})
+	if err == nil {
+		err = b.Commit(pebble.Sync)
+	}
+	return errors.Join(err, b.Close())
+}
+
+// runs writes the run files again: their checksums cover where something is.
 func (u *upgrading) runs(db *pebble.DB) error {
 	type section struct {
 		gen   uint32
@@ -262,10 +285,8 @@ func (u *upgrading) verify() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	report, err := s.Verify(u.ctx)
-	if err == nil && len(report.Findings) > 0 {
-		err = fmt.Errorf("the copy does not verify, with %d findings, the first of row %x: %s: %w",
-			int64(len(report.Findings))+report.More, report.Findings[0].Row, report.Findings[0].Text, store.ErrCorrupt)
+	if err := s.verifies(u.ctx); err != nil {
+		return fmt.Errorf("the copy does not verify: %w", err)
 	}
-	return err
+	return nil
 }

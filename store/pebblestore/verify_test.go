@@ -94,7 +94,7 @@ func TestVerifyFinds(t *testing.T) {
 func TestVerifyFindsInQueues(t *testing.T) {
 	state := func(s *Store, change func(q *sched.Queue)) []byte {
 		q := *s.crawls[store.DefaultCrawl].queues.loaded["q1"]
-		change(&q)
+		change(&q.Queue)
 		return appendQueue(nil, &q, s.sched.journal.next)
 	}
 	row := appendQueueRow(nil, 1, "q1")

@@ -2,13 +2,8 @@
 
 package flock
 
-import (
-	"errors"
-	"io"
-)
+import "errors"
 
-func Lock(uintptr) error { return errors.ErrUnsupported }
+func lock(uintptr) error { return errors.ErrUnsupported }
 
-func Unlock(uintptr) error { return nil }
-
-func Dir(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+func unlock(uintptr) error { return nil }

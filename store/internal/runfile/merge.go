@@ -1,7 +1,6 @@
 package runfile
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -51,7 +50,7 @@ func (s *reader) Next() ([]Key, error) {
 			s.readAhead(at.hi)
 			for ; len(b) > 0; b = b[keyLen:] {
 				k := Key(b)
-				if s.from != nil && bytes.Compare(k[:], s.from[:]) < 0 {
+				if s.from != nil && less(&k, s.from) {
 					continue
 				}
 				s.from = nil

@@ -2,7 +2,6 @@ package runfile
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -58,7 +57,7 @@ func (w *Writer) Begin(owner uint32, n int64) {
 func (w *Writer) Add(keys []Key) error {
 	for i := range keys {
 		k := &keys[i]
-		if w.n > 0 && bytes.Compare(w.last[:], k[:]) >= 0 {
+		if w.n > 0 && !less(&w.last, k) {
 			return fmt.Errorf("cannot write run file %s; got key %x after %x; want ascending ones", w.path, *k, w.last)
 		}
 		if w.n == MaxKeys {

@@ -3,38 +3,42 @@ package sched
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/firstseen/firstseen/store"
 	"github.com/firstseen/firstseen/store/internal/heap"
 )
 
+// A queue in memory is a part of its backend's queue, which Owner leads back to: so a backend keeps what it needs beside it, and
+// nothing here is one backend's. What keeps a queue from being served (gate): its URLs are due later, its delay, its bound, a block or
+// pause, a limit. File puts it where it belongs after any change: into the heap of those that wait for a time, into that of those
+// that are ready, or nowhere if it waits for no time.
+
 // Queue is a queue in memory. A backend makes one when a queue gets its first
 // URL, and drops it when it holds nothing.
 type Queue struct {
 	Name  string
-	ID    uint64 // the backend's own
 	Crawl *Crawl
+	// Owner is the backend's queue that this one is a part of.
+	Owner any
 	// Settings are nil when none was ever set.
 	Settings *store.QueueSettings
 	State
-	Journal uint64 // the backend's own
 
-	leases   *Lease             // one of all, the others come after it
-	expired  *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
-	heads    *[store.MaxPriority + 1]Head
-	head     Head // the earliest of the heads; heads is nil while it is the only one
-	wake     int64
-	turn     uint64
-	filed    uint64
-	live     int32 // leases that did not run out
-	late     int32 // leases that did
-	slot     int32
-	class    int32
-	place    place
-	retired  bool
-	Marks    uint8 // also of the backend
-	Headless uint8 // also of the backend: bit p: the first URL of priority p is gone
-	levels   uint8 // bit p: priority p has URLs queued
+	leases  *Lease             // one of all, the others come after it
+	expired *heap.Heap[*Lease] // leases that ran out, earliest first; nil for none
+	heads   *[store.MaxPriority + 1]Head
+	head    Head // the earliest of the heads; heads is nil while it is the only one
+	wake    int64
+	turn    uint64
+	filed   uint64
+	live    int32 // leases that did not run out
+	late    int32 // leases that did
+	slot    int32
+	class   int32
+	place   place
+	retired bool
+	levels  uint8 // bit p: priority p has URLs queued
 }
 
 // State is what a backend keeps of a queue beside its settings.
@@ -64,11 +68,11 @@ const (
 	inReady
 )
 
-// NewQueue returns a queue as it was kept. It is counted already in the
-// crawl's [Counts], so far as its state counts. It has to be filed once its
-// heads are set.
-func (c *Crawl) NewQueue(name string, id uint64, set *store.QueueSettings, st State) *Queue {
-	return &Queue{Name: name, ID: id, Crawl: c, Settings: set, State: st, head: Head{Due: Never}}
+// NewQueue returns a queue as it was kept, for the backend's queue that it becomes a part of: from then on it must not be
+// copied. It is counted already in the crawl's [Counts], so far as its state counts. It has to be filed once its Owner and
+// its heads are set.
+func (c *Crawl) NewQueue(name string, set *store.QueueSettings, st State) Queue {
+	return Queue{Name: name, Crawl: c, Settings: set, State: st, head: Head{Due: Never}}
 }
 
 func (q *Queue) slotOf() *int32 { return &q.slot }
@@ -196,3 +200,209 @@ func (q *Queue) DueLevel(now int64) (uint8, bool) {
 
 // Levels has bit p set if URLs of priority p are queued.
 func (q *Queue) Levels() uint8 { return q.levels }
+
+// none stands for the settings of a queue that has none.
+var none store.QueueSettings
+
+// own returns the settings of the queue, never nil.
+func (q *Queue) own() *store.QueueSettings {
+	if q.Settings == nil {
+		return &none
+	}
+	return q.Settings
+}
+
+// A setting of the queue comes before that of its crawl, and that before the store's; 0 is none.
+
+// delay returns the politeness delay in ms of a queue that leaves it to the
+// request, which asks for the given one.
+func (q *Queue) delay(asked int64) int64 {
+	set := cmp.Or(q.own().Delay, q.Crawl.Settings.Delay, q.Crawl.sched.Defaults.Delay)
+	switch {
+	case set < 0:
+		return 0
+	case set > 0:
+		return DurMs(set)
+	}
+	return asked
+}
+
+// bound returns the bound on leases: 0 leaves it to the request, negative is
+// none.
+func (q *Queue) bound() int {
+	return cmp.Or(q.own().MaxInFlight, q.Crawl.Settings.MaxInFlight, q.Crawl.sched.Defaults.MaxInFlight)
+}
+
+func (q *Queue) limit() int64 {
+	return cmp.Or(q.own().Limit, q.Crawl.Settings.Limit, q.Crawl.sched.Defaults.Limit)
+}
+
+func (q *Queue) weight() uint64 {
+	return uint64(max(1, cmp.Or(q.own().Weight, q.Crawl.Settings.Weight, q.Crawl.sched.Defaults.Weight)))
+}
+
+// polite is the time before which the delay and NotBefore allow no take.
+func (q *Queue) polite() int64 {
+	t := q.NotBefore
+	if q.LastTake > 0 {
+		t = max(t, q.LastTake+q.delay(q.LastDelay))
+	}
+	return t
+}
+
+// Serves is when the queue may next be served, by its delay and by its URLs; [Never] if it has no URL
+// to serve.
+func (q *Queue) Serves() int64 {
+	first := q.head.Due
+	if l := q.Expired(); l != nil {
+		first = min(first, l.Until)
+	}
+	if first == Never {
+		return Never
+	}
+	return max(q.polite(), first)
+}
+
+// opens is when the queue may next be served by everything that time alone
+// changes; [Never] if it is not time that it waits for.
+func (q *Queue) opens() int64 {
+	limit, bound := q.limit(), q.bound()
+	if q.retired || limit > 0 && q.Completed >= limit || bound > 0 && int(q.live) >= bound {
+		return Never
+	}
+	return notBefore(q.own(), q.Serves())
+}
+
+// File puts the queue where it belongs after any change to it. A queue that may be served
+// before and after keeps its place: a URL that comes in must not cost it its turn.
+func (q *Queue) File(now int64) {
+	q.Crawl.clock = max(q.Crawl.clock, now)
+	q.rebase(now)
+	t := q.opens()
+	switch q.place {
+	case inReady:
+		if t <= now && q.class == q.classOf() {
+			return
+		}
+	case inWaiting:
+		if t > now && q.wake == t && t != Never {
+			return
+		}
+	}
+	q.unfile()
+	switch {
+	case t == Never:
+	case t > now:
+		q.wake = t
+		q.place = inWaiting
+		q.Crawl.waiting.Push(q)
+	default:
+		q.ready()
+	}
+}
+
+func (q *Queue) ready() {
+	c := q.Crawl
+	q.class = q.classOf()
+	// A queue that was away does not catch up on the turns it missed.
+	q.turn = max(q.turn, c.turn)
+	c.filed++
+	q.filed = c.filed
+	q.place = inReady
+	c.class(int(q.class)).Push(q)
+}
+
+// classOf is the ready heap that the queue belongs in: by the leases it has, where the
+// request bounds them.
+func (q *Queue) classOf() int32 {
+	if q.bound() == 0 {
+		return q.live
+	}
+	return 0
+}
+
+func (q *Queue) unfile() {
+	switch q.place {
+	case inWaiting:
+		q.Crawl.waiting.Remove(q)
+	case inReady:
+		q.Crawl.class(int(q.class)).Remove(q)
+	}
+	q.place = nowhere
+}
+
+// Configure applies a change to the queue. It has to be filed afterwards.
+func (q *Queue) Configure(c *store.QueueChange, now int64) {
+	s := *q.own()
+	Change(&s, c)
+	q.Settings = nil
+	if s != (store.QueueSettings{}) {
+		q.Settings = &s
+	}
+	if c.NotBefore == nil {
+		return
+	}
+	q.rebase(now)
+	if to := moved(q.NotBefore, *c.NotBefore, c.Later); to != q.NotBefore {
+		q.NotBefore, q.NotBeforeAt = to, now
+	}
+}
+
+// Change applies a change to settings. Times are kept in whole milliseconds.
+func Change(s *store.QueueSettings, c *store.QueueChange) {
+	if c.Delay != nil {
+		s.Delay = time.Duration(DurMs(*c.Delay)) * time.Millisecond
+	}
+	if c.BlockedUntil != nil {
+		s.BlockedUntil = Time(moved(Ms(s.BlockedUntil), *c.BlockedUntil, c.Later))
+	}
+	set(&s.MaxInFlight, c.MaxInFlight)
+	set(&s.Limit, c.Limit)
+	set(&s.Weight, c.Weight)
+	set(&s.Paused, c.Paused)
+}
+
+// moved returns a time of a queue after a change to it.
+func moved(from int64, to time.Time, later bool) int64 {
+	if later {
+		return max(from, Ms(to))
+	}
+	return Ms(to)
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Exists reports whether the queue has any state.
+func (q *Queue) Exists() bool {
+	return q.Used() || q.Settings != nil || q.NotBefore > 0
+}
+
+// Info returns the state of the queue as of the last Advance.
+func (q *Queue) Info() store.QueueInfo {
+	return store.QueueInfo{
+		Crawl: q.Crawl.Name, Name: q.Name, QueueSettings: *q.own(),
+		Held: q.Held(), InFlight: int64(q.live), Completed: q.Completed, Dropped: q.Dropped,
+		LastTake: Time(q.LastTake), NotBefore: Time(q.polite()), Next: Time(q.Serves()),
+	}
+}
+
+// Refiles reports whether a change to the settings of a crawl or of the store may change
+// where queues are filed. A pause or block doesn't: it is asked for when they are served.
+func Refiles(c *store.QueueChange) bool {
+	return c.Delay != nil || c.MaxInFlight != nil || c.Limit != nil
+}
+
+// Refile files queues again after a change to the settings of their crawl or of
+// the store, ready ones in the order they had.
+func Refile(queues []*Queue, now int64) {
+	slices.SortFunc(queues, func(a, b *Queue) int {
+		return cmp.Or(cmp.Compare(a.turn, b.turn), cmp.Compare(a.filed, b.filed))
+	})
+	for _, q := range queues {
+		q.File(now)
+	}
+}

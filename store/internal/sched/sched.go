@@ -1,12 +1,12 @@
-// Package sched decides which queue is served next. The backends of a store share it. It keeps, in memory, the
+// Package sched decides which queue is served next. memstore and pebblestore share it; redisstore has the same rules in Lua. It keeps, in memory, the
 // rotation, politeness, blocks, bounds, leases and counts of the queues that contain URLs. The backend
 // keeps the contents of each queue, and everything that must survive a restart.
 //
 // A queue that cannot be served yet is in a heap, ordered by the time when it can. A queue that can be
-// served is in another heap, ordered by its turn in a weighted rotation. A call touches only the
+// served is in another heap, ordered by its turn in a weighted rotation. A take touches only the
 // queues whose time has come and those that it serves. So its cost grows with the logarithm of the
-// number of ready queues, not with the number of queues. Only a change to the settings of a whole crawl
-// visits all queues that contain URLs.
+// number of ready queues, not with the number of queues, but with the number of crawls that hold something. A change to the
+// settings of a whole crawl visits all queues that contain URLs; a clock that was set back, those that wait, and all leases.
 //
 // An empty queue is in no heap. A backend drops it from memory, keeps its [State] and settings, and loads
 // them again with the next URL.
@@ -31,7 +31,6 @@ type Sched struct {
 // Crawl is the scheduler's part of one crawl.
 type Crawl struct {
 	Name     string
-	ID       uint64 // the backend's own
 	Settings store.QueueSettings
 	Counts
 	// Leases are the URLs leased, by key, those whose lease ran out included; nil before the first. The

@@ -2,6 +2,8 @@ package sched
 
 import "github.com/firstseen/firstseen/store"
 
+// Judge decides what a settlement comes to, without a look at any store: the table in the comment of store.Store, as code.
+
 // Fact is the state of a key when it is settled.
 type Fact struct {
 	Known bool

@@ -8,6 +8,9 @@ import (
 	"github.com/firstseen/firstseen/store"
 )
 
+// A take goes through the crawls in turn, and in each through the ready queues by their turn, until the request is satisfied. It
+// may be carried out in parts, with other steps in between (Part): a queue that was served is not served again.
+
 // Request is a [store.TakeRequest] with its defaults filled in.
 type Request struct {
 	Now, Delay, Until                            int64

@@ -1,5 +1,5 @@
-// Package seenindex reports from memory whether a key was recorded, at 9.4 to 11 bytes a key and about 30
-// ns a look-up. The error is so small that in a million crawls of a billion URLs each, fewer than one
+// Package seenindex reports from memory whether a key was recorded, at 9.4 to 13.3 bytes a key from a million keys on (a
+// smaller set takes up to 40), and in about 30 ns. The error is so small that in a million crawls of a billion URLs each, fewer than one
 // URL is expected to be lost.
 //
 // # The idea
@@ -8,7 +8,7 @@
 // batch reads memory in order. The two halves of the segments are separate, so that two
 // goroutines can share a large batch. A segment keeps a fingerprint of each key: a keyed hash of all 16
 // bytes. The hash is strongly universal and its key is a secret of the store, so an attacker cannot
-// prepare two URLs that collide. Any two keys collide with probability 2^-64 (see [Odds]).
+// prepare two URLs that collide: two keys of one segment do so with probability 2^-64, any two with 2^-80 (see [Odds]).
 //
 // # The table
 //

@@ -1,14 +1,17 @@
 package seenindex
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
 	"sort"
 	"sync"
+
+	"github.com/firstseen/firstseen/hashkey"
 )
 
-// BytesPerKey is the largest memory that a fingerprint takes in an index of more than a
-// million keys.
-const BytesPerKey = 13.3
+// LeastPerKey is the least memory that a fingerprint takes, in bytes: 8 in a segment that is 85 % full.
+const LeastPerKey = 8 / 0.85
 
 // Odds returns how many of n different URLs, added in turn to an index of fingerprints, are
 // expected to be taken for one seen before, and so lost: n²/2 pairs, each alike by chance in the
@@ -32,7 +35,7 @@ type Index struct {
 	halves [2]*table        // by the first bit of a key
 }
 
-// New returns an empty index. Indexes of one secret err alike.
+// New returns an empty index. Two indexes with the same secret return the same false positives.
 func New(b *[SecretLen]byte) *Index {
 	s := newSecret(b)
 	return &Index{print: func(k *Key) uint64 { return max(s.hash(halves(k)), 1) }, small: map[Key]struct{}{}}
@@ -106,6 +109,18 @@ func (x *Index) AddSorted(keys []Key, order []uint32, fresh []bool) {
 	upper.Wait()
 }
 
+// HasAll sets has[i] to whether keys[i] was recorded, for each i of order. It is fastest if the order is that of
+// the first two bytes of the keys.
+func (x *Index) HasAll(keys []Key, order []uint32, has []bool) {
+	if x.small == nil {
+		x.hasAll(keys, order, has)
+		return
+	}
+	for _, i := range order {
+		_, has[i] = x.small[keys[i]]
+	}
+}
+
 // Has reports whether k was recorded.
 func (x *Index) Has(k *Key) bool {
 	if x.small == nil {
@@ -139,3 +154,42 @@ func (x *Index) Close() {
 	}
 	x.small, x.halves = map[Key]struct{}{}, [2]*table{}
 }
+
+// SecretLen is the length in bytes of a secret.
+const SecretLen = 48
+
+// Key is the key of a URL: the first 16 bytes of a SHA-256.
+type Key = hashkey.UrlShortHash
+
+// secret is three 128-bit multipliers, high word first.
+type secret [6]uint64
+
+func newSecret(b *[SecretLen]byte) (s secret) {
+	for i := range s {
+		s[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return s
+}
+
+// hash is multilinear hashing (Lemire and Kaser, "Strongly universal string
+// hashing is fast"): the high half of s0 + s1·a + s2·b modulo 2^128, for
+// the halves a and b of a key. For a random secret the hashes of two different
+// keys are independent and uniform.
+func (s *secret) hash(a, b uint64) uint64 {
+	h1, l1 := bits.Mul64(s[3], a)
+	h2, l2 := bits.Mul64(s[5], b)
+	lo, c1 := bits.Add64(s[1], l1, 0)
+	_, c2 := bits.Add64(lo, l2, 0)
+	return s[0] + h1 + s[2]*a + h2 + s[4]*b + c1 + c2
+}
+
+func halves(k *Key) (a, b uint64) {
+	return binary.BigEndian.Uint64(k[:8]), binary.BigEndian.Uint64(k[8:])
+}
+
+// segmentOf returns the segment of a key in its half of the index: the other bits of
+// its first two bytes.
+func segmentOf(k *Key) uint32 { return uint32(k[0]&0x7f)<<8 | uint32(k[1]) }
+
+// segments is how many there are, in both halves.
+const segments = 1 << 16

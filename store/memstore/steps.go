@@ -1,0 +1,455 @@
+package memstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firstseen/firstseen/internal/fault"
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// The steps of the store. Each takes the lock, checks before it changes anything, and leaves the scheduler filed.
+
+// See records keys without queueing anything.
+func (s *Store) See(ctx context.Context, name string, keys []store.Key, fresh []bool, _ store.SeeOptions) error {
+	name, err := sched.CrawlName(name)
+	if err != nil {
+		return err
+	}
+	if len(keys) != len(fresh) {
+		return fault.As(store.ErrInvalid, "cannot see keys; got %d answers; want %d", len(fresh), len(keys))
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	for i, key := range keys {
+		c := s.crawl(name)
+		if fresh[i] = c.known[key] == nil; fresh[i] {
+			c.record(key, s.stamp())
+		}
+	}
+	return nil
+}
+
+func (c *crawl) record(key store.Key, now int64) *known {
+	k := &known{Record: sched.Record{Key: key}, seen: now}
+	c.known[key] = k
+	return k
+}
+
+// Add records and queues items.
+func (s *Store) Add(ctx context.Context, name string, items []store.Item, opt store.AddOptions) ([]store.Verdict, error) {
+	name, err := sched.CrawlName(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := sched.CheckItems(items); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	verdicts := make([]store.Verdict, len(items))
+	for i := range items {
+		verdicts[i] = s.add(s.crawl(name), &items[i], opt, now)
+	}
+	return verdicts, nil
+}
+
+func (s *Store) add(c *crawl, it *store.Item, opt store.AddOptions, now int64) store.Verdict {
+	k := c.known[it.Key]
+	v := store.Verdict{}
+	if k != nil {
+		v.Status = store.Duplicate
+		if opt.WantFirst {
+			v.First = k.URL
+		}
+		if !it.Force || k.held() {
+			return v
+		}
+	}
+	if it.Queue != "" && c.full(it.Queue, opt) {
+		return store.Verdict{Status: store.Full, First: v.First}
+	}
+	if k == nil {
+		k = c.record(it.Key, s.stamp())
+	}
+	if it.Queue == "" {
+		return v
+	}
+	v.Requeued = v.Status == store.Duplicate
+	k.leaveEnd(now)
+	k.URL, k.Meta, k.Attempts = it.URL, bytes.Clone(it.Meta), 0
+	k.Priority, k.Due = it.Priority, sched.MsOr(it.Due, now)
+	k.queue = c.queue(it.Queue)
+	s.push(k)
+	k.queue.Add(1)
+	k.queue.File(now)
+	return v
+}
+
+func (k *known) held() bool { return k.state == store.Queued || k.state == store.Leased }
+
+func (c *crawl) full(queue string, opt store.AddOptions) bool {
+	if opt.MaxHeld > 0 && c.Held >= opt.MaxHeld {
+		return true
+	}
+	q := c.queues[queue]
+	return q != nil && opt.MaxPerQueue > 0 && q.Held() >= opt.MaxPerQueue
+}
+
+// leaveEnd prepares a URL that is not held to be queued or ended: it takes back
+// that it was completed or dropped, which may bring its queue under its limit
+// again, or begins to keep its text.
+func (k *known) leaveEnd(now int64) {
+	if k.state == store.SeenOnly {
+		k.Created = now
+		return
+	}
+	k.queue.End(k.state, -1)
+	k.queue.File(now)
+}
+
+// Take leases URLs that are due.
+func (s *Store) Take(ctx context.Context, req store.TakeRequest) (store.Taken, error) {
+	name, err := sched.CrawlOfQueue(req.Crawl, req.Queue)
+	if err != nil {
+		return store.Taken{}, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.Taken{}, err
+	}
+	defer s.mu.Unlock()
+	c := s.crawls[name]
+	if c == nil && name != sched.AnyCrawl {
+		return store.Taken{}, nil
+	}
+	var taken store.Taken
+	r := sched.NewRequest(req, s.now())
+	next := s.take(c, req.Queue, r, func(q *sched.Queue, n int, room int64) (int, int64, error) {
+		got, bytes := s.serve(q.Owner.(*queue), n, room, r)
+		taken.Leases = append(taken.Leases, got...)
+		return len(got), bytes, nil
+	})
+	taken.Next = sched.Time(next)
+	return taken, nil
+}
+
+// take takes from a queue, a crawl or, with c nil, all crawls.
+func (s *Store) take(c *crawl, queue string, r sched.Request, serve sched.Serve) int64 {
+	var from *sched.Crawl
+	if c != nil {
+		from = c.Crawl
+	}
+	var only *sched.Queue
+	if queue != "" {
+		q := c.queues[queue]
+		if q == nil {
+			return sched.Never
+		}
+		only = &q.Queue
+	}
+	next, _ := s.sched.Take(from, only, r, serve) // serve returns no error
+	return next
+}
+
+// serve implements sched.Serve.
+func (s *Store) serve(q *queue, n int, room int64, r sched.Request) (out []store.Lease, bytes int64) {
+	for len(out) < n && bytes < room {
+		l := q.Expired()
+		if l != nil {
+			s.token++
+			l.Renew(s.token, r.Now, r.Until)
+		} else if k := q.due(r.Now); k != nil {
+			l = s.lease(k, r)
+		} else {
+			break
+		}
+		l.Attempts++
+		out = append(out, store.Lease{Entry: l.Entry(l.Record), Token: l.Token})
+		bytes += sched.Size(&l.Record)
+	}
+	return out, bytes
+}
+
+// due returns the first URL that is due, or nil.
+func (q *queue) due(now int64) *known {
+	p, ok := q.DueLevel(now)
+	if !ok {
+		return nil
+	}
+	return q.levels[p].Top()
+}
+
+func (s *Store) lease(k *known, r sched.Request) *sched.Lease {
+	k.queue.pull(k)
+	k.state = store.Leased
+	s.token++
+	return k.queue.Lease(k.Record, s.token, r.Now, r.Until)
+}
+
+// Settle ends leases and reschedules or completes URLs.
+func (s *Store) Settle(ctx context.Context, name string, list []store.Settlement) ([]store.SettleStatus, error) {
+	name, err := sched.CrawlName(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := sched.CheckSettlements(list); err != nil {
+		return nil, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	answers := make([]store.SettleStatus, len(list))
+	for i := range list {
+		answers[i] = s.settle(name, &list[i], now)
+	}
+	return answers, nil
+}
+
+func (s *Store) settle(name string, st *store.Settlement, now int64) store.SettleStatus {
+	c := s.crawls[name]
+	fact := sched.Fact{}
+	if c != nil {
+		fact = c.fact(st.Key)
+	}
+	step, answer := sched.Judge(st, fact, s.opt.KeepURLs)
+	var q *queue
+	switch step {
+	case sched.Leave:
+		return answer
+	case sched.Make:
+		q = s.make(s.crawl(name), st, now)
+	case sched.Apply:
+		q = s.apply(c, c.known[st.Key], st, now)
+	case sched.Same:
+		q = c.known[st.Key].queue
+	}
+	if st.QueueChange != nil {
+		q.Configure(st.QueueChange, now)
+	}
+	q.File(now)
+	return answer
+}
+
+func (c *crawl) fact(key store.Key) sched.Fact {
+	k := c.known[key]
+	if k == nil {
+		return sched.Fact{}
+	}
+	f := sched.Fact{Known: true, State: k.state}
+	if k.state == store.Leased {
+		f.Token = c.Leases[key].Token
+	}
+	return f
+}
+
+// make applies an outcome to a URL made from the settlement.
+func (s *Store) make(c *crawl, st *store.Settlement, now int64) *queue {
+	k := c.known[st.Key]
+	if k == nil {
+		k = c.record(st.Key, s.stamp())
+	}
+	k.leaveEnd(now)
+	k.URL, k.Meta, k.Priority, k.Attempts = st.URL, bytes.Clone(st.Meta), 0, 0
+	k.queue = c.queue(st.Queue)
+	k.Change(st)
+	return s.outcome(k, st, now)
+}
+
+// apply applies an outcome to a URL whose text is there.
+func (s *Store) apply(c *crawl, k *known, st *store.Settlement, now int64) *queue {
+	l := c.Leases[st.Key]
+	if l != nil && st.Outcome == store.Extend {
+		l.Change(st)
+		l.Renew(l.Token, now, sched.Due(st, now))
+		k.Record = l.Record
+		return k.queue
+	}
+	switch k.state {
+	case store.Leased:
+		k.Record = l.Record
+		l.End()
+	case store.Queued:
+		k.queue.pull(k)
+		k.queue.Add(-1)
+	default:
+		k.leaveEnd(now)
+		k.Attempts = 0
+	}
+	k.Change(st)
+	return s.outcome(k, st, now)
+}
+
+// outcome applies an outcome to a URL that is not held and not counted, and returns
+// its queue.
+func (s *Store) outcome(k *known, st *store.Settlement, now int64) *queue {
+	q := k.queue
+	switch st.Outcome {
+	case store.Complete:
+		s.end(k, store.Done)
+	case store.Drop:
+		s.end(k, store.Dropped)
+	case store.Requeue:
+		k.Due = sched.Due(st, now)
+		s.push(k)
+		q.Add(1)
+	}
+	return q
+}
+
+// end ends a URL as done or dropped.
+func (s *Store) end(k *known, state store.State) {
+	k.queue.End(state, 1)
+	k.state, k.Due = state, 0
+	if !s.opt.KeepURLs {
+		k.state, k.queue, k.Record = store.SeenOnly, nil, sched.Record{Key: k.Key}
+	}
+}
+
+// Configure changes settings of a queue, a crawl or the store.
+func (s *Store) Configure(ctx context.Context, name, queue string, ch store.QueueChange) error {
+	name, err := sched.CheckConfigure(name, queue, &ch)
+	if err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	switch {
+	case name == sched.AnyCrawl:
+		sched.Change(&s.sched.Defaults, &ch)
+		if sched.Refiles(&ch) {
+			s.refile(now, s.crawls)
+		}
+		return nil
+	case ch.MustExist && !s.exists(name, queue):
+		return fmt.Errorf("cannot configure queue %q of crawl %q: %w", queue, name, store.ErrNotFound)
+	}
+	c := s.crawl(name)
+	if queue == "" {
+		sched.Change(&c.Settings, &ch)
+		if sched.Refiles(&ch) {
+			s.refile(now, map[string]*crawl{name: c})
+		}
+		return nil
+	}
+	q := c.queue(queue)
+	q.Configure(&ch, now)
+	q.File(now)
+	return nil
+}
+
+// exists reports whether a queue holds, has completed or has dropped anything, or
+// whether the crawl is known, with queue "".
+func (s *Store) exists(name, queue string) bool {
+	c := s.crawls[name]
+	if c == nil || queue == "" {
+		return c != nil
+	}
+	q := c.queues[queue]
+	return q != nil && q.Used()
+}
+
+func (s *Store) refile(now int64, crawls map[string]*crawl) {
+	for _, c := range crawls {
+		list := make([]*sched.Queue, 0, len(c.queues))
+		for _, q := range c.queues {
+			list = append(list, &q.Queue)
+		}
+		sched.Refile(list, now)
+	}
+}
+
+// Forget removes what the selection names.
+func (s *Store) Forget(ctx context.Context, sel store.Selection) (int64, error) {
+	name, err := sched.CheckSelection(sel)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	if sel.Age > 0 {
+		at, err := s.wall.Judge(s.opt.Clock(), time.Since(s.began), sel.Age)
+		if err != nil {
+			return 0, err
+		}
+		sel.Before = at.Add(-sel.Age)
+	}
+	now, gone := s.now(), int64(0)
+	for _, c := range s.crawls {
+		if name == c.Name || name == sched.AnyCrawl {
+			gone += s.forget(c, sel, now)
+		}
+	}
+	s.sched.DropEmpty()
+	return gone, nil
+}
+
+func (s *Store) forget(c *crawl, sel store.Selection, now int64) int64 {
+	was := len(c.known)
+	switch {
+	case sel.Keys != nil:
+		for _, key := range sel.Keys {
+			if k := c.known[key]; k != nil {
+				c.drop(k, now)
+			}
+		}
+	case sel.Queue != "":
+		if q := c.queues[sel.Queue]; q != nil {
+			c.dropQueue(q, now)
+		}
+	case !sel.Before.IsZero():
+		for key, k := range c.known {
+			if !k.held() && k.seen < sched.Ms(sel.Before) {
+				delete(c.known, key)
+			}
+		}
+	default:
+		for _, k := range c.known {
+			c.drop(k, now) // so that the scheduler holds nothing of it
+		}
+		delete(s.crawls, c.Name)
+	}
+	return int64(was - len(c.known))
+}
+
+// dropQueue forgets the keys that are known to be of a queue.
+func (c *crawl) dropQueue(q *queue, now int64) {
+	for _, k := range c.known {
+		if k.queue == q {
+			c.drop(k, now)
+		}
+	}
+	q.ForgetEnds()
+	q.File(now)
+}
+
+// drop forgets a key.
+func (c *crawl) drop(k *known, now int64) {
+	switch k.state {
+	case store.Queued:
+		k.queue.pull(k)
+		k.queue.Add(-1)
+	case store.Leased:
+		c.Leases[k.Key].End()
+	default:
+		k.leaveEnd(now)
+	}
+	if k.queue != nil {
+		k.queue.File(now)
+	}
+	delete(c.known, k.Key)
+}

@@ -1,0 +1,736 @@
+package pebblestore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/mmap"
+	"github.com/firstseen/firstseen/store/internal/runfile"
+	"github.com/firstseen/firstseen/store/internal/seenindex"
+)
+
+// Which keys are known is answered from one of two places, for all keys of the store:
+//
+//   - the fingerprint index (package seenindex): 9.4 to 13.3 bytes of memory a key in a large store, an answer in 30 ns, wrong once in 1e18;
+//   - the tables of packed keys in memory, and the run files (runs.go): exact, and mapped, so that the page cache decides how fast.
+//
+// The obvious way, to ask Pebble, costs 4 µs a key and a bloom filter of 10 bits; to keep all keys in memory costs 40 bytes. The
+// index is not on disk: Open fills it from runs and packed rows, and until then they answer.
+//
+//	noIndex ──▶ (no way back)
+//	filling ──▶ answers ──▶ outgrown ──▶ noIndex
+//	   └────────────────────────────────────┘      an index beyond its budget, or that meets damage
+//
+// The committer owns it all, holding Store.mu for writing; Store.Index reads with Store.mu. A look-up before the commit
+// (warm) reads runs alone, which do not change.
+
+// indexPhase is what the fingerprint index is used for.
+type indexPhase int
+
+const (
+	noIndex  indexPhase = iota // the tables of packed keys and the runs answer
+	filling                    // they do, until the index has all keys
+	answers                    // the index does
+	outgrown                   // it does, until a flush has ended that begins in this phase
+)
+
+// IndexInfo is what Store.Index reports.
+type IndexInfo struct {
+	// Fingerprints reports whether a fingerprint index answers, or is being filled to
+	// do so; otherwise the key runs answer.
+	Fingerprints bool
+	// Filling reports whether the index is being filled after open. Until then
+	// the key runs answer.
+	Filling bool
+	Keys    int64
+	Bytes   int64 // of memory
+	// Mapped is the size of the run files, which the page cache has in memory as
+	// far as there is room.
+	Mapped int64
+	// Err is the first damage of a run file that was met since Open, with an index or without. Keys
+	// in the damaged part are refused, and those alone. An index that cannot be filled for that gives way to the runs.
+	Err error
+	// WronglyDropped is the expected number of URLs wrongly called duplicates
+	// while the present keys were added in turn.
+	WronglyDropped float64
+}
+
+// Mode names what answers: "index" or "runs".
+func (i IndexInfo) Mode() string {
+	switch {
+	case i == IndexInfo{}:
+		return ""
+	case i.Fingerprints && !i.Filling:
+		return "index"
+	}
+	return "runs"
+}
+
+// Index reports how keys are looked up. Of a store that failed or was closed it
+// returns the zero IndexInfo.
+func (s *Store) Index() IndexInfo {
+	if s.rlock() != nil {
+		return IndexInfo{}
+	}
+	defer s.mu.RUnlock()
+	info := IndexInfo{Fingerprints: s.index != noIndex, Filling: s.index == filling, Keys: s.keys(), Bytes: s.setBytes(), Err: s.damage.first()}
+	counted := map[*runfile.File]bool{}
+	for g := range s.generations() {
+		for _, r := range g.runs {
+			if !counted[r.File] {
+				counted[r.File] = true
+				info.Mapped += r.File.Bytes()
+			}
+		}
+	}
+	if s.index != noIndex && !s.opt.Exact {
+		for _, c := range s.crawls {
+			info.WronglyDropped += seenindex.Odds(float64(c.count()))
+		}
+	}
+	return info
+}
+
+// keys is the number of keys of all crawls.
+func (s *Store) keys() (n int64) {
+	for _, c := range s.crawls {
+		n += c.count()
+	}
+	return n
+}
+
+// setBytes is the memory of all sets. The caller holds mu, or is the committer.
+func (s *Store) setBytes() (n int64) {
+	for _, c := range s.crawls {
+		n += c.seen.bytes()
+	}
+	return n
+}
+
+// The index has one bound, Options.IndexBytes: it is used while its memory is within that. At Open, where its memory is not
+// known yet, it is filled if the least that it can take is. (Before, Open wanted room for a quarter more than the most: an
+// index within its budget was dropped at a restart.)
+
+// fits reports whether an index of n keys may be within its budget.
+func (o *Options) fits(n int64) bool {
+	switch {
+	case o.Mode == OpenReadOnly || o.IndexBytes < 0:
+		return false
+	case o.IndexBytes == 0:
+		return true
+	}
+	return float64(o.IndexBytes) >= float64(n)*seenindex.LeastPerKey
+}
+
+// budgetGroups is how many groups are between two looks at the memory of the index.
+const budgetGroups = 64
+
+// keepBudget has the store leave an index that has outgrown its budget: one that is being filled at once, one that answers from a
+// flush on, when the tables and runs have all keys.
+func (s *Store) keepBudget() {
+	if s.opt.IndexBytes == 0 || s.groups.Load()%budgetGroups != 0 || s.setBytes() <= s.opt.IndexBytes {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.index {
+	case filling:
+		s.leave()
+	case answers:
+		s.index = outgrown
+		s.pokeKeeper()
+	}
+}
+
+// leave has the tables and runs answer. The memory of the indexes is freed in the
+// background.
+func (s *Store) leave() {
+	if s.index == noIndex {
+		return
+	}
+	var old []*seenindex.Index
+	for _, c := range s.crawls {
+		old = append(old, c.seen.x)
+		c.seen.x = nil
+	}
+	s.index = noIndex
+	go func() {
+		for _, x := range old {
+			x.Close()
+		}
+	}()
+}
+
+// keySet answers which keys of a crawl are known, and learns new ones. Rows are written by the caller.
+//
+// While the index is filled after open, it and the tables learn, and tables and runs answer. With
+// Options.Exact they verify what the index calls known.
+type keySet struct {
+	s *Store
+	c *crawl
+	// x is the fingerprint index, nil without.
+	x *seenindex.Index
+	// tables have the keys of packed rows whole. The last takes new keys; a flush makes runs of the keys
+	// of the others. There are none where the index alone answers.
+	tables []packedTable
+
+	known []bool
+	rest  []uint32
+}
+
+// packedTable is a set of packed keys.
+type packedTable map[store.Key]struct{}
+
+// tableBytes is about how much memory a packed key takes in a table.
+const tableBytes = 40
+
+// newKeySet returns an empty set for c.
+func (s *Store) newKeySet(c *crawl) *keySet {
+	n := &keySet{s: s, c: c}
+	if s.index != noIndex {
+		n.x = seenindex.New(&s.secret)
+	}
+	if s.index != answers || s.opt.Exact {
+		n.tables = []packedTable{{}}
+	}
+	return n
+}
+
+// young returns the table that takes new keys, nil if there is none.
+func (n *keySet) young() packedTable {
+	if len(n.tables) == 0 {
+		return nil
+	}
+	return n.tables[len(n.tables)-1]
+}
+
+// trusted reports whether the index alone answers.
+func (n *keySet) trusted() bool { return n.s.index >= answers && !n.s.opt.Exact }
+
+// find sets known[i] to whether keys[i] is known, for each i of order. It is fastest if that is the order of the keys. It
+// returns the keys that it cannot look up, nil if there are none: those are not known.
+func (n *keySet) find(keys []store.Key, order []uint32, known []bool) (*damagedKeys, error) {
+	if n.trusted() {
+		n.x.HasAll(keys, order, known)
+		return nil, nil
+	}
+	return n.lookUp(keys, order, known, n.tables)
+}
+
+// has is find for one key. The error is runfile.ErrDamaged if it cannot be looked up.
+func (n *keySet) has(k *store.Key) (bool, error) {
+	var known [1]bool
+	damaged, err := n.find(unsafe.Slice(k, 1), first, known[:])
+	if damaged != nil {
+		err = damaged.err
+	}
+	return known[0], err
+}
+
+// first is the order of one key.
+var first = []uint32{0}
+
+// add learns a key that goes into a packed row, and reports whether it is new since find did not know it.
+func (n *keySet) add(k *store.Key) (fresh bool) {
+	if young := n.young(); young != nil {
+		before := len(young)
+		young[*k] = struct{}{}
+		fresh = len(young) > before
+	}
+	if n.x != nil {
+		if isNew := n.x.Add(k); n.trusted() {
+			fresh = isNew
+		}
+	}
+	return fresh
+}
+
+// record is find and add at once: it sets fresh[i] to whether keys[i] was not known, and learns it.
+func (n *keySet) record(keys []store.Key, order []uint32, fresh []bool) (*damagedKeys, error) {
+	if n.trusted() && n.young() == nil {
+		n.x.AddSorted(keys, order, fresh)
+		return nil, nil
+	}
+	if n.trusted() {
+		for _, i := range order {
+			fresh[i] = n.add(&keys[i])
+		}
+		return nil, nil
+	}
+	if len(n.known) < len(keys) {
+		n.known = make([]bool, len(keys))
+	}
+	damaged, err := n.lookUp(keys, order, n.known, n.tables[:len(n.tables)-1]) // add asks the last
+	if err != nil {
+		return nil, err
+	}
+	if damaged != nil {
+		for _, i := range damaged.at {
+			n.known[i] = true // as far as it must not be added
+		}
+	}
+	for _, i := range order {
+		fresh[i] = !n.known[i] && n.add(&keys[i])
+	}
+	return damaged, nil
+}
+
+// remove forgets a key. With Options.Exact the fingerprint stays, as another key may
+// share it.
+func (n *keySet) remove(k *store.Key) {
+	if n.x != nil && !n.s.opt.Exact {
+		n.x.Remove(k)
+	}
+	for _, t := range n.tables {
+		delete(t, *k)
+	}
+}
+
+func (n *keySet) bytes() (b int64) {
+	if n.x != nil {
+		b = n.x.Bytes()
+	}
+	for _, t := range n.tables {
+		b += tableBytes * int64(len(t))
+	}
+	return b
+}
+
+func (n *keySet) close() {
+	if n.x != nil {
+		n.x.Close()
+	}
+	n.x, n.tables = nil, nil
+}
+
+// lookUp sets known[i] to whether keys[i] is in some tables or the runs, for each i of order.
+func (n *keySet) lookUp(keys []store.Key, order []uint32, known []bool, tables []packedTable) (*damagedKeys, error) {
+	for _, i := range order {
+		known[i] = false
+	}
+	if n.s.index >= answers {
+		hits := n.rest[:0]
+		for _, i := range order {
+			if n.x.Has(&keys[i]) {
+				hits = append(hits, i)
+			}
+		}
+		n.rest, order = hits, hits
+	}
+	for _, t := range tables {
+		for _, i := range order {
+			_, has := t[keys[i]]
+			known[i] = known[i] || has
+		}
+	}
+	return n.findInRuns(keys, order, known)
+}
+
+// findAlone is the number of keys below which two goroutines do not pay, nor the question whether the disk was read.
+const findAlone = 256
+
+func (n *keySet) findInRuns(keys []store.Key, order []uint32, known []bool) (*damagedKeys, error) {
+	var low, high damagedKeys
+	if len(order) < findAlone {
+		err := n.findPart(keys, order, known, &low)
+		return low.unless(known), err
+	}
+	var err error
+	n.s.cold.watch(len(order), func() {
+		var eg errgroup.Group
+		half := len(order) / 2
+		eg.Go(func() error { return n.findPart(keys, order[:half], known, &low) })
+		err = cmp.Or(n.findPart(keys, order[half:], known, &high), eg.Wait())
+	})
+	low.at, low.err = append(low.at, high.at...), cmp.Or(low.err, high.err)
+	return low.unless(known), err
+}
+
+func (n *keySet) findPart(keys []store.Key, order []uint32, known []bool, damaged *damagedKeys) error {
+	for _, g := range slices.Backward(n.c.gens) {
+		if err := g.find(keys, order, known, damaged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// damagedKeys are keys that could not be looked up, and the first reason.
+type damagedKeys struct {
+	at  []uint32
+	err error
+}
+
+// unless returns d without the keys that are known after all, nil if that leaves none.
+func (d *damagedKeys) unless(known []bool) *damagedKeys {
+	d.at = slices.DeleteFunc(d.at, func(i uint32) bool { return known[i] })
+	if slices.Sort(d.at); len(d.at) == 0 {
+		return nil
+	}
+	d.at = slices.Compact(d.at)
+	return d
+}
+
+// find sets known[i] for each i of order if keys[i] is in a run of g and not forgotten.
+func (g *generation) find(keys []store.Key, order []uint32, known []bool, damaged *damagedKeys) error {
+	if g.hides() {
+		order = slices.DeleteFunc(slices.Clone(order), func(i uint32) bool { return g.hidden(&keys[i]) })
+	}
+	for _, r := range g.runs {
+		err := r.Find(keys, order, known)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, runfile.ErrDamaged) {
+			return err
+		}
+		g.c.seen.s.damage.note(r.File.Path(), err)
+		for j, i := range order { // those that can be found are
+			if !known[i] && r.Find(keys, order[j:j+1], known) != nil {
+				damaged.at, damaged.err = append(damaged.at, i), cmp.Or(damaged.err, err)
+			}
+		}
+	}
+	return nil
+}
+
+// recordedIn returns the generations by which those of the keys are known that are.
+func (s *Store) recordedIn(c *crawl, keys []store.Key) (map[store.Key]*generation, error) {
+	found := map[store.Key]*generation{}
+	rest, has := indexes(len(keys)), make([]bool, len(keys))
+	damaged, err := c.seen.find(keys, rest, has)
+	if err == nil && damaged != nil {
+		err = damaged.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	rest = slices.DeleteFunc(rest, func(i uint32) bool { return !has[i] })
+	for n, g := range slices.Backward(c.gens) {
+		clear(has)
+		if n > 0 && len(rest) > 0 { // the first has all that are left
+			var damaged damagedKeys
+			if err := cmp.Or(g.find(keys, rest, has, &damaged), damaged.err); err != nil {
+				return nil, err
+			}
+			g.findPacked(keys, rest, has)
+		}
+		rest = slices.DeleteFunc(rest, func(i uint32) bool {
+			in := has[i] || n == 0
+			if in && found[keys[i]] == nil {
+				found[keys[i]] = g
+			}
+			return in
+		})
+	}
+	return found, nil
+}
+
+// findPacked is find for packed rows. It looks at all of their keys: half a million take about a
+// millisecond, as few have the first bytes of a key.
+func (g *generation) findPacked(keys []store.Key, order []uint32, known []bool) {
+	var begins [1 << 16]bool
+	at := make(map[store.Key]uint32, len(order))
+	for _, i := range order {
+		if k := &keys[i]; !g.hidden(k) {
+			begins[binary.BigEndian.Uint16(k[:])], at[*k] = true, i
+		}
+	}
+	for _, c := range slices.Concat(g.frozen.chunks, g.rows.chunks) {
+		for ; len(c) > 0; c = c[keyLen:] {
+			if begins[binary.BigEndian.Uint16(c)] {
+				if i, ok := at[store.Key(c)]; ok {
+					known[i] = true
+				}
+			}
+		}
+	}
+}
+
+// learnPacked adds the packed keys of g to the table.
+func (n *keySet) learnPacked(g *generation) {
+	young := n.young()
+	for _, c := range g.rows.chunks {
+		for ; len(c) > 0; c = c[keyLen:] {
+			if k := store.Key(c); !g.hidden(&k) {
+				young[k] = struct{}{}
+			}
+		}
+	}
+}
+
+// # Filling the index after Open
+
+// fillSteps is how many steps fill the index at once, each with the keys of a portion of a run, about
+// a quarter of a millisecond. With fewer, filling would take minutes while callers keep the committer busy.
+const fillSteps = 32
+
+// startFill begins to fill the index from the runs and packed rows that open found.
+func (s *Store) startFill() {
+	if s.index != filling {
+		return
+	}
+	if s.keys() == 0 {
+		s.endFill()
+		return
+	}
+	held := s.holdRuns()
+	var parts []*keyPart
+	for g := range s.generations() {
+		parts = append(parts, held.parts(g)...)
+	}
+	// The largest runs come first, as each makes room for all keys of its segments.
+	slices.SortFunc(parts, func(a, b *keyPart) int { return cmp.Compare(b.len(), a.len()) })
+	s.behind.Go(func() {
+		err := s.fill(parts)
+		held.release()
+		// Only the end of the store fails this step, and that is reported to its callers.
+		_ = s.do(context.Background(), stepOp(func(*txn) error {
+			if err == nil {
+				s.endFill()
+				return nil
+			}
+			// The runs continue to answer, but for keys in the damaged part.
+			s.damage.note("", fmt.Errorf("cannot fill the index of store %s: %w", s.dir, err))
+			s.leave()
+			return nil
+		}))
+	})
+}
+
+// fill adds the keys of parts to the index, a step after the other.
+func (s *Store) fill(parts []*keyPart) error {
+	if s.opt.holdFill != nil {
+		select {
+		case <-s.opt.holdFill:
+		case <-s.closing:
+		}
+	}
+	eg, ctx := errgroup.WithContext(context.Background())
+	eg.SetLimit(fillSteps)
+	for _, p := range parts {
+		for from := p.keys(); ctx.Err() == nil; {
+			keys, err := from.Next()
+			if err != nil {
+				return errors.Join(err, eg.Wait())
+			}
+			if len(keys) == 0 {
+				break
+			}
+			keys = slices.Clone(keys)
+			eg.Go(func() error {
+				return s.do(ctx, stepOp(func(*txn) error {
+					if c := p.g.c; !p.g.gone && c.seen.x != nil {
+						c.seen.fill(p.g.visible(keys), c.count())
+					}
+					return nil
+				}))
+			})
+		}
+	}
+	return eg.Wait()
+}
+
+// fill adds ascending keys to the index, which is to have room for so many keys in all.
+func (n *keySet) fill(keys []store.Key, room int64) {
+	if len(keys) > 0 {
+		n.x.Reserve(room, &keys[0], &keys[len(keys)-1])
+		n.x.AddSorted(keys, indexes(len(keys)), make([]bool, len(keys)))
+	}
+}
+
+func (s *Store) endFill() {
+	if s.index != filling { // it outgrew its budget
+		return
+	}
+	s.index = answers
+	if s.opt.Exact {
+		return
+	}
+	for _, c := range s.crawls {
+		c.seen.tables = nil
+	}
+}
+
+// # A batch is looked up in the order of its keys
+
+// sorter orders the keys of a batch as the index and Pebble have them.
+type sorter struct {
+	order, spare []uint32
+	sorted       sorted
+	see          seeOp // the step it is used for
+}
+
+// sorted is a batch in its own memory.
+type sorted struct {
+	keys  []store.Key
+	fresh []bool   // the answers
+	all   []uint32 // 0, 1, 2 …
+}
+
+// take makes a sorted copy of keys. The answers to it go to the caller by give.
+func (s *sorter) take(keys []store.Key) *sorted {
+	order, n := s.sort(keys), len(keys)
+	b := &s.sorted
+	if cap(b.keys) < n {
+		b.keys, b.fresh, b.all = make([]store.Key, n), make([]bool, n), indexes(n)
+	}
+	b.keys, b.fresh, b.all = b.keys[:n], b.fresh[:n], b.all[:n]
+	for to, from := range order {
+		b.keys[to] = keys[from]
+	}
+	return b
+}
+
+// give brings the answers to the last take in the order of its keys.
+func (s *sorter) give(fresh []bool) {
+	for from, to := range s.order[:len(s.sorted.keys)] {
+		fresh[to] = s.sorted.fresh[from]
+	}
+}
+
+// damaged returns the error for keys of the last take that could not be looked up.
+func (s *sorter) damaged(d *damagedKeys) *store.DamagedKeys {
+	e := &store.DamagedKeys{Err: d.err}
+	for _, i := range d.at {
+		e.At = append(e.At, int(s.order[i]))
+	}
+	slices.Sort(e.At)
+	return e
+}
+
+// indexes returns the numbers from 0 to n-1.
+func indexes(n int) []uint32 {
+	all := make([]uint32, n)
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	return all
+}
+
+var sorters = sync.Pool{New: func() any { return new(sorter) }}
+
+// put puts s back into the pool, unless the step ended otherwise than by its
+// answer: the committer still reads the weight and the crawl of one that was withdrawn.
+func (s *sorter) put(err error) {
+	if err == nil {
+		sorters.Put(s)
+	}
+}
+
+// sort returns the indexes of keys in order of the keys' first two bytes,
+// equal ones in order of index: nearly sorted is all that the index and
+// Pebble's write buffer need, and equal keys keep their order.
+func (s *sorter) sort(keys []store.Key) []uint32 {
+	n := len(keys)
+	if cap(s.order) < n {
+		s.order, s.spare = make([]uint32, n), make([]uint32, n)
+	}
+	a, b := s.order[:n], s.spare[:n]
+	if n < smallSort {
+		for i := range a {
+			a[i] = uint32(i)
+		}
+		slices.SortStableFunc(a, func(i, j uint32) int { return bytes.Compare(keys[i][:2], keys[j][:2]) })
+		return a
+	}
+	var low, high [256]uint32
+	for i := range keys {
+		low[keys[i][1]]++
+		high[keys[i][0]]++
+	}
+	starts(&low)
+	starts(&high)
+	for i := range keys {
+		at := &low[keys[i][1]]
+		b[*at] = uint32(i)
+		*at++
+	}
+	for _, i := range b {
+		at := &high[keys[i][0]]
+		a[*at] = i
+		*at++
+	}
+	return a
+}
+
+// starts turns counts into the places where each begins.
+func starts(counts *[256]uint32) {
+	var sum uint32
+	for i, n := range counts {
+		counts[i] = sum
+		sum += n
+	}
+}
+
+// smallSort is the number of keys below which counting costs more than it saves.
+const smallSort = 64
+
+// # Runs that the page cache may lack are read before the commit
+
+// warmAfter is how many keys callers look for without a read of the disk before the runs count as cached.
+const warmAfter = 1 << 16
+
+// cold says whether look-ups in runs may have to wait for the disk, since the page cache lacks them, as after a
+// start of the machine. It is the number of keys that are still looked for as if they had to.
+type cold struct{ left atomic.Int64 }
+
+// watch calls find, which looks for n keys, and notes whether the process read the disk in the meantime.
+func (c *cold) watch(n int, find func()) {
+	before := mmap.DiskReads()
+	find()
+	if mmap.DiskReads() > before {
+		c.left.Store(warmAfter)
+	} else if c.left.Load() > 0 {
+		c.left.Add(-int64(n))
+	}
+}
+
+// find carries out a step that looks for keys of a crawl.
+func (s *Store) find(ctx context.Context, o op, crawl string, keys []store.Key, order []uint32) error {
+	if err := s.warm(ctx, crawl, keys, order); err != nil {
+		return err
+	}
+	return s.do(ctx, o)
+}
+
+// warm reads what the runs need to find keys, while the page cache may lack it. The committer, which looks for them
+// afterwards, then does not hold up other callers while it waits for the disk.
+func (s *Store) warm(ctx context.Context, crawl string, keys []store.Key, order []uint32) error {
+	if s.cold.left.Load() <= 0 {
+		return nil
+	}
+	var runs []*run
+	err := s.do(ctx, readOp(func(*txn) error {
+		if c := s.crawls[crawl]; c != nil && !c.seen.trusted() {
+			for _, g := range c.gens {
+				for _, r := range g.runs {
+					r.File.Use()
+					runs = append(runs, r)
+				}
+			}
+		}
+		return nil
+	}))
+	known := make([]bool, len(keys))
+	s.cold.watch(len(keys), func() {
+		for _, r := range runs {
+			if err == nil {
+				_ = r.FindCold(keys, order, known) // the committer reports errors
+			}
+			r.File.Release()
+		}
+	})
+	return err
+}

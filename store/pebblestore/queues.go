@@ -1,0 +1,489 @@
+package pebblestore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/firstseen/firstseen/store"
+	"github.com/firstseen/firstseen/store/internal/sched"
+)
+
+// In memory are the queues that hold something, each with its state, the place of its first URL of each priority and a few
+// URLs read ahead, and the leases. On disk are the URLs, in order of service, and the state of every queue there ever was. So
+// memory grows with the queues in use and not with the URLs, and Open reads no URLs. Package sched decides which queue is
+// served; this package keeps what is in it.
+//
+// A queue goes through these states:
+//
+//	no row    its name was never used: names in memory says so, and no row is looked for
+//	row       it holds nothing; its H row has counts and settings
+//	loaded    a step needs it: it was made, or read from its row. The end of the group drops it if it holds nothing
+//	retired   it is being forgotten: another queue has its name (forget.go)
+//
+// Everything here is guarded by Store.mu and written by the committer alone.
+
+// scheduler is the queue side of the whole store.
+type scheduler struct {
+	sched.Sched
+	seq     uint64   // of the URL queued last
+	token   uint64   // of the lease given last
+	changed bool     // these numbers or the defaults, so that their row is to be written
+	crawls  []*crawl // whose row is to be written
+	queues  []*queue // whose row may have to be written, or which may be dropped
+	touched []*queue // by this step, to be filed at its end
+	loaded  int      // queues of all crawls that are in memory
+	journal stateJournal
+	places  places
+	retired []*retired // to be forgotten, oldest first
+	seed    maphash.Seed
+}
+
+// crawlQueues is the queue side of one crawl.
+type crawlQueues struct {
+	*sched.Crawl
+	loaded map[string]*queue // nil before the first
+	byNum  map[uint32]*queue // the same
+	next   uint32            // the number of the next queue
+	// names are hashes of the names of all queues there ever were, 10 bytes each. A broad crawl finds new hosts all the time. To
+	// learn from the tables that a name has no row took a look at each level, and at the last one, which has no
+	// filter, a block for each name: most of what a new host cost.
+	names   map[uint32]struct{}
+	changed bool // its row is to be written
+}
+
+// queue is a queue in memory. The scheduler's part has a way back to it: see queueOf.
+type queue struct {
+	sched.Queue
+	c        *crawl
+	id       uint32 // among those of the crawl, never used again
+	journal  uint64 // 1 + the number of the journal's row with its latest state; 0: its own row has that
+	ahead    *ahead // nil for none
+	marks    uint8
+	headless uint8 // bit p: the first URL of priority p is gone
+}
+
+// Marks of a queue.
+const (
+	markListed  = 1 << iota // it is in scheduler.queues
+	markChanged             // its row is to be written
+	markTouched             // it is in scheduler.touched
+	markNew                 // it has no row yet
+)
+
+// newQueue returns a queue of c as it was kept, not loaded.
+func newQueue(c *crawl, name string, id uint32, st sched.State) *queue {
+	q := &queue{Queue: c.queues.NewQueue(name, nil, st), c: c, id: id}
+	q.Owner = q
+	return q
+}
+
+func queueOf(q *sched.Queue) *queue { return q.Owner.(*queue) }
+
+// queue returns a queue of c, made if need be.
+func (tx *txn) queue(c *crawl, name string) (*queue, error) {
+	q, err := tx.oldQueue(c, name)
+	if q == nil && err == nil {
+		q = tx.newQueue(c, name)
+	}
+	return q, err
+}
+
+func (tx *txn) newQueue(c *crawl, name string) *queue {
+	qs := &c.queues
+	q := newQueue(c, strings.Clone(name), qs.next, sched.State{}) // it may be a part of a large message
+	qs.next++
+	tx.changedCrawl(c)
+	tx.set(appendOfQueue(nil, tableName, c.num, q.id), []byte(name))
+	tx.s.sched.name(qs, q.Name)
+	tx.load(q)
+	tx.changedQueue(q)
+	q.marks |= markNew
+	return q
+}
+
+// oldQueue returns a queue of c, or nil if there never was one of this name.
+func (tx *txn) oldQueue(c *crawl, name string) (q *queue, err error) {
+	qs := &c.queues
+	if q := qs.loaded[name]; q != nil {
+		return q, nil
+	}
+	if !qs.mayHave(tx.s, name) {
+		return nil, nil
+	}
+	// The row of a queue that isn't loaded is never in a batch to come.
+	tx.key = appendQueueRow(tx.key[:0], c.num, name)
+	err = readRow(tx.s.db, tx.key, func(row []byte) (err error) {
+		q, err = parseQueue(c, strings.Clone(name), row)
+		return err
+	})
+	if q == nil || err != nil {
+		return nil, err
+	}
+	tx.load(q)
+	return q, nil
+}
+
+// numberedQueue returns the queue of c with this number, or nil.
+func (tx *txn) numberedQueue(c *crawl, num uint32) (*queue, error) {
+	if q := c.queues.byNum[num]; q != nil {
+		return q, nil
+	}
+	name := ""
+	err := readRow(tx.reader(), appendOfQueue(nil, tableName, c.num, num), func(row []byte) error {
+		name = string(row)
+		return nil
+	})
+	if name == "" || err != nil {
+		return nil, err
+	}
+	return tx.oldQueue(c, name)
+}
+
+// name notes that there is a queue of this name.
+func (sc *scheduler) name(qs *crawlQueues, name string) {
+	if qs.names == nil {
+		qs.names = map[uint32]struct{}{}
+	}
+	qs.names[sc.hash(name)] = struct{}{}
+}
+
+// mayHave reports false if no queue ever had this name. It errs for a name with the hash of another.
+func (qs *crawlQueues) mayHave(s *Store, name string) bool {
+	_, may := qs.names[s.sched.hash(name)]
+	return may
+}
+
+func (sc *scheduler) hash(name string) uint32 { return uint32(maphash.String(sc.seed, name)) }
+
+// load makes q known in memory. The end of the group drops it if it holds
+// nothing then.
+func (tx *txn) load(q *queue) {
+	tx.s.sched.hold(q)
+	tx.listQueue(q)
+}
+
+// hold keeps q in memory.
+func (sc *scheduler) hold(q *queue) {
+	qs := &q.c.queues
+	if qs.loaded == nil {
+		qs.loaded, qs.byNum = map[string]*queue{}, map[uint32]*queue{}
+	}
+	qs.loaded[q.Name], qs.byNum[q.id] = q, q
+	sc.loaded++
+}
+
+// drop drops q from memory.
+func (sc *scheduler) drop(q *queue) {
+	qs := &q.c.queues
+	if qs.loaded[q.Name] == q { // or it was retired, and another has its name
+		sc.loaded--
+		delete(qs.loaded, q.Name)
+	}
+	delete(qs.byNum, q.id)
+	q.ahead = nil
+}
+
+func (tx *txn) listQueue(q *queue) {
+	if q.marks&markListed == 0 {
+		q.marks |= markListed
+		tx.s.sched.queues = append(tx.s.sched.queues, q)
+	}
+}
+
+// changedQueue has the row of q written with the group and q filed at the end
+// of the step.
+func (tx *txn) changedQueue(q *queue) {
+	tx.changedRow(q)
+	if q.marks&markTouched == 0 {
+		q.marks |= markTouched
+		tx.s.sched.touched = append(tx.s.sched.touched, q)
+	}
+}
+
+// changedRow has the row of q written with the group.
+func (tx *txn) changedRow(q *queue) {
+	tx.listQueue(q)
+	if q.marks&markChanged == 0 {
+		q.marks |= markChanged
+		tx.changedCrawl(q.c)
+	}
+}
+
+func (tx *txn) changedCrawl(c *crawl) {
+	if !c.queues.changed && !c.gone {
+		c.queues.changed = true
+		tx.s.sched.crawls = append(tx.s.sched.crawls, c)
+	}
+}
+
+// file ends a step: queues that it changed go where they belong now.
+func (tx *txn) file() {
+	sc := &tx.s.sched
+	now := sched.Now(tx.now)
+	for _, q := range sc.touched {
+		q.marks &^= markTouched
+		tx.findHeads(q)
+		q.File(now)
+	}
+	clear(sc.touched)
+	sc.touched = sc.touched[:0]
+}
+
+// after returns the number after the last one, which is seq or token.
+func (sc *scheduler) after(last *uint64) uint64 {
+	sc.changed = true
+	*last++
+	return *last
+}
+
+// enqueue queues a URL that is not held, as the last to arrive, and returns
+// its place, which is the caller's to write.
+func (tx *txn) enqueue(c *crawl, q *queue, rec *sched.Record) pointer {
+	p := tx.arrive(c, q, rec)
+	tx.setQueued(c, p.queue, rec)
+	return p
+}
+
+// arrive is enqueue without the row of the URL.
+func (tx *txn) arrive(c *crawl, q *queue, rec *sched.Record) pointer {
+	rec.Seq = tx.s.sched.after(&tx.s.sched.seq)
+	at := rec.Place()
+	tx.s.texts.put(c.num, &rec.Key, rec.URL)
+	if a := q.ahead; a != nil && a.priority == rec.Priority && a.before(at) {
+		q.ahead = nil // it would be missing among them
+	}
+	if h := q.Head(rec.Priority); at.Due < h.Due {
+		q.SetHead(rec.Priority, at)
+	}
+	q.Add(1)
+	tx.changedQueue(q)
+	return pointer{q.id, rec.Priority, at}
+}
+
+func (tx *txn) setQueued(c *crawl, queue uint32, rec *sched.Record) {
+	tx.key = appendOrderRow(tx.key[:0], c.num, queue, rec.Priority, rec.Place())
+	tx.value = appendRecord(tx.value[:0], rec)
+	tx.set(tx.key, tx.value)
+}
+
+// release takes a known URL from where it is: out of its queue, out of its
+// lease, or from those completed or dropped. Its record is the caller's now.
+func (tx *txn) release(c *crawl, f *found) {
+	q := f.queue
+	switch f.state {
+	case store.Queued:
+		tx.singleDelete(appendOrderRow(nil, c.num, q.id, f.rec.Priority, f.ptr.at))
+		q.Add(-1)
+		q.ahead = nil
+		if q.Head(f.rec.Priority) == f.ptr.at {
+			q.headless |= 1 << f.rec.Priority
+		}
+	case store.Leased:
+		tx.deleteLease(f.lease)
+		f.lease.End()
+	case store.Done, store.Dropped:
+		q.End(f.state, -1)
+		tx.delete(appendDoneRow(nil, c.num, q.id, &f.rec.Key))
+	default:
+		return
+	}
+	tx.s.texts.drop(c.num, &f.rec.Key)
+	tx.changedQueue(q)
+}
+
+// findHeads looks for the first URL of each priority of a queue whose first was removed: once in a
+// step, however many of the first were removed. It is not before the one that is the head as yet, which stays if rows are damaged:
+// a lease then meets the damage.
+func (tx *txn) findHeads(q *queue) {
+	for ; q.headless != 0; q.headless &= q.headless - 1 {
+		p := uint8(bits.TrailingZeros8(q.headless))
+		head, err := tx.firstFrom(q, p)
+		if err == nil {
+			q.SetHead(p, head)
+		} else if !tx.isDamage(err) {
+			tx.note(err)
+		}
+	}
+}
+
+// firstFrom returns the place of the first URL of a priority that is there, from its head on.
+func (tx *txn) firstFrom(q *queue, priority uint8) (head sched.Head, err error) {
+	it, err := tx.reader().NewIter(bounds(appendOrderRow(nil, q.c.num, q.id, priority, q.Head(priority)), appendLevelEnd(nil, q.c.num, q.id, priority)))
+	if err != nil {
+		return head, err
+	}
+	if head.Due = sched.Never; it.First() {
+		_, head, err = orderPlace(it.Key())
+	}
+	return head, errors.Join(err, it.Error(), it.Close())
+}
+
+// writeQueues adds the rows of the queues and crawls that changed, or a journal
+// row for many, and drops from memory the queues that hold nothing. The batch is
+// committed right after, so that a dropped queue can be read back at once.
+func (tx *txn) writeQueues() {
+	s := tx.s
+	sc := &s.sched
+	tx.writePlaces()
+	journaled := len(sc.queues) >= s.opt.journalFrom
+	rows := sc.queues[:0] // of queues that get rows
+	for _, q := range sc.queues {
+		switch {
+		case q.c.gone || q.Retired(): // forgotten in the meantime
+			continue
+		case q.marks&markChanged == 0:
+		case journaled && q.marks&markNew == 0 && q.Held() > 0: // or it needs a row, to be found by its name
+			tx.journalQueue(q)
+		default:
+			rows = append(rows, q)
+		}
+		q.marks = 0
+		if q.Held() == 0 {
+			sc.drop(q)
+		}
+	}
+	// Pebble takes in sorted rows faster.
+	slices.SortFunc(rows, func(a, b *queue) int { return strings.Compare(a.Name, b.Name) })
+	for _, q := range rows {
+		tx.setQueue(q)
+	}
+	tx.writeJournal()
+	clear(sc.queues)
+	sc.queues = sc.queues[:0]
+	for _, c := range sc.crawls {
+		if c.queues.changed && !c.gone {
+			tx.set(appendNumbered(nil, tableCrawlQueues, c.num), appendCrawlQueues(nil, &c.queues))
+		}
+		c.queues.changed = false
+	}
+	clear(sc.crawls)
+	sc.crawls = sc.crawls[:0]
+	if sc.changed {
+		sc.changed = false
+		tx.set([]byte{tableCrawlQueues}, appendScheduler(nil, sc))
+	}
+}
+
+// setQueue writes the row of a queue.
+func (tx *txn) setQueue(q *queue) {
+	q.journal = 0
+	tx.key = appendQueueRow(tx.key[:0], q.c.num, q.Name)
+	tx.value = appendQueue(tx.value[:0], q, tx.s.sched.journal.next)
+	tx.set(tx.key, tx.value)
+}
+
+// Configure implements store.Store.
+func (s *Store) Configure(ctx context.Context, crawl, queue string, ch store.QueueChange) error {
+	crawl, err := sched.CheckConfigure(crawl, queue, &ch)
+	if err != nil {
+		return err
+	}
+	return s.do(ctx, &configureOp{crawl: crawl, queue: queue, change: ch})
+}
+
+// configureOp makes a change, and then files those queues again that it may concern.
+type configureOp struct {
+	crawl, queue string
+	change       store.QueueChange
+	made         bool
+	from         string // the crawl to continue with, of all, and the number of the queue in it
+	num          uint32
+}
+
+func (o *configureOp) weight() int { return firstRows }
+
+func (o *configureOp) apply(tx *txn) error {
+	if !o.made {
+		if err := o.make(tx); err != nil || o.queue != "" || !sched.Refiles(&o.change) {
+			return err
+		}
+		o.made = true
+	}
+	return o.refile(tx)
+}
+
+// make makes the change.
+func (o *configureOp) make(tx *txn) error {
+	s := tx.s
+	if o.crawl == sched.AnyCrawl {
+		sched.Change(&s.sched.Defaults, &o.change)
+		s.sched.changed = true
+		return nil
+	}
+	if err := o.exists(tx); err != nil {
+		return err
+	}
+	c := tx.crawl(o.crawl, true)
+	if o.queue == "" {
+		sched.Change(&c.queues.Settings, &o.change)
+		tx.changedCrawl(c)
+		return nil
+	}
+	q, err := tx.queue(c, o.queue)
+	if err != nil {
+		return err
+	}
+	q.Configure(&o.change, sched.Now(tx.now))
+	tx.changedQueue(q)
+	return nil
+}
+
+// exists returns ErrNotFound if the change is for something that must exist and does not: the queue holds, has completed and has
+// dropped nothing, or, with queue "", the crawl is not known.
+func (o *configureOp) exists(tx *txn) (err error) {
+	c := tx.s.crawls[o.crawl]
+	has := c != nil
+	if has && o.queue != "" {
+		var q *queue
+		q, err = tx.oldQueue(c, o.queue)
+		has = q != nil && q.Used()
+	}
+	if err == nil && !has && o.change.MustExist {
+		err = fmt.Errorf("cannot configure queue %q of crawl %q: %w", o.queue, o.crawl, store.ErrNotFound)
+	}
+	return err
+}
+
+// refile files some queues again, in order of number: no list of them has to be made. One that is read or made after the
+// change is filed by it.
+func (o *configureOp) refile(tx *txn) error {
+	var some []*sched.Queue
+	defer func() { sched.Refile(some, sched.Now(tx.now)) }()
+	for _, c := range tx.s.selected(o.crawl, o.from) {
+		if c.name != o.from {
+			o.from, o.num = c.name, 0
+		}
+		for ; o.num < c.queues.next; o.num++ {
+			if tx.left.spent() {
+				return errRest
+			}
+			tx.left.rows--
+			if q := c.queues.byNum[o.num]; q != nil {
+				some = append(some, &q.Queue)
+			}
+		}
+	}
+	return nil
+}
+
+func bounds(lo, hi []byte) *pebble.IterOptions {
+	return &pebble.IterOptions{LowerBound: lo, UpperBound: hi}
+}
+
+// isDamage tells of damage to rows that a step met, and reports whether the error is that: the step then answers for the URL or the
+// queue alone. Any other error fails the store.
+func (tx *txn) isDamage(err error) bool {
+	if err = corruption(err); !errors.Is(err, store.ErrCorrupt) {
+		return false
+	}
+	tx.s.damage.note(cmp.Or(pathOf(err), "rows"), err)
+	return true
+}
